@@ -1,0 +1,58 @@
+# House rules in one place: language, warnings, output folder, and the two functions that declare targets.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+find_program(SHARDSCOPE_CCACHE ccache)
+if(SHARDSCOPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SHARDSCOPE_CCACHE})
+endif()
+
+add_library(shardscope_rules INTERFACE)
+target_compile_options(shardscope_rules INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wswitch-enum -Werror>)
+if(SHARDSCOPE_SANITIZE)
+  add_compile_options(-fsanitize=${SHARDSCOPE_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${SHARDSCOPE_SANITIZE})
+endif()
+
+include(GNUInstallDirs)
+
+# shardscope_library(NAME SOURCES ... HEADERS ... DEPENDS ... PRIVATE_DEPENDS ...)
+# One static library per folder, target shardscope_NAME, alias shardscope::NAME, includes from the repository root.
+function(shardscope_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(shardscope_${name} STATIC ${ARG_SOURCES} ${ARG_HEADERS})
+    target_include_directories(shardscope_${name} PUBLIC
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/shardscope>)
+    target_link_libraries(shardscope_${name} PUBLIC ${ARG_DEPENDS}
+      PRIVATE $<BUILD_INTERFACE:shardscope_rules> ${ARG_PRIVATE_DEPENDS})
+    target_compile_features(shardscope_${name} PUBLIC cxx_std_20)
+  else()
+    add_library(shardscope_${name} INTERFACE)
+    target_include_directories(shardscope_${name} INTERFACE
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/shardscope>)
+    target_link_libraries(shardscope_${name} INTERFACE ${ARG_DEPENDS})
+    target_compile_features(shardscope_${name} INTERFACE cxx_std_20)
+  endif()
+  add_library(shardscope::${name} ALIAS shardscope_${name})
+  set_target_properties(shardscope_${name} PROPERTIES EXPORT_NAME ${name})
+  set_property(GLOBAL APPEND PROPERTY SHARDSCOPE_LIBRARIES shardscope_${name})
+endfunction()
+
+# shardscope_test(NAME SOURCES ... LINKS ... [LABELS ...]): one GoogleTest executable, discovered by ctest.
+# TEST_DATA (a macro) is the absolute path of tests/.
+function(shardscope_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE shardscope_rules ${ARG_LINKS} GTest::gtest_main GTest::gmock)
+  target_compile_definitions(${name} PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
+endfunction()

@@ -1,0 +1,120 @@
+// Identifiers and the small enumerations that a trace is made of. Enumerator values are stored in files: append only.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace shard {
+
+/// A strong integer identifier. Ids of different tags do not compare.
+template <class Tag>
+struct Id {
+  std::int32_t value = -1;
+  [[nodiscard]] constexpr bool valid() const { return value >= 0; }
+  friend constexpr auto operator<=>(Id, Id) = default;
+};
+
+/// An op of a plan; equal on all ranks, with gaps where a rank lacks the op.
+using OpId = Id<struct OpTag>;
+using BufferId = Id<struct BufferTag>;
+/// A group of parameters that is gathered, released and reduced together.
+using UnitId = Id<struct UnitTag>;
+using Rank = Id<struct RankTag>;
+
+/// Which memory a byte is in.
+enum class Memory : std::uint8_t { device = 0, host = 1, disk = 2 };
+inline constexpr int kMemoryCount = 3;
+
+/// What a byte is for.
+enum class Category : std::uint8_t {
+  parameter = 0,        ///< resting parameters or parameter shards
+  gathered = 1,         ///< full parameters gathered from shards
+  gradient = 2,         ///< gradients, full or shard, and tree nodes waiting for their sibling
+  master_parameter = 3,
+  optimizer_state = 4,
+  activation = 5,       ///< saved by forward for backward
+  workspace = 6,        ///< live within one pass only: temporaries, gradients of activations
+  communication = 7,    ///< staging for collectives
+  input = 8,            ///< batch, labels, losses, scalars that ops read
+};
+inline constexpr int kCategoryCount = 9;
+
+/// A queue of ops that run in order; different streams overlap unless an edge orders them.
+enum class Stream : std::uint8_t {
+  compute = 0,
+  communication = 1,
+  copy_in = 2,    ///< host to device
+  copy_out = 3,   ///< device to host
+  optimizer = 4,
+  host = 5,
+};
+inline constexpr int kStreamCount = 6;
+
+/// Which part of a run.
+enum class Phase : std::uint8_t { creation = 0, first_step = 1, steady_step = 2, save = 3, load = 4, digest = 5 };
+inline constexpr int kPhaseCount = 6;
+
+/// Which collective. Bytes of a call are the full buffer, padding included.
+enum class Collective : std::uint8_t { all_gather = 0, reduce_scatter = 1, all_reduce = 2, broadcast = 3, reduce = 4 };
+inline constexpr int kCollectiveCount = 5;
+
+[[nodiscard]] constexpr const char* to_string(Memory memory) {
+  switch (memory) {
+    case Memory::device: return "device";
+    case Memory::host: return "host";
+    case Memory::disk: return "disk";
+  }
+  return "?";
+}
+
+[[nodiscard]] constexpr const char* to_string(Category category) {
+  switch (category) {
+    case Category::parameter: return "parameter";
+    case Category::gathered: return "gathered";
+    case Category::gradient: return "gradient";
+    case Category::master_parameter: return "master_parameter";
+    case Category::optimizer_state: return "optimizer_state";
+    case Category::activation: return "activation";
+    case Category::workspace: return "workspace";
+    case Category::communication: return "communication";
+    case Category::input: return "input";
+  }
+  return "?";
+}
+
+[[nodiscard]] constexpr const char* to_string(Stream stream) {
+  switch (stream) {
+    case Stream::compute: return "compute";
+    case Stream::communication: return "communication";
+    case Stream::copy_in: return "copy_in";
+    case Stream::copy_out: return "copy_out";
+    case Stream::optimizer: return "optimizer";
+    case Stream::host: return "host";
+  }
+  return "?";
+}
+
+[[nodiscard]] constexpr const char* to_string(Phase phase) {
+  switch (phase) {
+    case Phase::creation: return "creation";
+    case Phase::first_step: return "first_step";
+    case Phase::steady_step: return "steady_step";
+    case Phase::save: return "save";
+    case Phase::load: return "load";
+    case Phase::digest: return "digest";
+  }
+  return "?";
+}
+
+[[nodiscard]] constexpr const char* to_string(Collective kind) {
+  switch (kind) {
+    case Collective::all_gather: return "all_gather";
+    case Collective::reduce_scatter: return "reduce_scatter";
+    case Collective::all_reduce: return "all_reduce";
+    case Collective::broadcast: return "broadcast";
+    case Collective::reduce: return "reduce";
+  }
+  return "?";
+}
+
+}  // namespace shard
