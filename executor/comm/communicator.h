@@ -1,0 +1,151 @@
+// The Communicator contract: one rank's end of the collectives that a plan lists, started and polled, never waited in.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/comm/totals.h"
+#include "traces/base/ids.h"
+#include "traces/base/result.h"
+#include "traces/base/units.h"
+
+namespace shard {
+
+/// Element type of a collective's buffers.
+enum class DType : std::uint8_t { f32 = 0 };
+
+[[nodiscard]] constexpr Bytes bytes_of(DType type, Elems elems) {
+  switch (type) {
+    case DType::f32: return Bytes{elems.count() * 4};
+  }
+  return Bytes{0};
+}
+
+/// One contiguous buffer of a call. Offsets are bytes from the start of this rank's own arena and may differ between
+/// ranks; `elems` may not. Offsets are multiples of the element size; multiples of 64 are fastest.
+struct CommSegment {
+  std::int64_t shard_offset = 0;  ///< elems / world elements; unused by the other kinds
+  std::int64_t full_offset = 0;   ///< elems elements
+  Elems elems{0};                 ///< of the full buffer; a multiple of the world size for gather and scatter
+};
+
+/// One call, grouped over its segments: counted once, complete at once.
+///   all_gather      full[p*S .. (p+1)*S) = shard of rank p, on every rank p; S = elems / world
+///   reduce_scatter  shard = sum over ranks p of full_p[rank*S .. (rank+1)*S); `full` keeps its values
+///   all_reduce      full = sum over ranks of full, the same bits on every rank
+///   broadcast       full = full of `root`
+///   reduce          full of `root` = sum over ranks of full; on other ranks `full` is unspecified afterwards
+/// A shard may be the own place in `full` (full_offset + rank * S), or not overlap `full` at all.
+/// Sum: the complete binary tree over the rank index, neighbours first, ((r0+r1)+(r2+r3))+...; without a power of two
+/// the odd one out of each level is carried up unchanged. Every node is rounded to fp32. So the bits depend neither on
+/// the implementation, nor on how a buffer is cut into segments (DESIGN.md, "Numbers", rule 1).
+struct CollectiveRequest {
+  OpId op;
+  Collective kind = Collective::all_gather;
+  std::span<const CommSegment> segments;  ///< copied by start
+  DType dtype = DType::f32;
+  Rank root{0};
+  /// Planned staging in the own arena, used by the message transport only: comm_workspace_bytes(kind, largest segment,
+  /// world) of workspace.h. Calls in flight together have disjoint workspaces.
+  std::int64_t workspace_offset = 0;
+  Bytes workspace{0};
+};
+
+/// A started call. Tickets of one communicator count up from 1 in the order of their starts.
+struct Ticket {
+  std::uint64_t sequence = 0;
+  friend bool operator==(Ticket, Ticket) = default;
+};
+
+/// What the control structures are sized for; equal on all ranks.
+struct CommLimits {
+  int in_flight = 16;  ///< calls started and not yet complete
+  int segments = 64;   ///< of one call
+};
+
+struct CommOptions {
+  /// A call that makes no progress for so long while it is polled fails, naming the ranks that have not arrived.
+  std::chrono::milliseconds deadline{60'000};
+  /// When it points at a nonzero signal number, every poll fails with it (retryable), naming dead peers first. Set by a
+  /// signal handler: under a launcher that tears the job down, survivors can still say who died.
+  const std::atomic<int>* stop_signal = nullptr;
+};
+
+/// One rank's end. Used by one thread at a time; there are no hidden threads, so calls advance only inside `start`,
+/// `poll` and `wait`, and each of those advances every call in flight, oldest first.
+///
+/// All ranks start the same calls in the same order (plan order); several may be in flight. A different call at the
+/// same place is found out and fails with Errc::internal, naming both.
+///
+/// Errors: Errc::retryable when a peer died ("rank 2 died ..."), left, aborted ("rank 2 stopped: ...") or did not
+/// arrive within the deadline; `where` has the own rank and the op. After one error every further call returns that
+/// same error: leave, do not retry. Destroying the communicator tells the peers that this rank has left.
+class Communicator {
+ public:
+  Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  virtual ~Communicator() = default;
+
+  [[nodiscard]] virtual Rank rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+  /// Which implementation: "single", "in-process", "mpi-shared", "mpi-messages".
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// True when collectives use CollectiveRequest::workspace.
+  [[nodiscard]] virtual bool needs_workspace() const = 0;
+
+  /// Makes this rank's arena, the only memory that collectives touch: zeroed on first touch, aligned to 4096, owned by
+  /// the communicator. Collective and blocking (with the deadline), once, before the first start; sizes may differ
+  /// between ranks. Errc::does_not_fit when the place that backs shared memory has no room, naming place, needed and
+  /// available bytes.
+  [[nodiscard]] virtual Result<std::span<std::byte>> make_arena(Bytes bytes, CommLimits limits) = 0;
+  [[nodiscard]] Result<std::span<std::byte>> make_arena(Bytes bytes) { return make_arena(bytes, CommLimits{}); }
+
+  /// Starts a call. Never blocks, does not allocate. The buffers belong to the call until it is complete: nothing may
+  /// write what it reads, or touch what it writes. Errc::internal when more than CommLimits calls or segments are in
+  /// flight, or a buffer lies outside the arena.
+  [[nodiscard]] virtual Result<Ticket> start(const CollectiveRequest& request) = 0;
+
+  /// Makes a bounded amount of progress (a few MiB moved at most). True when the call is complete: the own result is
+  /// readable and the own buffers may be reused. False means: try again, yielding in between (Backoff).
+  [[nodiscard]] virtual Result<bool> poll(Ticket ticket) = 0;
+
+  /// Polls until complete, yielding the core (Backoff).
+  [[nodiscard]] Result<void> wait(Ticket ticket);
+
+  /// Every rank's `own` text, by rank. Collective and blocking with the deadline; works before make_arena. For agreeing
+  /// at creation (plan hash, capacity) and for reports at the end, never inside a step, and not counted.
+  /// Not while calls are in flight.
+  [[nodiscard]] virtual Result<std::vector<std::string>> exchange(std::string_view own) = 0;
+
+  /// Makes every other rank's calls fail at once with `reason` ("rank N stopped: reason"). The first reason stays.
+  virtual void abort(std::string_view reason) = 0;
+
+  /// Calls started so far, per kind; bytes are the full buffers.
+  [[nodiscard]] const CollectiveTotals& totals() const { return totals_; }
+
+ protected:
+  /// To be called by `start` once the request is accepted.
+  void count(const CollectiveRequest& request);
+
+ private:
+  CollectiveTotals totals_;
+};
+
+/// Yields the core ever longer: a few spins when there are cores to spare, then sched_yield, then naps of up to 100 us.
+class Backoff {
+ public:
+  void pause();
+  void reset() { turns_ = 0; }
+
+ private:
+  int turns_ = 0;
+};
+
+}  // namespace shard

@@ -1,0 +1,29 @@
+// Calls and bytes per kind of collective, counted by the communicator itself: a witness independent of the plan.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "traces/base/ids.h"
+#include "traces/base/units.h"
+
+namespace shard {
+
+struct CollectiveCount {
+  std::int64_t calls = 0;
+  Bytes bytes{0};  ///< the full buffers of all calls, padding included
+  friend bool operator==(const CollectiveCount&, const CollectiveCount&) = default;
+};
+
+/// Index with `totals[Collective::all_gather]`.
+struct CollectiveTotals {
+  std::array<CollectiveCount, kCollectiveCount> by_kind{};
+  [[nodiscard]] CollectiveCount& operator[](Collective kind) { return by_kind[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] const CollectiveCount& operator[](Collective kind) const {
+    return by_kind[static_cast<std::size_t>(kind)];
+  }
+  friend bool operator==(const CollectiveTotals&, const CollectiveTotals&) = default;
+};
+
+}  // namespace shard
