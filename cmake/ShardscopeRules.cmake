@@ -15,10 +15,20 @@ endif()
 
 add_library(shardscope_rules INTERFACE)
 target_compile_options(shardscope_rules INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wswitch-enum -Werror>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wswitch-enum $<$<BOOL:${SHARDSCOPE_WERROR}>:-Werror>>)
+if(SHARDSCOPE_GUARDS)
+  add_compile_definitions(SHARDSCOPE_GUARDS=1)
+endif()
 if(SHARDSCOPE_SANITIZE)
-  add_compile_options(-fsanitize=${SHARDSCOPE_SANITIZE} -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=${SHARDSCOPE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${SHARDSCOPE_SANITIZE})
+endif()
+# What every test sees: known findings inside named libraries of others; nothing of ours is suppressed.
+set(SHARDSCOPE_TEST_ENVIRONMENT)
+if(SHARDSCOPE_SANITIZE MATCHES "thread")
+  set(SHARDSCOPE_TEST_ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/tsan.suppressions")
+elseif(SHARDSCOPE_SANITIZE MATCHES "address")
+  set(SHARDSCOPE_TEST_ENVIRONMENT "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/lsan.suppressions:print_suppressions=0")
 endif()
 
 include(GNUInstallDirs)
@@ -27,6 +37,7 @@ include(GNUInstallDirs)
 # One static library per folder, target shardscope_NAME, alias shardscope::NAME, includes from the repository root.
 function(shardscope_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  list(TRANSFORM ARG_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE headers)
   if(ARG_SOURCES)
     add_library(shardscope_${name} STATIC ${ARG_SOURCES} ${ARG_HEADERS})
     target_include_directories(shardscope_${name} PUBLIC
@@ -42,11 +53,12 @@ function(shardscope_library name)
     target_compile_features(shardscope_${name} INTERFACE cxx_std_20)
   endif()
   add_library(shardscope::${name} ALIAS shardscope_${name})
-  set_target_properties(shardscope_${name} PROPERTIES EXPORT_NAME ${name})
+  set_target_properties(shardscope_${name} PROPERTIES EXPORT_NAME ${name}
+    SHARDSCOPE_HEADERS "${headers}" SHARDSCOPE_PRIVATE_DEPENDS "${ARG_PRIVATE_DEPENDS}")
   set_property(GLOBAL APPEND PROPERTY SHARDSCOPE_LIBRARIES shardscope_${name})
 endfunction()
 
-# shardscope_test(NAME SOURCES ... LINKS ... [LABELS ...]): one GoogleTest executable, discovered by ctest.
+# shardscope_test(NAME SOURCES ... LINKS ... [LABELS label]): one GoogleTest executable, discovered by ctest.
 # TEST_DATA (a macro) is the absolute path of tests/.
 function(shardscope_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;LABELS" ${ARGN})
@@ -54,5 +66,13 @@ function(shardscope_test name)
   target_link_libraries(${name} PRIVATE shardscope_rules ${ARG_LINKS} GTest::gtest_main GTest::gmock)
   target_compile_definitions(${name} PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
+  # One value each: gtest_discover_tests() flattens lists.
+  set(properties)
+  if(ARG_LABELS)
+    list(APPEND properties LABELS ${ARG_LABELS})
+  endif()
+  if(SHARDSCOPE_TEST_ENVIRONMENT)
+    list(APPEND properties ENVIRONMENT ${SHARDSCOPE_TEST_ENVIRONMENT})
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()

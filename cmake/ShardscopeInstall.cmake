@@ -1,0 +1,29 @@
+# Install rules: programs to bin/, libraries and their headers, and a package for find_package(shardscope).
+include(CMakePackageConfigHelpers)
+
+# shardscope_install(): everything that shardscope_library() declared and every program in bin/ of the build folder.
+function(shardscope_install)
+  get_property(libraries GLOBAL PROPERTY SHARDSCOPE_LIBRARIES)
+  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/shardscope)
+  install(TARGETS ${libraries} EXPORT shardscopeTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  foreach(library IN LISTS libraries)
+    get_target_property(headers ${library} SHARDSCOPE_HEADERS)
+    foreach(header IN LISTS headers)
+      cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
+      cmake_path(GET name PARENT_PATH folder)
+      install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardscope/${folder})
+    endforeach()
+  endforeach()
+  foreach(program IN ITEMS shardscope shardscope-train shardscope-profile shardscope-view)
+    if(TARGET ${program})
+      install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    endif()
+  endforeach()
+  install(EXPORT shardscopeTargets NAMESPACE shardscope:: DESTINATION ${package_dir})
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/shardscopeConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/shardscopeConfig.cmake INSTALL_DESTINATION ${package_dir})
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/shardscopeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/shardscopeConfig.cmake ${PROJECT_BINARY_DIR}/shardscopeConfigVersion.cmake
+    ${PROJECT_SOURCE_DIR}/cmake/FindoneDNN.cmake
+    DESTINATION ${package_dir})
+endfunction()
