@@ -1,0 +1,43 @@
+// Causal attention with grouped key and value heads, forward and backward.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "executor/cpu/kernels/threads.h"
+
+namespace shard::cpu {
+
+struct AttentionShape {
+  std::int64_t batch = 0;     ///< B
+  std::int64_t sequence = 0;  ///< S
+  std::int64_t heads = 0;     ///< H query heads
+  std::int64_t kv_heads = 0;  ///< K key and value heads; divides H; query head h reads key head h / (H / K)
+  std::int64_t head_dim = 0;  ///< D
+};
+
+/// Heads of all tokens: element (token t, head h, d) is data[t * row_stride + h * D + d], t = b * S + s.
+/// For packed qkv [T,3C]: q = {qkv, 3C}, k = {qkv + C, 3C}, v = {qkv + 2C, 3C}.
+struct HeadsView {
+  const float* data = nullptr;
+  std::int64_t row_stride = 0;
+};
+struct HeadsOut {
+  float* data = nullptr;
+  std::int64_t row_stride = 0;
+};
+
+/// y = softmax(causal(q k^T / sqrt(D))) v; lse [B,H,S] = log of the sum of exponentials of each row of scores.
+/// workspace: at least plan::attention_forward_workspace() bytes for this pool's threads, 64-byte aligned.
+void attention_forward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v, HeadsOut y,
+                       float* lse, std::span<std::byte> workspace);
+
+/// Recomputes the probabilities from q, k and lse (y is not needed) and writes dq, dk, dv, which overlap no input.
+/// Gradients of a shared key head sum over its query heads in order of h, and over query tiles in order of rows.
+/// workspace: at least plan::attention_backward_workspace() bytes for this pool's threads, 64-byte aligned.
+void attention_backward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v,
+                        const float* lse, HeadsView dy, HeadsOut dq, HeadsOut dk, HeadsOut dv,
+                        std::span<std::byte> workspace);
+
+}  // namespace shard::cpu

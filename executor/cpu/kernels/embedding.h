@@ -1,0 +1,41 @@
+// Token and position embeddings, forward and backward.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/cpu/kernels/store.h"
+#include "executor/cpu/kernels/threads.h"
+
+namespace shard::cpu {
+
+struct EmbeddingShape {
+  std::int64_t tokens = 0;      ///< T
+  std::int64_t vocabulary = 0;  ///< V: rows of the table
+  std::int64_t columns = 0;     ///< C
+};
+
+/// y [T,C] = table [V,C] at tokens [T]. Every token is in 0..V-1 (the data loader checks).
+void embedding_forward(ThreadPool& pool, const EmbeddingShape& shape, const std::int32_t* tokens, const float* table,
+                       float* y);
+
+/// dtable [V,C] at tokens[t] += dy [T,C], in order of t. Store::write zeroes dtable first; Store::add is for a tied
+/// table whose other gradient is already there.
+void embedding_backward(ThreadPool& pool, const EmbeddingShape& shape, const float* dy, const std::int32_t* tokens,
+                        float* dtable, Store store);
+
+struct PositionShape {
+  std::int64_t batch = 0;      ///< B
+  std::int64_t sequence = 0;   ///< S
+  std::int64_t positions = 0;  ///< P >= S: rows of the table
+  std::int64_t columns = 0;    ///< C
+};
+
+/// y [B,S,C] = x + table [P,C] at s. y may be x.
+void add_position_forward(ThreadPool& pool, const PositionShape& shape, const float* x, const float* table, float* y);
+
+/// dtable [P,C] at s = (or +=) the sum over b, in order, of dy [B,S,C]; rows from S on are zero (or left alone).
+/// The gradient of x is dy itself.
+void add_position_backward(ThreadPool& pool, const PositionShape& shape, const float* dy, float* dtable,
+                           Store store = Store::write);
+
+}  // namespace shard::cpu

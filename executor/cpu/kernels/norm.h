@@ -1,0 +1,37 @@
+// Layer norm and RMS norm over the last dimension, forward and backward.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/cpu/kernels/store.h"
+#include "executor/cpu/kernels/threads.h"
+
+namespace shard::cpu {
+
+struct NormShape {
+  std::int64_t rows = 0;     ///< T
+  std::int64_t columns = 0;  ///< C
+};
+
+/// mean [T] = E[x], rstd [T] = 1 / sqrt(Var[x] + epsilon) (biased variance, two passes), y = (x - mean) rstd weight +
+/// bias. y may be x.
+void layer_norm_forward(ThreadPool& pool, const NormShape& shape, float epsilon, const float* x, const float* weight,
+                        const float* bias, float* y, float* mean, float* rstd);
+
+/// dx [T,C] = or += (dx_store); dweight, dbias [C] = or += (parameter_store). With h = (x - mean) rstd and g = dy
+/// weight: dx = rstd (g - E[g] - h E[g h]), dweight = sum over rows of dy h, dbias = sum over rows of dy. With
+/// Store::write dx may be dy. Sums over rows go by blocks of 32 rows in order of rows.
+void layer_norm_backward(ThreadPool& pool, const NormShape& shape, const float* x, const float* weight,
+                         const float* mean, const float* rstd, const float* dy, float* dx, Store dx_store,
+                         float* dweight, float* dbias, Store parameter_store = Store::write);
+
+/// rstd [T] = 1 / sqrt(E[x^2] + epsilon), y = x rstd weight. y may be x.
+void rms_norm_forward(ThreadPool& pool, const NormShape& shape, float epsilon, const float* x, const float* weight,
+                      float* y, float* rstd);
+
+/// As layer_norm_backward with mean 0 and no E[g] term.
+void rms_norm_backward(ThreadPool& pool, const NormShape& shape, const float* x, const float* weight, const float* rstd,
+                       const float* dy, float* dx, Store dx_store, float* dweight,
+                       Store parameter_store = Store::write);
+
+}  // namespace shard::cpu

@@ -1,0 +1,40 @@
+// SGD, Adam and AdamW over a contiguous range of parameters, one fused pass each.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/cpu/kernels/threads.h"
+
+namespace shard::cpu {
+
+/// Hyperparameters of a step, in a planned buffer (plan::kOptimizerScalarsBytes). Doubles, as PyTorch computes with
+/// Python floats and rounds to fp32 only where a tensor is touched.
+struct OptimizerScalars {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  double momentum = 0;  ///< sgd only
+};
+
+// Elementwise: the bits do not depend on how a range is cut, on threads or on alignment. `step` points to the number
+// of this step for the range, 1 for the first (the caller has already counted it). Formulas: PyTorch, torch/optim,
+// single-tensor forms:
+//   m += (g - m)(1 - beta1);  v = v beta2 + (1 - beta2) g^2
+//   p -= (lr / (1 - beta1^t)) m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
+
+/// Adam: weight decay is added to the gradient first, g + weight_decay p. The gradient buffer is not changed.
+void adam(ThreadPool& pool, const OptimizerScalars& scalars, const std::int32_t* step, std::int64_t n,
+          const float* gradient, float* parameter, float* first_moment, float* second_moment);
+
+/// AdamW: p = p (1 - lr weight_decay) first.
+void adamw(ThreadPool& pool, const OptimizerScalars& scalars, const std::int32_t* step, std::int64_t n,
+           const float* gradient, float* parameter, float* first_moment, float* second_moment);
+
+/// g += weight_decay p; buffer = momentum buffer + g, used in place of g, unless `momentum_buffer` is null;
+/// p -= lr g. A momentum buffer of zeros before the first step is PyTorch's unset one.
+void sgd(ThreadPool& pool, const OptimizerScalars& scalars, std::int64_t n, const float* gradient, float* parameter,
+         float* momentum_buffer);
+
+}  // namespace shard::cpu
