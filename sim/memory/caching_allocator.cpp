@@ -1,0 +1,352 @@
+// Rounding, best fit, splitting, merging and segments of the caching allocator model.
+#include "sim/memory/caching_allocator.h"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <string>
+
+namespace shard {
+
+namespace {
+
+void grow(PeakBytes& quantity, Bytes bytes) {
+  quantity.current += bytes;
+  quantity.peak = std::max(quantity.peak, quantity.current);
+}
+
+Error internal(std::string what) {
+  return Error{Errc::internal, std::move(what), "caching allocator", "report this as a fault of the program"};
+}
+
+}  // namespace
+
+Result<CachingAllocatorOptions> caching_allocator_options(std::string_view name) {
+  constexpr std::string_view kName = "pytorch";
+  const auto refuse = [&](std::string why) {
+    return Error{Errc::usage, "allocator '" + std::string(name) + "' " + std::move(why), "",
+                 "pytorch, or pytorch@VERSION from 1.8 on"};
+  };
+  if (name.substr(0, kName.size()) != kName) return refuse("is unknown");
+  std::string_view version = name.substr(kName.size());
+  if (version.empty()) return CachingAllocatorOptions{};
+  if (version.front() != '@') return refuse("is unknown");
+  version.remove_prefix(1);
+  int major = 0;
+  int minor = 0;
+  const char* const end = version.data() + version.size();
+  auto [after, fault] = std::from_chars(version.data(), end, major);
+  if (fault != std::errc{}) return refuse("has no readable version");
+  if (after != end) {
+    if (*after != '.') return refuse("has no readable version");
+    std::tie(after, fault) = [&] {
+      const auto parsed = std::from_chars(after + 1, end, minor);
+      return std::pair{parsed.ptr, parsed.ec};
+    }();
+    if (fault != std::errc{} || (after != end && *after != '.')) return refuse("has no readable version");
+  }
+  if (std::pair{major, minor} < std::pair{1, 8}) return refuse("is older than the rules known here");
+  return CachingAllocatorOptions{};
+}
+
+std::optional<Address> SimulatedDevice::take(Bytes bytes, AllocatorStream, Pool) {
+  constexpr std::int64_t kAlignment = 2 << 20;
+  if (capacity_ && in_use_ + bytes > *capacity_) return std::nullopt;
+  in_use_ += bytes;
+  const Address address = next_;
+  next_ += static_cast<Address>(round_up(bytes, kAlignment).count());
+  return address;
+}
+
+void SimulatedDevice::give_back(Address, Bytes bytes) {
+  in_use_ -= bytes;
+}
+
+CachingAllocator::CachingAllocator(SegmentSource& source, CachingAllocatorOptions options)
+    : source_(source), options_(options) {}
+
+Bytes CachingAllocator::rounded(Bytes requested) const {
+  return std::max(options_.min_block, round_up(requested, options_.min_block.count()));
+}
+
+Pool CachingAllocator::pool_of(Bytes rounded_bytes) const {
+  return rounded_bytes <= options_.small_limit ? Pool::small : Pool::large;
+}
+
+Bytes CachingAllocator::segment_bytes(Bytes rounded_bytes) const {
+  if (rounded_bytes <= options_.small_limit) return options_.small_segment;
+  if (rounded_bytes < options_.exact_from) return options_.large_segment;
+  return round_up(rounded_bytes, options_.exact_multiple.count());
+}
+
+Result<BlockId> CachingAllocator::allocate(Bytes requested, AllocatorStream stream) {
+  assert(requested >= Bytes{0});
+  const Bytes bytes = rounded(requested);
+  const Pool pool = pool_of(bytes);
+  std::optional<Slot> slot = take_cached(bytes, stream, pool);
+  if (!slot) slot = take_segment(bytes, stream, pool);
+  if (!slot) {
+    empty_cache();
+    slot = take_segment(bytes, stream, pool);
+  }
+  if (!slot) {
+    return Error{Errc::does_not_fit,
+                 "a segment of " + std::to_string(segment_bytes(bytes).count()) + " bytes does not fit beside " +
+                     std::to_string(statistics_.reserved.current.count()) + " reserved bytes",
+                 "caching allocator", "a device with more memory, or a smaller micro-batch"};
+  }
+  split(*slot, bytes);
+  Block& block = blocks_[*slot];
+  block.state = BlockState::allocated;
+  block.requested = requested;
+  grow(statistics_.allocated, block.bytes);
+  grow(statistics_.active, block.bytes);
+  ++statistics_.allocation_count;
+  return BlockId{*slot, block.generation};
+}
+
+Result<void> CachingAllocator::request_free(BlockId id) {
+  if (!names(id) || blocks_[id.slot].state != BlockState::allocated) {
+    return internal("a free is requested for a block that is not allocated");
+  }
+  Block& block = blocks_[id.slot];
+  block.state = BlockState::pending_free;
+  statistics_.allocated.current -= block.bytes;
+  return {};
+}
+
+Result<void> CachingAllocator::free(BlockId id) {
+  if (!names(id)) return internal("a block is freed that is not allocated");
+  Slot slot = id.slot;
+  Block& block = blocks_[slot];
+  if (block.state == BlockState::allocated) statistics_.allocated.current -= block.bytes;
+  statistics_.active.current -= block.bytes;
+  block.state = BlockState::free;
+  block.requested = Bytes{0};
+  ++block.generation;  // the name ends here, whatever becomes of the slot
+  if (block.next != kNone && blocks_[block.next].state == BlockState::free) {
+    erase_free(block.next);
+    absorb_next(slot);
+  }
+  if (block.previous != kNone && blocks_[block.previous].state == BlockState::free) {
+    slot = block.previous;
+    erase_free(slot);
+    absorb_next(slot);
+  }
+  insert_free(slot);
+  return {};
+}
+
+Bytes CachingAllocator::empty_cache() {
+  std::vector<Address> empty;
+  for (const auto& [address, first] : segments_) {
+    if (wholly_free(first)) empty.push_back(address);
+  }
+  const Bytes before = statistics_.reserved.current;
+  for (const Address address : empty) release_segment(address);
+  return before - statistics_.reserved.current;
+}
+
+bool CachingAllocator::release_segment(Address address) {
+  const auto segment = segments_.find(address);
+  if (segment == segments_.end() || !wholly_free(segment->second)) return false;
+  const Slot slot = segment->second;
+  const Bytes bytes = blocks_[slot].bytes;
+  erase_free(slot);
+  drop_block(slot);
+  segments_.erase(segment);
+  statistics_.reserved.current -= bytes;
+  source_.give_back(address, bytes);
+  return true;
+}
+
+Result<std::vector<BlockId>> CachingAllocator::adopt(Address address, Bytes bytes, AllocatorStream stream, Pool pool,
+                                                     std::span<const AdoptedBlock> live) {
+  const auto malformed = [](std::string what, Address where) {
+    return Error{Errc::malformed, std::move(what), "address " + std::to_string(where), ""};
+  };
+  const auto size = [](Bytes amount) { return static_cast<Address>(amount.count()); };
+  if (bytes <= Bytes{0}) return malformed("a segment has no bytes", address);
+  const Address end = address + size(bytes);
+  const auto above = segments_.lower_bound(address);
+  if (above != segments_.end() && above->first < end) return malformed("two segments overlap", above->first);
+  if (above != segments_.begin()) {
+    Address below_end = 0;
+    for (Slot slot = std::prev(above)->second; slot != kNone; slot = blocks_[slot].next) {
+      below_end = blocks_[slot].address + size(blocks_[slot].bytes);
+    }
+    if (below_end > address) return malformed("two segments overlap", address);
+  }
+  std::vector<std::size_t> order(live.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return live[a].address < live[b].address; });
+  Address cursor = address;
+  for (const std::size_t i : order) {
+    const AdoptedBlock& block = live[i];
+    if (block.bytes <= Bytes{0}) return malformed("a block has no bytes", block.address);
+    if (block.address < address || block.address >= end || size(block.bytes) > end - block.address) {
+      return malformed("a block leaves its segment", block.address);
+    }
+    if (block.address < cursor) return malformed("two blocks overlap", block.address);
+    cursor = block.address + size(block.bytes);
+  }
+
+  std::vector<BlockId> ids(live.size());
+  Slot last = kNone;
+  const auto append = [&](Address from, Bytes length, BlockState state) {
+    Block contents;
+    contents.address = from;
+    contents.bytes = length;
+    contents.stream = stream;
+    contents.pool = pool;
+    contents.state = state;
+    contents.requested = state == BlockState::free ? Bytes{0} : length;
+    contents.previous = last;
+    const Slot slot = new_block(contents);
+    if (last == kNone) {
+      segments_.emplace(address, slot);
+    } else {
+      blocks_[last].next = slot;
+    }
+    if (state == BlockState::free) insert_free(slot);
+    return last = slot;
+  };
+  const auto gap = [](Address from, Address to) { return Bytes{static_cast<std::int64_t>(to - from)}; };
+  cursor = address;
+  for (const std::size_t i : order) {
+    if (cursor < live[i].address) append(cursor, gap(cursor, live[i].address), BlockState::free);
+    const Slot slot = append(live[i].address, live[i].bytes, BlockState::allocated);
+    ids[i] = BlockId{slot, blocks_[slot].generation};
+    cursor = live[i].address + size(live[i].bytes);
+    grow(statistics_.allocated, live[i].bytes);
+    grow(statistics_.active, live[i].bytes);
+  }
+  if (cursor < end) append(cursor, gap(cursor, end), BlockState::free);
+  grow(statistics_.reserved, bytes);
+  return ids;
+}
+
+void CachingAllocator::reset_peak() {
+  for (PeakBytes* quantity : {&statistics_.allocated, &statistics_.active, &statistics_.reserved}) {
+    quantity->peak = quantity->current;
+  }
+}
+
+std::vector<SegmentView> CachingAllocator::snapshot() const {
+  std::vector<SegmentView> views;
+  views.reserve(segments_.size());
+  for (const auto& [address, first] : segments_) {
+    SegmentView& view = views.emplace_back();
+    view.address = address;
+    view.stream = blocks_[first].stream;
+    view.pool = blocks_[first].pool;
+    for (Slot slot = first; slot != kNone; slot = blocks_[slot].next) {
+      const Block& block = blocks_[slot];
+      view.bytes += block.bytes;
+      view.blocks.push_back({block.address, block.bytes, block.requested, block.state});
+    }
+  }
+  return views;
+}
+
+bool CachingAllocator::names(BlockId id) const {
+  return id.slot < blocks_.size() && blocks_[id.slot].in_use && blocks_[id.slot].generation == id.generation &&
+         blocks_[id.slot].state != BlockState::free;
+}
+
+CachingAllocator::Slot CachingAllocator::slot_of(BlockId id) const {
+  assert(names(id));
+  return id.slot;
+}
+
+CachingAllocator::Slot CachingAllocator::new_block(const Block& contents) {
+  Slot slot = 0;
+  if (unused_.empty()) {
+    slot = static_cast<Slot>(blocks_.size());
+    blocks_.emplace_back();
+  } else {
+    slot = unused_.back();
+    unused_.pop_back();
+  }
+  const std::uint32_t generation = blocks_[slot].generation;
+  blocks_[slot] = contents;
+  blocks_[slot].generation = generation;
+  blocks_[slot].in_use = true;
+  return slot;
+}
+
+void CachingAllocator::drop_block(Slot slot) {
+  blocks_[slot].in_use = false;
+  ++blocks_[slot].generation;
+  unused_.push_back(slot);
+}
+
+void CachingAllocator::insert_free(Slot slot) {
+  const Block& block = blocks_[slot];
+  free_blocks(block).insert({{block.bytes.count(), block.address}, slot});
+}
+
+void CachingAllocator::erase_free(Slot slot) {
+  const Block& block = blocks_[slot];
+  free_blocks(block).erase({{block.bytes.count(), block.address}, slot});
+}
+
+std::optional<CachingAllocator::Slot> CachingAllocator::take_cached(Bytes bytes, AllocatorStream stream, Pool pool) {
+  const auto pool_blocks = free_.find({stream, pool});
+  if (pool_blocks == free_.end()) return std::nullopt;
+  const auto best = pool_blocks->second.lower_bound({{bytes.count(), 0}, 0});
+  if (best == pool_blocks->second.end()) return std::nullopt;
+  const Slot slot = best->second;
+  pool_blocks->second.erase(best);
+  return slot;
+}
+
+std::optional<CachingAllocator::Slot> CachingAllocator::take_segment(Bytes bytes, AllocatorStream stream, Pool pool) {
+  const Bytes whole = segment_bytes(bytes);
+  const std::optional<Address> address = source_.take(whole, stream, pool);
+  if (!address) return std::nullopt;
+  Block contents;
+  contents.address = *address;
+  contents.bytes = whole;
+  contents.stream = stream;
+  contents.pool = pool;
+  const Slot slot = new_block(contents);
+  const bool fresh = segments_.emplace(*address, slot).second;
+  assert(fresh && "the source must not hand out an address twice");
+  static_cast<void>(fresh);
+  grow(statistics_.reserved, whole);
+  ++statistics_.segment_count;
+  return slot;
+}
+
+// Small blocks are split when a whole unit is left, large ones only when the rest is worth keeping (should_split).
+void CachingAllocator::split(Slot slot, Bytes bytes) {
+  const Bytes rest = blocks_[slot].bytes - bytes;
+  const bool worthwhile =
+      blocks_[slot].pool == Pool::small ? rest >= options_.min_block : rest > options_.large_split_remainder;
+  if (!worthwhile) return;
+  Block contents = blocks_[slot];
+  contents.address += static_cast<Address>(bytes.count());
+  contents.bytes = rest;
+  contents.previous = slot;
+  const Slot remainder = new_block(contents);
+  blocks_[slot].bytes = bytes;
+  if (contents.next != kNone) blocks_[contents.next].previous = remainder;
+  blocks_[slot].next = remainder;
+  insert_free(remainder);
+}
+
+void CachingAllocator::absorb_next(Slot slot) {
+  const Slot next = blocks_[slot].next;
+  blocks_[slot].bytes += blocks_[next].bytes;
+  blocks_[slot].next = blocks_[next].next;
+  if (blocks_[slot].next != kNone) blocks_[blocks_[slot].next].previous = slot;
+  drop_block(next);
+}
+
+bool CachingAllocator::wholly_free(Slot first) const {
+  return blocks_[first].state == BlockState::free && blocks_[first].next == kNone;
+}
+
+}  // namespace shard

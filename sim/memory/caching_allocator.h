@@ -1,0 +1,202 @@
+// A pure model of PyTorch's CUDA caching allocator: same rules, same addresses, no device.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "traces/base/result.h"
+#include "traces/base/units.h"
+
+namespace shard {
+
+/// A byte address in an imaginary or recorded device address space.
+using Address = std::uint64_t;
+/// The queue that a block belongs to, as a number (PyTorch: the cudaStream_t); blocks never change streams.
+using AllocatorStream = std::uint64_t;
+
+/// Which of a stream's two pools a block lives in.
+enum class Pool : std::uint8_t { small, large };
+
+[[nodiscard]] constexpr const char* to_string(Pool pool) {
+  switch (pool) {
+    case Pool::small: return "small";
+    case Pool::large: return "large";
+  }
+  return "?";
+}
+
+/// Sizes that the rules turn on. Source: c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize and its neighbours; the same
+/// values from PyTorch 1.8 to now. Not modelled: expandable segments, max_split_size, roundup_power2_divisions,
+/// garbage collection, private pools (CUDA graphs).
+struct CachingAllocatorOptions {
+  Bytes min_block{512};           ///< every request is rounded up to a multiple of this
+  Bytes small_limit{1 << 20};     ///< rounded requests up to here come from the small pool
+  Bytes small_segment{2 << 20};   ///< segment size of the small pool
+  Bytes large_segment{20 << 20};  ///< segment size for large requests below `exact_from`
+  Bytes exact_from{10 << 20};     ///< from here on a segment is the request rounded up to `exact_multiple`
+  Bytes exact_multiple{2 << 20};
+  Bytes large_split_remainder{1 << 20};  ///< a large block is split when more than this would be left
+};
+
+/// The rules of "pytorch" or "pytorch@VERSION" (1.8 or later). Fails with Errc::usage for anything else.
+[[nodiscard]] Result<CachingAllocatorOptions> caching_allocator_options(std::string_view name);
+
+/// Where segments come from: a recording's addresses, or a simulated device's. Stands for cudaMalloc and cudaFree.
+class SegmentSource {
+ public:
+  virtual ~SegmentSource() = default;
+  /// The address of `bytes` new bytes, disjoint from all segments in use, or nothing when the device is full.
+  virtual std::optional<Address> take(Bytes bytes, AllocatorStream stream, Pool pool) = 0;
+  virtual void give_back(Address address, Bytes bytes) = 0;
+};
+
+/// A device that hands out ever-growing, 2 MiB aligned addresses until `capacity` bytes are in use.
+class SimulatedDevice final : public SegmentSource {
+ public:
+  /// Without a capacity nothing is ever refused.
+  explicit SimulatedDevice(std::optional<Bytes> capacity = std::nullopt) : capacity_(capacity) {}
+  std::optional<Address> take(Bytes bytes, AllocatorStream stream, Pool pool) override;
+  void give_back(Address address, Bytes bytes) override;
+
+ private:
+  std::optional<Bytes> capacity_;
+  Bytes in_use_{0};
+  Address next_ = Address{1} << 32;  // any non-zero start: only the order of addresses matters
+};
+
+/// Names one allocated block of one CachingAllocator until it is freed; a later block never has the same name.
+struct BlockId {
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;  ///< 0: no block
+  friend constexpr auto operator<=>(BlockId, BlockId) = default;
+};
+
+/// A quantity now, and its highest value since the last reset_peak().
+struct PeakBytes {
+  Bytes current{0};
+  Bytes peak{0};
+};
+
+/// Counted in whole blocks, as torch.cuda does: `allocated.peak` is max_memory_allocated(), `reserved.peak` is
+/// max_memory_reserved(). `active` also holds blocks whose free waits for another stream.
+struct AllocatorStatistics {
+  PeakBytes allocated, active, reserved;
+  std::int64_t allocation_count = 0;  ///< allocate() calls that succeeded
+  std::int64_t segment_count = 0;     ///< segments taken from the source, given back ones included
+};
+
+enum class BlockState : std::uint8_t { free, allocated, pending_free };
+
+/// A copy of one block, or of one segment with its blocks in address order.
+struct BlockView {
+  Address address = 0;
+  Bytes bytes{0};      ///< real size
+  Bytes requested{0};  ///< 0 for free blocks
+  BlockState state = BlockState::free;
+};
+struct SegmentView {
+  Address address = 0;
+  Bytes bytes{0};
+  AllocatorStream stream = 0;
+  Pool pool = Pool::small;
+  std::vector<BlockView> blocks;
+};
+
+/// A live block of an adopted segment.
+struct AdoptedBlock {
+  Address address = 0;
+  Bytes bytes{0};
+};
+
+/// The allocator. Drive it with any acquire / release sequence: allocate() on acquire, free() on release.
+///
+/// A request is rounded up, looked for in its stream's pool (the smallest free block that holds it, the lowest address
+/// among equals), else served from a new segment; a block much too large is split and its rest stays free; a freed
+/// block merges with its free neighbours of the same segment. Segments go back only by empty_cache(), or when the
+/// source refuses a new one: then every wholly free segment goes back and the source is asked once more.
+/// Single-threaded. Time per call: logarithmic in the number of free blocks.
+class CachingAllocator {
+ public:
+  /// Borrows `source`, which must outlive the allocator.
+  explicit CachingAllocator(SegmentSource& source, CachingAllocatorOptions options = {});
+
+  /// `requested` >= 0 bytes (0 takes the smallest block; PyTorch itself never asks for 0).
+  /// Fails with Errc::does_not_fit when the source refuses twice; the cache is then empty, all else unchanged.
+  [[nodiscard]] Result<BlockId> allocate(Bytes requested, AllocatorStream stream = 0);
+
+  /// Gives an allocated or pending block back to its pool. Errc::internal if `block` is not one of these.
+  Result<void> free(BlockId block);
+  /// The first half of a free that waits for another stream (record_stream): the block no longer counts as allocated
+  /// but stays taken until free(). Errc::internal if `block` is not allocated.
+  Result<void> request_free(BlockId block);
+
+  /// Gives all wholly free segments back to the source; returns their bytes (torch.cuda.empty_cache).
+  Bytes empty_cache();
+  /// Gives one segment back; false, and nothing happens, unless a segment begins at `address` and is wholly free.
+  bool release_segment(Address address);
+
+  /// Starts from a state that already exists: one segment and its live blocks, in any order; what lies between is
+  /// free. Returns the blocks' ids in the order given. Statistics count the segment as reserved and its blocks as
+  /// allocated. Errc::malformed if blocks overlap or leave the segment, or the segment meets one already there.
+  [[nodiscard]] Result<std::vector<BlockId>> adopt(Address address, Bytes bytes, AllocatorStream stream, Pool pool,
+                                                   std::span<const AdoptedBlock> live);
+
+  [[nodiscard]] Address address(BlockId block) const { return blocks_[slot_of(block)].address; }
+  /// The real size, which statistics count: at least the rounded request.
+  [[nodiscard]] Bytes bytes(BlockId block) const { return blocks_[slot_of(block)].bytes; }
+  [[nodiscard]] const AllocatorStatistics& statistics() const { return statistics_; }
+  /// Peaks fall to the current values (torch.cuda.reset_peak_memory_stats).
+  void reset_peak();
+  /// All segments in address order.
+  [[nodiscard]] std::vector<SegmentView> snapshot() const;
+
+  [[nodiscard]] Bytes rounded(Bytes requested) const;
+  [[nodiscard]] Pool pool_of(Bytes rounded_bytes) const;
+  [[nodiscard]] Bytes segment_bytes(Bytes rounded_bytes) const;
+
+ private:
+  using Slot = std::uint32_t;
+  static constexpr Slot kNone = UINT32_MAX;
+  struct Block {
+    Address address = 0;
+    Bytes bytes{0}, requested{0};
+    AllocatorStream stream = 0;
+    Slot previous = kNone, next = kNone;  // neighbours within the segment
+    std::uint32_t generation = 1;
+    Pool pool = Pool::small;
+    BlockState state = BlockState::free;
+    bool in_use = false;  // the slot holds a block
+  };
+  // Best fit is the first free block at or after (rounded request, 0).
+  using FreeBlocks = std::set<std::pair<std::pair<std::int64_t, Address>, Slot>>;
+
+  Slot slot_of(BlockId block) const;
+  bool names(BlockId block) const;
+  Slot new_block(const Block& contents);
+  void drop_block(Slot slot);
+  FreeBlocks& free_blocks(const Block& block) { return free_[{block.stream, block.pool}]; }
+  void insert_free(Slot slot);
+  void erase_free(Slot slot);
+  std::optional<Slot> take_cached(Bytes bytes, AllocatorStream stream, Pool pool);
+  std::optional<Slot> take_segment(Bytes bytes, AllocatorStream stream, Pool pool);
+  void split(Slot slot, Bytes bytes);
+  void absorb_next(Slot slot);
+  bool wholly_free(Slot first) const;
+
+  SegmentSource& source_;
+  CachingAllocatorOptions options_;
+  AllocatorStatistics statistics_;
+  std::vector<Block> blocks_;
+  std::vector<Slot> unused_;
+  std::map<std::pair<AllocatorStream, Pool>, FreeBlocks> free_;
+  std::map<Address, Slot> segments_;  // first block of each segment
+};
+
+}  // namespace shard
