@@ -1,0 +1,70 @@
+// The ledger of one arena: which buffers are live where, and how high it ever got. Holds no bytes itself.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+
+#include "traces/base/ids.h"
+#include "traces/base/result.h"
+#include "traces/base/units.h"
+
+namespace shard {
+
+/// Every arena offset is a multiple of this: a cache line, and the widest vector.
+inline constexpr std::int64_t kArenaAlignment = 64;
+
+using CategoryBytes = std::array<Bytes, kCategoryCount>;  ///< indexed by Category
+
+/// Books of one memory's arena, [0, unbounded), kept alike by the simulator and by an executor. In plan order.
+/// Single-threaded. A live buffer of zero bytes is legal and overlaps nothing.
+class ArenaLedger {
+ public:
+  explicit ArenaLedger(Memory memory, std::int64_t alignment = kArenaAlignment)
+      : memory_(memory), alignment_(alignment) {}
+
+  /// `buffer` now owns [offset, offset + bytes). Errc::internal, and nothing changes, when it is live already, when the
+  /// offset is negative or not aligned, or when the bytes meet a live buffer's (both are named).
+  Result<void> acquire(BufferId buffer, Bytes offset, Bytes bytes, Category category);
+  /// Errc::internal when `buffer` is not live.
+  Result<void> release(BufferId buffer);
+
+  [[nodiscard]] Bytes live() const { return live_; }
+  [[nodiscard]] const CategoryBytes& live_by_category() const { return live_by_category_; }
+  /// The highest live() since the start or reset_peaks().
+  [[nodiscard]] Bytes live_peak() const { return live_peak_; }
+  /// Sums to live_peak(); of the first moment that reached it.
+  [[nodiscard]] const CategoryBytes& by_category_at_peak() const { return by_category_at_peak_; }
+  /// The highest offset ever in use since the start or reset_peaks(), rounded up to the alignment: a `*_peak_bytes`.
+  [[nodiscard]] Bytes extent() const { return extent_; }
+  [[nodiscard]] std::size_t live_count() const { return buffers_.size(); }
+  [[nodiscard]] bool is_live(BufferId buffer) const { return buffers_.contains(buffer.value); }
+  [[nodiscard]] Memory memory() const { return memory_; }
+
+  /// Peaks fall to what is live now: each phase has its own.
+  void reset_peaks();
+
+ private:
+  struct Entry {
+    Bytes offset{0};
+    Bytes bytes{0};
+    Category category = Category::parameter;
+  };
+  struct Range {
+    std::int64_t end = 0;
+    BufferId buffer;
+  };
+
+  [[nodiscard]] Error broken(std::string what) const;
+  [[nodiscard]] static std::string describe(BufferId buffer, std::int64_t begin, std::int64_t end);
+
+  Memory memory_;
+  std::int64_t alignment_;
+  std::unordered_map<std::int32_t, Entry> buffers_;
+  std::map<std::int64_t, Range> ranges_;  // live buffers of one byte or more, by first offset
+  Bytes live_{0}, live_peak_{0}, extent_{0};
+  CategoryBytes live_by_category_{}, by_category_at_peak_{};
+};
+
+}  // namespace shard
