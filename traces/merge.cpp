@@ -1,0 +1,121 @@
+// Merges the traces of several ranks by loading one after the other and writing its events again.
+#include <algorithm>
+#include <utility>
+
+#include "traces/reader.h"
+#include "traces/writer.h"
+
+namespace shard {
+namespace {
+
+Result<void> same_run(const Header& first, const Header& other, const std::string& where) {
+  const auto differs = [&](const char* what) {
+    return Error{Errc::contradiction, std::string("traces of two runs: ") + what + " differs from the first trace's",
+                 where, "merge the ranks of one run only"};
+  };
+  if (first.kind != other.kind) return differs("the kind (predicted or measured)");
+  if (first.world_size != other.world_size) return differs("the world size");
+  if (first.plan_hash != other.plan_hash) return differs("the plan's hash");
+  return {};
+}
+
+/// What to add to a time of `from` to have it on the clock of `to`.
+std::int64_t clock_shift(const Header& from, const Header& to) {
+  if (from.wall_ns == 0 || to.wall_ns == 0) return 0;
+  return (from.wall_ns - from.clock_ns) - (to.wall_ns - to.clock_ns);
+}
+
+void append(const Trace& trace, std::int64_t shift, Writer& out) {
+  std::vector<TrackId> tracks;
+  for (const Track& track : trace.tracks) tracks.push_back(track.rank.valid() ? out.track(track) : TrackId{});
+  std::vector<NameId> names;
+  for (const std::string& name : trace.names) names.push_back(out.name(name));
+  const auto renamed = [&](NameId name) { return name.valid() ? names[static_cast<std::size_t>(name.value)] : name; };
+  const auto moved = [&](TrackId track) { return tracks[static_cast<std::size_t>(track.value)]; };
+
+  for (std::size_t i = 0; i < trace.spans.size(); ++i) {
+    Span span = trace.spans[i];
+    span.track = moved(span.track);
+    span.name = renamed(span.name);
+    span.begin_ns += shift;
+    out.add(span);
+  }
+  for (std::size_t i = 0; i < trace.memory.size(); ++i) {
+    MemoryEvent event = trace.memory[i];
+    event.time_ns += shift;
+    out.add(event);
+  }
+  for (Counter counter : trace.counters) {
+    counter.name = renamed(counter.name);
+    counter.time_ns += shift;
+    out.add(counter);
+  }
+  for (ChunkState state : trace.chunk_states) {
+    state.time_ns += shift;
+    out.add(state);
+  }
+  for (Flow flow : trace.flows) {
+    flow.from_track = moved(flow.from_track);
+    flow.to_track = moved(flow.to_track);
+    flow.from_ns += shift;
+    flow.to_ns += shift;
+    out.add(flow);
+  }
+  for (const ArenaSummary& summary : trace.arenas) out.add(summary);
+  for (const CollectiveTotal& total : trace.collectives) out.add(total);
+  if (trace.dropped_count > 0) out.add_dropped(trace.dropped_count);
+}
+
+/// Removes the half-written output unless it was finished.
+struct Unfinished {
+  std::filesystem::path path;
+  ~Unfinished() {
+    std::error_code ignored;
+    if (!path.empty()) std::filesystem::remove(path, ignored);
+  }
+};
+
+}  // namespace
+
+Result<MergeReport> merge_traces(const std::vector<std::filesystem::path>& inputs,
+                                 const std::filesystem::path& output) {
+  if (inputs.empty()) return Error{Errc::usage, "no traces to merge", output.string(), ""};
+  std::filesystem::path partial = output;
+  partial += ".partial";
+
+  Result<Trace> trace = load(inputs.front());
+  if (!trace) return trace.error();
+  const Header first = trace->header;
+  Result<Writer> out = Writer::create(partial, first);
+  if (!out) return out.error();
+  Unfinished unfinished{partial};
+
+  MergeReport report;
+  std::map<std::string, std::string> metadata = first.metadata;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (i > 0) trace = load(inputs[i]);
+    if (!trace) return trace.error();
+    if (const Result<void> same = same_run(first, trace->header, inputs[i].string()); !same) return same.error();
+    for (const Truncated& note : trace->truncated) {
+      report.incomplete.push_back(inputs[i].string() + ": byte " + std::to_string(note.offset) + ": " + note.why);
+    }
+    append(*trace, clock_shift(trace->header, first), *out);
+    for (const auto& [key, value] : trace->header.metadata) {
+      if (metadata.try_emplace(key, value).second) out->add_metadata(key, value);
+    }
+  }
+  if (!report.incomplete.empty()) {
+    std::string lines;
+    for (const std::string& line : report.incomplete) lines += (lines.empty() ? "" : "\n") + line;
+    out->add_metadata("incomplete", lines);
+  }
+  if (const Result<void> closed = out->close(); !closed) return closed.error();
+  std::error_code error;
+  std::filesystem::rename(partial, output, error);
+  if (error)
+    return Error{Errc::cannot_create, "the merged trace cannot be named: " + error.message(), output.string(), ""};
+  unfinished.path.clear();
+  return report;
+}
+
+}  // namespace shard
