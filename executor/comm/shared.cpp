@@ -1,0 +1,364 @@
+// Progress of shared-memory collectives: stages per call, a byte budget per poll, and what to say when a peer is gone.
+#include "executor/comm/shared.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "executor/comm/parts.h"
+#include "executor/comm/tree_sum.h"
+#include "executor/comm/validate.h"
+
+namespace shard {
+namespace {
+
+/// Bytes read per poll: about a millisecond of memory bandwidth, so that a caller can look after other work.
+constexpr std::int64_t kPollBudget = 4 * 1024 * 1024;
+/// How often an idle rank looks for dead peers (one system call, a microsecond).
+constexpr std::chrono::milliseconds kWatchEvery{1};
+
+std::string rank_list(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+}  // namespace
+
+SharedCollectives::SharedCollectives(SharedRegion region, Rank rank, CommOptions options, PeerWatch watch)
+    : region_(std::move(region)), rank_(rank), options_(options), watch_(std::move(watch)) {}
+
+void SharedCollectives::open_arenas(std::vector<SlotRing> rings, std::vector<std::byte*> arenas, Bytes arena,
+                                    CommLimits limits) {
+  region_.rings = std::move(rings);
+  region_.arenas = std::move(arenas);
+  arena_bytes_ = arena;
+  limits_ = limits;
+  const std::size_t world = region_.heads.size();
+  flights_.resize(static_cast<std::size_t>(limits.in_flight));
+  for (Flight& f : flights_) {
+    f.seen.resize(world);
+    f.taken.resize(world);
+  }
+  sources_.resize(world);
+}
+
+Result<Ticket> SharedCollectives::start(const CollectiveRequest& request) {
+  if (error_) return *error_;
+  if (Result<void> valid = validate(request, rank_, size(), arena_bytes_, limits_); !valid) return fail(valid.error());
+  const auto in_flight = static_cast<std::uint64_t>(limits_.in_flight);
+  if (last_ + 1 - oldest_ >= in_flight) advance(0);
+  if (last_ + 1 - oldest_ >= in_flight)
+    return fail({Errc::internal, "more than " + std::to_string(limits_.in_flight) + " calls in flight",
+                 rank_name(rank_) + " " + describe(request.kind, request.op), ""});
+
+  Flight& f = flight(++last_);
+  f.sequence = last_;
+  f.op = request.op;
+  f.kind = request.kind;
+  f.dtype = request.dtype;
+  f.root = request.root;
+  f.segments = static_cast<int>(request.segments.size());
+  f.segment = 0;
+  f.offset = 0;
+  f.peer = -1;
+  f.copied = 0;
+  const bool sums = f.kind != Collective::all_gather && f.kind != Collective::broadcast;
+  f.stage = sums ? Stage::sum : Stage::copy;
+  std::fill(f.seen.begin(), f.seen.end(), std::uint8_t{0});
+  std::fill(f.taken.begin(), f.taken.end(), std::uint8_t{0});
+
+  CallSlot& own = slot(rank_.value, f);
+  own.op = request.op;
+  own.kind = request.kind;
+  own.dtype = request.dtype;
+  own.root = request.root.value;
+  own.segments = f.segments;
+  std::copy(request.segments.begin(), request.segments.end(),
+            region_.rings[static_cast<std::size_t>(rank_.value)].segments(f.sequence));
+  own.arrived.store(f.sequence, std::memory_order_release);
+  return Ticket{f.sequence};
+}
+
+Result<bool> SharedCollectives::poll(Ticket ticket) {
+  if (error_) return *error_;
+  if (ticket.sequence == 0 || ticket.sequence > last_)
+    return fail(
+        {Errc::internal, "a ticket that was never given: " + std::to_string(ticket.sequence), where(nullptr), ""});
+  const bool progressed = advance(kPollBudget);
+  if (error_) return *error_;
+  if (ticket.sequence < oldest_) return true;
+  Flight& f = flight(ticket.sequence);
+  if (f.stage == Stage::complete) return true;
+  if (std::optional<Error> error = interruption(&f)) return fail(std::move(*error));
+  if (progressed) {
+    idle_since_.reset();
+    return false;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (!idle_since_) idle_since_ = now;
+  if (now >= next_watch_) {
+    next_watch_ = now + kWatchEvery;
+    if (std::optional<Error> error = peer_loss(&f)) return fail(std::move(*error));
+  }
+  if (now - *idle_since_ > options_.deadline) return fail(deadline_error(f));
+  return false;
+}
+
+Result<void> SharedCollectives::check_peers() {
+  if (error_) return *error_;
+  if (std::optional<Error> error = interruption(nullptr)) return std::move(*error);
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_watch_) return {};
+  next_watch_ = now + kWatchEvery;
+  if (std::optional<Error> error = peer_loss(nullptr)) return std::move(*error);
+  return {};
+}
+
+Error SharedCollectives::fail(Error error) {
+  if (!error_) error_ = std::move(error);
+  return *error_;
+}
+
+bool SharedCollectives::advance(std::int64_t budget) {
+  bool progressed = false;
+  for (std::uint64_t sequence = oldest_; sequence <= last_; ++sequence) {
+    Flight& f = flight(sequence);
+    if (f.stage != Stage::complete && advance(f, budget)) progressed = true;
+    if (error_) return progressed;
+    if (f.stage == Stage::complete && sequence == oldest_) ++oldest_;
+  }
+  return progressed;
+}
+
+bool SharedCollectives::advance(Flight& f, std::int64_t& budget) {
+  bool progressed = false;
+  if (f.stage == Stage::sum) progressed |= sum(f, budget);
+  if (f.stage == Stage::copy) progressed |= copy(f, budget);
+  if (f.stage == Stage::drain) progressed |= drain(f);
+  return progressed;
+}
+
+bool SharedCollectives::sum(Flight& f, std::int64_t& budget) {
+  if (!all_arrived(f)) return false;
+  bool progressed = false;
+  const std::int64_t element = bytes_of(f.dtype, Elems{1}).count();
+  while (f.segment < f.segments) {
+    const CommSegment& own = segment_of(rank_.value, f, f.segment);
+    ElemRange part = part_of(own.elems, rank_.value, size(), element);
+    if (f.kind == Collective::reduce_scatter) {
+      const std::int64_t shard = own.elems.count() / size();
+      part = {rank_.value * shard, (rank_.value + 1) * shard};
+    }
+    const std::int64_t left = part.size() * element - f.offset;
+    if (left > 0 && budget <= 0) return progressed;
+    const std::int64_t block = std::max<std::int64_t>(budget / size() / 64 * 64, 4096);
+    const std::int64_t bytes = std::min(left, block);
+    for (int peer = 0; peer < size(); ++peer)
+      sources_[static_cast<std::size_t>(peer)] = reinterpret_cast<const float*>(
+          arena(peer) + segment_of(peer, f, f.segment).full_offset + part.begin * element + f.offset);
+    std::byte* out = arena(rank_.value) + own.full_offset + part.begin * element;
+    if (f.kind == Collective::reduce_scatter) out = arena(rank_.value) + own.shard_offset;
+    if (f.kind == Collective::reduce)
+      out = arena(f.root.value) + segment_of(f.root.value, f, f.segment).full_offset + part.begin * element;
+    if (bytes > 0) tree_sum(sources_, reinterpret_cast<float*>(out + f.offset), bytes / element);
+    budget -= bytes * size();
+    f.offset += bytes;
+    progressed = true;
+    if (bytes == left) {
+      ++f.segment;
+      f.offset = 0;
+    }
+  }
+  CallSlot& own = slot(rank_.value, f);
+  if (f.kind == Collective::all_reduce) {
+    own.reduced.store(f.sequence, std::memory_order_release);
+    f.stage = Stage::copy;
+    f.segment = 0;
+  } else {
+    own.done.store(f.sequence, std::memory_order_release);
+    f.stage = Stage::drain;
+  }
+  return true;
+}
+
+bool SharedCollectives::copies_from(const Flight& f, int peer) {
+  return f.kind == Collective::broadcast ? peer == f.root.value : true;
+}
+
+bool SharedCollectives::choose_peer(Flight& f) {
+  // Own part first, then the neighbours upwards, so that ranks do not all read the same arena at once.
+  for (int step = 0; step < size(); ++step) {
+    const int peer = (rank_.value + step) % size();
+    if (f.taken[static_cast<std::size_t>(peer)] != 0 || !copies_from(f, peer)) continue;
+    if (!has_arrived(f, peer)) continue;
+    if (f.kind == Collective::all_reduce && slot(peer, f).reduced.load(std::memory_order_acquire) < f.sequence)
+      continue;
+    f.peer = peer;
+    f.segment = 0;
+    f.offset = 0;
+    return true;
+  }
+  return false;
+}
+
+SharedCollectives::Copy SharedCollectives::copy_of(const Flight& f) const {
+  const CommSegment& own = segment_of(rank_.value, f, f.segment);
+  const CommSegment& theirs = segment_of(f.peer, f, f.segment);
+  const std::int64_t element = bytes_of(f.dtype, Elems{1}).count();
+  const std::byte* from = arena(f.peer) + theirs.full_offset;
+  std::byte* to = arena(rank_.value) + own.full_offset;
+  const std::int64_t full = own.elems.count() * element;
+  if (f.kind == Collective::broadcast) return {from, to, full};
+  if (f.kind == Collective::all_gather) {
+    const std::int64_t shard = full / size();
+    return {arena(f.peer) + theirs.shard_offset, to + f.peer * shard, shard};
+  }
+  const ElemRange part = part_of(own.elems, f.peer, size(), element);
+  return {from + part.begin * element, to + part.begin * element, part.size() * element};
+}
+
+bool SharedCollectives::copy(Flight& f, std::int64_t& budget) {
+  bool progressed = false;
+  const int wanted = f.kind == Collective::broadcast ? 1 : size();
+  while (f.copied < wanted) {
+    if (f.peer < 0 && !choose_peer(f)) return progressed;
+    while (f.segment < f.segments) {
+      const Copy whole = copy_of(f);
+      const std::int64_t left = whole.from == whole.to ? 0 : whole.bytes - f.offset;
+      if (left > 0 && budget <= 0) return progressed;
+      const std::int64_t bytes = std::min(left, std::max<std::int64_t>(budget, 0));
+      if (bytes > 0) std::memcpy(whole.to + f.offset, whole.from + f.offset, static_cast<std::size_t>(bytes));
+      budget -= bytes;
+      f.offset += bytes;
+      progressed = true;
+      if (bytes == left) {
+        ++f.segment;
+        f.offset = 0;
+      }
+    }
+    f.taken[static_cast<std::size_t>(f.peer)] = 1;
+    ++f.copied;
+    f.peer = -1;
+    progressed = true;
+  }
+  slot(rank_.value, f).done.store(f.sequence, std::memory_order_release);
+  f.stage = Stage::drain;
+  return true;
+}
+
+bool SharedCollectives::drain(Flight& f) {
+  for (int peer = 0; peer < size(); ++peer)
+    if (waits_for(f, peer)) return false;
+  f.stage = Stage::complete;
+  return true;
+}
+
+bool SharedCollectives::waits_for(const Flight& f, int peer) const {
+  const CallSlot& theirs = slot(peer, f);
+  switch (f.stage) {
+    case Stage::sum: return theirs.arrived.load(std::memory_order_acquire) < f.sequence;
+    case Stage::copy:
+      if (f.taken[static_cast<std::size_t>(peer)] != 0) return false;
+      if (f.kind == Collective::broadcast && peer != f.root.value) return false;
+      return (f.kind == Collective::all_reduce ? theirs.reduced : theirs.arrived).load(std::memory_order_acquire) <
+             f.sequence;
+    case Stage::drain:
+      // Nobody reads a broadcast's receivers.
+      if (f.kind == Collective::broadcast && rank_ != f.root) return false;
+      return theirs.done.load(std::memory_order_acquire) < f.sequence;
+    case Stage::complete: return false;
+  }
+  return false;
+}
+
+bool SharedCollectives::has_arrived(Flight& f, int peer) {
+  std::uint8_t& seen = f.seen[static_cast<std::size_t>(peer)];
+  if (seen != 0) return true;
+  const CallSlot& theirs = slot(peer, f);
+  if (theirs.arrived.load(std::memory_order_acquire) < f.sequence) return false;
+  const CallSlot& own = slot(rank_.value, f);
+  bool same = own.op == theirs.op && own.kind == theirs.kind && own.dtype == theirs.dtype && own.root == theirs.root &&
+              own.segments == theirs.segments;
+  for (int i = 0; same && i < own.segments; ++i)
+    same = segment_of(rank_.value, f, i).elems == segment_of(peer, f, i).elems;
+  if (!same) {
+    set_mismatch(f, peer);
+    return false;
+  }
+  seen = 1;
+  return true;
+}
+
+bool SharedCollectives::all_arrived(Flight& f) {
+  bool all = true;
+  for (int peer = 0; peer < size(); ++peer) all = has_arrived(f, peer) && all;
+  return all;
+}
+
+void SharedCollectives::set_mismatch(const Flight& f, int peer) {
+  const CallSlot& theirs = slot(peer, f);
+  fail({Errc::internal,
+        rank_name(Rank{peer}) + " started " + describe(theirs.kind, theirs.op) + " as call " +
+            std::to_string(f.sequence) + ", with " + std::to_string(theirs.segments) +
+            " segments; calls must be the same on all ranks, root and sizes too",
+        where(&f), ""});
+}
+
+std::string SharedCollectives::where(const Flight* f) const {
+  return f == nullptr ? rank_name(rank_) : rank_name(rank_).append(" ").append(describe(f->kind, f->op));
+}
+
+std::optional<Error> SharedCollectives::interruption(const Flight* f) {
+  if (const std::int32_t claim = region_.heads[0]->aborted_by.load(std::memory_order_acquire); claim != 0) {
+    const RankHead& head = *region_.heads[static_cast<std::size_t>(claim - 1)];
+    return Error{Errc::retryable, rank_name(Rank{claim - 1}) + " stopped: " + head.reason, where(f), ""};
+  }
+  const int signal = options_.stop_signal == nullptr ? 0 : options_.stop_signal->load(std::memory_order_relaxed);
+  if (signal == 0) return std::nullopt;
+  if (std::optional<Error> loss = peer_loss(f)) return loss;
+  return Error{Errc::retryable, std::string("stopped by signal: ") + strsignal(signal), where(f), ""};
+}
+
+std::optional<Error> SharedCollectives::peer_loss(const Flight* f) {
+  for (const Rank peer : watch_.ended()) {
+    const RankHead& head = *region_.heads[static_cast<std::size_t>(peer.value)];
+    if (head.state.load(std::memory_order_acquire) == RankHead::left) continue;  // a clean end; see below
+    return Error{Errc::retryable,
+                 rank_name(peer) + " died (process " + std::to_string(head.process.load(std::memory_order_relaxed)) +
+                     " is gone)",
+                 where(f), "run again; the last checkpoint is unharmed"};
+  }
+  for (int peer = 0; peer < size(); ++peer) {
+    const RankHead& head = *region_.heads[static_cast<std::size_t>(peer)];
+    // The state is read first: flags that a peer set before it left are then seen too.
+    if (peer == rank_.value || head.state.load(std::memory_order_acquire) != RankHead::left) continue;
+    if (f != nullptr && !waits_for(*f, peer)) continue;
+    return Error{Errc::retryable, rank_name(Rank{peer}) + " left before this call was complete", where(f), ""};
+  }
+  return std::nullopt;
+}
+
+Error SharedCollectives::deadline_error(const Flight& f) const {
+  std::vector<int> absent;
+  std::vector<int> busy;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (!waits_for(f, peer)) continue;
+    const bool arrived = slot(peer, f).arrived.load(std::memory_order_acquire) >= f.sequence;
+    (arrived ? busy : absent).push_back(peer);
+  }
+  const auto seconds = std::chrono::duration<double>(options_.deadline).count();
+  std::string what;
+  if (!absent.empty()) what = rank_list(absent) + (absent.size() == 1 ? " has" : " have") + " not arrived";
+  if (!busy.empty())
+    what += (what.empty() ? "" : ", ") + rank_list(busy) + (busy.size() == 1 ? " has" : " have") + " not finished";
+  std::string limit = std::to_string(seconds);
+  limit.erase(limit.find_last_not_of('0') + 1);
+  if (limit.back() == '.') limit.pop_back();
+  return {Errc::retryable, what + " within " + limit + " s", where(&f),
+          "look at what that rank is doing; a larger deadline helps if it is only slow"};
+}
+
+}  // namespace shard

@@ -1,0 +1,117 @@
+// The collectives of ranks that see one another's memory: direct loads and stores between arenas, no staging.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/comm/communicator.h"
+#include "executor/comm/peer_watch.h"
+#include "executor/comm/shared_region.h"
+#include "traces/base/result.h"
+
+namespace shard {
+
+/// One rank's side of the algorithm. Each rank writes only its own buffers and flags, with one exception: in a reduce
+/// every rank writes its part of the sum into the root's buffer, which the root lends by arriving.
+///   all_gather      copy each peer's shard as it arrives
+///   reduce_scatter  when all have arrived, sum the own part out of all full buffers
+///   all_reduce      sum the own part in place (nobody else reads it there), then copy each peer's part as it is
+///   reduced broadcast       copy the root's buffer reduce          sum the own part into the root's buffer
+/// A call is complete when the own result is there and every peer that reads this rank's memory is done with it.
+class SharedCollectives {
+ public:
+  /// `region` must have heads; rings and arenas come with `open_arenas`. The heads' states are set by the owner.
+  SharedCollectives(SharedRegion region, Rank rank, CommOptions options, PeerWatch watch);
+
+  /// Arenas and rings exist from now on; `arena` is this rank's size.
+  void open_arenas(std::vector<SlotRing> rings, std::vector<std::byte*> arenas, Bytes arena, CommLimits limits);
+
+  [[nodiscard]] Rank rank() const { return rank_; }
+  [[nodiscard]] int size() const { return static_cast<int>(region_.heads.size()); }
+  [[nodiscard]] const SharedRegion& region() const { return region_; }
+  [[nodiscard]] Result<Ticket> start(const CollectiveRequest& request);
+  [[nodiscard]] Result<bool> poll(Ticket ticket);
+  void abort(std::string_view reason) { publish_abort(region_, rank_, reason); }
+
+  /// Abort word, stop signal, dead peers and peers that left, for other waits than calls. Not sticky: what is waited
+  /// for may have happened just before a peer left, so look again, then `fail`.
+  [[nodiscard]] Result<void> check_peers();
+  /// Marks everything after as failed with `error` and returns it.
+  Error fail(Error error);
+  [[nodiscard]] bool failed() const { return error_.has_value(); }
+
+ private:
+  enum class Stage : std::uint8_t { sum, copy, drain, complete };
+
+  /// A call in flight, and how far it has come: a segment and an offset in it, and for copies the peer.
+  struct Flight {
+    std::uint64_t sequence = 0;
+    OpId op;
+    Collective kind = Collective::all_gather;
+    DType dtype = DType::f32;
+    Rank root{0};
+    Stage stage = Stage::complete;
+    int segments = 0;
+    int segment = 0;
+    std::int64_t offset = 0;          ///< bytes of the current segment already moved
+    int peer = -1;                    ///< being copied from; -1: choose
+    int copied = 0;                   ///< peers copied from
+    std::vector<std::uint8_t> seen;   ///< per peer: description compared with the own
+    std::vector<std::uint8_t> taken;  ///< per peer: copied from
+  };
+  struct Copy {
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    std::int64_t bytes = 0;
+  };
+
+  [[nodiscard]] Flight& flight(std::uint64_t sequence) {
+    return flights_[sequence % static_cast<std::uint64_t>(limits_.in_flight)];
+  }
+  [[nodiscard]] CallSlot& slot(int peer, const Flight& f) const {
+    return region_.rings[static_cast<std::size_t>(peer)].slot(f.sequence);
+  }
+  [[nodiscard]] const CommSegment& segment_of(int peer, const Flight& f, int segment) const {
+    return region_.rings[static_cast<std::size_t>(peer)].segments(f.sequence)[segment];
+  }
+  [[nodiscard]] std::byte* arena(int peer) const { return region_.arenas[static_cast<std::size_t>(peer)]; }
+
+  bool advance(std::int64_t budget);
+  bool advance(Flight& f, std::int64_t& budget);
+  bool sum(Flight& f, std::int64_t& budget);
+  bool copy(Flight& f, std::int64_t& budget);
+  bool drain(Flight& f);
+  bool has_arrived(Flight& f, int peer);
+  bool all_arrived(Flight& f);
+  bool copies_from(const Flight& f, int peer);
+  bool choose_peer(Flight& f);
+  [[nodiscard]] Copy copy_of(const Flight& f) const;
+  [[nodiscard]] bool waits_for(const Flight& f, int peer) const;
+  void set_mismatch(const Flight& f, int peer);
+  [[nodiscard]] std::optional<Error> interruption(const Flight* f);
+  [[nodiscard]] std::optional<Error> peer_loss(const Flight* f);
+  [[nodiscard]] Error deadline_error(const Flight& f) const;
+  [[nodiscard]] std::string where(const Flight* f) const;
+
+  SharedRegion region_;
+  Rank rank_;
+  CommOptions options_;
+  PeerWatch watch_;
+  Bytes arena_bytes_{0};
+  CommLimits limits_;
+  std::vector<Flight> flights_;
+  std::uint64_t last_ = 0;             ///< sequence of the newest call
+  std::uint64_t oldest_ = 1;           ///< every call before is complete
+  std::vector<const float*> sources_;  ///< of a sum, per rank
+  std::optional<Error> error_;
+  std::optional<std::chrono::steady_clock::time_point> idle_since_;
+  std::chrono::steady_clock::time_point next_watch_{};
+};
+
+}  // namespace shard

@@ -1,0 +1,26 @@
+// The conformance suite of the Communicator contract: every implementation runs every case at several world sizes.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "executor/comm/communicator.h"
+
+namespace shard::test {
+
+/// What one rank found wrong.
+using Findings = std::vector<std::string>;
+
+struct ConformanceCase {
+  std::string name;
+  /// Runs on every rank at once, with an arena of kArena bytes whose content is arbitrary; adds what is wrong.
+  std::function<void(Communicator& comm, std::span<std::byte> arena, Findings& findings)> run;
+};
+
+inline constexpr Bytes kArena{24 * 1024 * 1024};
+
+[[nodiscard]] const std::vector<ConformanceCase>& conformance_cases();
+
+}  // namespace shard::test
