@@ -1,0 +1,73 @@
+// The hardware of a run as the cost model sees it: devices, memories and links, every figure in SI units.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "traces/base/result.h"
+#include "traces/base/units.h"
+
+namespace shard::cluster {
+
+enum class DeviceKind : std::uint8_t { cpu, cuda };
+
+[[nodiscard]] constexpr const char* to_string(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::cpu: return "cpu";
+    case DeviceKind::cuda: return "cuda";
+  }
+  return "?";
+}
+
+/// What a collective meets between two neighbours of the ring (alpha-beta model, sim/cost/collective.h).
+struct Link {
+  Seconds base;                  ///< once per call
+  Seconds latency;               ///< per step of the ring
+  BytesPerSecond bus_bandwidth;  ///< between hosts: of all adapters of one host together
+};
+
+/// The path between host memory and one device, one direction.
+struct HostLink {
+  Seconds latency;
+  BytesPerSecond bandwidth;
+};
+
+/// Equal hosts of equal devices.
+struct Cluster {
+  std::string name;
+  std::string source;  ///< where the figures come from
+  DeviceKind device = DeviceKind::cuda;
+  std::int32_t devices_per_host = 1;
+  std::optional<std::int32_t> hosts;  ///< none: as many as the run needs
+  bool ranks_share_device = false;    ///< more ranks than devices are allowed and divide them
+  std::int32_t cores = 0;             ///< of one cpu device; 0 for cuda
+
+  std::optional<Bytes> device_memory;  ///< what a process can allocate; none: no limit
+  BytesPerSecond memory_bandwidth;     ///< of one device's memory, by its data sheet
+  double memory_efficiency = 1;        ///< reached share of it, 0..1
+  FlopsPerSecond peak_fp32;            ///< of one device, by its data sheet
+  double matrix_efficiency = 1;        ///< reached by matrix products, 0..1
+  double attention_efficiency = 1;     ///< reached by attention, 0..1
+  Seconds launch;                      ///< between two ops of a stream
+
+  std::optional<Bytes> host_memory;   ///< of one host
+  std::optional<HostLink> host_link;  ///< none: device memory is host memory
+  Link intra_host;
+  std::optional<Link> inter_host;  ///< none: one host only
+};
+
+/// How many ranks meet where. Ranks fill hosts in order.
+struct Layout {
+  std::int32_t ranks = 1;
+  std::int32_t hosts = 1;
+  std::int32_t ranks_per_device = 1;
+};
+
+/// Valid where check_ranks() is; more ranks than devices share them.
+[[nodiscard]] Layout layout(const Cluster& cluster, std::int32_t world_size);
+
+/// Errc::contradiction when the cluster is too small for the ranks or has no link between the hosts they need.
+[[nodiscard]] Result<void> check_ranks(const Cluster& cluster, std::int32_t world_size);
+
+}  // namespace shard::cluster

@@ -1,0 +1,142 @@
+// Cluster descriptions by name, from files and from text.
+#include "sim/cluster/read_cluster.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/examples.h"
+#include "sim/cluster/json_object.h"
+#include "sim/model/closest_name.h"
+
+namespace shard::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A description is about a kilobyte; far more means that the argument is something else.
+constexpr std::size_t kLargestDescription = std::size_t{1} << 20;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+constexpr std::int64_t kMostDevices = 1 << 20;
+
+Link read_link(JsonObject json) {
+  const Link link{Seconds{json.non_negative("base_seconds")}, Seconds{json.non_negative("latency_seconds")},
+                  BytesPerSecond{json.positive("bus_bandwidth_bytes_per_second")}};
+  json.refuse_unknown_keys();
+  return link;
+}
+
+HostLink read_host_link(JsonObject json) {
+  const HostLink link{Seconds{json.non_negative("latency_seconds")},
+                      BytesPerSecond{json.positive("bandwidth_bytes_per_second")}};
+  json.refuse_unknown_keys();
+  return link;
+}
+
+Cluster read_fields(JsonObject& json) {
+  Cluster c;
+  if (const std::int64_t version = json.count("schema_version", std::numeric_limits<std::int32_t>::max());
+      version > kSchemaVersion) {
+    json.fail("schema_version",
+              "is " + std::to_string(version) + ", this program reads up to " + std::to_string(kSchemaVersion),
+              "use a newer program", Errc::contradiction);
+  }
+  c.name = json.text("name");
+  c.source = json.text("source", "");
+  const std::string device = json.text("device");
+  if (device != "cpu" && device != "cuda") json.fail("device", "must be \"cpu\" or \"cuda\"");
+  c.device = device == "cpu" ? DeviceKind::cpu : DeviceKind::cuda;
+  c.devices_per_host = static_cast<std::int32_t>(json.count("devices_per_host", kMostDevices));
+  if (json.has("hosts")) c.hosts = static_cast<std::int32_t>(json.count("hosts", kMostDevices));
+  c.ranks_share_device = json.boolean("ranks_share_device", false);
+  if (c.device == DeviceKind::cpu) c.cores = static_cast<std::int32_t>(json.count("cores", 65'536));
+
+  if (json.has("device_memory_bytes")) c.device_memory = Bytes{json.count("device_memory_bytes", kMostBytes)};
+  c.memory_bandwidth = BytesPerSecond{json.positive("memory_bandwidth_bytes_per_second")};
+  c.memory_efficiency = json.share("memory_efficiency");
+  c.peak_fp32 = FlopsPerSecond{json.positive("peak_fp32_flops_per_second")};
+  c.matrix_efficiency = json.share("matrix_efficiency");
+  c.attention_efficiency = json.share("attention_efficiency");
+  c.launch = Seconds{json.non_negative("launch_seconds")};
+
+  if (json.has("host_memory_bytes")) c.host_memory = Bytes{json.count("host_memory_bytes", kMostBytes)};
+  if (json.has("host_link") || c.device == DeviceKind::cuda) c.host_link = read_host_link(json.object("host_link"));
+  c.intra_host = read_link(json.object("intra_host_link"));
+  if (json.has("inter_host_link")) c.inter_host = read_link(json.object("inter_host_link"));
+  json.refuse_unknown_keys();
+  return c;
+}
+
+Error unreadable(const fs::path& path, const std::string& why) {
+  return Error{Errc::no_input, "cannot read the cluster description: " + why, path.string(), ""};
+}
+
+Error unknown_name(std::string_view argument) {
+  std::vector<std::string_view> names;
+  std::string list;
+  for (const ExampleCluster& example : example_clusters()) {
+    names.push_back(example.name);
+    if (!list.empty()) list += ", ";
+    list += example.name;
+  }
+  std::string what{argument};
+  what += " is neither a known cluster nor a file";
+  std::string help = model::did_you_mean(argument, names);
+  if (!help.empty()) help += " ";
+  help += "known: " + list + "; or give the path of a description";
+  return Error{Errc::usage, std::move(what), "--cluster", std::move(help)};
+}
+
+Result<std::string> read_text(const fs::path& path) {
+  std::error_code fault;
+  if (fs::is_directory(path, fault)) return unreadable(path, "it is a directory");
+  errno = 0;
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return unreadable(path, std::strerror(errno));
+  std::string text(kLargestDescription + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad()) return unreadable(path, std::strerror(errno));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > kLargestDescription) {
+    return Error{Errc::malformed, "is larger than 1 MiB, so it is no cluster description", path.string(), ""};
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<Cluster> parse_cluster(std::string_view text, std::string_view file) {
+  nlohmann::json json;
+  try {
+    json = nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& fault) {  // only parse() throws it here: parse_error or out_of_range
+    return Error{Errc::malformed, std::string("is not JSON: ") + fault.what(), std::string(file), ""};
+  }
+  std::optional<Error> fault;
+  JsonObject root(json, std::string(file), "", fault);
+  Cluster cluster = read_fields(root);
+  if (fault) return *std::move(fault);
+  return cluster;
+}
+
+Result<Cluster> read_cluster(std::string_view argument) {
+  for (const ExampleCluster& example : example_clusters()) {
+    if (example.name == argument) return parse_cluster(example.json, example.name);
+  }
+  const fs::path path{argument};
+  std::error_code fault;
+  if (!fs::exists(path, fault) && !fault && argument.find('/') == std::string_view::npos &&
+      !argument.ends_with(".json")) {
+    return unknown_name(argument);
+  }
+  Result<std::string> text = read_text(path);
+  if (!text) return text.error();
+  return parse_cluster(*text, path.string());
+}
+
+}  // namespace shard::cluster

@@ -1,0 +1,149 @@
+// Are the examples readable, and does every wrong description name its place and the smallest help?
+#include "sim/cluster/read_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sim/cluster/examples.h"
+
+namespace shard::cluster {
+namespace {
+
+nlohmann::json good() {
+  return nlohmann::json::parse(example_clusters().front().json);
+}
+
+Error fault_of(const nlohmann::json& json) {
+  const Result<Cluster> c = parse_cluster(json.dump(), "f.json");
+  EXPECT_FALSE(c);
+  return c ? Error{} : c.error();
+}
+
+TEST(Examples, AllFourAreReadByName) {
+  std::vector<std::string> names;
+  for (const ExampleCluster& e : example_clusters()) {
+    const Result<Cluster> c = read_cluster(e.name);
+    ASSERT_TRUE(c) << to_string(c.error());
+    EXPECT_EQ(c->name, e.name);
+    EXPECT_FALSE(c->source.empty());
+    names.push_back(c->name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"a100-40gb-x8", "cpu-local", "h100-80gb-x8", "h200-141gb-x1"}));
+}
+
+TEST(Examples, A100HasTheFiguresOfItsDataSheet) {
+  const Result<Cluster> c = read_cluster("a100-40gb-x8");
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->devices_per_host, 8);
+  EXPECT_EQ(c->peak_fp32.count(), 19.5e12);
+  EXPECT_EQ(c->memory_bandwidth.count(), 1555e9);
+  EXPECT_EQ(c->device_memory, Bytes{42'412'802'048});
+  EXPECT_EQ(c->intra_host.bus_bandwidth.count(), 12 * 20e9);
+  EXPECT_EQ(c->hosts, std::nullopt);
+}
+
+TEST(Examples, CpuLocalSetsNoLimitAndIsShared) {
+  const Result<Cluster> c = read_cluster("cpu-local");
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->device, DeviceKind::cpu);
+  EXPECT_EQ(c->device_memory, std::nullopt);
+  EXPECT_EQ(c->cores, 2);
+  EXPECT_TRUE(check_ranks(*c, 64));
+}
+
+TEST(ReadCluster, AnUnknownNameGetsTheClosestMatch) {
+  const Result<Cluster> c = read_cluster("a100-40gbx8");
+  ASSERT_FALSE(c);
+  EXPECT_EQ(c.error().code, Errc::usage);
+  EXPECT_NE(c.error().help.find("did you mean 'a100-40gb-x8'"), std::string::npos) << c.error().help;
+}
+
+TEST(ReadCluster, AnAbsentFileIsNoInput) {
+  for (const char* path : {"/nowhere/cluster.json", "absent.json", "./a100-40gb-x8", "."}) {
+    const Result<Cluster> c = read_cluster(path);
+    ASSERT_FALSE(c);
+    EXPECT_EQ(c.error().code, Errc::no_input) << path;
+  }
+}
+
+TEST(ReadCluster, ReadsAFile) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "read_cluster_test.json";
+  nlohmann::json json = good();
+  json["name"] = "mine";
+  json["hosts"] = 2;
+  std::ofstream(path) << json;
+  const Result<Cluster> c = read_cluster(path.string());
+  std::filesystem::remove(path);
+  ASSERT_TRUE(c) << to_string(c.error());
+  EXPECT_EQ(c->name, "mine");
+  EXPECT_EQ(c->hosts, 2);
+}
+
+TEST(ParseCluster, TextThatIsNotJsonIsMalformed) {
+  for (const char* text : {"", "{", "{\"a\": }", "[1, 2", "{\"devices_per_host\": 1e999}"}) {
+    const Result<Cluster> c = parse_cluster(text, "f.json");
+    ASSERT_FALSE(c) << text;
+    EXPECT_EQ(c.error().code, Errc::malformed) << text;
+    EXPECT_EQ(c.error().where, "f.json") << text;
+  }
+}
+
+TEST(ParseCluster, EveryMissingKeyIsNamed) {
+  for (const char* key : {"schema_version", "name", "device", "devices_per_host", "memory_bandwidth_bytes_per_second",
+                          "memory_efficiency", "peak_fp32_flops_per_second", "matrix_efficiency",
+                          "attention_efficiency", "launch_seconds", "intra_host_link", "host_link"}) {
+    nlohmann::json json = good();
+    json.erase(key);
+    const Error e = fault_of(json);
+    EXPECT_EQ(e.where, std::string("f.json#/") + key);
+    EXPECT_EQ(e.code, Errc::malformed);
+  }
+}
+
+TEST(ParseCluster, WrongValuesAreNamedByPointer) {
+  struct Case {
+    const char* pointer;
+    nlohmann::json value;
+  };
+  for (const Case& c : std::vector<Case>{{"/devices_per_host", 0},
+                                         {"/devices_per_host", 1.5},
+                                         {"/devices_per_host", "8"},
+                                         {"/hosts", -1},
+                                         {"/device", "gpu"},
+                                         {"/device_memory_bytes", 1e30},
+                                         {"/memory_efficiency", 1.5},
+                                         {"/matrix_efficiency", 0},
+                                         {"/peak_fp32_flops_per_second", nullptr},
+                                         {"/launch_seconds", -1},
+                                         {"/name", 7},
+                                         {"/ranks_share_device", 1},
+                                         {"/intra_host_link", 3},
+                                         {"/intra_host_link/latency_seconds", "fast"},
+                                         {"/inter_host_link/bus_bandwidth_bytes_per_second", 0}}) {
+    nlohmann::json json = good();
+    json[nlohmann::json::json_pointer(c.pointer)] = c.value;
+    const Error e = fault_of(json);
+    EXPECT_EQ(e.where, std::string("f.json#") + c.pointer) << c.value;
+    EXPECT_EQ(e.code, Errc::malformed);
+  }
+}
+
+TEST(ParseCluster, AMisspelledKeyIsRefusedWithTheRightOne) {
+  nlohmann::json json = good();
+  json["device_memory_byte"] = 1;
+  const Error e = fault_of(json);
+  EXPECT_EQ(e.where, "f.json#/device_memory_byte");
+  EXPECT_NE(e.help.find("device_memory_bytes"), std::string::npos);
+}
+
+TEST(ParseCluster, ANewerSchemaIsAContradiction) {
+  nlohmann::json json = good();
+  json["schema_version"] = 2;
+  EXPECT_EQ(fault_of(json).code, Errc::contradiction);
+}
+
+}  // namespace
+}  // namespace shard::cluster
