@@ -19,13 +19,17 @@ Result<void> same_run(const Header& first, const Header& other, const std::strin
   return {};
 }
 
-/// What to add to a time of `from` to have it on the clock of `to`.
-std::int64_t clock_shift(const Header& from, const Header& to) {
+/// What to add to a time of `from` to have it on the clock of `to`, modulo 2^64; 0 where a wall clock is not known.
+std::uint64_t clock_shift(const Header& from, const Header& to) {
   if (from.wall_ns == 0 || to.wall_ns == 0) return 0;
-  return (from.wall_ns - from.clock_ns) - (to.wall_ns - to.clock_ns);
+  const auto u = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  return (u(from.wall_ns) - u(from.clock_ns)) - (u(to.wall_ns) - u(to.clock_ns));
 }
 
-void append(const Trace& trace, std::int64_t shift, Writer& out) {
+void append(const Trace& trace, std::uint64_t shift, Writer& out) {
+  const auto shifted = [&](std::int64_t time) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(time) + shift);
+  };
   std::vector<TrackId> tracks;
   for (const Track& track : trace.tracks) tracks.push_back(track.rank.valid() ? out.track(track) : TrackId{});
   std::vector<NameId> names;
@@ -37,28 +41,28 @@ void append(const Trace& trace, std::int64_t shift, Writer& out) {
     Span span = trace.spans[i];
     span.track = moved(span.track);
     span.name = renamed(span.name);
-    span.begin_ns += shift;
+    span.begin_ns = shifted(span.begin_ns);
     out.add(span);
   }
   for (std::size_t i = 0; i < trace.memory.size(); ++i) {
     MemoryEvent event = trace.memory[i];
-    event.time_ns += shift;
+    event.time_ns = shifted(event.time_ns);
     out.add(event);
   }
   for (Counter counter : trace.counters) {
     counter.name = renamed(counter.name);
-    counter.time_ns += shift;
+    counter.time_ns = shifted(counter.time_ns);
     out.add(counter);
   }
   for (ChunkState state : trace.chunk_states) {
-    state.time_ns += shift;
+    state.time_ns = shifted(state.time_ns);
     out.add(state);
   }
   for (Flow flow : trace.flows) {
     flow.from_track = moved(flow.from_track);
     flow.to_track = moved(flow.to_track);
-    flow.from_ns += shift;
-    flow.to_ns += shift;
+    flow.from_ns = shifted(flow.from_ns);
+    flow.to_ns = shifted(flow.to_ns);
     out.add(flow);
   }
   for (const ArenaSummary& summary : trace.arenas) out.add(summary);

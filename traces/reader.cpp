@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <limits>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 
@@ -179,6 +179,10 @@ std::span<T> grow(std::vector<T>& column, std::size_t count) {
   return std::span(column).last(count);
 }
 
+struct FreeZstd {
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
 class Decoder {
  public:
   Decoder(Bytes bytes, Trace& trace) : bytes_(bytes), trace_(trace) {}
@@ -243,7 +247,8 @@ class Decoder {
     Bytes raw = stored.first(header.stored_bytes);
     if (header.codec == static_cast<std::uint8_t>(sst::Codec::zstd)) {
       raw_.resize(header.raw_bytes);
-      const std::size_t size = ZSTD_decompress(raw_.data(), raw_.size(), raw.data(), raw.size());
+      if (!zstd_) zstd_.reset(ZSTD_createDCtx());
+      const std::size_t size = ZSTD_decompressDCtx(zstd_.get(), raw_.data(), raw_.size(), raw.data(), raw.size());
       if (ZSTD_isError(size) != 0 || size != header.raw_bytes) return "a frame does not decompress to its size";
       raw = raw_;
     }
@@ -535,8 +540,9 @@ class Decoder {
 
   Bytes bytes_;
   Trace& trace_;
-  bool damaged_ = false;                                   // something before this frame was lost
-  std::int64_t frames_before_ = 0;                         // sound frames before the one being decoded
+  bool damaged_ = false;            // something before this frame was lost
+  std::int64_t frames_before_ = 0;  // sound frames before the one being decoded
+  std::unique_ptr<ZSTD_DCtx, FreeZstd> zstd_;
   std::vector<std::byte> raw_;                             // decompressed payload
   std::vector<bool> defined_;                              // tracks that a frame defined
   std::unordered_map<std::uint32_t, std::uint64_t> live_;  // running total per memory track

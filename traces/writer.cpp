@@ -48,6 +48,10 @@ std::vector<T> column(const std::vector<Row>& rows, Field field) {
   return values;
 }
 
+struct FreeZstd {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+};
+
 }  // namespace
 
 struct Writer::State {
@@ -82,6 +86,7 @@ struct Writer::State {
   std::uint32_t next_track = 0;  // id of tracks.front()
   std::int64_t frame_count = 0, span_count = 0, memory_event_count = 0;
 
+  std::unique_ptr<ZSTD_CCtx, FreeZstd> zstd{ZSTD_createCCtx()};
   ColumnWriter payload;
   std::vector<std::byte> frame;
 
@@ -121,7 +126,8 @@ struct Writer::State {
     std::byte* const area = frame.data() + sst::kFrameHeaderBytes;
     std::size_t stored = raw.size();
     if (compress) {
-      const std::size_t size = ZSTD_compress(area, ZSTD_compressBound(raw.size()), raw.data(), raw.size(), kZstdLevel);
+      const std::size_t size =
+          ZSTD_compressCCtx(zstd.get(), area, ZSTD_compressBound(raw.size()), raw.data(), raw.size(), kZstdLevel);
       if (ZSTD_isError(size) == 0 && size < raw.size()) {
         stored = size;
         header.codec = static_cast<std::uint8_t>(sst::Codec::zstd);
@@ -380,9 +386,12 @@ NameId Writer::name(std::string_view text) {
 
 void Writer::add(const Span& span) {
   assert(span.duration_ns >= 0 && "a span ends after it begins");
-  assert(span.begin_ns >= -sst::kMaxTime && span.begin_ns + span.duration_ns <= sst::kMaxTime);
   assert(static_cast<std::size_t>(span.track.value) < state_->spans.size() && "tracks come from Writer::track");
-  state_->spans[static_cast<std::size_t>(span.track.value)].push_back(span);
+  std::vector<Span>& rows = state_->spans[static_cast<std::size_t>(span.track.value)];
+  rows.push_back(span);
+  // T9: a reader refuses a whole frame over one value out of range.
+  rows.back().begin_ns = std::clamp(span.begin_ns, -sst::kMaxTime, sst::kMaxTime);
+  rows.back().duration_ns = std::clamp(span.duration_ns, std::int64_t{0}, sst::kMaxTime - rows.back().begin_ns);
   state_->count_event();
 }
 
