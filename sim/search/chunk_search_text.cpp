@@ -1,0 +1,173 @@
+// Tables and the picture of the curve.
+#include "sim/search/chunk_search_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "sim/search/explain.h"
+
+namespace shard {
+namespace {
+
+using Row = std::vector<std::string>;
+
+/// Columns as wide as their widest cell, the first left-aligned, the others right-aligned.
+std::string table(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      widths[column] = std::max(widths[column], row[column].size());
+    }
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      const std::string pad(widths[column] - row[column].size(), ' ');
+      if (column > 0) text += "  ";
+      text += column == 0 ? row[column] + pad : pad + row[column];
+    }
+    while (text.back() == ' ') text.pop_back();
+    text += '\n';
+  }
+  return text;
+}
+
+Row row_of(const ChunkSearchResult& result, std::string name, std::int64_t count, Elems chunk, Elems waste,
+           Elems working_set) {
+  const Bytes each = result.bytes_per_element;
+  return {std::move(name),          with_commas(chunk.count()), in_mib(chunk, each),
+          with_commas(count),       with_commas(waste.count()), percent(waste, result.total),
+          in_mib(working_set, each)};
+}
+
+std::string rules_table(const ChunkSearchResult& result) {
+  std::vector<Row> rows{{"rule", "chunk elements", "chunk size", "chunks", "waste elements", "waste", "gather set"}};
+  std::string refused;
+  for (std::size_t index = 0; index < result.rules.size(); ++index) {
+    const Result<RuleAnswer>& answer = result.rules[index];
+    const ChunkRule rule = kChunkRules[index];
+    const std::string name = std::string(rule == result.rule ? "* " : "  ") + to_string(rule);
+    if (answer) {
+      rows.push_back(
+          row_of(result, name, answer->chunk_count, answer->chunk, answer->waste, answer->gather_working_set));
+    } else {
+      refused += name + ": " + answer.error().what + "\n";
+    }
+  }
+  return table(rows) + refused;
+}
+
+/// Waste at a size between two points of the curve: the partition of the point before holds.
+Elems waste_at(const CurvePoint& before, Elems chunk) {
+  return before.waste + before.uniform_chunks * (chunk - before.chunk);
+}
+
+/// Least waste of any size within each of `columns` equal parts of the curve's span.
+std::vector<Elems> least_by_column(const std::vector<ForecastCurvePoint>& curve, std::size_t columns) {
+  const std::int64_t first = curve.front().point.chunk.count();
+  const std::int64_t span = curve.back().point.chunk.count() - first;
+  std::vector<Elems> least;
+  std::size_t next = 0;  // first point not before the column
+  for (std::size_t column = 0; column < columns; ++column) {
+    const auto edge = [&](std::size_t at) {
+      return Elems{first + static_cast<std::int64_t>(static_cast<double>(span) * static_cast<double>(at) /
+                                                     static_cast<double>(columns))};
+    };
+    while (next < curve.size() && curve[next].point.chunk <= edge(column)) ++next;
+    Elems best = waste_at(curve[next - 1].point, edge(column));
+    for (; next < curve.size() && (curve[next].point.chunk < edge(column + 1) || column + 1 == columns); ++next) {
+      best = std::min(best, curve[next].point.waste);
+    }
+    least.push_back(best);
+  }
+  return least;
+}
+
+std::string picture(const ChunkSearchResult& result) {
+  if (result.curve.size() < 3) return "";
+  constexpr std::size_t kColumns = 64;
+  constexpr std::int64_t kRows = 6;
+  constexpr std::array<const char*, 9> kBlocks = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const std::vector<Elems> least = least_by_column(result.curve, kColumns);
+  const double top =
+      static_cast<double>(std::max(std::int64_t{1}, std::max_element(least.begin(), least.end())->count()));
+
+  std::string text =
+      "\nleast waste (up to " + with_commas(static_cast<std::int64_t>(top)) + " elements) by chunk size\n";
+  for (std::int64_t row = kRows - 1; row >= 0; --row) {
+    std::string line = "  |";
+    for (const Elems waste : least) {
+      const auto eighths = static_cast<std::int64_t>(static_cast<double>(waste.count()) / top * 8 * kRows + 0.5);
+      line += kBlocks[static_cast<std::size_t>(std::clamp(eighths - row * 8, std::int64_t{0}, std::int64_t{8}))];
+    }
+    text += line + "\n";
+  }
+
+  const Elems first = result.curve.front().point.chunk;
+  const Elems last = result.curve.back().point.chunk;
+  std::string marks(kColumns, ' ');
+  const auto mark = [&](Elems chunk, char letter) {
+    const double part = static_cast<double>((chunk - first).count()) / static_cast<double>((last - first).count());
+    marks[std::min(kColumns - 1, static_cast<std::size_t>(part * static_cast<double>(kColumns)))] = letter;
+  };
+  for (const Result<RuleAnswer>& answer : result.rules) {
+    if (!answer || answer->chunk < first || answer->chunk > last) continue;
+    if (answer->rule == ChunkRule::gemini) mark(answer->chunk, 'g');
+    if (answer->rule == ChunkRule::exact) mark(answer->chunk, 'e');
+  }
+  if (result.rule != ChunkRule::variable) mark(result.answer.chunk, '^');
+  const std::string left = in_mib(first, result.bytes_per_element);
+  const std::string right = in_mib(last, result.bytes_per_element);
+  text += "  +" + std::string(kColumns, '-') + "\n   " + marks + "\n   " + left +
+          std::string(kColumns > left.size() + right.size() ? kColumns - left.size() - right.size() : 1, ' ') + right +
+          "\n   ^ the answer, e exact, g gemini\n";
+  return text;
+}
+
+/// The sizes of least waste, ascending by size: the valleys of the picture.
+std::string best_points(const ChunkSearchResult& result) {
+  constexpr std::size_t kShown = 8;
+  std::vector<CurvePoint> points;
+  for (const ForecastCurvePoint& at : result.curve) points.push_back(at.point);
+  std::stable_sort(points.begin(), points.end(),
+                   [](const CurvePoint& a, const CurvePoint& b) { return a.waste < b.waste; });
+  points.resize(std::min(points.size(), kShown));
+  std::sort(points.begin(), points.end(), [](const CurvePoint& a, const CurvePoint& b) { return a.chunk < b.chunk; });
+  std::vector<Row> rows{{"size", "chunk elements", "chunk size", "chunks", "waste elements", "waste", "gather set"}};
+  for (const CurvePoint& point : points) {
+    const bool winner = result.rule != ChunkRule::variable && point.chunk == result.answer.chunk;
+    rows.push_back(
+        row_of(result, winner ? "*" : "", point.chunk_count, point.chunk, point.waste, point.gather_working_set));
+  }
+  return "\nthe " + std::to_string(points.size()) + " least wasteful of the " + std::to_string(result.curve.size()) +
+         " sizes at which the layout changes (all with --json)\n" + table(rows);
+}
+
+std::string seconds_text(Seconds seconds) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3f ms", seconds.count() * 1e3);
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const ChunkSearchResult& result) {
+  const RuleAnswer& answer = result.answer;
+  const Bytes each = result.bytes_per_element;
+  std::string text = with_commas(static_cast<std::int64_t>(result.parameter_count)) + " parameters, " +
+                     with_commas(result.total.count()) + " elements (" + in_mib(result.total, each) + "), world size " +
+                     std::to_string(result.world_size) + "; MiB at " + std::to_string(each.count()) +
+                     (each.count() == 1 ? " byte" : " bytes") + " per element\n";
+  text += std::string(answer.rule == ChunkRule::variable ? "largest chunk " : "chunk size ") +
+          with_commas(answer.chunk.count()) + " elements (" + in_mib(answer.chunk, each) + ") by rule " +
+          to_string(answer.rule) + ", found in " + seconds_text(result.seconds) + "\n\n";
+  text += rules_table(result);
+  text += picture(result);
+  text += best_points(result);
+  return text + "\n" + result.why + "\n";
+}
+
+}  // namespace shard

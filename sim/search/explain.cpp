@@ -1,0 +1,101 @@
+// Words for a chunk search's answer.
+#include "sim/search/explain.h"
+
+#include <cstdio>
+
+namespace shard {
+namespace {
+
+const RuleAnswer* answer_of(const ChunkSearchResult& result, ChunkRule rule) {
+  for (const Result<RuleAnswer>& answer : result.rules) {
+    if (answer && answer->rule == rule) return &*answer;
+  }
+  return nullptr;
+}
+
+std::string chunks(std::int64_t count) {
+  return with_commas(count) + (count == 1 ? " chunk" : " chunks");
+}
+
+std::string wasted(const ChunkSearchResult& result, const RuleAnswer& answer) {
+  return with_commas(answer.waste.count()) + " elements (" + percent(answer.waste, result.total) + ")";
+}
+
+std::string against(const ChunkSearchResult& result, ChunkRule rule) {
+  const RuleAnswer* other = answer_of(result, rule);
+  if (other == nullptr || other->keep_gathered) return "";
+  return std::string(" ") + to_string(rule) + " would take " + with_commas(other->chunk.count()) + ": " +
+         chunks(other->chunk_count) + ", " + wasted(result, *other) + " wasted.";
+}
+
+/// The peers score only what their filter keeps: say so where the layout built is another one.
+std::string score_gap(const RuleAnswer& answer) {
+  if (!answer.reported_waste || *answer.reported_waste == answer.waste) return "";
+  return " Its own score says " + with_commas(answer.reported_waste->count()) + ": it leaves " +
+         with_commas(answer.filtered_parameters) +
+         (answer.filtered_parameters == 1 ? " extra-large parameter" : " extra-large parameters") +
+         " out, and aligns the size to the world size only afterwards.";
+}
+
+std::string explain_small(const ChunkSearchResult& result) {
+  return "The model has " + with_commas(result.total.count()) +
+         " elements, fewer than the smallest chunk allowed: it is one chunk, too small to be worth sharding.";
+}
+
+}  // namespace
+
+std::string explain(const ChunkSearchResult& result) {
+  const RuleAnswer& answer = result.answer;
+  if (answer.keep_gathered) return explain_small(result);
+  switch (answer.rule) {
+    case ChunkRule::exact:
+      return "Of all " + with_commas(answer.candidates) + " multiples of the world size allowed, " +
+             with_commas(answer.chunk.count()) + " wastes least in the layout really built: " + wasted(result, answer) +
+             " in " + chunks(answer.chunk_count) +
+             "; ties go to the smaller gather working set, then to the smaller size." +
+             against(result, ChunkRule::gemini);
+    case ChunkRule::gemini:
+      return "Of " + with_commas(answer.candidates) + " candidates this one has the least padding by Gemini's score; " +
+             "the layout built wastes " + wasted(result, answer) + "." + score_gap(answer) +
+             against(result, ChunkRule::exact);
+    case ChunkRule::gemini_v019:
+      return "Of " + with_commas(answer.candidates) +
+             " grid points this one has the best utilisation by the v0.1.9 score; the layout built wastes " +
+             wasted(result, answer) + "." + (answer.filtered_parameters > 0 ? score_gap(answer) : std::string()) +
+             against(result, ChunkRule::exact);
+    case ChunkRule::variable:
+      return "No partition of the parameters in order into fewer than " + chunks(answer.chunk_count) +
+             " wastes at most 0.1 %; with that many, " + with_commas(answer.module_boundaries) + " of " +
+             with_commas(answer.chunk_count - 1) + " cuts lie between modules, which is the most, and " +
+             with_commas(answer.chunk.count()) + " is then the smallest largest chunk. It wastes " +
+             wasted(result, answer) + "." + against(result, ChunkRule::exact);
+  }
+  return "";
+}
+
+std::string with_commas(std::int64_t number) {
+  const std::string digits = std::to_string(number);
+  const std::size_t sign = number < 0 ? 1 : 0;
+  std::string text;
+  for (std::size_t at = 0; at < digits.size(); ++at) {
+    if (at > sign && (digits.size() - at) % 3 == 0) text += ',';
+    text += digits[at];
+  }
+  return text;
+}
+
+std::string in_mib(Elems elems, Bytes bytes_per_element) {
+  char text[64];
+  const double mib = static_cast<double>(elems.count()) * static_cast<double>(bytes_per_element.count()) / (1 << 20);
+  std::snprintf(text, sizeof text, "%.2f MiB", mib);
+  return text;
+}
+
+std::string percent(Elems part, Elems whole) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.2f %%",
+                100 * static_cast<double>(part.count()) / static_cast<double>(whole.count()));
+  return text;
+}
+
+}  // namespace shard

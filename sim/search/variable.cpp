@@ -1,0 +1,176 @@
+// Dynamic programming over ordered partitions.
+#include "sim/search/variable.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "sim/search/option_checks.h"
+
+namespace shard {
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+/// Best way found to put the parameters before a position into a given number of chunks.
+struct State {
+  std::int64_t waste = 0;
+  std::int64_t boundaries = 0;
+  std::int64_t largest = 0;
+  std::size_t from = 0;        ///< first parameter of the last chunk
+  std::size_t from_state = 0;  ///< which state there
+
+  /// Criteria 2 and 3; both survive any continuation, so a state not better here and not less wasteful is never needed.
+  [[nodiscard]] bool worse_than(const State& other) const {
+    return boundaries != other.boundaries ? boundaries < other.boundaries : largest > other.largest;
+  }
+};
+
+/// States none of which is beaten in both waste and criteria: ascending waste, each better than the one before.
+using Frontier = std::vector<State>;
+
+void insert(Frontier& frontier, const State& state) {
+  const auto at = std::upper_bound(frontier.begin(), frontier.end(), state.waste,
+                                   [](std::int64_t waste, const State& other) { return waste < other.waste; });
+  if (at != frontier.begin() && !std::prev(at)->worse_than(state)) return;
+  // Drop what the newcomer beats: those as wasteful or more that are not better, which stand next to each other.
+  auto first = at;
+  while (first != frontier.begin() && std::prev(first)->waste == state.waste) --first;
+  auto last = at;
+  while (last != frontier.end() && !state.worse_than(*last)) ++last;
+  frontier.insert(frontier.erase(first, last), state);
+}
+
+class Partitions {
+ public:
+  Partitions(const SearchModel& model, std::int64_t world_size, std::int64_t max_chunk)
+      : model_(model), world_size_(world_size), count_(model.sizes.size()), prefix_(count_ + 1, 0) {
+    for (std::size_t index = 0; index < count_; ++index) prefix_[index + 1] = prefix_[index] + model.sizes[index];
+    // Content of at most the largest admissible multiple stays within it when rounded up.
+    const std::int64_t room = max_chunk / world_size * world_size;
+    reach_.resize(count_);
+    fewest_.assign(count_ + 1, 0);
+    least_waste_.assign(count_ + 1, 0);
+    for (std::size_t first = count_; first-- > 0;) {
+      const auto end = std::upper_bound(prefix_.begin(), prefix_.end(), prefix_[first] + room);
+      reach_[first] = std::max(first + 1, static_cast<std::size_t>(end - prefix_.begin()) - 1);
+      fewest_[first] = 1 + fewest_[reach_[first]];
+      least_waste_[first] = kNever;
+      for (std::size_t last = first + 1; last <= reach_[first]; ++last) {
+        least_waste_[first] = std::min(least_waste_[first], padding(first, last) + least_waste_[last]);
+      }
+    }
+  }
+
+  [[nodiscard]] std::int64_t least_waste() const { return least_waste_[0]; }
+
+  /// The fewest chunks with a waste of at most `limit`, which is at least least_waste().
+  [[nodiscard]] std::int64_t fewest_chunks(std::int64_t limit) const {
+    if (!waste_can_bind(fewest_[0], limit)) return fewest_[0];
+    std::vector<std::int64_t> waste(count_ + 1, kNever);  // least for the parameters before, with `chunks` chunks
+    waste[0] = 0;
+    for (std::int64_t chunks = 1;; ++chunks) {
+      std::vector<std::int64_t> next(count_ + 1, kNever);
+      for (std::size_t first = 0; first < count_; ++first) {
+        if (waste[first] == kNever || waste[first] + least_waste_[first] > limit) continue;
+        for (std::size_t last = first + 1; last <= reach_[first]; ++last) {
+          next[last] = std::min(next[last], waste[first] + padding(first, last));
+        }
+      }
+      if (next[count_] <= limit) return chunks;
+      waste = std::move(next);
+      assert(chunks <= static_cast<std::int64_t>(count_));
+    }
+  }
+
+  /// Criteria 2 and 3 with exactly `chunks` chunks.
+  [[nodiscard]] VariableAnswer best(std::int64_t chunks, std::int64_t limit) const {
+    const bool waste_binds = waste_can_bind(chunks, limit);
+    const auto levels = static_cast<std::size_t>(chunks);
+    std::vector<std::vector<Frontier>> table(levels + 1, std::vector<Frontier>(count_ + 1));
+    table[0][0] = {State{}};
+    for (std::size_t level = 0; level < levels; ++level) {
+      for (std::size_t first = level; first < count_; ++first) {
+        const Frontier& frontier = table[level][first];
+        for (std::size_t index = 0; index < frontier.size(); ++index) {
+          for (std::size_t last = first + 1; last <= reach_[first]; ++last) {
+            if (!can_finish(last, levels - level - 1)) continue;
+            State state = frontier[index];
+            if (waste_binds) {
+              state.waste += padding(first, last);
+              if (state.waste + least_waste_[last] > limit) continue;
+            }
+            state.boundaries += last < count_ && model_.module[last - 1] != model_.module[last] ? 1 : 0;
+            state.largest = std::max(state.largest, prefix_[last] - prefix_[first] + padding(first, last));
+            state.from = first;
+            state.from_state = index;
+            insert(table[level + 1][last], state);
+          }
+        }
+      }
+    }
+    return unwind(table);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t padding(std::size_t first, std::size_t last) const {
+    const std::int64_t used = prefix_[last] - prefix_[first];
+    return (world_size_ - used % world_size_) % world_size_;
+  }
+  [[nodiscard]] bool waste_can_bind(std::int64_t chunks, std::int64_t limit) const {
+    return world_size_ > 1 && chunks > limit / (world_size_ - 1);
+  }
+  /// Whether the parameters from `position` on can be put into exactly `chunks` chunks: splitting further is always
+  /// possible.
+  [[nodiscard]] bool can_finish(std::size_t position, std::size_t chunks) const {
+    return fewest_[position] <= static_cast<std::int64_t>(chunks) && count_ - position >= chunks;
+  }
+
+  [[nodiscard]] VariableAnswer unwind(const std::vector<std::vector<Frontier>>& table) const {
+    VariableAnswer answer;
+    assert(!table.back()[count_].empty());
+    const State* state = &table.back()[count_].back();  // the best; frontiers are ordered
+    answer.module_boundaries = state->boundaries;
+    answer.largest_chunk = Elems{state->largest};
+    std::size_t position = count_;
+    for (std::size_t level = table.size() - 1; level > 0; --level) {
+      answer.waste += Elems{padding(state->from, position)};
+      position = state->from;
+      answer.chunk_starts.push_back(position);
+      state = &table[level - 1][position][state->from_state];
+    }
+    std::reverse(answer.chunk_starts.begin(), answer.chunk_starts.end());
+    return answer;
+  }
+
+  const SearchModel& model_;
+  std::int64_t world_size_;
+  std::size_t count_;
+  std::vector<std::int64_t> prefix_;
+  std::vector<std::size_t> reach_;         ///< one past the last parameter of the longest chunk from here
+  std::vector<std::int64_t> fewest_;       ///< chunks for the parameters from here on
+  std::vector<std::int64_t> least_waste_;  ///< for the parameters from here on, with any number of chunks
+};
+
+}  // namespace
+
+Result<VariableAnswer> search_variable(const SearchModel& model, const VariableOptions& options) {
+  if (auto error = check_world_size(options.world_size)) return *error;
+  if (auto error = check_elems("--max-chunk", options.max_chunk, 1)) return *error;
+  const Partitions partitions(model, options.world_size, options.max_chunk.count());
+  const std::int64_t limit = model.total / kVariableWasteDivisor;
+  if (partitions.least_waste() > limit) {
+    return Error{Errc::contradiction,
+                 "--rule variable allows a waste of 0.1 %, " + std::to_string(limit) + " of " +
+                     std::to_string(model.total) + " elements, but padding to --world-size " +
+                     std::to_string(options.world_size) + " wastes at least " +
+                     std::to_string(partitions.least_waste()),
+                 "", "a smaller --world-size, a larger --max-chunk, or --rule exact"};
+  }
+  return partitions.best(partitions.fewest_chunks(limit), limit);
+}
+
+}  // namespace shard
