@@ -46,9 +46,9 @@ struct CommSegment {
 /// the odd one out of each level is carried up unchanged. Every node is rounded to fp32. So the bits depend neither on
 /// the implementation, nor on how a buffer is cut into segments (DESIGN.md, "Numbers", rule 1).
 struct CollectiveRequest {
-  OpId op;
+  OpId op = {};
   Collective kind = Collective::all_gather;
-  std::span<const CommSegment> segments;  ///< copied by start
+  std::span<const CommSegment> segments = {};  ///< copied by start
   DType dtype = DType::f32;
   Rank root{0};
   /// Planned staging in the own arena, used by the message transport only: comm_workspace_bytes(kind, largest segment,
