@@ -1,0 +1,395 @@
+// Reads one command's options: Boost.Program_options splits the command line and lays out the help.
+#include "sim/cli/command_line.h"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <cassert>
+#include <fstream>
+#include <sstream>
+
+namespace shard::cli {
+namespace po = boost::program_options;
+
+struct Command::GroupState {
+  std::string title;
+  std::vector<std::unique_ptr<OptionState>> options;
+};
+
+namespace {
+
+std::string trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return "";
+  return std::string(text.substr(first, text.find_last_not_of(" \t\r") - first + 1));
+}
+
+/// Cuts a comment: '#' at the line's beginning or after a blank, outside double quotes.
+std::string_view without_comment(std::string_view line) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') quoted = !quoted;
+    if (line[i] == '#' && !quoted && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t')) return line.substr(0, i);
+  }
+  return line;
+}
+
+/// The name without dashes, as it is typed after "--".
+std::string bare(std::string_view token) {
+  const std::size_t first = token.find_first_not_of('-');
+  return first == std::string_view::npos ? "" : std::string(token.substr(first, token.find('=', first) - first));
+}
+
+/// The option as its user types it.
+std::string spelled(const OptionState& state) {
+  return (state.is_positional ? "" : "--") + state.name;
+}
+
+std::string where_of(const OptionState& state, const Origin& origin) {
+  const std::string option = spelled(state);
+  return origin.source == Source::file ? origin.where + " (" + option + ")" : option;
+}
+
+Error needs_value(const OptionState& state) {
+  return {Errc::usage, spelled(state) + " needs a value", "", spelled(state) + " " + state.value_name};
+}
+
+}  // namespace
+
+Option Group::add_flag(std::string name, bool* target, std::string help) {
+  OptionState& state = declare(std::move(name), "", std::move(help));
+  state.read = [target](std::string_view text, std::string_view where, const Range& range) {
+    return read_value(text, where, range, *target);
+  };
+  return Option(state);
+}
+
+Option Group::add_switch(std::string name, bool* target, std::string help) {
+  help += *target ? " (default; --no-" + name + " switches it off)" : " (default: --no-" + name + ")";
+  Option option = add_flag(std::move(name), target, std::move(help));
+  command_->groups_[index_]->options.back()->negatable = true;
+  return option;
+}
+
+Option Group::add_custom(std::string name, std::string value_name, std::string help, Reader read) {
+  OptionState& state = declare(std::move(name), std::move(value_name), std::move(help));
+  state.read = std::move(read);
+  return Option(state);
+}
+
+OptionState& Group::declare(std::string name, std::string value_name, std::string help) {
+  auto state = std::make_unique<OptionState>();
+  state->name = std::move(name);
+  state->value_name = std::move(value_name);
+  state->help = std::move(help);
+  bool negated = false;
+  assert(command_->lookup(state->name, negated) == nullptr);
+  static_cast<void>(negated);
+  return *command_->groups_[index_]->options.emplace_back(std::move(state));
+}
+
+std::string Group::joined(std::span<const std::string> names) {
+  std::string text;
+  for (const std::string& name : names) text.append(text.empty() ? "" : ", ").append(name);
+  return text;
+}
+
+Command::Command(std::string program, std::string name, std::string summary, std::string details)
+    : program_(std::move(program)), name_(std::move(name)), summary_(std::move(summary)), details_(std::move(details)) {
+  Group general = group("General");
+  general.add("config", &config_, "FILE", "read options from FILE (name = value lines); the command line wins");
+  general.add_flag("help", &help_wanted_, "show this help (-h)");
+}
+
+Command::~Command() = default;
+
+Group Command::group(std::string title) {
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (groups_[i]->title == title) return Group(*this, i);
+  }
+  auto state = std::make_unique<GroupState>();
+  state->title = std::move(title);
+  groups_.push_back(std::move(state));
+  return Group(*this, groups_.size() - 1);
+}
+
+OptionState& Command::declare_positional(std::string value_name, std::string help) {
+  auto state = std::make_unique<OptionState>();
+  state->name = value_name;
+  state->is_positional = true;
+  state->value_name = std::move(value_name);
+  state->help = std::move(help);
+  return *positionals_.emplace_back(std::move(state));
+}
+
+OptionState* Command::lookup(std::string_view name, bool& negated) {
+  negated = false;
+  for (const auto& each : groups_) {
+    for (const auto& option : each->options) {
+      if (option->name == name || std::ranges::find(option->aliases, name) != option->aliases.end())
+        return option.get();
+      if (option->negatable && name.starts_with("no-") && name.substr(3) == option->name) {
+        negated = true;
+        return option.get();
+      }
+    }
+  }
+  return nullptr;
+}
+
+const OptionState& Command::find(std::string_view name) const {
+  for (const auto& each : groups_) {
+    for (const auto& option : each->options) {
+      if (option->name == name) return *option;
+    }
+  }
+  for (const auto& option : positionals_) {
+    if (option->name == name) return *option;
+  }
+  assert(false && "an option that is asked about is declared");
+  static const OptionState kNone;
+  return kNone;
+}
+
+std::vector<std::string> Command::names() const {
+  std::vector<std::string> all;
+  for (const auto& each : groups_) {
+    for (const auto& option : each->options) {
+      all.push_back(option->name);
+      all.insert(all.end(), option->aliases.begin(), option->aliases.end());
+      if (option->negatable) all.push_back("no-" + option->name);
+    }
+  }
+  return all;
+}
+
+std::string Command::see_help() const {
+  return "see '" + program_ + (name_.empty() ? "" : " " + name_) + " --help'";
+}
+
+Result<void> Command::set(OptionState& state, const std::string& text, const Origin& origin) {
+  if (state.origin.source == origin.source && !state.texts.empty() && !state.several) {
+    return Error{Errc::usage, spelled(state) + " is given twice ('" + state.texts.back() + "', '" + text + "')",
+                 origin.source == Source::file ? origin.where : "", "leave one of them out"};
+  }
+  if (state.several && state.texts.empty() && state.clear) state.clear();
+  auto done = state.read(text, where_of(state, origin), state.range);
+  if (!done) return done;
+  state.texts.push_back(text);
+  state.origin = origin;
+  return {};
+}
+
+Result<void> Command::parse_arguments(std::span<const std::string> arguments) {
+  po::options_description known;
+  for (const auto& each : groups_) {
+    for (const auto& option : each->options) {
+      std::vector<std::string> spellings = option->aliases;
+      spellings.push_back(option->name);
+      if (option->negatable) spellings.push_back("no-" + option->name);
+      for (const std::string& spelling : spellings) {
+        if (option->value_name.empty()) {
+          known.add_options()(spelling.c_str(), "");
+        } else {
+          known.add_options()(spelling.c_str(), po::value<std::string>(), "");
+        }
+      }
+    }
+  }
+  // No guessing: an abbreviation that works today is ambiguous when an option is added. "-h" is handled before.
+  const int style = po::command_line_style::allow_long | po::command_line_style::long_allow_adjacent |
+                    po::command_line_style::long_allow_next;
+  std::vector<po::option> given;
+  try {
+    const std::vector<std::string> list(arguments.begin(), arguments.end());
+    given = po::command_line_parser(list).options(known).style(style).run().options;
+  } catch (const po::unknown_option& fault) {
+    const std::string name = bare(fault.get_option_name());
+    const std::vector<std::string> all = names();
+    const auto match = cli::closest(name, all);
+    return Error{Errc::usage, "unknown option '--" + name + "'", "",
+                 match ? "did you mean '--" + *match + "'? " + see_help() : see_help()};
+  } catch (const po::invalid_command_line_syntax& fault) {
+    const std::string name = bare(fault.get_option_name());
+    bool negated = false;
+    const OptionState* state = lookup(name, negated);
+    if (state != nullptr && !state->value_name.empty()) return needs_value(*state);
+    return Error{Errc::usage, "--" + name + " takes no value", "", see_help()};
+  } catch (const po::error& fault) {
+    return Error{Errc::usage, fault.what(), "", see_help()};
+  }
+
+  std::size_t next_positional = 0;
+  for (const po::option& option : given) {
+    if (option.string_key.empty()) {
+      const std::string& text = option.value.at(0);
+      if (next_positional == positionals_.size()) {
+        // A lone "-x" or a word that belongs to no option.
+        const std::string help = text.starts_with('-') ? "options begin with two dashes; " + see_help() : see_help();
+        return Error{Errc::usage, "unexpected argument '" + text + "'", "", help};
+      }
+      OptionState& state = *positionals_[next_positional];
+      if (!state.several) ++next_positional;
+      if (auto done = set(state, text, {Source::command_line, "command line"}); !done) return done;
+      continue;
+    }
+    bool negated = false;
+    OptionState* state = lookup(option.string_key, negated);
+    assert(state != nullptr);
+    // Boost lets "--model --stage 3" make "--stage" the model.
+    bool unused = false;
+    if (option.original_tokens.size() == 2 && option.original_tokens[1].starts_with("--") &&
+        lookup(bare(option.original_tokens[1]), unused) != nullptr) {
+      return needs_value(*state);
+    }
+    const std::string text = !option.value.empty() ? option.value[0] : negated ? "false" : "true";
+    if (auto done = set(*state, text, {Source::command_line, "command line"}); !done) return done;
+  }
+  return {};
+}
+
+Result<void> Command::parse_file(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return Error{Errc::no_input, "cannot be read", path, "give --config the path of a readable text file"};
+  bool ours = true;
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const Origin origin{Source::file, path + ":" + std::to_string(number)};
+    const std::string text = trimmed(without_comment(line));
+    if (text.empty()) continue;
+    if (text.front() == '[') {
+      if (text.back() != ']') return Error{Errc::malformed, "'[' without ']'", origin.where, "[" + name_ + "]"};
+      ours = trimmed(std::string_view(text).substr(1, text.size() - 2)) == name_;
+      continue;
+    }
+    if (!ours) continue;
+    const std::size_t equals = text.find('=');
+    const std::string key = bare(trimmed(std::string_view(text).substr(0, equals)));
+    if (key.empty() || key.find_first_of(" \t") != std::string::npos) {
+      return Error{Errc::malformed, "'" + text + "' is not a 'name = value' line", origin.where, "name = value"};
+    }
+    bool negated = false;
+    OptionState* state = lookup(key, negated);
+    if (state == nullptr || state->name == "config" || state->name == "help") {
+      return Error{Errc::usage, "unknown option '" + key + "'", origin.where, suggest(key, names())};
+    }
+    std::string value = equals == std::string::npos ? "" : trimmed(std::string_view(text).substr(equals + 1));
+    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
+    if (equals == std::string::npos) {
+      if (!state->value_name.empty()) {
+        return Error{Errc::usage, "'" + key + "' needs a value", origin.where, key + " = " + state->value_name};
+      }
+      value = "true";
+    }
+    if (negated) {
+      bool on = false;
+      if (auto done = read_value(value, origin.where + " (" + key + ")", {}, on); !done) return done;
+      value = on ? "false" : "true";
+    }
+    if (state->origin.source == Source::command_line) continue;
+    if (auto done = set(*state, value, origin); !done) return done;
+  }
+  if (in.bad()) return Error{Errc::io, "reading stopped half-way", path, "check the disk"};
+  return {};
+}
+
+Result<Outcome> Command::parse(std::span<const std::string> arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--") break;
+    if (argument == "--help" || argument == "-h") return Outcome::help;
+  }
+  if (auto done = parse_arguments(arguments); !done) return done.error();
+  if (!config_.empty()) {
+    if (auto done = parse_file(config_); !done) return done.error();
+  }
+  for (const auto& state : positionals_) {
+    if (state->is_required && state->texts.empty()) {
+      return Error{Errc::usage, state->value_name + " is missing: " + state->help, "", see_help()};
+    }
+  }
+  for (const auto& each : groups_) {
+    for (const auto& state : each->options) {
+      if (state->is_required && state->texts.empty()) {
+        return Error{Errc::usage, "--" + state->name + " is required: " + state->help.substr(0, state->help.find('\n')),
+                     "", "--" + state->name + " " + state->value_name + "; " + see_help()};
+      }
+    }
+  }
+  return Outcome::run;
+}
+
+std::string Command::help(int width) const {
+  std::ostringstream out;
+  out << program_ << (name_.empty() ? "" : " ") << name_ << ": " << summary_ << "\n\nUsage: " << program_
+      << (name_.empty() ? "" : " ") << name_;
+  for (const auto& state : positionals_) {
+    const std::string text = state->value_name + (state->several ? "..." : "");
+    out << ' ' << (state->is_required ? text : "[" + text + "]");
+  }
+  for (const auto& each : groups_) {
+    for (const auto& state : each->options) {
+      if (state->is_required) out << " --" << state->name << ' ' << state->value_name;
+    }
+  }
+  out << " [options]\n";
+  for (const auto& state : positionals_) out << "  " << state->value_name << ": " << state->help << '\n';
+  const auto line = static_cast<unsigned>(std::max(width, 60));
+  const auto print = [&](const GroupState& each) {
+    po::options_description shown(each.title, line, line / 2);
+    for (const auto& state : each.options) {
+      std::string text = state->help;
+      for (const std::string& alias : state->aliases) text += " (also --" + alias + ")";
+      if (state->is_required) text += " (required)";
+      if (state->several) text += " (may be given several times)";
+      // Boost takes a tab for a paragraph's indent and '%' as it stands.
+      if (state->value_name.empty()) {
+        shown.add_options()(state->name.c_str(), text.c_str());
+        continue;
+      }
+      auto* value = po::value<std::string>()->value_name(state->value_name);
+      if (!state->default_text.empty()) value->default_value("", state->default_text);
+      shown.add_options()(state->name.c_str(), value, text.c_str());
+    }
+    out << '\n' << shown;
+  };
+  for (std::size_t i = 1; i < groups_.size(); ++i) print(*groups_[i]);
+  print(*groups_[0]);  // General comes last
+  if (!details_.empty()) out << '\n' << details_ << (details_.ends_with('\n') ? "" : "\n");
+  return out.str();
+}
+
+bool Command::given(std::string_view name) const {
+  return find(name).origin.source != Source::fallback;
+}
+
+const Origin& Command::origin(std::string_view name) const {
+  return find(name).origin;
+}
+
+std::string Command::describe(std::string_view name) const {
+  const OptionState& state = find(name);
+  std::string text = spelled(state);
+  if (state.texts.empty()) {
+    if (!state.default_text.empty()) text += " " + state.default_text;
+  } else if (!state.value_name.empty()) {
+    for (const std::string& each : state.texts) text += " " + each;
+  } else if (state.texts.back() != "true") {
+    text += "=" + state.texts.back();
+  }
+  return text + " (" + state.origin.where + ")";
+}
+
+std::vector<Effective> Command::effective() const {
+  std::vector<Effective> all;
+  for (const auto& each : groups_) {
+    for (const auto& state : each->options) {
+      if (state->name == "help" || state->name == "config") continue;
+      std::string value;
+      for (const std::string& text : state->texts) value.append(value.empty() ? "" : " ").append(text);
+      if (state->texts.empty()) value = state->default_text;
+      if (!value.empty()) all.push_back({state->name, value, state->origin});
+    }
+  }
+  return all;
+}
+
+}  // namespace shard::cli

@@ -1,0 +1,232 @@
+// One command's options: declared once, bound to variables, read from the command line and from --config FILE.
+//
+//   struct Options { std::string model; int world_size = 1; Elems chunk{32 << 20}; UnitKind unit = UnitKind::module; };
+//   Options o;
+//   Command command("shardscope", "search", "finds the chunk size that wastes least", kDetailsWithExamples);
+//   Group model = command.group("Model");
+//   model.add("model", &o.model, "NAME|FILE", "a name, a config.json, or its directory").required();
+//   Group sharding = command.group("Sharding");
+//   sharding.add("world-size", &o.world_size, "N", "number of ranks").alias("ranks").least(1);
+//   sharding.add("chunk-size", &o.chunk, "ELEMS", "elements of a chunk");
+//   sharding.add_choice("unit", &o.unit, {{"tensor", UnitKind::tensor}, {"module", UnitKind::module}}, "what is
+//   gathered"); auto outcome = command.parse(arguments);            // what follows the command's name if (!outcome)
+//   return print_error(std::cerr, outcome.error()); if (*outcome == Outcome::help) { std::cout <<
+//   command.help(terminal_width); return 0; }
+//
+// A variable's value when it is declared is the option's default. Nothing here prints or exits.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/cli/closest.h"
+#include "sim/cli/values.h"
+#include "traces/base/result.h"
+
+namespace shard::cli {
+
+/// Who gave an option its value; the later wins.
+enum class Source { fallback, file, command_line };
+
+/// Where a value came from: "default", "run.conf:3", "command line".
+struct Origin {
+  Source source = Source::fallback;
+  std::string where = "default";
+};
+
+/// One enumerator of an option: its name, its value, and a line of help (may be empty).
+template <class T>
+struct Choice {
+  std::string name;
+  T value;
+  std::string help = {};
+};
+
+/// Reads the text of one option. `where` names the option and where the text stands; errors repeat it.
+using Reader = std::function<Result<void>(std::string_view text, std::string_view where, const Range& range)>;
+
+/// What Command knows about an option (internal; use the handle Option).
+struct OptionState {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string value_name;  ///< empty: a flag, which takes no value on the command line
+  std::string help;
+  std::string default_text;  ///< as help prints it; empty: none
+  bool is_positional = false;
+  bool is_required = false;
+  bool several = false;    ///< may be given more than once; each appends
+  bool negatable = false;  ///< --no-NAME exists too
+  Range range;
+  Reader read;
+  std::function<void()> clear;     ///< for `several`: forgets the default before the first given value
+  std::vector<std::string> texts;  ///< as given
+  Origin origin;
+};
+
+/// A handle for refining an option just declared.
+class Option {
+ public:
+  explicit Option(OptionState& state) : state_(&state) {}
+  /// A usage error when it is given nowhere.
+  Option& required() { return state_->is_required = true, *this; }
+  /// Another name for the same option.
+  Option& alias(std::string name) { return state_->aliases.push_back(std::move(name)), *this; }
+  /// Bounds of a number, inclusive; a value outside is a usage error.
+  Option& least(double bound) { return state_->range.least = bound, *this; }
+  Option& most(double bound) { return state_->range.most = bound, *this; }
+  /// What help prints as the default, where the variable's own value does not tell ("micro-batch x world size").
+  Option& default_text(std::string text) { return state_->default_text = std::move(text), *this; }
+
+ private:
+  OptionState* state_;
+};
+
+class Command;
+
+/// A titled part of a command's options. Names are without the leading "--".
+class Group {
+ public:
+  /// An option with a value: std::string, int, std::int64_t, std::uint64_t, double, Elems, Bytes, a std::optional of
+  /// these (no default), or a std::vector of these (may be given several times).
+  template <class T>
+  Option add(std::string name, T* target, std::string value_name, std::string help) {
+    OptionState& state = declare(std::move(name), std::move(value_name), std::move(help));
+    state.default_text = show_value(*target);
+    state.read = [target](std::string_view text, std::string_view where, const Range& range) {
+      return read_value(text, where, range, *target);
+    };
+    if constexpr (takes_several<T>) {
+      state.several = true;
+      state.clear = [target] { target->clear(); };
+    }
+    return Option(state);
+  }
+
+  /// --NAME sets the flag; in a file NAME = true|false.
+  Option add_flag(std::string name, bool* target, std::string help);
+  /// --NAME and --no-NAME; in a file NAME = true|false.
+  Option add_switch(std::string name, bool* target, std::string help);
+
+  /// One of a list of names; the default is the target's value.
+  template <class T>
+  Option add_choice(std::string name, T* target, std::vector<Choice<T>> choices, std::string help) {
+    std::vector<std::string> names;
+    std::string default_name;
+    for (const Choice<T>& choice : choices) {
+      names.push_back(choice.name);
+      if (choice.value == *target) default_name = choice.name;
+      if (!choice.help.empty()) help += "\n" + choice.name + ": " + choice.help;
+    }
+    std::string value_name;
+    for (const std::string& each : names) value_name.append(value_name.empty() ? "" : "|").append(each);
+    OptionState& state = declare(std::move(name), std::move(value_name), std::move(help));
+    state.default_text = default_name;
+    state.read = [target, choices = std::move(choices), names = std::move(names)](
+                     std::string_view text, std::string_view where, const Range&) -> Result<void> {
+      for (const Choice<T>& choice : choices) {
+        if (choice.name == text) return *target = choice.value, Result<void>();
+      }
+      return Error{Errc::usage, "'" + std::string(text) + "' is not a value of this option", std::string(where),
+                   suggest(text, names) + " (" + joined(names) + ")"};
+    };
+    return Option(state);
+  }
+
+  /// Anything else ("N|search|none"): `read` stores the value itself.
+  Option add_custom(std::string name, std::string value_name, std::string help, Reader read);
+
+ private:
+  friend class Command;
+  Group(Command& command, std::size_t index) : command_(&command), index_(index) {}
+  OptionState& declare(std::string name, std::string value_name, std::string help);
+  static std::string joined(std::span<const std::string> names);
+
+  Command* command_;
+  std::size_t index_;
+};
+
+enum class Outcome { run, help };
+
+/// One option with the value in force, for showing an effective configuration.
+struct Effective {
+  std::string name;
+  std::string value;
+  Origin origin;
+};
+
+class Command {
+ public:
+  /// `summary` completes "search: ..." in one line; `details` is printed in help as it stands, with examples.
+  Command(std::string program, std::string name, std::string summary, std::string details);
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+  ~Command();
+
+  /// Groups are printed in the order of declaration.
+  [[nodiscard]] Group group(std::string title);
+
+  /// Arguments that are no options, in order. A vector takes all that are left, at least one if required.
+  template <class T>
+  Option add_positional(std::string value_name, T* target, std::string help) {
+    OptionState& state = declare_positional(std::move(value_name), std::move(help));
+    state.read = [target](std::string_view text, std::string_view where, const Range& range) {
+      return read_value(text, where, range, *target);
+    };
+    if constexpr (takes_several<T>) {
+      state.several = true;
+      state.clear = [target] { target->clear(); };
+    }
+    return Option(state);
+  }
+
+  /// Reads `arguments` (after the command's name), then --config FILE for what they leave open. --help and -h win over
+  /// every error. Errors: Errc::usage for an unknown, repeated, missing or unparsable option (with the closest match
+  /// and where it stands); Errc::no_input or Errc::malformed for the file. Call once.
+  ///
+  /// The file: `name = value` lines, `#` comments, values optionally in double quotes, a flag by itself or =
+  /// true|false. Lines after `[other]` are for that command alone and skipped unless it is this one.
+  [[nodiscard]] Result<Outcome> parse(std::span<const std::string> arguments);
+
+  /// Summary, usage line, options by group, details. `width` is the terminal's.
+  [[nodiscard]] std::string help(int width = 100) const;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& summary() const { return summary_; }
+
+  /// Was the option given (in a file or on the command line)? Where did its value come from? `name` must be declared.
+  [[nodiscard]] bool given(std::string_view name) const;
+  [[nodiscard]] const Origin& origin(std::string_view name) const;
+  /// "--stage 3 (run.conf:4)": for errors that say which values contradict each other.
+  [[nodiscard]] std::string describe(std::string_view name) const;
+  /// Every option that has a value, in the order of declaration.
+  [[nodiscard]] std::vector<Effective> effective() const;
+
+ private:
+  friend class Group;
+  struct GroupState;
+
+  OptionState& declare_positional(std::string value_name, std::string help);
+  [[nodiscard]] const OptionState& find(std::string_view name) const;
+  [[nodiscard]] OptionState* lookup(std::string_view name, bool& negated);
+  [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] Result<void> parse_arguments(std::span<const std::string> arguments);
+  [[nodiscard]] Result<void> parse_file(const std::string& path);
+  [[nodiscard]] Result<void> set(OptionState& state, const std::string& text, const Origin& origin);
+  [[nodiscard]] std::string see_help() const;
+
+  std::string program_;
+  std::string name_;
+  std::string summary_;
+  std::string details_;
+  std::string config_;
+  bool help_wanted_ = false;
+  std::vector<std::unique_ptr<GroupState>> groups_;
+  std::vector<std::unique_ptr<OptionState>> positionals_;
+};
+
+}  // namespace shard::cli

@@ -1,0 +1,82 @@
+// Formats, styles and the printed form of an error.
+#include "sim/cli/output.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string_view>
+
+#include "sim/cli/command_line.h"
+
+namespace shard::cli {
+namespace {
+
+bool names_utf8(std::string_view locale) {
+  std::string folded;
+  for (const char c : locale) {
+    if (c != '-') folded += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  return folded.find("utf8") != std::string::npos;
+}
+
+}  // namespace
+
+Style style_for(bool terminal, int terminal_width, const Environment& environment) {
+  const auto set = [&environment](const char* name) -> std::string_view {
+    const char* value = environment(name);
+    return value == nullptr ? std::string_view() : std::string_view(value);
+  };
+  Style style;
+  style.terminal = terminal;
+  style.color = terminal && set("NO_COLOR").empty() && set("TERM") != "dumb" && !set("TERM").empty();
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (set(name).empty()) continue;
+    style.unicode = names_utf8(set(name));
+    break;
+  }
+  if (terminal && terminal_width > 0) style.width = terminal_width;
+  return style;
+}
+
+Style style_of(int descriptor) {
+  const bool terminal = isatty(descriptor) == 1;
+  winsize size{};
+  const int width = terminal && ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  return style_for(terminal, width, [](const char* name) { return std::getenv(name); });
+}
+
+void add_output_options(Command& command, OutputOptions& options) {
+  Group group = command.group("Output");
+  group.add_flag("json", &options.json, "the result as one JSON object on stdout (the same as --format json)");
+  group.add_choice<Format>(
+      "format", &options.format,
+      {{"table", Format::table}, {"json", Format::json}, {"csv", Format::csv}, {"markdown", Format::markdown}},
+      "form of the result");
+}
+
+Result<Format> chosen_format(const Command& command, const OutputOptions& options) {
+  if (!options.json) return options.format;
+  if (command.given("format") && options.format != Format::json) {
+    return Error{Errc::contradiction, command.describe("json") + " contradicts " + command.describe("format"), "",
+                 "leave one of them out"};
+  }
+  return Format::json;
+}
+
+nlohmann::ordered_json json_document(const std::string& command) {
+  return {{"schema_version", 1}, {"command", command}};
+}
+
+std::string json_text(const nlohmann::ordered_json& value) {
+  return value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+int print_error(std::ostream& out, const Error& error, const Style& style) {
+  out << (style.color ? "\033[1;31mshardscope:\033[0m " : "shardscope: ") << to_string(error) << std::endl;
+  return exit_code(error.code);
+}
+
+}  // namespace shard::cli

@@ -1,0 +1,52 @@
+// Where results and messages go and how they look: format, colour, width, the one way an error is printed.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "traces/base/result.h"
+
+namespace shard::cli {
+
+class Command;
+
+enum class Format { table, json, csv, markdown };
+
+/// What a stream can show.
+struct Style {
+  bool terminal = false;
+  bool color = false;
+  bool unicode = false;
+  int width = 100;  ///< columns
+};
+
+/// Looks up an environment variable; nullptr when it is not set.
+using Environment = std::function<const char*(const char* name)>;
+
+/// Colour: a terminal, NO_COLOR unset or empty, TERM not "dumb". Unicode: the first set one of LC_ALL, LC_CTYPE, LANG
+/// names UTF-8. Width: the terminal's, else 100.
+[[nodiscard]] Style style_for(bool terminal, int terminal_width, const Environment& environment);
+/// The style of an open file descriptor, from the process's own environment.
+[[nodiscard]] Style style_of(int descriptor);
+
+/// The options every command with a result has.
+struct OutputOptions {
+  bool json = false;
+  Format format = Format::table;
+};
+/// Declares --json and --format table|json|csv|markdown in the group "Output".
+void add_output_options(Command& command, OutputOptions& options);
+/// The form asked for, after Command::parse. Errc::contradiction for --json with another --format.
+[[nodiscard]] Result<Format> chosen_format(const Command& command, const OutputOptions& options);
+
+/// {"schema_version": 1, "command": COMMAND}, to be filled with the result.
+[[nodiscard]] nlohmann::ordered_json json_document(const std::string& command);
+/// Indented, with a final newline. Text that is not UTF-8 (a file's name) is shown with replacement characters.
+[[nodiscard]] std::string json_text(const nlohmann::ordered_json& value);
+
+/// Prints "shardscope: WHERE: WHAT" and "  try: HELP", and returns the process's exit code. For main() only.
+int print_error(std::ostream& out, const Error& error, const Style& style = {});
+
+}  // namespace shard::cli

@@ -1,0 +1,35 @@
+// Sizes as people type and read them: 32Mi, 64M, 1.5Gi, 512k, plain numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "traces/base/result.h"
+#include "traces/base/units.h"
+
+namespace shard::cli {
+
+/// A non-negative whole number with an optional suffix: k M G T are powers of 1000, Ki Mi Gi Ti powers of 1024 (letter
+/// case does not matter). A fraction of up to six digits is taken where the product is whole: 1.5Gi, not 0.3.
+/// Errc::usage on junk and on overflow; `where` names the option and where its value came from.
+[[nodiscard]] Result<std::int64_t> parse_count(std::string_view text, std::string_view where);
+
+/// As parse_count.
+[[nodiscard]] Result<Elems> parse_elems(std::string_view text, std::string_view where);
+/// As parse_count, with an optional B or b after the suffix: 40GB is 40 * 10^9 and 40GiB is 40 * 2^30.
+[[nodiscard]] Result<Bytes> parse_bytes(std::string_view text, std::string_view where);
+
+/// The shortest text that parse_count reads back as the same number: "32Mi", "64M", "1000k", "1001".
+[[nodiscard]] std::string short_count(std::int64_t count);
+
+/// "128.0 MiB"; below 0.1 MiB "640 B".
+[[nodiscard]] std::string mib(Bytes bytes);
+
+/// "33554432 elements (32Mi, 128.0 MiB)": elements and memory, with `bytes_per_element` bytes each.
+[[nodiscard]] std::string elements_and_mib(Elems count, std::int64_t bytes_per_element);
+
+/// Time in a unit that keeps three digits: "412 us", "1.24 ms", "3.07 s", "4 min 12 s".
+[[nodiscard]] std::string duration(Seconds time);
+
+}  // namespace shard::cli

@@ -1,0 +1,61 @@
+// Do the pictures show the values, and never lose a peak?
+#include "sim/cli/chart.h"
+
+#include <gtest/gtest.h>
+
+namespace shard::cli {
+namespace {
+
+TEST(Chart, BarFillsItsFraction) {
+  EXPECT_EQ(bar(0.5, 4, {}), "[##--]");
+  EXPECT_EQ(bar(-1, 4, {}), "[----]");
+  EXPECT_EQ(bar(7, 2, {.unicode = true}), "[██]");
+}
+
+TEST(Chart, SparklineKeepsAPeakThatIsOneValueWide) {
+  EXPECT_EQ(sparkline(std::vector<double>{0, 1, 8, 4}, 10, {.unicode = true}), " ▁█▄");
+  std::vector<double> values(1000, 1.0);
+  values[777] = 100;
+  const std::string line = sparkline(values, 10, {});
+  EXPECT_EQ(line, ".......#..");
+}
+
+std::string show(double value) {
+  return std::to_string(static_cast<int>(value));
+}
+
+TEST(Chart, StackedAreaStacksInOrderAndListsThePeak) {
+  const std::vector<Layer> layers{{"parameter", {1, 1, 1, 1}}, {"idle", {0, 0, 0, 0}}, {"gathered", {0, 1, 3, 0}}};
+  const AreaOptions options{.width = 8, .height = 4, .show = show, .marks = {{0.0, "fwd"}, {0.5, "bwd"}}};
+  EXPECT_EQ(stacked_area(layers, options, {}),
+            "4 |    GG\n"
+            "  |    GG\n"
+            "2 |  GGGG\n"
+            "  |PPPPPPPP\n"
+            "0 +--------\n"
+            "   fwd bwd\n"
+            "   at the peak, 4:\n"
+            "   G gathered: 3\n"
+            "   P parameter: 1\n");
+}
+
+TEST(Chart, StackedAreaKeepsAPeakThatIsOneMomentWide) {
+  Layer layer{"activation", std::vector<double>(997, 1.0)};
+  layer.values[500] = 10;
+  const std::string picture = stacked_area(std::vector<Layer>{layer}, {.width = 20, .height = 5, .show = show}, {});
+  EXPECT_TRUE(picture.starts_with("10 |          A\n")) << picture;
+}
+
+TEST(Chart, NamesThatBeginAlikeGetDifferentLetters) {
+  const std::vector<Layer> layers{{"gathered", {1}}, {"gradient", {1}}};
+  const std::string picture = stacked_area(layers, {.width = 1, .height = 2, .show = show}, {});
+  EXPECT_NE(picture.find("R gradient"), std::string::npos) << picture;
+}
+
+TEST(Chart, NothingToDrawIsEmpty) {
+  EXPECT_EQ(stacked_area(std::vector<Layer>{{"none", {0, 0}}}, {}, {}), "");
+  EXPECT_EQ(sparkline({}, 10, {}), "");
+}
+
+}  // namespace
+}  // namespace shard::cli
