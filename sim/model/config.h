@@ -1,0 +1,28 @@
+// config.json text -> Model, with every value's provenance. Pure; read_model.h reads the file.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/model/config_value.h"
+#include "sim/model/graph.h"
+#include "traces/base/result.h"
+
+namespace shard::model {
+
+/// A model and how each of its values came about.
+struct ConfiguredModel {
+  Model model;
+  std::vector<ConfigValue> values;  ///< in the order in which they were read
+};
+
+/// Parses a Hugging Face config.json of the gpt2 or llama family, or an mlp's. The family is `model_type`, or else the
+/// beginning of architectures[0].
+///   name  becomes Model::name;   file  names the text in errors
+/// Errors: malformed (not JSON, a missing or wrong field), contradiction (an unknown family, unsupported or
+/// contradicting values). `where` is "FILE#/POINTER", or FILE:LINE:COLUMN where the text is not JSON. Any text is safe:
+/// sizes are bounded before anything is allocated for them.
+[[nodiscard]] Result<ConfiguredModel> parse_config(std::string_view text, std::string_view name, std::string_view file);
+
+}  // namespace shard::model

@@ -1,0 +1,70 @@
+// Appends operators to a Graph: works out shapes and attributes, and finds parameters by module name.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/model/graph.h"
+
+namespace shard::model {
+
+/// Used by the families' graph functions. `module` is the operator's name; its parameters are the model's
+/// `module`.weight and `module`.bias. A parameter that the model lacks is a broken invariant and asserts.
+class GraphBuilder {
+ public:
+  GraphBuilder(const Model& model, std::int64_t batch, std::int64_t sequence);
+
+  /// Operators added from now on belong to this block (-1: none).
+  void set_block(std::int32_t block) { block_ = block; }
+
+  /// Sets Graph::input and Graph::target.
+  ValueId input(std::vector<std::int64_t> shape, Dtype dtype);
+  ValueId target(std::vector<std::int64_t> shape, Dtype dtype);
+
+  [[nodiscard]] ValueId embedding(std::string_view module, ValueId tokens);
+  [[nodiscard]] ValueId add_position(std::string_view module, ValueId x);
+  [[nodiscard]] ValueId layer_norm(std::string_view module, ValueId x);
+  [[nodiscard]] ValueId rms_norm(std::string_view module, ValueId x);
+  /// A bias is used if the model has one for `module`.
+  [[nodiscard]] ValueId linear(std::string_view module, ValueId x, bool weight_in_out);
+  /// The same without bias and with a weight [O, I] that may belong to another module.
+  [[nodiscard]] ValueId linear_with(std::string_view module, std::string_view weight, ValueId x);
+  /// `heads` of the model's head_dim each.
+  [[nodiscard]] ValueId rotary(std::string_view module, ValueId x, std::int64_t heads);
+  /// `inputs` is {qkv} or {q, k, v}.
+  [[nodiscard]] ValueId attention(std::string_view module, std::vector<ValueId> inputs);
+  [[nodiscard]] ValueId gelu(std::string_view module, ValueId x);
+  [[nodiscard]] ValueId swiglu(std::string_view module, ValueId gate, ValueId up);
+  [[nodiscard]] ValueId add(std::string_view module, ValueId a, ValueId b);
+  /// Sets Graph::loss.
+  void cross_entropy(std::string_view module, ValueId logits, ValueId targets);
+  void mse(std::string_view module, ValueId prediction, ValueId targets);
+
+  [[nodiscard]] Graph finish() && { return std::move(graph_); }
+
+ private:
+  [[nodiscard]] const Value& value(ValueId id) const { return graph_.values[static_cast<std::size_t>(id.value)]; }
+  [[nodiscard]] ParamId parameter(const std::string& name) const;
+  ValueId add_value(std::string name, std::vector<std::int64_t> shape, Dtype dtype = Dtype::f32);
+  /// An operator with inputs, rows, columns, batch, sequence and block filled.
+  [[nodiscard]] Operator start(OperatorKind kind, std::string_view module, std::vector<ValueId> inputs) const;
+  /// An output beside the result: the value "OPERATOR" + suffix.
+  struct Statistic {
+    const char* suffix;
+    std::vector<std::int64_t> shape;
+  };
+  /// Appends it with a result of `shape`, which it returns.
+  ValueId append(Operator op, std::vector<std::int64_t> shape, std::vector<Statistic> statistics = {});
+  ValueId norm(OperatorKind kind, std::string_view module, ValueId x);
+
+  const Model& model_;
+  std::int64_t batch_;
+  std::int64_t sequence_;
+  std::int32_t block_ = -1;
+  std::unordered_map<std::string_view, std::int32_t> parameter_index_;
+  Graph graph_;
+};
+
+}  // namespace shard::model

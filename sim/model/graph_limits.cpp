@@ -1,0 +1,43 @@
+// Bounds by the widest row that a family's graph has.
+#include "sim/model/graph_limits.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+
+namespace shard::model {
+namespace {
+
+std::int64_t widest_row(const Model& model) {
+  return std::max({std::int64_t{1}, model.vocabulary, model.hidden * (model.family == Family::gpt2 ? 3 : 1),
+                   model.intermediate, model.heads * model.head_dim, model.kv_heads * model.head_dim});
+}
+
+}  // namespace
+
+Result<void> check_batch(const Model& model, std::int64_t batch, std::int64_t sequence) {
+  if (batch < 1) {
+    return Error{Errc::contradiction, "is " + std::to_string(batch) + "; a micro-batch holds at least 1",
+                 "--micro-batch", "use 1 or more"};
+  }
+  if (sequence < 1) {
+    return Error{Errc::contradiction, "is " + std::to_string(sequence) + "; a sequence holds at least 1 token",
+                 "--sequence", "use 1 or more"};
+  }
+  if (model.max_sequence > 0 && sequence > model.max_sequence) {
+    return Error{Errc::contradiction,
+                 "is " + std::to_string(sequence) + ", more than the longest sequence of " + model.name + ", " +
+                     std::to_string(model.max_sequence),
+                 "--sequence", "use at most " + std::to_string(model.max_sequence)};
+  }
+  const std::int64_t most_rows = std::max<std::int64_t>(1, kMaxValueElements / widest_row(model));
+  if (batch > most_rows / sequence) {
+    return Error{Errc::contradiction,
+                 std::to_string(batch) + " sequences of " + std::to_string(sequence) +
+                     " make tensors of more than 2^48 elements, which is not supported",
+                 "--micro-batch", "use at most " + std::to_string(std::max<std::int64_t>(1, most_rows / sequence))};
+  }
+  return {};
+}
+
+}  // namespace shard::model

@@ -1,0 +1,19 @@
+// A --model argument -> Model: the only code of this folder that reads files.
+#pragma once
+
+#include <string_view>
+
+#include "sim/model/config.h"
+
+namespace shard::model {
+
+/// `argument` is an example's name (examples.h), a directory holding config.json, or a path to a config.json. An
+/// example's name wins over a file of that name in the working directory; write ./NAME for the file.
+/// Errors: usage (neither a known name nor anything that looks like a path), no_input (absent or unreadable), and
+/// those of parse_config.
+[[nodiscard]] Result<Model> read_model(std::string_view argument);
+
+/// The same, with every value's provenance.
+[[nodiscard]] Result<ConfiguredModel> read_configured_model(std::string_view argument);
+
+}  // namespace shard::model
