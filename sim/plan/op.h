@@ -16,7 +16,7 @@ enum class Access : std::uint8_t { read, write, update };
 
 /// A byte range of a planned buffer. On rank r it starts at offset + r * rank_stride, so equal ranks share one plan.
 struct Operand {
-  BufferId buffer;
+  BufferId buffer{};
   std::int64_t offset = 0;
   std::int64_t bytes = 0;
   std::int64_t rank_stride = 0;
@@ -35,9 +35,11 @@ enum class Direction : std::uint8_t { forward, backward, backward_input, backwar
 struct Compute {
   model::OperatorKind kind{};
   Direction direction = Direction::forward;
-  model::Attributes attributes;
+  std::int32_t source = -1;  ///< index of the operator in the graph
+  model::Attributes attributes{};
   bool accumulate_input = false;   ///< the input gradient is added to, not written
   bool accumulate_weight = false;  ///< the parameter gradient is added to, not written
+  float scale = 1.0f;              ///< loss operators, backward: 1 / M, so that nothing divides afterwards
 };
 
 /// Writes the samples and targets of micro-batch first + rank * rank_stride of this step.
@@ -54,22 +56,22 @@ struct LoadScalars {};
 struct Segment {
   std::int32_t shard_operand = 0;  ///< index into operands: this rank's shard (may lie inside full)
   std::int32_t full_operand = 0;   ///< index into operands
-  Elems elems;                     ///< of full; a multiple of the world size for gather and scatter
+  Elems elems{};                   ///< of full; a multiple of the world size for gather and scatter
 };
 
 /// A collective over all ranks: one call, however many segments. Counted once, bytes = sum of full segments.
 /// all_reduce and broadcast use full_operand alone.
 struct Communicate {
   Collective kind{};
-  UnitId unit;
-  std::vector<Segment> segments;
-  std::int32_t root = 0;           ///< broadcast
+  UnitId unit{};
+  std::vector<Segment> segments{};
+  std::int32_t root = 0;                ///< broadcast
   std::int32_t workspace_operand = -1;  ///< staging of the message transport, -1: none
 };
 
 /// dst += src, the inner node of the gradient tree. Operands: dst (update), src (read).
 struct Accumulate {
-  UnitId unit;
+  UnitId unit{};
 };
 
 /// Writes the first values of a flat's parameters: the whole flat, or this rank's shard. Operands: parameters (write).
@@ -84,19 +86,20 @@ struct ZeroState {
 };
 
 /// One optimizer step over parameters of a flat that this rank owns.
-/// Operands: parameters (update), gradient (read), scalars (read), step counts (update), then each state buffer (update).
-/// first_elem and elems say which elements of the flat: on rank r they start at first_elem + r * rank_stride_elems.
+/// Operands: parameters (update), gradient (read), scalars (read), step counts (update), then each state buffer
+/// (update). first_elem and elems say which elements of the flat: on rank r they start at first_elem + r *
+/// rank_stride_elems.
 struct OptimizerStep {
   std::int32_t flat = -1;
-  model::ParamId param;            ///< partition parameter: the only parameter stepped; else invalid
-  Elems first_elem;
-  Elems rank_stride_elems;
-  Elems elems;                     ///< real elements on this rank class, padding excluded
+  model::ParamId param{};  ///< partition parameter: the only parameter stepped; else invalid
+  Elems first_elem{};
+  Elems rank_stride_elems{};
+  Elems elems{};  ///< real elements on this rank class, padding excluded
 };
 
 /// Mean of all micro-batches' losses along the fixed tree. Operands: losses (read), mean (write).
 struct MeanLoss {
-  bool dealt_in_turn = false;      ///< losses[r * A + j] belongs to micro-batch j * W + r, else to r * A + j
+  bool dealt_in_turn = false;  ///< losses[r * A + j] belongs to micro-batch j * W + r, else to r * A + j
 };
 
 /// Copies bytes. Operands: source (read), destination (write or update).
@@ -106,7 +109,7 @@ struct Copy {};
 struct Digest {
   enum class Content : std::uint8_t { parameter, first_moment, second_moment } content{};
   std::int32_t flat = -1;
-  model::ParamId param;            ///< valid: this parameter only, content starts at its first element
+  model::ParamId param{};  ///< valid: this parameter only, content starts at its first element
 };
 
 /// An op that this rank lacks; keeps ids equal on all ranks and is dropped before the plan is used.
@@ -116,7 +119,18 @@ using Action = std::variant<Compute, LoadBatch, LoadScalars, Communicate, Accumu
                             OptimizerStep, MeanLoss, Copy, Digest, Absent>;
 
 /// Which part of a step an op belongs to, for people and pictures.
-enum class Part : std::uint8_t { data, forward, recompute, backward, reduce, gather, optimizer, report, creation, digest };
+enum class Part : std::uint8_t {
+  data,
+  forward,
+  recompute,
+  backward,
+  reduce,
+  gather,
+  optimizer,
+  report,
+  creation,
+  digest
+};
 
 [[nodiscard]] constexpr const char* to_string(Part part) {
   switch (part) {
@@ -135,18 +149,18 @@ enum class Part : std::uint8_t { data, forward, recompute, backward, reduce, gat
 }
 
 struct Op {
-  OpId id;
-  std::string name;                ///< e.g. "h.0.attn.c_attn backward_weight"
+  OpId id{};
+  std::string name{};  ///< e.g. "h.0.attn.c_attn backward_weight"
   Part part = Part::forward;
   Stream stream = Stream::compute;
   std::int32_t block = -1;
-  std::int32_t micro_step = -1;    ///< -1: once per step
-  bool first_step_only = false;    ///< births of optimizer state
-  Action action;
-  std::vector<Operand> operands;
-  std::vector<OpId> dependencies;  ///< ops of other streams that must have finished; order inside a stream is implied
-  std::vector<BufferId> acquire;   ///< buffers whose lifetime begins with this op
-  std::vector<BufferId> release;   ///< buffers whose lifetime ends with this op
+  std::int32_t micro_step = -1;  ///< -1: once per step
+  bool first_step_only = false;  ///< births of optimizer state
+  Action action{};
+  std::vector<Operand> operands{};
+  std::vector<OpId> dependencies{};  ///< ops of other streams that must have finished; order inside a stream is implied
+  std::vector<BufferId> acquire{};   ///< buffers whose lifetime begins with this op
+  std::vector<BufferId> release{};   ///< buffers whose lifetime ends with this op
 };
 
 /// One visitor made of lambdas; a forgotten alternative does not compile.

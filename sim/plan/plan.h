@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "sim/chunk/layout.h"
 #include "sim/model/graph.h"
 #include "sim/plan/op.h"
 #include "sim/plan/strategy.h"
@@ -17,92 +19,94 @@ namespace shard::plan {
 inline constexpr std::int64_t kAlignment = 64;
 
 struct Buffer {
-  std::string name;
+  std::string name{};
   Category category{};
   Memory memory = Memory::device;
-  Bytes bytes;                 ///< what is used; the arena rounds up to kAlignment
-  bool persistent = false;     ///< never released once born
-  UnitId unit;                 ///< valid for parameters, gathered parameters and gradients
-  std::int64_t offset = -1;    ///< in its memory's arena; set by allocate
+  Bytes bytes{};             ///< what is used; the arena rounds up to kAlignment
+  bool persistent = false;   ///< never released once born
+  UnitId unit{};             ///< valid for parameters, gathered parameters and gradients
+  std::int64_t offset = -1;  ///< in its memory's arena; set by allocate
 };
 
 /// A run of parameters laid out one behind the other and padded to a multiple of the world size:
 /// what is cut into equal shards. Offsets and sizes in elements.
 struct Flat {
   struct Item {
-    model::ParamId param;
-    Elems offset;
-    Elems elems;
+    model::ParamId param{};
+    Elems offset{};
+    Elems elems{};
   };
-  UnitId unit;
-  Elems elems;                 ///< padding included
-  Elems used;                  ///< up to the end of the last parameter
-  std::vector<Item> items;
-  std::int32_t owner = -1;     ///< reserved for whole-chunk ownership; -1: split
+  UnitId unit{};
+  Elems elems{};  ///< padding included
+  Elems used{};   ///< up to the end of the last parameter
+  std::vector<Item> items{};
+  std::int32_t owner = -1;  ///< reserved for whole-chunk ownership; -1: split
   [[nodiscard]] Elems shard(std::int32_t world_size) const { return Elems{elems.count() / world_size}; }
 };
 
 /// What is gathered, released and reduced in one call: one flat, or several for UnitKind::bucket.
 struct Unit {
-  std::string name;
-  std::vector<std::int32_t> flats;  ///< indices into Plan::flats
+  std::string name{};
+  std::vector<std::int32_t> flats{};  ///< indices into Plan::flats
 };
 
 /// Elements [first, first + elems) of a parameter, at `offset` elements inside a flat.
 struct ParamRange {
-  model::ParamId param;
-  Elems first;
-  Elems offset;
-  Elems elems;
+  model::ParamId param{};
+  Elems first{};
+  Elems offset{};
+  Elems elems{};
 };
 
 /// The parts of a flat's parameters inside [begin, end) elements of the flat, in order.
 [[nodiscard]] std::vector<ParamRange> param_ranges(const Flat& flat, Elems begin, Elems end);
 
-/// The real elements (padding excluded) of rank's shard: [begin, end) of the flat; empty when all padding.
-struct ElemRange {
-  Elems begin;
-  Elems end;
-  [[nodiscard]] Elems size() const { return end - begin; }
-};
-[[nodiscard]] ElemRange shard_range(const Flat& flat, std::int32_t rank, std::int32_t world_size);
+/// The real elements (padding excluded) of rank's shard, as a range of the flat; empty when all padding.
+[[nodiscard]] ElemRange real_shard(const Flat& flat, std::int32_t rank, std::int32_t world_size);
 
 /// The ops of one phase, in plan order. The memory a phase starts with is what earlier phases left persistent.
 struct PhaseOps {
   Phase phase{};
-  std::vector<Op> ops;
+  std::vector<Op> ops{};
 };
 
 struct Plan {
-  std::shared_ptr<const model::Model> model;
-  Strategy strategy;
-  std::int32_t rank = 0;       ///< the representative of this class of ranks
-  std::vector<Buffer> buffers; ///< BufferId indexes this
-  std::vector<Flat> flats;
-  std::vector<Unit> units;     ///< UnitId indexes this
-  std::vector<PhaseOps> phases;///< creation, first_step, steady_step, digest
+  std::shared_ptr<const model::Model> model{};
+  std::shared_ptr<const model::Graph> graph{};  ///< one micro-batch; value v is the buffer values_begin + v
+  Strategy strategy{};
+  std::int32_t rank = 0;          ///< the representative of this class of ranks
+  std::vector<Buffer> buffers{};  ///< BufferId indexes this
+  std::vector<Flat> flats{};
+  std::vector<Unit> units{};             ///< UnitId indexes this
+  std::vector<PhaseOps> phases{};        ///< creation, first_step, steady_step, digest
   Bytes arena_bytes[kMemoryCount] = {};  ///< extent of each memory's arena over all phases; set by allocate
-  BufferId loss;               ///< mean loss of the step, f32 [1]
-  BufferId scalars;            ///< what LoadScalars writes
+  std::int32_t values_begin = 0;
+  std::vector<BufferId> gradients{};                    ///< until shard: the gradient buffer of each parameter
+  std::vector<std::vector<BufferId>> gradient_slots{};  ///< until shard: [slot of the tree][parameter]
+  std::vector<BufferId> flat_parameters{};  ///< since shard: by flat, what rests on this rank: all, or its shard
+  std::vector<BufferId> flat_gathered{};    ///< since shard, stage 3: by flat, the gathered parameters
+  std::vector<BufferId> flat_gradients{};   ///< since shard: by flat, the reduced gradient: full (stages 0, 1) or shard
+  BufferId losses{};                        ///< f32 [micro-steps], this rank's
+  BufferId loss{};                          ///< mean loss of the step, f32 [1]
+  BufferId scalars{};                       ///< what LoadScalars writes
   [[nodiscard]] const Buffer& buffer(BufferId id) const { return buffers[static_cast<std::size_t>(id.value)]; }
   [[nodiscard]] Buffer& buffer(BufferId id) { return buffers[static_cast<std::size_t>(id.value)]; }
+  [[nodiscard]] BufferId value_buffer(model::ValueId v) const { return BufferId{values_begin + v.value}; }
+  /// Adds a buffer and returns its id.
+  BufferId add_buffer(Buffer buffer) {
+    buffers.push_back(std::move(buffer));
+    return BufferId{static_cast<std::int32_t>(buffers.size()) - 1};
+  }
+  [[nodiscard]] PhaseOps* find(Phase phase) {
+    for (PhaseOps& p : phases)
+      if (p.phase == phase) return &p;
+    return nullptr;
+  }
   [[nodiscard]] const PhaseOps* find(Phase phase) const {
     for (const PhaseOps& p : phases)
       if (p.phase == phase) return &p;
     return nullptr;
   }
-};
-
-/// The scalars that ops read; filled by LoadScalars, so that no argument of an op changes from step to step.
-struct Scalars {
-  float learning_rate = 1e-3f;
-  float beta1 = 0.9f;
-  float beta2 = 0.999f;
-  float epsilon = 1e-8f;
-  float weight_decay = 0.0f;
-  float momentum = 0.0f;
-  float loss_scale = 1.0f;
-  std::int32_t step = 0;       ///< 1 in the first step
 };
 
 }  // namespace shard::plan

@@ -75,19 +75,19 @@ enum class Transport : std::uint8_t { shared, messages };
 
 struct Strategy {
   std::int32_t world_size = 1;
-  std::int32_t stage = 0;               ///< ZeRO stage 0..3
+  std::int32_t stage = 0;  ///< ZeRO stage 0..3
   UnitKind unit = UnitKind::module;
   Partition partition = Partition::flat;
-  Elems chunk_elems{0};                 ///< unit chunk: the size, a multiple of world_size
-  std::int64_t micro_batch = 1;         ///< sequences (mlp: samples) per rank and micro-step
-  std::int64_t global_batch = 1;        ///< sequences per step; a multiple of micro_batch x world_size
-  std::int64_t sequence = 1;            ///< tokens per sequence (mlp: 1)
+  Elems chunk_elems{0};           ///< unit chunk: the size, a multiple of world_size
+  std::int64_t micro_batch = 1;   ///< sequences (mlp: samples) per rank and micro-step
+  std::int64_t global_batch = 1;  ///< sequences per step; a multiple of micro_batch x world_size
+  std::int64_t sequence = 1;      ///< tokens per sequence (mlp: 1)
   Recompute recompute = Recompute::none;
   OptimizerKind optimizer = OptimizerKind::adamw;
   Precision precision = Precision::fp32;
-  std::int32_t prefetch = 1;            ///< stage 3: how many gathers run ahead of their use
-  std::int32_t threads = 1;             ///< compute threads per rank; sizes per-thread workspaces
-  bool reproducible = true;             ///< gradients summed along one fixed tree over micro-batches
+  std::int32_t prefetch = 1;  ///< stage 3: how many gathers run ahead of their use
+  std::int32_t threads = 1;   ///< compute threads per rank; sizes per-thread workspaces
+  bool reproducible = true;   ///< gradients summed along one fixed tree over micro-batches
   Transport transport = Transport::shared;
 
   /// Micro-steps per rank and step.

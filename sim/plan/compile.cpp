@@ -1,0 +1,141 @@
+// The compiler: passes in order, one plan per class of equal ranks.
+#include "sim/plan/compile.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "sim/plan/passes/passes.h"
+#include "sim/plan/text.h"
+#include "sim/plan/units.h"
+
+namespace shard::plan {
+namespace {
+
+struct Pass {
+  std::string_view name;
+  Plan (*run)(Plan);
+};
+
+constexpr std::array<Pass, 7> kPasses{{{"differentiate", differentiate},
+                                       {"recompute", recompute},
+                                       {"accumulate", accumulate},
+                                       {"shard", shard},
+                                       {"optimize", optimize},
+                                       {"schedule", schedule},
+                                       {"allocate", allocate}}};
+
+Plan compile_rank(const std::shared_ptr<const model::Model>& model, const Strategy& strategy, std::int32_t rank,
+                  std::string_view until = {}) {
+  Plan plan = build(model, strategy, rank);
+  if (until == "build") return plan;
+  for (const Pass& pass : kPasses) {
+    plan = pass.run(std::move(plan));
+    if (pass.name == until) break;
+  }
+  return plan;
+}
+
+/// Ranks with equal signatures have equal plans: it holds all that passes take from the rank.
+using Signature = std::vector<std::int64_t>;
+
+class Signatures {
+ public:
+  Signatures(const model::Model& model, const Strategy& s) : strategy_(s) {
+    if (s.effective_stage() == 1 && s.partition == Partition::parameter)
+      owners_ = greedy_owners(model.parameters, s.world_size);
+    else if (s.effective_stage() > 0)
+      flats_ = make_units(model, s).first;
+  }
+  [[nodiscard]] Signature of(std::int32_t rank) const {
+    Signature signature;
+    for (std::size_t p = 0; p < owners_.size(); ++p)
+      if (owners_[p] == rank) signature.push_back(static_cast<std::int64_t>(p));
+    for (const Flat& flat : flats_) {
+      const ElemRange real = real_shard(flat, rank, strategy_.world_size);
+      signature.push_back((real.end - real.begin).count());
+    }
+    return signature;
+  }
+
+ private:
+  const Strategy& strategy_;
+  std::vector<std::int32_t> owners_;
+  std::vector<Flat> flats_;
+};
+
+Error contradiction(std::string what, std::string help) {
+  return {.code = Errc::contradiction, .what = std::move(what), .where = "strategy", .help = std::move(help)};
+}
+
+}  // namespace
+
+std::vector<std::string_view> pass_names() {
+  std::vector<std::string_view> names{"build"};
+  for (const Pass& pass : kPasses) names.push_back(pass.name);
+  return names;
+}
+
+Result<void> check(const model::Model& model, const Strategy& s) {
+  const auto n = [](std::int64_t v) { return std::to_string(v); };
+  if (s.world_size < 1) return contradiction("world size " + n(s.world_size) + " is not positive", "--world-size 1");
+  if (s.stage < 0 || s.stage > 3)
+    return contradiction("stage " + n(s.stage) + " is not one of 0, 1, 2, 3", "--stage 3");
+  if (s.micro_batch < 1)
+    return contradiction("micro-batch " + n(s.micro_batch) + " is not positive", "--micro-batch 1");
+  if (s.threads < 1) return contradiction("threads " + n(s.threads) + " is not positive", "--threads 1");
+  if (s.prefetch < 0) return contradiction("prefetch distance " + n(s.prefetch) + " is negative", "--prefetch 0");
+  const std::int64_t step = s.micro_batch * s.world_size;
+  if (s.global_batch < step || s.global_batch % step != 0)
+    return contradiction("global batch " + n(s.global_batch) + " is not a positive multiple of micro-batch " +
+                             n(s.micro_batch) + " x world size " + n(s.world_size),
+                         "--global-batch " + n(std::max<std::int64_t>(1, s.global_batch / step) * step));
+  if (s.sequence < 1) return contradiction("sequence " + n(s.sequence) + " is not positive", "--sequence 1");
+  if (model.max_sequence > 0 && s.sequence > model.max_sequence)
+    return contradiction(
+        "sequence " + n(s.sequence) + " exceeds the " + n(model.max_sequence) + " positions of " + model.name,
+        "--sequence " + n(model.max_sequence));
+  if (model.family == model::Family::mlp && s.sequence != 1)
+    return contradiction("sequence " + n(s.sequence) + " has no meaning for an mlp, whose batches count samples",
+                         "leave --sequence out");
+  if (s.partition == Partition::parameter && s.stage != 1)
+    return contradiction("--partition parameter belongs to stage 1, but --stage is " + n(s.stage), "--stage 1");
+  if (s.unit == UnitKind::chunk) {
+    if (s.chunk_elems.count() < 1) return contradiction("unit chunk without a chunk size", "--chunk-size search");
+    if (s.chunk_elems.count() % s.world_size != 0)
+      return contradiction(
+          "chunk size " + n(s.chunk_elems.count()) + " elements is not a multiple of world size " + n(s.world_size),
+          "--chunk-size " + n(round_up(s.chunk_elems, s.world_size).count()));
+  }
+  return {};
+}
+
+Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strategy& strategy) {
+  if (Result<void> ok = check(*model, strategy); !ok) return ok.error();
+  PlanSet set;
+  std::map<Signature, std::int32_t> known;
+  const Signatures signatures(*model, strategy);
+  for (std::int32_t rank = 0; rank < strategy.world_size; ++rank) {
+    const auto [it, is_new] = known.try_emplace(signatures.of(rank), static_cast<std::int32_t>(set.classes.size()));
+    if (is_new) set.classes.push_back(compile_rank(model, strategy, rank));
+    set.class_of_rank.push_back(it->second);
+  }
+  set.hash = hash_of(set.classes, set.class_of_rank);
+  return set;
+}
+
+Result<Plan> compile_until(std::shared_ptr<const model::Model> model, const Strategy& strategy, std::string_view pass) {
+  if (Result<void> ok = check(*model, strategy); !ok) return ok.error();
+  std::string names;
+  for (std::string_view name : pass_names()) {
+    if (name == pass) return compile_rank(model, strategy, 0, pass);
+    names += names.empty() ? "" : ", ";
+    names += name;
+  }
+  return Error{.code = Errc::usage,
+               .what = "there is no pass '" + std::string(pass) + "'",
+               .where = "--after",
+               .help = "one of " + names};
+}
+
+}  // namespace shard::plan

@@ -1,0 +1,153 @@
+// Edges between streams, kept minimal with one vector clock per op.
+#include "sim/plan/dependencies.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+
+#include "sim/plan/effects.h"
+
+namespace shard::plan {
+namespace {
+
+/// Per stream, the index in plan order of the newest op known to have finished; -1: none.
+using Clock = std::array<std::int32_t, kStreamCount>;
+constexpr Clock kNothing = [] {
+  Clock c{};
+  c.fill(-1);
+  return c;
+}();
+
+[[nodiscard]] std::size_t index_of(Stream s) {
+  return static_cast<std::size_t>(s);
+}
+
+void join(Clock& into, const Clock& other) {
+  for (std::size_t s = 0; s < into.size(); ++s) into[s] = std::max(into[s], other[s]);
+}
+
+/// What has finished before each op starts, given stream order and the edges added so far.
+class Order {
+ public:
+  explicit Order(PhaseOps& phase) : ops_(phase.ops), before_(phase.ops.size(), kNothing) {
+    last_.fill(-1);
+    for (std::size_t i = 0; i < ops_.size(); ++i) position_[ops_[i].id.value] = static_cast<std::int32_t>(i);
+  }
+
+  /// Starts op i, the next in plan order, with the edges it already has.
+  void begin(std::size_t i) {
+    if (const std::int32_t previous = last_[index_of(ops_[i].stream)]; previous >= 0) learn(i, previous);
+    for (OpId d : ops_[i].dependencies) learn(i, position_.at(d.value));
+    last_[index_of(ops_[i].stream)] = static_cast<std::int32_t>(i);
+  }
+
+  /// Op i needs op `other` (an index, -1: none) to have finished.
+  void need(std::size_t i, std::int32_t other) {
+    if (other < 0) return;
+    const Op& source = ops_[static_cast<std::size_t>(other)];
+    if (source.stream == ops_[i].stream || before_[i][index_of(source.stream)] >= other) return;
+    ops_[i].dependencies.push_back(source.id);
+    learn(i, other);
+  }
+
+ private:
+  void learn(std::size_t i, std::int32_t other) {
+    const auto o = static_cast<std::size_t>(other);
+    join(before_[i], before_[o]);
+    std::int32_t& known = before_[i][index_of(ops_[o].stream)];
+    known = std::max(known, other);
+  }
+
+  std::vector<Op>& ops_;
+  std::vector<Clock> before_;
+  Clock last_{};
+  std::unordered_map<std::int32_t, std::int32_t> position_;
+};
+
+}  // namespace
+
+void order_buffers(const Plan& plan, PhaseOps& phase) {
+  struct Last {
+    Clock write = kNothing;
+    Clock read = kNothing;
+  };
+  std::vector<Last> last(plan.buffers.size());
+  Order order(phase);
+  for (std::size_t i = 0; i < phase.ops.size(); ++i) {
+    order.begin(i);
+    const Op& op = phase.ops[i];
+    // The newest conflicting op first, so that it implies as many of the others as possible.
+    std::vector<std::int32_t> needed;
+    for (const Operand& o : op.operands) {
+      const Last& seen = last[static_cast<std::size_t>(o.buffer.value)];
+      for (std::size_t s = 0; s < kStreamCount; ++s) {
+        needed.push_back(seen.write[s]);
+        if (o.writes()) needed.push_back(seen.read[s]);
+      }
+    }
+    std::sort(needed.rbegin(), needed.rend());
+    for (std::int32_t other : needed) order.need(i, other);
+    for (const Operand& o : op.operands) {
+      Last& seen = last[static_cast<std::size_t>(o.buffer.value)];
+      if (o.writes()) seen.write[index_of(op.stream)] = static_cast<std::int32_t>(i);
+      if (o.reads()) seen.read[index_of(op.stream)] = static_cast<std::int32_t>(i);
+    }
+  }
+}
+
+void order_reuse(const Plan& plan, PhaseOps& phase) {
+  struct Range {
+    std::int64_t end = 0;
+    Clock last = kNothing;
+  };
+  std::array<std::map<std::int64_t, Range>, kMemoryCount> given_back;  // by begin
+  std::unordered_map<std::int32_t, Clock> last;                        // accesses of live buffers
+  Order order(phase);
+  for (std::size_t i = 0; i < phase.ops.size(); ++i) {
+    order.begin(i);
+    Op& op = phase.ops[i];
+    std::vector<std::int32_t> needed;
+    for (BufferId id : op.acquire) {
+      const Buffer& buffer = plan.buffer(id);
+      auto& ranges = given_back[static_cast<std::size_t>(buffer.memory)];
+      const std::int64_t begin = buffer.offset;
+      const std::int64_t end = begin + arena_bytes(buffer).count();
+      auto it = ranges.upper_bound(begin);
+      if (it != ranges.begin()) --it;
+      for (; it != ranges.end() && it->first < end; ++it)
+        if (it->second.end > begin) needed.insert(needed.end(), it->second.last.begin(), it->second.last.end());
+      last[id.value] = kNothing;
+    }
+    std::sort(needed.rbegin(), needed.rend());
+    for (std::int32_t other : needed) order.need(i, other);
+    for (const Operand& o : op.operands)
+      if (const auto it = last.find(o.buffer.value); it != last.end())
+        it->second[index_of(op.stream)] = static_cast<std::int32_t>(i);
+    for (BufferId id : op.release) {
+      const Buffer& buffer = plan.buffer(id);
+      auto& ranges = given_back[static_cast<std::size_t>(buffer.memory)];
+      const std::int64_t begin = buffer.offset;
+      const std::int64_t end = begin + arena_bytes(buffer).count();
+      if (begin == end) continue;
+      // Cut what overlaps: the newest owner's accesses imply the older ones inside its bytes.
+      auto it = ranges.upper_bound(begin);
+      if (it != ranges.begin()) --it;
+      while (it != ranges.end() && it->first < end) {
+        const std::int64_t old_begin = it->first;
+        const Range old = it->second;
+        if (old.end <= begin) {
+          ++it;
+          continue;
+        }
+        it = ranges.erase(it);
+        if (old_begin < begin) ranges[old_begin] = {begin, old.last};
+        if (old.end > end) it = ranges.insert_or_assign(end, Range{old.end, old.last}).first;
+      }
+      ranges[begin] = {end, last[id.value]};
+      last.erase(id.value);
+    }
+  }
+}
+
+}  // namespace shard::plan

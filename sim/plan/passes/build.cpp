@@ -1,0 +1,64 @@
+// Pass build: the model's forward operators on one micro-batch.
+#include "sim/plan/passes/operands.h"
+#include "sim/plan/passes/passes.h"
+#include "sim/plan/workspace.h"
+
+namespace shard::plan {
+namespace {
+
+using model::OperatorKind;
+
+Bytes forward_workspace(const model::Operator& op, const Strategy& strategy) {
+  if (op.kind != OperatorKind::attention) return Bytes{0};
+  return attention_forward_workspace(op.attributes.sequence, strategy.threads);
+}
+
+}  // namespace
+
+Plan build(std::shared_ptr<const model::Model> model, const Strategy& strategy, std::int32_t rank) {
+  Plan plan;
+  plan.strategy = strategy;
+  plan.rank = rank;
+  plan.graph =
+      std::make_shared<const model::Graph>(model::build_graph(*model, strategy.micro_batch, strategy.sequence));
+  plan.model = std::move(model);
+  for (const Parameter& p : plan.model->parameters) {
+    plan.add_buffer({.name = p.name,
+                     .category = Category::parameter,
+                     .bytes = Bytes{p.elems.count() * kElementBytes},
+                     .persistent = true});
+  }
+  plan.values_begin = static_cast<std::int32_t>(plan.buffers.size());
+  for (std::size_t v = 0; v < plan.graph->values.size(); ++v) {
+    const model::Value& value = plan.graph->values[v];
+    const model::ValueId id{static_cast<std::int32_t>(v)};
+    const bool data = id == plan.graph->input || id == plan.graph->target || id == plan.graph->loss;
+    plan.add_buffer(
+        {.name = value.name, .category = data ? Category::input : Category::workspace, .bytes = value.bytes()});
+  }
+  PhaseOps step{.phase = Phase::steady_step, .ops = {}};
+  for (std::size_t i = 0; i < plan.graph->operators.size(); ++i) {
+    const model::Operator& source = plan.graph->operators[i];
+    Op op{.name = source.name,
+          .part = Part::forward,
+          .block = source.block,
+          .action = Compute{.kind = source.kind,
+                            .direction = Direction::forward,
+                            .source = static_cast<std::int32_t>(i),
+                            .attributes = source.attributes},
+          .operands = {}};
+    for (model::ValueId v : source.inputs) op.operands.push_back(reads(plan, plan.value_buffer(v)));
+    for (model::ParamId p : source.params) op.operands.push_back(reads(plan, BufferId{p.value}));
+    for (model::ValueId v : source.outputs) op.operands.push_back(writes(plan, plan.value_buffer(v)));
+    if (const Bytes bytes = forward_workspace(source, strategy); bytes.count() > 0) {
+      const BufferId workspace =
+          plan.add_buffer({.name = source.name + ".workspace", .category = Category::workspace, .bytes = bytes});
+      op.operands.push_back(writes(plan, workspace));
+    }
+    step.ops.push_back(std::move(op));
+  }
+  plan.phases.push_back(std::move(step));
+  return plan;
+}
+
+}  // namespace shard::plan

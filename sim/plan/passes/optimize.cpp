@@ -1,0 +1,287 @@
+// Pass optimize: optimizer state and steps, refresh of parameters, the mean loss, creation, and the digest of a run.
+#include "sim/plan/passes/collectives.h"
+#include "sim/plan/passes/operands.h"
+#include "sim/plan/passes/passes.h"
+#include "sim/plan/units.h"
+#include "sim/plan/workspace.h"
+
+namespace shard::plan {
+namespace {
+
+class Optimizer {
+ public:
+  explicit Optimizer(Plan plan)
+      : plan_(std::move(plan)),
+        stage_(plan_.strategy.effective_stage()),
+        world_(plan_.strategy.world_size),
+        whole_parameters_(stage_ == 1 && plan_.strategy.partition == Partition::parameter) {
+    if (whole_parameters_) owners_ = greedy_owners(plan_.model->parameters, world_);
+    state_count_ = plan_.strategy.optimizer == OptimizerKind::sgd ? 0 : 2;
+  }
+
+  Plan run() {
+    plan_.scalars = plan_.add_buffer({.name = "optimizer scalars",
+                                      .category = Category::input,
+                                      .bytes = kOptimizerScalarsBytes,
+                                      .persistent = true});
+    counts_ = plan_.add_buffer({.name = "step counts",
+                                .category = Category::optimizer_state,
+                                .bytes = Bytes{static_cast<std::int64_t>(plan_.model->parameters.size()) * 4},
+                                .persistent = true});
+    create();
+    step();
+    digest();
+    return std::move(plan_);
+  }
+
+ private:
+  [[nodiscard]] const Flat& flat(std::int32_t f) const { return plan_.flats[static_cast<std::size_t>(f)]; }
+  [[nodiscard]] BufferId parameters(std::int32_t f) const { return plan_.flat_parameters[static_cast<std::size_t>(f)]; }
+  [[nodiscard]] const std::string& flat_name(std::int32_t f) const {
+    const Unit& unit = plan_.units[static_cast<std::size_t>(flat(f).unit.value)];
+    return unit.flats.size() == 1 ? unit.name : param_name(flat(f).items.front().param);
+  }
+  [[nodiscard]] const std::string& param_name(model::ParamId p) const {
+    return plan_.model->parameters[static_cast<std::size_t>(p.value)].name;
+  }
+  [[nodiscard]] std::vector<std::int32_t> all_flats() const {
+    std::vector<std::int32_t> flats;
+    for (std::size_t f = 0; f < plan_.flats.size(); ++f) flats.push_back(static_cast<std::int32_t>(f));
+    return flats;
+  }
+
+  void create() {
+    PhaseOps phase{.phase = Phase::creation, .ops = {}};
+    for (std::int32_t f : all_flats())
+      phase.ops.push_back({.name = "initialize " + flat_name(f),
+                           .part = Part::creation,
+                           .action = Initialize{.flat = f, .shard_only = stage_ == 3},
+                           .operands = {writes(plan_, parameters(f))}});
+    plan_.phases.insert(plan_.phases.begin(), std::move(phase));
+  }
+
+  /// One stretch of parameters that this rank steps: part of a flat, or a whole parameter.
+  struct Stretch {
+    std::int32_t flat = -1;
+    model::ParamId param{};
+    std::int64_t first = 0;        ///< elements, on rank 0
+    std::int64_t rank_stride = 0;  ///< elements
+    std::int64_t elems = 0;        ///< 0: not on this rank
+    std::string name{};
+    std::vector<BufferId> state{};
+  };
+
+  std::vector<Stretch> stretches() {
+    std::vector<Stretch> result;
+    for (std::int32_t f : all_flats()) {
+      const Flat& source = flat(f);
+      if (whole_parameters_) {
+        for (const Flat::Item& item : source.items) {
+          const bool mine = owners_[static_cast<std::size_t>(item.param.value)] == plan_.rank;
+          result.push_back({.flat = f,
+                            .param = item.param,
+                            .first = item.offset.count(),
+                            .elems = mine ? item.elems.count() : 0,
+                            .name = param_name(item.param),
+                            .state = {}});
+        }
+      } else if (stage_ == 0) {
+        result.push_back({.flat = f, .param = {}, .elems = source.used.count(), .name = flat_name(f), .state = {}});
+      } else {
+        const ElemRange real = real_shard(source, plan_.rank, world_);
+        result.push_back({.flat = f,
+                          .param = {},
+                          .rank_stride = source.shard(world_).count(),
+                          .elems = (real.end - real.begin).count(),
+                          .name = flat_name(f),
+                          .state = {}});
+      }
+    }
+    static constexpr const char* kMoments[] = {" first moment", " second moment"};
+    for (Stretch& s : result)
+      for (int k = 0; k < state_count_ && s.elems > 0; ++k)
+        s.state.push_back(plan_.add_buffer({.name = s.name + kMoments[k],
+                                            .category = Category::optimizer_state,
+                                            .bytes = Bytes{s.elems * kElementBytes},
+                                            .persistent = true}));
+    return result;
+  }
+
+  /// The bytes of a stretch inside a buffer that holds the whole flat, or only the shard.
+  static Operand inside(BufferId buffer, const Stretch& s, bool shard_only, Access access) {
+    Operand o{.buffer = buffer, .bytes = s.elems * kElementBytes, .access = access};
+    if (!shard_only) {
+      o.offset = s.first * kElementBytes;
+      o.rank_stride = s.rank_stride * kElementBytes;
+    }
+    return o;
+  }
+
+  void step() {
+    std::vector<Op>& ops = plan_.find(Phase::steady_step)->ops;
+    ops.insert(ops.begin(), Op{.name = "load scalars",
+                               .part = Part::data,
+                               .action = LoadScalars{},
+                               .operands = {writes(plan_, plan_.scalars)}});
+    stretches_ = stretches();
+    ops.push_back({.name = "zero step counts",
+                   .part = Part::optimizer,
+                   .first_step_only = true,
+                   .action = ZeroState{},
+                   .operands = {writes(plan_, counts_)}});
+    for (std::size_t i = 0; i < stretches_.size(); ++i) {
+      const Stretch& s = stretches_[i];
+      step_stretch(ops, s);
+      const bool unit_ends = i + 1 == stretches_.size() || flat(stretches_[i + 1].flat).unit != flat(s.flat).unit;
+      if (whole_parameters_)
+        refresh_parameter(ops, s);
+      else if ((stage_ == 1 || stage_ == 2) && unit_ends)
+        refresh_unit(ops, flat(s.flat).unit);
+    }
+    report(ops);
+  }
+
+  void step_stretch(std::vector<Op>& ops, const Stretch& s) {
+    Op born{.name = "zero state " + s.name,
+            .part = Part::optimizer,
+            .first_step_only = true,
+            .action = ZeroState{.flat = s.flat},
+            .operands = {}};
+    Op op{.name = "step " + s.name, .part = Part::optimizer, .action = {}, .operands = {}};
+    if (s.elems == 0) {
+      born.action = Absent{};
+      op.action = Absent{};
+    } else {
+      for (BufferId b : s.state) born.operands.push_back(writes(plan_, b));
+      op.action = OptimizerStep{.flat = s.flat,
+                                .param = s.param,
+                                .first_elem = Elems{s.first},
+                                .rank_stride_elems = Elems{s.rank_stride},
+                                .elems = Elems{s.elems}};
+      const auto f = static_cast<std::size_t>(s.flat);
+      op.operands = {inside(plan_.flat_parameters[f], s, stage_ == 3, Access::update),
+                     inside(plan_.flat_gradients[f], s, stage_ >= 2, Access::read), reads(plan_, plan_.scalars),
+                     updates(plan_, counts_)};
+      for (BufferId b : s.state) op.operands.push_back(updates(plan_, b));
+    }
+    if (state_count_ > 0) ops.push_back(std::move(born));
+    ops.push_back(std::move(op));
+  }
+
+  void refresh_unit(std::vector<Op>& ops, UnitId id) {
+    const Unit& unit = plan_.units[static_cast<std::size_t>(id.value)];
+    std::vector<FlatPart> parts;
+    for (std::int32_t f : unit.flats)
+      parts.push_back(
+          {.flat = f, .full = updates(plan_, parameters(f)), .shard = own_part(plan_, f, parameters(f), Access::read)});
+    ops.push_back(make_collective(plan_, Collective::all_gather, "refresh " + unit.name, Part::gather, id, parts));
+  }
+
+  /// A broadcast of one whole parameter from its owner.
+  Op broadcast(std::string name, Part part, const Stretch& s, Operand content) {
+    Op op = make_collective(plan_, Collective::broadcast, std::move(name), part, flat(s.flat).unit,
+                            {{.flat = s.flat, .full = content, .shard = {}}});
+    std::get<Communicate>(op.action).root = owners_[static_cast<std::size_t>(s.param.value)];
+    return op;
+  }
+
+  void refresh_parameter(std::vector<Op>& ops, const Stretch& s) {
+    const std::int64_t elems = plan_.model->parameters[static_cast<std::size_t>(s.param.value)].elems.count();
+    ops.push_back(broadcast("refresh " + s.name, Part::gather, s,
+                            {.buffer = parameters(s.flat),
+                             .offset = s.first * kElementBytes,
+                             .bytes = elems * kElementBytes,
+                             .access = Access::update}));
+  }
+
+  void report(std::vector<Op>& ops) {
+    plan_.loss = plan_.add_buffer({.name = "mean loss", .category = Category::input, .bytes = Bytes{kElementBytes}});
+    BufferId all = plan_.losses;
+    if (world_ > 1) {
+      all = plan_.add_buffer({.name = "losses",
+                              .category = Category::input,
+                              .bytes = Bytes{plan_.buffer(plan_.losses).bytes.count() * world_}});
+      ops.push_back(make_collective(plan_, Collective::all_gather, "gather losses", Part::report, UnitId{},
+                                    {{.flat = -1, .full = writes(plan_, all), .shard = reads(plan_, plan_.losses)}}));
+    }
+    ops.push_back({.name = "mean loss",
+                   .part = Part::report,
+                   .action = MeanLoss{.dealt_in_turn = plan_.strategy.reduces_every_micro_step()},
+                   .operands = {reads(plan_, all), writes(plan_, plan_.loss)}});
+  }
+
+  void digest() {
+    PhaseOps phase{.phase = Phase::digest, .ops = {}};
+    for (std::int32_t f : all_flats()) {
+      BufferId content = parameters(f);
+      if (stage_ == 3) {
+        content = plan_.flat_gathered[static_cast<std::size_t>(f)];
+        phase.ops.push_back(
+            make_collective(plan_, Collective::all_gather, "gather " + flat_name(f), Part::digest, flat(f).unit,
+                            {{.flat = f, .full = writes(plan_, content), .shard = reads(plan_, parameters(f))}}));
+      }
+      phase.ops.push_back({.name = "digest " + flat_name(f),
+                           .part = Part::digest,
+                           .action = Digest{.content = Digest::Content::parameter, .flat = f, .param = {}},
+                           .operands = {reads(plan_, content)}});
+    }
+    for (const Stretch& s : stretches_)
+      for (int k = 0; k < state_count_; ++k) digest_state(phase.ops, s, k);
+    plan_.phases.push_back(std::move(phase));
+  }
+
+  void digest_state(std::vector<Op>& ops, const Stretch& s, int k) {
+    const Digest what{.content = k == 0 ? Digest::Content::first_moment : Digest::Content::second_moment,
+                      .flat = s.flat,
+                      .param = s.param};
+    const std::string name = s.name + (k == 0 ? " first moment" : " second moment");
+    if (stage_ == 0) {
+      ops.push_back({.name = "digest " + name,
+                     .part = Part::digest,
+                     .action = what,
+                     .operands = {reads(plan_, s.state[static_cast<std::size_t>(k)])}});
+      return;
+    }
+    const std::int64_t elems = whole_parameters_
+                                   ? plan_.model->parameters[static_cast<std::size_t>(s.param.value)].elems.count()
+                                   : flat(s.flat).elems.count();
+    const BufferId staging = plan_.add_buffer({.name = name + " staged",
+                                               .category = Category::communication,
+                                               .bytes = Bytes{elems * kElementBytes},
+                                               .unit = flat(s.flat).unit});
+    Op stage{.name = "stage " + name, .part = Part::digest, .action = Absent{}, .operands = {}};
+    if (s.elems > 0) {
+      stage.action = Copy{};
+      Operand to = inside(staging, s, whole_parameters_, Access::write);
+      to.fresh = true;
+      stage.operands = {reads(plan_, s.state[static_cast<std::size_t>(k)]), to};
+    }
+    ops.push_back(std::move(stage));
+    if (whole_parameters_)
+      ops.push_back(broadcast("broadcast " + name, Part::digest, s, updates(plan_, staging)));
+    else
+      ops.push_back(make_collective(plan_, Collective::all_gather, "gather " + name, Part::digest, flat(s.flat).unit,
+                                    {{.flat = s.flat,
+                                      .full = updates(plan_, staging),
+                                      .shard = own_part(plan_, s.flat, staging, Access::read)}}));
+    ops.push_back(
+        {.name = "digest " + name, .part = Part::digest, .action = what, .operands = {reads(plan_, staging)}});
+  }
+
+  Plan plan_;
+  std::int32_t stage_;
+  std::int32_t world_;
+  bool whole_parameters_;
+  std::vector<std::int32_t> owners_;
+  int state_count_ = 2;
+  BufferId counts_;
+  std::vector<Stretch> stretches_;
+};
+
+}  // namespace
+
+Plan optimize(Plan plan) {
+  return Optimizer(std::move(plan)).run();
+}
+
+}  // namespace shard::plan

@@ -1,0 +1,37 @@
+// The passes of the compiler, each a function from plan to plan; compile.cpp runs them in this order.
+#pragma once
+
+#include <memory>
+
+#include "sim/plan/plan.h"
+
+namespace shard::plan {
+
+/// Forward operators of the model on one micro-batch, in phase steady_step. Parameters are buffers 0..P-1, values
+/// follow. `strategy` must have passed check().
+[[nodiscard]] Plan build(std::shared_ptr<const model::Model> model, const Strategy& strategy, std::int32_t rank);
+
+/// Backward operators after the forward ones; a gradient buffer per parameter; values that backward reads become
+/// activations.
+[[nodiscard]] Plan differentiate(Plan plan);
+
+/// Recompute::block: values made and read inside one block are made again before that block's backward.
+[[nodiscard]] Plan recompute(Plan plan);
+
+/// Repeats the micro-batch, loads its data, places its loss, and adds the inner nodes of the gradient tree.
+[[nodiscard]] Plan accumulate(Plan plan);
+
+/// Parameters and gradients into units; gathers before use and reductions after the last contribution, per stage.
+[[nodiscard]] Plan shard(Plan plan);
+
+/// Optimizer state and steps, refresh of parameters, the mean loss; phases creation and digest.
+[[nodiscard]] Plan optimize(Plan plan);
+
+/// Gathers run `prefetch` ahead; tree nodes leave the way of reductions; ids; first and steady step; dependencies
+/// between streams.
+[[nodiscard]] Plan schedule(Plan plan);
+
+/// Lifetimes, an offset for every buffer, and a dependency wherever bytes are reused across streams.
+[[nodiscard]] Plan allocate(Plan plan);
+
+}  // namespace shard::plan

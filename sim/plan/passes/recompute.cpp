@@ -1,0 +1,98 @@
+// Pass recompute: activation checkpointing per block. A block keeps its input; the rest is made again for its backward.
+#include <map>
+#include <set>
+
+#include "sim/plan/passes/passes.h"
+
+namespace shard::plan {
+namespace {
+
+struct Block {
+  std::vector<std::size_t> forward;  ///< indices of its ops
+  std::vector<std::size_t> backward;
+};
+
+/// The forward ops of a block needed to make `wanted` again, in order.
+std::vector<std::size_t> slice(const std::vector<Op>& ops, const std::vector<std::size_t>& forward,
+                               std::set<std::int32_t> wanted) {
+  std::vector<std::size_t> needed;
+  for (auto it = forward.rbegin(); it != forward.rend(); ++it) {
+    const Op& op = ops[*it];
+    bool makes = false;
+    for (const Operand& o : op.operands) makes = makes || (o.writes() && wanted.contains(o.buffer.value));
+    if (!makes) continue;
+    for (const Operand& o : op.operands)
+      if (o.reads()) wanted.insert(o.buffer.value);
+    needed.insert(needed.begin(), *it);
+  }
+  return needed;
+}
+
+}  // namespace
+
+Plan recompute(Plan plan) {
+  if (plan.strategy.recompute == Recompute::none) return plan;
+  std::vector<Op>& ops = plan.find(Phase::steady_step)->ops;
+  std::map<std::int32_t, Block> blocks;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].block < 0) continue;
+    Block& block = blocks[ops[i].block];
+    (ops[i].part == Part::forward ? block.forward : block.backward).push_back(i);
+  }
+  std::map<std::size_t, std::vector<Op>> inserted;  // before this op
+  std::set<std::int32_t> dropped;
+  for (const auto& [index, block] : blocks) {
+    if (block.backward.empty()) continue;
+    std::set<std::int32_t> made;
+    for (std::size_t i : block.forward)
+      for (const Operand& o : ops[i].operands)
+        if (o.writes()) made.insert(o.buffer.value);
+    std::set<std::int32_t> wanted;
+    for (std::size_t i : block.backward)
+      for (const Operand& o : ops[i].operands)
+        if (o.reads() && made.contains(o.buffer.value)) wanted.insert(o.buffer.value);
+    if (wanted.empty()) continue;
+    std::map<std::int32_t, BufferId> again;
+    const auto renamed = [&](BufferId id) {
+      if (!made.contains(id.value)) return id;
+      if (const auto it = again.find(id.value); it != again.end()) return it->second;
+      Buffer copy = plan.buffer(id);
+      copy.name += "'";
+      copy.category = wanted.contains(id.value) ? Category::activation : Category::workspace;
+      return again[id.value] = plan.add_buffer(std::move(copy));
+    };
+    std::vector<Op>& copies = inserted[block.backward.front()];
+    for (std::size_t i : slice(ops, block.forward, wanted)) {
+      Op copy = ops[i];
+      copy.part = Part::recompute;
+      copy.name += " again";
+      for (Operand& o : copy.operands) o.buffer = renamed(o.buffer);
+      copies.push_back(std::move(copy));
+    }
+    for (std::size_t i : block.backward)
+      for (Operand& o : ops[i].operands)
+        if (wanted.contains(o.buffer.value)) {
+          dropped.insert(o.buffer.value);
+          o.buffer = renamed(o.buffer);
+        }
+  }
+  // What no backward op reads any more is not saved.
+  for (const Op& op : ops) {
+    if (op.part != Part::backward) continue;
+    for (const Operand& o : op.operands)
+      if (o.reads()) dropped.erase(o.buffer.value);
+  }
+  for (std::int32_t id : dropped)
+    if (Buffer& buffer = plan.buffer(BufferId{id}); buffer.category == Category::activation)
+      buffer.category = Category::workspace;
+  std::vector<Op> result;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (const auto it = inserted.find(i); it != inserted.end())
+      for (Op& op : it->second) result.push_back(std::move(op));
+    result.push_back(std::move(ops[i]));
+  }
+  ops = std::move(result);
+  return plan;
+}
+
+}  // namespace shard::plan

@@ -1,0 +1,256 @@
+// Pass shard: parameters and gradients into units; gathers before use and reductions after the last contribution.
+#include <map>
+#include <set>
+
+#include "sim/plan/passes/collectives.h"
+#include "sim/plan/passes/operands.h"
+#include "sim/plan/passes/passes.h"
+#include "sim/plan/tree.h"
+#include "sim/plan/units.h"
+
+namespace shard::plan {
+namespace {
+
+/// Where a parameter, or a gradient slot of it, lives inside a flat.
+struct Place {
+  std::int32_t flat = -1;
+  std::int64_t offset_bytes = 0;
+};
+
+class Sharder {
+ public:
+  explicit Sharder(Plan plan)
+      : plan_(std::move(plan)),
+        stage_(plan_.strategy.effective_stage()),
+        world_(plan_.strategy.world_size),
+        scattered_(plan_.strategy.reduces_every_micro_step()),
+        tree_(make_tree(plan_.strategy.accumulation(), plan_.strategy.reproducible, !scattered_)) {}
+
+  Plan run() {
+    std::tie(plan_.flats, plan_.units) = make_units(*plan_.model, plan_.strategy);
+    make_buffers();
+    std::vector<Op> ops = rewrite(std::move(plan_.find(Phase::steady_step)->ops));
+    ops = with_reductions(std::move(ops));
+    if (stage_ == 3) ops = with_gathers(std::move(ops));
+    plan_.find(Phase::steady_step)->ops = std::move(ops);
+    return std::move(plan_);
+  }
+
+ private:
+  [[nodiscard]] Bytes full_bytes(const Flat& f) const { return Bytes{f.elems.count() * kElementBytes}; }
+  [[nodiscard]] Bytes shard_bytes(const Flat& f) const { return Bytes{f.shard(world_).count() * kElementBytes}; }
+  [[nodiscard]] std::string name_of(const Flat& f) const {
+    const Unit& unit = plan_.units[static_cast<std::size_t>(f.unit.value)];
+    if (unit.flats.size() == 1) return unit.name;
+    return plan_.model->parameters[static_cast<std::size_t>(f.items.front().param.value)].name;
+  }
+
+  BufferId add(const Flat& flat, std::string name, Category category, Bytes bytes, bool persistent) {
+    return plan_.add_buffer(
+        {.name = std::move(name), .category = category, .bytes = bytes, .persistent = persistent, .unit = flat.unit});
+  }
+
+  void make_buffers() {
+    for (std::size_t i = 0; i < plan_.flats.size(); ++i) {
+      const Flat& flat = plan_.flats[i];
+      const auto index = static_cast<std::int32_t>(i);
+      const std::string name = name_of(flat);
+      const std::string sharded = stage_ == 3 ? "parameter shard " : "parameters ";
+      for (const Flat::Item& item : flat.items) {
+        const Place place{index, item.offset.count() * kElementBytes};
+        parameter_place_[item.param.value] = place;
+        for (const std::vector<BufferId>& slot : plan_.gradient_slots)
+          gradient_place_[slot[static_cast<std::size_t>(item.param.value)].value] = place;
+      }
+      plan_.flat_parameters.push_back(
+          add(flat, sharded + name, Category::parameter, stage_ == 3 ? shard_bytes(flat) : full_bytes(flat), true));
+      if (stage_ == 3)
+        plan_.flat_gathered.push_back(add(flat, "gathered " + name, Category::gathered, full_bytes(flat), false));
+      if (scattered_) leaf_.push_back(add(flat, "gradients " + name, Category::gradient, full_bytes(flat), false));
+      std::vector<BufferId>& slots = slots_.emplace_back();
+      for (std::int32_t k = 0; k < tree_.slots; ++k)
+        slots.push_back(
+            add(flat, (scattered_ ? "gradient shard " : "gradients ") + name + (k > 0 ? " @" + std::to_string(k) : ""),
+                Category::gradient, scattered_ ? shard_bytes(flat) : full_bytes(flat), false));
+      plan_.flat_gradients.push_back(slots[static_cast<std::size_t>(tree_.root)]);
+    }
+    for (std::size_t k = 0; k < plan_.gradient_slots.size(); ++k)
+      for (BufferId id : plan_.gradient_slots[k]) slot_of_[id.value] = k;
+  }
+
+  /// Operands from parameters to flats; the parameter-wise tree nodes go, unit-wise ones come with the reductions.
+  std::vector<Op> rewrite(std::vector<Op> ops) {
+    std::vector<Op> result;
+    result.reserve(ops.size());
+    std::set<std::int32_t> begun;
+    std::int32_t micro_step = -1;
+    for (Op& op : ops) {
+      if (std::holds_alternative<Accumulate>(op.action)) continue;
+      if (op.micro_step != micro_step) {
+        micro_step = op.micro_step;
+        begun.clear();
+      }
+      for (Operand& o : op.operands) {
+        if (const auto p = parameter_place_.find(o.buffer.value); p != parameter_place_.end()) {
+          const auto flat = static_cast<std::size_t>(p->second.flat);
+          o.buffer = stage_ == 3 ? plan_.flat_gathered[flat] : plan_.flat_parameters[flat];
+          o.offset += p->second.offset_bytes;
+        } else if (const auto g = gradient_place_.find(o.buffer.value); g != gradient_place_.end()) {
+          const auto flat = static_cast<std::size_t>(g->second.flat);
+          const std::size_t slot = slot_of_[o.buffer.value];
+          o.buffer = scattered_ ? leaf_[flat] : slots_[flat][slot];
+          o.offset += g->second.offset_bytes;
+          if (o.access == Access::write && begun.insert(o.buffer.value).second) o.fresh = true;
+          flat_written_by_[{micro_step, g->second.flat}] = result.size();
+        }
+      }
+      result.push_back(std::move(op));
+    }
+    return result;
+  }
+
+  void merge(std::vector<Op>& ops, const Unit& unit, UnitId id, std::int32_t micro_step) {
+    for (const auto& [dst, src] : tree_.steps[static_cast<std::size_t>(micro_step)].merges)
+      for (std::int32_t f : unit.flats) {
+        const std::vector<BufferId>& slots = slots_[static_cast<std::size_t>(f)];
+        ops.push_back({.name = "add gradient " + name_of(plan_.flats[static_cast<std::size_t>(f)]),
+                       .part = Part::reduce,
+                       .micro_step = micro_step,
+                       .action = Accumulate{.unit = id},
+                       .operands = {updates(plan_, slots[static_cast<std::size_t>(dst)]),
+                                    reads(plan_, slots[static_cast<std::size_t>(src)])}});
+      }
+  }
+
+  void reduce(std::vector<Op>& ops, const Unit& unit, UnitId id, std::int32_t micro_step) {
+    std::vector<FlatPart> parts;
+    const bool all = stage_ == 0 || (stage_ == 1 && plan_.strategy.partition == Partition::parameter);
+    for (std::int32_t f : unit.flats) {
+      const auto index = static_cast<std::size_t>(f);
+      FlatPart part{.flat = f, .full = {}, .shard = {}};
+      if (all) {
+        part.full = updates(plan_, plan_.flat_gradients[index]);
+      } else if (stage_ == 1) {
+        part.full = updates(plan_, plan_.flat_gradients[index]);
+        part.shard = own_part(plan_, f, plan_.flat_gradients[index], Access::write);
+      } else {
+        const std::int32_t slot = tree_.steps[static_cast<std::size_t>(micro_step)].slot;
+        part.full = reads(plan_, leaf_[index]);
+        part.shard = writes(plan_, slots_[index][static_cast<std::size_t>(slot)]);
+      }
+      parts.push_back(part);
+    }
+    Op op = make_collective(plan_, all ? Collective::all_reduce : Collective::reduce_scatter, "reduce " + unit.name,
+                            Part::reduce, id, parts);
+    op.micro_step = micro_step;
+    ops.push_back(std::move(op));
+  }
+
+  /// After the last contribution to a unit's gradient in a micro-step: tree nodes and the reduction, per stage.
+  std::vector<Op> with_reductions(std::vector<Op> ops) {
+    std::map<std::size_t, std::vector<std::pair<std::int32_t, UnitId>>> complete;  // op index -> units
+    for (std::int32_t j = 0; j < static_cast<std::int32_t>(tree_.steps.size()); ++j)
+      for (std::size_t u = 0; u < plan_.units.size(); ++u) {
+        std::size_t last = 0;
+        for (std::int32_t f : plan_.units[u].flats) last = std::max(last, flat_written_by_.at({j, f}));
+        complete[last].emplace_back(j, UnitId{static_cast<std::int32_t>(u)});
+      }
+    std::vector<Op> result;
+    result.reserve(ops.size() + complete.size());
+    const auto final_step = static_cast<std::int32_t>(tree_.steps.size()) - 1;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      result.push_back(std::move(ops[i]));
+      const auto it = complete.find(i);
+      if (it == complete.end()) continue;
+      for (const auto& [j, id] : it->second) {
+        const Unit& unit = plan_.units[static_cast<std::size_t>(id.value)];
+        if (scattered_) {
+          reduce(result, unit, id, j);
+          merge(result, unit, id, j);
+        } else {
+          merge(result, unit, id, j);
+          if (world_ > 1 && j == final_step) reduce(result, unit, id, j);
+        }
+      }
+    }
+    return result;
+  }
+
+  /// Runs of ops that keep a unit gathered: neighbouring uses, and all uses by one block's recomputation and backward.
+  std::vector<Op> with_gathers(std::vector<Op> ops) {
+    std::map<std::int32_t, UnitId> unit_of;
+    for (std::size_t f = 0; f < plan_.flats.size(); ++f) unit_of[plan_.flat_gathered[f].value] = plan_.flats[f].unit;
+    std::set<std::pair<std::int32_t, std::int32_t>> recomputed;  // (micro-step, block)
+    for (const Op& op : ops)
+      if (op.part == Part::recompute) recomputed.insert({op.micro_step, op.block});
+    struct Use {
+      std::size_t op;
+      std::size_t nth;  // among ops that use any unit
+      std::pair<std::int32_t, std::int32_t> region;
+    };
+    std::vector<std::vector<Use>> uses(plan_.units.size());
+    std::size_t users = 0;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      std::set<std::int32_t> touched;
+      for (const Operand& o : ops[i].operands)
+        if (const auto it = unit_of.find(o.buffer.value); it != unit_of.end()) touched.insert(it->second.value);
+      if (touched.empty()) continue;
+      const bool backward = ops[i].part == Part::recompute || ops[i].part == Part::backward;
+      std::pair<std::int32_t, std::int32_t> region{-1, -1};
+      if (backward && recomputed.contains({ops[i].micro_step, ops[i].block}))
+        region = {ops[i].micro_step, ops[i].block};
+      for (std::int32_t u : touched) uses[static_cast<std::size_t>(u)].push_back({i, users, region});
+      ++users;
+    }
+    std::map<std::size_t, std::vector<UnitId>> gathers;
+    for (std::size_t u = 0; u < uses.size(); ++u)
+      for (std::size_t k = 0; k < uses[u].size(); ++k) {
+        const Use& use = uses[u][k];
+        const bool joined = k > 0 && (use.nth == uses[u][k - 1].nth + 1 ||
+                                      (use.region.first >= 0 && use.region == uses[u][k - 1].region));
+        if (!joined) gathers[use.op].push_back(UnitId{static_cast<std::int32_t>(u)});
+      }
+    std::vector<Op> result;
+    result.reserve(ops.size() + gathers.size());
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (const auto it = gathers.find(i); it != gathers.end())
+        for (UnitId id : it->second) result.push_back(gather(id, ops[i].micro_step));
+      result.push_back(std::move(ops[i]));
+    }
+    return result;
+  }
+
+  Op gather(UnitId id, std::int32_t micro_step) {
+    const Unit& unit = plan_.units[static_cast<std::size_t>(id.value)];
+    std::vector<FlatPart> parts;
+    for (std::int32_t f : unit.flats) {
+      const auto index = static_cast<std::size_t>(f);
+      parts.push_back({.flat = f,
+                       .full = writes(plan_, plan_.flat_gathered[index]),
+                       .shard = reads(plan_, plan_.flat_parameters[index])});
+    }
+    Op op = make_collective(plan_, Collective::all_gather, "gather " + unit.name, Part::gather, id, parts);
+    op.micro_step = micro_step;
+    return op;
+  }
+
+  Plan plan_;
+  std::int32_t stage_;
+  std::int32_t world_;
+  bool scattered_;
+  Tree tree_;
+  std::map<std::int32_t, Place> parameter_place_;                                 ///< by buffer
+  std::map<std::int32_t, Place> gradient_place_;                                  ///< by buffer of any slot
+  std::map<std::int32_t, std::size_t> slot_of_;                                   ///< by gradient buffer
+  std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> flat_written_by_;  ///< (micro-step, flat) -> last op
+  std::vector<BufferId> leaf_;                ///< by flat, stages 2 and 3: full gradient of one micro-batch
+  std::vector<std::vector<BufferId>> slots_;  ///< by flat: tree slots
+};
+
+}  // namespace
+
+Plan shard(Plan plan) {
+  return Sharder(std::move(plan)).run();
+}
+
+}  // namespace shard::plan

@@ -1,0 +1,120 @@
+// Parameters into units, and the parts of a flat that a rank owns.
+#include "sim/plan/units.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+namespace shard::plan {
+namespace {
+
+/// Parameters of one unit; a flat each, or one flat for all.
+struct Group {
+  std::string name;
+  std::vector<std::int32_t> params;
+};
+
+std::string key_of(const model::Model& model, std::size_t p, UnitKind kind) {
+  const std::string& name = model.parameters[p].name;
+  switch (kind) {
+    case UnitKind::tensor: return name;
+    case UnitKind::bucket: return std::string(module_name(name));
+    case UnitKind::module:
+      if (model.parameter_block[p] >= 0) return "block " + std::to_string(model.parameter_block[p]);
+      return std::string(module_name(name));
+    case UnitKind::chunk: break;
+  }
+  return name;
+}
+
+std::vector<Group> group(const model::Model& model, UnitKind kind) {
+  std::vector<Group> groups;
+  for (std::size_t p = 0; p < model.parameters.size(); ++p) {
+    std::string key = key_of(model, p, kind);
+    if (groups.empty() || groups.back().name != key) groups.push_back({std::move(key), {}});
+    groups.back().params.push_back(static_cast<std::int32_t>(p));
+  }
+  return groups;
+}
+
+Flat flatten(const model::Model& model, const std::vector<std::int32_t>& params, std::int32_t world_size) {
+  Flat flat;
+  for (std::int32_t p : params) {
+    const Elems elems = model.parameters[static_cast<std::size_t>(p)].elems;
+    flat.items.push_back({.param = model::ParamId{p}, .offset = flat.used, .elems = elems});
+    flat.used += elems;
+  }
+  flat.elems = round_up(flat.used, world_size);
+  return flat;
+}
+
+std::vector<Group> chunk_groups(const model::Model& model, const Strategy& strategy, std::vector<Elems>& sizes) {
+  std::vector<Group> groups;
+  for (const Chunk& chunk : layout_uniform(model.parameters, strategy.chunk_elems, strategy.world_size).chunks) {
+    Group group{"chunk " + std::to_string(groups.size()), {}};
+    for (const PlacedParameter& p : chunk.parameters) group.params.push_back(static_cast<std::int32_t>(p.parameter));
+    groups.push_back(std::move(group));
+    sizes.push_back(chunk.elems);
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::pair<std::vector<Flat>, std::vector<Unit>> make_units(const model::Model& model, const Strategy& strategy) {
+  std::vector<Flat> flats;
+  std::vector<Unit> units;
+  std::vector<Elems> chunk_sizes;
+  const bool chunked = strategy.unit == UnitKind::chunk;
+  const std::vector<Group> groups = chunked ? chunk_groups(model, strategy, chunk_sizes) : group(model, strategy.unit);
+  for (const Group& g : groups) {
+    Unit unit{.name = g.name, .flats = {}};
+    const UnitId id{static_cast<std::int32_t>(units.size())};
+    const auto add = [&](const std::vector<std::int32_t>& params) {
+      Flat flat = flatten(model, params, strategy.world_size);
+      if (chunked) flat.elems = chunk_sizes[units.size()];
+      flat.unit = id;
+      unit.flats.push_back(static_cast<std::int32_t>(flats.size()));
+      flats.push_back(std::move(flat));
+    };
+    if (strategy.unit == UnitKind::bucket)
+      for (std::int32_t p : g.params) add({p});
+    else
+      add(g.params);
+    units.push_back(std::move(unit));
+  }
+  return {std::move(flats), std::move(units)};
+}
+
+std::vector<std::int32_t> greedy_owners(const ParameterList& parameters, std::int32_t world_size) {
+  std::vector<std::size_t> order(parameters.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return parameters[a].elems > parameters[b].elems; });
+  std::vector<std::int64_t> load(static_cast<std::size_t>(world_size), 0);
+  std::vector<std::int32_t> owners(parameters.size(), 0);
+  for (std::size_t p : order) {
+    const auto least = std::min_element(load.begin(), load.end());
+    owners[p] = static_cast<std::int32_t>(least - load.begin());
+    *least += parameters[p].elems.count();
+  }
+  return owners;
+}
+
+std::vector<ParamRange> param_ranges(const Flat& flat, Elems begin, Elems end) {
+  std::vector<ParamRange> ranges;
+  for (const Flat::Item& item : flat.items) {
+    const Elems first = std::max(begin, item.offset);
+    const Elems last = std::min(end, item.offset + item.elems);
+    if (first < last)
+      ranges.push_back({.param = item.param, .first = first - item.offset, .offset = first, .elems = last - first});
+  }
+  return ranges;
+}
+
+ElemRange real_shard(const Flat& flat, std::int32_t rank, std::int32_t world_size) {
+  const ElemRange whole = shard_range(flat.elems, rank, world_size);
+  return {.begin = std::min(whole.begin, flat.used), .end = std::min(whole.end, flat.used)};
+}
+
+}  // namespace shard::plan
