@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <unordered_map>
 
 #include "traces/base/ids.h"

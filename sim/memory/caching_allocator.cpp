@@ -35,16 +35,11 @@ Result<CachingAllocatorOptions> caching_allocator_options(std::string_view name)
   int major = 0;
   int minor = 0;
   const char* const end = version.data() + version.size();
-  auto [after, fault] = std::from_chars(version.data(), end, major);
-  if (fault != std::errc{}) return refuse("has no readable version");
-  if (after != end) {
-    if (*after != '.') return refuse("has no readable version");
-    std::tie(after, fault) = [&] {
-      const auto parsed = std::from_chars(after + 1, end, minor);
-      return std::pair{parsed.ptr, parsed.ec};
-    }();
-    if (fault != std::errc{} || (after != end && *after != '.')) return refuse("has no readable version");
+  std::from_chars_result parsed = std::from_chars(version.data(), end, major);
+  if (parsed.ec == std::errc{} && parsed.ptr != end && *parsed.ptr == '.') {
+    parsed = std::from_chars(parsed.ptr + 1, end, minor);
   }
+  if (parsed.ec != std::errc{} || (parsed.ptr != end && *parsed.ptr != '.')) return refuse("has no readable version");
   if (std::pair{major, minor} < std::pair{1, 8}) return refuse("is older than the rules known here");
   return CachingAllocatorOptions{};
 }

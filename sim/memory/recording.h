@@ -1,6 +1,7 @@
 // Reads a recording of a caching allocator's events, one CSV row at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
