@@ -1,0 +1,82 @@
+// How kernels get vector code whose bits depend on nothing but their input: clones per instruction set, fixed lanes.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+// Elementwise loops are written as plain scalar code and vectorised by the compiler. Every operation in them is an IEEE
+// operation (no contraction, no reassociation, no library call), so vector body, tail and any instruction set agree to
+// the bit. Sums use kLanes running sums combined in one fixed tree.
+//
+// SHARD_CLONES compiles a function three times; the loader picks one. Not under sanitizers (their runtime is not up
+// when the loader asks) nor with clang 14 (no such attribute for C++).
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define SHARD_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define SHARD_CLONES
+#endif
+#define SHARD_INLINE inline __attribute__((always_inline))
+#define SHARD_LAMBDA __attribute__((always_inline))
+
+// SHARD_INDEPENDENT: the iterations of the loop that follows touch different elements. SHARD_ROLLED: the loop over
+// lanes that follows must reach the vectoriser as a loop (GCC 12 otherwise unrolls it into scalars).
+#if defined(__clang__)
+#define SHARD_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define SHARD_ROLLED
+#else
+#define SHARD_INDEPENDENT _Pragma("GCC ivdep")
+#define SHARD_ROLLED _Pragma("GCC unroll 1")
+#endif
+
+namespace shard::cpu {
+
+inline constexpr int kLanes = 16;
+
+/// Elements of one elementwise task: 64 KiB of each buffer, enough to hide the hand-out, small enough to balance.
+inline constexpr std::int64_t kElementwiseTask = 16384;
+
+/// ((0+8)+(4+12)) + ((2+10)+(6+14)) + ...: the fixed tree over the lanes.
+template <class T>
+SHARD_INLINE T sum_lanes(const T (&lanes)[kLanes]) {
+  T t[kLanes];
+  for (int i = 0; i < kLanes; ++i) t[i] = lanes[i];
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) t[i] = t[i] + t[i + width];
+  }
+  return t[0];
+}
+
+SHARD_INLINE float max_lanes(const float (&lanes)[kLanes]) {
+  float m = lanes[0];
+  for (int i = 1; i < kLanes; ++i) m = lanes[i] > m ? lanes[i] : m;
+  return m;
+}
+
+/// Sum of term(i) over i in [0, n): lane i % 16 adds its terms in order.
+template <class T, class Term>
+SHARD_INLINE T lane_sum(std::int64_t n, Term term) {
+  T lanes[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    SHARD_ROLLED
+    for (int l = 0; l < kLanes; ++l) lanes[l] = lanes[l] + term(i + l);
+  }
+  for (int l = 0; i + l < n; ++l) lanes[l] = lanes[l] + term(i + l);
+  return sum_lanes(lanes);
+}
+
+/// Largest x[i]; NaN is passed over (the sum of exponentials that follows meets it). n >= 1.
+SHARD_INLINE float lane_max(std::int64_t n, const float* x) {
+  float lanes[kLanes];
+  for (int l = 0; l < kLanes; ++l) lanes[l] = -__builtin_huge_valf();
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    SHARD_ROLLED
+    for (int l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  }
+  for (int l = 0; i + l < n; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  return max_lanes(lanes);
+}
+
+}  // namespace shard::cpu
