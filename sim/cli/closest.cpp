@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <utility>
 #include <vector>
+
+#include "sim/model/closest_name.h"
 
 namespace shard::cli {
 namespace {
@@ -19,44 +20,18 @@ std::string folded(std::string_view name) {
 
 }  // namespace
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the usual table: two back, one back, current.
-  std::vector<std::size_t> before(b.size() + 1);
-  std::vector<std::size_t> last(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = a[i - 1] == b[j - 1] ? 0 : 1;
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + change});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    std::swap(before, last);
-    std::swap(last, row);
-  }
-  return last[b.size()];
-}
-
 std::optional<std::string> closest(std::string_view name, std::span<const std::string> known) {
   const std::string wanted = folded(name);
-  if (wanted.empty()) return std::nullopt;
-  std::optional<std::string> best;
-  std::size_t best_distance = 0;
-  for (const std::string& candidate : known) {
-    const std::string other = folded(candidate);
-    std::size_t distance = edit_distance(wanted, other);
-    // A third of the letters may be wrong: 'strage' is 'stage', 'cat' is not 'dog'.
-    const std::size_t limit = std::max<std::size_t>(1, std::max(wanted.size(), other.size()) / 3);
-    const bool begins = wanted.size() >= 2 && other.starts_with(wanted);
-    if (distance > limit && !begins) continue;
-    if (begins) distance = std::min<std::size_t>(distance, 1);
-    if (!best || distance < best_distance) {
-      best = candidate;
-      best_distance = distance;
-    }
+  std::vector<std::string> others;
+  for (const std::string& each : known) others.push_back(folded(each));
+  const std::vector<std::string_view> views(others.begin(), others.end());
+  if (const auto match = model::closest_name(wanted, views)) {
+    return known[static_cast<std::size_t>(std::ranges::find(views, *match) - views.begin())];
   }
-  return best;
+  if (wanted.size() < 2) return std::nullopt;  // one letter begins too many names
+  const auto longer = std::ranges::find_if(others, [&](const std::string& other) { return other.starts_with(wanted); });
+  if (longer == others.end()) return std::nullopt;
+  return known[static_cast<std::size_t>(longer - others.begin())];
 }
 
 std::string suggest(std::string_view name, std::span<const std::string> known, std::string_view prefix) {

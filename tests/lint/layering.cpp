@@ -1,0 +1,147 @@
+// The table of layers.
+#include "tests/lint/layering.h"
+
+#include <algorithm>
+#include <regex>
+
+namespace shard::lint {
+namespace {
+
+/// Files whose path begins with `files` (the longest match counts) may include project headers whose path begins with
+/// one of `may`, and those beside them.
+struct Layer {
+  std::string files;
+  std::vector<std::string> may;
+};
+
+// Downwards only. "X/" is a folder with all in it; "X/main" is the programs' main files of X.
+const std::vector<Layer>& layers() {
+  static const std::vector<std::string> kPlanner{"traces/",     "sim/model/",   "sim/chunk/", "sim/memory/",
+                                                 "sim/plan/",   "sim/cluster/", "sim/cost/",  "sim/engine/",
+                                                 "sim/search/", "sim/cli/"};
+  static const std::vector<std::string> kWithExecutor = [] {
+    std::vector<std::string> all = kPlanner;
+    all.push_back("executor/");
+    return all;
+  }();
+  // What knows the plan, but neither its price nor the simulator.
+  static const std::vector<std::string> kRunsPlans{"traces/",        "sim/model/",      "sim/chunk/",
+                                                   "sim/memory/",    "sim/plan/",       "executor/comm/",
+                                                   "executor/data/", "executor/state/", "executor/cpu/"};
+  static const std::vector<Layer> kLayers{
+      {"traces/base/", {}},
+      {"traces/", {"traces/"}},
+      {"sim/model/", {"traces/base/"}},
+      {"sim/chunk/", {"traces/base/", "sim/model/"}},
+      {"sim/memory/", {"traces/base/", "sim/chunk/", "sim/model/"}},
+      {"sim/plan/", {"traces/base/", "sim/memory/", "sim/chunk/", "sim/model/"}},
+      {"sim/cluster/", {"traces/base/", "sim/plan/", "sim/memory/", "sim/chunk/", "sim/model/"}},
+      {"sim/cost/", {"traces/base/", "sim/plan/", "sim/memory/", "sim/chunk/", "sim/model/", "sim/cluster/"}},
+      {"sim/engine/", {"traces/", "sim/model/", "sim/chunk/", "sim/memory/", "sim/plan/", "sim/cluster/", "sim/cost/"}},
+      {"sim/search/",
+       {"traces/", "sim/model/", "sim/chunk/", "sim/memory/", "sim/plan/", "sim/cluster/", "sim/cost/", "sim/engine/"}},
+      {"sim/cli/", {"traces/base/", "sim/model/"}},
+      {"sim/commands/", kPlanner},
+      {"sim/main", kPlanner},
+      {"executor/comm/", {"traces/base/"}},
+      {"executor/data/", {"traces/base/"}},
+      {"executor/state/", {"traces/base/", "sim/model/", "sim/plan/", "sim/memory/"}},
+      {"executor/cpu/", kRunsPlans},
+      {"executor/cuda/", kRunsPlans},
+      // Only the main files may know both the simulator and the executor, to predict what they are about to run.
+      {"executor/main", kWithExecutor},
+      {"executor/", kRunsPlans},
+      {"profiler/", {"traces/"}},
+      {"profiler/main", {"traces/", "sim/cli/"}},
+      {"viewer/index/", {"traces/"}},
+      {"viewer/ui/", {"traces/", "viewer/index/"}},
+      {"viewer/sink/", {"traces/", "viewer/index/", "viewer/ui/"}},
+      {"viewer/main", {"traces/", "sim/cli/", "viewer/"}},
+  };
+  return kLayers;
+}
+
+/// A header that only some files may include. An empty list: none.
+struct Restricted {
+  std::regex header;
+  std::vector<std::string> only;
+  std::string reason;
+};
+
+const std::vector<Restricted>& restrictions() {
+  static const std::vector<Restricted> kRestrictions{
+      {std::regex("cuda.*|cublas.*|curand.*|cudnn.*|nccl.*|cooperative_groups.*"),
+       {"executor/cuda/", "profiler/"},
+       "CUDA headers belong to executor/cuda and profiler"},
+      {std::regex("cupti.*|generated_cuda.*"), {"profiler/"}, "CUPTI belongs to profiler"},
+      {std::regex("imgui.*|implot.*|GLFW/.*|GL/.*|SDL.*"), {"viewer/ui/", "viewer/sink/"}, "windows belong to viewer"},
+      {std::regex("mpi\\.h"), {"executor/comm/"}, "MPI belongs to executor/comm"},
+      {std::regex("(oneapi/)?dnnl/?.*|cblas.*"), {"executor/cpu/"}, "matrix libraries belong to executor/cpu"},
+      {std::regex("openssl/.*"), {"executor/"}, "libcrypto belongs to executor"},
+      {std::regex("boost/program_options.*"), {"sim/cli/"}, "options are read in sim/cli"},
+      {std::regex("zstd.*|zlib\\.h"), {"traces/"}, "compression belongs to the trace format"},
+      {std::regex("omp\\.h"), {}, "own threads, no OpenMP: the thread sanitizer does not understand it"},
+  };
+  return kRestrictions;
+}
+
+/// Folders that may not know clocks, threads, files or devices.
+const std::regex& impure() {
+  static const std::regex kImpure(
+      "chrono|ctime|time\\.h|sys/time\\.h|thread|mutex|shared_mutex|condition_variable|atomic|future|fstream|iostream|"
+      "filesystem|unistd\\.h|fcntl\\.h|sys/.*|random");
+  return kImpure;
+}
+bool is_pure(const std::string& path) {
+  for (const char* folder : {"sim/chunk/", "sim/memory/", "sim/plan/"}) {
+    if (path.starts_with(folder)) return true;
+  }
+  return false;
+}
+
+bool begins_with_any(const std::string& path, const std::vector<std::string>& beginnings) {
+  return std::ranges::any_of(beginnings, [&](const std::string& each) { return path.starts_with(each); });
+}
+
+const Layer* layer_of(const std::string& path) {
+  const Layer* best = nullptr;
+  for (const Layer& layer : layers()) {
+    if (path.starts_with(layer.files) && (best == nullptr || layer.files.size() > best->files.size())) best = &layer;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<std::string> layering_faults(const SourceFile& file) {
+  std::vector<std::string> faults;
+  const Layer* layer = layer_of(file.path);
+  if (layer == nullptr) return {file.path + ":1: is in no known folder (tests/lint/layering.cpp lists them)"};
+  static const std::regex kInclude("#\\s*include\\s*([<\"])([^>\"]+)[>\"].*");
+  const std::string folder = file.path.substr(0, file.path.rfind('/') + 1);
+  for (const auto& [number, line] : code_lines(file.text)) {
+    std::smatch match;
+    if (!std::regex_match(line, match, kInclude)) continue;
+    const std::string header = match[2];
+    const auto fault = [&, n = number](const std::string& why) {
+      faults.push_back(file.path + ":" + std::to_string(n) + ": may not include " + header + " (" + why + ")");
+    };
+    if (match[1] == "\"" && !begins_with_any(header, {"imgui", "cuda", "cupti"})) {
+      // Its own folder, with subfolders (sim/plan/passes may include sim/plan and the other way round).
+      const bool own = header.starts_with(folder) || header.starts_with(layer->files);
+      if (!own && !begins_with_any(header, layer->may)) {
+        fault(begins_with_any(header, code_folders()) ? "that is not below it"
+                                                      : "includes are paths from the repository's root");
+      }
+    }
+    for (const Restricted& each : restrictions()) {
+      if (std::regex_match(header, each.header) && !begins_with_any(file.path, each.only)) fault(each.reason);
+    }
+    if (match[1] == "<" && is_pure(file.path) && std::regex_match(header, impure())) {
+      fault("this folder is pure: no clock, thread, file or chance");
+    }
+  }
+  return faults;
+}
+
+}  // namespace shard::lint
