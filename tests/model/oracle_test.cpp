@@ -15,7 +15,7 @@ TEST_P(Oracle, ParametersEqualRegistrationOrder) {
   const std::string name = GetParam();
   const auto model = read_model(name);
   ASSERT_TRUE(model) << to_string(model.error());
-  const auto expected = read_parameter_list(std::string(TEST_DATA) + "/data/models/" + name + ".json");
+  const auto expected = read_parameter_list(std::string(TEST_DATA) + "/data/chunk_oracle/models/" + name + ".json");
   ASSERT_TRUE(expected) << to_string(expected.error());
   ASSERT_EQ(model->parameters.size(), expected->size());
   for (std::size_t i = 0; i < expected->size(); ++i) {
