@@ -1,0 +1,300 @@
+// Reductions: two tiles in flight per peer, summed in order. Placements: everything posted at once.
+#include "executor/comm/message_call.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "executor/comm/mpi_runtime.h"
+#include "executor/comm/tree_sum.h"
+#include "executor/comm/workspace.h"
+
+namespace shard {
+namespace {
+
+constexpr std::int64_t kLargestMessage = std::int64_t{1} << 30;  // MPI counts are int
+constexpr int kReducePhase = 0;
+constexpr int kPlacePhase = 1;
+constexpr int kSequenceBits = 8;
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
+  return hash ^ (hash >> 29);
+}
+
+}  // namespace
+
+void MessageCall::reserve(const MessageContext& context, CommLimits limits) {
+  const auto world = static_cast<std::size_t>(context.world);
+  const auto segments = static_cast<std::size_t>(limits.segments);
+  segments_.reserve(segments);
+  windows_.resize(static_cast<std::size_t>(kCommTilesInFlight));
+  for (Window& window : windows_) window.requests.reserve(world);
+  outboxes_.resize(world);
+  for (Outbox& outbox : outboxes_) outbox.requests.reserve(static_cast<std::size_t>(kCommTilesInFlight));
+  sources_.resize(world);
+  requests_.reserve(2 * world * segments);
+  from_.reserve(2 * world * segments);
+}
+
+void MessageCall::begin(const MessageContext& context, const CollectiveRequest& request, std::uint64_t sequence) {
+  kind_ = request.kind;
+  op_ = request.op;
+  dtype_ = request.dtype;
+  root_ = request.root.value;
+  sequence_ = sequence;
+  segments_.assign(request.segments.begin(), request.segments.end());
+  workspace_ = request.workspace_offset;
+  identity_ = mix(mix(1, static_cast<std::uint64_t>(op_.value)),
+                  static_cast<std::uint64_t>(kind_) * 256 + static_cast<std::uint64_t>(root_));
+  std::int64_t largest = 0;
+  for (const CommSegment& segment : segments_) {
+    identity_ = mix(identity_, static_cast<std::uint64_t>(segment.elems.count()));
+    largest = std::max(largest, bytes_of(dtype_, segment.elems).count());
+  }
+  requests_.clear();
+  from_.clear();
+  forwarding_ = false;
+  if (kind_ == Collective::all_gather || kind_ == Collective::broadcast) {
+    begin_place(context);
+    return;
+  }
+  stage_ = Stage::reduce;
+  const Bytes part_bytes = round_up(Bytes{(largest + context.world - 1) / context.world}, kCommPartAlignment.count());
+  tile_ = std::min(part_bytes, kCommTile).count();
+  own_next_ = {};
+  oldest_window_ = 0;
+  for (Window& window : windows_) {
+    window.tile = {};
+    window.requests.clear();
+  }
+  for (Outbox& outbox : outboxes_) {
+    outbox.next = {};
+    outbox.requests.clear();
+    outbox.finished = false;
+  }
+}
+
+Result<bool> MessageCall::advance(const MessageContext& context) {
+  bool moved = false;
+  if (stage_ == Stage::reduce) {
+    Result<bool> result = reduce(context);
+    if (!result) return result;
+    moved |= *result;
+  }
+  if (stage_ == Stage::place) {
+    Result<bool> result = place(context);
+    if (!result) return result;
+    moved |= *result;
+  }
+  return moved;
+}
+
+ElemRange MessageCall::part(const MessageContext& context, std::size_t segment, int rank) const {
+  const Elems elems = segments_[segment].elems;
+  if (kind_ != Collective::reduce_scatter && kind_ != Collective::all_gather)
+    return part_of(elems, rank, context.world, bytes_of(dtype_, Elems{1}).count());
+  const std::int64_t shard = elems.count() / context.world;
+  return {rank * shard, (rank + 1) * shard};
+}
+
+MessageCall::Tile MessageCall::take_tile(const MessageContext& context, Cursor& cursor, int rank) const {
+  const std::int64_t element = bytes_of(dtype_, Elems{1}).count();
+  for (; cursor.segment < segments_.size(); ++cursor.segment, cursor.offset = 0) {
+    const ElemRange range = part(context, cursor.segment, rank);
+    const std::int64_t left = range.size() * element - cursor.offset;
+    if (left <= 0) continue;
+    const Tile tile{cursor.segment, range.begin * element + cursor.offset, std::min(left, tile_)};
+    cursor.offset += tile.bytes;
+    return tile;
+  }
+  return {};
+}
+
+std::byte* MessageCall::staging(const MessageContext& context, std::size_t window, int peer) const {
+  const int slot = peer < context.rank.value ? peer : peer - 1;
+  return context.arena + workspace_ + (static_cast<std::int64_t>(window) * (context.world - 1) + slot) * tile_;
+}
+
+int MessageCall::tag(const MessageContext& context, int phase) const {
+  const std::uint64_t low = (sequence_ % (1U << kSequenceBits)) * 2 + static_cast<std::uint64_t>(phase);
+  const std::uint64_t high = identity_ >> 33 << (kSequenceBits + 1);
+  return static_cast<int>((low | high) & ((std::uint64_t{1} << context.tag_bits) - 1));
+}
+
+Result<bool> MessageCall::reduce(const MessageContext& context) {
+  bool moved = false;
+  bool all_sent = true;
+  for (int peer = 0; peer < context.world; ++peer) {
+    Outbox& outbox = outboxes_[static_cast<std::size_t>(peer)];
+    if (outbox.finished || peer == context.rank.value) continue;
+    const auto in_flight = static_cast<std::size_t>(kCommTilesInFlight);
+    for (MPI_Request& request : outbox.requests) {
+      int done = 0;
+      if (const int code = MPI_Test(&request, &done, MPI_STATUS_IGNORE); code != MPI_SUCCESS)
+        return mpi_error(code, "MPI_Isend", context.rank);
+    }
+    const auto pending = std::erase(outbox.requests, MPI_REQUEST_NULL);
+    moved |= pending > 0;
+    while (outbox.requests.size() < in_flight) {
+      const Tile tile = take_tile(context, outbox.next, peer);
+      if (tile.bytes == 0) break;
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Isend(context.arena + segments_[tile.segment].full_offset + tile.offset, static_cast<int>(tile.bytes),
+                MPI_BYTE, peer, tag(context, kReducePhase), context.comm, &request);
+      outbox.requests.push_back(request);
+      moved = true;
+    }
+    outbox.finished = outbox.requests.empty();
+    all_sent = all_sent && outbox.finished;
+  }
+
+  for (std::size_t turn = 0; turn < windows_.size(); ++turn) {
+    const std::size_t index = (oldest_window_ + turn) % windows_.size();
+    Window& window = windows_[index];
+    if (window.tile.bytes != 0) continue;
+    window.tile = take_tile(context, own_next_, context.rank.value);
+    if (window.tile.bytes == 0) break;
+    moved = true;
+    for (int peer = 0; peer < context.world; ++peer) {
+      if (peer == context.rank.value) continue;
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Irecv(staging(context, index, peer), static_cast<int>(window.tile.bytes), MPI_BYTE, peer,
+                tag(context, kReducePhase), context.comm, &request);
+      window.requests.push_back(request);
+    }
+  }
+
+  Window& oldest = windows_[oldest_window_];
+  if (oldest.tile.bytes != 0) {
+    int done = 0;
+    if (const int code =
+            MPI_Testall(static_cast<int>(oldest.requests.size()), oldest.requests.data(), &done, MPI_STATUSES_IGNORE);
+        code != MPI_SUCCESS)
+      return mpi_error(code, "MPI_Irecv", context.rank);
+    if (done == 0) return moved;
+    sum(context, oldest_window_);
+    oldest.requests.clear();
+    oldest.tile = {};
+    oldest_window_ = (oldest_window_ + 1) % windows_.size();
+    return true;  // the next tile, or the end, in the next round
+  }
+  // Parts are placed only when all of `full` has been sent: receives may then overwrite it.
+  if (all_sent) {
+    begin_place(context);
+    moved = true;
+  }
+  return moved;
+}
+
+void MessageCall::sum(const MessageContext& context, std::size_t window) {
+  const Tile& tile = windows_[window].tile;
+  const CommSegment& segment = segments_[tile.segment];
+  std::byte* const own = context.arena + segment.full_offset + tile.offset;
+  for (int peer = 0; peer < context.world; ++peer)
+    sources_[static_cast<std::size_t>(peer)] =
+        reinterpret_cast<const float*>(peer == context.rank.value ? own : staging(context, window, peer));
+  std::byte* out = own;
+  if (kind_ == Collective::reduce_scatter) {
+    const std::int64_t begin =
+        part(context, tile.segment, context.rank.value).begin * bytes_of(dtype_, Elems{1}).count();
+    out = context.arena + segment.shard_offset + (tile.offset - begin);
+  }
+  tree_sum(sources_, reinterpret_cast<float*>(out), tile.bytes / bytes_of(dtype_, Elems{1}).count());
+}
+
+void MessageCall::post(const MessageContext& context, bool send, std::byte* at, std::int64_t bytes, int peer) {
+  for (std::int64_t offset = 0; offset < bytes; offset += kLargestMessage) {
+    const int count = static_cast<int>(std::min(bytes - offset, kLargestMessage));
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (send)
+      MPI_Isend(at + offset, count, MPI_BYTE, peer, tag(context, kPlacePhase), context.comm, &request);
+    else
+      MPI_Irecv(at + offset, count, MPI_BYTE, peer, tag(context, kPlacePhase), context.comm, &request);
+    requests_.push_back(request);
+    from_.push_back(send ? -1 : peer);
+  }
+}
+
+void MessageCall::post_full(const MessageContext& context, bool send, int peer) {
+  for (const CommSegment& segment : segments_)
+    post(context, send, context.arena + segment.full_offset, bytes_of(dtype_, segment.elems).count(), peer);
+}
+
+void MessageCall::begin_place(const MessageContext& context) {
+  stage_ = Stage::place;
+  if (kind_ == Collective::reduce_scatter) return;  // nothing more to move
+  if (kind_ == Collective::broadcast) {
+    // Binomial tree over the distance from the root: the parent is the distance without its highest bit.
+    const int distance = (context.rank.value - root_ + context.world) % context.world;
+    if (distance > 0) {
+      const int parent = distance - static_cast<int>(std::bit_floor(static_cast<unsigned>(distance)));
+      post_full(context, false, (parent + root_) % context.world);
+    }
+    return;
+  }
+  const std::int64_t element = bytes_of(dtype_, Elems{1}).count();
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    const CommSegment& segment = segments_[i];
+    std::byte* const full = context.arena + segment.full_offset;
+    const ElemRange own = part(context, i, context.rank.value);
+    std::byte* const mine =
+        kind_ == Collective::all_gather ? context.arena + segment.shard_offset : full + own.begin * element;
+    for (int step = 1; step < context.world; ++step) {  // neighbours upwards, so that ranks do not all meet at rank 0
+      const int to = (context.rank.value + step) % context.world;
+      const int from = (context.rank.value - step + context.world) % context.world;
+      const ElemRange theirs = part(context, i, from);
+      if (kind_ != Collective::reduce || context.rank.value == root_)
+        post(context, false, full + theirs.begin * element, theirs.size() * element, from);
+      if (kind_ != Collective::reduce || to == root_) post(context, true, mine, own.size() * element, to);
+    }
+    if (kind_ == Collective::all_gather && mine != full + own.begin * element)
+      std::memcpy(full + own.begin * element, mine, static_cast<std::size_t>(own.size() * element));
+  }
+}
+
+Result<bool> MessageCall::place(const MessageContext& context) {
+  int done = 0;
+  if (const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
+      code != MPI_SUCCESS)
+    return mpi_error(code, "MPI_Testall", context.rank);
+  if (done == 0) return false;
+  requests_.clear();
+  from_.clear();
+  if (kind_ == Collective::broadcast && !forwarding_) {
+    forwarding_ = true;
+    const int distance = (context.rank.value - root_ + context.world) % context.world;
+    const auto above = distance == 0 ? 1U : std::bit_floor(static_cast<unsigned>(distance)) * 2;
+    for (int bit = static_cast<int>(above); distance + bit < context.world; bit *= 2)
+      post_full(context, true, (distance + bit + root_) % context.world);
+    return true;
+  }
+  stage_ = Stage::complete;
+  return true;
+}
+
+std::vector<int> MessageCall::missing(const MessageContext& context) const {
+  std::vector<int> peers;
+  if (stage_ == Stage::reduce && windows_[oldest_window_].tile.bytes != 0) {
+    const std::vector<MPI_Request>& requests = windows_[oldest_window_].requests;
+    for (int peer = 0, i = 0; peer < context.world; ++peer) {
+      if (peer == context.rank.value) continue;
+      int done = 0;
+      MPI_Request_get_status(requests[static_cast<std::size_t>(i++)], &done, MPI_STATUS_IGNORE);
+      if (done == 0) peers.push_back(peer);
+    }
+  } else if (stage_ == Stage::reduce) {
+    for (int peer = 0; peer < context.world; ++peer)
+      if (peer != context.rank.value && !outboxes_[static_cast<std::size_t>(peer)].finished) peers.push_back(peer);
+  }
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    int done = 0;
+    MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE);
+    if (done == 0 && from_[i] >= 0) peers.push_back(from_[i]);
+  }
+  std::sort(peers.begin(), peers.end());
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+  return peers;
+}
+
+}  // namespace shard
