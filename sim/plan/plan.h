@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/chunk/layout.h"
+#include "sim/memory/arena.h"
 #include "sim/model/graph.h"
 #include "sim/plan/op.h"
 #include "sim/plan/strategy.h"
@@ -16,7 +17,7 @@
 namespace shard::plan {
 
 /// Every buffer of an arena starts at a multiple of this: a cache line, and the widest vector register.
-inline constexpr std::int64_t kAlignment = 64;
+inline constexpr std::int64_t kAlignment = kArenaAlignment;
 
 struct Buffer {
   std::string name{};

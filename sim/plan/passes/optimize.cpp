@@ -195,7 +195,8 @@ class Optimizer {
   }
 
   void report(std::vector<Op>& ops) {
-    plan_.loss = plan_.add_buffer({.name = "mean loss", .category = Category::input, .bytes = Bytes{kElementBytes}});
+    plan_.loss = plan_.add_buffer(
+        {.name = "mean loss", .category = Category::input, .bytes = Bytes{kElementBytes}, .persistent = true});
     BufferId all = plan_.losses;
     if (world_ > 1) {
       all = plan_.add_buffer({.name = "losses",

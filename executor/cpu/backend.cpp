@@ -1,0 +1,306 @@
+// The CPU interpreter of a plan.
+#include "executor/cpu/backend.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "executor/cpu/kernels/elementwise.h"
+#include "executor/cpu/kernels/init.h"
+#include "sim/plan/effects.h"
+
+namespace shard::cpu {
+namespace {
+
+using plan::on;
+using plan::Op;
+using plan::Operand;
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+#ifdef SHARDSCOPE_GUARDS
+/// Fills the alignment gap behind a buffer; a kernel that writes past its end is found at release.
+constexpr std::byte kGuard{0xA5};
+
+std::span<std::byte> gap(std::span<std::byte> arena, const plan::Buffer& buffer) {
+  const auto begin = static_cast<std::size_t>(buffer.offset + buffer.bytes.count());
+  const auto end = static_cast<std::size_t>(buffer.offset + plan::arena_bytes(buffer).count());
+  return arena.subspan(begin, end - begin);
+}
+#endif
+
+}  // namespace
+
+Backend::Backend(const plan::Plan& plan, Communicator& communicator, std::span<std::byte> arena, DataSource& data,
+                 ThreadPool& pool, const BackendOptions& options)
+    : plan_(plan), communicator_(communicator), arena_(arena), data_(data), pool_(pool), options_(options) {
+  assert(static_cast<std::int64_t>(arena.size()) >= plan.arena_bytes[0].count());
+}
+
+std::byte* Backend::at(const Operand& operand) const {
+  return arena_.data() + plan_.buffer(operand.buffer).offset + operand.offset_on(communicator_.rank().value);
+}
+
+Result<void> Backend::begin_phase(const plan::PhaseOps&) {
+  ledger_.reset_peaks();
+  return {};
+}
+
+Result<void> Backend::acquire(const Op& op, std::span<const BufferId> buffers) {
+  // Bytes that a collective still uses are given to the next owner only once it has landed.
+  for (OpId dependency : op.dependencies)
+    if (Result<void> r = wait_for(dependency); !r) return r;
+  for (BufferId id : buffers) {
+    const plan::Buffer& buffer = plan_.buffer(id);
+    if (Result<void> r = ledger_.acquire(id, Bytes{buffer.offset}, buffer.bytes, buffer.category); !r) return r;
+#ifdef SHARDSCOPE_GUARDS
+    std::ranges::fill(gap(arena_, buffer), kGuard);
+#endif
+    if (options_.observer != nullptr)
+      options_.observer->memory({.op = &op, .buffer = id, .acquire = true, .time_ns = now_ns()});
+  }
+  peak_ = std::max(peak_, ledger_.extent());
+  live_peak_ = std::max(live_peak_, ledger_.live_peak());
+  return {};
+}
+
+Result<void> Backend::release(const Op& op, std::span<const BufferId> buffers) {
+  for (BufferId id : buffers) {
+    if (Result<void> r = ledger_.release(id); !r) return r;
+#ifdef SHARDSCOPE_GUARDS
+    if (!std::ranges::all_of(gap(arena_, plan_.buffer(id)), [](std::byte b) { return b == kGuard; }))
+      return Error{.code = Errc::internal,
+                   .what = "something wrote past the end of buffer '" + plan_.buffer(id).name + "'",
+                   .where = "rank " + std::to_string(communicator_.rank().value) + " op " + std::to_string(op.id.value),
+                   .help = {}};
+#endif
+    if (options_.observer != nullptr)
+      options_.observer->memory({.op = &op, .buffer = id, .acquire = false, .time_ns = now_ns()});
+  }
+  return {};
+}
+
+Result<void> Backend::check_operands(const Op& op) const {
+  for (const Operand& o : op.operands) {
+    const plan::Buffer& buffer = plan_.buffer(o.buffer);
+    const std::int64_t begin = o.offset_on(communicator_.rank().value);
+    if (ledger_.is_live(o.buffer) && begin >= 0 && begin + o.bytes <= buffer.bytes.count()) continue;
+    return Error{.code = Errc::internal,
+                 .what = "op '" + op.name + "' touches bytes [" + std::to_string(begin) + ", " +
+                         std::to_string(begin + o.bytes) + ") of buffer '" + buffer.name + "', which " +
+                         (ledger_.is_live(o.buffer) ? "has " + std::to_string(buffer.bytes.count()) : "is not live"),
+                 .where = "rank " + std::to_string(communicator_.rank().value) + " op " + std::to_string(op.id.value),
+                 .help = {}};
+  }
+  return {};
+}
+
+Result<void> Backend::issue(const Op& op) {
+  if (Result<void> r = check_operands(op); !r) return r;
+  if (const auto* call = std::get_if<plan::Communicate>(&op.action)) return start(op, *call);
+  const std::int64_t begin = now_ns();
+  std::visit(on{[&](const plan::Compute& c) { compute(op, c); },
+                [&](const plan::LoadBatch& a) {
+                  const std::int64_t number =
+                      step_ * plan_.strategy.micro_batches() + a.first + communicator_.rank().value * a.rank_stride;
+                  const auto bytes = [&](std::size_t i) {
+                    return std::span(at(op.operands[i]), static_cast<std::size_t>(op.operands[i].bytes));
+                  };
+                  data_.fill(pool_, number, bytes(0), bytes(1));
+                },
+                [&](const plan::LoadScalars&) {
+                  static_assert(sizeof(OptimizerScalars) <= 64);
+                  std::memcpy(at(op.operands[0]), &options_.scalars, sizeof(OptimizerScalars));
+                },
+                [&](const plan::Communicate&) {},
+                [&](const plan::Accumulate&) {
+                  add_into(pool_, op.operands[0].bytes / 4, floats(op.operands[1]), floats(op.operands[0]));
+                },
+                [&](const plan::Initialize& a) { initialize(op, a); },
+                [&](const plan::ZeroState&) {
+                  for (const Operand& o : op.operands) zero(pool_, o.bytes / 4, floats(o));
+                },
+                [&](const plan::OptimizerStep& a) { optimizer_step(op, a); },
+                [&](const plan::MeanLoss& a) { mean_loss(op, a); },
+                [&](const plan::Copy&) {
+                  copy(pool_, op.operands[0].bytes / 4, floats(op.operands[0]), floats(op.operands[1]));
+                },
+                [&](const plan::Digest& a) { digest_flat(op, a); }, [&](const plan::Absent&) {}},
+             op.action);
+  if (options_.observer != nullptr) options_.observer->finished({.op = &op, .begin_ns = begin, .end_ns = now_ns()});
+  return {};
+}
+
+bool Backend::conflicts(const Op& a, const Op& b) const {
+  for (const Operand& x : a.operands)
+    for (const Operand& y : b.operands) {
+      if (!x.writes() && !y.writes()) continue;
+      const std::byte* xb = at(x);
+      const std::byte* yb = at(y);
+      if (xb < yb + y.bytes && yb < xb + x.bytes) return true;
+    }
+  return false;
+}
+
+Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
+  // Stream order between collectives matters only where their bytes meet; the rest may be in flight together.
+  for (std::size_t i = flights_.size(); i-- > 0;)
+    if (conflicts(*flights_[i].op, op))
+      if (Result<void> r = wait_for(flights_[i].op->id); !r) return r;
+  while (flights_.size() >= static_cast<std::size_t>(CommLimits{}.in_flight))
+    if (Result<void> r = wait_for(flights_.front().op->id); !r) return r;
+  const auto offset = [&](std::int32_t operand) {
+    return at(op.operands[static_cast<std::size_t>(operand)]) - arena_.data();
+  };
+  segments_.clear();
+  const bool sharded = call.kind == Collective::all_gather || call.kind == Collective::reduce_scatter;
+  for (const plan::Segment& s : call.segments)
+    segments_.push_back({.shard_offset = sharded ? offset(s.shard_operand) : 0,
+                         .full_offset = offset(s.full_operand),
+                         .elems = s.elems});
+  CollectiveRequest request{.op = op.id,
+                            .kind = call.kind,
+                            .segments = segments_,
+                            .dtype = DType::f32,
+                            .root = Rank{call.root},
+                            .workspace_offset = 0,
+                            .workspace = Bytes{0}};
+  if (call.workspace_operand >= 0) {
+    request.workspace_offset = offset(call.workspace_operand);
+    request.workspace = Bytes{op.operands[static_cast<std::size_t>(call.workspace_operand)].bytes};
+  }
+  const Result<Ticket> ticket = communicator_.start(request);
+  if (!ticket) return ticket.error();
+  flights_.push_back({.op = &op, .ticket = *ticket, .begin_ns = now_ns()});
+  return {};
+}
+
+Result<void> Backend::land(std::size_t flight) {
+  if (options_.observer != nullptr)
+    options_.observer->finished({.op = flights_[flight].op, .begin_ns = flights_[flight].begin_ns, .end_ns = now_ns()});
+  flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(flight));
+  return {};
+}
+
+Result<void> Backend::wait_for(OpId op) {
+  for (std::size_t i = 0; i < flights_.size(); ++i) {
+    if (flights_[i].op->id != op) continue;
+    if (Result<void> r = communicator_.wait(flights_[i].ticket); !r) return r;
+    return land(i);
+  }
+  return {};
+}
+
+Result<void> Backend::poll() {
+  while (!flights_.empty()) {
+    const Result<bool> done = communicator_.poll(flights_.front().ticket);
+    if (!done) return done.error();
+    if (!*done) return {};
+    if (Result<void> r = land(0); !r) return r;
+  }
+  return {};
+}
+
+Result<void> Backend::end_phase(const plan::PhaseOps&) {
+  while (!flights_.empty())
+    if (Result<void> r = wait_for(flights_.front().op->id); !r) return r;
+  return {};
+}
+
+void Backend::initialize(const Op& op, const plan::Initialize& a) {
+  const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
+  const std::int32_t world = plan_.strategy.world_size;
+  const ElemRange range =
+      a.shard_only ? shard_range(flat.elems, communicator_.rank().value, world) : ElemRange{Elems{0}, flat.elems};
+  float* out = floats(op.operands[0]);
+  zero(pool_, op.operands[0].bytes / 4, out);  // padding
+  for (const plan::ParamRange& p : plan::param_ranges(flat, range.begin, range.end)) {
+    const model::Initialization& how = plan_.model->initialization[static_cast<std::size_t>(p.param.value)];
+    const RandomKey key{options_.seed, RandomStream::parameter, static_cast<std::uint64_t>(p.param.value)};
+    float* first = out + (p.offset - range.begin).count();
+    using Kind = model::Initialization::Kind;
+    switch (how.kind) {
+      case Kind::zeros: break;
+      case Kind::ones: fill(pool_, p.elems.count(), 1.0F, first); break;
+      case Kind::normal: random_normal(pool_, key, p.first.count(), p.elems.count(), how.scale, first); break;
+      case Kind::uniform: random_uniform(pool_, key, p.first.count(), p.elems.count(), how.scale, first); break;
+    }
+  }
+}
+
+void Backend::optimizer_step(const Op& op, const plan::OptimizerStep& a) {
+  const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
+  const Elems begin{a.first_elem.count() + communicator_.rank().value * a.rank_stride_elems.count()};
+  float* parameters = floats(op.operands[0]);
+  const float* gradients = floats(op.operands[1]);
+  const auto* scalars = reinterpret_cast<const OptimizerScalars*>(at(op.operands[2]));
+  auto* counts = reinterpret_cast<std::int32_t*>(at(op.operands[3]));
+  for (const plan::ParamRange& p : plan::param_ranges(flat, begin, begin + a.elems)) {
+    std::int32_t& count = counts[p.param.value];
+    ++count;
+    const std::int64_t at_elem = (p.offset - begin).count();
+    const std::int64_t n = p.elems.count();
+    OptimizerScalars own = *scalars;
+    // Norm weights and biases are not decayed: they have one dimension.
+    if (plan_.model->parameters[static_cast<std::size_t>(p.param.value)].shape.size() < 2) own.weight_decay = 0;
+    switch (plan_.strategy.optimizer) {
+      case plan::OptimizerKind::sgd: sgd(pool_, own, n, gradients + at_elem, parameters + at_elem, nullptr); break;
+      case plan::OptimizerKind::adam:
+        adam(pool_, own, &count, n, gradients + at_elem, parameters + at_elem, floats(op.operands[4]) + at_elem,
+             floats(op.operands[5]) + at_elem);
+        break;
+      case plan::OptimizerKind::adamw:
+        adamw(pool_, own, &count, n, gradients + at_elem, parameters + at_elem, floats(op.operands[4]) + at_elem,
+              floats(op.operands[5]) + at_elem);
+        break;
+    }
+  }
+}
+
+void Backend::mean_loss(const Op& op, const plan::MeanLoss& a) {
+  const float* losses = floats(op.operands[0]);
+  const std::int64_t micro_batches = plan_.strategy.micro_batches();
+  const std::int64_t per_rank = plan_.strategy.accumulation();
+  const std::int64_t world = plan_.strategy.world_size;
+  double sum = 0;
+  for (std::int64_t m = 0; m < micro_batches; ++m)
+    sum += static_cast<double>(a.dealt_in_turn ? losses[(m % world) * per_rank + m / world] : losses[m]);
+  *floats(op.operands[1]) = static_cast<float>(sum / static_cast<double>(micro_batches));
+}
+
+void Backend::digest_flat(const Op& op, const plan::Digest& a) {
+  if (communicator_.rank().value != 0) return;
+  const std::byte* content = at(op.operands[0]);
+  const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
+  for (const plan::Flat::Item& item : flat.items) {
+    if (a.param.valid() && item.param != a.param) continue;
+    const std::int64_t offset = a.param.valid() ? 0 : item.offset.count() * 4;
+    digest_.add(item.param.value, static_cast<int>(a.content),
+                {content + offset, static_cast<std::size_t>(item.elems.count() * 4)});
+  }
+}
+
+float Backend::loss() const {
+  float value = 0;
+  std::memcpy(&value, arena_.data() + plan_.buffer(plan_.loss).offset, sizeof value);
+  return value;
+}
+
+Bytes Backend::optimizer_state_bytes() const {
+  Bytes total{0};
+  const plan::PhaseOps* step = plan_.find(Phase::steady_step);
+  for (const Op& op : step->ops) {
+    const auto* a = std::get_if<plan::OptimizerStep>(&op.action);
+    if (a == nullptr || op.operands.size() <= 4) continue;
+    for (std::size_t i = 4; i < op.operands.size(); ++i) total += Bytes{op.operands[i].bytes};
+    const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a->flat)];
+    const Elems begin{a->first_elem.count() + communicator_.rank().value * a->rank_stride_elems.count()};
+    total += Bytes{4 * static_cast<std::int64_t>(plan::param_ranges(flat, begin, begin + a->elems).size())};
+  }
+  return total;
+}
+
+}  // namespace shard::cpu

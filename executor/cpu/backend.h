@@ -1,0 +1,120 @@
+// The CPU interpreter of a plan: kernels on the calling thread and its pool, collectives started and polled.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "executor/comm/communicator.h"
+#include "executor/cpu/kernels/optimizer.h"
+#include "executor/cpu/kernels/threads.h"
+#include "executor/data/source.h"
+#include "executor/state/digest.h"
+#include "sim/memory/arena.h"
+#include "sim/plan/run.h"
+
+namespace shard::cpu {
+
+/// One finished op of the measured run. Times are of std::chrono::steady_clock.
+struct OpRecord {
+  const plan::Op* op = nullptr;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+/// A buffer taken or given back, in plan order.
+struct MemoryRecord {
+  const plan::Op* op = nullptr;
+  BufferId buffer;
+  bool acquire = true;
+  std::int64_t time_ns = 0;
+};
+
+/// Receives what happens; called on the training thread, must be quick.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void finished(const OpRecord& record) = 0;
+  virtual void memory(const MemoryRecord& record) = 0;
+};
+
+struct BackendOptions {
+  OptimizerScalars scalars;
+  std::uint64_t seed = 0;
+  Observer* observer = nullptr;  ///< may be null; not owned
+};
+
+/// Interprets one rank's plan over an arena of plan.arena_bytes[device] bytes that the communicator made. Everything it
+/// refers to outlives it. One thread.
+///
+/// Ops of the compute stream run where they are issued. A collective is started when issued and advances in poll(); an
+/// op waits only for the collectives among its dependencies, yielding its core, with the communicator's deadline.
+/// acquire and release keep the arena's books; nothing is allocated while training.
+class Backend {
+ public:
+  Backend(const plan::Plan& plan, Communicator& communicator, std::span<std::byte> arena, DataSource& data,
+          ThreadPool& pool, const BackendOptions& options);
+
+  [[nodiscard]] Result<void> begin_phase(const plan::PhaseOps& phase);
+  [[nodiscard]] Result<void> acquire(const plan::Op& op, std::span<const BufferId> buffers);
+  [[nodiscard]] Result<void> issue(const plan::Op& op);
+  [[nodiscard]] Result<void> release(const plan::Op& op, std::span<const BufferId> buffers);
+  [[nodiscard]] Result<void> poll();
+  [[nodiscard]] Result<void> end_phase(const plan::PhaseOps& phase);
+
+  /// The step that the next phase belongs to, counted from 0; decides the data of its micro-batches.
+  void set_step(std::int64_t step) { step_ = step; }
+  void set_learning_rate(double rate) { options_.scalars.learning_rate = rate; }
+  /// Mean loss of the last finished step.
+  [[nodiscard]] float loss() const;
+  /// The arena's own high-water mark since the start of the phase, or of the run.
+  [[nodiscard]] const ArenaLedger& phase_ledger() const { return ledger_; }
+  [[nodiscard]] Bytes peak() const { return std::max(peak_, ledger_.extent()); }
+  [[nodiscard]] Bytes live_peak() const { return std::max(live_peak_, ledger_.live_peak()); }
+  /// Filled by the digest phase, on rank 0.
+  [[nodiscard]] const StateDigest& digest() const { return digest_; }
+  /// Bytes of optimizer state in use on this rank: what its steps touch, and a 4-byte count per parameter with state.
+  [[nodiscard]] Bytes optimizer_state_bytes() const;
+
+ private:
+  struct Flight {
+    const plan::Op* op = nullptr;
+    Ticket ticket;
+    std::int64_t begin_ns = 0;
+  };
+
+  [[nodiscard]] std::byte* at(const plan::Operand& operand) const;
+  [[nodiscard]] float* floats(const plan::Operand& operand) const { return reinterpret_cast<float*>(at(operand)); }
+  [[nodiscard]] Result<void> start(const plan::Op& op, const plan::Communicate& call);
+  [[nodiscard]] Result<void> wait_for(OpId op);
+  [[nodiscard]] Result<void> land(std::size_t flight);
+  [[nodiscard]] bool conflicts(const plan::Op& a, const plan::Op& b) const;
+  void compute(const plan::Op& op, const plan::Compute& c);
+  void initialize(const plan::Op& op, const plan::Initialize& a);
+  void optimizer_step(const plan::Op& op, const plan::OptimizerStep& a);
+  void mean_loss(const plan::Op& op, const plan::MeanLoss& a);
+  void digest_flat(const plan::Op& op, const plan::Digest& a);
+  [[nodiscard]] Result<void> check_operands(const plan::Op& op) const;
+
+  const plan::Plan& plan_;
+  Communicator& communicator_;
+  std::span<std::byte> arena_;
+  DataSource& data_;
+  ThreadPool& pool_;
+  BackendOptions options_;
+  ArenaLedger ledger_{Memory::device};
+  Bytes peak_{0};
+  Bytes live_peak_{0};
+  std::deque<Flight> flights_;
+  std::vector<CommSegment> segments_;  ///< scratch of start(), kept so that nothing is allocated while training
+  StateDigest digest_;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace shard::cpu

@@ -1,0 +1,169 @@
+// Model operators to kernels: the operand order of each is that of sim/plan/SPEC.md.
+#include <cassert>
+
+#include "executor/cpu/backend.h"
+#include "executor/cpu/kernels/activation.h"
+#include "executor/cpu/kernels/attention.h"
+#include "executor/cpu/kernels/elementwise.h"
+#include "executor/cpu/kernels/embedding.h"
+#include "executor/cpu/kernels/linear.h"
+#include "executor/cpu/kernels/loss.h"
+#include "executor/cpu/kernels/norm.h"
+#include "executor/cpu/kernels/rotary.h"
+
+namespace shard::cpu {
+namespace {
+
+using model::Attributes;
+using model::OperatorKind;
+using plan::Direction;
+
+Store store(bool accumulate) {
+  return accumulate ? Store::add : Store::write;
+}
+
+AttentionShape attention_shape(const Attributes& a) {
+  return {.batch = a.batch, .sequence = a.sequence, .heads = a.heads, .kv_heads = a.kv_heads, .head_dim = a.head_dim};
+}
+LinearShape linear_shape(const Attributes& a) {
+  return {.rows = a.rows, .in = a.columns, .out = a.out_columns, .weight_in_out = a.weight_in_out};
+}
+RotaryShape rotary_shape(const Attributes& a) {
+  return {.batch = a.batch, .sequence = a.sequence, .heads = a.heads, .head_dim = a.head_dim, .base = a.rotary_base};
+}
+
+/// Row strides and starts of q, k and v: three tensors, or one packed q|k|v.
+template <class View, class Pointer>
+void split(const Attributes& a, std::span<Pointer> tensors, View& q, View& k, View& v) {
+  const std::int64_t qc = a.heads * a.head_dim;
+  const std::int64_t kc = a.kv_heads * a.head_dim;
+  if (tensors.size() == 1) {
+    const std::int64_t stride = qc + 2 * kc;
+    q = {tensors[0], stride};
+    k = {tensors[0] + qc, stride};
+    v = {tensors[0] + qc + kc, stride};
+  } else {
+    q = {tensors[0], qc};
+    k = {tensors[1], kc};
+    v = {tensors[2], kc};
+  }
+}
+
+}  // namespace
+
+void Backend::compute(const plan::Op& op, const plan::Compute& c) {
+  const Attributes& a = c.attributes;
+  const bool forward = c.direction == Direction::forward;
+  const auto f = [&](std::size_t i) { return floats(op.operands[i]); };
+  const auto tokens = [&](std::size_t i) { return reinterpret_cast<const std::int32_t*>(at(op.operands[i])); };
+  const auto workspace = [&](std::size_t i) {
+    return std::span<std::byte>(at(op.operands[i]), static_cast<std::size_t>(op.operands[i].bytes));
+  };
+  const auto elements = [&](std::size_t i) { return op.operands[i].bytes / 4; };
+  const Store into_input = store(c.accumulate_input);
+  const Store into_weight = store(c.accumulate_weight);
+  switch (c.kind) {
+    case OperatorKind::embedding: {
+      const EmbeddingShape shape{
+          .tokens = a.rows, .vocabulary = elements(forward ? 1 : 2) / a.out_columns, .columns = a.out_columns};
+      if (forward)
+        embedding_forward(pool_, shape, tokens(0), f(1), f(2));
+      else
+        embedding_backward(pool_, shape, f(1), tokens(0), f(2), into_weight);
+      return;
+    }
+    case OperatorKind::add_position: {
+      const PositionShape shape{
+          .batch = a.batch, .sequence = a.sequence, .positions = elements(1) / a.columns, .columns = a.columns};
+      if (forward)
+        add_position_forward(pool_, shape, f(0), f(1), f(2));
+      else
+        add_position_backward(pool_, shape, f(0), f(1), into_weight);
+      return;
+    }
+    case OperatorKind::layer_norm: {
+      const NormShape shape{.rows = a.rows, .columns = a.columns};
+      if (forward)
+        layer_norm_forward(pool_, shape, a.epsilon, f(0), f(1), f(2), f(3), f(4), f(5));
+      else
+        layer_norm_backward(pool_, shape, f(0), f(1), f(2), f(3), f(4), f(5), into_input, f(6), f(7), into_weight);
+      return;
+    }
+    case OperatorKind::rms_norm: {
+      const NormShape shape{.rows = a.rows, .columns = a.columns};
+      if (forward)
+        rms_norm_forward(pool_, shape, a.epsilon, f(0), f(1), f(2), f(3));
+      else
+        rms_norm_backward(pool_, shape, f(0), f(1), f(2), f(3), f(4), into_input, f(5), into_weight);
+      return;
+    }
+    case OperatorKind::linear: {
+      const LinearShape shape = linear_shape(a);
+      switch (c.direction) {
+        case Direction::forward:
+          linear_forward(pool_, shape, f(0), f(1), a.has_bias ? f(2) : nullptr, f(a.has_bias ? 3 : 2));
+          return;
+        case Direction::backward_input: linear_backward_input(pool_, shape, f(0), f(1), f(2), into_input); return;
+        case Direction::backward_weight:
+          linear_backward_weight(pool_, shape, f(0), f(1), f(2), a.has_bias ? f(3) : nullptr, into_weight);
+          return;
+        case Direction::backward: assert(false && "a linear operator has two backward ops"); return;
+      }
+      return;
+    }
+    case OperatorKind::rotary:
+      if (forward)
+        rotary_forward(pool_, rotary_shape(a), f(0), f(1));
+      else
+        rotary_backward(pool_, rotary_shape(a), f(0), f(op.operands.size() - 1));
+      return;
+    case OperatorKind::attention: {
+      const AttentionShape shape = attention_shape(a);
+      const std::size_t n = forward ? op.operands.size() - 3 : (op.operands.size() - 3) / 2;
+      HeadsView q, k, v;
+      std::vector<const float*> in;
+      for (std::size_t i = 0; i < n; ++i) in.push_back(f(i));
+      split<HeadsView, const float*>(a, in, q, k, v);
+      const std::int64_t out_stride = a.heads * a.head_dim;
+      if (forward) {
+        attention_forward(pool_, shape, q, k, v, {f(n), out_stride}, f(n + 1), workspace(n + 2));
+        return;
+      }
+      HeadsOut dq, dk, dv;
+      std::vector<float*> out;
+      for (std::size_t i = 0; i < n; ++i) out.push_back(f(n + 2 + i));
+      split<HeadsOut, float*>(a, out, dq, dk, dv);
+      attention_backward(pool_, shape, q, k, v, f(n), {f(n + 1), out_stride}, dq, dk, dv, workspace(2 * n + 2));
+      return;
+    }
+    case OperatorKind::gelu:
+      if (forward)
+        gelu_forward(pool_, elements(0), f(0), f(1));
+      else
+        gelu_backward(pool_, elements(0), f(0), f(1), f(op.operands.size() - 1));
+      return;
+    case OperatorKind::swiglu:
+      if (forward)
+        swiglu_forward(pool_, elements(0), f(0), f(1), f(2));
+      else
+        swiglu_backward(pool_, elements(0), f(0), f(1), f(2), f(3), f(4));
+      return;
+    case OperatorKind::add: add(pool_, elements(0), f(0), f(1), f(2)); return;
+    case OperatorKind::cross_entropy: {
+      const CrossEntropyShape shape{.rows = a.rows, .vocabulary = a.columns};
+      if (forward)
+        cross_entropy_forward(pool_, shape, f(0), tokens(1), f(2), f(3));
+      else
+        cross_entropy_backward(pool_, shape, f(0), tokens(2), f(1), c.scale, f(0));
+      return;
+    }
+    case OperatorKind::mse:
+      if (forward)
+        mse_forward(pool_, elements(0), f(0), f(1), f(2));
+      else
+        mse_backward(pool_, elements(0), f(0), f(1), c.scale, f(2));
+      return;
+  }
+}
+
+}  // namespace shard::cpu

@@ -1,0 +1,43 @@
+// Where batches come from: any micro-batch of any step on demand, the same on every rank that asks for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "executor/cpu/kernels/threads.h"
+#include "sim/model/graph.h"
+#include "traces/base/result.h"
+
+namespace shard {
+
+/// Shapes of one micro-batch, and what the samples depend on besides its number.
+struct BatchShape {
+  std::int64_t batch = 1;     ///< sequences, or mlp samples
+  std::int64_t sequence = 1;  ///< tokens per sequence
+  std::uint64_t seed = 0;
+};
+
+/// Fills micro-batches. A micro-batch is a function of (seed, its number in the run) alone: strategies that deal the
+/// same global batch to other ranks see the same data.
+class DataSource {
+ public:
+  virtual ~DataSource() = default;
+  /// input and target as the model's graph lays them out. number counts from 0 over the run.
+  virtual void fill(cpu::ThreadPool& pool, std::int64_t number, std::span<std::byte> input,
+                    std::span<std::byte> target) = 0;
+  /// For people: "text:FILE, 35,149 tokens".
+  [[nodiscard]] virtual std::string describe() const = 0;
+};
+
+/// `argument`: "random", "text:FILE" (bytes as tokens), or the path of a nanoGPT (bare uint16) or llm.c (headed uint16)
+/// token file, recognised by its head, whose name ends in .bin.
+/// Fails with no_input (absent, unreadable), malformed (empty, odd size, too short for one sequence), contradiction
+/// (tokens beyond the model's vocabulary, text for an mlp), usage (unknown form).
+[[nodiscard]] Result<std::unique_ptr<DataSource>> open_data(std::string_view argument, const model::Model& model,
+                                                            const BatchShape& shape);
+
+}  // namespace shard

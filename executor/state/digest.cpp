@@ -1,0 +1,36 @@
+// The SHA-256 of a run's state, with OpenSSL.
+#include "executor/state/digest.h"
+
+#include <openssl/sha.h>
+
+#include <array>
+
+namespace shard {
+namespace {
+
+std::string sha256(const void* data, std::size_t bytes) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> out{};
+  SHA256(static_cast<const unsigned char*>(data), bytes, out.data());
+  return {reinterpret_cast<const char*>(out.data()), out.size()};
+}
+
+}  // namespace
+
+void StateDigest::add(std::int32_t param, int content, std::span<const std::byte> bytes) {
+  parts_[{param, content}] = sha256(bytes.data(), bytes.size());
+}
+
+std::string StateDigest::finish(std::int64_t steps) const {
+  std::string all = "steps " + std::to_string(steps) + '\n';
+  for (const auto& [key, digest] : parts_)
+    all += std::to_string(key.first) + ' ' + std::to_string(key.second) + ' ' + digest + '\n';
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string hex;
+  for (const char c : sha256(all.data(), all.size())) {
+    hex += kHex[(static_cast<unsigned char>(c) >> 4) & 15];
+    hex += kHex[static_cast<unsigned char>(c) & 15];
+  }
+  return hex;
+}
+
+}  // namespace shard

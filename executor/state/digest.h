@@ -1,0 +1,27 @@
+// The SHA-256 of a run's state: one number that says whether two strategies trained to the same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace shard {
+
+/// Collects SHA-256 of each (parameter, content) and combines them in canonical order: parameters in registration
+/// order; value, first moment, second moment. So neither units nor order of arrival matter.
+class StateDigest {
+ public:
+  /// content: 0 value, 1 first moment, 2 second moment; bytes: all of the parameter's elements, fp32.
+  void add(std::int32_t param, int content, std::span<const std::byte> bytes);
+
+  /// Hex over everything added, and the number of steps taken.
+  [[nodiscard]] std::string finish(std::int64_t steps) const;
+
+ private:
+  std::map<std::pair<std::int32_t, int>, std::string> parts_;
+};
+
+}  // namespace shard
