@@ -1,0 +1,34 @@
+// Operator kinds onto peaks.
+#include "sim/cost/compute.h"
+
+#include <algorithm>
+
+namespace shard::cost {
+
+using model::OperatorKind;
+
+FlopsPerSecond reached_flops(OperatorKind kind, const Rates& rates) {
+  switch (kind) {
+    case OperatorKind::linear: return rates.matrix;
+    case OperatorKind::attention: return rates.attention;
+    case OperatorKind::embedding:
+    case OperatorKind::add_position:
+    case OperatorKind::layer_norm:
+    case OperatorKind::rms_norm:
+    case OperatorKind::rotary:
+    case OperatorKind::gelu:
+    case OperatorKind::swiglu:
+    case OperatorKind::add:
+    case OperatorKind::cross_entropy:
+    case OperatorKind::mse: return rates.elementwise;
+  }
+  return rates.elementwise;
+}
+
+Bytes touched(OperatorKind kind, const model::Attributes& attributes, Bytes operand) {
+  if (kind != OperatorKind::embedding) return operand;
+  return std::min(operand,
+                  Bytes{attributes.rows * attributes.out_columns * model::bytes_per_element(model::Dtype::f32)});
+}
+
+}  // namespace shard::cost

@@ -1,0 +1,30 @@
+// Time of any op of a plan on a cluster, composed of the formula families of this folder.
+#pragma once
+
+#include "sim/cluster/cluster.h"
+#include "sim/cost/rates.h"
+#include "sim/plan/plan.h"
+#include "traces/base/units.h"
+
+namespace shard::cost {
+
+/// Flops, bytes and what is sent come from plan::effects(), the only code that knows. Pure; both arguments of the
+/// constructor are borrowed. The time is that of the op alone: waiting is the engine's.
+class OpCost {
+ public:
+  OpCost(const plan::Plan& plan, const cluster::Cluster& cluster);
+  [[nodiscard]] Seconds operator()(const plan::Op& op) const;
+
+ private:
+  const plan::Plan& plan_;
+  const cluster::Cluster& cluster_;
+  cluster::Layout layout_;
+  Rates rates_;
+};
+
+/// The same for one op.
+[[nodiscard]] inline Seconds cost(const plan::Plan& plan, const plan::Op& op, const cluster::Cluster& cluster) {
+  return OpCost(plan, cluster)(op);
+}
+
+}  // namespace shard::cost
