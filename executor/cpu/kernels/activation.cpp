@@ -25,10 +25,8 @@ SHARD_CLONES void gelu_backward_range(std::int64_t n, const float* x, const floa
   for (std::int64_t i = 0; i < n; ++i) {
     const float v = x[i];
     const float square = v * v;
-    const float s = sigmoid_f32(kTwoRootTwoOverPi * (v + kCubic * (square * v)));
-    // s(1-s) = 0 exactly once 1-s rounds to 0, which also keeps inf * 0 away from large v.
-    const float slope = kTwoRootTwoOverPi * (1.0F + 3.0F * kCubic * square);
-    dx[i] = dy[i] * (s + v * (s * (1.0F - s)) * slope);
+    const Sigmoid s = sigmoid_and_slope_f32(kTwoRootTwoOverPi * (v + kCubic * (square * v)));
+    dx[i] = dy[i] * (s.value + v * s.slope * (kTwoRootTwoOverPi * (1.0F + 3.0F * kCubic * square)));
   }
 }
 
@@ -44,9 +42,9 @@ SHARD_CLONES void swiglu_backward_range(std::int64_t n, const float* gate, const
     const float g = gate[i];
     const float u = up[i];
     const float d = dy[i];
-    const float s = sigmoid_f32(g);
-    dgate[i] = d * u * (s + g * (s * (1.0F - s)));
-    dup[i] = d * (g * s);
+    const Sigmoid s = sigmoid_and_slope_f32(g);
+    dgate[i] = d * u * (s.value + g * s.slope);
+    dup[i] = d * (g * s.value);
   }
 }
 

@@ -40,6 +40,18 @@ SHARD_INLINE float sigmoid_f32(float x) {
   return 1.0F / (1.0F + exp_f32(-x));
 }
 
+/// A sigmoid s and its slope s (1 - s), without the cancellation of 1 - s.
+struct Sigmoid {
+  float value;
+  float slope;
+};
+SHARD_INLINE Sigmoid sigmoid_and_slope_f32(float x) {
+  const float e = exp_f32(-x);
+  const float s = 1.0F / (1.0F + e);
+  const float rest = e < 1e38F ? e * s : 1.0F;  // not inf * 0
+  return {s, s * rest};
+}
+
 /// ln x for normal positive x, at most 1.5 ulp off. Polynomial of Cephes logf.
 SHARD_INLINE float log_f32(float x) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);

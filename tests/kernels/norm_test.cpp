@@ -1,0 +1,113 @@
+// Layer norm and RMS norm against the reference.
+#include "executor/cpu/kernels/norm.h"
+
+#include "tests/kernels/support.h"
+
+namespace shard::cpu::test {
+namespace {
+
+struct Case {
+  std::int64_t rows, columns;
+};
+
+class NormTest : public testing::TestWithParam<Case> {
+ protected:
+  const Case c = GetParam();
+  const NormShape shape{c.rows, c.columns};
+  const std::size_t rows = static_cast<std::size_t>(c.rows);
+  const std::size_t columns = static_cast<std::size_t>(c.columns);
+  const Vec x = sum(random_values(c.rows * c.columns, 1), Vec(rows* columns, 0.5));
+  const Vec w = random_values(c.columns, 2);
+  const Vec b = random_values(c.columns, 3);
+  const Vec dy = random_values(c.rows * c.columns, 4);
+  const Vec before = random_values(c.rows * c.columns, 5);
+  static constexpr float kEpsilon = 1e-5F;
+  static constexpr double kTolerance = 2e-6;
+};
+
+TEST_P(NormTest, LayerNormForward) {
+  const ref::Norm expected = ref::layer_norm(rows, columns, 1e-5, x, w, b);
+  check(
+      [&](Call& call) {
+        float* y = call.out(c.rows * c.columns);
+        float* mean = call.out(c.rows);
+        float* rstd = call.out(c.rows);
+        layer_norm_forward(call.pool, shape, kEpsilon, call.in(x), call.in(w), call.in(b), y, mean, rstd);
+      },
+      {expected.y, expected.mean, expected.rstd}, kTolerance);
+}
+
+TEST_P(NormTest, LayerNormBackward) {
+  const ref::Norm forward = ref::layer_norm(rows, columns, 1e-5, x, w, b);
+  const ref::NormGradient expected = ref::layer_norm_backward(rows, columns, 1e-5, x, w, dy);
+  check(
+      [&](Call& call) {
+        float* dx = call.out(c.rows * c.columns);
+        float* dw = call.out(c.columns);
+        float* db = call.out(c.columns);
+        layer_norm_backward(call.pool, shape, call.in(x), call.in(w), call.in(forward.mean), call.in(forward.rstd),
+                            call.in(dy), dx, Store::write, dw, db);
+      },
+      {expected.dx, expected.dw, expected.db}, kTolerance);
+  check(
+      [&](Call& call) {
+        float* dx = call.in_out(before);
+        float* dw = call.in_out(w);
+        float* db = call.in_out(b);
+        layer_norm_backward(call.pool, shape, call.in(x), call.in(w), call.in(forward.mean), call.in(forward.rstd),
+                            call.in(dy), dx, Store::add, dw, db, Store::add);
+      },
+      {sum(expected.dx, before), sum(expected.dw, w), sum(expected.db, b)}, kTolerance);
+}
+
+TEST_P(NormTest, LayerNormBackwardOverItsInput) {
+  const ref::Norm forward = ref::layer_norm(rows, columns, 1e-5, x, w, b);
+  const ref::NormGradient expected = ref::layer_norm_backward(rows, columns, 1e-5, x, w, dy);
+  check(
+      [&](Call& call) {
+        float* d = call.in_out(dy);
+        float* dw = call.out(c.columns);
+        float* db = call.out(c.columns);
+        layer_norm_backward(call.pool, shape, call.in(x), call.in(w), call.in(forward.mean), call.in(forward.rstd), d,
+                            d, Store::write, dw, db);
+      },
+      {expected.dx, expected.dw, expected.db}, kTolerance);
+}
+
+TEST_P(NormTest, RmsNormForward) {
+  const ref::Norm expected = ref::rms_norm(rows, columns, 1e-5, x, w);
+  check(
+      [&](Call& call) {
+        float* y = call.out(c.rows * c.columns);
+        float* rstd = call.out(c.rows);
+        rms_norm_forward(call.pool, shape, kEpsilon, call.in(x), call.in(w), y, rstd);
+      },
+      {expected.y, expected.rstd}, kTolerance);
+}
+
+TEST_P(NormTest, RmsNormBackward) {
+  const ref::Norm forward = ref::rms_norm(rows, columns, 1e-5, x, w);
+  const ref::NormGradient expected = ref::rms_norm_backward(rows, columns, 1e-5, x, w, dy);
+  check(
+      [&](Call& call) {
+        float* dx = call.out(c.rows * c.columns);
+        float* dw = call.out(c.columns);
+        rms_norm_backward(call.pool, shape, call.in(x), call.in(w), call.in(forward.rstd), call.in(dy), dx,
+                          Store::write, dw);
+      },
+      {expected.dx, expected.dw}, kTolerance);
+  check(
+      [&](Call& call) {
+        float* dx = call.in_out(before);
+        float* dw = call.in_out(w);
+        rms_norm_backward(call.pool, shape, call.in(x), call.in(w), call.in(forward.rstd), call.in(dy), dx, Store::add,
+                          dw, Store::add);
+      },
+      {sum(expected.dx, before), sum(expected.dw, w)}, kTolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, NormTest,
+                         testing::Values(Case{1, 3}, Case{5, 16}, Case{9, 37}, Case{70, 129}, Case{100, 300}));
+
+}  // namespace
+}  // namespace shard::cpu::test
