@@ -36,6 +36,7 @@ elseif(SHARDSCOPE_SANITIZE MATCHES "address")
 endif()
 
 include(GNUInstallDirs)
+include(ShardscopeHeaderCheck)
 
 # shardscope_library(NAME SOURCES ... HEADERS ... DEPENDS ... PRIVATE_DEPENDS ...)
 # One static library per folder, target shardscope_NAME, alias shardscope::NAME, includes from the repository root.
@@ -58,8 +59,11 @@ function(shardscope_library name)
   endif()
   add_library(shardscope::${name} ALIAS shardscope_${name})
   set_target_properties(shardscope_${name} PROPERTIES EXPORT_NAME ${name}
-    SHARDSCOPE_HEADERS "${headers}" SHARDSCOPE_PRIVATE_DEPENDS "${ARG_PRIVATE_DEPENDS}")
+    SHARDSCOPE_HEADERS "${headers}")
   set_property(GLOBAL APPEND PROPERTY SHARDSCOPE_LIBRARIES shardscope_${name})
+  if(SHARDSCOPE_TESTS)
+    shardscope_header_check(${name} HEADERS ${headers} LINKS ${ARG_PRIVATE_DEPENDS})
+  endif()
 endfunction()
 
 # shardscope_test(NAME SOURCES ... LINKS ... [LABELS label]): one GoogleTest executable, discovered by ctest.

@@ -17,6 +17,8 @@ template <class... F>
 struct on : F... {
   using F::operator()...;
 };
+template <class... F>
+on(F...) -> on<F...>;  // clang 14 deduces no aggregates
 
 std::string raw_text(const Cell& cell) {
   return std::visit(on{[](std::monostate) { return std::string(); }, [](const std::string& text) { return text; },

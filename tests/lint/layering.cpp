@@ -44,8 +44,8 @@ const std::vector<Layer>& layers() {
       {"sim/commands/", kPlanner},
       {"sim/main", kPlanner},
       {"executor/comm/", {"traces/base/"}},
-      {"executor/data/", {"traces/base/"}},
-      {"executor/state/", {"traces/base/", "sim/model/", "sim/plan/", "sim/memory/"}},
+      {"executor/data/", kRunsPlans},
+      {"executor/state/", kRunsPlans},
       {"executor/cpu/", kRunsPlans},
       {"executor/cuda/", kRunsPlans},
       // Only the main files may know both the simulator and the executor, to predict what they are about to run.
