@@ -79,12 +79,11 @@ void build_variable(const SearchModel& model, const ChunkSearchOptions& options,
 
 using Clock = std::chrono::steady_clock;
 
-/// Runs one rule; `seconds` covers its search, not the layout built afterwards.
-Result<RuleAnswer> run_rule(ChunkRule rule, const SearchModel& model, const ChunkSearchOptions& options,
-                            Seconds& seconds) {
+/// Runs one rule and builds its layout.
+Result<RuleAnswer> run_rule(ChunkRule rule, const SearchModel& model, const ChunkSearchOptions& options) {
   const Clock::time_point start = Clock::now();
-  const auto stop = [&] { seconds = Seconds{std::chrono::duration<double>(Clock::now() - start).count()}; };
   RuleAnswer answer;
+  const auto stop = [&] { answer.seconds = Seconds{std::chrono::duration<double>(Clock::now() - start).count()}; };
   answer.rule = rule;
   switch (rule) {
     case ChunkRule::exact: {
@@ -137,6 +136,7 @@ Result<RuleAnswer> run_rule(ChunkRule rule, const SearchModel& model, const Chun
       if (!found) return found.error();
       answer.keep_gathered =
           model.total < options.min_chunk.value_or(kDefaultMinChunk).count() && found->chunk_starts.size() == 1;
+      answer.max_chunk = variable.max_chunk;
       build_variable(model, options, std::move(*found), answer);
       return answer;
     }
@@ -145,31 +145,39 @@ Result<RuleAnswer> run_rule(ChunkRule rule, const SearchModel& model, const Chun
 }
 
 /// Adds a rule's uniform answer, unless the curve has that size.
-void add_answer(std::vector<CurvePoint>& curve, const SearchModel& model, const ChunkSearchOptions& options,
+void add_answer(std::vector<CurvePoint>& curve, const SearchModel& model, std::int64_t world_size,
                 const RuleAnswer& answer) {
-  if (answer.rule == ChunkRule::variable) return;
   const auto at = std::lower_bound(curve.begin(), curve.end(), answer.chunk,
                                    [](const CurvePoint& point, Elems chunk) { return point.chunk < chunk; });
   if (at != curve.end() && at->chunk == answer.chunk) return;
   const Oversize oversize = answer.rule == ChunkRule::gemini_v019 ? Oversize::exact : Oversize::round_up;
-  curve.insert(at, curve_point(model, options.world_size, answer.chunk, oversize));
+  curve.insert(at, curve_point(model, world_size, answer.chunk, oversize));
 }
 
 std::vector<ForecastCurvePoint> make_curve(const SearchModel& model, const ChunkSearchOptions& options,
                                            const ChunkSearchResult& result) {
-  std::vector<CurvePoint> points;
+  std::vector<const RuleAnswer*> shown;
+  for (const Result<RuleAnswer>& answer : result.rules) {
+    if (!answer || answer->rule == ChunkRule::variable) continue;
+    if (answer->rule == ChunkRule::gemini_v019 && answer->rule != options.rule) continue;
+    shown.push_back(&*answer);
+  }
+  std::optional<SizeRange> span;
+  const auto widen = [&](Elems first, Elems last) {
+    span = span ? SizeRange{std::min(span->first, first), std::max(span->last, last)} : SizeRange{first, last};
+  };
   const Result<ExactOptions> exact = exact_options(model, options);
   if (exact && model.total >= exact->min_chunk.count()) {
-    if (const Result<SizeRange> sizes = admissible_sizes(*exact)) {
-      points = chunk_curve(model, options.world_size, sizes->first, sizes->last);
-    }
+    if (const Result<SizeRange> sizes = admissible_sizes(*exact)) widen(sizes->first, sizes->last);
   }
-  add_answer(points, model, options, result.answer);
-  for (const Result<RuleAnswer>& other : result.rules) {
-    if (other && (other->rule == ChunkRule::gemini || other->rule == ChunkRule::exact)) {
-      add_answer(points, model, options, *other);
-    }
+  for (const RuleAnswer* answer : shown) {
+    const Elems aligned = round_up(answer->chunk, options.world_size);
+    widen(aligned, aligned);
   }
+
+  std::vector<CurvePoint> points;
+  if (span) points = chunk_curve(model, options.world_size, span->first, span->last);
+  for (const RuleAnswer* answer : shown) add_answer(points, model, options.world_size, *answer);
   std::vector<ForecastCurvePoint> curve;
   curve.reserve(points.size());
   for (const CurvePoint& point : points) {
@@ -190,26 +198,11 @@ const char* to_string(ChunkRule rule) {
   return "?";
 }
 
-Result<ChunkRule> parse_chunk_rule(std::string_view name) {
-  for (const ChunkRule rule : kChunkRules) {
-    if (name == to_string(rule)) return rule;
-  }
-  const bool old = name.find("gemini") != std::string_view::npos && name.find('1') != std::string_view::npos;
-  const char* closest = old                        ? "gemini-v0.1.9"
-                        : name.substr(0, 1) == "g" ? "gemini"
-                        : name.substr(0, 1) == "v" ? "variable"
-                                                   : "exact";
-  return Error{Errc::usage,
-               "unknown chunk rule '" + std::string(name) + "'; rules are exact, gemini, gemini-v0.1.9, variable",
-               "--rule", std::string("--rule ") + closest};
-}
-
 Result<RuleAnswer> choose_chunk(const ParameterList& parameters, const ChunkSearchOptions& options) {
   const Result<SearchModel> model = make_search_model(parameters);
   if (!model) return model.error();
   if (auto error = check_world_size(options.world_size)) return *error;
-  Seconds seconds;
-  return run_rule(options.rule, *model, options, seconds);
+  return run_rule(options.rule, *model, options);
 }
 
 Result<ChunkSearchResult> search_chunks(const ParameterList& parameters, const ChunkSearchOptions& options) {
@@ -223,11 +216,10 @@ Result<ChunkSearchResult> search_chunks(const ParameterList& parameters, const C
   result.parameter_count = parameters.size();
   result.total = Elems{model->total};
   result.bytes_per_element = options.bytes_per_element;
-  Result<RuleAnswer> answer = run_rule(options.rule, *model, options, result.seconds);
+  Result<RuleAnswer> answer = run_rule(options.rule, *model, options);
   if (!answer) return answer.error();
   for (const ChunkRule rule : kChunkRules) {
-    Seconds unused;
-    result.rules.push_back(rule == options.rule ? answer : run_rule(rule, *model, options, unused));
+    result.rules.push_back(rule == options.rule ? answer : run_rule(rule, *model, options));
   }
   result.answer = std::move(*answer);
   result.curve = make_curve(*model, options, result);

@@ -5,7 +5,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sim/model/parameters.h"
@@ -22,8 +21,6 @@ inline constexpr ChunkRule kChunkRules[] = {ChunkRule::exact, ChunkRule::gemini,
 
 /// "exact", "gemini", "gemini-v0.1.9", "variable".
 [[nodiscard]] const char* to_string(ChunkRule rule);
-/// Errc::usage with the closest name otherwise.
-[[nodiscard]] Result<ChunkRule> parse_chunk_rule(std::string_view name);
 
 /// What a simulation expects of one chunk size.
 struct ChunkForecast {
@@ -71,6 +68,8 @@ struct RuleAnswer {
   std::vector<VariableChunk> chunks;      ///< variable only
   std::vector<std::size_t> chunk_starts;  ///< variable only: what layout_variable takes
   std::int64_t module_boundaries = 0;     ///< variable only: cuts at which the module changes
+  Elems max_chunk;                        ///< variable only: the maximum that was in force
+  Seconds seconds;                        ///< of the search alone: from sizes to the chosen size
 };
 
 struct ForecastCurvePoint {
@@ -86,11 +85,11 @@ struct ChunkSearchResult {
   Bytes bytes_per_element{4};
   RuleAnswer answer;                      ///< the asked rule's
   std::vector<Result<RuleAnswer>> rules;  ///< in the order of kChunkRules; an Error where the options rule one out
-  /// Every size within exact's bounds at which the layout changes (curve.h), and the uniform answers of the asked rule
-  /// and of gemini; ascending.
+  /// Every size at which the layout changes (curve.h), ascending, from the smallest to the largest of exact's bounds
+  /// and of the answers of exact, gemini and the asked rule; and these answers themselves (gemini-v0.1.9 as it builds
+  /// them).
   std::vector<ForecastCurvePoint> curve;
   std::string why;  ///< why the answer wins, one sentence or two
-  Seconds seconds;  ///< of the asked rule's search alone: from sizes to the chosen size
 };
 
 /// Searches. The world size, options and parameters are judged as in the rule's own header:

@@ -16,7 +16,10 @@ Json answer_json(const RuleAnswer& answer) {
             {"filtered_parameters", answer.filtered_parameters},
             {"candidates", answer.candidates}};
   if (answer.reported_waste) json["reported_waste_elements"] = answer.reported_waste->count();
-  if (answer.rule == ChunkRule::variable) json["module_boundaries"] = answer.module_boundaries;
+  if (answer.rule == ChunkRule::variable) {
+    json["module_boundaries"] = answer.module_boundaries;
+    json["max_chunk_elements"] = answer.max_chunk.count();
+  }
   return json;
 }
 
@@ -60,7 +63,7 @@ nlohmann::ordered_json to_json(const ChunkSearchResult& result) {
     rules[to_string(kChunkRules[index])] = answer ? answer_json(*answer) : Json{{"error", to_string(answer.error())}};
   }
   json["why"] = result.why;
-  json["seconds"] = result.seconds.count();
+  json["seconds"] = result.answer.seconds.count();
   return json;
 }
 

@@ -9,7 +9,8 @@ namespace shard {
 
 /// One object: schema_version, rule, world_size, parameter_count, total_elements, bytes_per_element,
 ///   chunk {chunk_elements, chunk_count, waste_elements, reported_waste_elements (null where the peer's formula has no
-///     meaning), gather_working_set_elements, keep_gathered, filtered_parameters, candidates},
+///     meaning), gather_working_set_elements, keep_gathered, filtered_parameters, candidates, and for rule
+///     variable module_boundaries, max_chunk_elements},
 ///   chunks [{chunk_elements, used_elements, waste_elements, first_parameter, parameter_count}] for rule variable,
 ///   curve [{chunk_elements, chunk_count, waste_elements, gather_working_set_elements, and where they were forecast
 ///     peak_device_bytes, step_seconds}],

@@ -35,6 +35,12 @@ std::string table(const std::vector<Row>& rows) {
   return text;
 }
 
+std::string milliseconds(Seconds seconds) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3f ms", seconds.count() * 1e3);
+  return text;
+}
+
 Row row_of(const ChunkSearchResult& result, std::string name, std::int64_t count, Elems chunk, Elems waste,
            Elems working_set) {
   const Bytes each = result.bytes_per_element;
@@ -44,7 +50,8 @@ Row row_of(const ChunkSearchResult& result, std::string name, std::int64_t count
 }
 
 std::string rules_table(const ChunkSearchResult& result) {
-  std::vector<Row> rows{{"rule", "chunk elements", "chunk size", "chunks", "waste elements", "waste", "gather set"}};
+  std::vector<Row> rows{
+      {"rule", "chunk elements", "chunk size", "chunks", "waste elements", "waste", "gather set", "peer's score"}};
   std::string refused;
   for (std::size_t index = 0; index < result.rules.size(); ++index) {
     const Result<RuleAnswer>& answer = result.rules[index];
@@ -53,6 +60,7 @@ std::string rules_table(const ChunkSearchResult& result) {
     if (answer) {
       rows.push_back(
           row_of(result, name, answer->chunk_count, answer->chunk, answer->waste, answer->gather_working_set));
+      rows.back().push_back(answer->reported_waste ? with_commas(answer->reported_waste->count()) : "-");
     } else {
       refused += name + ": " + answer.error().what + "\n";
     }
@@ -86,7 +94,7 @@ std::vector<Elems> least_by_column(const std::vector<ForecastCurvePoint>& curve,
   return least;
 }
 
-std::string picture(const ChunkSearchResult& result) {
+std::string picture(const ChunkSearchResult& result, bool unicode) {
   if (result.curve.size() < 3) return "";
   constexpr std::size_t kColumns = 64;
   constexpr std::int64_t kRows = 6;
@@ -101,7 +109,8 @@ std::string picture(const ChunkSearchResult& result) {
     std::string line = "  |";
     for (const Elems waste : least) {
       const auto eighths = static_cast<std::int64_t>(static_cast<double>(waste.count()) / top * 8 * kRows + 0.5);
-      line += kBlocks[static_cast<std::size_t>(std::clamp(eighths - row * 8, std::int64_t{0}, std::int64_t{8}))];
+      const std::int64_t filled = std::clamp(eighths - row * 8, std::int64_t{0}, std::int64_t{8});
+      line += unicode ? kBlocks[static_cast<std::size_t>(filled)] : filled >= 4 ? "#" : " ";
     }
     text += line + "\n";
   }
@@ -130,31 +139,34 @@ std::string picture(const ChunkSearchResult& result) {
 /// The sizes of least waste, ascending by size: the valleys of the picture.
 std::string best_points(const ChunkSearchResult& result) {
   constexpr std::size_t kShown = 8;
-  std::vector<CurvePoint> points;
-  for (const ForecastCurvePoint& at : result.curve) points.push_back(at.point);
-  std::stable_sort(points.begin(), points.end(),
-                   [](const CurvePoint& a, const CurvePoint& b) { return a.waste < b.waste; });
+  std::vector<ForecastCurvePoint> points = result.curve;
+  std::stable_sort(points.begin(), points.end(), [](const ForecastCurvePoint& a, const ForecastCurvePoint& b) {
+    return a.point.waste < b.point.waste;
+  });
   points.resize(std::min(points.size(), kShown));
-  std::sort(points.begin(), points.end(), [](const CurvePoint& a, const CurvePoint& b) { return a.chunk < b.chunk; });
+  std::sort(points.begin(), points.end(),
+            [](const ForecastCurvePoint& a, const ForecastCurvePoint& b) { return a.point.chunk < b.point.chunk; });
+  const bool forecast =
+      std::any_of(points.begin(), points.end(), [](const ForecastCurvePoint& at) { return at.forecast.has_value(); });
   std::vector<Row> rows{{"size", "chunk elements", "chunk size", "chunks", "waste elements", "waste", "gather set"}};
-  for (const CurvePoint& point : points) {
+  if (forecast) rows.front().insert(rows.front().end(), {"peak memory", "step"});
+  for (const ForecastCurvePoint& at : points) {
+    const CurvePoint& point = at.point;
     const bool winner = result.rule != ChunkRule::variable && point.chunk == result.answer.chunk;
     rows.push_back(
         row_of(result, winner ? "*" : "", point.chunk_count, point.chunk, point.waste, point.gather_working_set));
+    if (at.forecast) {
+      rows.back().push_back(in_mib(Elems{at.forecast->peak_device_bytes.count()}, Bytes{1}));
+      rows.back().push_back(milliseconds(at.forecast->step_seconds));
+    }
   }
   return "\nthe " + std::to_string(points.size()) + " least wasteful of the " + std::to_string(result.curve.size()) +
-         " sizes at which the layout changes (all with --json)\n" + table(rows);
-}
-
-std::string seconds_text(Seconds seconds) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.3f ms", seconds.count() * 1e3);
-  return text;
+         " sizes of the curve (all with --json)\n" + table(rows);
 }
 
 }  // namespace
 
-std::string to_text(const ChunkSearchResult& result) {
+std::string to_text(const ChunkSearchResult& result, bool unicode) {
   const RuleAnswer& answer = result.answer;
   const Bytes each = result.bytes_per_element;
   std::string text = with_commas(static_cast<std::int64_t>(result.parameter_count)) + " parameters, " +
@@ -163,9 +175,9 @@ std::string to_text(const ChunkSearchResult& result) {
                      (each.count() == 1 ? " byte" : " bytes") + " per element\n";
   text += std::string(answer.rule == ChunkRule::variable ? "largest chunk " : "chunk size ") +
           with_commas(answer.chunk.count()) + " elements (" + in_mib(answer.chunk, each) + ") by rule " +
-          to_string(answer.rule) + ", found in " + seconds_text(result.seconds) + "\n\n";
+          to_string(answer.rule) + ", found in " + milliseconds(result.answer.seconds) + "\n\n";
   text += rules_table(result);
-  text += picture(result);
+  text += picture(result, unicode);
   text += best_points(result);
   return text + "\n" + result.why + "\n";
 }

@@ -8,7 +8,8 @@
 namespace shard {
 
 /// The answer, what each rule would choose, a picture of the waste over the chunk size, the curve's best points, and
-/// why. Sizes in elements and in MiB at result.bytes_per_element. Ends with a newline; no colours.
-[[nodiscard]] std::string to_text(const ChunkSearchResult& result);
+/// why. Forecasts of memory and time are shown where there are any. Sizes in elements and in MiB at
+/// result.bytes_per_element. Ends with a newline; no colours. `unicode` draws with block characters, else with '#'.
+[[nodiscard]] std::string to_text(const ChunkSearchResult& result, bool unicode = true);
 
 }  // namespace shard

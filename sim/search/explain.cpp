@@ -28,13 +28,13 @@ std::string against(const ChunkSearchResult& result, ChunkRule rule) {
          chunks(other->chunk_count) + ", " + wasted(result, *other) + " wasted.";
 }
 
-/// The peers score only what their filter keeps: say so where the layout built is another one.
+/// The peers score neither the layout nor the size that is built in the end: say so where it makes a difference.
 std::string score_gap(const RuleAnswer& answer) {
   if (!answer.reported_waste || *answer.reported_waste == answer.waste) return "";
-  return " Its own score says " + with_commas(answer.reported_waste->count()) + ": it leaves " +
-         with_commas(answer.filtered_parameters) +
-         (answer.filtered_parameters == 1 ? " extra-large parameter" : " extra-large parameters") +
-         " out, and aligns the size to the world size only afterwards.";
+  const std::string score = " Its own score says " + with_commas(answer.reported_waste->count());
+  if (answer.filtered_parameters == 0) return score + ": it aligns the size to the world size only afterwards.";
+  return score + ": it leaves " + with_commas(answer.filtered_parameters) + " extra-large " +
+         (answer.filtered_parameters == 1 ? "parameter" : "parameters") + " out, which the layout cannot.";
 }
 
 std::string explain_small(const ChunkSearchResult& result) {
@@ -61,14 +61,15 @@ std::string explain(const ChunkSearchResult& result) {
     case ChunkRule::gemini_v019:
       return "Of " + with_commas(answer.candidates) +
              " grid points this one has the best utilisation by the v0.1.9 score; the layout built wastes " +
-             wasted(result, answer) + "." + (answer.filtered_parameters > 0 ? score_gap(answer) : std::string()) +
-             against(result, ChunkRule::exact);
+             wasted(result, answer) + "." + score_gap(answer) + against(result, ChunkRule::exact);
     case ChunkRule::variable:
-      return "No partition of the parameters in order into fewer than " + chunks(answer.chunk_count) +
-             " wastes at most 0.1 %; with that many, " + with_commas(answer.module_boundaries) + " of " +
-             with_commas(answer.chunk_count - 1) + " cuts lie between modules, which is the most, and " +
-             with_commas(answer.chunk.count()) + " is then the smallest largest chunk. It wastes " +
-             wasted(result, answer) + "." + against(result, ChunkRule::exact);
+      return "With chunks of at most " + with_commas(answer.max_chunk.count()) +
+             " elements, or a single larger parameter, no partition in order into fewer than " +
+             chunks(answer.chunk_count) + " wastes at most 0.1 %; with that many, " +
+             with_commas(answer.module_boundaries) + " of " + with_commas(answer.chunk_count - 1) +
+             " cuts lie between modules, which is the most, and " + with_commas(answer.chunk.count()) +
+             " is then the smallest largest chunk. It wastes " + wasted(result, answer) + "." +
+             against(result, ChunkRule::exact);
   }
   return "";
 }
@@ -93,8 +94,9 @@ std::string in_mib(Elems elems, Bytes bytes_per_element) {
 
 std::string percent(Elems part, Elems whole) {
   char text[64];
-  std::snprintf(text, sizeof text, "%.2f %%",
-                100 * static_cast<double>(part.count()) / static_cast<double>(whole.count()));
+  const double share = 100 * static_cast<double>(part.count()) / static_cast<double>(whole.count());
+  if (share > 0 && share < 0.005) return "<0.01 %";
+  std::snprintf(text, sizeof text, "%.2f %%", share);
   return text;
 }
 
