@@ -1,0 +1,78 @@
+// One rank's training run.
+#include "executor/train/session.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace shard::train {
+namespace {
+
+class Session {
+ public:
+  Session(const plan::Plan& plan, Communicator& communicator, std::span<std::byte> arena, DataSource& data,
+          cpu::ThreadPool& pool, const SessionOptions& options)
+      : plan_(plan),
+        options_(options),
+        backend_(plan, communicator, arena, data, pool,
+                 {.scalars = options.scalars, .seed = options.seed, .observer = options.observer}) {}
+
+  Result<void> phase(Phase which, std::int64_t step) {
+    const plan::PhaseOps* ops = plan_.find(which);
+    if (ops == nullptr) return {};
+    if (options_.before_phase) options_.before_phase(which, step);
+    backend_.set_step(step);
+    if (Result<void> r = plan::run(*ops, backend_); !r) return r;
+    const ArenaLedger& ledger = backend_.phase_ledger();
+    auto known = std::ranges::find(result_.phases, which, &PhasePeak::phase);
+    if (known == result_.phases.end())
+      known = result_.phases.insert(known, {.phase = which, .peak = {}, .live_peak = {}});
+    known->peak = std::max(known->peak, ledger.extent());
+    known->live_peak = std::max(known->live_peak, ledger.live_peak());
+    return {};
+  }
+
+  Result<void> steps() {
+    for (std::int64_t step = 0; step < options_.steps; ++step) {
+      const auto begin = std::chrono::steady_clock::now();
+      if (Result<void> r = phase(step == 0 ? Phase::first_step : Phase::steady_step, step); !r) return r;
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+      result_.losses.push_back(backend_.loss());
+      result_.step_seconds.push_back(took.count());
+      if (options_.after_step) options_.after_step(step, backend_.loss(), took.count());
+    }
+    return {};
+  }
+
+  SessionResult finish(const Communicator& communicator) {
+    result_.peak = backend_.peak();
+    result_.live_peak = backend_.live_peak();
+    result_.optimizer_state = backend_.optimizer_state_bytes();
+    result_.collectives = communicator.totals();
+    if (options_.digest && communicator.rank().value == 0)
+      result_.state_sha256 = backend_.digest().finish(options_.steps);
+    return std::move(result_);
+  }
+
+ private:
+  const plan::Plan& plan_;
+  const SessionOptions& options_;
+  cpu::Backend backend_;
+  SessionResult result_;
+};
+
+}  // namespace
+
+Result<SessionResult> run_session(const plan::Plan& plan, Communicator& communicator, DataSource& data,
+                                  cpu::ThreadPool& pool, const SessionOptions& options) {
+  const Result<std::span<std::byte>> arena =
+      communicator.make_arena(plan.arena_bytes[static_cast<std::size_t>(Memory::device)]);
+  if (!arena) return arena.error();
+  Session session(plan, communicator, *arena, data, pool, options);
+  if (Result<void> r = session.phase(Phase::creation, 0); !r) return r.error();
+  if (Result<void> r = session.steps(); !r) return r.error();
+  if (options.digest)
+    if (Result<void> r = session.phase(Phase::digest, options.steps); !r) return r.error();
+  return session.finish(communicator);
+}
+
+}  // namespace shard::train
