@@ -1,0 +1,136 @@
+// The one vocabulary of model and strategy options.
+#include "sim/commands/strategy_options.h"
+
+#include <algorithm>
+
+#include "sim/cli/sizes.h"
+#include "sim/model/graph_limits.h"
+#include "sim/model/read_model.h"
+#include "sim/plan/compile.h"
+#include "sim/search/chunk_search.h"
+
+namespace shard::commands {
+namespace {
+
+constexpr std::int64_t kElementBytes = 4;
+/// Where a model has no limit of its own, or a very long one.
+constexpr std::int64_t kDefaultSequence = 1024;
+
+Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions& options, const model::Model& model,
+                             std::vector<std::string>& notes) {
+  if (options.chunk_bytes) {
+    if (command.given("chunk-size"))
+      return Error{.code = Errc::contradiction,
+                   .what = command.describe("chunk-size") + " and " + command.describe("chunk-bytes") +
+                           " both set the chunk size",
+                   .where = "options",
+                   .help = "keep one of them"};
+    if (options.chunk_bytes->count() % kElementBytes != 0)
+      return Error{.code = Errc::contradiction,
+                   .what = command.describe("chunk-bytes") + " is not a whole number of fp32 elements",
+                   .where = "options",
+                   .help = "--chunk-bytes " + std::to_string(round_up(*options.chunk_bytes, kElementBytes).count())};
+    return Elems{options.chunk_bytes->count() / kElementBytes};
+  }
+  if (options.chunk_size != "search") return cli::parse_elems(options.chunk_size, command.describe("chunk-size"));
+  const Result<RuleAnswer> answer = choose_chunk(
+      model.parameters, {.world_size = options.world_size, .min_chunk = {}, .max_chunk = {}, .forecast = {}});
+  if (!answer) return answer.error();
+  notes.push_back("chunk size found: " + cli::elements_and_mib(answer->chunk, kElementBytes) + ", " +
+                  std::to_string(answer->chunk_count) + " chunks");
+  return answer->chunk;
+}
+
+}  // namespace
+
+void add_strategy_options(cli::Command& command, StrategyOptions& o) {
+  cli::Group model = command.group("Model");
+  model.add("model", &o.model, "NAME|PATH", "an example model's name, a Hugging Face config.json, or its directory")
+      .required();
+  model.add("sequence", &o.sequence, "TOKENS", "tokens per sequence")
+      .least(1)
+      .default_text("the model's longest, at most " + std::to_string(kDefaultSequence));
+  cli::Group sharding = command.group("Sharding");
+  sharding.add("world-size", &o.world_size, "N", "number of ranks").alias("ranks").least(1).most(1 << 20);
+  sharding.add("stage", &o.stage, "0..3", "ZeRO stage: 1 shards optimizer state, 2 gradients too, 3 parameters too")
+      .least(0)
+      .most(3);
+  sharding.add_choice<plan::UnitKind>(
+      "unit", &o.unit,
+      {{"tensor", plan::UnitKind::tensor, "each parameter by itself"},
+       {"bucket", plan::UnitKind::bucket, "the parameters of one operator, sharded singly, gathered in one call"},
+       {"module", plan::UnitKind::module, "a transformer block (an mlp layer) flattened"},
+       {"chunk", plan::UnitKind::chunk, "fixed-size chunks over the parameters in order"}},
+      "what is gathered, released and reduced together");
+  sharding.add_choice<plan::Partition>(
+      "partition", &o.partition,
+      {{"flat", plan::Partition::flat, "equal shards of every unit"},
+       {"parameter", plan::Partition::parameter, "stage 1: whole parameters, as PyTorch's ZeroRedundancyOptimizer"}},
+      "who owns which optimizer state");
+  sharding.add("chunk-size", &o.chunk_size, "ELEMS|search", "unit chunk: elements of a chunk, or the least waste");
+  sharding.add("chunk-bytes", &o.chunk_bytes, "BYTES", "the same in bytes of fp32 parameters").least(1);
+  sharding.add("prefetch", &o.prefetch, "N", "stage 3: gathers that run ahead of their use").least(0).most(1024);
+  sharding.add_choice<plan::Transport>("transport", &o.transport,
+                                       {{"shared", plan::Transport::shared, "ranks of one host, through shared memory"},
+                                        {"messages", plan::Transport::messages, "across hosts, with planned staging"}},
+                                       "how ranks exchange data");
+  cli::Group training = command.group("Training");
+  training.add("micro-batch", &o.micro_batch, "N", "sequences (mlp: samples) per rank and micro-step").least(1);
+  training.add("global-batch", &o.global_batch, "N", "sequences per step over all ranks")
+      .least(1)
+      .default_text("micro-batch x world size");
+  training.add_choice<plan::OptimizerKind>(
+      "optimizer", &o.optimizer,
+      {{"sgd", plan::OptimizerKind::sgd}, {"adam", plan::OptimizerKind::adam}, {"adamw", plan::OptimizerKind::adamw}},
+      "how parameters are stepped");
+  training.add_choice<plan::Recompute>(
+      "recompute", &o.recompute,
+      {{"none", plan::Recompute::none, "keep what backward needs"},
+       {"block", plan::Recompute::block, "keep each block's input, make the rest again"}},
+      "activation checkpointing");
+  training.add_choice<plan::Precision>("precision", &o.precision, {{"fp32", plan::Precision::fp32}},
+                                       "type of parameters, gradients and activations");
+  training.add("threads", &o.threads, "N", "compute threads per rank").least(1).most(1024);
+  training.add_switch("reproducible", &o.reproducible,
+                      "sum gradients along one fixed tree, so that the result does not depend on the strategy");
+}
+
+Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o) {
+  Result<model::Model> model = model::read_model(o.model);
+  if (!model) return model.error();
+  Planned planned;
+  planned.notes = model->notes;
+  plan::Strategy& s = planned.strategy;
+  s.world_size = o.world_size;
+  s.stage = o.stage;
+  s.unit = o.unit;
+  s.partition = o.partition;
+  s.micro_batch = o.micro_batch;
+  s.global_batch = o.global_batch.value_or(o.micro_batch * o.world_size);
+  const std::int64_t longest = model->max_sequence > 0 ? model->max_sequence : kDefaultSequence;
+  s.sequence = o.sequence.value_or(std::min(longest, kDefaultSequence));
+  s.recompute = o.recompute;
+  s.optimizer = o.optimizer;
+  s.precision = o.precision;
+  s.prefetch = o.prefetch;
+  s.threads = o.threads;
+  s.reproducible = o.reproducible;
+  s.transport = o.transport;
+  if (s.unit == plan::UnitKind::chunk) {
+    const Result<Elems> chunk = chunk_elements(command, o, *model, planned.notes);
+    if (!chunk) return chunk.error();
+    s.chunk_elems = *chunk;
+  } else if (command.given("chunk-size") || o.chunk_bytes) {
+    const char* option = o.chunk_bytes ? "chunk-bytes" : "chunk-size";
+    return Error{.code = Errc::contradiction,
+                 .what = command.describe(option) + " has no meaning for " + command.describe("unit"),
+                 .where = "options",
+                 .help = "--unit chunk, or leave --" + std::string(option) + " out"};
+  }
+  if (Result<void> ok = model::check_batch(*model, s.micro_batch, s.sequence); !ok) return ok.error();
+  if (Result<void> ok = plan::check(*model, s); !ok) return ok.error();
+  planned.model = std::make_shared<const model::Model>(std::move(*model));
+  return planned;
+}
+
+}  // namespace shard::commands

@@ -1,0 +1,60 @@
+// The one vocabulary of model and strategy options, shared by every command that plans: declared, read and resolved
+// here.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cli/command_line.h"
+#include "sim/model/graph.h"
+#include "sim/plan/strategy.h"
+#include "traces/base/result.h"
+
+namespace shard::commands {
+
+/// How --chunk-size or --chunk-bytes was given.
+struct ChunkSizeChoice {
+  enum class Kind { search, given } kind = Kind::search;
+  Elems elems{0};
+};
+
+/// Values as given; what may be left open is optional. Lives as long as the Command it was declared in.
+struct StrategyOptions {
+  std::string model;
+  int world_size = 1;
+  int stage = 0;
+  plan::UnitKind unit = plan::UnitKind::module;
+  plan::Partition partition = plan::Partition::flat;
+  std::string chunk_size = "search";
+  std::optional<Bytes> chunk_bytes;
+  plan::Precision precision = plan::Precision::fp32;
+  plan::Recompute recompute = plan::Recompute::none;
+  std::int64_t micro_batch = 1;
+  std::optional<std::int64_t> global_batch;
+  std::optional<std::int64_t> sequence;
+  plan::OptimizerKind optimizer = plan::OptimizerKind::adamw;
+  int prefetch = 1;
+  int threads = 1;
+  bool reproducible = true;
+  plan::Transport transport = plan::Transport::shared;
+};
+
+/// Declares --model, --world-size (--ranks), --stage, --unit, --partition, --chunk-size, --chunk-bytes, --precision,
+/// --recompute, --micro-batch, --global-batch, --sequence, --optimizer, --prefetch, --threads, --no-reproducible,
+/// --transport.
+void add_strategy_options(cli::Command& command, StrategyOptions& options);
+
+/// A model and the strategy to train it with, all defaults filled in.
+struct Planned {
+  std::shared_ptr<const model::Model> model;
+  plan::Strategy strategy;
+  std::vector<std::string> notes;  ///< for stderr: what was read and not applied, which chunk size was found
+};
+
+/// Reads the model and resolves the strategy; searches the chunk size where it is left open and the unit is chunk.
+/// Errors: as read_model; contradiction (78) naming both options and where each came from.
+[[nodiscard]] Result<Planned> resolve(const cli::Command& command, const StrategyOptions& options);
+
+}  // namespace shard::commands
