@@ -1,0 +1,110 @@
+// One op at a time: clock, ledger, counters.
+#include "sim/engine/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/plan/effects.h"
+
+namespace shard::engine {
+namespace {
+
+Work work_of(const plan::Op& op) {
+  if (std::holds_alternative<plan::Communicate>(op.action)) return Work::communication;
+  if (op.stream == Stream::copy_in || op.stream == Stream::copy_out) return Work::transfer;
+  return Work::compute;
+}
+
+}  // namespace
+
+Engine::Engine(const plan::Plan& plan, const cluster::Cluster& cluster)
+    : plan_(plan),
+      cost_(plan, cluster),
+      ledgers_{ArenaLedger{Memory::device, plan::kAlignment}, ArenaLedger{Memory::host, plan::kAlignment},
+               ArenaLedger{Memory::disk, plan::kAlignment}},
+      live_(plan.buffers.size(), false) {}
+
+Result<void> Engine::begin_phase(const plan::PhaseOps& phase) {
+  timeline_.begin_phase();
+  run_ = PhaseRun{};
+  run_.phase = phase.phase;
+  run_.interval.begin = timeline_.now();
+  run_.ops.reserve(phase.ops.size());
+  for (int m = 0; m < kMemoryCount; ++m) {
+    ArenaLedger& books = ledgers_[static_cast<std::size_t>(m)];
+    books.reset_peaks();
+    ArenaRun& arena = run_.arenas[static_cast<std::size_t>(m)];
+    arena.memory = static_cast<Memory>(m);
+    arena.live_begin = books.live();
+    arena.begin_by_category = books.live_by_category();
+  }
+  for (std::size_t b = 0; b < live_.size(); ++b) {
+    if (!live_[b]) continue;
+    const BufferId id{static_cast<std::int32_t>(b)};
+    run_.arenas[static_cast<std::size_t>(plan_.buffer(id).memory)].resident.push_back(id);
+  }
+  return {};
+}
+
+Result<void> Engine::acquire(const plan::Op& op, std::span<const BufferId> buffers) {
+  // The clock first: what an op takes, it takes when it begins.
+  current_ = OpRun{.op = &op, .interval = timeline_.add(op, cost_(op)), .work = work_of(op), .bytes = {}, .flops = {}};
+  for (const BufferId id : buffers) {
+    if (Result<void> r = change(op, id, true, current_.interval.begin); !r) return r;
+  }
+  return {};
+}
+
+Result<void> Engine::issue(const plan::Op& op) {
+  const plan::Effects e = plan::effects(plan_, op);
+  current_.flops = e.flops;
+  if (e.sends) {
+    CollectiveCount& counter = run_.collectives[static_cast<std::size_t>(e.sends->kind)];
+    ++counter.count;
+    counter.bytes += e.sends->bytes;
+    current_.bytes = e.sends->bytes;
+  } else if (current_.work == Work::transfer) {
+    current_.bytes = e.bytes_read;
+  }
+  run_.ops.push_back(current_);
+  return {};
+}
+
+Result<void> Engine::release(const plan::Op& op, std::span<const BufferId> buffers) {
+  for (const BufferId id : buffers) {
+    if (Result<void> r = change(op, id, false, current_.interval.end); !r) return r;
+  }
+  return {};
+}
+
+Result<void> Engine::change(const plan::Op& op, BufferId id, bool taken, Seconds time) {
+  const plan::Buffer& buffer = plan_.buffer(id);
+  const Bytes bytes = plan::arena_bytes(buffer);
+  ArenaLedger& books = ledger(buffer.memory);
+  Result<void> r = taken ? books.acquire(id, Bytes{buffer.offset}, bytes, buffer.category) : books.release(id);
+  if (!r) {
+    Error e = r.error();
+    e.where = "op " + std::to_string(op.id.value) + " (" + op.name + "), buffer " + buffer.name;
+    return e;
+  }
+  live_[static_cast<std::size_t>(id.value)] = taken;
+  // Memory lives in plan order; an event is shown no earlier than the one before it.
+  if (!run_.changes.empty()) time = std::max(time, run_.changes.back().time);
+  run_.changes.push_back(MemoryChange{&op, id, taken ? bytes : Bytes{0} - bytes, time});
+  return {};
+}
+
+Result<void> Engine::end_phase(const plan::PhaseOps&) {
+  run_.interval.end = timeline_.now();
+  for (ArenaRun& arena : run_.arenas) {
+    const ArenaLedger& books = ledger(arena.memory);
+    arena.extent = books.extent();
+    arena.live_peak = books.live_peak();
+    arena.live_end = books.live();
+    arena.end_by_category = books.live_by_category();
+    arena.peak_by_category = books.by_category_at_peak();
+  }
+  return {};
+}
+
+}  // namespace shard::engine

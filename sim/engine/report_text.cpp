@@ -1,0 +1,134 @@
+// A simulation as text for a terminal.
+#include <algorithm>
+#include <cstdio>
+
+#include "sim/engine/report.h"
+
+namespace shard::engine {
+namespace {
+
+constexpr std::size_t kDevice = static_cast<std::size_t>(Memory::device);
+
+double share(Seconds part, Seconds whole) {
+  return whole > Seconds{0} ? part.count() / whole.count() : 0;
+}
+
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  char text[256];
+  const int length = std::snprintf(text, sizeof text, pattern, values...);
+  return std::string(text, static_cast<std::size_t>(std::clamp(length, 0, static_cast<int>(sizeof text) - 1)));
+}
+
+std::string size(Bytes bytes) {
+  const double b = static_cast<double>(bytes.count());
+  if (b < 0) return "-" + size(Bytes{-bytes.count()});
+  if (b >= 1024.0 * 1024 * 1024) return format("%.2f GiB", b / (1024.0 * 1024 * 1024));
+  if (b >= 1024.0 * 1024 / 10) return format("%.2f MiB", b / (1024.0 * 1024));
+  return format("%lld B", static_cast<long long>(bytes.count()));
+}
+
+std::string duration(Seconds time) {
+  const double t = time.count();
+  if (t >= 1) return format("%.3g s", t);
+  if (t >= 1e-3) return format("%.3g ms", t * 1e3);
+  return format("%.3g us", t * 1e6);
+}
+
+std::string verdict(const Simulation& s, const std::optional<Change>& change) {
+  const std::string peak = size(s.largest().peak[kDevice]);
+  if (!s.device_capacity) return "device memory: " + peak + " at the peak, no limit set\n";
+  std::string text = s.fits ? "fits: " : "does not fit: ";
+  text += peak + " of " + size(*s.device_capacity) + " device memory, headroom " + size(*s.headroom()) + "\n";
+  if (s.host_capacity && s.host_peak > *s.host_capacity) {
+    text += "host memory: " + size(s.host_peak) + " of " + size(*s.host_capacity) + " of a host\n";
+  }
+  if (!s.fits && change) text += "  try: " + change->text + " (" + size(change->peak) + ")\n";
+  return text;
+}
+
+/// One row per category, one column per phase, at each phase's live peak.
+std::string memory_table(const ClassResult& c) {
+  std::string text = format("%-18s", "");
+  for (const PhaseResult& p : c.phases)
+    text += format("%15s", (std::string(to_string(p.phase)) + (p.in_run ? "" : "*")).c_str());
+  text += "\n";
+  const auto row = [&](const char* name, auto bytes_of, bool always) {
+    const bool any =
+        std::any_of(c.phases.begin(), c.phases.end(), [&](const PhaseResult& p) { return bytes_of(p) != Bytes{0}; });
+    if (!any && !always) return;
+    text += format("  %-16s", name);
+    for (const PhaseResult& p : c.phases) {
+      text += format("%15s", bytes_of(p) == Bytes{0} ? "-" : size(bytes_of(p)).c_str());
+    }
+    text += "\n";
+  };
+  for (std::size_t k = 0; k < kCategoryCount; ++k) {
+    row(
+        to_string(static_cast<Category>(k)), [&](const PhaseResult& p) { return p.memory[kDevice].by_category[k]; },
+        false);
+  }
+  row(
+      "live peak", [](const PhaseResult& p) { return p.memory[kDevice].live_peak; }, true);
+  row(
+      "peak (extent)", [](const PhaseResult& p) { return p.memory[kDevice].peak; }, true);
+  if (std::any_of(c.phases.begin(), c.phases.end(), [](const PhaseResult& p) { return !p.in_run; })) {
+    text += "  * not part of the run\n";
+  }
+  return text;
+}
+
+std::string rank_list(const ClassResult& c) {
+  if (c.ranks.size() == 1) return "rank " + std::to_string(c.ranks.front());
+  std::string text = "ranks ";
+  for (std::size_t i = 0; i < c.ranks.size();) {
+    std::size_t end = i;
+    while (end + 1 < c.ranks.size() && c.ranks[end + 1] == c.ranks[end] + 1) ++end;
+    if (i > 0) text += ",";
+    text += std::to_string(c.ranks[i]);
+    if (end > i) text += "-" + std::to_string(c.ranks[end]);
+    i = end + 1;
+  }
+  return text;
+}
+
+std::string time_lines(const Simulation& s) {
+  if (s.step_seconds <= Seconds{0}) return "";
+  std::string text = "step: " + duration(s.step_seconds) + " (first " + duration(s.first_step_seconds) + ")";
+  if (const PhaseResult* p = s.largest().find(Phase::steady_step)) {
+    text += format(", compute %.0f %%, communication %.0f %%, of it exposed %.0f %% of the step",
+                   100 * share(p->compute_seconds, p->seconds), 100 * share(p->communication_seconds, p->seconds),
+                   100 * share(p->exposed_communication_seconds, p->seconds));
+  }
+  text += format("\n%.4g tokens/s, %.3g TFLOP/s per device\n", s.tokens_per_second, s.flops_per_second / 1e12);
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Simulation& s, const std::optional<Change>& change) {
+  std::string text = verdict(s, change);
+  for (const ClassResult& c : s.classes) {
+    text += "\n" + rank_list(c) + ": device memory at the live peak of each phase\n" + memory_table(c);
+    if (const PhaseResult* p = c.peak_phase()) {
+      text += "  largest at the peak of " + std::string(to_string(p->phase)) + ":\n";
+      for (const Holder& h : p->memory[kDevice].largest_holders) {
+        text += format("    %12s  %-16s ", size(h.bytes).c_str(), to_string(h.category)) + h.name;
+        if (h.buffers > 1) text += format(" (%d buffers)", h.buffers);
+        text += "\n";
+      }
+    }
+  }
+  bool heading = false;
+  for (std::size_t k = 0; k < kCollectiveCount; ++k) {
+    const PhaseResult* p = s.classes.front().find(Phase::steady_step);
+    if (p == nullptr || p->collectives[k].count == 0) continue;
+    if (!heading) text += "\ncommunication per step and rank:\n";
+    heading = true;
+    text += format("  %-15s %8lld calls %12s\n", to_string(static_cast<Collective>(k)),
+                   static_cast<long long>(p->collectives[k].count), size(p->collectives[k].bytes).c_str());
+  }
+  return text + "\n" + time_lines(s);
+}
+
+}  // namespace shard::engine

@@ -1,0 +1,179 @@
+// Phases in order, steady steps multiplied.
+#include "sim/engine/simulate.h"
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+#include <utility>
+
+#include "sim/engine/engine.h"
+#include "sim/engine/summary.h"
+#include "sim/engine/trace_events.h"
+#include "sim/plan/run.h"
+
+namespace shard::engine {
+namespace {
+
+/// How often a run has a phase.
+std::int64_t repetitions(Phase phase, const SimulateOptions& options) {
+  switch (phase) {
+    case Phase::creation:
+    case Phase::first_step: return 1;
+    case Phase::steady_step: return options.steps - 1;
+    case Phase::digest: return options.digest ? 1 : 0;
+    case Phase::save:
+    case Phase::load: return 0;
+  }
+  return 0;
+}
+
+Result<std::vector<PhaseRun>> run_phases(const plan::Plan& plan, const cluster::Cluster& cluster) {
+  Engine engine(plan, cluster);
+  std::vector<PhaseRun> runs;
+  runs.reserve(plan.phases.size());
+  for (const plan::PhaseOps& phase : plan.phases) {
+    if (Result<void> r = plan::run(phase, engine); !r) {
+      Error e = r.error();
+      e.where = std::string(to_string(phase.phase)) + ", rank " + std::to_string(plan.rank) + ", " + e.where;
+      return e;
+    }
+    runs.push_back(engine.take());
+  }
+  return runs;
+}
+
+void add(CollectiveCounts& total, const CollectiveCounts& part, std::int64_t times) {
+  for (std::size_t k = 0; k < total.size(); ++k) {
+    total[k].count += part[k].count * times;
+    total[k].bytes += part[k].bytes * times;
+  }
+}
+
+ClassResult result_of(const plan::Plan& plan, const std::vector<PhaseRun>& runs, const SimulateOptions& options) {
+  ClassResult result;
+  const Phase shown = options.steps > 1 && plan.find(Phase::steady_step) ? Phase::steady_step : Phase::first_step;
+  for (const PhaseRun& run : runs) {
+    PhaseResult phase = summarize(plan, run, options.holders);
+    const std::int64_t times = repetitions(run.phase, options);
+    phase.in_run = times > 0;
+    add(result.collectives, run.collectives, times);
+    for (std::size_t m = 0; m < phase.memory.size() && phase.in_run; ++m) {
+      result.peak[m] = std::max(result.peak[m], phase.memory[m].peak);
+      result.live_peak[m] = std::max(result.live_peak[m], phase.memory[m].live_peak);
+    }
+    result.phases.push_back(std::move(phase));
+    if (run.phase == Phase::creation) result.moments.push_back(moment_after(run, "creation"));
+    if (run.phase == shown) {
+      for (Moment& moment : moments_of_step(plan, run)) result.moments.push_back(std::move(moment));
+      result.series = device_series(plan, run);
+    }
+  }
+  std::copy(std::begin(plan.arena_bytes), std::end(plan.arena_bytes), result.arena.begin());
+  return result;
+}
+
+/// Writes a rank's whole run: phases in order, the steady step as often as the run has it.
+void write_rank(Writer& writer, const plan::Plan& plan, const std::vector<PhaseRun>& runs, const ClassResult& result,
+                const SimulateOptions& options, Rank rank) {
+  Seconds shift;  // what repetitions have added so far, beyond the one of each phase that was simulated
+  for (const PhaseRun& run : runs) {
+    const std::int64_t times = repetitions(run.phase, options);
+    for (std::int64_t i = 0; i < times; ++i) {
+      std::int64_t step = 0;
+      if (run.phase == Phase::steady_step) step = 1 + i;
+      if (run.phase == Phase::digest) step = options.steps - 1;
+      const Seconds repeated = static_cast<double>(i) * run.interval.length();
+      write_phase(writer, plan, run, {rank, static_cast<std::int32_t>(step), shift + repeated});
+    }
+    shift += static_cast<double>(times - 1) * run.interval.length();
+    if (times > 0) write_arenas(writer, plan, run, rank);
+  }
+  write_collectives(writer, result.collectives, rank);
+}
+
+Seconds slowest(const Simulation& simulation, Phase phase) {
+  Seconds most;
+  for (const ClassResult& c : simulation.classes) {
+    if (const PhaseResult* p = c.find(phase)) most = std::max(most, p->seconds);
+  }
+  return most;
+}
+
+void finish_time(Simulation& s, const SimulateOptions& options) {
+  s.creation_seconds = slowest(s, Phase::creation);
+  s.first_step_seconds = slowest(s, Phase::first_step);
+  s.step_seconds = slowest(s, Phase::steady_step);
+  s.run_seconds = s.creation_seconds + s.first_step_seconds + static_cast<double>(s.steps - 1) * s.step_seconds;
+  if (options.digest) s.run_seconds += slowest(s, Phase::digest);
+  if (s.step_seconds <= Seconds{0}) return;
+  s.tokens_per_second = static_cast<double>(s.strategy.global_batch * s.strategy.sequence) / s.step_seconds.count();
+  for (const ClassResult& c : s.classes) {
+    if (const PhaseResult* p = c.find(Phase::steady_step)) {
+      s.flops_per_second = std::max(s.flops_per_second, p->model_flops.count() / s.step_seconds.count());
+    }
+  }
+}
+
+void finish_capacity(Simulation& s, const cluster::Cluster& cluster, const SimulateOptions& options) {
+  s.device_capacity = options.device_capacity ? options.device_capacity : cluster.device_memory;
+  s.host_capacity = cluster.host_memory;
+  const cluster::Layout layout = cluster::layout(cluster, s.strategy.world_size);
+  const std::int64_t ranks_per_host = (layout.ranks + layout.hosts - 1) / layout.hosts;
+  Bytes most;
+  for (const ClassResult& c : s.classes) most = std::max(most, c.peak[static_cast<std::size_t>(Memory::host)]);
+  s.host_peak = most * ranks_per_host;
+  s.fits = (!s.device_capacity || s.largest().peak[0] <= *s.device_capacity) &&
+           (!s.host_capacity || s.host_peak <= *s.host_capacity);
+}
+
+}  // namespace
+
+Result<Simulation> simulate(const plan::PlanSet& plans, const cluster::Cluster& cluster,
+                            const SimulateOptions& options) {
+  if (options.steps < 1) {
+    return Error{Errc::contradiction, "a run of " + std::to_string(options.steps) + " steps", "--steps", "--steps 1"};
+  }
+  assert(!plans.classes.empty());
+  Simulation s;
+  s.plan_hash = plans.hash;
+  s.cluster = cluster.name;
+  s.strategy = plans.classes.front().strategy;
+  s.steps = options.steps;
+  if (Result<void> r = cluster::check_ranks(cluster, s.strategy.world_size); !r) return r.error();
+
+  for (std::size_t c = 0; c < plans.classes.size(); ++c) {
+    const plan::Plan& plan = plans.classes[c];
+    Result<std::vector<PhaseRun>> runs = run_phases(plan, cluster);
+    if (!runs) return runs.error();
+    ClassResult result = result_of(plan, *runs, options);
+    for (std::size_t rank = 0; rank < plans.class_of_rank.size(); ++rank) {
+      if (plans.class_of_rank[rank] == static_cast<std::int32_t>(c)) {
+        result.ranks.push_back(static_cast<std::int32_t>(rank));
+      }
+    }
+    for (const std::int32_t rank : result.ranks) {
+      if (options.trace == nullptr || (rank >= options.trace_ranks && rank != result.ranks.front())) continue;
+      write_rank(*options.trace, plan, *runs, result, options, Rank{rank});
+    }
+    s.classes.push_back(std::move(result));
+  }
+  finish_time(s, options);
+  finish_capacity(s, cluster, options);
+  return s;
+}
+
+Header trace_header(const plan::PlanSet& plans, const cluster::Cluster& cluster) {
+  Header header;
+  header.kind = TraceKind::predicted;
+  header.world_size = static_cast<std::int32_t>(plans.class_of_rank.size());
+  header.plan_hash = plans.hash;
+  if (!plans.classes.empty()) {
+    const plan::Plan& plan = plans.classes.front();
+    if (plan.model) header.metadata["model"] = plan.model->name;
+    header.metadata["strategy"] = plan::to_string(plan.strategy);
+  }
+  header.metadata["cluster"] = cluster.name;
+  return header;
+}
+
+}  // namespace shard::engine

@@ -1,0 +1,37 @@
+// Runs all plans of a run in virtual time and says what they will take.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "sim/cluster/cluster.h"
+#include "sim/engine/simulation.h"
+#include "sim/plan/compile.h"
+#include "traces/base/result.h"
+#include "traces/base/units.h"
+#include "traces/event.h"
+#include "traces/writer.h"
+
+namespace shard::engine {
+
+struct SimulateOptions {
+  std::int32_t steps = 1;                               ///< of the run: the first, then steady ones
+  bool digest = false;                                  ///< the run ends with a digest of its state
+  std::optional<Bytes> device_capacity = std::nullopt;  ///< in place of the cluster's
+  std::size_t holders = 5;                              ///< how many largest holders to name
+  Writer* trace = nullptr;                              ///< receives the run's events; the caller makes and closes it
+  /// Ranks in the trace: this many from rank 0 on, and a representative of each class that is not among them.
+  std::int32_t trace_ranks = 64;
+};
+
+/// One representative of each class is simulated: creation, first step, one steady step, digest, as far as its plan has
+/// them. Steady steps are equal, so the times and counts of N steps are sums. Errors: contradiction (steps below 1; a
+/// cluster too small for the ranks), internal (a plan that contradicts itself).
+[[nodiscard]] Result<Simulation> simulate(const plan::PlanSet& plans, const cluster::Cluster& cluster,
+                                          const SimulateOptions& options = {});
+
+/// The header of the trace that simulate() fills.
+[[nodiscard]] Header trace_header(const plan::PlanSet& plans, const cluster::Cluster& cluster);
+
+}  // namespace shard::engine

@@ -1,0 +1,110 @@
+// What a simulation tells: memory, communication and time of every class of ranks, phase by phase.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/engine/phase_run.h"
+#include "sim/memory/arena.h"
+#include "sim/plan/strategy.h"
+#include "traces/base/ids.h"
+#include "traces/base/units.h"
+
+namespace shard::engine {
+
+/// A buffer, or all buffers of one name without its numbers, that is live at a peak.
+struct Holder {
+  std::string name;
+  Category category{};
+  Bytes bytes;
+  std::int32_t buffers = 1;
+};
+
+/// One memory in one phase.
+struct MemoryPeak {
+  Memory memory = Memory::device;
+  Bytes peak;                           ///< extent: highest offset used, alignment included
+  Bytes live_peak;                      ///< largest sum of live buffers
+  CategoryBytes by_category{};          ///< at the live peak; sums to it
+  std::vector<Holder> largest_holders;  ///< at the live peak, largest first
+  std::string op;                       ///< that reached the live peak; empty when the phase began with it
+};
+
+/// Live device memory after one change of it.
+struct MemoryPoint {
+  Seconds time;  ///< since the phase began
+  CategoryBytes live{};
+};
+
+/// Live device memory at a moment of the step that people ask for.
+struct Moment {
+  std::string name;  ///< "creation", "forward", "backward", "step": after it
+  Bytes live;
+  Bytes live_peak;  ///< largest until then: "creation" of its phase, the others since the step began
+  CategoryBytes by_category{};
+};
+
+struct PhaseResult {
+  Phase phase{};
+  bool in_run = true;  ///< the run asked for has this phase; others are shown, but do not decide what fits
+  Seconds seconds;
+  Seconds compute_seconds;                ///< while any stream computes
+  Seconds communication_seconds;          ///< while any collective runs
+  Seconds exposed_communication_seconds;  ///< of these, while nothing computes
+  Flops model_flops;                      ///< forward and backward, without recomputation
+  Flops compute_flops;                    ///< all arithmetic
+  std::array<MemoryPeak, kMemoryCount> memory;
+  CollectiveCounts collectives{};
+};
+
+/// Ranks with equal plans.
+struct ClassResult {
+  std::vector<std::int32_t> ranks;
+  std::vector<PhaseResult> phases;
+  std::vector<Moment> moments;
+  std::vector<MemoryPoint> series;         ///< device memory over the steady step (of a run of one step: the first)
+  CollectiveCounts collectives{};          ///< of the whole run
+  std::array<Bytes, kMemoryCount> peak{};  ///< extent over the phases of the run
+  std::array<Bytes, kMemoryCount> live_peak{};  ///< over the phases of the run
+  std::array<Bytes, kMemoryCount> arena{};      ///< what the plan sets aside: the extent over all phases
+  /// The phase of the run whose device extent is largest, the first of equals; null when the plan has no phases.
+  [[nodiscard]] const PhaseResult* peak_phase() const;
+  [[nodiscard]] const PhaseResult* find(Phase phase) const {
+    for (const PhaseResult& p : phases)
+      if (p.phase == phase) return &p;
+    return nullptr;
+  }
+};
+
+struct Simulation {
+  std::string plan_hash;
+  std::string cluster;
+  plan::Strategy strategy;
+  std::int32_t steps = 1;
+  std::vector<ClassResult> classes;
+
+  Seconds creation_seconds;  ///< of the slowest class, as all below
+  Seconds first_step_seconds;
+  Seconds step_seconds;          ///< of a steady step
+  Seconds run_seconds;           ///< of all phases of the run
+  double tokens_per_second = 0;  ///< of all ranks, steady step; samples for an mlp
+  double flops_per_second = 0;   ///< of one device, model flops, steady step
+
+  std::optional<Bytes> device_capacity;  ///< none: no limit
+  bool fits = true;
+  std::optional<Bytes> host_capacity;  ///< of one host
+  Bytes host_peak;                     ///< of one host: the sum over its ranks
+
+  /// The class whose device arena is largest.
+  [[nodiscard]] const ClassResult& largest() const;
+  /// Capacity less the largest class's extent; negative when it does not fit.
+  [[nodiscard]] std::optional<Bytes> headroom() const {
+    if (!device_capacity) return std::nullopt;
+    return *device_capacity - largest().peak[0];
+  }
+};
+
+}  // namespace shard::engine

@@ -1,0 +1,101 @@
+// Neighbours in order of price.
+#include "sim/engine/smallest_change.h"
+
+#include <utility>
+#include <vector>
+
+namespace shard::engine {
+namespace {
+
+using plan::Recompute;
+using plan::Strategy;
+using plan::UnitKind;
+
+/// A strategy and how it differs from the user's.
+struct Candidate {
+  Strategy strategy;
+  std::string text;
+};
+
+void say(Candidate& c, const std::string& option) {
+  c.text += (c.text.empty() ? "" : " ") + option;
+}
+
+// Each returns false where the step cannot be taken.
+
+bool raise_stage(Candidate& c, std::int32_t stage) {
+  if (c.strategy.world_size == 1 || c.strategy.stage >= stage) return false;
+  c.strategy.stage = stage;
+  if (stage != 1) c.strategy.partition = plan::Partition::flat;
+  say(c, "--stage " + std::to_string(stage));
+  return true;
+}
+
+bool recompute_blocks(Candidate& c) {
+  if (c.strategy.recompute == Recompute::block) return false;
+  c.strategy.recompute = Recompute::block;
+  say(c, "--recompute block");
+  return true;
+}
+
+/// The global batch stays, so that the result of training does.
+bool shrink_micro_batch(Candidate& c, std::int64_t micro_batch) {
+  if (micro_batch >= c.strategy.micro_batch || micro_batch < 1) return false;
+  if (c.strategy.global_batch % (micro_batch * c.strategy.world_size) != 0) return false;
+  c.strategy.micro_batch = micro_batch;
+  say(c, "--micro-batch " + std::to_string(micro_batch));
+  return true;
+}
+
+bool shrink_chunk(Candidate& c, std::int64_t divisor) {
+  if (c.strategy.unit != UnitKind::chunk) return false;
+  const Elems smaller = round_up(Elems{c.strategy.chunk_elems.count() / divisor}, c.strategy.world_size);
+  if (smaller >= c.strategy.chunk_elems || smaller < Elems{1}) return false;
+  c.strategy.chunk_elems = smaller;
+  say(c, "--chunk-size " + std::to_string(smaller.count()));
+  return true;
+}
+
+std::vector<Candidate> candidates(const Strategy& strategy) {
+  std::vector<Candidate> all;
+  const auto one = [&](auto step) {
+    Candidate c{strategy, ""};
+    if (step(c)) all.push_back(std::move(c));
+  };
+  for (std::int32_t stage = strategy.stage + 1; stage <= 3; ++stage) {
+    one([&](Candidate& c) { return raise_stage(c, stage); });
+  }
+  one([](Candidate& c) { return recompute_blocks(c); });
+  one([](Candidate& c) { return shrink_micro_batch(c, c.strategy.micro_batch / 2); });
+  for (const std::int64_t divisor : {2, 4}) one([&](Candidate& c) { return shrink_chunk(c, divisor); });
+
+  // Together, each adding to the one before: what is already there is left as it is.
+  Candidate c{strategy, ""};
+  if (raise_stage(c, 3)) all.push_back(c);
+  if (recompute_blocks(c)) all.push_back(c);
+  for (std::int64_t micro = c.strategy.micro_batch / 2; micro >= 1; micro /= 2) {
+    if (shrink_micro_batch(c, micro)) {
+      all.push_back({c.strategy, c.text});
+      // Only the last size is to be told.
+      c.text.resize(c.text.rfind("--micro-batch"));
+      while (!c.text.empty() && c.text.back() == ' ') c.text.pop_back();
+    }
+  }
+  if (c.strategy.micro_batch != strategy.micro_batch) {
+    say(c, "--micro-batch " + std::to_string(c.strategy.micro_batch));
+  }
+  if (shrink_chunk(c, 4)) all.push_back(c);
+  return all;
+}
+
+}  // namespace
+
+std::optional<Change> smallest_change(const Strategy& strategy, Bytes capacity, const PeakOf& peak_of) {
+  for (Candidate& c : candidates(strategy)) {
+    const Result<Bytes> peak = peak_of(c.strategy);
+    if (peak && *peak <= capacity) return Change{std::move(c.text), c.strategy, *peak};
+  }
+  return std::nullopt;
+}
+
+}  // namespace shard::engine

@@ -1,0 +1,161 @@
+// Peaks, holders, shares of time, moments.
+#include "sim/engine/summary.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "sim/engine/busy.h"
+#include "sim/plan/effects.h"
+
+namespace shard::engine {
+namespace {
+
+constexpr std::size_t index(Category c) {
+  return static_cast<std::size_t>(c);
+}
+
+/// Layers that differ only in their number hold one kind of thing: "h.0.mlp" and "h.1.mlp" become "h.*.mlp".
+std::string without_numbers(const std::string& name) {
+  std::string out;
+  for (std::size_t i = 0; i < name.size();) {
+    const auto digit = [&](std::size_t k) { return k < name.size() && name[k] >= '0' && name[k] <= '9'; };
+    const bool starts = digit(i) && (i == 0 || name[i - 1] == '.' || name[i - 1] == ' ' || name[i - 1] == '[');
+    std::size_t end = i;
+    while (digit(end)) ++end;
+    const bool whole = end == name.size() || name[end] == '.' || name[end] == ' ' || name[end] == ']';
+    if (starts && whole) {
+      out += '*';
+      i = end;
+    } else {
+      out += name[i++];
+    }
+  }
+  return out;
+}
+
+std::vector<Holder> largest(const plan::Plan& plan, const std::set<BufferId>& live, std::size_t count) {
+  std::map<std::pair<std::string, Category>, Holder> groups;
+  for (const BufferId id : live) {
+    const plan::Buffer& b = plan.buffer(id);
+    const std::string name = without_numbers(b.name);
+    const auto [it, is_new] = groups.try_emplace({name, b.category}, Holder{b.name, b.category, Bytes{0}, 0});
+    if (!is_new) it->second.name = name;  // more than one: the pattern
+    it->second.bytes += plan::arena_bytes(b);
+    ++it->second.buffers;
+  }
+  std::vector<Holder> holders;
+  for (auto& [key, holder] : groups) holders.push_back(std::move(holder));
+  std::stable_sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
+  if (holders.size() > count) holders.resize(count);
+  return holders;
+}
+
+MemoryPeak peak_of(const plan::Plan& plan, const PhaseRun& run, const ArenaRun& arena, std::size_t holders) {
+  MemoryPeak peak{.memory = arena.memory,
+                  .peak = arena.extent,
+                  .live_peak = arena.live_peak,
+                  .by_category = arena.peak_by_category,
+                  .largest_holders = {},
+                  .op = {}};
+  std::set<BufferId> live(arena.resident.begin(), arena.resident.end());
+  Bytes bytes = arena.live_begin;
+  // Replays the changes up to the first moment of the peak, when these buffers were live.
+  for (auto it = run.changes.begin(); bytes != arena.live_peak && it != run.changes.end(); ++it) {
+    if (plan.buffer(it->buffer).memory != arena.memory) continue;
+    bytes += it->delta;
+    if (it->delta < Bytes{0}) {
+      live.erase(it->buffer);
+    } else {
+      live.insert(it->buffer);
+    }
+    peak.op = it->op->name;
+  }
+  peak.largest_holders = largest(plan, live, holders);
+  return peak;
+}
+
+/// Device memory while the changes of a phase are gone through.
+class DeviceReplay {
+ public:
+  DeviceReplay(const plan::Plan& plan, const PhaseRun& run)
+      : plan_(plan), live_(run.arenas[0].begin_by_category), sum_(run.arenas[0].live_begin), peak_(sum_) {}
+  /// False where the change is of another memory.
+  bool add(const MemoryChange& change) {
+    const plan::Buffer& b = plan_.buffer(change.buffer);
+    if (b.memory != Memory::device) return false;
+    live_[index(b.category)] += change.delta;
+    sum_ += change.delta;
+    peak_ = std::max(peak_, sum_);
+    return true;
+  }
+  [[nodiscard]] const CategoryBytes& live() const { return live_; }
+  [[nodiscard]] Moment moment(std::string name) const { return {std::move(name), sum_, peak_, live_}; }
+
+ private:
+  const plan::Plan& plan_;
+  CategoryBytes live_;
+  Bytes sum_;
+  Bytes peak_;
+};
+
+}  // namespace
+
+PhaseResult summarize(const plan::Plan& plan, const PhaseRun& run, std::size_t holders) {
+  PhaseResult result;
+  result.phase = run.phase;
+  result.seconds = run.interval.length();
+  std::vector<Interval> computing, communicating;
+  for (const OpRun& op : run.ops) {
+    if (op.work == Work::compute) computing.push_back(op.interval);
+    if (op.work == Work::communication) communicating.push_back(op.interval);
+    result.compute_flops += op.flops;
+    if (op.op->part == plan::Part::forward || op.op->part == plan::Part::backward) result.model_flops += op.flops;
+  }
+  const Busy compute(std::move(computing));
+  const Busy communication(std::move(communicating));
+  result.compute_seconds = compute.length();
+  result.communication_seconds = communication.length();
+  result.exposed_communication_seconds = communication.length_outside(compute);
+  result.collectives = run.collectives;
+  for (std::size_t m = 0; m < run.arenas.size(); ++m) result.memory[m] = peak_of(plan, run, run.arenas[m], holders);
+  return result;
+}
+
+std::vector<MemoryPoint> device_series(const plan::Plan& plan, const PhaseRun& run) {
+  DeviceReplay device(plan, run);
+  std::vector<MemoryPoint> series{{Seconds{0}, device.live()}};
+  for (const MemoryChange& change : run.changes) {
+    if (device.add(change)) series.push_back({change.time - run.interval.begin, device.live()});
+  }
+  return series;
+}
+
+std::vector<Moment> moments_of_step(const plan::Plan& plan, const PhaseRun& run) {
+  const plan::Op* last_forward = nullptr;
+  const plan::Op* last_backward = nullptr;
+  for (const OpRun& op : run.ops) {
+    if (op.op->part == plan::Part::forward) last_forward = op.op;
+    if (op.op->part == plan::Part::backward) last_backward = op.op;
+  }
+  DeviceReplay device(plan, run);
+  std::vector<Moment> moments;
+  auto change = run.changes.begin();
+  for (const OpRun& op : run.ops) {
+    for (; change != run.changes.end() && change->op == op.op; ++change) device.add(*change);
+    if (op.op == last_forward) moments.push_back(device.moment("forward"));
+    if (op.op == last_backward) moments.push_back(device.moment("backward"));
+  }
+  moments.push_back(device.moment("step"));
+  return moments;
+}
+
+Moment moment_after(const PhaseRun& run, std::string name) {
+  const ArenaRun& device = run.arenas[0];
+  Moment moment{std::move(name), device.live_end, device.live_peak, device.end_by_category};
+  return moment;
+}
+
+}  // namespace shard::engine

@@ -1,0 +1,97 @@
+// Seconds to nanoseconds, ops to spans, lifetimes to memory events.
+#include "sim/engine/trace_events.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace shard::engine {
+namespace {
+
+std::int64_t nanoseconds(Seconds time) {
+  return std::llround(time.count() * 1e9);
+}
+
+UnitId unit_of(const plan::Op& op) {
+  if (const auto* c = std::get_if<plan::Communicate>(&op.action)) return c->unit;
+  if (const auto* a = std::get_if<plan::Accumulate>(&op.action)) return a->unit;
+  return UnitId{};
+}
+
+void write_unit_states(Writer& writer, const OpRun& run, const TracePlace& place) {
+  const auto* call = std::get_if<plan::Communicate>(&run.op->action);
+  if (call == nullptr || !call->unit.valid()) return;
+  const bool gather = call->kind == Collective::all_gather;
+  const auto add = [&](Seconds time, UnitState state) {
+    writer.add(ChunkState{place.rank, call->unit, nanoseconds(time + place.shift), Memory::device, state});
+  };
+  add(run.interval.begin, gather ? UnitState::gathering : UnitState::reducing);
+  add(run.interval.end, gather ? UnitState::gathered : UnitState::sharded);
+}
+
+}  // namespace
+
+void write_phase(Writer& writer, const plan::Plan& plan, const PhaseRun& run, const TracePlace& place) {
+  std::array<TrackId, kStreamCount> tracks;
+  for (const OpRun& op : run.ops) {
+    TrackId& track = tracks[static_cast<std::size_t>(op.op->stream)];
+    if (!track.valid()) {
+      track = writer.track({.rank = place.rank, .kind = TrackKind::stream, .stream = op.op->stream, .name = {}});
+    }
+    const std::int64_t begin = nanoseconds(op.interval.begin + place.shift);
+    writer.add(Span{.track = track,
+                    .begin_ns = begin,
+                    .duration_ns = nanoseconds(op.interval.end + place.shift) - begin,
+                    .op = op.op->id,
+                    .name = writer.name(op.op->name),
+                    .phase = run.phase,
+                    .step = place.step,
+                    .micro_step = std::max(0, op.op->micro_step),
+                    .bytes = op.bytes.count(),
+                    .unit = unit_of(*op.op)});
+    write_unit_states(writer, op, place);
+  }
+  for (const MemoryChange& change : run.changes) {
+    const plan::Buffer& buffer = plan.buffer(change.buffer);
+    writer.add(MemoryEvent{.rank = place.rank,
+                           .memory = buffer.memory,
+                           .buffer = change.buffer,
+                           .offset_bytes = buffer.offset,
+                           .delta_bytes = change.delta.count(),
+                           .category = buffer.category,
+                           .op = change.op->id,
+                           .time_ns = nanoseconds(change.time + place.shift),
+                           .phase = run.phase,
+                           .step = place.step,
+                           .unit = buffer.unit});
+    if (buffer.category == Category::gathered && buffer.unit.valid() && change.delta < Bytes{0}) {
+      writer.add(ChunkState{place.rank, buffer.unit, nanoseconds(change.time + place.shift), buffer.memory,
+                            UnitState::sharded});
+    }
+  }
+}
+
+void write_arenas(Writer& writer, const plan::Plan& plan, const PhaseRun& run, Rank rank) {
+  for (const ArenaRun& arena : run.arenas) {
+    const Bytes capacity = plan.arena_bytes[static_cast<std::size_t>(arena.memory)];
+    if (capacity == Bytes{0}) continue;
+    writer.add(ArenaSummary{.rank = rank,
+                            .memory = arena.memory,
+                            .phase = run.phase,
+                            .peak_bytes = arena.extent.count(),
+                            .live_peak_bytes = arena.live_peak.count(),
+                            .capacity_bytes = capacity.count()});
+  }
+}
+
+void write_collectives(Writer& writer, const CollectiveCounts& counts, Rank rank) {
+  for (std::size_t kind = 0; kind < counts.size(); ++kind) {
+    if (counts[kind].count == 0) continue;
+    writer.add(CollectiveTotal{.rank = rank,
+                               .kind = static_cast<Collective>(kind),
+                               .count = counts[kind].count,
+                               .bytes = counts[kind].bytes.count()});
+  }
+}
+
+}  // namespace shard::engine
