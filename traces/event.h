@@ -68,7 +68,7 @@ struct Span {
   NameId name{};
   Phase phase = Phase::steady_step;
   std::int32_t step = 0;        ///< counts every training step of the run from 0; the first step is step 0
-  std::int32_t micro_step = 0;  ///< within the step, from 0
+  std::int32_t micro_step = 0;  ///< within the step, from 0; -1 for an op that runs once per step
   std::int64_t bytes = 0;       ///< moved or communicated; 0 for computation
   UnitId unit{};
 

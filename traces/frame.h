@@ -27,8 +27,8 @@ inline constexpr std::uint32_t kMaxRows = 65'536;         // T5
 inline constexpr std::uint32_t kMaxStringBytes = 1u << 20;
 /// A frame's area is never less than its raw size over this, so a small file cannot expand without bound (T6).
 inline constexpr std::uint32_t kMaxExpansion = 64;
-/// Times are within +-2^62 so that ends and differences cannot overflow (T9).
-inline constexpr std::int64_t kMaxTime = std::int64_t{1} << 62;
+/// Times are within +-2^61 so that ends and differences cannot overflow (T9).
+inline constexpr std::int64_t kMaxTime = std::int64_t{1} << 61;
 
 /// Values are stored in files: append only.
 enum class FrameType : std::uint16_t {

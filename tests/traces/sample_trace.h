@@ -117,7 +117,7 @@ inline Recorded write_random(const std::filesystem::path& path, unsigned seed, c
   const auto id = [&] { return static_cast<std::int32_t>(below(100) == 0 ? below(2) * 0x7fffffff - 1 : below(500)); };
   std::int64_t now = -1000;
   const auto time = [&] {
-    if (below(100) == 0) return (std::int64_t{1} << 61) * (below(2) == 0 ? -1 : 1);
+    if (below(100) == 0) return (std::int64_t{1} << 60) * (below(2) == 0 ? -1 : 1);
     return now += below(50);
   };
   for (int i = 0; i < options.spans; ++i) {

@@ -1,0 +1,155 @@
+// A comparison as JSON and as text.
+#include <nlohmann/json.hpp>
+
+#include "traces/compare.h"
+#include "traces/text_table.h"
+
+namespace shard {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+void put(Json& row, const Comparison& comparison, const std::string& key, const Pair<T>& pair) {
+  row[comparison.label.first + "_" + key] = pair.first;
+  row[comparison.label.second + "_" + key] = pair.second;
+}
+
+Json ratio(const Pair<double>& pair) {
+  return pair.first == 0 ? Json(nullptr) : Json(pair.second / pair.first);
+}
+
+Json group_json(const Comparison& comparison, const GroupComparison& group, const char* key) {
+  Json row;
+  if (group.rank.valid()) {
+    row[key] = group.rank.value;
+  } else {
+    row[key] = group.key;
+  }
+  row["phase"] = to_string(group.phase);
+  row["op_count"] = group.op_count;
+  put(row, comparison, "seconds", group.seconds);
+  row["seconds_ratio"] = ratio(group.seconds);
+  put(row, comparison, "bytes", group.bytes);
+  return row;
+}
+
+std::string signed_bytes(const Pair<std::int64_t>& pair) {
+  if (pair.equal()) return "equal";
+  const double difference = static_cast<double>(pair.second) - static_cast<double>(pair.first);
+  return (difference > 0 ? "+" : "-") +
+         bytes_text(static_cast<std::int64_t>(difference > 0 ? difference : -difference));
+}
+
+}  // namespace
+
+Json to_json(const Comparison& comparison) {
+  Json json{{"schema_version", 1},
+            {"equal", comparison.equal()},
+            {"memory_equal", comparison.memory_equal()},
+            {"communication_equal", comparison.communication_equal()},
+            {"same_plan", comparison.same_plan}};
+  put(json, comparison, "plan_hash", comparison.plan_hash);
+  put(json, comparison, "complete", comparison.complete);
+  json["world_size"] = comparison.world_size;
+  put(json, comparison, "step_seconds", comparison.step_seconds);
+  json["step_seconds_ratio"] = ratio(comparison.step_seconds);
+  for (const char* key : {"memory", "categories", "collectives", "streams", "ranks", "names", "ops"}) {
+    json[key] = Json::array();
+  }
+  for (const MemoryComparison& memory : comparison.memory) {
+    Json row{{"rank", memory.rank.value}, {"memory", to_string(memory.memory)}, {"phase", to_string(memory.phase)}};
+    put(row, comparison, "peak_bytes", memory.peak_bytes);
+    put(row, comparison, "live_peak_bytes", memory.live_peak_bytes);
+    row["compared"] = memory.compared;
+    row["equal"] = memory.equal();
+    json["memory"].push_back(std::move(row));
+  }
+  for (const CategoryComparison& category : comparison.categories) {
+    Json row{{"rank", category.rank.value},
+             {"memory", to_string(category.memory)},
+             {"category", to_string(category.category)}};
+    put(row, comparison, "peak_bytes", category.peak_bytes);
+    row["equal"] = category.peak_bytes.equal();
+    json["categories"].push_back(std::move(row));
+  }
+  for (const CollectiveComparison& collective : comparison.collectives) {
+    Json row{{"rank", collective.rank.value}, {"kind", to_string(collective.kind)}};
+    put(row, comparison, "count", collective.count);
+    put(row, comparison, "bytes", collective.bytes);
+    row["equal"] = collective.equal();
+    json["collectives"].push_back(std::move(row));
+  }
+  for (const auto& group : comparison.streams) json["streams"].push_back(group_json(comparison, group, "stream"));
+  for (const auto& group : comparison.ranks) json["ranks"].push_back(group_json(comparison, group, "rank"));
+  for (const auto& group : comparison.names) json["names"].push_back(group_json(comparison, group, "name"));
+  for (const OpComparison& op : comparison.ops) {
+    Json row{{"rank", op.rank.value},        {"op", op.op.value},           {"name", op.name},
+             {"phase", to_string(op.phase)}, {"micro_step", op.micro_step}, {"stream", to_string(op.stream)}};
+    put(row, comparison, "step_count", op.steps);
+    put(row, comparison, "seconds", op.seconds);
+    row["seconds_ratio"] = ratio(op.seconds);
+    put(row, comparison, "bytes", op.bytes);
+    row["bytes_equal"] = op.bytes_equal();
+    json["ops"].push_back(std::move(row));
+  }
+  json["joined_op_count"] = comparison.joined_op_count;
+  put(json, comparison, "unmatched_op_count", comparison.unmatched_op_count);
+  json["unequal_op_bytes_count"] = comparison.unequal_op_bytes_count;
+  return json;
+}
+
+std::string to_text(const Comparison& comparison) {
+  const auto verdict = [](bool equal) { return equal ? "equal" : "DIFFERS"; };
+  const std::string &first = comparison.label.first, &second = comparison.label.second;
+  std::string text;
+  if (!comparison.same_plan) text += "Traces of different plans, lined up by force.\n";
+  if (!comparison.complete.first) text += "The " + first + " trace is incomplete.\n";
+  if (!comparison.complete.second) text += "The " + second + " trace is incomplete.\n";
+  text += std::string("memory         ") + verdict(comparison.memory_equal()) + "\n";
+  text += std::string("communication  ") + verdict(comparison.communication_equal()) + "\n";
+  text += "step           " + first + " " + seconds_text(comparison.step_seconds.first) + ", " + second + " " +
+          seconds_text(comparison.step_seconds.second) + ", " +
+          ratio_text(comparison.step_seconds.first, comparison.step_seconds.second) + "\n";
+
+  TextTable memory({"rank", "memory", "phase", first + " peak", second + " peak", "difference", "live peak"}, 3);
+  for (const MemoryComparison& row : comparison.memory) {
+    memory.add({std::to_string(row.rank.value), to_string(row.memory), to_string(row.phase),
+                bytes_text(row.peak_bytes.first), bytes_text(row.peak_bytes.second),
+                row.compared ? signed_bytes(row.peak_bytes) : "not run",
+                row.compared ? signed_bytes(row.live_peak_bytes) : "not run"});
+  }
+  if (!memory.empty()) text += "\n" + memory.str();
+
+  TextTable collectives(
+      {"rank", "collective", first + " calls", second + " calls", first + " bytes", second + " bytes", "difference"},
+      2);
+  for (const CollectiveComparison& row : comparison.collectives) {
+    collectives.add({std::to_string(row.rank.value), to_string(row.kind), std::to_string(row.count.first),
+                     std::to_string(row.count.second), bytes_text(row.bytes.first), bytes_text(row.bytes.second),
+                     row.equal() ? "equal" : "DIFFERS"});
+  }
+  if (!collectives.empty()) text += "\n" + collectives.str();
+
+  const auto times = [&](const std::vector<GroupComparison>& groups, const char* title, std::size_t most) {
+    TextTable table({title, "phase", first, second, "ratio"}, 2);
+    for (const GroupComparison& group : groups) {
+      if (most-- == 0) break;
+      table.add({group.rank.valid() ? std::to_string(group.rank.value) : group.key, to_string(group.phase),
+                 seconds_text(group.seconds.first), seconds_text(group.seconds.second),
+                 ratio_text(group.seconds.first, group.seconds.second)});
+    }
+    if (!table.empty()) text += "\n" + table.str();
+  };
+  constexpr std::size_t kMostRows = 15;
+  times(comparison.streams, "stream", kMostRows);
+  times(comparison.ranks, "rank", kMostRows);
+  times(comparison.names, "op", kMostRows);
+  text += "\n" + std::to_string(comparison.joined_op_count) + " ops joined, " +
+          std::to_string(comparison.unmatched_op_count.first) + " only " + first + ", " +
+          std::to_string(comparison.unmatched_op_count.second) + " only " + second + ", " +
+          std::to_string(comparison.unequal_op_bytes_count) + " with other bytes\n";
+  return text;
+}
+
+}  // namespace shard

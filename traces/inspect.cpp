@@ -1,0 +1,199 @@
+// Counts, time range, steps and peaks of a trace, as JSON and as text.
+#include "traces/inspect.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "traces/lanes.h"
+#include "traces/text_table.h"
+
+namespace shard {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<StepTime> step_times(const Trace& trace) {
+  std::map<std::pair<std::int32_t, Phase>, StepTime> steps;
+  StepTime* current = nullptr;
+  const SpanTable& spans = trace.spans;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const Phase phase = spans.phase[i];
+    if (phase != Phase::first_step && phase != Phase::steady_step) continue;
+    const std::int64_t begin = spans.begin_ns[i], end = begin + spans.duration_ns[i];
+    if (current == nullptr || current->step != spans.step[i] || current->phase != phase) {
+      const auto [at, added] = steps.try_emplace({spans.step[i], phase});
+      if (added) at->second = {spans.step[i], phase, begin, end};
+      current = &at->second;
+    }
+    current->begin_ns = std::min(current->begin_ns, begin);
+    current->end_ns = std::max(current->end_ns, end);
+  }
+  std::vector<StepTime> result;
+  for (const auto& [key, step] : steps) result.push_back(step);
+  return result;
+}
+
+double median_step_seconds(const std::vector<StepTime>& steps) {
+  std::vector<double> seconds;
+  for (const Phase phase : {Phase::steady_step, Phase::first_step}) {
+    for (const StepTime& step : steps) {
+      if (step.phase == phase) seconds.push_back(static_cast<double>(step.end_ns - step.begin_ns) / 1e9);
+    }
+    if (!seconds.empty()) break;
+  }
+  if (seconds.empty()) return 0;
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  if (seconds.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(seconds.begin(), middle)) / 2;
+}
+
+TraceSummary summarize(const Trace& trace) {
+  TraceSummary summary;
+  summary.header = trace.header;
+  summary.span_count = static_cast<std::int64_t>(trace.spans.size());
+  summary.lane_count = assign_lanes(trace).count();
+  summary.memory_event_count = static_cast<std::int64_t>(trace.memory.size());
+  summary.counter_count = static_cast<std::int64_t>(trace.counters.size());
+  summary.dropped_count = trace.dropped_count;
+  summary.skipped_frame_count = trace.skipped_frame_count;
+  summary.truncated = trace.truncated;
+  summary.steps = step_times(trace);
+  summary.arenas = trace.arenas;
+  summary.collectives = trace.collectives;
+  summary.peaks = memory_peaks(trace);
+
+  bool any = false;
+  const auto include = [&](std::int64_t begin, std::int64_t end) {
+    summary.begin_ns = any ? std::min(summary.begin_ns, begin) : begin;
+    summary.end_ns = any ? std::max(summary.end_ns, end) : end;
+    any = true;
+  };
+  for (std::size_t i = 0; i < trace.spans.size(); ++i) {
+    include(trace.spans.begin_ns[i], trace.spans.begin_ns[i] + trace.spans.duration_ns[i]);
+  }
+  for (const std::int64_t time : trace.memory.time_ns) include(time, time);
+  for (const Counter& counter : trace.counters) include(counter.time_ns, counter.time_ns);
+  for (const ChunkState& state : trace.chunk_states) include(state.time_ns, state.time_ns);
+  return summary;
+}
+
+namespace {
+
+Json categories(const BytesByCategory& bytes) {
+  Json object = Json::object();
+  for (int c = 0; c < kCategoryCount; ++c) {
+    const std::int64_t value = bytes[static_cast<std::size_t>(c)];
+    if (value != 0) object[std::string(to_string(static_cast<Category>(c))) + "_bytes"] = value;
+  }
+  return object;
+}
+
+}  // namespace
+
+Json to_json(const TraceSummary& summary) {
+  const Header& header = summary.header;
+  Json json{{"format", summary.format},
+            {"kind", to_string(header.kind)},
+            {"world_size", header.world_size},
+            {"plan_hash", header.plan_hash},
+            {"parent_plan_hash", header.parent_plan_hash},
+            {"span_count", summary.span_count},
+            {"lane_count", summary.lane_count},
+            {"memory_event_count", summary.memory_event_count},
+            {"counter_count", summary.counter_count},
+            {"begin_ns", summary.begin_ns},
+            {"end_ns", summary.end_ns},
+            {"dropped_count", summary.dropped_count},
+            {"skipped_frame_count", summary.skipped_frame_count},
+            {"complete", summary.complete()},
+            {"truncated", Json::array()},
+            {"step_seconds", median_step_seconds(summary.steps)},
+            {"steps", Json::array()},
+            {"arenas", Json::array()},
+            {"collectives", Json::array()},
+            {"peaks", Json::array()},
+            {"metadata", header.metadata}};
+  for (const Truncated& note : summary.truncated) {
+    json["truncated"].push_back({{"offset_bytes", note.offset}, {"why", note.why}});
+  }
+  for (const StepTime& step : summary.steps) {
+    json["steps"].push_back({{"step", step.step},
+                             {"phase", to_string(step.phase)},
+                             {"begin_ns", step.begin_ns},
+                             {"end_ns", step.end_ns},
+                             {"seconds", static_cast<double>(step.end_ns - step.begin_ns) / 1e9}});
+  }
+  for (const ArenaSummary& arena : summary.arenas) {
+    json["arenas"].push_back({{"rank", arena.rank.value},
+                              {"memory", to_string(arena.memory)},
+                              {"phase", to_string(arena.phase)},
+                              {"peak_bytes", arena.peak_bytes},
+                              {"live_peak_bytes", arena.live_peak_bytes},
+                              {"capacity_bytes", arena.capacity_bytes}});
+  }
+  for (const CollectiveTotal& total : summary.collectives) {
+    json["collectives"].push_back(
+        {{"rank", total.rank.value}, {"kind", to_string(total.kind)}, {"count", total.count}, {"bytes", total.bytes}});
+  }
+  for (const MemoryPeak& peak : summary.peaks) {
+    json["peaks"].push_back({{"rank", peak.rank.value},
+                             {"memory", to_string(peak.memory)},
+                             {"phase", to_string(peak.phase)},
+                             {"peak_bytes", peak.peak_bytes},
+                             {"live_peak_bytes", peak.live_peak_bytes},
+                             {"peak_time_ns", peak.peak_time_ns},
+                             {"peak_op", peak.peak_op.value},
+                             {"at_peak", categories(peak.at_peak_bytes)},
+                             {"category_peaks", categories(peak.category_peak_bytes)}});
+  }
+  return json;
+}
+
+std::string to_text(const TraceSummary& summary) {
+  const Header& header = summary.header;
+  std::string text = std::string(to_string(header.kind)) + " trace, " + std::to_string(header.world_size) +
+                     (header.world_size == 1 ? " rank" : " ranks");
+  if (!header.plan_hash.empty()) text += ", plan " + header.plan_hash.substr(0, 16);
+  text += "\n" + std::to_string(summary.span_count) + " spans on " + std::to_string(summary.lane_count) + " lanes, " +
+          std::to_string(summary.memory_event_count) + " memory events, " +
+          seconds_text((static_cast<double>(summary.end_ns) - static_cast<double>(summary.begin_ns)) / 1e9) + "\n";
+  if (!summary.steps.empty()) {
+    text += std::to_string(summary.steps.size()) + (summary.steps.size() == 1 ? " step, " : " steps, median ") +
+            seconds_text(median_step_seconds(summary.steps)) + "\n";
+  }
+  if (summary.dropped_count > 0) text += std::to_string(summary.dropped_count) + " events lost by the producer\n";
+  if (summary.skipped_frame_count > 0) {
+    text += std::to_string(summary.skipped_frame_count) + " frames of a newer format skipped\n";
+  }
+  for (const Truncated& note : summary.truncated) {
+    text += "incomplete at byte " + std::to_string(note.offset) + ": " + note.why + "\n";
+  }
+  TextTable arenas({"rank", "memory", "phase", "peak", "live peak"}, 3);
+  for (const ArenaSummary& arena : summary.arenas) {
+    arenas.add({std::to_string(arena.rank.value), to_string(arena.memory), to_string(arena.phase),
+                bytes_text(arena.peak_bytes), bytes_text(arena.live_peak_bytes)});
+  }
+  if (arenas.empty()) {
+    for (const MemoryPeak& peak : summary.peaks) {
+      arenas.add({std::to_string(peak.rank.value), to_string(peak.memory), to_string(peak.phase),
+                  bytes_text(peak.peak_bytes), bytes_text(peak.live_peak_bytes)});
+    }
+  }
+  if (!arenas.empty()) text += "\n" + arenas.str();
+  TextTable collectives({"rank", "collective", "calls", "bytes"}, 2);
+  for (const CollectiveTotal& total : summary.collectives) {
+    collectives.add({std::to_string(total.rank.value), to_string(total.kind), std::to_string(total.count),
+                     bytes_text(total.bytes)});
+  }
+  if (!collectives.empty()) text += "\n" + collectives.str();
+  for (const auto& [key, value] : header.metadata) {
+    std::string shown = value.size() > 60 ? value.substr(0, 57) + "..." : value;
+    std::replace_if(
+        shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+    text += (key == header.metadata.begin()->first ? "\n" : "") + key + ": " + shown + "\n";
+  }
+  return text;
+}
+
+}  // namespace shard

@@ -1,0 +1,61 @@
+// What is in a trace file, in a few numbers.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "traces/base/result.h"
+#include "traces/peaks.h"
+#include "traces/reader.h"
+
+namespace shard {
+
+/// When a step ran: from its first span's begin to its last span's end, over all ranks.
+struct StepTime {
+  std::int32_t step = 0;
+  Phase phase = Phase::steady_step;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+
+  friend bool operator==(const StepTime&, const StepTime&) = default;
+};
+
+/// Steps of the phases first_step and steady_step, by step number.
+[[nodiscard]] std::vector<StepTime> step_times(const Trace& trace);
+
+/// Median duration of the steady steps (of the first steps where there is no other); 0 without steps.
+[[nodiscard]] double median_step_seconds(const std::vector<StepTime>& steps);
+
+struct TraceSummary {
+  std::string format = "sst";
+  Header header;
+  std::int64_t span_count = 0;
+  std::int64_t lane_count = 0;  ///< rows that a timeline needs: crossing spans of a track take several
+  std::int64_t memory_event_count = 0;
+  std::int64_t counter_count = 0;
+  std::int64_t begin_ns = 0, end_ns = 0;  ///< over all events; both 0 in an empty trace
+  std::int64_t dropped_count = 0;         ///< lost by the producer
+  std::int64_t skipped_frame_count = 0;   ///< of a newer format
+  std::vector<Truncated> truncated;       ///< lost from the file; empty when it is whole
+  std::vector<StepTime> steps;
+  std::vector<ArenaSummary> arenas;
+  std::vector<CollectiveTotal> collectives;
+  std::vector<MemoryPeak> peaks;  ///< from the memory events
+
+  [[nodiscard]] bool complete() const { return truncated.empty(); }
+};
+
+[[nodiscard]] TraceSummary summarize(const Trace& trace);
+
+/// The object of `inspect --json`, without schema_version: format, kind, world_size, plan_hash, span_count, lane_count,
+/// memory_event_count, begin_ns, end_ns, dropped_count, complete, truncated[], step_seconds, steps[], arenas[],
+/// collectives[], peaks[], metadata{}.
+[[nodiscard]] nlohmann::ordered_json to_json(const TraceSummary& summary);
+
+/// The same for people, several lines.
+[[nodiscard]] std::string to_text(const TraceSummary& summary);
+
+}  // namespace shard
