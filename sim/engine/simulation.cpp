@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace shard::engine {
 
 const PhaseResult* ClassResult::peak_phase() const {
+  const auto size = [](const PhaseResult& p) { return std::pair(p.memory[0].peak, p.memory[0].live_peak); };
   const PhaseResult* most = nullptr;
   for (const PhaseResult& p : phases) {
-    if (p.in_run && (most == nullptr || p.memory[0].peak > most->memory[0].peak)) most = &p;
+    if (p.in_run && (most == nullptr || size(p) > size(*most))) most = &p;
   }
   return most;
 }

@@ -70,7 +70,8 @@ struct ClassResult {
   std::array<Bytes, kMemoryCount> peak{};  ///< extent over the phases of the run
   std::array<Bytes, kMemoryCount> live_peak{};  ///< over the phases of the run
   std::array<Bytes, kMemoryCount> arena{};      ///< what the plan sets aside: the extent over all phases
-  /// The phase of the run whose device extent is largest, the first of equals; null when the plan has no phases.
+  /// The phase of the run whose device extent is largest, among equals the one with the most live; null when the plan
+  /// has no phases.
   [[nodiscard]] const PhaseResult* peak_phase() const;
   [[nodiscard]] const PhaseResult* find(Phase phase) const {
     for (const PhaseResult& p : phases)
