@@ -1,0 +1,78 @@
+// Descriptors travel as SCM_RIGHTS: pipes, files and terminals arrive as what they are.
+#include "executor/launch/parent_line.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "executor/launch/wire.h"
+
+namespace shard {
+namespace {
+
+bool send_packet(int descriptor, WireHead head, std::string_view text) {
+  head.bytes = static_cast<std::uint32_t>(text.size());
+  std::array<iovec, 2> parts{{{&head, sizeof head}, {const_cast<char*>(text.data()), text.size()}}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  return sendmsg(descriptor, &message, MSG_NOSIGNAL) >= 0;
+}
+
+bool take_streams(int descriptor) {
+  WireHead head;
+  iovec part{&head, sizeof head};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  ssize_t received = 0;
+  do received = recvmsg(descriptor, &message, MSG_CMSG_CLOEXEC);
+  while (received < 0 && errno == EINTR);
+  const cmsghdr* rights = received > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (rights == nullptr || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+    return false;
+  std::array<int, 2> streams{};
+  std::memcpy(streams.data(), CMSG_DATA(rights), sizeof streams);
+  dup2(streams[0], STDOUT_FILENO);
+  dup2(streams[1], STDERR_FILENO);
+  for (const int stream : streams) close(stream);
+  return true;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ParentLine>> ParentLine::connect(const Role& role) {
+  const auto lost = [&] {
+    return Error{Errc::unavailable, std::string("the process that started this rank is gone: ") + std::strerror(errno),
+                 "rank " + std::to_string(role.rank.value), ""};
+  };
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (role.parent.size() >= sizeof address.sun_path) return lost();
+  std::copy(role.parent.begin(), role.parent.end(), address.sun_path);
+  const int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return lost();
+  std::unique_ptr<ParentLine> line(new ParentLine(descriptor));
+  if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return lost();
+  if (!send_packet(descriptor, {WireHead::hello, role.rank.value, 0}, {}) || !take_streams(descriptor)) return lost();
+  return line;
+}
+
+ParentLine::~ParentLine() {
+  close(descriptor_);
+}
+
+void ParentLine::report(int exit_code, std::string_view message) {
+  send_packet(descriptor_, {WireHead::end, exit_code, 0}, message.substr(0, kWireText));
+}
+
+}  // namespace shard

@@ -1,0 +1,32 @@
+// A rank's line to the parent that started it: takes over the parent's stdout and stderr, and reports its end.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "executor/launch/role.h"
+#include "traces/base/result.h"
+
+namespace shard {
+
+/// Closing it (or dying) tells the parent that the rank is gone.
+class ParentLine {
+ public:
+  /// Connects, says which rank this is, and makes the parent's stdout and stderr this process's own, so that output
+  /// does not pass through the launcher. Errc::unavailable when the parent is gone.
+  [[nodiscard]] static Result<std::unique_ptr<ParentLine>> connect(const Role& role);
+  ParentLine(const ParentLine&) = delete;
+  ParentLine& operator=(const ParentLine&) = delete;
+  ~ParentLine();
+
+  /// The last word: the exit code this rank will return, and what a user should read. The parent prints one message for
+  /// all ranks, so a rank that has reported prints nothing itself.
+  void report(int exit_code, std::string_view message);
+
+ private:
+  explicit ParentLine(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_ = -1;
+};
+
+}  // namespace shard

@@ -1,0 +1,157 @@
+// A line's end of file is the rank's death certificate: the kernel closes it however a process ends.
+#include "executor/launch/rank_lines.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "executor/launch/wire.h"
+
+namespace shard {
+namespace {
+
+bool send_streams(int descriptor) {
+  WireHead head{WireHead::streams, 0, 0};
+  iovec part{&head, sizeof head};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(2 * sizeof(int));
+  const int streams[2] = {STDOUT_FILENO, STDERR_FILENO};
+  std::memcpy(CMSG_DATA(rights), streams, sizeof streams);
+  return sendmsg(descriptor, &message, MSG_NOSIGNAL) >= 0;
+}
+
+int open_process(std::int32_t process) {
+#ifdef SYS_pidfd_open
+  return static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+#else
+  (void)process;
+  return -1;
+#endif
+}
+
+}  // namespace
+
+Result<RankLines> RankLines::listen(const std::string& path) {
+  const auto failed = [&](const char* what) {
+    return Error{Errc::cannot_create, std::string(what) + ": " + std::strerror(errno), path, ""};
+  };
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return failed("socket");
+  }
+  std::copy(path.begin(), path.end(), address.sun_path);
+  RankLines lines;
+  lines.listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (lines.listener_ < 0 || bind(lines.listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(lines.listener_, SOMAXCONN) != 0)
+    return failed("socket");
+  return lines;
+}
+
+RankLines::RankLines(RankLines&& other) noexcept
+    : listener_(std::exchange(other.listener_, -1)),
+      lines_(std::exchange(other.lines_, {})),
+      ends_(std::exchange(other.ends_, {})),
+      came_(other.came_) {}
+
+RankLines::~RankLines() {
+  for (Line& line : lines_) close(line);
+  if (listener_ >= 0) ::close(listener_);
+}
+
+void RankLines::add_to(std::vector<pollfd>& descriptors) const {
+  descriptors.push_back({listener_, POLLIN, 0});
+  for (const Line& line : lines_) descriptors.push_back({line.descriptor, POLLIN, 0});
+}
+
+bool RankLines::any_open() const {
+  return std::any_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.descriptor >= 0; });
+}
+
+void RankLines::serve() {
+  accept_all();
+  for (Line& line : lines_)
+    while (line.descriptor >= 0 && read(line)) {
+    }
+}
+
+void RankLines::accept_all() {
+  while (true) {
+    const int descriptor = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (descriptor < 0) return;
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != getuid()) {
+      ::close(descriptor);
+      continue;
+    }
+    lines_.push_back({descriptor, open_process(peer.pid), peer.pid, std::nullopt, false});
+  }
+}
+
+bool RankLines::read(Line& line) {
+  WireHead head;
+  std::array<char, kWireText> text;
+  std::array<iovec, 2> parts{{{&head, sizeof head}, {text.data(), text.size()}}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  const ssize_t received = recvmsg(line.descriptor, &message, MSG_DONTWAIT);
+  if (received < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (received < static_cast<ssize_t>(sizeof head)) {
+    if (line.rank && !line.reported) ends_.push_back({*line.rank, std::nullopt, {}});
+    close(line);
+    return false;
+  }
+  const std::size_t bytes = std::min<std::size_t>(head.bytes, static_cast<std::size_t>(received) - sizeof head);
+  if (head.kind == WireHead::hello && !line.rank) {
+    line.rank = Rank{head.number};
+    ++came_;
+    if (!send_streams(line.descriptor)) return true;
+  } else if (head.kind == WireHead::end && line.rank && !line.reported) {
+    line.reported = true;
+    ends_.push_back({*line.rank, head.number, std::string(text.data(), bytes)});
+  }
+  return true;
+}
+
+void RankLines::close(Line& line) {
+  if (line.descriptor >= 0) ::close(line.descriptor);
+  if (line.process >= 0) ::close(line.process);
+  line.descriptor = -1;
+  line.process = -1;
+}
+
+void RankLines::kill_all() const {
+  for (const Line& line : lines_) {
+    if (line.descriptor < 0) continue;
+#ifdef SYS_pidfd_send_signal
+    if (line.process >= 0) {
+      syscall(SYS_pidfd_send_signal, line.process, SIGKILL, nullptr, 0);
+      continue;
+    }
+#endif
+    kill(line.process_id, SIGKILL);
+  }
+}
+
+}  // namespace shard

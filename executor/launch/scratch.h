@@ -1,0 +1,27 @@
+// Private directories that are gone when their owner is, content and all.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace shard {
+
+class Scratch {
+ public:
+  /// A new directory PLACE/shardscope-XXXXXX, mode 0700, locked as long as this lives. Such directories of the same
+  /// user that nobody holds a lock on (their process was killed before it could clean up) are removed first.
+  [[nodiscard]] static std::optional<Scratch> make(const std::string& place);
+  Scratch(Scratch&& other) noexcept;
+  Scratch& operator=(Scratch&& other) noexcept;
+  ~Scratch();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  Scratch(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  std::string path_;
+  int lock_ = -1;
+};
+
+}  // namespace shard

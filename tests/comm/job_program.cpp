@@ -1,0 +1,94 @@
+// A program as shardscope-train is one: `job_program N FAULT` starts N ranks of itself; rank 1 ends by FAULT mid-run.
+#include <signal.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "executor/comm/mpi.h"
+#include "executor/launch/job.h"
+#include "executor/launch/parent_line.h"
+#include "executor/launch/role.h"
+#include "executor/launch/stop_signal.h"
+
+namespace {
+
+using namespace shard;
+
+/// What rank 1 does in the middle of the run.
+Result<void> commit(std::string_view fault, Communicator& comm) {
+  if (comm.rank() != Rank{1}) return {};
+  if (fault == "kill") raise(SIGKILL);
+  if (fault == "abort") std::abort();
+  if (fault == "quit") _exit(7);
+  if (fault == "hang") {  // deaf to SIGTERM, too
+    signal(SIGTERM, SIG_IGN);
+    while (true) pause();
+  }
+  if (fault == "malformed") return Error{Errc::malformed, "token 300 is not in the vocabulary", "data.bin:7", ""};
+  return {};
+}
+
+Result<void> run(std::string_view fault, const std::atomic<int>* stop) {
+  auto made = make_mpi(MpiTransport::automatic, {.deadline = std::chrono::seconds{2}, .stop_signal = stop});
+  if (!made) return made.error();
+  Communicator& comm = **made;
+  const auto arena = comm.make_arena(Bytes{fault == "large" ? std::int64_t{1} << 50 : 4096});
+  if (!arena) return arena.error();
+  const std::vector<CommSegment> segments{{0, 1024, Elems{4 * comm.size()}}};
+  const int steps = fault == "forever" ? 1'000'000'000 : 20;
+  for (int step = 0; step < steps; ++step) {
+    if (step == 10) {
+      if (Result<void> fine = commit(fault, comm); !fine) {
+        comm.abort(to_string(fine.error()));
+        return fine;
+      }
+      if (comm.rank() == Rank{0}) {
+        std::printf("step 10 on %d ranks of %s\n", comm.size(), std::string(comm.name()).c_str());
+        std::fflush(stdout);
+      }
+    }
+    const Result<Ticket> ticket =
+        comm.start({.op = OpId{step}, .kind = Collective::all_gather, .segments = segments});
+    if (!ticket) return ticket.error();
+    if (Result<void> done = comm.wait(*ticket); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  int ranks = 0;
+  std::from_chars(argv[1], argv[1] + std::string_view(argv[1]).size(), ranks);
+  const Role role = role_from_environment();
+  if (role.launcher == Launcher::none && ranks > 1) {
+    const std::vector<std::string> self = {own_program(), argv[1], argv[2]};
+    const Result<JobEnd> end = run_job(self, ranks);
+    if (!end) return std::fprintf(stderr, "%s\n", to_string(end.error()).c_str()), exit_code(end.error().code);
+    if (!end->message.empty()) std::fprintf(stderr, "%s\n", end->message.c_str());
+    if (end->signal != 0) {
+      signal(end->signal, SIG_DFL);
+      raise(end->signal);
+    }
+    return end->exit_code;
+  }
+  std::unique_ptr<ParentLine> line;
+  if (role.launcher == Launcher::own) {
+    auto connected = ParentLine::connect(role);
+    if (!connected) return exit_code(connected.error().code);
+    line = *std::move(connected);
+  }
+  const Result<void> result = run(argv[2], install_stop_signal());
+  const int code = result ? 0 : exit_code(result.error().code);
+  const std::string message = result ? "" : to_string(result.error());
+  if (line)
+    line->report(code, message);
+  else if (!result)
+    std::fprintf(stderr, "%s\n", message.c_str());
+  return code;
+}
