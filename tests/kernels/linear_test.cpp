@@ -67,7 +67,8 @@ TEST_P(LinearTest, BackwardWeight) {
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearTest,
                          testing::Values(Case{1, 1, 1, false, true}, Case{3, 17, 29, false, true},
                                          Case{3, 17, 29, true, true}, Case{70, 100, 257, false, false},
-                                         Case{33, 64, 400, true, true}, Case{129, 48, 16, false, true}));
+                                         Case{33, 64, 400, true, true}, Case{129, 48, 16, false, true},
+                                         Case{530, 9, 700, true, false}));
 
 // The recipe's layer, at which a product split between threads inside the library changes its bits.
 TEST(Gemm, SameBitsForTwentyByTwoThousand) {
@@ -93,6 +94,18 @@ TEST(Gemm, SameBitsForTwentyByTwoThousand) {
     for (std::size_t i = 0; i < results.size(); ++i) {
       EXPECT_TRUE(same_bits(first[i], results[i])) << "product " << i << " with " << manner.threads << " threads";
     }
+  }
+}
+
+// Every thread takes part, or it would wait forever; the bits of a product do not change by it.
+TEST(Gemm, WarmUp) {
+  for (const int threads : {1, 2, 3}) {
+    ThreadPool pool(threads);
+    warm_up(pool);
+    const float a[] = {1, 2, 3, 4};
+    float c[4];
+    gemm(pool, 2, 2, 2, {a, 2, false}, {a, 2, true}, c, 2, Store::write);
+    EXPECT_EQ(std::vector<float>(c, c + 4), (std::vector<float>{5, 11, 11, 25}));
   }
 }
 

@@ -2,9 +2,12 @@
 #include "executor/cpu/kernels/gemm.h"
 
 #include <dnnl.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
+#include <vector>
 
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
@@ -15,31 +18,29 @@ extern "C" void omp_set_num_threads(int);
 namespace shard::cpu {
 namespace {
 
-// Tiles of at most 384 x 384 keep both operands' packing below 3 % of a tile's time; fewer than four tiles (two
-// threads, twice over) are halved along the longer edge, down to 128.
-constexpr std::int64_t kLargestEdge = 384;
+// Tiles of at most 512 x 512 cost 2 % against one call (packing is repeated). At least four, so that a few threads
+// share the work, unless they would be narrower than 128; an even number, for two threads.
+constexpr std::int64_t kLargestEdge = 512;
 constexpr std::int64_t kSmallestEdge = 128;
 constexpr std::int64_t kFewestTiles = 4;
+constexpr std::int64_t kManyTiles = 16;  // from here on an odd number does not matter
 
 struct Grid {
-  std::int64_t rows;  // edge of a tile
+  std::int64_t rows;  // edges of a tile
   std::int64_t columns;
-  std::int64_t tall;  // tiles along M
-  std::int64_t wide;  // tiles along N
+  std::int64_t tall;  // tiles along M and N
+  std::int64_t wide;
 };
 
-// Equal parts of at most `edge`, in multiples of 16 (a vector of the library's kernels).
-std::int64_t even_edge(std::int64_t dimension, std::int64_t edge) {
-  return ceil_div(ceil_div(dimension, ceil_div(dimension, edge)), 16) * 16;
-}
-
 Grid grid_of(std::int64_t m, std::int64_t n) {
-  std::int64_t rows = even_edge(m, kLargestEdge);
-  std::int64_t columns = even_edge(n, kLargestEdge);
-  while (ceil_div(m, rows) * ceil_div(n, columns) < kFewestTiles && std::max(rows, columns) >= 2 * kSmallestEdge) {
-    std::int64_t& edge = rows > columns ? rows : columns;
-    edge = ceil_div(edge, 32) * 16;
-  }
+  std::int64_t tall = ceil_div(m, kLargestEdge);
+  std::int64_t wide = ceil_div(n, kLargestEdge);
+  const auto longer = [&]() -> std::int64_t& { return m * wide > n * tall ? tall : wide; };
+  while (tall * wide < kFewestTiles && std::max(m / tall, n / wide) >= 2 * kSmallestEdge) longer() *= 2;
+  if (tall * wide > 1 && tall * wide < kManyTiles && tall * wide % 2 != 0) longer() += 1;
+  // Edges in multiples of 16, a vector of the library's kernels.
+  const std::int64_t rows = ceil_div(ceil_div(m, tall), 16) * 16;
+  const std::int64_t columns = ceil_div(ceil_div(n, wide), 16) * 16;
   return {rows, columns, ceil_div(m, rows), ceil_div(n, columns)};
 }
 
@@ -81,6 +82,28 @@ void gemm(ThreadPool& pool, std::int64_t m, std::int64_t n, std::int64_t k, Matr
     gemm_tile(rows, columns, k, 1.0F, {at(a, row, 0), a.stride, a.transposed},
               {at(b, 0, column), b.stride, b.transposed}, store == Store::add ? 1.0F : 0.0F, tile, c_stride);
     if (bias != nullptr) add_bias(rows, columns, bias + column, tile, c_stride);
+  });
+}
+
+void warm_up(ThreadPool& pool) {
+  constexpr std::int64_t kEdge = kLargestEdge;
+  constexpr std::int64_t kInner = 1024;
+  const std::vector<float> operand(static_cast<std::size_t>(kEdge * kInner));
+  std::vector<float> results(static_cast<std::size_t>(kEdge * kEdge) * static_cast<std::size_t>(pool.threads()));
+  std::atomic<int> arrived{0};
+  pool.run(pool.threads(), [&](std::int64_t task) {
+    // One task per thread: nobody leaves before all have come.
+    ++arrived;
+    while (arrived.load() < pool.threads()) sched_yield();
+    float* c = results.data() + task * kEdge * kEdge;
+    for (const bool a_transposed : {false, true}) {
+      for (const bool b_transposed : {false, true}) {
+        for (const float beta : {0.0F, 1.0F}) {
+          gemm_tile(kEdge, kEdge, kInner, 1.0F, {operand.data(), a_transposed ? kEdge : kInner, a_transposed},
+                    {operand.data(), b_transposed ? kInner : kEdge, b_transposed}, beta, c, kEdge);
+        }
+      }
+    }
   });
 }
 
