@@ -36,9 +36,10 @@ Json group_json(const Comparison& comparison, const GroupComparison& group, cons
 
 std::string signed_bytes(const Pair<std::int64_t>& pair) {
   if (pair.equal()) return "equal";
-  const double difference = static_cast<double>(pair.second) - static_cast<double>(pair.first);
-  return (difference > 0 ? "+" : "-") +
-         bytes_text(static_cast<std::int64_t>(difference > 0 ? difference : -difference));
+  // Modulo 2^64: sizes of a hostile file may be anything.
+  const auto difference =
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(pair.second) - static_cast<std::uint64_t>(pair.first));
+  return (difference > 0 ? "+" : "") + bytes_text(difference);
 }
 
 }  // namespace

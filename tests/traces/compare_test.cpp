@@ -9,7 +9,7 @@
 namespace shard {
 namespace {
 
-using testing::TempFile;
+using sample::TempFile;
 
 /// What a test may change about the standard run: two ranks, a first step and `steps` steady ones, two ops each.
 struct Scenario {

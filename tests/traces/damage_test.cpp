@@ -12,13 +12,13 @@
 namespace shard {
 namespace {
 
-using testing::read_bytes;
-using testing::rows;
-using testing::TempFile;
+using sample::read_bytes;
+using sample::rows;
+using sample::TempFile;
 
 std::vector<std::byte> small_trace() {
   const TempFile file;
-  testing::write_random(file.path(), 7, {.spans = 20, .memory_events = 10, .others = 1, .flush_every = 16});
+  sample::write_random(file.path(), 7, {.spans = 20, .memory_events = 10, .others = 1, .flush_every = 16});
   return read_bytes(file.path());
 }
 
@@ -265,7 +265,7 @@ TEST(Unreadable, GivesNoInput) {
 
 TEST(Foreign, IsRefusedAtItsFirstByte) {
   const TempFile file(".txt");
-  testing::write_bytes(file.path(), std::vector<std::byte>(1000, std::byte{'x'}));
+  sample::write_bytes(file.path(), std::vector<std::byte>(1000, std::byte{'x'}));
   for (const std::filesystem::path& path : {file.path(), std::filesystem::path("/dev/zero")}) {
     const Result<Trace> trace = load(path);
     ASSERT_FALSE(trace);

@@ -10,7 +10,7 @@
 namespace shard {
 namespace {
 
-using testing::TempFile;
+using sample::TempFile;
 
 /// A trace with one track per list; spans as {begin, end}.
 Trace with_spans(const std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>>& tracks) {
@@ -150,7 +150,7 @@ TEST(Steps, FromFirstBeginToLastEndAndTheirMedian) {
 
 TEST(Inspect, JsonOfARandomTraceCounts) {
   const TempFile file;
-  testing::write_random(file.path(), 3);
+  sample::write_random(file.path(), 3);
   const nlohmann::ordered_json json = to_json(summarize(*load(file.path())));
   EXPECT_EQ(json["format"], "sst");
   EXPECT_EQ(json["span_count"], 200);
@@ -164,8 +164,8 @@ TEST(Inspect, JsonOfARandomTraceCounts) {
 
 TEST(Inspect, TextSaysWhereAFileBrokeOff) {
   const TempFile file;
-  testing::write_random(file.path(), 3);
-  std::vector<std::byte> bytes = testing::read_bytes(file.path());
+  sample::write_random(file.path(), 3);
+  std::vector<std::byte> bytes = sample::read_bytes(file.path());
   bytes.resize(bytes.size() - 1);
   const TraceSummary summary = summarize(*load(std::span<const std::byte>(bytes)));
   EXPECT_FALSE(summary.complete());

@@ -4,8 +4,8 @@
 namespace shard {
 namespace {
 
-using testing::rows;
-using testing::TempFile;
+using sample::rows;
+using sample::TempFile;
 
 void write_rank(const std::filesystem::path& path, int rank, const Header& header, bool close = true) {
   Result<Writer> writer = Writer::create(path, header);

@@ -7,9 +7,9 @@
 namespace shard {
 namespace {
 
-using testing::Recorded;
-using testing::rows;
-using testing::TempFile;
+using sample::Recorded;
+using sample::rows;
+using sample::TempFile;
 
 /// Memory events by (rank, memory): their order within one is the order of writing.
 std::map<std::pair<Rank, Memory>, std::vector<MemoryEvent>> by_memory(const std::vector<MemoryEvent>& events) {
@@ -47,7 +47,7 @@ class RoundTrip : public ::testing::TestWithParam<unsigned> {};
 
 TEST_P(RoundTrip, RandomTraceComesBackWhole) {
   const TempFile file;
-  const Recorded written = testing::write_random(file.path(), GetParam());
+  const Recorded written = sample::write_random(file.path(), GetParam());
   const Result<Trace> trace = load(file.path());
   ASSERT_TRUE(trace) << to_string(trace.error());
   expect_same(*trace, written);
@@ -56,7 +56,7 @@ TEST_P(RoundTrip, RandomTraceComesBackWhole) {
 TEST_P(RoundTrip, FlushingInBetweenChangesNothing) {
   const TempFile file;
   const int flush_every = static_cast<int>(1 + GetParam() * 7);
-  const Recorded written = testing::write_random(file.path(), GetParam(), {.flush_every = flush_every});
+  const Recorded written = sample::write_random(file.path(), GetParam(), {.flush_every = flush_every});
   const Result<Trace> trace = load(file.path());
   ASSERT_TRUE(trace) << to_string(trace.error());
   expect_same(*trace, written);
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RoundTrip, ::testing::Range(0u, 10u));
 
 TEST(RoundTripLarge, MoreEventsThanOneFlush) {
   const TempFile file;
-  const Recorded written = testing::write_random(file.path(), 1, {.spans = 150'000, .memory_events = 70'000});
+  const Recorded written = sample::write_random(file.path(), 1, {.spans = 150'000, .memory_events = 70'000});
   const Result<Trace> trace = load(file.path());
   ASSERT_TRUE(trace) << to_string(trace.error());
   expect_same(*trace, written);
@@ -120,9 +120,9 @@ TEST(RoundTripSmall, LaterMetadataAndDroppedEvents) {
 
 TEST(RoundTripSmall, AnOlderFileStaysReadableForWhoHasItOpen) {
   const TempFile file;
-  testing::write_random(file.path(), 1);
+  sample::write_random(file.path(), 1);
   const std::ifstream open(file.path(), std::ios::binary);
-  const std::size_t before = testing::read_bytes(file.path()).size();
+  const std::size_t before = sample::read_bytes(file.path()).size();
   Result<Writer> writer = Writer::create(file.path(), {});
   ASSERT_TRUE(writer);
   std::stringstream old;

@@ -17,7 +17,7 @@
 #include "traces/reader.h"
 #include "traces/writer.h"
 
-namespace shard::testing {
+namespace shard::sample {
 
 /// A path of its own per test, removed at the end.
 class TempFile {
@@ -191,7 +191,7 @@ inline std::vector<Span> spans_of(const Trace& trace, TrackId track) {
   return result;
 }
 
-}  // namespace shard::testing
+}  // namespace shard::sample
 
 namespace shard {
 /// How GoogleTest prints an event.

@@ -1,0 +1,29 @@
+// Does this program still read the traces that earlier ones wrote? One small file per format version, kept for good.
+#include "tests/traces/sample_trace.h"
+
+namespace shard {
+namespace {
+
+// samples/v1.0.sst was written by write_random(seed 11, 12 spans, 8 memory events, 1 of each other kind).
+TEST(Sample, Version1_0) {
+  const Result<Trace> trace = load(std::filesystem::path(TEST_DATA "/traces/samples/v1.0.sst"));
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  EXPECT_TRUE(trace->complete());
+  EXPECT_EQ(trace->skipped_frame_count, 0);
+  EXPECT_EQ(trace->header.metadata.at("model"), "gpt2");
+  ASSERT_EQ(trace->spans.size(), 12u);
+  ASSERT_EQ(trace->memory.size(), 8u);
+  EXPECT_EQ(trace->counters.size(), 1u);
+  EXPECT_EQ(trace->chunk_states.size(), 1u);
+  EXPECT_EQ(trace->flows.size(), 1u);
+  EXPECT_EQ(trace->arenas.size(), 1u);
+  EXPECT_EQ(trace->collectives.size(), 1u);
+  EXPECT_EQ(trace->spans[0],
+            (Span{TrackId{0}, -822, 1506, OpId{-1}, trace->spans.name[0], Phase::creation, 473, 51, 624'317, UnitId{369}}));
+  EXPECT_EQ(trace->name_of(trace->spans.name[0]), "name7");
+  EXPECT_EQ(trace->memory[7], (MemoryEvent{Rank{1}, Memory::device, BufferId{71}, 125'989'401'954, 225'194'194,
+                                           Category::gradient, OpId{97}, -476, Phase::load, 313, UnitId{410}}));
+}
+
+}  // namespace
+}  // namespace shard
