@@ -81,6 +81,7 @@ void write_rank(Writer& writer, const plan::Plan& plan, const std::vector<PhaseR
     for (std::int64_t i = 0; i < times; ++i) {
       std::int64_t step = 0;
       if (run.phase == Phase::steady_step) step = 1 + i;
+      if (run.phase == Phase::steady_step && step >= options.trace_steps) break;
       if (run.phase == Phase::digest) step = options.steps - 1;
       const Seconds repeated = static_cast<double>(i) * run.interval.length();
       write_phase(writer, plan, run, {rank, static_cast<std::int32_t>(step), shift + repeated});
@@ -160,6 +161,17 @@ Result<Simulation> simulate(const plan::PlanSet& plans, const cluster::Cluster& 
   finish_time(s, options);
   finish_capacity(s, cluster, options);
   return s;
+}
+
+Result<Bytes> peak_device_bytes(const std::shared_ptr<const model::Model>& model, const plan::Strategy& strategy,
+                                const cluster::Cluster& cluster, const SimulateOptions& options) {
+  const Result<plan::PlanSet> plans = plan::compile(model, strategy);
+  if (!plans) return plans.error();
+  SimulateOptions untraced = options;
+  untraced.trace = nullptr;
+  const Result<Simulation> simulation = simulate(*plans, cluster, untraced);
+  if (!simulation) return simulation.error();
+  return simulation->largest().peak[0];
 }
 
 Header trace_header(const plan::PlanSet& plans, const cluster::Cluster& cluster) {

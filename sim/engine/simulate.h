@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "sim/cluster/cluster.h"
 #include "sim/engine/simulation.h"
+#include "sim/model/graph.h"
 #include "sim/plan/compile.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
@@ -23,6 +25,8 @@ struct SimulateOptions {
   Writer* trace = nullptr;                              ///< receives the run's events; the caller makes and closes it
   /// Ranks in the trace: this many from rank 0 on, and a representative of each class that is not among them.
   std::int32_t trace_ranks = 64;
+  /// Steps whose events are in the trace: the first so many. Peaks and totals are of the whole run in any case.
+  std::int32_t trace_steps = 32;
 };
 
 /// One representative of each class is simulated: creation, first step, one steady step, digest, as far as its plan has
@@ -30,6 +34,12 @@ struct SimulateOptions {
 /// cluster too small for the ranks), internal (a plan that contradicts itself).
 [[nodiscard]] Result<Simulation> simulate(const plan::PlanSet& plans, const cluster::Cluster& cluster,
                                           const SimulateOptions& options = {});
+
+/// Compiles and simulates without a trace: the largest device extent over the phases of the run. What a PeakOf
+/// (smallest_change.h) calls. Errors of compile() and simulate().
+[[nodiscard]] Result<Bytes> peak_device_bytes(const std::shared_ptr<const model::Model>& model,
+                                              const plan::Strategy& strategy, const cluster::Cluster& cluster,
+                                              const SimulateOptions& options = {});
 
 /// The header of the trace that simulate() fills.
 [[nodiscard]] Header trace_header(const plan::PlanSet& plans, const cluster::Cluster& cluster);

@@ -8,6 +8,7 @@
 
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/simulate.h"
+#include "sim/engine/smallest_change.h"
 #include "sim/model/read_model.h"
 #include "sim/plan/compile.h"
 
@@ -130,6 +131,25 @@ TEST(Compiled, AFasterClusterIsNeverSlowerAndPeaksDoNotMove) {
       EXPECT_EQ(after->largest().peak, before->largest().peak);
     }
   }
+}
+
+TEST(Compiled, TheSmallestChangeOfAStrategyThatDoesNotFitReallyFits) {
+  const auto model = example("gpt2-nano");
+  const cluster::Cluster cluster = *cluster::read_cluster("cpu-local");
+  plan::Strategy strategy;
+  strategy.world_size = 2;
+  strategy.micro_batch = 4;
+  strategy.global_batch = 8;
+  strategy.sequence = 64;
+  const Result<Bytes> peak = peak_device_bytes(model, strategy, cluster, {.steps = 2});
+  ASSERT_TRUE(peak);
+  const auto peak_of = [&](const plan::Strategy& s) { return peak_device_bytes(model, s, cluster, {.steps = 2}); };
+  const Bytes capacity{peak->count() * 6 / 10};
+  const std::optional<Change> change = smallest_change(strategy, capacity, peak_of);
+  ASSERT_TRUE(change);
+  EXPECT_LE(change->peak, capacity);
+  EXPECT_EQ(*peak_of(change->strategy), change->peak);
+  EXPECT_FALSE(smallest_change(strategy, Bytes{1}, peak_of));
 }
 
 TEST(Compiled, AStepTakesAtLeastAsLongAsItsComputationAndAsItsCommunication) {

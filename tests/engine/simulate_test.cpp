@@ -184,6 +184,20 @@ TEST(Simulate, RefusesARunWithoutStepsAndTooManyRanks) {
   EXPECT_EQ(simulate(training().set(), small).error().code, Errc::contradiction);
 }
 
+TEST(Simulate, ALongRunsTraceHoldsItsFirstStepsAndAllTotals) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "simulate_long_test.trace";
+  const plan::PlanSet plans = training().set();
+  Result<Writer> writer = Writer::create(path, trace_header(plans, slow_cluster()));
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(simulate(plans, slow_cluster(), {.steps = 1000, .trace = &*writer, .trace_ranks = 1, .trace_steps = 4}));
+  ASSERT_TRUE(writer->close());
+  const Result<Trace> trace = load(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->spans.size(), 1u + 6 + 3 * 5);
+  EXPECT_EQ(trace->collectives[0].count, 1000);
+}
+
 TEST(Simulate, TheTraceTellsTheSameRunForEveryRank) {
   const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "simulate_test.trace";
   const plan::PlanSet plans = training().set();
