@@ -55,7 +55,7 @@ Result<void> Backend::acquire(const Op& op, std::span<const BufferId> buffers) {
     if (Result<void> r = wait_for(dependency); !r) return r;
   for (BufferId id : buffers) {
     const plan::Buffer& buffer = plan_.buffer(id);
-    if (Result<void> r = ledger_.acquire(id, Bytes{buffer.offset}, buffer.bytes, buffer.category); !r) return r;
+    if (Result<void> r = ledger_.acquire(id, Bytes{buffer.offset}, plan::arena_bytes(buffer), buffer.category); !r) return r;
 #ifdef SHARDSCOPE_GUARDS
     std::ranges::fill(gap(arena_, buffer), kGuard);
 #endif

@@ -1,0 +1,176 @@
+// `shardscope train`: who am I, start or join the other ranks, train, report.
+#include "executor/commands/train_command.h"
+
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "executor/comm/in_process.h"
+#ifdef SHARDSCOPE_MPI
+#include "executor/comm/mpi.h"
+#endif
+#include <nlohmann/json.hpp>
+
+#include "executor/commands/train_run.h"
+#include "executor/launch/job.h"
+#include "executor/launch/parent_line.h"
+#include "executor/launch/role.h"
+#include "executor/launch/stop_signal.h"
+#include "sim/cli/output.h"
+
+namespace shard::commands {
+namespace {
+
+constexpr const char* kDetails =
+    R"(Trains for real, sharded over ranks that this command starts (or under mpirun and srun, where it joins
+the ranks that are there), and shows that memory and communication are what the plan said.
+
+Examples:
+  shardscope train --model gpt2-nano --data text:/usr/share/common-licenses/GPL-3 --ranks 2 --stage 3
+  shardscope train --model gpt2-nano --data random --ranks 4 --stage 3 --unit chunk --chunk-size 128Ki \
+      --steps 20 --trace measured.sst --trace-predicted predicted.sst
+  shardscope compare predicted.sst measured.sst
+
+The result does not depend on the strategy: state_sha256 is the same for every stage, unit, number of ranks and
+recomputation, as long as the global batch is cut into the same micro-batches.
+)";
+
+/// Where a rank's last word goes: the parent that started it, or this process's own stderr.
+class LastWord {
+ public:
+  explicit LastWord(std::unique_ptr<ParentLine> line) : line_(std::move(line)) {}
+  int say(const Error& error) {
+    const int code = exit_code(error.code);
+    if (line_ == nullptr) return cli::print_error(std::cerr, error, cli::style_of(2));
+    std::ostringstream text;
+    cli::print_error(text, error);
+    line_->report(code, text.str());
+    return code;
+  }
+  int done() {
+    if (line_ != nullptr) line_->report(0, "");
+    return 0;
+  }
+
+ private:
+  std::unique_ptr<ParentLine> line_;
+};
+
+Error contradiction(std::string what, std::string help) {
+  return {.code = Errc::contradiction, .what = std::move(what), .where = "options", .help = std::move(help)};
+}
+
+Result<std::unique_ptr<Communicator>> join(const Role& role, const TrainOptions& o) {
+  const CommOptions options{.deadline = std::chrono::seconds(o.timeout_seconds), .stop_signal = install_stop_signal()};
+  if (role.launcher == Launcher::none) return make_single(options);
+  if (role.launcher == Launcher::torchrun) {
+    if (role.world == 1) return make_single(options);
+    return Error{.code = Errc::unavailable,
+                 .what = "torchrun brings no MPI, which ranks of one run need to speak to each other",
+                 .where = "launcher",
+                 .help = "shardscope train --ranks " + std::to_string(role.world) + ", without torchrun"};
+  }
+#ifdef SHARDSCOPE_MPI
+  const bool messages = o.strategy.transport == plan::Transport::messages;
+  return make_mpi(messages ? MpiTransport::messages : MpiTransport::shared, options);
+#else
+  return Error{.code = Errc::unavailable,
+               .what = "this program was built without MPI and trains on one rank only",
+               .where = "launcher",
+               .help = "apt-get install libopenmpi-dev openmpi-bin, and build again"};
+#endif
+}
+
+void remove_parts(const TrainOptions& o) {
+  if (o.trace.empty()) return;
+  std::error_code ignored;
+  for (std::int32_t rank = 0; rank < o.strategy.world_size; ++rank)
+    std::filesystem::remove(rank_trace(o.trace, rank), ignored);
+}
+
+/// Starts the ranks and waits for them. They get the very arguments of this process.
+int run_ranks(std::span<const std::string> arguments, const TrainOptions& o) {
+  std::vector<std::string> line{own_program(), "train"};
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  const Result<JobEnd> end = run_job(line, o.strategy.world_size);
+  if (!end) return cli::print_error(std::cerr, end.error(), cli::style_of(2));
+  if (!end->message.empty()) {
+    std::cerr << end->message;
+    if (end->message.back() != '\n') std::cerr << '\n';
+  }
+  if (end->exit_code != 0 || end->signal != 0) remove_parts(o);
+  if (end->signal != 0) {
+    std::signal(end->signal, SIG_DFL);
+    std::raise(end->signal);
+  }
+  return end->exit_code;
+}
+
+int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cli::Format format) {
+  std::unique_ptr<ParentLine> line;
+  if (role.launcher == Launcher::own) {
+    Result<std::unique_ptr<ParentLine>> connected = ParentLine::connect(role);
+    if (!connected) return cli::print_error(std::cerr, connected.error());
+    line = std::move(*connected);
+  }
+  LastWord last_word(std::move(line));
+  Result<std::unique_ptr<Communicator>> communicator = join(role, o);
+  if (!communicator) return last_word.say(communicator.error());
+  const int ranks = (*communicator)->size();
+  const bool asked = command.given("world-size");
+  if (asked && o.strategy.world_size != ranks)
+    return last_word.say(
+        contradiction(command.describe("world-size") + ", but the launcher started " + std::to_string(ranks) + " ranks",
+                      "leave --ranks out under a launcher"));
+  o.strategy.world_size = ranks;
+  const Result<Prepared> prepared = prepare(command, o);
+  if (!prepared) return last_word.say(prepared.error());
+  const bool first = (*communicator)->rank().value == 0;
+  std::ostream& lines = format == cli::Format::json ? std::cerr : std::cout;
+  if (first) {
+    for (const std::string& note : prepared->planned.notes) std::cerr << "note: " << note << '\n';
+    lines << heading(prepared->planned, prepared->prediction, prepared->data);
+  }
+  const Result<TrainReport> report = train_on_rank(*prepared, o, **communicator, lines);
+  if (!report) {
+    (*communicator)->abort(report.error().what);
+    return last_word.say(report.error());
+  }
+  if (first) {
+    if (format == cli::Format::json)
+      std::cout << cli::json_text(to_json(*report));
+    else
+      std::cout << to_text(*report);
+    std::cout << std::flush;
+  }
+  return last_word.done();
+}
+
+}  // namespace
+
+int train_command(std::span<const std::string> arguments) {
+  TrainOptions options;
+  cli::Command command("shardscope", "train", "trains for real, sharded over ranks, and measures", kDetails);
+  add_train_options(command, options);
+  const Result<cli::Outcome> outcome = command.parse(arguments);
+  const cli::Style style = cli::style_of(2);
+  if (!outcome) return cli::print_error(std::cerr, outcome.error(), style);
+  if (*outcome == cli::Outcome::help) {
+    std::cout << command.help(cli::style_of(1).width);
+    return 0;
+  }
+  const Result<cli::Format> format = cli::chosen_format(command, options.output);
+  if (!format) return cli::print_error(std::cerr, format.error(), style);
+  const Role role = role_from_environment();
+  if (role.launcher == Launcher::none && options.strategy.world_size > 1) {
+    // Whatever can be refused is refused here, once, before any rank starts.
+    if (const Result<Prepared> prepared = prepare(command, options); !prepared)
+      return cli::print_error(std::cerr, prepared.error(), style);
+    return run_ranks(arguments, options);
+  }
+  return rank_main(command, options, role, *format);
+}
+
+}  // namespace shard::commands

@@ -1,0 +1,36 @@
+// The options of `shardscope train`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "executor/cpu/kernels/optimizer.h"
+#include "sim/cli/output.h"
+#include "sim/commands/strategy_options.h"
+
+namespace shard::commands {
+
+struct TrainOptions {
+  StrategyOptions strategy;
+  std::string data;
+  std::int64_t steps = 10;
+  double learning_rate = 1e-3;
+  std::optional<double> weight_decay;
+  std::uint64_t seed = 0;
+  std::string trace;
+  std::string trace_predicted;
+  std::string log;
+  std::string cluster = "cpu-local";
+  std::optional<Bytes> device_capacity;
+  std::int64_t timeout_seconds = 60;
+  cli::OutputOptions output;
+};
+
+/// Declares them all.
+void add_train_options(cli::Command& command, TrainOptions& options);
+
+/// Learning rate, decay and the optimizer's own constants, as PyTorch defaults them.
+[[nodiscard]] cpu::OptimizerScalars scalars_of(const TrainOptions& options);
+
+}  // namespace shard::commands

@@ -1,0 +1,191 @@
+// What a training run says at its end.
+#include "executor/commands/train_report.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "sim/cli/output.h"
+#include "sim/cli/sizes.h"
+#include "sim/plan/compile.h"
+
+namespace shard::commands {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The class of ranks that this rank belongs to.
+const engine::ClassResult& class_of(const engine::Simulation& s, std::int32_t rank) {
+  for (const engine::ClassResult& c : s.classes)
+    if (std::ranges::find(c.ranks, rank) != c.ranks.end()) return c;
+  assert(false && "every rank has a class");
+  return s.classes.front();
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Of the steady steps; of the first where there is no other.
+double measured_step(const train::SessionResult& own) {
+  if (own.step_seconds.size() < 2) return median(own.step_seconds);
+  return median({own.step_seconds.begin() + 1, own.step_seconds.end()});
+}
+
+double predicted_step(const engine::Simulation& s) {
+  return s.steps > 1 ? s.step_seconds.count() : s.first_step_seconds.count();
+}
+
+std::int64_t tokens_per_step(const plan::Strategy& s) {
+  return s.global_batch * s.sequence;
+}
+
+double model_flops_per_rank(const engine::Simulation& s) {
+  const engine::PhaseResult* step = s.classes.front().find(Phase::first_step);
+  return step != nullptr ? step->model_flops.count() : 0;
+}
+
+Bytes predicted_resident(const TrainReport& report) {
+  Bytes total{0};
+  for (std::size_t rank = 0; rank < report.ranks.size(); ++rank)
+    total += class_of(*report.prediction, static_cast<std::int32_t>(rank)).peak[0];
+  return total;
+}
+
+Bytes measured_resident(const TrainReport& report) {
+  Bytes total{0};
+  for (const RankReport& rank : report.ranks) total += rank.resident;
+  return total;
+}
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+}  // namespace
+
+std::string pack(const RankReport& r) {
+  Json j{{"peak", r.peak.count()}, {"state", r.optimizer_state.count()}, {"resident", r.resident.count()}};
+  for (const CollectiveCount& c : r.collectives.by_kind) j["collectives"].push_back({c.calls, c.bytes.count()});
+  return j.dump();
+}
+
+RankReport unpack(std::string_view text) {
+  const Json j = Json::parse(text, nullptr, false);
+  assert(!j.is_discarded());
+  RankReport r;
+  r.peak = Bytes{j["peak"].get<std::int64_t>()};
+  r.optimizer_state = Bytes{j["state"].get<std::int64_t>()};
+  r.resident = Bytes{j["resident"].get<std::int64_t>()};
+  for (std::size_t k = 0; k < r.collectives.by_kind.size(); ++k)
+    r.collectives.by_kind[k] = {j["collectives"][k][0].get<std::int64_t>(),
+                                Bytes{j["collectives"][k][1].get<std::int64_t>()}};
+  return r;
+}
+
+Json to_json(const TrainReport& report) {
+  const plan::Strategy& s = report.planned->strategy;
+  const engine::Simulation& p = *report.prediction;
+  Json j = cli::json_document("train");
+  j["model"] = report.planned->model->name;
+  j["parameter_elements"] = report.planned->model->parameter_elements();
+  j["strategy"] = plan::to_string(s);
+  j["data"] = report.data;
+  j["transport"] = report.transport;
+  j["world_size"] = s.world_size;
+  j["plan_hash"] = p.plan_hash;
+  j["steps"] = Json::array();
+  for (std::size_t i = 0; i < report.own.losses.size(); ++i)
+    j["steps"].push_back(
+        {{"step", i + 1}, {"loss", report.own.losses[i]}, {"step_seconds", report.own.step_seconds[i]}});
+  j["state_sha256"] = report.own.state_sha256;
+  j["fits"] = p.fits;
+  j["arenas"] = Json::array();
+  j["collectives"] = Json::array();
+  j["optimizer_state_bytes"] = Json::array();
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    const RankReport& rank = report.ranks[i];
+    const engine::ClassResult& c = class_of(p, static_cast<std::int32_t>(i));
+    j["arenas"].push_back({{"rank", i},
+                           {"memory", to_string(Memory::device)},
+                           {"predicted_peak_bytes", c.peak[0].count()},
+                           {"measured_peak_bytes", rank.peak.count()}});
+    for (int k = 0; k < kCollectiveCount; ++k) {
+      const auto kind = static_cast<Collective>(k);
+      const auto& predicted = c.collectives[static_cast<std::size_t>(k)];
+      const CollectiveCount& measured = rank.collectives[kind];
+      if (predicted.count == 0 && measured.calls == 0) continue;
+      j["collectives"].push_back({{"rank", i},
+                                  {"kind", to_string(kind)},
+                                  {"predicted_count", predicted.count},
+                                  {"measured_count", measured.calls},
+                                  {"predicted_bytes", predicted.bytes.count()},
+                                  {"measured_bytes", measured.bytes.count()}});
+    }
+    j["optimizer_state_bytes"].push_back(rank.optimizer_state.count());
+  }
+  j["resident_bytes"] = {{"predicted", predicted_resident(report).count()},
+                         {"measured", measured_resident(report).count()}};
+  const double step = measured_step(report.own);
+  j["step_seconds"] = {{"predicted", predicted_step(p)}, {"measured", step}};
+  const double tokens = static_cast<double>(tokens_per_step(s));
+  const double flops = model_flops_per_rank(p) * s.world_size;
+  j["tokens_per_second"] = {{"predicted", tokens / predicted_step(p)}, {"measured", tokens / step}};
+  j["tflops"] = {{"predicted", flops / predicted_step(p) / 1e12}, {"measured", flops / step / 1e12}};
+  return j;
+}
+
+std::string heading(const Planned& planned, const engine::Simulation& prediction, const std::string& data) {
+  const plan::Strategy& s = planned.strategy;
+  const std::int64_t elems = planned.model->parameter_elements();
+  std::string out = "model     " + planned.model->name + ", " +
+                    cli::elements_and_mib(Elems{elems}, bytes_per_element(model::Dtype::f32)) + " of parameters\n";
+  out += "strategy  " + plan::to_string(s) + '\n';
+  out += "data      " + data + '\n';
+  out += "predicted " + cli::mib(prediction.largest().peak[0]) + " per rank at most, " +
+         cli::duration(Seconds{predicted_step(prediction)}) + " per step\n";
+  return out;
+}
+
+std::string to_text(const TrainReport& report) {
+  const engine::Simulation& p = *report.prediction;
+  const plan::Strategy& s = report.planned->strategy;
+  std::string out = "\nmemory and communication, predicted = measured?\n";
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    const RankReport& rank = report.ranks[i];
+    const engine::ClassResult& c = class_of(p, static_cast<std::int32_t>(i));
+    const bool same = c.peak[0] == rank.peak;
+    out += "  rank " + std::to_string(i) + "  arena peak " + std::to_string(c.peak[0].count()) +
+           (same ? " = " : " != ") + std::to_string(rank.peak.count()) + " bytes (" + cli::mib(rank.peak) + ")\n";
+    for (int k = 0; k < kCollectiveCount; ++k) {
+      const auto kind = static_cast<Collective>(k);
+      const auto& predicted = c.collectives[static_cast<std::size_t>(k)];
+      const CollectiveCount& measured = rank.collectives[kind];
+      if (predicted.count == 0 && measured.calls == 0) continue;
+      const bool equal = predicted.count == measured.calls && predicted.bytes == measured.bytes;
+      out += "          " + std::string(to_string(kind)) + ": " + std::to_string(predicted.count) + " calls, " +
+             std::to_string(predicted.bytes.count()) + " bytes " + (equal ? "= " : "!= ") +
+             std::to_string(measured.calls) + " calls, " + std::to_string(measured.bytes.count()) + " bytes\n";
+    }
+    out += "          optimizer state " + std::to_string(rank.optimizer_state.count()) + " bytes\n";
+  }
+  const double step = measured_step(report.own);
+  const double tokens = static_cast<double>(tokens_per_step(s));
+  const double flops = model_flops_per_rank(p) * s.world_size;
+  out += "resident  predicted " + cli::mib(predicted_resident(report)) + ", measured " +
+         cli::mib(measured_resident(report)) + " (all ranks, above the libraries)\n";
+  out += "step      predicted " + cli::duration(Seconds{predicted_step(p)}) + ", measured " +
+         cli::duration(Seconds{step}) + ": " + fixed(tokens / step, 0) + " tokens/s, " + fixed(flops / step / 1e12, 3) +
+         " TFLOPS\n";
+  out += "plan      " + p.plan_hash + '\n';
+  out += "state     sha256 " + report.own.state_sha256 + '\n';
+  return out;
+}
+
+}  // namespace shard::commands

@@ -1,0 +1,43 @@
+// What a training run says at its end: prediction and measurement of every rank, as JSON and as text.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/train/session.h"
+#include "sim/commands/strategy_options.h"
+#include "sim/engine/simulation.h"
+
+namespace shard::commands {
+
+/// What one rank measured; travels to rank 0 as text.
+struct RankReport {
+  Bytes peak;
+  Bytes optimizer_state;
+  Bytes resident;  ///< proportional set size less the baseline
+  CollectiveTotals collectives;
+};
+[[nodiscard]] std::string pack(const RankReport& report);
+/// Asserts on text that pack() did not make.
+[[nodiscard]] RankReport unpack(std::string_view text);
+
+struct TrainReport {
+  const Planned* planned = nullptr;
+  const engine::Simulation* prediction = nullptr;
+  train::SessionResult own;  ///< of rank 0
+  std::vector<RankReport> ranks;
+  std::string data;
+  std::string transport;  ///< the communicator's name
+};
+
+/// Keys: see README, "train --json".
+[[nodiscard]] nlohmann::ordered_json to_json(const TrainReport& report);
+[[nodiscard]] std::string to_text(const TrainReport& report);
+
+/// Model, strategy, data in a few lines, before the first step.
+[[nodiscard]] std::string heading(const Planned& planned, const engine::Simulation& prediction,
+                                  const std::string& data);
+
+}  // namespace shard::commands

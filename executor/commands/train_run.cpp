@@ -1,0 +1,265 @@
+// One rank's part of `shardscope train`.
+#include "executor/commands/train_run.h"
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+
+#include "executor/cpu/kernels/linear.h"
+#include "executor/train/recorder.h"
+#include "executor/train/resident.h"
+#include "sim/cli/sizes.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/engine/simulate.h"
+#include "sim/engine/smallest_change.h"
+
+namespace shard::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+engine::SimulateOptions simulate_options(const TrainOptions& o) {
+  return {.steps = static_cast<std::int32_t>(o.steps), .digest = true, .device_capacity = o.device_capacity};
+}
+
+Result<void> can_create(const std::string& option, const std::string& path) {
+  if (path.empty()) return {};
+  const fs::path parent = fs::absolute(path).parent_path();
+  std::error_code ignored;
+  if (fs::is_directory(parent, ignored) && !fs::is_directory(path, ignored)) return {};
+  return Error{.code = Errc::cannot_create,
+               .what = fs::is_directory(path, ignored) ? "'" + path + "' is a directory"
+                                                       : "there is no directory " + parent.string(),
+               .where = option,
+               .help = "mkdir -p " + parent.string() + ", or another " + option};
+}
+
+Error does_not_fit(const Prepared& p, const cluster::Cluster& cluster, const TrainOptions& o) {
+  const engine::ClassResult& largest = p.prediction.largest();
+  std::string what = "the arena of a rank needs " + std::to_string(largest.peak[0].count()) + " bytes (" +
+                     cli::mib(largest.peak[0]) + "), " + std::to_string(p.prediction.device_capacity->count()) +
+                     " are allowed";
+  if (const engine::PhaseResult* phase = largest.peak_phase())
+    for (const engine::Holder& h : phase->memory[0].largest_holders)
+      what += "\n    " + cli::mib(h.bytes) + "  " + h.name;
+  const auto peak_of = [&](const plan::Strategy& s) -> Result<Bytes> {
+    const Result<plan::PlanSet> plans = plan::compile(p.planned.model, s);
+    if (!plans) return plans.error();
+    const Result<engine::Simulation> simulation = engine::simulate(*plans, cluster, simulate_options(o));
+    if (!simulation) return simulation.error();
+    return simulation->largest().peak[0];
+  };
+  const auto change = engine::smallest_change(p.planned.strategy, *p.prediction.device_capacity, peak_of);
+  return {.code = Errc::does_not_fit,
+          .what = what,
+          .where = "--device-capacity",
+          .help = change ? change->text + " (" + cli::mib(change->peak) + ")" : "more ranks, or more memory"};
+}
+
+std::int64_t now_ns(auto clock_now) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(clock_now.time_since_epoch()).count();
+}
+
+/// All ranks take rank 0's pair, so that merging shifts nothing.
+Result<Header> measured_header(const Prepared& p, const cluster::Cluster& cluster, Communicator& communicator) {
+  Header header = engine::trace_header(p.plans, cluster);
+  header.kind = TraceKind::measured;
+  const std::string own = std::to_string(now_ns(std::chrono::steady_clock::now())) + ' ' +
+                          std::to_string(now_ns(std::chrono::system_clock::now()));
+  const auto all = communicator.exchange(own);
+  if (!all) return all.error();
+  long long clock = 0;
+  long long wall = 0;
+  std::sscanf(all->front().c_str(), "%lld %lld", &clock, &wall);
+  header.clock_ns = clock;
+  header.wall_ns = wall;
+  return header;
+}
+
+/// One line per step, and the log; rank 0 only.
+class StepLines {
+ public:
+  StepLines(const Prepared& p, const TrainOptions& o, std::ostream& lines)
+      : steps_(o.steps),
+        tokens_(static_cast<double>(p.planned.strategy.global_batch * p.planned.strategy.sequence)),
+        lines_(lines) {
+    if (!o.log.empty()) log_.open(o.log, std::ios::trunc);
+  }
+  void operator()(std::int64_t step, float loss, double seconds) {
+    char text[128];
+    std::snprintf(text, sizeof text, "step %lld/%lld  loss %.6f  %s  %.0f tokens/s\n", static_cast<long long>(step + 1),
+                  static_cast<long long>(steps_), static_cast<double>(loss), cli::duration(Seconds{seconds}).c_str(),
+                  tokens_ / seconds);
+    lines_ << text << std::flush;
+    if (log_.is_open())
+      log_ << nlohmann::ordered_json{{"step", step + 1}, {"loss", loss}, {"step_seconds", seconds}}.dump() << '\n'
+           << std::flush;
+  }
+
+ private:
+  std::int64_t steps_;
+  double tokens_;
+  std::ostream& lines_;
+  std::ofstream log_;
+};
+
+/// Loads what the libraries load lazily, so that the baseline has it.
+void warm_up(cpu::ThreadPool& pool) {
+  std::vector<float> a(64 * 64, 1.0F);
+  std::vector<float> b(64 * 64);
+  cpu::linear_forward(pool, {.rows = 64, .in = 64, .out = 64, .weight_in_out = false}, a.data(), a.data(), nullptr,
+                      b.data());
+}
+
+Result<void> write_predicted(const Prepared& p, const cluster::Cluster& cluster, const TrainOptions& o) {
+  if (o.trace_predicted.empty()) return {};
+  Result<Writer> writer = Writer::create(o.trace_predicted, engine::trace_header(p.plans, cluster));
+  if (!writer) return writer.error();
+  engine::SimulateOptions options = simulate_options(o);
+  options.trace = &*writer;
+  const Result<engine::Simulation> simulation = engine::simulate(p.plans, cluster, options);
+  if (!simulation) return simulation.error();
+  return writer->close();
+}
+
+Result<void> merge(const TrainOptions& o, std::int32_t world_size) {
+  if (o.trace.empty()) return {};
+  std::vector<fs::path> parts;
+  for (std::int32_t rank = 0; rank < world_size; ++rank) parts.emplace_back(rank_trace(o.trace, rank));
+  const Result<MergeReport> merged = merge_traces(parts, o.trace);
+  for (const fs::path& part : parts) {
+    std::error_code ignored;
+    fs::remove(part, ignored);
+  }
+  if (!merged) return merged.error();
+  return {};
+}
+
+Result<void> same_plan(const Prepared& p, Communicator& communicator) {
+  const auto hashes = communicator.exchange(p.plans.hash);
+  if (!hashes) return hashes.error();
+  for (std::size_t rank = 0; rank < hashes->size(); ++rank)
+    if ((*hashes)[rank] != p.plans.hash)
+      return Error{.code = Errc::contradiction,
+                   .what = "rank " + std::to_string(rank) + " compiled another plan than rank " +
+                           std::to_string(communicator.rank().value),
+                   .where = "plan " + (*hashes)[rank] + " and " + p.plans.hash,
+                   .help = "start all ranks with the same options and the same program"};
+  return {};
+}
+
+}  // namespace
+
+std::string rank_trace(const std::string& trace, std::int32_t rank) {
+  return trace + ".rank" + std::to_string(rank);
+}
+
+Result<Prepared> prepare(const cli::Command& command, const TrainOptions& options) {
+  Result<Planned> planned = resolve(command, options.strategy);
+  if (!planned) return planned.error();
+  const plan::Strategy& s = planned->strategy;
+  for (const auto& [option, path] :
+       {std::pair{"--trace", options.trace}, {"--trace-predicted", options.trace_predicted}, {"--log", options.log}})
+    if (Result<void> ok = can_create(option, path); !ok) return ok.error();
+  const auto data =
+      open_data(options.data, *planned->model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = options.seed});
+  if (!data) return data.error();
+  const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
+  if (!cluster) return cluster.error();
+  Result<plan::PlanSet> plans = plan::compile(planned->model, s);
+  if (!plans) return plans.error();
+  Result<engine::Simulation> prediction = engine::simulate(*plans, *cluster, simulate_options(options));
+  if (!prediction) return prediction.error();
+  Prepared prepared{.planned = std::move(*planned),
+                    .plans = std::move(*plans),
+                    .prediction = std::move(*prediction),
+                    .data = (*data)->describe()};
+  if (!prepared.prediction.fits) return does_not_fit(prepared, *cluster, options);
+  return prepared;
+}
+
+Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Communicator& communicator,
+                                  std::ostream& lines) {
+  const Rank rank = communicator.rank();
+  const plan::Strategy& s = p.planned.strategy;
+  if (Result<void> ok = same_plan(p, communicator); !ok) return ok.error();
+  const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
+  if (!cluster) return cluster.error();
+  const auto data =
+      open_data(o.data, *p.planned.model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed});
+  if (!data) return data.error();
+  const plan::Plan& plan = p.plans.of_rank(rank.value);
+  cpu::ThreadPool pool(s.threads);
+  warm_up(pool);
+
+  std::optional<Writer> writer;
+  std::optional<train::Recorder> recorder;
+  if (!o.trace.empty()) {
+    const Result<Header> header = measured_header(p, *cluster, communicator);
+    if (!header) return header.error();
+    Result<Writer> created = Writer::create(rank_trace(o.trace, rank.value), *header);
+    if (!created) return created.error();
+    writer.emplace(std::move(*created));
+    recorder.emplace(plan, rank, *writer);
+  }
+  std::optional<StepLines> step_lines;
+  if (rank.value == 0) step_lines.emplace(p, o, lines);
+
+  const Bytes baseline = train::proportional_set_size();
+  Bytes resident{0};
+  train::SessionOptions session{.steps = o.steps,
+                                .digest = true,
+                                .scalars = scalars_of(o),
+                                .seed = o.seed,
+                                .observer = recorder ? &*recorder : nullptr,
+                                .after_step = {},
+                                .before_phase = {}};
+  session.after_step = [&](std::int64_t step, float loss, double seconds) {
+    if (step_lines) (*step_lines)(step, loss, seconds);
+  };
+  session.before_phase = [&](Phase phase, std::int64_t step) {
+    if (recorder) recorder->begin(phase, phase == Phase::digest ? o.steps - 1 : step);
+  };
+  const auto remove_part = [&] {
+    std::error_code ignored;
+    writer.reset();
+    if (!o.trace.empty()) fs::remove(rank_trace(o.trace, rank.value), ignored);
+  };
+  Result<train::SessionResult> result = run_session(plan, communicator, **data, pool, session);
+  if (!result) {
+    remove_part();
+    return result.error();
+  }
+  resident = train::proportional_set_size() - baseline;
+  if (writer) {
+    recorder->summarize(*result);
+    writer->add_metadata("command", "train");
+    if (Result<void> closed = writer->close(); !closed) {
+      remove_part();
+      return closed.error();
+    }
+  }
+  const auto reports = communicator.exchange(pack({.peak = result->peak,
+                                                   .optimizer_state = result->optimizer_state,
+                                                   .resident = resident,
+                                                   .collectives = result->collectives}));
+  if (!reports) return reports.error();
+  TrainReport report{.planned = &p.planned,
+                     .prediction = &p.prediction,
+                     .own = std::move(*result),
+                     .ranks = {},
+                     .data = p.data,
+                     .transport = std::string(communicator.name())};
+  for (const std::string& text : *reports) report.ranks.push_back(unpack(text));
+  if (rank.value == 0) {
+    if (Result<void> merged = merge(o, s.world_size); !merged) return merged.error();
+    if (Result<void> written = write_predicted(p, *cluster, o); !written) return written.error();
+  }
+  return report;
+}
+
+}  // namespace shard::commands

@@ -1,0 +1,33 @@
+// One rank's part of `shardscope train`, from a communicator to a report on rank 0.
+#pragma once
+
+#include <iosfwd>
+
+#include "executor/comm/communicator.h"
+#include "executor/commands/train_options.h"
+#include "executor/commands/train_report.h"
+#include "sim/plan/compile.h"
+
+namespace shard::commands {
+
+/// Everything a run needs that can be known, and refused, before any rank starts.
+struct Prepared {
+  Planned planned;
+  plan::PlanSet plans;
+  engine::Simulation prediction;
+  std::string data;  ///< for people
+};
+
+/// Plans, predicts and checks: model, strategy, data, capacity, places to write. does_not_fit (3) names the largest
+/// holders and the smallest change that fits.
+[[nodiscard]] Result<Prepared> prepare(const cli::Command& command, const TrainOptions& options);
+
+/// Trains on this rank. `lines` receives a line per step on rank 0. On success rank 0 has the report and wrote the
+/// traces; on failure no file of this run is left.
+[[nodiscard]] Result<TrainReport> train_on_rank(const Prepared& prepared, const TrainOptions& options,
+                                                Communicator& communicator, std::ostream& lines);
+
+/// The trace file that one rank writes before they are merged.
+[[nodiscard]] std::string rank_trace(const std::string& trace, std::int32_t rank);
+
+}  // namespace shard::commands
