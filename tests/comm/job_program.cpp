@@ -1,4 +1,4 @@
-// A program as shardscope-train is one: `job_program N FAULT` starts N ranks of itself; rank 1 ends by FAULT mid-run.
+// A program as shardscope-train is one: `job_program N FAULT TRANSPORT` starts N ranks of itself; FAULT befalls rank 1.
 #include <signal.h>
 #include <unistd.h>
 
@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "executor/comm/in_process.h"
 #include "executor/comm/mpi.h"
 #include "executor/launch/job.h"
 #include "executor/launch/parent_line.h"
@@ -32,27 +33,36 @@ Result<void> commit(std::string_view fault, Communicator& comm) {
   return {};
 }
 
-Result<void> run(std::string_view fault, const std::atomic<int>* stop) {
-  auto made = make_mpi(MpiTransport::automatic, {.deadline = std::chrono::seconds{2}, .stop_signal = stop});
-  if (!made) return made.error();
-  Communicator& comm = **made;
+Result<void> run(std::string_view fault, std::string_view transport, const std::atomic<int>* stop) {
+  std::unique_ptr<Communicator> made;
+  if (role_from_environment().launcher == Launcher::none) {
+    made = make_single();
+  } else {
+    auto mpi = make_mpi(transport == "messages" ? MpiTransport::messages : MpiTransport::shared,
+                        {.deadline = std::chrono::seconds{fault == "hang" ? 2 : 60}, .stop_signal = stop});
+    if (!mpi) return mpi.error();
+    made = *std::move(mpi);
+  }
+  Communicator& comm = *made;
   const auto arena = comm.make_arena(Bytes{fault == "large" ? std::int64_t{1} << 50 : 4096});
   if (!arena) return arena.error();
   const std::vector<CommSegment> segments{{0, 1024, Elems{4 * comm.size()}}};
   const int steps = fault == "forever" ? 1'000'000'000 : 20;
   for (int step = 0; step < steps; ++step) {
     if (step == 10) {
+      // Where this run leaves traces, for a test that looks whether they are gone.
+      const char* files = std::getenv("OMPI_MCA_btl_vader_backing_directory");
+      std::printf("rank %d process %d files %s\n", comm.rank().value, static_cast<int>(getpid()),
+                  files == nullptr ? "-" : files);
+      std::fflush(stdout);
+      // All have spoken before anything happens.
+      if (const auto spoken = comm.exchange({}); !spoken) return spoken.error();
       if (Result<void> fine = commit(fault, comm); !fine) {
         comm.abort(to_string(fine.error()));
         return fine;
       }
-      if (comm.rank() == Rank{0}) {
-        std::printf("step 10 on %d ranks of %s\n", comm.size(), std::string(comm.name()).c_str());
-        std::fflush(stdout);
-      }
     }
-    const Result<Ticket> ticket =
-        comm.start({.op = OpId{step}, .kind = Collective::all_gather, .segments = segments});
+    const Result<Ticket> ticket = comm.start({.op = OpId{step}, .kind = Collective::all_gather, .segments = segments});
     if (!ticket) return ticket.error();
     if (Result<void> done = comm.wait(*ticket); !done) return done;
   }
@@ -62,12 +72,12 @@ Result<void> run(std::string_view fault, const std::atomic<int>* stop) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 4) return 2;
   int ranks = 0;
   std::from_chars(argv[1], argv[1] + std::string_view(argv[1]).size(), ranks);
   const Role role = role_from_environment();
   if (role.launcher == Launcher::none && ranks > 1) {
-    const std::vector<std::string> self = {own_program(), argv[1], argv[2]};
+    const std::vector<std::string> self = {own_program(), argv[1], argv[2], argv[3]};
     const Result<JobEnd> end = run_job(self, ranks);
     if (!end) return std::fprintf(stderr, "%s\n", to_string(end.error()).c_str()), exit_code(end.error().code);
     if (!end->message.empty()) std::fprintf(stderr, "%s\n", end->message.c_str());
@@ -83,7 +93,7 @@ int main(int argc, char** argv) {
     if (!connected) return exit_code(connected.error().code);
     line = *std::move(connected);
   }
-  const Result<void> result = run(argv[2], install_stop_signal());
+  const Result<void> result = run(argv[2], argv[3], install_stop_signal());
   const int code = result ? 0 : exit_code(result.error().code);
   const std::string message = result ? "" : to_string(result.error());
   if (line)
