@@ -22,8 +22,8 @@ struct CurvePoint {
 [[nodiscard]] CurvePoint curve_point(const SearchModel& model, std::int64_t world_size, Elems chunk,
                                      Oversize oversize = Oversize::round_up);
 
-/// A longer curve keeps only the sizes at which the number of chunks changes.
-inline constexpr std::size_t kMaxCurvePoints = 4096;
+/// A curve with more layout changes than this is sampled instead: so many sizes at most, evenly spaced.
+inline constexpr std::size_t kMaxCurvePoints = 1024;
 
 /// The multiples of `world_size` in [first, last] (both multiples) at which the layout changes, ascending, `first`
 /// included. Up to the next point every parameter stays in its chunk.

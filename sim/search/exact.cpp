@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/chunk/next_fit.h"
-#include "sim/search/grid_scan.h"
+#include "sim/search/least_capacity.h"
 #include "sim/search/option_checks.h"
 
 namespace shard {
@@ -43,22 +43,11 @@ Result<ExactAnswer> search_exact(const SearchModel& model, const ExactOptions& o
   const NextFit fit(model.sizes, options.world_size, Oversize::round_up);
   const SizeGrid grid{range->first.count(), options.world_size,
                       (range->last.count() - range->first.count()) / options.world_size + 1};
-  ExactAnswer answer;
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  std::vector<std::int64_t> tied;  // ascending
-  for_each_tally(fit, grid, [&](std::int64_t chunk, const NextFitTally& tally) {
-    ++answer.sizes_compared;
-    const std::int64_t capacity = tally.capacity(chunk);
-    if (capacity > least) return;
-    if (capacity < least) tied.clear();
-    least = capacity;
-    tied.push_back(chunk);
-  });
-
-  answer.chunk = Elems{tied.front()};
-  if (tied.size() > 1) {
+  const LeastCapacity best = least_capacity(fit, grid);
+  ExactAnswer answer{Elems{best.sizes.front()}, false, best.tallies};
+  if (best.sizes.size() > 1) {
     std::int64_t smallest = std::numeric_limits<std::int64_t>::max();
-    for (const std::int64_t chunk : tied) {
+    for (const std::int64_t chunk : best.sizes) {
       const std::int64_t working_set = gather_working_set(model, fit, chunk);
       if (working_set >= smallest) continue;
       smallest = working_set;

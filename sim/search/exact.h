@@ -17,8 +17,8 @@ struct ExactOptions {
 
 struct ExactAnswer {
   Elems chunk;
-  bool one_chunk = false;           ///< the model has fewer elements than min_chunk
-  std::int64_t sizes_compared = 0;  ///< how many sizes could win and were compared
+  bool one_chunk = false;            ///< the model has fewer elements than min_chunk
+  std::int64_t layouts_counted = 0;  ///< how many sizes were looked at to decide
 };
 
 /// Over every multiple of the world size from min_chunk to max_chunk: the least waste of next-fit over all parameters
@@ -27,7 +27,7 @@ struct ExactAnswer {
 ///
 /// Only sizes at which the number of uniform or of oversize chunks falls can win: between two of them the waste,
 /// uniform_chunks * size + oversize_elems - total, rises with the size, or stays (with the same partition) where every
-/// chunk is oversize.
+/// chunk is oversize. least_capacity.h finds the best of them.
 /// Errc::contradiction for a world size below 1, min_chunk > max_chunk, or no multiple of the world size between them.
 [[nodiscard]] Result<ExactAnswer> search_exact(const SearchModel& model, const ExactOptions& options);
 

@@ -1,4 +1,4 @@
-// The candidates of search_chunk_configuration, scored only where the number of chunks changes.
+// The candidates of search_chunk_configuration, scored by branch and bound.
 #include "sim/search/gemini.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/chunk/next_fit.h"
-#include "sim/search/grid_scan.h"
+#include "sim/search/least_capacity.h"
 #include "sim/search/option_checks.h"
 #include "sim/search/outlier_filter.h"
 
@@ -59,13 +59,9 @@ Result<GeminiAnswer> search_gemini(std::span<const std::int64_t> sizes, const Ge
   // No kept parameter is larger than a candidate, so world size and oversize rule have no part in the score.
   const NextFit fit(std::move(kept), 1, Oversize::exact);
   const SizeGrid grid{range.first.count(), options.interval.count(), answer.candidates};
-  std::optional<std::pair<std::int64_t, std::int64_t>> best;  // waste, candidate: the least waste, then the smallest
-  for_each_tally(fit, grid, [&](std::int64_t chunk, const NextFitTally& tally) {
-    const std::pair scored{tally.capacity(chunk) - fit.total(), chunk};
-    best = best ? std::min(*best, scored) : scored;
-  });
-  answer.reported_waste = Elems{best->first};
-  answer.chunk = round_up(Elems{best->second}, options.world_size);
+  const LeastCapacity best = least_capacity(fit, grid);
+  answer.reported_waste = Elems{best.capacity - fit.total()};
+  answer.chunk = round_up(Elems{best.sizes.front()}, options.world_size);
   return answer;
 }
 

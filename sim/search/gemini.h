@@ -33,8 +33,8 @@ struct GeminiRange {
 
 /// The peer's answer, quirks included: a model of fewer elements than min_chunk is one chunk of exactly its size, kept
 /// gathered; otherwise the candidate with the least waste of next-fit over the kept parameters, the smallest on ties,
-/// rounded up to the world size afterwards. The number of chunks falls at few candidates; only those are scored
-/// (grid_scan.h).
+/// rounded up to the world size afterwards. Found by branch and bound over the candidates
+/// (least_capacity.h).
 /// sizes: at least one, each at least 1, their sum at most 2^60.
 /// Errc::contradiction for a world size or interval below 1, a negative range or minimum, or one above 2^60.
 [[nodiscard]] Result<GeminiAnswer> search_gemini(std::span<const std::int64_t> sizes, const GeminiOptions& options);

@@ -1,4 +1,4 @@
-// The grid of search_chunk_size, scored only where the number of chunks changes.
+// The grid of search_chunk_size, scored by branch and bound.
 #include "sim/search/gemini_v019.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/chunk/next_fit.h"
-#include "sim/search/grid_scan.h"
+#include "sim/search/least_capacity.h"
 #include "sim/search/option_checks.h"
 #include "sim/search/outlier_filter.h"
 
@@ -43,13 +43,9 @@ Result<GeminiV019Answer> search_gemini_v019(std::span<const std::int64_t> sizes,
   answer.candidates = options.grids + 1;
   const NextFit fit(std::move(kept), 1, Oversize::exact);
   const SizeGrid grid{lowest, range / options.grids, answer.candidates};
-  std::optional<std::pair<std::int64_t, std::int64_t>> best;  // capacity, candidate: best utilisation, then smallest
-  for_each_tally(fit, grid, [&](std::int64_t chunk, const NextFitTally& tally) {
-    const std::pair scored{tally.capacity(chunk), chunk};
-    best = best ? std::min(*best, scored) : scored;
-  });
-  answer.reported_waste = Elems{best->first - fit.total()};
-  answer.chunk = Elems{best->second};
+  const LeastCapacity best = least_capacity(fit, grid);  // the best utilisation
+  answer.reported_waste = Elems{best.capacity - fit.total()};
+  answer.chunk = Elems{best.sizes.front()};
   return answer;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -43,6 +42,12 @@ void insert(Frontier& frontier, const State& state) {
   while (last != frontier.end() && !state.worse_than(*last)) ++last;
   frontier.insert(frontier.erase(first, last), state);
 }
+
+/// The frontiers of neighbouring positions, the first at `begin`, for one number of chunks.
+struct Level {
+  std::size_t begin = 0;
+  std::vector<Frontier> frontiers;
+};
 
 class Partitions {
  public:
@@ -90,14 +95,17 @@ class Partitions {
   [[nodiscard]] VariableAnswer best(std::int64_t chunks, std::int64_t limit) const {
     const bool waste_binds = waste_can_bind(chunks, limit);
     const auto levels = static_cast<std::size_t>(chunks);
-    std::vector<std::vector<Frontier>> table(levels + 1, std::vector<Frontier>(count_ + 1));
-    table[0][0] = {State{}};
+    std::vector<Level> table = levels_for(levels);
+    table[0].frontiers[0] = {State{}};
     for (std::size_t level = 0; level < levels; ++level) {
-      for (std::size_t first = level; first < count_; ++first) {
-        const Frontier& frontier = table[level][first];
+      const Level& here = table[level];
+      Level& next = table[level + 1];
+      for (std::size_t offset = 0; offset < here.frontiers.size(); ++offset) {
+        const std::size_t first = here.begin + offset;
+        const Frontier& frontier = here.frontiers[offset];
         for (std::size_t index = 0; index < frontier.size(); ++index) {
-          for (std::size_t last = first + 1; last <= reach_[first]; ++last) {
-            if (!can_finish(last, levels - level - 1)) continue;
+          for (std::size_t last = std::max(first + 1, next.begin); last <= reach_[first]; ++last) {
+            if (last >= next.begin + next.frontiers.size()) break;
             State state = frontier[index];
             if (waste_binds) {
               state.waste += padding(first, last);
@@ -107,7 +115,7 @@ class Partitions {
             state.largest = std::max(state.largest, prefix_[last] - prefix_[first] + padding(first, last));
             state.from = first;
             state.from_state = index;
-            insert(table[level + 1][last], state);
+            insert(next.frontiers[last - next.begin], state);
           }
         }
       }
@@ -123,16 +131,30 @@ class Partitions {
   [[nodiscard]] bool waste_can_bind(std::int64_t chunks, std::int64_t limit) const {
     return world_size_ > 1 && chunks > limit / (world_size_ - 1);
   }
-  /// Whether the parameters from `position` on can be put into exactly `chunks` chunks: splitting further is always
-  /// possible.
-  [[nodiscard]] bool can_finish(std::size_t position, std::size_t chunks) const {
-    return fewest_[position] <= static_cast<std::int64_t>(chunks) && count_ - position >= chunks;
+  /// The positions that `levels` chunks in all can pass after each number of chunks: reachable from the start, and such
+  /// that the rest can be put into exactly the chunks that are left (splitting further is always possible).
+  [[nodiscard]] std::vector<Level> levels_for(std::size_t levels) const {
+    std::vector<Level> table(levels + 1);
+    std::size_t furthest = 0;
+    std::size_t nearest = 0;
+    for (std::size_t level = 0; level <= levels; ++level) {
+      const std::size_t left = levels - level;
+      while (fewest_[nearest] > static_cast<std::int64_t>(left)) ++nearest;
+      const std::size_t begin = std::max(nearest, level);
+      const std::size_t end = std::min(furthest, count_ - left);
+      assert(begin <= end);
+      table[level].begin = begin;
+      table[level].frontiers.resize(end - begin + 1);
+      if (furthest < count_) furthest = reach_[furthest];
+    }
+    return table;
   }
 
-  [[nodiscard]] VariableAnswer unwind(const std::vector<std::vector<Frontier>>& table) const {
+  [[nodiscard]] VariableAnswer unwind(const std::vector<Level>& table) const {
     VariableAnswer answer;
-    assert(!table.back()[count_].empty());
-    const State* state = &table.back()[count_].back();  // the best; frontiers are ordered
+    const Frontier& whole = table.back().frontiers.back();
+    assert(!whole.empty());
+    const State* state = &whole.back();  // the best; frontiers are ordered
     answer.module_boundaries = state->boundaries;
     answer.largest_chunk = Elems{state->largest};
     std::size_t position = count_;
@@ -140,7 +162,8 @@ class Partitions {
       answer.waste += Elems{padding(state->from, position)};
       position = state->from;
       answer.chunk_starts.push_back(position);
-      state = &table[level - 1][position][state->from_state];
+      const Level& before = table[level - 1];
+      state = &before.frontiers[position - before.begin][state->from_state];
     }
     std::reverse(answer.chunk_starts.begin(), answer.chunk_starts.end());
     return answer;

@@ -197,6 +197,20 @@ TEST(ChunkBruteForce, TheCurveTellsEverySize) {
   }
 }
 
+TEST(ChunkBruteForce, ALongCurveIsSampledWithinItsLimit) {
+  std::mt19937_64 random(6);
+  std::vector<std::int64_t> sizes(400);
+  for (std::int64_t& size : sizes) size = draw(random, 1, 1000000);
+  const SearchModel model = search_model(make_list(sizes, std::vector<std::string>(sizes.size(), "m")));
+  const std::vector<CurvePoint> curve = chunk_curve(model, 4, Elems{1000000}, Elems{20000000});
+  EXPECT_LE(curve.size(), kMaxCurvePoints);
+  EXPECT_GT(curve.size(), kMaxCurvePoints / 2);
+  for (std::size_t at = 0; at < curve.size(); at += 50) {
+    EXPECT_EQ(curve[at].waste, curve_point(model, 4, curve[at].chunk).waste);
+    EXPECT_EQ(curve[at].chunk.count() % 4, 0);
+  }
+}
+
 /// The best partition by trying all: fewest chunks within the waste limit, then most module cuts, then smallest
 /// largest.
 struct BestPartition {
