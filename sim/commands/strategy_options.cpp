@@ -47,9 +47,7 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o) {
   cli::Group model = command.group("Model");
   model.add("model", &o.model, "NAME|PATH", "an example model's name, a Hugging Face config.json, or its directory")
       .required();
-  model.add("sequence", &o.sequence, "TOKENS", "tokens per sequence")
-      .least(1)
-      .default_text("the model's longest, at most " + std::to_string(kDefaultSequence));
+  add_sequence_option(model, o);
   cli::Group sharding = command.group("Sharding");
   sharding.add("world-size", &o.world_size, "N", "number of ranks").alias("ranks").least(1).most(1 << 20);
   sharding.add("stage", &o.stage, "0..3", "ZeRO stage: 1 shards optimizer state, 2 gradients too, 3 parameters too")
@@ -74,6 +72,16 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o) {
                                        {{"shared", plan::Transport::shared, "ranks of one host, through shared memory"},
                                         {"messages", plan::Transport::messages, "across hosts, with planned staging"}},
                                        "how ranks exchange data");
+  add_training_options(command, o);
+}
+
+void add_sequence_option(cli::Group& group, StrategyOptions& o) {
+  group.add("sequence", &o.sequence, "TOKENS", "tokens per sequence")
+      .least(1)
+      .default_text("the model's longest, at most " + std::to_string(kDefaultSequence));
+}
+
+void add_training_options(cli::Command& command, StrategyOptions& o) {
   cli::Group training = command.group("Training");
   training.add("micro-batch", &o.micro_batch, "N", "sequences (mlp: samples) per rank and micro-step").least(1);
   training.add("global-batch", &o.global_batch, "N", "sequences per step over all ranks")
@@ -95,19 +103,15 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o) {
                       "sum gradients along one fixed tree, so that the result does not depend on the strategy");
 }
 
-Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o) {
-  Result<model::Model> model = model::read_model(o.model);
-  if (!model) return model.error();
-  Planned planned;
-  planned.notes = model->notes;
-  plan::Strategy& s = planned.strategy;
+plan::Strategy training_strategy(const StrategyOptions& o, const model::Model& model) {
+  plan::Strategy s;
   s.world_size = o.world_size;
   s.stage = o.stage;
   s.unit = o.unit;
   s.partition = o.partition;
   s.micro_batch = o.micro_batch;
   s.global_batch = o.global_batch.value_or(o.micro_batch * o.world_size);
-  const std::int64_t longest = model->max_sequence > 0 ? model->max_sequence : kDefaultSequence;
+  const std::int64_t longest = model.max_sequence > 0 ? model.max_sequence : kDefaultSequence;
   s.sequence = o.sequence.value_or(std::min(longest, kDefaultSequence));
   s.recompute = o.recompute;
   s.optimizer = o.optimizer;
@@ -116,6 +120,16 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o) {
   s.threads = o.threads;
   s.reproducible = o.reproducible;
   s.transport = o.transport;
+  return s;
+}
+
+Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o) {
+  Result<model::Model> model = model::read_model(o.model);
+  if (!model) return model.error();
+  Planned planned;
+  planned.notes = model->notes;
+  planned.strategy = training_strategy(o, *model);
+  plan::Strategy& s = planned.strategy;
   if (s.unit == plan::UnitKind::chunk) {
     const Result<Elems> chunk = chunk_elements(command, o, *model, planned.notes);
     if (!chunk) return chunk.error();

@@ -22,18 +22,18 @@ struct ChunkSizeChoice {
 
 /// Values as given; what may be left open is optional. Lives as long as the Command it was declared in.
 struct StrategyOptions {
-  std::string model;
+  std::string model{};
   int world_size = 1;
   int stage = 0;
   plan::UnitKind unit = plan::UnitKind::module;
   plan::Partition partition = plan::Partition::flat;
   std::string chunk_size = "search";
-  std::optional<Bytes> chunk_bytes;
+  std::optional<Bytes> chunk_bytes{};
   plan::Precision precision = plan::Precision::fp32;
   plan::Recompute recompute = plan::Recompute::none;
   std::int64_t micro_batch = 1;
-  std::optional<std::int64_t> global_batch;
-  std::optional<std::int64_t> sequence;
+  std::optional<std::int64_t> global_batch{};
+  std::optional<std::int64_t> sequence{};
   plan::OptimizerKind optimizer = plan::OptimizerKind::adamw;
   int prefetch = 1;
   int threads = 1;
@@ -46,12 +46,19 @@ struct StrategyOptions {
 /// --transport.
 void add_strategy_options(cli::Command& command, StrategyOptions& options);
 
+/// Parts of the same, for commands that take some of them: micro-batch and what follows from it; the model's sequence.
+void add_training_options(cli::Command& command, StrategyOptions& options);
+void add_sequence_option(cli::Group& group, StrategyOptions& options);
+
 /// A model and the strategy to train it with, all defaults filled in.
 struct Planned {
   std::shared_ptr<const model::Model> model;
   plan::Strategy strategy;
   std::vector<std::string> notes;  ///< for stderr: what was read and not applied, which chunk size was found
 };
+
+/// What options say apart from world size, stage and unit, with defaults that need the model filled in.
+[[nodiscard]] plan::Strategy training_strategy(const StrategyOptions& options, const model::Model& model);
 
 /// Reads the model and resolves the strategy; searches the chunk size where it is left open and the unit is chunk.
 /// Errors: as read_model; contradiction (78) naming both options and where each came from.

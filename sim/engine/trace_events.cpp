@@ -1,6 +1,8 @@
 // Seconds to nanoseconds, ops to spans, lifetimes to memory events.
 #include "sim/engine/trace_events.h"
 
+#include "sim/plan/events.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,12 +12,6 @@ namespace {
 
 std::int64_t nanoseconds(Seconds time) {
   return std::llround(time.count() * 1e9);
-}
-
-UnitId unit_of(const plan::Op& op) {
-  if (const auto* c = std::get_if<plan::Communicate>(&op.action)) return c->unit;
-  if (const auto* a = std::get_if<plan::Accumulate>(&op.action)) return a->unit;
-  return UnitId{};
 }
 
 void write_unit_states(Writer& writer, const OpRun& run, const TracePlace& place) {
@@ -32,38 +28,24 @@ void write_unit_states(Writer& writer, const OpRun& run, const TracePlace& place
 }  // namespace
 
 void write_phase(Writer& writer, const plan::Plan& plan, const PhaseRun& run, const TracePlace& place) {
+  const plan::EventPlace where{.rank = place.rank, .phase = run.phase, .step = place.step};
   std::array<TrackId, kStreamCount> tracks;
   for (const OpRun& op : run.ops) {
     TrackId& track = tracks[static_cast<std::size_t>(op.op->stream)];
     if (!track.valid()) {
       track = writer.track({.rank = place.rank, .kind = TrackKind::stream, .stream = op.op->stream, .name = {}});
     }
-    const std::int64_t begin = nanoseconds(op.interval.begin + place.shift);
-    writer.add(Span{.track = track,
-                    .begin_ns = begin,
-                    .duration_ns = nanoseconds(op.interval.end + place.shift) - begin,
-                    .op = op.op->id,
-                    .name = writer.name(op.op->name),
-                    .phase = run.phase,
-                    .step = place.step,
-                    .micro_step = std::max(0, op.op->micro_step),
-                    .bytes = op.bytes.count(),
-                    .unit = unit_of(*op.op)});
+    Span span = plan::span_of(plan, *op.op, where, nanoseconds(op.interval.begin + place.shift),
+                              nanoseconds(op.interval.end + place.shift));
+    span.track = track;
+    span.name = writer.name(op.op->name);
+    writer.add(span);
     write_unit_states(writer, op, place);
   }
   for (const MemoryChange& change : run.changes) {
     const plan::Buffer& buffer = plan.buffer(change.buffer);
-    writer.add(MemoryEvent{.rank = place.rank,
-                           .memory = buffer.memory,
-                           .buffer = change.buffer,
-                           .offset_bytes = buffer.offset,
-                           .delta_bytes = change.delta.count(),
-                           .category = buffer.category,
-                           .op = change.op->id,
-                           .time_ns = nanoseconds(change.time + place.shift),
-                           .phase = run.phase,
-                           .step = place.step,
-                           .unit = buffer.unit});
+    writer.add(plan::memory_event_of(plan, *change.op, change.buffer, change.delta > Bytes{0}, where,
+                                     nanoseconds(change.time + place.shift)));
     if (buffer.category == Category::gathered && buffer.unit.valid() && change.delta < Bytes{0}) {
       writer.add(ChunkState{place.rank, buffer.unit, nanoseconds(change.time + place.shift), buffer.memory,
                             UnitState::sharded});

@@ -1,0 +1,16 @@
+// The commands of the `shardscope` binary. Each takes what follows its name, prints, and returns the exit code.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace shard::commands {
+
+[[nodiscard]] int search_command(std::span<const std::string> arguments);
+[[nodiscard]] int simulate_command(std::span<const std::string> arguments);
+[[nodiscard]] int plan_command(std::span<const std::string> arguments);
+[[nodiscard]] int compare_command(std::span<const std::string> arguments);
+[[nodiscard]] int inspect_command(std::span<const std::string> arguments);
+[[nodiscard]] int convert_command(std::span<const std::string> arguments);
+
+}  // namespace shard::commands

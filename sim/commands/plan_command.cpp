@@ -1,0 +1,67 @@
+// `shardscope plan`: the plan of a strategy as text, whole or after any pass.
+#include "sim/commands/commands.h"
+#include "sim/commands/printing.h"
+#include "sim/commands/strategy_options.h"
+#include "sim/plan/compile.h"
+#include "sim/plan/text.h"
+
+namespace shard::commands {
+namespace {
+
+constexpr const char* kDetails =
+    R"(Prints what each class of equal ranks would do: buffers with their offsets, and every op with its operands
+(= written, + updated), the ops of other streams it waits for, and the memory it takes and gives back.
+
+Examples:
+  shardscope plan --model gpt2-nano --world-size 2 --stage 3
+  shardscope plan --model gpt2-nano --after differentiate
+)";
+
+}  // namespace
+
+int plan_command(std::span<const std::string> arguments) {
+  StrategyOptions strategy;
+  std::string after;
+  bool json = false;
+  cli::Command command("shardscope", "plan", "prints what each rank would do, op by op", kDetails);
+  add_strategy_options(command, strategy);
+  cli::Group output = command.group("Output");
+  std::string passes;
+  for (std::string_view name : plan::pass_names()) passes += (passes.empty() ? "" : "|") + std::string(name);
+  output.add("after", &after, "PASS", "stop after this pass: " + passes);
+  output.add_flag("json", &json, "one object: plan_hash, classes[] with ranks and text");
+  if (const auto code = parsed(command, arguments)) return *code;
+  const Result<Planned> planned = resolve(command, strategy);
+  if (!planned) return failed(planned.error());
+  print_notes(planned->notes);
+  nlohmann::ordered_json j = cli::json_document("plan");
+  if (!after.empty()) {
+    const Result<plan::Plan> plan = plan::compile_until(planned->model, planned->strategy, after);
+    if (!plan) return failed(plan.error());
+    j["after"] = after;
+    j["classes"].push_back({{"ranks", {0}}, {"text", plan::to_text(*plan)}});
+  } else {
+    const Result<plan::PlanSet> plans = plan::compile(planned->model, planned->strategy);
+    if (!plans) return failed(plans.error());
+    j["plan_hash"] = plans->hash;
+    for (std::size_t c = 0; c < plans->classes.size(); ++c) {
+      nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+      for (std::size_t rank = 0; rank < plans->class_of_rank.size(); ++rank)
+        if (plans->class_of_rank[rank] == static_cast<std::int32_t>(c)) ranks.push_back(rank);
+      j["classes"].push_back({{"ranks", ranks}, {"text", plan::to_text(plans->classes[c])}});
+    }
+  }
+  if (json) {
+    std::cout << cli::json_text(j);
+    return 0;
+  }
+  if (j.contains("plan_hash")) std::cout << "hash " << j["plan_hash"].get<std::string>() << '\n';
+  for (const auto& each : j["classes"]) {
+    std::cout << "ranks";
+    for (const auto& rank : each["ranks"]) std::cout << ' ' << rank.get<std::int64_t>();
+    std::cout << '\n' << each["text"].get<std::string>();
+  }
+  return 0;
+}
+
+}  // namespace shard::commands

@@ -1,0 +1,22 @@
+// What every command does around its own work.
+#include "sim/commands/printing.h"
+
+namespace shard::commands {
+
+std::optional<int> parsed(cli::Command& command, std::span<const std::string> arguments) {
+  const Result<cli::Outcome> outcome = command.parse(arguments);
+  if (!outcome) return failed(outcome.error());
+  if (*outcome == cli::Outcome::run) return std::nullopt;
+  std::cout << command.help(cli::style_of(1).width);
+  return 0;
+}
+
+int failed(const Error& error) {
+  return cli::print_error(std::cerr, error, cli::style_of(2));
+}
+
+void print_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
+}
+
+}  // namespace shard::commands

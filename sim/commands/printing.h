@@ -1,0 +1,26 @@
+// What every command does around its own work: parse, print errors, choose between text and JSON.
+#pragma once
+
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "sim/cli/command_line.h"
+#include "sim/cli/output.h"
+#include "sim/cli/table.h"
+
+namespace shard::commands {
+
+/// Parses; the exit code when that already ends the command (help, usage).
+[[nodiscard]] std::optional<int> parsed(cli::Command& command, std::span<const std::string> arguments);
+
+/// Prints the error on stderr and returns its exit code.
+[[nodiscard]] int failed(const Error& error);
+
+/// Notes on stderr, one line each.
+void print_notes(const std::vector<std::string>& notes);
+
+}  // namespace shard::commands

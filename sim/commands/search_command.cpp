@@ -1,0 +1,167 @@
+// `shardscope search`: which chunk size, by which rule, and why.
+#include <filesystem>
+#include <memory>
+
+#include "sim/cli/progress.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/commands/commands.h"
+#include "sim/commands/printing.h"
+#include "sim/commands/strategy_options.h"
+#include "sim/engine/simulate.h"
+#include "sim/model/read_model.h"
+#include "sim/plan/compile.h"
+#include "sim/search/chunk_search.h"
+#include "sim/search/chunk_search_json.h"
+#include "sim/search/chunk_search_text.h"
+
+namespace shard::commands {
+namespace {
+
+constexpr const char* kDetails =
+    R"(Finds the chunk size that a model's parameters should be cut into before they are sharded, offline.
+
+Rules: exact (least padding of the layout really built, over every size in range), variable (chunks of different
+sizes), and the searches of Colossal-AI's Gemini, today's and that of v0.1.9, to the element.
+
+With --model every point of the curve also says what a ZeRO-3 step with that chunk size takes: peak memory per
+rank and time on the given cluster. With --parameters FILE (an ordered list of names and shapes) only the layout.
+
+Examples:
+  shardscope search --model gpt2-medium --world-size 8 --cluster a100-40gb-x8
+  shardscope search --model llama-7b --world-size 64 --rule gemini --search-range 64Mi
+  shardscope search --parameters params.json --world-size 4 --rule variable --json
+)";
+
+struct Options {
+  StrategyOptions strategy{.stage = 3, .unit = plan::UnitKind::chunk};
+  std::string parameters;
+  std::string over = "chunk";
+  ChunkSearchOptions search;
+  std::string cluster = "cpu-local";
+  bool forecast = true;
+  cli::OutputOptions output;
+};
+
+void declare(cli::Command& command, Options& o) {
+  cli::Group model = command.group("Model");
+  model.add("model", &o.strategy.model, "NAME|PATH",
+            "an example model's name, a Hugging Face config.json, or its directory");
+  model.add("parameters", &o.parameters, "FILE", "a JSON list of {name, shape, numel} in order, instead of a model");
+  add_sequence_option(model, o.strategy);
+  cli::Group search = command.group("Search");
+  search.add_choice<std::string>("over", &o.over, {{"chunk", "chunk"}}, "what is searched");
+  search.add("world-size", &o.strategy.world_size, "N", "number of ranks").alias("ranks").least(1).most(1 << 20);
+  search.add_choice<ChunkRule>(
+      "rule", &o.search.rule,
+      {{"exact", ChunkRule::exact, "least waste of the layout built, over every size in range"},
+       {"gemini", ChunkRule::gemini, "Colossal-AI's search_chunk_configuration"},
+       {"gemini-v0.1.9", ChunkRule::gemini_v019, "Colossal-AI 0.1.9's ChunkManager.search_chunk_size"},
+       {"variable", ChunkRule::variable, "fewest chunks of different sizes with at most 0.1 % waste"}},
+      "how the size is chosen");
+  search.add("search-range", &o.search.search_range, "ELEMS", "gemini rules: from the smallest size up").least(0);
+  search.add("search-interval", &o.search.search_interval, "ELEMS", "gemini: distance of candidates").least(1);
+  search.add("grids", &o.search.grids, "N", "gemini-v0.1.9: number of intervals in the range").least(1);
+  search.add("min-chunk", &o.search.min_chunk, "ELEMS", "smallest size")
+      .least(1)
+      .default_text("32Mi; gemini-v0.1.9: none");
+  search.add("max-chunk", &o.search.max_chunk, "ELEMS", "largest size")
+      .least(1)
+      .default_text("exact: the end of gemini's range; variable: exact's answer");
+  search.add_switch("filter", &o.search.filter, "gemini rules: leave outsized parameters out of the score");
+  cli::Group forecast = command.group("Forecast (with --model)");
+  forecast.add("stage", &o.strategy.stage, "0..3", "ZeRO stage of the forecast").least(0).most(3);
+  forecast.add("prefetch", &o.strategy.prefetch, "N", "gathers that run ahead of their use").least(0).most(1024);
+  forecast.add("cluster", &o.cluster, "NAME|PATH", "the machine of the forecast");
+  forecast.add_switch("forecast", &o.forecast, "say what a step takes at every point of the curve");
+  add_training_options(command, o.strategy);
+  cli::add_output_options(command, o.output);
+}
+
+/// What a step with one chunk size takes; nothing for sizes that cannot be planned.
+std::optional<ChunkForecast> forecast(const std::shared_ptr<const model::Model>& model, plan::Strategy strategy,
+                                      const cluster::Cluster& cluster, Elems chunk) {
+  if (chunk.count() % strategy.world_size != 0) return std::nullopt;
+  strategy.chunk_elems = chunk;
+  const Result<plan::PlanSet> plans = plan::compile(model, strategy);
+  if (!plans) return std::nullopt;
+  const Result<engine::Simulation> simulation = engine::simulate(*plans, cluster, {.steps = 2, .device_capacity = {}});
+  if (!simulation) return std::nullopt;
+  return ChunkForecast{.peak_device_bytes = simulation->largest().peak[0], .step_seconds = simulation->step_seconds};
+}
+
+Error one_of_two(const cli::Command& command, const Options& o) {
+  if (!o.parameters.empty())
+    return {.code = Errc::contradiction,
+            .what = command.describe("model") + " and " + command.describe("parameters") + " both name what to search",
+            .where = "options",
+            .help = "keep one of them"};
+  return {.code = Errc::usage,
+          .what = "nothing to search: neither --model nor --parameters is given",
+          .where = "options",
+          .help = "--model gpt2-medium"};
+}
+
+}  // namespace
+
+int search_command(std::span<const std::string> arguments) {
+  Options o;
+  cli::Command command("shardscope", "search", "finds the chunk size that wastes least, offline", kDetails);
+  declare(command, o);
+  if (const auto code = parsed(command, arguments)) return *code;
+  const Result<cli::Format> format = cli::chosen_format(command, o.output);
+  if (!format) return failed(format.error());
+  if (o.strategy.model.empty() == o.parameters.empty()) return failed(one_of_two(command, o));
+  o.search.world_size = o.strategy.world_size;
+
+  ParameterList parameters;
+  std::unique_ptr<cli::Progress> progress;
+  if (!o.parameters.empty()) {
+    Result<ParameterList> read = read_parameter_list(o.parameters);
+    if (!read) return failed(read.error());
+    parameters = std::move(*read);
+  } else {
+    Result<model::Model> read = model::read_model(o.strategy.model);
+    if (!read) return failed(read.error());
+    print_notes(read->notes);
+    const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
+    if (!cluster) return failed(cluster.error());
+    const auto model = std::make_shared<const model::Model>(std::move(*read));
+    parameters = model->parameters;
+    plan::Strategy strategy = training_strategy(o.strategy, *model);
+    strategy.chunk_elems = Elems{strategy.world_size};
+    if (Result<void> ok = plan::check(*model, strategy); !ok) return failed(ok.error());
+    progress = std::make_unique<cli::Progress>(std::cerr, "forecast", cli::style_of(2));
+    if (o.forecast)
+      o.search.forecast = [&o, model, strategy, cluster = *cluster, &progress](Elems chunk) {
+        progress->update(-1, "chunk size " + std::to_string(chunk.count()));
+        return forecast(model, strategy, cluster, chunk);
+      };
+  }
+  const Result<ChunkSearchResult> result = search_chunks(parameters, o.search);
+  if (progress) progress->finish();
+  if (!result) return failed(result.error());
+  if (*format == cli::Format::json) {
+    nlohmann::ordered_json j = to_json(*result);
+    j["command"] = "search";
+    std::cout << cli::json_text(j);
+  } else if (*format == cli::Format::table) {
+    std::cout << to_text(*result, cli::style_of(1).unicode);
+  } else {
+    cli::Table table{.columns = {{.key = "chunk_elements", .title = "chunk size"},
+                                 {.key = "chunk_count", .title = "chunks"},
+                                 {.key = "waste_elements", .title = "waste"},
+                                 {.key = "gather_working_set_elements", .title = "gather working set"},
+                                 {.key = "peak_device_bytes", .title = "peak, device"},
+                                 {.key = "step_seconds", .title = "step"}},
+                     .rows = {}};
+    for (const ForecastCurvePoint& p : result->curve)
+      table.rows.push_back({cli::cell(p.point.chunk), p.point.chunk_count, cli::cell(p.point.waste),
+                            cli::cell(p.point.gather_working_set),
+                            p.forecast ? cli::cell(p.forecast->peak_device_bytes) : cli::Cell{},
+                            p.forecast ? cli::cell(p.forecast->step_seconds) : cli::Cell{}});
+    std::cout << cli::render(table, *format, cli::style_of(1));
+  }
+  return 0;
+}
+
+}  // namespace shard::commands

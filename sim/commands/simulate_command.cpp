@@ -1,0 +1,143 @@
+// `shardscope simulate`: what one strategy will take, offline.
+#include <algorithm>
+#include <optional>
+
+#include "sim/cli/chart.h"
+#include "sim/cli/sizes.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/commands/commands.h"
+#include "sim/commands/printing.h"
+#include "sim/commands/strategy_options.h"
+#include "sim/engine/report.h"
+#include "sim/engine/simulate.h"
+#include "sim/engine/smallest_change.h"
+#include "sim/plan/compile.h"
+
+namespace shard::commands {
+namespace {
+
+constexpr const char* kDetails =
+    R"(Predicts, without running anything, what every rank will hold and send and how long a step takes.
+
+Examples:
+  shardscope simulate --model gpt2-medium --world-size 8 --stage 3 --cluster a100-40gb-x8
+  shardscope simulate --model llama-7b --world-size 64 --stage 3 --recompute block --sequence 2048 --json
+  shardscope simulate --model gpt2-xl --world-size 8 --device-capacity 24Gi --stage 0    (exit 3: what to change)
+  shardscope simulate --model mlp-20x2000 --world-size 2 --stage 1 --partition parameter \
+      --like pytorch@1.8 --optimizer adam --micro-batch 20
+)";
+
+struct Options {
+  StrategyOptions strategy;
+  std::string cluster = "cpu-local";
+  std::optional<Bytes> device_capacity;
+  std::int64_t steps = 2;
+  std::string like;
+  std::string trace;
+  cli::OutputOptions output;
+};
+
+void declare(cli::Command& command, Options& o) {
+  add_strategy_options(command, o.strategy);
+  cli::Group machine = command.group("Machine");
+  machine.add("cluster", &o.cluster, "NAME|PATH",
+              "a100-40gb-x8, h100-80gb-x8, h200-141gb-x1, cpu-local, or a description's file");
+  machine.add("device-capacity", &o.device_capacity, "BYTES", "what a rank may use, instead of the cluster's");
+  machine.add("like", &o.like, "NAME@VERSION", "predict another framework instead: pytorch@1.8 (stages 0 and 1)");
+  cli::Group output = command.group("Output");
+  output.add("steps", &o.steps, "N", "steps of the run whose totals and trace are given").least(1).most(1e9);
+  output.add("trace", &o.trace, "FILE", "write the predicted trace");
+  cli::add_output_options(command, o.output);
+}
+
+/// Memory over the step of the class with the largest arena, by category.
+std::string picture(const engine::Simulation& s) {
+  const engine::ClassResult& c = s.largest();
+  std::vector<cli::Layer> layers;
+  for (int k = 0; k < kCategoryCount; ++k) {
+    cli::Layer layer{.name = to_string(static_cast<Category>(k)), .values = {}};
+    for (const engine::MemoryPoint& p : c.series)
+      layer.values.push_back(static_cast<double>(p.live[static_cast<std::size_t>(k)].count()));
+    layers.push_back(std::move(layer));
+  }
+  const auto show = [](double v) { return cli::mib(Bytes{static_cast<std::int64_t>(v)}); };
+  return cli::stacked_area(layers, {.show = show, .marks = {}}, cli::style_of(1));
+}
+
+std::optional<engine::Change> change_that_fits(const engine::Simulation& s, const Planned& planned,
+                                               const cluster::Cluster& cluster,
+                                               const engine::SimulateOptions& options) {
+  if (s.fits || !s.device_capacity) return std::nullopt;
+  engine::SimulateOptions quiet = options;
+  quiet.trace = nullptr;
+  return engine::smallest_change(
+      planned.strategy, *s.device_capacity, [&](const plan::Strategy& other) -> Result<Bytes> {
+        const Result<plan::PlanSet> plans = plan::compile(planned.model, other);
+        if (!plans) return plans.error();
+        const Result<engine::Simulation> simulation = engine::simulate(*plans, cluster, quiet);
+        if (!simulation) return simulation.error();
+        return simulation->largest().peak[0];
+      });
+}
+
+cli::Table phase_table(const engine::Simulation& s) {
+  cli::Table table{.columns = {{.key = "ranks", .title = "ranks"},
+                               {.key = "phase", .title = "phase", .align = cli::Align::left},
+                               {.key = "memory", .title = "memory", .align = cli::Align::left},
+                               {.key = "peak_bytes", .title = "peak"},
+                               {.key = "live_peak_bytes", .title = "live peak"},
+                               {.key = "seconds", .title = "time"}},
+                   .rows = {}};
+  for (const engine::ClassResult& c : s.classes)
+    for (const engine::PhaseResult& p : c.phases)
+      for (const engine::MemoryPeak& m : p.memory) {
+        if (m.peak.count() == 0) continue;
+        table.rows.push_back({static_cast<std::int64_t>(c.ranks.size()), to_string(p.phase), to_string(m.memory),
+                              cli::cell(m.peak), cli::cell(m.live_peak), cli::cell(p.seconds)});
+      }
+  return table;
+}
+
+}  // namespace
+
+int simulate_command(std::span<const std::string> arguments) {
+  Options o;
+  cli::Command command("shardscope", "simulate", "predicts memory, communication and time of one strategy", kDetails);
+  declare(command, o);
+  if (const auto code = parsed(command, arguments)) return *code;
+  const Result<cli::Format> format = cli::chosen_format(command, o.output);
+  if (!format) return failed(format.error());
+  const Result<Planned> planned = resolve(command, o.strategy);
+  if (!planned) return failed(planned.error());
+  print_notes(planned->notes);
+  const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
+  if (!cluster) return failed(cluster.error());
+  const Result<plan::PlanSet> plans = plan::compile(planned->model, planned->strategy);
+  if (!plans) return failed(plans.error());
+  engine::SimulateOptions options{.steps = static_cast<std::int32_t>(o.steps), .device_capacity = o.device_capacity};
+  std::optional<Writer> writer;
+  if (!o.trace.empty()) {
+    Result<Writer> created = Writer::create(o.trace, engine::trace_header(*plans, *cluster));
+    if (!created) return failed(created.error());
+    writer.emplace(std::move(*created));
+    options.trace = &*writer;
+  }
+  const Result<engine::Simulation> simulation = engine::simulate(*plans, *cluster, options);
+  if (!simulation) return failed(simulation.error());
+  if (writer)
+    if (Result<void> closed = writer->close(); !closed) return failed(closed.error());
+  const auto change = change_that_fits(*simulation, *planned, *cluster, options);
+  if (*format == cli::Format::json) {
+    nlohmann::ordered_json j = cli::json_document("simulate");
+    j["model"] = planned->model->name;
+    j.update(engine::to_json(*simulation, change));
+    std::cout << cli::json_text(j);
+  } else if (*format == cli::Format::table) {
+    std::cout << engine::to_text(*simulation, change) << '\n' << picture(*simulation);
+  } else {
+    std::cout << cli::render(phase_table(*simulation), *format, cli::style_of(1));
+  }
+  return simulation->fits ? 0 : exit_code(Errc::does_not_fit);
+}
+
+}  // namespace shard::commands
