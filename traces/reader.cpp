@@ -161,15 +161,9 @@ std::span<std::int32_t> numbers(std::span<Id<Tag>> ids) {
   return {reinterpret_cast<std::int32_t*>(ids.data()), ids.size()};
 }
 template <class E>
-requires std::is_enum_v<E> std::span<std::uint8_t> numbers(std::span<E> values) {
-  static_assert(sizeof(E) == 1);
+std::span<std::uint8_t> numbers(std::span<E> values) {
+  static_assert(std::is_enum_v<E> && sizeof(E) == 1);
   return {reinterpret_cast<std::uint8_t*>(values.data()), values.size()};
-}
-inline std::span<std::int64_t> numbers(std::span<std::int64_t> values) {
-  return values;
-}
-inline std::span<std::int32_t> numbers(std::span<std::int32_t> values) {
-  return values;
 }
 
 /// The last `count` elements of a column, newly added.

@@ -176,7 +176,6 @@ struct Shown {
   struct Slice {
     std::uint64_t track, begin, end;
     std::string name;
-    friend auto operator<=>(const Slice&, const Slice&) = default;
   };
   std::vector<Slice> slices;
   std::map<std::uint64_t, std::string> track_names;

@@ -41,8 +41,8 @@ TEST(Lanes, NoTwoSpansOfALaneCross) {
   std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> tracks(3);
   for (auto& track : tracks) {
     for (int i = 0; i < 150; ++i) {
-      const std::int64_t begin = random() % 100;
-      track.emplace_back(begin, begin + random() % 20);
+      const auto begin = static_cast<std::int64_t>(random() % 100);
+      track.emplace_back(begin, begin + static_cast<std::int64_t>(random() % 20));
     }
   }
   const Trace trace = with_spans(tracks);

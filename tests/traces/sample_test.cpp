@@ -18,8 +18,8 @@ TEST(Sample, Version1_0) {
   EXPECT_EQ(trace->flows.size(), 1u);
   EXPECT_EQ(trace->arenas.size(), 1u);
   EXPECT_EQ(trace->collectives.size(), 1u);
-  EXPECT_EQ(trace->spans[0],
-            (Span{TrackId{0}, -822, 1506, OpId{-1}, trace->spans.name[0], Phase::creation, 473, 51, 624'317, UnitId{369}}));
+  EXPECT_EQ(trace->spans[0], (Span{TrackId{0}, -822, 1506, OpId{-1}, trace->spans.name[0], Phase::creation, 473, 51,
+                                   624'317, UnitId{369}}));
   EXPECT_EQ(trace->name_of(trace->spans.name[0]), "name7");
   EXPECT_EQ(trace->memory[7], (MemoryEvent{Rank{1}, Memory::device, BufferId{71}, 125'989'401'954, 225'194'194,
                                            Category::gradient, OpId{97}, -476, Phase::load, 313, UnitId{410}}));
