@@ -52,8 +52,9 @@ fuzz:
 	  name=$$(basename $$fuzzer); mkdir -p corpus/$$name; \
 	  seeds=../../tests/fuzz/corpus/$$name; test -d $$seeds || seeds=; \
 	  echo "fuzzing $$name for $(FUZZ_SECONDS) s"; \
-	  $$fuzzer -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 \
-	    corpus/$$name $$seeds || exit 1; \
+	  $$fuzzer -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -artifact_prefix=$$name- -print_final_stats=1 \
+	    corpus/$$name $$seeds >$$name.log 2>&1 || { tail -n 40 $$name.log; echo "the input is in build/fuzz/$$name-*"; exit 1; }; \
+	  grep -E 'executed_units|peak_rss' $$name.log; \
 	done
 
 bench: build

@@ -34,7 +34,7 @@ const std::vector<Layer>& layers() {
       {"sim/model/", {"traces/base/"}},
       {"sim/chunk/", {"traces/base/", "sim/model/"}},
       {"sim/memory/", {"traces/base/", "sim/chunk/", "sim/model/"}},
-      {"sim/plan/", {"traces/base/", "sim/memory/", "sim/chunk/", "sim/model/"}},
+      {"sim/plan/", {"traces/base/", "traces/event.h", "sim/memory/", "sim/chunk/", "sim/model/"}},
       {"sim/cluster/", {"traces/base/", "sim/plan/", "sim/memory/", "sim/chunk/", "sim/model/"}},
       {"sim/cost/", {"traces/base/", "sim/plan/", "sim/memory/", "sim/chunk/", "sim/model/", "sim/cluster/"}},
       {"sim/engine/", {"traces/", "sim/model/", "sim/chunk/", "sim/memory/", "sim/plan/", "sim/cluster/", "sim/cost/"}},
