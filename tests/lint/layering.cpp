@@ -18,16 +18,17 @@ struct Layer {
 const std::vector<Layer>& layers() {
   static const std::vector<std::string> kPlanner{"traces/",     "sim/model/",   "sim/chunk/", "sim/memory/",
                                                  "sim/plan/",   "sim/cluster/", "sim/cost/",  "sim/engine/",
-                                                 "sim/search/", "sim/cli/"};
-  static const std::vector<std::string> kWithExecutor = [] {
-    std::vector<std::string> all = kPlanner;
-    all.push_back("executor/");
-    return all;
-  }();
+                                                 "sim/search/", "sim/like/",    "sim/cli/"};
+  static const auto with = [](std::vector<std::string> list, const std::string& more) {
+    list.push_back(more);
+    return list;
+  };
+  static const std::vector<std::string> kWithPlannerCommands = with(kPlanner, "sim/commands/");
+  static const std::vector<std::string> kWithCommands = with(kWithPlannerCommands, "executor/");
   // What knows the plan, but neither its price nor the simulator.
-  static const std::vector<std::string> kRunsPlans{"traces/",        "sim/model/",      "sim/chunk/",
-                                                   "sim/memory/",    "sim/plan/",       "executor/comm/",
-                                                   "executor/data/", "executor/state/", "executor/cpu/"};
+  static const std::vector<std::string> kRunsPlans{
+      "traces/",        "sim/model/",     "sim/chunk/",      "sim/memory/",   "sim/plan/",
+      "executor/comm/", "executor/data/", "executor/state/", "executor/cpu/", "executor/launch/"};
   static const std::vector<Layer> kLayers{
       {"traces/base/", {}},
       {"traces/", {"traces/"}},
@@ -41,15 +42,19 @@ const std::vector<Layer>& layers() {
       {"sim/search/",
        {"traces/", "sim/model/", "sim/chunk/", "sim/memory/", "sim/plan/", "sim/cluster/", "sim/cost/", "sim/engine/"}},
       {"sim/cli/", {"traces/base/", "sim/model/"}},
+      {"sim/like/",
+       {"traces/", "sim/model/", "sim/chunk/", "sim/memory/", "sim/plan/", "sim/cluster/", "sim/cost/", "sim/engine/"}},
       {"sim/commands/", kPlanner},
-      {"sim/main", kPlanner},
+      {"sim/main", kWithPlannerCommands},
       {"executor/comm/", {"traces/base/"}},
       {"executor/data/", kRunsPlans},
       {"executor/state/", kRunsPlans},
       {"executor/cpu/", kRunsPlans},
       {"executor/cuda/", kRunsPlans},
-      // Only the main files may know both the simulator and the executor, to predict what they are about to run.
-      {"executor/main", kWithExecutor},
+      // Only the main files and the commands they are made of may know both the simulator and the executor, to predict
+      // what they are about to run.
+      {"executor/commands/", kWithCommands},
+      {"executor/main", kWithCommands},
       {"executor/", kRunsPlans},
       {"profiler/", {"traces/"}},
       {"profiler/main", {"traces/", "sim/cli/"}},
