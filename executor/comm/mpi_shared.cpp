@@ -106,12 +106,14 @@ MpiShared::~MpiShared() {
   // Freeing windows and MPI_Finalize wait for all ranks inside MPI, where a dead one would not be noticed: so meet here
   // first, and end MPI only when everyone came.
   const bool all_came = !calls_.failed() && exchange({}, "the end").has_value();
-  calls_.region().heads[static_cast<std::size_t>(rank().value)]->state.store(RankHead::left, std::memory_order_release);
-  if (!all_came) {
-    runtime_->abandon();
-  } else {
+  if (all_came) {
+    // Nobody is marked as left: a peer may still be in that last exchange.
     arenas_.free();
     heads_.free();
+  } else {
+    RankHead& own = *calls_.region().heads[static_cast<std::size_t>(rank().value)];
+    own.state.store(RankHead::left, std::memory_order_release);
+    runtime_->abandon();
   }
 }
 

@@ -89,7 +89,9 @@ class Job {
  public:
   Job(RankLines lines, int ranks) : lines_(std::move(lines)), ranks_(ranks) {}
 
-  [[nodiscard]] Result<void> start(std::vector<std::string> arguments, std::vector<std::string> environment);
+  /// mpirun inherits `locks`: should this process be killed, its files are in use until mpirun has ended.
+  [[nodiscard]] Result<void> start(std::vector<std::string> arguments, std::vector<std::string> environment,
+                                   std::span<const int> locks);
   void run();
   [[nodiscard]] Result<JobEnd> verdict() const;
 
@@ -100,6 +102,7 @@ class Job {
   void end_soon();
   void kill_everything();
   void leave_no_process();
+  [[nodiscard]] std::string death_of(Rank rank) const;
 
   RankLines lines_;
   int ranks_;
@@ -112,7 +115,8 @@ class Job {
   std::optional<Clock::time_point> kill_at_;
 };
 
-Result<void> Job::start(std::vector<std::string> arguments, std::vector<std::string> environment) {
+Result<void> Job::start(std::vector<std::string> arguments, std::vector<std::string> environment,
+                        std::span<const int> locks) {
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) return Error{Errc::unavailable, "no pipe for mpirun", "", ""};
   output_ = File(ends[0]);
@@ -131,6 +135,7 @@ Result<void> Job::start(std::vector<std::string> arguments, std::vector<std::str
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(127);
   sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
+  for (const int lock : locks) fcntl(lock, F_SETFD, 0);
   dup2(nothing.get(), STDIN_FILENO);
   dup2(input.get(), STDOUT_FILENO);
   dup2(input.get(), STDERR_FILENO);
@@ -222,36 +227,34 @@ void Job::leave_no_process() {
   }
 }
 
+std::string Job::death_of(Rank rank) const {
+  std::string text = "rank " + std::to_string(rank.value) + " died";
+  // mpirun returns what the first bad end that it saw was: usually this one's.
+  const int code = WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 0;
+  if (code > 128)
+    text.append(": signal ").append(std::to_string(code - 128)).append(" (").append(strsignal(code - 128)).append(")");
+  else if (code > 0 && code != exit_code(Errc::retryable))
+    text.append(": it returned ").append(std::to_string(code)).append(" without saying why");
+  text.append("\n  try: run again; what was written before is whole");
+  // An MPI that fails inside a rank says so through mpirun.
+  if (code <= 128 && !said_.empty()) text.append("\nmpirun said:\n").append(said_);
+  return text;
+}
+
 Result<JobEnd> Job::verdict() const {
   const std::vector<RankLines::End>& ends = lines_.ends();
   if (signal_ != 0) return JobEnd{75, {}, signal_};
   if (!lines_.any_came())
     return Error{Errc::unavailable, "mpirun did not start the ranks" + (said_.empty() ? said_ : ":\n" + said_),
                  "mpirun", "check that this is Open MPI's mpirun (mpirun --version; Debian: openmpi-bin)"};
-  const RankLines::End* noticed = nullptr;
+  const RankLines::End* first = nullptr;  // to end badly
   for (const RankLines::End& end : ends) {
-    if (!end.exit_code || *end.exit_code == 0) continue;
-    if (*end.exit_code != exit_code(Errc::retryable)) return JobEnd{*end.exit_code, end.message, 0};
-    if (noticed == nullptr) noticed = &end;
+    if (end.exit_code == 0) continue;
+    if (end.exit_code && *end.exit_code != exit_code(Errc::retryable)) return JobEnd{*end.exit_code, end.message, 0};
+    if (first == nullptr) first = &end;
   }
-  // mpirun returns what the first rank that ended badly returned. When that is 75, the others noticed something first
-  // (a deadline, say), and whoever went without a word was killed in the aftermath.
-  const int code = WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 0;
-  if (noticed != nullptr && code == exit_code(Errc::retryable)) return JobEnd{code, noticed->message, 0};
-  for (const RankLines::End& end : ends) {
-    if (end.exit_code) continue;
-    std::string text = "rank " + std::to_string(end.rank.value) + " died";
-    if (code > 128)
-      text.append(": signal ")
-          .append(std::to_string(code - 128))
-          .append(" (")
-          .append(strsignal(code - 128))
-          .append(")");
-    else if (code > 0)
-      text.append(": it returned ").append(std::to_string(code)).append(" without saying why");
-    return JobEnd{exit_code(Errc::retryable), text + "\n  try: run again; what was written before is whole", 0};
-  }
-  if (noticed != nullptr) return JobEnd{exit_code(Errc::retryable), noticed->message, 0};
+  if (first != nullptr && first->exit_code) return JobEnd{*first->exit_code, first->message, 0};
+  if (first != nullptr) return JobEnd{exit_code(Errc::retryable), death_of(first->rank), 0};
   if (static_cast<int>(ends.size()) < ranks_)
     return JobEnd{exit_code(Errc::retryable),
                   "mpirun ended before all ranks did" + (said_.empty() ? said_ : ":\n" + said_), 0};
@@ -277,8 +280,10 @@ Result<JobEnd> run_job(std::span<const std::string> arguments, int ranks) {
   const MpirunPlaces places{session->path(), memory ? memory->path() : std::string(), session->path() + "/parent"};
   Result<RankLines> lines = RankLines::listen(places.socket);
   if (!lines) return lines.error();
+  const int locks[] = {session->lock(), memory ? memory->lock() : session->lock()};
   Job job(std::move(*lines), ranks);
-  if (Result<void> started = job.start(mpirun_arguments(mpirun, arguments, ranks, places), mpirun_environment(places));
+  if (Result<void> started =
+          job.start(mpirun_arguments(mpirun, arguments, ranks, places), mpirun_environment(places), locks);
       !started)
     return started.error();
   job.run();

@@ -1,6 +1,7 @@
 // Descriptors travel as SCM_RIGHTS: pipes, files and terminals arrive as what they are.
 #include "executor/launch/parent_line.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -73,6 +74,11 @@ ParentLine::~ParentLine() {
 
 void ParentLine::report(int exit_code, std::string_view message) {
   send_packet(descriptor_, {WireHead::end, exit_code, 0}, message.substr(0, kWireText));
+  if (exit_code != shard::exit_code(Errc::retryable)) return;
+  // This rank only noticed a fault. Let the launcher see the rank at fault end first, so that it knows by which signal;
+  // it then interrupts this wait with SIGTERM.
+  pollfd parent{descriptor_, 0, 0};
+  ::poll(&parent, 1, 500);
 }
 
 }  // namespace shard

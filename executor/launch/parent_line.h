@@ -21,7 +21,7 @@ class ParentLine {
   ~ParentLine();
 
   /// The last word: the exit code this rank will return, and what a user should read. The parent prints one message for
-  /// all ranks, so a rank that has reported prints nothing itself.
+  /// all ranks, so a rank that has reported prints nothing itself. Takes up to half a second for code 75.
   void report(int exit_code, std::string_view message);
 
  private:

@@ -89,9 +89,13 @@ bool RankLines::any_open() const {
 
 void RankLines::serve() {
   accept_all();
-  for (Line& line : lines_)
-    while (line.descriptor >= 0 && read(line)) {
-    }
+  const auto known = static_cast<std::ptrdiff_t>(ends_.size());
+  // Twice: a death that a survivor's report speaks of came before that report, so the second round sees it.
+  for (int round = 0; round < 2; ++round)
+    for (Line& line : lines_)
+      while (line.descriptor >= 0 && read(line)) {
+      }
+  std::stable_partition(ends_.begin() + known, ends_.end(), [](const End& end) { return !end.exit_code; });
 }
 
 void RankLines::accept_all() {

@@ -16,7 +16,8 @@ namespace shard {
 /// A listening socket at `path` and the lines that ranks opened to it.
 class RankLines {
  public:
-  /// What became of a rank, in the order in which ranks ended.
+  /// What became of a rank, in the order in which ranks ended; a death comes before the reports of those who noticed
+  /// it.
   struct End {
     Rank rank;
     std::optional<int> exit_code;  ///< absent: it died without a word

@@ -17,6 +17,8 @@ class Scratch {
   ~Scratch();
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  /// The descriptor that holds the lock. A child that inherits it keeps the directory in use until it ends.
+  [[nodiscard]] int lock() const { return lock_; }
 
  private:
   Scratch(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -208,7 +209,12 @@ TEST_F(Job, ALaterOneRemovesWhatAKilledParentLeft) {
   Program killed(job("2", "forever"));
   killed.read_until_lines(2);
   killed.send(SIGKILL);
-  killed.finish();  // returns when the last rank has closed its output
+  killed.finish();
+  for (const fs::directory_entry& left : fs::directory_iterator(scratch_->path())) {
+    const int descriptor = open(left.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    flock(descriptor, LOCK_EX);  // waits for mpirun to end, as it does when its parent is gone
+    close(descriptor);
+  }
   Program next(job("2", "none"));
   EXPECT_EQ(next.finish(), 0);
   EXPECT_TRUE(fs::is_empty(scratch_->path()));
@@ -219,8 +225,8 @@ TEST_F(Job, UnderAForeignMpirunSurvivorsSayWhoDied) {
   setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   Program program({find_in_path("mpirun"), "--oversubscribe", "-n", "3", JOB_PROGRAM, "3", "kill", "shared"});
   EXPECT_NE(program.finish(), 0);
-  EXPECT_THAT(program.err, HasSubstr("rank 0 all_gather op 10: rank 1 died"));
-  EXPECT_THAT(program.err, HasSubstr("rank 2 all_gather op 10: rank 1 died"));
+  EXPECT_TRUE(std::regex_search(program.err, std::regex("rank 0[^:]*: rank 1 died"))) << program.err;
+  EXPECT_TRUE(std::regex_search(program.err, std::regex("rank 2[^:]*: rank 1 died"))) << program.err;
 }
 
 }  // namespace
