@@ -34,7 +34,11 @@ Plan recompute(Plan plan) {
   if (plan.strategy.recompute == Recompute::none) return plan;
   std::vector<Op>& ops = plan.find(Phase::steady_step)->ops;
   std::map<std::int32_t, Block> blocks;
+  std::set<std::int32_t> overwritten;  // backward puts gradients in their place (logits): no values any more
   for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].part == Part::backward)
+      for (const Operand& o : ops[i].operands)
+        if (o.writes()) overwritten.insert(o.buffer.value);
     if (ops[i].block < 0) continue;
     Block& block = blocks[ops[i].block];
     (ops[i].part == Part::forward ? block.forward : block.backward).push_back(i);
@@ -50,7 +54,8 @@ Plan recompute(Plan plan) {
     std::set<std::int32_t> wanted;
     for (std::size_t i : block.backward)
       for (const Operand& o : ops[i].operands)
-        if (o.reads() && made.contains(o.buffer.value)) wanted.insert(o.buffer.value);
+        if (o.reads() && made.contains(o.buffer.value) && !overwritten.contains(o.buffer.value))
+          wanted.insert(o.buffer.value);
     if (wanted.empty()) continue;
     std::map<std::int32_t, BufferId> again;
     const auto renamed = [&](BufferId id) {

@@ -1,0 +1,46 @@
+// The plan verifier: structure first, then order and meaning, then what ranks must agree on.
+#include "sim/plan/verify.h"
+
+#include <algorithm>
+
+#include "sim/plan/verify/classes.h"
+#include "sim/plan/verify/fault.h"
+#include "sim/plan/verify/meaning.h"
+#include "sim/plan/verify/order.h"
+#include "sim/plan/verify/structure.h"
+
+namespace shard::plan {
+
+Result<void> verify(const Plan& plan, Rank rank) {
+  verification::Faults faults(rank.value);
+  verification::check_structure(plan, rank.value, faults);
+  // Meaning before order: a wrong operand is better explained by what it holds than by whom it races with.
+  if (!faults.failed()) verification::check_meaning(plan, rank.value, faults);
+  if (!faults.failed()) verification::check_order(plan, rank.value, faults);
+  return faults.result();
+}
+
+Result<void> verify(const Plan& plan) {
+  return verify(plan, Rank{plan.rank});
+}
+
+Result<void> verify(const PlanSet& plans) {
+  verification::Faults faults(0);
+  verification::check_classes(plans, faults);
+  if (faults.failed()) return faults.result();
+  for (std::size_t c = 0; c < plans.classes.size(); ++c) {
+    const auto index = static_cast<std::int32_t>(c);
+    const auto& classes = plans.class_of_rank;
+    const auto first = std::find(classes.begin(), classes.end(), index);
+    if (first == classes.end()) continue;
+    const auto last = std::find(classes.rbegin(), classes.rend(), index);
+    const Rank ends[] = {Rank{static_cast<std::int32_t>(first - classes.begin())},
+                         Rank{static_cast<std::int32_t>(classes.rend() - last) - 1}};
+    if (Result<void> ok = verify(plans.classes[c], ends[0]); !ok) return ok;
+    if (ends[1] == ends[0]) continue;
+    if (Result<void> ok = verify(plans.classes[c], ends[1]); !ok) return ok;
+  }
+  return {};
+}
+
+}  // namespace shard::plan

@@ -1,0 +1,736 @@
+// Runs a plan on meanings instead of numbers.
+#include "sim/plan/verify/meaning.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "sim/plan/comm_workspace.h"
+#include "sim/plan/verify/content.h"
+#include "sim/plan/verify/gradient_nodes.h"
+#include "sim/plan/verify/graph_gradients.h"
+#include "sim/plan/verify/roles.h"
+
+namespace shard::plan::verification {
+namespace {
+
+constexpr std::int64_t kElement = 4;
+
+class Interpreter {
+ public:
+  Interpreter(const Plan& plan, std::int32_t rank, Faults& faults)
+      : plan_(plan),
+        rank_(rank),
+        world_(plan.strategy.world_size),
+        faults_(faults),
+        expected_(plan),
+        nodes_(world_, plan.strategy.micro_batches(), plan.strategy.reproducible),
+        contents_(plan.buffers.size()),
+        place_(plan.model->parameters.size()) {}
+
+  void check() {
+    check_flats();
+    for (const PhaseOps& phase : plan_.phases) {
+      if (faults_.failed()) return;
+      in_step_ = phase.phase == Phase::first_step || phase.phase == Phase::steady_step;
+      if (in_step_) check_dealing(phase);
+      for (const Op& op : phase.ops) {
+        faults_.at(phase_ = &phase, &op);
+        for (BufferId id : op.acquire) of(id).clear();
+        issue(op);
+        if (faults_.failed()) return;
+      }
+      faults_.at(&phase, nullptr);
+      if (phase.phase == Phase::creation) check_created();
+      if (in_step_) end_step();
+    }
+  }
+
+ private:
+  struct Place {
+    std::int32_t flat = -1;
+    std::int64_t offset = 0;  ///< bytes
+  };
+
+  [[nodiscard]] Contents& of(BufferId id) { return contents_[static_cast<std::size_t>(id.value)]; }
+  [[nodiscard]] const Flat& flat(std::int32_t f) const { return plan_.flats[static_cast<std::size_t>(f)]; }
+  [[nodiscard]] std::int64_t used(std::int32_t f) const { return flat(f).used.count() * kElement; }
+  [[nodiscard]] std::string name(const Operand& o) const { return '\'' + plan_.buffer(o.buffer).name + '\''; }
+
+  // --- the plan's own tables -------------------------------------------------------------------------------------
+
+  /// P22
+  void check_flats() {
+    faults_.at(nullptr, nullptr);
+    for (std::size_t f = 0; f < plan_.flats.size(); ++f) {
+      const Flat& each = plan_.flats[f];
+      const std::string name = "flat " + std::to_string(f);
+      const auto unit = static_cast<std::size_t>(each.unit.value);
+      if (each.elems.count() % world_ != 0) faults_.fail("P22", name + " is not a multiple of the world size");
+      if (each.used > each.elems) faults_.fail("P22", name + " is larger than it says");
+      if (!each.unit.valid() || unit >= plan_.units.size() ||
+          std::count(plan_.units[unit].flats.begin(), plan_.units[unit].flats.end(), static_cast<std::int32_t>(f)) != 1)
+        faults_.fail("P22", name + " is not once in its unit");
+      if (faults_.failed()) return;
+      Elems end{0};
+      for (const Flat::Item& item : each.items) {
+        const auto p = static_cast<std::size_t>(item.param.value);
+        if (!item.param.valid() || p >= place_.size() || place_[p].flat >= 0)
+          return faults_.fail("P22", "a parameter of " + name + " is unknown or in two flats");
+        if (item.elems != plan_.model->parameters[p].elems || item.offset < end || item.offset + item.elems > each.used)
+          return faults_.fail("P22", "parameter '" + plan_.model->parameters[p].name + "' lies wrong in " + name);
+        end = item.offset + item.elems;
+        place_[p] = {static_cast<std::int32_t>(f), item.offset.count() * kElement};
+      }
+    }
+    for (std::size_t p = 0; p < place_.size(); ++p)
+      if (place_[p].flat < 0) faults_.fail("P22", "parameter '" + plan_.model->parameters[p].name + "' is in no flat");
+  }
+
+  /// P20: every micro-batch of the global batch is loaded by exactly one rank in one micro-step.
+  void check_dealing(const PhaseOps& phase) {
+    std::vector<bool> seen(static_cast<std::size_t>(plan_.strategy.micro_batches()), false);
+    std::int32_t micro_steps = 0;
+    for (const Op& op : phase.ops) {
+      const auto* load = std::get_if<LoadBatch>(&op.action);
+      if (load == nullptr) continue;
+      faults_.at(&phase, &op);
+      if (op.micro_step != micro_steps++) faults_.fail("P20", "micro-steps load their data in turn");
+      nodes_.deal(op.micro_step, *load);
+      for (std::int32_t r = 0; r < world_; ++r) {
+        const std::int64_t m = load->first + r * load->rank_stride;
+        if (m < 0 || m >= static_cast<std::int64_t>(seen.size()) || seen[static_cast<std::size_t>(m)])
+          return faults_.fail("P20", "rank " + std::to_string(r) + " loads micro-batch " + std::to_string(m) +
+                                         ", which is not of this step or was loaded before");
+        seen[static_cast<std::size_t>(m)] = true;
+      }
+    }
+    faults_.at(&phase, nullptr);
+    if (const auto it = std::find(seen.begin(), seen.end(), false); it != seen.end())
+      faults_.fail("P20", "micro-batch " + std::to_string(it - seen.begin()) + " is loaded by no rank");
+  }
+
+  /// P22: creation leaves every rank with what rests on it.
+  void check_created() {
+    for (std::size_t f = 0; f < plan_.flats.size(); ++f) {
+      const auto index = static_cast<std::int32_t>(f);
+      if (f >= plan_.flat_parameters.size()) return faults_.fail("P22", "a flat rests nowhere");
+      const BufferId resting = plan_.flat_parameters[f];
+      const bool cut = plan_.strategy.effective_stage() == 3;
+      const Range part = cut ? own_part(index) : Range{0, plan_.flats[f].elems.count() * kElement};
+      const Range real{std::min(part.begin, used(index)), std::min(part.end, used(index))};
+      if (real.begin < real.end && !of(resting).is(0, real.end - real.begin, parameters(index, real.begin, 0)))
+        faults_.fail("P22", "flat " + std::to_string(f) + " was not created whole");
+    }
+  }
+
+  /// P17: what rests on this rank is what the optimizer made. P16 says that it made all.
+  void end_step() {
+    for (std::size_t b = 0; b < contents_.size(); ++b) {
+      if (!plan_.buffers[b].persistent) continue;
+      contents_[b].for_each([&](Content& c) {
+        if (c.meaning != Meaning::parameter) return;
+        if (c.tag != 1)
+          faults_.fail("P17", "buffer '" + plan_.buffers[b].name + "' still holds " + describe(plan_, c) +
+                                  " when the step ends");
+        c.tag = 0;
+      });
+    }
+    if (!loss_known_) faults_.fail("P20", "the step ends without its mean loss");
+    loss_known_ = false;
+  }
+
+  // --- reading and writing ---------------------------------------------------------------------------------------
+
+  [[nodiscard]] static Content parameters(std::int32_t f, std::int64_t start, std::uint64_t version) {
+    return {.meaning = Meaning::parameter, .what = f, .start = start, .tag = version};
+  }
+  /// This rank's shard of a flat, in bytes.
+  [[nodiscard]] Range own_part(std::int32_t f) const {
+    const std::int64_t bytes = flat(f).elems.count() / world_ * kElement;
+    return {rank_ * bytes, (rank_ + 1) * bytes};
+  }
+  [[nodiscard]] std::vector<Piece> read(const Operand& o) {
+    const Range r = range_of(o, rank_);
+    return of(o.buffer).inside(r.begin, r.end);
+  }
+  void write(const Operand& o, const Content& content) {
+    const Range r = range_of(o, rank_);
+    of(o.buffer).write(r.begin, r.end, content);
+  }
+  [[nodiscard]] static Content simple(Meaning meaning, std::int32_t step = -1) {
+    return {.meaning = meaning, .step = step};
+  }
+
+  /// The operand holds `content` and nothing else. Unwritten bytes are P8, others the rule given.
+  bool expect(const Operand& o, const Content& content, const char* rule) {
+    const Range r = range_of(o, rank_);
+    if (of(o.buffer).is(r.begin, r.end, content)) return true;
+    for (const Piece& piece : read(o)) {
+      if (piece.content == content.after(piece.begin - r.begin)) continue;
+      const Range found{piece.begin, piece.end};
+      if (piece.content.meaning == Meaning::nothing)
+        faults_.fail("P8", "reads bytes " + to_string(found) + " of " + name(o) +
+                               " before anything wrote them; needs " + describe(plan_, content));
+      else
+        faults_.fail(rule, "reads bytes " + to_string(found) + " of " + name(o) + ", which hold " +
+                               describe(plan_, piece.content) + "; needs " + describe(plan_, content));
+      break;
+    }
+    return false;
+  }
+  bool access(const Operand& o, Access wanted, const char* rule) {
+    if (o.access == wanted) return true;
+    faults_.fail(rule, "the access to " + name(o) + " is of the wrong kind");
+    return false;
+  }
+  bool count(const Op& op, std::size_t wanted, const char* rule) {
+    if (op.operands.size() == wanted) return true;
+    faults_.fail(rule, "has " + std::to_string(op.operands.size()) + " operands instead of " + std::to_string(wanted));
+    return false;
+  }
+
+  void issue(const Op& op) {
+    std::visit(on{[&](const Compute& c) { compute(op, c); }, [&](const LoadBatch&) { load_batch(op); },
+                  [&](const LoadScalars&) {
+                    if (count(op, 1, "P16")) write(op.operands[0], simple(Meaning::scalars));
+                  },
+                  [&](const Communicate& c) { communicate(op, c); }, [&](const Accumulate&) { accumulate(op); },
+                  [&](const Initialize& a) { initialize(op, a); }, [&](const ZeroState& a) { zero(op, a); },
+                  [&](const OptimizerStep& a) { step(op, a); }, [&](const MeanLoss& a) { mean_loss(op, a); },
+                  [&](const Copy&) { copy(op); }, [&](const Digest& a) { digest(op, a); }, [&](const Absent&) {}},
+               op.action);
+  }
+
+  // --- the model -------------------------------------------------------------------------------------------------
+
+  void load_batch(const Op& op) {
+    if (!count(op, 2, "P9")) return;
+    const model::ValueId values[] = {plan_.graph->input, plan_.graph->target};
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (op.operands[i].bytes != plan_.graph->values[static_cast<std::size_t>(values[i].value)].bytes().count())
+        faults_.fail("P9", "operand " + std::to_string(i) + " has the wrong size");
+      if (!access(op.operands[i], Access::write, "P9")) return;
+      write(op.operands[i], value(values[i], op.micro_step));
+    }
+  }
+  [[nodiscard]] static Content value(model::ValueId v, std::int32_t step) {
+    return {.meaning = Meaning::value, .what = v.value, .step = step};
+  }
+  [[nodiscard]] static Content value_gradient(std::uint64_t sum, std::int32_t step) {
+    return {.meaning = Meaning::value_gradient, .step = step, .tag = sum};
+  }
+
+  static bool alike(const model::Attributes& a, const model::Attributes& b) {
+    const auto all = [](const model::Attributes& x) {
+      return std::tie(x.rows, x.columns, x.out_columns, x.batch, x.sequence, x.heads, x.kv_heads, x.head_dim, x.epsilon,
+                      x.rotary_base, x.weight_in_out, x.has_bias);
+    };
+    return all(a) == all(b);
+  }
+
+  void compute(const Op& op, const Compute& c) {
+    if (c.source < 0 || static_cast<std::size_t>(c.source) >= plan_.graph->operators.size())
+      return faults_.fail("P9", "names no operator of the graph");
+    const model::Operator& source = plan_.graph->operators[static_cast<std::size_t>(c.source)];
+    if (source.kind != c.kind || !alike(source.attributes, c.attributes))
+      return faults_.fail("P9", "is not the operator that it names");
+    const bool scaled = c.direction != Direction::forward && is_loss(c.kind);
+    if (c.scale != (scaled ? 1.0f / static_cast<float>(plan_.strategy.micro_batches()) : 1.0f))
+      return faults_.fail("P9", "has the wrong scale");
+    const std::vector<Slot> slots = slots_of(plan_, source, c.direction, op.operands.size());
+    if (slots.empty()) return faults_.fail("P9", "this operator has no op of that direction");
+    if (!count(op, slots.size(), "P9")) return;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const std::int64_t bytes = op.operands[i].bytes;
+      if (bytes != slots[i].bytes && (slots[i].role != Role::workspace || bytes < slots[i].bytes))
+        return faults_.fail("P9", "operand " + std::to_string(i) + " has " + std::to_string(bytes) +
+                                      " bytes instead of " + std::to_string(slots[i].bytes));
+    }
+    for (std::size_t i = 0; i < slots.size() && !faults_.failed(); ++i)
+      read_slot(op, c, source, op.operands[i], slots[i]);
+    for (std::size_t i = 0; i < slots.size() && !faults_.failed(); ++i)
+      write_slot(op, c, source, op.operands[i], slots[i]);
+  }
+  static bool is_loss(model::OperatorKind kind) {
+    return kind == model::OperatorKind::cross_entropy || kind == model::OperatorKind::mse;
+  }
+  [[nodiscard]] Place place_of(const model::Operator& source, const Slot& slot) const {
+    return place_[static_cast<std::size_t>(source.params[static_cast<std::size_t>(slot.index)].value)];
+  }
+
+  void read_slot(const Op& op, const Compute& c, const model::Operator& source, const Operand& o, const Slot& slot) {
+    const std::int32_t j = op.micro_step;
+    switch (slot.role) {
+      case Role::value:
+        if (access(o, Access::read, "P9")) expect(o, value(slot.value, j), "P10");
+        break;
+      case Role::parameter: {
+        const Place at = place_of(source, slot);
+        if (access(o, Access::read, "P9")) expect(o, parameters(at.flat, at.offset, 0), "P11");
+        break;
+      }
+      case Role::result_gradient:
+        if (access(o, Access::read, "P9")) expect(o, value_gradient(expected_.of_value(source.outputs[0]), j), "P12");
+        break;
+      case Role::gradient_in_place:
+        if (access(o, Access::update, "P9")) expect(o, value_gradient(expected_.of_value(source.outputs[0]), j), "P12");
+        break;
+      case Role::result_becomes_gradient:
+        if (access(o, Access::update, "P9")) expect(o, value(slot.value, j), "P10");
+        break;
+      case Role::input_gradient: access(o, c.accumulate_input ? Access::update : Access::write, "P9"); break;
+      case Role::parameter_gradient: access(o, c.accumulate_weight ? Access::update : Access::write, "P9"); break;
+      case Role::output:
+      case Role::workspace: access(o, Access::write, "P9"); break;
+    }
+  }
+
+  void write_slot(const Op& op, const Compute& c, const model::Operator& source, const Operand& o, const Slot& slot) {
+    const std::int32_t j = op.micro_step;
+    switch (slot.role) {
+      case Role::value:
+      case Role::parameter:
+      case Role::result_gradient: break;
+      case Role::output:
+        write(o, slot.value == plan_.graph->loss ? simple(Meaning::loss, j) : value(slot.value, j));
+        break;
+      case Role::gradient_in_place:
+      case Role::result_becomes_gradient: write(o, value_gradient(GraphGradients::contribution(c.source, 0), j)); break;
+      case Role::input_gradient: {
+        std::uint64_t sum = GraphGradients::contribution(c.source, slot.index);
+        if (o.reads()) {
+          const std::vector<Piece> before = read(o);
+          if (before.size() != 1 || before[0].content.meaning != Meaning::value_gradient ||
+              before[0].content.step != j || before[0].content.start != 0)
+            return faults_.fail("P12",
+                                "adds to " + name(o) + ", which holds " + describe(plan_, before.back().content));
+          sum += before[0].content.tag;
+        }
+        write(o, value_gradient(sum, j));
+        break;
+      }
+      case Role::parameter_gradient: contribute(op, c, source, o, slot); break;
+      case Role::workspace: write(o, simple(Meaning::scratch)); break;
+    }
+  }
+
+  /// P13: one more contribution to a parameter's gradient.
+  void contribute(const Op& op, const Compute& c, const model::Operator& source, const Operand& o, const Slot& slot) {
+    const Place at = place_of(source, slot);
+    const model::ParamId param = source.params[static_cast<std::size_t>(slot.index)];
+    const std::int32_t j = op.micro_step;
+    const auto with = [&](std::uint64_t history) {
+      history = GraphGradients::appended(history, c.source, slot.index);
+      return history == expected_.of_parameter(param) ? nodes_.leaf(j) : nodes_.partial(j, history);
+    };
+    if (!o.reads()) {
+      write(o, {.meaning = Meaning::gradient, .what = at.flat, .start = at.offset, .tag = with(0)});
+      return;
+    }
+    const Range r = range_of(o, rank_);
+    for (const Piece& piece : read(o)) {
+      const Content& before = piece.content;
+      if (before.meaning != Meaning::gradient || before.what != at.flat ||
+          before.start != at.offset + piece.begin - r.begin)
+        return faults_.fail(before.meaning == Meaning::nothing ? "P8" : "P13",
+                            "adds to " + name(o) + ", which holds " + describe(plan_, before));
+      const std::optional<GradientNodes::Open> open = nodes_.open(before.tag);
+      Content after = before;
+      if (open && open->step == j)
+        after.tag = open->base ? nodes_.add(*open->base, with(open->history)) : with(open->history);
+      else
+        after.tag = nodes_.add(before.tag, with(0));
+      of(o.buffer).write(piece.begin, piece.end, after);
+    }
+  }
+
+  // --- the gradient tree -----------------------------------------------------------------------------------------
+
+  /// A whole gradient: P13.
+  bool complete(const Operand& o, const Content& c) {
+    if (!nodes_.has_partial(c.tag)) return true;
+    faults_.fail("P13", "reads " + describe(plan_, c) + " in " + name(o) +
+                            ", which lacks a contribution of a micro-step or has one twice");
+    return false;
+  }
+
+  void accumulate(const Op& op) {
+    if (!count(op, 2, "P14") || !access(op.operands[0], Access::update, "P14") ||
+        !access(op.operands[1], Access::read, "P14"))
+      return;
+    const Operand& dst = op.operands[0];
+    const Operand& src = op.operands[1];
+    if (dst.bytes != src.bytes) return faults_.fail("P14", "adds buffers of different sizes");
+    const std::int64_t shift = range_of(dst, rank_).begin - range_of(src, rank_).begin;
+    std::int64_t padding = -1;  // where the flat's padding begins, once known
+    for (const Piece& a : read(src)) {
+      if (a.content.meaning == Meaning::padding || (padding >= 0 && a.begin >= padding)) continue;
+      if (a.content.meaning == Meaning::nothing)
+        return faults_.fail(
+            "P8", "adds bytes " + to_string({a.begin, a.end}) + " of " + name(src) + " before anything wrote them");
+      if (a.content.meaning == Meaning::gradient) padding = a.begin + used(a.content.what) - a.content.start;
+      for (const Piece& b : of(dst.buffer).inside(a.begin + shift, a.end + shift)) {
+        const Content from = a.content.after(b.begin - a.begin - shift);
+        if (from.meaning != Meaning::gradient || b.content.meaning != Meaning::gradient ||
+            from.what != b.content.what || from.start != b.content.start)
+          return faults_.fail(b.content.meaning == Meaning::nothing ? "P8" : "P14",
+                              "adds " + describe(plan_, from) + " to " + describe(plan_, b.content));
+        if (!complete(src, from) || !complete(dst, b.content)) return;
+        if (nodes_.has_reduced(from.tag) != nodes_.has_reduced(b.content.tag))
+          return faults_.fail("P15", "adds a gradient reduced over ranks to one that is not");
+        Content sum = b.content;
+        sum.tag = nodes_.add(b.content.tag, from.tag);
+        of(dst.buffer).write(b.begin, b.end, sum);
+      }
+    }
+  }
+
+  // --- collectives -----------------------------------------------------------------------------------------------
+
+  void communicate(const Op& op, const Communicate& call) {
+    const bool sharded = call.kind == Collective::all_gather || call.kind == Collective::reduce_scatter;
+    std::size_t operands = call.workspace_operand >= 0 ? 1 : 0;
+    std::int64_t largest = 0;
+    if (call.segments.empty()) faults_.fail("P18", "a collective over nothing");
+    for (const Segment& s : call.segments) {
+      operands += sharded ? 2 : 1;
+      if (!operand_exists(op, s.full_operand) || (sharded && !operand_exists(op, s.shard_operand))) return;
+      const Operand& full = op.operands[static_cast<std::size_t>(s.full_operand)];
+      largest = std::max(largest, full.bytes);
+      if (s.elems.count() * kElement != full.bytes) faults_.fail("P18", "a segment has another size than its operand");
+      if (sharded) check_shard(op.operands[static_cast<std::size_t>(s.shard_operand)], full);
+    }
+    if (!count(op, operands, "P18")) return;
+    check_staging(op, call, Bytes{largest});
+    for (const Segment& s : call.segments) {
+      if (faults_.failed()) return;
+      const Operand& full = op.operands[static_cast<std::size_t>(s.full_operand)];
+      const Operand& shard = op.operands[static_cast<std::size_t>(sharded ? s.shard_operand : s.full_operand)];
+      switch (call.kind) {
+        case Collective::all_gather: all_gather(shard, full); break;
+        case Collective::reduce_scatter: reduce_scatter(full, shard); break;
+        case Collective::all_reduce: all_reduce(full); break;
+        case Collective::broadcast: broadcast(full, call.root); break;
+        case Collective::reduce: faults_.fail("P18", "no strategy reduces to a root"); break;
+      }
+    }
+  }
+  bool operand_exists(const Op& op, std::int32_t i) {
+    if (i >= 0 && static_cast<std::size_t>(i) < op.operands.size()) return true;
+    faults_.fail("P18", "a segment names no operand");
+    return false;
+  }
+  void check_shard(const Operand& shard, const Operand& full) {
+    if (shard.bytes * world_ != full.bytes) faults_.fail("P18", "a shard is not the world size's part of its whole");
+    const Range s = range_of(shard, rank_);
+    const Range f = range_of(full, rank_);
+    const bool apart = shard.buffer != full.buffer || s.end <= f.begin || f.end <= s.begin;
+    if (!apart && s.begin != f.begin + rank_ * shard.bytes)
+      faults_.fail("P18", "a shard inside its whole is not at this rank's place");
+  }
+  void check_staging(const Op& op, const Communicate& call, Bytes largest) {
+    const bool messages = plan_.strategy.transport == Transport::messages;
+    const Bytes needed = messages ? comm_workspace_bytes(call.kind, largest, world_) : Bytes{0};
+    if (call.workspace_operand < 0) {
+      if (needed.count() > 0) faults_.fail("P18", "the message transport has no staging");
+      return;
+    }
+    if (!operand_exists(op, call.workspace_operand)) return;
+    const Operand& staging = op.operands[static_cast<std::size_t>(call.workspace_operand)];
+    if (staging.bytes < needed.count()) faults_.fail("P18", "the message transport's staging is too small");
+    if (access(staging, Access::write, "P18")) write(staging, simple(Meaning::scratch));
+  }
+
+  void all_gather(const Operand& shard, const Operand& full) {
+    if (!shard.reads() || !full.writes()) return faults_.fail("P18", "a gather reads shards and writes the whole");
+    const std::vector<Piece> own = read(shard);
+    const Content& first = own.front().content;
+    switch (first.meaning) {
+      case Meaning::parameter:
+      case Meaning::padding:
+      case Meaning::moment: gather_flat(shard, full, first.what); return;
+      case Meaning::loss:
+        for (std::int32_t j = 0; j < static_cast<std::int32_t>(plan_.strategy.accumulation()); ++j) {
+          Operand each = shard;
+          each.offset += j * kElement;
+          each.bytes = kElement;
+          if (!expect(each, simple(Meaning::loss, j), "P20")) return;
+        }
+        if (shard.bytes != plan_.strategy.accumulation() * kElement) return faults_.fail("P20", "not all losses");
+        write(full, simple(Meaning::all_losses));
+        return;
+      case Meaning::nothing:
+        // A shard that is all padding of a flat whose state other ranks hold.
+        if (!all_padding(full)) return faults_.fail("P8", "gathers " + name(shard) + " before anything wrote it");
+        write(full, simple(Meaning::foreign));
+        return;
+      case Meaning::scratch:
+      case Meaning::value:
+      case Meaning::value_gradient:
+      case Meaning::gradient:
+      case Meaning::zero:
+      case Meaning::counts:
+      case Meaning::scalars:
+      case Meaning::all_losses:
+      case Meaning::mean_loss:
+      case Meaning::foreign: faults_.fail("P15", "gathers " + describe(plan_, first) + " from " + name(shard)); return;
+    }
+  }
+  /// Whether this rank's part of the flat that `full` holds is all padding.
+  [[nodiscard]] bool all_padding(const Operand& full) const {
+    const UnitId unit = plan_.buffer(full.buffer).unit;
+    if (!unit.valid()) return false;
+    for (std::int32_t f : plan_.units[static_cast<std::size_t>(unit.value)].flats)
+      if (flat(f).elems.count() * kElement == full.bytes && own_part(f).begin >= used(f)) return true;
+    return false;
+  }
+
+  /// Shards of one flat become the whole: parameters, all of one version, or a moment.
+  void gather_flat(const Operand& shard, const Operand& full, std::int32_t f) {
+    const Range part = own_part(f);
+    if (shard.bytes != part.end - part.begin) return faults_.fail("P18", "the shard is not the flat's");
+    const bool in_place = shard.buffer == full.buffer;
+    Content whole = read(shard).front().content;
+    if (part.begin >= used(f)) {
+      // Nothing of the flat is here; the other ranks' parts are the new ones where a step has just been made in place.
+      whole = parameters(f, part.begin, in_place && in_step_ ? 1 : 0);
+    } else {
+      Operand real = shard;
+      real.bytes = std::min(part.end, used(f)) - part.begin;
+      Content wanted = whole;
+      wanted.start = part.begin;
+      if (!expect(real, wanted, whole.meaning == Meaning::parameter ? "P11" : "P23")) return;
+    }
+    whole.start = 0;
+    Operand real = full;
+    real.bytes = used(f);
+    write(real, whole);
+    const Range r = range_of(full, rank_);
+    if (used(f) < full.bytes)
+      of(full.buffer).write(r.begin + used(f), r.end, {.meaning = Meaning::padding, .what = f, .start = used(f)});
+  }
+
+  /// The gradients in `o` must be one whole flat from its first byte on; padding may be unwritten.
+  bool expect_whole_gradient(const Operand& o, const std::vector<Piece>& pieces) {
+    const Range r = range_of(o, rank_);
+    std::int32_t f = -1;
+    for (const Piece& piece : pieces) {
+      const Content& c = piece.content;
+      const std::int64_t start = piece.begin - r.begin;
+      if (f >= 0 && start >= used(f)) continue;
+      if (c.meaning == Meaning::nothing) {
+        faults_.fail("P8", "reduces " + name(o) + ", of which bytes " + to_string({piece.begin, piece.end}) +
+                               " were never written");
+        return false;
+      }
+      if (c.meaning != Meaning::gradient || c.start != start || (f >= 0 && c.what != f)) {
+        faults_.fail("P15", "reduces " + name(o) + ", which holds " + describe(plan_, c));
+        return false;
+      }
+      f = c.what;
+      if (!complete(o, c)) return false;
+      if (nodes_.has_reduced(c.tag)) {
+        faults_.fail("P15", "reduces " + describe(plan_, c) + " a second time");
+        return false;
+      }
+    }
+    if (flat(f).elems.count() * kElement == o.bytes) return true;
+    faults_.fail("P15", "reduces a part of a flat");
+    return false;
+  }
+
+  void reduce_scatter(const Operand& full, const Operand& shard) {
+    if (!full.reads() || !shard.writes()) return faults_.fail("P18", "a reduction reads the whole and writes a shard");
+    const std::vector<Piece> pieces = read(full);
+    if (!expect_whole_gradient(full, pieces)) return;
+    const std::int64_t base = range_of(full, rank_).begin;
+    const std::int64_t begin = rank_ * shard.bytes;
+    const std::int64_t to = range_of(shard, rank_).begin - begin;
+    const std::int32_t f = pieces.front().content.what;
+    if (full.writes()) write(full, simple(Meaning::scratch));
+    write(shard, {.meaning = Meaning::padding, .what = f, .start = begin});
+    for (const Piece& piece : pieces) {
+      const std::int64_t from = std::max(piece.begin - base, begin);
+      const std::int64_t end = std::min(piece.end - base, begin + shard.bytes);
+      if (from >= end || piece.content.meaning != Meaning::gradient) continue;
+      Content c = piece.content.after(from - (piece.begin - base));
+      c.tag = nodes_.reduced(c.tag);
+      of(shard.buffer).write(to + from, to + end, c);
+    }
+  }
+
+  void all_reduce(const Operand& full) {
+    if (!access(full, Access::update, "P18")) return;
+    const std::vector<Piece> pieces = read(full);
+    if (!expect_whole_gradient(full, pieces)) return;
+    for (const Piece& piece : pieces) {
+      if (piece.content.meaning != Meaning::gradient) continue;
+      Content c = piece.content;
+      c.tag = nodes_.reduced(c.tag);
+      of(full.buffer).write(piece.begin, piece.end, c);
+    }
+  }
+
+  void broadcast(const Operand& full, std::int32_t root) {
+    if (root < 0 || root >= world_) return faults_.fail("P18", "there is no rank " + std::to_string(root));
+    if (!full.writes()) return faults_.fail("P18", "a broadcast writes");
+    for (const Piece& piece : read(full)) {
+      Content c = piece.content;
+      const bool made = (c.meaning == Meaning::parameter && c.tag == 1) || c.meaning == Meaning::moment;
+      if (rank_ == root) {
+        if (!made) faults_.fail("P17", "sends " + describe(plan_, c) + ", which the optimizer has not made");
+        continue;
+      }
+      if (made && in_step_) faults_.fail("P17", "overwrites " + describe(plan_, c) + " with another rank's");
+      if (c.meaning == Meaning::parameter)
+        c.tag = 1;
+      else
+        c = simple(Meaning::foreign);
+      of(full.buffer).write(piece.begin, piece.end, c);
+    }
+  }
+
+  // --- optimizer and reports -------------------------------------------------------------------------------------
+
+  void initialize(const Op& op, const Initialize& a) {
+    if (!count(op, 1, "P22")) return;
+    const Operand& o = op.operands[0];
+    if (!access(o, Access::write, "P22")) return;
+    const Range part = a.shard_only ? own_part(a.flat) : Range{0, flat(a.flat).elems.count() * kElement};
+    if (o.bytes != part.end - part.begin) return faults_.fail("P22", "creates another size than the flat's");
+    const std::int64_t real = std::max<std::int64_t>(0, std::min(part.end, used(a.flat)) - part.begin);
+    const Range r = range_of(o, rank_);
+    if (real > 0) of(o.buffer).write(r.begin, r.begin + real, parameters(a.flat, part.begin, 0));
+    if (real < o.bytes)
+      of(o.buffer).write(r.begin + real, r.end,
+                         {.meaning = Meaning::padding, .what = a.flat, .start = part.begin + real});
+  }
+
+  void zero(const Op& op, const ZeroState& a) {
+    for (const Operand& o : op.operands) {
+      if (!access(o, Access::write, "P16")) return;
+      write(o, simple(a.flat < 0 ? Meaning::counts : Meaning::zero));
+    }
+  }
+
+  void step(const Op& op, const OptimizerStep& a) {
+    const std::size_t states = plan_.strategy.optimizer == OptimizerKind::sgd ? 0 : 2;
+    if (!count(op, 4 + states, "P16")) return;
+    const std::int64_t start = (a.first_elem.count() + rank_ * a.rank_stride_elems.count()) * kElement;
+    const std::int64_t bytes = a.elems.count() * kElement;
+    if (a.flat < 0 || static_cast<std::size_t>(a.flat) >= plan_.flats.size() || bytes <= 0 || start < 0 ||
+        start + bytes > used(a.flat))
+      return faults_.fail("P16", "steps elements that the flat does not have");
+    for (std::size_t i : {0, 1, 4, 5})
+      if (i < op.operands.size() && op.operands[i].bytes != bytes)
+        return faults_.fail("P16", "operand " + std::to_string(i) + " has " + std::to_string(op.operands[i].bytes) +
+                                       " bytes instead of " + std::to_string(bytes));
+    if (!access(op.operands[0], Access::update, "P16") || !access(op.operands[1], Access::read, "P16") ||
+        !access(op.operands[2], Access::read, "P16") || !access(op.operands[3], Access::update, "P16"))
+      return;
+    if (!expect(op.operands[0], parameters(a.flat, start, 0), "P16")) return;
+    for (const Piece& piece : read(op.operands[1])) {
+      const Content& c = piece.content;
+      const std::int64_t at = start + piece.begin - range_of(op.operands[1], rank_).begin;
+      if (c.meaning != Meaning::gradient || c.what != a.flat || c.start != at)
+        return faults_.fail(c.meaning == Meaning::nothing ? "P8" : "P16",
+                            "steps with " + describe(plan_, c) + " in " + name(op.operands[1]));
+      if (!complete(op.operands[1], c)) return;
+      if (world_ > 1 && !nodes_.has_reduced(c.tag))
+        return faults_.fail("P15", "steps with " + describe(plan_, c) + ", which was not reduced over the ranks");
+      if (const auto wrong = nodes_.wrong_as_root(c.tag, rank_))
+        return faults_.fail("P14", *wrong + " of " + name(op.operands[1]));
+    }
+    if (!expect(op.operands[2], simple(Meaning::scalars), "P16")) return;
+    if (!expect(op.operands[3], simple(Meaning::counts), "P16")) return;
+    for (std::size_t k = 0; k < states; ++k) {
+      const Operand& o = op.operands[4 + k];
+      if (!access(o, Access::update, "P16")) return;
+      const Content moment{.meaning = Meaning::moment, .what = a.flat, .start = start, .tag = k};
+      const Content newborn = read(o).front().content;
+      if (newborn.meaning != Meaning::zero && !expect(o, moment, "P16")) return;
+      write(o, moment);
+    }
+    write(op.operands[0], parameters(a.flat, start, 1));
+  }
+
+  void mean_loss(const Op& op, const MeanLoss& a) {
+    if (!count(op, 2, "P20")) return;
+    const std::int64_t micro_steps = plan_.strategy.accumulation();
+    const Operand& in = op.operands[0];
+    if (in.bytes != world_ * micro_steps * kElement) return faults_.fail("P20", "does not average all losses");
+    for (std::int32_t j = 0; world_ == 1 && j < static_cast<std::int32_t>(micro_steps); ++j) {
+      Operand each = in;
+      each.offset += j * kElement;
+      each.bytes = kElement;
+      if (!expect(each, simple(Meaning::loss, j), "P20")) return;
+    }
+    if (world_ > 1 && !expect(in, simple(Meaning::all_losses), "P20")) return;
+    for (const Op& load : phase_->ops) {
+      const auto* batch = std::get_if<LoadBatch>(&load.action);
+      if (batch == nullptr) continue;
+      const std::int64_t j = load.micro_step;
+      const std::int64_t first = a.dealt_in_turn ? j * world_ : j;
+      const std::int64_t stride = a.dealt_in_turn ? 1 : micro_steps;
+      if (batch->first != first || (world_ > 1 && batch->rank_stride != stride))
+        return faults_.fail("P20", "takes losses for those of other micro-batches");
+    }
+    write(op.operands[1], simple(Meaning::mean_loss));
+    loss_known_ = true;
+  }
+
+  void copy(const Op& op) {
+    if (!count(op, 2, "P23") || !access(op.operands[0], Access::read, "P23")) return;
+    const Operand& to = op.operands[1];
+    if (to.bytes != op.operands[0].bytes || !to.writes()) return faults_.fail("P23", "copies between different sizes");
+    const std::int64_t shift = range_of(to, rank_).begin - range_of(op.operands[0], rank_).begin;
+    for (const Piece& piece : read(op.operands[0])) {
+      if (piece.content.meaning == Meaning::nothing)
+        return faults_.fail("P8", "copies " + name(op.operands[0]) + " before anything wrote it");
+      of(to.buffer).write(piece.begin + shift, piece.end + shift, piece.content);
+    }
+  }
+
+  void digest(const Op& op, const Digest& a) {
+    if (!count(op, 1, "P23")) return;
+    const Operand& o = op.operands[0];
+    if (!access(o, Access::read, "P23")) return;
+    Range part{0, used(a.flat)};
+    if (a.param.valid()) {
+      const auto p = static_cast<std::size_t>(a.param.value);
+      part = {place_[p].offset, place_[p].offset + plan_.model->parameters[p].elems.count() * kElement};
+    }
+    Operand real = o;
+    real.bytes = part.end - part.begin;
+    if (real.bytes > o.bytes) return faults_.fail("P23", "does not hash all of the flat");
+    // What only other ranks know is right on theirs.
+    if (const std::vector<Piece> pieces = read(real); pieces.front().content.meaning == Meaning::foreign) return;
+    const bool moment = a.content != Digest::Content::parameter;
+    expect(real,
+           {.meaning = moment ? Meaning::moment : Meaning::parameter,
+            .what = a.flat,
+            .start = part.begin,
+            .tag = a.content == Digest::Content::second_moment ? 1U : 0U},
+           "P23");
+  }
+
+  const Plan& plan_;
+  std::int32_t rank_;
+  std::int32_t world_;
+  Faults& faults_;
+  GraphGradients expected_;
+  GradientNodes nodes_;
+  std::vector<Contents> contents_;  // by buffer
+  std::vector<Place> place_;        // by parameter
+  const PhaseOps* phase_ = nullptr;
+  bool in_step_ = false;
+  bool loss_known_ = false;
+};
+
+}  // namespace
+
+void check_meaning(const Plan& plan, std::int32_t rank, Faults& faults) {
+  Interpreter(plan, rank, faults).check();
+}
+
+}  // namespace shard::plan::verification

@@ -1,0 +1,117 @@
+// What each operand of a compute op is.
+#include "sim/plan/verify/roles.h"
+
+#include "sim/plan/workspace.h"
+
+namespace shard::plan::verification {
+namespace {
+
+using model::OperatorKind;
+
+class Table {
+ public:
+  Table(const Plan& plan, const model::Operator& op) : plan_(plan), op_(op) {}
+
+  Table& value(model::ValueId v) { return push({.role = Role::value, .value = v, .bytes = bytes(v)}); }
+  Table& input(std::size_t i) { return value(op_.inputs[i]); }
+  Table& inputs() {
+    for (model::ValueId v : op_.inputs) value(v);
+    return *this;
+  }
+  Table& outputs() {
+    for (model::ValueId v : op_.outputs) push({.role = Role::output, .value = v, .bytes = bytes(v)});
+    return *this;
+  }
+  Table& statistics() {
+    for (std::size_t i = 1; i < op_.outputs.size(); ++i) value(op_.outputs[i]);
+    return *this;
+  }
+  Table& result_gradient() { return push({.role = Role::result_gradient, .bytes = bytes(op_.outputs[0])}); }
+  Table& into_input(std::size_t i) {
+    return push({.role = Role::input_gradient, .index = static_cast<std::int32_t>(i), .bytes = bytes(op_.inputs[i])});
+  }
+  Table& in_place() { return push({.role = Role::gradient_in_place, .bytes = bytes(op_.outputs[0])}); }
+  Table& becomes_gradient() {
+    return push({.role = Role::result_becomes_gradient, .value = op_.inputs[0], .bytes = bytes(op_.inputs[0])});
+  }
+  Table& parameter(std::size_t i) { return push({.role = Role::parameter, .index = index(i), .bytes = bytes_of(i)}); }
+  Table& parameters() {
+    for (std::size_t i = 0; i < op_.params.size(); ++i) parameter(i);
+    return *this;
+  }
+  Table& into_parameters() {
+    for (std::size_t i = 0; i < op_.params.size(); ++i)
+      push({.role = Role::parameter_gradient, .index = index(i), .bytes = bytes_of(i)});
+    return *this;
+  }
+  Table& workspace(Bytes bytes) { return push({.role = Role::workspace, .bytes = bytes.count()}); }
+  [[nodiscard]] std::vector<Slot> done() { return std::move(slots_); }
+
+ private:
+  Table& push(Slot slot) {
+    slots_.push_back(slot);
+    return *this;
+  }
+  static std::int32_t index(std::size_t i) { return static_cast<std::int32_t>(i); }
+  [[nodiscard]] std::int64_t bytes(model::ValueId v) const {
+    return plan_.graph->values[static_cast<std::size_t>(v.value)].bytes().count();
+  }
+  [[nodiscard]] std::int64_t bytes_of(std::size_t i) const {
+    return plan_.model->parameters[static_cast<std::size_t>(op_.params[i].value)].elems.count() * 4;
+  }
+
+  const Plan& plan_;
+  const model::Operator& op_;
+  std::vector<Slot> slots_;
+};
+
+std::vector<Slot> backward(Table table, const model::Operator& op, std::size_t operands, const Strategy& strategy) {
+  switch (op.kind) {
+    case OperatorKind::embedding: return table.input(0).result_gradient().into_parameters().done();
+    case OperatorKind::add_position: return table.result_gradient().into_parameters().done();
+    case OperatorKind::layer_norm:
+    case OperatorKind::rms_norm:
+      return table.input(0).parameter(0).statistics().result_gradient().into_input(0).into_parameters().done();
+    case OperatorKind::rotary:
+      if (operands == 1) return table.in_place().done();
+      return table.result_gradient().into_input(0).done();
+    case OperatorKind::gelu:
+      if (operands == 2) return table.input(0).in_place().done();
+      return table.input(0).result_gradient().into_input(0).done();
+    case OperatorKind::swiglu: return table.inputs().result_gradient().into_input(0).into_input(1).done();
+    case OperatorKind::attention: {
+      table.inputs().statistics().result_gradient();
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) table.into_input(i);
+      return table.workspace(attention_backward_workspace(op.attributes.sequence, strategy.threads)).done();
+    }
+    case OperatorKind::cross_entropy: return table.becomes_gradient().statistics().input(1).done();
+    case OperatorKind::mse: return table.inputs().into_input(0).done();
+    case OperatorKind::linear:
+    case OperatorKind::add: break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Slot> slots_of(const Plan& plan, const model::Operator& op, Direction direction, std::size_t operands) {
+  Table table(plan, op);
+  const bool linear = op.kind == OperatorKind::linear;
+  switch (direction) {
+    case Direction::forward:
+      table.inputs().parameters().outputs();
+      if (op.kind == OperatorKind::attention)
+        table.workspace(attention_forward_workspace(op.attributes.sequence, plan.strategy.threads));
+      return table.done();
+    case Direction::backward: return backward(table, op, operands, plan.strategy);
+    case Direction::backward_input:
+      if (!linear) return {};
+      return table.result_gradient().parameter(0).into_input(0).done();
+    case Direction::backward_weight:
+      if (!linear) return {};
+      return table.input(0).result_gradient().into_parameters().done();
+  }
+  return {};
+}
+
+}  // namespace shard::plan::verification

@@ -1,0 +1,346 @@
+// Does the verifier find each of these bugs, planted into plans that are right, and name the rule that forbids it?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "sim/plan/verify.h"
+#include "tests/plan/support.h"
+
+namespace shard::plan {
+namespace {
+
+using testing::EndsWith;
+
+/// Finds ops by name: the n-th whose name begins so.
+std::size_t find_op(const PhaseOps& phase, std::string_view name, std::size_t nth = 0) {
+  for (std::size_t i = 0; i < phase.ops.size(); ++i)
+    if (phase.ops[i].name.starts_with(name) && nth-- == 0) return i;
+  ADD_FAILURE() << "no op " << name;
+  return 0;
+}
+
+struct Planted {
+  const char* name;
+  const char* rule;
+  Strategy strategy;
+  std::function<void(PlanSet&)> plant;
+  ModelPtr (*model)() = small_gpt2;
+};
+
+void PrintTo(const Planted& planted, std::ostream* out) {
+  *out << planted.name;
+}
+
+/// Changes both forms of the step in every class alike.
+std::function<void(PlanSet&)> in_steps(std::function<void(Plan&, std::vector<Op>&)> change) {
+  return [change](PlanSet& plans) {
+    for (Plan& plan : plans.classes)
+      for (PhaseOps& phase : plan.phases)
+        if (phase.phase == Phase::first_step || phase.phase == Phase::steady_step) change(plan, phase.ops);
+  };
+}
+/// Changes the n-th op of that name in both forms of the step.
+std::function<void(PlanSet&)> at_op(std::string name, std::size_t nth, std::function<void(Plan&, Op&)> change) {
+  return [=](PlanSet& plans) {
+    for (Plan& plan : plans.classes)
+      for (PhaseOps& phase : plan.phases)
+        if (phase.phase == Phase::first_step || phase.phase == Phase::steady_step)
+          change(plan, phase.ops[find_op(phase, name, nth)]);
+  };
+}
+/// Erases an op; what it took, the next op takes, and what it gave back, the op before gives back. Its edges go.
+std::function<void(PlanSet&)> drop(std::string name, std::size_t nth = 0) {
+  return [=](PlanSet& plans) {
+    for (Plan& plan : plans.classes)
+      for (PhaseOps& phase : plan.phases) {
+        if (phase.phase != Phase::first_step && phase.phase != Phase::steady_step) continue;
+        std::vector<Op>& ops = phase.ops;
+        const std::size_t i = find_op(phase, name, nth);
+        for (BufferId b : ops[i].acquire) ops[i + 1].acquire.push_back(b);
+        for (BufferId b : ops[i].release) ops[i - 1].release.push_back(b);
+        for (Op& op : ops) std::erase(op.dependencies, ops[i].id);
+        // A buffer that only this op touched is gone with it.
+        for (BufferId b : ops[i].acquire)
+          if (std::ranges::count(ops[i].release, b) == 1) {
+            std::erase(ops[i + 1].acquire, b);
+            std::erase(ops[i - 1].release, b);
+          }
+        ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+  };
+}
+/// The op once more, right behind itself; later ids move up.
+std::function<void(PlanSet&)> twice(std::string name, std::size_t nth = 0) {
+  return [=](PlanSet& plans) {
+    for (Plan& plan : plans.classes) {
+      std::int32_t id = -1;
+      for (PhaseOps& phase : plan.phases) {
+        const bool step = phase.phase == Phase::first_step || phase.phase == Phase::steady_step;
+        if (phase.phase == Phase::first_step) id = phase.ops[find_op(phase, name, nth)].id.value;
+        if (id < 0) continue;
+        for (Op& op : phase.ops) {
+          if (op.id.value > id) ++op.id.value;
+          for (OpId& d : op.dependencies)
+            if (d.value > id) ++d.value;
+        }
+        if (!step) continue;
+        const std::size_t i = find_op(phase, name, nth);
+        Op copy = phase.ops[i];
+        ++copy.id.value;
+        copy.acquire.clear();
+        phase.ops[i].release.clear();
+        phase.ops.insert(phase.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(copy));
+      }
+    }
+  };
+}
+/// Two neighbours change places, their ids do not.
+std::function<void(PlanSet&)> swap_with_next(std::string name, std::size_t nth = 0) {
+  return in_steps([=](Plan&, std::vector<Op>& ops) {
+    const PhaseOps view{.phase = Phase::steady_step, .ops = ops};
+    const std::size_t i = find_op(view, name, nth);
+    std::swap(ops[i], ops[i + 1]);
+    std::swap(ops[i].id, ops[i + 1].id);
+    // Lifetimes cover both.
+    for (BufferId b : ops[i + 1].acquire) ops[i].acquire.push_back(b);
+    for (BufferId b : ops[i].release) ops[i + 1].release.push_back(b);
+    ops[i + 1].acquire.clear();
+    ops[i].release.clear();
+  });
+}
+
+Strategy zero(std::int32_t stage, std::int32_t world = 2, std::int64_t accumulation = 2) {
+  return {.world_size = world,
+          .stage = stage,
+          .unit = UnitKind::module,
+          .micro_batch = 1,
+          .global_batch = world * accumulation,
+          .sequence = 4,
+          .prefetch = 1};
+}
+Strategy by_parameter() {
+  Strategy s = zero(1);
+  s.partition = Partition::parameter;
+  return s;
+}
+Strategy by_messages(std::int32_t stage) {
+  Strategy s = zero(stage);
+  s.transport = Transport::messages;
+  return s;
+}
+Strategy recomputed() {
+  Strategy s = zero(3);
+  s.recompute = Recompute::block;
+  return s;
+}
+Strategy in_order_of_arrival() {
+  Strategy s = zero(0, 1, 4);
+  s.reproducible = false;
+  return s;
+}
+Communicate& call(Op& op) {
+  return std::get<Communicate>(op.action);
+}
+Buffer& buffer_of(Plan& plan, Op& op, std::size_t operand) {
+  return plan.buffer(op.operands[operand].buffer);
+}
+
+const Planted kPlanted[] = {
+    {"IdsOutOfOrder", "P1", zero(3), at_op("transformer.wpe", 0, [](Plan&, Op& op) { op.id.value += 5; })},
+    {"AbsentOpLeftBehind", "P1", zero(3), at_op("mean loss", 0, [](Plan&, Op& op) { op.action = Absent{}; })},
+    {"BufferShrunk", "P2", zero(3),
+     at_op("transformer.h.0.mlp.c_fc", 0, [](Plan& p, Op& op) { buffer_of(p, op, 3).bytes = Bytes{64}; })},
+    {"RankStrideTooFar", "P2", zero(1), at_op("step", 0, [](Plan&, Op& op) { op.operands[0].rank_stride *= 64; })},
+    {"EdgeToALaterOp", "P3", zero(3),
+     at_op("transformer.wpe", 0, [](Plan&, Op& op) { op.dependencies.push_back(OpId{op.id.value + 1}); })},
+    {"EdgeWithinAStream", "P3", zero(3),
+     at_op("transformer.h.0.mlp.act", 0, [](Plan&, Op& op) { op.dependencies.push_back(OpId{op.id.value - 1}); })},
+    {"ReleasedEarly", "P4", zero(3), in_steps([](Plan& plan, std::vector<Op>& ops) {
+       for (Op& op : ops)
+         if (const auto it = std::ranges::find_if(
+                 op.release, [&](BufferId b) { return plan.buffer(b).name == "gathered block 0"; });
+             it != op.release.end()) {
+           const BufferId gathered = *it;
+           op.release.erase(it);
+           const auto first = std::ranges::find_if(ops, [&](const Op& o) { return o.name == "transformer.h.0.ln_1"; });
+           first->release.push_back(gathered);
+           return;
+         }
+     })},
+    {"NeverReleased", "P4", zero(3), in_steps([](Plan&, std::vector<Op>& ops) {
+       for (auto it = ops.rbegin(); it != ops.rend(); ++it)
+         if (!it->release.empty()) return it->release.pop_back();
+     })},
+    {"TakenTwice", "P4", zero(3), in_steps([](Plan&, std::vector<Op>& ops) {
+       for (std::size_t i = 0; i < ops.size(); ++i)
+         if (!ops[i].acquire.empty() && ops[i].release.empty() && i > 3)
+           return ops[i + 1].acquire.push_back(ops[i].acquire.back());
+     })},
+    {"OffsetShifted", "P5", zero(3),
+     at_op("transformer.h.0.mlp.c_fc", 0, [](Plan& p, Op& op) { buffer_of(p, op, 0).offset = buffer_of(p, op, 3).offset; })},
+    {"OffsetNotAligned", "P5", zero(2), at_op("load scalars", 0, [](Plan& p, Op& op) { ++buffer_of(p, op, 0).offset; })},
+    {"ArenaTooSmall", "P6", zero(3),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.arena_bytes[0] -= Bytes{64};
+     }},
+    {"EdgesOfAReaderDropped", "P7", zero(3),
+     at_op("transformer.wte", 0, [](Plan&, Op& op) { op.dependencies.clear(); })},
+    {"EdgesOfAReductionDropped", "P7", zero(2), at_op("reduce", 1, [](Plan&, Op& op) { op.dependencies.clear(); })},
+    {"EdgesOfAGatherIntoReusedBytesDropped", "P7", zero(3), in_steps([](Plan&, std::vector<Op>& ops) {
+       for (auto it = ops.rbegin(); it != ops.rend(); ++it)
+         if (it->name.starts_with("gather block") && !it->dependencies.empty()) return it->dependencies.clear();
+     })},
+    {"GatherDropped", "P8", zero(3), drop("gather block 1")},
+    {"BatchNotLoaded", "P20", zero(3), drop("load batch", 1)},
+    {"ReductionDropped", "P8", zero(2), drop("reduce block 0")},
+    {"NewbornStateNotZeroed", "P8", zero(2),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) {
+         std::vector<Op>& ops = p.find(Phase::first_step)->ops;
+         const std::size_t i = find_op(*p.find(Phase::first_step), "zero state");
+         for (BufferId b : ops[i].acquire) ops[i + 1].acquire.push_back(b);
+         ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i));
+       }
+     }},
+    {"WrongScale", "P9", zero(3),
+     at_op("loss backward", 0, [](Plan&, Op& op) { std::get<Compute>(op.action).scale = 0.5f; })},
+    {"WrongAccumulateFlag", "P9", zero(3),
+     at_op("transformer.wte backward", 0, [](Plan&, Op& op) { std::get<Compute>(op.action).accumulate_weight = false; })},
+    {"OperandMissing", "P9", zero(3),
+     at_op("transformer.h.1.attn backward", 0, [](Plan&, Op& op) { op.operands.erase(op.operands.begin()); })},
+    {"OperandsSwapped", "P10", zero(3),
+     at_op("transformer.h.1.ln_1 backward", 0,
+           [](Plan&, Op& op) { std::swap(op.operands[2].buffer, op.operands[3].buffer); })},
+    {"NeighboursSwapped", "P8", zero(3), swap_with_next("transformer.h.0.ln_2")},
+    {"RecomputationSkipsAnOp", "P8", recomputed(), drop("transformer.h.0.mlp.act again")},
+    {"StaleValue", "P10", zero(3),
+     at_op("transformer.h.1.ln_1", 0,
+           [](Plan& p, Op& op) {
+             for (std::size_t b = 0; b < p.buffers.size(); ++b)
+               if (p.buffers[b].name == "transformer.h.0.attn.residual")
+                 op.operands[0].buffer = BufferId{static_cast<std::int32_t>(b)};
+           })},
+    {"ParameterOffsetShifted", "P11", zero(3),
+     at_op("transformer.h.0.attn.c_attn", 0, [](Plan&, Op& op) { op.operands[1].offset += 4; })},
+    {"NeighbouringParameterRead", "P11", zero(0),
+     at_op("transformer.h.0.ln_1", 0, [](Plan&, Op& op) { std::swap(op.operands[1].offset, op.operands[2].offset); })},
+    {"ResidualGradientOverwritten", "P9", zero(3),
+     at_op("transformer.h.1.ln_2 backward", 0, [](Plan&, Op& op) { op.operands[5].access = Access::write; })},
+    {"ResidualGradientStartedAgain", "P12", zero(3),
+     at_op("transformer.h.1.ln_2 backward", 0,
+           [](Plan&, Op& op) {
+             op.operands[5].access = Access::write;
+             std::get<Compute>(op.action).accumulate_input = false;
+           })},
+    {"BackwardSkipped", "P12", zero(3), drop("transformer.h.1.ln_2 backward")},
+    {"TiedGradientOverwritten", "P13", zero(0),
+     at_op("transformer.wte backward", 0,
+           [](Plan&, Op& op) {
+             op.operands[2].access = Access::write;
+             std::get<Compute>(op.action).accumulate_weight = false;
+           })},
+    {"TiedGradientReducedTooEarly", "P13", zero(3, 2, 1), drop("transformer.wte backward")},
+    {"AccumulateDropped", "P14", zero(2), drop("add gradient block 0")},
+    {"AccumulateTwice", "P14", zero(2), twice("add gradient block 0")},
+    {"LocalAccumulateDropped", "P14", zero(0, 1, 4), drop("add gradient", 3)},
+    {"SumInOrderOfArrival", "P14", in_order_of_arrival(),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.strategy.reproducible = true;
+     }},
+    {"MicroBatchesDealtOtherwise", "P14", zero(3, 2, 4),
+     in_steps([](Plan&, std::vector<Op>& ops) {
+       std::vector<LoadBatch*> loads;
+       for (Op& op : ops)
+         if (auto* load = std::get_if<LoadBatch>(&op.action)) loads.push_back(load);
+       std::swap(loads[1]->first, loads[2]->first);
+     })},
+    {"NotReduced", "P15", zero(1), drop("reduce block 0")},
+    {"ReducedTwice", "P15", zero(0), twice("reduce block 0")},
+    {"NodeBeforeItsReduction", "P4", zero(2, 2, 2),
+     in_steps([](Plan&, std::vector<Op>& ops) {
+       const PhaseOps view{.phase = Phase::steady_step, .ops = ops};
+       const std::size_t node = find_op(view, "add gradient block 1");
+       std::size_t reduction = node;
+       while (ops[reduction].name != "reduce block 1") --reduction;
+       std::swap(ops[node].operands, ops[reduction].operands);
+       std::swap(ops[node].action, ops[reduction].action);
+       std::swap(ops[node].name, ops[reduction].name);
+     })},
+    {"SteppedTwice", "P16", zero(0), twice("step block 0")},
+    {"StepOfOtherElements", "P16", zero(2),
+     at_op("step block 0", 0, [](Plan&, Op& op) { std::get<OptimizerStep>(op.action).first_elem += Elems{1}; })},
+    {"StepWithALeaf", "P16", zero(2, 2, 1),
+     at_op("step block 0", 0,
+           [](Plan& p, Op& op) {
+             op.operands[1].buffer = p.flat_gradients[static_cast<std::size_t>(std::get<OptimizerStep>(op.action).flat) + 1];
+           })},
+    {"StepDroppedOnOneRank", "P16", zero(2),
+     [](PlanSet& plans) {
+       Plan& p = plans.classes.front();
+       for (Phase phase : {Phase::first_step, Phase::steady_step})
+         std::erase_if(p.find(phase)->ops, [](const Op& op) { return op.name == "step block 0"; });
+     }},
+    {"RefreshDropped", "P17", zero(2), drop("refresh block 1")},
+    {"BroadcastFromAnother", "P17", by_parameter(),
+     at_op("refresh transformer.wte", 0, [](Plan&, Op& op) { call(op).root = 1 - call(op).root; })},
+    {"StagingTooSmall", "P18", by_messages(2),
+     at_op("reduce block 0", 0, [](Plan&, Op& op) { op.operands.back().bytes /= 2; })},
+    {"SegmentOfAnotherSize", "P18", zero(2), at_op("reduce", 0, [](Plan&, Op& op) { call(op).segments[0].elems += Elems{2}; })},
+    {"ShardOfAnotherRank", "P18", zero(1), at_op("refresh", 0, [](Plan&, Op& op) { op.operands[0].offset += 8; })},
+    {"ClassesCallOtherSizes", "P19", by_parameter(),
+     [](PlanSet& plans) {
+       for (PhaseOps& phase : plans.classes.back().phases)
+         if (phase.phase == Phase::steady_step) call(phase.ops[find_op(phase, "reduce")]).segments[0].elems += Elems{2};
+     }},
+    {"ClassLacksACollective", "P19", by_parameter(),
+     [](PlanSet& plans) {
+       std::vector<Op>& ops = plans.classes.back().find(Phase::steady_step)->ops;
+       ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(
+                                   find_op(*plans.classes.back().find(Phase::steady_step), "refresh")));
+     }},
+    {"MicroBatchLoadedTwice", "P20", zero(3),
+     at_op("load batch", 1, [](Plan&, Op& op) { std::get<LoadBatch>(op.action).first = 0; })},
+    {"LossesTakenForOthers", "P20", zero(3),
+     at_op("mean loss", 0, [](Plan&, Op& op) { std::get<MeanLoss>(op.action).dealt_in_turn = false; })},
+    {"StepsDiffer", "P21", zero(3),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.find(Phase::steady_step)->ops.front().stream = Stream::host;
+     }},
+    {"ParameterInTwoFlats", "P22", zero(3),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.flats[1].items[0].param = p.flats[0].items[0].param;
+     }},
+    {"FlatNotCreated", "P22", zero(1),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) {
+         Op& op = p.find(Phase::creation)->ops[1];
+         op.operands[0].bytes /= 2;
+       }
+     }},
+    {"WrongMomentHashed", "P23", zero(0),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes)
+         std::get<Digest>(p.find(Phase::digest)->ops.back().action).content = Digest::Content::first_moment;
+     }},
+};
+
+class PlantedBugs : public testing::TestWithParam<Planted> {};
+
+TEST_P(PlantedBugs, IsFoundByItsRule) {
+  const Planted& bug = GetParam();
+  PlanSet plans = compiled(bug.model(), bug.strategy);
+  ASSERT_TRUE(verify(plans)) << to_string(verify(plans).error());
+  bug.plant(plans);
+  const Result<void> found = verify(plans);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, Errc::internal);
+  EXPECT_THAT(found.error().what, EndsWith("(" + std::string(bug.rule) + ")")) << to_string(found.error());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlantedBugs, testing::ValuesIn(kPlanted),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+}  // namespace
+}  // namespace shard::plan

@@ -1,0 +1,71 @@
+// Random small models and the strategies that fit them.
+#pragma once
+
+#include <random>
+#include <string>
+
+#include "tests/plan/support.h"
+
+namespace shard::plan {
+
+class RandomCases {
+ public:
+  explicit RandomCases(unsigned seed) : random_(seed) {}
+
+  std::int64_t upto(std::int64_t most) { return std::uniform_int_distribution<std::int64_t>(1, most)(random_); }
+  bool flag() { return upto(2) == 1; }
+
+  ModelPtr model() {
+    const auto field = [](const char* key, std::int64_t value) {
+      return std::string(", \"") + key + "\": " + std::to_string(value);
+    };
+    const auto choice = [&](const char* key) {
+      return std::string(", \"") + key + "\": " + (flag() ? "true" : "false");
+    };
+    const std::int64_t family = upto(3);
+    if (family == 1) {
+      const std::int64_t heads = upto(3);
+      return model_from(R"({"model_type": "gpt2")" + field("n_head", heads) + field("n_embd", heads * upto(5)) +
+                        field("n_layer", upto(3)) + field("n_inner", upto(20)) + field("vocab_size", upto(30)) +
+                        field("n_positions", 8) + choice("tie_word_embeddings") + "}");
+    }
+    if (family == 2) {
+      const std::int64_t kv = upto(2);
+      const std::int64_t heads = kv * upto(2);
+      const std::int64_t head_dim = 2 * upto(3);
+      return model_from(R"({"model_type": "llama")" + field("num_attention_heads", heads) +
+                        field("num_key_value_heads", kv) + field("hidden_size", heads * head_dim) +
+                        field("intermediate_size", upto(20)) + field("num_hidden_layers", upto(3)) +
+                        field("vocab_size", upto(30)) + field("max_position_embeddings", 8) +
+                        choice("tie_word_embeddings") + choice("attention_bias") + choice("mlp_bias") + "}");
+    }
+    std::string sizes = std::to_string(upto(12));
+    for (std::int64_t i = upto(5); i > 0; --i) sizes += ", " + std::to_string(upto(12));
+    return model_from(R"({"model_type": "mlp", "sizes": [)" + sizes + R"(], "bias": )" + (flag() ? "true" : "false") +
+                      R"(, "loss": ")" + (flag() ? "mse" : "cross_entropy") + "\"}");
+  }
+
+  Strategy strategy(const model::Model& model) {
+    Strategy s;
+    s.world_size = static_cast<std::int32_t>(upto(8));
+    s.stage = static_cast<std::int32_t>(upto(4)) - 1;
+    s.unit = static_cast<UnitKind>(upto(4) - 1);
+    if (s.stage == 1 && flag()) s.partition = Partition::parameter;
+    if (s.unit == UnitKind::chunk) s.chunk_elems = Elems{s.world_size * upto(300 / s.world_size)};
+    s.micro_batch = upto(2);
+    s.global_batch = s.micro_batch * s.world_size * upto(8);
+    s.sequence = model.family == model::Family::mlp ? 1 : upto(8);
+    s.recompute = flag() ? Recompute::block : Recompute::none;
+    s.optimizer = static_cast<OptimizerKind>(upto(3) - 1);
+    s.prefetch = static_cast<std::int32_t>(upto(4)) - 1;
+    s.threads = static_cast<std::int32_t>(upto(3));
+    s.reproducible = upto(4) != 1;
+    s.transport = flag() ? Transport::shared : Transport::messages;
+    return s;
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+}  // namespace shard::plan
