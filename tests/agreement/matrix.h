@@ -1,0 +1,105 @@
+// The strategies that must agree, and what agreement means: same bits, planned memory, planned calls.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/model/read_model.h"
+#include "sim/plan/effects.h"
+#include "tests/agreement/in_process_run.h"
+#include "tests/agreement/pairwise.h"
+
+namespace shard {
+
+inline constexpr std::array<std::int32_t, 3> kWorlds{1, 2, 4};
+inline constexpr std::array<plan::UnitKind, 4> kUnits{plan::UnitKind::tensor, plan::UnitKind::bucket,
+                                                      plan::UnitKind::module, plan::UnitKind::chunk};
+inline constexpr std::array<plan::Recompute, 2> kRecompute{plan::Recompute::none, plan::Recompute::block};
+inline constexpr std::array<plan::Transport, 1> kTransports{plan::Transport::shared};
+
+/// One model's share of the matrix: everything but the strategy is fixed.
+struct Subject {
+  std::string model;
+  std::int64_t micro_batch = 1;
+  std::int64_t global_batch = 4;
+  std::int64_t sequence = 16;
+  Elems chunk{0};
+  std::int64_t steps = 10;
+};
+
+inline std::shared_ptr<const model::Model> load_model(const std::string& name) {
+  Result<model::Model> model = model::read_model(name);
+  if (!model) {
+    ADD_FAILURE() << to_string(model.error());
+    return nullptr;
+  }
+  return std::make_shared<const model::Model>(std::move(*model));
+}
+
+/// world, stage, unit, recompute, prefetch (0, 1, 2), threads (1, 2).
+inline const std::vector<std::size_t> kLevels{kWorlds.size(), 4, kUnits.size(), kRecompute.size(), 3, 2};
+
+inline plan::Strategy strategy_of(const Subject& subject, const std::vector<std::size_t>& row) {
+  return {.world_size = kWorlds[row[0]],
+          .stage = static_cast<std::int32_t>(row[1]),
+          .unit = kUnits[row[2]],
+          .chunk_elems = round_up(subject.chunk, kWorlds[row[0]]),
+          .micro_batch = subject.micro_batch,
+          .global_batch = subject.global_batch,
+          .sequence = subject.sequence,
+          .recompute = kRecompute[row[3]],
+          .prefetch = static_cast<std::int32_t>(row[4]),
+          .threads = static_cast<std::int32_t>(row[5]) + 1};
+}
+
+/// Every strategy of the matrix: world x stage x unit x recompute, the other factors turning with them.
+inline std::vector<std::vector<std::size_t>> whole_matrix() {
+  std::vector<std::vector<std::size_t>> rows;
+  for (std::size_t w = 0; w < kLevels[0]; ++w)
+    for (std::size_t s = 0; s < kLevels[1]; ++s)
+      for (std::size_t u = 0; u < kLevels[2]; ++u)
+        for (std::size_t r = 0; r < kLevels[3]; ++r) rows.push_back({w, s, u, r, rows.size() % 3, rows.size() % 2});
+  return rows;
+}
+
+/// Peaks of every arena and calls and bytes of every collective, of every rank, are those of the plan.
+inline void expect_as_planned(const InProcessRun& run, std::int64_t steps, const std::string& what) {
+  for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
+    const plan::Plan& plan = run.plans.of_rank(static_cast<std::int32_t>(rank));
+    EXPECT_EQ(run.ranks[rank].peak.count(), plan.arena_bytes[0].count()) << what << " rank " << rank;
+    CollectiveTotals planned;
+    for (const plan::PhaseOps& phase : plan.phases) {
+      const std::int64_t times = phase.phase == Phase::steady_step ? steps - 1 : 1;
+      for (const plan::Op& op : phase.ops)
+        if (const auto sends = plan::effects(plan, op).sends) {
+          planned[sends->kind].calls += times;
+          planned[sends->kind].bytes += sends->bytes * times;
+        }
+    }
+    EXPECT_EQ(run.ranks[rank].collectives, planned) << what << " rank " << rank;
+  }
+}
+
+/// Runs the rows and expects one digest of them all.
+inline void expect_agreement(const Subject& subject, const std::vector<std::vector<std::size_t>>& rows) {
+  const auto model = load_model(subject.model);
+  ASSERT_TRUE(model);
+  std::string sha;
+  for (const std::vector<std::size_t>& row : rows) {
+    const plan::Strategy strategy = strategy_of(subject, row);
+    const std::string what = subject.model + ' ' + to_string(strategy);
+    const auto run = run_in_process(
+        model, strategy,
+        {.steps = subject.steps, .scalars = {.weight_decay = 0.01}, .seed = 7, .after_step = {}, .before_phase = {}});
+    ASSERT_TRUE(run) << what << ": " << to_string(run.error());
+    expect_as_planned(*run, subject.steps, what);
+    if (sha.empty()) sha = run->ranks[0].state_sha256;
+    EXPECT_EQ(run->ranks[0].state_sha256, sha) << what;
+  }
+}
+
+}  // namespace shard
