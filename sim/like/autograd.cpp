@@ -1,0 +1,131 @@
+// Pass autograd: eager PyTorch's tensors in place of our kernels' buffers.
+#include <algorithm>
+#include <map>
+
+#include "sim/like/passes.h"
+#include "sim/plan/passes/operands.h"
+
+namespace shard::like {
+namespace {
+
+using model::OperatorKind;
+using plan::Access;
+using plan::Compute;
+using plan::Direction;
+using plan::Operand;
+
+constexpr std::int64_t kIndexBytes = 8;  // torch.long
+
+class Autograd {
+ public:
+  explicit Autograd(plan::Plan plan) : plan_(std::move(plan)) {}
+
+  plan::Plan run() {
+    widen_indices();
+    std::vector<plan::Op>& ops = plan_.find(Phase::steady_step)->ops;
+    for (plan::Op& op : ops) {
+      for (Operand& o : op.operands)
+        if (const auto it = current_.find(o.buffer.value); it != current_.end()) o.buffer = it->second;
+      const Compute compute = std::get<Compute>(op.action);
+      drop_workspace(op, compute);
+      if (compute.direction == Direction::forward)
+        forward(op, compute);
+      else
+        backward(op, compute);
+    }
+    for (plan::Op& op : ops)
+      for (Operand& o : op.operands) o.bytes = plan_.buffer(o.buffer).bytes.count();
+    return std::move(plan_);
+  }
+
+ private:
+  BufferId temporary(std::string name, Bytes bytes) {
+    return plan_.add_buffer({.name = std::move(name), .category = Category::workspace, .bytes = bytes});
+  }
+  void write(plan::Op& op, BufferId buffer) { op.operands.push_back(plan::writes(plan_, buffer)); }
+
+  void widen_indices() {
+    for (std::size_t v = 0; v < plan_.graph->values.size(); ++v) {
+      const model::Value& value = plan_.graph->values[v];
+      if (value.dtype == model::Dtype::i32)
+        plan_.buffer(plan_.value_buffer({static_cast<std::int32_t>(v)})).bytes = Bytes{value.elements() * kIndexBytes};
+    }
+  }
+
+  /// Only attention has one, its last operand.
+  void drop_workspace(plan::Op& op, const Compute& compute) {
+    if (compute.kind == OperatorKind::attention) op.operands.pop_back();
+  }
+
+  [[nodiscard]] const model::Operator& source(const Compute& compute) const {
+    return plan_.graph->operators[static_cast<std::size_t>(compute.source)];
+  }
+
+  /// What a fused kernel keeps of a softmax becomes the tensor that PyTorch saves.
+  void resize_statistic(const Operand& operand, const char* name, Bytes bytes) {
+    plan::Buffer& buffer = plan_.buffer(operand.buffer);
+    if (buffer.bytes == bytes) return;
+    buffer.bytes = bytes;
+    buffer.name += name;
+  }
+
+  [[nodiscard]] static Bytes scores_bytes(const model::Attributes& a) {
+    return Bytes{a.batch * a.heads * a.sequence * a.sequence * plan::kElementBytes};
+  }
+
+  void forward(plan::Op& op, const Compute& compute) {
+    if (compute.kind == OperatorKind::attention) {
+      const Bytes bytes = scores_bytes(compute.attributes);
+      resize_statistic(op.operands.back(), " probabilities", bytes);
+      write(op, temporary(op.name + " scores", bytes));
+    } else if (compute.kind == OperatorKind::cross_entropy) {
+      resize_statistic(op.operands.back(), " log probabilities", plan_.buffer(op.operands[0].buffer).bytes);
+    } else if (compute.kind == OperatorKind::mse) {
+      write(op, temporary(op.name + " squared differences", plan_.buffer(op.operands[0].buffer).bytes));
+    }
+    const BufferId loss = plan_.value_buffer(plan_.graph->loss);
+    std::erase_if(op.operands, [&](const Operand& o) { return o.buffer == loss; });
+  }
+
+  [[nodiscard]] bool is_parameter_gradient(BufferId id) const {
+    return std::find(plan_.gradients.begin(), plan_.gradients.end(), id) != plan_.gradients.end();
+  }
+
+  void backward(plan::Op& op, const Compute& compute) {
+    if (compute.kind == OperatorKind::attention) {
+      const Bytes bytes = scores_bytes(compute.attributes);
+      write(op, temporary("d " + op.name + " probabilities", bytes));
+      write(op, temporary("d " + op.name + " scores", bytes));
+    } else if (compute.kind == OperatorKind::cross_entropy) {
+      write(op, temporary("d " + op.name + " log probabilities", plan_.buffer(op.operands[0].buffer).bytes));
+    }
+    const std::size_t count = op.operands.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const Operand operand = op.operands[i];
+      if (operand.access != Access::update) continue;
+      const Bytes bytes = plan_.buffer(operand.buffer).bytes;
+      const std::string& name = plan_.buffer(operand.buffer).name;
+      if (is_parameter_gradient(operand.buffer) || compute.accumulate_input) {
+        write(op, temporary(name + " contribution", bytes));
+      } else {  // in place with us, a new tensor with PyTorch
+        const BufferId result = temporary("d " + source(compute).name + " input", bytes);
+        op.operands[i].access = Access::read;
+        write(op, result);
+        for (auto& [old, renamed] : current_)
+          if (renamed == operand.buffer) renamed = result;
+        current_[operand.buffer.value] = result;
+      }
+    }
+  }
+
+  plan::Plan plan_;
+  std::map<std::int32_t, BufferId> current_;  ///< the tensor that stands for a buffer since an op changed it in place
+};
+
+}  // namespace
+
+plan::Plan autograd(plan::Plan plan) {
+  return Autograd(std::move(plan)).run();
+}
+
+}  // namespace shard::like

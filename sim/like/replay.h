@@ -1,0 +1,44 @@
+// Replays a plan's acquires and releases through the model of another framework's allocator.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/like/passes.h"
+#include "sim/memory/caching_allocator.h"
+#include "sim/plan/plan.h"
+#include "traces/base/result.h"
+
+namespace shard::like {
+
+/// A live block.
+struct Block {
+  std::string name;
+  Category category{};
+  Bytes requested;
+  Bytes taken;  ///< the block's real size, which the framework's statistics count
+};
+
+/// What the framework prints at a mark. Maxima are those since the program began.
+struct Moment {
+  std::string name;
+  Bytes max_allocated;
+  Bytes max_reserved;
+  Bytes allocated;
+  std::string op;             ///< that first reached max_allocated
+  std::vector<Block> blocks;  ///< live then, in the order taken; `taken` sums to max_allocated
+};
+
+struct Replay {
+  std::vector<Moment> moments;  ///< in the order of the marks
+  AllocatorStatistics statistics;
+};
+
+/// Device buffers only, all on one stream. `plan` has its lifetimes; marks are in plan order. Fails with
+/// Errc::does_not_fit when `capacity` is given and a block finds no room even with the cache emptied.
+[[nodiscard]] Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks,
+                                    const CachingAllocatorOptions& options, std::optional<Bytes> capacity);
+
+}  // namespace shard::like

@@ -1,0 +1,164 @@
+// An emulation as JSON, text and Markdown.
+#include "sim/like/report.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+namespace shard::like {
+namespace {
+
+using nlohmann::json;
+
+/// Every run of digits becomes one star.
+std::string without_numbers(const std::string& name) {
+  std::string text;
+  for (char c : name) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0)
+      text += c;
+    else if (text.empty() || text.back() != '*')
+      text += '*';
+  }
+  return text;
+}
+
+/// A group of one keeps its name.
+std::vector<BlockGroup> largest(const LikeResult& result, std::size_t count) {
+  if (result.moments.empty()) return {};
+  std::vector<BlockGroup> groups = group_blocks(result.moments.back().blocks);
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const BlockGroup& a, const BlockGroup& b) { return a.together() > b.together(); });
+  groups.resize(std::min(groups.size(), count));
+  return groups;
+}
+
+std::string mib(Bytes bytes) {
+  char text[32];
+  const int length =
+      std::snprintf(text, sizeof text, "%.2f MiB", static_cast<double>(bytes.count()) / (1024.0 * 1024.0));
+  return std::string(text, static_cast<std::size_t>(length));
+}
+
+std::string grouped(Bytes bytes) {
+  std::string text = std::to_string(bytes.count());
+  for (std::size_t i = text.size(); i > 3;) text.insert(i -= 3, ",");
+  return text;
+}
+
+std::string padded(std::string text, std::size_t width, bool right = false) {
+  if (text.size() >= width) return text;
+  return right ? std::string(width - text.size(), ' ') + text : text + std::string(width - text.size(), ' ');
+}
+
+}  // namespace
+
+std::vector<BlockGroup> group_blocks(const std::vector<Block>& blocks) {
+  std::vector<BlockGroup> groups;
+  std::map<std::tuple<std::string, Category, std::int64_t, std::int64_t>, std::size_t> known;
+  for (const Block& b : blocks) {
+    std::string name = without_numbers(b.name);
+    const auto [it, is_new] =
+        known.try_emplace({name, b.category, b.requested.count(), b.taken.count()}, groups.size());
+    if (is_new) groups.push_back({b.name, b.category, b.requested, b.taken, 0});
+    BlockGroup& group = groups[it->second];
+    if (++group.blocks == 2) group.name = std::move(name);
+  }
+  return groups;
+}
+
+json to_json(const LikeResult& r, std::size_t holders) {
+  json moments = json::array();
+  for (const Moment& m : r.moments) {
+    json blocks = json::array();
+    std::map<Category, Bytes> by_category;
+    for (const BlockGroup& g : group_blocks(m.blocks)) {
+      blocks.push_back({{"name", g.name},
+                        {"category", to_string(g.category)},
+                        {"blocks", g.blocks},
+                        {"requested_bytes", g.requested.count()},
+                        {"block_bytes", g.taken.count()}});
+      by_category[g.category] += g.together();
+    }
+    json categories = json::object();
+    for (const auto& [category, bytes] : by_category) categories[to_string(category)] = bytes.count();
+    moments.push_back({{"name", m.name},
+                       {"max_allocated_bytes", m.max_allocated.count()},
+                       {"max_reserved_bytes", m.max_reserved.count()},
+                       {"allocated_bytes", m.allocated.count()},
+                       {"op", m.op},
+                       {"by_category", std::move(categories)},
+                       {"blocks", std::move(blocks)}});
+  }
+  json largest_holders = json::array();
+  for (const BlockGroup& g : largest(r, holders))
+    largest_holders.push_back({{"name", g.name},
+                               {"category", to_string(g.category)},
+                               {"bytes", g.together().count()},
+                               {"buffers", g.blocks}});
+  json collectives = json::array();
+  for (const CollectiveSum& c : r.collectives)
+    collectives.push_back({{"rank", r.rank},
+                           {"phase", to_string(c.phase)},
+                           {"kind", to_string(c.kind)},
+                           {"predicted_count", c.count},
+                           {"predicted_bytes", c.bytes.count()}});
+  return {{"like", r.framework},
+          {"model", r.model},
+          {"strategy", plan::to_string(r.strategy)},
+          {"world_size", r.strategy.world_size},
+          {"rank", r.rank},
+          {"fits", r.fits},
+          {"device_capacity_bytes", r.device_capacity ? json(r.device_capacity->count()) : json(nullptr)},
+          {"peak_device_bytes", r.peak_reserved().count()},
+          {"peak_allocated_bytes", r.peak_allocated().count()},
+          {"peak_reserved_bytes", r.peak_reserved().count()},
+          {"optimizer_state_bytes", r.optimizer_state.count()},
+          {"moments", std::move(moments)},
+          {"largest_holders", std::move(largest_holders)},
+          {"allocator",
+           {{"allocation_count", r.statistics.allocation_count},
+            {"segment_count", r.statistics.segment_count},
+            {"allocated_bytes", r.statistics.allocated.current.count()},
+            {"reserved_bytes", r.statistics.reserved.current.count()}}},
+          {"collectives", std::move(collectives)}};
+}
+
+std::string to_text(const LikeResult& r, std::size_t holders) {
+  std::string text;
+  if (r.device_capacity) {
+    text += (r.fits ? "fits: " : "does not fit: ") + mib(r.peak_reserved()) + " reserved of " +
+            mib(*r.device_capacity) + " device memory\n";
+  }
+  text += "like " + r.framework + ", rank " + std::to_string(r.rank) + " of " + std::to_string(r.strategy.world_size) +
+          ", first step\n";
+  text += padded("", 24) + padded("max allocated", 17, true) + padded("max reserved", 17, true) + "\n";
+  for (const Moment& m : r.moments)
+    text += padded("  " + m.name, 24) + padded(grouped(m.max_allocated), 17, true) +
+            padded(grouped(m.max_reserved), 17, true) + "\n";
+  text += "largest at the highest moment:\n";
+  for (const BlockGroup& g : largest(r, holders)) {
+    text += padded(mib(g.together()), 16, true) + "  " + padded(to_string(g.category), 17) + g.name;
+    if (g.blocks > 1) text += " (" + std::to_string(g.blocks) + " blocks)";
+    text += "\n";
+  }
+  return text;
+}
+
+std::string to_markdown(const LikeResult& r) {
+  std::string text;
+  for (const Moment& m : r.moments) {
+    text += (text.empty() ? "" : "\n") + std::string("**") + m.name + "**: " + grouped(m.max_allocated) +
+            " bytes, reached by \"" + m.op + "\"\n\n";
+    text += "| block | category | blocks | requested | block size | together |\n|---|---|--:|--:|--:|--:|\n";
+    for (const BlockGroup& g : group_blocks(m.blocks)) {
+      text += "| `" + g.name + "` | " + to_string(g.category) + " | " + std::to_string(g.blocks) + " | " +
+              grouped(g.requested) + " | " + grouped(g.taken) + " | " + grouped(g.together()) + " |\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace shard::like

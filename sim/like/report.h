@@ -1,0 +1,41 @@
+// An emulation as JSON, as text for a terminal, and as the tables of docs/emulation.md.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/like/simulate_like.h"
+
+namespace shard::like {
+
+/// Blocks alike: names equal but for their numbers (written as *), one category, one size requested and taken.
+struct BlockGroup {
+  std::string name;
+  Category category{};
+  Bytes requested;  ///< of one block
+  Bytes taken;      ///< of one block
+  std::int64_t blocks = 0;
+  [[nodiscard]] Bytes together() const { return taken * blocks; }
+};
+
+/// In the order in which each group's first block was taken.
+[[nodiscard]] std::vector<BlockGroup> group_blocks(const std::vector<Block>& blocks);
+
+/// {"like", "model", "strategy", "world_size", "rank", "fits", "device_capacity_bytes" (null: no limit),
+///  "peak_device_bytes" (reserved: what the framework takes from the device), "peak_allocated_bytes",
+///  "peak_reserved_bytes", "optimizer_state_bytes", "moments": [{"name", "max_allocated_bytes", "max_reserved_bytes",
+///  "allocated_bytes", "op", "by_category", "blocks": [{"name", "category", "blocks", "requested_bytes",
+///  "block_bytes"}]}], "largest_holders": [{"name", "category", "bytes", "buffers"}] (at the highest moment, largest
+///  first), "allocator": {"allocation_count", "segment_count", "allocated_bytes", "reserved_bytes"},
+///  "collectives": [{"rank", "phase", "kind", "predicted_count", "predicted_bytes"}]}
+[[nodiscard]] nlohmann::json to_json(const LikeResult& result, std::size_t holders = 5);
+
+/// The moments, and the largest holders at the highest; lines ended by newlines.
+[[nodiscard]] std::string to_text(const LikeResult& result, std::size_t holders = 5);
+
+/// For each moment a table of every block that is live at its maximum.
+[[nodiscard]] std::string to_markdown(const LikeResult& result);
+
+}  // namespace shard::like

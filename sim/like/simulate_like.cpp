@@ -1,0 +1,86 @@
+// Name to rules, rules to plan, plan through the allocator.
+#include "sim/like/simulate_like.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/like/pytorch_1_8.h"
+#include "sim/model/closest_name.h"
+#include "sim/plan/effects.h"
+
+namespace shard::like {
+namespace {
+
+constexpr std::string_view kPytorch18 = "pytorch@1.8";
+
+bool is_pytorch_1_8(std::string_view name) {
+  if (name == "pytorch" || name == kPytorch18) return true;
+  if (!name.starts_with(kPytorch18) || name[kPytorch18.size()] != '.') return false;
+  const std::string_view patch = name.substr(kPytorch18.size() + 1);
+  return !patch.empty() && patch.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+Error unknown(std::string_view name) {
+  const std::vector<std::string_view> known = known_frameworks();
+  std::string help = model::did_you_mean(name, known);
+  if (!help.empty()) help += " ";
+  help += "known: ";
+  for (std::size_t i = 0; i < known.size(); ++i) help += (i > 0 ? ", " : "") + std::string(known[i]);
+  return {.code = Errc::usage,
+          .what = "no rules are known for '" + std::string(name) + "'",
+          .where = "--like",
+          .help = std::move(help)};
+}
+
+std::vector<CollectiveSum> count_collectives(const plan::Plan& plan) {
+  std::vector<CollectiveSum> sums;
+  for (const plan::PhaseOps& phase : plan.phases) {
+    for (const plan::Op& op : phase.ops) {
+      const std::optional<plan::Sends> sends = plan::effects(plan, op).sends;
+      if (!sends) continue;
+      auto it = std::find_if(sums.begin(), sums.end(),
+                             [&](const CollectiveSum& s) { return s.phase == phase.phase && s.kind == sends->kind; });
+      if (it == sums.end()) it = sums.insert(sums.end(), {.phase = phase.phase, .kind = sends->kind});
+      ++it->count;
+      it->bytes += sends->bytes;
+    }
+  }
+  return sums;
+}
+
+}  // namespace
+
+std::vector<std::string_view> known_frameworks() {
+  return {kPytorch18};
+}
+
+Result<LikeResult> simulate_like(std::string_view name_at_version, const model::Model& model,
+                                 const plan::Strategy& strategy, const LikeOptions& options) {
+  if (!is_pytorch_1_8(name_at_version)) return unknown(name_at_version);
+  if (Result<void> ok = check_pytorch_1_8(model, strategy); !ok) return ok.error();
+  const Result<CachingAllocatorOptions> allocator =
+      options.allocator ? *options.allocator : caching_allocator_options(kPytorch18);
+  if (!allocator) return allocator.error();
+
+  const LikePlan like = pytorch_1_8_plan(std::make_shared<const model::Model>(model), strategy, options.rules);
+  Result<Replay> replayed = replay(like.plan, like.marks, *allocator, options.device_capacity);
+  const bool fits = replayed.has_value() || replayed.error().code != Errc::does_not_fit;
+  if (!fits) replayed = replay(like.plan, like.marks, *allocator, std::nullopt);
+  if (!replayed) return replayed.error();
+
+  LikeResult result{.framework = std::string(kPytorch18),
+                    .model = model.name,
+                    .strategy = like.plan.strategy,
+                    .rank = like.plan.rank,
+                    .moments = std::move(replayed->moments),
+                    .statistics = replayed->statistics,
+                    .optimizer_state = Bytes{0},
+                    .collectives = count_collectives(like.plan),
+                    .device_capacity = options.device_capacity,
+                    .fits = fits};
+  for (const plan::Buffer& buffer : like.plan.buffers)
+    if (buffer.category == Category::optimizer_state) result.optimizer_state += buffer.bytes;
+  return result;
+}
+
+}  // namespace shard::like

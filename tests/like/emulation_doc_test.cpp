@@ -1,0 +1,35 @@
+// Does docs/emulation.md show what the program computes?
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "sim/like/report.h"
+#include "tests/like/recipe.h"
+
+namespace shard::like {
+namespace {
+
+/// The text between the line "<!-- begin NAME -->" and the line "<!-- end NAME -->".
+std::string section(const std::string& text, const std::string& name) {
+  const std::string begin = "<!-- begin " + name + " -->\n", end = "<!-- end " + name + " -->";
+  const std::size_t from = text.find(begin);
+  const std::size_t to = text.find(end);
+  if (from == std::string::npos || to == std::string::npos) return "no section " + name;
+  return text.substr(from + begin.size(), to - from - begin.size());
+}
+
+TEST(EmulationDoc, TablesAreThoseOfTheProgram) {
+  std::ifstream file(TEST_DATA "/../docs/emulation.md");
+  ASSERT_TRUE(file);
+  std::stringstream text;
+  text << file.rdbuf();
+  for (const std::int32_t stage : {1, 0}) {
+    const std::string name = "stage " + std::to_string(stage);
+    const std::string now = to_markdown(test::like(test::recipe_model(), test::recipe(stage)));
+    EXPECT_EQ(section(text.str(), name), now) << "put this between the marks of " << name << ":\n" << now;
+  }
+}
+
+}  // namespace
+}  // namespace shard::like
