@@ -66,6 +66,7 @@ class Autograd {
     plan::Buffer& buffer = plan_.buffer(operand.buffer);
     if (buffer.bytes == bytes) return;
     buffer.bytes = bytes;
+    if (const std::size_t at = buffer.name.rfind(".lse"); at != std::string::npos) buffer.name.erase(at, 4);
     buffer.name += name;
   }
 
@@ -94,10 +95,11 @@ class Autograd {
   void backward(plan::Op& op, const Compute& compute) {
     if (compute.kind == OperatorKind::attention) {
       const Bytes bytes = scores_bytes(compute.attributes);
-      write(op, temporary("d " + op.name + " probabilities", bytes));
-      write(op, temporary("d " + op.name + " scores", bytes));
+      write(op, temporary("d " + source(compute).name + " probabilities", bytes));
+      write(op, temporary("d " + source(compute).name + " scores", bytes));
     } else if (compute.kind == OperatorKind::cross_entropy) {
-      write(op, temporary("d " + op.name + " log probabilities", plan_.buffer(op.operands[0].buffer).bytes));
+      write(op,
+            temporary("d " + source(compute).name + " log probabilities", plan_.buffer(op.operands[0].buffer).bytes));
     }
     const std::size_t count = op.operands.size();
     for (std::size_t i = 0; i < count; ++i) {
