@@ -1,6 +1,7 @@
 // One rank's part of `shardscope train`.
 #include "executor/commands/train_run.h"
 
+#include <cassert>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -9,13 +10,14 @@
 #include <optional>
 #include <ostream>
 
-#include "executor/cpu/kernels/linear.h"
+#include "executor/comm/in_process.h"
 #include "executor/train/recorder.h"
 #include "executor/train/resident.h"
 #include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/simulate.h"
 #include "sim/engine/smallest_change.h"
+#include "sim/model/config.h"
 
 namespace shard::commands {
 namespace {
@@ -107,12 +109,22 @@ class StepLines {
   std::ofstream log_;
 };
 
-/// Loads what the libraries load lazily, so that the baseline has it.
-void warm_up(cpu::ThreadPool& pool) {
-  std::vector<float> a(64 * 64, 1.0F);
-  std::vector<float> b(64 * 64);
-  cpu::linear_forward(pool, {.rows = 64, .in = 64, .out = 64, .weight_in_out = false}, a.data(), a.data(), nullptr,
-                      b.data());
+/// One step of a tiny model on a rank of its own: loads and touches what libraries load lazily, so that the baseline
+/// has it.
+void warm_up(cpu::ThreadPool& pool, const plan::Strategy& like) {
+  constexpr std::string_view kTiny =
+      R"({"model_type": "gpt2", "vocab_size": 64, "n_positions": 8, "n_embd": 32, "n_layer": 1, "n_head": 2})";
+  Result<model::ConfiguredModel> tiny = model::parse_config(kTiny, "warm-up", "warm-up");
+  assert(tiny);
+  const auto model = std::make_shared<const model::Model>(std::move(tiny->model));
+  const plan::Strategy strategy{.sequence = 8, .optimizer = like.optimizer, .threads = like.threads};
+  const Result<plan::PlanSet> plans = plan::compile(model, strategy);
+  const auto data = open_data("random", *model, {.batch = 1, .sequence = 8, .seed = 0});
+  const auto alone = make_single();
+  assert(plans && data);
+  const auto done = train::run_session(plans->of_rank(0), *alone, **data, pool,
+                                       {.steps = 1, .scalars = {}, .after_step = {}, .before_phase = {}});
+  static_cast<void>(done);  // a fault would show again in the run itself, with its own words
 }
 
 Result<void> write_predicted(const Prepared& p, const cluster::Cluster& cluster, const TrainOptions& o) {
@@ -194,7 +206,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   if (!data) return data.error();
   const plan::Plan& plan = p.plans.of_rank(rank.value);
   cpu::ThreadPool pool(s.threads);
-  warm_up(pool);
+  warm_up(pool, s);
 
   std::optional<Writer> writer;
   std::optional<train::Recorder> recorder;
