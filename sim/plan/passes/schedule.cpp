@@ -1,5 +1,6 @@
 // Pass schedule: where gathers and tree nodes stand in plan order, ids, the first and the steady step, dependencies.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -14,30 +15,35 @@ namespace {
   return call != nullptr && call->kind == kind;
 }
 
-/// Moves the k-th gather of the step to where gather k - distance stands, but never before the last use of what its
-/// buffers held.
+/// Moves the k-th gather of the step to where gather k - distance stands. One that would stand before the last use of
+/// what its buffers held, or right behind it, is left out: the unit simply stays gathered, for no more memory.
 std::vector<Op> hoist_gathers(std::vector<Op> ops, std::int32_t distance) {
   if (distance <= 0) return ops;
+  constexpr std::size_t kDropped = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> place(ops.size());
   std::vector<std::size_t> gathers;
-  std::map<std::int32_t, std::size_t> last_touch;  // by buffer
+  std::map<std::int32_t, std::size_t> last_touch;      // by buffer
+  std::vector<std::size_t> others(ops.size() + 1, 0);  // ops but gathers before each op
   for (std::size_t i = 0; i < ops.size(); ++i) {
     place[i] = i;
-    if (ops[i].part == Part::gather && is_collective(ops[i], Collective::all_gather)) {
-      std::size_t earliest = 0;
-      for (const Operand& o : ops[i].operands)
-        if (const auto it = last_touch.find(o.buffer.value); o.writes() && it != last_touch.end())
-          earliest = std::max(earliest, it->second + 1);
-      const std::size_t back = static_cast<std::size_t>(distance);
+    const bool gather = ops[i].part == Part::gather && is_collective(ops[i], Collective::all_gather);
+    others[i + 1] = others[i] + (gather ? 0 : 1);
+    if (gather) {
+      const auto back = static_cast<std::size_t>(distance);
       const std::size_t target =
           gathers.size() >= back ? gathers[gathers.size() - back] : (gathers.empty() ? i : gathers[0]);
-      place[i] = std::min(i, std::max(earliest, target));
-      gathers.push_back(i);
+      bool in_use = false;
+      for (const Operand& o : ops[i].operands)
+        if (const auto it = last_touch.find(o.buffer.value); o.writes() && it != last_touch.end())
+          in_use = in_use || others[it->second + 1] >= others[target];
+      place[i] = in_use ? kDropped : target;
+      if (!in_use) gathers.push_back(i);
     }
     for (const Operand& o : ops[i].operands) last_touch[o.buffer.value] = i;
   }
-  std::vector<std::size_t> order(ops.size());
-  for (std::size_t i = 0; i < ops.size(); ++i) order[i] = i;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    if (place[i] != kDropped) order.push_back(i);
   // A moved gather stands after the gather whose place it takes, and before the other op there.
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     if (place[a] != place[b]) return place[a] < place[b];
