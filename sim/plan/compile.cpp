@@ -91,13 +91,13 @@ Result<void> check(const model::Model& model, const Strategy& s) {
                              n(s.micro_batch) + " x world size " + n(s.world_size),
                          "--global-batch " + n(std::max<std::int64_t>(1, s.global_batch / step) * step));
   if (s.sequence < 1) return contradiction("sequence " + n(s.sequence) + " is not positive", "--sequence 1");
+  if (model.family == model::Family::mlp && s.sequence != 1)
+    return contradiction("sequence " + n(s.sequence) + " has no meaning for an mlp, whose batches count samples",
+                         "leave --sequence out");
   if (model.max_sequence > 0 && s.sequence > model.max_sequence)
     return contradiction(
         "sequence " + n(s.sequence) + " exceeds the " + n(model.max_sequence) + " positions of " + model.name,
         "--sequence " + n(model.max_sequence));
-  if (model.family == model::Family::mlp && s.sequence != 1)
-    return contradiction("sequence " + n(s.sequence) + " has no meaning for an mlp, whose batches count samples",
-                         "leave --sequence out");
   if (s.partition == Partition::parameter && s.stage != 1)
     return contradiction("--partition parameter belongs to stage 1, but --stage is " + n(s.stage), "--stage 1");
   if (s.unit == UnitKind::chunk) {
