@@ -11,6 +11,8 @@
 #include "sim/engine/report.h"
 #include "sim/engine/simulate.h"
 #include "sim/engine/smallest_change.h"
+#include "sim/like/report.h"
+#include "sim/like/simulate_like.h"
 #include "sim/plan/compile.h"
 
 namespace shard::commands {
@@ -98,6 +100,35 @@ cli::Table phase_table(const engine::Simulation& s) {
   return table;
 }
 
+/// What another framework would take.
+int simulate_other(const Options& o, const Planned& planned, const cluster::Cluster& cluster, cli::Format format) {
+  const Result<like::LikeResult> result =
+      like::simulate_like(o.like, *planned.model, planned.strategy,
+                          {.device_capacity = o.device_capacity ? o.device_capacity : cluster.device_memory,
+                           .rules = {},
+                           .allocator = std::nullopt});
+  if (!result) return failed(result.error());
+  if (format == cli::Format::json) {
+    nlohmann::ordered_json j = cli::json_document("simulate");
+    j.update(like::to_json(*result));
+    std::cout << cli::json_text(j);
+  } else if (format == cli::Format::markdown) {
+    std::cout << like::to_markdown(*result);
+  } else {
+    std::cout << like::to_text(*result);
+  }
+  return result->fits ? 0 : exit_code(Errc::does_not_fit);
+}
+
+/// Options that have no meaning for another framework's prediction.
+Result<void> check_like(const cli::Command& command, const Options& o) {
+  if (o.like.empty() || o.trace.empty()) return {};
+  return Error{.code = Errc::contradiction,
+               .what = command.describe("trace") + " is not written for " + command.describe("like"),
+               .where = "options",
+               .help = "leave --trace out"};
+}
+
 }  // namespace
 
 int simulate_command(std::span<const std::string> arguments) {
@@ -112,6 +143,8 @@ int simulate_command(std::span<const std::string> arguments) {
   print_notes(planned->notes);
   const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
   if (!cluster) return failed(cluster.error());
+  if (Result<void> ok = check_like(command, o); !ok) return failed(ok.error());
+  if (!o.like.empty()) return simulate_other(o, *planned, *cluster, *format);
   const Result<plan::PlanSet> plans = plan::compile(planned->model, planned->strategy);
   if (!plans) return failed(plans.error());
   engine::SimulateOptions options{.steps = static_cast<std::int32_t>(o.steps), .device_capacity = o.device_capacity};

@@ -98,7 +98,8 @@ Result<void> check(const model::Model& model, const Strategy& s) {
     return contradiction(
         "sequence " + n(s.sequence) + " exceeds the " + n(model.max_sequence) + " positions of " + model.name,
         "--sequence " + n(model.max_sequence));
-  if (s.partition == Partition::parameter && s.stage != 1)
+  // Stage 0 partitions nothing, so any partition is right there.
+  if (s.partition == Partition::parameter && s.stage > 1)
     return contradiction("--partition parameter belongs to stage 1, but --stage is " + n(s.stage), "--stage 1");
   if (s.unit == UnitKind::chunk) {
     if (s.chunk_elems.count() < 1) return contradiction("unit chunk without a chunk size", "--chunk-size search");
