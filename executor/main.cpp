@@ -15,11 +15,11 @@ int main(int argc, char** argv) {
   const Result<cli::Decision> decision = program.decide(arguments);
   if (!decision) return cli::print_error(std::cerr, decision.error(), cli::style_of(2));
   switch (decision->kind) {
-    case cli::Decision::Kind::run: return decision->run(decision->arguments);
+    case cli::Decision::Kind::run: return cli::finish(std::cout, std::cerr, decision->run(decision->arguments));
     case cli::Decision::Kind::hand_over:
       return cli::print_error(std::cerr, cli::hand_over(decision->program, decision->command, decision->arguments),
                               cli::style_of(2));
-    case cli::Decision::Kind::print: std::cout << decision->text; return 0;
+    case cli::Decision::Kind::print: std::cout << decision->text; return cli::finish(std::cout, std::cerr, 0);
   }
   return 70;
 }

@@ -19,6 +19,8 @@
 #include "executor/launch/role.h"
 #include "executor/launch/stop_signal.h"
 #include "sim/cli/output.h"
+#include "sim/commands/printing.h"
+#include "sim/engine/report.h"
 
 namespace shard::commands {
 namespace {
@@ -83,11 +85,13 @@ Result<std::unique_ptr<Communicator>> join(const Role& role, const TrainOptions&
 #endif
 }
 
-void remove_parts(const TrainOptions& o) {
-  if (o.trace.empty()) return;
-  std::error_code ignored;
-  for (std::int32_t rank = 0; rank < o.strategy.world_size; ++rank)
-    std::filesystem::remove(rank_trace(o.trace, rank), ignored);
+/// The answer of a run that does not fit: the prediction, as `shardscope simulate --json` gives it.
+void print_prediction(const Prepared& prepared) {
+  nlohmann::ordered_json j = cli::json_document("train");
+  j["model"] = prepared.planned.model->name;
+  j.update(engine::to_json(prepared.prediction));
+  j["fits"] = false;
+  std::cout << cli::json_text(j) << std::flush;
 }
 
 /// Starts the ranks and waits for them. They get the very arguments of this process.
@@ -100,7 +104,7 @@ int run_ranks(std::span<const std::string> arguments, const TrainOptions& o) {
     std::cerr << end->message;
     if (end->message.back() != '\n') std::cerr << '\n';
   }
-  if (end->exit_code != 0 || end->signal != 0) remove_parts(o);
+  if (end->exit_code != 0 || end->signal != 0) remove_rank_traces(o);
   if (end->signal != 0) {
     std::signal(end->signal, SIG_DFL);
     std::raise(end->signal);
@@ -128,7 +132,12 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   const Result<Prepared> prepared = prepare(command, o);
   if (!prepared) return last_word.say(prepared.error());
   const bool first = (*communicator)->rank().value == 0;
-  std::ostream& lines = format == cli::Format::json ? std::cerr : std::cout;
+  const bool json = format == cli::Format::json;
+  if (const Result<void> fits = check_fits(*prepared, o); !fits) {
+    if (first && json) print_prediction(*prepared);
+    return last_word.say(fits.error());
+  }
+  std::ostream& lines = json ? std::cerr : std::cout;
   if (first) {
     for (const std::string& note : prepared->planned.notes) std::cerr << "note: " << note << '\n';
     lines << heading(prepared->planned, prepared->prediction, prepared->data);
@@ -136,10 +145,11 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   const Result<TrainReport> report = train_on_rank(*prepared, o, **communicator, lines);
   if (!report) {
     (*communicator)->abort(report.error().what);
+    if (first && json && report.error().code == Errc::does_not_fit) print_prediction(*prepared);
     return last_word.say(report.error());
   }
   if (first) {
-    if (format == cli::Format::json)
+    if (json)
       std::cout << cli::json_text(to_json(*report));
     else
       std::cout << to_text(*report);
@@ -161,13 +171,17 @@ int train_command(std::span<const std::string> arguments) {
     std::cout << command.help(cli::style_of(1).width);
     return 0;
   }
-  const Result<cli::Format> format = cli::chosen_format(command, options.output);
+  const Result<cli::Format> format = document_format(command, options.output);
   if (!format) return cli::print_error(std::cerr, format.error(), style);
   const Role role = role_from_environment();
   if (role.launcher == Launcher::none && options.strategy.world_size > 1) {
     // Whatever can be refused is refused here, once, before any rank starts.
-    if (const Result<Prepared> prepared = prepare(command, options); !prepared)
-      return cli::print_error(std::cerr, prepared.error(), style);
+    const Result<Prepared> prepared = prepare(command, options);
+    if (!prepared) return cli::print_error(std::cerr, prepared.error(), style);
+    if (const Result<void> fits = check_fits(*prepared, options); !fits) {
+      if (*format == cli::Format::json) print_prediction(*prepared);
+      return cli::print_error(std::cerr, fits.error(), style);
+    }
     return run_ranks(arguments, options);
   }
   return rank_main(command, options, role, *format);

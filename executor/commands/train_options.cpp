@@ -23,6 +23,7 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
   output.add("trace", &o.trace, "FILE", "write what was measured, all ranks in one trace");
   output.add("trace-predicted", &o.trace_predicted, "FILE", "write what the simulator predicts for the same plan");
   output.add("log", &o.log, "FILE", "write one JSON object per step: step, loss, step_seconds");
+  output.add("print-every", &o.print_every, "N", "show every Nth step, and the first and last").least(1);
   cli::add_output_options(command, o.output);
 }
 

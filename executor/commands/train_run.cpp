@@ -1,6 +1,9 @@
 // One rank's part of `shardscope train`.
 #include "executor/commands/train_run.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <cstdio>
@@ -32,12 +35,20 @@ Result<void> can_create(const std::string& option, const std::string& path) {
   if (path.empty()) return {};
   const fs::path parent = fs::absolute(path).parent_path();
   std::error_code ignored;
-  if (fs::is_directory(parent, ignored) && !fs::is_directory(path, ignored)) return {};
-  return Error{.code = Errc::cannot_create,
-               .what = fs::is_directory(path, ignored) ? "'" + path + "' is a directory"
-                                                       : "there is no directory " + parent.string(),
-               .where = option,
-               .help = "mkdir -p " + parent.string() + ", or another " + option};
+  const auto fault = [&](std::string what, std::string help) {
+    return Error{.code = Errc::cannot_create, .what = std::move(what), .where = option, .help = std::move(help)};
+  };
+  if (fs::is_directory(path, ignored))
+    return fault("'" + path + "' is a directory", "the name of a file: " + (fs::path(path) / "run").string());
+  if (!fs::is_directory(parent, ignored))
+    return fault("there is no directory " + parent.string(), "mkdir -p " + parent.string());
+  if (access(parent.c_str(), W_OK) != 0)
+    return fault("the directory " + parent.string() + " cannot be written to", "a file in a directory of yours");
+  return {};
+}
+
+std::string rank_trace(const std::string& trace, std::int32_t rank) {
+  return trace + ".rank" + std::to_string(rank);
 }
 
 Error does_not_fit(const Prepared& p, const cluster::Cluster& cluster, const TrainOptions& o) {
@@ -87,23 +98,32 @@ class StepLines {
  public:
   StepLines(const Prepared& p, const TrainOptions& o, std::ostream& lines)
       : steps_(o.steps),
+        print_every_(o.print_every),
         tokens_(static_cast<double>(p.planned.strategy.global_batch * p.planned.strategy.sequence)),
         lines_(lines) {
     if (!o.log.empty()) log_.open(o.log, std::ios::trunc);
   }
+  [[nodiscard]] bool log_is_open() const { return log_.is_open(); }
+  [[nodiscard]] bool log_is_good() const { return log_.good(); }
   void operator()(std::int64_t step, float loss, double seconds) {
-    char text[128];
-    std::snprintf(text, sizeof text, "step %lld/%lld  loss %.6f  %s  %.0f tokens/s\n", static_cast<long long>(step + 1),
-                  static_cast<long long>(steps_), static_cast<double>(loss), cli::duration(Seconds{seconds}).c_str(),
-                  tokens_ / seconds);
-    lines_ << text << std::flush;
+    show(step, loss, seconds);
     if (log_.is_open())
       log_ << nlohmann::ordered_json{{"step", step + 1}, {"loss", loss}, {"step_seconds", seconds}}.dump() << '\n'
            << std::flush;
   }
 
  private:
+  void show(std::int64_t step, float loss, double seconds) {
+    if ((step + 1) % print_every_ != 0 && step != 0 && step + 1 != steps_) return;
+    char text[128];
+    std::snprintf(text, sizeof text, "step %lld/%lld  loss %.6f  %s  %.0f tokens/s\n", static_cast<long long>(step + 1),
+                  static_cast<long long>(steps_), static_cast<double>(loss), cli::duration(Seconds{seconds}).c_str(),
+                  tokens_ / seconds);
+    lines_ << text << std::flush;
+  }
+
   std::int64_t steps_;
+  std::int64_t print_every_;
   double tokens_;
   std::ostream& lines_;
   std::ofstream log_;
@@ -151,6 +171,16 @@ Result<void> merge(const TrainOptions& o, std::int32_t world_size) {
   return {};
 }
 
+/// Events wait in memory until they are flushed. Some thousands at most, so that a traced run is not larger than the
+/// same run without a trace.
+std::int64_t steps_between_flushes(const plan::Plan& plan) {
+  constexpr std::int64_t kEvents = 4096;
+  const plan::PhaseOps* step = plan.find(Phase::steady_step);
+  if (step == nullptr) step = plan.find(Phase::first_step);
+  const std::int64_t events = step == nullptr ? 1 : 3 * static_cast<std::int64_t>(step->ops.size());
+  return std::max<std::int64_t>(1, kEvents / std::max<std::int64_t>(events, 1));
+}
+
 Result<void> same_plan(const Prepared& p, Communicator& communicator) {
   const auto hashes = communicator.exchange(p.plans.hash);
   if (!hashes) return hashes.error();
@@ -166,8 +196,17 @@ Result<void> same_plan(const Prepared& p, Communicator& communicator) {
 
 }  // namespace
 
-std::string rank_trace(const std::string& trace, std::int32_t rank) {
-  return trace + ".rank" + std::to_string(rank);
+void remove_rank_traces(const TrainOptions& o) {
+  if (o.trace.empty()) return;
+  std::error_code ignored;
+  for (std::int32_t rank = 0; rank < o.strategy.world_size; ++rank) fs::remove(rank_trace(o.trace, rank), ignored);
+}
+
+Result<void> check_fits(const Prepared& prepared, const TrainOptions& options) {
+  if (prepared.prediction.fits) return {};
+  const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
+  if (!cluster) return cluster.error();
+  return does_not_fit(prepared, *cluster, options);
 }
 
 Result<Prepared> prepare(const cli::Command& command, const TrainOptions& options) {
@@ -186,12 +225,10 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   if (!plans) return plans.error();
   Result<engine::Simulation> prediction = engine::simulate(*plans, *cluster, simulate_options(options));
   if (!prediction) return prediction.error();
-  Prepared prepared{.planned = std::move(*planned),
-                    .plans = std::move(*plans),
-                    .prediction = std::move(*prediction),
-                    .data = (*data)->describe()};
-  if (!prepared.prediction.fits) return does_not_fit(prepared, *cluster, options);
-  return prepared;
+  return Prepared{.planned = std::move(*planned),
+                  .plans = std::move(*plans),
+                  .prediction = std::move(*prediction),
+                  .data = (*data)->describe()};
 }
 
 Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Communicator& communicator,
@@ -219,7 +256,14 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
     recorder.emplace(plan, rank, *writer);
   }
   std::optional<StepLines> step_lines;
-  if (rank.value == 0) step_lines.emplace(p, o, lines);
+  if (rank.value == 0) {
+    step_lines.emplace(p, o, lines);
+    if (!o.log.empty() && !step_lines->log_is_open()) {
+      remove_rank_traces(o);
+      return Error{
+          .code = Errc::cannot_create, .what = "the log cannot be created", .where = o.log, .help = "another --log"};
+    }
+  }
 
   const Bytes baseline = train::proportional_set_size();
   Bytes resident{0};
@@ -230,20 +274,22 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
                                 .observer = recorder ? &*recorder : nullptr,
                                 .after_step = {},
                                 .before_phase = {}};
+  const std::int64_t steps_per_flush = steps_between_flushes(plan);
   session.after_step = [&](std::int64_t step, float loss, double seconds) {
     if (step_lines) (*step_lines)(step, loss, seconds);
+    // A failed write is reported by close().
+    if (writer && (step + 1) % steps_per_flush == 0) static_cast<void>(writer->flush());
   };
   session.before_phase = [&](Phase phase, std::int64_t step) {
     if (recorder) recorder->begin(phase, phase == Phase::digest ? o.steps - 1 : step);
   };
-  const auto remove_part = [&] {
-    std::error_code ignored;
+  const auto clean_up = [&] {
     writer.reset();
-    if (!o.trace.empty()) fs::remove(rank_trace(o.trace, rank.value), ignored);
+    remove_rank_traces(o);
   };
   Result<train::SessionResult> result = run_session(plan, communicator, **data, pool, session);
   if (!result) {
-    remove_part();
+    clean_up();
     return result.error();
   }
   resident = train::proportional_set_size() - baseline;
@@ -251,9 +297,13 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
     recorder->summarize(*result);
     writer->add_metadata("command", "train");
     if (Result<void> closed = writer->close(); !closed) {
-      remove_part();
+      clean_up();
       return closed.error();
     }
+  }
+  if (!o.log.empty() && step_lines && !step_lines->log_is_good()) {
+    clean_up();
+    return Error{.code = Errc::io, .what = "the log could not be written", .where = o.log, .help = "is the disk full?"};
   }
   const auto reports = communicator.exchange(pack({.peak = result->peak,
                                                    .optimizer_state = result->optimizer_state,

@@ -18,16 +18,19 @@ struct Prepared {
   std::string data;  ///< for people
 };
 
-/// Plans, predicts and checks: model, strategy, data, capacity, places to write. does_not_fit (3) names the largest
-/// holders and the smallest change that fits.
+/// Plans, predicts and checks: model, strategy, data, places to write.
 [[nodiscard]] Result<Prepared> prepare(const cli::Command& command, const TrainOptions& options);
+
+/// Is a rank's arena within --device-capacity? does_not_fit (3) names the largest holders and the smallest change that
+/// fits.
+[[nodiscard]] Result<void> check_fits(const Prepared& prepared, const TrainOptions& options);
 
 /// Trains on this rank. `lines` receives a line per step on rank 0. On success rank 0 has the report and wrote the
 /// traces; on failure no file of this run is left.
 [[nodiscard]] Result<TrainReport> train_on_rank(const Prepared& prepared, const TrainOptions& options,
                                                 Communicator& communicator, std::ostream& lines);
 
-/// The trace file that one rank writes before they are merged.
-[[nodiscard]] std::string rank_trace(const std::string& trace, std::int32_t rank);
+/// Removes the trace files that ranks write before they are merged, of all ranks.
+void remove_rank_traces(const TrainOptions& options);
 
 }  // namespace shard::commands

@@ -21,15 +21,15 @@ constexpr std::array<KnownCommand, 13> kCommands{{
     {"simulate", "shardscope", "predicts memory, communication and time of one strategy; runs nothing"},
     {"plan", "shardscope", "prints what each rank would do, op by op, after any pass"},
     {"compare", "shardscope", "lines two traces up, op by op: predicted and measured, or two runs"},
-    {"inspect", "shardscope", "says what is in one trace, model, plan or recording"},
+    {"inspect", "shardscope", "says what is in one trace or recording"},
     {"convert", "shardscope", "writes a trace for other tools (Perfetto, Chrome)"},
-    {"validate", "shardscope", "checks predictions against published runs"},
+    {"validate", "shardscope", "checks predictions against published runs", false},
     {"train", "shardscope-train", "runs it for real, sharded, on CPU ranks or on GPUs"},
-    {"verify", "shardscope-train", "proves a strategy equal to unsharded training, bit for bit"},
-    {"calibrate", "shardscope-train", "measures this machine, so that predicted times are its own"},
-    {"profile", "shardscope-profile", "records where a run's time and memory go"},
-    {"view", "shardscope-view", "opens traces in a window, predicted and measured on one timeline"},
-    {"report", "shardscope-view", "writes what view shows as pictures and text"},
+    {"verify", "shardscope-train", "proves a strategy equal to unsharded training, bit for bit", false},
+    {"calibrate", "shardscope-train", "measures this machine, so that predicted times are its own", false},
+    {"profile", "shardscope-profile", "records where a run's time and memory go", false},
+    {"view", "shardscope-view", "opens traces in a window, predicted and measured on one timeline", false},
+    {"report", "shardscope-view", "writes what view shows as pictures and text", false},
 }};
 
 }  // namespace
@@ -81,7 +81,7 @@ Result<Decision> Program::decide(std::span<const std::string> arguments) const {
   if (run != runs_.end()) {
     decision.kind = Decision::Kind::run;
     decision.run = run->second;
-  } else if (known->program != name_) {
+  } else if (known->program != name_ && known->in_this_version) {
     decision.kind = Decision::Kind::hand_over;
   } else {
     return Error{Errc::unavailable, "'" + words[0] + "' is not in this version", "", "'" + name_ + " --help'"};
@@ -97,8 +97,8 @@ std::string Program::help() const {
   std::size_t width = 0;
   for (const KnownCommand& each : commands_) width = std::max(width, each.name.size());
   for (const KnownCommand& each : commands_) {
-    // A command of this binary that it does not have yet is not advertised.
-    if (each.program == name_ && !runs_.contains(each.name)) continue;
+    // What this version does not have is not advertised.
+    if (!runs_.contains(each.name) && (each.program == name_ || !each.in_this_version)) continue;
     text.append("  ").append(each.name).append(width - each.name.size() + 2, ' ').append(each.summary).append("\n");
   }
   return text +

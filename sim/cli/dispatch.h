@@ -15,8 +15,9 @@ namespace shard::cli {
 /// A command of the whole family, whichever program runs it.
 struct KnownCommand {
   std::string_view name;
-  std::string_view program;  ///< the binary that runs it
-  std::string_view summary;  ///< one line that also says how it differs from commands like it
+  std::string_view program;     ///< the binary that runs it
+  std::string_view summary;     ///< one line that also says how it differs from commands like it
+  bool in_this_version = true;  ///< else refused, and not advertised
 };
 
 /// All commands, in the order help lists them.

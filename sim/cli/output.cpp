@@ -75,8 +75,15 @@ std::string json_text(const nlohmann::ordered_json& value) {
 }
 
 int print_error(std::ostream& out, const Error& error, const Style& style) {
-  out << (style.color ? "\033[1;31mshardscope:\033[0m " : "shardscope: ") << to_string(error) << std::endl;
+  out << (style.color ? "\033[1;31mshardscope:\033[0m " : "shardscope: ") + to_string(error) + "\n" << std::flush;
   return exit_code(error.code);
+}
+
+int finish(std::ostream& out, std::ostream& errors, int code) {
+  out.flush();
+  if (out) return code;
+  const int lost = print_error(errors, {Errc::io, "the result could not be written", "stdout", "is the disk full?"});
+  return code == 0 ? lost : code;
 }
 
 }  // namespace shard::cli

@@ -47,6 +47,11 @@ void add_output_options(Command& command, OutputOptions& options);
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& value);
 
 /// Prints "shardscope: WHERE: WHAT" and "  try: HELP", and returns the process's exit code. For main() only.
+/// In one write, so that ranks that share a stream do not cut each other's lines.
 int print_error(std::ostream& out, const Error& error, const Style& style = {});
+
+/// The last thing main() does: flushes what was printed. `code`, or 74 with a message on `errors` when the result could
+/// not be written (a full disk).
+[[nodiscard]] int finish(std::ostream& out, std::ostream& errors, int code);
 
 }  // namespace shard::cli

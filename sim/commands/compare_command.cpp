@@ -35,7 +35,7 @@ int compare_command(std::span<const std::string> arguments) {
   group.add("ops", &ops, "N", "how many single ops to list, largest difference first").least(0).most(1e6);
   cli::add_output_options(command, output);
   if (const auto code = parsed(command, arguments)) return *code;
-  const Result<cli::Format> format = cli::chosen_format(command, output);
+  const Result<cli::Format> format = document_format(command, output);
   if (!format) return failed(format.error());
   options.max_ops = static_cast<std::size_t>(ops);
   const Result<Trace> a = load(first);

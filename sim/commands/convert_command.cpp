@@ -1,4 +1,6 @@
 // `shardscope convert`: a trace for other tools.
+#include <filesystem>
+
 #include "sim/commands/commands.h"
 #include "sim/commands/printing.h"
 #include "traces/export/chrome_json.h"
@@ -48,6 +50,12 @@ int convert_command(std::span<const std::string> arguments) {
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<Form> form = form_of(output, to);
   if (!form) return failed(form.error());
+  std::error_code ignored;
+  if (std::filesystem::equivalent(input, output, ignored))
+    return failed({.code = Errc::contradiction,
+                   .what = "the output is the trace itself, which would be lost",
+                   .where = output,
+                   .help = "another name for the output"});
   const Result<Trace> trace = load(input);
   if (!trace) return failed(trace.error());
   for (const Truncated& lost : trace->truncated)

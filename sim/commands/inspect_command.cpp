@@ -56,7 +56,7 @@ int inspect_command(std::span<const std::string> arguments) {
   group.add("replay-allocator", &allocator, "NAME", "run a recording through this allocator's model: pytorch");
   cli::add_output_options(command, output);
   if (const auto code = parsed(command, arguments)) return *code;
-  const Result<cli::Format> format = cli::chosen_format(command, output);
+  const Result<cli::Format> format = document_format(command, output);
   if (!format) return failed(format.error());
   if (!allocator.empty()) return replay(path, allocator, *format);
   const Result<Trace> trace = load(path);

@@ -27,7 +27,7 @@ int plan_command(std::span<const std::string> arguments) {
   add_strategy_options(command, strategy);
   cli::Group output = command.group("Output");
   std::string passes;
-  for (std::string_view name : plan::pass_names()) passes += (passes.empty() ? "" : "|") + std::string(name);
+  for (std::string_view name : plan::pass_names()) passes += (passes.empty() ? "" : ", ") + std::string(name);
   output.add("after", &after, "PASS", "stop after this pass: " + passes);
   output.add_flag("json", &json, "one object: plan_hash, classes[] with ranks and text");
   if (const auto code = parsed(command, arguments)) return *code;

@@ -15,6 +15,17 @@ int failed(const Error& error) {
   return cli::print_error(std::cerr, error, cli::style_of(2));
 }
 
+Result<cli::Format> document_format(const cli::Command& command, const cli::OutputOptions& output) {
+  Result<cli::Format> format = cli::chosen_format(command, output);
+  if (format && (*format == cli::Format::csv || *format == cli::Format::markdown))
+    return Error{
+        .code = Errc::contradiction,
+        .what = command.describe("format") + " holds one table, and the result of " + command.name() + " is several",
+        .where = "options",
+        .help = "--json"};
+  return format;
+}
+
 void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
 }

@@ -20,6 +20,10 @@ namespace shard::commands {
 /// Prints the error on stderr and returns its exit code.
 [[nodiscard]] int failed(const Error& error);
 
+/// The chosen format where the result is several tables, which csv and markdown cannot hold: table or json, else
+/// contradiction (78).
+[[nodiscard]] Result<cli::Format> document_format(const cli::Command& command, const cli::OutputOptions& output);
+
 /// Notes on stderr, one line each.
 void print_notes(const std::vector<std::string>& notes);
 

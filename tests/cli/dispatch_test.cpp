@@ -30,9 +30,15 @@ TEST(Dispatch, HandsOverToTheProgramThatRunsIt) {
   EXPECT_EQ(decision->program, "shardscope-train");
   EXPECT_EQ(decision->command, "train");
   EXPECT_EQ(decision->arguments, (std::vector<std::string>{"--ranks", "4"}));
-  EXPECT_EQ(decide({"verify"})->program, "shardscope-train");
-  EXPECT_EQ(decide({"profile"})->program, "shardscope-profile");
-  EXPECT_EQ(decide({"report"})->program, "shardscope-view");
+}
+
+TEST(Dispatch, WhatThisVersionLacksIsRefusedAndNotAdvertised) {
+  const auto decision = decide({"verify"});
+  ASSERT_FALSE(decision);
+  EXPECT_EQ(decision.error().code, Errc::unavailable);
+  EXPECT_EQ(decision.error().what, "'verify' is not in this version");
+  EXPECT_EQ(shardscope().help().find("\n  verify "), std::string::npos);
+  EXPECT_NE(shardscope().help().find("\n  train "), std::string::npos);
 }
 
 TEST(Dispatch, HelpCommandIsThatCommandsHelp) {

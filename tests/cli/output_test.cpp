@@ -73,6 +73,17 @@ TEST(PrintError, SaysWhereWhatAndHelpAndGivesTheExitCode) {
   EXPECT_EQ(out.str(), "shardscope: a.json:3: no such key\n  try: add it\n");
 }
 
+TEST(Output, AResultThatCannotBeWrittenIsAnError) {
+  std::ostringstream out;
+  std::ostringstream errors;
+  EXPECT_EQ(finish(out, errors, 0), 0);
+  EXPECT_EQ(errors.str(), "");
+  out.setstate(std::ios::badbit);
+  EXPECT_EQ(finish(out, errors, 0), 74);
+  EXPECT_NE(errors.str().find("stdout: the result could not be written"), std::string::npos);
+  EXPECT_EQ(finish(out, errors, 3), 3);
+}
+
 TEST(Progress, IsSilentInTheFirstSecondAndLeavesTheTerminalClean) {
   double now = 0;
   std::ostringstream out;
