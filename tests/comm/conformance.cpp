@@ -225,7 +225,7 @@ void keeps_several_in_flight(Desk& desk) {
   const std::int64_t own_sum = desk.take(size);
   const std::int64_t all_sum = desk.take(elems);
   const std::int64_t cast = desk.take(elems);
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < 10; ++round) {
     desk.fill(shard, size, Values::random, round);
     desk.fill(gradients, elems, Values::random, 100 + round);
     desk.fill(all_sum, elems, Values::random, 200 + round);
@@ -255,7 +255,7 @@ void gives_buffers_back(Desk& desk) {
   const std::int64_t elems = size * desk.world();
   const std::int64_t shard = desk.take(size);
   const std::int64_t full = desk.take(elems);
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < 8; ++round) {
     desk.fill(shard, size, Values::exact, round);
     desk.call(Collective::all_gather, {{shard, full, Elems{elems}}});
     desk.clear(shard, size);
