@@ -14,6 +14,7 @@
 #include <ostream>
 
 #include "executor/comm/in_process.h"
+#include "executor/cpu/kernels/gemm.h"
 #include "executor/train/recorder.h"
 #include "executor/train/resident.h"
 #include "sim/cli/sizes.h"
@@ -131,7 +132,8 @@ class StepLines {
 
 /// One step of a tiny model on a rank of its own: loads and touches what libraries load lazily, so that the baseline
 /// has it.
-void warm_up(cpu::ThreadPool& pool, const plan::Strategy& like) {
+void touch_everything(cpu::ThreadPool& pool, const plan::Strategy& like) {
+  cpu::warm_up(pool);
   constexpr std::string_view kTiny =
       R"({"model_type": "gpt2", "vocab_size": 64, "n_positions": 8, "n_embd": 32, "n_layer": 1, "n_head": 2})";
   Result<model::ConfiguredModel> tiny = model::parse_config(kTiny, "warm-up", "warm-up");
@@ -243,7 +245,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   if (!data) return data.error();
   const plan::Plan& plan = p.plans.of_rank(rank.value);
   cpu::ThreadPool pool(s.threads);
-  warm_up(pool, s);
+  touch_everything(pool, s);
 
   std::optional<Writer> writer;
   std::optional<train::Recorder> recorder;

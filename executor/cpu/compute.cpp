@@ -1,4 +1,5 @@
 // Model operators to kernels: the operand order of each is that of sim/plan/SPEC.md.
+#include <array>
 #include <cassert>
 
 #include "executor/cpu/backend.h"
@@ -121,18 +122,18 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
       const AttentionShape shape = attention_shape(a);
       const std::size_t n = forward ? op.operands.size() - 3 : (op.operands.size() - 3) / 2;
       HeadsView q, k, v;
-      std::vector<const float*> in;
-      for (std::size_t i = 0; i < n; ++i) in.push_back(f(i));
-      split<HeadsView, const float*>(a, in, q, k, v);
+      std::array<const float*, 3> in{};
+      for (std::size_t i = 0; i < n; ++i) in[i] = f(i);
+      split<HeadsView, const float*>(a, std::span(in).first(n), q, k, v);
       const std::int64_t out_stride = a.heads * a.head_dim;
       if (forward) {
         attention_forward(pool_, shape, q, k, v, {f(n), out_stride}, f(n + 1), workspace(n + 2));
         return;
       }
       HeadsOut dq, dk, dv;
-      std::vector<float*> out;
-      for (std::size_t i = 0; i < n; ++i) out.push_back(f(n + 2 + i));
-      split<HeadsOut, float*>(a, out, dq, dk, dv);
+      std::array<float*, 3> out{};
+      for (std::size_t i = 0; i < n; ++i) out[i] = f(n + 2 + i);
+      split<HeadsOut, float*>(a, std::span(out).first(n), dq, dk, dv);
       attention_backward(pool_, shape, q, k, v, f(n), {f(n + 1), out_stride}, dq, dk, dv, workspace(2 * n + 2));
       return;
     }
