@@ -52,7 +52,7 @@ struct CollectiveRequest {
   DType dtype = DType::f32;
   Rank root{0};
   /// Planned staging in the own arena, used by the message transport only: comm_workspace_bytes(kind, largest segment,
-  /// world) of workspace.h. Calls in flight together have disjoint workspaces.
+  /// world) of sim/plan/comm_workspace.h. Calls in flight together have disjoint workspaces.
   std::int64_t workspace_offset = 0;
   Bytes workspace{0};
 };

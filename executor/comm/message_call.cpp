@@ -7,7 +7,7 @@
 
 #include "executor/comm/mpi_runtime.h"
 #include "executor/comm/tree_sum.h"
-#include "executor/comm/workspace.h"
+#include "sim/plan/comm_workspace.h"
 
 namespace shard {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "executor/comm/workspace.h"
+#include "sim/plan/comm_workspace.h"
 #include "traces/base/units.h"
 
 namespace shard {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "executor/comm/in_process.h"
-#include "executor/comm/workspace.h"
+#include "sim/plan/comm_workspace.h"
 #ifdef SHARDSCOPE_WITH_MPI
 #include "executor/comm/mpi.h"
 #include "executor/launch/role.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <deque>
 
-#include "executor/comm/workspace.h"
+#include "sim/plan/comm_workspace.h"
 #include "tests/comm/reference.h"
 
 namespace shard::test {
