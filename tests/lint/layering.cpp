@@ -46,7 +46,7 @@ const std::vector<Layer>& layers() {
        {"traces/", "sim/model/", "sim/chunk/", "sim/memory/", "sim/plan/", "sim/cluster/", "sim/cost/", "sim/engine/"}},
       {"sim/commands/", kPlanner},
       {"sim/main", kWithPlannerCommands},
-      {"executor/comm/", {"traces/base/"}},
+      {"executor/comm/", {"traces/base/", "sim/plan/comm_workspace.h"}},
       {"executor/data/", kRunsPlans},
       {"executor/state/", kRunsPlans},
       {"executor/cpu/", kRunsPlans},
