@@ -25,13 +25,14 @@ constexpr std::array<Pass, 7> kPasses{{{"differentiate", differentiate},
                                        {"schedule", schedule},
                                        {"allocate", allocate}}};
 
-Plan compile_rank(const std::shared_ptr<const model::Model>& model, const Strategy& strategy, std::int32_t rank,
-                  std::string_view until = {}) {
-  Plan plan = build(model, strategy, rank);
-  if (until == "build") return plan;
-  for (const Pass& pass : kPasses) {
-    plan = pass.run(std::move(plan));
-    if (pass.name == until) break;
+/// No pass before this one looks at the rank.
+constexpr std::string_view kFirstRankPass = "optimize";
+
+/// The plan of `rank` after the passes from `begin` on, up to the one named `until` (empty: the last).
+Plan run_passes(Plan plan, const Pass* begin, std::string_view until = {}) {
+  for (const Pass* pass = begin; pass != kPasses.data() + kPasses.size(); ++pass) {
+    plan = pass->run(std::move(plan));
+    if (pass->name == until) break;
   }
   return plan;
 }
@@ -116,9 +117,16 @@ Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strateg
   PlanSet set;
   std::map<Signature, std::int32_t> known;
   const Signatures signatures(*model, strategy);
+  const Pass* const rank_passes = std::ranges::find(kPasses, kFirstRankPass, &Pass::name);
+  Plan common = build(model, strategy, 0);
+  for (const Pass* pass = kPasses.data(); pass != rank_passes; ++pass) common = pass->run(std::move(common));
   for (std::int32_t rank = 0; rank < strategy.world_size; ++rank) {
     const auto [it, is_new] = known.try_emplace(signatures.of(rank), static_cast<std::int32_t>(set.classes.size()));
-    if (is_new) set.classes.push_back(compile_rank(model, strategy, rank));
+    if (is_new) {
+      Plan plan = common;
+      plan.rank = rank;
+      set.classes.push_back(run_passes(std::move(plan), rank_passes));
+    }
     set.class_of_rank.push_back(it->second);
   }
   set.hash = hash_of(set.classes, set.class_of_rank);
@@ -129,7 +137,11 @@ Result<Plan> compile_until(std::shared_ptr<const model::Model> model, const Stra
   if (Result<void> ok = check(*model, strategy); !ok) return ok.error();
   std::string names;
   for (std::string_view name : pass_names()) {
-    if (name == pass) return compile_rank(model, strategy, 0, pass);
+    if (name == pass) {
+      Plan plan = build(model, strategy, 0);
+      if (pass == "build") return plan;
+      return run_passes(std::move(plan), kPasses.data(), pass);
+    }
     names += names.empty() ? "" : ", ";
     names += name;
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <unordered_map>
+#include <vector>
 
 #include "sim/plan/effects.h"
 
@@ -32,26 +32,35 @@ class Order {
  public:
   explicit Order(PhaseOps& phase) : ops_(phase.ops), before_(phase.ops.size(), kNothing) {
     last_.fill(-1);
-    for (std::size_t i = 0; i < ops_.size(); ++i) position_[ops_[i].id.value] = static_cast<std::int32_t>(i);
+    if (ops_.empty()) return;
+    first_id_ = ops_.front().id.value;
+    position_.resize(static_cast<std::size_t>(ops_.back().id.value - first_id_) + 1, -1);
+    for (std::size_t i = 0; i < ops_.size(); ++i)
+      position_[static_cast<std::size_t>(ops_[i].id.value - first_id_)] = static_cast<std::int32_t>(i);
   }
 
   /// Starts op i, the next in plan order, with the edges it already has.
   void begin(std::size_t i) {
     if (const std::int32_t previous = last_[index_of(ops_[i].stream)]; previous >= 0) learn(i, previous);
-    for (OpId d : ops_[i].dependencies) learn(i, position_.at(d.value));
+    for (OpId d : ops_[i].dependencies) learn(i, position_[static_cast<std::size_t>(d.value - first_id_)]);
     last_[index_of(ops_[i].stream)] = static_cast<std::int32_t>(i);
   }
 
-  /// Op i needs op `other` (an index, -1: none) to have finished.
-  void need(std::size_t i, std::int32_t other) {
+  /// Op i needs the op of each stream that `needed` names (an index, -1: none) to have finished. The newest first, so
+  /// that it implies as many of the others as possible.
+  void need(std::size_t i, Clock needed) {
+    std::sort(needed.rbegin(), needed.rend());
+    for (std::int32_t other : needed) need_op(i, other);
+  }
+
+ private:
+  void need_op(std::size_t i, std::int32_t other) {
     if (other < 0) return;
     const Op& source = ops_[static_cast<std::size_t>(other)];
     if (source.stream == ops_[i].stream || before_[i][index_of(source.stream)] >= other) return;
     ops_[i].dependencies.push_back(source.id);
     learn(i, other);
   }
-
- private:
   void learn(std::size_t i, std::int32_t other) {
     const auto o = static_cast<std::size_t>(other);
     join(before_[i], before_[o]);
@@ -62,7 +71,8 @@ class Order {
   std::vector<Op>& ops_;
   std::vector<Clock> before_;
   Clock last_{};
-  std::unordered_map<std::int32_t, std::int32_t> position_;
+  std::int32_t first_id_ = 0;
+  std::vector<std::int32_t> position_;  // by id - first_id_; ids ascend
 };
 
 }  // namespace
@@ -77,17 +87,13 @@ void order_buffers(const Plan& plan, PhaseOps& phase) {
   for (std::size_t i = 0; i < phase.ops.size(); ++i) {
     order.begin(i);
     const Op& op = phase.ops[i];
-    // The newest conflicting op first, so that it implies as many of the others as possible.
-    std::vector<std::int32_t> needed;
+    Clock needed = kNothing;
     for (const Operand& o : op.operands) {
       const Last& seen = last[static_cast<std::size_t>(o.buffer.value)];
-      for (std::size_t s = 0; s < kStreamCount; ++s) {
-        needed.push_back(seen.write[s]);
-        if (o.writes()) needed.push_back(seen.read[s]);
-      }
+      join(needed, seen.write);
+      if (o.writes()) join(needed, seen.read);
     }
-    std::sort(needed.rbegin(), needed.rend());
-    for (std::int32_t other : needed) order.need(i, other);
+    order.need(i, needed);
     for (const Operand& o : op.operands) {
       Last& seen = last[static_cast<std::size_t>(o.buffer.value)];
       if (o.writes()) seen.write[index_of(op.stream)] = static_cast<std::int32_t>(i);
@@ -102,12 +108,13 @@ void order_reuse(const Plan& plan, PhaseOps& phase) {
     Clock last = kNothing;
   };
   std::array<std::map<std::int64_t, Range>, kMemoryCount> given_back;  // by begin
-  std::unordered_map<std::int32_t, Clock> last;                        // accesses of live buffers
+  std::vector<Clock> last(plan.buffers.size(), kNothing);              // accesses of this lifetime
+  std::vector<bool> taken(plan.buffers.size(), false);                 // acquired in this phase, and live
   Order order(phase);
   for (std::size_t i = 0; i < phase.ops.size(); ++i) {
     order.begin(i);
     Op& op = phase.ops[i];
-    std::vector<std::int32_t> needed;
+    Clock needed = kNothing;
     for (BufferId id : op.acquire) {
       const Buffer& buffer = plan.buffer(id);
       auto& ranges = given_back[static_cast<std::size_t>(buffer.memory)];
@@ -116,14 +123,14 @@ void order_reuse(const Plan& plan, PhaseOps& phase) {
       auto it = ranges.upper_bound(begin);
       if (it != ranges.begin()) --it;
       for (; it != ranges.end() && it->first < end; ++it)
-        if (it->second.end > begin) needed.insert(needed.end(), it->second.last.begin(), it->second.last.end());
-      last[id.value] = kNothing;
+        if (it->second.end > begin) join(needed, it->second.last);
+      last[static_cast<std::size_t>(id.value)] = kNothing;
+      taken[static_cast<std::size_t>(id.value)] = true;
     }
-    std::sort(needed.rbegin(), needed.rend());
-    for (std::int32_t other : needed) order.need(i, other);
+    order.need(i, needed);
     for (const Operand& o : op.operands)
-      if (const auto it = last.find(o.buffer.value); it != last.end())
-        it->second[index_of(op.stream)] = static_cast<std::int32_t>(i);
+      if (const auto b = static_cast<std::size_t>(o.buffer.value); taken[b])
+        last[b][index_of(op.stream)] = static_cast<std::int32_t>(i);
     for (BufferId id : op.release) {
       const Buffer& buffer = plan.buffer(id);
       auto& ranges = given_back[static_cast<std::size_t>(buffer.memory)];
@@ -144,8 +151,8 @@ void order_reuse(const Plan& plan, PhaseOps& phase) {
         if (old_begin < begin) ranges[old_begin] = {begin, old.last};
         if (old.end > end) it = ranges.insert_or_assign(end, Range{old.end, old.last}).first;
       }
-      ranges[begin] = {end, last[id.value]};
-      last.erase(id.value);
+      ranges[begin] = {end, last[static_cast<std::size_t>(id.value)]};
+      taken[static_cast<std::size_t>(id.value)] = false;
     }
   }
 }

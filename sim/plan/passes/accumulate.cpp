@@ -1,5 +1,5 @@
 // Pass accumulate: the micro-batch repeated, each with its data, its loss slot and its place in the gradient tree.
-#include <map>
+#include <vector>
 
 #include "sim/plan/passes/operands.h"
 #include "sim/plan/passes/passes.h"
@@ -15,9 +15,9 @@ LoadBatch dealt(const Strategy& s, std::int64_t j) {
 }
 
 /// Adds the leaf's gradients to what their buffers hold.
-void into(Op& op, const std::map<std::int32_t, std::int32_t>& param_of) {
+void into(Op& op, const std::vector<std::int32_t>& param_of) {
   for (Operand& o : op.operands) {
-    if (!o.writes() || !param_of.contains(o.buffer.value)) continue;
+    if (!o.writes() || param_of[static_cast<std::size_t>(o.buffer.value)] < 0) continue;
     o.access = Access::update;
     std::get<Compute>(op.action).accumulate_weight = true;
   }
@@ -31,9 +31,9 @@ Plan accumulate(Plan plan) {
   // Strategies that reduce after every micro-step sum shards, which the shard pass adds; leaves then use one buffer.
   const bool local = !s.reduces_every_micro_step();
   const Tree tree = make_tree(micro_steps, s.reproducible, local);
-  std::map<std::int32_t, std::int32_t> param_of;
+  std::vector<std::int32_t> param_of(plan.buffers.size(), -1);  // by gradient buffer
   for (std::size_t p = 0; p < plan.gradients.size(); ++p)
-    param_of[plan.gradients[p].value] = static_cast<std::int32_t>(p);
+    param_of[static_cast<std::size_t>(plan.gradients[p].value)] = static_cast<std::int32_t>(p);
   std::vector<std::vector<BufferId>> slots{plan.gradients};
   for (std::int32_t k = 1; local && k < tree.slots; ++k) {
     std::vector<BufferId>& slot = slots.emplace_back();
@@ -67,8 +67,8 @@ Plan accumulate(Plan plan) {
           o.offset = j * kElementBytes;
           o.bytes = kElementBytes;
           o.fresh = j == 0;
-        } else if (const auto it = param_of.find(o.buffer.value); local && it != param_of.end()) {
-          o.buffer = slots[static_cast<std::size_t>(step.slot)][static_cast<std::size_t>(it->second)];
+        } else if (const std::int32_t p = param_of[static_cast<std::size_t>(o.buffer.value)]; local && p >= 0) {
+          o.buffer = slots[static_cast<std::size_t>(step.slot)][static_cast<std::size_t>(p)];
         }
       }
       ops.push_back(std::move(op));

@@ -1,8 +1,7 @@
 // Pass schedule: where gathers and tree nodes stand in plan order, ids, the first and the steady step, dependencies.
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <set>
+#include <vector>
 
 #include "sim/plan/dependencies.h"
 #include "sim/plan/passes/passes.h"
@@ -17,12 +16,12 @@ namespace {
 
 /// Moves the k-th gather of the step to where gather k - distance stands. One that would stand before the last use of
 /// what its buffers held, or right behind it, is left out: the unit simply stays gathered, for no more memory.
-std::vector<Op> hoist_gathers(std::vector<Op> ops, std::int32_t distance) {
+std::vector<Op> hoist_gathers(std::vector<Op> ops, std::size_t buffers, std::int32_t distance) {
   if (distance <= 0) return ops;
   constexpr std::size_t kDropped = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> place(ops.size());
   std::vector<std::size_t> gathers;
-  std::map<std::int32_t, std::size_t> last_touch;      // by buffer
+  std::vector<std::size_t> touched(buffers, 0);        // by buffer: behind its last touch so far, 0 before the first
   std::vector<std::size_t> others(ops.size() + 1, 0);  // ops but gathers before each op
   for (std::size_t i = 0; i < ops.size(); ++i) {
     place[i] = i;
@@ -34,12 +33,12 @@ std::vector<Op> hoist_gathers(std::vector<Op> ops, std::int32_t distance) {
           gathers.size() >= back ? gathers[gathers.size() - back] : (gathers.empty() ? i : gathers[0]);
       bool in_use = false;
       for (const Operand& o : ops[i].operands)
-        if (const auto it = last_touch.find(o.buffer.value); o.writes() && it != last_touch.end())
-          in_use = in_use || others[it->second + 1] >= others[target];
+        if (const std::size_t behind = touched[static_cast<std::size_t>(o.buffer.value)]; o.writes() && behind > 0)
+          in_use = in_use || others[behind] >= others[target];
       place[i] = in_use ? kDropped : target;
       if (!in_use) gathers.push_back(i);
     }
-    for (const Operand& o : ops[i].operands) last_touch[o.buffer.value] = i;
+    for (const Operand& o : ops[i].operands) touched[static_cast<std::size_t>(o.buffer.value)] = i + 1;
   }
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < ops.size(); ++i)
@@ -86,7 +85,8 @@ std::vector<Op> postpone_nodes(std::vector<Op> ops) {
 
 Plan schedule(Plan plan) {
   std::vector<Op>& step = plan.find(Phase::steady_step)->ops;
-  if (plan.strategy.effective_stage() == 3) step = hoist_gathers(std::move(step), plan.strategy.prefetch);
+  if (plan.strategy.effective_stage() == 3)
+    step = hoist_gathers(std::move(step), plan.buffers.size(), plan.strategy.prefetch);
   if (plan.strategy.reduces_every_micro_step()) step = postpone_nodes(std::move(step));
   std::int32_t next = 0;
   for (PhaseOps& phase : plan.phases) {

@@ -1,6 +1,8 @@
 // Pass shard: parameters and gradients into units; gathers before use and reductions after the last contribution.
+#include <algorithm>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "sim/plan/passes/collectives.h"
 #include "sim/plan/passes/operands.h"
@@ -28,6 +30,9 @@ class Sharder {
 
   Plan run() {
     std::tie(plan_.flats, plan_.units) = make_units(*plan_.model, plan_.strategy);
+    parameter_place_.resize(plan_.buffers.size());
+    gradient_place_.resize(plan_.buffers.size());
+    slot_of_.resize(plan_.buffers.size());
     make_buffers();
     std::vector<Op> ops = rewrite(std::move(plan_.find(Phase::steady_step)->ops));
     ops = with_reductions(std::move(ops));
@@ -37,6 +42,7 @@ class Sharder {
   }
 
  private:
+  [[nodiscard]] static std::size_t index_of(BufferId id) { return static_cast<std::size_t>(id.value); }
   [[nodiscard]] Bytes full_bytes(const Flat& f) const { return Bytes{f.elems.count() * kElementBytes}; }
   [[nodiscard]] Bytes shard_bytes(const Flat& f) const { return Bytes{f.shard(world_).count() * kElementBytes}; }
   [[nodiscard]] std::string name_of(const Flat& f) const {
@@ -58,9 +64,9 @@ class Sharder {
       const std::string sharded = stage_ == 3 ? "parameter shard " : "parameters ";
       for (const Flat::Item& item : flat.items) {
         const Place place{index, item.offset.count() * kElementBytes};
-        parameter_place_[item.param.value] = place;
+        parameter_place_[static_cast<std::size_t>(item.param.value)] = place;
         for (const std::vector<BufferId>& slot : plan_.gradient_slots)
-          gradient_place_[slot[static_cast<std::size_t>(item.param.value)].value] = place;
+          gradient_place_[index_of(slot[static_cast<std::size_t>(item.param.value)])] = place;
       }
       plan_.flat_parameters.push_back(
           add(flat, sharded + name, Category::parameter, stage_ == 3 ? shard_bytes(flat) : full_bytes(flat), true));
@@ -75,7 +81,7 @@ class Sharder {
       plan_.flat_gradients.push_back(slots[static_cast<std::size_t>(tree_.root)]);
     }
     for (std::size_t k = 0; k < plan_.gradient_slots.size(); ++k)
-      for (BufferId id : plan_.gradient_slots[k]) slot_of_[id.value] = k;
+      for (BufferId id : plan_.gradient_slots[k]) slot_of_[index_of(id)] = k;
   }
 
   /// Operands from parameters to flats; the parameter-wise tree nodes go, unit-wise ones come with the reductions.
@@ -91,17 +97,17 @@ class Sharder {
         begun.clear();
       }
       for (Operand& o : op.operands) {
-        if (const auto p = parameter_place_.find(o.buffer.value); p != parameter_place_.end()) {
-          const auto flat = static_cast<std::size_t>(p->second.flat);
+        const std::size_t b = index_of(o.buffer);
+        if (const Place& parameter = parameter_place_[b]; parameter.flat >= 0) {
+          const auto flat = static_cast<std::size_t>(parameter.flat);
           o.buffer = stage_ == 3 ? plan_.flat_gathered[flat] : plan_.flat_parameters[flat];
-          o.offset += p->second.offset_bytes;
-        } else if (const auto g = gradient_place_.find(o.buffer.value); g != gradient_place_.end()) {
-          const auto flat = static_cast<std::size_t>(g->second.flat);
-          const std::size_t slot = slot_of_[o.buffer.value];
-          o.buffer = scattered_ ? leaf_[flat] : slots_[flat][slot];
-          o.offset += g->second.offset_bytes;
+          o.offset += parameter.offset_bytes;
+        } else if (const Place& gradient = gradient_place_[b]; gradient.flat >= 0) {
+          const auto flat = static_cast<std::size_t>(gradient.flat);
+          o.buffer = scattered_ ? leaf_[flat] : slots_[flat][slot_of_[b]];
+          o.offset += gradient.offset_bytes;
           if (o.access == Access::write && begun.insert(o.buffer.value).second) o.fresh = true;
-          flat_written_by_[{micro_step, g->second.flat}] = result.size();
+          flat_written_by_[{micro_step, gradient.flat}] = result.size();
         }
       }
       result.push_back(std::move(op));
@@ -178,8 +184,9 @@ class Sharder {
 
   /// Runs of ops that keep a unit gathered: neighbouring uses, and all uses by one block's recomputation and backward.
   std::vector<Op> with_gathers(std::vector<Op> ops) {
-    std::map<std::int32_t, UnitId> unit_of;
-    for (std::size_t f = 0; f < plan_.flats.size(); ++f) unit_of[plan_.flat_gathered[f].value] = plan_.flats[f].unit;
+    std::vector<UnitId> unit_of(plan_.buffers.size());
+    for (std::size_t f = 0; f < plan_.flats.size(); ++f)
+      unit_of[index_of(plan_.flat_gathered[f])] = plan_.flats[f].unit;
     std::set<std::pair<std::int32_t, std::int32_t>> recomputed;  // (micro-step, block)
     for (const Op& op : ops)
       if (op.part == Part::recompute) recomputed.insert({op.micro_step, op.block});
@@ -190,10 +197,13 @@ class Sharder {
     };
     std::vector<std::vector<Use>> uses(plan_.units.size());
     std::size_t users = 0;
+    std::vector<std::int32_t> touched;
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      std::set<std::int32_t> touched;
+      touched.clear();
       for (const Operand& o : ops[i].operands)
-        if (const auto it = unit_of.find(o.buffer.value); it != unit_of.end()) touched.insert(it->second.value);
+        if (const UnitId u = unit_of[index_of(o.buffer)]; u.valid()) touched.push_back(u.value);
+      std::sort(touched.begin(), touched.end());
+      touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
       if (touched.empty()) continue;
       const bool backward = ops[i].part == Part::recompute || ops[i].part == Part::backward;
       std::pair<std::int32_t, std::int32_t> region{-1, -1};
@@ -239,9 +249,9 @@ class Sharder {
   std::int32_t world_;
   bool scattered_;
   Tree tree_;
-  std::map<std::int32_t, Place> parameter_place_;                                 ///< by buffer
-  std::map<std::int32_t, Place> gradient_place_;                                  ///< by buffer of any slot
-  std::map<std::int32_t, std::size_t> slot_of_;                                   ///< by gradient buffer
+  std::vector<Place> parameter_place_;  ///< by buffer of the passes before
+  std::vector<Place> gradient_place_;   ///< by buffer of the passes before, of any slot
+  std::vector<std::size_t> slot_of_;    ///< by gradient buffer
   std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> flat_written_by_;  ///< (micro-step, flat) -> last op
   std::vector<BufferId> leaf_;                ///< by flat, stages 2 and 3: full gradient of one micro-batch
   std::vector<std::vector<BufferId>> slots_;  ///< by flat: tree slots
