@@ -4,19 +4,41 @@
 #define XXH_INLINE_ALL  // header only: the planner links no hash library
 #include <xxhash.h>
 
+#include <charconv>
 #include <cstdio>
+#include <string_view>
 
 namespace shard::plan {
 namespace {
 
+/// Appends text and numbers without making strings of them first: a search hashes hundreds of plans.
+void put(std::string& out, std::string_view text) {
+  out += text;
+}
+void put(std::string& out, char c) {
+  out += c;
+}
+void put(std::string& out, std::int64_t number) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+/// The shortest digits that give the same number back.
+void put(std::string& out, float number) {
+  char digits[32];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+template <class... Parts>
+void append(std::string& out, const Parts&... parts) {
+  (put(out, parts), ...);
+}
+
 void append_operand(std::string& out, const Plan& plan, const Operand& o) {
   const Buffer& b = plan.buffer(o.buffer);
-  out += o.access == Access::read ? " " : o.access == Access::write ? " =" : " +";
-  out += b.name;
+  append(out, o.access == Access::read ? " " : o.access == Access::write ? " =" : " +", b.name);
   if (o.offset == 0 && o.rank_stride == 0 && o.bytes == b.bytes.count()) return;
-  out += '[' + std::to_string(o.offset);
-  if (o.rank_stride != 0) out += "+r*" + std::to_string(o.rank_stride);
-  out += ',' + std::to_string(o.bytes) + ']';
+  append(out, '[', o.offset);
+  if (o.rank_stride != 0) append(out, "+r*", o.rank_stride);
+  append(out, ',', o.bytes, ']');
 }
 
 [[nodiscard]] const char* to_string(Direction d) {
@@ -38,72 +60,80 @@ void append_operand(std::string& out, const Plan& plan, const Operand& o) {
   return "?";
 }
 
-[[nodiscard]] std::string text_of(const model::Attributes& a) {
-  std::string out = std::to_string(a.rows) + 'x' + std::to_string(a.columns);
-  if (a.out_columns > 0) out += "->" + std::to_string(a.out_columns);
-  if (a.heads > 0) out += " heads " + std::to_string(a.heads) + '/' + std::to_string(a.kv_heads);
-  return out;
+void append_attributes(std::string& out, const model::Attributes& a) {
+  append(out, '(', a.rows, 'x', a.columns);
+  if (a.out_columns > 0) append(out, a.weight_in_out ? "=>" : "->", a.out_columns);
+  if (a.heads > 0) append(out, " heads ", a.heads, '/', a.kv_heads);
+  if (a.epsilon != 0) append(out, " epsilon ", a.epsilon);
+  if (a.rotary_base != 0) append(out, " base ", a.rotary_base);
+  append(out, ')');
 }
 
-[[nodiscard]] std::string what(const Op& op) {
-  return std::visit(
-      on{[](const Compute& c) {
-           std::string out =
-               std::string(model::to_string(c.kind)) + '.' + to_string(c.direction) + '(' + text_of(c.attributes) + ')';
-           if (c.accumulate_input) out += " adds_input";
-           if (c.accumulate_weight) out += " adds_weight";
-           if (c.scale != 1.0f) out += " scale " + std::to_string(c.scale);
-           return out;
-         },
-         [](const LoadBatch& a) {
-           return "load_batch(" + std::to_string(a.first) + "+r*" + std::to_string(a.rank_stride) + ')';
-         },
-         [](const LoadScalars&) { return std::string("load_scalars"); },
-         [](const Communicate& c) {
-           std::string out = shard::to_string(c.kind);
-           if (c.kind == Collective::broadcast || c.kind == Collective::reduce)
-             out += "(root " + std::to_string(c.root) + ')';
-           for (const Segment& s : c.segments) out += " {" + std::to_string(s.elems.count()) + '}';
-           return out;
-         },
-         [](const Accumulate&) { return std::string("accumulate"); },
-         [](const Initialize& a) { return std::string(a.shard_only ? "initialize_shard" : "initialize"); },
-         [](const ZeroState&) { return std::string("zero"); },
-         [](const OptimizerStep& a) {
-           return "step([" + std::to_string(a.first_elem.count()) + "+r*" +
-                  std::to_string(a.rank_stride_elems.count()) + ", " + std::to_string(a.elems.count()) + ")";
-         },
-         [](const MeanLoss& a) { return std::string(a.dealt_in_turn ? "mean_loss(in turn)" : "mean_loss"); },
-         [](const Copy&) { return std::string("copy"); },
-         [](const Digest& a) { return std::string("digest(") + to_string(a.content) + ')'; },
-         [](const Absent&) { return std::string("absent"); }},
-      op.action);
+void append_action(std::string& out, const Op& op) {
+  std::visit(on{[&](const Compute& c) {
+                  append(out, model::to_string(c.kind), '.', to_string(c.direction));
+                  append_attributes(out, c.attributes);
+                  if (c.accumulate_input) append(out, " adds_input");
+                  if (c.accumulate_weight) append(out, " adds_weight");
+                  if (c.scale != 1.0f) append(out, " scale ", c.scale);
+                },
+                [&](const LoadBatch& a) { append(out, "load_batch(", a.first, "+r*", a.rank_stride, ')'); },
+                [&](const LoadScalars&) { append(out, "load_scalars"); },
+                [&](const Communicate& c) {
+                  append(out, shard::to_string(c.kind));
+                  if (c.kind == Collective::broadcast || c.kind == Collective::reduce)
+                    append(out, "(root ", std::int64_t{c.root}, ')');
+                  for (const Segment& s : c.segments) append(out, " {", s.elems.count(), '}');
+                },
+                [&](const Accumulate&) { append(out, "accumulate"); },
+                [&](const Initialize& a) { append(out, a.shard_only ? "initialize_shard" : "initialize"); },
+                [&](const ZeroState&) { append(out, "zero"); },
+                [&](const OptimizerStep& a) {
+                  append(out, "step([", a.first_elem.count(), "+r*", a.rank_stride_elems.count(), ", ", a.elems.count(),
+                         ")");
+                },
+                [&](const MeanLoss& a) { append(out, a.dealt_in_turn ? "mean_loss(in turn)" : "mean_loss"); },
+                [&](const Copy&) { append(out, "copy"); },
+                [&](const Digest& a) { append(out, "digest(", to_string(a.content), ')'); },
+                [&](const Absent&) { append(out, "absent"); }},
+             op.action);
 }
 
 void append_ids(std::string& out, const Plan& plan, const char* label, const std::vector<BufferId>& ids) {
   if (ids.empty()) return;
-  out += label;
-  for (BufferId id : ids) out += ' ' + plan.buffer(id).name + ',';
-  out.back() = ' ';
-  out.pop_back();
+  append(out, label);
+  const char* before = " ";
+  for (BufferId id : ids) {
+    append(out, before, plan.buffer(id).name);
+    before = ", ";
+  }
 }
 
-}  // namespace
-
-std::string to_text(const Plan& plan, const Op& op, const TextOptions& options) {
-  std::string out = op.id.valid() ? '%' + std::to_string(op.id.value) : std::string("%?");
-  if (op.micro_step >= 0) out += " #" + std::to_string(op.micro_step);
-  out += std::string(" ") + shard::to_string(op.stream) + " \"" + op.name + "\" " + to_string(op.part) + ' ' +
-         what(op) + " :";
+void append_op(std::string& out, const Plan& plan, const Op& op, const TextOptions& options) {
+  if (op.id.valid())
+    append(out, '%', std::int64_t{op.id.value});
+  else
+    append(out, "%?");
+  if (op.micro_step >= 0) append(out, " #", std::int64_t{op.micro_step});
+  append(out, ' ', shard::to_string(op.stream), " \"", op.name, "\" ", to_string(op.part), ' ');
+  append_action(out, op);
+  append(out, " :");
   for (const Operand& o : op.operands) append_operand(out, plan, o);
   if (options.dependencies && !op.dependencies.empty()) {
-    out += " | after";
-    for (OpId d : op.dependencies) out += " %" + std::to_string(d.value);
+    append(out, " | after");
+    for (OpId d : op.dependencies) append(out, " %", std::int64_t{d.value});
   }
   if (options.lifetimes) {
     append_ids(out, plan, " | takes", op.acquire);
     append_ids(out, plan, " | gives back", op.release);
   }
+}
+
+}  // namespace
+
+std::string to_text(const Plan& plan, const Op& op, const TextOptions& options) {
+  std::string out;
+  append_op(out, plan, op, options);
   return out;
 }
 
@@ -121,15 +151,18 @@ std::string to_text(const Plan& plan, const TextOptions& options) {
     for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
       const Buffer& b = plan.buffers[i];
       if (!touched[i]) continue;
-      out += "buffer \"" + b.name + "\" " + shard::to_string(b.category) + ' ' + shard::to_string(b.memory) + ' ' +
-             std::to_string(b.bytes.count());
-      if (b.offset >= 0) out += " @" + std::to_string(b.offset);
-      if (b.persistent) out += " persistent";
-      out += '\n';
+      append(out, "buffer \"", b.name, "\" ", shard::to_string(b.category), ' ', shard::to_string(b.memory), ' ',
+             b.bytes.count());
+      if (b.offset >= 0) append(out, " @", b.offset);
+      if (b.persistent) append(out, " persistent");
+      append(out, '\n');
     }
   for (const PhaseOps& phase : plan.phases) {
     out += std::string("phase ") + shard::to_string(phase.phase) + '\n';
-    for (const Op& op : phase.ops) out += to_text(plan, op, options) + '\n';
+    for (const Op& op : phase.ops) {
+      append_op(out, plan, op, options);
+      out += '\n';
+    }
   }
   return out;
 }
