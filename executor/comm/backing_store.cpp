@@ -68,7 +68,7 @@ Result<void> check_room(const std::string& directory, Bytes needed, Bytes availa
   if (needed <= available) return {};
   const std::int64_t missing = (needed.count() - available.count() + (1 << 20) - 1) >> 20;
   return Error{Errc::does_not_fit,
-               "the ranks' arenas need " + std::to_string(needed.count()) + " bytes (" + mib(needed) +
+               "the ranks' arenas and MPI need " + std::to_string(needed.count()) + " bytes (" + mib(needed) +
                    ") of shared memory, and " + std::to_string(available.count()) + " (" + mib(available) +
                    ") are available",
                mount_point(directory),

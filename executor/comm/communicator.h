@@ -81,7 +81,7 @@ struct CommOptions {
 /// `poll` and `wait`, and each of those advances every call in flight, oldest first.
 ///
 /// All ranks start the same calls in the same order (plan order); several may be in flight. A different call at the
-/// same place is found out and fails with Errc::internal, naming both.
+/// same place is found out: with shared memory at once (Errc::internal, naming both), with messages by the deadline.
 ///
 /// Errors: Errc::retryable when a peer died ("rank 2 died ..."), left, aborted ("rank 2 stopped: ...") or did not
 /// arrive within the deadline; `where` has the own rank and the op. After one error every further call returns that
@@ -138,7 +138,7 @@ class Communicator {
   CollectiveTotals totals_;
 };
 
-/// Yields the core ever longer: a few spins when there are cores to spare, then sched_yield, then naps of up to 100 us.
+/// Yields the core ever longer: sched_yield at first, then naps of 20 and 100 us.
 class Backoff {
  public:
   void pause();

@@ -190,7 +190,7 @@ TEST_F(Job, NamesThePlaceThatIsTooSmallForTheArenas) {
   Program program(job("2", "large"));
   EXPECT_EQ(WEXITSTATUS(program.finish()), 3);
   EXPECT_THAT(program.err,
-              testing::MatchesRegex("/[^:]*: the ranks' arenas need 2251[0-9]* bytes .* are available\n.*"));
+              testing::MatchesRegex("/[^:]*: the ranks' arenas and MPI need 2251[0-9]* bytes .* are available\n.*"));
   EXPECT_TRUE(fs::is_empty(scratch_->path()));
 }
 
