@@ -118,7 +118,7 @@ struct Comparison {
 /// The object of `compare --json`, with schema_version. Pairs are keys predicted_X and measured_X (or a_X and b_X).
 [[nodiscard]] nlohmann::ordered_json to_json(const Comparison& comparison);
 
-/// The same for people: verdict, then a table each for memory, communication and time.
-[[nodiscard]] std::string to_text(const Comparison& comparison);
+/// The same for people: verdict, then a table each for memory, communication and time; at most `most_ops` names of ops.
+[[nodiscard]] std::string to_text(const Comparison& comparison, std::size_t most_ops = 15);
 
 }  // namespace shard

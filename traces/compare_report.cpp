@@ -100,7 +100,7 @@ Json to_json(const Comparison& comparison) {
   return json;
 }
 
-std::string to_text(const Comparison& comparison) {
+std::string to_text(const Comparison& comparison, std::size_t most_ops) {
   const auto verdict = [](bool equal) { return equal ? "equal" : "DIFFERS"; };
   const std::string &first = comparison.label.first, &second = comparison.label.second;
   std::string text;
@@ -145,7 +145,7 @@ std::string to_text(const Comparison& comparison) {
   constexpr std::size_t kMostRows = 15;
   times(comparison.streams, "stream", kMostRows);
   times(comparison.ranks, "rank", kMostRows);
-  times(comparison.names, "op", kMostRows);
+  times(comparison.names, "op", most_ops);
   text += "\n" + std::to_string(comparison.joined_op_count) + " ops joined, " +
           std::to_string(comparison.unmatched_op_count.first) + " only " + first + ", " +
           std::to_string(comparison.unmatched_op_count.second) + " only " + second + ", " +

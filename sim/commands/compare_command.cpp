@@ -24,7 +24,7 @@ int compare_command(std::span<const std::string> arguments) {
   std::string second;
   bool check = false;
   CompareOptions options;
-  std::int64_t ops = 20;
+  std::int64_t ops = 15;
   cli::OutputOptions output;
   cli::Command command("shardscope", "compare", "lines two traces up, op by op", kDetails);
   command.add_positional("TRACE", &first, "a trace").required();
@@ -49,7 +49,7 @@ int compare_command(std::span<const std::string> arguments) {
     j["command"] = "compare";
     std::cout << cli::json_text(j);
   } else {
-    std::cout << to_text(*comparison);
+    std::cout << to_text(*comparison, options.max_ops);
   }
   return check && !comparison->equal() ? exit_code(Errc::check_failed) : 0;
 }

@@ -24,7 +24,7 @@ constexpr const char* kDetails =
 Examples:
   shardscope simulate --model gpt2-medium --world-size 8 --stage 3 --cluster a100-40gb-x8
   shardscope simulate --model llama-7b --world-size 64 --stage 3 --recompute block --sequence 2048 --json
-  shardscope simulate --model gpt2-xl --world-size 8 --device-capacity 24Gi --stage 0    (exit 3: what to change)
+  shardscope simulate --model gpt2-xl --world-size 8 --device-capacity 20Gi --stage 0    (exit 3: what to change)
   shardscope simulate --model mlp-20x2000 --world-size 2 --stage 1 --partition parameter \
       --like pytorch@1.8 --optimizer adam --micro-batch 20
 )";
