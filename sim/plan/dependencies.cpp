@@ -39,10 +39,13 @@ class Order {
       position_[static_cast<std::size_t>(ops_[i].id.value - first_id_)] = static_cast<std::int32_t>(i);
   }
 
-  /// Starts op i, the next in plan order, with the edges it already has.
+  /// Starts op i, the next in plan order, with those of its edges that say more than others do by now.
   void begin(std::size_t i) {
     if (const std::int32_t previous = last_[index_of(ops_[i].stream)]; previous >= 0) learn(i, previous);
-    for (OpId d : ops_[i].dependencies) learn(i, position_[static_cast<std::size_t>(d.value - first_id_)]);
+    std::vector<OpId> edges = std::move(ops_[i].dependencies);
+    std::sort(edges.rbegin(), edges.rend());
+    ops_[i].dependencies.clear();
+    for (OpId d : edges) need_op(i, position(d));
     last_[index_of(ops_[i].stream)] = static_cast<std::int32_t>(i);
   }
 
@@ -51,6 +54,7 @@ class Order {
   void need(std::size_t i, Clock needed) {
     std::sort(needed.rbegin(), needed.rend());
     for (std::int32_t other : needed) need_op(i, other);
+    if (ops_[i].dependencies.size() > 1) drop_implied(i);
   }
 
  private:
@@ -60,6 +64,25 @@ class Order {
     if (source.stream == ops_[i].stream || before_[i][index_of(source.stream)] >= other) return;
     ops_[i].dependencies.push_back(source.id);
     learn(i, other);
+  }
+  /// Drops edges that others of the same op imply: what came first may be older than what came later.
+  void drop_implied(std::size_t i) {
+    std::vector<OpId>& edges = ops_[i].dependencies;
+    std::vector<OpId> kept;
+    for (OpId d : edges) {
+      const std::int32_t at = position(d);
+      const std::size_t stream = index_of(ops_[static_cast<std::size_t>(at)].stream);
+      const bool implied = std::any_of(edges.begin(), edges.end(), [&](OpId e) {
+        const auto other = static_cast<std::size_t>(position(e));
+        if (e == d) return false;
+        return index_of(ops_[other].stream) == stream ? position(e) > at : before_[other][stream] >= at;
+      });
+      if (!implied) kept.push_back(d);
+    }
+    edges = std::move(kept);
+  }
+  [[nodiscard]] std::int32_t position(OpId id) const {
+    return position_[static_cast<std::size_t>(id.value - first_id_)];
   }
   void learn(std::size_t i, std::int32_t other) {
     const auto o = static_cast<std::size_t>(other);

@@ -1,9 +1,16 @@
 // What holds for every plan, whatever the model and the strategy?
 #include <gtest/gtest.h>
 
+#include <array>
+#include <functional>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
+#include <utility>
 
+#include "sim/memory/arena.h"
 #include "sim/plan/effects.h"
 #include "sim/plan/verify.h"
 #include "tests/plan/random_cases.h"
@@ -11,25 +18,186 @@
 namespace shard::plan {
 namespace {
 
-constexpr unsigned kCases = 300;
-
-template <class Check>
-void for_random_plans(unsigned first_seed, unsigned cases, Check check) {
+void for_random_plans(unsigned first_seed, unsigned cases,
+                      const std::function<void(const ModelPtr&, const Strategy&, const PlanSet&)>& check) {
   for (unsigned seed = first_seed; seed < first_seed + cases; ++seed) {
     RandomCases random(seed);
     const ModelPtr model = random.model();
     const Strategy strategy = random.strategy(*model);
-    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + model->name + ' ' + to_string(strategy));
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + to_string(strategy));
     check(model, strategy, compiled(model, strategy));
     if (testing::Test::HasFailure()) return;
   }
 }
 
 TEST(PlanProperties, EveryPlanPassesTheVerifier) {
-  for_random_plans(1, kCases, [](const ModelPtr&, const Strategy&, const PlanSet& plans) {
+  for_random_plans(1, 150, [](const ModelPtr&, const Strategy&, const PlanSet& plans) {
     const Result<void> ok = verify(plans);
     EXPECT_TRUE(ok) << to_string(ok.error());
   });
+}
+
+TEST(PlanProperties, IdsNameTheSameOpInEveryClass) {
+  for_random_plans(1000, 150, [](const ModelPtr&, const Strategy&, const PlanSet& plans) {
+    std::map<std::int32_t, std::string> names;
+    for (const Plan& plan : plans.classes)
+      for (const PhaseOps& phase : plan.phases)
+        for (const Op& op : phase.ops) EXPECT_EQ(names.try_emplace(op.id.value, op.name).first->second, op.name);
+  });
+}
+
+TEST(PlanProperties, TheArenaIsWhatTheLedgerReachesAndAtLeastTheLivePeak) {
+  for_random_plans(2000, 150, [](const ModelPtr&, const Strategy&, const PlanSet& plans) {
+    const Plan& plan = plans.classes.back();
+    ArenaLedger ledger(Memory::device);
+    for (const PhaseOps& phase : plan.phases)
+      for (const Op& op : phase.ops) {
+        for (BufferId b : op.acquire) {
+          const Buffer& buffer = plan.buffer(b);
+          const Result<void> ok = ledger.acquire(b, Bytes{buffer.offset}, buffer.bytes, buffer.category);
+          ASSERT_TRUE(ok) << to_string(ok.error());
+        }
+        for (BufferId b : op.release) ASSERT_TRUE(ledger.release(b));
+      }
+    EXPECT_EQ(ledger.extent(), plan.arena_bytes[0]);
+    EXPECT_GE(plan.arena_bytes[0], ledger.live_peak());
+  });
+}
+
+/// Calls and bytes of a steady step, by kind.
+using Calls = std::array<std::pair<std::int64_t, std::int64_t>, kCollectiveCount>;
+
+Calls calls_of(const Plan& plan) {
+  Calls calls{};
+  for (const Op& op : plan.find(Phase::steady_step)->ops)
+    if (const std::optional<Sends> sends = effects(plan, op).sends) {
+      auto& [count, bytes] = calls[static_cast<std::size_t>(sends->kind)];
+      ++count;
+      bytes += sends->bytes.count();
+    }
+  return calls;
+}
+
+/// Stages 0 to 2 need no schedule to know what is sent: units times what the stage does with each.
+TEST(PlanProperties, StagesZeroToTwoSendWhatTheyMust) {
+  for_random_plans(3000, 150, [](const ModelPtr& model, const Strategy& s, const PlanSet& plans) {
+    const Plan& plan = plans.classes.front();
+    const auto units = static_cast<std::int64_t>(plan.units.size());
+    std::int64_t bytes = 0;
+    for (const Flat& flat : plan.flats) bytes += 4 * flat.elems.count();
+    const std::int64_t losses = 4 * s.micro_batches();
+    using enum Collective;
+    const auto at = [](Collective kind) { return static_cast<std::size_t>(kind); };
+    Calls expected{};
+    if (s.world_size > 1) expected[at(all_gather)] = {1, losses};
+    if (s.effective_stage() == 0 && s.world_size > 1) expected[at(all_reduce)] = {units, bytes};
+    if (s.effective_stage() == 1 && s.partition == Partition::parameter) {
+      expected[at(all_reduce)] = {units, bytes};
+      expected[at(broadcast)] = {static_cast<std::int64_t>(model->parameters.size()), 4 * model->parameter_elements()};
+    } else if (s.effective_stage() == 1 || s.effective_stage() == 2) {
+      const std::int64_t times = s.effective_stage() == 1 ? 1 : s.accumulation();
+      expected[at(reduce_scatter)] = {units * times, bytes * times};
+      expected[at(all_gather)] = {units + 1, bytes + losses};
+    }
+    if (s.effective_stage() == 3) {
+      expected[at(reduce_scatter)] = {units * s.accumulation(), bytes * s.accumulation()};
+      // Each unit that forward uses is gathered at least once a step, at most twice a micro-step and op that uses it.
+      EXPECT_GE(calls_of(plan)[at(all_gather)].first, units + 1);
+      expected[at(all_gather)] = calls_of(plan)[at(all_gather)];
+    }
+    EXPECT_EQ(calls_of(plan), expected);
+  });
+}
+
+TEST(PlanProperties, ALongerPrefetchNeverGathersMore) {
+  for_random_plans(4000, 40, [](const ModelPtr& model, const Strategy& strategy, const PlanSet&) {
+    Strategy s = strategy;
+    s.stage = 3;
+    s.partition = Partition::flat;
+    std::int64_t before = std::numeric_limits<std::int64_t>::max();
+    for (s.prefetch = 0; s.prefetch < 4; ++s.prefetch) {
+      const std::int64_t gathers = calls_of(compiled(model, s).classes.front())[0].first;
+      EXPECT_LE(gathers, before);
+      before = gathers;
+    }
+  });
+}
+
+TEST(PlanProperties, TheHashIsThatOfModelAndStrategy) {
+  const Strategy base{.world_size = 2,
+                      .stage = 3,
+                      .unit = UnitKind::chunk,
+                      .chunk_elems = Elems{600},
+                      .micro_batch = 1,
+                      .global_batch = 8,
+                      .sequence = 4,
+                      .prefetch = 1};
+  const std::function<void(Strategy&)> changes[] = {
+      [](Strategy&) {},
+      [](Strategy& s) { s.world_size = 4; },
+      [](Strategy& s) { s.stage = 2; },
+      [](Strategy& s) { s.stage = 1; },
+      [](Strategy& s) { s.stage = 0; },
+      [](Strategy& s) { s.stage = 1, s.partition = Partition::parameter; },
+      [](Strategy& s) { s.unit = UnitKind::tensor; },
+      [](Strategy& s) { s.unit = UnitKind::bucket; },
+      [](Strategy& s) { s.unit = UnitKind::module; },
+      [](Strategy& s) { s.chunk_elems = Elems{602}; },
+      [](Strategy& s) { s.micro_batch = 2; },
+      [](Strategy& s) { s.global_batch = 4; },
+      [](Strategy& s) { s.sequence = 5; },
+      [](Strategy& s) { s.recompute = Recompute::block; },
+      [](Strategy& s) { s.optimizer = OptimizerKind::adam; },
+      [](Strategy& s) { s.optimizer = OptimizerKind::sgd; },
+      [](Strategy& s) { s.prefetch = 0; },
+      [](Strategy& s) { s.threads = 2; },
+      [](Strategy& s) { s.reproducible = false; },
+      [](Strategy& s) { s.transport = Transport::messages; },
+  };
+  std::set<std::string> hashes;
+  for (const auto& change : changes) {
+    Strategy s = base;
+    change(s);
+    const std::string hash = compiled(small_gpt2(), s).hash;
+    EXPECT_EQ(hash.size(), 32U);
+    EXPECT_EQ(hash, compiled(small_gpt2(), s).hash);
+    EXPECT_TRUE(hashes.insert(hash).second) << to_string(s);
+  }
+  const auto epsilon = [](const char* value) {
+    return model_from(std::string(R"({"model_type": "gpt2", "vocab_size": 11, "n_positions": 8, "n_embd": 8,
+        "n_layer": 2, "n_head": 2, "layer_norm_epsilon": )") +
+                      value + "}");
+  };
+  EXPECT_TRUE(hashes.insert(compiled(epsilon("1e-6"), base).hash).second);
+  EXPECT_TRUE(hashes.insert(compiled(epsilon("1e-7"), base).hash).second);
+}
+
+/// Each edge is a wait: without any one of them, some byte would be touched out of order.
+TEST(PlanProperties, EveryEdgeIsNeeded) {
+  std::int64_t edges = 0;
+  for (unsigned seed = 5000; seed < 5020; ++seed) {
+    RandomCases random(seed);
+    const ModelPtr model = random.model();
+    Strategy s = random.strategy(*model);
+    s.stage = std::max(s.stage, 2);
+    s.partition = Partition::flat;
+    s.world_size = 2;
+    s.global_batch = 4 * s.micro_batch;
+    if (s.unit == UnitKind::chunk) s.chunk_elems = Elems{100};
+    Plan plan = std::move(compiled(model, s).classes.front());
+    ASSERT_TRUE(verify(plan)) << to_string(verify(plan).error());
+    for (Op& op : plan.find(Phase::steady_step)->ops)
+      for (std::size_t i = 0; i < op.dependencies.size(); ++i) {
+        const OpId edge = op.dependencies[i];
+        op.dependencies.erase(op.dependencies.begin() + static_cast<std::ptrdiff_t>(i));
+        const Result<void> found = verify(plan);
+        ++edges;
+        ASSERT_FALSE(found) << "seed " << seed << ": edge " << edge.value << " of " << to_text(plan, op);
+        EXPECT_TRUE(found.error().what.ends_with("(P7)")) << to_string(found.error());
+        op.dependencies.insert(op.dependencies.begin() + static_cast<std::ptrdiff_t>(i), edge);
+      }
+  }
+  EXPECT_GT(edges, 300);
 }
 
 }  // namespace
