@@ -55,7 +55,8 @@ Result<void> Backend::acquire(const Op& op, std::span<const BufferId> buffers) {
     if (Result<void> r = wait_for(dependency); !r) return r;
   for (BufferId id : buffers) {
     const plan::Buffer& buffer = plan_.buffer(id);
-    if (Result<void> r = ledger_.acquire(id, Bytes{buffer.offset}, plan::arena_bytes(buffer), buffer.category); !r) return r;
+    if (Result<void> r = ledger_.acquire(id, Bytes{buffer.offset}, plan::arena_bytes(buffer), buffer.category); !r)
+      return r;
 #ifdef SHARDSCOPE_GUARDS
     std::ranges::fill(gap(arena_, buffer), kGuard);
 #endif
@@ -178,18 +179,19 @@ Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
   return {};
 }
 
-Result<void> Backend::land(std::size_t flight) {
+void Backend::land() {
+  const Flight& flight = flights_.front();
   if (options_.observer != nullptr)
-    options_.observer->finished({.op = flights_[flight].op, .begin_ns = flights_[flight].begin_ns, .end_ns = now_ns()});
-  flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(flight));
-  return {};
+    options_.observer->finished({.op = flight.op, .begin_ns = flight.begin_ns, .end_ns = now_ns()});
+  flights_.pop_front();
 }
 
 Result<void> Backend::wait_for(OpId op) {
-  for (std::size_t i = 0; i < flights_.size(); ++i) {
-    if (flights_[i].op->id != op) continue;
-    if (Result<void> r = communicator_.wait(flights_[i].ticket); !r) return r;
-    return land(i);
+  const auto last = std::ranges::find(flights_, op, [](const Flight& f) { return f.op->id; });
+  // Edges count on stream order: that an op has finished says that all before it on its stream have.
+  for (auto left = last == flights_.end() ? 0 : last - flights_.begin() + 1; left > 0; --left) {
+    if (Result<void> r = communicator_.wait(flights_.front().ticket); !r) return r;
+    land();
   }
   return {};
 }
@@ -199,7 +201,7 @@ Result<void> Backend::poll() {
     const Result<bool> done = communicator_.poll(flights_.front().ticket);
     if (!done) return done.error();
     if (!*done) return {};
-    if (Result<void> r = land(0); !r) return r;
+    land();
   }
   return {};
 }

@@ -92,8 +92,9 @@ class Backend {
   [[nodiscard]] std::byte* at(const plan::Operand& operand) const;
   [[nodiscard]] float* floats(const plan::Operand& operand) const { return reinterpret_cast<float*>(at(operand)); }
   [[nodiscard]] Result<void> start(const plan::Op& op, const plan::Communicate& call);
+  /// Waits for a collective in flight, and for those started before it.
   [[nodiscard]] Result<void> wait_for(OpId op);
-  [[nodiscard]] Result<void> land(std::size_t flight);
+  void land();  ///< the oldest flight
   [[nodiscard]] bool conflicts(const plan::Op& a, const plan::Op& b) const;
   void compute(const plan::Op& op, const plan::Compute& c);
   void initialize(const plan::Op& op, const plan::Initialize& a);
