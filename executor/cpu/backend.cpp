@@ -148,9 +148,11 @@ bool Backend::conflicts(const Op& a, const Op& b) const {
 
 Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
   // Stream order between collectives matters only where their bytes meet; the rest may be in flight together.
-  for (std::size_t i = flights_.size(); i-- > 0;)
-    if (conflicts(*flights_[i].op, op))
-      if (Result<void> r = wait_for(flights_[i].op->id); !r) return r;
+  for (std::size_t i = flights_.size(); i-- > 0;) {
+    if (!conflicts(*flights_[i].op, op)) continue;
+    if (Result<void> r = wait_for(flights_[i].op->id); !r) return r;
+    break;  // the older ones have landed too
+  }
   while (flights_.size() >= static_cast<std::size_t>(CommLimits{}.in_flight))
     if (Result<void> r = wait_for(flights_.front().op->id); !r) return r;
   const auto offset = [&](std::int32_t operand) {
