@@ -14,7 +14,9 @@ namespace shard {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view kPrefix = "shardscope-";
+/// Not what anyone calls a directory of his own: those are removed when abandoned, "shardscope-demo" must not be.
+constexpr std::string_view kPrefix = ".shardscope-ranks-";
+constexpr std::size_t kNameBytes = kPrefix.size() + 6;
 
 void remove_tree(const std::string& path) {
   std::error_code ignored;
@@ -40,7 +42,8 @@ void remove_abandoned(const std::string& place) {
   std::error_code error;
   for (fs::directory_iterator entry(place, error), none; !error && entry != none; entry.increment(error)) {
     const std::string path = entry->path().string();
-    if (!entry->path().filename().string().starts_with(kPrefix)) continue;
+    const std::string name = entry->path().filename().string();
+    if (name.size() != kNameBytes || !name.starts_with(kPrefix)) continue;
     const int lock = lock_directory(path);
     if (lock < 0) continue;
     remove_tree(path);

@@ -9,8 +9,8 @@ namespace shard {
 
 class Scratch {
  public:
-  /// A new directory PLACE/shardscope-XXXXXX, mode 0700, locked as long as this lives. Such directories of the same
-  /// user that nobody holds a lock on (their process was killed before it could clean up) are removed first.
+  /// A new directory PLACE/.shardscope-ranks-XXXXXX, mode 0700, locked as long as this lives. Such directories of the
+  /// same user that nobody holds a lock on (their process was killed before it could clean up) are removed first.
   [[nodiscard]] static std::optional<Scratch> make(const std::string& place);
   Scratch(Scratch&& other) noexcept;
   Scratch& operator=(Scratch&& other) noexcept;

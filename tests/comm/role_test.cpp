@@ -72,8 +72,10 @@ TEST(Scratch, IsRemovedWithItsContentAndSparesThoseInUse) {
   auto outer = Scratch::make(fs::temp_directory_path().string());
   ASSERT_TRUE(outer.has_value());
   const std::string place = outer->path();
-  const std::string abandoned = place + "/shardscope-abcdef";
+  const std::string abandoned = place + "/.shardscope-ranks-abcdef";
   fs::create_directories(abandoned + "/deep");
+  const std::string of_a_user = place + "/shardscope-demo";
+  fs::create_directories(of_a_user);
   {
     const auto first = Scratch::make(place);
     EXPECT_FALSE(fs::exists(abandoned));
@@ -82,6 +84,7 @@ TEST(Scratch, IsRemovedWithItsContentAndSparesThoseInUse) {
     const auto second = Scratch::make(place);
     EXPECT_TRUE(fs::exists(first->path()));
   }
+  EXPECT_TRUE(fs::remove(of_a_user));
   EXPECT_TRUE(fs::is_empty(place));
   outer.reset();
   EXPECT_FALSE(fs::exists(place));
