@@ -31,14 +31,14 @@ void for_random_plans(unsigned first_seed, unsigned cases,
 }
 
 TEST(PlanProperties, EveryPlanPassesTheVerifier) {
-  for_random_plans(1, 150, [](const ModelPtr&, const Strategy&, const PlanSet& plans) {
+  for_random_plans(1, 80, [](const ModelPtr&, const Strategy&, const PlanSet& plans) {
     const Result<void> ok = verify(plans);
     EXPECT_TRUE(ok) << to_string(ok.error());
   });
 }
 
 TEST(PlanProperties, IdsNameTheSameOpInEveryClass) {
-  for_random_plans(1000, 150, [](const ModelPtr&, const Strategy&, const PlanSet& plans) {
+  for_random_plans(1000, 80, [](const ModelPtr&, const Strategy&, const PlanSet& plans) {
     std::map<std::int32_t, std::string> names;
     for (const Plan& plan : plans.classes)
       for (const PhaseOps& phase : plan.phases)
@@ -47,7 +47,7 @@ TEST(PlanProperties, IdsNameTheSameOpInEveryClass) {
 }
 
 TEST(PlanProperties, TheArenaIsWhatTheLedgerReachesAndAtLeastTheLivePeak) {
-  for_random_plans(2000, 150, [](const ModelPtr&, const Strategy&, const PlanSet& plans) {
+  for_random_plans(2000, 80, [](const ModelPtr&, const Strategy&, const PlanSet& plans) {
     const Plan& plan = plans.classes.back();
     ArenaLedger ledger(Memory::device);
     for (const PhaseOps& phase : plan.phases)
@@ -80,7 +80,7 @@ Calls calls_of(const Plan& plan) {
 
 /// Stages 0 to 2 need no schedule to know what is sent: units times what the stage does with each.
 TEST(PlanProperties, StagesZeroToTwoSendWhatTheyMust) {
-  for_random_plans(3000, 150, [](const ModelPtr& model, const Strategy& s, const PlanSet& plans) {
+  for_random_plans(3000, 80, [](const ModelPtr& model, const Strategy& s, const PlanSet& plans) {
     const Plan& plan = plans.classes.front();
     const auto units = static_cast<std::int64_t>(plan.units.size());
     std::int64_t bytes = 0;
@@ -110,7 +110,7 @@ TEST(PlanProperties, StagesZeroToTwoSendWhatTheyMust) {
 }
 
 TEST(PlanProperties, ALongerPrefetchNeverGathersMore) {
-  for_random_plans(4000, 40, [](const ModelPtr& model, const Strategy& strategy, const PlanSet&) {
+  for_random_plans(4000, 20, [](const ModelPtr& model, const Strategy& strategy, const PlanSet&) {
     Strategy s = strategy;
     s.stage = 3;
     s.partition = Partition::flat;
@@ -175,7 +175,7 @@ TEST(PlanProperties, TheHashIsThatOfModelAndStrategy) {
 /// Each edge is a wait: without any one of them, some byte would be touched out of order.
 TEST(PlanProperties, EveryEdgeIsNeeded) {
   std::int64_t edges = 0;
-  for (unsigned seed = 5000; seed < 5020; ++seed) {
+  for (unsigned seed = 5000; seed < 5008; ++seed) {
     RandomCases random(seed);
     const ModelPtr model = random.model();
     Strategy s = random.strategy(*model);
