@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <map>
 
 #include "sim/plan/passes/passes.h"
 #include "sim/plan/text.h"
 #include "sim/plan/units.h"
+#include "sim/plan/verify.h"
 
 namespace shard::plan {
 namespace {
@@ -129,6 +131,7 @@ Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strateg
     }
     set.class_of_rank.push_back(it->second);
   }
+  assert(verify(set) && "the passes break no rule of SPEC.md");
   set.hash = hash_of(set.classes, set.class_of_rank);
   return set;
 }

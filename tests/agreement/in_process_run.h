@@ -8,6 +8,7 @@
 #include "executor/comm/in_process.h"
 #include "executor/train/session.h"
 #include "sim/plan/compile.h"
+#include "sim/plan/verify.h"
 
 namespace shard {
 
@@ -22,6 +23,7 @@ inline Result<InProcessRun> run_in_process(const std::shared_ptr<const model::Mo
                                            const std::string& data = "random") {
   Result<plan::PlanSet> plans = plan::compile(model, strategy);
   if (!plans) return plans.error();
+  if (Result<void> sound = plan::verify(*plans); !sound) return sound.error();
   auto communicators = make_in_process(strategy.world_size);
   std::vector<std::optional<Result<train::SessionResult>>> results(static_cast<std::size_t>(strategy.world_size));
   {
