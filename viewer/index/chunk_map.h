@@ -91,7 +91,10 @@ class ChunkMap {
     std::vector<std::size_t> first;  ///< into entries_; one more than units
   };
   [[nodiscard]] const OfRank* of(Rank rank) const;
-  [[nodiscard]] std::span<const Entry> entries_of(const OfRank& of, std::size_t position) const;
+  [[nodiscard]] std::span<const Entry> entries_of(const OfRank& of_rank, std::size_t position) const;
+  /// Calls add(class, begin, end) for every stretch of some units, clipped to a time range.
+  template <class Sums>
+  void add_units(const OfRank& of_rank, std::size_t first, std::size_t count, TimeRange time, const Sums& add) const;
 
   std::vector<Rank> ranks_;
   std::vector<OfRank> by_rank_;

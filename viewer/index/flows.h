@@ -16,11 +16,10 @@ struct FlowLink {
   friend bool operator==(const FlowLink&, const FlowLink&) = default;
 };
 
-/// The arrows of a trace, by span. Building takes one pass over spans and flows; where the file has flows only those
-/// are used. Else, per rank: a gather of a unit leads to the ops that take the gathered unit (the op that gives the
-/// unit's gathered buffer back and, before it, the first op on the compute stream after the gather); ops that acquire
-/// or last touch a unit's gradient lead to its next reduction; a reduction to the next optimizer step of the unit (by
-/// name: "step UNIT"); that step to the unit's next gather.
+/// The arrows of a trace, by span. Where the file has flows only those are used. Else they follow the buffers of units:
+/// the op that acquires a gathered or a gradient buffer leads to the op that gives it back (gather -> its last user,
+/// backward -> reduction -> step), and an optimizer step of a unit to the unit's next gather.
+/// Building takes a pass over spans and memory events: for a large trace, off the drawing thread.
 class FlowIndex {
  public:
   explicit FlowIndex(const Document& document);

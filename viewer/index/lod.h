@@ -56,6 +56,12 @@ class RowIndex {
   [[nodiscard]] std::optional<std::size_t> at(const SpanTable& table, std::int64_t time_ns) const;
   /// Nanoseconds per class within [begin, end), exactly.
   [[nodiscard]] ByClass busy(const SpanTable& table, TimeRange range) const;
+  /// Positions [first, last).
+  struct Positions {
+    std::size_t first = 0, last = 0;
+  };
+  /// The spans that touch a range: they begin before its end and end behind its begin, or begin within it.
+  [[nodiscard]] Positions touching(const SpanTable& table, TimeRange range) const;
   /// How many spans touch the range.
   [[nodiscard]] std::int64_t count(const SpanTable& table, TimeRange range) const;
 
@@ -65,11 +71,6 @@ class RowIndex {
 
  private:
   static constexpr std::size_t kBlock = 64;
-  /// Positions [first, last) that touch the range.
-  struct Positions {
-    std::size_t first = 0, last = 0;
-  };
-  [[nodiscard]] Positions touching(const SpanTable& table, TimeRange range) const;
   void wide_in(const SpanTable& table, Positions within, std::int64_t wide_ns, std::vector<std::size_t>& out) const;
   void columns_of(const SpanTable& table, const PixelRange& view, Positions run, RowPicture& out) const;
   [[nodiscard]] std::int64_t begin_of(const SpanTable& table, std::size_t position) const {

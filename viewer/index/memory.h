@@ -13,8 +13,8 @@
 
 namespace shard::view {
 
-/// One pixel column of a memory curve. A column includes the value that holds at its begin, and every value reached
-/// within it, however briefly.
+/// One pixel column of a memory curve. A column includes the value that it begins with (after all events before it),
+/// and every value reached within it, however briefly.
 struct MemoryColumn {
   std::int64_t highest_bytes = 0;
   std::int64_t lowest_bytes = 0;
@@ -71,7 +71,7 @@ class MemorySeries {
 
   /// One entry per column into `out` (replaced).
   void columns(const MemoryTable& table, const PixelRange& view, std::vector<MemoryColumn>& out) const;
-  /// The largest value within a range, the value at its begin included: for scaling the axis.
+  /// The largest value within a range, the one it begins with included: for scaling the axis.
   [[nodiscard]] std::int64_t highest_in(TimeRange range) const;
 
   /// Buffers live at a moment, largest first, then by buffer. Their bytes sum to bytes_at(moment): a release without an
@@ -82,15 +82,15 @@ class MemorySeries {
  private:
   void index_live_sets(const MemoryTable& table);
 
-  /// The live set after a number of events: the event that acquired each buffer last, and its bytes.
+  /// A live buffer: the event that acquired it last (its first one where it was never acquired), and its bytes.
   struct Holding {
-    std::int32_t buffer;
-    std::uint32_t event;  ///< index into trace.memory
-    std::int64_t bytes;
+    std::int32_t buffer = -1;
+    std::uint32_t event = 0;  ///< index into trace.memory
+    std::int64_t bytes = 0;
   };
   struct LiveSet {
     std::size_t moment = 0;
-    std::vector<Holding> holdings;  ///< by buffer
+    std::vector<Holding> holdings;
   };
 
   Rank rank_;

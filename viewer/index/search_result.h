@@ -39,8 +39,8 @@ struct SearchResult {
 [[nodiscard]] Result<SearchResult> load_search_result(const std::filesystem::path& path);
 [[nodiscard]] Result<SearchResult> parse_search_result(std::string_view text, std::string_view label = "search result");
 
-/// Positions of points that no other point beats: not worse in any of waste, peak and time, better in one. A value that
-/// a point lacks is not compared.
+/// Positions of points that no other point beats: not worse in any of waste, peak and time, better in one. Points are
+/// compared with those that have the same of the three values.
 [[nodiscard]] std::vector<std::size_t> pareto_front(const std::vector<SearchPoint>& points);
 
 }  // namespace shard::view

@@ -26,7 +26,7 @@ struct PixelRange {
   /// Also for c = width: the end of the range.
   [[nodiscard]] std::int64_t begin(std::int32_t column) const;
   [[nodiscard]] std::int64_t end(std::int32_t column) const;
-  /// The column that a time falls into, held to [0, width - 1].
+  /// The first column that covers a time, held to [0, width - 1].
   [[nodiscard]] std::int32_t column_of(std::int64_t time_ns) const;
 };
 
@@ -40,9 +40,9 @@ struct Camera {
   friend bool operator==(const Camera&, const Camera&) = default;
 };
 
-/// Zooming stops here: some pixels a nanosecond, and a thousand years.
+/// Zooming stops here: some tens of pixels a nanosecond, and sixty years.
 inline constexpr double kShortestViewNs = 16;
-inline constexpr double kLongestViewNs = 3.2e19 / 16;
+inline constexpr double kLongestViewNs = 2e18;
 
 /// The visible range in whole nanoseconds, never empty.
 [[nodiscard]] TimeRange visible(const Camera& camera);
