@@ -72,32 +72,34 @@ ClassResult result_of(const plan::Plan& plan, const std::vector<PhaseRun>& runs,
   return result;
 }
 
-/// Writes a rank's whole run: phases in order, the steady step as often as the run has it.
-void write_rank(Writer& writer, const plan::Plan& plan, const std::vector<PhaseRun>& runs, const ClassResult& result,
-                const SimulateOptions& options, Rank rank) {
-  Seconds shift;  // what repetitions have added so far, beyond the one of each phase that was simulated
-  for (const PhaseRun& run : runs) {
-    const std::int64_t times = repetitions(run.phase, options);
-    for (std::int64_t i = 0; i < times; ++i) {
-      std::int64_t step = 0;
-      if (run.phase == Phase::steady_step) step = 1 + i;
-      if (run.phase == Phase::steady_step && step >= options.trace_steps) break;
-      if (run.phase == Phase::digest) step = options.steps - 1;
-      const Seconds repeated = static_cast<double>(i) * run.interval.length();
-      write_phase(writer, plan, run, {rank, static_cast<std::int32_t>(step), shift + repeated});
-    }
-    shift += static_cast<double>(times - 1) * run.interval.length();
-    if (times > 0) write_arenas(writer, plan, run, rank);
-  }
-  write_collectives(writer, result.collectives, rank);
-}
-
 Seconds slowest(const Simulation& simulation, Phase phase) {
   Seconds most;
   for (const ClassResult& c : simulation.classes) {
     if (const PhaseResult* p = c.find(phase)) most = std::max(most, p->seconds);
   }
   return most;
+}
+
+/// Writes a rank's whole run: phases in order, the steady step as often as the run has it. All ranks begin a phase
+/// together, when the slowest has ended the one before: their collectives tie them to each other.
+void write_rank(Writer& writer, const plan::Plan& plan, const std::vector<PhaseRun>& runs, const Simulation& simulation,
+                const ClassResult& result, const SimulateOptions& options, Rank rank) {
+  Seconds begin;
+  for (const PhaseRun& run : runs) {
+    const std::int64_t times = repetitions(run.phase, options);
+    const Seconds length = slowest(simulation, run.phase);
+    for (std::int64_t i = 0; i < times; ++i) {
+      std::int64_t step = 0;
+      if (run.phase == Phase::steady_step) step = 1 + i;
+      if (run.phase == Phase::steady_step && step >= options.trace_steps) break;
+      if (run.phase == Phase::digest) step = options.steps - 1;
+      const Seconds own = begin + static_cast<double>(i) * length - run.interval.begin;
+      write_phase(writer, plan, run, {rank, static_cast<std::int32_t>(step), own});
+    }
+    begin += static_cast<double>(times) * length;
+    if (times > 0) write_arenas(writer, plan, run, rank);
+  }
+  write_collectives(writer, result.collectives, rank);
 }
 
 void finish_time(Simulation& s, const SimulateOptions& options) {
@@ -142,6 +144,7 @@ Result<Simulation> simulate(const plan::PlanSet& plans, const cluster::Cluster& 
   s.steps = options.steps;
   if (Result<void> r = cluster::check_ranks(cluster, s.strategy.world_size); !r) return r.error();
 
+  std::vector<std::vector<PhaseRun>> runs_of_class;
   for (std::size_t c = 0; c < plans.classes.size(); ++c) {
     const plan::Plan& plan = plans.classes[c];
     Result<std::vector<PhaseRun>> runs = run_phases(plan, cluster);
@@ -152,11 +155,15 @@ Result<Simulation> simulate(const plan::PlanSet& plans, const cluster::Cluster& 
         result.ranks.push_back(static_cast<std::int32_t>(rank));
       }
     }
-    for (const std::int32_t rank : result.ranks) {
-      if (options.trace == nullptr || (rank >= options.trace_ranks && rank != result.ranks.front())) continue;
-      write_rank(*options.trace, plan, *runs, result, options, Rank{rank});
-    }
     s.classes.push_back(std::move(result));
+    if (options.trace != nullptr) runs_of_class.push_back(std::move(*runs));
+  }
+  for (std::size_t c = 0; c < runs_of_class.size(); ++c) {
+    const ClassResult& result = s.classes[c];
+    for (const std::int32_t rank : result.ranks) {
+      if (rank >= options.trace_ranks && rank != result.ranks.front()) continue;
+      write_rank(*options.trace, plans.classes[c], runs_of_class[c], s, result, options, Rank{rank});
+    }
   }
   finish_time(s, options);
   finish_capacity(s, cluster, options);
