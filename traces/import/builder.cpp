@@ -1,0 +1,330 @@
+// Rows become tracks, begins find their ends, arrows their points; then the columns are filled.
+#include "traces/import/builder.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "traces/frame.h"
+
+namespace shard::import {
+namespace {
+
+// What a row of each kind takes while the trace is being built and afterwards; see room().
+constexpr std::uint64_t kSpanBytes = 64, kMarkBytes = 16, kMemoryBytes = 64, kCounterBytes = 24, kFlowBytes = 56,
+                        kNameBytes = 72, kRowBytes = 128, kKeyBytes = 72;
+
+}  // namespace
+
+Builder::Builder(TraceFormat format) : name_ids_(0, NameHash{&loaded.trace.names}, NameEqual{&loaded.trace.names}) {
+  loaded.format = format;
+  loaded.trace.header.kind = TraceKind::measured;
+}
+
+bool Builder::in_range(std::int64_t time_ns) {
+  return time_ns >= -sst::kMaxTime && time_ns <= sst::kMaxTime;
+}
+
+void Builder::note(std::int64_t count, const std::string& what) {
+  if (count > 0) loaded.notes.push_back(std::to_string(count) + " " + what);
+}
+
+NameId Builder::name(std::string_view text) {
+  if (text.empty()) return NameId{};
+  if (const auto at = name_ids_.find(text); at != name_ids_.end()) return NameId{*at};
+  std::vector<std::string>& names = loaded.trace.names;
+  charged_ += kNameBytes + text.size();
+  names.emplace_back(text.substr(0, sst::kMaxStringBytes));
+  const auto id = static_cast<std::int32_t>(names.size() - 1);
+  name_ids_.insert(id);
+  return NameId{id};
+}
+
+RowId Builder::add_row(Track track) {
+  charged_ += kRowBytes + track.name.size();
+  const RowId id{static_cast<std::int32_t>(rows_.size())};
+  rows_.push_back({.track = std::move(track), .shown_on = id});
+  return id;
+}
+
+void Builder::set_order(RowId row, std::pair<std::int64_t, std::int64_t> order) {
+  rows_[static_cast<std::size_t>(row.value)].order = order;
+}
+
+void Builder::merge_row(RowId from, RowId to) {
+  rows_[static_cast<std::size_t>(from.value)].shown_on = to;
+}
+
+void Builder::complete(RowId row, Span span) {
+  if (!in_range(span.begin_ns) || span.duration_ns < 0 || span.duration_ns > 2 * sst::kMaxTime ||
+      !in_range(span.begin_ns + span.duration_ns)) {
+    ++void_count_;
+    return;
+  }
+  charged_ += kSpanBytes;
+  span.track = TrackId{row.value};
+  spans_.push_back(span);
+}
+
+void Builder::begin(RowId row, std::int32_t group, Span span) {
+  if (!in_range(span.begin_ns)) {
+    ++void_count_;
+    return;
+  }
+  charged_ += kSpanBytes + kMarkBytes;
+  span.track = TrackId{row.value};
+  span.duration_ns = -1;
+  marks_.push_back({span.begin_ns, group, static_cast<std::int32_t>(spans_.size())});
+  spans_.push_back(span);
+}
+
+void Builder::end(std::int32_t group, std::int64_t time_ns) {
+  if (!in_range(time_ns)) {
+    ++void_count_;
+    return;
+  }
+  charged_ += kMarkBytes;
+  marks_.push_back({time_ns, group, -1});
+}
+
+void Builder::instant(RowId row, std::int64_t time_ns, NameId name) {
+  if (!in_range(time_ns)) {
+    ++void_count_;
+    return;
+  }
+  charged_ += kCounterBytes;
+  loaded.instants.push_back({TrackId{row.value}, time_ns, name});
+}
+
+void Builder::memory(const MemoryEvent& event, bool counted) {
+  if (counted) ++loaded.memory_event_count;
+  if (!in_range(event.time_ns)) {
+    ++void_count_;
+    return;
+  }
+  charged_ += kMemoryBytes;
+  MemoryTable& m = loaded.trace.memory;
+  m.rank.push_back(event.rank);
+  m.memory.push_back(event.memory);
+  m.buffer.push_back(event.buffer);
+  m.offset_bytes.push_back(event.offset_bytes);
+  m.delta_bytes.push_back(event.delta_bytes);
+  m.category.push_back(event.category);
+  m.op.push_back(event.op);
+  m.time_ns.push_back(event.time_ns);
+  m.phase.push_back(event.phase);
+  m.step.push_back(event.step);
+  m.unit.push_back(event.unit);
+}
+
+void Builder::counter(const Counter& counter) {
+  if (!in_range(counter.time_ns)) {
+    ++void_count_;
+    return;
+  }
+  charged_ += kCounterBytes;
+  loaded.trace.counters.push_back(counter);
+}
+
+void Builder::flow(std::string_view key, FlowEnd end, RowId row, std::int64_t time_ns, FlowKind kind) {
+  ++loaded.flow_event_count;
+  if (!in_range(time_ns)) {
+    ++void_count_;
+    return;
+  }
+  const auto [at, added] = flow_keys_.try_emplace(std::string(key), static_cast<std::int32_t>(flow_keys_.size()));
+  charged_ += kFlowBytes + (added ? kKeyBytes + key.size() : 0);
+  flow_points_.push_back({at->second, end, kind, row, time_ns});
+}
+
+/// Walks every group in the order of time and keeps the stack of its open spans.
+void Builder::match() {
+  std::unordered_map<std::int32_t, std::int64_t> last;
+  bool sorted = true;
+  for (const Mark& mark : marks_) {
+    const auto [at, added] = last.try_emplace(mark.group, mark.time_ns);
+    if (!added && mark.time_ns < at->second) sorted = false;
+    at->second = mark.time_ns;
+  }
+  if (!sorted) {
+    std::stable_sort(marks_.begin(), marks_.end(), [](const Mark& a, const Mark& b) { return a.time_ns < b.time_ns; });
+  }
+  std::unordered_map<std::int32_t, std::vector<std::int32_t>> open;
+  for (const Mark& mark : marks_) {
+    std::vector<std::int32_t>& stack = open[mark.group];
+    if (mark.span >= 0) {
+      stack.push_back(mark.span);
+    } else if (stack.empty()) {
+      ++unmatched_end_count_;
+    } else {
+      Span& span = spans_[static_cast<std::size_t>(stack.back())];
+      span.duration_ns = mark.time_ns - span.begin_ns;
+      stack.pop_back();
+    }
+  }
+  for (const auto& [group, stack] : open) unmatched_begin_count_ += static_cast<std::int64_t>(stack.size());
+  marks_.clear();
+  std::erase_if(spans_, [](const Span& span) { return span.duration_ns < 0; });
+}
+
+/// Points of one key by time; with a single start, the start first: clocks of devices may disagree a little.
+void Builder::join_flows() {
+  std::unordered_map<std::int32_t, std::int32_t> starts;
+  for (const FlowPoint& point : flow_points_) starts[point.key] += point.end == FlowEnd::start ? 1 : 0;
+  const auto rank = [&](const FlowPoint& point) { return starts[point.key] == 1 ? static_cast<int>(point.end) : 0; };
+  std::stable_sort(flow_points_.begin(), flow_points_.end(), [&](const FlowPoint& a, const FlowPoint& b) {
+    return std::tuple(a.key, rank(a), a.time_ns) < std::tuple(b.key, rank(b), b.time_ns);
+  });
+  const FlowPoint* from = nullptr;
+  bool used = true;  // whether `from` is an end of an arrow
+  const auto leave = [&] {
+    if (from != nullptr && !used) ++unmatched_flow_count_;
+  };
+  for (const FlowPoint& point : flow_points_) {
+    const bool joins =
+        from != nullptr && from->key == point.key && from->end != FlowEnd::finish && point.end != FlowEnd::start;
+    if (joins) {
+      loaded.trace.flows.push_back(
+          {TrackId{from->row.value}, from->time_ns, TrackId{point.row.value}, point.time_ns, from->kind});
+      used = true;
+    }
+    leave();
+    from = &point;
+    used = joins;
+  }
+  leave();
+  flow_points_.clear();
+}
+
+void Builder::place_tracks() {
+  for (const Span& span : spans_) rows_[static_cast<std::size_t>(span.track.value)].used = true;
+  loaded.lane_count = std::count_if(rows_.begin(), rows_.end(), [](const Row& row) { return row.used; });
+  const auto use = [&](TrackId row) {
+    if (row.valid()) rows_[static_cast<std::size_t>(row.value)].used = true;
+  };
+  for (const Instant& instant : loaded.instants) use(instant.track);
+  for (const Flow& flow : loaded.trace.flows) use(flow.from_track), use(flow.to_track);
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i].used) rows_[static_cast<std::size_t>(rows_[i].shown_on.value)].used = true;
+  }
+  std::vector<std::int32_t> order(rows_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    const Row &x = rows_[static_cast<std::size_t>(a)], &y = rows_[static_cast<std::size_t>(b)];
+    return std::tie(x.track.rank, x.order) < std::tie(y.track.rank, y.order);
+  });
+  std::vector<TrackId> track_of(rows_.size());
+  std::set<std::tuple<Rank, TrackKind, Stream, Memory, std::string>> seen;
+  for (const std::int32_t index : order) {
+    Row& row = rows_[static_cast<std::size_t>(index)];
+    if (row.shown_on.value != index || !row.used) continue;
+    if (!row.track.rank.valid()) row.track.rank = Rank{0};
+    row.track.name.resize(std::min<std::size_t>(row.track.name.size(), 4096));
+    const auto key = [&] {
+      return std::tuple(row.track.rank, row.track.kind, row.track.stream, row.track.memory, row.track.name);
+    };
+    if (!seen.insert(key()).second) {
+      row.track.name += (row.track.name.empty() ? "row " : ", row ") + std::to_string(index);
+      seen.insert(key());
+    }
+    track_of[static_cast<std::size_t>(index)] = TrackId{static_cast<std::int32_t>(loaded.trace.tracks.size())};
+    loaded.trace.tracks.push_back(row.track);
+  }
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    track_of[i] = track_of[static_cast<std::size_t>(rows_[i].shown_on.value)];
+  }
+  const auto place = [&](TrackId& track) {
+    if (track.valid()) track = track_of[static_cast<std::size_t>(track.value)];
+  };
+  for (Span& span : spans_) place(span.track);
+  for (Instant& instant : loaded.instants) place(instant.track);
+  for (Flow& flow : loaded.trace.flows) {
+    place(flow.from_track);
+    place(flow.to_track);
+  }
+}
+
+void Builder::fill_spans(std::int64_t shift_ns) {
+  std::vector<std::uint32_t> order(spans_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t x, std::uint32_t y) {
+    const Span &a = spans_[x], &b = spans_[y];
+    if (a.track != b.track) return a.track < b.track;
+    if (a.begin_ns != b.begin_ns) return a.begin_ns < b.begin_ns;
+    if (a.duration_ns != b.duration_ns) return a.duration_ns > b.duration_ns;
+    return x < y;
+  });
+  SpanTable& s = loaded.trace.spans;
+  const auto fill = [&](auto& column, const auto& of) {
+    column.reserve(spans_.size());
+    for (const std::uint32_t i : order) column.push_back(of(spans_[i]));
+  };
+  fill(s.track, [](const Span& span) { return span.track; });
+  fill(s.begin_ns, [&](const Span& span) { return span.begin_ns + shift_ns; });
+  fill(s.duration_ns, [](const Span& span) { return span.duration_ns; });
+  fill(s.op, [](const Span& span) { return span.op; });
+  fill(s.name, [](const Span& span) { return span.name; });
+  fill(s.phase, [](const Span& span) { return span.phase; });
+  fill(s.step, [](const Span& span) { return span.step; });
+  fill(s.micro_step, [](const Span& span) { return span.micro_step; });
+  fill(s.bytes, [](const Span& span) { return span.bytes; });
+  fill(s.unit, [](const Span& span) { return span.unit; });
+  spans_.clear();
+}
+
+LoadedTrace Builder::finish(std::int64_t shift_ns) {
+  if (!in_range(shift_ns)) shift_ns = 0;
+  match();
+  join_flows();
+  // A shift may not push anything out of range.
+  bool fits = true;
+  const auto check = [&](std::int64_t time) { fits = fits && in_range(time + shift_ns); };
+  if (shift_ns != 0) {
+    for (const Span& span : spans_) check(span.begin_ns), check(span.begin_ns + span.duration_ns);
+    for (const std::int64_t time : loaded.trace.memory.time_ns) check(time);
+    for (const Counter& counter : loaded.trace.counters) check(counter.time_ns);
+    for (const Flow& flow : loaded.trace.flows) check(flow.from_ns), check(flow.to_ns);
+    for (const Instant& instant : loaded.instants) check(instant.time_ns);
+  }
+  if (!fits) shift_ns = 0;
+  place_tracks();
+  fill_spans(shift_ns);
+  for (std::int64_t& time : loaded.trace.memory.time_ns) time += shift_ns;
+  for (Counter& counter : loaded.trace.counters) counter.time_ns += shift_ns;
+  for (Flow& flow : loaded.trace.flows) flow.from_ns += shift_ns, flow.to_ns += shift_ns;
+  for (Instant& instant : loaded.instants) instant.time_ns += shift_ns;
+  std::stable_sort(loaded.instants.begin(), loaded.instants.end(),
+                   [](const Instant& a, const Instant& b) { return a.time_ns < b.time_ns; });
+  note(unmatched_begin_count_, "spans that begin and never end");
+  note(unmatched_end_count_, "ends of spans that never began");
+  note(unmatched_flow_count_, "ends of arrows without a partner");
+  note(void_count_, "events whose time is out of range");
+  Header& header = loaded.trace.header;
+  for (const Track& track : loaded.trace.tracks) {
+    header.world_size = std::max(header.world_size, track.rank.value < 0x7fff'ffff ? track.rank.value + 1 : 1);
+  }
+  return std::move(loaded);
+}
+
+BufferId LiveBuffers::add(Rank rank, Memory memory, std::uint64_t address, std::int64_t bytes) {
+  const BufferId buffer = fresh();
+  map(rank, memory)[address] = {buffer, bytes};
+  return buffer;
+}
+
+LiveBuffers::Live LiveBuffers::remove(Rank rank, Memory memory, std::uint64_t address) {
+  auto& live = map(rank, memory);
+  const auto at = live.find(address);
+  if (at == live.end()) return {};
+  const Live found = at->second;
+  live.erase(at);
+  return found;
+}
+
+std::unordered_map<std::uint64_t, LiveBuffers::Live>& LiveBuffers::map(Rank rank, Memory memory) {
+  return live_[std::int64_t{rank.value} * kMemoryCount + static_cast<int>(memory)];
+}
+
+}  // namespace shard::import

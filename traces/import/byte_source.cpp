@@ -1,0 +1,194 @@
+// Windows over a file, over memory, or over what zlib makes of either.
+#include "traces/import/byte_source.h"
+
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <vector>
+
+namespace shard::import {
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+constexpr std::size_t kRawBytes = 1u << 16;
+
+}  // namespace
+
+struct ByteSource::State {
+  std::unique_ptr<std::FILE, CloseFile> file;
+  std::span<const std::byte> memory;  // where there is no file
+  std::vector<char> window = std::vector<char>(kWindowBytes);
+  // Compressed input: what zlib takes its input from.
+  bool gzip = false, ended = false;
+  std::vector<char> raw;
+  z_stream zlib{};
+
+  ~State() {
+    if (gzip) inflateEnd(&zlib);
+  }
+};
+
+ByteSource::ByteSource(std::unique_ptr<State> state, std::string label)
+    : state_(std::move(state)), label_(std::move(label)) {}
+ByteSource::ByteSource(ByteSource&&) noexcept = default;
+ByteSource& ByteSource::operator=(ByteSource&&) noexcept = default;
+ByteSource::~ByteSource() = default;
+
+Result<ByteSource> ByteSource::open(const std::filesystem::path& path) {
+  auto state = std::make_unique<State>();
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) state->file.reset(std::fopen(path.c_str(), "rb"));
+  if (state->file == nullptr) {
+    const bool folder = std::filesystem::is_directory(path, ignored);
+    return Error{.code = Errc::no_input,
+                 .what = folder ? "is a folder, not a trace" : std::string("cannot be read: ") + std::strerror(errno),
+                 .where = path.string(),
+                 .help = "the path of a trace file"};
+  }
+  std::setvbuf(state->file.get(), nullptr, _IONBF, 0);  // the window is the buffer
+  ByteSource source(std::move(state), path.string());
+  source.start();
+  return source;
+}
+
+ByteSource ByteSource::memory(std::span<const std::byte> bytes, std::string_view label) {
+  auto state = std::make_unique<State>();
+  state->memory = bytes;
+  ByteSource source(std::move(state), std::string(label));
+  source.start();
+  return source;
+}
+
+void ByteSource::start() {
+  const std::string_view first = peek(2);
+  if (first != "\x1f\x8b") return;
+  State& state = *state_;
+  state.raw.resize(kRawBytes);
+  const std::string_view seen(at_, static_cast<std::size_t>(end_ - at_));
+  // What the window holds becomes zlib's first input.
+  state.raw.assign(seen.begin(), seen.end());
+  state.raw.resize(std::max(state.raw.size(), kRawBytes));
+  state.zlib.next_in = reinterpret_cast<Bytef*>(state.raw.data());
+  state.zlib.avail_in = static_cast<uInt>(seen.size());
+  at_ = end_ = nullptr;
+  window_end_ = 0;
+  if (inflateInit2(&state.zlib, 15 + 16) != Z_OK) {
+    fault_ = "zlib cannot start";
+    state.ended = true;
+    return;
+  }
+  state.gzip = true;
+}
+
+bool ByteSource::compressed() const {
+  return state_->gzip;
+}
+
+std::string ByteSource::where() const {
+  return label_ + ": byte " + std::to_string(offset()) + (compressed() ? " of the decompressed data" : "");
+}
+
+std::size_t ByteSource::fill_raw(char* out, std::size_t room) {
+  State& state = *state_;
+  if (state.file != nullptr) {
+    const std::size_t count = std::fread(out, 1, room, state.file.get());
+    if (count == 0 && std::ferror(state.file.get()) != 0 && fault_.empty()) {
+      fault_ = std::string("cannot be read further: ") + std::strerror(errno);
+    }
+    return count;
+  }
+  const std::size_t count = std::min(room, state.memory.size());
+  if (count > 0) std::memcpy(out, state.memory.data(), count);
+  state.memory = state.memory.subspan(count);
+  return count;
+}
+
+std::size_t ByteSource::inflate_some(char* out, std::size_t room) {
+  State& state = *state_;
+  z_stream& zlib = state.zlib;
+  zlib.next_out = reinterpret_cast<Bytef*>(out);
+  zlib.avail_out = static_cast<uInt>(room);
+  while (!state.ended && zlib.avail_out == room) {
+    if (zlib.avail_in == 0) {
+      zlib.next_in = reinterpret_cast<Bytef*>(state.raw.data());
+      zlib.avail_in = static_cast<uInt>(fill_raw(state.raw.data(), state.raw.size()));
+      if (zlib.avail_in == 0) {
+        if (fault_.empty()) fault_ = "the compressed data stops before its end";
+        state.ended = true;
+        break;
+      }
+    }
+    const int code = inflate(&zlib, Z_NO_FLUSH);
+    if (code == Z_STREAM_END) {
+      // A gzip file may be several, one after the other; anything else behind the end is ignored, as gunzip does.
+      if (zlib.avail_in == 0) {
+        zlib.next_in = reinterpret_cast<Bytef*>(state.raw.data());
+        zlib.avail_in = static_cast<uInt>(fill_raw(state.raw.data(), state.raw.size()));
+      }
+      if (zlib.avail_in == 0 || *zlib.next_in != 0x1f || inflateReset(&zlib) != Z_OK) state.ended = true;
+    } else if (code != Z_OK && code != Z_BUF_ERROR) {
+      fault_ = std::string("the compressed data is damaged: ") + (zlib.msg == nullptr ? "unknown" : zlib.msg);
+      state.ended = true;
+    }
+  }
+  return room - zlib.avail_out;
+}
+
+std::size_t ByteSource::fill(char* out, std::size_t room) {
+  return state_->gzip ? inflate_some(out, room) : fill_raw(out, room);
+}
+
+bool ByteSource::refill() {
+  std::vector<char>& window = state_->window;
+  const std::size_t count = fill(window.data(), window.size());
+  at_ = window.data();
+  end_ = at_ + count;
+  window_end_ += count;
+  return count > 0;
+}
+
+std::string_view ByteSource::peek(std::size_t bytes) {
+  std::vector<char>& window = state_->window;
+  auto held = static_cast<std::size_t>(end_ - at_);
+  if (held < bytes) {
+    if (held > 0) std::memmove(window.data(), at_, held);
+    at_ = window.data();
+    while (held < bytes) {
+      const std::size_t count = fill(window.data() + held, window.size() - held);
+      if (count == 0) break;
+      held += count;
+      window_end_ += count;
+    }
+    end_ = at_ + held;
+  }
+  return {at_, std::min(bytes, held)};
+}
+
+bool ByteSource::append(std::string& out, std::uint64_t bytes) {
+  while (bytes > 0) {
+    const std::string_view ready = window();
+    if (ready.empty()) return false;
+    const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, ready.size()));
+    out.append(ready.substr(0, count));
+    consume(count);
+    bytes -= count;
+  }
+  return true;
+}
+
+bool ByteSource::skip(std::uint64_t bytes) {
+  while (bytes > 0) {
+    const std::string_view ready = window();
+    if (ready.empty()) return false;
+    const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, ready.size()));
+    consume(count);
+    bytes -= count;
+  }
+  return true;
+}
+
+}  // namespace shard::import

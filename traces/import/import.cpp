@@ -1,0 +1,137 @@
+// Which tool wrote a file is told by its first bytes.
+#include "traces/import/import.h"
+
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "traces/import/byte_source.h"
+#include "traces/import/chrome_json.h"
+#include "traces/import/nsys.h"
+#include "traces/import/perfetto.h"
+#include "traces/import/pytorch_snapshot.h"
+#include "traces/text_table.h"
+
+namespace shard {
+namespace {
+
+enum class Kind { sst, sqlite, pickle, json, protobuf, unknown };
+
+Kind kind_of(std::string_view first) {
+  if (first.starts_with('\x89')) return Kind::sst;
+  if (first.starts_with("SQLite format 3")) return Kind::sqlite;
+  if (first.size() >= 2 && first[0] == '\x80' && first[1] >= 0 && first[1] <= 9) return Kind::pickle;
+  std::string_view text = first;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const std::size_t at = text.find_first_not_of(" \t\r\n");
+  if (at != std::string_view::npos && (text[at] == '{' || text[at] == '[')) {
+    // "\n{" could also be a packet of 123 bytes: what follows in JSON tells.
+    const std::size_t next = text.find_first_not_of(" \t\r\n", at + 1);
+    if (at == 0 || next == std::string_view::npos ||
+        std::string_view("\"{}[]").find(text[next]) != std::string_view::npos) {
+      return Kind::json;
+    }
+  }
+  if (first.starts_with('\n')) return Kind::protobuf;  // field 1, length-delimited
+  return Kind::unknown;
+}
+
+LoadedTrace own(Trace trace) {
+  LoadedTrace loaded;
+  loaded.trace = std::move(trace);
+  loaded.memory_event_count = static_cast<std::int64_t>(loaded.trace.memory.size());
+  return loaded;
+}
+
+/// What is told by content alone; nothing for the kinds that read the whole file by themselves.
+Result<LoadedTrace> load_stream(import::ByteSource& source, Kind kind) {
+  switch (kind) {
+    case Kind::pickle: return import::import_pytorch_snapshot(source);
+    case Kind::protobuf: return import::import_perfetto(source);
+    case Kind::json:
+      if (source.peek(3) == "\xef\xbb\xbf") source.consume(3);
+      return import::import_chrome_json(source);
+    case Kind::sst:
+    case Kind::sqlite:
+    case Kind::unknown: break;
+  }
+  return Error{.code = Errc::malformed,
+               .what = source.compressed() && kind != Kind::unknown
+                           ? "is a compressed file of a kind that is read uncompressed"
+                       : source.fault().empty() ? "is no trace of a kind that is known"
+                                                : source.fault(),
+               .where = source.label() + ": byte 0",
+               .help = "a trace (.sst), Chrome or Kineto JSON, Perfetto, a PyTorch memory snapshot, or an nsys export"};
+}
+
+constexpr std::size_t kFirstBytes = 4096;
+
+}  // namespace
+
+Result<LoadedTrace> load_any(const std::filesystem::path& path) {
+  Result<import::ByteSource> source = import::ByteSource::open(path);
+  if (!source) return source.error();
+  const Kind kind = kind_of(source->peek(kFirstBytes));
+  if (kind == Kind::sst && !source->compressed()) {
+    Result<Trace> trace = load(path);
+    if (!trace) return trace.error();
+    return own(std::move(*trace));
+  }
+  if (kind == Kind::sqlite && !source->compressed()) return import::import_nsys(path);
+  return load_stream(*source, kind);
+}
+
+Result<LoadedTrace> load_any(std::span<const std::byte> bytes, std::string_view label) {
+  import::ByteSource source = import::ByteSource::memory(bytes, label);
+  const Kind kind = kind_of(source.peek(kFirstBytes));
+  if (kind == Kind::sst && !source.compressed()) {
+    Result<Trace> trace = load(bytes, label);
+    if (!trace) return trace.error();
+    return own(std::move(*trace));
+  }
+  if (kind == Kind::sqlite && !source.compressed()) return import::import_nsys(bytes, label);
+  return load_stream(source, kind);
+}
+
+TraceSummary summarize(const LoadedTrace& loaded) {
+  TraceSummary summary = summarize(loaded.trace);
+  summary.format = to_string(loaded.format);
+  if (loaded.format == TraceFormat::sst) return summary;
+  summary.lane_count = loaded.lane_count;
+  summary.memory_event_count = loaded.memory_event_count;
+  // Without a word about steps all spans are in the first.
+  if (summary.steps.size() == 1 && summary.steps.front().step == 0) summary.steps.clear();
+  return summary;
+}
+
+nlohmann::ordered_json to_json(const LoadedTrace& loaded) {
+  nlohmann::ordered_json json = to_json(summarize(loaded));
+  json["flow_count"] = loaded.trace.flows.size();
+  if (loaded.format == TraceFormat::sst) return json;
+  json["flow_event_count"] = loaded.flow_event_count;
+  json["instant_count"] = loaded.instants.size();
+  json["notes"] = loaded.notes;
+  if (loaded.snapshot) json["snapshot"] = to_json(*loaded.snapshot);
+  return json;
+}
+
+std::string to_text(const LoadedTrace& loaded) {
+  std::string text = to_text(summarize(loaded));
+  if (loaded.format == TraceFormat::sst) return text;
+  text = std::string("format ") + to_string(loaded.format) + "\n" + text;
+  if (loaded.snapshot) {
+    const Snapshot& snapshot = *loaded.snapshot;
+    const Snapshot::Start start = snapshot.start();
+    TextTable table({"memory", "at the start", "at the end"}, 1);
+    table.add({"reserved", bytes_text(start.reserved_bytes), bytes_text(snapshot.reserved_bytes())});
+    table.add({"allocated", bytes_text(start.allocated_bytes), bytes_text(snapshot.allocated_bytes())});
+    text += "\n" + std::to_string(snapshot.segments.size()) + " segments of " + std::to_string(snapshot.block_count()) +
+            " blocks at the end\n" + table.str();
+  }
+  for (const std::string& note : loaded.notes) text += "passed over: " + note + "\n";
+  return text;
+}
+
+}  // namespace shard

@@ -1,0 +1,93 @@
+// Reads the data of a Python pickle and executes nothing: classes and calls become values that do nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "traces/import/byte_source.h"
+
+namespace shard::import {
+
+/// Protocols 0 to 5 (opcodes: Lib/pickletools.py of CPython). Lists, tuples, dicts, strings, numbers and what the memo
+/// shares between them; GLOBAL, REDUCE, BUILD and their like give Kind::inert. Values live in the reader. What it holds
+/// is at most 64 MiB + 4 times the input.
+class PickleReader {
+ public:
+  enum class Kind : std::uint8_t { none, boolean, integer, real, string, list, dict, inert };
+
+  /// 60 bits and a kind. Integers beyond +-2^59 are cut to that.
+  class Value {
+   public:
+    Value() = default;
+    Value(Kind kind, std::int64_t payload)
+        : bits_(static_cast<std::uint64_t>(payload) << 4 | static_cast<unsigned>(kind)) {}
+    [[nodiscard]] Kind kind() const { return static_cast<Kind>(bits_ & 15); }
+    [[nodiscard]] std::int64_t payload() const { return static_cast<std::int64_t>(bits_) >> 4; }
+
+   private:
+    std::uint64_t bits_ = 0;
+  };
+
+  explicit PickleReader(ByteSource& source) : source_(source) {}
+
+  /// Reads up to STOP. False where the pickle is damaged or cut: error() says why and at() where; result() is then what
+  /// was complete, as far as the outermost containers go.
+  [[nodiscard]] bool run();
+  [[nodiscard]] Value result() const { return stack_.empty() ? Value() : stack_.front(); }
+  [[nodiscard]] const std::string& error() const { return error_; }
+  [[nodiscard]] std::uint64_t at() const { return at_; }
+
+  /// Items of a list (or tuple), keys and values in turn of a dict; empty for anything else.
+  [[nodiscard]] std::span<const Value> items(Value value) const;
+  /// Of a string, else "".
+  [[nodiscard]] std::string_view text(Value value) const;
+  [[nodiscard]] std::optional<std::int64_t> integer(Value value) const;
+  /// The last value of that key of a dict.
+  [[nodiscard]] std::optional<Value> find(Value dict, std::string_view key) const;
+
+ private:
+  struct Text {
+    std::uint64_t at = 0;
+    std::uint64_t size = 0;
+  };
+
+  bool step(int opcode, bool& stopped);
+  bool fail(const std::string& why);
+  bool push(Value value);
+  bool push_text(std::uint64_t size);
+  bool push_line(bool quoted);
+  bool push_long(std::uint64_t bytes);
+  bool push_integer(std::int64_t value);
+  bool push_number_line(bool real);
+  bool push_container(Kind kind, std::size_t from);
+  bool number(int bytes, std::uint64_t& value);
+  bool line(std::string& text);
+  /// Items above the last mark, which is taken away.
+  bool pop_mark(std::size_t& from);
+  bool need(std::size_t count);
+  bool append(std::size_t target, std::size_t from);
+  bool get(std::uint64_t index);
+  bool put(std::uint64_t index);
+  bool charge(std::uint64_t bytes);
+  void close_all();
+
+  ByteSource& source_;
+  std::vector<Value> stack_;
+  std::vector<std::size_t> marks_;
+  std::vector<Value> memo_;
+  std::unordered_map<std::uint64_t, Value> far_memo_;  // indices far beyond those used so far
+  std::vector<std::vector<Value>> containers_;
+  std::string characters_;
+  std::vector<Text> texts_;
+  std::uint64_t charged_ = 0;
+  std::string error_;
+  std::uint64_t at_ = 0;
+};
+
+}  // namespace shard::import

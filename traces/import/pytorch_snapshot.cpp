@@ -1,0 +1,355 @@
+// The pickle's dicts become segments and events, these a trace.
+#include "traces/import/pytorch_snapshot.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "traces/import/builder.h"
+#include "traces/import/pickle.h"
+
+namespace shard::import {
+namespace {
+
+using Value = PickleReader::Value;
+using Kind = PickleReader::Kind;
+
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 50;  // beyond any device; sums stay within 64 bits
+constexpr std::int32_t kMaxDevices = 4096;
+
+class Reader {
+ public:
+  explicit Reader(ByteSource& source) : source_(source), pickle_(source) {}
+
+  /// Fills `snapshot`; a note where the pickle is cut or damaged.
+  Result<void> read(Snapshot& snapshot, std::vector<Truncated>& truncated, Header& header) {
+    const bool whole = pickle_.run();
+    const Value root = pickle_.result();
+    // _snapshot() gives a dict, memory_snapshot() the list of segments alone.
+    const Value segments = root.kind() == Kind::list ? root : pickle_.find(root, "segments").value_or(Value());
+    const Value traces = pickle_.find(root, "device_traces").value_or(Value());
+    const bool is_one = segments.kind() == Kind::list || traces.kind() == Kind::list;
+    bool fits = true;
+    for (const Value segment : pickle_.items(segments)) fits = fits && add_segment(segment, snapshot);
+    std::int32_t device = 0;
+    for (const Value trace : pickle_.items(traces)) {
+      for (const Value event : pickle_.items(trace)) fits = fits && add_event(event, device, snapshot);
+      if (++device == kMaxDevices) break;
+    }
+    const bool nothing = snapshot.segments.empty() && snapshot.events.empty();
+    if (!fits) return refused(source_.offset(), "names the same entries over and over");
+    if (!is_one || (nothing && !whole)) {
+      return refused(whole ? 0 : pickle_.at(), whole ? "has neither segments nor device_traces" : pickle_.error());
+    }
+    if (nothing && root.kind() == Kind::list && !pickle_.items(root).empty())
+      return refused(0, "is a list of other things");
+    if (!whole) truncated.push_back({pickle_.at(), "the pickle " + pickle_.error()});
+    if (whole && !source_.fault().empty()) truncated.push_back({source_.offset(), source_.fault()});
+    settings(pickle_.find(root, "allocator_settings").value_or(Value()), header);
+    return {};
+  }
+
+ private:
+  [[nodiscard]] Error refused(std::uint64_t at, const std::string& why) const {
+    return {.code = Errc::malformed,
+            .what = "is no PyTorch memory snapshot: " + why,
+            .where = source_.label() + ": byte " + std::to_string(at),
+            .help = "a file from torch.cuda.memory._dump_snapshot()"};
+  }
+
+  [[nodiscard]] std::int64_t integer(Value dict, std::string_view key, std::int64_t low, std::int64_t high) const {
+    const auto value = pickle_.find(dict, key);
+    return value ? std::clamp(pickle_.integer(*value).value_or(0), low, high) : std::int64_t{0};
+  }
+  [[nodiscard]] std::int64_t bytes(Value dict, std::string_view key) const { return integer(dict, key, 0, kMaxBytes); }
+  [[nodiscard]] std::uint64_t address(Value dict, std::string_view key) const {
+    return static_cast<std::uint64_t>(integer(dict, key, 0, std::int64_t{1} << 59));
+  }
+  [[nodiscard]] std::string_view text(Value dict, std::string_view key) const {
+    const auto value = pickle_.find(dict, key);
+    return value ? pickle_.text(*value) : std::string_view();
+  }
+
+  /// What came of the pickle may be no more than a pickle of its size can hold (the memo could name one entry often).
+  bool room(std::uint64_t more) { return (charged_ += more) <= Builder::kFreeBytes + 4 * source_.offset(); }
+
+  bool add_segment(Value dict, Snapshot& snapshot) {
+    if (dict.kind() != Kind::dict || !pickle_.find(dict, "total_size")) return true;
+    SnapshotSegment segment;
+    segment.device = static_cast<std::int32_t>(integer(dict, "device", 0, kMaxDevices - 1));
+    segment.address = address(dict, "address");
+    segment.bytes = bytes(dict, "total_size");
+    segment.allocated_bytes = bytes(dict, "allocated_size");
+    segment.stream = address(dict, "stream");
+    segment.large = text(dict, "segment_type") == "large";
+    segment.expandable = integer(dict, "is_expandable", 0, 1) == 1;
+    std::uint64_t next = segment.address;
+    for (const Value block_dict : pickle_.items(pickle_.find(dict, "blocks").value_or(Value()))) {
+      if (block_dict.kind() != Kind::dict) continue;
+      SnapshotBlock block;
+      // Older snapshots give blocks no address: they follow each other.
+      block.address = pickle_.find(block_dict, "address") ? address(block_dict, "address") : next;
+      block.bytes = bytes(block_dict, "size");
+      block.requested_bytes = bytes(block_dict, "requested_size");
+      block.active = text(block_dict, "state").starts_with("active");
+      next = block.address + static_cast<std::uint64_t>(block.bytes);
+      segment.blocks.push_back(block);
+      if (!room(2 * sizeof(SnapshotBlock))) return false;
+    }
+    snapshot.segments.push_back(std::move(segment));
+    return room(2 * sizeof(SnapshotSegment));
+  }
+
+  static std::optional<SnapshotAction> action_named(std::string_view text) {
+    if (text == "free") return SnapshotAction::free_completed;  // before PyTorch 2.1
+    for (int i = 0; i <= static_cast<int>(SnapshotAction::user_defined); ++i) {
+      if (text == to_string(static_cast<SnapshotAction>(i))) return static_cast<SnapshotAction>(i);
+    }
+    return std::nullopt;
+  }
+
+  bool add_event(Value dict, std::int32_t device, Snapshot& snapshot) {
+    if (dict.kind() != Kind::dict) return true;
+    const auto action = action_named(text(dict, "action"));
+    if (!action) {
+      ++snapshot.unknown_event_count;
+      return true;
+    }
+    snapshot.events.push_back({.action = *action,
+                               .device = device,
+                               .address = address(dict, "addr"),
+                               .bytes = bytes(dict, "size"),
+                               .stream = address(dict, "stream"),
+                               .time_us = integer(dict, "time_us", 0, std::int64_t{1} << 51)});
+    return room(sizeof(SnapshotEvent) + 64);
+  }
+
+  void settings(Value dict, Header& header) const {
+    const auto all = pickle_.items(dict);
+    for (std::size_t i = 0; i + 1 < all.size() && header.metadata.size() < 100; i += 2) {
+      const std::string key = "allocator_settings." + std::string(pickle_.text(all[i]).substr(0, 100));
+      if (all[i + 1].kind() == Kind::string) {
+        header.metadata[key] = pickle_.text(all[i + 1]).substr(0, 1000);
+      } else if (const auto value = pickle_.integer(all[i + 1])) {
+        header.metadata[key] =
+            all[i + 1].kind() == Kind::boolean ? (*value != 0 ? "true" : "false") : std::to_string(*value);
+      }
+    }
+  }
+
+  ByteSource& source_;
+  PickleReader pickle_;
+  std::uint64_t charged_ = 0;
+};
+
+/// Segments side by side: the arena that they would be if addresses had no holes.
+class Arena {
+ public:
+  void add(std::uint64_t address, std::int64_t bytes) {
+    remove(address);
+    std::int64_t offset = 0;
+    int tries = 0;
+    for (const auto& [begin, end] : used_) {
+      if (begin - offset >= bytes) break;
+      offset = end;
+      if (++tries == kTries) {
+        offset = used_.rbegin()->second;
+        break;
+      }
+    }
+    used_[offset] = offset + bytes;
+    segments_[address] = {offset, bytes};
+    reserved_ += bytes;
+  }
+  void remove(std::uint64_t address) {
+    const auto at = segments_.find(address);
+    if (at == segments_.end()) return;
+    reserved_ -= at->second.second;
+    used_.erase(at->second.first);
+    segments_.erase(at);
+  }
+  [[nodiscard]] std::int64_t offset_of(std::uint64_t address) const {
+    auto at = segments_.upper_bound(address);
+    if (at == segments_.begin()) return 0;
+    --at;
+    const std::uint64_t inside = address - at->first;
+    return inside < static_cast<std::uint64_t>(at->second.second) ? at->second.first + static_cast<std::int64_t>(inside)
+                                                                  : std::int64_t{0};
+  }
+  [[nodiscard]] std::int64_t reserved() const { return reserved_; }
+
+ private:
+  static constexpr int kTries = 4096;                                        // then at the end: the search stays short
+  std::map<std::int64_t, std::int64_t> used_;                                // begin, end
+  std::map<std::uint64_t, std::pair<std::int64_t, std::int64_t>> segments_;  // address: offset, bytes
+  std::int64_t reserved_ = 0;
+};
+
+/// What every alloc of the snapshot takes, by event; 0 for other events.
+std::vector<std::int64_t> block_bytes(const Snapshot& snapshot) {
+  constexpr auto rounded = [](std::int64_t bytes) { return (bytes + 511) / 512 * 512; };
+  std::vector<std::int64_t> result(snapshot.events.size());
+  std::map<std::int32_t, std::unordered_map<std::uint64_t, std::size_t>> last_alloc;
+  for (std::size_t i = 0; i < snapshot.events.size(); ++i) {
+    const SnapshotEvent& event = snapshot.events[i];
+    if (event.action == SnapshotAction::alloc) {
+      result[i] = rounded(event.bytes);
+      last_alloc[event.device][event.address] = i;
+    } else if (event.action == SnapshotAction::free_completed) {
+      last_alloc[event.device].erase(event.address);
+    }
+  }
+  for (const SnapshotSegment& segment : snapshot.segments) {
+    const auto allocs = last_alloc.find(segment.device);
+    if (allocs == last_alloc.end()) continue;
+    for (const SnapshotBlock& block : segment.blocks) {
+      const auto at = block.active ? allocs->second.find(block.address) : allocs->second.end();
+      if (at != allocs->second.end()) result[at->second] = block.bytes;
+    }
+  }
+  return result;
+}
+
+class Converter {
+ public:
+  Converter(Builder& builder, const Snapshot& snapshot) : builder_(builder), snapshot_(snapshot) {}
+
+  void run() {
+    const std::vector<std::int64_t> bytes = block_bytes(snapshot_);
+    timed_ = std::any_of(snapshot_.events.begin(), snapshot_.events.end(),
+                         [](const SnapshotEvent& event) { return event.time_us != 0; });
+    begin();
+    for (std::size_t i = 0; i < snapshot_.events.size(); ++i) {
+      const SnapshotEvent& event = snapshot_.events[i];
+      add(event, bytes[i], timed_ ? event.time_us * 1000 : static_cast<std::int64_t>(i) * 1000);
+    }
+    for (const auto& [device, state] : devices_) {
+      builder_.loaded.trace.arenas.push_back({.rank = Rank{device},
+                                              .memory = Memory::device,
+                                              .phase = Phase::steady_step,
+                                              .peak_bytes = state.peak_reserved,
+                                              .live_peak_bytes = state.peak_allocated});
+    }
+    if (!timed_ && !snapshot_.events.empty())
+      builder_.loaded.notes.push_back("the snapshot has no times: events are 1 us apart");
+    builder_.loaded.memory_event_count =
+        static_cast<std::int64_t>(snapshot_.events.size()) + snapshot_.unknown_event_count;
+    if (snapshot_.unknown_event_count > 0) {
+      builder_.loaded.notes.push_back(std::to_string(snapshot_.unknown_event_count) + " events of unknown actions");
+    }
+    if (timed_) {
+      Header& header = builder_.loaded.trace.header;
+      header.clock_ns = header.wall_ns = snapshot_.events.front().time_us * 1000;
+    }
+  }
+
+ private:
+  struct Device {
+    Arena arena;
+    std::int64_t allocated = 0, peak_allocated = 0, peak_reserved = 0;
+    RowId row{};
+  };
+
+  Device& device(std::int32_t index) { return devices_[index]; }
+
+  void reserved(std::int32_t index, std::int64_t time_ns) {
+    Device& of = device(index);
+    of.peak_reserved = std::max(of.peak_reserved, of.arena.reserved());
+    builder_.counter({Rank{index}, builder_.name("reserved_bytes"), time_ns, static_cast<double>(of.arena.reserved())});
+  }
+
+  void memory(std::int32_t index, BufferId buffer, std::uint64_t address, std::int64_t delta, std::int64_t time_ns,
+              std::uint64_t stream) {
+    (void)stream;
+    Device& of = device(index);
+    of.allocated += delta;
+    of.peak_allocated = std::max(of.peak_allocated, of.allocated);
+    builder_.memory({.rank = Rank{index},
+                     .buffer = buffer,
+                     .offset_bytes = of.arena.offset_of(address),
+                     .delta_bytes = delta,
+                     .category = Category::workspace,
+                     .time_ns = time_ns},
+                    false);
+  }
+
+  /// The state before the first event, at the time of the device's first event.
+  void begin() {
+    const Snapshot::Start start = snapshot_.start();
+    std::map<std::int32_t, std::int64_t> first;
+    for (std::size_t i = 0; i < snapshot_.events.size(); ++i) {
+      const SnapshotEvent& event = snapshot_.events[i];
+      first.try_emplace(event.device, timed_ ? event.time_us * 1000 : static_cast<std::int64_t>(i) * 1000);
+    }
+    const auto time_of = [&](std::int32_t index) {
+      const auto at = first.find(index);
+      return at != first.end() ? at->second : first.empty() ? 0 : first.begin()->second;
+    };
+    for (const SnapshotSegment& segment : start.segments)
+      device(segment.device).arena.add(segment.address, segment.bytes);
+    for (const auto& [index, state] : devices_) reserved(index, time_of(index));
+    for (const Snapshot::Start::Live& block : start.blocks) {
+      const BufferId buffer = live_.add(Rank{block.device}, Memory::device, block.address, block.bytes);
+      memory(block.device, buffer, block.address, block.bytes, time_of(block.device), 0);
+    }
+  }
+
+  void add(const SnapshotEvent& event, std::int64_t bytes, std::int64_t time_ns) {
+    const Rank rank{event.device};
+    switch (event.action) {
+      case SnapshotAction::alloc: {
+        const BufferId buffer = live_.add(rank, Memory::device, event.address, bytes);
+        return memory(event.device, buffer, event.address, bytes, time_ns, event.stream);
+      }
+      case SnapshotAction::free_completed: {
+        const LiveBuffers::Live freed = live_.remove(rank, Memory::device, event.address);
+        if (!freed.buffer.valid()) return;
+        return memory(event.device, freed.buffer, event.address, -freed.bytes, time_ns, event.stream);
+      }
+      case SnapshotAction::segment_alloc:
+      case SnapshotAction::segment_map:
+        device(event.device).arena.add(event.address, event.bytes);
+        return reserved(event.device, time_ns);
+      case SnapshotAction::segment_free:
+      case SnapshotAction::segment_unmap:
+        device(event.device).arena.remove(event.address);
+        return reserved(event.device, time_ns);
+      case SnapshotAction::free_requested: return;  // still taken until it is completed
+      case SnapshotAction::oom:
+      case SnapshotAction::snapshot:
+      case SnapshotAction::user_defined: {
+        Device& of = device(event.device);
+        if (!of.row.valid()) of.row = builder_.add_row({.rank = rank, .kind = TrackKind::other, .name = "allocator"});
+        return builder_.instant(of.row, time_ns, builder_.name(to_string(event.action)));
+      }
+    }
+  }
+
+  Builder& builder_;
+  const Snapshot& snapshot_;
+  std::map<std::int32_t, Device> devices_;
+  LiveBuffers live_;
+  bool timed_ = false;
+};
+
+}  // namespace
+
+Result<LoadedTrace> import_pytorch_snapshot(ByteSource& source) {
+  Builder builder(TraceFormat::pytorch_snapshot);
+  Snapshot snapshot;
+  {
+    Reader reader(source);
+    const Result<void> read = reader.read(snapshot, builder.loaded.trace.truncated, builder.loaded.trace.header);
+    if (!read) return read.error();
+  }
+  Converter(builder, snapshot).run();
+  LoadedTrace loaded = builder.finish();
+  loaded.snapshot = std::move(snapshot);
+  return loaded;
+}
+
+}  // namespace shard::import
