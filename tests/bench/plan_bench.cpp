@@ -1,10 +1,13 @@
-// How long do compiling, verifying and hashing a plan take? Search over strategies does the first hundreds of times.
+// How long do compiling, verifying, hashing and simulating a plan take? Search over strategies does the first and the
+// last hundreds of times.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
 #include <memory>
 #include <string>
 
+#include "sim/cluster/read_cluster.h"
+#include "sim/engine/simulate.h"
 #include "sim/model/config.h"
 #include "sim/model/examples.h"
 #include "sim/plan/compile.h"
@@ -70,6 +73,18 @@ void hash_plan(benchmark::State& state, const Case& c) {
   count(state, *plans);
 }
 
+/// A first step and a steady one on a machine as large as the run.
+void simulate_plan(benchmark::State& state, const Case& c) {
+  const Result<PlanSet> plans = compile(example(c.model), c.strategy);
+  Result<cluster::Cluster> machine = cluster::read_cluster("h100-80gb-x8");
+  if (!plans || !machine) std::abort();
+  machine->hosts = (c.strategy.world_size + 7) / 8;
+  const engine::SimulateOptions options{.steps = 2};
+  if (!engine::simulate(*plans, *machine, options)) std::abort();
+  for (auto _ : state) benchmark::DoNotOptimize(engine::simulate(*plans, *machine, options));
+  count(state, *plans);
+}
+
 }  // namespace
 }  // namespace shard::plan
 
@@ -84,6 +99,7 @@ int main(int argc, char** argv) {
     add("compile", compile_plan);
     add("verify", verify_plan);
     add("text_and_hash", hash_plan);
+    add("simulate", simulate_plan);
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
