@@ -44,6 +44,8 @@ bool PickleReader::charge(std::uint64_t bytes) {
 
 bool PickleReader::push(Value value) {
   stack_.push_back(value);
+  if (stack_.size() <= stack_peak_) return true;
+  stack_peak_ = stack_.size();
   return charge(sizeof(Value));
 }
 
@@ -137,6 +139,15 @@ bool PickleReader::push_container(Kind kind, std::size_t from) {
   return charge(40 + 8 * count) && push({kind, static_cast<std::int64_t>(containers_.size() - 1)});
 }
 
+void PickleReader::drop(std::span<const Value> pairs) {
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    if (pairs[i + 1].kind() != Kind::list || text(pairs[i]) != dropped_) continue;
+    std::vector<Value>& items = containers_[static_cast<std::size_t>(pairs[i + 1].payload())];
+    charged_ -= std::min<std::uint64_t>(charged_, 8 * items.size());
+    items = {};
+  }
+}
+
 /// Moves what stands from `from` on into the container at `target`; the items of an inert one are dropped.
 bool PickleReader::append(std::size_t target, std::size_t from) {
   const Value to = stack_[target];
@@ -144,6 +155,7 @@ bool PickleReader::append(std::size_t target, std::size_t from) {
     std::vector<Value>& items = containers_[static_cast<std::size_t>(to.payload())];
     const std::size_t count = stack_.size() - from;
     if (!charge(8 * count)) return false;
+    if (to.kind() == Kind::dict && !dropped_.empty()) drop(std::span<const Value>(stack_).subspan(from));
     items.insert(items.end(), stack_.begin() + static_cast<std::ptrdiff_t>(from), stack_.end());
   } else if (to.kind() != Kind::inert) {
     return fail("adds items to what is no container");

@@ -34,12 +34,14 @@ class PickleReader {
     std::uint64_t bits_ = 0;
   };
 
-  explicit PickleReader(ByteSource& source) : source_(source) {}
+  /// Lists that a dict holds under the key `dropped` are emptied at once: where they are most of a file (a snapshot's
+  /// stack frames) and nobody looks at them.
+  explicit PickleReader(ByteSource& source, std::string_view dropped = {}) : source_(source), dropped_(dropped) {}
 
   /// Reads up to STOP. False where the pickle is damaged or cut: error() says why and at() where; result() is then what
   /// was complete, as far as the outermost containers go.
   [[nodiscard]] bool run();
-  [[nodiscard]] Value result() const { return stack_.empty() ? Value() : stack_.front(); }
+  [[nodiscard]] Value result() const { return stack_.empty() ? Value() : stack_.back(); }
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] std::uint64_t at() const { return at_; }
 
@@ -75,10 +77,13 @@ class PickleReader {
   bool get(std::uint64_t index);
   bool put(std::uint64_t index);
   bool charge(std::uint64_t bytes);
+  void drop(std::span<const Value> pairs);
   void close_all();
 
   ByteSource& source_;
+  std::string dropped_;
   std::vector<Value> stack_;
+  std::size_t stack_peak_ = 0;
   std::vector<std::size_t> marks_;
   std::vector<Value> memo_;
   std::unordered_map<std::uint64_t, Value> far_memo_;  // indices far beyond those used so far

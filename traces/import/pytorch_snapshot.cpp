@@ -23,7 +23,7 @@ constexpr std::int32_t kMaxDevices = 4096;
 
 class Reader {
  public:
-  explicit Reader(ByteSource& source) : source_(source), pickle_(source) {}
+  explicit Reader(ByteSource& source) : source_(source), pickle_(source, "frames") {}
 
   /// Fills `snapshot`; a note where the pickle is cut or damaged.
   Result<void> read(Snapshot& snapshot, std::vector<Truncated>& truncated, Header& header) {
@@ -262,9 +262,7 @@ class Converter {
     builder_.counter({Rank{index}, builder_.name("reserved_bytes"), time_ns, static_cast<double>(of.arena.reserved())});
   }
 
-  void memory(std::int32_t index, BufferId buffer, std::uint64_t address, std::int64_t delta, std::int64_t time_ns,
-              std::uint64_t stream) {
-    (void)stream;
+  void memory(std::int32_t index, BufferId buffer, std::uint64_t address, std::int64_t delta, std::int64_t time_ns) {
     Device& of = device(index);
     of.allocated += delta;
     of.peak_allocated = std::max(of.peak_allocated, of.allocated);
@@ -294,7 +292,7 @@ class Converter {
     for (const auto& [index, state] : devices_) reserved(index, time_of(index));
     for (const Snapshot::Start::Live& block : start.blocks) {
       const BufferId buffer = live_.add(Rank{block.device}, Memory::device, block.address, block.bytes);
-      memory(block.device, buffer, block.address, block.bytes, time_of(block.device), 0);
+      memory(block.device, buffer, block.address, block.bytes, time_of(block.device));
     }
   }
 
@@ -303,12 +301,12 @@ class Converter {
     switch (event.action) {
       case SnapshotAction::alloc: {
         const BufferId buffer = live_.add(rank, Memory::device, event.address, bytes);
-        return memory(event.device, buffer, event.address, bytes, time_ns, event.stream);
+        return memory(event.device, buffer, event.address, bytes, time_ns);
       }
       case SnapshotAction::free_completed: {
         const LiveBuffers::Live freed = live_.remove(rank, Memory::device, event.address);
         if (!freed.buffer.valid()) return;
-        return memory(event.device, freed.buffer, event.address, -freed.bytes, time_ns, event.stream);
+        return memory(event.device, freed.buffer, event.address, -freed.bytes, time_ns);
       }
       case SnapshotAction::segment_alloc:
       case SnapshotAction::segment_map:

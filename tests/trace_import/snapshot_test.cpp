@@ -1,0 +1,138 @@
+// Do PyTorch's memory snapshots give every event, and is nothing in a pickle ever executed?
+#include <gmock/gmock.h>
+
+#include "tests/trace_import/files.h"
+#include "traces/import/pickle.h"
+#include "traces/peaks.h"
+
+namespace shard {
+namespace {
+
+using files::loaded;
+using import::ByteSource;
+using import::PickleReader;
+
+TEST(ImportSnapshot, EventsBecomeMemoryAndTheStartIsFoundByUndoing) {
+  const LoadedTrace all = loaded(files::small_pickle());
+  EXPECT_EQ(all.format, TraceFormat::pytorch_snapshot);
+  ASSERT_TRUE(all.snapshot);
+  EXPECT_EQ(all.snapshot->segments.size(), 1u);
+  EXPECT_EQ(all.snapshot->block_count(), 2);
+  EXPECT_EQ(all.memory_event_count, 3);
+  const Snapshot::Start start = all.snapshot->start();
+  EXPECT_EQ(start.allocated_bytes, 1024);  // 700 bytes took two units of 512
+  std::vector<std::int64_t> deltas;
+  for (std::size_t i = 0; i < all.trace.memory.size(); ++i) deltas.push_back(all.trace.memory[i].delta_bytes);
+  EXPECT_THAT(deltas, ::testing::ElementsAre(1024, -1024, 1024));
+  EXPECT_EQ(all.trace.memory[2].time_ns, 6000);
+}
+
+TEST(ImportSnapshot, TextProtocolsAndSharedValues) {
+  // {'segments': [{'total_size': 5L, 'address': 1, 'device': 0, 'blocks': [d, d]}]} with d from the memo, protocol 0
+  const LoadedTrace all = loaded(std::string("\x80\x03", 2) +
+                                 "(dp0\nVsegments\np1\n(lp2\n(dp3\nVtotal_size\nL5L\nsVaddress\nI1\nsVblocks\n"
+                                 "(l(dVsize\nI2\nsVstate\nVinactive\nsp9\nag9\nasasasVdevice_traces\n(ls.");
+  ASSERT_TRUE(all.snapshot);
+  EXPECT_EQ(all.snapshot->reserved_bytes(), 5);
+  EXPECT_EQ(all.snapshot->block_count(), 2);
+}
+
+std::string run(const std::string& pickle) {
+  ByteSource source = ByteSource::memory(files::bytes(pickle), "pickle");
+  PickleReader reader(source);
+  if (!reader.run()) return "byte " + std::to_string(reader.at()) + ": " + reader.error();
+  const PickleReader::Value value = reader.result();
+  switch (value.kind()) {
+    case PickleReader::Kind::inert: return "inert";
+    case PickleReader::Kind::integer: return std::to_string(value.payload());
+    case PickleReader::Kind::string: return std::string(reader.text(value));
+    case PickleReader::Kind::list: return "list of " + std::to_string(reader.items(value).size());
+    case PickleReader::Kind::dict: return "dict of " + std::to_string(reader.items(value).size() / 2);
+    case PickleReader::Kind::none:
+    case PickleReader::Kind::boolean:
+    case PickleReader::Kind::real: return "scalar";
+  }
+  return "?";
+}
+
+TEST(Pickle, CallsAreInert) {
+  EXPECT_EQ(run("cos\nsystem\n(S'echo'\ntR."), "inert");
+  EXPECT_EQ(run("(cos\nsystem\nS'echo'\no."), "inert");
+  EXPECT_EQ(run("(S'echo'\nios\nsystem\n."), "inert");
+  EXPECT_EQ(run(std::string("\x80\x04\x8c\x02os\x8c\x06system\x93)\x81}b.", 21)), "inert");
+}
+
+TEST(Pickle, IntegersOfEveryWidth) {
+  EXPECT_EQ(run(std::string("\x80\x02K\xff.", 5)), "255");
+  EXPECT_EQ(run(std::string("M\x01\x80.", 4)), "32769");
+  EXPECT_EQ(run(std::string("J\xff\xff\xff\xff.", 6)), "-1");
+  EXPECT_EQ(run(std::string("\x8a\x00.", 3)), "0");
+  EXPECT_EQ(run(std::string("\x8a\x02\x00\x80.", 5)), "-32768");
+  EXPECT_EQ(run(std::string("\x8a\x06\x00\x00\x00\x00\x00\x7f.", 9)), "139637976727552");
+  EXPECT_EQ(run(std::string("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01.", 12)),
+            std::to_string((std::int64_t{1} << 59) - 1));  // beyond what is kept
+}
+
+TEST(Pickle, FaultsNameTheirByte) {
+  EXPECT_EQ(run("}(X"), "byte 2: ends inside a number");
+  EXPECT_EQ(run("K"), "byte 0: ends inside a number");
+  EXPECT_EQ(run("u."), "byte 0: takes a mark that is not there");
+  EXPECT_EQ(run("0."), "byte 0: takes a mark that is not there");
+  EXPECT_EQ(run("a."), "byte 0: takes more from its stack than is there");
+  EXPECT_EQ(run("h\x05."), "byte 0: asks for a memo that it never made");
+  EXPECT_EQ(run("\x80\x06."), "byte 0: is of protocol 6, newer than 5");
+  EXPECT_EQ(run("~"), "byte 0: holds no opcode but 126");
+}
+
+TEST(Pickle, AListThatHoldsItself) {
+  EXPECT_EQ(run("]q\x01h\x01"
+                "a."),
+            "list of 1");
+}
+
+TEST(Pickle, EveryWordAboutItselfIsBounded) {
+  // A string that claims 2^60 bytes, and one dict named a million times.
+  EXPECT_THAT(run(std::string("\x8d\x00\x00\x00\x00\x00\x00\x00\x10", 9)),
+              ::testing::HasSubstr("ends inside a string"));
+  std::string many("\x80\x02}q\x00", 5);
+  many += "(";
+  for (int i = 0; i < 12'000'000; ++i) many += std::string("h\x00", 2);
+  EXPECT_THAT(run(many + "l."), ::testing::HasSubstr("than a pickle of this size can hold"));
+}
+
+struct Recording {
+  std::string name;
+  std::int64_t segments, blocks, events, reserved, allocated, start_reserved, start_allocated;
+};
+
+class SnapshotRecording : public ::testing::TestWithParam<Recording> {};
+
+TEST_P(SnapshotRecording, CountsAndBytesAreThePublishedOnes) {
+  const Recording& r = GetParam();
+  const auto path = files::recording(r.name);
+  SKIP_WITHOUT(path);
+  const Result<LoadedTrace> all = load_any(path);
+  ASSERT_TRUE(all) << to_string(all.error());
+  const Snapshot& snapshot = *all->snapshot;
+  EXPECT_EQ(static_cast<std::int64_t>(snapshot.segments.size()), r.segments);
+  EXPECT_EQ(snapshot.block_count(), r.blocks);
+  EXPECT_EQ(all->memory_event_count, r.events);
+  EXPECT_EQ(snapshot.reserved_bytes(), r.reserved);
+  EXPECT_EQ(snapshot.allocated_bytes(), r.allocated);
+  EXPECT_EQ(snapshot.start().reserved_bytes, r.start_reserved);
+  EXPECT_EQ(snapshot.start().allocated_bytes, r.start_allocated);
+  // The events, from the start on, sum to what the blocks at the end hold.
+  std::int64_t live = 0;
+  for (const std::int64_t delta : all->trace.memory.delta_bytes) live += delta;
+  EXPECT_EQ(live, r.allocated);
+  EXPECT_EQ(all->trace.arenas.at(0).peak_bytes, r.reserved);  // nothing larger in between in these two
+}
+
+INSTANTIATE_TEST_SUITE_P(Public, SnapshotRecording,
+                         ::testing::Values(Recording{"pytorch-snapshot-small.pickle", 10, 54, 5803, 134'217'728,
+                                                     48'760'832, 25'165'824, 8'781'824},
+                                           Recording{"pytorch-snapshot-transformer-forward.pickle", 700, 1297, 5125,
+                                                     26'545'750'016, 26'388'097'024, 19'667'091'456, 13'798'361'088}));
+
+}  // namespace
+}  // namespace shard
