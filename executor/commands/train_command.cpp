@@ -134,7 +134,7 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   const bool first = (*communicator)->rank().value == 0;
   const bool json = format == cli::Format::json;
   if (const Result<void> fits = check_fits(*prepared, o); !fits) {
-    if (first && json) print_prediction(*prepared);
+    if (first && json && role.launcher != Launcher::own) print_prediction(*prepared);
     return last_word.say(fits.error());
   }
   std::ostream& lines = json ? std::cerr : std::cout;
@@ -145,7 +145,8 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   const Result<TrainReport> report = train_on_rank(*prepared, o, **communicator, lines);
   if (!report) {
     (*communicator)->abort(report.error().what);
-    if (first && json && report.error().code == Errc::does_not_fit) print_prediction(*prepared);
+    if (first && json && role.launcher != Launcher::own && report.error().code == Errc::does_not_fit)
+      print_prediction(*prepared);
     return last_word.say(report.error());
   }
   if (first) {
@@ -182,7 +183,10 @@ int train_command(std::span<const std::string> arguments) {
       if (*format == cli::Format::json) print_prediction(*prepared);
       return cli::print_error(std::cerr, fits.error(), style);
     }
-    return run_ranks(arguments, options);
+    const int code = run_ranks(arguments, options);
+    // Room that is known only where the arena is made.
+    if (code == exit_code(Errc::does_not_fit) && *format == cli::Format::json) print_prediction(*prepared);
+    return code;
   }
   return rank_main(command, options, role, *format);
 }

@@ -9,13 +9,15 @@ namespace shard::train {
 Bytes proportional_set_size() {
   std::ifstream file("/proc/self/smaps_rollup");
   std::string word;
-  while (file >> word)
-    if (word == "Pss:") {
-      std::int64_t kib = 0;
-      file >> kib;
-      return Bytes{kib * 1024};
-    }
-  return Bytes{0};
+  std::int64_t kib = 0;
+  while (file >> word) {
+    const bool all = word == "Pss:";
+    if (!all && word != "Pss_File:") continue;
+    std::int64_t value = 0;
+    file >> value;
+    kib += all ? value : -value;
+  }
+  return Bytes{kib * 1024};
 }
 
 }  // namespace shard::train

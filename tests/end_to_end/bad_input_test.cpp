@@ -1,0 +1,289 @@
+// What does a user read after a mistake: which exit code, and does the message say what, where, why and what helps?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/end_to_end/program.h"
+
+namespace shard::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// Files that the mistakes are made with, named as in the rows below.
+const ScratchDirectory& inputs() {
+  static const std::unique_ptr<ScratchDirectory> kInputs = [] {
+    auto in = std::make_unique<ScratchDirectory>();
+    in->write("syntax.json", R"({"model_type": "gpt2", "n_embd": })");
+    in->write("empty.json", "");
+    in->write("list.json", "[1, 2]");
+    in->write("notype.json", R"({"hidden_size": 1})");
+    in->write("noshape.json", R"({"model_type": "mlp", "bias": true})");
+    in->write("wrong.json", R"({"model_type": "gpt2", "n_embd": "wide"})");
+    in->write("negative.json", R"({"model_type": "gpt2", "n_layer": -3})");
+    in->write("heads.json", R"({"model_type": "gpt2", "n_embd": 130, "n_head": 4})");
+    in->write("bert.json", R"({"model_type": "bert", "hidden_size": 128})");
+    in->write("sizes.json", R"({"model_type": "mlp", "sizes": [10]})");
+    in->write(
+        "small.json",
+        R"({"model_type": "gpt2", "vocab_size": 64, "n_positions": 32, "n_embd": 32, "n_layer": 1, "n_head": 2})");
+    in->write("short.txt", "hello");
+    in->write("empty.txt", "");
+    in->write("long.txt", std::string(1000, 'x'));
+    in->write("odd.bin", "abc");
+    in->write("big.bin", std::string(2000, '\xff'));
+    in->write("garbage.sst", "this is no trace, but it is long enough to hold a header of one, and more than that");
+    in->write("empty.sst", "");
+    in->write("units.conf", "model = gpt2-nano\nunits = chunk\n");
+    in->write("stage.conf", "model = gpt2-nano\nstage = 5\n");
+    in->write("stage3.conf", "model = gpt2-nano\nstage = 3\n");
+    in->write("notes.txt", "what,address\n1,2\n");
+    std::filesystem::create_directory(in->path() / "empty");
+    EXPECT_EQ(
+        shardscope({"simulate", "--model", "small.json", "--world-size", "2", "--stage", "3", "--trace", "good.sst"},
+                   {.directory = in->path()})
+            .exit_code,
+        0);
+    EXPECT_EQ(
+        shardscope({"simulate", "--model", "small.json", "--trace", "other.sst"}, {.directory = in->path()}).exit_code,
+        0);
+    const std::string good = read_file(in->path() / "good.sst");
+    in->write("cut.sst", good.substr(0, good.size() * 2 / 3));
+    return in;
+  }();
+  return *kInputs;
+}
+
+struct Mistake {
+  std::string name;
+  Words arguments;
+  int exit_code;
+  Words words;  ///< each must be in the message
+};
+
+void PrintTo(const Mistake& mistake, std::ostream* out) {
+  *out << mistake.name;
+}
+
+class BadInput : public testing::TestWithParam<Mistake> {};
+
+TEST_P(BadInput, SaysWhatWhereWhyAndWhatHelps) {
+  const Mistake& mistake = GetParam();
+  const Words before = inputs().list();
+  const Outcome outcome = shardscope(mistake.arguments, {.directory = inputs().path()});
+  EXPECT_EQ(outcome.exit_code, mistake.exit_code) << outcome.err;
+  if (mistake.exit_code != 1 && mistake.exit_code != 3) {
+    EXPECT_THAT(outcome.err, HasSubstr("shardscope: "));
+  }
+  for (const std::string& word : mistake.words) EXPECT_THAT(outcome.err + outcome.out, HasSubstr(word));
+  if (mistake.exit_code != 3 && mistake.exit_code != 1) {
+    EXPECT_THAT(outcome.out, IsEmpty());
+  }
+  EXPECT_EQ(inputs().list(), before) << "something half-written was left behind";
+}
+
+std::string name_of(const testing::TestParamInfo<Mistake>& info) {
+  return info.param.name;
+}
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+std::vector<Mistake> of_commands() {
+  return {
+      {"NoCommand", {}, 2, {"which command?", "shardscope --help"}},
+      {"UnknownCommand", {"simulat", "--model", "gpt2"}, 2, {"unknown command 'simulat'", "did you mean 'simulate'?"}},
+      {"OptionFirst", {"--model", "gpt2"}, 2, {"the command comes first"}},
+      {"NotInThisVersion", {"verify", "--model", "gpt2"}, 69, {"'verify' is not in this version"}},
+      {"ViewNotInThisVersion", {"view", "good.sst"}, 69, {"'view' is not in this version"}},
+      {"UnknownOption", {"simulate", "--modle", "gpt2"}, 2, {"unknown option '--modle'", "did you mean '--model'?"}},
+      {"NoValue", {"simulate", "--model"}, 2, {"--model needs a value", "--model NAME|PATH"}},
+      {"ModelMissing", {"simulate"}, 2, {"--model is required", "--model NAME|PATH"}},
+      {"Positional", {"simulate", "gpt2-nano"}, 2, {"unexpected argument 'gpt2-nano'"}},
+      {"Twice", {"simulate", "--model", "gpt2", "--model", "gpt2-xl"}, 2, {"--model is given twice"}},
+      {"UnknownValue", {"simulate", "--model", "gpt2-nano", "--unit", "chnk"}, 2, {"'chnk'", "did you mean 'chunk'?"}},
+      {"OutOfRange",
+       {"simulate", "--model", "gpt2-nano", "--stage", "4"},
+       2,
+       {"--stage: '4' is out of range", "at most 3"}},
+      {"NotANumber", {"simulate", "--model", "gpt2-nano", "--stage", "three"}, 2, {"--stage: 'three'", "32Mi"}},
+      {"UnknownPass",
+       {"plan", "--model", "gpt2-nano", "--after", "alocate"},
+       2,
+       {"there is no pass 'alocate'", "allocate"}},
+      {"UnknownRule", {"search", "--model", "gpt2-nano", "--rule", "gemni"}, 2, {"did you mean 'gemini'?"}},
+      {"NothingToSearch", {"search"}, 2, {"neither --model nor --parameters"}},
+      {"TwoThingsToSearch",
+       {"search", "--model", "gpt2", "--parameters", "list.json"},
+       78,
+       {"--model gpt2", "--parameters list.json", "keep one of them"}},
+      {"TwoFormats",
+       {"simulate", "--model", "gpt2-nano", "--json", "--format", "csv"},
+       78,
+       {"--json", "--format csv", "leave one of them out"}},
+      {"SeveralTablesAsCsv", {"inspect", "good.sst", "--format", "csv"}, 78, {"holds one table", "--json"}},
+      {"ConfigAbsent", {"simulate", "--config", "nosuch.conf"}, 66, {"nosuch.conf: cannot be read"}},
+      {"ConfigUnknownOption",
+       {"simulate", "--config", "units.conf"},
+       2,
+       {"units.conf:2", "'units'", "did you mean 'unit'?"}},
+      {"ConfigOutOfRange", {"simulate", "--config", "stage.conf"}, 2, {"stage.conf:2", "--stage", "at most 3"}},
+      {"ConfigContradicts",
+       {"simulate", "--config", "stage3.conf", "--partition", "parameter"},
+       78,
+       {"--partition parameter", "--stage is 3", "--stage 1"}},
+  };
+}
+
+std::vector<Mistake> of_models() {
+  const auto model = [](const std::string& file) { return Words{"simulate", "--model", file}; };
+  return {
+      {"UnknownModel",
+       model("gpt2-meduim"),
+       2,
+       {"'gpt2-meduim' is neither", "did you mean 'gpt2-medium'?", "config.json"}},
+      {"AbsentConfig", model("./nosuch.json"), 66, {"./nosuch.json: cannot read the model"}},
+      {"DirectoryWithoutConfig", model("empty"), 66, {"the directory has no config.json"}},
+      {"NotJson", model("syntax.json"), 65, {"syntax.json:1:34", "is not JSON"}},
+      {"EmptyFile", model("empty.json"), 65, {"empty.json", "is not JSON"}},
+      {"NotAnObject", model("list.json"), 65, {"list.json#/", "is not a JSON object"}},
+      {"NoFamily", model("notype.json"), 65, {"notype.json#/model_type", "is missing", "gpt2"}},
+      {"ShapeUnknown", model("noshape.json"), 65, {"noshape.json#/sizes", "is missing"}},
+      {"WrongField", model("wrong.json"), 65, {"wrong.json#/n_embd", "\"wide\"", "not a positive integer"}},
+      {"NegativeField", model("negative.json"), 65, {"negative.json#/n_layer", "-3"}},
+      {"MlpOfOneSize", model("sizes.json"), 65, {"sizes.json#/sizes"}},
+      {"UnknownFamily", model("bert.json"), 78, {"bert.json#/model_type", "\"bert\"", "gpt2, llama, mlp"}},
+      {"HeadsDoNotDivide", model("heads.json"), 78, {"heads.json#/n_head", "does not divide n_embd 130"}},
+      {"SequenceTooLong",
+       {"simulate", "--model", "gpt2-nano", "--sequence", "512"},
+       78,
+       {"--sequence", "512", "more than the longest sequence", "256"}},
+      {"ParametersAbsent", {"search", "--parameters", "nosuch.json"}, 66, {"nosuch.json"}},
+      {"ParametersMalformed", {"search", "--parameters", "list.json"}, 65, {"list.json#/0", "name, shape and numel"}},
+      {"ConfigAsParameters", {"search", "--parameters", "small.json"}, 65, {"goes to --model"}},
+  };
+}
+
+std::vector<Mistake> of_strategies() {
+  const auto nano = [](const Words& more) { return with({"simulate", "--model", "gpt2-nano"}, more); };
+  return {
+      {"ChunkSizeAndWorldSize",
+       nano({"--unit", "chunk", "--chunk-size", "1000", "--world-size", "3"}),
+       78,
+       {"chunk size 1000 elements is not a multiple of world size 3", "--chunk-size 1002"}},
+      {"BatchAndWorldSize",
+       nano({"--world-size", "4", "--global-batch", "6"}),
+       78,
+       {"global batch 6", "micro-batch 1 x world size 4", "--global-batch 4"}},
+      {"ChunkSizeWithoutChunks",
+       nano({"--unit", "module", "--chunk-size", "64Ki"}),
+       78,
+       {"--chunk-size 64Ki", "--unit module", "--unit chunk"}},
+      {"ChunkBytesWithoutChunks", nano({"--chunk-bytes", "1Mi"}), 78, {"--chunk-bytes 1Mi", "--unit chunk"}},
+      {"ChunkSizeTwice",
+       nano({"--unit", "chunk", "--chunk-size", "64Ki", "--chunk-bytes", "1Mi"}),
+       78,
+       {"both set the chunk size"}},
+      {"ChunkBytesOdd", nano({"--unit", "chunk", "--chunk-bytes", "1001"}), 78, {"whole number", "--chunk-bytes 1004"}},
+      {"ChunkSizeZero", nano({"--unit", "chunk", "--chunk-size", "0"}), 78, {"chunk size", "--chunk-size search"}},
+      {"ChunkSizeUnparsable", nano({"--unit", "chunk", "--chunk-size", "64Kb"}), 2, {"'64Kb' is not a size", "32Mi"}},
+      {"PartitionAndStage",
+       nano({"--partition", "parameter", "--stage", "2"}),
+       78,
+       {"--partition parameter belongs to stage 1", "--stage is 2", "--stage 1"}},
+      {"MinimumAboveMaximum",
+       {"search", "--model", "gpt2-nano", "--min-chunk", "2Mi", "--max-chunk", "1Mi"},
+       78,
+       {"--min-chunk 2097152 is above --max-chunk 1048576"}},
+      {"UnknownCluster",
+       nano({"--cluster", "a100"}),
+       2,
+       {"a100 is neither a known cluster nor a file", "a100-40gb-x8"}},
+      {"AbsentCluster", nano({"--cluster", "nosuch.json"}), 66, {"nosuch.json"}},
+      {"UnknownFramework", nano({"--like", "pytroch@1.8"}), 2, {"pytroch", "pytorch"}},
+      {"FrameworkBeyondItsStages", nano({"--like", "pytorch@1.8", "--stage", "3"}), 78, {"stage"}},
+      {"DoesNotFit",
+       nano({"--world-size", "2", "--stage", "1", "--device-capacity", "14Mi"}),
+       3,
+       {"does not fit", "try: --", "largest at the peak", "moment"}},
+      {"TraceIntoNowhere", nano({"--trace", "nosuch/x.sst"}), 73, {"nosuch/x.sst", "cannot be created", "nosuch"}},
+  };
+}
+
+std::vector<Mistake> of_traces() {
+  return {
+      {"TraceAbsent", {"inspect", "nosuch.sst"}, 66, {"nosuch.sst", "cannot be read"}},
+      {"TraceIsADirectory", {"inspect", "empty"}, 66, {"empty", "directory"}},
+      {"TraceIsGarbage", {"inspect", "garbage.sst"}, 65, {"garbage.sst", "byte 0", "not a shardscope trace"}},
+      {"TraceIsEmpty", {"inspect", "empty.sst"}, 65, {"empty.sst", "the file is empty"}},
+      {"CompareOne", {"compare", "good.sst"}, 2, {"OTHER is missing"}},
+      {"CompareAbsent", {"compare", "nosuch.sst", "good.sst"}, 66, {"nosuch.sst"}},
+      {"CompareTruncated", {"compare", "cut.sst", "good.sst", "--check"}, 1, {"incomplete"}},
+      {"CompareOtherPlans", {"compare", "good.sst", "other.sst"}, 78, {"two different plans", "--force"}},
+      {"ConvertToNothing", {"convert", "good.sst"}, 2, {"OUTPUT is missing"}},
+      {"ConvertToUnknownForm", {"convert", "good.sst", "out.xyz"}, 2, {"out.xyz", "--to perfetto"}},
+      {"ConvertIntoNowhere", {"convert", "good.sst", "nosuch/out.json"}, 73, {"nosuch/out.json", "cannot be created"}},
+      {"ConvertOntoItself", {"convert", "good.sst", "good.sst", "--to", "chrome"}, 78, {"would be lost"}},
+      {"ConvertGarbage", {"convert", "garbage.sst", "out.json"}, 65, {"byte 0"}},
+      {"ReplayAbsent", {"inspect", "nosuch.csv", "--replay-allocator", "pytorch"}, 66, {"nosuch.csv"}},
+      {"ReplayOther", {"inspect", "notes.txt", "--replay-allocator", "pytorch"}, 65, {"notes.txt:1", "header"}},
+      {"ReplayUnknownAllocator", {"inspect", "notes.txt", "--replay-allocator", "torch"}, 2, {"'torch'", "pytorch"}},
+  };
+}
+
+std::vector<Mistake> of_training() {
+  const auto small = [](const Words& more) { return with({"train", "--model", "small.json"}, more); };
+  const auto random = [](const Words& more) {
+    return with({"train", "--model", "gpt2-nano", "--data", "random"}, more);
+  };
+  return {
+      {"NoData", small({}), 2, {"--data is required", "text:FILE"}},
+      {"DataOfNoKind", small({"--data", "long.txt"}), 2, {"'long.txt' names no kind of data", "--data text:long.txt"}},
+      {"TextAbsent", small({"--data", "text:nosuch.txt"}), 66, {"nosuch.txt", "No such file"}},
+      {"TextIsADirectory", small({"--data", "text:empty"}), 66, {"empty", "regular file"}},
+      {"TextEmpty", small({"--data", "text:empty.txt"}), 65, {"empty.txt", "is empty"}},
+      {"TextTooShort", small({"--data", "text:short.txt"}), 65, {"holds 5 tokens", "33", "--sequence 4"}},
+      {"TokensBeyondVocabulary", small({"--data", "text:long.txt"}), 78, {"token 120", "vocabulary of 64"}},
+      {"TokenFileOdd", small({"--data", "odd.bin"}), 65, {"odd.bin", "odd number of bytes"}},
+      {"TokenFileBeyondVocabulary", small({"--data", "big.bin"}), 78, {"token 65535 at position 0", "64"}},
+      {"TextForAnMlp", {"train", "--model", "mlp-20x2000", "--data", "text:long.txt"}, 78, {"mlp", "--data random"}},
+      {"RateIsAWord", random({"--lr", "fast"}), 2, {"--lr: 'fast' is not a number", "3e-4"}},
+      {"NoSteps", random({"--steps", "0"}), 2, {"--steps", "at least 1"}},
+      {"TrainTraceIntoNowhere", random({"--trace", "nosuch/a.sst"}), 73, {"--trace", "nosuch", "mkdir -p"}},
+      {"TrainTraceIsADirectory", random({"--trace", "empty"}), 73, {"--trace", "'empty' is a directory"}},
+      {"PredictedTraceIntoNowhere",
+       random({"--trace-predicted", "nosuch/a.sst"}),
+       73,
+       {"--trace-predicted", "mkdir -p"}},
+      {"LogIntoNowhere", random({"--log", "nosuch/a.jsonl"}), 73, {"--log", "nosuch"}},
+      {"TrainBatchAndRanks",
+       random({"--ranks", "2", "--global-batch", "3"}),
+       78,
+       {"global batch 3", "--global-batch 2"}},
+      {"TrainDoesNotFit",
+       random({"--ranks", "2", "--stage", "1", "--device-capacity", "14Mi", "--trace", "a.sst"}),
+       3,
+       {"--device-capacity", "14680064 are allowed", "moment", "try: --"}},
+      {"TrainAsCsv", random({"--format", "csv"}), 78, {"--format csv", "--json"}},
+      {"TrainPositional", random({"gpt2"}), 2, {"unexpected argument 'gpt2'"}},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, BadInput, testing::ValuesIn(of_commands()), name_of);
+INSTANTIATE_TEST_SUITE_P(Models, BadInput, testing::ValuesIn(of_models()), name_of);
+INSTANTIATE_TEST_SUITE_P(Strategies, BadInput, testing::ValuesIn(of_strategies()), name_of);
+INSTANTIATE_TEST_SUITE_P(Traces, BadInput, testing::ValuesIn(of_traces()), name_of);
+INSTANTIATE_TEST_SUITE_P(Training, BadInput, testing::ValuesIn(of_training()), name_of);
+
+TEST(TruncatedTrace, WhatIsCompleteLoads) {
+  const Outcome outcome = shardscope({"inspect", "cut.sst"}, {.directory = inputs().path()});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("incomplete at byte"));
+}
+
+}  // namespace
+}  // namespace shard::test

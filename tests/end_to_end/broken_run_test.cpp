@@ -1,0 +1,111 @@
+// When a run breaks, does it end with the promised exit code and message, and leave nothing behind?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/end_to_end/program.h"
+
+namespace shard::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AnyOf;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A training run that would take hours, marked so that its processes can be found.
+class LongRun {
+ public:
+  LongRun()
+      : temporary_(scratch_.path() / "tmp"),
+        mark_("SHARDSCOPE_TEST_RUN=" + scratch_.path().string()),
+        program_({shardscope_path(), "train", "--model", "gpt2-nano", "--data", "random", "--ranks", "3", "--stage",
+                  "3", "--sequence", "64", "--steps", "1000000", "--trace", "measured.sst"},
+                 {.directory = scratch_.path(),
+                  .environment = {{"SHARDSCOPE_TEST_RUN", scratch_.path().string()}, {"TMPDIR", make(temporary_)}}}) {}
+
+  Program& program() { return program_; }
+
+  /// Processes of this run whose environment also holds `variable`.
+  [[nodiscard]] std::vector<pid_t> processes(const std::string& variable = "") const {
+    std::vector<pid_t> found;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename();
+      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+      const std::string environment = '\0' + read_file(entry.path() / "environ");
+      if (environment.find('\0' + mark_ + '\0') == std::string::npos) continue;
+      if (!variable.empty() && environment.find('\0' + variable + '\0') == std::string::npos) continue;
+      found.push_back(std::stoi(name));
+    }
+    return found;
+  }
+  [[nodiscard]] Words files() const { return scratch_.list(); }
+
+ private:
+  static std::string make(const fs::path& path) {
+    fs::create_directory(path);
+    return path.string();
+  }
+
+  ScratchDirectory scratch_;
+  fs::path temporary_;
+  std::string mark_;
+  Program program_;
+};
+
+TEST(BrokenRun, AKilledRankIsNamedAndNothingIsLeft) {
+  LongRun run;
+  ASSERT_TRUE(run.program().read_line("step 2/"));
+  const std::vector<pid_t> victim = run.processes("OMPI_COMM_WORLD_RANK=1");
+  ASSERT_EQ(victim.size(), 1u);
+  ASSERT_EQ(kill(victim[0], SIGKILL), 0);
+  const Outcome outcome = run.program().wait();
+  EXPECT_EQ(outcome.exit_code, 75);
+  EXPECT_THAT(outcome.err, HasSubstr("rank 1"));
+  EXPECT_THAT(outcome.err, HasSubstr("signal 9"));
+  EXPECT_THAT(run.processes(), IsEmpty());
+  EXPECT_EQ(run.files(), Words{"tmp"});
+}
+
+TEST(BrokenRun, AnInterruptedRunEndsByThatSignalAndLeavesNothing) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    LongRun run;
+    ASSERT_TRUE(run.program().read_line("step 2/"));
+    ASSERT_EQ(kill(run.program().process(), signal), 0);
+    const Outcome outcome = run.program().wait();
+    EXPECT_EQ(outcome.signal, signal) << outcome.exit_code << outcome.err;
+    EXPECT_THAT(run.processes(), IsEmpty());
+    EXPECT_EQ(run.files(), Words{"tmp"});
+  }
+}
+
+TEST(BrokenRun, TooLittleSharedMemoryIsSaidBeforeItIsUsed) {
+  const ScratchDirectory scratch;
+  // 16 TB of arenas: more than any machine that this runs on has.
+  scratch.write("huge.json", R"({"model_type": "mlp", "sizes": [1000000, 1000000], "bias": true, "loss": "mse"})");
+  const Outcome outcome = shardscope({"train", "--model", "huge.json", "--data", "random", "--ranks", "2", "--stage",
+                                      "3", "--trace", "measured.sst", "--json"},
+                                     {.directory = scratch.path()});
+  const nlohmann::json answer = json_of(outcome, 3);
+  EXPECT_EQ(answer["fits"], false);
+  EXPECT_THAT(outcome.err, HasSubstr("of shared memory"));
+  EXPECT_THAT(outcome.err, HasSubstr("are available"));
+  // The place, and what makes room.
+  EXPECT_THAT(outcome.err, AnyOf(HasSubstr("/dev/shm: "), HasSubstr("/tmp: "), HasSubstr("/: ")));
+  EXPECT_THAT(outcome.err, HasSubstr("--shm-size"));
+  EXPECT_EQ(scratch.list(), Words{"huge.json"});
+}
+
+TEST(BrokenRun, OneRankWithoutMemoryForItsArenaSaysSo) {
+  const ScratchDirectory scratch;
+  scratch.write("huge.json", R"({"model_type": "mlp", "sizes": [10000000, 10000000], "bias": true, "loss": "mse"})");
+  const Outcome outcome =
+      shardscope({"train", "--model", "huge.json", "--data", "random"}, {.directory = scratch.path()});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("no memory for an arena of "));
+}
+
+}  // namespace
+}  // namespace shard::test

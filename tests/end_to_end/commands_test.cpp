@@ -1,0 +1,217 @@
+// Do the commands of `shardscope` answer as documented: help, one JSON object with the promised keys, files for others?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/end_to_end/program.h"
+
+namespace shard::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const Words& commands() {
+  static const Words kCommands{"search", "simulate", "plan", "compare", "inspect", "convert", "train"};
+  return kCommands;
+}
+
+TEST(Help, ListsTheCommandsThatRun) {
+  const Outcome help = shardscope({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.err, IsEmpty());
+  for (const std::string& command : commands()) EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
+  EXPECT_EQ(shardscope({"help"}).out, help.out);
+}
+
+TEST(Help, OfEachCommandIsOnStdoutAndExitsZero) {
+  for (const std::string& command : commands()) {
+    const Outcome help = shardscope({command, "--help"});
+    EXPECT_EQ(help.exit_code, 0) << command;
+    EXPECT_THAT(help.err, IsEmpty()) << command;
+    EXPECT_THAT(help.out, HasSubstr("Usage: shardscope " + command)) << command;
+    EXPECT_THAT(help.out, HasSubstr("Examples:")) << command;
+    EXPECT_EQ(shardscope({"help", command}).out, help.out) << command;
+  }
+}
+
+/// Each key is a path: "a.b", or "a[].b" for the elements of a list that may not be empty.
+void expect_keys(const json& document, const Words& paths) {
+  for (const std::string& path : paths) {
+    std::vector<json> level{document};
+    std::string rest = path;
+    while (!rest.empty()) {
+      const std::size_t dot = rest.find('.');
+      std::string key = rest.substr(0, dot);
+      rest = dot == std::string::npos ? "" : rest.substr(dot + 1);
+      const bool list = key.ends_with("[]");
+      if (list) key.resize(key.size() - 2);
+      std::vector<json> next;
+      for (const json& each : level) {
+        if (!each.is_object() || !each.contains(key)) {
+          ADD_FAILURE() << path << " is missing";
+          break;
+        }
+        if (!list) {
+          next.push_back(each[key]);
+        } else {
+          EXPECT_TRUE(each[key].is_array() && !each[key].empty()) << path;
+          next.insert(next.end(), each[key].begin(), each[key].end());
+        }
+      }
+      level = std::move(next);
+    }
+  }
+}
+
+TEST(Search, AnswersInJson) {
+  const json j = json_of(shardscope({"search", "--model", "gpt2", "--world-size", "8", "--json"}));
+  expect_keys(j,
+              {"schema_version", "chunk.chunk_elements", "chunk.chunk_count", "chunk.waste_elements",
+               "chunk.reported_waste_elements", "chunk.keep_gathered", "curve[].chunk_elements", "curve[].chunk_count",
+               "curve[].waste_elements", "curve[].gather_working_set_elements", "rules.exact.chunk_elements",
+               "rules.gemini.chunk_elements", "rules.variable.chunk_elements", "seconds"});
+  EXPECT_TRUE(j["rules"].contains("gemini-v0.1.9"));
+  const bool some_forecast = std::ranges::any_of(j["curve"], [](const json& point) {
+    return point.contains("peak_device_bytes") && point.contains("step_seconds");
+  });
+  EXPECT_TRUE(some_forecast);
+}
+
+TEST(Search, OfVariableChunksListsThem) {
+  const json j = json_of(
+      shardscope({"search", "--model", "gpt2", "--world-size", "8", "--rule", "variable", "--no-forecast", "--json"}));
+  ASSERT_TRUE(j["chunks"].is_array());
+  EXPECT_EQ(j["chunks"].size(), j["chunk"]["chunk_count"].get<std::size_t>());
+}
+
+TEST(Search, TakesABareParameterList) {
+  const json j = json_of(
+      shardscope({"search", "--parameters", std::string(TEST_DATA) + "/../examples/05_chunk_rules/parameters.json",
+                  "--world-size", "4", "--min-chunk", "256Ki", "--json"}));
+  expect_keys(j, {"chunk.chunk_elements", "chunk.waste_elements"});
+  EXPECT_FALSE(j["curve"][0].contains("peak_device_bytes"));
+}
+
+TEST(Simulate, AnswersInJson) {
+  const json j =
+      json_of(shardscope({"simulate", "--model", "gpt2-nano", "--world-size", "2", "--stage", "3", "--json"}));
+  expect_keys(j, {"schema_version", "plan_hash", "fits", "peak_device_bytes", "live_peak_device_bytes",
+                  "largest_holders[].bytes", "rank_classes[].phases[].memory[].peak_bytes",
+                  "arenas[].predicted_peak_bytes", "collectives[].predicted_count", "collectives[].predicted_bytes",
+                  "step_seconds", "first_step_seconds", "tokens_per_second"});
+  EXPECT_TRUE(j["fits"].get<bool>());
+}
+
+TEST(Simulate, WhatDoesNotFitIsStillAnswered) {
+  const Outcome outcome = shardscope(
+      {"simulate", "--model", "gpt2-nano", "--world-size", "2", "--stage", "1", "--device-capacity", "14Mi", "--json"});
+  const json j = json_of(outcome, 3);
+  EXPECT_FALSE(j["fits"].get<bool>());
+  EXPECT_EQ(j["device_capacity_bytes"], 14 << 20);
+  EXPECT_EQ(j["largest_holders"].size(), 5u);
+  ASSERT_TRUE(j["smallest_change"].is_object());
+  EXPECT_LE(j["smallest_change"]["peak_device_bytes"], 14 << 20);
+}
+
+TEST(Simulate, LikePyTorchGivesTheRecipesMomentsInOrder) {
+  const Words recipe{"simulate", "--model",       "mlp-20x2000", "--world-size", "2",
+                     "--like",   "pytorch@1.8",   "--precision", "fp32",         "--optimizer",
+                     "adam",     "--micro-batch", "20",          "--json"};
+  const auto moments = [&](const Words& more) {
+    Words words = recipe;
+    words.insert(words.end(), more.begin(), more.end());
+    const json answer = json_of(shardscope(words));
+    std::vector<std::int64_t> bytes;
+    for (const json& moment : answer["moments"]) bytes.push_back(moment["max_allocated_bytes"]);
+    return bytes;
+  };
+  // docs.pytorch.org, recipes/zero_redundancy_optimizer: 335, 656, 992, 1361 MB; without sharding 1697.
+  EXPECT_EQ(moments({"--stage", "1", "--partition", "parameter"}),
+            (std::vector<std::int64_t>{335'708'160, 656'572'416, 992'921'600, 1'361'863'680}));
+  EXPECT_EQ(moments({"--stage", "0"}),
+            (std::vector<std::int64_t>{335'708'160, 656'572'416, 992'921'600, 1'697'571'840}));
+}
+
+TEST(Plan, PrintsEveryPass) {
+  for (const char* pass :
+       {"build", "differentiate", "recompute", "accumulate", "shard", "optimize", "schedule", "allocate"}) {
+    const Outcome plan =
+        shardscope({"plan", "--model", "gpt2-nano", "--world-size", "2", "--stage", "3", "--after", pass});
+    EXPECT_EQ(plan.exit_code, 0) << pass << plan.err;
+    EXPECT_GT(plan.out.size(), 1000u) << pass;
+  }
+  const json j = json_of(shardscope({"plan", "--model", "gpt2-nano", "--world-size", "2", "--stage", "3", "--json"}));
+  expect_keys(j, {"plan_hash", "classes[].ranks", "classes[].text"});
+}
+
+TEST(Inspect, ReplaysARecordingOfPyTorchsAllocator) {
+  for (const char* name : {"small", "transformer_forward"}) {
+    const json j = json_of(shardscope({"inspect", std::string(TEST_DATA) + "/data/allocator/" + name + ".csv",
+                                       "--replay-allocator", "pytorch", "--json"}));
+    expect_keys(j, {"allocator_replay.allocation_count", "allocator_replay.same_address_count",
+                    "allocator_replay.segment_count", "allocator_replay.same_segment_count",
+                    "allocator_replay.peak_reserved_bytes.predicted", "allocator_replay.peak_reserved_bytes.measured"});
+    const json& replay = j["allocator_replay"];
+    EXPECT_GT(replay["allocation_count"], 100);
+    EXPECT_EQ(replay["allocation_count"], replay["same_address_count"]) << name;
+    EXPECT_EQ(replay["segment_count"], replay["same_segment_count"]) << name;
+    EXPECT_EQ(replay["peak_reserved_bytes"]["predicted"], replay["peak_reserved_bytes"]["measured"]) << name;
+  }
+}
+
+/// A predicted trace, and what the other commands make of it.
+TEST(Traces, OfASimulationServeTheOtherCommands) {
+  const ScratchDirectory scratch;
+  const std::string trace = scratch.file("predicted.sst");
+  ASSERT_EQ(
+      shardscope({"simulate", "--model", "gpt2-nano", "--world-size", "2", "--stage", "3", "--trace", trace}).exit_code,
+      0);
+
+  const json inspected = json_of(shardscope({"inspect", trace, "--json"}));
+  EXPECT_EQ(inspected["world_size"], 2);
+  EXPECT_EQ(inspected["command"], "inspect");
+
+  const json compared = json_of(shardscope({"compare", trace, trace, "--check", "--json"}));
+  EXPECT_EQ(compared["command"], "compare");
+
+  ASSERT_EQ(shardscope({"convert", trace, scratch.file("t.json")}).exit_code, 0);
+  const json chrome = json::parse(read_file(scratch.file("t.json")), nullptr, false);
+  EXPECT_GT(chrome["traceEvents"].size(), 100u);
+  ASSERT_EQ(shardscope({"convert", trace, scratch.file("t.perfetto-trace")}).exit_code, 0);
+  // A Perfetto trace is a sequence of field 1, length-delimited.
+  EXPECT_TRUE(read_file(scratch.file("t.perfetto-trace")).starts_with('\x0a'));
+  EXPECT_EQ(scratch.list(), (Words{"predicted.sst", "t.json", "t.perfetto-trace"}));
+}
+
+TEST(Traces, OfASimulationHaveItsStepTimeWhateverTheNumberOfSteps) {
+  // Two ranks with shards of unequal work: the faster waits for the slower in every step.
+  const ScratchDirectory scratch;
+  const std::string trace = scratch.file("predicted.sst");
+  const json simulated =
+      json_of(shardscope({"simulate", "--model", "gpt2-nano", "--world-size", "2", "--stage", "3", "--unit", "chunk",
+                          "--chunk-size", "128Ki", "--steps", "20", "--trace", trace, "--json"}));
+  ASSERT_EQ(simulated["rank_classes"].size(), 2u);
+  const json inspected = json_of(shardscope({"inspect", trace, "--json"}));
+  EXPECT_NEAR(inspected["step_seconds"], simulated["step_seconds"], 2e-9);
+  ASSERT_EQ(inspected["steps"].size(), 20u);
+  for (std::size_t i = 2; i < 20; ++i)
+    EXPECT_NEAR(inspected["steps"][i]["seconds"], simulated["step_seconds"], 2e-9) << i;
+}
+
+TEST(Json, IsAloneOnStdoutAndNotesAreOnStderr) {
+  // gpt2's configuration has dropout, which is noted.
+  const Outcome outcome =
+      shardscope({"simulate", "--model", "gpt2", "--micro-batch", "1", "--sequence", "64", "--json"});
+  EXPECT_TRUE(json_of(outcome)["fits"].get<bool>());
+  EXPECT_THAT(outcome.err, HasSubstr("note: dropout 0.1"));
+}
+
+TEST(Output, ThatCannotBeWrittenExits74) {
+  const Outcome outcome = run({"/bin/sh", "-c", "'" + shardscope_path() + "' --help >/dev/full"});
+  EXPECT_EQ(outcome.exit_code, 74);
+  EXPECT_THAT(outcome.err, HasSubstr("the result could not be written"));
+}
+
+}  // namespace
+}  // namespace shard::test

@@ -1,0 +1,139 @@
+// Are the README's commands run by a test, and is what it says of them true?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "tests/end_to_end/command_lines.h"
+#include "tests/end_to_end/expected.h"
+#include "tests/end_to_end/program.h"
+
+namespace shard::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::string readme() {
+  return read_file(fs::path(TEST_DATA).parent_path() / "README.md");
+}
+
+/// Can it run in this build?
+bool has_programs_for(const std::string& command) {
+#ifdef WITH_RANKS
+  static_cast<void>(command);
+  return true;
+#else
+  return command.find("shardscope train") == std::string::npos && command.find("measured.sst") == std::string::npos;
+#endif
+}
+
+/// Normalised, with digests all alike: which is the first differs between an extract and the whole.
+std::string plain(const std::string& text) {
+  static const std::regex kDigest("<digest [0-9]+>");
+  return std::regex_replace(normalised(text), kDigest, "<digest>");
+}
+
+/// Every command, in order, in one directory. Beneath "$ COMMAND", until an empty line, stand lines of its output: each
+/// must be printed, once both are normalised; "..." stands for lines left out.
+TEST(Readme, CommandsRunAndPrintWhatItQuotes) {
+  const ScratchDirectory scratch;
+  std::istringstream in(readme());
+  std::string said;
+  bool comparing = false;
+  int commands = 0;
+  int quoted = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line == "$ make demo") {
+      // What the demonstration prints stands beside it, and examples_test compares that.
+      said = read_file(fs::path(TEST_DATA).parent_path() / "examples/01_first_light/expected.txt");
+      comparing = true;
+      continue;
+    }
+    std::string start = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+    if (start.starts_with("$ ")) start.erase(0, 2);
+    if (start.starts_with("shardscope ")) {
+      std::string whole = line + "\n";
+      while (line.ends_with('\\') && std::getline(in, line)) whole += line + "\n";
+      const CommandLine command = command_lines(whole).at(0);
+      comparing = has_programs_for(command.text);
+      if (!comparing) continue;
+      const Outcome outcome = run_line(command, scratch);
+      EXPECT_EQ(outcome.exit_code, command.exit_code) << command.text << "\n" << outcome.err;
+      said = plain(outcome.out + outcome.err);
+      ++commands;
+    } else if (line.empty() || line.starts_with("```") || line.starts_with("$ ")) {
+      comparing = false;
+    } else if (comparing && line != "...") {
+      std::string expected = plain(line);
+      expected.pop_back();
+      EXPECT_THAT(said, HasSubstr(expected)) << "the README quotes a line that is not printed";
+      ++quoted;
+    }
+  }
+  EXPECT_GE(commands, 4);
+  EXPECT_GE(quoted, 15);
+}
+
+TEST(Readme, EveryTargetOfMakeThatItNamesExists) {
+  const std::string text = readme();
+  const std::string makefile = read_file(fs::path(TEST_DATA).parent_path() / "Makefile");
+  int named = 0;
+  for (std::size_t at = text.find("`make "); at != std::string::npos; at = text.find("`make ", at + 1)) {
+    const std::string target = text.substr(at + 6, text.find_first_of("` ", at + 6) - at - 6);
+    EXPECT_THAT(makefile, HasSubstr("\n" + target + ":")) << target;
+    ++named;
+  }
+  EXPECT_GE(named, 2);
+}
+
+TEST(Readme, FilesThatItNamesExist) {
+  const fs::path root = fs::path(TEST_DATA).parent_path();
+  for (const char* document : {"README.md", "examples/README.md"}) {
+    const std::string text = read_file(root / document);
+    for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
+      const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
+      if (target.starts_with("http") || target.starts_with("#")) continue;
+      EXPECT_TRUE(fs::exists((root / document).parent_path() / target)) << document << " links to " << target;
+    }
+  }
+}
+
+/// The keys that the README's tables of JSON describe stand in the program's answers.
+TEST(Readme, KeysThatItDescribesAreInTheAnswers) {
+  const std::string text = readme();
+  const auto table = [&](const std::string& heading) {
+    std::set<std::string> keys;
+    const std::size_t begin = text.find("\n### " + heading);
+    EXPECT_NE(begin, std::string::npos) << heading;
+    if (begin == std::string::npos) return keys;
+    std::istringstream in(text.substr(begin + 1, text.find("\n#", begin + 2) - begin));
+    for (std::string line; std::getline(in, line);) {
+      if (!line.starts_with("| `")) continue;
+      // Of "a[].b" or "a.b" the first word; several in one row are separated by "`, `".
+      const std::string cell = line.substr(2, line.find('|', 2) - 2);
+      for (std::size_t at = cell.find('`'); at != std::string::npos; at = cell.find('`', cell.find('`', at + 1) + 1)) {
+        const std::string key = cell.substr(at + 1, cell.find_first_of("`.[{", at + 1) - at - 1);
+        if (!key.empty()) keys.insert(key);
+      }
+    }
+    return keys;
+  };
+  const auto expect_all = [&](const std::string& heading, const Outcome& outcome) {
+    const nlohmann::json answer = json_of(outcome);
+    const std::set<std::string> keys = table(heading);
+    EXPECT_GE(keys.size(), 5u) << heading;
+    for (const std::string& key : keys) EXPECT_TRUE(answer.contains(key)) << heading << ": " << key;
+    for (const auto& [key, value] : answer.items()) EXPECT_TRUE(keys.contains(key)) << heading << " lacks " << key;
+  };
+  expect_all("search --json",
+             shardscope({"search", "--model", "gpt2", "--world-size", "8", "--rule", "variable", "--json"}));
+  expect_all("simulate --json", shardscope({"simulate", "--model", "gpt2-nano", "--world-size", "2", "--json"}));
+  expect_all("train --json",
+             shardscope({"train", "--model", "gpt2-nano", "--data", "random", "--steps", "1", "--json"}));
+}
+
+}  // namespace
+}  // namespace shard::test
