@@ -1,0 +1,93 @@
+// `shardscope report`: what view shows, as one file.
+#include <filesystem>
+#include <fstream>
+
+#include "sim/commands/printing.h"
+#include "viewer/commands/commands.h"
+#include "viewer/commands/load_session.h"
+#include "viewer/commands/report.h"
+
+namespace shard::view {
+namespace {
+
+constexpr const char* kDetails =
+    R"(Writes one self-contained file: the verdicts, pictures of memory, lanes and chunks, peaks, the largest holders at
+the peak, and with several traces the largest residuals. The form follows the name: .html or .md.
+
+Exit codes: 0; 65 or 66 a trace that cannot be read; 73 or 74 the report cannot be written; 78 different plans.
+
+Examples:
+  shardscope report predicted.sst measured.sst -o report.html
+  shardscope report measured.sst -o report.md --json
+)";
+
+Result<void> write_text(const std::string& text, const std::filesystem::path& path) {
+  std::filesystem::path part = path;
+  part += ".part";
+  {
+    std::ofstream out(part, std::ios::binary | std::ios::trunc);
+    if (!out)
+      return Error{Errc::cannot_create, "the report cannot be created", path.string(),
+                   "a folder that exists and that you may write to"};
+    out << text;
+    out.close();
+    if (!out) {
+      std::error_code ignored;
+      std::filesystem::remove(part, ignored);
+      return Error{Errc::io, "the report could not be written", path.string(), "is the disk full?"};
+    }
+  }
+  std::error_code error;
+  std::filesystem::rename(part, path, error);
+  if (error)
+    return Error{Errc::cannot_create, "the report cannot be put in place: " + error.message(), path.string(), ""};
+  return {};
+}
+
+nlohmann::ordered_json to_json(const Report& report, const std::string& output) {
+  nlohmann::ordered_json result = cli::json_document("report");
+  result["file"] = output;
+  result["title"] = report.title;
+  result["verdicts"] = report.verdicts;
+  nlohmann::ordered_json& tables = result["tables"] = nlohmann::ordered_json::array();
+  for (const ReportTable& table : report.tables)
+    tables.push_back({{"title", table.title}, {"rows", cli::to_json(table.table)}, {"note", table.note}});
+  return result;
+}
+
+}  // namespace
+
+int report_command(std::span<const std::string> arguments) {
+  Sources sources;
+  std::string output;
+  bool json = false;
+  bool dark = false;
+  // The one short option of the family, since reports are what people type -o for.
+  std::vector<std::string> words(arguments.begin(), arguments.end());
+  for (std::string& word : words) {
+    if (word == "-o") word = "--output";
+  }
+  cli::Command command("shardscope", "report", "writes what view shows as pictures and text", kDetails);
+  command.add_positional("TRACE", &sources.traces, "traces; the others are compared with the first").required();
+  cli::Group group = command.group("Report");
+  group.add("output", &output, "FILE.html|FILE.md", "the file to write (also -o)").required();
+  group.add_flag("force", &sources.force, "line up traces of different plans");
+  group.add_flag("dark", &dark, "dark instead of light");
+  group.add_flag("json", &json, "what the report says as one JSON object on stdout");
+  if (const auto code = commands::parsed(command, words)) return *code;
+  const std::string form = std::filesystem::path(output).extension().string();
+  const bool html = form == ".html" || form == ".htm";
+  if (!html && form != ".md" && form != ".markdown")
+    return commands::failed({Errc::usage, "'" + output + "' ends in neither .html nor .md", command.describe("output"),
+                             "a name that says the form, such as report.html"});
+  const Result<Session> session = load_session(sources);
+  if (!session) return commands::failed(session.error());
+  const Result<Report> report = make_report(*session, !dark);
+  if (!report) return commands::failed(report.error());
+  const Result<void> written = write_text(html ? to_html(*report, !dark) : to_markdown(*report), output);
+  if (!written) return commands::failed(written.error());
+  if (json) std::cout << cli::json_text(to_json(*report, output));
+  return 0;
+}
+
+}  // namespace shard::view

@@ -1,0 +1,243 @@
+// The numbers and pictures of a report.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "viewer/commands/pictures.h"
+#include "viewer/commands/report.h"
+#include "viewer/index/ticks.h"
+#include "viewer/ui/derived.h"
+#include "viewer/ui/text.h"
+
+namespace shard::view {
+namespace {
+
+constexpr std::size_t kHolders = 15;
+constexpr std::size_t kResiduals = 20;
+constexpr int kPictureWidth = 1200;
+/// Twice the pixels: pages are looked at on dense screens.
+constexpr int kPictureScale = 2;
+
+cli::Cell bytes_cell(std::int64_t bytes) {
+  return {bytes, size_text(bytes)};
+}
+cli::Cell seconds_cell(double seconds) {
+  return {seconds, duration_text(static_cast<std::int64_t>(std::llround(seconds * 1e9)))};
+}
+
+ReportTable overview(const Session& session) {
+  ReportTable result{"What was recorded", {}, ""};
+  cli::Table& table = result.table;
+  table.columns = {{"trace", "trace", cli::Align::left},
+                   {"kind", "kind", cli::Align::left},
+                   {"ranks", "ranks"},
+                   {"spans", "spans"},
+                   {"memory_events", "memory events"},
+                   {"length_seconds", "length"},
+                   {"step_seconds", "median step"},
+                   {"model", "model", cli::Align::left}};
+  for (const Document& document : session.documents) {
+    const Trace& trace = document.trace();
+    const auto& metadata = trace.header.metadata;
+    const auto model = metadata.find("model");
+    table.rows.push_back({document.label(), to_string(trace.header.kind),
+                          static_cast<std::int64_t>(trace.header.world_size),
+                          static_cast<std::int64_t>(trace.spans.size()), static_cast<std::int64_t>(trace.memory.size()),
+                          seconds_cell(static_cast<double>(document.range().length_ns()) * 1e-9),
+                          document.steps().empty() ? cli::Cell() : seconds_cell(median_step_seconds(document.steps())),
+                          model == metadata.end() ? cli::Cell() : cli::Cell(model->second)});
+  }
+  if (!session.documents.empty()) {
+    const auto& metadata = session.documents[0].trace().header.metadata;
+    if (const auto strategy = metadata.find("strategy"); strategy != metadata.end())
+      result.note = "Strategy: " + strategy->second;
+  }
+  return result;
+}
+
+/// Peaks of all ranks; the highest alone where there are many.
+ReportTable peaks(const Session& session) {
+  ReportTable result{"Memory peaks", {}, ""};
+  cli::Table& table = result.table;
+  table.columns = {{"trace", "trace", cli::Align::left},
+                   {"rank", "rank"},
+                   {"memory", "memory", cli::Align::left},
+                   {"live_peak_bytes", "live peak"},
+                   {"peak_bytes", "arena's extent"},
+                   {"capacity_bytes", "capacity"},
+                   {"time_seconds", "at"}};
+  for (std::size_t d = 0; d < session.documents.size(); ++d) {
+    const Document& document = session.documents[d];
+    std::vector<const MemorySeries*> all;
+    for (const MemorySeries& series : document.memory()) all.push_back(&series);
+    constexpr std::size_t kMost = 16;
+    if (all.size() > kMost) {
+      std::ranges::stable_sort(all, std::ranges::greater{}, [](const MemorySeries* s) { return s->peak_bytes(); });
+      result.note = "The highest " + std::to_string(kMost) + " of " + std::to_string(all.size()) + ".";
+      all.resize(kMost);
+    }
+    for (const MemorySeries* series : all) {
+      const auto known = [](std::int64_t bytes) { return bytes > 0 ? bytes_cell(bytes) : cli::Cell(); };
+      table.rows.push_back(
+          {short_name(session, d), static_cast<std::int64_t>(series->rank().value), to_string(series->memory()),
+           bytes_cell(series->peak_bytes()), known(series->arena_peak_bytes()), known(series->capacity_bytes()),
+           seconds_cell(static_cast<double>(series->peak_time_ns() - document.range().begin_ns) * 1e-9)});
+    }
+  }
+  return result;
+}
+
+/// What holds the peak, by category and unit or op: what one would have to shrink.
+ReportTable holders(const Session& session) {
+  ReportTable result{"Largest holders at the peak", {}, ""};
+  result.table.columns = {{"category", "category", cli::Align::left},
+                          {"of", "of", cli::Align::left},
+                          {"buffers", "buffers"},
+                          {"bytes", "bytes"},
+                          {"share", "share"}};
+  const Document& document = session.documents[0];
+  const MemorySeries* series = document.highest_memory();
+  if (series == nullptr) return result;
+  std::map<std::tuple<Category, std::string>, std::pair<std::int64_t, std::int64_t>> sums;
+  for (const LiveBuffer& buffer : series->live_at(document.trace().memory, series->peak_moment())) {
+    const auto span = buffer.op.valid() ? find_op(document, buffer.op, series->rank()) : std::nullopt;
+    const std::string of = buffer.unit.valid() ? document.chunks().name_of(buffer.unit)
+                           : span              ? document.name_of(*span)
+                                               : std::string("-");
+    auto& [count, bytes] = sums[{buffer.category, of}];
+    ++count;
+    bytes += buffer.bytes;
+  }
+  std::vector<std::pair<std::tuple<Category, std::string>, std::pair<std::int64_t, std::int64_t>>> rows(sums.begin(),
+                                                                                                        sums.end());
+  std::ranges::stable_sort(rows, std::ranges::greater{}, [](const auto& row) { return row.second.second; });
+  const std::size_t all = rows.size();
+  if (rows.size() > kHolders) rows.resize(kHolders);
+  std::int64_t listed = 0;
+  for (const auto& [key, sum] : rows) {
+    listed += sum.second;
+    const double share =
+        static_cast<double>(sum.second) / static_cast<double>(std::max<std::int64_t>(1, series->peak_bytes()));
+    result.table.rows.push_back({in_words(to_string(std::get<0>(key))), std::get<1>(key), sum.first,
+                                 bytes_cell(sum.second), cli::Cell(share, show_percent(share))});
+  }
+  result.note = "Rank " + std::to_string(series->rank().value) + ", " + to_string(series->memory()) + ", " +
+                size_text(series->peak_bytes()) + " live.";
+  if (all > kHolders)
+    result.note +=
+        " The other " + std::to_string(all - kHolders) + " hold " + size_text(series->peak_bytes() - listed) + ".";
+  return result;
+}
+
+ReportTable residuals(const Session& session, std::size_t other) {
+  const CompareView& view = session.compared[other - 1];
+  ReportTable result{"Largest residuals: " + short_name(session, other) + " against " + short_name(session, 0), {}, ""};
+  result.table.columns = {{"op", "op", cli::Align::left},
+                          {"rank", "rank"},
+                          {"phase", "phase", cli::Align::left},
+                          {"first_seconds", short_name(session, 0)},
+                          {"other_seconds", short_name(session, other)},
+                          {"residual_seconds", "residual"}};
+  for (std::size_t i = 0; i < std::min(kResiduals, view.by_time.size()); ++i) {
+    const Residual& row = view.by_time[i];
+    const double first = view.swapped ? row.op.seconds.second : row.op.seconds.first;
+    const double second = view.swapped ? row.op.seconds.first : row.op.seconds.second;
+    cli::Cell difference = seconds_cell(row.seconds);
+    difference.shown = with_sign(difference.shown, row.seconds);
+    result.table.rows.push_back({row.op.name, static_cast<std::int64_t>(row.op.rank.value),
+                                 in_words(to_string(row.op.phase)), seconds_cell(first), seconds_cell(second),
+                                 difference});
+  }
+  result.note = "Seconds per step; lined up by " + view.alignment.text() + ".";
+  return result;
+}
+
+std::vector<std::string> verdicts(const Session& session) {
+  std::vector<std::string> lines;
+  const Document& document = session.documents[0];
+  if (const MemorySeries* series = document.highest_memory()) {
+    std::string line = "Peak " + size_text(series->peak_bytes()) + " of " + to_string(series->memory()) +
+                       " memory, on rank " + std::to_string(series->rank().value) + ", " +
+                       duration_text(series->peak_time_ns() - document.range().begin_ns) + " after the begin";
+    if (series->capacity_bytes() > 0)
+      line += "; " +
+              show_percent(static_cast<double>(series->peak_bytes()) / static_cast<double>(series->capacity_bytes())) +
+              " of the capacity of " + size_text(series->capacity_bytes());
+    lines.push_back(line + ".");
+  }
+  for (std::size_t d = 1; d < session.documents.size(); ++d) {
+    const Comparison& c = session.compared[d - 1].comparison;
+    const std::string pair = short_name(session, d) + " against " + short_name(session, 0);
+    lines.push_back(pair + ": memory " + (c.memory_equal() ? "equal, every compared peak to the byte" : "differs") +
+                    "; communication " + (c.communication_equal() ? "equal, counts and bytes" : "differs") + ".");
+    const bool swapped = session.compared[d - 1].swapped;
+    const double own = swapped ? c.step_seconds.second : c.step_seconds.first;
+    const double theirs = swapped ? c.step_seconds.first : c.step_seconds.second;
+    if (own > 0 && theirs > 0)
+      lines.push_back(pair + ": a step takes " + duration_text(static_cast<std::int64_t>(theirs * 1e9)) +
+                      " instead of " + duration_text(static_cast<std::int64_t>(own * 1e9)) + ", " +
+                      show_number(theirs / own) + " times as long.");
+    if (!c.same_plan) lines.push_back(pair + ": the plans differ; lined up because --force was given.");
+  }
+  for (const Problem& problem : session.problems)
+    lines.push_back(problem.file + ": " + problem.what + "; " + problem.kept + ".");
+  return lines;
+}
+
+/// Two steps in the middle of training tell more than the whole run.
+Camera telling_view(const Session& session, const ViewState& state) {
+  const std::vector<StepTime>& steps = session.documents[0].steps();
+  if (steps.size() < 2) return state.camera;
+  return fit(state.camera.origin_ns,
+             {steps.front().begin_ns, steps[std::min<std::size_t>(steps.size(), 3) - 1].end_ns});
+}
+
+}  // namespace
+
+Result<Report> make_report(const Session& session, bool light) {
+  Report report;
+  report.title = session.documents.size() > 1 ? "Shardscope: " : "Shardscope: memory and time of ";
+  for (std::size_t d = 0; d < session.documents.size(); ++d)
+    report.title += (d == 0 ? "" : " against ") + session.documents[d].label();
+  report.verdicts = verdicts(session);
+  ViewState state = initial_state(session);
+  state.theme = light ? ThemeName::light : ThemeName::dark;
+  const auto picture = [&](const std::string& title, Pane pane, const Camera& camera, int height) -> Result<void> {
+    ViewState only = state;
+    only.only = pane;
+    only.camera = camera;
+    const Picture drawn =
+        picture_of(session, only, kPictureWidth * kPictureScale, height * kPictureScale, kPictureScale);
+    Result<std::string> png = png_bytes(drawn);
+    if (!png) return png.error();
+    report.pictures.push_back({title, std::move(*png), kPictureWidth});
+    return {};
+  };
+  const bool compares = session.documents.size() > 1;
+  if (session.documents[0].highest_memory() != nullptr) {
+    if (auto done = picture(compares ? "Memory, with the difference below" : "Memory by category", Pane::memory,
+                            state.camera, compares ? 460 : 400);
+        !done)
+      return done.error();
+  }
+  if (!session.documents[0].trace().spans.empty()) {
+    if (auto done =
+            picture(compares ? "Lanes, one above the other, over the first steps" : "Lanes, over the first steps",
+                    Pane::timeline, telling_view(session, state), compares ? 420 : 320);
+        !done)
+      return done.error();
+  }
+  if (!session.documents[0].chunks().empty()) {
+    if (auto done = picture("Which chunk is where", Pane::chunks, telling_view(session, state), 300); !done)
+      return done.error();
+  }
+  report.tables.push_back(overview(session));
+  report.tables.push_back(peaks(session));
+  report.tables.push_back(holders(session));
+  for (std::size_t d = 1; d < session.documents.size(); ++d) report.tables.push_back(residuals(session, d));
+  std::erase_if(report.tables, [](const ReportTable& table) { return table.table.rows.empty(); });
+  return report;
+}
+
+}  // namespace shard::view

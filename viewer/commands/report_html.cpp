@@ -1,0 +1,108 @@
+// The report as one page.
+#include <array>
+
+#include "viewer/commands/report.h"
+
+namespace shard::view {
+namespace {
+
+constexpr std::string_view kStyle = R"(
+:root { --ground: #ffffff; --text: #1d222b; --dim: #5f6979; --line: #d9dee6; --card: #f5f7fa; --accent: #1f66d0; }
+.dark { --ground: #14161b; --text: #e4e8ef; --dim: #97a0b0; --line: #2f3541; --card: #1d2129; --accent: #5ea3ff; }
+html { background: var(--ground); }
+body { font: 15px/1.55 system-ui, "DejaVu Sans", sans-serif; color: var(--text); background: var(--ground);
+  max-width: 1240px; margin: 0 auto; padding: 32px 20px 64px; }
+h1 { font-size: 25px; margin: 0 0 12px; } h2 { font-size: 17px; margin: 36px 0 10px; }
+ul.verdicts { list-style: none; padding: 14px 18px; margin: 0; background: var(--card); border-left: 4px solid var(--accent); }
+figure { margin: 0; border: 1px solid var(--line); } img { display: block; width: 100%; height: auto; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: 13.5px; min-width: 50%; }
+th { text-align: left; color: var(--dim); font-weight: 600; border-bottom: 2px solid var(--line); }
+th, td { padding: 4px 14px 4px 0; } td { border-bottom: 1px solid var(--line); }
+.right { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+p.note { color: var(--dim); font-size: 13px; margin: 8px 0 0; }
+)";
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
+      default: result += c;
+    }
+  }
+  return result;
+}
+
+/// A cell as text: the table's own Markdown form would escape for Markdown.
+std::string cell_text(const cli::Cell& cell) {
+  if (!cell.shown.empty()) return cell.shown;
+  if (const auto* text = std::get_if<std::string>(&cell.value)) return *text;
+  if (const auto* count = std::get_if<std::int64_t>(&cell.value)) return std::to_string(*count);
+  if (const auto* number = std::get_if<double>(&cell.value)) return std::to_string(*number);
+  if (const auto* flag = std::get_if<bool>(&cell.value)) return *flag ? "yes" : "no";
+  return "";
+}
+
+std::string table_html(const cli::Table& table) {
+  std::string html = "<div class=\"scroll\"><table><thead><tr>";
+  const auto open = [&](const char* tag, std::size_t column) {
+    html += std::string("<") + tag + (table.columns[column].align == cli::Align::right ? " class=\"right\">" : ">");
+  };
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    open("th", c);
+    html += escaped(table.columns[c].title) + "</th>";
+  }
+  html += "</tr></thead><tbody>\n";
+  for (const auto& row : table.rows) {
+    html += "<tr>";
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      open("td", c);
+      html += escaped(cell_text(row[c])) + "</td>";
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+}  // namespace
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t word = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      word = (word << 8U) | (k < count ? static_cast<std::uint8_t>(bytes[i + k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k) text += k <= count ? kDigits[(word >> (18 - 6 * k)) & 0x3FU] : '=';
+  }
+  return text;
+}
+
+std::string to_html(const Report& report, bool light) {
+  std::string html = "<!DOCTYPE html>\n<html lang=\"en\"" + std::string(light ? "" : " class=\"dark\"") +
+                     ">\n<head><meta charset=\"utf-8\">\n"
+                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
+                     escaped(report.title) + "</title>\n<style>" + std::string(kStyle) +
+                     "</style></head>\n<body>\n<h1>" + escaped(report.title) + "</h1>\n";
+  if (!report.verdicts.empty()) {
+    html += "<ul class=\"verdicts\">\n";
+    for (const std::string& verdict : report.verdicts) html += "<li>" + escaped(verdict) + "</li>\n";
+    html += "</ul>\n";
+  }
+  for (const ReportPicture& picture : report.pictures) {
+    html += "<h2>" + escaped(picture.title) + "</h2>\n<figure><img alt=\"" + escaped(picture.title) +
+            "\" src=\"data:image/png;base64," + base64(picture.png) + "\"></figure>\n";
+  }
+  for (const ReportTable& table : report.tables) {
+    html += "<h2>" + escaped(table.title) + "</h2>\n" + table_html(table.table);
+    if (!table.note.empty()) html += "<p class=\"note\">" + escaped(table.note) + "</p>\n";
+  }
+  return html + "</body>\n</html>\n";
+}
+
+}  // namespace shard::view

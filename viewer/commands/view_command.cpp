@@ -1,0 +1,177 @@
+// `shardscope view`: traces in a window, or one picture of them.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <mutex>
+
+#include "sim/commands/printing.h"
+#include "viewer/commands/commands.h"
+#include "viewer/commands/load_session.h"
+#include "viewer/commands/pictures.h"
+#include "viewer/commands/view_log.h"
+#include "viewer/commands/view_options.h"
+#include "viewer/index/ticks.h"
+#include "viewer/sink/window.h"
+#include "viewer/ui/view.h"
+
+namespace shard::view {
+namespace {
+
+constexpr const char* kDetails =
+    R"(Opens traces (.sst) and recordings of other tools (Chrome and PyTorch profiler JSON, Perfetto, PyTorch memory
+snapshots, nsys) in a window: lanes, memory stacked by category, which chunk is where, counters, tables. Several traces
+of one plan are lined up; different plans are refused unless --force. '?' in the window shows every key.
+
+--screenshot needs no display. With --json it reports load_seconds (files read, indexed and compared),
+first_picture_seconds (from then to the first whole picture), build_seconds and draw_seconds (medians of 20 frames),
+resident_bytes (then) and peak_resident_bytes.
+
+Exit codes: 0; 65 or 66 a file that cannot be read; 69 no display; 78 different plans, an unknown rank or op.
+
+Examples:
+  shardscope view predicted.sst measured.sst
+  shardscope view measured.sst --range 10ms:20ms --rank 1 --screenshot picture.png
+  shardscope view --search result.json
+)";
+
+constexpr int kMeasuredFrames = 20;
+
+std::int64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::int64_t size = 0;
+  std::int64_t resident = 0;
+  statm >> size >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+std::int64_t peak_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+int take_screenshot(const Sources& sources, const ViewOptions& options, const std::string& path, bool json) {
+  const auto start = std::chrono::steady_clock::now();
+  const Result<Session> session = load_session(sources);
+  if (!session) return commands::failed(session.error());
+  const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Derived derived;
+  const Result<ViewState> state = first_state(*session, options, derived);
+  if (!state) return commands::failed(state.error());
+  const float scale = options.scale > 0 ? static_cast<float>(options.scale) : 1;
+  PictureCosts costs;
+  const Picture picture =
+      picture_of(*session, *state, options.size.width, options.size.height, scale, json ? kMeasuredFrames : 0, &costs);
+  const Result<void> written = write_png(picture, path);
+  if (!written) return commands::failed(written.error());
+  for (const Problem& problem : session->problems)
+    std::cerr << "note: " << problem.file << ": " << problem.what << "; " << problem.kept << '\n';
+  if (!json) return 0;
+  nlohmann::ordered_json result = cli::json_document("view");
+  result["screenshot"] = path;
+  result["width"] = picture.width;
+  result["height"] = picture.height;
+  result["load_seconds"] = load_seconds;
+  result["first_picture_seconds"] = costs.first_seconds;
+  result["build_seconds"] = costs.build_seconds;
+  result["draw_seconds"] = costs.draw_seconds;
+  result["resident_bytes"] = resident_bytes();
+  result["peak_resident_bytes"] = peak_resident_bytes();
+  nlohmann::ordered_json& traces = result["traces"] = nlohmann::ordered_json::array();
+  for (const Document& document : session->documents) {
+    traces.push_back({{"file", document.label()},
+                      {"span_count", document.trace().spans.size()},
+                      {"memory_event_count", document.trace().memory.size()},
+                      {"complete", document.trace().complete()}});
+  }
+  std::cout << cli::json_text(result);
+  return 0;
+}
+
+/// What the loading thread says to the window's.
+struct Loading {
+  std::mutex mutex;
+  std::string what = "starting";
+  double share = 0;
+};
+
+int open_window(const Sources& sources, const ViewOptions& options, bool log) {
+  Loading loading;
+  std::future<Result<Session>> future = std::async(std::launch::async, [&] {
+    return load_session(sources, [&](const std::string& what, double share) {
+      const std::lock_guard lock(loading.mutex);
+      loading.what = what;
+      loading.share = share;
+    });
+  });
+  std::optional<Session> session;
+  std::optional<Error> error;
+  ViewState state;
+  state.theme = options.theme;
+  Derived derived;
+  ViewLog events(log);
+  const auto finish_loading = [&] {
+    Result<Session> loaded = future.get();
+    if (loaded) {
+      Result<ViewState> first = first_state(*loaded, options, derived);
+      if (first) {
+        state = std::move(*first);
+        session = std::move(*loaded);
+        return;
+      }
+      error = first.error();
+    } else {
+      error = loaded.error();
+    }
+    session = session_of(*error);
+  };
+  WindowOptions window{"Shardscope", options.size.width, options.size.height, options.theme, options.scale};
+  if (!sources.traces.empty()) window.title = sources.traces.front() + " - Shardscope";
+  const Result<void> done = run_window(window, [&](const Frame& frame) -> AfterFrame {
+    if (!session && future.wait_for(std::chrono::seconds(0)) == std::future_status::ready) finish_loading();
+    if (!session) {
+      const std::lock_guard lock(loading.mutex);
+      draw_loading_view(loading.what, loading.share, frame);
+      return {state.theme, true, false};
+    }
+    draw_view(*session, state, derived, frame);
+    events.note(*session, state);
+    return {state.theme, false, false};
+  });
+  if (!done) return commands::failed(done.error());
+  return error ? commands::failed(*error) : 0;
+}
+
+}  // namespace
+
+int view_command(std::span<const std::string> arguments) {
+  Sources sources;
+  ViewOptions options;
+  std::string screenshot;
+  bool json = false;
+  bool log = false;
+  cli::Command command("shardscope", "view", "opens traces in a window, predicted and measured on one timeline",
+                       kDetails);
+  command.add_positional("TRACE", &sources.traces, "traces; the first one's clock is the time axis");
+  cli::Group group = command.group("View");
+  group.add("search", &sources.search, "RESULT.json", "show the result of 'shardscope search --json'");
+  group.add_flag("force", &sources.force, "line up traces of different plans");
+  group.add("screenshot", &screenshot, "FILE.png", "write one picture instead of opening a window");
+  group.add_flag("json", &json, "with --screenshot: say what loading and drawing cost, as one JSON object on stdout");
+  group.add_flag("log", &log, "one line on stderr whenever what is shown changes");
+  add_view_options(command, options);
+  if (const auto code = commands::parsed(command, arguments)) return *code;
+  if (sources.traces.empty() && sources.search.empty())
+    return commands::failed({Errc::usage, "nothing to open", "shardscope view", "a trace, or --search RESULT.json"});
+  if (json && screenshot.empty())
+    return commands::failed({Errc::contradiction, "--json reports on a picture, and none is asked for", "options",
+                             "--screenshot FILE.png"});
+  return screenshot.empty() ? open_window(sources, options, log) : take_screenshot(sources, options, screenshot, json);
+}
+
+}  // namespace shard::view

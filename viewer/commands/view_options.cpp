@@ -1,0 +1,117 @@
+// Options of `view`.
+#include "viewer/commands/view_options.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "viewer/commands/time_option.h"
+#include "viewer/ui/actions.h"
+
+namespace shard::view {
+namespace {
+
+Result<PixelSize> parse_size(std::string_view text, std::string_view where) {
+  const std::size_t x = text.find('x');
+  PixelSize size{0, 0};
+  if (x != std::string_view::npos) {
+    std::from_chars(text.data(), text.data() + x, size.width);
+    std::from_chars(text.data() + x + 1, text.data() + text.size(), size.height);
+  }
+  // Below this nothing is readable; beyond it a picture takes more memory than most traces.
+  if (size.width < 160 || size.height < 120 || size.width > 16384 || size.height > 16384)
+    return Error{Errc::usage, "'" + std::string(text) + "' is no size of a picture", std::string(where),
+                 "WIDTHxHEIGHT, from 160x120 to 16384x16384, such as 1600x1000"};
+  return size;
+}
+
+std::vector<cli::Choice<std::optional<Pane>>> pane_choices(int first, int last) {
+  std::vector<cli::Choice<std::optional<Pane>>> choices;
+  for (int p = first; p < last; ++p) choices.push_back({to_string(static_cast<Pane>(p)), static_cast<Pane>(p)});
+  return choices;
+}
+
+}  // namespace
+
+void add_view_options(cli::Command& command, ViewOptions& options) {
+  cli::Group where = command.group("What to show");
+  where.add_custom("at", "TIME", "put the marker there (12.5ms, 1.2s; since the begin of the first trace)",
+                   [&options](std::string_view text, std::string_view from, const cli::Range&) -> Result<void> {
+                     const Result<std::int64_t> time = parse_time(text, from);
+                     if (!time) return time.error();
+                     options.at_ns = *time;
+                     return {};
+                   });
+  where.add_custom("range", "A:B", "select this range of time and show it",
+                   [&options](std::string_view text, std::string_view from, const cli::Range&) -> Result<void> {
+                     const Result<TimeRange> range = parse_range(text, from);
+                     if (!range) return range.error();
+                     options.range = *range;
+                     return {};
+                   });
+  where.add("select", &options.op, "OP", "select the first span of this op and zoom to it").least(0).most(2147483647);
+  where.add("rank", &options.rank, "R", "only this rank").least(0).most(2147483647);
+  where.add("find", &options.find, "NAME", "search for spans by name, as / does");
+  where.add_choice("pane", &options.pane, pane_choices(0, kPaneCount), "one pane fills the picture");
+  where.add_choice("tab", &options.tab, pane_choices(static_cast<int>(Pane::selection), kPaneCount),
+                   "which table the side panel shows");
+  cli::Group look = command.group("Look");
+  look.add_choice("theme", &options.theme,
+                  std::vector<cli::Choice<ThemeName>>{{"dark", ThemeName::dark}, {"light", ThemeName::light}},
+                  "colours");
+  look.add_custom("size", "WIDTHxHEIGHT", "of the picture or window (1600x1000)",
+                  [&options](std::string_view text, std::string_view from, const cli::Range&) -> Result<void> {
+                    const Result<PixelSize> size = parse_size(text, from);
+                    if (!size) return size.error();
+                    options.size = *size;
+                    return {};
+                  });
+  look.add("scale", &options.scale, "FACTOR", "size of text and lines; 2 for a high-density picture")
+      .default_text("1, in a window the screen's")
+      .least(0.5)
+      .most(4);
+}
+
+Result<ViewState> first_state(const Session& session, const ViewOptions& options, Derived& derived) {
+  ViewState state = initial_state(session);
+  state.theme = options.theme;
+  state.only = options.pane;
+  state.query = options.find;
+  if (options.rank) {
+    const Rank rank{static_cast<std::int32_t>(*options.rank)};
+    const bool known = std::ranges::any_of(
+        session.documents, [&](const Document& d) { return std::ranges::find(d.ranks(), rank) != d.ranks().end(); });
+    if (!known)
+      return Error{Errc::contradiction, "no trace has a rank " + std::to_string(rank.value), "--rank",
+                   session.empty() ? "" : "ranks 0 to " + std::to_string(session.documents[0].ranks().back().value)};
+    state.rank = rank;
+  }
+  const std::int64_t origin = state.camera.origin_ns;
+  if (options.range) {
+    state.range = TimeRange{origin + options.range->begin_ns, origin + options.range->end_ns};
+    state.camera = fit(origin, *state.range);
+    state.tab = Pane::statistics;
+  }
+  if (options.at_ns) {
+    state.marker_ns = origin + *options.at_ns;
+    if (!visible(state.camera).contains(*state.marker_ns)) state.camera = center(state.camera, *state.marker_ns);
+    state.tab = Pane::live;
+  }
+  if (options.op) {
+    bool found = false;
+    for (std::size_t d = 0; d < session.documents.size() && !found; ++d) {
+      const auto span = find_op(session.documents[d], OpId{static_cast<std::int32_t>(*options.op)}, state.rank);
+      if (!span) continue;
+      found = true;
+      state.document = d;
+      state.tab = Pane::selection;
+      go_to_span(session, state, derived, {d, *span}, !options.range);
+    }
+    if (!found)
+      return Error{Errc::contradiction, "no trace has a span of op " + std::to_string(*options.op), "--select",
+                   "'shardscope plan' lists the ops"};
+  }
+  if (options.tab) state.tab = *options.tab;
+  return state;
+}
+
+}  // namespace shard::view

@@ -1,0 +1,32 @@
+// The ImGui context: fonts at the screen's density, style of the theme.
+#pragma once
+
+#include <memory>
+
+#include "viewer/ui/frame.h"
+
+struct ImGuiContext;
+
+namespace shard::view {
+
+/// One ImGui context, made current; at most one at a time. No settings file is read or written.
+class Context {
+ public:
+  explicit Context(float scale = 1);
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  ~Context();
+
+  [[nodiscard]] const Fonts& fonts() const { return fonts_; }
+  /// False where DejaVu Sans is not installed and ImGui's own font stands in.
+  [[nodiscard]] bool has_font() const { return has_font_; }
+  /// Widgets in the colours of the theme.
+  void apply(const Theme& theme);
+
+ private:
+  ImGuiContext* context_;
+  Fonts fonts_;
+  bool has_font_ = false;
+};
+
+}  // namespace shard::view

@@ -1,0 +1,77 @@
+// Results computed from a session and a state, kept until what they depend on changes; and memory that frames reuse.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "viewer/index/flows.h"
+#include "viewer/index/search.h"
+#include "viewer/index/statistics.h"
+#include "viewer/ui/session.h"
+#include "viewer/ui/view_state.h"
+
+namespace shard::view {
+
+/// One value with what it was made from.
+template <class Key, class Value>
+class Memo {
+ public:
+  template <class Make>
+  Value& get(const Key& key, Make make) {
+    if (!key_ || !(*key_ == key)) {
+      value_ = make();
+      key_ = key;
+    }
+    return value_;
+  }
+
+ private:
+  std::optional<Key> key_;
+  Value value_{};
+};
+
+using RangeKey = std::pair<std::int64_t, std::int64_t>;
+
+/// Belongs to one session; start with a new one when the session changes.
+struct Derived {
+  Memo<std::tuple<std::size_t, RangeKey, int, std::int32_t>, std::vector<SpanStatistics>> statistics;
+  std::pair<SpanColumn, bool> statistics_sorted{SpanColumn::total, true};
+  Memo<std::tuple<std::size_t, RangeKey, std::int32_t>, std::vector<MemoryStatistics>> memory_statistics;
+  Memo<std::tuple<const MemorySeries*, std::size_t>, std::vector<LiveBuffer>> live;
+  Memo<std::tuple<std::size_t, std::string>, NameMatch> match;
+  std::map<std::tuple<std::size_t, AlignMode>, Alignment> alignments;
+  std::map<std::tuple<const MemorySeries*, const MemorySeries*, AlignMode>, StepCurve> differences;
+  std::map<std::size_t, FlowIndex> flows;
+
+  RowPicture row;
+  std::vector<MemoryColumn> columns;
+  std::vector<ValueColumn> values;
+  std::vector<ChunkRun> chunk_runs;
+};
+
+/// How a document lies on the axis, in the mode of the state; the identity for the first.
+[[nodiscard]] Alignment alignment_of(const Session& session, const ViewState& state, Derived& derived,
+                                     std::size_t document);
+
+/// Spans that match the query in the document that tables are about.
+[[nodiscard]] const NameMatch& matches(const Session& session, const ViewState& state, Derived& derived);
+
+/// The memory series that the memory pane shows of a document: of the chosen rank and memory where there are such, else
+/// of the same rank and memory as `like`, else the highest. Null without memory events.
+[[nodiscard]] const MemorySeries* shown_memory(const Document& document, const ViewState& state,
+                                               const MemorySeries* like = nullptr);
+
+/// The marker, else the peak of the memory shown, in the first document's time.
+[[nodiscard]] std::int64_t marker_time(const Session& session, const ViewState& state);
+
+/// The selected range, else what is visible; on the axis.
+[[nodiscard]] TimeRange range_of_interest(const ViewState& state);
+
+[[nodiscard]] const FlowIndex& flows_of(const Session& session, Derived& derived, std::size_t document);
+
+}  // namespace shard::view

@@ -1,0 +1,86 @@
+// What is live at the marker.
+#include <imgui.h>
+
+#include <algorithm>
+
+#include "viewer/index/ticks.h"
+#include "viewer/ui/actions.h"
+#include "viewer/ui/side_panes.h"
+#include "viewer/ui/text.h"
+#include "viewer/ui/widgets.h"
+
+namespace shard::view {
+
+void draw_live(const Session& session, ViewState& state, Derived& derived, const Frame& frame) {
+  const MemorySeries* first = session.empty() ? nullptr : shown_memory(session.documents[0], state);
+  const MemorySeries* series =
+      first == nullptr || state.document == 0 ? first : shown_memory(session.documents[state.document], state, first);
+  if (series == nullptr) {
+    hint("There are no memory events, so nothing is known to be live.", frame);
+    return;
+  }
+  const Document& document = session.documents[state.document];
+  std::int64_t time = marker_time(session, state);
+  if (state.document != 0) time = alignment_of(session, state, derived, state.document).to_other(time);
+  const bool at_peak = time == series->peak_time_ns();
+  const std::size_t moment = at_peak ? series->peak_moment() : series->moment_at(time);
+  const std::vector<LiveBuffer>& live =
+      derived.live.get({series, moment}, [&] { return series->live_at(document.trace().memory, moment); });
+  const std::int64_t total = series->bytes_at(moment);
+  heading(size_text(total) + (at_peak ? " at the peak" : " at the marker"), frame);
+  std::string where = "rank " + std::to_string(series->rank().value) + ", " + to_string(series->memory()) + ", at " +
+                      exact_time_text(series->time_of(moment) - document.range().begin_ns);
+  if (session.documents.size() > 1) where = short_name(session, state.document) + ", " + where;
+  hint(where, frame);
+  if (button("Peak", frame)) go_to_peak(session, state);
+  ImGui::SameLine();
+  if (button("Copy as CSV", frame)) {
+    ImGui::SetClipboardText(to_csv(document, live).c_str());
+    state.notice = "the table is in the clipboard as CSV";
+  }
+  ImGui::SameLine();
+  ImGui::AlignTextToFramePadding();
+  hint(show_count(static_cast<std::int64_t>(live.size())) + " buffers", frame);
+  if (live.empty()) {
+    hint("Nothing is live here. Click into the memory pane to look elsewhere.", frame);
+    return;
+  }
+  if (!ImGui::BeginTable("live", 4, ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch, 1.15F);
+  ImGui::TableSetupColumn("of", ImGuiTableColumnFlags_WidthStretch, 1.2F);
+  ImGui::TableSetupColumn("bytes", ImGuiTableColumnFlags_WidthFixed, frame.px(72));
+  ImGui::TableSetupColumn("share", ImGuiTableColumnFlags_WidthFixed, frame.px(52));
+  ImGui::TableHeadersRow();
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(live.size()));
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      const LiveBuffer& buffer = live[static_cast<std::size_t>(i)];
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      swatch(frame.theme.category[static_cast<std::size_t>(buffer.category)], frame);
+      const std::string label = in_words(to_string(buffer.category)) + "##" + std::to_string(i);
+      if (ImGui::Selectable(label.c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
+        if (const auto span = find_op(document, buffer.op, series->rank(), buffer.since_ns - 1))
+          go_to_span(session, state, derived, {state.document, *span}, false);
+      }
+      if (i == 0) name_last("live:0", frame);
+      ImGui::TableNextColumn();
+      if (buffer.unit.valid()) {
+        ImGui::TextUnformatted(document.chunks().name_of(buffer.unit).c_str());
+      } else if (const auto span = buffer.op.valid() ? find_op(document, buffer.op, series->rank()) : std::nullopt) {
+        ImGui::TextUnformatted(document.name_of(*span).c_str());
+      } else {
+        ImGui::TextDisabled("buffer %d", buffer.buffer.value);
+      }
+      ImGui::TableNextColumn();
+      right_text(size_text(buffer.bytes));
+      ImGui::TableNextColumn();
+      right_text(total == 0 ? "" : show_percent(static_cast<double>(buffer.bytes) / static_cast<double>(total)), true);
+    }
+  }
+  ImGui::EndTable();
+}
+
+}  // namespace shard::view

@@ -1,0 +1,282 @@
+// The memory pane: stack, legend, capacity, peak, and the difference of two documents.
+#include "viewer/ui/memory_pane.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/index/ticks.h"
+#include "viewer/ui/actions.h"
+#include "viewer/ui/canvas.h"
+#include "viewer/ui/memory_stack.h"
+#include "viewer/ui/metrics.h"
+#include "viewer/ui/pane_parts.h"
+#include "viewer/ui/plot.h"
+#include "viewer/ui/text.h"
+
+namespace shard::view {
+namespace {
+
+/// Share of the plot that the difference takes, with two documents or more.
+constexpr float kDifferenceShare = 0.27F;
+/// A capacity beyond this many times the peak would flatten the picture; it is named instead of drawn.
+constexpr double kCapacityInView = 2.5;
+
+struct Scene {
+  const Session& session;
+  ViewState& state;
+  Derived& derived;
+  const Frame& frame;
+  const Canvas& canvas;
+  const MemorySeries* first;
+};
+
+const MemorySeries* series_of(const Scene& scene, std::size_t document) {
+  return document == 0 ? scene.first : shown_memory(scene.session.documents[document], scene.state, scene.first);
+}
+
+std::string title_of(const MemorySeries& series) {
+  std::string title = "Memory";
+  if (series.rank().valid()) title += " of rank " + std::to_string(series.rank().value);
+  return title + ", " + to_string(series.memory());
+}
+
+/// Sizes at the grid lines, over the data: a pale ground keeps them readable.
+void draw_sizes(const Scene& scene, const ByteAxis& axis) {
+  const Theme& theme = scene.frame.theme;
+  for (const Tick& tick :
+       byte_ticks(static_cast<std::int64_t>(axis.low_bytes), static_cast<std::int64_t>(axis.top_bytes),
+                  axis.plot.height(), scene.frame.px(30))) {
+    if (tick.label.empty()) continue;
+    const float y = axis.plot.y1 - static_cast<float>(tick.position);
+    const float height = scene.canvas.line_height(scene.frame.fonts.small) + scene.frame.px(4);
+    if (y - height < axis.plot.y0) continue;
+    scene.canvas.label(axis.plot.x0 + scene.frame.px(2), y - height, tick.label, theme.text,
+                       with_alpha(theme.pane, 170), axis.plot);
+  }
+}
+
+/// Categories from the top of the stack down, with their bytes at the mouse, else at the marker or the peak.
+void draw_legend(const Scene& scene, const Rect& gutter) {
+  const Theme& theme = scene.frame.theme;
+  const Frame& frame = scene.frame;
+  const Document& document = scene.session.documents[0];
+  const bool hover = scene.state.hover_ns.has_value();
+  const std::int64_t time = hover ? *scene.state.hover_ns : marker_time(scene.session, scene.state);
+  // Several moments may share the peak's time, and the peak is one certain of them.
+  const bool at_peak = !hover && time == scene.first->peak_time_ns();
+  const std::size_t moment = at_peak ? scene.first->peak_moment() : scene.first->moment_at(time);
+  const BytesByCategory stack = scene.first->stack_at(document.trace().memory, moment);
+  const float line = scene.canvas.line_height(frame.fonts.small) + frame.px(4);
+  const float pad = frame.px(kPad);
+  const float right = gutter.x1 - pad;
+  float y = gutter.y0 + frame.px(6);
+  const char* when = hover ? "at the mouse" : at_peak ? "at the peak" : "at the marker";
+  scene.canvas.text_in({gutter.x0 + pad, y, right, y + line}, when, theme.dim, frame.fonts.small);
+  y += line;
+  scene.canvas.text_in({gutter.x0 + pad, y, right, y + line}, size_text(scene.first->bytes_at(moment)), theme.text,
+                       frame.fonts.bold);
+  y += line + frame.px(3);
+  const auto& categories = scene.first->categories();
+  for (auto c = categories.rbegin(); c != categories.rend(); ++c) {
+    if (y + line > gutter.y1) break;
+    const auto index = static_cast<std::size_t>(*c);
+    const float box = frame.px(9);
+    const float middle = y + line / 2;
+    scene.canvas.fill({gutter.x0 + pad, middle - box / 2, gutter.x0 + pad + box, middle + box / 2},
+                      theme.category[index]);
+    const bool none = stack[index] == 0;
+    const Color ink = none ? theme.dim : theme.text;
+    const std::string bytes = none ? "0" : size_text(stack[index]);
+    const float width = scene.canvas.width_of(bytes, frame.fonts.small);
+    const float top = std::round(y + frame.px(2));
+    scene.canvas.text(right, top, bytes, ink, Anchor::right, frame.fonts.small);
+    scene.canvas.text_in({gutter.x0 + pad + box + frame.px(5), y, right - width - frame.px(4), y + line},
+                         in_words(to_string(*c)), ink, frame.fonts.small);
+    y += line;
+  }
+}
+
+void draw_limits(const Scene& scene, const ByteAxis& axis) {
+  const Theme& theme = scene.frame.theme;
+  const std::int64_t capacity = scene.first->capacity_bytes();
+  if (capacity > 0 && static_cast<double>(capacity) <= axis.top_bytes) {
+    const float y = axis.y(static_cast<double>(capacity));
+    scene.canvas.dashed_horizontal(axis.plot.x0, axis.plot.x1, y, theme.bad, scene.frame.px(7));
+    scene.canvas.label(axis.plot.x1 - scene.frame.px(4), y + scene.frame.px(2), "capacity " + size_text(capacity),
+                       theme.bad, with_alpha(theme.pane, 220), axis.plot, Anchor::right);
+  }
+}
+
+void draw_peak(const Scene& scene, const ByteAxis& axis) {
+  const MemorySeries& series = *scene.first;
+  if (series.event_count() == 0) return;
+  const Theme& theme = scene.frame.theme;
+  const float x = x_in(axis.plot, scene.state, series.peak_time_ns());
+  if (x < axis.plot.x0 || x >= axis.plot.x1) return;
+  const float y = axis.y(static_cast<double>(series.peak_bytes()));
+  const float size = scene.frame.px(6);
+  scene.canvas.triangle(x, y - scene.frame.px(1), x + size, y - size * 1.6F, x - size, y - size * 1.6F, theme.text);
+  const Document& document = scene.session.documents[0];
+  std::string text = "peak " + size_text(series.peak_bytes());
+  const MemoryEvent event = document.trace().memory[series.event_of(series.peak_moment())];
+  if (event.op.valid()) {
+    text += ", " + in_words(to_string(event.phase));
+    if (const auto span = find_op(document, event.op, series.rank())) text += ", " + document.name_of(*span);
+  }
+  const bool right = x < axis.plot.x0 + axis.plot.width() / 2;
+  scene.canvas.label(right ? x + size + scene.frame.px(3) : x - size - scene.frame.px(3),
+                     y - size * 1.6F - scene.frame.px(5), text, theme.text, with_alpha(theme.bar, 235), axis.plot,
+                     right ? Anchor::left : Anchor::right);
+  scene.frame.name("peak", {x - size, y - size * 1.6F, x + size, y});
+}
+
+void draw_difference(const Scene& scene, const Rect& plot, const Rect& gutter, std::size_t document) {
+  const Theme& theme = scene.frame.theme;
+  const MemorySeries* other = series_of(scene, document);
+  const auto key = std::tuple(scene.first, other, scene.state.align);
+  auto found = scene.derived.differences.find(key);
+  if (found == scene.derived.differences.end()) {
+    const Alignment alignment = alignment_of(scene.session, scene.state, scene.derived, document);
+    found = scene.derived.differences.emplace(key, memory_difference(scene.first, other, alignment)).first;
+  }
+  const StepCurve& curve = found->second;
+  scene.canvas.fill(plot, mix(theme.bar, theme.pane, 0.35));
+  const float pad = scene.frame.px(kPad);
+  const Rect label{gutter.x0 + pad, plot.y0 + scene.frame.px(4), gutter.x1 - pad, plot.y0 + scene.frame.px(20)};
+  scene.canvas.text_in(label, "difference", theme.text, scene.frame.fonts.small);
+  scene.canvas.text_in({label.x0, label.y1, label.x1, label.y1 + scene.frame.px(16)},
+                       short_name(scene.session, document) + " \u2212 " + short_name(scene.session, 0), theme.dim,
+                       scene.frame.fonts.small);
+  if (curve.size() == 0) {
+    draw_empty(scene.canvas, plot, "Only one of the traces has memory events here.", "", scene.frame);
+    return;
+  }
+  const double high = std::max(0.0, curve.values()[curve.highest()]);
+  const double low = std::min(0.0, curve.values()[curve.lowest()]);
+  if (high == 0 && low == 0) {
+    draw_empty(scene.canvas, plot, "Equal to the byte at every moment.", "", scene.frame);
+    return;
+  }
+  const double room = (high - low) * 0.12;
+  ByteAxis axis{plot, high > 0 ? high + room : room, low < 0 ? low - room : -room};
+  draw_time_grid(scene.canvas, plot, scene.session, scene.state, scene.frame);
+  draw_byte_grid(scene.canvas, axis, scene.frame);
+  curve.columns(pixels(scene.state.camera, static_cast<std::int32_t>(plot.width())), scene.derived.values);
+  const float zero = axis.y(0);
+  for (std::size_t i = 0; i < scene.derived.values.size(); ++i) {
+    const ValueColumn& column = scene.derived.values[i];
+    if (!column.any) continue;
+    const float x = plot.x0 + static_cast<float>(i);
+    if (column.highest > 0) scene.canvas.fill({x, axis.y(column.highest), x + 1, zero}, theme.bad);
+    if (column.lowest < 0) scene.canvas.fill({x, zero, x + 1, axis.y(column.lowest)}, theme.accent);
+  }
+  scene.canvas.horizontal(plot.x0, plot.x1, zero, theme.dim);
+  draw_sizes(scene, axis);
+}
+
+void hover_text(const Scene& scene, const PlotMouse& mouse, const Rect& plot) {
+  if (!mouse.hovered || scene.state.drag != Drag::none) return;
+  ImGui::BeginTooltip();
+  const std::int64_t time = time_at(scene.state.camera, mouse.x - plot.x0, plot.width());
+  ImGui::TextDisabled("at %s", exact_time_text(time - scene.state.camera.origin_ns).c_str());
+  const Document& document = scene.session.documents[0];
+  const std::size_t moment = scene.first->moment_at(time);
+  const BytesByCategory stack = scene.first->stack_at(document.trace().memory, moment);
+  for (std::size_t d = 0; d < scene.session.documents.size(); ++d) {
+    const MemorySeries* series = series_of(scene, d);
+    if (series == nullptr) continue;
+    const std::int64_t own = d == 0 ? time : alignment_of(scene.session, scene.state, scene.derived, d).to_other(time);
+    ImGui::Text("%s", size_text(series->bytes_at(series->moment_at(own))).c_str());
+    ImGui::SameLine(scene.frame.px(90));
+    ImGui::TextDisabled("%s", scene.session.documents.size() > 1 ? short_name(scene.session, d).c_str() : "live");
+  }
+  for (std::size_t c = kCategoryCount; c-- > 0;) {
+    if (stack[c] == 0) continue;
+    ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(scene.frame.theme.category[c]), "%s",
+                       size_text(stack[c]).c_str());
+    ImGui::SameLine(scene.frame.px(90));
+    ImGui::TextDisabled("%s", in_words(to_string(static_cast<Category>(c))).c_str());
+  }
+  ImGui::EndTooltip();
+}
+
+}  // namespace
+
+void draw_memory(const Session& session, ViewState& state, Derived& derived, const Frame& frame, const Rect& area) {
+  const Canvas canvas(frame);
+  PaneArea pane = cut_pane(area, frame);
+  const MemorySeries* first = session.empty() ? nullptr : shown_memory(session.documents[0], state);
+  if (first == nullptr) {
+    draw_pane_ground(canvas, pane, "Memory", "", frame);
+    plot_mouse("memory", pane.plot, session, state, frame);
+    draw_empty(canvas, pane.plot, "There are no memory events here.",
+               state.rank.valid() ? "Another rank may have some: choose 'all ranks' above."
+                                  : "Traces of 'shardscope simulate' and 'shardscope train' have them.",
+               frame);
+    draw_time_marks(canvas, pane.plot, state, frame);
+    return;
+  }
+  const Scene scene{session, state, derived, frame, canvas, first};
+  std::string note = show_count(static_cast<std::int64_t>(first->event_count())) + " events";
+  if (first->arena_peak_bytes() > 0) note += "; arena's extent " + size_text(first->arena_peak_bytes());
+  const std::int64_t capacity = first->capacity_bytes();
+  double highest = static_cast<double>(std::max<std::int64_t>(first->peak_bytes(), 1));
+  for (std::size_t d = 1; d < session.documents.size(); ++d) {
+    if (const MemorySeries* other = series_of(scene, d))
+      highest = std::max(highest, static_cast<double>(other->peak_bytes()));
+  }
+  if (capacity > 0 && static_cast<double>(capacity) <= highest * kCapacityInView) {
+    highest = std::max(highest, static_cast<double>(capacity));
+  } else if (capacity > 0) {
+    note += "; capacity " + size_text(capacity) + ", " +
+            show_number(std::round(static_cast<double>(capacity) /
+                                   static_cast<double>(std::max<std::int64_t>(first->peak_bytes(), 1)))) +
+            " times the peak";
+  }
+  draw_pane_ground(canvas, pane, title_of(*first), note, frame);
+  const PlotMouse mouse = plot_mouse("memory", pane.plot, session, state, frame);
+  if (mouse.clicked) {
+    state.marker_ns = time_at(state.camera, mouse.x - pane.plot.x0, pane.plot.width());
+    state.tab = Pane::live;
+  }
+
+  Rect plot = pane.plot;
+  const bool compares = session.documents.size() > 1;
+  Rect below = plot;
+  if (compares) {
+    plot.y1 = std::round(plot.y0 + plot.height() * (1 - kDifferenceShare));
+    below.y0 = plot.y1 + frame.px(2);
+  }
+  {
+    const Clip clip(canvas, {area.x0, pane.plot.y0, area.x1, area.y1});
+    ByteAxis axis{plot, highest * 1.12, 0};
+    draw_time_grid(canvas, plot, session, state, frame);
+    draw_byte_grid(canvas, axis, frame);
+    const PixelRange view = pixels(state.camera, static_cast<std::int32_t>(plot.width()));
+    first->columns(session.documents[0].trace().memory, view, derived.columns);
+    draw_memory_stack(canvas, axis, derived.columns, frame.theme);
+    for (std::size_t d = 1; d < session.documents.size(); ++d) {
+      const MemorySeries* other = series_of(scene, d);
+      if (other == nullptr) continue;
+      const Alignment alignment = alignment_of(session, state, derived, d);
+      other->columns(session.documents[d].trace().memory, alignment.to_other(view), derived.columns);
+      draw_memory_outline(canvas, axis, derived.columns, frame.theme.pane, frame.px(4));
+      draw_memory_outline(canvas, axis, derived.columns, frame.theme.series[d % frame.theme.series.size()],
+                          frame.px(2));
+    }
+    draw_sizes(scene, axis);
+    draw_legend(scene, {pane.gutter.x0, plot.y0, pane.gutter.x1, plot.y1});
+    draw_limits(scene, axis);
+    draw_peak(scene, axis);
+    if (compares) {
+      canvas.horizontal(area.x0, area.x1, plot.y1, frame.theme.border, frame.px(2));
+      draw_difference(scene, below, pane.gutter, session.documents.size() - 1);
+    }
+  }
+  draw_time_marks(canvas, pane.plot, state, frame);
+  hover_text(scene, mouse, pane.plot);
+}
+
+}  // namespace shard::view

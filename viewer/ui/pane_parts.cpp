@@ -1,0 +1,83 @@
+// Parts of panes.
+#include "viewer/ui/pane_parts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/index/ticks.h"
+#include "viewer/ui/metrics.h"
+
+namespace shard::view {
+
+PaneArea cut_pane(const Rect& area, const Frame& frame) {
+  const float title = std::min(area.y1, area.y0 + frame.px(kTitleHeight));
+  const float gutter = std::min(area.x1, area.x0 + frame.px(kGutter));
+  return {{area.x0, area.y0, area.x1, title}, {area.x0, title, gutter, area.y1}, {gutter, title, area.x1, area.y1}};
+}
+
+void draw_pane_ground(const Canvas& canvas, const PaneArea& area, std::string_view title, std::string_view note,
+                      const Frame& frame) {
+  const Theme& theme = frame.theme;
+  const float pad = frame.px(kPad);
+  canvas.fill(area.title, theme.bar);
+  canvas.fill(area.gutter, mix(theme.bar, theme.pane, 0.5));
+  canvas.fill(area.plot, theme.pane);
+  canvas.text_in({area.title.x0 + pad, area.title.y0, area.title.x1 - pad, area.title.y1}, title, theme.text,
+                 frame.fonts.bold);
+  const float from = area.title.x0 + pad + canvas.width_of(title, frame.fonts.bold) + frame.px(20);
+  const float room = area.title.x1 - pad - from;
+  const float width = canvas.width_of(note, frame.fonts.small);
+  canvas.text_in({std::max(from, from + room - width - 1), area.title.y0, area.title.x1 - pad, area.title.y1}, note,
+                 theme.dim, frame.fonts.small);
+}
+
+float x_in(const Rect& plot, const ViewState& state, std::int64_t time_ns) {
+  const double x = x_of(state.camera, time_ns, plot.width());
+  // Far outside is as good as infinitely far, and fits a float.
+  return plot.x0 + static_cast<float>(std::clamp(x, -1e5, 1e5));
+}
+
+void draw_time_grid(const Canvas& canvas, const Rect& plot, const Session& session, const ViewState& state,
+                    const Frame& frame) {
+  for (const Tick& tick : time_ticks(state.camera, state.camera.origin_ns, plot.width(), frame.px(100)))
+    canvas.vertical(plot.x0 + static_cast<float>(tick.position), plot.y0, plot.y1, frame.theme.grid);
+  if (session.empty()) return;
+  // Steps closer together than this are no orientation.
+  float last = -1e9F;
+  for (const StepTime& step : session.documents[0].steps()) {
+    const float x = x_in(plot, state, step.begin_ns);
+    if (x < plot.x0 || x >= plot.x1 || x - last < frame.px(24)) continue;
+    canvas.vertical(x, plot.y0, plot.y1, frame.theme.border);
+    last = x;
+  }
+}
+
+void draw_time_marks(const Canvas& canvas, const Rect& plot, const ViewState& state, const Frame& frame) {
+  const Clip clip(canvas, plot);
+  if (state.range) {
+    const float x0 = x_in(plot, state, state.range->begin_ns);
+    const float x1 = std::max(x0 + 1, x_in(plot, state, state.range->end_ns));
+    canvas.fill({std::max(plot.x0, x0), plot.y0, std::min(plot.x1, x1), plot.y1}, frame.theme.selection);
+    canvas.vertical(x0, plot.y0, plot.y1, frame.theme.accent);
+    canvas.vertical(x1, plot.y0, plot.y1, frame.theme.accent);
+  }
+  if (state.marker_ns) canvas.vertical(x_in(plot, state, *state.marker_ns), plot.y0, plot.y1, frame.theme.warning);
+  if (state.hover_ns)
+    canvas.vertical(x_in(plot, state, *state.hover_ns), plot.y0, plot.y1, with_alpha(frame.theme.cursor, 90));
+}
+
+void draw_empty(const Canvas& canvas, const Rect& area, std::string_view what, std::string_view help,
+                const Frame& frame) {
+  const float line = canvas.line_height() + frame.px(4);
+  const float middle = area.x0 + area.width() / 2;
+  const float top = std::round(area.y0 + (area.height() - (help.empty() ? line : 2 * line)) / 2);
+  const Clip clip(canvas, area);
+  canvas.text(std::max(area.x0 + frame.px(kPad), middle - canvas.width_of(what) / 2), top, what, frame.theme.dim);
+  if (!help.empty()) {
+    const float width = canvas.width_of(help, frame.fonts.small);
+    canvas.text(std::max(area.x0 + frame.px(kPad), middle - width / 2), top + line, help, frame.theme.dim, Anchor::left,
+                frame.fonts.small);
+  }
+}
+
+}  // namespace shard::view

@@ -1,0 +1,120 @@
+// The largest differences between two documents.
+#include <imgui.h>
+
+#include <cmath>
+
+#include "viewer/index/ticks.h"
+#include "viewer/ui/actions.h"
+#include "viewer/ui/side_panes.h"
+#include "viewer/ui/text.h"
+#include "viewer/ui/widgets.h"
+
+namespace shard::view {
+namespace {
+
+std::string seconds_text(double seconds) {
+  return duration_text(static_cast<std::int64_t>(std::llround(seconds * 1e9)));
+}
+
+void draw_summary(const Session& session, ViewState& state, Derived& derived, const Frame& frame,
+                  const CompareView& view, std::size_t other) {
+  const Comparison& c = view.comparison;
+  const auto in_order = [&](double a, double b) { return view.swapped ? std::pair(b, a) : std::pair(a, b); };
+  const auto [own, theirs] = in_order(c.step_seconds.first, c.step_seconds.second);
+  heading(short_name(session, other) + " against " + short_name(session, 0), frame);
+  if (!c.same_plan) {
+    ImGui::PushStyleColor(ImGuiCol_Text, frame.theme.warning);
+    ImGui::PushTextWrapPos(0);
+    ImGui::TextUnformatted("The plans differ; lined up because --force was given.");
+    ImGui::PopTextWrapPos();
+    ImGui::PopStyleColor();
+  }
+  std::string step = seconds_text(own) + "  \u2192  " + seconds_text(theirs);
+  if (own > 0 && theirs > 0) step += "  (" + show_number(theirs / own) + " x)";
+  fact("step", step, frame);
+  ImGui::PushStyleColor(ImGuiCol_Text, c.memory_equal() ? frame.theme.good : frame.theme.bad);
+  fact("memory", c.memory_equal() ? "every compared peak is equal" : "peaks differ", frame);
+  ImGui::PopStyleColor();
+  ImGui::PushStyleColor(ImGuiCol_Text, c.communication_equal() ? frame.theme.good : frame.theme.bad);
+  fact("communication", c.communication_equal() ? "counts and bytes are equal" : "counts or bytes differ", frame);
+  ImGui::PopStyleColor();
+  fact("ops",
+       show_count(c.joined_op_count) + " in both; " + show_count(c.unmatched_op_count.first) + " and " +
+           show_count(c.unmatched_op_count.second) + " in one only",
+       frame);
+  fact("aligned by", alignment_of(session, state, derived, other).text(), frame);
+}
+
+}  // namespace
+
+void draw_residuals(const Session& session, ViewState& state, Derived& derived, const Frame& frame) {
+  if (session.compared.empty()) {
+    hint("Open two traces of one plan to see where they differ: shardscope view predicted.sst measured.sst", frame);
+    return;
+  }
+  const std::size_t other = state.document == 0 ? 1 : state.document;
+  const CompareView& view = session.compared[other - 1];
+  draw_summary(session, state, derived, frame, view, other);
+  ImGui::Spacing();
+  for (const AlignMode mode : {AlignMode::step, AlignMode::stretch, AlignMode::clock}) {
+    if (mode != AlignMode::step) ImGui::SameLine(0, frame.px(4));
+    const char* label = mode == AlignMode::step ? "Step begin" : mode == AlignMode::stretch ? "Stretched" : "Clock";
+    if (toggle(label, state.align == mode, frame)) state.align = mode;
+  }
+  ImGui::SameLine(0, frame.px(14));
+  if (toggle("Time", !state.residuals_by_bytes, frame)) state.residuals_by_bytes = false;
+  ImGui::SameLine(0, frame.px(4));
+  if (toggle("Bytes", state.residuals_by_bytes, frame)) state.residuals_by_bytes = true;
+
+  const bool bytes = state.residuals_by_bytes;
+  const std::vector<Residual>& rows = bytes ? view.by_bytes : view.by_time;
+  if (rows.empty()) {
+    hint(bytes ? "Every op moves the same bytes in both." : "No op is in both traces.", frame);
+    return;
+  }
+  if (!ImGui::BeginTable("residuals", 5, ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("op", ImGuiTableColumnFlags_WidthStretch);
+  ImGui::TableSetupColumn("rank", ImGuiTableColumnFlags_WidthFixed, frame.px(32));
+  ImGui::TableSetupColumn(short_name(session, 0).c_str(), ImGuiTableColumnFlags_WidthFixed, frame.px(70));
+  ImGui::TableSetupColumn(short_name(session, other).c_str(), ImGuiTableColumnFlags_WidthFixed, frame.px(70));
+  ImGui::TableSetupColumn("residual", ImGuiTableColumnFlags_WidthFixed, frame.px(76));
+  ImGui::TableHeadersRow();
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(rows.size()));
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      const Residual& row = rows[static_cast<std::size_t>(i)];
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      const std::string label =
+          (row.op.name.empty() ? "op " + std::to_string(row.op.op.value) : row.op.name) + "##" + std::to_string(i);
+      if (ImGui::Selectable(label.c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
+        if (row.first_span) {
+          go_to_span(session, state, derived, {0, *row.first_span}, true);
+        } else if (row.other_span) {
+          go_to_span(session, state, derived, {other, *row.other_span}, true);
+        }
+      }
+      if (frame.items != nullptr) name_last("residual:" + std::to_string(i), frame);
+      ImGui::TableNextColumn();
+      ImGui::Text("%d", row.op.rank.value);
+      const auto& first = view.swapped ? row.op.seconds.second : row.op.seconds.first;
+      const auto& second = view.swapped ? row.op.seconds.first : row.op.seconds.second;
+      const auto& first_bytes = view.swapped ? row.op.bytes.second : row.op.bytes.first;
+      const auto& second_bytes = view.swapped ? row.op.bytes.first : row.op.bytes.second;
+      ImGui::TableNextColumn();
+      right_text(bytes ? size_text(first_bytes) : seconds_text(first), true);
+      ImGui::TableNextColumn();
+      right_text(bytes ? size_text(second_bytes) : seconds_text(second), true);
+      ImGui::TableNextColumn();
+      const double difference = bytes ? static_cast<double>(row.bytes) : row.seconds;
+      ImGui::PushStyleColor(ImGuiCol_Text, difference > 0 ? frame.theme.bad : frame.theme.good);
+      right_text(with_sign(bytes ? size_text(row.bytes) : seconds_text(row.seconds), difference));
+      ImGui::PopStyleColor();
+    }
+  }
+  ImGui::EndTable();
+}
+
+}  // namespace shard::view

@@ -1,0 +1,56 @@
+// Formatting.
+#include "viewer/ui/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+
+namespace shard::view {
+namespace {
+
+/// Three significant digits without an exponent for values below 10,000.
+std::string three_digits(double value) {
+  const double size = std::fabs(value);
+  const int decimals = value == std::floor(value) && size < 1000 ? 0 : size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+}  // namespace
+
+std::string with_sign(std::string text, double value) {
+  return value > 0 ? "+" + text : text;
+}
+
+std::string show_count(std::int64_t count) {
+  std::string digits = std::to_string(count < 0 ? -count : count);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return count < 0 ? "-" + digits : digits;
+}
+
+std::string show_percent(double share) {
+  return three_digits(share * 100) + " %";
+}
+
+std::string show_number(double value) {
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", value);
+  return text.data();
+}
+
+std::string in_words(std::string_view identifier) {
+  std::string words(identifier);
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+bool contains_text(std::string_view text, std::string_view needle) {
+  return std::search(text.begin(), text.end(), needle.begin(), needle.end(), [](char a, char b) {
+           return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+         }) != text.end();
+}
+
+}  // namespace shard::view

@@ -1,0 +1,23 @@
+// Numbers as people read them in the panes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace shard::view {
+
+/// "+1.24 ms", "-3 B", "0": a difference.
+[[nodiscard]] std::string with_sign(std::string text, double value);
+/// 1234567 as "1,234,567".
+[[nodiscard]] std::string show_count(std::int64_t count);
+/// 0.1234 as "12.3 %".
+[[nodiscard]] std::string show_percent(double share);
+/// Any value, up to four digits: "0.00123", "12.3", "1.2e9".
+[[nodiscard]] std::string show_number(double value);
+/// "optimizer_state" as "optimizer state".
+[[nodiscard]] std::string in_words(std::string_view identifier);
+/// True when every character of `needle` (lower case) occurs in `text` in one piece, letter case aside.
+[[nodiscard]] bool contains_text(std::string_view text, std::string_view needle);
+
+}  // namespace shard::view
