@@ -19,7 +19,7 @@ struct MatrixView {
 /// C is row-major with `c_stride`, and overlaps no operand. Computed by oneDNN's sgemm, single-threaded on tiles of C
 /// whose edges depend on (M, N, K) only: the inner dimension is never split between threads. Store::add rounds once per
 /// block of the inner dimension, so its bits differ from a product that is added afterwards.
-/// The library packs operands into buffers of its own, freed when the call ends: at most 1.4 MiB per thread (measured,
+/// The library packs operands into buffers of its own, freed when the call ends: at most 1.7 MiB per thread (measured,
 /// oneDNN 2.6.3, layers of gpt2 and llama-7b), which the C library keeps for the next call.
 void gemm(ThreadPool& pool, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, float* c,
           std::int64_t c_stride, Store store, const float* bias = nullptr);
