@@ -44,44 +44,55 @@ std::uint64_t length(const Edges& edges, std::size_t column) {
   return static_cast<std::uint64_t>(edges.end(column) - edges.begin(column));
 }
 
-/// Time x units per column and class; whole columns as differences of counts until finish().
+/// Time x units per column and class of one pixel row; whole columns as differences of counts until they are walked.
 class RowSums {
  public:
-  explicit RowSums(const Edges& edges, std::size_t width) : edges_(edges), part_(width), count_(width + 1) {}
+  using Row = std::array<std::uint64_t, kChunkClassCount>;  // hostile times wrap
+
+  RowSums(const Edges& edges, std::size_t width) : edges_(edges), part_(width), count_(width + 1), touched_(width) {}
 
   void clear() {
     std::fill(part_.begin(), part_.end(), Row{});
     std::fill(count_.begin(), count_.end(), Row{});
+    std::fill(touched_.begin(), touched_.end(), std::uint8_t{0});
   }
-  /// A stretch clipped to the view, not empty.
+  /// A stretch within the view, not empty, that touches the columns [first, last).
   void add(ChunkClass kind, std::int64_t begin, std::int64_t end, std::size_t first, std::size_t last) {
     const auto k = static_cast<std::size_t>(kind);
     const auto overlap = [&](std::size_t c) {
       return static_cast<std::uint64_t>(std::min(end, edges_.end(c)) - std::max(begin, edges_.begin(c)));
     };
     part_[first][k] += overlap(first);
+    touched_[first] = touched_[last - 1] = 1;
     if (last - first > 1) part_[last - 1][k] += overlap(last - 1);
     if (last - first > 2) {
       ++count_[first + 1][k];
       --count_[last - 1][k];
     }
   }
-  void finish(std::vector<ByChunkClass>& out) {
+  /// Calls column(c, sums, same) from left to right; `same`: the share of every class is that of the column before.
+  template <class Column>
+  void walk(Column column) const {
     Row count{};
-    out.resize(part_.size());
     for (std::size_t c = 0; c < part_.size(); ++c) {
-      const std::uint64_t each = length(edges_, c);
-      for (std::size_t k = 0; k < count.size(); ++k) {
-        count[k] += count_[c][k];
-        out[c][k] = static_cast<std::int64_t>(part_[c][k] + count[k] * each);
+      // Counts change only beside touched columns; between them all columns are covered alike.
+      const bool same = c > 0 && touched_[c] == 0 && touched_[c - 1] == 0;
+      Row sums{};
+      if (!same) {
+        const std::uint64_t each = length(edges_, c);
+        for (std::size_t k = 0; k < count.size(); ++k) {
+          count[k] += count_[c][k];
+          sums[k] = part_[c][k] + count[k] * each;
+        }
       }
+      column(c, sums, same);
     }
   }
 
  private:
-  using Row = std::array<std::uint64_t, kChunkClassCount>;  // hostile times wrap
   const Edges& edges_;
   std::vector<Row> part_, count_;
+  std::vector<std::uint8_t> touched_;  ///< where a stretch begins or ends
 };
 
 }  // namespace
@@ -215,7 +226,6 @@ void ChunkMap::draw(Rank rank, const ChunkRows& rows, const PixelRange& view, st
   if (of_rank == nullptr || view.time.empty() || rows.units_per_row == 0) return;
   const Edges edges(view);
   RowSums sums(edges, static_cast<std::size_t>(view.width));
-  std::vector<ByChunkClass> cells;
   for (std::int32_t row = 0; row < rows.rows; ++row) {
     const std::size_t first = rows.first + static_cast<std::size_t>(row) * rows.units_per_row;
     if (first >= of_rank->units.size()) break;
@@ -224,23 +234,28 @@ void ChunkMap::draw(Rank rank, const ChunkRows& rows, const PixelRange& view, st
     add_units(*of_rank, first, count, view.time, [&](ChunkClass kind, std::int64_t begin, std::int64_t end) {
       sums.add(kind, begin, end, edges.column_of(begin), edges.columns_before(end));
     });
-    sums.finish(cells);
-    for (std::size_t c = 0; c < cells.size(); ++c) {
+    bool any = false;
+    sums.walk([&](std::size_t c, const RowSums::Row& cell, bool same) {
+      if (same) {
+        if (any) ++out.back().last_column;
+        return;
+      }
       const double scale = 255 / (static_cast<double>(length(edges, c)) * static_cast<double>(count));
       ChunkRun run{row, static_cast<std::int32_t>(c), static_cast<std::int32_t>(c) + 1, {}};
-      bool any = false;
-      for (std::size_t k = 0; k < run.share.size(); ++k) {
-        run.share[k] = static_cast<std::uint8_t>(static_cast<double>(cells[c][k]) * scale + 0.5);
-        any = any || cells[c][k] > 0;
+      any = false;
+      for (std::size_t k = 0; k < cell.size(); ++k) {
+        if (cell[k] == 0) continue;
+        any = true;
+        run.share[k] = static_cast<std::uint8_t>(static_cast<double>(cell[k]) * scale + 0.5);
       }
-      if (!any) continue;
+      if (!any) return;
       if (!out.empty() && out.back().row == row && out.back().last_column == run.first_column &&
           out.back().share == run.share) {
         ++out.back().last_column;
       } else {
         out.push_back(run);
       }
-    }
+    });
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace shard::view {
 
-/// Positions of extremes over blocks of 64, 64^2, ... values. The values stay with their owner and must not change.
+/// Positions of extremes over blocks of 16, 16^2, ... values. The values stay with their owner and must not change.
 template <class T>
 class Extremes {
  public:
@@ -62,7 +62,7 @@ class Extremes {
   }
 
  private:
-  static constexpr std::size_t kBlock = 64;
+  static constexpr std::size_t kBlock = 16;
   struct Level {
     std::vector<std::uint32_t> highest, lowest;
   };

@@ -2,16 +2,13 @@
 #include "viewer/index/lod.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <utility>
 
 namespace shard::view {
 namespace {
-
-void add(ByClass& sum, const ByClass& after, const ByClass& before) {
-  for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += after[c] - before[c];
-}
 
 std::int64_t& of(ByClass& sum, SpanClass kind) {
   return sum[static_cast<std::size_t>(kind)];
@@ -22,24 +19,36 @@ std::int64_t& of(ByClass& sum, SpanClass kind) {
 RowIndex::RowIndex(const SpanTable& table, std::vector<std::uint32_t> spans, std::vector<SpanClass> classes)
     : spans_(std::move(spans)), classes_(std::move(classes)) {
   assert(spans_.size() == classes_.size());
+  near_.resize(spans_.size());
+  std::array<bool, kSpanClassCount> occurs{};
+  for (const SpanClass kind : classes_) occurs[static_cast<std::size_t>(kind)] = true;
+  for (std::size_t c = 0; c < occurs.size(); ++c) {
+    if (occurs[c]) kinds_.push_back(static_cast<SpanClass>(c));
+  }
   const std::size_t blocks = (spans_.size() + kBlock - 1) / kBlock;
   block_begin_.reserve(blocks);
-  block_sum_.reserve(blocks + 1);
+  block_sum_.reserve((blocks + 1) * kinds_.size());
   std::vector<std::int64_t> longest;
   longest.reserve(blocks);
   ByClass sum{};
+  const auto keep_sum = [&] {
+    for (const SpanClass kind : kinds_) block_sum_.push_back(of(sum, kind));
+  };
   for (std::size_t block = 0; block < blocks; ++block) {
-    block_begin_.push_back(begin_of(table, block * kBlock));
-    block_sum_.push_back(sum);
+    block_begin_.push_back(table.begin_ns[spans_[block * kBlock]]);
+    keep_sum();
     std::int64_t most = 0;
     for (std::size_t i = block * kBlock; i < std::min(spans_.size(), (block + 1) * kBlock); ++i) {
-      const std::int64_t duration = duration_of(table, i);
+      const std::int64_t offset = table.begin_ns[spans_[i]] - block_begin_.back();
+      const std::int64_t duration = table.duration_ns[spans_[i]];
+      if (offset < kFar) near_[i].offset_ns = static_cast<std::uint32_t>(offset);
+      if (duration < kFar) near_[i].duration_ns = static_cast<std::uint32_t>(duration);
       of(sum, classes_[i]) += duration;
       most = std::max(most, duration);
     }
     longest.push_back(most);
   }
-  block_sum_.push_back(sum);
+  keep_sum();
   while (!longest.empty()) {
     longest_.push_back(std::move(longest));
     longest.clear();
@@ -94,7 +103,7 @@ ByClass RowIndex::busy(const SpanTable& table, TimeRange range) const {
     const std::size_t block = i / kBlock, last_block = within.last / kBlock;
     // The first and the last span may be cut by the range; whole blocks between them are not.
     if (i % kBlock == 0 && i > within.first && last_block > block && last_block * kBlock < within.last) {
-      add(sum, block_sum_[last_block], block_sum_[block]);
+      add_blocks(sum, block, last_block);
       i = last_block * kBlock;
       continue;
     }
@@ -140,16 +149,20 @@ void RowIndex::wide_in(const SpanTable& table, Positions within, std::int64_t wi
   }
 }
 
+void RowIndex::add_blocks(ByClass& sum, std::size_t first, std::size_t last) const {
+  const std::int64_t* before = block_sum_.data() + first * kinds_.size();
+  const std::int64_t* after = block_sum_.data() + last * kinds_.size();
+  for (std::size_t k = 0; k < kinds_.size(); ++k) of(sum, kinds_[k]) += after[k] - before[k];
+}
+
 void RowIndex::columns_of(const SpanTable& table, const PixelRange& view, Positions run, RowPicture& out) const {
   const bool shared = view.width > view.time.length_ns();  // columns that cover the same nanosecond
   std::size_t i = run.first;
   std::int32_t column = view.column_of(begin_of(table, i));
   while (i < run.last && column < view.width) {
     const std::int64_t begin = view.begin(column), end = view.end(column);
-    if (shared) i = std::max(run.first, touching(table, {begin, end}).first);
-    if (i >= run.last) break;
     if (begin_of(table, i) >= end) {
-      column = shared ? column + 1 : view.column_of(begin_of(table, i));
+      column = view.column_of(begin_of(table, i));
       continue;
     }
     BusyColumn busy{column, 0, {}};
@@ -158,12 +171,17 @@ void RowIndex::columns_of(const SpanTable& table, const PixelRange& view, Positi
       if (i % kBlock == 0 && block + 1 < block_begin_.size() && (block + 1) * kBlock <= run.last &&
           block_begin_[block + 1] < end && begin_of(table, i) >= begin) {
         // All blocks whose next one begins within the column lie in it whole.
+        // Columns hold about as many spans as their neighbours, so the search doubles its steps from here.
         const std::size_t most = std::min(run.last / kBlock, block_begin_.size() - 1);
-        const auto first = block_begin_.begin() + static_cast<std::ptrdiff_t>(block + 1);
-        const auto last = block_begin_.begin() + static_cast<std::ptrdiff_t>(most + 1);
-        const std::size_t next =
-            static_cast<std::size_t>(std::lower_bound(first, last, end) - block_begin_.begin()) - 1;
-        add(busy.busy_ns, block_sum_[next], block_sum_[block]);
+        std::size_t next = block + 1, stride = 1;
+        while (next + stride <= most && block_begin_[next + stride] < end) {
+          next += stride;
+          stride *= 2;
+        }
+        for (; stride > 0; stride /= 2) {
+          if (next + stride <= most && block_begin_[next + stride] < end) next += stride;
+        }
+        add_blocks(busy.busy_ns, block, next);
         busy.count += static_cast<std::int32_t>((next - block) * kBlock);
         i = next * kBlock;
         continue;
@@ -179,11 +197,15 @@ void RowIndex::columns_of(const SpanTable& table, const PixelRange& view, Positi
     if (busy.count > 0 && !out.columns.empty() && out.columns.back().column == column) {
       BusyColumn& same = out.columns.back();
       same.count += busy.count;
-      add(same.busy_ns, busy.busy_ns, {});
+      for (const SpanClass kind : kinds_) of(same.busy_ns, kind) += of(busy.busy_ns, kind);
     } else if (busy.count > 0) {
       out.columns.push_back(busy);
     }
     ++column;
+    for (; shared && column < view.width && view.begin(column) == begin; ++column) {
+      busy.column = column;
+      out.columns.push_back(busy);
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// Running sums in plan order, with whole stacks every 64 events and whole live sets every 1024 or more.
+// Running sums in plan order, with whole stacks every 16 events and whole live sets every 1024 or more.
 #include "viewer/index/memory.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace shard::view {
 namespace {
 
-constexpr std::size_t kBlock = 64;
+constexpr std::size_t kBlock = 16;
 constexpr std::size_t kLiveSetEvery = 1024;
 
 /// Sums of a hostile file may overflow; they wrap.

@@ -100,7 +100,7 @@ class MemorySeries {
   std::vector<std::uint32_t> events_;
   std::vector<std::int64_t> shown_ns_;    ///< by event, never falling
   std::vector<std::int64_t> live_bytes_;  ///< after each event
-  std::vector<BytesByCategory> stacks_;   ///< before each block of 64 events
+  std::vector<BytesByCategory> stacks_;   ///< before each block of 16 events
   Extremes<std::int64_t> extremes_;       ///< of live_bytes_
   std::vector<LiveSet> live_sets_;
   std::size_t peak_moment_ = 0;

@@ -9,8 +9,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <utility>
 #include <tuple>
+#include <utility>
 
 namespace shard::view {
 namespace {
