@@ -1,14 +1,10 @@
-// Writes a trace of any size that looks like sharded training, for measuring readers and the viewer.
-#include <algorithm>
-#include <array>
+// Writes a trace of any size, for measuring readers and the viewer.
 #include <charconv>
 #include <cstdio>
-#include <random>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "traces/writer.h"
+#include "tests/bench/synthetic_trace.h"
 
 namespace {
 
@@ -16,11 +12,11 @@ using namespace shard;
 
 constexpr const char* kUsage =
     "Usage: make_trace --spans N --memory-events M [--ranks R] [--units U] [--chunk-states C] OUT\n"
-    "Writes exactly N spans and M memory events: R ranks (8) training, nested spans on six streams each, U units (96)\n"
-    "of parameters with C changes of state (4 a unit) on rank 0, counters, and one peak that lasts 1 ns.\n";
+    "Writes exactly N spans (100000) and M memory events (20000): R ranks (8) training, nested spans on six streams\n"
+    "each, U units of parameters (96) with C changes of state (4 a unit) on rank 0, counters, and one peak that lasts\n"
+    "1 ns.\n";
 
-struct Options {
-  std::int64_t spans = 100'000, memory_events = 20'000, ranks = 8, units = 96, chunk_states = -1;
+struct Options : SyntheticTrace {
   std::string out;
 };
 
@@ -43,200 +39,7 @@ bool parse(int argc, char** argv, Options& options) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
     if (error != std::errc() || end != text.data() + text.size() || *value < 0) return false;
   }
-  if (options.chunk_states < 0) options.chunk_states = 4 * options.units;
   return !options.out.empty() && options.ranks > 0 && options.units > 0;
-}
-
-/// Everything one rank writes, step after step, until its share of spans and memory events is used up.
-class RankOfTrace {
- public:
-  RankOfTrace(Writer& writer, Rank rank, const Options& options, std::int64_t spans, std::int64_t events)
-      : writer_(writer),
-        rank_(rank),
-        options_(options),
-        spans_left_(spans),
-        events_left_(events),
-        random_(static_cast<std::uint64_t>(rank.value) + 1) {
-    for (int s = 0; s < kStreamCount; ++s) {
-      tracks_[static_cast<std::size_t>(s)] = writer.track({.rank = rank, .stream = static_cast<Stream>(s), .name = {}});
-    }
-    const double per_layer = spans == 0 ? 1 : static_cast<double>(events) / static_cast<double>(spans) * kSpansPerLayer;
-    events_per_layer_ = std::max(1.0, per_layer);
-  }
-
-  /// One step; false when nothing is left to write.
-  bool step() {
-    if (spans_left_ <= 0 && events_left_ <= 0) return false;
-    phase_ = step_ == 0 ? Phase::first_step : Phase::steady_step;
-    op_ = 0;
-    const std::int64_t begin = now_;
-    for (std::int32_t layer = 0; layer < kLayers; ++layer) pass(layer, "forward");
-    for (std::int32_t layer = kLayers; layer-- > 0;) pass(layer, "backward");
-    for (std::int32_t layer = 0; layer < kLayers; ++layer) {
-      const std::int64_t took = around(40'000);
-      span(Stream::optimizer, now_, took, "step chunk " + std::to_string(layer), 0, layer);
-      now_ += took + 500;
-    }
-    span(Stream::host, begin, now_ - begin, "step", 0, -1);
-    now_ += around(20'000);
-    ++step_;
-    return true;
-  }
-
- private:
-  static constexpr std::int32_t kLayers = 32;
-  static constexpr double kSpansPerLayer = 28;  // about: both passes of a layer and its part of the optimizer
-  static constexpr std::array<const char*, 4> kOps{"attention.qkv", "attention.core", "mlp.up", "mlp.down"};
-
-  std::int64_t around(std::int64_t ns) {
-    return ns / 2 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(ns));
-  }
-
-  void span(Stream stream, std::int64_t begin, std::int64_t duration, const std::string& name, std::int64_t bytes,
-            std::int32_t layer) {
-    if (spans_left_-- <= 0) return;
-    const auto unit = layer < 0 ? UnitId{} : UnitId{static_cast<std::int32_t>((layer) % options_.units)};
-    writer_.add(Span{.track = tracks_[static_cast<std::size_t>(stream)],
-                     .begin_ns = begin,
-                     .duration_ns = duration,
-                     .op = OpId{op_++},
-                     .name = writer_.name(name),
-                     .phase = phase_,
-                     .step = step_,
-                     .micro_step = 0,
-                     .bytes = bytes,
-                     .unit = unit});
-  }
-
-  void memory(std::int32_t buffer, std::int64_t bytes, bool acquire, Category category, std::int64_t time) {
-    if (events_left_-- <= 0) return;
-    writer_.add(MemoryEvent{.rank = rank_,
-                            .memory = Memory::device,
-                            .buffer = BufferId{buffer},
-                            .offset_bytes = std::int64_t{buffer} << 20,
-                            .delta_bytes = acquire ? bytes : -bytes,
-                            .category = category,
-                            .op = OpId{op_},
-                            .time_ns = time,
-                            .phase = phase_,
-                            .step = step_,
-                            .unit = UnitId{static_cast<std::int32_t>(buffer % options_.units)}});
-  }
-
-  /// One layer in one direction: gather, nested compute, host launches, a copy each way, a reduction when backward.
-  void pass(std::int32_t layer, const std::string& direction) {
-    const std::string block = "h." + std::to_string(layer);
-    const bool backward = direction == "backward";
-    const std::int64_t gather = around(60'000);
-    span(Stream::communication, now_ - gather / 2, gather / 2, "gather chunk " + std::to_string(layer), 4'000'000,
-         layer);
-    memory(layer, 16 << 20, true, Category::gathered, now_);
-    const std::int64_t begin = now_;
-    std::int64_t at = begin + 200;
-    struct Inner {
-      std::int64_t begin, duration;
-    };
-    std::array<Inner, kOps.size()> inner;
-    for (Inner& op : inner) {
-      op = {at, around(20'000)};
-      at += op.duration + around(400);
-    }
-    span(Stream::host, begin, at - begin, block + " " + direction, 0, -1);
-    span(Stream::compute, begin, at - begin, block + " " + direction, 0, layer);
-    for (std::size_t i = 0; i < inner.size(); ++i) {
-      const std::string name = block + "." + kOps[i] + (backward ? " backward" : "");
-      span(Stream::host, inner[i].begin, 900, "launch", 0, -1);
-      span(Stream::compute, inner[i].begin, inner[i].duration, name, 0, layer);
-      const std::int64_t half = inner[i].duration / 2;
-      span(Stream::compute, inner[i].begin + 10, half, name + " gemm", 0, layer);
-    }
-    // Activations of forward live until backward; the rest are temporaries.
-    memory(1000 + layer, 24 << 20, !backward, Category::activation, at);
-    owed_events_ += events_per_layer_ / 2 - 4;
-    std::int32_t temporary = 2000;
-    for (; owed_events_ >= 2; owed_events_ -= 2) {
-      const std::int64_t time = begin + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(at - begin));
-      const std::int64_t bytes = around(2 << 20);
-      memory(temporary, bytes, true, backward ? Category::gradient : Category::workspace, std::max(time, last_event_));
-      last_event_ = std::max(time, last_event_);
-      memory(temporary++, bytes, false, backward ? Category::gradient : Category::workspace, last_event_);
-    }
-    if (step_ == 1 && layer == 7 && backward) {
-      memory(3000, std::int64_t{9} << 30, true, Category::workspace, at);
-      memory(3000, std::int64_t{9} << 30, false, Category::workspace, at + 1);
-    }
-    span(backward ? Stream::copy_out : Stream::copy_in, begin + 100, around(15'000), backward ? "offload" : "fetch",
-         2'000'000, layer);
-    if (backward)
-      span(Stream::communication, at, around(30'000), "reduce chunk " + std::to_string(layer), 4'000'000, layer);
-    memory(layer, 16 << 20, false, Category::gathered, at);
-    now_ = at + around(2'000);
-  }
-
-  Writer& writer_;
-  Rank rank_;
-  const Options& options_;
-  std::int64_t spans_left_, events_left_;
-  std::mt19937_64 random_;
-  std::array<TrackId, kStreamCount> tracks_;
-  double events_per_layer_ = 1, owed_events_ = 0;
-  std::int64_t now_ = 1'000'000, last_event_ = 0;
-  std::int32_t step_ = 0, op_ = 0;
-  Phase phase_ = Phase::first_step;
-
- public:
-  [[nodiscard]] std::int64_t now() const { return now_; }
-};
-
-void add_chunk_states(Writer& writer, const Options& options, std::int64_t end) {
-  constexpr std::array<UnitState, 5> kCycle{UnitState::sharded, UnitState::gathering, UnitState::gathered,
-                                            UnitState::reducing, UnitState::moving};
-  for (std::int64_t i = 0; i < options.chunk_states; ++i) {
-    const std::int64_t unit = i % options.units, turn = i / options.units;
-    const std::int64_t turns = (options.chunk_states + options.units - 1) / options.units;
-    const double share = (static_cast<double>(turn) + static_cast<double>(unit) / static_cast<double>(options.units)) /
-                         static_cast<double>(turns);
-    writer.add(ChunkState{Rank{0}, UnitId{static_cast<std::int32_t>(unit)},
-                          static_cast<std::int64_t>(share * static_cast<double>(end)),
-                          turn % 7 == 4 ? Memory::host : Memory::device, kCycle[static_cast<std::size_t>(turn % 5)]});
-  }
-}
-
-int run(const Options& options) {
-  Header header;
-  header.kind = TraceKind::measured;
-  header.world_size = static_cast<std::int32_t>(options.ranks);
-  header.plan_hash = "0123456789abcdef0123456789abcdef";
-  Result<Writer> writer = Writer::create(options.out, header);
-  if (!writer) {
-    std::fprintf(stderr, "make_trace: %s\n", to_string(writer.error()).c_str());
-    return exit_code(writer.error().code);
-  }
-  std::vector<RankOfTrace> ranks;
-  for (std::int64_t r = 0; r < options.ranks; ++r) {
-    const auto part = [&](std::int64_t total) { return total * (r + 1) / options.ranks - total * r / options.ranks; };
-    ranks.emplace_back(*writer, Rank{static_cast<std::int32_t>(r)}, options, part(options.spans),
-                       part(options.memory_events));
-  }
-  const NameId loss = writer->name("loss"), resident = writer->name("resident_bytes");
-  std::int64_t end = 0;
-  for (bool any = true; any;) {
-    any = false;
-    for (RankOfTrace& rank : ranks) any = rank.step() || any;
-    end = std::max(end, ranks.front().now());
-    writer->add(Counter{Rank{0}, loss, end, 1e9 / static_cast<double>(end)});
-    writer->add(Counter{Rank{0}, resident, end, 2e9 + static_cast<double>(end % 1'000'003)});
-  }
-  add_chunk_states(*writer, options, end);
-  for (std::int64_t r = 0; r < options.ranks; ++r) {
-    writer->add(ArenaSummary{Rank{static_cast<std::int32_t>(r)}, Memory::device, Phase::steady_step,
-                             std::int64_t{10} << 30, std::int64_t{10} << 30, std::int64_t{16} << 30});
-  }
-  if (const Result<void> closed = writer->close(); !closed) {
-    std::fprintf(stderr, "make_trace: %s\n", to_string(closed.error()).c_str());
-    return exit_code(closed.error().code);
-  }
-  return 0;
 }
 
 }  // namespace
@@ -247,5 +50,8 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return 2;
   }
-  return run(options);
+  const Result<void> written = write_synthetic_trace(options.out, options);
+  if (written) return 0;
+  std::fprintf(stderr, "make_trace: %s\n", to_string(written.error()).c_str());
+  return exit_code(written.error().code);
 }
