@@ -1,5 +1,6 @@
 // Runs one fuzz target, linked in, on mutations of its corpus: the same inputs every time, with any compiler.
-// Macros: FUZZ_CORPUS, the folder of its first inputs; FUZZ_RUNS, how many mutated inputs.
+// Macros: FUZZ_CORPUS, the folder of its first inputs (those in folders inside it too); FUZZ_RUNS, how many mutated
+// inputs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +19,9 @@ namespace {
 
 std::vector<std::string> corpus() {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(FUZZ_CORPUS)) paths.push_back(entry.path());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(FUZZ_CORPUS)) {
+    if (entry.is_regular_file()) paths.push_back(entry.path());
+  }
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> inputs;
   for (const auto& path : paths) {

@@ -159,6 +159,7 @@ TEST(ImportChrome, OtherJsonIsRefusedWithItsPlace) {
   const Result<LoadedTrace> other = files::read(R"({"a": [1, 2]})");
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, Errc::malformed);
+  EXPECT_FALSE(files::read(R"([{"name": "weight", "elements": 12}])"));
   const Result<LoadedTrace> broken = files::read(R"({"traceEvents": [{"ph" "X"}]})");
   ASSERT_FALSE(broken);
   EXPECT_EQ(broken.error().where, "file: byte 23");

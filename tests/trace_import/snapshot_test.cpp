@@ -37,6 +37,31 @@ TEST(ImportSnapshot, TextProtocolsAndSharedValues) {
   EXPECT_EQ(all.snapshot->block_count(), 2);
 }
 
+/// Written by Python's own pickler (make_snapshots.py).
+class SnapshotProtocol : public ::testing::TestWithParam<int> {};
+
+TEST_P(SnapshotProtocol, SaysTheSame) {
+  const std::string name = "/fuzz/corpus/snapshot_fuzz/protocol" + std::to_string(GetParam()) + ".pickle";
+  const Result<LoadedTrace> all = load_any(TEST_DATA + name);
+  ASSERT_TRUE(all) << to_string(all.error());
+  const std::uint64_t base = 140'000'000'000'000;
+  const Snapshot& snapshot = *all->snapshot;
+  ASSERT_EQ(snapshot.segments.size(), 1u);
+  EXPECT_EQ(snapshot.segments[0].blocks,
+            (std::vector<SnapshotBlock>{{base, 1536, 1100, true}, {base + 1536, (2 << 20) - 1536, 0, false}}));
+  ASSERT_EQ(snapshot.events.size(), 6u);
+  EXPECT_EQ(snapshot.events[2], (SnapshotEvent{SnapshotAction::alloc, 0, base + 1536, 600, 0, 1'700'000'000'000'003}));
+  EXPECT_EQ(snapshot.events[5].bytes, std::int64_t{1} << 40);
+  EXPECT_EQ(snapshot.start().reserved_bytes, 0);
+  EXPECT_EQ(all->trace.header.metadata.at("allocator_settings.expandable_segments"), "false");
+  EXPECT_TRUE(all->trace.complete());
+  // Offsets count within the segments, not the address space.
+  EXPECT_THAT(all->trace.memory.offset_bytes, ::testing::ElementsAre(0, 1536, 1536));
+  EXPECT_THAT(all->trace.memory.delta_bytes, ::testing::ElementsAre(1536, 1024, -1024));
+}
+
+INSTANTIATE_TEST_SUITE_P(PickledByPython, SnapshotProtocol, ::testing::Values(2, 3, 4, 5));
+
 std::string run(const std::string& pickle) {
   ByteSource source = ByteSource::memory(files::bytes(pickle), "pickle");
   PickleReader reader(source);

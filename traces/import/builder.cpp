@@ -13,8 +13,8 @@ namespace shard::import {
 namespace {
 
 // What a row of each kind takes while the trace is being built and afterwards; see room().
-constexpr std::uint64_t kSpanBytes = 64, kMarkBytes = 16, kMemoryBytes = 64, kCounterBytes = 24, kFlowBytes = 56,
-                        kNameBytes = 72, kRowBytes = 128, kKeyBytes = 72;
+constexpr std::uint64_t kSpanBytes = 64, kMarkBytes = 16, kMemoryBytes = 64, kCounterBytes = 48, kFlowBytes = 48,
+                        kNameBytes = 128, kRowBytes = 256, kKeyBytes = 112;
 
 }  // namespace
 
@@ -128,15 +128,35 @@ void Builder::counter(const Counter& counter) {
   loaded.trace.counters.push_back(counter);
 }
 
-void Builder::flow(std::string_view key, FlowEnd end, RowId row, std::int64_t time_ns, FlowKind kind) {
+void Builder::flow(std::uint64_t key, FlowEnd end, RowId row, std::int64_t time_ns, FlowKind kind) {
   ++loaded.flow_event_count;
   if (!in_range(time_ns)) {
     ++void_count_;
     return;
   }
-  const auto [at, added] = flow_keys_.try_emplace(std::string(key), static_cast<std::int32_t>(flow_keys_.size()));
-  charged_ += kFlowBytes + (added ? kKeyBytes + key.size() : 0);
-  flow_points_.push_back({at->second, end, kind, row, time_ns});
+  charged_ += kFlowBytes;
+  flow_points_.push_back({key, time_ns, row, end, kind});
+}
+
+void Builder::flow(const std::string& key, FlowEnd end, RowId row, std::int64_t time_ns, FlowKind kind) {
+  const auto [at, added] = flow_keys_.try_emplace(key, flow_keys_.size());
+  if (added) charged_ += kKeyBytes + key.size();
+  flow(at->second, end, row, time_ns, kind);
+}
+
+void Builder::reserve_memory(std::size_t count) {
+  MemoryTable& m = loaded.trace.memory;
+  m.rank.reserve(count);
+  m.memory.reserve(count);
+  m.buffer.reserve(count);
+  m.offset_bytes.reserve(count);
+  m.delta_bytes.reserve(count);
+  m.category.reserve(count);
+  m.op.reserve(count);
+  m.time_ns.reserve(count);
+  m.phase.reserve(count);
+  m.step.reserve(count);
+  m.unit.reserve(count);
 }
 
 /// Walks every group in the order of time and keeps the stack of its open spans.
@@ -171,30 +191,32 @@ void Builder::match() {
 
 /// Points of one key by time; with a single start, the start first: clocks of devices may disagree a little.
 void Builder::join_flows() {
-  std::unordered_map<std::int32_t, std::int32_t> starts;
-  for (const FlowPoint& point : flow_points_) starts[point.key] += point.end == FlowEnd::start ? 1 : 0;
-  const auto rank = [&](const FlowPoint& point) { return starts[point.key] == 1 ? static_cast<int>(point.end) : 0; };
-  std::stable_sort(flow_points_.begin(), flow_points_.end(), [&](const FlowPoint& a, const FlowPoint& b) {
-    return std::tuple(a.key, rank(a), a.time_ns) < std::tuple(b.key, rank(b), b.time_ns);
-  });
-  const FlowPoint* from = nullptr;
-  bool used = true;  // whether `from` is an end of an arrow
-  const auto leave = [&] {
-    if (from != nullptr && !used) ++unmatched_flow_count_;
+  const auto by_time = [](const FlowPoint& a, const FlowPoint& b) {
+    return std::tuple(a.key, a.time_ns, a.end, a.row) < std::tuple(b.key, b.time_ns, b.end, b.row);
   };
-  for (const FlowPoint& point : flow_points_) {
-    const bool joins =
-        from != nullptr && from->key == point.key && from->end != FlowEnd::finish && point.end != FlowEnd::start;
-    if (joins) {
-      loaded.trace.flows.push_back(
-          {TrackId{from->row.value}, from->time_ns, TrackId{point.row.value}, point.time_ns, from->kind});
-      used = true;
-    }
-    leave();
-    from = &point;
-    used = joins;
+  const auto by_end = [](const FlowPoint& a, const FlowPoint& b) {
+    return std::tuple(a.end, a.time_ns, a.row) < std::tuple(b.end, b.time_ns, b.row);
+  };
+  std::sort(flow_points_.begin(), flow_points_.end(), by_time);
+  for (auto from = flow_points_.begin(); from != flow_points_.end();) {
+    const auto to = std::find_if(from, flow_points_.end(), [&](const FlowPoint& p) { return p.key != from->key; });
+    const auto is_start = [](const FlowPoint& p) { return p.end == FlowEnd::start; };
+    if (std::count_if(from, to, is_start) == 1) std::sort(from, to, by_end);
+    from = to;
   }
-  leave();
+  const auto joins = [&](std::size_t i) {  // to the point before it
+    return i > 0 && i < flow_points_.size() && flow_points_[i].key == flow_points_[i - 1].key &&
+           flow_points_[i - 1].end != FlowEnd::finish && flow_points_[i].end != FlowEnd::start;
+  };
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < flow_points_.size(); ++i) count += joins(i) ? 1 : 0;
+  loaded.trace.flows.reserve(count);
+  for (std::size_t i = 0; i < flow_points_.size(); ++i) {
+    if (!joins(i) && !joins(i + 1)) ++unmatched_flow_count_;
+    if (!joins(i)) continue;
+    const FlowPoint &from = flow_points_[i - 1], &to = flow_points_[i];
+    loaded.trace.flows.push_back({TrackId{from.row.value}, from.time_ns, TrackId{to.row.value}, to.time_ns, from.kind});
+  }
   flow_points_.clear();
 }
 

@@ -47,9 +47,13 @@ class Builder {
   /// In plan order, which is the file's. `counted`: the file has this event.
   void memory(const MemoryEvent& event, bool counted = true);
   void counter(const Counter& counter);
+  /// Makes room for this many memory events.
+  void reserve_memory(std::size_t count);
   enum class FlowEnd : std::uint8_t { start, step, finish };
   /// One end of an arrow. Ends of one key belong together; a key may be used again after its finish.
-  void flow(std::string_view key, FlowEnd end, RowId row, std::int64_t time_ns, FlowKind kind);
+  void flow(std::uint64_t key, FlowEnd end, RowId row, std::int64_t time_ns, FlowKind kind);
+  /// The same for keys that are text.
+  void flow(const std::string& key, FlowEnd end, RowId row, std::int64_t time_ns, FlowKind kind);
 
   /// Whether there is room for more, `consumed` bytes of input having been read: it keeps the resulting events within
   /// 64 MiB + 4 times the input, whatever the input pretends.
@@ -78,11 +82,11 @@ class Builder {
     std::int32_t span = -1;
   };
   struct FlowPoint {
-    std::int32_t key = 0;
+    std::uint64_t key = 0;
+    std::int64_t time_ns = 0;
+    RowId row{};
     FlowEnd end = FlowEnd::start;
     FlowKind kind = FlowKind::dependency;
-    RowId row{};
-    std::int64_t time_ns = 0;
   };
   /// Names are looked up by content and held once, in loaded.trace.names.
   struct NameHash {
@@ -108,11 +112,11 @@ class Builder {
   void fill_spans(std::int64_t shift_ns);
   void note(std::int64_t count, const std::string& what);
 
-  std::vector<Row> rows_;
+  std::deque<Row> rows_;
   std::unordered_set<std::int32_t, NameHash, NameEqual> name_ids_;
   std::deque<Span> spans_;  // negative duration: open
   std::deque<Mark> marks_;
-  std::unordered_map<std::string, std::int32_t> flow_keys_;
+  std::unordered_map<std::string, std::uint64_t> flow_keys_;
   std::deque<FlowPoint> flow_points_;
   std::uint64_t charged_ = 0;
   std::int64_t void_count_ = 0, unmatched_end_count_ = 0, unmatched_begin_count_ = 0, unmatched_flow_count_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -35,6 +36,9 @@ struct Argument {
 
 constexpr std::size_t kMaxArguments = 256;
 constexpr std::size_t kMaxArgumentText = 4096;
+
+// What a process, a row and an asynchronous id take, with the maps that find them; see Builder::room().
+constexpr std::uint64_t kProcessBytes = 256, kRowInfoBytes = 512, kGroupBytes = 160;
 
 /// An event as it is written; reused from event to event.
 struct Event {
@@ -131,6 +135,7 @@ class Importer {
     }
     if (!stop_.empty() && (event_count_ == 0 || !in_events_)) return refused(stop_at_, stop_);
     if (!in_events_) return refused(0, "holds no traceEvents");
+    if (event_count_ == 0 && other_count_ > 0) return refused(0, "what it lists has no phase (ph)");
     if (!stop_.empty()) builder_.loaded.trace.truncated.push_back({stop_at_, stop_});
     return finish();
   }
@@ -206,7 +211,6 @@ class Importer {
       if (token == Token::begin_object) {
         event_.clear();
         if (!read_event()) return false;
-        ++event_count_;
         handle();
       } else if (!json_.skip(token)) {
         return false;
@@ -282,7 +286,10 @@ class Importer {
   std::int32_t process(const std::string& pid, std::int32_t device = -1) {
     std::string key = pid + '\x1f' + std::to_string(device);
     const auto [at, added] = process_ids_.try_emplace(std::move(key), static_cast<std::int32_t>(processes_.size()));
-    if (added) processes_.push_back({.pid = pid, .device = device});
+    if (added) {
+      processes_.push_back({.pid = pid, .device = device});
+      builder_.charge(kProcessBytes + 4 * pid.size());
+    }
     return at->second;
   }
 
@@ -292,6 +299,7 @@ class Importer {
     if (at != row_ids_.end()) return RowId{at->second};
     const RowId id = builder_.add_row({.kind = TrackKind::other});
     row_ids_.emplace(row_key_, id.value);
+    builder_.charge(kRowInfoBytes + 4 * row_key_.size());
     rows_.push_back({.process = process(pid), .tid = tid, .asynchronous = asynchronous});
     return id;
   }
@@ -304,6 +312,7 @@ class Importer {
       ++other_count_;
       return;
     }
+    ++event_count_;
     std::int64_t time = 0;
     const char phase = event_.phase[0];
     if (phase != 'M' && !thousandfold(event_.time, time)) {
@@ -341,7 +350,9 @@ class Importer {
   std::int32_t group(RowId row, const std::string& key) {
     if (key.empty()) return row.value;
     const auto next = static_cast<std::int32_t>(-1 - static_cast<std::int64_t>(groups_.size()));
-    return groups_.try_emplace(std::to_string(row.value) + '\x1f' + key, next).first->second;
+    const auto [at, added] = groups_.try_emplace(std::to_string(row.value) + '\x1f' + key, next);
+    if (added) builder_.charge(kGroupBytes + 2 * key.size());
+    return at->second;
   }
 
   Span described() {
@@ -416,6 +427,7 @@ class Importer {
     memory.memory = type == 0 ? Memory::host : Memory::device;
     memory.process = process(event_.pid, type == 0 ? -1 : clamp32(std::clamp<std::int64_t>(device, 0, 4095)));
     memories_.push_back(memory);
+    builder_.charge(sizeof(KinetoMemory));
   }
 
   void counter(std::int64_t time) {
@@ -619,13 +631,13 @@ class Importer {
   Builder builder_{TraceFormat::chrome};
   Event event_;
   std::map<std::string, std::string> metadata_;
-  std::vector<Process> processes_;
+  std::deque<Process> processes_;
   std::unordered_map<std::string, std::int32_t> process_ids_;
-  std::vector<RowInfo> rows_;  // by RowId
+  std::deque<RowInfo> rows_;  // by RowId
   std::unordered_map<std::string, std::int32_t> row_ids_;
   std::string row_key_;
   std::unordered_map<std::string, std::int32_t> groups_;
-  std::vector<KinetoMemory> memories_;
+  std::deque<KinetoMemory> memories_;
   std::vector<StepRange> steps_;
   MemoryCurves curves_;
   bool kineto_ = false;

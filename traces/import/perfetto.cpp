@@ -580,10 +580,10 @@ class Importer {
     if (!joins) return;
     const RowId id = row(uuid);
     for (const std::uint64_t flow : event.flows) {
-      builder_.flow(std::to_string(flow), Builder::FlowEnd::step, id, time, FlowKind::dependency);
+      builder_.flow(flow, Builder::FlowEnd::step, id, time, FlowKind::dependency);
     }
     for (const std::uint64_t flow : event.terminating_flows) {
-      builder_.flow(std::to_string(flow), Builder::FlowEnd::finish, id, time, FlowKind::dependency);
+      builder_.flow(flow, Builder::FlowEnd::finish, id, time, FlowKind::dependency);
     }
   }
 

@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t kIntegerLimit = (std::int64_t{1} << 59) - 1;
 constexpr std::uint64_t kFreeBytes = 64u << 20;
 constexpr std::size_t kLongestLine = 1u << 16;
+// A container's place, and what the heap adds to its items.
+constexpr std::uint64_t kContainerBytes = 24, kHeapBytes = 16;
 
 }  // namespace
 
@@ -39,14 +41,16 @@ bool PickleReader::fail(const std::string& why) {
 
 bool PickleReader::charge(std::uint64_t bytes) {
   charged_ += bytes;
-  return charged_ <= kFreeBytes + 4 * source_.offset() || fail("builds more than a pickle of this size can hold");
+  if (charged_ <= kFreeBytes + 4 * source_.offset()) return true;
+  full_ = true;
+  return fail("builds more than a pickle of this size can hold");
 }
 
 bool PickleReader::push(Value value) {
   stack_.push_back(value);
   if (stack_.size() <= stack_peak_) return true;
   stack_peak_ = stack_.size();
-  return charge(sizeof(Value));
+  return charge(2 * sizeof(Value));  // once more where close_all() moves it
 }
 
 bool PickleReader::push_integer(std::int64_t value) {
@@ -134,28 +138,46 @@ bool PickleReader::pop_mark(std::size_t& from) {
 
 bool PickleReader::push_container(Kind kind, std::size_t from) {
   const std::size_t count = stack_.size() - from;
+  if (!charge(kContainerBytes + (count == 0 ? 0 : kHeapBytes + 8 * count))) return false;
   containers_.emplace_back(stack_.begin() + static_cast<std::ptrdiff_t>(from), stack_.end());
   stack_.resize(from);
-  return charge(40 + 8 * count) && push({kind, static_cast<std::int64_t>(containers_.size() - 1)});
+  return push({kind, static_cast<std::int64_t>(containers_.size() - 1)});
 }
 
-void PickleReader::drop(std::span<const Value> pairs) {
-  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
-    if (pairs[i + 1].kind() != Kind::list || text(pairs[i]) != dropped_) continue;
-    std::vector<Value>& items = containers_[static_cast<std::size_t>(pairs[i + 1].payload())];
-    charged_ -= std::min<std::uint64_t>(charged_, 8 * items.size());
-    items = {};
+/// Takes pairs of the dropped key out of the stack from `from` on.
+void PickleReader::drop(std::size_t from) {
+  std::size_t kept = from;
+  for (std::size_t i = from; i + 1 < stack_.size(); i += 2) {
+    if (text(stack_[i]) == dropped_) {
+      release(stack_[i + 1]);
+      continue;
+    }
+    stack_[kept] = stack_[i];
+    stack_[kept + 1] = stack_[i + 1];
+    kept += 2;
   }
+  stack_.resize(kept);
+}
+
+void PickleReader::release(Value value) {
+  if (value.kind() != Kind::list && value.kind() != Kind::dict) return;
+  std::vector<Value>& items = containers_[static_cast<std::size_t>(value.payload())];
+  charged_ -= std::min<std::uint64_t>(charged_, 8 * items.size());
+  items = {};
 }
 
 /// Moves what stands from `from` on into the container at `target`; the items of an inert one are dropped.
 bool PickleReader::append(std::size_t target, std::size_t from) {
   const Value to = stack_[target];
   if (to.kind() == Kind::list || to.kind() == Kind::dict) {
+    if (to.kind() == Kind::dict) {
+      if ((stack_.size() - from) % 2 == 1) return fail("gives a dict a key without a value");
+      if (!dropped_.empty()) drop(from);
+    }
     std::vector<Value>& items = containers_[static_cast<std::size_t>(to.payload())];
     const std::size_t count = stack_.size() - from;
-    if (!charge(8 * count)) return false;
-    if (to.kind() == Kind::dict && !dropped_.empty()) drop(std::span<const Value>(stack_).subspan(from));
+    // A vector that grows has up to twice the room, and its old self beside it for a moment.
+    if (!charge(items.empty() ? kHeapBytes + 8 * count : 24 * count)) return false;
     items.insert(items.end(), stack_.begin() + static_cast<std::ptrdiff_t>(from), stack_.end());
   } else if (to.kind() != Kind::inert) {
     return fail("adds items to what is no container");
@@ -300,7 +322,11 @@ bool PickleReader::step(int opcode, bool& stopped) {
 /// Closes every container that is still open, innermost first. A dict inside others is an entry that was not complete:
 /// it is dropped.
 void PickleReader::close_all() {
-  charged_ = 0;  // nothing new is made
+  if (full_) {
+    stack_.clear();
+    return;
+  }
+  charged_ = 0;  // what is moved was charged when it came
   std::size_t from = 0;
   while (!marks_.empty() && pop_mark(from)) {
     from = std::min(from, stack_.size());

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,8 +35,8 @@ class PickleReader {
     std::uint64_t bits_ = 0;
   };
 
-  /// Lists that a dict holds under the key `dropped` are emptied at once: where they are most of a file (a snapshot's
-  /// stack frames) and nobody looks at them.
+  /// What dicts hold under the key `dropped` is forgotten at once, lists with all that is in them: where it is most of
+  /// a file (a snapshot's stack frames) and nobody looks at it.
   explicit PickleReader(ByteSource& source, std::string_view dropped = {}) : source_(source), dropped_(dropped) {}
 
   /// Reads up to STOP. False where the pickle is damaged or cut: error() says why and at() where; result() is then what
@@ -50,6 +51,8 @@ class PickleReader {
   /// Of a string, else "".
   [[nodiscard]] std::string_view text(Value value) const;
   [[nodiscard]] std::optional<std::int64_t> integer(Value value) const;
+  /// Frees the items of a list or dict, for all that share it.
+  void release(Value value);
   /// The last value of that key of a dict.
   [[nodiscard]] std::optional<Value> find(Value dict, std::string_view key) const;
 
@@ -77,20 +80,22 @@ class PickleReader {
   bool get(std::uint64_t index);
   bool put(std::uint64_t index);
   bool charge(std::uint64_t bytes);
-  void drop(std::span<const Value> pairs);
+  void drop(std::size_t from);
   void close_all();
 
   ByteSource& source_;
   std::string dropped_;
-  std::vector<Value> stack_;
+  // Deques, which grow without a second copy of themselves.
+  std::deque<Value> stack_;
   std::size_t stack_peak_ = 0;
-  std::vector<std::size_t> marks_;
-  std::vector<Value> memo_;
+  std::deque<std::size_t> marks_;
+  std::deque<Value> memo_;
   std::unordered_map<std::uint64_t, Value> far_memo_;  // indices far beyond those used so far
-  std::vector<std::vector<Value>> containers_;
+  std::deque<std::vector<Value>> containers_;
   std::string characters_;
-  std::vector<Text> texts_;
+  std::deque<Text> texts_;
   std::uint64_t charged_ = 0;
+  bool full_ = false;  // nothing more may be made
   std::string error_;
   std::uint64_t at_ = 0;
 };

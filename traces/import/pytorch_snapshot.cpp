@@ -20,6 +20,8 @@ using Kind = PickleReader::Kind;
 
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 50;  // beyond any device; sums stay within 64 bits
 constexpr std::int32_t kMaxDevices = 4096;
+/// An event, its part of the trace, and of the maps that follow addresses.
+constexpr std::uint64_t kEventBytes = 160;
 
 class Reader {
  public:
@@ -34,11 +36,22 @@ class Reader {
     const Value traces = pickle_.find(root, "device_traces").value_or(Value());
     const bool is_one = segments.kind() == Kind::list || traces.kind() == Kind::list;
     bool fits = true;
-    for (const Value segment : pickle_.items(segments)) fits = fits && add_segment(segment, snapshot);
+    for (const Value segment : pickle_.items(segments)) {
+      fits = fits && add_segment(segment, snapshot);
+      pickle_.release(segment);
+    }
+    std::size_t count = 0;
+    for (const Value trace : pickle_.items(traces)) count += pickle_.items(trace).size();
+    fits = fits && room(kEventBytes * count);
+    if (fits) snapshot.events.reserve(count);
     std::int32_t device = 0;
     for (const Value trace : pickle_.items(traces)) {
-      for (const Value event : pickle_.items(trace)) fits = fits && add_event(event, device, snapshot);
-      if (++device == kMaxDevices) break;
+      if (!fits || device == kMaxDevices) break;
+      for (const Value event : pickle_.items(trace)) {
+        add_event(event, device, snapshot);
+        pickle_.release(event);  // one that the memo names again is nothing the second time
+      }
+      ++device;
     }
     const bool nothing = snapshot.segments.empty() && snapshot.events.empty();
     if (!fits) return refused(source_.offset(), "names the same entries over and over");
@@ -112,12 +125,12 @@ class Reader {
     return std::nullopt;
   }
 
-  bool add_event(Value dict, std::int32_t device, Snapshot& snapshot) {
-    if (dict.kind() != Kind::dict) return true;
+  void add_event(Value dict, std::int32_t device, Snapshot& snapshot) {
+    if (pickle_.items(dict).empty()) return;
     const auto action = action_named(text(dict, "action"));
     if (!action) {
       ++snapshot.unknown_event_count;
-      return true;
+      return;
     }
     snapshot.events.push_back({.action = *action,
                                .device = device,
@@ -125,7 +138,6 @@ class Reader {
                                .bytes = bytes(dict, "size"),
                                .stream = address(dict, "stream"),
                                .time_us = integer(dict, "time_us", 0, std::int64_t{1} << 51)});
-    return room(sizeof(SnapshotEvent) + 64);
   }
 
   void settings(Value dict, Header& header) const {
@@ -220,6 +232,7 @@ class Converter {
 
   void run() {
     const std::vector<std::int64_t> bytes = block_bytes(snapshot_);
+    builder_.reserve_memory(snapshot_.events.size());
     timed_ = std::any_of(snapshot_.events.begin(), snapshot_.events.end(),
                          [](const SnapshotEvent& event) { return event.time_us != 0; });
     begin();
