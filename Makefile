@@ -57,7 +57,8 @@ fuzz:
 	  grep -E 'executed_units|peak_rss' $$name.log; \
 	done
 
-bench: build
+bench: deps
+	@cmake --preset release -DSHARDSCOPE_BENCH=ON && cmake --build $(RELEASE) --parallel $(JOBS)
 	@for bench in $(RELEASE)/bench/*; do test -x $$bench && { $$bench $(BENCH_FLAGS) || exit 1; }; done
 
 install: build

@@ -1,6 +1,7 @@
 # Compiles every header that a library lists by itself, so that each includes what it uses.
 
-# shardscope_header_check(NAME HEADERS ... LINKS ...): the object library header_check_NAME, built with the tests.
+# shardscope_header_check(NAME HEADERS ... LINKS ...): the object library header_check_NAME. Built with everything else
+# where SHARDSCOPE_HEADER_CHECK is on (presets dev and asan: they read every header once more), else by its name.
 function(shardscope_header_check library)
   cmake_parse_arguments(ARG "" "" "HEADERS;LINKS" ${ARGN})
   set(units)
@@ -14,6 +15,9 @@ function(shardscope_header_check library)
   if(units)
     add_library(header_check_${library} OBJECT ${units})
     target_link_libraries(header_check_${library} PRIVATE shardscope_rules shardscope_${library} ${ARG_LINKS})
+    if(NOT SHARDSCOPE_HEADER_CHECK)
+      set_target_properties(header_check_${library} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
     # Only the front end matters here.
     target_compile_options(header_check_${library} PRIVATE -O0 -g0)
   endif()
