@@ -99,7 +99,6 @@ std::vector<Mistake> of_commands() {
       {"UnknownCommand", {"simulat", "--model", "gpt2"}, 2, {"unknown command 'simulat'", "did you mean 'simulate'?"}},
       {"OptionFirst", {"--model", "gpt2"}, 2, {"the command comes first"}},
       {"NotInThisVersion", {"verify", "--model", "gpt2"}, 69, {"'verify' is not in this version"}},
-      {"ViewNotInThisVersion", {"view", "good.sst"}, 69, {"'view' is not in this version"}},
       {"UnknownOption", {"simulate", "--modle", "gpt2"}, 2, {"unknown option '--modle'", "did you mean '--model'?"}},
       {"NoValue", {"simulate", "--model"}, 2, {"--model needs a value", "--model NAME|PATH"}},
       {"ModelMissing", {"simulate"}, 2, {"--model is required", "--model NAME|PATH"}},

@@ -38,6 +38,9 @@ void expect_as_predicted(const json& run, std::size_t ranks) {
 
 /// The whole process, to 1 % or 8 MiB.
 void expect_resident(const json& run) {
+#ifdef SANITIZED
+  return;  // shadow memory and quarantine are in no plan
+#endif
   const double predicted = run["resident_bytes"]["predicted"];
   const double measured = run["resident_bytes"]["measured"];
   EXPECT_LE(std::abs(measured - predicted), std::max(0.01 * predicted, 8.0 * (1 << 20)))
