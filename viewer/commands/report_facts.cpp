@@ -209,7 +209,7 @@ Result<Report> make_report(const Session& session, bool light) {
     only.camera = camera;
     const Picture drawn =
         picture_of(session, only, kPictureWidth * kPictureScale, height * kPictureScale, kPictureScale);
-    Result<std::string> png = png_bytes(drawn);
+    Result<std::string> png = png_bytes(drawn, PngEffort::small);
     if (!png) return png.error();
     report.pictures.push_back({title, std::move(*png), kPictureWidth});
     return {};

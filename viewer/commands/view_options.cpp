@@ -99,7 +99,12 @@ Result<ViewState> first_state(const Session& session, const ViewOptions& options
   if (options.op) {
     bool found = false;
     for (std::size_t d = 0; d < session.documents.size() && !found; ++d) {
-      const auto span = find_op(session.documents[d], OpId{static_cast<std::int32_t>(*options.op)}, state.rank);
+      const OpId op{static_cast<std::int32_t>(*options.op)};
+      // With a range, the op as it ran there.
+      std::int64_t not_before = state.range ? state.range->begin_ns : INT64_MIN;
+      if (state.range && d > 0) not_before = session.compared[d - 1].alignment.to_other(not_before);
+      auto span = find_op(session.documents[d], op, state.rank, not_before);
+      if (!span) span = find_op(session.documents[d], op, state.rank);
       if (!span) continue;
       found = true;
       state.document = d;

@@ -10,14 +10,13 @@
 namespace shard::view {
 namespace {
 
-png_image image_of(const Picture& picture) {
+png_image image_of(const Picture& picture, PngEffort effort) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   image.width = static_cast<png_uint_32>(picture.width);
   image.height = static_cast<png_uint_32>(picture.height);
   image.format = PNG_FORMAT_RGB;
-  // Level 1 of zlib: a screenshot is flat colours, and the time goes into compressing.
-  image.flags = PNG_IMAGE_FLAG_FAST;
+  if (effort == PngEffort::fast) image.flags = PNG_IMAGE_FLAG_FAST;
   return image;
 }
 
@@ -30,8 +29,8 @@ std::vector<std::uint8_t> rgb_of(const Picture& picture) {
 
 }  // namespace
 
-Result<std::string> png_bytes(const Picture& picture) {
-  png_image image = image_of(picture);
+Result<std::string> png_bytes(const Picture& picture, PngEffort effort) {
+  png_image image = image_of(picture, effort);
   const std::vector<std::uint8_t> rgb = rgb_of(picture);
   png_alloc_size_t size = 0;
   std::string bytes;
@@ -46,8 +45,8 @@ Result<std::string> png_bytes(const Picture& picture) {
   return Error{Errc::internal, std::string("the picture cannot be encoded: ") + image.message, "", ""};
 }
 
-Result<void> write_png(const Picture& picture, const std::filesystem::path& path) {
-  const Result<std::string> bytes = png_bytes(picture);
+Result<void> write_png(const Picture& picture, const std::filesystem::path& path, PngEffort effort) {
+  const Result<std::string> bytes = png_bytes(picture, effort);
   if (!bytes) return bytes.error();
   std::filesystem::path part = path;
   part += ".part";

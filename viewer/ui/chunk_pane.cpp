@@ -33,8 +33,10 @@ RowPlan plan_rows(const ViewState& state, std::size_t units, float pixels, const
   plan.rows.first = first;
   plan.rows.units_per_row = std::max<std::size_t>(1, (count + room - 1) / room);
   plan.rows.rows = static_cast<std::int32_t>((count + plan.rows.units_per_row - 1) / plan.rows.units_per_row);
-  plan.height = std::clamp(std::floor(pixels / static_cast<float>(std::max(1, plan.rows.rows))), 1.0F,
-                           std::round(frame.px(kTallestRow)));
+  const float room_each = pixels / static_cast<float>(std::max(1, plan.rows.rows));
+  // Rows of a few pixels may differ by one, so that the map fills its pane.
+  plan.height =
+      room_each < 5 ? std::max(1.0F, room_each) : std::min(std::floor(room_each), std::round(frame.px(kTallestRow)));
   return plan;
 }
 
@@ -114,11 +116,16 @@ void draw_chunks(const Session& session, ViewState& state, Derived& derived, con
   // Names of rows, as many as fit.
   const float line = canvas.line_height(frame.fonts.small);
   const auto every = static_cast<std::int32_t>(std::ceil((line + 2) / plan.height));
+  float free_from = 0;
   for (std::int32_t row = 0; row < plan.rows.rows; row += every) {
     const std::size_t unit = plan.rows.first + static_cast<std::size_t>(row) * plan.rows.units_per_row;
-    const float y = top + static_cast<float>(row) * plan.height + (plan.height - line) / 2;
-    canvas.text(pane.gutter.x1 - frame.px(6), std::max(y, pane.plot.y0), map->name_of(units[unit]), frame.theme.dim,
-                Anchor::right, frame.fonts.small);
+    const float middle = top + (static_cast<float>(row) + 0.5F) * plan.height;
+    const float y = std::max(pane.plot.y0, middle - line / 2);
+    // The first name may have been moved down from the edge.
+    if (y < free_from) continue;
+    free_from = y + line;
+    canvas.text(pane.gutter.x1 - frame.px(6), y, map->name_of(units[unit]), frame.theme.dim, Anchor::right,
+                frame.fonts.small);
   }
   const auto row_of = [&](std::size_t position) -> std::optional<std::int32_t> {
     if (position < plan.rows.first) return std::nullopt;

@@ -31,6 +31,10 @@ ImFont* load_font(const char* file, float pixels) {
 
 }  // namespace
 
+const char* imgui_version() {
+  return ImGui::GetVersion();
+}
+
 Context::Context(float scale) : context_(ImGui::CreateContext()) {
   ImGui::SetCurrentContext(context_);
   ImGuiIO& io = ImGui::GetIO();

@@ -9,6 +9,9 @@ struct ImGuiContext;
 
 namespace shard::view {
 
+/// Of the library that this was built with: "1.86".
+[[nodiscard]] const char* imgui_version();
+
 /// One ImGui context, made current; at most one at a time. No settings file is read or written.
 class Context {
  public:

@@ -69,6 +69,14 @@ TimeRange range_of_interest(const ViewState& state) {
   return state.range ? *state.range : visible(state.camera);
 }
 
+std::optional<std::uint32_t> span_of_op(const Session& session, Derived& derived, std::size_t document, OpId op,
+                                        Rank rank) {
+  const auto key = std::tuple(document, op, rank);
+  const auto found = derived.op_spans.find(key);
+  if (found != derived.op_spans.end()) return found->second;
+  return derived.op_spans.emplace(key, find_op(session.documents[document], op, rank)).first->second;
+}
+
 const FlowIndex& flows_of(const Session& session, Derived& derived, std::size_t document) {
   const auto found = derived.flows.find(document);
   if (found != derived.flows.end()) return found->second;

@@ -47,6 +47,7 @@ struct Derived {
   std::map<std::tuple<std::size_t, AlignMode>, Alignment> alignments;
   std::map<std::tuple<const MemorySeries*, const MemorySeries*, AlignMode>, StepCurve> differences;
   std::map<std::size_t, FlowIndex> flows;
+  std::map<std::tuple<std::size_t, OpId, Rank>, std::optional<std::uint32_t>> op_spans;
 
   RowPicture row;
   std::vector<MemoryColumn> columns;
@@ -71,6 +72,10 @@ struct Derived {
 
 /// The selected range, else what is visible; on the axis.
 [[nodiscard]] TimeRange range_of_interest(const ViewState& state);
+
+/// find_op() over the whole document, remembered: it may look at every span.
+[[nodiscard]] std::optional<std::uint32_t> span_of_op(const Session& session, Derived& derived, std::size_t document,
+                                                      OpId op, Rank rank);
 
 [[nodiscard]] const FlowIndex& flows_of(const Session& session, Derived& derived, std::size_t document);
 

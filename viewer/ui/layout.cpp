@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "viewer/ui/counter_pane.h"
+#include "viewer/ui/metrics.h"
 #include "viewer/ui/overlays.h"
 
 namespace shard::view {
@@ -28,7 +29,7 @@ Layout lay_out(const Rect& whole, const Session& session, const ViewState& state
   rest.y1 = layout.status.y0;
   if (state.side_open) {
     const float width =
-        std::clamp(frame.px(state.side_width), frame.px(200), std::max(frame.px(200), rest.width() * 0.6F));
+        std::clamp(frame.px(state.side_width), frame.px(200), std::max(frame.px(200), rest.width() * 0.45F));
     layout.side = {std::round(rest.x1 - width), rest.y0, rest.x1, rest.y1};
     rest.x1 = layout.side.x0;
   } else {
@@ -40,7 +41,15 @@ Layout lay_out(const Rect& whole, const Session& session, const ViewState& state
   const bool chunks = std::ranges::any_of(session.documents, [](const Document& d) { return !d.chunks().empty(); });
   const float chunk_height = chunks ? std::round(room * state.heights[1]) : 0;
   const float counter_height = has_counters(session, state) ? std::round(room * state.heights[2]) : 0;
-  layout.timeline = take(rest, std::min(room * state.heights[0], lanes));
+  // A pane with nothing in it keeps its heading and a line that says why.
+  const float empty = frame.px(kTitleHeight + 44);
+  const auto has = [&](auto any) { return std::ranges::any_of(session.documents, any); };
+  const bool memory = has([](const Document& d) { return !d.memory().empty(); });
+  const bool spans = has([](const Document& d) { return !d.rows().empty(); });
+  const float above = room - chunk_height - counter_height;
+  layout.timeline = take(rest, !spans    ? std::min(empty, above / 2)
+                               : !memory ? above - std::min(empty, above / 2)
+                                         : std::min(room * state.heights[0], lanes));
   layout.memory = take(rest, rest.height() - chunk_height - counter_height);
   layout.chunks = take(rest, chunk_height);
   layout.counters = rest;

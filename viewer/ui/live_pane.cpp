@@ -51,7 +51,7 @@ void draw_live(const Session& session, ViewState& state, Derived& derived, const
   ImGui::TableSetupColumn("of", ImGuiTableColumnFlags_WidthStretch, 1.2F);
   ImGui::TableSetupColumn("bytes", ImGuiTableColumnFlags_WidthFixed, frame.px(72));
   ImGui::TableSetupColumn("share", ImGuiTableColumnFlags_WidthFixed, frame.px(52));
-  ImGui::TableHeadersRow();
+  table_heading({"what", "of", "bytes", "share"}, 2, frame);
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(live.size()));
   while (clipper.Step()) {
@@ -60,8 +60,7 @@ void draw_live(const Session& session, ViewState& state, Derived& derived, const
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       swatch(frame.theme.category[static_cast<std::size_t>(buffer.category)], frame);
-      const std::string label = in_words(to_string(buffer.category)) + "##" + std::to_string(i);
-      if (ImGui::Selectable(label.c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
+      if (table_line(in_words(to_string(buffer.category)), i, frame)) {
         if (const auto span = find_op(document, buffer.op, series->rank(), buffer.since_ns - 1))
           go_to_span(session, state, derived, {state.document, *span}, false);
       }
@@ -69,7 +68,9 @@ void draw_live(const Session& session, ViewState& state, Derived& derived, const
       ImGui::TableNextColumn();
       if (buffer.unit.valid()) {
         ImGui::TextUnformatted(document.chunks().name_of(buffer.unit).c_str());
-      } else if (const auto span = buffer.op.valid() ? find_op(document, buffer.op, series->rank()) : std::nullopt) {
+      } else if (const auto span = buffer.op.valid()
+                                       ? span_of_op(session, derived, state.document, buffer.op, series->rank())
+                                       : std::nullopt) {
         ImGui::TextUnformatted(document.name_of(*span).c_str());
       } else {
         ImGui::TextDisabled("buffer %d", buffer.buffer.value);

@@ -123,8 +123,11 @@ void draw_peak(const Scene& scene, const ByteAxis& axis) {
   const MemoryEvent event = document.trace().memory[series.event_of(series.peak_moment())];
   if (event.op.valid()) {
     text += ", " + in_words(to_string(event.phase));
-    if (const auto span = find_op(document, event.op, series.rank())) text += ", " + document.name_of(*span);
+    if (const auto span = span_of_op(scene.session, scene.derived, 0, event.op, series.rank()))
+      text += ", " + document.name_of(*span);
   }
+  if (scene.canvas.width_of(text, scene.frame.fonts.small) > axis.plot.width() * 0.7F)
+    text = "peak " + size_text(series.peak_bytes());
   const bool right = x < axis.plot.x0 + axis.plot.width() / 2;
   scene.canvas.label(right ? x + size + scene.frame.px(3) : x - size - scene.frame.px(3),
                      y - size * 1.6F - scene.frame.px(5), text, theme.text, with_alpha(theme.bar, 235), axis.plot,

@@ -134,10 +134,9 @@ void draw_nothing_open(const Session& session, const Frame& frame, const Rect& a
   canvas.fill(area, frame.theme.pane);
   const float width = std::min(frame.px(720), area.width() - frame.px(40));
   const float x = std::round(area.x0 + (area.width() - width) / 2);
-  const float height =
-      std::min(area.height() - frame.px(20), frame.px(90 + 84 * static_cast<float>(session.problems.size())));
-  const float y = std::round(area.y0 + (area.height() - height) / 2.6F);
-  const Overlay overlay("nothing", {x, y, x + width, y + height}, frame);
+  const float y = std::round(area.y0 + area.height() * 0.25F);
+  // No height: as much as the text takes.
+  const Overlay overlay("nothing", {x, y, x + width, y}, frame);
   heading(session.problems.empty() ? "Nothing is open" : "Nothing could be opened", frame);
   for (const Problem& problem : session.problems) {
     ImGui::Spacing();

@@ -42,13 +42,13 @@ void draw_time_grid(const Canvas& canvas, const Rect& plot, const Session& sessi
   for (const Tick& tick : time_ticks(state.camera, state.camera.origin_ns, plot.width(), frame.px(100)))
     canvas.vertical(plot.x0 + static_cast<float>(tick.position), plot.y0, plot.y1, frame.theme.grid);
   if (session.empty()) return;
-  // Steps closer together than this are no orientation.
-  float last = -1e9F;
-  for (const StepTime& step : session.documents[0].steps()) {
-    const float x = x_in(plot, state, step.begin_ns);
-    if (x < plot.x0 || x >= plot.x1 || x - last < frame.px(24)) continue;
-    canvas.vertical(x, plot.y0, plot.y1, frame.theme.border);
-    last = x;
+  // Where steps are narrow, lines between them are no orientation.
+  const std::vector<StepTime>& steps = session.documents[0].steps();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const float x = x_in(plot, state, steps[i].begin_ns);
+    if (x < plot.x0 || x >= plot.x1) continue;
+    const std::int64_t end = i + 1 < steps.size() ? steps[i + 1].begin_ns : steps[i].end_ns;
+    if (x_in(plot, state, end) - x >= frame.px(24)) canvas.vertical(x, plot.y0, plot.y1, frame.theme.border);
   }
 }
 

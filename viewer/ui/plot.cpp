@@ -50,6 +50,8 @@ PlotMouse plot_mouse(const char* id, const Rect& area, const Session& session, V
   }
   if (mouse.hovered) {
     mouse.double_clicked = ImGui::IsMouseDoubleClicked(0);
+    // What the second press does moves the picture: its release is no click on what is there then.
+    if (mouse.double_clicked) state.drag_path = kClickPath;
     if (io.MouseWheel != 0) {
       if (io.KeyCtrl) {
         mouse.wheel = io.MouseWheel;

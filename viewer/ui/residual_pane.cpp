@@ -79,7 +79,9 @@ void draw_residuals(const Session& session, ViewState& state, Derived& derived, 
   ImGui::TableSetupColumn(short_name(session, 0).c_str(), ImGuiTableColumnFlags_WidthFixed, frame.px(70));
   ImGui::TableSetupColumn(short_name(session, other).c_str(), ImGuiTableColumnFlags_WidthFixed, frame.px(70));
   ImGui::TableSetupColumn("residual", ImGuiTableColumnFlags_WidthFixed, frame.px(76));
-  ImGui::TableHeadersRow();
+  const std::string first_name = short_name(session, 0);
+  const std::string other_name = short_name(session, other);
+  table_heading({"op", "rank", first_name.c_str(), other_name.c_str(), "residual"}, 2, frame);
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(rows.size()));
   while (clipper.Step()) {
@@ -87,9 +89,8 @@ void draw_residuals(const Session& session, ViewState& state, Derived& derived, 
       const Residual& row = rows[static_cast<std::size_t>(i)];
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
-      const std::string label =
-          (row.op.name.empty() ? "op " + std::to_string(row.op.op.value) : row.op.name) + "##" + std::to_string(i);
-      if (ImGui::Selectable(label.c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
+      const std::string name = row.op.name.empty() ? "op " + std::to_string(row.op.op.value) : row.op.name;
+      if (table_line(name, i, frame)) {
         if (row.first_span) {
           go_to_span(session, state, derived, {0, *row.first_span}, true);
         } else if (row.other_span) {

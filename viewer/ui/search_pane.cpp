@@ -127,7 +127,7 @@ void draw_chart(const SearchResult& result, const Curve& curve, ViewState& state
   const float left = frame.px(66);
   const float line = canvas.line_height(frame.fonts.small);
   const Rect plot{at.x + left, at.y + line + frame.px(16), at.x + width - frame.px(10),
-                  at.y + height - line - frame.px(8)};
+                  at.y + height - line - frame.px(11)};
   ImGui::InvisibleButton(curve.title, ImVec2(width, height));
   canvas.text(at.x, at.y + frame.px(2), curve.title, frame.theme.text);
   if (plot.width() < 10 || plot.height() < 10) return;
@@ -160,10 +160,10 @@ void draw_chart(const SearchResult& result, const Curve& curve, ViewState& state
     canvas.text(plot.x0 - frame.px(5), y - line / 2, curve.show(value), frame.theme.dim, Anchor::right,
                 frame.fonts.small);
   }
-  canvas.text(plot.x0, plot.y1 + frame.px(2), elements_text(x_low), frame.theme.dim, Anchor::left, frame.fonts.small);
-  canvas.text(plot.x0 + plot.width() / 2, plot.y1 + frame.px(2), "chunk size, elements", frame.theme.dim,
+  canvas.text(plot.x0, plot.y1 + frame.px(5), elements_text(x_low), frame.theme.dim, Anchor::left, frame.fonts.small);
+  canvas.text(plot.x0 + plot.width() / 2, plot.y1 + frame.px(5), "chunk size, elements", frame.theme.dim,
               Anchor::center, frame.fonts.small);
-  canvas.text(plot.x1, plot.y1 + frame.px(2), elements_text(x_high), frame.theme.dim, Anchor::right, frame.fonts.small);
+  canvas.text(plot.x1, plot.y1 + frame.px(5), elements_text(x_high), frame.theme.dim, Anchor::right, frame.fonts.small);
   draw_points(canvas, chart, state, frame);
   if (ImGui::IsItemHovered()) {
     const ImVec2 mouse = ImGui::GetIO().MousePos;

@@ -96,7 +96,7 @@ void draw_chunk(const Session& session, ViewState& state, Derived& derived, cons
   ImGui::TableSetupColumn("from", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableSetupColumn("for", ImGuiTableColumnFlags_WidthStretch, 0.7F);
-  ImGui::TableHeadersRow();
+  table_heading({"from", "state", "for"}, 2, frame);
   const Alignment alignment = alignment_of(session, state, derived, state.document);
   const std::int64_t zero = session.documents[state.document].range().begin_ns;
   ImGuiListClipper clipper;

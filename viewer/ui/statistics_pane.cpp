@@ -37,12 +37,7 @@ void draw_spans(const Session& session, ViewState& state, Derived& derived, cons
         (column.column == state.sort ? ImGuiTableColumnFlags_DefaultSort : 0);
     ImGui::TableSetupColumn(column.title, flags, frame.px(column.width), static_cast<ImGuiID>(column.column));
   }
-  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
-  for (int c = 0; c < static_cast<int>(kColumns.size()); ++c) {
-    ImGui::TableSetColumnIndex(c);
-    ImGui::TableHeader(kColumns[static_cast<std::size_t>(c)].title);
-    name_last(std::string("header:") + kColumns[static_cast<std::size_t>(c)].title, frame);
-  }
+  table_heading({"what", "count", "total", "mean", "share"}, 1, frame);
   if (ImGuiTableSortSpecs* sorting = ImGui::TableGetSortSpecs();
       sorting != nullptr && sorting->SpecsDirty && sorting->SpecsCount > 0) {
     state.sort = static_cast<SpanColumn>(sorting->Specs[0].ColumnUserID);
@@ -60,9 +55,7 @@ void draw_spans(const Session& session, ViewState& state, Derived& derived, cons
       const SpanStatistics& row = rows[static_cast<std::size_t>(i)];
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
-      const std::string label = in_words(row.key) + "##" + std::to_string(i);
-      if (ImGui::Selectable(label.c_str(), false, ImGuiSelectableFlags_SpanAllColumns) &&
-          state.group == GroupBy::name) {
+      if (table_line(in_words(row.key), i, frame) && state.group == GroupBy::name) {
         state.query = std::string(document.trace().name_of(row.name));
         act(Action::next_match, session, state, derived);
         state.tab = Pane::statistics;
@@ -89,7 +82,7 @@ void draw_memory_rows(const std::vector<MemoryStatistics>& rows, const Frame& fr
   ImGui::TableSetupColumn("acquired", ImGuiTableColumnFlags_WidthFixed, frame.px(72));
   ImGui::TableSetupColumn("peak", ImGuiTableColumnFlags_WidthFixed, frame.px(72));
   ImGui::TableSetupColumn("at end", ImGuiTableColumnFlags_WidthFixed, frame.px(72));
-  ImGui::TableHeadersRow();
+  table_heading({"rank", "memory", "acquired", "peak", "at end"}, 2, frame);
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(rows.size()));
   while (clipper.Step()) {

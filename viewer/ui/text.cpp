@@ -47,6 +47,16 @@ std::string in_words(std::string_view identifier) {
   return words;
 }
 
+std::string_view fitting_tail(std::string_view name, const std::function<bool(std::string_view)>& fits) {
+  while (!fits(name)) {
+    const std::size_t dot = name.find('.');
+    // A dot behind a space, or at the end, is none of a module's path.
+    if (dot == std::string_view::npos || dot + 1 >= name.size() || name.find(' ') < dot) break;
+    name.remove_prefix(dot + 1);
+  }
+  return name;
+}
+
 bool contains_text(std::string_view text, std::string_view needle) {
   return std::search(text.begin(), text.end(), needle.begin(), needle.end(), [](char a, char b) {
            return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,9 @@ namespace shard::view {
 [[nodiscard]] std::string show_number(double value);
 /// "optimizer_state" as "optimizer state".
 [[nodiscard]] std::string in_words(std::string_view identifier);
+/// A dotted name without its first parts, as many as it takes to `fits`; at least the last part is kept:
+/// "transformer.h.0.attn backward", "attn backward".
+[[nodiscard]] std::string_view fitting_tail(std::string_view name, const std::function<bool(std::string_view)>& fits);
 /// True when every character of `needle` (lower case) occurs in `text` in one piece, letter case aside.
 [[nodiscard]] bool contains_text(std::string_view text, std::string_view needle);
 

@@ -88,8 +88,12 @@ void draw_wide(const Scene& scene, const TimelineLine& line, const Rect& lane, c
     }
     if (box.width() >= scene.frame.px(kNamePixels)) {
       const float pad = scene.frame.px(4);
-      scene.canvas.text_in({box.x0 + pad, box.y0, box.x1 - pad, box.y1}, document.name_of(span.span),
-                           matched ? ink_on(color) : theme.dim, scene.frame.fonts.small);
+      const std::string name = document.name_of(span.span);
+      const std::string_view shown = fitting_tail(name, [&](std::string_view text) {
+        return scene.canvas.width_of(text, scene.frame.fonts.small) <= box.width() - 2 * pad;
+      });
+      scene.canvas.text_in({box.x0 + pad, box.y0, box.x1 - pad, box.y1}, shown, matched ? ink_on(color) : theme.dim,
+                           scene.frame.fonts.small);
     }
     if (scene.frame.items != nullptr)
       scene.frame.name("span:" + std::to_string(line.document) + "/" + std::to_string(span.span), box);

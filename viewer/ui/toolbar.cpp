@@ -22,12 +22,14 @@ void choose_rank(const Session& session, ViewState& state, const Frame& frame) {
   ImGui::SetNextItemWidth(frame.px(96));
   if (ImGui::BeginCombo("##rank", name(state.rank).c_str())) {
     if (ImGui::Selectable("all ranks", !state.rank.valid())) state.rank = {};
+    name_last("rank:all", frame);
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(ranks.size()));
     while (clipper.Step()) {
       for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
         const Rank rank = ranks[static_cast<std::size_t>(i)];
         if (ImGui::Selectable(name(rank).c_str(), rank == state.rank)) state.rank = rank;
+        name_last("rank:" + std::to_string(rank.value), frame);
       }
     }
     ImGui::EndCombo();

@@ -1,6 +1,7 @@
 // Small pieces of the side panes: facts, hints, buttons with names.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -10,7 +11,7 @@ namespace shard::view {
 
 /// A heading in bold.
 void heading(std::string_view text, const Frame& frame);
-/// "name   value" on one line; a value that does not fit is wrapped.
+/// "name   value" on one line, on two where the name is long; a value that does not fit is wrapped.
 void fact(std::string_view name, std::string_view value, const Frame& frame);
 /// Dim text that wraps: why something is empty, what to do.
 void hint(std::string_view text, const Frame& frame);
@@ -22,6 +23,11 @@ void hint(std::string_view text, const Frame& frame);
 void name_last(std::string_view name, const Frame& frame);
 /// A small square of colour, at the height of the text that follows on the line.
 void swatch(Color color, const Frame& frame);
+/// A line of a table that can be clicked, over all its columns. A name too long for its cell loses its first parts,
+/// then its end; hovering shows all of it. `id` tells lines of one table apart.
+[[nodiscard]] bool table_line(std::string_view name, int id, const Frame& frame);
+/// The heading of a table with `titles`; those from `right_from` on stand over numbers, at the right.
+void table_heading(std::initializer_list<const char*> titles, int right_from, const Frame& frame);
 /// Text at the right edge of a table's cell.
 void right_text(std::string_view text, bool dim = false);
 

@@ -1,0 +1,190 @@
+// The commands: what do files, options and broken input lead to?
+#include "viewer/commands/commands.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/viewer/driver.h"
+#include "traces/import/import.h"
+#include "viewer/commands/report.h"
+#include "viewer/commands/time_option.h"
+#include "viewer/sink/picture.h"
+
+namespace shard::view {
+namespace {
+
+struct Ran {
+  int code = 0;
+  std::string out, err;
+};
+
+Ran run(int (*command)(std::span<const std::string>), const std::vector<std::string>& arguments) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Ran ran;
+  ran.code = command(arguments);
+  ran.out = testing::internal::GetCapturedStdout();
+  ran.err = testing::internal::GetCapturedStderr();
+  return ran;
+}
+
+std::string temporary(const std::string& name) {
+  return testing::TempDir() + "viewer_commands_" + name;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string first_bytes(const std::string& from, std::size_t count, const std::string& name) {
+  const std::string path = temporary(name);
+  std::ofstream(path, std::ios::binary) << text_of(from).substr(0, count);
+  return path;
+}
+
+TEST(View, ScreenshotHasTheSizeAskedForAndTheCostsAreReported) {
+  const std::string path = temporary("whole.png");
+  const Ran ran = run(
+      view_command, {data("predicted.sst"), data("measured.sst"), "--screenshot", path, "--size", "800x500", "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  for (const char* key : {"load_seconds", "first_picture_seconds", "build_seconds", "draw_seconds"})
+    EXPECT_GT(json.at(key).get<double>(), 0) << key;
+  EXPECT_GT(json.at("resident_bytes").get<std::int64_t>(), 1 << 20);
+  EXPECT_EQ(json.at("traces").size(), 2U);
+  const Result<Picture> picture = read_png(path);
+  ASSERT_TRUE(picture.has_value());
+  EXPECT_EQ(picture->width, 800);
+  EXPECT_EQ(picture->height, 500);
+}
+
+TEST(View, MistakesAreNamedWithTheirExitCode) {
+  struct Case {
+    std::vector<std::string> arguments;
+    int code;
+    std::string says;
+  };
+  const std::string trace = data("predicted.sst");
+  for (const Case& each : std::vector<Case>{
+           {{}, 2, "nothing to open"},
+           {{trace, "--at", "3x"}, 2, "'3x' is no time"},
+           {{trace, "--range", "5ms:3ms"}, 2, "is empty"},
+           {{trace, "--size", "12x9"}, 2, "is no size"},
+           {{trace, "--theme", "grey"}, 2, "dark"},
+           {{trace, "--json"}, 78, "--screenshot"},
+           {{trace, "--rank", "7", "--screenshot", temporary("a.png")}, 78, "no trace has a rank 7"},
+           {{trace, "--select", "999999", "--screenshot", temporary("a.png")}, 78, "op 999999"},
+           {{"absent.sst", "--screenshot", temporary("a.png")}, 66, "absent.sst"},
+           {{"--search", trace, "--screenshot", temporary("a.png")}, 65, "predicted.sst"},
+           {{trace, "--screenshot", "/nowhere/at/all.png"}, 73, "/nowhere/at/all.png"},
+       }) {
+    const Ran ran = run(view_command, each.arguments);
+    EXPECT_EQ(ran.code, each.code) << testing::PrintToString(each.arguments) << ran.err;
+    EXPECT_NE(ran.err.find(each.says), std::string::npos) << ran.err;
+  }
+}
+
+TEST(View, DifferentPlansAreRefusedWithTheReasonUnlessForced) {
+  const Result<LoadedTrace> loaded = load_any(std::filesystem::path(data("measured.sst")));
+  ASSERT_TRUE(loaded.has_value());
+  Trace other = loaded->trace;
+  other.header.plan_hash = "00000000000000000000000000000000";
+  const Document a = Document::build(Trace(loaded->trace), "a");
+  const Document b = Document::build(std::move(other), "b");
+  const auto refused = compare_documents(a, b, AlignMode::step, false);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::contradiction);
+  EXPECT_TRUE(compare_documents(a, b, AlignMode::step, true).has_value());
+}
+
+TEST(View, ABrokenOffTraceIsShownAsFarAsItGoesAndSaysSo) {
+  const std::string whole = text_of(data("predicted.sst"));
+  Sources sources;
+  sources.traces = {first_bytes(data("predicted.sst"), whole.size() - 40, "cut.sst")};
+  const Result<Session> session = load_session(sources);
+  ASSERT_TRUE(session.has_value()) << to_string(session.error());
+  ASSERT_EQ(session->problems.size(), 1U);
+  EXPECT_NE(session->problems[0].what.find("byte"), std::string::npos) << session->problems[0].what;
+  EXPECT_NE(session->problems[0].kept.find("spans"), std::string::npos) << session->problems[0].kept;
+  EXPECT_FALSE(session->documents[0].trace().spans.empty());
+}
+
+TEST(View, RangeAndSelectFindTheOpAsItRanThere) {
+  const std::string path = temporary("range.png");
+  const Ran ran =
+      run(view_command, {data("predicted.sst"), "--range", "10ms:20ms", "--select", "146", "--screenshot", path});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+}
+
+TEST(TimeOption, ReadsUnitsAndRefusesTheRest) {
+  EXPECT_EQ(*parse_time("12.5ms", ""), 12'500'000);
+  EXPECT_EQ(*parse_time("37", ""), 37);
+  EXPECT_EQ(*parse_time("-2us", ""), -2'000);
+  EXPECT_EQ(*parse_time("1s", ""), 1'000'000'000);
+  for (const char* text : {"", "ms", "1 s", "1h", "inf", "nan", "1e300s", "1ms "})
+    EXPECT_FALSE(parse_time(text, "")) << text;
+  EXPECT_EQ(*parse_range("1us:2us", ""), (TimeRange{1'000, 2'000}));
+  EXPECT_FALSE(parse_range("1us", ""));
+}
+
+TEST(ReportCommand, HtmlIsOneFileWithPicturesAndNumbersInside) {
+  const std::string path = temporary("report.html");
+  const Ran ran = run(report_command, {data("predicted.sst"), data("measured.sst"), "-o", path, "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  const std::string html = text_of(path);
+  EXPECT_EQ(html.find("http"), std::string::npos) << "nothing is fetched";
+  EXPECT_NE(html.find("data:image/png;base64,iVBORw0KGgo"), std::string::npos);
+  EXPECT_NE(html.find("Largest holders at the peak"), std::string::npos);
+  EXPECT_NE(html.find("memory equal, every compared peak to the byte"), std::string::npos);
+  EXPECT_NE(html.find("Largest residuals"), std::string::npos);
+  // The holders that are listed and the rest make up the peak.
+  std::int64_t holders = 0;
+  for (const auto& table : json.at("tables")) {
+    if (table.at("title") != "Largest holders at the peak") continue;
+    for (const auto& row : table.at("rows")) holders += row.at("bytes").get<std::int64_t>();
+  }
+  const Result<LoadedTrace> loaded = load_any(std::filesystem::path(data("predicted.sst")));
+  const Document document = Document::build(Trace(loaded->trace), "p");
+  EXPECT_GT(holders, 0);
+  EXPECT_LE(holders, document.highest_memory()->peak_bytes());
+}
+
+TEST(ReportCommand, MarkdownSaysTheSame) {
+  const std::string path = temporary("report.md");
+  ASSERT_EQ(run(report_command, {data("measured.sst"), "--output", path}).code, 0);
+  const std::string text = text_of(path);
+  EXPECT_TRUE(text.starts_with("# Shardscope"));
+  EXPECT_NE(text.find("| category"), std::string::npos);
+  EXPECT_NE(text.find("data:image/png;base64,"), std::string::npos);
+}
+
+TEST(ReportCommand, TheNameMustSayTheForm) {
+  EXPECT_EQ(run(report_command, {data("measured.sst"), "-o", temporary("report.txt")}).code, 2);
+}
+
+TEST(ReportHtml, NamesFromFilesAreEscaped) {
+  Report report;
+  report.title = "<script>alert(1)</script> & \"more\"";
+  const std::string html = to_html(report, true);
+  EXPECT_EQ(html.find("<script>"), std::string::npos);
+  EXPECT_NE(html.find("&lt;script&gt;"), std::string::npos);
+}
+
+TEST(Base64, ExamplesOfRfc4648) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+}
+
+}  // namespace
+}  // namespace shard::view
