@@ -226,6 +226,7 @@ Document Document::build(Trace trace, std::string label, const std::function<voi
     std::move(rows[n].begin(), rows[n].end(), std::back_inserter(document.rows_));
   }
   for (const Track& track : t.tracks) document.ranks_.push_back(track.rank);
+  for (const MemorySeries& series : document.memory_) document.ranks_.push_back(series.rank());
   for (const CounterSeries& counter : document.counters_) document.ranks_.push_back(counter.rank);
   for (const Rank rank : document.chunks_.ranks()) document.ranks_.push_back(rank);
   std::sort(document.ranks_.begin(), document.ranks_.end());
