@@ -74,6 +74,22 @@ void zoomed(ViewState& state, const Session& session) {
   state.selected = SpanRef{0, span};
 }
 
+/// A gather in a steady step, with the arrow to the op that uses what it gathered.
+void flows(ViewState& state, const Session& session) {
+  state.only = Pane::timeline;
+  const Document& document = session.documents[0];
+  const FlowIndex index(document);
+  for (const FlowLink& link : index.links()) {
+    const bool gather = document.class_of(link.from) == SpanClass::gather;
+    if (!gather || document.trace().spans.step[link.from] == 0) continue;
+    state.selected = SpanRef{0, link.from};
+    state.camera =
+        fit(state.camera.origin_ns, {document.time_of(link.from).begin_ns, document.time_of(link.to).end_ns}, 0.3);
+    return;
+  }
+  ADD_FAILURE() << "no flow leaves a gather";
+}
+
 void help(ViewState& state, const Session&) {
   state.help_open = true;
 }
@@ -82,6 +98,7 @@ const std::vector<Golden>& goldens() {
   static const std::vector<Golden> kGoldens{
       {"timeline", 640, 400, predicted_alone, only<Pane::timeline>},
       {"timeline_zoomed", 640, 400, predicted_alone, zoomed},
+      {"timeline_flows", 640, 240, predicted_alone, flows},
       {"timeline_compare", 640, 400, predicted_and_measured, only<Pane::timeline>},
       {"memory", 640, 400, predicted_alone, only<Pane::memory>},
       {"memory_compare", 640, 400, predicted_and_measured, only<Pane::memory>},

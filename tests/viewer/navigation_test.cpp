@@ -136,6 +136,16 @@ TEST(Navigation, DoubleClickZoomsToTheSpan) {
   EXPECT_GT(static_cast<double>(time.length_ns()), length(user.state) * 0.3);
 }
 
+TEST(Navigation, DoubleClickInTheSelectedRangeShowsIt) {
+  Driver user(predicted_alone());
+  user.move_to("plot:ruler");
+  user.drag(150, 0, true);
+  user.move(user.input.mouse_x - 50, user.input.mouse_y);
+  user.double_click();
+  ASSERT_TRUE(user.state.range.has_value());
+  EXPECT_EQ(user.state.camera, fit(user.state.camera.origin_ns, *user.state.range));
+}
+
 TEST(Navigation, SplittersGiveThePanesTheRoomTheyAreDraggedTo) {
   Driver user(predicted_alone());
   const float before = user.at("plot:chunks").height();

@@ -100,6 +100,7 @@ void draw_chunks(const Session& session, ViewState& state, Derived& derived, con
   draw_pane_ground(canvas, pane, title, note, frame);
   const PlotMouse mouse = plot_mouse("chunks", pane.plot, session, state, frame);
 
+  zoom_to_range(mouse, state);
   const Clip clip(canvas, {area.x0, pane.plot.y0, area.x1, area.y1});
   draw_legend(canvas, pane.gutter, frame);
   const float top = pane.plot.y0 + 1;

@@ -93,7 +93,7 @@ void draw_counters(const Session& session, ViewState& state, Derived& derived, c
       show_count(static_cast<std::int64_t>(strips.size())) + (strips.size() == 1 ? " counter" : " counters");
   if (shown < strips.size()) note += ", the first " + std::to_string(shown) + " shown: make the pane taller for more";
   draw_pane_ground(canvas, pane, "Counters", note, frame);
-  plot_mouse("counters", pane.plot, session, state, frame);
+  zoom_to_range(plot_mouse("counters", pane.plot, session, state, frame), state);
   if (strips.empty()) {
     draw_empty(canvas, pane.plot, "The trace has no counters.", "", frame);
     return;

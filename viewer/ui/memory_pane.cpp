@@ -240,6 +240,7 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
   }
   draw_pane_ground(canvas, pane, title_of(*first), note, frame);
   const PlotMouse mouse = plot_mouse("memory", pane.plot, session, state, frame);
+  zoom_to_range(mouse, state);
   if (mouse.clicked) {
     state.marker_ns = time_at(state.camera, mouse.x - pane.plot.x0, pane.plot.width());
     state.tab = Pane::live;

@@ -64,6 +64,11 @@ PlotMouse plot_mouse(const char* id, const Rect& area, const Session& session, V
   return mouse;
 }
 
+void zoom_to_range(const PlotMouse& mouse, ViewState& state) {
+  if (mouse.double_clicked && state.range && state.hover_ns && state.range->contains(*state.hover_ns))
+    state.camera = fit(state.camera.origin_ns, *state.range);
+}
+
 void move_by_keys(const Rect& axis, const Session& session, ViewState& state, const Frame& frame) {
   const ImGuiIO& io = ImGui::GetIO();
   // Text fields have the letters while they are active; control and alt are for others.

@@ -22,6 +22,9 @@ struct PlotMouse {
 /// apart.
 PlotMouse plot_mouse(const char* id, const Rect& area, const Session& session, ViewState& state, const Frame& frame);
 
+/// After a double click that met nothing else: shows the selected range where the mouse is in it.
+void zoom_to_range(const PlotMouse& mouse, ViewState& state);
+
 /// W, A, S, D: zoom at the mouse where it is over the axis, else in the middle.
 void move_by_keys(const Rect& axis, const Session& session, ViewState& state, const Frame& frame);
 

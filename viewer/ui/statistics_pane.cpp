@@ -55,7 +55,8 @@ void draw_spans(const Session& session, ViewState& state, Derived& derived, cons
       const SpanStatistics& row = rows[static_cast<std::size_t>(i)];
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
-      if (table_line(in_words(row.key), i, frame) && state.group == GroupBy::name) {
+      const bool names = state.group == GroupBy::name;
+      if (table_line(names ? row.key : in_words(row.key), i, frame) && names) {
         state.query = std::string(document.trace().name_of(row.name));
         act(Action::next_match, session, state, derived);
         state.tab = Pane::statistics;

@@ -60,19 +60,22 @@ void draw_ruler(const Session& session, ViewState& state, const Frame& frame, co
   const Theme& theme = frame.theme;
   const Rect plot{area.x0 + frame.px(kGutter), area.y0, area.x1, area.y1};
   canvas.fill(area, theme.pane);
-  plot_mouse("ruler", plot, session, state, frame);
+  zoom_to_range(plot_mouse("ruler", plot, session, state, frame), state);
   const float half = std::round(area.height() / 2);
   {
     const Clip clip(canvas, plot);
+    float free_from = plot.x0 - frame.px(100);
     for (const Tick& tick : time_ticks(state.camera, state.camera.origin_ns, plot.width(), frame.px(100))) {
       const float x = plot.x0 + static_cast<float>(tick.position);
       canvas.vertical(x, area.y0, area.y0 + frame.px(5), theme.border);
       if (tick.label.empty()) continue;
-      // At the right edge a label turns to the other side of its tick rather than being cut.
-      const float room = canvas.width_of(tick.label, frame.fonts.small) + frame.px(4);
-      const bool turned = x + room > plot.x1;
-      canvas.text(turned ? x - frame.px(3) : x + frame.px(3), area.y0 + frame.px(1), tick.label, theme.dim,
-                  turned ? Anchor::right : Anchor::left, frame.fonts.small);
+      // At the right edge a label turns to the other side of its tick rather than being cut, where there is room.
+      const float width = canvas.width_of(tick.label, frame.fonts.small);
+      const bool turned = x + width + frame.px(4) > plot.x1;
+      const float left = turned ? x - width - frame.px(3) : x + frame.px(3);
+      if (left < free_from) continue;
+      free_from = left + width + frame.px(8);
+      canvas.text(left, area.y0 + frame.px(1), tick.label, theme.dim, Anchor::left, frame.fonts.small);
     }
     if (!session.empty()) {
       float last = -1e9F;

@@ -21,6 +21,8 @@ namespace {
 
 /// Spans from this width on are drawn one by one.
 constexpr double kWidePixels = 3;
+/// Share of its colour that a span keeps while others match the search.
+constexpr double kDimmed = 0.3;
 /// Names from this width on.
 constexpr float kNamePixels = 30;
 
@@ -34,8 +36,9 @@ struct Scene {
   Rect plot;
 };
 
-/// Columns of narrow spans: each class as high as its share of the column's time, so that what is free is idle.
-void draw_columns(const Scene& scene, const Rect& lane, const PixelRange& pixels) {
+/// Columns of narrow spans: each class as high as its share of the column's time, so that what is free is idle. While a
+/// search is on they are dimmed: which of them match shows when they are wide enough to be drawn.
+void draw_columns(const Scene& scene, const Rect& lane, const PixelRange& pixels, bool dimmed) {
   const auto& columns = scene.derived.row.columns;
   for (std::size_t i = 0; i < columns.size();) {
     const BusyColumn& column = columns[i];
@@ -56,7 +59,8 @@ void draw_columns(const Scene& scene, const Rect& lane, const PixelRange& pixels
       sum += busy;
       const float top =
           lane.y1 - lane.height() * static_cast<float>(static_cast<double>(sum) / static_cast<double>(length));
-      scene.canvas.fill({x0, top, x1, bottom}, scene.frame.theme.span_class[static_cast<std::size_t>(c)]);
+      const Color color = scene.frame.theme.span_class[static_cast<std::size_t>(c)];
+      scene.canvas.fill({x0, top, x1, bottom}, dimmed ? mix(color, scene.frame.theme.pane, kDimmed) : color);
       bottom = top;
     }
     // Spans of no length have no share; a line under the lane tells that they are there.
@@ -80,7 +84,7 @@ void draw_wide(const Scene& scene, const TimelineLine& line, const Rect& lane, c
     if (right - left > 5) box.x1 = std::max(box.x0 + 1, box.x1 - 1);
     Color color = theme.span_class[static_cast<std::size_t>(span.kind)];
     const bool matched = match == nullptr || match->contains(document.trace().spans.name[span.span]);
-    if (!matched) color = mix(color, theme.pane, 0.3);
+    if (!matched) color = mix(color, theme.pane, kDimmed);
     scene.canvas.fill(box, color);
     const SpanRef ref{line.document, span.span};
     if (scene.state.selected == ref) {
@@ -224,8 +228,8 @@ void draw_timeline(const Session& session, ViewState& state, Derived& derived, c
       const Alignment alignment = alignment_of(session, state, derived, line.document);
       const PixelRange own = line.document == 0 ? view : alignment.to_other(view);
       document.draw(line.row, own, wide_at_least(own, kWidePixels), derived.row);
-      draw_columns(scene, lane, own);
       const bool marks = state.document == line.document;
+      draw_columns(scene, lane, own, marks && match != nullptr);
       draw_wide(scene, line, lane, line.document == 0 ? nullptr : &alignment, marks ? match : nullptr);
       if (frame.items != nullptr)
         frame.name("lane:" + std::to_string(line.document) + "/" + std::to_string(line.row), lane);
@@ -247,6 +251,7 @@ void draw_timeline(const Session& session, ViewState& state, Derived& derived, c
       }
     }
     if (mouse.double_clicked && under) go_to_span(session, state, derived, *under, true);
+    if (!under) zoom_to_range(mouse, state);
     if (under && state.drag == Drag::none) tooltip(session.documents[under->document], under->span, frame);
   }
   if (room > 0) {
