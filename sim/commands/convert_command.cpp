@@ -4,32 +4,53 @@
 #include "sim/commands/commands.h"
 #include "sim/commands/printing.h"
 #include "traces/export/chrome_json.h"
+#include "traces/export/csv.h"
+#include "traces/export/memory_svg.h"
 #include "traces/export/perfetto.h"
-#include "traces/reader.h"
+#include "traces/import/import.h"
+#include "traces/import/write_trace.h"
 
 namespace shard::commands {
 namespace {
 
 constexpr const char* kDetails =
-    R"(Writes a trace in the form of another tool: Perfetto's protobuf (ui.perfetto.dev) or Chrome's JSON
-(chrome://tracing). The form follows the name of the output (.perfetto-trace, .pftrace, .pb; .json) or --to.
+    R"(Writes a trace in another form: Perfetto's protobuf (ui.perfetto.dev), Chrome's JSON (chrome://tracing), a table
+(CSV), a picture of its memory (SVG), or .sst. The form follows the name of the output (.perfetto-trace, .pftrace, .pb;
+.json; .csv; .svg; .sst) or --to. Reads what inspect reads: traces of other tools too.
 
 Examples:
   shardscope convert measured.sst measured.perfetto-trace
-  shardscope convert measured.sst measured.json
+  shardscope convert snapshot.pickle memory.svg
 )";
 
-enum class Form { automatic, perfetto, chrome };
+enum class Form { automatic, perfetto, chrome, csv, svg, sst };
 
 Result<Form> form_of(const std::string& path, Form asked) {
   if (asked != Form::automatic) return asked;
   for (const char* ending : {".perfetto-trace", ".pftrace", ".pb", ".perfetto"})
     if (path.ends_with(ending)) return Form::perfetto;
   if (path.ends_with(".json")) return Form::chrome;
-  return Error{.code = Errc::usage,
-               .what = "the name '" + path + "' does not say which form to write",
-               .where = "convert",
-               .help = "--to perfetto or --to chrome, or a name that ends in .perfetto-trace or .json"};
+  if (path.ends_with(".csv")) return Form::csv;
+  if (path.ends_with(".svg")) return Form::svg;
+  if (path.ends_with(".sst")) return Form::sst;
+  return Error{
+      .code = Errc::usage,
+      .what = "the name '" + path + "' does not say which form to write",
+      .where = "convert",
+      .help =
+          "--to perfetto, chrome, csv, svg or sst, or a name that ends in .perfetto-trace, .json, .csv, .svg or .sst"};
+}
+
+Result<void> write(const Trace& trace, Form form, const std::string& path) {
+  switch (form) {
+    case Form::perfetto: return export_perfetto(trace, path);
+    case Form::csv: return export_csv(trace, path);
+    case Form::svg: return export_memory_svg(trace, path);
+    case Form::sst: return write_trace(trace, path);
+    case Form::automatic:
+    case Form::chrome: break;
+  }
+  return export_chrome_json(trace, path);
 }
 
 }  // namespace
@@ -39,13 +60,16 @@ int convert_command(std::span<const std::string> arguments) {
   std::string output;
   Form to = Form::automatic;
   cli::Command command("shardscope", "convert", "writes a trace for other tools", kDetails);
-  command.add_positional("TRACE", &input, "a trace (.sst)").required();
+  command.add_positional("TRACE", &input, "a trace of any tool that inspect knows").required();
   command.add_positional("OUTPUT", &output, "the file to write").required();
   cli::Group group = command.group("Convert");
   group.add_choice<Form>("to", &to,
                          {{"auto", Form::automatic, "by the output's name"},
                           {"perfetto", Form::perfetto, "Perfetto's protobuf"},
-                          {"chrome", Form::chrome, "Chrome's JSON"}},
+                          {"chrome", Form::chrome, "Chrome's JSON"},
+                          {"csv", Form::csv, "a table of all events"},
+                          {"svg", Form::svg, "a picture of memory over time"},
+                          {"sst", Form::sst, "our own"}},
                          "the form to write");
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<Form> form = form_of(output, to);
@@ -56,12 +80,12 @@ int convert_command(std::span<const std::string> arguments) {
                    .what = "the output is the trace itself, which would be lost",
                    .where = output,
                    .help = "another name for the output"});
-  const Result<Trace> trace = load(input);
-  if (!trace) return failed(trace.error());
-  for (const Truncated& lost : trace->truncated)
+  const Result<LoadedTrace> loaded = load_any(input);
+  if (!loaded) return failed(loaded.error());
+  for (const std::string& note : loaded->notes) print_notes({input + ": passed over: " + note});
+  for (const Truncated& lost : loaded->trace.truncated)
     print_notes({input + ": from byte " + std::to_string(lost.offset) + " on: " + lost.why});
-  const Result<void> written =
-      *form == Form::perfetto ? export_perfetto(*trace, output) : export_chrome_json(*trace, output);
+  const Result<void> written = write(loaded->trace, *form, output);
   if (!written) return failed(written.error());
   return 0;
 }

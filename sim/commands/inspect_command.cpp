@@ -1,37 +1,58 @@
 // `shardscope inspect`: what is in a trace, a model, or an allocator recording.
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "sim/cli/sizes.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/printing.h"
+#include "sim/commands/snapshot_recording.h"
 #include "sim/memory/replay.h"
 #include "sim/model/read_model.h"
-#include "traces/inspect.h"
+#include "traces/import/import.h"
 
 namespace shard::commands {
 namespace {
 
 constexpr const char* kDetails =
-    R"(Says what is in a trace (.sst): spans, memory, steps, peaks, collectives, and what of it is damaged.
-With --replay-allocator runs a recording of PyTorch's allocator (CSV) through the model of that allocator and counts
-where the two agree.
+    R"(Says what is in a trace: spans, memory, steps, peaks, collectives, and what of it is damaged. Besides .sst it
+reads Chrome's and PyTorch's profiler JSON (.json, .json.gz), Perfetto's track events, PyTorch's memory snapshots
+(.pickle, of which nothing is executed) and Nsight Systems' SQLite exports; the content tells which.
+With --replay-allocator runs a recording of PyTorch's allocator (a memory snapshot, or CSV) through the model of that
+allocator and counts where the two agree.
 
 Examples:
   shardscope inspect measured.sst
-  shardscope inspect recording.csv --replay-allocator pytorch --json
+  shardscope inspect profile.json.gz --json
+  shardscope inspect snapshot.pickle --replay-allocator pytorch --json
 )";
 
 int replay(const std::string& path, const std::string& allocator, cli::Format format) {
   const Result<CachingAllocatorOptions> options = caching_allocator_options(allocator);
   if (!options) return failed(options.error());
+  // A memory snapshot is turned into the rows of a recording; anything else has to be one.
+  std::stringstream rows;
+  if (const Result<LoadedTrace> loaded = load_any(path); loaded && loaded->snapshot) {
+    const Snapshot& snapshot = *loaded->snapshot;
+    const std::int32_t device = busiest_device(snapshot);
+    for (const Truncated& lost : loaded->trace.truncated)
+      print_notes({path + ": from byte " + std::to_string(lost.offset) + " on: " + lost.why});
+    for (const SnapshotEvent& event : snapshot.events) {
+      if (event.device == device) continue;
+      print_notes({path + ": only device " + std::to_string(device) + ", which has the most events, is replayed"});
+      break;
+    }
+    rows.str(recording_of(snapshot, device));
+  }
+  const bool is_snapshot = !rows.view().empty();
   std::ifstream file(path);
   if (!file || std::filesystem::is_directory(path))
     return failed({.code = Errc::no_input,
                    .what = "cannot read the recording",
                    .where = path,
-                   .help = "a CSV file with the columns what,address,bytes,stream,pool,time_us"});
-  const Result<AllocatorReplay> result = replay_allocator(file, path, *options);
+                   .help = "a memory snapshot, or a CSV file with the columns what,address,bytes,stream,pool,time_us"});
+  std::istream& recording = is_snapshot ? static_cast<std::istream&>(rows) : file;
+  const Result<AllocatorReplay> result = replay_allocator(recording, path, *options);
   if (!result) return failed(result.error());
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("inspect");
@@ -59,16 +80,15 @@ int inspect_command(std::span<const std::string> arguments) {
   const Result<cli::Format> format = document_format(command, output);
   if (!format) return failed(format.error());
   if (!allocator.empty()) return replay(path, allocator, *format);
-  const Result<Trace> trace = load(path);
+  const Result<LoadedTrace> trace = load_any(path);
   if (!trace) return failed(trace.error());
-  const TraceSummary summary = summarize(*trace);
   if (*format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("inspect");
     j["file"] = path;
-    j.update(to_json(summary));
+    j.update(to_json(*trace));
     std::cout << cli::json_text(j);
   } else {
-    std::cout << to_text(summary);
+    std::cout << to_text(*trace);
   }
   return 0;
 }

@@ -165,6 +165,29 @@ TEST(ImportChrome, OtherJsonIsRefusedWithItsPlace) {
   EXPECT_EQ(broken.error().where, "file: byte 23");
 }
 
+// Counts are those of the file, by Python's own reader (make_profiler_trace.py wrote it).
+TEST(ImportChrome, PyTorchProfilerOfACpuRun) {
+  const Result<LoadedTrace> all = load_any(TEST_DATA "/data/traces/pytorch-cpu.json.gz");
+  ASSERT_TRUE(all) << to_string(all.error());
+  const TraceSummary summary = summarize(*all);
+  EXPECT_EQ(summary.format, "kineto");
+  EXPECT_EQ(summary.span_count, 352);
+  EXPECT_EQ(summary.lane_count, 2);
+  EXPECT_EQ(summary.memory_event_count, 97);
+  EXPECT_EQ(summary.begin_ns, 4'401'917'985'106'318);
+  EXPECT_EQ(summary.end_ns, 4'401'917'986'703'179);
+  EXPECT_EQ(all->flow_event_count, 42);
+  EXPECT_EQ(all->trace.flows.size(), 21u);
+  EXPECT_EQ(all->instants.size(), 2u);
+  ASSERT_EQ(summary.steps.size(), 3u);
+  EXPECT_EQ(summary.steps.front().step, 2);
+  // "Total Allocated" of the events themselves: at most and at the end.
+  EXPECT_EQ(summary.peaks.back().live_peak_bytes, 57'892);
+  std::int64_t live = 0;
+  for (const std::int64_t delta : all->trace.memory.delta_bytes) live += delta;
+  EXPECT_EQ(live, 37'412);
+}
+
 TEST(ImportChrome, KinetoRecordingOfOneGpu) {
   const auto path = files::recording("kineto-gpu-alexnet.json.gz");
   SKIP_WITHOUT(path);

@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "tests/trace_import/files.h"
-#include "tests/traces/sample_trace.h"
+#include "tests/trace_import/two_ranks.h"
 #include "traces/export/chrome_json.h"
 #include "traces/export/perfetto.h"
 #include "traces/export/timeline.h"
@@ -12,55 +12,6 @@ namespace shard {
 namespace {
 
 using sample::TempFile;
-
-/// Two ranks, crossing spans, a track with a name of its own, memory in two categories, a counter, a flow. Times from
-/// 0.
-Trace sample_of(unsigned seed) {
-  const TempFile file;
-  std::mt19937 generator(seed);
-  const auto random = [&] { return static_cast<std::int64_t>(generator()); };
-  Header header;
-  header.kind = TraceKind::predicted;
-  header.world_size = 2;
-  header.plan_hash = "00ff";
-  header.metadata["model"] = "tiny";
-  Result<Writer> writer = Writer::create(file.path(), header);
-  EXPECT_TRUE(writer);
-  std::vector<TrackId> tracks;
-  for (int rank = 0; rank < 2; ++rank) {
-    tracks.push_back(writer->track({.rank = Rank{rank}, .stream = Stream::compute}));
-    tracks.push_back(writer->track({.rank = Rank{rank}, .stream = Stream::communication}));
-    tracks.push_back(writer->track({.rank = Rank{rank}, .kind = TrackKind::other, .name = "loader"}));
-  }
-  std::int64_t now = 0;
-  std::array<std::array<std::int64_t, 2>, 2> live{};
-  for (int i = 0; i < 300; ++i) {
-    now += random() % 50;
-    writer->add(Span{.track = tracks[static_cast<std::size_t>(random()) % tracks.size()],
-                     .begin_ns = now,
-                     .duration_ns = random() % 200,
-                     .op = OpId{i},
-                     .name = writer->name("op" + std::to_string(random() % 20)),
-                     .phase = static_cast<Phase>(random() % kPhaseCount),
-                     .step = static_cast<std::int32_t>(random() % 3),
-                     .micro_step = static_cast<std::int32_t>(random() % 3) - 1,
-                     .bytes = random() % 1000,
-                     .unit = UnitId{static_cast<std::int32_t>(random() % 5) - 1}});
-    const int rank = static_cast<int>(random() % 2), category = static_cast<int>(random() % 2);
-    std::int64_t& bytes = live[static_cast<std::size_t>(rank)][static_cast<std::size_t>(category)];
-    const std::int64_t delta = bytes > 500 ? -bytes / 2 - 1 : 1 + random() % 400;
-    bytes += delta;
-    writer->add(MemoryEvent{.rank = Rank{rank},
-                            .buffer = BufferId{i},
-                            .delta_bytes = delta,
-                            .category = category == 0 ? Category::parameter : Category::activation,
-                            .time_ns = now});
-  }
-  writer->add(Counter{Rank{1}, writer->name("loss"), 5, 2.5});
-  writer->add(Flow{tracks[0], 1, tracks[4], 9, FlowKind::dependency});
-  EXPECT_TRUE(writer->close());
-  return *load(file.path());
-}
 
 /// Spans by what they say, whatever the numbers of tracks and names are.
 auto rows(const Trace& trace) {
@@ -112,7 +63,7 @@ void expect_equal(const Trace& trace, const LoadedTrace& again) {
 
 TEST(RoundTrip, ChromeJson) {
   for (unsigned seed = 0; seed < 4; ++seed) {
-    const Trace trace = sample_of(seed);
+    const Trace trace = sample::two_ranks(seed);
     const TempFile file(".json");
     ASSERT_TRUE(export_chrome_json(trace, file.path()));
     const LoadedTrace again = back(file.path());
@@ -126,7 +77,7 @@ TEST(RoundTrip, ChromeJson) {
 
 TEST(RoundTrip, Perfetto) {
   for (unsigned seed = 0; seed < 4; ++seed) {
-    const Trace trace = sample_of(seed);
+    const Trace trace = sample::two_ranks(seed);
     const TempFile file(".pftrace");
     ASSERT_TRUE(export_perfetto(trace, file.path()));
     expect_equal(trace, back(file.path()));

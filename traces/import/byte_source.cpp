@@ -21,7 +21,8 @@ constexpr std::size_t kRawBytes = 1u << 16;
 struct ByteSource::State {
   std::unique_ptr<std::FILE, CloseFile> file;
   std::span<const std::byte> memory;  // where there is no file
-  std::vector<char> window = std::vector<char>(kWindowBytes);
+  bool direct = false;                // the window is the memory itself, or what is left of it
+  std::vector<char> window;
   // Compressed input: what zlib takes its input from.
   bool gzip = false, ended = false;
   std::vector<char> raw;
@@ -44,10 +45,11 @@ Result<ByteSource> ByteSource::open(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path, ignored)) state->file.reset(std::fopen(path.c_str(), "rb"));
   if (state->file == nullptr) {
     const bool folder = std::filesystem::is_directory(path, ignored);
-    return Error{.code = Errc::no_input,
-                 .what = folder ? "is a folder, not a trace" : std::string("cannot be read: ") + std::strerror(errno),
-                 .where = path.string(),
-                 .help = "the path of a trace file"};
+    return Error{
+        .code = Errc::no_input,
+        .what = folder ? "is a directory, not a trace" : std::string("cannot be read: ") + std::strerror(errno),
+        .where = path.string(),
+        .help = "the path of a trace file"};
   }
   std::setvbuf(state->file.get(), nullptr, _IONBF, 0);  // the window is the buffer
   ByteSource source(std::move(state), path.string());
@@ -57,8 +59,11 @@ Result<ByteSource> ByteSource::open(const std::filesystem::path& path) {
 
 ByteSource ByteSource::memory(std::span<const std::byte> bytes, std::string_view label) {
   auto state = std::make_unique<State>();
-  state->memory = bytes;
+  state->direct = true;
   ByteSource source(std::move(state), std::string(label));
+  source.at_ = reinterpret_cast<const char*>(bytes.data());
+  source.end_ = source.at_ + bytes.size();
+  source.window_end_ = bytes.size();
   source.start();
   return source;
 }
@@ -67,13 +72,19 @@ void ByteSource::start() {
   const std::string_view first = peek(2);
   if (first != "\x1f\x8b") return;
   State& state = *state_;
-  state.raw.resize(kRawBytes);
   const std::string_view seen(at_, static_cast<std::size_t>(end_ - at_));
   // What the window holds becomes zlib's first input.
-  state.raw.assign(seen.begin(), seen.end());
-  state.raw.resize(std::max(state.raw.size(), kRawBytes));
-  state.zlib.next_in = reinterpret_cast<Bytef*>(state.raw.data());
-  state.zlib.avail_in = static_cast<uInt>(seen.size());
+  if (state.direct) {
+    state.memory = std::as_bytes(std::span<const char>(seen));
+    state.direct = false;
+    state.raw.resize(kRawBytes);
+    state.zlib.avail_in = 0;
+  } else {
+    state.raw.assign(seen.begin(), seen.end());
+    state.raw.resize(std::max(state.raw.size(), kRawBytes));
+    state.zlib.next_in = reinterpret_cast<Bytef*>(state.raw.data());
+    state.zlib.avail_in = static_cast<uInt>(seen.size());
+  }
   at_ = end_ = nullptr;
   window_end_ = 0;
   if (inflateInit2(&state.zlib, 15 + 16) != Z_OK) {
@@ -143,7 +154,9 @@ std::size_t ByteSource::fill(char* out, std::size_t room) {
 }
 
 bool ByteSource::refill() {
+  if (state_->direct) return false;
   std::vector<char>& window = state_->window;
+  window.resize(kWindowBytes);
   const std::size_t count = fill(window.data(), window.size());
   at_ = window.data();
   end_ = at_ + count;
@@ -154,7 +167,8 @@ bool ByteSource::refill() {
 std::string_view ByteSource::peek(std::size_t bytes) {
   std::vector<char>& window = state_->window;
   auto held = static_cast<std::size_t>(end_ - at_);
-  if (held < bytes) {
+  if (held < bytes && !state_->direct) {
+    window.resize(kWindowBytes);
     if (held > 0) std::memmove(window.data(), at_, held);
     at_ = window.data();
     while (held < bytes) {

@@ -2,8 +2,7 @@
 #include "traces/import/import.h"
 
 #include <array>
-#include <fstream>
-#include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -68,31 +67,40 @@ Result<LoadedTrace> load_stream(import::ByteSource& source, Kind kind) {
 
 constexpr std::size_t kFirstBytes = 4096;
 
+/// The kinds whose readers want all bytes at once.
+Result<LoadedTrace> load_whole(std::span<const std::byte> bytes, std::string_view label, Kind kind) {
+  if (kind == Kind::sqlite) return import::import_nsys(bytes, label);
+  Result<Trace> trace = load(bytes, label);
+  if (!trace) return trace.error();
+  return own(std::move(*trace));
+}
+
 }  // namespace
 
 Result<LoadedTrace> load_any(const std::filesystem::path& path) {
   Result<import::ByteSource> source = import::ByteSource::open(path);
   if (!source) return source.error();
-  const Kind kind = kind_of(source->peek(kFirstBytes));
-  if (kind == Kind::sst && !source->compressed()) {
-    Result<Trace> trace = load(path);
-    if (!trace) return trace.error();
-    return own(std::move(*trace));
+  Kind kind = kind_of(source->peek(kFirstBytes));
+  // Of a file that no reader knows, the one that its name asks for says why.
+  if (kind == Kind::unknown && path.extension() == ".sst") kind = Kind::sst;
+  if (source->compressed() || (kind != Kind::sst && kind != Kind::sqlite)) return load_stream(*source, kind);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) {  // a pipe gives its bytes once
+    std::string all;
+    (void)source->append(all, std::numeric_limits<std::uint64_t>::max());
+    return load_whole(std::as_bytes(std::span<const char>(all)), path.string(), kind);
   }
-  if (kind == Kind::sqlite && !source->compressed()) return import::import_nsys(path);
-  return load_stream(*source, kind);
+  if (kind == Kind::sqlite) return import::import_nsys(path);
+  Result<Trace> trace = load(path);
+  if (!trace) return trace.error();
+  return own(std::move(*trace));
 }
 
 Result<LoadedTrace> load_any(std::span<const std::byte> bytes, std::string_view label) {
   import::ByteSource source = import::ByteSource::memory(bytes, label);
   const Kind kind = kind_of(source.peek(kFirstBytes));
-  if (kind == Kind::sst && !source.compressed()) {
-    Result<Trace> trace = load(bytes, label);
-    if (!trace) return trace.error();
-    return own(std::move(*trace));
-  }
-  if (kind == Kind::sqlite && !source.compressed()) return import::import_nsys(bytes, label);
-  return load_stream(source, kind);
+  if (source.compressed() || (kind != Kind::sst && kind != Kind::sqlite)) return load_stream(source, kind);
+  return load_whole(bytes, label, kind);
 }
 
 TraceSummary summarize(const LoadedTrace& loaded) {

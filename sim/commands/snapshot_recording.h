@@ -1,0 +1,17 @@
+// A PyTorch memory snapshot as the recording that the allocator's model replays.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "traces/import/snapshot.h"
+
+namespace shard::commands {
+
+/// The device with the most events, the lowest of several; 0 without events.
+[[nodiscard]] std::int32_t busiest_device(const Snapshot& snapshot);
+
+/// Rows of sim/memory/recording.h for one device: the state at the start, then every event.
+[[nodiscard]] std::string recording_of(const Snapshot& snapshot, std::int32_t device);
+
+}  // namespace shard::commands
