@@ -11,7 +11,7 @@
 namespace shard::view {
 namespace {
 
-Session opened(std::vector<std::string> traces) {
+Session opened(const std::vector<std::string>& traces) {
   Sources sources;
   for (const std::string& trace : traces) sources.traces.push_back(data(trace));
   Result<Session> session = load_session(sources);

@@ -115,7 +115,7 @@ TEST(Navigation, MinimapMovesTheViewThere) {
   user.click();
   const TimeRange whole = whole_range(user.session);
   const TimeRange seen = visible(user.state.camera);
-  EXPECT_NEAR(static_cast<double>(seen.begin_ns + seen.length_ns() / 2),
+  EXPECT_NEAR(static_cast<double>(seen.begin_ns) + 0.5 * static_cast<double>(seen.length_ns()),
               static_cast<double>(whole.begin_ns) + 0.75 * static_cast<double>(whole.length_ns()),
               static_cast<double>(whole.length_ns()) * 0.002);
 }

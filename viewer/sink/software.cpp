@@ -71,8 +71,8 @@ std::uint32_t sample(const Texture& texture, float u, float v) {
   const float fv = v - 0.5F;
   const int x = static_cast<int>(std::floor(fu));
   const int y = static_cast<int>(std::floor(fv));
-  const auto wx = static_cast<std::uint32_t>((fu - static_cast<float>(x)) * 256.0F + 0.5F);
-  const auto wy = static_cast<std::uint32_t>((fv - static_cast<float>(y)) * 256.0F + 0.5F);
+  const auto wx = static_cast<std::uint32_t>(std::lround((fu - static_cast<float>(x)) * 256.0F));
+  const auto wy = static_cast<std::uint32_t>(std::lround((fv - static_cast<float>(y)) * 256.0F));
   const auto at = [&](int i, int j) {
     const int cx = std::clamp(i, 0, texture.width - 1);
     const int cy = std::clamp(j, 0, texture.height - 1);

@@ -52,7 +52,7 @@ Color color_of_shares(const std::array<std::uint8_t, kChunkClassCount>& share, c
   }
   if (known == 0) return theme.pane;
   Color mixed = 0xFF000000U;
-  for (std::size_t i = 0; i < 3; ++i) mixed |= static_cast<Color>(sum[i] / known + 0.5) << (8 * i);
+  for (std::size_t i = 0; i < 3; ++i) mixed |= static_cast<Color>(std::lround(sum[i] / known)) << (8 * i);
   return mix(mixed, theme.pane, std::min(1.0, known / 255));
 }
 

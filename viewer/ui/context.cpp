@@ -59,7 +59,7 @@ Context::~Context() {
   ImGui::DestroyContext(context_);
 }
 
-void Context::apply(const Theme& theme) {
+void Context::apply(const Theme& theme) const {
   ImGuiStyle style;
   if (theme.name == ThemeName::dark) {
     ImGui::StyleColorsDark(&style);

@@ -24,7 +24,7 @@ class Context {
   /// False where DejaVu Sans is not installed and ImGui's own font stands in.
   [[nodiscard]] bool has_font() const { return has_font_; }
   /// Widgets in the colours of the theme.
-  void apply(const Theme& theme);
+  void apply(const Theme& theme) const;
 
  private:
   ImGuiContext* context_;

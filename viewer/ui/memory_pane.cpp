@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "viewer/index/ticks.h"
 #include "viewer/ui/actions.h"
@@ -78,10 +79,9 @@ void draw_legend(const Scene& scene, const Rect& gutter) {
   scene.canvas.text_in({gutter.x0 + pad, y, right, y + line}, size_text(scene.first->bytes_at(moment)), theme.text,
                        frame.fonts.bold);
   y += line + frame.px(3);
-  const auto& categories = scene.first->categories();
-  for (auto c = categories.rbegin(); c != categories.rend(); ++c) {
+  for (const Category category : std::views::reverse(scene.first->categories())) {
     if (y + line > gutter.y1) break;
-    const auto index = static_cast<std::size_t>(*c);
+    const auto index = static_cast<std::size_t>(category);
     const float box = frame.px(9);
     const float middle = y + line / 2;
     scene.canvas.fill({gutter.x0 + pad, middle - box / 2, gutter.x0 + pad + box, middle + box / 2},
@@ -93,7 +93,7 @@ void draw_legend(const Scene& scene, const Rect& gutter) {
     const float top = std::round(y + frame.px(2));
     scene.canvas.text(right, top, bytes, ink, Anchor::right, frame.fonts.small);
     scene.canvas.text_in({gutter.x0 + pad + box + frame.px(5), y, right - width - frame.px(4), y + line},
-                         in_words(to_string(*c)), ink, frame.fonts.small);
+                         in_words(to_string(category)), ink, frame.fonts.small);
     y += line;
   }
 }

@@ -21,8 +21,8 @@ std::string three_digits(double value) {
 
 }  // namespace
 
-std::string with_sign(std::string text, double value) {
-  return value > 0 ? "+" + text : text;
+std::string with_sign(std::string_view text, double value) {
+  return value > 0 ? "+" + std::string(text) : std::string(text);
 }
 
 std::string show_count(std::int64_t count) {

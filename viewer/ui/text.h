@@ -9,7 +9,7 @@
 namespace shard::view {
 
 /// "+1.24 ms", "-3 B", "0": a difference.
-[[nodiscard]] std::string with_sign(std::string text, double value);
+[[nodiscard]] std::string with_sign(std::string_view text, double value);
 /// 1234567 as "1,234,567".
 [[nodiscard]] std::string show_count(std::int64_t count);
 /// 0.1234 as "12.3 %".

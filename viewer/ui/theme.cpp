@@ -3,6 +3,7 @@
 #include "viewer/ui/theme.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace shard::view {
 namespace {
@@ -69,7 +70,7 @@ Color mix(Color a, Color b, double share) {
   const double s = std::clamp(share, 0.0, 1.0);
   Color result = 0xFF000000U;
   for (unsigned shift = 0; shift < 24; shift += 8)
-    result |= static_cast<Color>(channel(a, shift) * s + channel(b, shift) * (1 - s) + 0.5) << shift;
+    result |= static_cast<Color>(std::lround(channel(a, shift) * s + channel(b, shift) * (1 - s))) << shift;
   return result;
 }
 
