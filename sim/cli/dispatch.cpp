@@ -22,14 +22,14 @@ constexpr std::array<KnownCommand, 13> kCommands{{
     {"plan", "shardscope", "prints what each rank would do, op by op, after any pass"},
     {"compare", "shardscope", "lines two traces up, op by op: predicted and measured, or two runs"},
     {"inspect", "shardscope", "says what is in one trace or recording"},
-    {"convert", "shardscope", "writes a trace for other tools (Perfetto, Chrome)"},
+    {"convert", "shardscope", "writes a trace for other tools (Perfetto, Chrome, PyTorch), or a picture of it"},
     {"validate", "shardscope", "checks predictions against published runs", false},
     {"train", "shardscope-train", "runs it for real, sharded, on CPU ranks or on GPUs"},
     {"verify", "shardscope-train", "proves a strategy equal to unsharded training, bit for bit", false},
     {"calibrate", "shardscope-train", "measures this machine, so that predicted times are its own", false},
     {"profile", "shardscope-profile", "records where a run's time and memory go", false},
-    {"view", "shardscope-view", "opens traces in a window, predicted and measured on one timeline", false},
-    {"report", "shardscope-view", "writes what view shows as pictures and text", false},
+    {"view", "shardscope-view", "opens traces in a window, predicted and measured on one timeline"},
+    {"report", "shardscope-view", "writes what view shows as pictures and text"},
 }};
 
 }  // namespace

@@ -1,6 +1,8 @@
 // `shardscope convert`: a trace for other tools.
+#include <algorithm>
 #include <filesystem>
 
+#include "sim/cli/dispatch.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/printing.h"
 #include "traces/export/chrome_json.h"
@@ -15,15 +17,28 @@ namespace {
 
 constexpr const char* kDetails =
     R"(Writes a trace in another form: Perfetto's protobuf (ui.perfetto.dev), Chrome's JSON (chrome://tracing), a table
-(CSV), a picture of its memory (SVG), or .sst. The form follows the name of the output (.perfetto-trace, .pftrace, .pb;
-.json; .csv; .svg; .sst) or --to. Reads what inspect reads: traces of other tools too.
+(CSV), a picture of its memory (SVG), a picture of what 'view' shows (PNG), or .sst. The form follows the name of the
+output (.perfetto-trace, .pftrace, .pb; .json; .csv; .svg; .png; .sst) or --to. Reads what inspect reads: traces of
+other tools too. PNG needs the viewer, and takes the options of 'view' that say what to show ('view --help').
 
 Examples:
   shardscope convert measured.sst measured.perfetto-trace
   shardscope convert snapshot.pickle memory.svg
 )";
 
+constexpr const char* kPicture = ".png";
+
 enum class Form { automatic, perfetto, chrome, csv, svg, sst };
+
+/// A picture is drawn by the viewer, whose options this program does not know: its arguments are not parsed here. Asked
+/// for by --to png, else by a name.
+bool asks_for_picture(std::span<const std::string> arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].starts_with("--to=")) return arguments[i] == "--to=png";
+    if (arguments[i] == "--to") return i + 1 < arguments.size() && arguments[i + 1] == "png";
+  }
+  return std::ranges::any_of(arguments, [](const std::string& word) { return word.ends_with(kPicture); });
+}
 
 Result<Form> form_of(const std::string& path, Form asked) {
   if (asked != Form::automatic) return asked;
@@ -33,12 +48,13 @@ Result<Form> form_of(const std::string& path, Form asked) {
   if (path.ends_with(".csv")) return Form::csv;
   if (path.ends_with(".svg")) return Form::svg;
   if (path.ends_with(".sst")) return Form::sst;
-  return Error{
-      .code = Errc::usage,
-      .what = "the name '" + path + "' does not say which form to write",
-      .where = "convert",
-      .help =
-          "--to perfetto, chrome, csv, svg or sst, or a name that ends in .perfetto-trace, .json, .csv, .svg or .sst"};
+  return Error{.code = Errc::usage,
+               .what = "the name '" + path + "' does not say which form to write",
+               .where = "convert",
+               .help =
+                   "--to perfetto, chrome, csv, svg, png or sst, or a name that ends in .perfetto-trace, .json, .csv, "
+                   ".svg, .png "
+                   "or .sst"};
 }
 
 Result<void> write(const Trace& trace, Form form, const std::string& path) {
@@ -56,6 +72,10 @@ Result<void> write(const Trace& trace, Form form, const std::string& path) {
 }  // namespace
 
 int convert_command(std::span<const std::string> arguments) {
+  if (asks_for_picture(arguments)) {
+    std::cout << std::flush;
+    return failed(cli::hand_over("shardscope-view", "convert", arguments));
+  }
   std::string input;
   std::string output;
   Form to = Form::automatic;

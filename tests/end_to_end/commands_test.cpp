@@ -207,6 +207,24 @@ TEST(Json, IsAloneOnStdoutAndNotesAreOnStderr) {
   EXPECT_THAT(outcome.err, HasSubstr("note: dropout 0.1"));
 }
 
+TEST(Viewer, ThatIsNotBuiltIsNamedWithWhatHelps) {
+  // A copy of the one program, beside which there is no other.
+  const ScratchDirectory scratch;
+  const std::string alone = scratch.file("shardscope");
+  std::filesystem::copy_file(shardscope_path(), alone);
+  for (const Words& words : {Words{"view", "a.sst"},
+                             {"report", "a.sst", "-o", "a.html"},
+                             {"convert", "a.sst", "a.png"},
+                             {"convert", "a.sst", "a", "--to", "png"}}) {
+    Words all{alone};
+    all.insert(all.end(), words.begin(), words.end());
+    const Outcome outcome = run(all);
+    EXPECT_EQ(outcome.exit_code, 69) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("'" + words[0] + "' is run by shardscope-view, which is not built"));
+    EXPECT_THAT(outcome.err, HasSubstr("make deps"));
+  }
+}
+
 TEST(Output, ThatCannotBeWrittenExits74) {
   const Outcome outcome = run({"/bin/sh", "-c", "'" + shardscope_path() + "' --help >/dev/full"});
   EXPECT_EQ(outcome.exit_code, 74);

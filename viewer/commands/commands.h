@@ -8,5 +8,7 @@ namespace shard::view {
 
 [[nodiscard]] int view_command(std::span<const std::string> arguments);
 [[nodiscard]] int report_command(std::span<const std::string> arguments);
+/// `convert TRACE OUTPUT.png`, handed over by shardscope, which writes the other forms.
+[[nodiscard]] int convert_picture_command(std::span<const std::string> arguments);
 
 }  // namespace shard::view

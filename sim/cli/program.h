@@ -1,0 +1,17 @@
+// What main() of every binary of the family does.
+#pragma once
+
+#include <iosfwd>
+#include <span>
+#include <string>
+
+#include "sim/cli/dispatch.h"
+
+namespace shard::cli {
+
+/// Runs the command that the process's arguments (without argv[0]) name, hands over to the program that runs it, or
+/// prints help; returns the process's exit code. Output that could not be written is an error. For main() only.
+[[nodiscard]] int run_program(const Program& program, std::span<const std::string> arguments, std::ostream& out,
+                              std::ostream& errors);
+
+}  // namespace shard::cli

@@ -1,0 +1,73 @@
+// A picture of traces, and what it cost.
+#include "viewer/commands/screenshot.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "sim/commands/printing.h"
+#include "viewer/commands/pictures.h"
+
+namespace shard::view {
+namespace {
+
+constexpr int kMeasuredFrames = 20;
+
+std::int64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::int64_t size = 0;
+  std::int64_t resident = 0;
+  statm >> size >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+std::int64_t peak_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace
+
+int take_screenshot(const Sources& sources, const ViewOptions& options, const std::string& path,
+                    const std::string& command, bool json) {
+  const auto start = std::chrono::steady_clock::now();
+  const Result<Session> session = load_session(sources);
+  if (!session) return commands::failed(session.error());
+  const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Derived derived;
+  const Result<ViewState> state = first_state(*session, options, derived);
+  if (!state) return commands::failed(state.error());
+  const float scale = options.scale > 0 ? static_cast<float>(options.scale) : 1;
+  PictureCosts costs;
+  const Picture picture =
+      picture_of(*session, *state, options.size.width, options.size.height, scale, json ? kMeasuredFrames : 0, &costs);
+  const Result<void> written = write_png(picture, path);
+  if (!written) return commands::failed(written.error());
+  for (const Problem& problem : session->problems)
+    std::cerr << "note: " << problem.file << ": " << problem.what << "; " << problem.kept << '\n';
+  if (!json) return 0;
+  nlohmann::ordered_json result = cli::json_document(command);
+  result["screenshot"] = path;
+  result["width"] = picture.width;
+  result["height"] = picture.height;
+  result["load_seconds"] = load_seconds;
+  result["first_picture_seconds"] = costs.first_seconds;
+  result["build_seconds"] = costs.build_seconds;
+  result["draw_seconds"] = costs.draw_seconds;
+  result["resident_bytes"] = resident_bytes();
+  result["peak_resident_bytes"] = peak_resident_bytes();
+  nlohmann::ordered_json& traces = result["traces"] = nlohmann::ordered_json::array();
+  for (const Document& document : session->documents) {
+    traces.push_back({{"file", document.label()},
+                      {"span_count", document.trace().spans.size()},
+                      {"memory_event_count", document.trace().memory.size()},
+                      {"complete", document.trace().complete()}});
+  }
+  std::cout << cli::json_text(result);
+  return 0;
+}
+
+}  // namespace shard::view
