@@ -27,8 +27,8 @@ const std::vector<Layer>& layers() {
   static const std::vector<std::string> kWithCommands = with(kWithPlannerCommands, "executor/");
   // What knows the plan, but neither its price nor the simulator.
   static const std::vector<std::string> kRunsPlans{
-      "traces/",        "sim/model/",     "sim/chunk/",      "sim/memory/",   "sim/plan/",
-      "executor/comm/", "executor/data/", "executor/state/", "executor/cpu/", "executor/launch/"};
+      "traces/",        "sim/model/",      "sim/chunk/",    "sim/memory/",      "sim/plan/",        "executor/comm/",
+      "executor/data/", "executor/state/", "executor/cpu/", "executor/launch/", "executor/numeric/"};
   static const std::vector<Layer> kLayers{
       {"traces/base/", {}},
       {"traces/", {"traces/"}},
@@ -46,7 +46,8 @@ const std::vector<Layer>& layers() {
        {"traces/", "sim/model/", "sim/chunk/", "sim/memory/", "sim/plan/", "sim/cluster/", "sim/cost/", "sim/engine/"}},
       {"sim/commands/", kPlanner},
       {"sim/main", kWithPlannerCommands},
-      {"executor/comm/", {"traces/base/", "sim/plan/comm_workspace.h"}},
+      {"executor/numeric/", {"traces/base/"}},
+      {"executor/comm/", {"traces/base/", "sim/plan/comm_workspace.h", "executor/numeric/"}},
       {"executor/data/", kRunsPlans},
       {"executor/state/", kRunsPlans},
       {"executor/cpu/", kRunsPlans},

@@ -1,33 +1,10 @@
-// How kernels get vector code whose bits depend on nothing but their input: clones per instruction set, fixed lanes.
+// Sums and maxima over fixed lanes: kLanes running sums combined in one fixed tree, the same on any instruction set.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
-// Elementwise loops are written as plain scalar code and vectorised by the compiler. Every operation in them is an IEEE
-// operation (no contraction, no reassociation, no library call), so vector body, tail and any instruction set agree to
-// the bit. Sums use kLanes running sums combined in one fixed tree.
-//
-// SHARD_CLONES compiles a function three times; the loader picks one. Not under sanitizers (their runtime is not up
-// when the loader asks) nor with clang 14 (no such attribute for C++).
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define SHARD_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define SHARD_CLONES
-#endif
-#define SHARD_INLINE inline __attribute__((always_inline))
-#define SHARD_LAMBDA __attribute__((always_inline))
-
-// SHARD_INDEPENDENT: the iterations of the loop that follows touch different elements. SHARD_ROLLED: the loop over
-// lanes that follows must reach the vectoriser as a loop (GCC 12 otherwise unrolls it into scalars).
-#if defined(__clang__)
-#define SHARD_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#define SHARD_ROLLED
-#else
-#define SHARD_INDEPENDENT _Pragma("GCC ivdep")
-#define SHARD_ROLLED _Pragma("GCC unroll 1")
-#endif
+#include "executor/numeric/vectorise.h"
 
 namespace shard::cpu {
 
