@@ -5,12 +5,13 @@ JOBS ?= 2
 FUZZ_SECONDS ?= 60
 RELEASE := build/release
 
-.PHONY: help deps build demo test test-full sanitize fuzz bench install lint clean
+.PHONY: help deps build demo pictures test test-full sanitize fuzz bench install lint clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo       search, train, compare: the whole of it in two minutes after the build'
 	@echo 'make test       build and run the tests'
+	@echo 'make pictures   draw the pictures of the documents again (docs/pictures)'
 	@echo 'make test-full  all tests, the sanitizer builds and the fuzzers (an hour or two)'
 	@echo 'make bench      measure (tests/bench); figures are in docs/performance.md'
 	@echo 'make build      build all programs into $(RELEASE)/bin'
@@ -28,6 +29,11 @@ build: deps
 
 demo: build
 	@PATH="$(CURDIR)/$(RELEASE)/bin:$$PATH" examples/01_first_light/run.sh
+	@examples/compare_picture.sh
+
+# The pictures of README.md and viewer/README.md, from traces that it makes.
+pictures: build
+	@PATH="$(CURDIR)/$(RELEASE)/bin:$$PATH" docs/pictures/make.sh build/pictures
 
 test: build
 	@ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^full$$' \

@@ -22,12 +22,17 @@ std::string readme() {
 
 /// Can it run in this build?
 bool has_programs_for(const std::string& command) {
+  bool ranks = false;
+  bool viewer = false;
 #ifdef WITH_RANKS
-  static_cast<void>(command);
-  return true;
-#else
-  return command.find("shardscope train") == std::string::npos && command.find("measured.sst") == std::string::npos;
+  ranks = true;
 #endif
+#ifdef WITH_VIEWER
+  viewer = true;
+#endif
+  const auto says = [&](const char* word) { return command.find(word) != std::string::npos; };
+  if (!ranks && (says("shardscope train") || says("measured.sst"))) return false;
+  return viewer || !(says("shardscope view") || says("shardscope report") || says(".png"));
 }
 
 /// Normalised, with digests all alike: which is the first differs between an extract and the whole.

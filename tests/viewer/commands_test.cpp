@@ -12,6 +12,7 @@
 #include "traces/import/import.h"
 #include "viewer/commands/report.h"
 #include "viewer/commands/time_option.h"
+#include "viewer/commands/view_options.h"
 #include "viewer/sink/picture.h"
 
 namespace shard::view {
@@ -80,6 +81,8 @@ TEST(View, MistakesAreNamedWithTheirExitCode) {
            {{trace, "--theme", "grey"}, 2, "dark"},
            {{trace, "--json"}, 78, "--screenshot"},
            {{trace, "--rank", "7", "--screenshot", temporary("a.png")}, 78, "no trace has a rank 7"},
+           {{trace, "--step", "77", "--screenshot", temporary("a.png")}, 78, "no step 77"},
+           {{trace, "--step", "1", "--range", "1:2", "--screenshot", temporary("a.png")}, 78, "keep one of them"},
            {{trace, "--select", "999999", "--screenshot", temporary("a.png")}, 78, "op 999999"},
            {{"absent.sst", "--screenshot", temporary("a.png")}, 66, "absent.sst"},
            {{"--search", trace, "--screenshot", temporary("a.png")}, 65, "predicted.sst"},
@@ -121,6 +124,52 @@ TEST(View, RangeAndSelectFindTheOpAsItRanThere) {
   const Ran ran =
       run(view_command, {data("predicted.sst"), "--range", "10ms:20ms", "--select", "146", "--screenshot", path});
   EXPECT_EQ(ran.code, 0) << ran.err;
+}
+
+TEST(View, StepAndAlignShowThatStepOfBoth) {
+  const Session session = predicted_and_measured();
+  ViewOptions options;
+  options.step = 1;
+  options.align = AlignMode::stretch;
+  const Result<ViewState> state = first_state(session, options);
+  ASSERT_TRUE(state.has_value()) << to_string(state.error());
+  const StepTime step = session.documents[0].steps()[1];
+  EXPECT_EQ(state->camera, fit(state->camera.origin_ns, {step.begin_ns, step.end_ns}));
+  // Stretched, the reference steps end together, and whatever is shown lies in the range of all.
+  const Alignment alignment = alignment_of(session, AlignMode::stretch, 1);
+  EXPECT_NE(alignment.scale, 1);
+  EXPECT_TRUE(
+      whole_range(session, AlignMode::clock)
+          .contains(alignment_of(session, AlignMode::clock, 1).to_first(session.documents[1].range().begin_ns)));
+}
+
+TEST(View, RankThemeMarkAndPaneAreTheFirstState) {
+  const Session session = predicted_alone();
+  ViewOptions options;
+  options.rank = 1;
+  options.theme = ThemeName::light;
+  options.at_ns = 5'000'000;
+  options.pane = Pane::memory;
+  options.find = "gather";
+  const Result<ViewState> state = first_state(session, options);
+  ASSERT_TRUE(state.has_value()) << to_string(state.error());
+  EXPECT_EQ(state->rank, Rank{1});
+  EXPECT_EQ(state->theme, ThemeName::light);
+  EXPECT_EQ(state->marker_ns, session.documents[0].range().begin_ns + 5'000'000);
+  EXPECT_EQ(state->only, Pane::memory);
+  EXPECT_EQ(state->query, "gather");
+}
+
+TEST(View, SelectOfARankFindsTheOpThere) {
+  const Session session = predicted_alone();
+  ViewOptions options;
+  options.op = 146;
+  options.rank = 1;
+  const Result<ViewState> state = first_state(session, options);
+  ASSERT_TRUE(state.has_value()) << to_string(state.error());
+  ASSERT_TRUE(state->selected.has_value());
+  EXPECT_EQ(session.documents[0].rank_of(state->selected->span), Rank{1});
+  EXPECT_EQ(session.documents[0].trace().spans.op[state->selected->span], OpId{146});
 }
 
 /// -1 where it is refused.

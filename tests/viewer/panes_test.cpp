@@ -170,10 +170,10 @@ TEST(Compare, StretchedStepsBeginAndEndTogether) {
   Driver user(predicted_and_measured());
   user.click_on("button:Stretched");
   EXPECT_EQ(user.state.align, AlignMode::stretch);
-  const Alignment alignment = alignment_of(user.session, user.state, user.derived, 1);
+  const Alignment alignment = alignment_of(user.session, user.state.align, 1);
   EXPECT_NE(alignment.scale, 1);
   user.click_on("button:Step begin");
-  EXPECT_EQ(alignment_of(user.session, user.state, user.derived, 1).scale, 1);
+  EXPECT_EQ(alignment_of(user.session, user.state.align, 1).scale, 1);
 }
 
 TEST(Compare, DetailsOfAnOpNameItsTwinAndGoThere) {

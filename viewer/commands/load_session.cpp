@@ -65,7 +65,11 @@ Result<Session> load_session(const Sources& sources, const LoadProgress& progres
     Result<CompareView> compared =
         compare_documents(session.documents[0], session.documents[i], AlignMode::step, sources.force);
     if (!compared) return compared.error();
+    Alignments alignments{compared->alignment};
+    for (const AlignMode mode : {AlignMode::stretch, AlignMode::clock})
+      alignments[static_cast<std::size_t>(mode)] = align(session.documents[0], session.documents[i], mode);
     session.compared.push_back(std::move(*compared));
+    session.alignments.push_back(alignments);
   }
   return session;
 }

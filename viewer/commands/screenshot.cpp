@@ -38,13 +38,13 @@ int take_screenshot(const Sources& sources, const ViewOptions& options, const st
   if (!session) return commands::failed(session.error());
   const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   Derived derived;
-  const Result<ViewState> state = first_state(*session, options, derived);
+  const Result<ViewState> state = first_state(*session, options);
   if (!state) return commands::failed(state.error());
   const float scale = options.scale > 0 ? static_cast<float>(options.scale) : 1;
   PictureCosts costs;
   const Picture picture =
       picture_of(*session, *state, options.size.width, options.size.height, scale, json ? kMeasuredFrames : 0, &costs);
-  const Result<void> written = write_png(picture, path);
+  const Result<void> written = write_png(picture, path, json ? PngEffort::fast : PngEffort::small);
   if (!written) return commands::failed(written.error());
   for (const Problem& problem : session->problems)
     std::cerr << "note: " << problem.file << ": " << problem.what << "; " << problem.kept << '\n';

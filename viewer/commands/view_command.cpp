@@ -59,7 +59,7 @@ int open_window(const Sources& sources, const ViewOptions& options, bool log) {
   const auto finish_loading = [&] {
     Result<Session> loaded = future.get();
     if (loaded) {
-      Result<ViewState> first = first_state(*loaded, options, derived);
+      Result<ViewState> first = first_state(*loaded, options);
       if (first) {
         state = std::move(*first);
         session = std::move(*loaded);

@@ -30,6 +30,18 @@ std::vector<cli::Choice<std::optional<Pane>>> pane_choices(int first, int last) 
   return choices;
 }
 
+Result<Camera> camera_of_step(const Session& session, std::int64_t number, std::int64_t origin) {
+  const std::vector<StepTime> none;
+  const std::vector<StepTime>& steps = session.empty() ? none : session.documents[0].steps();
+  for (const StepTime& step : steps) {
+    if (step.step == number) return fit(origin, {step.begin_ns, step.end_ns});
+  }
+  return Error{Errc::contradiction, "the first trace has no step " + std::to_string(number), "--step",
+               steps.empty()
+                   ? "--range A:B, since it has none at all"
+                   : "steps " + std::to_string(steps.front().step) + " to " + std::to_string(steps.back().step)};
+}
+
 }  // namespace
 
 void add_view_options(cli::Command& command, ViewOptions& options) {
@@ -48,12 +60,18 @@ void add_view_options(cli::Command& command, ViewOptions& options) {
                      options.range = *range;
                      return {};
                    });
+  where.add("step", &options.step, "N", "show this step of the first trace").least(0).most(2147483647);
   where.add("select", &options.op, "OP", "select the first span of this op and zoom to it").least(0).most(2147483647);
   where.add("rank", &options.rank, "R", "only this rank").least(0).most(2147483647);
   where.add("find", &options.find, "NAME", "search for spans by name, as / does");
   where.add_choice("pane", &options.pane, pane_choices(0, kPaneCount), "one pane fills the picture");
   where.add_choice("tab", &options.tab, pane_choices(static_cast<int>(Pane::selection), kPaneCount),
                    "which table the side panel shows");
+  where.add_choice("align", &options.align,
+                   std::vector<cli::Choice<AlignMode>>{{"step", AlignMode::step, "steps begin together, at one speed"},
+                                                       {"stretch", AlignMode::stretch, "steps begin and end together"},
+                                                       {"clock", AlignMode::clock, "by the traces' own clocks"}},
+                   "how further traces are lined up with the first");
   cli::Group look = command.group("Look");
   look.add_choice("theme", &options.theme,
                   std::vector<cli::Choice<ThemeName>>{{"dark", ThemeName::dark}, {"light", ThemeName::light}},
@@ -71,10 +89,12 @@ void add_view_options(cli::Command& command, ViewOptions& options) {
       .most(4);
 }
 
-Result<ViewState> first_state(const Session& session, const ViewOptions& options, Derived& derived) {
+Result<ViewState> first_state(const Session& session, const ViewOptions& options) {
   ViewState state = initial_state(session);
   state.theme = options.theme;
   state.only = options.pane;
+  state.align = options.align;
+  state.camera = fit(state.camera.origin_ns, whole_range(session, state.align));
   state.query = options.find;
   if (options.rank) {
     const Rank rank{static_cast<std::int32_t>(*options.rank)};
@@ -86,6 +106,13 @@ Result<ViewState> first_state(const Session& session, const ViewOptions& options
     state.rank = rank;
   }
   const std::int64_t origin = state.camera.origin_ns;
+  if (options.step) {
+    if (options.range)
+      return Error{Errc::contradiction, "--step and --range both say what to show", "options", "keep one of them"};
+    const Result<Camera> camera = camera_of_step(session, *options.step, origin);
+    if (!camera) return camera.error();
+    state.camera = *camera;
+  }
   if (options.range) {
     state.range = TimeRange{origin + options.range->begin_ns, origin + options.range->end_ns};
     state.camera = fit(origin, *state.range);
@@ -102,14 +129,14 @@ Result<ViewState> first_state(const Session& session, const ViewOptions& options
       const OpId op{static_cast<std::int32_t>(*options.op)};
       // With a range, the op as it ran there.
       std::int64_t not_before = state.range ? state.range->begin_ns : INT64_MIN;
-      if (state.range && d > 0) not_before = session.compared[d - 1].alignment.to_other(not_before);
+      if (state.range && d > 0) not_before = alignment_of(session, state.align, d).to_other(not_before);
       auto span = find_op(session.documents[d], op, state.rank, not_before);
       if (!span) span = find_op(session.documents[d], op, state.rank);
       if (!span) continue;
       found = true;
       state.document = d;
       state.tab = Pane::selection;
-      go_to_span(session, state, derived, {d, *span}, !options.range);
+      go_to_span(session, state, {d, *span}, !options.range && !options.step);
     }
     if (!found)
       return Error{Errc::contradiction, "no trace has a span of op " + std::to_string(*options.op), "--select",

@@ -22,8 +22,10 @@ struct PixelSize {
 struct ViewOptions {
   std::optional<std::int64_t> at_ns;  ///< since the begin of the first trace
   std::optional<TimeRange> range;     ///< likewise
+  std::optional<std::int64_t> step;   ///< shows this step of the first trace
   std::optional<std::int64_t> op;
   std::optional<std::int64_t> rank;
+  AlignMode align = AlignMode::step;
   ThemeName theme = ThemeName::dark;
   std::optional<Pane> pane;  ///< fills the picture
   std::optional<Pane> tab;   ///< of the side panel
@@ -35,7 +37,7 @@ struct ViewOptions {
 /// Declares them in groups of `command`.
 void add_view_options(cli::Command& command, ViewOptions& options);
 
-/// The first state. Errc::contradiction for a rank or an op that no trace has.
-[[nodiscard]] Result<ViewState> first_state(const Session& session, const ViewOptions& options, Derived& derived);
+/// The first state. Errc::contradiction for a rank, a step or an op that no trace has, and for a range beside a step.
+[[nodiscard]] Result<ViewState> first_state(const Session& session, const ViewOptions& options);
 
 }  // namespace shard::view

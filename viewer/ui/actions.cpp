@@ -46,7 +46,7 @@ void step_match(const Session& session, ViewState& state, Derived& derived, bool
     return;
   }
   const Document& document = session.documents[state.document];
-  const Alignment alignment = alignment_of(session, state, derived, state.document);
+  const Alignment alignment = alignment_of(session, state.align, state.document);
   const TimeRange view = visible(state.camera);
   const auto own_time = [&](std::int64_t time) { return state.document == 0 ? time : alignment.to_other(time); };
   std::optional<std::uint32_t> from;
@@ -61,7 +61,7 @@ void step_match(const Session& session, ViewState& state, Derived& derived, bool
     found = forward ? next_match(document, match, all.begin_ns) : previous_match(document, match, all.end_ns);
     state.notice = forward ? "search went on from the beginning" : "search went on from the end";
   }
-  if (found) go_to_span(session, state, derived, {state.document, *found}, false);
+  if (found) go_to_span(session, state, {state.document, *found}, false);
 }
 
 void close_one(ViewState& state) {
@@ -83,15 +83,15 @@ std::span<const Key> key_table() {
   return kKeys;
 }
 
-TimeRange axis_time(const Session& session, const ViewState& state, Derived& derived, SpanRef span) {
+TimeRange axis_time(const Session& session, const ViewState& state, SpanRef span) {
   const TimeRange own = session.documents[span.document].time_of(span.span);
   if (span.document == 0) return own;
-  const Alignment alignment = alignment_of(session, state, derived, span.document);
+  const Alignment alignment = alignment_of(session, state.align, span.document);
   return {alignment.to_first(own.begin_ns), alignment.to_first(own.end_ns)};
 }
 
 void fit_view(const Session& session, ViewState& state) {
-  const Camera whole = fit(state.camera.origin_ns, whole_range(session));
+  const Camera whole = fit(state.camera.origin_ns, whole_range(session, state.align));
   if (state.range) {
     const Camera part = fit(state.camera.origin_ns, *state.range);
     state.camera = state.camera == part ? whole : part;
@@ -115,9 +115,9 @@ void go_to_peak(const Session& session, ViewState& state) {
                  size_text(series->peak_bytes());
 }
 
-void go_to_span(const Session& session, ViewState& state, Derived& derived, SpanRef span, bool zoom) {
+void go_to_span(const Session& session, ViewState& state, SpanRef span, bool zoom) {
   state.selected = span;
-  const TimeRange time = axis_time(session, state, derived, span);
+  const TimeRange time = axis_time(session, state, span);
   const TimeRange view = visible(state.camera);
   if (zoom) {
     state.camera = fit(state.camera.origin_ns, time, 0.6);

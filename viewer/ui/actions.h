@@ -42,8 +42,8 @@ void fit_view(const Session& session, ViewState& state);
 /// Puts the marker on the peak of the memory shown and brings it into view.
 void go_to_peak(const Session& session, ViewState& state);
 /// Selects a span and brings it into view; `zoom` fills a good part of the view with it.
-void go_to_span(const Session& session, ViewState& state, Derived& derived, SpanRef span, bool zoom);
+void go_to_span(const Session& session, ViewState& state, SpanRef span, bool zoom);
 /// A span's time on the axis.
-[[nodiscard]] TimeRange axis_time(const Session& session, const ViewState& state, Derived& derived, SpanRef span);
+[[nodiscard]] TimeRange axis_time(const Session& session, const ViewState& state, SpanRef span);
 
 }  // namespace shard::view

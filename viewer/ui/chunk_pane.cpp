@@ -73,6 +73,14 @@ void draw_legend(const Canvas& canvas, const Rect& gutter, const Frame& frame) {
 
 }  // namespace
 
+std::optional<std::size_t> chunk_document(const Session& session, const ViewState& state) {
+  for (std::size_t i = 0; i <= session.documents.size(); ++i) {
+    const std::size_t document = i == 0 ? state.document : i - 1;
+    if (document < session.documents.size() && !session.documents[document].chunks().empty()) return document;
+  }
+  return std::nullopt;
+}
+
 Color color_of(ChunkClass value, const Theme& theme) {
   return theme.chunk[static_cast<std::size_t>(value)];
 }
@@ -80,21 +88,22 @@ Color color_of(ChunkClass value, const Theme& theme) {
 void draw_chunks(const Session& session, ViewState& state, Derived& derived, const Frame& frame, const Rect& area) {
   const Canvas canvas(frame);
   const PaneArea pane = cut_pane(area, frame);
-  const ChunkMap* map = session.empty() ? nullptr : &session.documents[state.document].chunks();
+  const std::optional<std::size_t> shown = chunk_document(session, state);
+  const ChunkMap* map = shown ? &session.documents[*shown].chunks() : nullptr;
   Rank rank = state.rank;
-  if (map != nullptr && !map->empty() && (!rank.valid() || map->units(rank).empty())) rank = map->ranks().front();
-  if (map == nullptr || map->empty()) {
+  if (map != nullptr && (!rank.valid() || map->units(rank).empty())) rank = map->ranks().front();
+  if (map == nullptr) {
     draw_pane_ground(canvas, pane, "Chunks", "", frame);
     plot_mouse("chunks", pane.plot, session, state, frame);
-    draw_empty(canvas, pane.plot, "No chunk changes its state here.",
-               "In stage 3 parameters are gathered and released; such traces fill this map.", frame);
+    draw_empty(canvas, pane.plot, "The trace does not say where chunks are.",
+               "Traces of 'shardscope simulate' in stage 3, and --trace-predicted of 'train', do.", frame);
     draw_time_marks(canvas, pane.plot, state, frame);
     return;
   }
   const std::span<const UnitId> units = map->units(rank);
   const RowPlan plan = plan_rows(state, units.size(), pane.plot.height() - 2, frame);
   std::string title = "Chunks of rank " + std::to_string(rank.value);
-  if (session.documents.size() > 1) title += ", " + short_name(session, state.document);
+  if (session.documents.size() > 1) title += ", " + short_name(session, *shown);
   std::string note = show_count(static_cast<std::int64_t>(units.size())) + " units";
   if (plan.rows.units_per_row > 1) note += ", " + std::to_string(plan.rows.units_per_row) + " on each row";
   draw_pane_ground(canvas, pane, title, note, frame);
@@ -106,8 +115,8 @@ void draw_chunks(const Session& session, ViewState& state, Derived& derived, con
   const float top = pane.plot.y0 + 1;
   const bool gaps = plan.height >= 5;
   const PixelRange view = pixels(state.camera, static_cast<std::int32_t>(pane.plot.width()));
-  const Alignment alignment = alignment_of(session, state, derived, state.document);
-  map->draw(rank, plan.rows, state.document == 0 ? view : alignment.to_other(view), derived.chunk_runs);
+  const Alignment alignment = alignment_of(session, state.align, *shown);
+  map->draw(rank, plan.rows, *shown == 0 ? view : alignment.to_other(view), derived.chunk_runs);
   for (const ChunkRun& run : derived.chunk_runs) {
     const float y = top + static_cast<float>(run.row) * plan.height;
     canvas.fill({pane.plot.x0 + static_cast<float>(run.first_column), y,
@@ -158,7 +167,7 @@ void draw_chunks(const Session& session, ViewState& state, Derived& derived, con
     }
     if (state.drag == Drag::none) {
       std::int64_t time = time_at(state.camera, mouse.x - pane.plot.x0, pane.plot.width());
-      if (state.document != 0) time = alignment.to_other(time);
+      if (*shown != 0) time = alignment.to_other(time);
       ImGui::BeginTooltip();
       ImGui::TextUnformatted(map->name_of(unit).c_str());
       if (const auto stretch = map->at(rank, unit, time)) {
@@ -173,8 +182,8 @@ void draw_chunks(const Session& session, ViewState& state, Derived& derived, con
     }
     if (mouse.wheel != 0) {
       // The row under the mouse stays where it is.
-      const double shown = static_cast<double>(state.chunk_count == 0 ? units.size() : state.chunk_count);
-      const double count = std::clamp(shown * std::pow(1.5, -mouse.wheel), 1.0, static_cast<double>(units.size()));
+      const double spread = static_cast<double>(state.chunk_count == 0 ? units.size() : state.chunk_count);
+      const double count = std::clamp(spread * std::pow(1.5, -mouse.wheel), 1.0, static_cast<double>(units.size()));
       const double at = (mouse.y - top) / std::max(1.0F, plan.height * static_cast<float>(plan.rows.rows));
       const double from = static_cast<double>(position) - at * count;
       state.chunk_count = static_cast<std::size_t>(std::lround(count));

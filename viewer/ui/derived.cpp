@@ -28,17 +28,6 @@ ViewState initial_state(const Session& session) {
   return state;
 }
 
-Alignment alignment_of(const Session& session, const ViewState& state, Derived& derived, std::size_t document) {
-  if (document == 0 || document >= session.documents.size()) return {};
-  const Alignment& loaded = session.compared[document - 1].alignment;
-  if (loaded.mode == state.align) return loaded;
-  const auto key = std::tuple(document, state.align);
-  const auto found = derived.alignments.find(key);
-  if (found != derived.alignments.end()) return found->second;
-  return derived.alignments.emplace(key, align(session.documents[0], session.documents[document], state.align))
-      .first->second;
-}
-
 const NameMatch& matches(const Session& session, const ViewState& state, Derived& derived) {
   return derived.match.get({state.document, state.query}, [&] {
     return session.empty() ? NameMatch{} : find_names(session.documents[state.document], state.query);

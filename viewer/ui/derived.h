@@ -44,7 +44,6 @@ struct Derived {
   Memo<std::tuple<std::size_t, RangeKey, std::int32_t>, std::vector<MemoryStatistics>> memory_statistics;
   Memo<std::tuple<const MemorySeries*, std::size_t>, std::vector<LiveBuffer>> live;
   Memo<std::tuple<std::size_t, std::string>, NameMatch> match;
-  std::map<std::tuple<std::size_t, AlignMode>, Alignment> alignments;
   std::map<std::tuple<const MemorySeries*, const MemorySeries*, AlignMode>, StepCurve> differences;
   std::map<std::size_t, FlowIndex> flows;
   std::map<std::tuple<std::size_t, OpId, Rank>, std::optional<std::uint32_t>> op_spans;
@@ -54,10 +53,6 @@ struct Derived {
   std::vector<ValueColumn> values;
   std::vector<ChunkRun> chunk_runs;
 };
-
-/// How a document lies on the axis, in the mode of the state; the identity for the first.
-[[nodiscard]] Alignment alignment_of(const Session& session, const ViewState& state, Derived& derived,
-                                     std::size_t document);
 
 /// Spans that match the query in the document that tables are about.
 [[nodiscard]] const NameMatch& matches(const Session& session, const ViewState& state, Derived& derived);

@@ -21,7 +21,7 @@ void draw_live(const Session& session, ViewState& state, Derived& derived, const
   }
   const Document& document = session.documents[state.document];
   std::int64_t time = marker_time(session, state);
-  if (state.document != 0) time = alignment_of(session, state, derived, state.document).to_other(time);
+  if (state.document != 0) time = alignment_of(session, state.align, state.document).to_other(time);
   const bool at_peak = time == series->peak_time_ns();
   const std::size_t moment = at_peak ? series->peak_moment() : series->moment_at(time);
   const std::vector<LiveBuffer>& live =
@@ -47,8 +47,8 @@ void draw_live(const Session& session, ViewState& state, Derived& derived, const
   }
   if (!ImGui::BeginTable("live", 4, ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch, 1.15F);
-  ImGui::TableSetupColumn("of", ImGuiTableColumnFlags_WidthStretch, 1.2F);
+  ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthFixed, frame.px(118));
+  ImGui::TableSetupColumn("of", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("bytes", ImGuiTableColumnFlags_WidthFixed, frame.px(72));
   ImGui::TableSetupColumn("share", ImGuiTableColumnFlags_WidthFixed, frame.px(52));
   table_heading({"what", "of", "bytes", "share"}, 2, frame);
@@ -62,16 +62,16 @@ void draw_live(const Session& session, ViewState& state, Derived& derived, const
       swatch(frame.theme.category[static_cast<std::size_t>(buffer.category)], frame);
       if (table_line(in_words(to_string(buffer.category)), i, frame)) {
         if (const auto span = find_op(document, buffer.op, series->rank(), buffer.since_ns - 1))
-          go_to_span(session, state, derived, {state.document, *span}, false);
+          go_to_span(session, state, {state.document, *span}, false);
       }
       if (i == 0) name_last("live:0", frame);
       ImGui::TableNextColumn();
       if (buffer.unit.valid()) {
-        ImGui::TextUnformatted(document.chunks().name_of(buffer.unit).c_str());
+        cell_text(document.chunks().name_of(buffer.unit));
       } else if (const auto span = buffer.op.valid()
                                        ? span_of_op(session, derived, state.document, buffer.op, series->rank())
                                        : std::nullopt) {
-        ImGui::TextUnformatted(document.name_of(*span).c_str());
+        cell_text(document.name_of(*span));
       } else {
         ImGui::TextDisabled("buffer %d", buffer.buffer.value);
       }

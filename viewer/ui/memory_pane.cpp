@@ -53,6 +53,9 @@ void draw_sizes(const Scene& scene, const ByteAxis& axis) {
     const float y = axis.plot.y1 - static_cast<float>(tick.position);
     const float height = scene.canvas.line_height(scene.frame.fonts.small) + scene.frame.px(4);
     if (y - height < axis.plot.y0) continue;
+    // The line of the capacity would cross the text.
+    const float limit = axis.y(static_cast<double>(scene.first->capacity_bytes()));
+    if (limit > y - height && limit < y) continue;
     scene.canvas.label(axis.plot.x0 + scene.frame.px(2), y - height, tick.label, theme.text,
                        with_alpha(theme.pane, 170), axis.plot);
   }
@@ -141,7 +144,7 @@ void draw_difference(const Scene& scene, const Rect& plot, const Rect& gutter, s
   const auto key = std::tuple(scene.first, other, scene.state.align);
   auto found = scene.derived.differences.find(key);
   if (found == scene.derived.differences.end()) {
-    const Alignment alignment = alignment_of(scene.session, scene.state, scene.derived, document);
+    const Alignment alignment = alignment_of(scene.session, scene.state.align, document);
     found = scene.derived.differences.emplace(key, memory_difference(scene.first, other, alignment)).first;
   }
   const StepCurve& curve = found->second;
@@ -190,7 +193,7 @@ void hover_text(const Scene& scene, const PlotMouse& mouse, const Rect& plot) {
   for (std::size_t d = 0; d < scene.session.documents.size(); ++d) {
     const MemorySeries* series = series_of(scene, d);
     if (series == nullptr) continue;
-    const std::int64_t own = d == 0 ? time : alignment_of(scene.session, scene.state, scene.derived, d).to_other(time);
+    const std::int64_t own = d == 0 ? time : alignment_of(scene.session, scene.state.align, d).to_other(time);
     ImGui::Text("%s", size_text(series->bytes_at(series->moment_at(own))).c_str());
     ImGui::SameLine(scene.frame.px(90));
     ImGui::TextDisabled("%s", scene.session.documents.size() > 1 ? short_name(scene.session, d).c_str() : "live");
@@ -264,7 +267,7 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
     for (std::size_t d = 1; d < session.documents.size(); ++d) {
       const MemorySeries* other = series_of(scene, d);
       if (other == nullptr) continue;
-      const Alignment alignment = alignment_of(session, state, derived, d);
+      const Alignment alignment = alignment_of(session, state.align, d);
       other->columns(session.documents[d].trace().memory, alignment.to_other(view), derived.columns);
       draw_memory_outline(canvas, axis, derived.columns, frame.theme.pane, frame.px(4));
       draw_memory_outline(canvas, axis, derived.columns, frame.theme.series[d % frame.theme.series.size()],

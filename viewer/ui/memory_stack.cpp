@@ -7,6 +7,13 @@
 #include "viewer/index/ticks.h"
 
 namespace shard::view {
+namespace {
+
+/// Stretches shorter than this many pixels, one after the other, are dense.
+constexpr std::size_t kDenseColumns = 4;
+constexpr std::uint32_t kDenseAlpha = 60;
+
+}  // namespace
 
 void draw_memory_stack(const Canvas& canvas, const ByteAxis& axis, const std::vector<MemoryColumn>& columns,
                        const Theme& theme) {
@@ -39,6 +46,7 @@ void draw_memory_stack(const Canvas& canvas, const ByteAxis& axis, const std::ve
 void draw_memory_outline(const Canvas& canvas, const ByteAxis& axis, const std::vector<MemoryColumn>& columns,
                          Color color, float thickness) {
   float previous = -1;
+  std::size_t previous_length = 0;
   for (std::size_t i = 0; i < columns.size();) {
     std::size_t end = i + 1;
     while (end < columns.size() && columns[end].highest_bytes == columns[i].highest_bytes) ++end;
@@ -46,9 +54,15 @@ void draw_memory_outline(const Canvas& canvas, const ByteAxis& axis, const std::
     const float x1 = axis.plot.x0 + static_cast<float>(end);
     const float y = std::round(axis.y(static_cast<double>(columns[i].highest_bytes)));
     canvas.fill({x0, y - thickness / 2, x1, y + thickness / 2}, color);
-    if (previous >= 0 && std::fabs(previous - y) > thickness)
-      canvas.fill({x0 - thickness / 2, std::min(previous, y), x0 + thickness / 2, std::max(previous, y)}, color);
+    if (previous >= 0 && std::fabs(previous - y) > thickness) {
+      // Where the total goes up and down from pixel to pixel its strokes would hide what they are drawn over.
+      const bool dense = std::max(previous_length, end - i) < kDenseColumns;
+      const float half = dense ? 0.5F : thickness / 2;
+      canvas.fill({x0 - half, std::min(previous, y), x0 + half, std::max(previous, y)},
+                  dense ? with_alpha(color, kDenseAlpha) : color);
+    }
     previous = y;
+    previous_length = end - i;
     i = end;
   }
 }

@@ -12,8 +12,7 @@ namespace shard::view {
 
 void draw_toolbar(const Session& session, ViewState& state, Derived& derived, const Frame& frame, const Rect& area);
 /// What is under the mouse and what is selected, at the left; where we are, at the right.
-void draw_status(const Session& session, const ViewState& state, Derived& derived, const Frame& frame,
-                 const Rect& area);
+void draw_status(const Session& session, const ViewState& state, const Frame& frame, const Rect& area);
 /// The field that `/` opens, at the top right of `area`.
 void draw_search_field(const Session& session, ViewState& state, Derived& derived, const Frame& frame,
                        const Rect& area);

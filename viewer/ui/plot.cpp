@@ -39,7 +39,7 @@ PlotMouse plot_mouse(const char* id, const Rect& area, const Session& session, V
         const std::int64_t here = time_at(state.camera, x, width);
         state.range = TimeRange{std::min(here, state.drag_from_ns), std::max(here, state.drag_from_ns) + 1};
       } else if (state.drag == Drag::pan) {
-        state.camera = keep_near(pan(state.camera, io.MouseDelta.x, width), whole_range(session));
+        state.camera = keep_near(pan(state.camera, io.MouseDelta.x, width), whole_range(session, state.align));
         mouse.dragged_y = io.MouseDelta.y;
       }
     }
@@ -56,8 +56,8 @@ PlotMouse plot_mouse(const char* id, const Rect& area, const Session& session, V
       if (io.KeyCtrl) {
         mouse.wheel = io.MouseWheel;
       } else {
-        state.camera =
-            keep_near(zoom(state.camera, std::pow(kWheelStep, -io.MouseWheel), x, width), whole_range(session));
+        state.camera = keep_near(zoom(state.camera, std::pow(kWheelStep, -io.MouseWheel), x, width),
+                                 whole_range(session, state.align));
       }
     }
   }
@@ -82,7 +82,7 @@ void move_by_keys(const Rect& axis, const Session& session, ViewState& state, co
   if (frame.keys.s) camera = zoom(camera, std::pow(6.0, frame.seconds), x, width);
   if (frame.keys.a) camera = pan(camera, 1.5 * width * frame.seconds, width);
   if (frame.keys.d) camera = pan(camera, -1.5 * width * frame.seconds, width);
-  if (!(camera == state.camera)) state.camera = keep_near(camera, whole_range(session));
+  if (!(camera == state.camera)) state.camera = keep_near(camera, whole_range(session, state.align));
 }
 
 }  // namespace shard::view

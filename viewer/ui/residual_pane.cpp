@@ -16,8 +16,8 @@ std::string seconds_text(double seconds) {
   return duration_text(static_cast<std::int64_t>(std::llround(seconds * 1e9)));
 }
 
-void draw_summary(const Session& session, ViewState& state, Derived& derived, const Frame& frame,
-                  const CompareView& view, std::size_t other) {
+void draw_summary(const Session& session, ViewState& state, const Frame& frame, const CompareView& view,
+                  std::size_t other) {
   const Comparison& c = view.comparison;
   const auto in_order = [&](double a, double b) { return view.swapped ? std::pair(b, a) : std::pair(a, b); };
   const auto [own, theirs] = in_order(c.step_seconds.first, c.step_seconds.second);
@@ -42,19 +42,19 @@ void draw_summary(const Session& session, ViewState& state, Derived& derived, co
        show_count(c.joined_op_count) + " in both; " + show_count(c.unmatched_op_count.first) + " and " +
            show_count(c.unmatched_op_count.second) + " in one only",
        frame);
-  fact("aligned by", alignment_of(session, state, derived, other).text(), frame);
+  fact("aligned by", alignment_of(session, state.align, other).text(), frame);
 }
 
 }  // namespace
 
-void draw_residuals(const Session& session, ViewState& state, Derived& derived, const Frame& frame) {
+void draw_residuals(const Session& session, ViewState& state, const Frame& frame) {
   if (session.compared.empty()) {
     hint("Open two traces of one plan to see where they differ: shardscope view predicted.sst measured.sst", frame);
     return;
   }
   const std::size_t other = state.document == 0 ? 1 : state.document;
   const CompareView& view = session.compared[other - 1];
-  draw_summary(session, state, derived, frame, view, other);
+  draw_summary(session, state, frame, view, other);
   ImGui::Spacing();
   for (const AlignMode mode : {AlignMode::step, AlignMode::stretch, AlignMode::clock}) {
     if (mode != AlignMode::step) ImGui::SameLine(0, frame.px(4));
@@ -92,9 +92,9 @@ void draw_residuals(const Session& session, ViewState& state, Derived& derived, 
       const std::string name = row.op.name.empty() ? "op " + std::to_string(row.op.op.value) : row.op.name;
       if (table_line(name, i, frame)) {
         if (row.first_span) {
-          go_to_span(session, state, derived, {0, *row.first_span}, true);
+          go_to_span(session, state, {0, *row.first_span}, true);
         } else if (row.other_span) {
-          go_to_span(session, state, derived, {other, *row.other_span}, true);
+          go_to_span(session, state, {other, *row.other_span}, true);
         }
       }
       if (frame.items != nullptr) name_last("residual:" + std::to_string(i), frame);

@@ -15,6 +15,13 @@
 namespace shard::view {
 namespace {
 
+/// Of the elements that there are, as `shardscope search` says it.
+double waste_share(const SearchResult& result, const SearchPoint& point) {
+  return result.total_elements > 0
+             ? static_cast<double>(point.waste_elements) / static_cast<double>(result.total_elements)
+             : 0;
+}
+
 /// One curve over chunk size. A value that a point lacks leaves a gap.
 struct Curve {
   const char* title;
@@ -111,7 +118,7 @@ void point_facts(const SearchResult& result, const SearchPoint& point, const Fra
        frame);
   fact("chunks", show_count(point.chunk_count), frame);
   fact("waste",
-       show_percent(result.waste_share(point)) + ", " +
+       show_percent(waste_share(result, point)) + ", " +
            size_text(static_cast<std::int64_t>(static_cast<double>(point.waste_elements) * bytes)),
        frame);
   fact("gathered at once",
@@ -211,7 +218,7 @@ void draw_search_result(const Session& session, ViewState& state, const Frame& f
   ImGui::SameLine(0, frame.px(14));
   hint("click a point for its plan", frame);
   const std::array<Curve, 3> curves{
-      {{"Waste", [&](const SearchPoint& p) { return std::optional(result.waste_share(p)); }, show_percent},
+      {{"Waste", [&](const SearchPoint& p) { return std::optional(waste_share(result, p)); }, show_percent},
        {"Peak, device",
         [](const SearchPoint& p) {
           return p.peak_device_bytes ? std::optional(static_cast<double>(*p.peak_device_bytes)) : std::nullopt;

@@ -27,7 +27,7 @@ const char* word_of(FlowKind kind) {
 }
 
 void draw_links(const char* title, const std::vector<FlowLink>& links, bool sources, const Session& session,
-                ViewState& state, Derived& derived, const Frame& frame, std::size_t document) {
+                ViewState& state, const Frame& frame, std::size_t document) {
   if (links.empty()) return;
   ImGui::Spacing();
   heading(title, frame);
@@ -38,7 +38,7 @@ void draw_links(const char* title, const std::vector<FlowLink>& links, bool sour
     std::string label = shown.name_of(span) + "   " + duration_text(shown.time_of(span).length_ns());
     if (*word_of(links[i].kind) != '\0') label += std::string("   ") + word_of(links[i].kind);
     label += "##" + std::string(title) + std::to_string(i);
-    if (ImGui::Selectable(label.c_str())) go_to_span(session, state, derived, {document, span}, false);
+    if (ImGui::Selectable(label.c_str())) go_to_span(session, state, {document, span}, false);
     name_last((sources ? "source:" : "target:") + std::to_string(span), frame);
   }
   if (links.size() > kListed) hint(std::to_string(links.size() - kListed) + " more", frame);
@@ -52,9 +52,9 @@ void draw_span(const Session& session, ViewState& state, Derived& derived, const
   if (session.documents.size() > 1) fact("trace", short_name(session, ref.document), frame);
   for (const auto& [name, value] : span_facts(document, ref.span)) fact(name, value, frame);
   ImGui::Spacing();
-  if (button("Zoom to it", frame)) go_to_span(session, state, derived, ref, true);
+  if (button("Zoom to it", frame)) go_to_span(session, state, ref, true);
   ImGui::SameLine();
-  if (button("Select its time", frame)) state.range = axis_time(session, state, derived, ref);
+  if (button("Select its time", frame)) state.range = axis_time(session, state, ref);
   for (std::size_t d = 0; d < session.documents.size(); ++d) {
     if (d == ref.document) continue;
     const auto twin = counterpart(document, ref.span, session.documents[d]);
@@ -69,18 +69,19 @@ void draw_span(const Session& session, ViewState& state, Derived& derived, const
     const std::string label = "Go to it##" + std::to_string(d);
     if (ImGui::Button(label.c_str())) {
       state.document = d;
-      go_to_span(session, state, derived, {d, *twin}, false);
+      go_to_span(session, state, {d, *twin}, false);
     }
     name_last("button:Go to it", frame);
   }
   const FlowIndex& flows = flows_of(session, derived, ref.document);
-  draw_links("Waits for", flows.to(ref.span), true, session, state, derived, frame, ref.document);
-  draw_links("Leads to", flows.from(ref.span), false, session, state, derived, frame, ref.document);
+  draw_links("Waits for", flows.to(ref.span), true, session, state, frame, ref.document);
+  draw_links("Leads to", flows.from(ref.span), false, session, state, frame, ref.document);
 }
 
-void draw_chunk(const Session& session, ViewState& state, Derived& derived, const Frame& frame) {
+void draw_chunk(const Session& session, ViewState& state, const Frame& frame) {
   const ChunkRef ref = *state.chunk;
-  const ChunkMap& map = session.documents[state.document].chunks();
+  const std::size_t document = chunk_document(session, state).value_or(0);
+  const ChunkMap& map = session.documents[document].chunks();
   const std::vector<ChunkStretch> history = map.history(ref.rank, ref.unit);
   heading(map.name_of(ref.unit) + ", rank " + std::to_string(ref.rank.value), frame);
   ByChunkClass total{};
@@ -97,8 +98,8 @@ void draw_chunk(const Session& session, ViewState& state, Derived& derived, cons
   ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableSetupColumn("for", ImGuiTableColumnFlags_WidthStretch, 0.7F);
   table_heading({"from", "state", "for"}, 2, frame);
-  const Alignment alignment = alignment_of(session, state, derived, state.document);
-  const std::int64_t zero = session.documents[state.document].range().begin_ns;
+  const Alignment alignment = alignment_of(session, state.align, document);
+  const std::int64_t zero = session.documents[document].range().begin_ns;
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(history.size()));
   while (clipper.Step()) {
@@ -109,8 +110,7 @@ void draw_chunk(const Session& session, ViewState& state, Derived& derived, cons
       ImGui::TableNextColumn();
       const std::string when = duration_text(stretch.time.begin_ns - zero) + "##" + std::to_string(i);
       if (ImGui::Selectable(when.c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
-        const std::int64_t time =
-            state.document == 0 ? stretch.time.begin_ns : alignment.to_first(stretch.time.begin_ns);
+        const std::int64_t time = document == 0 ? stretch.time.begin_ns : alignment.to_first(stretch.time.begin_ns);
         state.marker_ns = time;
         if (!visible(state.camera).contains(time)) state.camera = center(state.camera, time);
       }
@@ -154,8 +154,8 @@ void draw_selection(const Session& session, ViewState& state, Derived& derived, 
     draw_span(session, state, derived, frame);
     return;
   }
-  if (state.chunk && !session.documents[state.document].chunks().empty()) {
-    draw_chunk(session, state, derived, frame);
+  if (state.chunk && chunk_document(session, state)) {
+    draw_chunk(session, state, frame);
     return;
   }
   hint("Click a span or a chunk to see what it is. Until then, what is open:", frame);

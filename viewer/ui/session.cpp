@@ -5,13 +5,18 @@
 
 namespace shard::view {
 
-TimeRange whole_range(const Session& session) {
+Alignment alignment_of(const Session& session, AlignMode mode, std::size_t document) {
+  if (document == 0 || document > session.alignments.size()) return {};
+  return session.alignments[document - 1][static_cast<std::size_t>(mode)];
+}
+
+TimeRange whole_range(const Session& session, AlignMode mode) {
   TimeRange whole;
   for (std::size_t i = 0; i < session.documents.size(); ++i) {
     TimeRange range = session.documents[i].range();
     if (range.empty() && session.documents[i].trace().memory.empty()) continue;
     if (i > 0) {
-      const Alignment& alignment = session.compared[i - 1].alignment;
+      const Alignment alignment = alignment_of(session, mode, i);
       range = {alignment.to_first(range.begin_ns), alignment.to_first(range.end_ns)};
     }
     whole = whole.empty() ? range

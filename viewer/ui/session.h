@@ -1,6 +1,7 @@
 // What is open: documents, how the others compare with the first, the result of a search, and what went wrong.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,18 +20,25 @@ struct Problem {
   std::string help;  ///< the smallest thing that helps; may be empty
 };
 
+/// How one document lies on the first one's axis, by AlignMode.
+using Alignments = std::array<Alignment, 3>;
+
 /// Immutable while it is shown.
 struct Session {
-  std::vector<Document> documents;    ///< the first one's clock is the axis
-  std::vector<CompareView> compared;  ///< compared[i]: documents[0] with documents[i + 1]
+  std::vector<Document> documents;     ///< the first one's clock is the axis
+  std::vector<CompareView> compared;   ///< compared[i]: documents[0] with documents[i + 1]
+  std::vector<Alignments> alignments;  ///< of the same
   std::optional<SearchResult> search;
   std::vector<Problem> problems;
 
   [[nodiscard]] bool empty() const { return documents.empty(); }
 };
 
-/// The range of all documents on the first one's axis, by the alignments in `compared`.
-[[nodiscard]] TimeRange whole_range(const Session& session);
+/// The identity for the first document.
+[[nodiscard]] Alignment alignment_of(const Session& session, AlignMode mode, std::size_t document);
+
+/// The range of all documents on the first one's axis.
+[[nodiscard]] TimeRange whole_range(const Session& session, AlignMode mode = AlignMode::step);
 
 /// "predicted", "measured"; the file's name where several documents are of one kind.
 [[nodiscard]] std::string short_name(const Session& session, std::size_t document);

@@ -19,7 +19,7 @@ void draw_live(const Session& session, ViewState& state, Derived& derived, const
 void draw_statistics(const Session& session, ViewState& state, Derived& derived, const Frame& frame);
 
 /// Where the first two documents differ most, in time or bytes; a click goes there.
-void draw_residuals(const Session& session, ViewState& state, Derived& derived, const Frame& frame);
+void draw_residuals(const Session& session, ViewState& state, const Frame& frame);
 
 /// Waste, peak and step time over chunk size, the Pareto front, and the plan of the chosen point.
 void draw_search_result(const Session& session, ViewState& state, const Frame& frame);

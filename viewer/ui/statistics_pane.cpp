@@ -117,7 +117,7 @@ void draw_statistics(const Session& session, ViewState& state, Derived& derived,
   }
   const Document& document = session.documents[state.document];
   TimeRange range = range_of_interest(state);
-  if (state.document != 0) range = alignment_of(session, state, derived, state.document).to_other(range);
+  if (state.document != 0) range = alignment_of(session, state.align, state.document).to_other(range);
   std::string title = state.range ? "Selected range, " : "Visible range, ";
   heading(title + duration_text(range.length_ns()), frame);
   if (!state.range) hint("Shift + drag over the timeline selects a range.", frame);

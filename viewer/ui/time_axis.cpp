@@ -20,7 +20,7 @@ void draw_minimap(const Session& session, ViewState& state, Derived& derived, co
   const Rect plot{area.x0 + frame.px(kGutter), area.y0, area.x1, area.y1};
   canvas.fill(area, theme.bar);
   canvas.text_in({area.x0 + frame.px(kPad), area.y0, plot.x0, area.y1}, "Whole trace", theme.dim, frame.fonts.small);
-  const TimeRange whole = whole_range(session);
+  const TimeRange whole = whole_range(session, state.align);
   if (whole.empty() || plot.width() < 1) return;
   const PixelRange view{whole, static_cast<std::int32_t>(plot.width())};
   if (const MemorySeries* series = shown_memory(session.documents[0], state)) {

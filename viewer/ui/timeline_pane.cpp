@@ -143,10 +143,10 @@ void draw_flows(const Scene& scene, const std::vector<TimelineLine>& lines, floa
     const auto y0 = middle_of(link.from);
     const auto y1 = middle_of(link.to);
     if (!y0 || !y1) return;
-    const float x0 = x_in(scene.plot, scene.state,
-                          axis_time(scene.session, scene.state, scene.derived, {selected.document, link.from}).end_ns);
-    const float x1 = x_in(scene.plot, scene.state,
-                          axis_time(scene.session, scene.state, scene.derived, {selected.document, link.to}).begin_ns);
+    const float x0 =
+        x_in(scene.plot, scene.state, axis_time(scene.session, scene.state, {selected.document, link.from}).end_ns);
+    const float x1 =
+        x_in(scene.plot, scene.state, axis_time(scene.session, scene.state, {selected.document, link.to}).begin_ns);
     scene.canvas.line(x0, *y0, x1, *y1, color, scene.frame.px(1.5F));
     const float angle = std::atan2(*y1 - *y0, x1 - x0);
     const float size = scene.frame.px(7);
@@ -225,7 +225,7 @@ void draw_timeline(const Session& session, ViewState& state, Derived& derived, c
       const Rect lane{pane.plot.x0, top, pane.plot.x1, top + line.height};
       const Document& document = session.documents[line.document];
       const Clip in_plot(canvas, {pane.plot.x0, pane.plot.y0, pane.plot.x1, pane.plot.y1});
-      const Alignment alignment = alignment_of(session, state, derived, line.document);
+      const Alignment alignment = alignment_of(session, state.align, line.document);
       const PixelRange own = line.document == 0 ? view : alignment.to_other(view);
       document.draw(line.row, own, wide_at_least(own, kWidePixels), derived.row);
       const bool marks = state.document == line.document;
@@ -250,7 +250,7 @@ void draw_timeline(const Session& session, ViewState& state, Derived& derived, c
         state.tab = Pane::selection;
       }
     }
-    if (mouse.double_clicked && under) go_to_span(session, state, derived, *under, true);
+    if (mouse.double_clicked && under) go_to_span(session, state, *under, true);
     if (!under) zoom_to_range(mouse, state);
     if (under && state.drag == Drag::none) tooltip(session.documents[under->document], under->span, frame);
   }

@@ -120,8 +120,7 @@ void draw_toolbar(const Session& session, ViewState& state, Derived& derived, co
   if (button("?", frame)) act(Action::help, session, state, derived);
 }
 
-void draw_status(const Session& session, const ViewState& state, Derived& derived, const Frame& frame,
-                 const Rect& area) {
+void draw_status(const Session& session, const ViewState& state, const Frame& frame, const Rect& area) {
   const Canvas canvas(frame);
   canvas.fill(area, frame.theme.bar);
   canvas.horizontal(area.x0, area.x1, area.y0, frame.theme.border);
@@ -134,7 +133,7 @@ void draw_status(const Session& session, const ViewState& state, Derived& derive
               frame.theme.dim, Anchor::right, frame.fonts.small);
   std::string left = state.notice;
   if (left.empty() && session.documents.size() > 1)
-    left = short_name(session, 1) + " lined up: " + alignment_of(session, state, derived, 1).text();
+    left = short_name(session, 1) + " lined up: " + alignment_of(session, state.align, 1).text();
   if (left.empty()) left = "? shows every key";
   canvas.text_in({area.x0 + pad, area.y0, area.x1 - pad - width - frame.px(20), area.y1}, left, frame.theme.dim,
                  frame.fonts.small);

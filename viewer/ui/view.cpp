@@ -91,7 +91,7 @@ void draw_table_pane(Pane pane, const Session& session, ViewState& state, Derive
     case Pane::selection: draw_selection(session, state, derived, frame); break;
     case Pane::live: draw_live(session, state, derived, frame); break;
     case Pane::statistics: draw_statistics(session, state, derived, frame); break;
-    case Pane::residuals: draw_residuals(session, state, derived, frame); break;
+    case Pane::residuals: draw_residuals(session, state, frame); break;
     case Pane::search: draw_search_result(session, state, frame); break;
     case Pane::timeline:
     case Pane::memory:
@@ -227,7 +227,7 @@ void draw_view(const Session& session, ViewState& state, Derived& derived, const
   if (layout.chunks.height() > 0) draw_chunks(session, state, derived, frame, layout.chunks);
   if (layout.counters.height() > 0) draw_counters(session, state, derived, frame, layout.counters);
   draw_side(session, state, derived, frame, layout.side);
-  draw_status(session, state, derived, frame, layout.status);
+  draw_status(session, state, frame, layout.status);
   const Rect over{layout.timeline.x0, layout.timeline.y0, layout.timeline.x1, layout.status.y0};
   draw_search_field(session, state, derived, frame, over);
   draw_help(state, frame, desk.whole);

@@ -71,7 +71,10 @@ void swatch(Color color, const Frame& frame) {
   ImGui::SameLine(0, frame.px(5));
 }
 
-bool table_line(std::string_view name, int id, const Frame& frame) {
+namespace {
+
+/// What fits of a name in the room there is: its last parts, else its begin with an ellipsis.
+std::string fitted(std::string_view name) {
   const float room = ImGui::GetContentRegionAvail().x;
   const auto fits = [&](std::string_view text) {
     return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x <= room;
@@ -85,6 +88,19 @@ bool table_line(std::string_view name, int id, const Frame& frame) {
     }
     shown += "\u2026";
   }
+  return shown;
+}
+
+}  // namespace
+
+void cell_text(std::string_view text) {
+  const std::string shown = fitted(text);
+  ImGui::TextUnformatted(shown.c_str());
+  if (shown != text && ImGui::IsItemHovered()) ImGui::SetTooltip("%.*s", static_cast<int>(text.size()), text.data());
+}
+
+bool table_line(std::string_view name, int id, const Frame& frame) {
+  const std::string shown = fitted(name);
   const bool all = shown == name;
   ImGui::PushID(id);
   const bool clicked = ImGui::Selectable("##line", false, ImGuiSelectableFlags_SpanAllColumns);

@@ -28,6 +28,8 @@ void swatch(Color color, const Frame& frame);
 [[nodiscard]] bool table_line(std::string_view name, int id, const Frame& frame);
 /// The heading of a table with `titles`; those from `right_from` on stand over numbers, at the right.
 void table_heading(std::initializer_list<const char*> titles, int right_from, const Frame& frame);
+/// Text in a table's cell, shortened as the name of a line is.
+void cell_text(std::string_view text);
 /// Text at the right edge of a table's cell.
 void right_text(std::string_view text, bool dim = false);
 
