@@ -27,12 +27,24 @@ Lanes assign_lanes(const Trace& trace) {
   lanes.lanes_of_track.assign(trace.tracks.size(), 0);
   lanes.lane.assign(spans.size(), 0);
   lanes.order.resize(spans.size());
-  std::iota(lanes.order.begin(), lanes.order.end(), 0u);
-  std::stable_sort(lanes.order.begin(), lanes.order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    if (spans.track[a] != spans.track[b]) return spans.track[a] < spans.track[b];
+  // Files hold runs of one track, mostly in order: each span goes to its track, and only what is out of order is
+  // sorted.
+  std::vector<std::size_t> next(trace.tracks.size() + 1, 0);
+  for (const TrackId track : spans.track) ++next[static_cast<std::size_t>(track.value) + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  const std::vector<std::size_t> first = next;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    lanes.order[next[static_cast<std::size_t>(spans.track[i].value)]++] = static_cast<std::uint32_t>(i);
+  }
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
     if (spans.begin_ns[a] != spans.begin_ns[b]) return spans.begin_ns[a] < spans.begin_ns[b];
     return spans.duration_ns[a] > spans.duration_ns[b];
-  });
+  };
+  for (std::size_t track = 0; track + 1 < first.size(); ++track) {
+    const auto from = lanes.order.begin() + static_cast<std::ptrdiff_t>(first[track]);
+    const auto to = lanes.order.begin() + static_cast<std::ptrdiff_t>(first[track + 1]);
+    if (!std::is_sorted(from, to, before)) std::stable_sort(from, to, before);
+  }
   std::vector<OpenEnds> open;
   TrackId track;
   for (const std::uint32_t i : lanes.order) {

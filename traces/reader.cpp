@@ -1,34 +1,33 @@
-// Scans frame headers, reserves once, then decodes every undamaged frame (FORMAT.md; rule numbers beside the checks).
+// Scans frame headers, decodes tables in order and events beside each other (FORMAT.md; rule numbers beside the
+// checks).
 #include "traces/reader.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <unordered_map>
 #include <utility>
 
 #include "traces/columns.h"
 #include "traces/frame.h"
+#include "traces/reader_events.h"
+#include "traces/reader_frames.h"
 
 namespace shard {
 namespace {
 
 using Bytes = std::span<const std::byte>;
 using sst::ColumnReader;
+using sst::EventFrame;
+using sst::Frame;
 using sst::FrameHeader;
 using sst::FrameType;
-
-/// A frame whose header and extent are sound.
-struct Frame {
-  std::uint64_t offset = 0;
-  FrameHeader header;
-};
 
 Error malformed(std::string_view label, std::uint64_t offset, std::string what) {
   return {Errc::malformed, std::move(what), std::string(label) + ": byte " + std::to_string(offset), ""};
@@ -66,164 +65,50 @@ Result<void> read_file_header(Bytes bytes, std::string_view label, Trace& trace)
   return {};
 }
 
-/// Finds the frames. What lies between sound frames is noted in `truncated`.
-std::vector<Frame> scan(Bytes bytes, std::vector<Truncated>& truncated) {
-  std::vector<Frame> frames;
-  std::uint64_t at = sst::kFileHeaderBytes;
-  bool lost = false;  // inside a damaged stretch that is already noted
-  const auto note = [&](const char* why) {
-    if (!lost) truncated.push_back({at, why});
-    lost = true;
-  };
-  while (at < bytes.size()) {
-    const std::uint64_t left = bytes.size() - at;
-    if (left < sst::kFrameHeaderBytes) {
-      note("the last frame is cut off");
-      break;
-    }
-    Frame frame{at, {}};
-    const auto header_bytes =
-        std::span<const std::byte, sst::kFrameHeaderBytes>(bytes.data() + at, sst::kFrameHeaderBytes);
-    if (!sst::unpack(header_bytes, frame.header)) {
-      note("a frame header is damaged");  // T7: go on at the next sound header
-      at += sst::kAlignment;
-      continue;
-    }
-    lost = false;
-    const std::uint64_t area = sst::area_bytes(frame.header.raw_bytes, frame.header.stored_bytes);
-    if (area > left - sst::kFrameHeaderBytes) {
-      note("the last frame is cut off");
-      break;
-    }
-    frames.push_back(frame);
-    at += sst::kFrameHeaderBytes + area;
-  }
-  return frames;
-}
-
-/// Bytes of one row of a frame of rows; 0 for tables of strings and for unknown types.
-std::uint32_t row_bytes(std::uint16_t type) {
-  switch (static_cast<FrameType>(type)) {
-    case FrameType::spans: return 45;
-    case FrameType::memory: return 42;
-    case FrameType::counters: return 24;
-    case FrameType::chunk_states: return 18;
-    case FrameType::flows: return 25;
-    case FrameType::arenas: return 30;
-    case FrameType::collectives: return 21;
-    case FrameType::dropped: return 8;
-    case FrameType::end: return 24;
-    case FrameType::meta:
-    case FrameType::strings:
-    case FrameType::tracks: return 0;
-  }
-  return 0;
-}
-
-bool known(const FrameHeader& header) {
-  return header.type >= static_cast<std::uint16_t>(FrameType::meta) &&
-         header.type <= static_cast<std::uint16_t>(FrameType::end) && header.version == sst::kFrameVersion &&
-         header.codec <= static_cast<std::uint8_t>(sst::Codec::zstd);
-}
-
-/// True where sizes in a known frame's header agree with each other (T5).
-bool sizes_agree(const FrameHeader& header) {
-  if (header.raw_bytes > sst::kMaxRawBytes || header.count > sst::kMaxRows) return false;
-  if (header.codec == 0 && header.stored_bytes != header.raw_bytes) return false;
-  const std::uint32_t row = row_bytes(header.type);
-  if (row == 0) return header.codec == 0;  // T6: tables of strings are never compressed
-  const std::uint64_t fixed = header.type == static_cast<std::uint16_t>(FrameType::memory) ? 8 : 0;
-  return header.raw_bytes == fixed + std::uint64_t{row} * header.count;
-}
-
-template <class E>
-bool all_at_most(std::span<const E> values, E last) {
-  std::uint8_t highest = 0;
-  for (const E value : values) highest = std::max(highest, static_cast<std::uint8_t>(value));
-  return highest <= static_cast<std::uint8_t>(last);
-}
-
-template <class Tag>
-bool none_negative(std::span<const Id<Tag>> values) {
-  std::int32_t all = 0;
-  for (const Id<Tag> value : values) all |= value.value;
-  return all >= 0;
-}
-
 bool time_fits(std::int64_t time) {
   return time >= -sst::kMaxTime && time <= sst::kMaxTime;
 }
 
-// The integers inside ids and enumerations, for decoding in place.
-template <class Tag>
-std::span<std::int32_t> numbers(std::span<Id<Tag>> ids) {
-  static_assert(sizeof(Id<Tag>) == sizeof(std::int32_t));
-  return {reinterpret_cast<std::int32_t*>(ids.data()), ids.size()};
-}
-template <class E>
-std::span<std::uint8_t> numbers(std::span<E> values) {
-  static_assert(std::is_enum_v<E> && sizeof(E) == 1);
-  return {reinterpret_cast<std::uint8_t*>(values.data()), values.size()};
-}
-
-/// The last `count` elements of a column, newly added.
-template <class T>
-std::span<T> grow(std::vector<T>& column, std::size_t count) {
-  column.resize(column.size() + count);
-  return std::span(column).last(count);
-}
-
-struct FreeZstd {
-  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
-};
-
 class Decoder {
  public:
-  Decoder(Bytes bytes, Trace& trace) : bytes_(bytes), trace_(trace) {}
+  Decoder(Bytes bytes, Trace& trace) : bytes_(bytes), trace_(trace), payloads_(bytes) {}
 
   void run() {
     std::vector<Truncated> notes;
-    const std::vector<Frame> frames = scan(bytes_, notes);
-    damaged_ = !notes.empty();
+    const std::vector<Frame> frames = sst::scan(bytes_, notes);
     reserve(frames);
-    bool closed = false;
-    std::int64_t decoded = 0;
-    for (const Frame& frame : frames) {
-      if (!known(frame.header)) {
-        ++trace_.skipped_frame_count;  // T10
-        ++decoded;
-        continue;
-      }
-      closed = frame.header.type == static_cast<std::uint16_t>(FrameType::end);
-      frames_before_ = decoded;
-      if (const char* why = decode(frame)) {
-        notes.push_back({frame.offset, why});
-        damaged_ = true;
-        closed = false;
-      } else {
-        ++decoded;
+    // Tables first, in order; then events beside each other; then, in order again, what depends on what was lost
+    // before.
+    std::vector<const char*> why(frames.size(), nullptr);
+    std::vector<EventFrame> events;
+    events.reserve(static_cast<std::size_t>(std::ranges::count_if(frames, is_event)));
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      if (!sst::known(frames[i].header)) continue;
+      if (is_event(frames[i])) {
+        events.push_back(event_of(frames[i]));
+      } else if (frames[i].type() != FrameType::end) {
+        why[i] = decode(frames[i]);
       }
     }
-    if (!closed && !damaged_) notes.push_back({bytes_.size(), "the trace was not closed: its writer broke off"});
+    sst::decode_events(bytes_, events, trace_);
+    settle(frames, why, events, notes);
+    sst::drop_unusable(events, trace_);
     std::stable_sort(notes.begin(), notes.end(),
                      [](const Truncated& a, const Truncated& b) { return a.offset < b.offset; });
     trace_.truncated = std::move(notes);
   }
 
  private:
+  static bool is_event(const Frame& frame) {
+    return sst::known(frame.header) && (frame.type() == FrameType::spans || frame.type() == FrameType::memory);
+  }
+
   void reserve(const std::vector<Frame>& frames) {
     std::array<std::size_t, 16> rows{};
     for (const Frame& frame : frames) {
-      if (known(frame.header) && sizes_agree(frame.header)) rows[frame.header.type] += frame.header.count;
+      if (sst::known(frame.header) && sst::sizes_agree(frame.header)) rows[frame.header.type] += frame.header.count;
     }
     const auto count = [&](FrameType type) { return rows[static_cast<std::size_t>(type)]; };
-    const auto reserve_all = [](std::size_t n, auto&... columns) { (columns.reserve(n), ...); };
-    SpanTable& s = trace_.spans;
-    reserve_all(count(FrameType::spans), s.track, s.begin_ns, s.duration_ns, s.op, s.name, s.phase, s.step,
-                s.micro_step, s.bytes, s.unit);
-    MemoryTable& m = trace_.memory;
-    reserve_all(count(FrameType::memory), m.rank, m.memory, m.buffer, m.offset_bytes, m.delta_bytes, m.category, m.op,
-                m.time_ns, m.phase, m.step, m.unit);
     trace_.counters.reserve(count(FrameType::counters));
     trace_.chunk_states.reserve(count(FrameType::chunk_states));
     trace_.flows.reserve(count(FrameType::flows));
@@ -231,28 +116,78 @@ class Decoder {
     trace_.collectives.reserve(count(FrameType::collectives));
   }
 
+  [[nodiscard]] EventFrame event_of(const Frame& frame) const {
+    const FrameHeader& header = frame.header;
+    EventFrame event{.frame = &frame, .known_names = static_cast<std::int64_t>(trace_.names.size())};
+    if (!sst::sizes_agree(header)) {
+      event.why = "sizes in a frame header contradict each other (T5)";
+    } else if (frame.type() == FrameType::spans) {
+      if (!defined(header.track)) event.why = "spans on a track that is not defined (T8)";
+    } else if (!defined(header.track) || trace_.tracks[header.track].kind != TrackKind::memory) {
+      event.why = "memory events on a track that is not defined (T8)";
+    } else {
+      event.rank = trace_.tracks[header.track].rank;
+      event.memory = trace_.tracks[header.track].memory;
+    }
+    return event;
+  }
+
+  /// Walks the frames in order with what became of each: running totals, the END frame, notes.
+  void settle(const std::vector<Frame>& frames, const std::vector<const char*>& why, std::vector<EventFrame>& events,
+              std::vector<Truncated>& notes) {
+    damaged_ = !notes.empty();
+    bool closed = false;
+    auto event = events.begin();
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      const Frame& frame = frames[i];
+      if (!sst::known(frame.header)) {
+        ++trace_.skipped_frame_count;  // T10
+        ++sound_.frames;
+        continue;
+      }
+      closed = frame.type() == FrameType::end;
+      const char* fault = why[i];
+      if (closed) {
+        fault = decode(frame);
+      } else if (is_event(frame)) {
+        check_total(*event);
+        fault = event->why;
+        if (fault == nullptr) (frame.type() == FrameType::spans ? sound_.spans : sound_.memory) += frame.header.count;
+        ++event;
+      }
+      if (fault == nullptr) {
+        ++sound_.frames;
+        continue;
+      }
+      notes.push_back({frame.offset, fault});
+      damaged_ = true;
+      closed = false;
+    }
+    if (!closed && !damaged_) notes.push_back({bytes_.size(), "the trace was not closed: its writer broke off"});
+  }
+
+  /// T11: the total at a frame's start is what the events before it add up to, modulo 2^64: a hostile file must not
+  /// overflow it.
+  void check_total(EventFrame& event) {
+    if (event.why != nullptr || event.frame->type() != FrameType::memory) return;
+    std::uint64_t& live = live_[event.frame->header.track];
+    if (!damaged_ && live != event.live_before) {
+      event.why = "the running total of live bytes disagrees with the events (T11)";
+      return;
+    }
+    live = event.live_before + event.live_change;
+  }
+
   /// Null, or why the frame cannot be used; a frame is used whole or not at all.
   const char* decode(const Frame& frame) {
+    const sst::Payloads::Payload payload = payloads_.of(frame);
+    if (payload.why != nullptr) return payload.why;
+    ColumnReader in(payload.raw);
     const FrameHeader& header = frame.header;
-    if (!sizes_agree(header)) return "sizes in a frame header contradict each other (T5)";
-    const std::uint64_t area = sst::area_bytes(header.raw_bytes, header.stored_bytes);
-    const Bytes stored = bytes_.subspan(frame.offset + sst::kFrameHeaderBytes, area);
-    if (sst::checksum(stored) != header.payload_crc) return "a frame is damaged: its checksum differs";
-    Bytes raw = stored.first(header.stored_bytes);
-    if (header.codec == static_cast<std::uint8_t>(sst::Codec::zstd)) {
-      raw_.resize(header.raw_bytes);
-      if (!zstd_) zstd_.reset(ZSTD_createDCtx());
-      const std::size_t size = ZSTD_decompressDCtx(zstd_.get(), raw_.data(), raw_.size(), raw.data(), raw.size());
-      if (ZSTD_isError(size) != 0 || size != header.raw_bytes) return "a frame does not decompress to its size";
-      raw = raw_;
-    }
-    ColumnReader in(raw);
-    switch (static_cast<FrameType>(header.type)) {
+    switch (frame.type()) {
       case FrameType::meta: return meta(header, in);
       case FrameType::strings: return strings(header, in);
       case FrameType::tracks: return tracks(header, in);
-      case FrameType::spans: return spans(header, in);
-      case FrameType::memory: return memory(header, in);
       case FrameType::counters: return counters(header, in);
       case FrameType::chunk_states: return chunk_states(header, in);
       case FrameType::flows: return flows(header, in);
@@ -260,8 +195,17 @@ class Decoder {
       case FrameType::collectives: return collectives(header, in);
       case FrameType::dropped: return dropped(header, in);
       case FrameType::end: return end(header, in);
+      case FrameType::spans:
+      case FrameType::memory: break;  // decode_events()
     }
     return "unknown frame";
+  }
+
+  static constexpr const char* kTooMuchText = "more names than a file of this size can have (T6)";
+  /// Whether so many more bytes of tables are in proportion to the file (T6).
+  bool keep(std::uint64_t bytes) {
+    kept_bytes_ += bytes;
+    return kept_bytes_ <= (16u << 20) + 2 * std::uint64_t{bytes_.size()};
   }
 
   const char* meta(const FrameHeader& header, ColumnReader& in) {
@@ -273,6 +217,7 @@ class Decoder {
     }
     if (!in.finished()) return "a META frame is not what it says";
     for (auto& [key, value] : entries) {
+      if (!keep(sizeof(std::pair<std::string, std::string>) + 48 + key.size() + value.size())) return kTooMuchText;
       if (key == "plan_hash") {
         trace_.header.plan_hash = std::move(value);
       } else if (key == "parent_plan_hash") {
@@ -291,6 +236,7 @@ class Decoder {
     std::vector<std::string> entries;
     for (std::uint32_t i = 0; i < header.count && in.ok(); ++i) entries.emplace_back(in.text());
     if (!in.finished()) return "a STRINGS frame is not what it says";
+    if (!keep((header.track + entries.size() - trace_.names.size()) * sizeof(std::string))) return kTooMuchText;
     trace_.names.resize(header.track);
     std::move(entries.begin(), entries.end(), std::back_inserter(trace_.names));
     return nullptr;
@@ -315,6 +261,7 @@ class Decoder {
       entries.push_back(std::move(track));
     }
     if (!in.finished()) return "a TRACKS frame is not what it says";
+    if (!keep((header.track + entries.size() - trace_.tracks.size()) * sizeof(Track))) return kTooMuchText;
     defined_.resize(header.track, false);
     defined_.resize(header.track + entries.size(), true);
     trace_.tracks.resize(header.track);
@@ -333,85 +280,6 @@ class Decoder {
     for (NameId& name : names) {
       if (name.value < 0 || name.value >= known_names) name.value = -1;
     }
-  }
-
-  const char* spans(const FrameHeader& header, ColumnReader& in) {
-    if (!defined(header.track)) return "spans on a track that is not defined (T8)";
-    SpanTable& table = trace_.spans;
-    const std::size_t before = table.size();
-    const std::size_t n = header.count;
-    const std::span begin = grow(table.begin_ns, n), duration = grow(table.duration_ns, n);
-    const std::span phase = grow(table.phase, n);
-    const std::span name = grow(table.name, n);
-    in.plain(begin);
-    in.plain(duration);
-    in.delta(numbers(grow(table.op, n)));
-    in.plain(numbers(name));
-    in.plain(numbers(phase));
-    in.delta(grow(table.step, n));
-    in.delta(grow(table.micro_step, n));
-    in.plain(grow(table.bytes, n));
-    in.delta(numbers(grow(table.unit, n)));
-    std::fill_n(std::back_inserter(table.track), n, TrackId{static_cast<std::int32_t>(header.track)});
-
-    bool sound = in.finished() && all_at_most<Phase>(phase, Phase::digest);
-    std::int64_t previous_end = 0;
-    for (std::size_t i = 0; i < n && sound; ++i) {
-      begin[i] =
-          static_cast<std::int64_t>(static_cast<std::uint64_t>(begin[i]) + static_cast<std::uint64_t>(previous_end));
-      sound = duration[i] >= 0 && time_fits(begin[i]) && duration[i] <= sst::kMaxTime - begin[i];  // T9
-      if (sound) previous_end = begin[i] + duration[i];
-    }
-    if (sound) {
-      drop_unknown(name);
-      return nullptr;
-    }
-    const auto shrink = [&](auto&... columns) { (columns.resize(before), ...); };
-    shrink(table.track, table.begin_ns, table.duration_ns, table.op, table.name, table.phase, table.step,
-           table.micro_step, table.bytes, table.unit);
-    return "a SPANS frame has a value out of range (T9)";
-  }
-
-  const char* memory(const FrameHeader& header, ColumnReader& in) {
-    if (!defined(header.track) || trace_.tracks[header.track].kind != TrackKind::memory) {
-      return "memory events on a track that is not defined (T8)";
-    }
-    const Track& track = trace_.tracks[header.track];
-    MemoryTable& table = trace_.memory;
-    const std::size_t before = table.size();
-    const std::size_t n = header.count;
-    const auto live_before = in.scalar<std::int64_t>();
-    const std::span delta = grow(table.delta_bytes, n), time = grow(table.time_ns, n);
-    const std::span phase = grow(table.phase, n);
-    const std::span category = grow(table.category, n);
-    in.plain(numbers(grow(table.buffer, n)));
-    in.plain(grow(table.offset_bytes, n));
-    in.plain(delta);
-    in.plain(numbers(category));
-    in.delta(numbers(grow(table.op, n)));
-    in.delta(time);
-    in.plain(numbers(phase));
-    in.delta(grow(table.step, n));
-    in.plain(numbers(grow(table.unit, n)));
-    std::fill_n(std::back_inserter(table.rank), n, track.rank);
-    std::fill_n(std::back_inserter(table.memory), n, track.memory);
-
-    const bool in_range = in.finished() && all_at_most<Phase>(phase, Phase::digest) &&
-                          all_at_most<Category>(category, Category::input) &&
-                          std::all_of(time.begin(), time.end(), time_fits);
-    // The running total is kept modulo 2^64: a hostile file must not overflow it.
-    std::uint64_t& live = live_[header.track];
-    const bool total_agrees = damaged_ || live == static_cast<std::uint64_t>(live_before);
-    if (in_range && total_agrees) {
-      live = static_cast<std::uint64_t>(live_before);
-      for (const std::int64_t bytes : delta) live += static_cast<std::uint64_t>(bytes);
-      return nullptr;
-    }
-    const auto shrink = [&](auto&... columns) { (columns.resize(before), ...); };
-    shrink(table.rank, table.memory, table.buffer, table.offset_bytes, table.delta_bytes, table.category, table.op,
-           table.time_ns, table.phase, table.step, table.unit);
-    return in_range ? "the running total of live bytes disagrees with the events (T11)"
-                    : "a MEMORY frame has a value out of range (T9)";
   }
 
   /// Decodes rows into a scratch column each, then hands them over one by one.
@@ -524,8 +392,7 @@ class Decoder {
     const auto frames = in.scalar<std::int64_t>();
     const auto spans = in.scalar<std::int64_t>();
     const auto memory_events = in.scalar<std::int64_t>();
-    const bool agrees = frames == frames_before_ && spans == static_cast<std::int64_t>(trace_.spans.size()) &&
-                        memory_events == static_cast<std::int64_t>(trace_.memory.size());
+    const bool agrees = frames == sound_.frames && spans == sound_.spans && memory_events == sound_.memory;
     if (header.count != 1 || (!agrees && !damaged_ && trace_.skipped_frame_count == 0)) {
       return "the END frame counts other frames than the file has (T12)";
     }
@@ -534,12 +401,14 @@ class Decoder {
 
   Bytes bytes_;
   Trace& trace_;
-  bool damaged_ = false;            // something before this frame was lost
-  std::int64_t frames_before_ = 0;  // sound frames before the one being decoded
-  std::unique_ptr<ZSTD_DCtx, FreeZstd> zstd_;
-  std::vector<std::byte> raw_;                             // decompressed payload
+  sst::Payloads payloads_;
+  bool damaged_ = false;  // something before this frame was lost
+  struct {
+    std::int64_t frames = 0, spans = 0, memory = 0;
+  } sound_;                                                // before the frame being settled
   std::vector<bool> defined_;                              // tracks that a frame defined
   std::unordered_map<std::uint32_t, std::uint64_t> live_;  // running total per memory track
+  std::uint64_t kept_bytes_ = 0;                           // that tables of text take
 };
 
 /// Closes a descriptor.

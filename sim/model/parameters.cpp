@@ -101,7 +101,7 @@ Result<ParameterList> parse_parameter_list(std::string_view json, std::string_vi
   Json root;
   try {
     root = Json::parse(json);
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {  // of numbers beyond double too
     return malformed(std::string("not JSON: ") + error.what(), std::string(where));
   }
   if (!root.is_array()) {

@@ -6,9 +6,11 @@
 
 #include "sim/model/config.h"
 #include "sim/model/graph.h"
+#include "tests/fuzz/limits.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const shard::fuzz::Limits limits(size);
   const auto result = shard::model::parse_config(text, "fuzz", "fuzz.json");
   if (!result) {
     if (result.error().what.empty() || result.error().where.empty()) std::abort();

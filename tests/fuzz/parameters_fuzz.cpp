@@ -5,8 +5,10 @@
 #include <string_view>
 
 #include "sim/model/parameters.h"
+#include "tests/fuzz/limits.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const shard::fuzz::Limits limits(size);
   const auto list = shard::parse_parameter_list({reinterpret_cast<const char*>(data), size}, "fuzz.json");
   if (!list) {
     if (list.error().what.empty() || list.error().where.empty()) std::abort();

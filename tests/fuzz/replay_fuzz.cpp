@@ -6,11 +6,13 @@
 #include <string>
 
 #include "sim/memory/replay.h"
+#include "tests/fuzz/limits.h"
 
 namespace {
 
 int fuzz_one(const std::uint8_t* data, std::size_t size) {
   std::istringstream input(std::string(reinterpret_cast<const char*>(data), size));
+  const shard::fuzz::Limits limits(size);
   const shard::Result<shard::AllocatorReplay> replay = shard::replay_allocator(input, "fuzz");
   if (!replay) return 0;
   if (replay->same_address_count > replay->allocation_count || replay->same_segment_count > replay->segment_count ||

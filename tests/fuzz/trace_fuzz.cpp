@@ -1,10 +1,12 @@
 // Fuzz target: no bytes make the trace reader, or what works on a loaded trace, crash, hang or break its promises.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
+#include "tests/fuzz/limits.h"
+#include "tests/fuzz/trace_check.h"
 #include "traces/compare.h"
 #include "traces/export/chrome_json.h"
 #include "traces/export/perfetto.h"
@@ -15,51 +17,34 @@
 namespace {
 
 using namespace shard;
+using namespace shard::fuzz;
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-template <class Tag>
-bool below(Id<Tag> id, std::size_t count) {
-  return id.value >= 0 && static_cast<std::size_t>(id.value) < count;
-}
-
-/// What reader.h promises of every loaded trace.
-void check(const Trace& trace) {
-  const SpanTable& s = trace.spans;
-  for (const std::size_t size : {s.track.size(), s.duration_ns.size(), s.op.size(), s.name.size(), s.phase.size(),
-                                 s.step.size(), s.micro_step.size(), s.bytes.size(), s.unit.size()}) {
-    require(size == s.size());
+/// Of the file, frames decompressed.
+std::size_t decompressed_bytes(std::span<const std::byte> bytes) {
+  std::size_t total = bytes.size();
+  for (std::size_t at = sst::kFileHeaderBytes; at < bytes.size() && bytes.size() - at >= sst::kFrameHeaderBytes;) {
+    sst::FrameHeader header;
+    if (!sst::unpack(bytes.subspan(at).first<sst::kFrameHeaderBytes>(), header)) {
+      at += sst::kAlignment;
+      continue;
+    }
+    const std::uint64_t area = sst::area_bytes(header.raw_bytes, header.stored_bytes);
+    if (area > bytes.size() - at - sst::kFrameHeaderBytes) break;
+    total += header.raw_bytes;
+    at += sst::kFrameHeaderBytes + area;
   }
-  for (std::size_t i = 0; i < s.size(); ++i) {
-    require(below(s.track[i], trace.tracks.size()) && trace.track_of(s.track[i]).rank.valid());
-    require(!s.name[i].valid() || below(s.name[i], trace.names.size()));
-    require(static_cast<int>(s.phase[i]) < kPhaseCount && s.duration_ns[i] >= 0);
-    require(s.begin_ns[i] >= -sst::kMaxTime && s.begin_ns[i] + s.duration_ns[i] <= sst::kMaxTime);
-  }
-  const MemoryTable& m = trace.memory;
-  for (const std::size_t size :
-       {m.rank.size(), m.memory.size(), m.buffer.size(), m.offset_bytes.size(), m.category.size(), m.op.size(),
-        m.time_ns.size(), m.phase.size(), m.step.size(), m.unit.size()}) {
-    require(size == m.size());
-  }
-  for (std::size_t i = 0; i < m.size(); ++i) {
-    require(m.rank[i].valid() && static_cast<int>(m.memory[i]) < kMemoryCount);
-    require(static_cast<int>(m.category[i]) < kCategoryCount && static_cast<int>(m.phase[i]) < kPhaseCount);
-  }
-  for (const Flow& flow : trace.flows) {
-    require(below(flow.from_track, trace.tracks.size()) && below(flow.to_track, trace.tracks.size()));
-  }
+  return total;
 }
 
 void use(const std::vector<std::byte>& bytes) {
+  std::optional<Limits> limits(decompressed_bytes(bytes));
   const Result<Trace> trace = load(std::span<const std::byte>(bytes), "fuzz");
+  limits.reset();
   if (!trace) {
     require(trace.error().code == Errc::malformed && trace.error().where.find("byte ") != std::string::npos);
     return;
   }
-  check(*trace);
+  check_trace(*trace, false);
   const TraceSummary summary = summarize(*trace);
   (void)to_json(summary).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   (void)to_text(summary);

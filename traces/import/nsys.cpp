@@ -37,7 +37,8 @@ class Importer {
  public:
   Importer(Database database, std::string label, std::uint64_t bytes)
       : database_(std::move(database)), label_(std::move(label)), bytes_(bytes) {
-    sqlite3_limit(database_.get(), SQLITE_LIMIT_LENGTH, 64 << 20);
+    // Lengths of a damaged record are believed by SQLite; the limit is the whole process's, and only this uses it.
+    sqlite3_hard_heap_limit64(sqlite3_memory_used() + (32 << 20) + static_cast<sqlite3_int64>(bytes));
     sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     steps_left_ = 1000 + static_cast<std::int64_t>(bytes / 16);

@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "traces/parallel.h"
+
 namespace shard::view {
 namespace {
 
@@ -129,19 +131,6 @@ std::vector<Row> rows_of(const Trace& trace, TrackId id, const TrackSpans& track
   return rows;
 }
 
-/// Calls work(0), ..., work(count - 1), on two threads where `parallel`.
-template <class Work>
-void for_each_index(std::size_t count, bool parallel, Work work) {
-  std::atomic<std::size_t> next = 0;
-  const auto run = [&] {
-    for (std::size_t i = next++; i < count; i = next++) work(i);
-  };
-  std::thread helper;
-  if (parallel && std::thread::hardware_concurrency() > 1) helper = std::thread(run);
-  run();
-  if (helper.joinable()) helper.join();
-}
-
 std::string name_of_track(const Track& track) {
   if (!track.name.empty()) return track.name;
   return track.kind == TrackKind::stream ? to_string(track.stream) : "track";
@@ -179,7 +168,7 @@ Document Document::build(Trace trace, std::string label, const std::function<voi
   const bool parallel = t.spans.size() + t.memory.size() > 100'000;
 
   // Everything that does not need the tracks is one more piece of work beside them.
-  enum Piece : std::size_t { memory, steps, chunks, counters, pieces };
+  enum Piece : std::size_t { memory_piece, steps_piece, chunks_piece, counters_piece, pieces };
   const std::vector<TrackSpans> by_track = spans_by_track(t);
   std::vector<SpanClass> class_of_names(t.names.size());
   std::transform(t.names.begin(), t.names.end(), class_of_names.begin(),
@@ -197,14 +186,14 @@ Document Document::build(Trace trace, std::string label, const std::function<voi
   const auto caller = std::this_thread::get_id();
   std::atomic<std::size_t> done = 0;
   for_each_index(pieces + order.size(), parallel, [&](std::size_t piece) {
-    if (piece == memory) {
+    if (piece == memory_piece) {
       document.memory_ = memory_series(t);
-    } else if (piece == steps) {
+    } else if (piece == steps_piece) {
       document.steps_ = step_times(t);
-    } else if (piece == chunks) {
+    } else if (piece == chunks_piece) {
       document.range_ = range_of(t);
       document.chunks_ = ChunkMap(t, document.range_.end_ns);
-    } else if (piece == counters) {
+    } else if (piece == counters_piece) {
       document.counters_ = counter_series(t);
     } else {
       const std::size_t id = order[piece - pieces];
