@@ -9,6 +9,7 @@
 #include "traces/export/csv.h"
 #include "traces/export/memory_svg.h"
 #include "traces/export/perfetto.h"
+#include "traces/export/pytorch_snapshot.h"
 #include "traces/import/import.h"
 #include "traces/import/write_trace.h"
 
@@ -17,18 +18,20 @@ namespace {
 
 constexpr const char* kDetails =
     R"(Writes a trace in another form: Perfetto's protobuf (ui.perfetto.dev), Chrome's JSON (chrome://tracing), a table
-(CSV), a picture of its memory (SVG), a picture of what 'view' shows (PNG), or .sst. The form follows the name of the
-output (.perfetto-trace, .pftrace, .pb; .json; .csv; .svg; .png; .sst) or --to. Reads what inspect reads: traces of
-other tools too. PNG needs the viewer, and takes the options of 'view' that say what to show ('view --help').
+(CSV), a picture of its memory (SVG), a picture of what 'view' shows (PNG), a PyTorch memory snapshot
+(pytorch.org/memory_viz), or .sst. The form follows the name of the output (.perfetto-trace, .pftrace, .pb; .json;
+.csv; .svg; .png; .pickle; .sst) or --to. Reads what inspect reads: traces of other tools too. PNG needs the viewer, and
+takes the options of 'view' that say what to show ('view --help').
 
 Examples:
   shardscope convert measured.sst measured.perfetto-trace
   shardscope convert snapshot.pickle memory.svg
+  shardscope convert predicted.sst predicted.pickle
 )";
 
 constexpr const char* kPicture = ".png";
 
-enum class Form { automatic, perfetto, chrome, csv, svg, sst };
+enum class Form { automatic, perfetto, chrome, csv, svg, pickle, sst };
 
 /// A picture is drawn by the viewer, whose options this program does not know: its arguments are not parsed here. Asked
 /// for by --to png, else by a name.
@@ -47,14 +50,14 @@ Result<Form> form_of(const std::string& path, Form asked) {
   if (path.ends_with(".json")) return Form::chrome;
   if (path.ends_with(".csv")) return Form::csv;
   if (path.ends_with(".svg")) return Form::svg;
+  if (path.ends_with(".pickle") || path.ends_with(".pkl")) return Form::pickle;
   if (path.ends_with(".sst")) return Form::sst;
   return Error{.code = Errc::usage,
                .what = "the name '" + path + "' does not say which form to write",
                .where = "convert",
                .help =
-                   "--to perfetto, chrome, csv, svg, png or sst, or a name that ends in .perfetto-trace, .json, .csv, "
-                   ".svg, .png "
-                   "or .sst"};
+                   "--to perfetto, chrome, csv, svg, png, pickle or sst, or a name that ends in .perfetto-trace, .json, "
+                   ".csv, .svg, .png, .pickle or .sst"};
 }
 
 Result<void> write(const Trace& trace, Form form, const std::string& path) {
@@ -62,6 +65,7 @@ Result<void> write(const Trace& trace, Form form, const std::string& path) {
     case Form::perfetto: return export_perfetto(trace, path);
     case Form::csv: return export_csv(trace, path);
     case Form::svg: return export_memory_svg(trace, path);
+    case Form::pickle: return export_pytorch_snapshot(trace, path);
     case Form::sst: return write_trace(trace, path);
     case Form::automatic:
     case Form::chrome: break;
@@ -89,6 +93,7 @@ int convert_command(std::span<const std::string> arguments) {
                           {"chrome", Form::chrome, "Chrome's JSON"},
                           {"csv", Form::csv, "a table of all events"},
                           {"svg", Form::svg, "a picture of memory over time"},
+                          {"pickle", Form::pickle, "device memory as a PyTorch memory snapshot"},
                           {"sst", Form::sst, "our own"}},
                          "the form to write");
   if (const auto code = parsed(command, arguments)) return *code;

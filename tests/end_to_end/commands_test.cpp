@@ -184,6 +184,52 @@ TEST(Traces, OfASimulationServeTheOtherCommands) {
   EXPECT_EQ(scratch.list(), (Words{"predicted.sst", "t.json", "t.perfetto-trace"}));
 }
 
+/// What torch.cuda._memory_viz does with a snapshot: blocks tile their segments, and the events lead to them.
+constexpr const char* kReadSnapshot = R"(
+import pickle, sys
+snapshot = pickle.load(open(sys.argv[1], 'rb'))
+peaks = []
+for device, events in enumerate(snapshot['device_traces']):
+    live, bytes, peak = {}, 0, 0
+    for e in events:
+        assert all(set(f) == {'name', 'filename', 'line'} for f in e['frames'])
+        if e['action'] == 'alloc':
+            assert e['addr'] not in live and e['time_us'] >= 0 and e['stream'] == 0
+            live[e['addr']] = e['size']
+            bytes += e['size']
+            peak = max(peak, bytes)
+        elif e['action'] == 'free_completed':
+            bytes -= live.pop(e['addr'])
+    peaks.append(peak)
+    for s in (s for s in snapshot['segments'] if s['device'] == device):
+        address = s['address']
+        for b in s['blocks']:
+            assert b['address'] == address
+            address += b['size']
+        assert address == s['address'] + s['total_size']
+        used = {b['address']: b['size'] for b in s['blocks'] if b['state'] == 'active_allocated'}
+        assert used == live and s['allocated_size'] == bytes
+print(*peaks)
+)";
+
+TEST(Traces, AsAPyTorchSnapshotAreReadByPython) {
+  if (run({"/bin/sh", "-c", "command -v python3"}).exit_code != 0) GTEST_SKIP() << "python3 is not installed";
+  const ScratchDirectory scratch;
+  const std::string trace = scratch.file("predicted.sst");
+  const std::string snapshot = scratch.file("predicted.pickle");
+  const json simulated = json_of(shardscope(
+      {"simulate", "--model", "gpt2-nano", "--world-size", "2", "--stage", "3", "--trace", trace, "--json"}));
+  ASSERT_EQ(shardscope({"convert", trace, snapshot}).exit_code, 0);
+  const Outcome read = run({"python3", "-c", kReadSnapshot, snapshot});
+  ASSERT_EQ(read.exit_code, 0) << read.err;
+  // The peak of the events is the largest sum of live buffers, to the byte.
+  const std::string peak = std::to_string(simulated["live_peak_device_bytes"].get<std::int64_t>());
+  EXPECT_THAT(read.out, HasSubstr(peak));
+  const json inspected = json_of(shardscope({"inspect", snapshot, "--json"}));
+  EXPECT_EQ(inspected["format"], "pytorch-snapshot");
+  EXPECT_GT(inspected["memory_event_count"], 100);
+}
+
 TEST(Traces, OfASimulationHaveItsStepTimeWhateverTheNumberOfSteps) {
   // Two ranks with shards of unequal work: the faster waits for the slower in every step.
   const ScratchDirectory scratch;
