@@ -60,7 +60,7 @@ class RankOfTrace {
   void span(Stream stream, std::int64_t begin, std::int64_t duration, const std::string& name, std::int64_t bytes,
             std::int32_t layer) {
     if (spans_left_-- <= 0) return;
-    const auto unit = layer < 0 ? UnitId{} : UnitId{static_cast<std::int32_t>((layer) % options_.units)};
+    const auto unit = layer < 0 ? UnitId{} : UnitId{static_cast<std::int32_t>((layer) % options_.chunks)};
     writer_.add(Span{.track = tracks_[static_cast<std::size_t>(stream)],
                      .begin_ns = begin,
                      .duration_ns = duration,
@@ -85,7 +85,7 @@ class RankOfTrace {
                             .time_ns = time,
                             .phase = phase_,
                             .step = step_,
-                            .unit = UnitId{static_cast<std::int32_t>(buffer % options_.units)}});
+                            .unit = UnitId{static_cast<std::int32_t>(buffer % options_.chunks)}});
   }
 
   /// One layer in one direction: gather, nested compute, host launches, a copy each way, a reduction when backward.
@@ -156,15 +156,81 @@ class RankOfTrace {
 void add_chunk_states(Writer& writer, const SyntheticTrace& options, std::int64_t end) {
   constexpr std::array<UnitState, 5> kCycle{UnitState::sharded, UnitState::gathering, UnitState::gathered,
                                             UnitState::reducing, UnitState::moving};
-  const std::int64_t changes = options.chunk_states < 0 ? 4 * options.units : options.chunk_states;
+  const std::int64_t changes = options.chunk_states < 0 ? 4 * options.chunks : options.chunk_states;
   for (std::int64_t i = 0; i < changes; ++i) {
-    const std::int64_t unit = i % options.units, turn = i / options.units;
-    const std::int64_t turns = (changes + options.units - 1) / options.units;
-    const double share = (static_cast<double>(turn) + static_cast<double>(unit) / static_cast<double>(options.units)) /
+    const std::int64_t unit = i % options.chunks, turn = i / options.chunks;
+    const std::int64_t turns = (changes + options.chunks - 1) / options.chunks;
+    const double share = (static_cast<double>(turn) + static_cast<double>(unit) / static_cast<double>(options.chunks)) /
                          static_cast<double>(turns);
     writer.add(ChunkState{Rank{0}, UnitId{static_cast<std::int32_t>(unit)},
                           static_cast<std::int64_t>(share * static_cast<double>(end)),
                           turn % 7 == 4 ? Memory::host : Memory::device, kCycle[static_cast<std::size_t>(turn % 5)]});
+  }
+}
+
+/// Spans of the shapes other than training; 100 ns from begin to begin.
+class SpansOfShape {
+ public:
+  SpansOfShape(Writer& writer, const SyntheticTrace& options) : writer_(writer), options_(options) {
+    const std::int64_t tracks = options.shape == Shape::lanes ? 10'000 : 1;
+    for (std::int64_t t = 0; t < tracks; ++t) {
+      tracks_.push_back(writer.track({.rank = Rank{static_cast<std::int32_t>(t % options.ranks)},
+                                      .kind = TrackKind::other,
+                                      .name = "thread " + std::to_string(t)}));
+    }
+    for (int i = 0; i < 100; ++i) names_.push_back(writer.name("operator " + std::to_string(i)));
+  }
+
+  void write() {
+    for (std::int64_t i = 0; i < options_.spans; ++i) {
+      switch (options_.shape) {
+        case Shape::training:
+        case Shape::one_lane:
+        case Shape::names: add(i, 100 * i, 90); break;
+        case Shape::unsorted:
+          add(i, 100 * static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(options_.spans)), 90);
+          break;
+        case Shape::nested: {  // a tower of spans, each 2 ns shorter than the one it stands on
+          const std::int64_t tower = i / kDeep, level = i % kDeep;
+          add(i, 100 * kDeep * tower + level, 2 * (2 * kDeep - level));
+          break;
+        }
+        case Shape::lanes: add(i, 100 * (i / 10'000), 90); break;
+        case Shape::crossing: add(i, 100 * i, 100 * 10'000); break;
+      }
+    }
+  }
+  [[nodiscard]] std::int64_t end() const { return end_; }
+
+ private:
+  static constexpr std::int64_t kDeep = 1000;
+
+  void add(std::int64_t i, std::int64_t begin, std::int64_t duration) {
+    const auto n = static_cast<std::size_t>(i);
+    const NameId name = options_.shape == Shape::names ? writer_.name("operator number " + std::to_string(i))
+                                                       : names_[n % names_.size()];
+    writer_.add(Span{.track = tracks_[n % tracks_.size()], .begin_ns = begin, .duration_ns = duration, .name = name});
+    end_ = std::max(end_, begin + duration);
+  }
+
+  Writer& writer_;
+  const SyntheticTrace& options_;
+  std::vector<TrackId> tracks_;
+  std::vector<NameId> names_;
+  std::mt19937_64 random_{1};
+  std::int64_t end_ = 0;
+};
+
+/// Every second event releases what the one before took.
+void add_memory(Writer& writer, const SyntheticTrace& options, std::int64_t end) {
+  for (std::int64_t i = 0; i < options.memory_events; ++i) {
+    const bool acquire = i % 2 == 0;
+    writer.add(MemoryEvent{.rank = Rank{0},
+                           .buffer = BufferId{static_cast<std::int32_t>(i / 2)},
+                           .delta_bytes = acquire ? 1 + i % 1'000'003 : -(1 + (i - 1) % 1'000'003),
+                           .category = static_cast<Category>((i / 2) % kCategoryCount),
+                           .time_ns = static_cast<std::int64_t>(static_cast<double>(end) * static_cast<double>(i) /
+                                                                static_cast<double>(options.memory_events))});
   }
 }
 
@@ -177,6 +243,13 @@ Result<void> write_synthetic_trace(const std::filesystem::path& path, const Synt
   header.plan_hash = "0123456789abcdef0123456789abcdef";
   Result<Writer> writer = Writer::create(path, header);
   if (!writer) return writer.error();
+  if (options.shape != Shape::training) {
+    SpansOfShape spans(*writer, options);
+    spans.write();
+    add_memory(*writer, options, spans.end());
+    add_chunk_states(*writer, options, spans.end());
+    return writer->close();
+  }
   std::vector<RankOfTrace> ranks;
   for (std::int64_t r = 0; r < options.ranks; ++r) {
     const auto part = [&](std::int64_t total) { return total * (r + 1) / options.ranks - total * r / options.ranks; };

@@ -25,7 +25,7 @@ class File {
       : path_(std::filesystem::temp_directory_path() / ("viewer_index_bench." + std::to_string(getpid()) + ".sst")) {
     const SyntheticTrace options{.spans = spans,
                                  .memory_events = spans / 5,
-                                 .units = 100'000,
+                                 .chunks = 100'000,
                                  .chunk_states = std::max<std::int64_t>(400'000, spans / 10)};
     const Result<void> written = write_synthetic_trace(path_, options);
     ok_ = written.has_value();

@@ -9,7 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "traces/lane_fit.h"
 #include "traces/parallel.h"
+#include "traces/span_order.h"
 
 namespace shard::view {
 namespace {
@@ -54,46 +56,29 @@ std::vector<std::uint32_t> in_order(const SpanTable& table, const TrackSpans& tr
   for (const Stretch& stretch : track.stretches) {
     for (std::uint32_t i = stretch.first; i < stretch.last; ++i) order.push_back(i);
   }
-  if (!track.sorted) {
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      if (table.begin_ns[a] != table.begin_ns[b]) return table.begin_ns[a] < table.begin_ns[b];
-      return table.duration_ns[a] > table.duration_ns[b];
-    });
-  }
+  if (!track.sorted) sort_spans(table, order);
   return order;
 }
-
-/// Ends of the spans that are open on one lane, the innermost last; and the row of each depth.
-struct Lane {
-  std::vector<std::int64_t> open;
-  std::vector<std::uint32_t> row_of_depth;
-};
 
 /// The rows of one track, by lane, then depth.
 std::vector<Row> rows_of(const Trace& trace, TrackId id, const TrackSpans& track,
                          const std::vector<SpanClass>& class_of_name) {
   const SpanTable& table = trace.spans;
   std::vector<std::uint32_t> order = in_order(table, track);
-  std::vector<Lane> lanes;
+  LaneFit fit;
+  std::vector<std::vector<std::uint32_t>> row_of_depth;  // of each lane
   std::vector<std::uint32_t> row_of(order.size());
   std::vector<std::size_t> counts;
   for (std::size_t n = 0; n < order.size(); ++n) {
-    const std::int64_t begin = table.begin_ns[order[n]], end = begin + table.duration_ns[order[n]];
-    std::size_t at = 0;
-    for (;; ++at) {
-      if (at == lanes.size()) lanes.emplace_back();
-      std::vector<std::int64_t>& open = lanes[at].open;
-      while (!open.empty() && open.back() <= begin) open.pop_back();
-      if (open.empty() || end <= open.back()) break;
-    }
-    Lane& lane = lanes[at];
-    const std::size_t depth = lane.open.size();
-    lane.open.push_back(end);
-    if (depth == lane.row_of_depth.size()) {
-      lane.row_of_depth.push_back(static_cast<std::uint32_t>(counts.size()));
+    const std::int64_t begin = table.begin_ns[order[n]];
+    const LaneFit::Place place = fit.place(begin, begin + table.duration_ns[order[n]]);
+    if (place.lane == row_of_depth.size()) row_of_depth.emplace_back();
+    std::vector<std::uint32_t>& rows_here = row_of_depth[place.lane];
+    if (place.depth == rows_here.size()) {
+      rows_here.push_back(static_cast<std::uint32_t>(counts.size()));
       counts.push_back(0);
     }
-    row_of[n] = lane.row_of_depth[depth];
+    row_of[n] = rows_here[place.depth];
     ++counts[row_of[n]];
   }
 
@@ -121,9 +106,9 @@ std::vector<Row> rows_of(const Trace& trace, TrackId id, const TrackSpans& track
 
   std::vector<Row> rows;
   rows.reserve(counts.size());
-  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-    for (std::size_t depth = 0; depth < lanes[lane].row_of_depth.size(); ++depth) {
-      const std::uint32_t row = lanes[lane].row_of_depth[depth];
+  for (std::size_t lane = 0; lane < row_of_depth.size(); ++lane) {
+    for (std::size_t depth = 0; depth < row_of_depth[lane].size(); ++depth) {
+      const std::uint32_t row = row_of_depth[lane][depth];
       rows.push_back({id, static_cast<std::int32_t>(lane), static_cast<std::int32_t>(depth),
                       RowIndex(table, std::move(spans[row]), std::move(classes[row]))});
     }
@@ -171,8 +156,11 @@ Document Document::build(Trace trace, std::string label, const std::function<voi
   enum Piece : std::size_t { memory_piece, steps_piece, chunks_piece, counters_piece, pieces };
   const std::vector<TrackSpans> by_track = spans_by_track(t);
   std::vector<SpanClass> class_of_names(t.names.size());
-  std::transform(t.names.begin(), t.names.end(), class_of_names.begin(),
-                 [](const std::string& name) { return class_of_name(name); });
+  constexpr std::size_t kNamesTogether = 10'000;
+  for_each_index((t.names.size() + kNamesTogether - 1) / kNamesTogether, parallel, [&](std::size_t piece) {
+    const std::size_t last = std::min(t.names.size(), (piece + 1) * kNamesTogether);
+    for (std::size_t i = piece * kNamesTogether; i < last; ++i) class_of_names[i] = class_of_name(t.names[i]);
+  });
   std::vector<std::size_t> order;  // tracks with spans, as they are shown
   for (std::size_t id = 0; id < t.tracks.size(); ++id) {
     if (by_track[id].count > 0) order.push_back(id);
