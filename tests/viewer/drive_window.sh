@@ -99,4 +99,42 @@ for _ in $(seq 100); do [ "$(number view_end_ns)" -gt "$end" ] && break; sleep 0
 [ "$(number view_end_ns)" -gt "$end" ] || fail "S zooms out"
 echo "ok: S zooms out"
 kill -0 "$viewer" || fail "the viewer is still there"
+kill "$viewer"
+wait "$viewer" 2>/dev/null || true
+
+# A run in progress: the file grows, and a view of everything shows everything again.
+last=${!#}
+size=$(stat -c %s "$last")
+head -c $((size / 2)) "$last" >"$work/growing.sst"
+"$program" view "$work/growing.sst" --size 1200x760 --log 2>"$work/log" &
+viewer=$!
+pids+=("$viewer")
+await "a part of a trace opens" '"view_begin_ns"'
+end=$(number view_end_ns)
+tail -c +$((size / 2 + 1)) "$last" >>"$work/growing.sst"
+for _ in $(seq 400); do [ "$(number view_end_ns)" -gt "$end" ] && break; sleep 0.05; done
+[ "$(number view_end_ns)" -gt "$end" ] || fail "a file that grew is read again"
+echo "ok: a file that grew is read again"
+window=$(xdotool search --name Shardscope | head -n 1)
+xdotool windowfocus "$window" || true
+xdotool mousemove --window "$window" 400 300
+tap m
+sleep 0.3
+xdotool type --delay 120 "look here"
+tap Return
+for _ in $(seq 200); do grep -q 'look here' "$work/growing.sst.notes.json" 2>/dev/null && break; sleep 0.05; done
+grep -q 'look here' "$work/growing.sst.notes.json" || fail "a note is kept beside the trace"
+echo "ok: a note is kept beside the trace"
+
+# What cannot be read is a panel, and the window stays; the exit code says what it was.
+head -c 100 /dev/urandom >"$work/broken.sst"
+kill "$viewer"
+wait "$viewer" 2>/dev/null || true
+"$program" view "$work/broken.sst" --log 2>"$work/log" &
+viewer=$!
+pids+=("$viewer")
+for _ in $(seq 200); do xdotool search --name Shardscope >/dev/null 2>&1 && break; sleep 0.05; done
+sleep 0.5
+kill -0 "$viewer" || fail "a broken file is shown as a panel"
+echo "ok: a broken file is shown as a panel"
 echo "the window did all it was asked to"

@@ -90,6 +90,16 @@ void flows(ViewState& state, const Session& session) {
   ADD_FAILURE() << "no flow leaves a gather";
 }
 
+void notes(ViewState& state, const Session& session) {
+  state.only = Pane::timeline;
+  const TimeRange whole = session.documents[0].range();
+  state.notes = {
+      {whole.begin_ns + whole.length_ns() / 5, "warm-up ends"},
+      {whole.begin_ns + whole.length_ns() / 2, ""},
+      {whole.begin_ns + whole.length_ns() / 2 + whole.length_ns() / 50, "a longer remark than there is room"}};
+  state.note_field = NoteField{whole.begin_ns + whole.length_ns() / 2, "", true, false};
+}
+
 void help(ViewState& state, const Session&) {
   state.help_open = true;
 }
@@ -111,7 +121,8 @@ const std::vector<Golden>& goldens() {
       {"search", 520, 560, searched, only<Pane::search>},
       {"memory_empty", 640, 200, sample_session, only<Pane::memory>},
       {"refused", 640, 400, refused, everything},
-      {"help", 640, 480, predicted_alone, help},
+      {"notes", 640, 240, predicted_alone, notes},
+      {"help", 640, 560, predicted_alone, help},
       {"whole", 900, 560, predicted_alone, everything},
       {"broken_off", 760, 420, broken_off, everything},
   };

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/viewer/driver.h"
+#include "viewer/ui/chunk_pane.h"
 
 namespace shard::view {
 namespace {
@@ -187,6 +188,50 @@ TEST(Compare, DetailsOfAnOpNameItsTwinAndGoThere) {
   const Trace& other = user.session.documents[1].trace();
   EXPECT_EQ(other.spans.op[user.state.selected->span],
             first.spans.op[*user.session.compared[0].by_time.front().first_span]);
+}
+
+TEST(Compare, OfThreeTracesTheChosenOneIsSetAgainstTheFirst) {
+  Sources sources;
+  sources.traces = {data("predicted.sst"), data("measured.sst"), data("measured.sst")};
+  Result<Session> session = load_session(sources);
+  ASSERT_TRUE(session.has_value()) << to_string(session.error());
+  Driver user(std::move(*session));
+  EXPECT_EQ(user.session.compared.size(), 2U);
+  EXPECT_EQ(compared_document(user.state), 1U);
+  EXPECT_TRUE(user.has("difference:1"));
+  user.click_on("combo:document");
+  user.click_on("document:2");
+  EXPECT_EQ(user.state.document, 2U);
+  EXPECT_TRUE(user.has("difference:2"));
+  user.click_on("residual:0");
+  EXPECT_TRUE(user.state.selected.has_value());
+}
+
+TEST(Flows, KeysWalkAlongTheArrowsAndBack) {
+  Driver user(predicted_alone());
+  const FlowIndex flows(user.session.documents[0]);
+  ASSERT_FALSE(flows.links().empty());
+  user.state.selected = SpanRef{0, flows.links().front().from};
+  user.type(">");
+  ASSERT_TRUE(user.state.selected.has_value());
+  const std::uint32_t there = user.state.selected->span;
+  const auto links = flows.from(flows.links().front().from);
+  EXPECT_TRUE(std::ranges::any_of(links, [&](const FlowLink& link) { return link.to == there; }));
+  user.type("<");
+  const auto back = flows.to(there);
+  EXPECT_TRUE(std::ranges::any_of(back, [&](const FlowLink& link) { return link.from == user.state.selected->span; }));
+  user.state.selected.reset();
+  user.type(">");
+  EXPECT_NE(user.state.notice.find("select a span"), std::string::npos);
+}
+
+TEST(Chunks, OfATraceThatDoesNotSayAreThoseOfTheOneThatDoes) {
+  Driver user(predicted_and_measured());
+  ASSERT_FALSE(user.session.documents[0].chunks().empty());
+  user.state.document = 1;
+  user.frames(2);
+  EXPECT_EQ(chunk_document(user.session, user.state), user.session.documents[1].chunks().empty() ? 0U : 1U);
+  EXPECT_TRUE(user.has("plot:chunks"));
 }
 
 TEST(SearchResult, ClickOnAPointShowsItsPlan) {

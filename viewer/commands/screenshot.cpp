@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "sim/commands/printing.h"
+#include "viewer/commands/notes_file.h"
 #include "viewer/commands/pictures.h"
 
 namespace shard::view {
@@ -38,8 +39,13 @@ int take_screenshot(const Sources& sources, const ViewOptions& options, const st
   if (!session) return commands::failed(session.error());
   const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   Derived derived;
-  const Result<ViewState> state = first_state(*session, options);
+  Result<ViewState> state = first_state(*session, options);
   if (!state) return commands::failed(state.error());
+  if (!sources.traces.empty()) {
+    Result<std::vector<Note>> notes = NotesFile(sources.traces.front()).load();
+    if (!notes) return commands::failed(notes.error());
+    state->notes = std::move(*notes);
+  }
   const float scale = options.scale > 0 ? static_cast<float>(options.scale) : 1;
   PictureCosts costs;
   const Picture picture =

@@ -1,18 +1,12 @@
 // `shardscope view`: traces in a window, or one picture of them.
-#include <chrono>
-#include <future>
-#include <memory>
-#include <mutex>
-
 #include "sim/commands/printing.h"
 #include "viewer/commands/commands.h"
+#include "viewer/commands/live_view.h"
 #include "viewer/commands/load_session.h"
+#include "viewer/commands/loader.h"
 #include "viewer/commands/screenshot.h"
-#include "viewer/commands/view_log.h"
 #include "viewer/commands/view_options.h"
-#include "viewer/index/ticks.h"
 #include "viewer/sink/window.h"
-#include "viewer/ui/view.h"
 
 namespace shard::view {
 namespace {
@@ -20,7 +14,8 @@ namespace {
 constexpr const char* kDetails =
     R"(Opens traces (.sst) and recordings of other tools (Chrome and PyTorch profiler JSON, Perfetto, PyTorch memory
 snapshots, nsys) in a window: lanes, memory stacked by category, which chunk is where, counters, tables. Several traces
-of one plan are lined up; different plans are refused unless --force. '?' in the window shows every key.
+of one plan are lined up; different plans are refused unless --force. '?' in the window shows every key. A file that
+grows (a run in progress) is read again, and the view stays at its end. Notes (M) are kept in TRACE.notes.json.
 
 --screenshot needs no display. With --json it reports load_seconds (files read, indexed and compared),
 first_picture_seconds (from then to the first whole picture), build_seconds and draw_seconds (medians of 20 frames),
@@ -34,58 +29,18 @@ Examples:
   shardscope view --search result.json
 )";
 
-/// What the loading thread says to the window's.
-struct Loading {
-  std::mutex mutex;
-  std::string what = "starting";
-  double share = 0;
-};
-
 int open_window(const Sources& sources, const ViewOptions& options, bool log) {
-  Loading loading;
-  std::future<Result<Session>> future = std::async(std::launch::async, [&] {
-    return load_session(sources, [&](const std::string& what, double share) {
-      const std::lock_guard lock(loading.mutex);
-      loading.what = what;
-      loading.share = share;
-    });
-  });
-  std::optional<Session> session;
-  std::optional<Error> error;
-  ViewState state;
-  state.theme = options.theme;
-  Derived derived;
-  ViewLog events(log);
-  const auto finish_loading = [&] {
-    Result<Session> loaded = future.get();
-    if (loaded) {
-      Result<ViewState> first = first_state(*loaded, options);
-      if (first) {
-        state = std::move(*first);
-        session = std::move(*loaded);
-        return;
-      }
-      error = first.error();
-    } else {
-      error = loaded.error();
-    }
-    session = session_of(*error);
-  };
+  LiveView view(sources, options, log);
+  Loader loader(sources, wake_window);
   WindowOptions window{"Shardscope", options.size.width, options.size.height, options.theme, options.scale};
   if (!sources.traces.empty()) window.title = sources.traces.front() + " - Shardscope";
   const Result<void> done = run_window(window, [&](const Frame& frame) -> AfterFrame {
-    if (!session && future.wait_for(std::chrono::seconds(0)) == std::future_status::ready) finish_loading();
-    if (!session) {
-      const std::lock_guard lock(loading.mutex);
-      draw_loading_view(loading.what, loading.share, frame);
-      return {state.theme, true, false};
-    }
-    draw_view(*session, state, derived, frame);
-    events.note(*session, state);
-    return {state.theme, false, false};
+    view.receive(loader.take());
+    view.draw(frame, loader.progress());
+    return {view.state().theme, view.loading(), false};
   });
   if (!done) return commands::failed(done.error());
-  return error ? commands::failed(*error) : 0;
+  return view.error() ? commands::failed(*view.error()) : 0;
 }
 
 }  // namespace

@@ -8,18 +8,28 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 
 #include "viewer/ui/context.h"
 
 namespace shard::view {
 namespace {
 
+/// Between the start and the end of GLFW other threads may post events.
+std::mutex glfw_mutex;
+bool glfw_runs = false;
+
 struct GlfwSession {
-  bool ready = glfwInit() == GLFW_TRUE;
-  GlfwSession() = default;
+  bool ready = false;
+  GlfwSession() {
+    const std::lock_guard lock(glfw_mutex);
+    ready = glfw_runs = glfwInit() == GLFW_TRUE;
+  }
   GlfwSession(const GlfwSession&) = delete;
   GlfwSession& operator=(const GlfwSession&) = delete;
   ~GlfwSession() {
+    const std::lock_guard lock(glfw_mutex);
+    glfw_runs = false;
     if (ready) glfwTerminate();
   }
 };
@@ -55,6 +65,11 @@ HeldKeys held_keys(GLFWwindow* window) {
 
 bool has_window() {
   return true;
+}
+
+void wake_window() {
+  const std::lock_guard lock(glfw_mutex);
+  if (glfw_runs) glfwPostEmptyEvent();
 }
 
 Result<void> run_window(const WindowOptions& options, const std::function<AfterFrame(const Frame&)>& content) {

@@ -26,6 +26,9 @@ struct AfterFrame {
 /// Was the viewer built with a window?
 [[nodiscard]] bool has_window();
 
+/// Makes run_window() draw again if it is waiting. From any thread; does nothing where no window is open.
+void wake_window();
+
 /// Opens a window and draws `content` until it is closed. Waits for events between frames, so an idle window costs
 /// nothing. Errc::unavailable without a display, without OpenGL 3, or in a build without a window.
 [[nodiscard]] Result<void> run_window(const WindowOptions& options,

@@ -5,12 +5,13 @@
 #include <array>
 
 #include "viewer/index/ticks.h"
+#include "viewer/ui/notes.h"
 #include "viewer/ui/text.h"
 
 namespace shard::view {
 namespace {
 
-constexpr std::array<Key, 20> kKeys{{
+constexpr std::array<Key, 26> kKeys{{
     {"W  S", "zoom in, out at the mouse"},
     {"A  D", "move left, right"},
     {"wheel", "zoom at the mouse"},
@@ -24,13 +25,19 @@ constexpr std::array<Key, 20> kKeys{{
     {"/", "search for spans by name", '/', Action::search},
     {"n", "next match", 'n', Action::next_match},
     {"N", "previous match", 'N', Action::previous_match},
+    {">", "along an arrow: to what the selected span leads to", '>', Action::follow_flow},
+    {"<", "back along an arrow: to what it waits for", '<', Action::follow_back},
+    {"M", "write a note at the marker, else at the mouse", 'm', Action::note},
+    {"]", "next note", ']', Action::next_note},
+    {"[", "previous note", '[', Action::previous_note},
     {"T", "dark or light", 't', Action::theme},
     {"B", "side panel on or off", 'b', Action::side_panel},
     {"?", "these keys", '?', Action::help},
-    {"Esc", "close help or search; drop the range, then the selection", 0, Action::close},
+    {"Esc", "close help, search or a note; drop the range, then the selection", 0, Action::close},
     // Capitals do what their small letters do, except for N.
     {"", "", 'F', Action::fit},
     {"", "", 'P', Action::peak},
+    {"", "", 'M', Action::note},
     {"", "", 'T', Action::theme},
 }};
 
@@ -64,9 +71,31 @@ void step_match(const Session& session, ViewState& state, Derived& derived, bool
   if (found) go_to_span(session, state, {state.document, *found}, false);
 }
 
+/// The next one in time of the spans that an arrow leads to, or the last of those that arrows come from.
+void walk_flow(const Session& session, ViewState& state, Derived& derived, bool forward) {
+  if (!state.selected) {
+    state.notice = "select a span first: arrows begin and end at spans";
+    return;
+  }
+  const SpanRef from = *state.selected;
+  const FlowIndex& flows = flows_of(session, derived, from.document);
+  const std::vector<FlowLink> links = forward ? flows.from(from.span) : flows.to(from.span);
+  if (links.empty()) {
+    state.notice = forward ? "no arrow leads on from here" : "no arrow comes here";
+    return;
+  }
+  const Document& document = session.documents[from.document];
+  const auto end_of = [&](const FlowLink& link) { return document.time_of(forward ? link.to : link.from).end_ns; };
+  const auto best = forward ? std::ranges::min_element(links, {}, end_of) : std::ranges::max_element(links, {}, end_of);
+  go_to_span(session, state, {from.document, forward ? best->to : best->from}, false);
+  state.tab = Pane::selection;
+}
+
 void close_one(ViewState& state) {
   if (state.help_open) {
     state.help_open = false;
+  } else if (state.note_field) {
+    state.note_field.reset();
   } else if (state.search_open) {
     state.search_open = false;
   } else if (state.range) {
@@ -138,6 +167,11 @@ void act(Action action, const Session& session, ViewState& state, Derived& deriv
     case Action::theme: state.theme = state.theme == ThemeName::dark ? ThemeName::light : ThemeName::dark; break;
     case Action::side_panel: state.side_open = !state.side_open; break;
     case Action::help: state.help_open = !state.help_open; break;
+    case Action::note: open_note(state); break;
+    case Action::next_note: step_note(state, true); break;
+    case Action::previous_note: step_note(state, false); break;
+    case Action::follow_flow: walk_flow(session, state, derived, true); break;
+    case Action::follow_back: walk_flow(session, state, derived, false); break;
     case Action::close: close_one(state); break;
   }
 }

@@ -20,7 +20,12 @@ enum class Action : std::uint8_t {
   theme,
   side_panel,
   help,
-  close,  ///< search, help, range, selection, in this order
+  note,  ///< opens the field for a note
+  next_note,
+  previous_note,
+  follow_flow,  ///< selects what the selected span leads to
+  follow_back,  ///< selects what it waits for
+  close,        ///< help, search or note field, range, selection, in this order
 };
 
 /// One line of the help overlay. `typed` is the character that does it; 0 where none does.

@@ -62,6 +62,11 @@ struct Derived {
 [[nodiscard]] const MemorySeries* shown_memory(const Document& document, const ViewState& state,
                                                const MemorySeries* like = nullptr);
 
+/// The document that is compared with the first: the one that tables are about, else the second.
+[[nodiscard]] inline std::size_t compared_document(const ViewState& state) {
+  return state.document == 0 ? 1 : state.document;
+}
+
 /// The marker, else the peak of the memory shown, in the first document's time.
 [[nodiscard]] std::int64_t marker_time(const Session& session, const ViewState& state);
 

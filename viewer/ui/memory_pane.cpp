@@ -43,6 +43,24 @@ std::string title_of(const MemorySeries& series) {
   return title + ", " + to_string(series.memory());
 }
 
+/// Which line is which trace, where there are several.
+void draw_traces(const Scene& scene, const Rect& gutter) {
+  const Frame& frame = scene.frame;
+  const float line = scene.canvas.line_height(frame.fonts.small) + frame.px(4);
+  const auto count = static_cast<float>(scene.session.documents.size() - 1);
+  float y = gutter.y1 - count * line - frame.px(4);
+  for (std::size_t d = 1; d < scene.session.documents.size(); ++d, y += line) {
+    const float x = gutter.x0 + frame.px(kPad);
+    const bool none = series_of(scene, d) == nullptr;
+    if (!none)
+      scene.canvas.fill({x, y + line / 2 - frame.px(1), x + frame.px(14), y + line / 2 + frame.px(1)},
+                        frame.theme.series[d % frame.theme.series.size()]);
+    scene.canvas.text_in({x + frame.px(20), y, gutter.x1 - frame.px(kPad), y + line},
+                         short_name(scene.session, d) + (none ? ": no events" : ", total"),
+                         none ? frame.theme.dim : frame.theme.text, frame.fonts.small);
+  }
+}
+
 /// Sizes at the grid lines, over the data: a pale ground keeps them readable.
 void draw_sizes(const Scene& scene, const ByteAxis& axis) {
   const Theme& theme = scene.frame.theme;
@@ -149,6 +167,7 @@ void draw_difference(const Scene& scene, const Rect& plot, const Rect& gutter, s
   }
   const StepCurve& curve = found->second;
   scene.canvas.fill(plot, mix(theme.bar, theme.pane, 0.35));
+  scene.frame.name("difference:" + std::to_string(document), plot);
   const float pad = scene.frame.px(kPad);
   const Rect label{gutter.x0 + pad, plot.y0 + scene.frame.px(4), gutter.x1 - pad, plot.y0 + scene.frame.px(20)};
   scene.canvas.text_in(label, "difference", theme.text, scene.frame.fonts.small);
@@ -274,12 +293,17 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
                           frame.px(2));
     }
     draw_sizes(scene, axis);
-    draw_legend(scene, {pane.gutter.x0, plot.y0, pane.gutter.x1, plot.y1});
+    const Rect legend{pane.gutter.x0, plot.y0, pane.gutter.x1, plot.y1};
+    const float lines = compares ? (canvas.line_height(frame.fonts.small) + frame.px(4)) *
+                                       static_cast<float>(session.documents.size() - 1)
+                                 : 0;
+    draw_legend(scene, {legend.x0, legend.y0, legend.x1, legend.y1 - lines});
+    if (compares) draw_traces(scene, legend);
     draw_limits(scene, axis);
     draw_peak(scene, axis);
     if (compares) {
       canvas.horizontal(area.x0, area.x1, plot.y1, frame.theme.border, frame.px(2));
-      draw_difference(scene, below, pane.gutter, session.documents.size() - 1);
+      draw_difference(scene, below, pane.gutter, compared_document(state));
     }
   }
   draw_time_marks(canvas, pane.plot, state, frame);

@@ -11,38 +11,11 @@
 #include "viewer/ui/actions.h"
 #include "viewer/ui/canvas.h"
 #include "viewer/ui/metrics.h"
+#include "viewer/ui/overlay.h"
 #include "viewer/ui/text.h"
 #include "viewer/ui/widgets.h"
 
 namespace shard::view {
-namespace {
-
-constexpr ImGuiWindowFlags kOverlay = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize |
-                                      ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                                      ImGuiWindowFlags_NoCollapse;
-
-/// A window over the panes, with a border and the ground of menus.
-struct Overlay {
-  Overlay(const char* name, const Rect& box, const Frame& frame, ImGuiWindowFlags flags = 0) {
-    ImGui::SetNextWindowPos(ImVec2(box.x0, box.y0));
-    ImGui::SetNextWindowSize(ImVec2(box.width(), box.height()));
-    ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
-    ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, frame.px(4));
-    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(frame.px(14), frame.px(10)));
-    ImGui::PushStyleColor(ImGuiCol_WindowBg, frame.theme.bar);
-    ImGui::Begin(name, nullptr, kOverlay | flags);
-  }
-  Overlay(const Overlay&) = delete;
-  Overlay& operator=(const Overlay&) = delete;
-  ~Overlay() {
-    ImGui::End();
-    ImGui::PopStyleColor();
-    ImGui::PopStyleVar(3);
-  }
-};
-
-}  // namespace
-
 void draw_search_field(const Session& session, ViewState& state, Derived& derived, const Frame& frame,
                        const Rect& area) {
   if (!state.search_open || session.empty()) return;

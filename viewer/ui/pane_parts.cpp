@@ -61,6 +61,10 @@ void draw_time_marks(const Canvas& canvas, const Rect& plot, const ViewState& st
     canvas.vertical(x0, plot.y0, plot.y1, frame.theme.accent);
     canvas.vertical(x1, plot.y0, plot.y1, frame.theme.accent);
   }
+  for (const Note& note : state.notes) {
+    const float x = x_in(plot, state, note.time_ns);
+    if (x >= plot.x0 && x < plot.x1) canvas.vertical(x, plot.y0, plot.y1, with_alpha(frame.theme.warning, 110));
+  }
   if (state.marker_ns) canvas.vertical(x_in(plot, state, *state.marker_ns), plot.y0, plot.y1, frame.theme.warning);
   if (state.hover_ns)
     canvas.vertical(x_in(plot, state, *state.hover_ns), plot.y0, plot.y1, with_alpha(frame.theme.cursor, 90));

@@ -52,7 +52,7 @@ void draw_residuals(const Session& session, ViewState& state, const Frame& frame
     hint("Open two traces of one plan to see where they differ: shardscope view predicted.sst measured.sst", frame);
     return;
   }
-  const std::size_t other = state.document == 0 ? 1 : state.document;
+  const std::size_t other = compared_document(state);
   const CompareView& view = session.compared[other - 1];
   draw_summary(session, state, frame, view, other);
   ImGui::Spacing();

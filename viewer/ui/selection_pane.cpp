@@ -6,6 +6,7 @@
 #include "viewer/index/ticks.h"
 #include "viewer/ui/actions.h"
 #include "viewer/ui/chunk_pane.h"
+#include "viewer/ui/notes.h"
 #include "viewer/ui/side_panes.h"
 #include "viewer/ui/span_text.h"
 #include "viewer/ui/text.h"
@@ -158,6 +159,7 @@ void draw_selection(const Session& session, ViewState& state, Derived& derived, 
     draw_chunk(session, state, frame);
     return;
   }
+  draw_note_list(state, frame);
   hint("Click a span or a chunk to see what it is. Until then, what is open:", frame);
   ImGui::Spacing();
   for (std::size_t i = 0; i < session.documents.size(); ++i) draw_trace(session, frame, i);

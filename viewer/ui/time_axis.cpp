@@ -9,6 +9,7 @@
 #include "viewer/index/ticks.h"
 #include "viewer/ui/canvas.h"
 #include "viewer/ui/metrics.h"
+#include "viewer/ui/notes.h"
 #include "viewer/ui/pane_parts.h"
 #include "viewer/ui/plot.h"
 
@@ -60,7 +61,8 @@ void draw_ruler(const Session& session, ViewState& state, const Frame& frame, co
   const Theme& theme = frame.theme;
   const Rect plot{area.x0 + frame.px(kGutter), area.y0, area.x1, area.y1};
   canvas.fill(area, theme.pane);
-  zoom_to_range(plot_mouse("ruler", plot, session, state, frame), state);
+  const PlotMouse mouse = plot_mouse("ruler", plot, session, state, frame);
+  zoom_to_range(mouse, state);
   const float half = std::round(area.height() / 2);
   {
     const Clip clip(canvas, plot);
@@ -77,6 +79,7 @@ void draw_ruler(const Session& session, ViewState& state, const Frame& frame, co
       free_from = left + width + frame.px(8);
       canvas.text(left, area.y0 + frame.px(1), tick.label, theme.dim, Anchor::left, frame.fonts.small);
     }
+    draw_note_flags(canvas, plot, state, mouse, frame);
     if (!session.empty()) {
       float last = -1e9F;
       const std::vector<StepTime>& steps = session.documents[0].steps();

@@ -68,10 +68,12 @@ void choose_document(const Session& session, ViewState& state, const Frame& fram
     for (std::size_t i = 0; i < session.documents.size(); ++i) {
       if (ImGui::Selectable((short_name(session, i) + "##" + std::to_string(i)).c_str(), i == state.document))
         state.document = i;
+      name_last("document:" + std::to_string(i), frame);
     }
     ImGui::EndCombo();
   }
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("the trace that the chunk map and the tables are about");
+  if (ImGui::IsItemHovered())
+    ImGui::SetTooltip("the trace that the chunk map and the tables are about, and whose difference is shown");
   name_last("combo:document", frame);
   ImGui::SameLine();
 }
@@ -133,7 +135,8 @@ void draw_status(const Session& session, const ViewState& state, const Frame& fr
               frame.theme.dim, Anchor::right, frame.fonts.small);
   std::string left = state.notice;
   if (left.empty() && session.documents.size() > 1)
-    left = short_name(session, 1) + " lined up: " + alignment_of(session, state.align, 1).text();
+    left = short_name(session, compared_document(state)) +
+           " lined up: " + alignment_of(session, state.align, compared_document(state)).text();
   if (left.empty()) left = "? shows every key";
   canvas.text_in({area.x0 + pad, area.y0, area.x1 - pad - width - frame.px(20), area.y1}, left, frame.theme.dim,
                  frame.fonts.small);

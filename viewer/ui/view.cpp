@@ -13,6 +13,7 @@
 #include "viewer/ui/layout.h"
 #include "viewer/ui/memory_pane.h"
 #include "viewer/ui/metrics.h"
+#include "viewer/ui/notes.h"
 #include "viewer/ui/overlays.h"
 #include "viewer/ui/plot.h"
 #include "viewer/ui/side_panes.h"
@@ -51,7 +52,7 @@ void take_typed(const Session& session, ViewState& state, Derived& derived, cons
   } else {
     state.escape_held = false;
   }
-  if (io.WantTextInput || state.search_focus) return;
+  if (io.WantTextInput || state.search_focus || state.note_field) return;
   for (const ImWchar typed : io.InputQueueCharacters) {
     for (const Key& key : key_table()) {
       if (key.typed != 0 && static_cast<ImWchar>(key.typed) == typed) {
@@ -61,7 +62,7 @@ void take_typed(const Session& session, ViewState& state, Derived& derived, cons
     }
   }
   // The search field, if it opened, must not get the character that opened it.
-  if (state.search_focus) io.InputQueueCharacters.resize(0);
+  if (state.search_focus || state.note_field) io.InputQueueCharacters.resize(0);
 }
 
 bool tab_exists(const Session& session, Pane pane) {
@@ -203,6 +204,9 @@ void draw_view(const Session& session, ViewState& state, Derived& derived, const
   if (state.only) {
     take_hover({desk.whole.x0 + frame.px(kGutter), desk.whole.y0, desk.whole.x1, desk.whole.y1}, state);
     draw_only(*state.only, session, state, derived, frame, desk.whole);
+    const Rect below{desk.whole.x0, desk.whole.y0 + frame.px(36), desk.whole.x1, desk.whole.y1};
+    draw_search_field(session, state, derived, frame, below);
+    draw_note_field(state, frame, below);
     draw_help(state, frame, desk.whole);
     return;
   }
@@ -230,6 +234,7 @@ void draw_view(const Session& session, ViewState& state, Derived& derived, const
   draw_status(session, state, frame, layout.status);
   const Rect over{layout.timeline.x0, layout.timeline.y0, layout.timeline.x1, layout.status.y0};
   draw_search_field(session, state, derived, frame, over);
+  draw_note_field(state, frame, over);
   draw_help(state, frame, desk.whole);
 }
 

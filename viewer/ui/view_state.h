@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "traces/base/ids.h"
 #include "viewer/index/compare_view.h"
@@ -41,6 +42,21 @@ struct ChunkRef {
   friend bool operator==(const ChunkRef&, const ChunkRef&) = default;
 };
 
+/// A moment that a user marked. Kept in a file beside the trace.
+struct Note {
+  std::int64_t time_ns = 0;  ///< of the first document
+  std::string text;          ///< empty: a bookmark
+  friend bool operator==(const Note&, const Note&) = default;
+};
+
+/// What is being written.
+struct NoteField {
+  std::int64_t time_ns = 0;
+  std::string text;
+  bool exists = false;  ///< the note is there already
+  bool focus = true;    ///< takes the keyboard in the next frame
+};
+
 /// What a pressed mouse button is doing to the time axis.
 enum class Drag : std::uint8_t { none, pan, range };
 
@@ -63,6 +79,9 @@ struct ViewState {
   bool search_open = false;
   bool search_focus = false;  ///< the search field takes the keyboard in the next frame
   std::string query;
+
+  std::vector<Note> notes;  ///< by time
+  std::optional<NoteField> note_field;
 
   ThemeName theme = ThemeName::dark;
   AlignMode align = AlignMode::step;
