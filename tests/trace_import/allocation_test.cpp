@@ -1,6 +1,13 @@
 // Is what the importers allocate within 64 MiB + 4 times the decompressed input, whatever the input pretends?
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
 #include "tests/trace_import/counting_new.h"
 #include "tests/trace_import/files.h"
+#include "traces/frame.h"
+#include "traces/writer.h"
 
 namespace shard {
 namespace {
@@ -73,6 +80,46 @@ TEST(Allocation, PerfettoOfManyInternedNames) {
     trace.message(1, packet);
   }
   expect_bounded(trace.bytes(), trace.bytes().size());
+}
+
+/// Memory of SQLite itself is not counted: it has a limit of its own.
+TEST(Allocation, NsysThatRepeatsItself) {
+  std::ifstream in(TEST_DATA "/fuzz/corpus/nsys_fuzz/small.sqlite", std::ios::binary);
+  const std::string small((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  expect_bounded(small, small.size());
+  expect_bounded(small + std::string(kLarge, 'x'), small.size() + kLarge);
+}
+
+/// A trace of our own of many empty names, rows or nothing at all.
+std::string sst(sst::FrameType type, std::uint32_t count, std::size_t payload, std::size_t frames) {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("allocation_test." + std::to_string(::getpid()) + ".sst");
+  EXPECT_TRUE(Writer::create(path, {}));
+  std::ifstream in(path, std::ios::binary);
+  std::string file((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::filesystem::remove(path);
+  file.resize(sst::kFileHeaderBytes);
+  for (std::size_t i = 0; i < frames; ++i) {
+    sst::FrameHeader header;
+    header.type = static_cast<std::uint16_t>(type);
+    header.count = count;
+    header.track = static_cast<std::uint32_t>(i * count);
+    header.raw_bytes = header.stored_bytes = static_cast<std::uint32_t>(payload);
+    std::vector<std::byte> frame(sst::kFrameHeaderBytes + sst::area_bytes(header.raw_bytes, header.stored_bytes));
+    header.payload_crc = sst::checksum(std::span(frame).subspan(sst::kFrameHeaderBytes));
+    sst::pack(header, std::span(frame).first<sst::kFrameHeaderBytes>());
+    file.append(reinterpret_cast<const char*>(frame.data()), frame.size());
+  }
+  return file;
+}
+
+TEST(Allocation, OwnTracesOfSmallThings) {
+  for (const std::string& file :
+       {sst(sst::FrameType::strings, 60'000, 240'000, 100), sst(sst::FrameType::tracks, 60'000, 720'000, 40),
+        sst(sst::FrameType::meta, 60'000, 480'000, 50), sst(sst::FrameType::counters, 0, 0, 400'000),
+        sst(sst::FrameType::spans, 1, 45, 200'000), sst(sst::FrameType::counters, 60'000, 60'000 * 24, 20)}) {
+    expect_bounded(file, file.size());
+  }
 }
 
 TEST(Allocation, PicklesThatNameOneThingOften) {

@@ -112,12 +112,34 @@ TEST(ImportChrome, EndsBeforeBeginsInTheFileAreSortedByTime) {
             "a 1000+8000 | b 5000+1000");
 }
 
-TEST(ImportChrome, WhatNeverEndedIsToldNotInvented) {
+TEST(ImportChrome, WhatNeverEndedLastsToTheEndOfAWholeFile) {
+  const std::string begins = R"({"ph":"B","name":"b","pid":1,"tid":1,"ts":5},{"ph":"E","pid":1,"tid":2,"ts":6})";
+  const LoadedTrace all = loaded(events(begins + R"(,{"ph":"X","name":"x","pid":1,"tid":3,"ts":7,"dur":2})"));
+  EXPECT_EQ(spans(all.trace), "b 5000+4000 | x 7000+2000");
+  EXPECT_THAT(all.notes, ::testing::ElementsAre("1 spans without an end, shown to the end of the file",
+                                                "1 ends of spans that never began"));
+  EXPECT_TRUE(loaded("[" + begins).trace.spans.empty());  // the end may have been cut off
+}
+
+TEST(ImportChrome, IdsOfAProcessAndOfAll) {
+  EXPECT_EQ(spans(loaded(events(R"({"ph":"b","cat":"c","name":"own","id2":{"local":"0x1"},"pid":1,"ts":1},
+      {"ph":"b","cat":"c","name":"other","id2":{"local":"0x1"},"pid":2,"ts":2},
+      {"ph":"b","cat":"c","name":"all","id2":{"global":"0x1"},"pid":1,"ts":3},
+      {"ph":"e","cat":"c","name":"own","id2":{"local":"0x1"},"pid":1,"ts":5},
+      {"ph":"e","cat":"c","name":"other","id2":{"local":"0x1"},"pid":2,"ts":7},
+      {"ph":"e","cat":"c","name":"all","id2":{"global":"0x1"},"pid":2,"ts":9})"))
+                      .trace),
+            "own 1000+4000 | all 3000+6000 | other 2000+5000");
+}
+
+TEST(ImportChrome, ArrowsThatSpansName) {
   const LoadedTrace all =
-      loaded(events(R"({"ph":"B","name":"b","pid":1,"tid":1,"ts":5},{"ph":"E","pid":1,"tid":2,"ts":6})"));
-  EXPECT_TRUE(all.trace.spans.empty());
-  EXPECT_THAT(all.notes,
-              ::testing::ElementsAre("1 spans that begin and never end", "1 ends of spans that never began"));
+      loaded(events(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2,"bind_id":"0x5","flow_out":true},
+      {"ph":"X","name":"b","pid":1,"tid":2,"ts":4,"dur":2,"bind_id":"0x5","flow_in":true})"));
+  EXPECT_EQ(all.flow_event_count, 2);
+  ASSERT_EQ(all.trace.flows.size(), 1u);
+  EXPECT_EQ(all.trace.flows[0].from_ns, 1000);
+  EXPECT_EQ(all.trace.flows[0].to_ns, 4000);
 }
 
 TEST(ImportChrome, ProfilerStepsNumberTheSpans) {

@@ -58,6 +58,36 @@ TEST(ImportPerfetto, NamesAreInternedPerSequenceUntilCleared) {
   EXPECT_EQ(spans(loaded(trace.bytes()).trace), "first 10+10 | first 30+10 | second 50+10");
 }
 
+/// An event of the older kind: its phase, and an id that counts for the process (6) or for all (11).
+ProtoMessage legacy_event(std::int64_t time, char phase, std::int64_t track, std::uint32_t id_field, std::int64_t id) {
+  ProtoMessage legacy, event, packet;
+  legacy.varint(2, phase);
+  legacy.varint(id_field, id);
+  event.message(6, legacy);
+  event.varint(11, track);
+  event.text(22, "io");
+  event.text(23, "read " + std::to_string(id));
+  packet.varint(8, time);
+  packet.varint(10, 1);
+  packet.message(11, event);
+  return packet;
+}
+
+TEST(ImportPerfetto, AsynchronousEventsAreJoinedByTheirIds) {
+  ProtoMessage trace;
+  add_packet(trace, legacy_event(10, 'b', 1, 6, 7));
+  add_packet(trace, legacy_event(20, 'b', 1, 6, 8));
+  add_packet(trace, legacy_event(25, 'n', 1, 6, 8));
+  add_packet(trace, legacy_event(30, 'e', 1, 6, 7));
+  add_packet(trace, legacy_event(40, 'S', 1, 11, 7));
+  add_packet(trace, legacy_event(50, 'e', 1, 6, 8));
+  add_packet(trace, legacy_event(60, 'F', 2, 11, 7));
+  const LoadedTrace all = loaded(trace.bytes());
+  EXPECT_EQ(spans(all.trace), "read 7 10+20 | read 8 20+30 | read 7 40+20");
+  EXPECT_EQ(all.instants.size(), 1u);
+  EXPECT_TRUE(all.notes.empty());
+}
+
 TEST(ImportPerfetto, PacketsWhoseStateWasLostAreCountedAsDropped) {
   ProtoMessage trace;
   add_packet(trace, interned_event(1, 2, 10, 1, 1, ""));

@@ -184,7 +184,20 @@ void Builder::match() {
       stack.pop_back();
     }
   }
-  for (const auto& [group, stack] : open) unmatched_begin_count_ += static_cast<std::int64_t>(stack.size());
+  // What is still open at the end of a whole file lasts until then; of a broken one nobody knows.
+  std::int64_t end = INT64_MIN;
+  for (const Mark& mark : marks_) end = std::max(end, mark.time_ns);
+  for (const Span& span : spans_) end = std::max(end, span.begin_ns + std::max<std::int64_t>(span.duration_ns, 0));
+  for (const Instant& instant : loaded.instants) end = std::max(end, instant.time_ns);
+  for (const Counter& counter : loaded.trace.counters) end = std::max(end, counter.time_ns);
+  const bool whole = loaded.trace.truncated.empty();
+  for (const auto& [group, stack] : open) {
+    unmatched_begin_count_ += static_cast<std::int64_t>(stack.size());
+    for (const std::int32_t i : stack) {
+      Span& span = spans_[static_cast<std::size_t>(i)];
+      if (whole) span.duration_ns = end - span.begin_ns;
+    }
+  }
   marks_.clear();
   std::erase_if(spans_, [](const Span& span) { return span.duration_ns < 0; });
 }
@@ -319,7 +332,8 @@ LoadedTrace Builder::finish(std::int64_t shift_ns) {
   for (Instant& instant : loaded.instants) instant.time_ns += shift_ns;
   std::stable_sort(loaded.instants.begin(), loaded.instants.end(),
                    [](const Instant& a, const Instant& b) { return a.time_ns < b.time_ns; });
-  note(unmatched_begin_count_, "spans that begin and never end");
+  note(unmatched_begin_count_, loaded.trace.truncated.empty() ? "spans without an end, shown to the end of the file"
+                                                              : "spans that begin and never end");
   note(unmatched_end_count_, "ends of spans that never began");
   note(unmatched_flow_count_, "ends of arrows without a partner");
   note(void_count_, "events whose time is out of range");

@@ -42,14 +42,17 @@ constexpr std::uint64_t kProcessBytes = 256, kRowInfoBytes = 512, kGroupBytes = 
 
 /// An event as it is written; reused from event to event.
 struct Event {
-  std::string phase, name, category, pid, tid, time, duration, id, scope, binding;
+  std::string phase, name, category, pid, tid, time, duration, id, scope, bound_id, flow_in, flow_out;
+  bool global_id = false;  ///< id counts for all processes
   std::vector<Argument> arguments;
   std::size_t argument_count = 0;
 
   void clear() {
-    for (std::string* text : {&phase, &name, &category, &pid, &tid, &time, &duration, &id, &scope, &binding}) {
+    for (std::string* text :
+         {&phase, &name, &category, &pid, &tid, &time, &duration, &id, &scope, &bound_id, &flow_in, &flow_out}) {
       text->clear();
     }
+    global_id = false;
     argument_count = 0;
   }
   [[nodiscard]] const Scalar* argument(std::string_view key) const {
@@ -233,7 +236,9 @@ class Importer {
     if (key == "dur") return &event_.duration;
     if (key == "id") return &event_.id;
     if (key == "s") return &event_.scope;
-    if (key == "bp") return &event_.binding;
+    if (key == "bind_id") return &event_.bound_id;
+    if (key == "flow_in") return &event_.flow_in;
+    if (key == "flow_out") return &event_.flow_out;
     return nullptr;
   }
 
@@ -256,7 +261,7 @@ class Importer {
     }
   }
 
-  /// Scalars of args; of id2 the one id, which is the process's own unless it is global.
+  /// Scalars of args; of id2 the one id, which says whether it is the process's own.
   bool read_arguments(bool scoped_id) {
     for (;;) {
       Token token = json_.next();
@@ -267,6 +272,7 @@ class Importer {
       Argument* argument = kept ? &event_.arguments[event_.argument_count] : nullptr;
       if (kept) argument->key.assign(json_.text().substr(0, kMaxArgumentText));
       const bool local = scoped_id && json_.text() == "local";
+      if (scoped_id && json_.text() == "global") event_.global_id = true;
       token = json_.next();
       const bool scalar = token == Token::string || token == Token::number || token == Token::word;
       if (scalar && kept) {
@@ -274,7 +280,7 @@ class Importer {
         argument->value.text.assign(json_.text().substr(0, kMaxArgumentText));
         ++event_.argument_count;
       } else if (scalar && scoped_id) {
-        event_.id = (local ? "local " + event_.pid + " " : "") + std::string(json_.text().substr(0, kMaxArgumentText));
+        event_.id = (local ? "local " : "") + std::string(json_.text().substr(0, kMaxArgumentText));
       } else if (!json_.skip(token)) {
         return false;
       }
@@ -345,12 +351,14 @@ class Importer {
 
   /// Never empty, since that is what tells an asynchronous row.
   std::string shown_category() const { return event_.category.empty() ? "async" : event_.category; }
-  std::string asynchronous_key() const { return event_.category + '\x1f' + event_.id; }
+  std::string asynchronous_key() const {
+    return (event_.global_id ? "global" : event_.pid) + '\x1f' + event_.category + '\x1f' + event_.id;
+  }
 
   std::int32_t group(RowId row, const std::string& key) {
     if (key.empty()) return row.value;
     const auto next = static_cast<std::int32_t>(-1 - static_cast<std::int64_t>(groups_.size()));
-    const auto [at, added] = groups_.try_emplace(std::to_string(row.value) + '\x1f' + key, next);
+    const auto [at, added] = groups_.try_emplace(key, next);
     if (added) builder_.charge(kGroupBytes + 2 * key.size());
     return at->second;
   }
@@ -395,6 +403,18 @@ class Importer {
       }
     }
     builder_.complete(id, span);
+    if (!event_.bound_id.empty()) bound_flow(id, time);
+  }
+
+  /// The newer way to draw arrows: spans name what they come from and what they lead to.
+  void bound_flow(RowId id, std::int64_t time) {
+    const auto is = [](const std::string& word) { return word == "true" || word == "1"; };
+    const bool in = is(event_.flow_in), out = is(event_.flow_out);
+    if (!in && !out) return;
+    const Builder::FlowEnd end = in && out ? Builder::FlowEnd::step
+                                 : in      ? Builder::FlowEnd::finish
+                                           : Builder::FlowEnd::start;
+    builder_.flow("bind\x1f" + event_.bound_id, end, id, time, FlowKind::dependency);
   }
 
   void begin(std::int64_t time, RowId id, const std::string& key) {
@@ -402,6 +422,7 @@ class Importer {
     span.begin_ns = time;
     vote(id);
     builder_.begin(id, group(id, key), span);
+    if (!event_.bound_id.empty()) bound_flow(id, time);
   }
 
   void instant(std::int64_t time) {

@@ -603,7 +603,14 @@ class Importer {
     ProtoReader reader(event.legacy);
     ProtoField field;
     std::int64_t phase = 0, duration_us = 0;
+    std::string key;  // of asynchronous events, with what it is unique in
+    bool global = false;
     while (reader.next(field)) {
+      if (field.number == 6 || field.number == 10 || field.number == 11) {
+        key += "," + std::to_string(field.number) + ":" + std::to_string(field.value);
+        global = global || field.number == 11;
+      }
+      if (field.number == 7) key.append(",").append(field.bytes.substr(0, 256));
       if (field.number == 1 && !event.name.valid()) event.name = found(sequence.names, field.value);
       if (field.number == 2) phase = field.integer();
       if (field.number == 3) duration_us = field.integer();
@@ -617,10 +624,46 @@ class Importer {
       builder_.complete(id, span);
       return true;
     }
+    if (std::string_view("bneSTpF").find(static_cast<char>(phase)) != std::string_view::npos && phase > 0 &&
+        phase < 128) {
+      asynchronous(event, static_cast<char>(phase), std::move(key), global, uuid, time);
+      return true;
+    }
     event.type = phase == 'B' ? 1 : phase == 'E' ? 2 : phase == 'I' || phase == 'i' || phase == 'R' ? 3 : 0;
     if (event.type == 0) ++other_count_;
     act(event, uuid, time);
     return true;
+  }
+
+  /// Begins and ends that an id joins, on whichever thread: on rows of their own, one per category.
+  void asynchronous(const TrackEvent& event, char phase, std::string id, bool global, std::uint64_t uuid,
+                    std::int64_t time) {
+    const Described& on = track(uuid);
+    const std::uint64_t process = on.pid >= 0 ? static_cast<std::uint64_t>(on.pid) : on.parent != 0 ? on.parent : uuid;
+    const std::string category(event.category.substr(0, 256));
+    const auto named = [&](std::string key) {
+      const auto [at, added] = asynchronous_.try_emplace(std::move(key), asynchronous_.size());
+      if (added) builder_.charge(256 + at->first.size());
+      return static_cast<std::int64_t>(at->second);
+    };
+    // Rows of no track in the file: numbers that no file of moderate size gives.
+    const std::uint64_t of_row = ~static_cast<std::uint64_t>(named(std::to_string(process) + "/" + category));
+    Described& shown = track(of_row);
+    if (shown.name.empty()) {
+      shown.name = category.empty() ? "async" : category;
+      shown.parent = uuid;
+    }
+    const RowId to = row(of_row);
+    const auto group =
+        static_cast<std::int32_t>(-1 - named((global ? "" : std::to_string(process)) + "/" + category + id));
+    if (phase == 'b' || phase == 'S') {
+      vote(to, event);
+      builder_.begin(to, group, described(event, time));
+    } else if (phase == 'e' || phase == 'F') {
+      builder_.end(group, time);
+    } else {
+      builder_.instant(to, time, event.name);
+    }
   }
 
   void count(std::uint64_t uuid, std::int64_t time, double value, std::optional<std::int64_t> integer) {
@@ -737,6 +780,7 @@ class Importer {
   std::vector<std::uint64_t> sources_;
   std::set<std::pair<std::uint64_t, Memory>> categories_of_;  // processes whose memory is told by category
   MemoryCurves curves_;
+  std::unordered_map<std::string, std::size_t> asynchronous_;  // rows and groups of legacy events
   std::int64_t other_count_ = 0;
   bool known_ = false;
   std::string stop_;
