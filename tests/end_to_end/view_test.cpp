@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 
 #include "tests/end_to_end/command_lines.h"
@@ -148,6 +149,27 @@ TEST(Convert, ToAPictureIsHandedOverToTheViewer) {
   EXPECT_EQ(png_size(inputs().path() / "memory.png"), std::pair(640, 300));
   EXPECT_EQ(in_place({"convert", "predicted.sst", "memory", "--to", "png"}).exit_code, 0);
   EXPECT_EQ(png_size(inputs().path() / "memory").first, 1600);
+}
+
+TEST(Demonstration, EndsWithAPictureOfItsTracesAndItsPath) {
+  const std::string script = (std::filesystem::path(TEST_DATA).parent_path() / "examples/compare_picture.sh").string();
+  const auto with_path = [&](const std::string& programs) {
+    return run({script, inputs().path().string()},
+               {.environment = {{"PATH", programs + ":" + std::getenv("PATH")}, {"DISPLAY", ""}}});
+  };
+  const Outcome drawn = with_path(programs_directory());
+  EXPECT_EQ(drawn.exit_code, 0) << drawn.err;
+  const std::filesystem::path picture = std::filesystem::canonical(inputs().path()) / "compare.png";
+  EXPECT_THAT(drawn.out, testing::StartsWith(picture.string()));
+  EXPECT_EQ(png_size(picture), std::pair(1600, 1000));
+
+  std::filesystem::remove(picture);
+  const ScratchDirectory alone;  // of the programs only the first
+  std::filesystem::copy_file(shardscope_path(), alone.path() / "shardscope");
+  const Outcome without = with_path(alone.path().string());
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_THAT(without.out, HasSubstr("the viewer (shardscope-view) was not built"));
+  EXPECT_FALSE(std::filesystem::exists(picture));
 }
 
 TEST(Report, IsOneFileWithTheNumbersOfCompare) {

@@ -62,7 +62,7 @@ void draw_traces(const Scene& scene, const Rect& gutter) {
 }
 
 /// Sizes at the grid lines, over the data: a pale ground keeps them readable.
-void draw_sizes(const Scene& scene, const ByteAxis& axis) {
+void draw_sizes(const Scene& scene, const ByteAxis& axis, bool marks_peak) {
   const Theme& theme = scene.frame.theme;
   for (const Tick& tick :
        byte_ticks(static_cast<std::int64_t>(axis.low_bytes), static_cast<std::int64_t>(axis.top_bytes),
@@ -73,7 +73,14 @@ void draw_sizes(const Scene& scene, const ByteAxis& axis) {
     if (y - height < axis.plot.y0) continue;
     // The line of the capacity would cross the text.
     const float limit = axis.y(static_cast<double>(scene.first->capacity_bytes()));
-    if (limit > y - height && limit < y) continue;
+    if (marks_peak && limit > y - height && limit < y) continue;
+    // The mark of the peak would lie on it.
+    const float peak_x = x_in(axis.plot, scene.state, scene.first->peak_time_ns());
+    const float peak_y = axis.y(static_cast<double>(scene.first->peak_bytes()));
+    const float wide = scene.canvas.width_of(tick.label, scene.frame.fonts.small) + scene.frame.px(16);
+    if (marks_peak && peak_x >= axis.plot.x0 && peak_x < axis.plot.x0 + wide && peak_y > y - 2 * height &&
+        peak_y < y + height)
+      continue;
     scene.canvas.label(axis.plot.x0 + scene.frame.px(2), y - height, tick.label, theme.text,
                        with_alpha(theme.pane, 170), axis.plot);
   }
@@ -198,7 +205,7 @@ void draw_difference(const Scene& scene, const Rect& plot, const Rect& gutter, s
     if (column.lowest < 0) scene.canvas.fill({x, zero, x + 1, axis.y(column.lowest)}, theme.accent);
   }
   scene.canvas.horizontal(plot.x0, plot.x1, zero, theme.dim);
-  draw_sizes(scene, axis);
+  draw_sizes(scene, axis, false);
 }
 
 void hover_text(const Scene& scene, const PlotMouse& mouse, const Rect& plot) {
@@ -238,7 +245,9 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
     plot_mouse("memory", pane.plot, session, state, frame);
     draw_empty(canvas, pane.plot, "There are no memory events here.",
                state.rank.valid() ? "Another rank may have some: choose 'all ranks' above."
-                                  : "Traces of 'shardscope simulate' and 'shardscope train' have them.",
+               : session.empty() || !session.documents[0].trace().complete()
+                   ? "There may be some in the part of the file that could not be read."
+                   : "Traces of 'shardscope simulate' and 'shardscope train' have them.",
                frame);
     draw_time_marks(canvas, pane.plot, state, frame);
     return;
@@ -292,7 +301,7 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
       draw_memory_outline(canvas, axis, derived.columns, frame.theme.series[d % frame.theme.series.size()],
                           frame.px(2));
     }
-    draw_sizes(scene, axis);
+    draw_sizes(scene, axis, true);
     const Rect legend{pane.gutter.x0, plot.y0, pane.gutter.x1, plot.y1};
     const float lines = compares ? (canvas.line_height(frame.fonts.small) + frame.px(4)) *
                                        static_cast<float>(session.documents.size() - 1)

@@ -25,7 +25,8 @@ void draw_summary(const Session& session, ViewState& state, const Frame& frame, 
   if (!c.same_plan) {
     ImGui::PushStyleColor(ImGuiCol_Text, frame.theme.warning);
     ImGui::PushTextWrapPos(0);
-    ImGui::TextUnformatted("The plans differ; lined up because --force was given.");
+    ImGui::TextUnformatted(
+        "The plans differ, and are lined up because --force was given: ops of one number may be different ops.");
     ImGui::PopTextWrapPos();
     ImGui::PopStyleColor();
   }

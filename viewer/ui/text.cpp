@@ -57,6 +57,22 @@ std::string_view fitting_tail(std::string_view name, const std::function<bool(st
   return name;
 }
 
+std::string ends_of(std::string_view name, const std::function<bool(std::string_view)>& fits) {
+  std::string text(name);
+  // Not in the middle of a character of several bytes.
+  const auto inside = [&](std::size_t at) {
+    return at < name.size() && (static_cast<unsigned char>(name[at]) & 0xC0U) == 0x80U;
+  };
+  for (std::size_t kept = name.size(); kept > 6 && !fits(text); --kept) {
+    std::size_t head = kept / 3;
+    std::size_t tail = name.size() - (kept - kept / 3);
+    while (head > 0 && inside(head)) --head;
+    while (inside(tail)) ++tail;
+    text = std::string(name.substr(0, head)) + "\u2026" + std::string(name.substr(tail));
+  }
+  return text;
+}
+
 bool contains_text(std::string_view text, std::string_view needle) {
   return std::search(text.begin(), text.end(), needle.begin(), needle.end(), [](char a, char b) {
            return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));

@@ -21,6 +21,8 @@ namespace shard::view {
 /// A dotted name without its first parts, as many as it takes to `fits`; at least the last part is kept:
 /// "transformer.h.0.attn backward", "attn backward".
 [[nodiscard]] std::string_view fitting_tail(std::string_view name, const std::function<bool(std::string_view)>& fits);
+/// A name cut in its middle until it `fits`: threads and streams of one process differ at their ends.
+[[nodiscard]] std::string ends_of(std::string_view name, const std::function<bool(std::string_view)>& fits);
 /// True when every character of `needle` (lower case) occurs in `text` in one piece, letter case aside.
 [[nodiscard]] bool contains_text(std::string_view text, std::string_view needle);
 

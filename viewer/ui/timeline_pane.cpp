@@ -122,7 +122,10 @@ void draw_line_label(const Scene& scene, const TimelineLine& line, const Rect& g
                       theme.series[line.document % theme.series.size()]);
     right -= scene.frame.px(4);
   }
-  scene.canvas.text_in({box.x0 + pad, box.y0, right, box.y1}, line.label, theme.text);
+  const Rect room{box.x0 + pad, box.y0, right, box.y1};
+  scene.canvas.text_in(
+      room, ends_of(line.label, [&](std::string_view text) { return scene.canvas.width_of(text) <= room.width(); }),
+      theme.text);
 }
 
 /// Arrows from and to the selected span: a line, and a head where it arrives.
