@@ -11,21 +11,13 @@
 #include <vector>
 
 #include "executor/comm/totals.h"
+#include "traces/base/dtype.h"
 #include "traces/base/ids.h"
+#include "traces/base/rank_group.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 
 namespace shard {
-
-/// Element type of a collective's buffers.
-enum class DType : std::uint8_t { f32 = 0 };
-
-[[nodiscard]] constexpr Bytes bytes_of(DType type, Elems elems) {
-  switch (type) {
-    case DType::f32: return Bytes{elems.count() * 4};
-  }
-  return Bytes{0};
-}
 
 /// One contiguous buffer of a call. Offsets are bytes from the start of this rank's own arena and may differ between
 /// ranks; `elems` may not. Offsets are multiples of the element size; multiples of 64 are fastest.
@@ -49,7 +41,8 @@ struct CollectiveRequest {
   OpId op = {};
   Collective kind = Collective::all_gather;
   std::span<const CommSegment> segments = {};  ///< copied by start
-  DType dtype = DType::f32;
+  Dtype dtype = Dtype::f32;
+  RankGroup group{};  ///< who takes part; count 0: all ranks. "World", "rank" and tree order above then mean the group
   Rank root{0};
   /// Planned staging in the own arena, used by the message transport only: comm_workspace_bytes(kind, largest segment,
   /// world) of sim/plan/comm_workspace.h. Calls in flight together have disjoint workspaces.

@@ -73,7 +73,7 @@ class MessageCall {
 
   Collective kind_ = Collective::all_gather;
   OpId op_;
-  DType dtype_ = DType::f32;
+  Dtype dtype_ = Dtype::f32;
   int root_ = 0;
   std::uint64_t sequence_ = 0;
   std::uint64_t identity_ = 0;  ///< hash of what must be the same on all ranks

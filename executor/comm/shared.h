@@ -54,7 +54,7 @@ class SharedCollectives {
     std::uint64_t sequence = 0;
     OpId op;
     Collective kind = Collective::all_gather;
-    DType dtype = DType::f32;
+    Dtype dtype = Dtype::f32;
     Rank root{0};
     Stage stage = Stage::complete;
     int segments = 0;

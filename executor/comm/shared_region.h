@@ -36,7 +36,7 @@ struct alignas(64) CallSlot {
   std::int32_t root;
   std::int32_t segments;
   Collective kind;
-  DType dtype;
+  Dtype dtype;
   // CommSegment[limits.segments] follow.
 };
 

@@ -145,7 +145,7 @@ std::string heading(const Planned& planned, const engine::Simulation& prediction
   const plan::Strategy& s = planned.strategy;
   const std::int64_t elems = planned.model->parameter_elements();
   std::string out = "model     " + planned.model->name + ", " +
-                    cli::elements_and_mib(Elems{elems}, bytes_per_element(model::Dtype::f32)) + " of parameters\n";
+                    cli::elements_and_mib(Elems{elems}, bytes_per_element(Dtype::f32)) + " of parameters\n";
   out += "strategy  " + plan::to_string(s) + '\n';
   out += "data      " + data + '\n';
   out += "predicted " + cli::mib(prediction.largest().peak[0]) + " per rank at most, " +

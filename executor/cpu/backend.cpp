@@ -167,7 +167,7 @@ Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
   CollectiveRequest request{.op = op.id,
                             .kind = call.kind,
                             .segments = segments_,
-                            .dtype = DType::f32,
+                            .dtype = Dtype::f32,
                             .root = Rank{call.root},
                             .workspace_offset = 0,
                             .workspace = Bytes{0}};

@@ -47,7 +47,7 @@ class Autograd {
   void widen_indices() {
     for (std::size_t v = 0; v < plan_.graph->values.size(); ++v) {
       const model::Value& value = plan_.graph->values[v];
-      if (value.dtype == model::Dtype::i32)
+      if (value.dtype == Dtype::i32)
         plan_.buffer(plan_.value_buffer({static_cast<std::int32_t>(v)})).bytes = Bytes{value.elements() * kIndexBytes};
     }
   }

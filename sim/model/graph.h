@@ -6,14 +6,11 @@
 #include <vector>
 
 #include "sim/model/parameters.h"
+#include "traces/base/dtype.h"
 #include "traces/base/ids.h"
 #include "traces/base/units.h"
 
 namespace shard::model {
-
-/// Storage type of a value.
-enum class Dtype : std::uint8_t { f32 = 0, i32 = 1 };
-[[nodiscard]] constexpr std::int64_t bytes_per_element(Dtype) { return 4; }
 
 /// Index into Graph::values.
 using ValueId = Id<struct ValueTag>;

@@ -42,7 +42,7 @@ class Desk {
     CollectiveRequest request{.op = OpId{next_op_++}, .kind = kind, .segments = segments, .root = root};
     Elems largest{0};
     for (const CommSegment& segment : segments) largest = std::max(largest, segment.elems);
-    request.workspace = comm_workspace_bytes(kind, bytes_of(DType::f32, largest), world());
+    request.workspace = comm_workspace_bytes(kind, bytes_of(Dtype::f32, largest), world());
     if (comm_.needs_workspace()) request.workspace_offset = take(request.workspace.count() / 4);
     const Result<Ticket> ticket = comm_.start(request);
     if (!ticket) {
