@@ -36,12 +36,18 @@ std::span<std::byte> gap(std::span<std::byte> arena, const plan::Buffer& buffer)
 
 Backend::Backend(const plan::Plan& plan, Communicator& communicator, std::span<std::byte> arena, DataSource& data,
                  ThreadPool& pool, const BackendOptions& options)
-    : plan_(plan), communicator_(communicator), arena_(arena), data_(data), pool_(pool), options_(options) {
+    : plan_(plan),
+      position_(plan::position(plan.strategy, communicator.rank().value)),
+      communicator_(communicator),
+      arena_(arena),
+      data_(data),
+      pool_(pool),
+      options_(options) {
   assert(static_cast<std::int64_t>(arena.size()) >= plan.arena_bytes[0].count());
 }
 
 std::byte* Backend::at(const Operand& operand) const {
-  return arena_.data() + plan_.buffer(operand.buffer).offset + operand.offset_on(communicator_.rank().value);
+  return arena_.data() + plan_.buffer(operand.buffer).offset + operand.offset_on(position_.shard);
 }
 
 Result<void> Backend::begin_phase(const plan::PhaseOps&) {
@@ -87,7 +93,7 @@ Result<void> Backend::release(const Op& op, std::span<const BufferId> buffers) {
 Result<void> Backend::check_operands(const Op& op) const {
   for (const Operand& o : op.operands) {
     const plan::Buffer& buffer = plan_.buffer(o.buffer);
-    const std::int64_t begin = o.offset_on(communicator_.rank().value);
+    const std::int64_t begin = o.offset_on(position_.shard);
     if (ledger_.is_live(o.buffer) && begin >= 0 && begin + o.bytes <= buffer.bytes.count()) continue;
     return Error{.code = Errc::internal,
                  .what = "op '" + op.name + "' touches bytes [" + std::to_string(begin) + ", " +
@@ -106,7 +112,7 @@ Result<void> Backend::issue(const Op& op) {
   std::visit(on{[&](const plan::Compute& c) { compute(op, c); },
                 [&](const plan::LoadBatch& a) {
                   const std::int64_t number =
-                      step_ * plan_.strategy.micro_batches() + a.first + communicator_.rank().value * a.rank_stride;
+                      step_ * plan_.strategy.micro_batches() + a.micro_batch(position_.shard, position_.replica);
                   const auto bytes = [&](std::size_t i) {
                     return std::span(at(op.operands[i]), static_cast<std::size_t>(op.operands[i].bytes));
                   };
@@ -164,11 +170,15 @@ Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
     segments_.push_back({.shard_offset = sharded ? offset(s.shard_operand) : 0,
                          .full_offset = offset(s.full_operand),
                          .elems = s.elems});
+  const RankGroup group = plan::members(plan_.strategy, call.group, communicator_.rank().value);
+  const Dtype dtype =
+      plan_.buffer(op.operands[static_cast<std::size_t>(call.segments.front().full_operand)].buffer).dtype;
   CollectiveRequest request{.op = op.id,
                             .kind = call.kind,
                             .segments = segments_,
-                            .dtype = Dtype::f32,
-                            .root = Rank{call.root},
+                            .dtype = dtype,
+                            .group = group,
+                            .root = Rank{group.rank_of(call.root)},
                             .workspace_offset = 0,
                             .workspace = Bytes{0}};
   if (call.workspace_operand >= 0) {
@@ -216,9 +226,8 @@ Result<void> Backend::end_phase(const plan::PhaseOps&) {
 
 void Backend::initialize(const Op& op, const plan::Initialize& a) {
   const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
-  const std::int32_t world = plan_.strategy.world_size;
-  const ElemRange range =
-      a.shard_only ? shard_range(flat.elems, communicator_.rank().value, world) : ElemRange{Elems{0}, flat.elems};
+  const Elems begin = a.first_elem + position_.shard * a.rank_stride_elems;
+  const ElemRange range{begin, begin + a.elems};
   float* out = floats(op.operands[0]);
   zero(pool_, op.operands[0].bytes / 4, out);  // padding
   for (const plan::ParamRange& p : plan::param_ranges(flat, range.begin, range.end)) {
@@ -237,7 +246,7 @@ void Backend::initialize(const Op& op, const plan::Initialize& a) {
 
 void Backend::optimizer_step(const Op& op, const plan::OptimizerStep& a) {
   const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
-  const Elems begin{a.first_elem.count() + communicator_.rank().value * a.rank_stride_elems.count()};
+  const Elems begin{a.first_elem.count() + position_.shard * a.rank_stride_elems.count()};
   float* parameters = floats(op.operands[0]);
   const float* gradients = floats(op.operands[1]);
   const auto* scalars = reinterpret_cast<const OptimizerScalars*>(at(op.operands[2]));
@@ -268,10 +277,16 @@ void Backend::mean_loss(const Op& op, const plan::MeanLoss& a) {
   const float* losses = floats(op.operands[0]);
   const std::int64_t micro_batches = plan_.strategy.micro_batches();
   const std::int64_t per_rank = plan_.strategy.accumulation();
-  const std::int64_t world = plan_.strategy.world_size;
+  const std::int64_t shards = plan_.strategy.shard_degree();
+  // Micro-batch m = (g A + j) S + i lies at [g S + i][j].
+  const auto place = [&](std::int64_t m) {
+    const std::int64_t i = m % shards;
+    const std::int64_t j = m / shards % per_rank;
+    const std::int64_t g = m / shards / per_rank;
+    return (g * shards + i) * per_rank + j;
+  };
   double sum = 0;
-  for (std::int64_t m = 0; m < micro_batches; ++m)
-    sum += static_cast<double>(a.dealt_in_turn ? losses[(m % world) * per_rank + m / world] : losses[m]);
+  for (std::int64_t m = 0; m < micro_batches; ++m) sum += static_cast<double>(losses[a.dealt_in_turn ? place(m) : m]);
   *floats(op.operands[1]) = static_cast<float>(sum / static_cast<double>(micro_batches));
 }
 
@@ -301,7 +316,7 @@ Bytes Backend::optimizer_state_bytes() const {
     if (a == nullptr || op.operands.size() <= 4) continue;
     for (std::size_t i = 4; i < op.operands.size(); ++i) total += Bytes{op.operands[i].bytes};
     const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a->flat)];
-    const Elems begin{a->first_elem.count() + communicator_.rank().value * a->rank_stride_elems.count()};
+    const Elems begin{a->first_elem.count() + position_.shard * a->rank_stride_elems.count()};
     total += Bytes{4 * static_cast<std::int64_t>(plan::param_ranges(flat, begin, begin + a->elems).size())};
   }
   return total;

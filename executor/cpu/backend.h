@@ -104,6 +104,7 @@ class Backend {
   [[nodiscard]] Result<void> check_operands(const plan::Op& op) const;
 
   const plan::Plan& plan_;
+  plan::Position position_;
   Communicator& communicator_;
   std::span<std::byte> arena_;
   DataSource& data_;

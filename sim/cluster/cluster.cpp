@@ -18,6 +18,17 @@ Layout layout(const Cluster& cluster, std::int32_t world_size) {
   return Layout{world_size, hosts, divide_up(divide_up(world_size, hosts), cluster.devices_per_host)};
 }
 
+Layout layout_of(const RankGroup& group, const Layout& all) {
+  const std::int32_t per_host = divide_up(all.ranks, all.hosts);
+  std::int32_t hosts = 0;
+  for (std::int32_t i = 0, last = -1; i < group.count; ++i) {
+    const std::int32_t host = group.rank_of(i) / per_host;
+    if (host != last) ++hosts;
+    last = host;
+  }
+  return Layout{group.count, hosts, all.ranks_per_device};
+}
+
 Result<void> check_ranks(const Cluster& cluster, std::int32_t world_size) {
   const Layout l = layout(cluster, world_size);
   if (l.ranks_per_device > 1 && !cluster.ranks_share_device) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "traces/base/rank_group.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 
@@ -66,6 +67,9 @@ struct Layout {
 
 /// Valid where check_ranks() is; more ranks than devices share them.
 [[nodiscard]] Layout layout(const Cluster& cluster, std::int32_t world_size);
+
+/// How the members of a group meet, where all ranks are laid out as `all`.
+[[nodiscard]] Layout layout_of(const RankGroup& group, const Layout& all);
 
 /// Errc::contradiction when the cluster is too small for the ranks or has no link between the hosts they need.
 [[nodiscard]] Result<void> check_ranks(const Cluster& cluster, std::int32_t world_size);

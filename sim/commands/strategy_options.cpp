@@ -68,6 +68,11 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o) {
   sharding.add("chunk-size", &o.chunk_size, "ELEMS|search", "unit chunk: elements of a chunk, or the least waste");
   sharding.add("chunk-bytes", &o.chunk_bytes, "BYTES", "the same in bytes of fp32 parameters").least(1);
   sharding.add("prefetch", &o.prefetch, "N", "stage 3: gathers that run ahead of their use").least(0).most(1024);
+  sharding
+      .add("shard-group", &o.shard_group, "N", "hybrid sharding: shard inside groups of N ranks, replicate across them")
+      .least(0)
+      .most(1 << 20)
+      .default_text("all ranks");
   sharding.add_choice<plan::Transport>("transport", &o.transport,
                                        {{"shared", plan::Transport::shared, "ranks of one host, through shared memory"},
                                         {"messages", plan::Transport::messages, "across hosts, with planned staging"}},
@@ -96,8 +101,13 @@ void add_training_options(cli::Command& command, StrategyOptions& o) {
       {{"none", plan::Recompute::none, "keep what backward needs"},
        {"block", plan::Recompute::block, "keep each block's input, make the rest again"}},
       "activation checkpointing");
-  training.add_choice<plan::Precision>("precision", &o.precision, {{"fp32", plan::Precision::fp32}},
-                                       "type of parameters, gradients and activations");
+  training.add_choice<plan::Precision>("precision", &o.precision,
+                                       {{"fp32", plan::Precision::fp32},
+                                        {"bf16", plan::Precision::bf16, "16 bits, fp32 master parameters"},
+                                        {"fp16", plan::Precision::fp16, "16 bits, fp32 master parameters"}},
+                                       "what parameters, gradients and activations are stored as");
+  training.add_switch("fp32-reduce-scatter", &o.fp32_reduce_scatter,
+                      "widen 16-bit gradients before they are summed over micro-batches and ranks");
   training.add("threads", &o.threads, "N", "compute threads per rank").least(1).most(1024);
   training.add_switch("reproducible", &o.reproducible,
                       "sum gradients along one fixed tree, so that the result does not depend on the strategy");
@@ -120,6 +130,8 @@ plan::Strategy training_strategy(const StrategyOptions& o, const model::Model& m
   s.threads = o.threads;
   s.reproducible = o.reproducible;
   s.transport = o.transport;
+  s.shard_group = o.shard_group;
+  s.fp32_reduce_scatter = o.fp32_reduce_scatter;
   return s;
 }
 

@@ -39,11 +39,13 @@ struct StrategyOptions {
   int threads = 1;
   bool reproducible = true;
   plan::Transport transport = plan::Transport::shared;
+  int shard_group = 0;
+  bool fp32_reduce_scatter = false;
 };
 
 /// Declares --model, --world-size (--ranks), --stage, --unit, --partition, --chunk-size, --chunk-bytes, --precision,
 /// --recompute, --micro-batch, --global-batch, --sequence, --optimizer, --prefetch, --threads, --no-reproducible,
-/// --transport.
+/// --transport, --shard-group, --fp32-reduce-scatter.
 void add_strategy_options(cli::Command& command, StrategyOptions& options);
 
 /// Parts of the same, for commands that take some of them: micro-batch and what follows from it; the model's sequence.

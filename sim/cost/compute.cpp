@@ -27,8 +27,7 @@ FlopsPerSecond reached_flops(OperatorKind kind, const Rates& rates) {
 
 Bytes touched(OperatorKind kind, const model::Attributes& attributes, Bytes operand) {
   if (kind != OperatorKind::embedding) return operand;
-  return std::min(operand,
-                  Bytes{attributes.rows * attributes.out_columns * bytes_per_element(Dtype::f32)});
+  return std::min(operand, Bytes{attributes.rows * attributes.out_columns * bytes_per_element(Dtype::f32)});
 }
 
 }  // namespace shard::cost

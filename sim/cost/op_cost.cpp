@@ -51,7 +51,8 @@ Seconds OpCost::operator()(const plan::Op& op) const {
           [&](const plan::LoadBatch&) { return transfer_time(e.bytes_written, cluster_.host_link, rates_); },
           [&](const plan::LoadScalars&) { return transfer_time(e.bytes_written, cluster_.host_link, rates_); },
           [&](const plan::Communicate& c) {
-            return collective_time(c.kind, e.sends ? e.sends->bytes : Bytes{0}, cluster_, layout_);
+            return collective_time(c.kind, e.sends ? e.sends->bytes : Bytes{0}, cluster_,
+                                   cluster::layout_of(plan::members(plan_.strategy, c.group, plan_.rank), layout_));
           },
           [&](const plan::Accumulate&) { return elementwise(); },
           [&](const plan::Initialize&) { return elementwise(); }, [&](const plan::ZeroState&) { return elementwise(); },

@@ -46,16 +46,17 @@ class Signatures {
  public:
   Signatures(const model::Model& model, const Strategy& s) : strategy_(s) {
     if (s.effective_stage() == 1 && s.partition == Partition::parameter)
-      owners_ = greedy_owners(model.parameters, s.world_size);
+      owners_ = greedy_owners(model.parameters, s.data_parallel());
     else if (s.effective_stage() > 0)
       flats_ = make_units(model, s).first;
   }
   [[nodiscard]] Signature of(std::int32_t rank) const {
     Signature signature;
+    const Position at = position(strategy_, rank);
     for (std::size_t p = 0; p < owners_.size(); ++p)
-      if (owners_[p] == rank) signature.push_back(static_cast<std::int64_t>(p));
+      if (owners_[p] == at.data) signature.push_back(static_cast<std::int64_t>(p));
     for (const Flat& flat : flats_) {
-      const ElemRange real = real_shard(flat, rank, strategy_.world_size);
+      const ElemRange real = real_shard(flat, at.shard, strategy_.shard_degree());
       signature.push_back((real.end - real.begin).count());
     }
     return signature;
@@ -69,6 +70,26 @@ class Signatures {
 
 Error contradiction(std::string what, std::string help) {
   return {.code = Errc::contradiction, .what = std::move(what), .where = "strategy", .help = std::move(help)};
+}
+
+/// Hybrid sharding divides the data-parallel ranks evenly, and needs something that is sharded.
+Result<void> check_shard_group(const Strategy& s) {
+  if (s.shard_group == 0) return {};
+  const std::string group = "--shard-group " + std::to_string(s.shard_group);
+  if (s.shard_group < 2 || s.data_parallel() % s.shard_group != 0)
+    return contradiction(group + " does not divide the " + std::to_string(s.data_parallel()) + " data-parallel ranks",
+                         "--shard-group " + std::to_string(s.data_parallel()));
+  if (s.stage == 0) return contradiction(group + " shards, but --stage 0 shards nothing", "--stage 3");
+  if (s.partition == Partition::parameter)
+    return contradiction(group + " cuts flats, but --partition parameter gives away whole parameters",
+                         "--partition flat");
+  return {};
+}
+
+Result<void> check_precision(const Strategy& s) {
+  if (s.fp32_reduce_scatter && !s.has_masters())
+    return contradiction("--fp32-reduce-scatter widens 16-bit gradients, but --precision is fp32", "--precision bf16");
+  return {};
 }
 
 }  // namespace
@@ -88,10 +109,13 @@ Result<void> check(const model::Model& model, const Strategy& s) {
     return contradiction("micro-batch " + n(s.micro_batch) + " is not positive", "--micro-batch 1");
   if (s.threads < 1) return contradiction("threads " + n(s.threads) + " is not positive", "--threads 1");
   if (s.prefetch < 0) return contradiction("prefetch distance " + n(s.prefetch) + " is negative", "--prefetch 0");
-  const std::int64_t step = s.micro_batch * s.world_size;
+  if (s.tensor_parallel != 1) return contradiction("tensor parallelism is not implemented yet", "--tensor-parallel 1");
+  if (Result<void> ok = check_shard_group(s); !ok) return ok;
+  if (Result<void> ok = check_precision(s); !ok) return ok;
+  const std::int64_t step = s.micro_batch * s.data_parallel();
   if (s.global_batch < step || s.global_batch % step != 0)
     return contradiction("global batch " + n(s.global_batch) + " is not a positive multiple of micro-batch " +
-                             n(s.micro_batch) + " x world size " + n(s.world_size),
+                             n(s.micro_batch) + " x " + n(s.data_parallel()) + " data-parallel ranks",
                          "--global-batch " + n(std::max<std::int64_t>(1, s.global_batch / step) * step));
   if (s.sequence < 1) return contradiction("sequence " + n(s.sequence) + " is not positive", "--sequence 1");
   if (model.family == model::Family::mlp && s.sequence != 1)
@@ -106,10 +130,10 @@ Result<void> check(const model::Model& model, const Strategy& s) {
     return contradiction("--partition parameter belongs to stage 1, but --stage is " + n(s.stage), "--stage 1");
   if (s.unit == UnitKind::chunk) {
     if (s.chunk_elems.count() < 1) return contradiction("unit chunk without a chunk size", "--chunk-size search");
-    if (s.chunk_elems.count() % s.world_size != 0)
-      return contradiction(
-          "chunk size " + n(s.chunk_elems.count()) + " elements is not a multiple of world size " + n(s.world_size),
-          "--chunk-size " + n(round_up(s.chunk_elems, s.world_size).count()));
+    if (s.chunk_elems.count() % s.shard_degree() != 0)
+      return contradiction("chunk size " + n(s.chunk_elems.count()) + " elements is not a multiple of the " +
+                               n(s.shard_degree()) + " ranks that share its shards",
+                           "--chunk-size " + n(round_up(s.chunk_elems, s.shard_degree()).count()));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/model/graph.h"
+#include "sim/plan/topology.h"
 #include "traces/base/ids.h"
 #include "traces/base/units.h"
 
@@ -14,7 +15,8 @@ namespace shard::plan {
 
 enum class Access : std::uint8_t { read, write, update };
 
-/// A byte range of a planned buffer. On rank r it starts at offset + r * rank_stride, so equal ranks share one plan.
+/// A byte range of a planned buffer. On the rank that holds shard r it starts at
+/// offset + r * rank_stride (topology.h), so equal ranks share one plan.
 struct Operand {
   BufferId buffer{};
   std::int64_t offset = 0;
@@ -25,7 +27,7 @@ struct Operand {
   bool fresh = false;
   [[nodiscard]] bool reads() const { return access != Access::write; }
   [[nodiscard]] bool writes() const { return access != Access::read; }
-  [[nodiscard]] std::int64_t offset_on(std::int32_t rank) const { return offset + rank * rank_stride; }
+  [[nodiscard]] std::int64_t offset_on(std::int32_t shard_rank) const { return offset + shard_rank * rank_stride; }
 };
 
 /// Which derivative an operator computes. SPEC.md lists the operands of each in order.
@@ -42,30 +44,34 @@ struct Compute {
   float scale = 1.0f;              ///< loss operators, backward: 1 / M, so that nothing divides afterwards
 };
 
-/// Writes the samples and targets of micro-batch first + rank * rank_stride of this step.
-/// Operands: input (write), target (write).
+/// Writes the samples and targets of one micro-batch of this step. Operands: input (write), target (write).
 struct LoadBatch {
   std::int64_t first = 0;
-  std::int64_t rank_stride = 0;
+  std::int64_t shard_stride = 0;    ///< from one rank of a shard group to the next
+  std::int64_t replica_stride = 0;  ///< from one shard group to the next
+  [[nodiscard]] constexpr std::int64_t micro_batch(std::int32_t shard_rank, std::int32_t replica) const {
+    return first + shard_rank * shard_stride + replica * replica_stride;
+  }
 };
 
 /// Writes learning rate, step number and the other scalars that ops read. Operands: scalars (write).
 struct LoadScalars {};
 
-/// One part of a collective: full bytes [full, full + elems) hold world_size shards in rank order.
+/// One part of a collective: full bytes [full, full + elems) hold one shard per member of the group, in order.
 struct Segment {
   std::int32_t shard_operand = 0;  ///< index into operands: this rank's shard (may lie inside full)
   std::int32_t full_operand = 0;   ///< index into operands
-  Elems elems{};                   ///< of full; a multiple of the world size for gather and scatter
+  Elems elems{};                   ///< of full; a multiple of the group's size for gather and scatter
 };
 
-/// A collective over all ranks: one call, however many segments. Counted once, bytes = sum of full segments.
+/// A collective over a group of ranks: one call, however many segments. Counted once, bytes = sum of full segments.
 /// all_reduce and broadcast use full_operand alone.
 struct Communicate {
   Collective kind{};
   UnitId unit{};
   std::vector<Segment> segments{};
-  std::int32_t root = 0;                ///< broadcast
+  Group group = Group::shard;
+  std::int32_t root = 0;                ///< broadcast: a member's number in the group
   std::int32_t workspace_operand = -1;  ///< staging of the message transport, -1: none
 };
 
@@ -74,10 +80,13 @@ struct Accumulate {
   UnitId unit{};
 };
 
-/// Writes the first values of a flat's parameters: the whole flat, or this rank's shard. Operands: parameters (write).
+/// Writes the first values of elements [first_elem + shard rank * rank_stride_elems, + elems) of a flat, padding too.
+/// Operands: parameters (write).
 struct Initialize {
   std::int32_t flat = -1;
-  bool shard_only = false;
+  Elems first_elem{};
+  Elems rank_stride_elems{};
+  Elems elems{};
 };
 
 /// Zeroes optimizer state when it is born. Operands: each state buffer (write).
@@ -86,9 +95,9 @@ struct ZeroState {
 };
 
 /// One optimizer step over parameters of a flat that this rank owns.
-/// Operands: parameters (update), gradient (read), scalars (read), step counts (update), then each state buffer
-/// (update). first_elem and elems say which elements of the flat: on rank r they start at first_elem + r *
-/// rank_stride_elems.
+/// Operands: parameters, the masters where there are some (update), gradient (read), scalars (read), step counts
+/// (update), then each state buffer (update). first_elem and elems say which elements of the flat: on the rank that
+/// holds shard r they start at first_elem + r * rank_stride_elems.
 struct OptimizerStep {
   std::int32_t flat = -1;
   model::ParamId param{};  ///< partition parameter: the only parameter stepped; else invalid
@@ -99,15 +108,17 @@ struct OptimizerStep {
 
 /// Mean of all micro-batches' losses along the fixed tree. Operands: losses (read), mean (write).
 struct MeanLoss {
-  bool dealt_in_turn = false;  ///< losses[r * A + j] belongs to micro-batch j * W + r, else to r * A + j
+  bool dealt_in_turn =
+      false;  ///< losses[r * A + j] belongs to micro-batch (g A + j) S + i, else to r A + j (r = g S + i)
 };
 
-/// Copies bytes. Operands: source (read), destination (write or update).
+/// Copies elements, rounded to nearest even where the destination's type is smaller, between memories where the
+/// buffers' differ. Operands: source (read), destination (write or update), equally many elements.
 struct Copy {};
 
 /// Feeds a whole flat's content to the run's digest, parameter by parameter (rank 0 hashes). Operands: content (read).
 struct Digest {
-  enum class Content : std::uint8_t { parameter, first_moment, second_moment } content{};
+  enum class Content : std::uint8_t { parameter, first_moment, second_moment, master } content{};
   std::int32_t flat = -1;
   model::ParamId param{};  ///< valid: this parameter only, content starts at its first element
 };

@@ -23,14 +23,15 @@ struct Buffer {
   std::string name{};
   Category category{};
   Memory memory = Memory::device;
+  Dtype dtype = Dtype::f32;  ///< of its elements
   Bytes bytes{};             ///< what is used; the arena rounds up to kAlignment
   bool persistent = false;   ///< never released once born
   UnitId unit{};             ///< valid for parameters, gathered parameters and gradients
   std::int64_t offset = -1;  ///< in its memory's arena; set by allocate
 };
 
-/// A run of parameters laid out one behind the other and padded to a multiple of the world size:
-/// what is cut into equal shards. Offsets and sizes in elements.
+/// A run of parameters laid out one behind the other and padded to a multiple of the ranks that share
+/// its shards: what is cut into equal shards. Offsets and sizes in elements.
 struct Flat {
   struct Item {
     model::ParamId param{};
@@ -42,7 +43,7 @@ struct Flat {
   Elems used{};   ///< up to the end of the last parameter
   std::vector<Item> items{};
   std::int32_t owner = -1;  ///< reserved for whole-chunk ownership; -1: split
-  [[nodiscard]] Elems shard(std::int32_t world_size) const { return Elems{elems.count() / world_size}; }
+  [[nodiscard]] Elems shard(std::int32_t shards) const { return Elems{elems.count() / shards}; }
 };
 
 /// What is gathered, released and reduced in one call: one flat, or several for UnitKind::bucket.
@@ -62,8 +63,8 @@ struct ParamRange {
 /// The parts of a flat's parameters inside [begin, end) elements of the flat, in order.
 [[nodiscard]] std::vector<ParamRange> param_ranges(const Flat& flat, Elems begin, Elems end);
 
-/// The real elements (padding excluded) of rank's shard, as a range of the flat; empty when all padding.
-[[nodiscard]] ElemRange real_shard(const Flat& flat, std::int32_t rank, std::int32_t world_size);
+/// The real elements (padding excluded) of a shard of `shards`, as a range of the flat; empty when all padding.
+[[nodiscard]] ElemRange real_shard(const Flat& flat, std::int32_t shard_rank, std::int32_t shards);
 
 /// The ops of one phase, in plan order. The memory a phase starts with is what earlier phases left persistent.
 struct PhaseOps {

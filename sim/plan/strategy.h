@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "traces/base/dtype.h"
 #include "traces/base/units.h"
 
 namespace shard::plan {
@@ -24,7 +25,8 @@ enum class Partition : std::uint8_t {
 
 enum class Recompute : std::uint8_t { none, block };
 enum class OptimizerKind : std::uint8_t { sgd, adam, adamw };
-enum class Precision : std::uint8_t { fp32 };
+/// How parameters, activations and gradients are stored. 16 bits bring fp32 master parameters; arithmetic is fp32.
+enum class Precision : std::uint8_t { fp32, bf16, fp16 };
 /// How ranks of one run exchange data; messages need planned staging memory.
 enum class Transport : std::uint8_t { shared, messages };
 
@@ -62,6 +64,8 @@ enum class Transport : std::uint8_t { shared, messages };
 [[nodiscard]] constexpr const char* to_string(Precision v) {
   switch (v) {
     case Precision::fp32: return "fp32";
+    case Precision::bf16: return "bf16";
+    case Precision::fp16: return "fp16";
   }
   return "?";
 }
@@ -78,9 +82,9 @@ struct Strategy {
   std::int32_t stage = 0;  ///< ZeRO stage 0..3
   UnitKind unit = UnitKind::module;
   Partition partition = Partition::flat;
-  Elems chunk_elems{0};           ///< unit chunk: the size, a multiple of world_size
+  Elems chunk_elems{0};           ///< unit chunk: the size, a multiple of the ranks that share its shards
   std::int64_t micro_batch = 1;   ///< sequences (mlp: samples) per rank and micro-step
-  std::int64_t global_batch = 1;  ///< sequences per step; a multiple of micro_batch x world_size
+  std::int64_t global_batch = 1;  ///< sequences per step; a multiple of micro_batch x data-parallel ranks
   std::int64_t sequence = 1;      ///< tokens per sequence (mlp: 1)
   Recompute recompute = Recompute::none;
   OptimizerKind optimizer = OptimizerKind::adamw;
@@ -89,15 +93,34 @@ struct Strategy {
   std::int32_t threads = 1;   ///< compute threads per rank; sizes per-thread workspaces
   bool reproducible = true;   ///< gradients summed along one fixed tree over micro-batches
   Transport transport = Transport::shared;
+  std::int32_t tensor_parallel = 1;  ///< ranks that split one model between them
+  std::int32_t shard_group = 0;      ///< hybrid sharding: data-parallel ranks that share shards; 0: all of them
+  bool fp32_reduce_scatter = false;  ///< 16-bit gradients become fp32 before they are summed
 
+  /// Ranks that work on different micro-batches.
+  [[nodiscard]] constexpr std::int32_t data_parallel() const { return world_size / tensor_parallel; }
+  /// Ranks that share the shards of a flat.
+  [[nodiscard]] constexpr std::int32_t shard_degree() const { return shard_group > 0 ? shard_group : data_parallel(); }
+  /// Shard groups that hold the same.
+  [[nodiscard]] constexpr std::int32_t replicas() const { return data_parallel() / shard_degree(); }
+  /// What parameters, activations and gradients are stored as.
+  [[nodiscard]] constexpr Dtype storage() const {
+    return precision == Precision::fp16 ? Dtype::f16 : precision == Precision::bf16 ? Dtype::bf16 : Dtype::f32;
+  }
+  /// What gradients are summed as, over micro-batches and ranks.
+  [[nodiscard]] constexpr Dtype reduction() const { return fp32_reduce_scatter ? Dtype::f32 : storage(); }
+  /// fp32 parameters beside the stored ones.
+  [[nodiscard]] constexpr bool has_masters() const { return storage() != Dtype::f32; }
   /// Micro-steps per rank and step.
-  [[nodiscard]] std::int64_t accumulation() const { return global_batch / (micro_batch * world_size); }
+  [[nodiscard]] std::int64_t accumulation() const { return global_batch / (micro_batch * data_parallel()); }
   /// M, the micro-batches of the global batch.
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / micro_batch; }
   /// Sharding needs more than one rank: with one, every stage is stage 0 without collectives.
-  [[nodiscard]] std::int32_t effective_stage() const { return world_size == 1 ? 0 : stage; }
+  [[nodiscard]] std::int32_t effective_stage() const { return data_parallel() == 1 ? 0 : stage; }
   /// Gradients leave the rank after every micro-step (stages 2 and 3), so micro-batches are dealt in turn.
   [[nodiscard]] bool reduces_every_micro_step() const { return effective_stage() >= 2; }
+  /// A micro-step's gradient has a buffer of its own, and is not a slot of the gradient tree.
+  [[nodiscard]] bool has_leaves() const { return reduces_every_micro_step() || reduction() != storage(); }
 };
 
 /// One line that identifies a strategy to a reader and to the hash.

@@ -56,6 +56,7 @@ void append_operand(std::string& out, const Plan& plan, const Operand& o) {
     case Digest::Content::parameter: return "parameter";
     case Digest::Content::first_moment: return "first_moment";
     case Digest::Content::second_moment: return "second_moment";
+    case Digest::Content::master: return "master";
   }
   return "?";
 }
@@ -69,7 +70,7 @@ void append_attributes(std::string& out, const model::Attributes& a) {
   append(out, ')');
 }
 
-void append_action(std::string& out, const Op& op) {
+void append_action(std::string& out, const Plan& plan, const Op& op) {
   std::visit(on{[&](const Compute& c) {
                   append(out, model::to_string(c.kind), '.', to_string(c.direction));
                   append_attributes(out, c.attributes);
@@ -77,16 +78,24 @@ void append_action(std::string& out, const Op& op) {
                   if (c.accumulate_weight) append(out, " adds_weight");
                   if (c.scale != 1.0f) append(out, " scale ", c.scale);
                 },
-                [&](const LoadBatch& a) { append(out, "load_batch(", a.first, "+r*", a.rank_stride, ')'); },
+                [&](const LoadBatch& a) {
+                  append(out, "load_batch(", a.first, "+r*", a.shard_stride);
+                  if (plan.strategy.replicas() > 1) append(out, "+g*", a.replica_stride);
+                  append(out, ')');
+                },
                 [&](const LoadScalars&) { append(out, "load_scalars"); },
                 [&](const Communicate& c) {
                   append(out, shard::to_string(c.kind));
+                  if (c.group != Group::shard) append(out, " over ", to_string(c.group));
                   if (c.kind == Collective::broadcast || c.kind == Collective::reduce)
                     append(out, "(root ", std::int64_t{c.root}, ')');
                   for (const Segment& s : c.segments) append(out, " {", s.elems.count(), '}');
                 },
                 [&](const Accumulate&) { append(out, "accumulate"); },
-                [&](const Initialize& a) { append(out, a.shard_only ? "initialize_shard" : "initialize"); },
+                [&](const Initialize& a) {
+                  append(out, "initialize([", a.first_elem.count(), "+r*", a.rank_stride_elems.count(), ", ",
+                         a.elems.count(), ")");
+                },
                 [&](const ZeroState&) { append(out, "zero"); },
                 [&](const OptimizerStep& a) {
                   append(out, "step([", a.first_elem.count(), "+r*", a.rank_stride_elems.count(), ", ", a.elems.count(),
@@ -116,7 +125,7 @@ void append_op(std::string& out, const Plan& plan, const Op& op, const TextOptio
     append(out, "%?");
   if (op.micro_step >= 0) append(out, " #", std::int64_t{op.micro_step});
   append(out, ' ', shard::to_string(op.stream), " \"", op.name, "\" ", to_string(op.part), ' ');
-  append_action(out, op);
+  append_action(out, plan, op);
   append(out, " :");
   for (const Operand& o : op.operands) append_operand(out, plan, o);
   if (options.dependencies && !op.dependencies.empty()) {
@@ -153,6 +162,7 @@ std::string to_text(const Plan& plan, const TextOptions& options) {
       if (!touched[i]) continue;
       append(out, "buffer \"", b.name, "\" ", shard::to_string(b.category), ' ', shard::to_string(b.memory), ' ',
              b.bytes.count());
+      if (b.dtype != Dtype::f32) append(out, ' ', shard::to_string(b.dtype));
       if (b.offset >= 0) append(out, " @", b.offset);
       if (b.persistent) append(out, " persistent");
       append(out, '\n');
@@ -191,6 +201,9 @@ std::string to_string(const Strategy& s) {
          to_string(s.optimizer) + " precision " + to_string(s.precision) + " prefetch " + std::to_string(s.prefetch) +
          " threads " + std::to_string(s.threads) + (s.reproducible ? " reproducible" : " fast_sums") + " transport " +
          to_string(s.transport);
+  if (s.tensor_parallel > 1) out += " tensor_parallel " + std::to_string(s.tensor_parallel);
+  if (s.shard_group > 0) out += " shard_group " + std::to_string(s.shard_group);
+  if (s.fp32_reduce_scatter) out += " fp32_reduce_scatter";
   return out;
 }
 

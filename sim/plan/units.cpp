@@ -9,7 +9,7 @@ namespace shard::plan {
 namespace {
 
 /// Parameters of one unit; a flat each, or one flat for all.
-struct Group {
+struct Named {
   std::string name;
   std::vector<std::int32_t> params;
 };
@@ -27,8 +27,8 @@ std::string key_of(const model::Model& model, std::size_t p, UnitKind kind) {
   return name;
 }
 
-std::vector<Group> group(const model::Model& model, UnitKind kind) {
-  std::vector<Group> groups;
+std::vector<Named> group(const model::Model& model, UnitKind kind) {
+  std::vector<Named> groups;
   for (std::size_t p = 0; p < model.parameters.size(); ++p) {
     std::string key = key_of(model, p, kind);
     if (groups.empty() || groups.back().name != key) groups.push_back({std::move(key), {}});
@@ -37,21 +37,21 @@ std::vector<Group> group(const model::Model& model, UnitKind kind) {
   return groups;
 }
 
-Flat flatten(const model::Model& model, const std::vector<std::int32_t>& params, std::int32_t world_size) {
+Flat flatten(const model::Model& model, const std::vector<std::int32_t>& params, std::int32_t shards) {
   Flat flat;
   for (std::int32_t p : params) {
     const Elems elems = model.parameters[static_cast<std::size_t>(p)].elems;
     flat.items.push_back({.param = model::ParamId{p}, .offset = flat.used, .elems = elems});
     flat.used += elems;
   }
-  flat.elems = round_up(flat.used, world_size);
+  flat.elems = round_up(flat.used, shards);
   return flat;
 }
 
-std::vector<Group> chunk_groups(const model::Model& model, const Strategy& strategy, std::vector<Elems>& sizes) {
-  std::vector<Group> groups;
-  for (const Chunk& chunk : layout_uniform(model.parameters, strategy.chunk_elems, strategy.world_size).chunks) {
-    Group group{"chunk " + std::to_string(groups.size()), {}};
+std::vector<Named> chunk_groups(const model::Model& model, const Strategy& strategy, std::vector<Elems>& sizes) {
+  std::vector<Named> groups;
+  for (const Chunk& chunk : layout_uniform(model.parameters, strategy.chunk_elems, strategy.shard_degree()).chunks) {
+    Named group{"chunk " + std::to_string(groups.size()), {}};
     for (const PlacedParameter& p : chunk.parameters) group.params.push_back(static_cast<std::int32_t>(p.parameter));
     groups.push_back(std::move(group));
     sizes.push_back(chunk.elems);
@@ -66,12 +66,12 @@ std::pair<std::vector<Flat>, std::vector<Unit>> make_units(const model::Model& m
   std::vector<Unit> units;
   std::vector<Elems> chunk_sizes;
   const bool chunked = strategy.unit == UnitKind::chunk;
-  const std::vector<Group> groups = chunked ? chunk_groups(model, strategy, chunk_sizes) : group(model, strategy.unit);
-  for (const Group& g : groups) {
+  const std::vector<Named> groups = chunked ? chunk_groups(model, strategy, chunk_sizes) : group(model, strategy.unit);
+  for (const Named& g : groups) {
     Unit unit{.name = g.name, .flats = {}};
     const UnitId id{static_cast<std::int32_t>(units.size())};
     const auto add = [&](const std::vector<std::int32_t>& params) {
-      Flat flat = flatten(model, params, strategy.world_size);
+      Flat flat = flatten(model, params, strategy.shard_degree());
       if (chunked) flat.elems = chunk_sizes[units.size()];
       flat.unit = id;
       unit.flats.push_back(static_cast<std::int32_t>(flats.size()));
@@ -86,12 +86,12 @@ std::pair<std::vector<Flat>, std::vector<Unit>> make_units(const model::Model& m
   return {std::move(flats), std::move(units)};
 }
 
-std::vector<std::int32_t> greedy_owners(const ParameterList& parameters, std::int32_t world_size) {
+std::vector<std::int32_t> greedy_owners(const ParameterList& parameters, std::int32_t ranks) {
   std::vector<std::size_t> order(parameters.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return parameters[a].elems > parameters[b].elems; });
-  std::vector<std::int64_t> load(static_cast<std::size_t>(world_size), 0);
+  std::vector<std::int64_t> load(static_cast<std::size_t>(ranks), 0);
   std::vector<std::int32_t> owners(parameters.size(), 0);
   for (std::size_t p : order) {
     const auto least = std::min_element(load.begin(), load.end());
@@ -112,8 +112,8 @@ std::vector<ParamRange> param_ranges(const Flat& flat, Elems begin, Elems end) {
   return ranges;
 }
 
-ElemRange real_shard(const Flat& flat, std::int32_t rank, std::int32_t world_size) {
-  const ElemRange whole = shard_range(flat.elems, rank, world_size);
+ElemRange real_shard(const Flat& flat, std::int32_t shard_rank, std::int32_t shards) {
+  const ElemRange whole = shard_range(flat.elems, shard_rank, shards);
   return {.begin = std::min(whole.begin, flat.used), .end = std::min(whole.end, flat.used)};
 }
 

@@ -84,27 +84,33 @@ TEST(PlanProperties, StagesZeroToTwoSendWhatTheyMust) {
     const Plan& plan = plans.classes.front();
     const auto units = static_cast<std::int64_t>(plan.units.size());
     std::int64_t bytes = 0;
-    for (const Flat& flat : plan.flats) bytes += 4 * flat.elems.count();
+    for (const Flat& flat : plan.flats) bytes += flat.elems.count();
+    const std::int64_t stored = bytes_per_element(s.storage());
+    const std::int64_t summed = bytes_per_element(s.reduction());
     const std::int64_t losses = 4 * s.micro_batches();
     using enum Collective;
     const auto at = [](Collective kind) { return static_cast<std::size_t>(kind); };
     Calls expected{};
     if (s.world_size > 1) expected[at(all_gather)] = {1, losses};
-    if (s.effective_stage() == 0 && s.world_size > 1) expected[at(all_reduce)] = {units, bytes};
+    if (s.effective_stage() == 0 && s.world_size > 1) expected[at(all_reduce)] = {units, summed * bytes};
     if (s.effective_stage() == 1 && s.partition == Partition::parameter) {
-      expected[at(all_reduce)] = {units, bytes};
-      expected[at(broadcast)] = {static_cast<std::int64_t>(model->parameters.size()), 4 * model->parameter_elements()};
+      expected[at(all_reduce)] = {units, summed * bytes};
+      expected[at(broadcast)] = {static_cast<std::int64_t>(model->parameters.size()),
+                                 stored * model->parameter_elements()};
     } else if (s.effective_stage() == 1 || s.effective_stage() == 2) {
       const std::int64_t times = s.effective_stage() == 1 ? 1 : s.accumulation();
-      expected[at(reduce_scatter)] = {units * times, bytes * times};
-      expected[at(all_gather)] = {units + 1, bytes + losses};
+      expected[at(reduce_scatter)] = {units * times, summed * bytes * times};
+      expected[at(all_gather)] = {units + 1, stored * bytes + losses};
     }
     if (s.effective_stage() == 3) {
-      expected[at(reduce_scatter)] = {units * s.accumulation(), bytes * s.accumulation()};
+      expected[at(reduce_scatter)] = {units * s.accumulation(), summed * bytes * s.accumulation()};
       // Each unit that forward uses is gathered at least once a step, at most twice a micro-step and op that uses it.
       EXPECT_GE(calls_of(plan)[at(all_gather)].first, units + 1);
       expected[at(all_gather)] = calls_of(plan)[at(all_gather)];
     }
+    // Hybrid sharding sums every shard over the replicas once more.
+    if (s.effective_stage() > 0 && s.replicas() > 1)
+      expected[at(all_reduce)] = {units, summed * bytes / s.shard_degree()};
     EXPECT_EQ(calls_of(plan), expected);
   });
 }

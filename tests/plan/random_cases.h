@@ -51,7 +51,11 @@ class RandomCases {
     s.stage = static_cast<std::int32_t>(upto(4)) - 1;
     s.unit = static_cast<UnitKind>(upto(4) - 1);
     if (s.stage == 1 && flag()) s.partition = Partition::parameter;
-    if (s.unit == UnitKind::chunk) s.chunk_elems = Elems{s.world_size * upto(300 / s.world_size)};
+    if (s.stage > 0 && s.partition == Partition::flat && s.world_size % 2 == 0 && flag())
+      s.shard_group = s.world_size % 4 == 0 && flag() ? 4 : 2;
+    s.precision = static_cast<Precision>(upto(3) - 1);
+    s.fp32_reduce_scatter = s.has_masters() && flag();
+    if (s.unit == UnitKind::chunk) s.chunk_elems = Elems{s.shard_degree() * upto(300 / s.shard_degree())};
     s.micro_batch = upto(2);
     s.global_batch = s.micro_batch * s.world_size * upto(8);
     s.sequence = model.family == model::Family::mlp ? 1 : upto(8);

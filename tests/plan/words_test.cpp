@@ -80,7 +80,8 @@ TEST(PlanWords, PrefetchMovesAGatherToWhereAnEarlierOneStood) {
     return only(text.substr(0, text.find("loss")), {"gather", "0", "1", "2", "3"});
   };
   EXPECT_EQ(forward(0), "gather block 0 | 0 | gather block 1 | 1 | gather block 2 | 2 | gather block 3 | 3");
-  EXPECT_EQ(forward(1), "gather block 0 | gather block 1 | 0 | gather block 2 | 1 | gather block 3 | 2 | gather block 1 | 3");
+  EXPECT_EQ(forward(1),
+            "gather block 0 | gather block 1 | 0 | gather block 2 | 1 | gather block 3 | 2 | gather block 1 | 3");
   EXPECT_EQ(forward(2), "gather block 0 | gather block 1 | gather block 2 | 0 | gather block 3 | 1 | 2 | 3");
 }
 

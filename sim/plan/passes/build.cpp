@@ -13,6 +13,18 @@ Bytes forward_workspace(const model::Operator& op, const Strategy& strategy) {
   return attention_forward_workspace(op.attributes.sequence, strategy.threads);
 }
 
+/// By value: results of operators are stored in the strategy's type; statistics and the loss stay fp32.
+std::vector<Dtype> stored_as(const model::Graph& graph, const Strategy& strategy) {
+  std::vector<Dtype> types;
+  for (const model::Value& value : graph.values)
+    types.push_back(value.dtype == Dtype::f32 ? strategy.storage() : value.dtype);
+  for (const model::Operator& op : graph.operators)
+    for (std::size_t i = 1; i < op.outputs.size(); ++i)
+      types[static_cast<std::size_t>(op.outputs[i].value)] = Dtype::f32;
+  types[static_cast<std::size_t>(graph.loss.value)] = Dtype::f32;
+  return types;
+}
+
 }  // namespace
 
 Plan build(std::shared_ptr<const model::Model> model, const Strategy& strategy, std::int32_t rank) {
@@ -25,16 +37,20 @@ Plan build(std::shared_ptr<const model::Model> model, const Strategy& strategy, 
   for (const Parameter& p : plan.model->parameters) {
     plan.add_buffer({.name = p.name,
                      .category = Category::parameter,
-                     .bytes = Bytes{p.elems.count() * kElementBytes},
+                     .dtype = strategy.storage(),
+                     .bytes = bytes_of(strategy.storage(), p.elems),
                      .persistent = true});
   }
   plan.values_begin = static_cast<std::int32_t>(plan.buffers.size());
+  const std::vector<Dtype> stored = stored_as(*plan.graph, strategy);
   for (std::size_t v = 0; v < plan.graph->values.size(); ++v) {
     const model::Value& value = plan.graph->values[v];
     const model::ValueId id{static_cast<std::int32_t>(v)};
     const bool data = id == plan.graph->input || id == plan.graph->target || id == plan.graph->loss;
-    plan.add_buffer(
-        {.name = value.name, .category = data ? Category::input : Category::workspace, .bytes = value.bytes()});
+    plan.add_buffer({.name = value.name,
+                     .category = data ? Category::input : Category::workspace,
+                     .dtype = stored[v],
+                     .bytes = bytes_of(stored[v], Elems{value.elements()})});
   }
   PhaseOps step{.phase = Phase::steady_step, .ops = {}};
   for (std::size_t i = 0; i < plan.graph->operators.size(); ++i) {

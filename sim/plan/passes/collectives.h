@@ -14,7 +14,8 @@ struct FlatPart {
   Operand shard{};
 };
 
-[[nodiscard]] Op make_collective(Plan& plan, Collective kind, std::string name, Part part, UnitId unit,
+/// Among the ranks of `group`, which must have more than one member.
+[[nodiscard]] Op make_collective(Plan& plan, Collective kind, Group group, std::string name, Part part, UnitId unit,
                                  const std::vector<FlatPart>& parts);
 
 /// This rank's shard of a flat inside a buffer that holds all of it.

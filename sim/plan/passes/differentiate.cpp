@@ -33,8 +33,10 @@ class Differentiator {
  private:
   void make_gradient_buffers() {
     for (const Parameter& p : plan_.model->parameters)
-      plan_.gradients.push_back(plan_.add_buffer(
-          {.name = "d " + p.name, .category = Category::gradient, .bytes = Bytes{p.elems.count() * kElementBytes}}));
+      plan_.gradients.push_back(plan_.add_buffer({.name = "d " + p.name,
+                                                  .category = Category::gradient,
+                                                  .dtype = plan_.strategy.storage(),
+                                                  .bytes = bytes_of(plan_.strategy.storage(), p.elems)}));
     gradient_begun_.assign(plan_.model->parameters.size(), false);
   }
 
@@ -63,6 +65,7 @@ class Differentiator {
     accumulate = false;
     const BufferId id = plan_.add_buffer({.name = "d " + plan_.buffer(value(v)).name,
                                           .category = Category::workspace,
+                                          .dtype = plan_.buffer(value(v)).dtype,
                                           .bytes = plan_.buffer(value(v)).bytes});
     gradient_of_[v.value] = id;
     return writes(plan_, id);

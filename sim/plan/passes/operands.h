@@ -18,7 +18,11 @@ namespace shard::plan {
   return whole(plan, buffer, Access::update);
 }
 
-/// Elements are fp32 throughout.
-inline constexpr std::int64_t kElementBytes = 4;
+[[nodiscard]] inline std::int64_t element_bytes(const Plan& plan, BufferId buffer) {
+  return bytes_per_element(plan.buffer(buffer).dtype);
+}
+
+/// Of losses and other scalars, which are fp32 in every precision.
+inline constexpr std::int64_t kScalarBytes = 4;
 
 }  // namespace shard::plan

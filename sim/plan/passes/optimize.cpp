@@ -13,9 +13,10 @@ class Optimizer {
   explicit Optimizer(Plan plan)
       : plan_(std::move(plan)),
         stage_(plan_.strategy.effective_stage()),
-        world_(plan_.strategy.world_size),
+        shards_(plan_.strategy.shard_degree()),
+        at_(position(plan_.strategy, plan_.rank)),
         whole_parameters_(stage_ == 1 && plan_.strategy.partition == Partition::parameter) {
-    if (whole_parameters_) owners_ = greedy_owners(plan_.model->parameters, world_);
+    if (whole_parameters_) owners_ = greedy_owners(plan_.model->parameters, plan_.strategy.data_parallel());
     state_count_ = plan_.strategy.optimizer == OptimizerKind::sgd ? 0 : 2;
   }
 
@@ -28,6 +29,7 @@ class Optimizer {
                                 .category = Category::optimizer_state,
                                 .bytes = Bytes{static_cast<std::int64_t>(plan_.model->parameters.size()) * 4},
                                 .persistent = true});
+    stretches_ = stretches();
     create();
     step();
     digest();
@@ -55,8 +57,23 @@ class Optimizer {
     for (std::int32_t f : all_flats())
       phase.ops.push_back({.name = "initialize " + flat_name(f),
                            .part = Part::creation,
-                           .action = Initialize{.flat = f, .shard_only = stage_ == 3},
+                           .action = stage_ == 3 ? Initialize{.flat = f,
+                                                              .rank_stride_elems = flat(f).shard(shards_),
+                                                              .elems = flat(f).shard(shards_)}
+                                                 : Initialize{.flat = f, .elems = flat(f).elems},
                            .operands = {writes(plan_, parameters(f))}});
+    for (const Stretch& s : stretches_) {
+      if (!plan_.strategy.has_masters()) break;
+      Op op{.name = "initialize masters " + s.name, .part = Part::creation, .action = Absent{}, .operands = {}};
+      if (s.elems > 0) {
+        op.action = Initialize{.flat = s.flat,
+                               .first_elem = Elems{s.first},
+                               .rank_stride_elems = Elems{s.rank_stride},
+                               .elems = Elems{s.elems}};
+        op.operands = {writes(plan_, s.master)};
+      }
+      phase.ops.push_back(std::move(op));
+    }
     plan_.phases.insert(plan_.phases.begin(), std::move(phase));
   }
 
@@ -68,6 +85,7 @@ class Optimizer {
     std::int64_t rank_stride = 0;  ///< elements
     std::int64_t elems = 0;        ///< 0: not on this rank
     std::string name{};
+    BufferId master{};
     std::vector<BufferId> state{};
   };
 
@@ -77,7 +95,7 @@ class Optimizer {
       const Flat& source = flat(f);
       if (whole_parameters_) {
         for (const Flat::Item& item : source.items) {
-          const bool mine = owners_[static_cast<std::size_t>(item.param.value)] == plan_.rank;
+          const bool mine = owners_[static_cast<std::size_t>(item.param.value)] == at_.data;
           result.push_back({.flat = f,
                             .param = item.param,
                             .first = item.offset.count(),
@@ -88,31 +106,37 @@ class Optimizer {
       } else if (stage_ == 0) {
         result.push_back({.flat = f, .param = {}, .elems = source.used.count(), .name = flat_name(f), .state = {}});
       } else {
-        const ElemRange real = real_shard(source, plan_.rank, world_);
+        const ElemRange real = real_shard(source, at_.shard, shards_);
         result.push_back({.flat = f,
                           .param = {},
-                          .rank_stride = source.shard(world_).count(),
+                          .rank_stride = source.shard(shards_).count(),
                           .elems = (real.end - real.begin).count(),
                           .name = flat_name(f),
                           .state = {}});
       }
     }
     static constexpr const char* kMoments[] = {" first moment", " second moment"};
-    for (Stretch& s : result)
-      for (int k = 0; k < state_count_ && s.elems > 0; ++k)
-        s.state.push_back(plan_.add_buffer({.name = s.name + kMoments[k],
-                                            .category = Category::optimizer_state,
-                                            .bytes = Bytes{s.elems * kElementBytes},
-                                            .persistent = true}));
+    for (Stretch& s : result) {
+      if (s.elems == 0) continue;
+      const auto state = [&](const char* what, Category category) {
+        return plan_.add_buffer({.name = s.name + what,
+                                 .category = category,
+                                 .bytes = bytes_of(Dtype::f32, Elems{s.elems}),
+                                 .persistent = true});
+      };
+      if (plan_.strategy.has_masters()) s.master = state(" master", Category::master_parameter);
+      for (int k = 0; k < state_count_; ++k) s.state.push_back(state(kMoments[k], Category::optimizer_state));
+    }
     return result;
   }
 
   /// The bytes of a stretch inside a buffer that holds the whole flat, or only the shard.
-  static Operand inside(BufferId buffer, const Stretch& s, bool shard_only, Access access) {
-    Operand o{.buffer = buffer, .bytes = s.elems * kElementBytes, .access = access};
+  [[nodiscard]] Operand inside(BufferId buffer, const Stretch& s, bool shard_only, Access access) const {
+    const std::int64_t size = element_bytes(plan_, buffer);
+    Operand o{.buffer = buffer, .bytes = s.elems * size, .access = access};
     if (!shard_only) {
-      o.offset = s.first * kElementBytes;
-      o.rank_stride = s.rank_stride * kElementBytes;
+      o.offset = s.first * size;
+      o.rank_stride = s.rank_stride * size;
     }
     return o;
   }
@@ -123,7 +147,6 @@ class Optimizer {
                                .part = Part::data,
                                .action = LoadScalars{},
                                .operands = {writes(plan_, plan_.scalars)}});
-    stretches_ = stretches();
     ops.push_back({.name = "zero step counts",
                    .part = Part::optimizer,
                    .first_step_only = true,
@@ -148,9 +171,11 @@ class Optimizer {
             .action = ZeroState{.flat = s.flat},
             .operands = {}};
     Op op{.name = "step " + s.name, .part = Part::optimizer, .action = {}, .operands = {}};
+    Op store{.name = "store " + s.name, .part = Part::optimizer, .action = Copy{}, .operands = {}};
     if (s.elems == 0) {
       born.action = Absent{};
       op.action = Absent{};
+      store.action = Absent{};
     } else {
       for (BufferId b : s.state) born.operands.push_back(writes(plan_, b));
       op.action = OptimizerStep{.flat = s.flat,
@@ -159,13 +184,16 @@ class Optimizer {
                                 .rank_stride_elems = Elems{s.rank_stride},
                                 .elems = Elems{s.elems}};
       const auto f = static_cast<std::size_t>(s.flat);
-      op.operands = {inside(plan_.flat_parameters[f], s, stage_ == 3, Access::update),
+      const Operand stored = inside(plan_.flat_parameters[f], s, stage_ == 3, Access::update);
+      if (s.master.valid()) store.operands = {reads(plan_, s.master), stored};
+      op.operands = {s.master.valid() ? updates(plan_, s.master) : stored,
                      inside(plan_.flat_gradients[f], s, stage_ >= 2, Access::read), reads(plan_, plan_.scalars),
                      updates(plan_, counts_)};
       for (BufferId b : s.state) op.operands.push_back(updates(plan_, b));
     }
     if (state_count_ > 0) ops.push_back(std::move(born));
     ops.push_back(std::move(op));
+    if (plan_.strategy.has_masters()) ops.push_back(std::move(store));
   }
 
   void refresh_unit(std::vector<Op>& ops, UnitId id) {
@@ -174,12 +202,13 @@ class Optimizer {
     for (std::int32_t f : unit.flats)
       parts.push_back(
           {.flat = f, .full = updates(plan_, parameters(f)), .shard = own_part(plan_, f, parameters(f), Access::read)});
-    ops.push_back(make_collective(plan_, Collective::all_gather, "refresh " + unit.name, Part::gather, id, parts));
+    ops.push_back(
+        make_collective(plan_, Collective::all_gather, Group::shard, "refresh " + unit.name, Part::gather, id, parts));
   }
 
   /// A broadcast of one whole parameter from its owner.
   Op broadcast(std::string name, Part part, const Stretch& s, Operand content) {
-    Op op = make_collective(plan_, Collective::broadcast, std::move(name), part, flat(s.flat).unit,
+    Op op = make_collective(plan_, Collective::broadcast, Group::data, std::move(name), part, flat(s.flat).unit,
                             {{.flat = s.flat, .full = content, .shard = {}}});
     std::get<Communicate>(op.action).root = owners_[static_cast<std::size_t>(s.param.value)];
     return op;
@@ -189,20 +218,20 @@ class Optimizer {
     const std::int64_t elems = plan_.model->parameters[static_cast<std::size_t>(s.param.value)].elems.count();
     ops.push_back(broadcast("refresh " + s.name, Part::gather, s,
                             {.buffer = parameters(s.flat),
-                             .offset = s.first * kElementBytes,
-                             .bytes = elems * kElementBytes,
+                             .offset = s.first * element_bytes(plan_, parameters(s.flat)),
+                             .bytes = elems * element_bytes(plan_, parameters(s.flat)),
                              .access = Access::update}));
   }
 
   void report(std::vector<Op>& ops) {
     plan_.loss = plan_.add_buffer(
-        {.name = "mean loss", .category = Category::input, .bytes = Bytes{kElementBytes}, .persistent = true});
+        {.name = "mean loss", .category = Category::input, .bytes = Bytes{kScalarBytes}, .persistent = true});
     BufferId all = plan_.losses;
-    if (world_ > 1) {
+    if (const std::int32_t ranks = plan_.strategy.data_parallel(); ranks > 1) {
       all = plan_.add_buffer({.name = "losses",
                               .category = Category::input,
-                              .bytes = Bytes{plan_.buffer(plan_.losses).bytes.count() * world_}});
-      ops.push_back(make_collective(plan_, Collective::all_gather, "gather losses", Part::report, UnitId{},
+                              .bytes = Bytes{plan_.buffer(plan_.losses).bytes.count() * ranks}});
+      ops.push_back(make_collective(plan_, Collective::all_gather, Group::data, "gather losses", Part::report, UnitId{},
                                     {{.flat = -1, .full = writes(plan_, all), .shard = reads(plan_, plan_.losses)}}));
     }
     ops.push_back({.name = "mean loss",
@@ -217,30 +246,33 @@ class Optimizer {
       BufferId content = parameters(f);
       if (stage_ == 3) {
         content = plan_.flat_gathered[static_cast<std::size_t>(f)];
-        phase.ops.push_back(
-            make_collective(plan_, Collective::all_gather, "gather " + flat_name(f), Part::digest, flat(f).unit,
-                            {{.flat = f, .full = writes(plan_, content), .shard = reads(plan_, parameters(f))}}));
+        phase.ops.push_back(make_collective(
+            plan_, Collective::all_gather, Group::shard, "gather " + flat_name(f), Part::digest, flat(f).unit,
+            {{.flat = f, .full = writes(plan_, content), .shard = reads(plan_, parameters(f))}}));
       }
       phase.ops.push_back({.name = "digest " + flat_name(f),
                            .part = Part::digest,
                            .action = Digest{.content = Digest::Content::parameter, .flat = f, .param = {}},
                            .operands = {reads(plan_, content)}});
     }
-    for (const Stretch& s : stretches_)
-      for (int k = 0; k < state_count_; ++k) digest_state(phase.ops, s, k);
+    using Content = Digest::Content;
+    for (const Stretch& s : stretches_) {
+      const auto state = [&](int k) { return s.elems > 0 ? s.state[static_cast<std::size_t>(k)] : BufferId{}; };
+      if (plan_.strategy.has_masters()) digest_state(phase.ops, s, Content::master, s.master, " master");
+      if (state_count_ > 0) digest_state(phase.ops, s, Content::first_moment, state(0), " first moment");
+      if (state_count_ > 1) digest_state(phase.ops, s, Content::second_moment, state(1), " second moment");
+    }
     plan_.phases.push_back(std::move(phase));
   }
 
-  void digest_state(std::vector<Op>& ops, const Stretch& s, int k) {
-    const Digest what{.content = k == 0 ? Digest::Content::first_moment : Digest::Content::second_moment,
-                      .flat = s.flat,
-                      .param = s.param};
-    const std::string name = s.name + (k == 0 ? " first moment" : " second moment");
+  /// `state`: the stretch's fp32 buffer; invalid where this rank has none.
+  void digest_state(std::vector<Op>& ops, const Stretch& s, Digest::Content content, BufferId state,
+                    const char* suffix) {
+    const Digest what{.content = content, .flat = s.flat, .param = s.param};
+    const std::string name = s.name + suffix;
     if (stage_ == 0) {
-      ops.push_back({.name = "digest " + name,
-                     .part = Part::digest,
-                     .action = what,
-                     .operands = {reads(plan_, s.state[static_cast<std::size_t>(k)])}});
+      ops.push_back(
+          {.name = "digest " + name, .part = Part::digest, .action = what, .operands = {reads(plan_, state)}});
       return;
     }
     const std::int64_t elems = whole_parameters_
@@ -248,20 +280,21 @@ class Optimizer {
                                    : flat(s.flat).elems.count();
     const BufferId staging = plan_.add_buffer({.name = name + " staged",
                                                .category = Category::communication,
-                                               .bytes = Bytes{elems * kElementBytes},
+                                               .bytes = bytes_of(Dtype::f32, Elems{elems}),
                                                .unit = flat(s.flat).unit});
     Op stage{.name = "stage " + name, .part = Part::digest, .action = Absent{}, .operands = {}};
     if (s.elems > 0) {
       stage.action = Copy{};
       Operand to = inside(staging, s, whole_parameters_, Access::write);
       to.fresh = true;
-      stage.operands = {reads(plan_, s.state[static_cast<std::size_t>(k)]), to};
+      stage.operands = {reads(plan_, state), to};
     }
     ops.push_back(std::move(stage));
     if (whole_parameters_)
       ops.push_back(broadcast("broadcast " + name, Part::digest, s, updates(plan_, staging)));
     else
-      ops.push_back(make_collective(plan_, Collective::all_gather, "gather " + name, Part::digest, flat(s.flat).unit,
+      ops.push_back(make_collective(plan_, Collective::all_gather, Group::shard, "gather " + name, Part::digest,
+                                    flat(s.flat).unit,
                                     {{.flat = s.flat,
                                       .full = updates(plan_, staging),
                                       .shard = own_part(plan_, s.flat, staging, Access::read)}}));
@@ -271,7 +304,8 @@ class Optimizer {
 
   Plan plan_;
   std::int32_t stage_;
-  std::int32_t world_;
+  std::int32_t shards_;
+  Position at_;
   bool whole_parameters_;
   std::vector<std::int32_t> owners_;
   int state_count_ = 2;

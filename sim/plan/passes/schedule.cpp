@@ -67,7 +67,7 @@ std::vector<Op> postpone_nodes(std::vector<Op> ops) {
   };
   std::int32_t micro_step = -1;
   for (Op& op : ops) {
-    if (op.micro_step != micro_step) flush();
+    if (op.micro_step != micro_step || is_collective(op, Collective::all_reduce)) flush();
     micro_step = op.micro_step;
     if (std::holds_alternative<Accumulate>(op.action)) {
       waiting.push_back(std::move(op));

@@ -16,7 +16,7 @@ namespace {
 /// Where a parameter, or a gradient slot of it, lives inside a flat.
 struct Place {
   std::int32_t flat = -1;
-  std::int64_t offset_bytes = 0;
+  Elems offset{};
 };
 
 class Sharder {
@@ -24,9 +24,11 @@ class Sharder {
   explicit Sharder(Plan plan)
       : plan_(std::move(plan)),
         stage_(plan_.strategy.effective_stage()),
-        world_(plan_.strategy.world_size),
+        shards_(plan_.strategy.shard_degree()),
         scattered_(plan_.strategy.reduces_every_micro_step()),
-        tree_(make_tree(plan_.strategy.accumulation(), plan_.strategy.reproducible, !scattered_)) {}
+        has_leaves_(plan_.strategy.has_leaves()),
+        widens_(plan_.strategy.reduction() != plan_.strategy.storage()),
+        tree_(make_tree(plan_.strategy.accumulation(), plan_.strategy.reproducible, !has_leaves_)) {}
 
   Plan run() {
     std::tie(plan_.flats, plan_.units) = make_units(*plan_.model, plan_.strategy);
@@ -43,17 +45,20 @@ class Sharder {
 
  private:
   [[nodiscard]] static std::size_t index_of(BufferId id) { return static_cast<std::size_t>(id.value); }
-  [[nodiscard]] Bytes full_bytes(const Flat& f) const { return Bytes{f.elems.count() * kElementBytes}; }
-  [[nodiscard]] Bytes shard_bytes(const Flat& f) const { return Bytes{f.shard(world_).count() * kElementBytes}; }
   [[nodiscard]] std::string name_of(const Flat& f) const {
     const Unit& unit = plan_.units[static_cast<std::size_t>(f.unit.value)];
     if (unit.flats.size() == 1) return unit.name;
     return plan_.model->parameters[static_cast<std::size_t>(f.items.front().param.value)].name;
   }
 
-  BufferId add(const Flat& flat, std::string name, Category category, Bytes bytes, bool persistent) {
-    return plan_.add_buffer(
-        {.name = std::move(name), .category = category, .bytes = bytes, .persistent = persistent, .unit = flat.unit});
+  /// A buffer for all of a flat, or for a shard of it.
+  BufferId add(const Flat& flat, bool whole, std::string name, Category category, Dtype dtype, bool persistent) {
+    return plan_.add_buffer({.name = std::move(name),
+                             .category = category,
+                             .dtype = dtype,
+                             .bytes = bytes_of(dtype, whole ? flat.elems : flat.shard(shards_)),
+                             .persistent = persistent,
+                             .unit = flat.unit});
   }
 
   void make_buffers() {
@@ -63,21 +68,29 @@ class Sharder {
       const std::string name = name_of(flat);
       const std::string sharded = stage_ == 3 ? "parameter shard " : "parameters ";
       for (const Flat::Item& item : flat.items) {
-        const Place place{index, item.offset.count() * kElementBytes};
+        const Place place{index, item.offset};
         parameter_place_[static_cast<std::size_t>(item.param.value)] = place;
         for (const std::vector<BufferId>& slot : plan_.gradient_slots)
           gradient_place_[index_of(slot[static_cast<std::size_t>(item.param.value)])] = place;
       }
       plan_.flat_parameters.push_back(
-          add(flat, sharded + name, Category::parameter, stage_ == 3 ? shard_bytes(flat) : full_bytes(flat), true));
+          add(flat, stage_ != 3, sharded + name, Category::parameter, plan_.strategy.storage(), true));
       if (stage_ == 3)
-        plan_.flat_gathered.push_back(add(flat, "gathered " + name, Category::gathered, full_bytes(flat), false));
-      if (scattered_) leaf_.push_back(add(flat, "gradients " + name, Category::gradient, full_bytes(flat), false));
+        plan_.flat_gathered.push_back(
+            add(flat, true, "gathered " + name, Category::gathered, plan_.strategy.storage(), false));
+      const Dtype reduced = plan_.strategy.reduction();
+      if (has_leaves_)
+        leaf_.push_back(add(flat, true, "gradients " + name, Category::gradient, plan_.strategy.storage(), false));
+      if (scattered_ && widens_)
+        wide_leaf_.push_back(add(flat, true, "gradients fp32 " + name, Category::gradient, reduced, false));
       std::vector<BufferId>& slots = slots_.emplace_back();
       for (std::int32_t k = 0; k < tree_.slots; ++k)
-        slots.push_back(
-            add(flat, (scattered_ ? "gradient shard " : "gradients ") + name + (k > 0 ? " @" + std::to_string(k) : ""),
-                Category::gradient, scattered_ ? shard_bytes(flat) : full_bytes(flat), false));
+        slots.push_back(add(flat, !scattered_,
+                            (scattered_    ? "gradient shard "
+                             : has_leaves_ ? "summed gradients "
+                                           : "gradients ") +
+                                name + (k > 0 ? " @" + std::to_string(k) : ""),
+                            Category::gradient, reduced, false));
       plan_.flat_gradients.push_back(slots[static_cast<std::size_t>(tree_.root)]);
     }
     for (std::size_t k = 0; k < plan_.gradient_slots.size(); ++k)
@@ -101,11 +114,11 @@ class Sharder {
         if (const Place& parameter = parameter_place_[b]; parameter.flat >= 0) {
           const auto flat = static_cast<std::size_t>(parameter.flat);
           o.buffer = stage_ == 3 ? plan_.flat_gathered[flat] : plan_.flat_parameters[flat];
-          o.offset += parameter.offset_bytes;
+          o.offset += parameter.offset.count() * element_bytes(plan_, o.buffer);
         } else if (const Place& gradient = gradient_place_[b]; gradient.flat >= 0) {
           const auto flat = static_cast<std::size_t>(gradient.flat);
-          o.buffer = scattered_ ? leaf_[flat] : slots_[flat][slot_of_[b]];
-          o.offset += gradient.offset_bytes;
+          o.buffer = has_leaves_ ? leaf_[flat] : slots_[flat][slot_of_[b]];
+          o.offset += gradient.offset.count() * element_bytes(plan_, o.buffer);
           if (o.access == Access::write && begun.insert(o.buffer.value).second) o.fresh = true;
           flat_written_by_[{micro_step, gradient.flat}] = result.size();
         }
@@ -128,6 +141,34 @@ class Sharder {
       }
   }
 
+  /// Leaves to what gradients are summed as: into the wide leaf, or into their slot where nothing is scattered.
+  void store_leaves(std::vector<Op>& ops, const Unit& unit, std::int32_t micro_step) {
+    const auto slot = static_cast<std::size_t>(tree_.steps[static_cast<std::size_t>(micro_step)].slot);
+    for (std::int32_t f : unit.flats) {
+      const auto index = static_cast<std::size_t>(f);
+      ops.push_back({.name = "widen gradient " + name_of(plan_.flats[index]),
+                     .part = Part::reduce,
+                     .micro_step = micro_step,
+                     .action = Copy{},
+                     .operands = {reads(plan_, leaf_[index]),
+                                  writes(plan_, scattered_ ? wide_leaf_[index] : slots_[index][slot])}});
+    }
+  }
+
+  /// Hybrid sharding: what one shard group has summed, over the replicas.
+  void reduce_replicas(std::vector<Op>& ops, const Unit& unit, UnitId id, std::int32_t micro_step) {
+    std::vector<FlatPart> parts;
+    for (std::int32_t f : unit.flats) {
+      const BufferId sum = plan_.flat_gradients[static_cast<std::size_t>(f)];
+      parts.push_back(
+          {.flat = f, .full = scattered_ ? updates(plan_, sum) : own_part(plan_, f, sum, Access::update), .shard = {}});
+    }
+    Op op = make_collective(plan_, Collective::all_reduce, Group::replica, "reduce replicas of " + unit.name,
+                            Part::reduce, id, parts);
+    op.micro_step = micro_step;
+    ops.push_back(std::move(op));
+  }
+
   void reduce(std::vector<Op>& ops, const Unit& unit, UnitId id, std::int32_t micro_step) {
     std::vector<FlatPart> parts;
     const bool all = stage_ == 0 || (stage_ == 1 && plan_.strategy.partition == Partition::parameter);
@@ -141,13 +182,13 @@ class Sharder {
         part.shard = own_part(plan_, f, plan_.flat_gradients[index], Access::write);
       } else {
         const std::int32_t slot = tree_.steps[static_cast<std::size_t>(micro_step)].slot;
-        part.full = reads(plan_, leaf_[index]);
+        part.full = reads(plan_, widens_ ? wide_leaf_[index] : leaf_[index]);
         part.shard = writes(plan_, slots_[index][static_cast<std::size_t>(slot)]);
       }
       parts.push_back(part);
     }
-    Op op = make_collective(plan_, all ? Collective::all_reduce : Collective::reduce_scatter, "reduce " + unit.name,
-                            Part::reduce, id, parts);
+    Op op = make_collective(plan_, all ? Collective::all_reduce : Collective::reduce_scatter,
+                            all ? Group::data : Group::shard, "reduce " + unit.name, Part::reduce, id, parts);
     op.micro_step = micro_step;
     ops.push_back(std::move(op));
   }
@@ -170,13 +211,12 @@ class Sharder {
       if (it == complete.end()) continue;
       for (const auto& [j, id] : it->second) {
         const Unit& unit = plan_.units[static_cast<std::size_t>(id.value)];
-        if (scattered_) {
-          reduce(result, unit, id, j);
-          merge(result, unit, id, j);
-        } else {
-          merge(result, unit, id, j);
-          if (world_ > 1 && j == final_step) reduce(result, unit, id, j);
-        }
+        if (widens_) store_leaves(result, unit, j);
+        if (scattered_) reduce(result, unit, id, j);
+        merge(result, unit, id, j);
+        if (j != final_step) continue;
+        if (!scattered_ && plan_.strategy.data_parallel() > 1) reduce(result, unit, id, j);
+        if (stage_ > 0 && plan_.strategy.replicas() > 1) reduce_replicas(result, unit, id, j);
       }
     }
     return result;
@@ -239,21 +279,25 @@ class Sharder {
                        .full = writes(plan_, plan_.flat_gathered[index]),
                        .shard = reads(plan_, plan_.flat_parameters[index])});
     }
-    Op op = make_collective(plan_, Collective::all_gather, "gather " + unit.name, Part::gather, id, parts);
+    Op op =
+        make_collective(plan_, Collective::all_gather, Group::shard, "gather " + unit.name, Part::gather, id, parts);
     op.micro_step = micro_step;
     return op;
   }
 
   Plan plan_;
   std::int32_t stage_;
-  std::int32_t world_;
-  bool scattered_;
+  std::int32_t shards_;
+  bool scattered_;   ///< every micro-step's gradient is reduced into shards
+  bool has_leaves_;  ///< a micro-step's gradient has a buffer apart from the tree's slots
+  bool widens_;      ///< gradients are summed in a wider type than they are made in
   Tree tree_;
   std::vector<Place> parameter_place_;  ///< by buffer of the passes before
   std::vector<Place> gradient_place_;   ///< by buffer of the passes before, of any slot
   std::vector<std::size_t> slot_of_;    ///< by gradient buffer
   std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> flat_written_by_;  ///< (micro-step, flat) -> last op
-  std::vector<BufferId> leaf_;                ///< by flat, stages 2 and 3: full gradient of one micro-batch
+  std::vector<BufferId> leaf_;                ///< by flat, where there are leaves: full gradient of one micro-batch
+  std::vector<BufferId> wide_leaf_;           ///< by flat, stages 2 and 3: the same in the type of the reduction
   std::vector<std::vector<BufferId>> slots_;  ///< by flat: tree slots
 };
 

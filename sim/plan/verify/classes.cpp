@@ -9,7 +9,9 @@ namespace shard::plan::verification {
 namespace {
 
 /// Only who owns something has these; all other ops are on every rank.
-bool may_be_missing(const Op& op) {
+bool may_be_missing(const Plan& plan, const Op& op) {
+  if (std::holds_alternative<Initialize>(op.action) && !op.operands.empty())
+    return plan.buffer(op.operands.front().buffer).category == Category::master_parameter;
   return std::holds_alternative<OptimizerStep>(op.action) || std::holds_alternative<ZeroState>(op.action) ||
          std::holds_alternative<Copy>(op.action);
 }
@@ -25,7 +27,7 @@ std::string difference(const Op& a, const Op& b) {
   const auto* x = std::get_if<Communicate>(&a.action);
   if (x == nullptr) return {};
   const auto& y = std::get<Communicate>(b.action);
-  if (x->kind != y.kind || x->root != y.root || x->segments.size() != y.segments.size())
+  if (x->kind != y.kind || x->root != y.root || x->group != y.group || x->segments.size() != y.segments.size())
     return "another collective is called there";
   for (std::size_t i = 0; i < x->segments.size(); ++i)
     if (x->segments[i].elems != y.segments[i].elems) return "segment " + std::to_string(i) + " differs";
@@ -44,9 +46,9 @@ void agree(const Plan& a, const Plan& b, Faults& faults) {
     std::size_t j = 0;
     const std::string other = "rank " + std::to_string(b.rank);
     while (!faults.failed() && (i < x.ops.size() || j < y.ops.size())) {
-      if (i < x.ops.size() && may_be_missing(x.ops[i])) {
+      if (i < x.ops.size() && may_be_missing(a, x.ops[i])) {
         ++i;
-      } else if (j < y.ops.size() && may_be_missing(y.ops[j])) {
+      } else if (j < y.ops.size() && may_be_missing(b, y.ops[j])) {
         ++j;
       } else if (i == x.ops.size() || j == y.ops.size()) {
         faults.at(&x, i < x.ops.size() ? &x.ops[i] : &y.ops[j]);
@@ -66,9 +68,10 @@ void check_steps(const PlanSet& plans, Faults& faults) {
   const Strategy& s = any.strategy;
   using Interval = std::pair<std::int64_t, std::int64_t>;
   std::vector<std::vector<Interval>> stepped(any.flats.size());
-  const std::int32_t ranks = s.effective_stage() == 0 ? 1 : s.world_size;  // stage 0: one class, all alike
+  // One shard group of the first tensor rank: stage 0 has one class, and the others are alike (P19).
+  const std::int32_t ranks = s.effective_stage() == 0 ? 1 : s.shard_degree();
   for (std::int32_t r = 0; r < ranks; ++r)
-    for (const Op& op : plans.of_rank(r).find(Phase::steady_step)->ops)
+    for (const Op& op : plans.of_rank(r * s.tensor_parallel).find(Phase::steady_step)->ops)
       if (const auto* a = std::get_if<OptimizerStep>(&op.action)) {
         const std::int64_t first = a->first_elem.count() + r * a->rank_stride_elems.count();
         stepped[static_cast<std::size_t>(a->flat)].emplace_back(first, first + a->elems.count());
@@ -98,7 +101,8 @@ void check_roots(const PlanSet& plans, Faults& faults) {
     for (const PhaseOps& phase : plan.phases)
       for (const Op& op : phase.ops)
         if (const auto* call = std::get_if<Communicate>(&op.action);
-            call != nullptr && call->kind == Collective::broadcast && (call->root < 0 || call->root >= s.world_size)) {
+            call != nullptr && call->kind == Collective::broadcast &&
+            (call->root < 0 || call->root >= size_of(s, call->group))) {
           faults.at(&phase, &op);
           faults.fail("P18", "there is no rank " + std::to_string(call->root));
         }

@@ -11,6 +11,7 @@ const char* to_string(Meaning meaning) {
     case Meaning::scratch: return "left-over bytes";
     case Meaning::value: return "value";
     case Meaning::value_gradient: return "gradient of a value";
+    case Meaning::master: return "master parameters";
     case Meaning::parameter: return "parameters";
     case Meaning::padding: return "padding";
     case Meaning::gradient: return "gradients";
@@ -31,14 +32,15 @@ std::string describe(const Plan& plan, const Content& content) {
   const auto of_flat = [&] {
     const auto f = static_cast<std::size_t>(content.what);
     const auto u = static_cast<std::size_t>(plan.flats[f].unit.value);
-    return " of flat " + std::to_string(f) + " ('" + plan.units[u].name + "') from byte " +
+    return " of flat " + std::to_string(f) + " ('" + plan.units[u].name + "') from element " +
            std::to_string(content.start);
   };
   switch (content.meaning) {
     case Meaning::value:
       text += " '" + plan.graph->values[static_cast<std::size_t>(content.what)].name + '\'';
-      if (content.start != 0) text += " from byte " + std::to_string(content.start);
+      if (content.start != 0) text += " from element " + std::to_string(content.start);
       break;
+    case Meaning::master:
     case Meaning::parameter:
       text += of_flat() + (content.tag == 0 ? " before the optimizer step" : " after the optimizer step");
       break;

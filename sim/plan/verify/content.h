@@ -14,6 +14,7 @@ enum class Meaning : std::uint8_t {
   scratch,         ///< written, means nothing
   value,           ///< what: ValueId; step: micro-step
   value_gradient,  ///< what: 0; step: micro-step; tag: sum of the contributions' hashes
+  master,          ///< what: flat; fp32 parameters beside the stored ones; tag as parameter
   parameter,       ///< what: flat; tag: 0 as the step found it, 1 after the optimizer step
   padding,         ///< what: flat; behind its last parameter
   gradient,        ///< what: flat; tag: node of the gradient tree (GradientNodes)
@@ -28,7 +29,7 @@ enum class Meaning : std::uint8_t {
 };
 [[nodiscard]] const char* to_string(Meaning meaning);
 
-/// The meaning of consecutive bytes: `start` is where in its source (value, flat, ...) the first of them lies.
+/// The meaning of consecutive elements: `start` is where in its source (value, flat, ...) the first of them lies.
 struct Content {
   Meaning meaning = Meaning::nothing;
   std::int32_t what = 0;
@@ -36,10 +37,10 @@ struct Content {
   std::int64_t start = 0;
   std::uint64_t tag = 0;
   friend bool operator==(const Content&, const Content&) = default;
-  /// The content `bytes` further on.
-  [[nodiscard]] Content after(std::int64_t bytes) const {
+  /// The content `elems` elements further on.
+  [[nodiscard]] Content after(std::int64_t elems) const {
     Content c = *this;
-    c.start += bytes;
+    c.start += elems;
     return c;
   }
 };

@@ -44,13 +44,13 @@ class Faults {
   std::optional<Error> first_;
 };
 
-/// Bytes [begin, end) of a buffer, as an operand names them on one rank.
+/// Bytes [begin, end) of a buffer, as an operand names them on the rank that holds shard `shard_rank`.
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
-[[nodiscard]] inline Range range_of(const Operand& o, std::int32_t rank) {
-  const std::int64_t begin = o.offset_on(rank);
+[[nodiscard]] inline Range range_of(const Operand& o, std::int32_t shard_rank) {
+  const std::int64_t begin = o.offset_on(shard_rank);
   return {begin, begin + o.bytes};
 }
 [[nodiscard]] inline std::string to_string(Range r) {

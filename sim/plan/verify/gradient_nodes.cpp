@@ -33,15 +33,25 @@ bool GradientNodes::has_partial(Node n) const {
   return true;
 }
 
-bool GradientNodes::has_reduced(Node n) const {
+GradientNodes::Reach GradientNodes::reach(Node n) const {
   const auto& [kind, step, a, b] = terms_[n];
   switch (kind) {
     case Kind::partial:
-    case Kind::leaf: return false;
-    case Kind::add: return has_reduced(a) || has_reduced(b);
-    case Kind::reduced: return true;
+    case Kind::leaf: return {};
+    case Kind::add: {
+      const Reach x = reach(a);
+      const Reach y = reach(b);
+      return {.shards = x.shards || y.shards, .replicas = x.replicas || y.replicas};
+    }
+    case Kind::reduced: {
+      Reach r = reach(a);
+      const auto group = static_cast<Group>(step);
+      r.shards = r.shards || group != Group::replica;
+      r.replicas = r.replicas || group != Group::shard || ranks_ == shards_;
+      return r;
+    }
   }
-  return false;
+  return {};
 }
 
 GradientNodes::Sum GradientNodes::joined(const Sum& a, const Sum& b) {
@@ -55,11 +65,24 @@ GradientNodes::Sum GradientNodes::joined(const Sum& a, const Sum& b) {
   return sum;
 }
 
-GradientNodes::Sum GradientNodes::over_ranks(Node n, std::int32_t first, std::int32_t last) const {
-  if (last - first == 1) return sum_of(n, first);
-  // Communicator: the complete binary tree over the rank index, neighbours first.
+GradientNodes::Sum GradientNodes::over_group(Node n, const RankGroup& group, std::int32_t first,
+                                             std::int32_t last) const {
+  if (last - first == 1) return sum_of(n, group.rank_of(first));
+  // Communicator: the complete binary tree over the member number, neighbours first.
   const auto left = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(last - first - 1)));
-  return joined(over_ranks(n, first, first + left), over_ranks(n, first + left, last));
+  return joined(over_group(n, group, first, first + left), over_group(n, group, first + left, last));
+}
+
+/// In data ranks.
+RankGroup GradientNodes::group_of(Group group, std::int32_t rank) const {
+  switch (group) {
+    case Group::shard: return {.first = rank / shards_ * shards_, .stride = 1, .count = shards_};
+    case Group::replica: return {.first = rank % shards_, .stride = shards_, .count = ranks_ / shards_};
+    case Group::data:
+    case Group::tensor:
+    case Group::world: break;
+  }
+  return {.first = 0, .stride = 1, .count = ranks_};
 }
 
 GradientNodes::Sum GradientNodes::sum_of(Node n, std::int32_t rank) const {
@@ -68,10 +91,13 @@ GradientNodes::Sum GradientNodes::sum_of(Node n, std::int32_t rank) const {
     case Kind::partial: break;
     case Kind::leaf:
       if (const auto it = dealt_.find(step); it != dealt_.end())
-        return {.leaves = {it->second.first + rank * it->second.rank_stride}, .canonical = true};
+        return {.leaves = {it->second.micro_batch(rank % shards_, rank / shards_)}, .canonical = true};
       break;
     case Kind::add: return joined(sum_of(a, rank), sum_of(b, rank));
-    case Kind::reduced: return over_ranks(a, 0, world_);
+    case Kind::reduced: {
+      const RankGroup group = group_of(static_cast<Group>(step), rank);
+      return over_group(a, group, 0, group.count);
+    }
   }
   return {.leaves = {-1}, .canonical = false};
 }

@@ -20,11 +20,14 @@ using Node = std::uint64_t;
 /// the rank. An addition does not know left from right: floating-point sums commute.
 class GradientNodes {
  public:
-  /// world: ranks; micro_batches: M; strict: the tree itself must be right, not only its leaves.
-  GradientNodes(std::int32_t world, std::int64_t micro_batches, bool strict)
-      : world_(world), micro_batches_(micro_batches), strict_(strict) {}
+  /// Reproducible strategies must have the tree itself right, not only its leaves.
+  explicit GradientNodes(const Strategy& strategy)
+      : ranks_(strategy.data_parallel()),
+        shards_(strategy.shard_degree()),
+        micro_batches_(strategy.micro_batches()),
+        strict_(strategy.reproducible) {}
 
-  /// Micro-step `step` works on micro-batch first + rank * stride.
+  /// What micro-step `step` works on.
   void deal(std::int32_t step, LoadBatch batch) { dealt_[step] = batch; }
 
   /// Contributions so far of one micro-step, their order included; `history` is any number that stands for them.
@@ -34,8 +37,10 @@ class GradientNodes {
   /// All contributions of one micro-step.
   [[nodiscard]] Node leaf(std::int32_t step) { return intern({Kind::leaf, step, 0, 0}); }
   [[nodiscard]] Node add(Node a, Node b) { return intern({Kind::add, -1, std::min(a, b), std::max(a, b)}); }
-  /// The sum over all ranks.
-  [[nodiscard]] Node reduced(Node a) { return intern({Kind::reduced, -1, a, 0}); }
+  /// The sum over the ranks of a group.
+  [[nodiscard]] Node reduced(Node a, Group group) {
+    return intern({Kind::reduced, static_cast<std::int32_t>(group), a, 0});
+  }
 
   /// When a node is a partial micro-step, or its last addend is: the step, the history, and what it is added to.
   struct Open {
@@ -45,10 +50,23 @@ class GradientNodes {
   };
   [[nodiscard]] std::optional<Open> open(Node n) const;
   [[nodiscard]] bool has_partial(Node n) const;
-  [[nodiscard]] bool has_reduced(Node n) const;
 
-  /// What is wrong with n as the step's gradient on `rank`, or nothing: every micro-batch once, and when strict, along
-  /// the complete binary tree over the micro-batch index.
+  /// Over which ranks a node has been summed.
+  struct Reach {
+    bool shards = false;
+    bool replicas = false;
+    [[nodiscard]] bool covers(Group group) const {
+      return (shards && group != Group::replica) || (replicas && group != Group::shard);
+    }
+    [[nodiscard]] bool complete(const Strategy& s) const {
+      return (shards || s.shard_degree() == 1) && (replicas || s.replicas() == 1);
+    }
+    friend bool operator==(const Reach&, const Reach&) = default;
+  };
+  [[nodiscard]] Reach reach(Node n) const;
+
+  /// What is wrong with n as the step's gradient on data rank `rank`, or nothing: every micro-batch once, and when
+  /// strict, along the complete binary tree over the micro-batch index.
   [[nodiscard]] std::optional<std::string> wrong_as_root(Node n, std::int32_t rank);
 
  private:
@@ -62,9 +80,11 @@ class GradientNodes {
   Node intern(const Term& term);
   Sum sum_of(Node n, std::int32_t rank) const;
   static Sum joined(const Sum& a, const Sum& b);
-  Sum over_ranks(Node n, std::int32_t first, std::int32_t last) const;
+  Sum over_group(Node n, const RankGroup& group, std::int32_t first, std::int32_t last) const;
+  [[nodiscard]] RankGroup group_of(Group group, std::int32_t rank) const;
 
-  std::int32_t world_;
+  std::int32_t ranks_;
+  std::int32_t shards_;
   std::int64_t micro_batches_;
   bool strict_;
   std::map<std::int32_t, LoadBatch> dealt_;

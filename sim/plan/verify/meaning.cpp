@@ -2,6 +2,7 @@
 #include "sim/plan/verify/meaning.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "sim/plan/comm_workspace.h"
@@ -13,17 +14,16 @@
 namespace shard::plan::verification {
 namespace {
 
-constexpr std::int64_t kElement = 4;
-
 class Interpreter {
  public:
   Interpreter(const Plan& plan, std::int32_t rank, Faults& faults)
       : plan_(plan),
-        rank_(rank),
-        world_(plan.strategy.world_size),
+        at_(position(plan.strategy, rank)),
+        shards_(plan.strategy.shard_degree()),
+        ranks_(plan.strategy.data_parallel()),
         faults_(faults),
         expected_(plan),
-        nodes_(world_, plan.strategy.micro_batches(), plan.strategy.reproducible),
+        nodes_(plan.strategy),
         contents_(plan.buffers.size()),
         place_(plan.model->parameters.size()) {}
 
@@ -48,12 +48,12 @@ class Interpreter {
  private:
   struct Place {
     std::int32_t flat = -1;
-    std::int64_t offset = 0;  ///< bytes
+    std::int64_t offset = 0;  ///< elements
   };
 
   [[nodiscard]] Contents& of(BufferId id) { return contents_[static_cast<std::size_t>(id.value)]; }
   [[nodiscard]] const Flat& flat(std::int32_t f) const { return plan_.flats[static_cast<std::size_t>(f)]; }
-  [[nodiscard]] std::int64_t used(std::int32_t f) const { return flat(f).used.count() * kElement; }
+  [[nodiscard]] std::int64_t used(std::int32_t f) const { return flat(f).used.count(); }
   [[nodiscard]] std::string name(const Operand& o) const { return '\'' + plan_.buffer(o.buffer).name + '\''; }
 
   // --- the plan's own tables -------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class Interpreter {
       const Flat& each = plan_.flats[f];
       const std::string name = "flat " + std::to_string(f);
       const auto unit = static_cast<std::size_t>(each.unit.value);
-      if (each.elems.count() % world_ != 0) faults_.fail("P22", name + " is not a multiple of the world size");
+      if (each.elems.count() % shards_ != 0) faults_.fail("P22", name + " is not a multiple of its shards");
       if (each.used > each.elems) faults_.fail("P22", name + " is larger than it says");
       if (!each.unit.valid() || unit >= plan_.units.size() ||
           std::count(plan_.units[unit].flats.begin(), plan_.units[unit].flats.end(), static_cast<std::int32_t>(f)) != 1)
@@ -79,7 +79,7 @@ class Interpreter {
         if (item.elems != plan_.model->parameters[p].elems || item.offset < end || item.offset + item.elems > each.used)
           return faults_.fail("P22", "parameter '" + plan_.model->parameters[p].name + "' lies wrong in " + name);
         end = item.offset + item.elems;
-        place_[p] = {static_cast<std::int32_t>(f), item.offset.count() * kElement};
+        place_[p] = {static_cast<std::int32_t>(f), item.offset.count()};
       }
     }
     for (std::size_t p = 0; p < place_.size(); ++p)
@@ -96,10 +96,10 @@ class Interpreter {
       faults_.at(&phase, &op);
       if (op.micro_step != micro_steps++) faults_.fail("P20", "micro-steps load their data in turn");
       nodes_.deal(op.micro_step, *load);
-      for (std::int32_t r = 0; r < world_; ++r) {
-        const std::int64_t m = load->first + r * load->rank_stride;
+      for (std::int32_t r = 0; r < ranks_; ++r) {
+        const std::int64_t m = load->micro_batch(r % shards_, r / shards_);
         if (m < 0 || m >= static_cast<std::int64_t>(seen.size()) || seen[static_cast<std::size_t>(m)])
-          return faults_.fail("P20", "rank " + std::to_string(r) + " loads micro-batch " + std::to_string(m) +
+          return faults_.fail("P20", "data rank " + std::to_string(r) + " loads micro-batch " + std::to_string(m) +
                                          ", which is not of this step or was loaded before");
         seen[static_cast<std::size_t>(m)] = true;
       }
@@ -116,7 +116,7 @@ class Interpreter {
       if (f >= plan_.flat_parameters.size()) return faults_.fail("P22", "a flat rests nowhere");
       const BufferId resting = plan_.flat_parameters[f];
       const bool cut = plan_.strategy.effective_stage() == 3;
-      const Range part = cut ? own_part(index) : Range{0, plan_.flats[f].elems.count() * kElement};
+      const Range part = cut ? own_part(index) : Range{0, plan_.flats[f].elems.count()};
       const Range real{std::min(part.begin, used(index)), std::min(part.end, used(index))};
       if (real.begin < real.end && !of(resting).is(0, real.end - real.begin, parameters(index, real.begin, 0)))
         faults_.fail("P22", "flat " + std::to_string(f) + " was not created whole");
@@ -128,7 +128,7 @@ class Interpreter {
     for (std::size_t b = 0; b < contents_.size(); ++b) {
       if (!plan_.buffers[b].persistent) continue;
       contents_[b].for_each([&](Content& c) {
-        if (c.meaning != Meaning::parameter) return;
+        if (c.meaning != Meaning::parameter && c.meaning != Meaning::master) return;
         if (c.tag != 1)
           faults_.fail("P17", "buffer '" + plan_.buffers[b].name + "' still holds " + describe(plan_, c) +
                                   " when the step ends");
@@ -144,17 +144,35 @@ class Interpreter {
   [[nodiscard]] static Content parameters(std::int32_t f, std::int64_t start, std::uint64_t version) {
     return {.meaning = Meaning::parameter, .what = f, .start = start, .tag = version};
   }
-  /// This rank's shard of a flat, in bytes.
+  [[nodiscard]] static Content masters(std::int32_t f, std::int64_t start, std::uint64_t version) {
+    return {.meaning = Meaning::master, .what = f, .start = start, .tag = version};
+  }
+  /// This rank's shard of a flat, in elements.
   [[nodiscard]] Range own_part(std::int32_t f) const {
-    const std::int64_t bytes = flat(f).elems.count() / world_ * kElement;
-    return {rank_ * bytes, (rank_ + 1) * bytes};
+    const std::int64_t elems = flat(f).elems.count() / shards_;
+    return {at_.shard * elems, (at_.shard + 1) * elems};
+  }
+  [[nodiscard]] Dtype dtype(const Operand& o) const { return plan_.buffer(o.buffer).dtype; }
+  /// The operand as elements of its buffer: contents are kept by element, so that copies may change their size.
+  [[nodiscard]] Range elements(const Operand& o) const {
+    const std::int64_t size = bytes_per_element(dtype(o));
+    const Range bytes = range_of(o, at_.shard);
+    return {bytes.begin / size, bytes.end / size};
+  }
+  [[nodiscard]] std::int64_t elems(const Operand& o) const { return o.bytes / bytes_per_element(dtype(o)); }
+  /// `count` elements of the operand from `first` on.
+  [[nodiscard]] Operand part_of(Operand o, std::int64_t first, std::int64_t count) const {
+    const std::int64_t size = bytes_per_element(dtype(o));
+    o.offset += first * size;
+    o.bytes = count * size;
+    return o;
   }
   [[nodiscard]] std::vector<Piece> read(const Operand& o) {
-    const Range r = range_of(o, rank_);
+    const Range r = elements(o);
     return of(o.buffer).inside(r.begin, r.end);
   }
   void write(const Operand& o, const Content& content) {
-    const Range r = range_of(o, rank_);
+    const Range r = elements(o);
     of(o.buffer).write(r.begin, r.end, content);
   }
   [[nodiscard]] static Content simple(Meaning meaning, std::int32_t step = -1) {
@@ -163,16 +181,16 @@ class Interpreter {
 
   /// The operand holds `content` and nothing else. Unwritten bytes are P8, others the rule given.
   bool expect(const Operand& o, const Content& content, const char* rule) {
-    const Range r = range_of(o, rank_);
+    const Range r = elements(o);
     if (of(o.buffer).is(r.begin, r.end, content)) return true;
     for (const Piece& piece : read(o)) {
       if (piece.content == content.after(piece.begin - r.begin)) continue;
       const Range found{piece.begin, piece.end};
       if (piece.content.meaning == Meaning::nothing)
-        faults_.fail("P8", "reads bytes " + to_string(found) + " of " + name(o) +
+        faults_.fail("P8", "reads elements " + to_string(found) + " of " + name(o) +
                                " before anything wrote them; needs " + describe(plan_, content));
       else
-        faults_.fail(rule, "reads bytes " + to_string(found) + " of " + name(o) + ", which hold " +
+        faults_.fail(rule, "reads elements " + to_string(found) + " of " + name(o) + ", which hold " +
                                describe(plan_, piece.content) + "; needs " + describe(plan_, content));
       break;
     }
@@ -207,8 +225,9 @@ class Interpreter {
     if (!count(op, 2, "P9")) return;
     const model::ValueId values[] = {plan_.graph->input, plan_.graph->target};
     for (std::size_t i = 0; i < 2; ++i) {
-      if (op.operands[i].bytes != plan_.graph->values[static_cast<std::size_t>(values[i].value)].bytes().count())
-        faults_.fail("P9", "operand " + std::to_string(i) + " has the wrong size");
+      const model::Value& loaded = plan_.graph->values[static_cast<std::size_t>(values[i].value)];
+      if (elems(op.operands[i]) != loaded.elements() || dtype(op.operands[i]) != loaded.dtype)
+        faults_.fail("P9", "operand " + std::to_string(i) + " has the wrong size or type");
       if (!access(op.operands[i], Access::write, "P9")) return;
       write(op.operands[i], value(values[i], op.micro_step));
     }
@@ -241,10 +260,14 @@ class Interpreter {
     if (slots.empty()) return faults_.fail("P9", "this operator has no op of that direction");
     if (!count(op, slots.size(), "P9")) return;
     for (std::size_t i = 0; i < slots.size(); ++i) {
-      const std::int64_t bytes = op.operands[i].bytes;
-      if (bytes != slots[i].bytes && (slots[i].role != Role::workspace || bytes < slots[i].bytes))
-        return faults_.fail("P9", "operand " + std::to_string(i) + " has " + std::to_string(bytes) +
-                                      " bytes instead of " + std::to_string(slots[i].bytes));
+      const Operand& o = op.operands[i];
+      const std::int64_t bytes = bytes_of(slots[i].dtype, Elems{slots[i].elems}).count();
+      if (o.bytes != bytes && (slots[i].role != Role::workspace || o.bytes < bytes))
+        return faults_.fail("P9", "operand " + std::to_string(i) + " has " + std::to_string(o.bytes) +
+                                      " bytes instead of " + std::to_string(bytes));
+      if (slots[i].role != Role::workspace && dtype(o) != slots[i].dtype)
+        return faults_.fail("P9", "operand " + std::to_string(i) + " is " + shard::to_string(dtype(o)) +
+                                      " instead of " + shard::to_string(slots[i].dtype));
     }
     for (std::size_t i = 0; i < slots.size() && !faults_.failed(); ++i)
       read_slot(op, c, source, op.operands[i], slots[i]);
@@ -327,7 +350,7 @@ class Interpreter {
       write(o, {.meaning = Meaning::gradient, .what = at.flat, .start = at.offset, .tag = with(0)});
       return;
     }
-    const Range r = range_of(o, rank_);
+    const Range r = elements(o);
     for (const Piece& piece : read(o)) {
       const Content& before = piece.content;
       if (before.meaning != Meaning::gradient || before.what != at.flat ||
@@ -360,14 +383,16 @@ class Interpreter {
       return;
     const Operand& dst = op.operands[0];
     const Operand& src = op.operands[1];
-    if (dst.bytes != src.bytes) return faults_.fail("P14", "adds buffers of different sizes");
-    const std::int64_t shift = range_of(dst, rank_).begin - range_of(src, rank_).begin;
+    if (elems(dst) != elems(src)) return faults_.fail("P14", "adds buffers of different sizes");
+    if (dtype(dst) != plan_.strategy.reduction() || dtype(src) != dtype(dst))
+      return faults_.fail("P14", "adds gradients in another type than they are summed in");
+    const std::int64_t shift = elements(dst).begin - elements(src).begin;
     std::int64_t padding = -1;  // where the flat's padding begins, once known
     for (const Piece& a : read(src)) {
       if (a.content.meaning == Meaning::padding || (padding >= 0 && a.begin >= padding)) continue;
       if (a.content.meaning == Meaning::nothing)
         return faults_.fail(
-            "P8", "adds bytes " + to_string({a.begin, a.end}) + " of " + name(src) + " before anything wrote them");
+            "P8", "adds elements " + to_string({a.begin, a.end}) + " of " + name(src) + " before anything wrote them");
       if (a.content.meaning == Meaning::gradient) padding = a.begin + used(a.content.what) - a.content.start;
       for (const Piece& b : of(dst.buffer).inside(a.begin + shift, a.end + shift)) {
         const Content from = a.content.after(b.begin - a.begin - shift);
@@ -376,7 +401,7 @@ class Interpreter {
           return faults_.fail(b.content.meaning == Meaning::nothing ? "P8" : "P14",
                               "adds " + describe(plan_, from) + " to " + describe(plan_, b.content));
         if (!complete(src, from) || !complete(dst, b.content)) return;
-        if (nodes_.has_reduced(from.tag) != nodes_.has_reduced(b.content.tag))
+        if (nodes_.reach(from.tag) != nodes_.reach(b.content.tag))
           return faults_.fail("P15", "adds a gradient reduced over ranks to one that is not");
         Content sum = b.content;
         sum.tag = nodes_.add(b.content.tag, from.tag);
@@ -397,8 +422,8 @@ class Interpreter {
       if (!operand_exists(op, s.full_operand) || (sharded && !operand_exists(op, s.shard_operand))) return;
       const Operand& full = op.operands[static_cast<std::size_t>(s.full_operand)];
       largest = std::max(largest, full.bytes);
-      if (s.elems.count() * kElement != full.bytes) faults_.fail("P18", "a segment has another size than its operand");
-      if (sharded) check_shard(op.operands[static_cast<std::size_t>(s.shard_operand)], full);
+      if (s.elems.count() != elems(full)) faults_.fail("P18", "a segment has another size than its operand");
+      if (sharded) check_shard(op.operands[static_cast<std::size_t>(s.shard_operand)], full, call.group);
     }
     if (!count(op, operands, "P18")) return;
     check_staging(op, call, Bytes{largest});
@@ -407,10 +432,10 @@ class Interpreter {
       const Operand& full = op.operands[static_cast<std::size_t>(s.full_operand)];
       const Operand& shard = op.operands[static_cast<std::size_t>(sharded ? s.shard_operand : s.full_operand)];
       switch (call.kind) {
-        case Collective::all_gather: all_gather(shard, full); break;
-        case Collective::reduce_scatter: reduce_scatter(full, shard); break;
-        case Collective::all_reduce: all_reduce(full); break;
-        case Collective::broadcast: broadcast(full, call.root); break;
+        case Collective::all_gather: all_gather(shard, full, call.group); break;
+        case Collective::reduce_scatter: reduce_scatter(full, shard, call.group); break;
+        case Collective::all_reduce: all_reduce(full, call.group); break;
+        case Collective::broadcast: broadcast(full, call.root, call.group); break;
         case Collective::reduce: faults_.fail("P18", "no strategy reduces to a root"); break;
       }
     }
@@ -420,17 +445,37 @@ class Interpreter {
     faults_.fail("P18", "a segment names no operand");
     return false;
   }
-  void check_shard(const Operand& shard, const Operand& full) {
-    if (shard.bytes * world_ != full.bytes) faults_.fail("P18", "a shard is not the world size's part of its whole");
-    const Range s = range_of(shard, rank_);
-    const Range f = range_of(full, rank_);
+  /// This rank's number in its group of that kind, and the group's size.
+  [[nodiscard]] std::int32_t member(Group group) const {
+    switch (group) {
+      case Group::shard: return at_.shard;
+      case Group::replica: return at_.replica;
+      case Group::data: return at_.data;
+      case Group::tensor:
+      case Group::world: break;
+    }
+    return -1;
+  }
+  bool wants_group(Group found, Group wanted) {
+    if (found == wanted || size_of(plan_.strategy, found) == size_of(plan_.strategy, wanted)) return true;
+    faults_.fail("P18", std::string("is a collective of the ") + to_string(found) + " group instead of the " +
+                            to_string(wanted) + " group");
+    return false;
+  }
+  void check_shard(const Operand& shard, const Operand& full, Group group) {
+    if (dtype(shard) != dtype(full)) faults_.fail("P18", "a shard has another type than its whole");
+    if (elems(shard) * size_of(plan_.strategy, group) != elems(full))
+      faults_.fail("P18", "a shard is not the group's part of its whole");
+    const Range s = elements(shard);
+    const Range f = elements(full);
     const bool apart = shard.buffer != full.buffer || s.end <= f.begin || f.end <= s.begin;
-    if (!apart && s.begin != f.begin + rank_ * shard.bytes)
+    if (!apart && s.begin != f.begin + member(group) * elems(shard))
       faults_.fail("P18", "a shard inside its whole is not at this rank's place");
   }
   void check_staging(const Op& op, const Communicate& call, Bytes largest) {
     const bool messages = plan_.strategy.transport == Transport::messages;
-    const Bytes needed = messages ? comm_workspace_bytes(call.kind, largest, world_) : Bytes{0};
+    const Bytes needed =
+        messages ? comm_workspace_bytes(call.kind, largest, size_of(plan_.strategy, call.group)) : Bytes{0};
     if (call.workspace_operand < 0) {
       if (needed.count() > 0) faults_.fail("P18", "the message transport has no staging");
       return;
@@ -441,22 +486,22 @@ class Interpreter {
     if (access(staging, Access::write, "P18")) write(staging, simple(Meaning::scratch));
   }
 
-  void all_gather(const Operand& shard, const Operand& full) {
+  void all_gather(const Operand& shard, const Operand& full, Group group) {
     if (!shard.reads() || !full.writes()) return faults_.fail("P18", "a gather reads shards and writes the whole");
     const std::vector<Piece> own = read(shard);
     const Content& first = own.front().content;
     switch (first.meaning) {
       case Meaning::parameter:
       case Meaning::padding:
-      case Meaning::moment: gather_flat(shard, full, first.what); return;
+      case Meaning::master:
+      case Meaning::moment:
+        if (wants_group(group, Group::shard)) gather_flat(shard, full, first.what);
+        return;
       case Meaning::loss:
-        for (std::int32_t j = 0; j < static_cast<std::int32_t>(plan_.strategy.accumulation()); ++j) {
-          Operand each = shard;
-          each.offset += j * kElement;
-          each.bytes = kElement;
-          if (!expect(each, simple(Meaning::loss, j), "P20")) return;
-        }
-        if (shard.bytes != plan_.strategy.accumulation() * kElement) return faults_.fail("P20", "not all losses");
+        if (!wants_group(group, Group::data)) return;
+        for (std::int32_t j = 0; j < static_cast<std::int32_t>(plan_.strategy.accumulation()); ++j)
+          if (!expect(part_of(shard, j, 1), simple(Meaning::loss, j), "P20")) return;
+        if (elems(shard) != plan_.strategy.accumulation()) return faults_.fail("P20", "not all losses");
         write(full, simple(Meaning::all_losses));
         return;
       case Meaning::nothing:
@@ -481,45 +526,48 @@ class Interpreter {
     const UnitId unit = plan_.buffer(full.buffer).unit;
     if (!unit.valid()) return false;
     for (std::int32_t f : plan_.units[static_cast<std::size_t>(unit.value)].flats)
-      if (flat(f).elems.count() * kElement == full.bytes && own_part(f).begin >= used(f)) return true;
+      if (flat(f).elems.count() == elems(full) && own_part(f).begin >= used(f)) return true;
     return false;
   }
 
   /// Shards of one flat become the whole: parameters, all of one version, or a moment.
   void gather_flat(const Operand& shard, const Operand& full, std::int32_t f) {
     const Range part = own_part(f);
-    if (shard.bytes != part.end - part.begin) return faults_.fail("P18", "the shard is not the flat's");
+    if (elems(shard) != part.end - part.begin) return faults_.fail("P18", "the shard is not the flat's");
     const bool in_place = shard.buffer == full.buffer;
     Content whole = read(shard).front().content;
     if (part.begin >= used(f)) {
       // Nothing of the flat is here; the other ranks' parts are the new ones where a step has just been made in place.
       whole = parameters(f, part.begin, in_place && in_step_ ? 1 : 0);
     } else {
-      Operand real = shard;
-      real.bytes = std::min(part.end, used(f)) - part.begin;
+      const Operand real = part_of(shard, 0, std::min(part.end, used(f)) - part.begin);
       Content wanted = whole;
       wanted.start = part.begin;
       if (!expect(real, wanted, whole.meaning == Meaning::parameter ? "P11" : "P23")) return;
     }
     whole.start = 0;
-    Operand real = full;
-    real.bytes = used(f);
-    write(real, whole);
-    const Range r = range_of(full, rank_);
-    if (used(f) < full.bytes)
+    write(part_of(full, 0, used(f)), whole);
+    const Range r = elements(full);
+    if (used(f) < elems(full))
       of(full.buffer).write(r.begin + used(f), r.end, {.meaning = Meaning::padding, .what = f, .start = used(f)});
   }
 
-  /// The gradients in `o` must be one whole flat from its first byte on; padding may be unwritten.
-  bool expect_whole_gradient(const Operand& o, const std::vector<Piece>& pieces) {
-    const Range r = range_of(o, rank_);
+  /// The gradients in `o` must be one whole flat from its first element on, or where replicas are summed one whole
+  /// shard; padding may be unwritten.
+  bool expect_whole_gradient(const Operand& o, const std::vector<Piece>& pieces, Group group) {
+    const Range r = elements(o);
+    if (dtype(o) != plan_.strategy.reduction()) {
+      faults_.fail("P15", "reduces " + name(o) + " as " + shard::to_string(dtype(o)));
+      return false;
+    }
     std::int32_t f = -1;
     for (const Piece& piece : pieces) {
       const Content& c = piece.content;
-      const std::int64_t start = piece.begin - r.begin;
-      if (f >= 0 && start >= used(f)) continue;
+      const std::int64_t base = group == Group::replica && c.what >= 0 && in_flats(c.what) ? own_part(c.what).begin : 0;
+      const std::int64_t start = base + piece.begin - r.begin;
+      if (c.meaning == Meaning::padding || (f >= 0 && start >= used(f))) continue;
       if (c.meaning == Meaning::nothing) {
-        faults_.fail("P8", "reduces " + name(o) + ", of which bytes " + to_string({piece.begin, piece.end}) +
+        faults_.fail("P8", "reduces " + name(o) + ", of which elements " + to_string({piece.begin, piece.end}) +
                                " were never written");
         return false;
       }
@@ -529,55 +577,62 @@ class Interpreter {
       }
       f = c.what;
       if (!complete(o, c)) return false;
-      if (nodes_.has_reduced(c.tag)) {
+      if (nodes_.reach(c.tag).covers(group)) {
         faults_.fail("P15", "reduces " + describe(plan_, c) + " a second time");
         return false;
       }
     }
-    if (flat(f).elems.count() * kElement == o.bytes) return true;
+    if (f < 0) return true;  // nothing but padding
+    const Range own = own_part(f);
+    if (elems(o) == (group == Group::replica ? own.end - own.begin : flat(f).elems.count())) return true;
     faults_.fail("P15", "reduces a part of a flat");
     return false;
   }
+  [[nodiscard]] bool in_flats(std::int32_t f) const { return static_cast<std::size_t>(f) < plan_.flats.size(); }
 
-  void reduce_scatter(const Operand& full, const Operand& shard) {
+  void reduce_scatter(const Operand& full, const Operand& shard, Group group) {
     if (!full.reads() || !shard.writes()) return faults_.fail("P18", "a reduction reads the whole and writes a shard");
     const std::vector<Piece> pieces = read(full);
-    if (!expect_whole_gradient(full, pieces)) return;
-    const std::int64_t base = range_of(full, rank_).begin;
-    const std::int64_t begin = rank_ * shard.bytes;
-    const std::int64_t to = range_of(shard, rank_).begin - begin;
+    if (!wants_group(group, Group::shard) || !expect_whole_gradient(full, pieces, Group::shard)) return;
+    const std::int64_t base = elements(full).begin;
+    const std::int64_t begin = at_.shard * elems(shard);
+    const std::int64_t to = elements(shard).begin - begin;
     const std::int32_t f = pieces.front().content.what;
     if (full.writes()) write(full, simple(Meaning::scratch));
     write(shard, {.meaning = Meaning::padding, .what = f, .start = begin});
     for (const Piece& piece : pieces) {
       const std::int64_t from = std::max(piece.begin - base, begin);
-      const std::int64_t end = std::min(piece.end - base, begin + shard.bytes);
+      const std::int64_t end = std::min(piece.end - base, begin + elems(shard));
       if (from >= end || piece.content.meaning != Meaning::gradient) continue;
       Content c = piece.content.after(from - (piece.begin - base));
-      c.tag = nodes_.reduced(c.tag);
+      c.tag = nodes_.reduced(c.tag, Group::shard);
       of(shard.buffer).write(to + from, to + end, c);
     }
   }
 
-  void all_reduce(const Operand& full) {
+  void all_reduce(const Operand& full, Group group) {
     if (!access(full, Access::update, "P18")) return;
+    if (group != Group::data && group != Group::replica)
+      return faults_.fail("P18", "sums gradients over the wrong group");
     const std::vector<Piece> pieces = read(full);
-    if (!expect_whole_gradient(full, pieces)) return;
+    if (!expect_whole_gradient(full, pieces, group)) return;
     for (const Piece& piece : pieces) {
       if (piece.content.meaning != Meaning::gradient) continue;
       Content c = piece.content;
-      c.tag = nodes_.reduced(c.tag);
+      c.tag = nodes_.reduced(c.tag, group);
       of(full.buffer).write(piece.begin, piece.end, c);
     }
   }
 
-  void broadcast(const Operand& full, std::int32_t root) {
-    if (root < 0 || root >= world_) return faults_.fail("P18", "there is no rank " + std::to_string(root));
+  void broadcast(const Operand& full, std::int32_t root, Group group) {
+    if (!wants_group(group, Group::data)) return;
+    if (root < 0 || root >= ranks_) return faults_.fail("P18", "there is no rank " + std::to_string(root));
     if (!full.writes()) return faults_.fail("P18", "a broadcast writes");
     for (const Piece& piece : read(full)) {
       Content c = piece.content;
-      const bool made = (c.meaning == Meaning::parameter && c.tag == 1) || c.meaning == Meaning::moment;
-      if (rank_ == root) {
+      const bool made = (c.meaning == Meaning::parameter && c.tag == 1) || c.meaning == Meaning::master ||
+                        c.meaning == Meaning::moment;
+      if (at_.data == root) {
         if (!made) faults_.fail("P17", "sends " + describe(plan_, c) + ", which the optimizer has not made");
         continue;
       }
@@ -596,12 +651,19 @@ class Interpreter {
     if (!count(op, 1, "P22")) return;
     const Operand& o = op.operands[0];
     if (!access(o, Access::write, "P22")) return;
-    const Range part = a.shard_only ? own_part(a.flat) : Range{0, flat(a.flat).elems.count() * kElement};
-    if (o.bytes != part.end - part.begin) return faults_.fail("P22", "creates another size than the flat's");
+    const std::int64_t begin = a.first_elem.count() + at_.shard * a.rank_stride_elems.count();
+    const Range part{begin, begin + a.elems.count()};
+    if (elems(o) != a.elems.count() || part.begin < 0 || part.end > flat(a.flat).elems.count())
+      return faults_.fail("P22", "creates another size than the flat's");
     const std::int64_t real = std::max<std::int64_t>(0, std::min(part.end, used(a.flat)) - part.begin);
-    const Range r = range_of(o, rank_);
-    if (real > 0) of(o.buffer).write(r.begin, r.begin + real, parameters(a.flat, part.begin, 0));
-    if (real < o.bytes)
+    const Range r = elements(o);
+    const bool master = plan_.buffer(o.buffer).category == Category::master_parameter;
+    if (dtype(o) != (master ? Dtype::f32 : plan_.strategy.storage()))
+      return faults_.fail("P22", "creates parameters of the wrong type");
+    if (real > 0)
+      of(o.buffer).write(r.begin, r.begin + real,
+                         master ? masters(a.flat, part.begin, 0) : parameters(a.flat, part.begin, 0));
+    if (real < elems(o))
       of(o.buffer).write(r.begin + real, r.end,
                          {.meaning = Meaning::padding, .what = a.flat, .start = part.begin + real});
   }
@@ -616,29 +678,35 @@ class Interpreter {
   void step(const Op& op, const OptimizerStep& a) {
     const std::size_t states = plan_.strategy.optimizer == OptimizerKind::sgd ? 0 : 2;
     if (!count(op, 4 + states, "P16")) return;
-    const std::int64_t start = (a.first_elem.count() + rank_ * a.rank_stride_elems.count()) * kElement;
-    const std::int64_t bytes = a.elems.count() * kElement;
-    if (a.flat < 0 || static_cast<std::size_t>(a.flat) >= plan_.flats.size() || bytes <= 0 || start < 0 ||
-        start + bytes > used(a.flat))
+    const std::int64_t start = a.first_elem.count() + at_.shard * a.rank_stride_elems.count();
+    const std::int64_t count_ = a.elems.count();
+    if (a.flat < 0 || static_cast<std::size_t>(a.flat) >= plan_.flats.size() || count_ <= 0 || start < 0 ||
+        start + count_ > used(a.flat))
       return faults_.fail("P16", "steps elements that the flat does not have");
-    for (std::size_t i : {0, 1, 4, 5})
-      if (i < op.operands.size() && op.operands[i].bytes != bytes)
-        return faults_.fail("P16", "operand " + std::to_string(i) + " has " + std::to_string(op.operands[i].bytes) +
-                                       " bytes instead of " + std::to_string(bytes));
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      const Operand& o = op.operands[i];
+      if (i == 2 || i == 3) continue;  // scalars and counts
+      if (elems(o) != count_)
+        return faults_.fail("P16", "operand " + std::to_string(i) + " has " + std::to_string(elems(o)) +
+                                       " elements instead of " + std::to_string(count_));
+      if (dtype(o) != (i == 1 ? plan_.strategy.reduction() : Dtype::f32))
+        return faults_.fail("P16", "operand " + std::to_string(i) + " has the wrong type");
+    }
     if (!access(op.operands[0], Access::update, "P16") || !access(op.operands[1], Access::read, "P16") ||
         !access(op.operands[2], Access::read, "P16") || !access(op.operands[3], Access::update, "P16"))
       return;
-    if (!expect(op.operands[0], parameters(a.flat, start, 0), "P16")) return;
+    const bool has_masters = plan_.strategy.has_masters();
+    if (!expect(op.operands[0], has_masters ? masters(a.flat, start, 0) : parameters(a.flat, start, 0), "P16")) return;
     for (const Piece& piece : read(op.operands[1])) {
       const Content& c = piece.content;
-      const std::int64_t at = start + piece.begin - range_of(op.operands[1], rank_).begin;
+      const std::int64_t at = start + piece.begin - elements(op.operands[1]).begin;
       if (c.meaning != Meaning::gradient || c.what != a.flat || c.start != at)
         return faults_.fail(c.meaning == Meaning::nothing ? "P8" : "P16",
                             "steps with " + describe(plan_, c) + " in " + name(op.operands[1]));
       if (!complete(op.operands[1], c)) return;
-      if (world_ > 1 && !nodes_.has_reduced(c.tag))
+      if (!nodes_.reach(c.tag).complete(plan_.strategy))
         return faults_.fail("P15", "steps with " + describe(plan_, c) + ", which was not reduced over the ranks");
-      if (const auto wrong = nodes_.wrong_as_root(c.tag, rank_))
+      if (const auto wrong = nodes_.wrong_as_root(c.tag, at_.data))
         return faults_.fail("P14", *wrong + " of " + name(op.operands[1]));
     }
     if (!expect(op.operands[2], simple(Meaning::scalars), "P16")) return;
@@ -651,28 +719,25 @@ class Interpreter {
       if (newborn.meaning != Meaning::zero && !expect(o, moment, "P16")) return;
       write(o, moment);
     }
-    write(op.operands[0], parameters(a.flat, start, 1));
+    write(op.operands[0], has_masters ? masters(a.flat, start, 1) : parameters(a.flat, start, 1));
   }
 
   void mean_loss(const Op& op, const MeanLoss& a) {
     if (!count(op, 2, "P20")) return;
     const std::int64_t micro_steps = plan_.strategy.accumulation();
     const Operand& in = op.operands[0];
-    if (in.bytes != world_ * micro_steps * kElement) return faults_.fail("P20", "does not average all losses");
-    for (std::int32_t j = 0; world_ == 1 && j < static_cast<std::int32_t>(micro_steps); ++j) {
-      Operand each = in;
-      each.offset += j * kElement;
-      each.bytes = kElement;
-      if (!expect(each, simple(Meaning::loss, j), "P20")) return;
-    }
-    if (world_ > 1 && !expect(in, simple(Meaning::all_losses), "P20")) return;
+    if (elems(in) != ranks_ * micro_steps) return faults_.fail("P20", "does not average all losses");
+    for (std::int32_t j = 0; ranks_ == 1 && j < static_cast<std::int32_t>(micro_steps); ++j)
+      if (!expect(part_of(in, j, 1), simple(Meaning::loss, j), "P20")) return;
+    if (ranks_ > 1 && !expect(in, simple(Meaning::all_losses), "P20")) return;
     for (const Op& load : phase_->ops) {
       const auto* batch = std::get_if<LoadBatch>(&load.action);
       if (batch == nullptr) continue;
       const std::int64_t j = load.micro_step;
-      const std::int64_t first = a.dealt_in_turn ? j * world_ : j;
+      const std::int64_t first = a.dealt_in_turn ? j * shards_ : j;
       const std::int64_t stride = a.dealt_in_turn ? 1 : micro_steps;
-      if (batch->first != first || (world_ > 1 && batch->rank_stride != stride))
+      if (batch->first != first || (shards_ > 1 && batch->shard_stride != stride) ||
+          (ranks_ > shards_ && batch->replica_stride != micro_steps * shards_))
         return faults_.fail("P20", "takes losses for those of other micro-batches");
     }
     write(op.operands[1], simple(Meaning::mean_loss));
@@ -682,12 +747,22 @@ class Interpreter {
   void copy(const Op& op) {
     if (!count(op, 2, "P23") || !access(op.operands[0], Access::read, "P23")) return;
     const Operand& to = op.operands[1];
-    if (to.bytes != op.operands[0].bytes || !to.writes()) return faults_.fail("P23", "copies between different sizes");
-    const std::int64_t shift = range_of(to, rank_).begin - range_of(op.operands[0], rank_).begin;
+    if (elems(to) != elems(op.operands[0]) || !to.writes())
+      return faults_.fail("P23", "copies between different sizes");
+    const bool to_parameters = plan_.buffer(to.buffer).category == Category::parameter;
+    const std::int64_t shift = elements(to).begin - elements(op.operands[0]).begin;
+    std::int64_t padding = std::numeric_limits<std::int64_t>::max();  // where a flat's gradient ends
     for (const Piece& piece : read(op.operands[0])) {
+      if (piece.begin >= padding) continue;
+      if (piece.content.meaning == Meaning::gradient)
+        padding = piece.begin + used(piece.content.what) - piece.content.start;
       if (piece.content.meaning == Meaning::nothing)
         return faults_.fail("P8", "copies " + name(op.operands[0]) + " before anything wrote it");
-      of(to.buffer).write(piece.begin + shift, piece.end + shift, piece.content);
+      Content c = piece.content;
+      // Masters rounded to the stored type are the parameters.
+      if (c.meaning == Meaning::master && to_parameters && dtype(to) == plan_.strategy.storage())
+        c.meaning = Meaning::parameter;
+      of(to.buffer).write(piece.begin + shift, piece.end + shift, c);
     }
   }
 
@@ -698,16 +773,23 @@ class Interpreter {
     Range part{0, used(a.flat)};
     if (a.param.valid()) {
       const auto p = static_cast<std::size_t>(a.param.value);
-      part = {place_[p].offset, place_[p].offset + plan_.model->parameters[p].elems.count() * kElement};
+      part = {place_[p].offset, place_[p].offset + plan_.model->parameters[p].elems.count()};
     }
-    Operand real = o;
-    real.bytes = part.end - part.begin;
-    if (real.bytes > o.bytes) return faults_.fail("P23", "does not hash all of the flat");
+    if (part.end - part.begin > elems(o)) return faults_.fail("P23", "does not hash all of the flat");
+    const Operand real = part_of(o, 0, part.end - part.begin);
     // What only other ranks know is right on theirs.
     if (const std::vector<Piece> pieces = read(real); pieces.front().content.meaning == Meaning::foreign) return;
-    const bool moment = a.content != Digest::Content::parameter;
+    const auto meaning = [&] {
+      switch (a.content) {
+        case Digest::Content::parameter: return Meaning::parameter;
+        case Digest::Content::master: return Meaning::master;
+        case Digest::Content::first_moment:
+        case Digest::Content::second_moment: break;
+      }
+      return Meaning::moment;
+    };
     expect(real,
-           {.meaning = moment ? Meaning::moment : Meaning::parameter,
+           {.meaning = meaning(),
             .what = a.flat,
             .start = part.begin,
             .tag = a.content == Digest::Content::second_moment ? 1U : 0U},
@@ -715,8 +797,9 @@ class Interpreter {
   }
 
   const Plan& plan_;
-  std::int32_t rank_;
-  std::int32_t world_;
+  Position at_;
+  std::int32_t shards_;  ///< ranks that share a flat
+  std::int32_t ranks_;   ///< data-parallel ranks
   Faults& faults_;
   GraphGradients expected_;
   GradientNodes nodes_;

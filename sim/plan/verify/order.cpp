@@ -60,7 +60,7 @@ class PhaseOrder {
   PhaseOrder(const Plan& plan, const PhaseOps& phase, std::int32_t rank, Faults& faults)
       : plan_(plan),
         phase_(phase),
-        rank_(rank),
+        shard_(position(plan.strategy, rank).shard),
         faults_(faults),
         clocks_(phase.ops.size()),
         number_(phase.ops.size()) {}
@@ -104,7 +104,7 @@ class PhaseOrder {
     return clocks_[i][static_cast<std::size_t>(phase_.ops[o].stream)] > number_[o];
   }
   [[nodiscard]] Range in_arena(const Operand& o) const {
-    const Range r = range_of(o, rank_);
+    const Range r = range_of(o, shard_);
     const std::int64_t base = plan_.buffer(o.buffer).offset;
     return {base + r.begin, base + r.end};
   }
@@ -134,7 +134,7 @@ class PhaseOrder {
 
   const Plan& plan_;
   const PhaseOps& phase_;
-  std::int32_t rank_;
+  std::int32_t shard_;
   Faults& faults_;
   std::vector<Finished> clocks_;      // before op i starts
   std::vector<std::int32_t> number_;  // of op i within its stream

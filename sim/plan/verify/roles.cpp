@@ -12,39 +12,58 @@ class Table {
  public:
   Table(const Plan& plan, const model::Operator& op) : plan_(plan), op_(op) {}
 
-  Table& value(model::ValueId v) { return push({.role = Role::value, .value = v, .bytes = bytes(v)}); }
+  Table& value(model::ValueId v) {
+    return push({.role = Role::value, .value = v, .elems = elems(v), .dtype = dtype(v)});
+  }
   Table& input(std::size_t i) { return value(op_.inputs[i]); }
   Table& inputs() {
     for (model::ValueId v : op_.inputs) value(v);
     return *this;
   }
   Table& outputs() {
-    for (model::ValueId v : op_.outputs) push({.role = Role::output, .value = v, .bytes = bytes(v)});
+    for (model::ValueId v : op_.outputs) push({.role = Role::output, .value = v, .elems = elems(v), .dtype = dtype(v)});
     return *this;
   }
   Table& statistics() {
     for (std::size_t i = 1; i < op_.outputs.size(); ++i) value(op_.outputs[i]);
     return *this;
   }
-  Table& result_gradient() { return push({.role = Role::result_gradient, .bytes = bytes(op_.outputs[0])}); }
+  Table& result_gradient() {
+    return push({.role = Role::result_gradient, .elems = elems(op_.outputs[0]), .dtype = dtype(op_.outputs[0])});
+  }
   Table& into_input(std::size_t i) {
-    return push({.role = Role::input_gradient, .index = static_cast<std::int32_t>(i), .bytes = bytes(op_.inputs[i])});
+    return push({.role = Role::input_gradient,
+                 .index = index(i),
+                 .elems = elems(op_.inputs[i]),
+                 .dtype = dtype(op_.inputs[i])});
   }
-  Table& in_place() { return push({.role = Role::gradient_in_place, .bytes = bytes(op_.outputs[0])}); }
+  Table& in_place() {
+    return push({.role = Role::gradient_in_place, .elems = elems(op_.outputs[0]), .dtype = dtype(op_.outputs[0])});
+  }
   Table& becomes_gradient() {
-    return push({.role = Role::result_becomes_gradient, .value = op_.inputs[0], .bytes = bytes(op_.inputs[0])});
+    return push({.role = Role::result_becomes_gradient,
+                 .value = op_.inputs[0],
+                 .elems = elems(op_.inputs[0]),
+                 .dtype = dtype(op_.inputs[0])});
   }
-  Table& parameter(std::size_t i) { return push({.role = Role::parameter, .index = index(i), .bytes = bytes_of(i)}); }
+  Table& parameter(std::size_t i) {
+    return push({.role = Role::parameter, .index = index(i), .elems = elems_of(i), .dtype = plan_.strategy.storage()});
+  }
   Table& parameters() {
     for (std::size_t i = 0; i < op_.params.size(); ++i) parameter(i);
     return *this;
   }
   Table& into_parameters() {
     for (std::size_t i = 0; i < op_.params.size(); ++i)
-      push({.role = Role::parameter_gradient, .index = index(i), .bytes = bytes_of(i)});
+      push({.role = Role::parameter_gradient,
+            .index = index(i),
+            .elems = elems_of(i),
+            .dtype = plan_.strategy.storage()});
     return *this;
   }
-  Table& workspace(Bytes bytes) { return push({.role = Role::workspace, .bytes = bytes.count()}); }
+  Table& workspace(Bytes bytes) {
+    return push({.role = Role::workspace, .elems = bytes.count() / bytes_per_element(Dtype::f32)});
+  }
   [[nodiscard]] std::vector<Slot> done() { return std::move(slots_); }
 
  private:
@@ -53,11 +72,18 @@ class Table {
     return *this;
   }
   static std::int32_t index(std::size_t i) { return static_cast<std::int32_t>(i); }
-  [[nodiscard]] std::int64_t bytes(model::ValueId v) const {
-    return plan_.graph->values[static_cast<std::size_t>(v.value)].bytes().count();
+  [[nodiscard]] std::int64_t elems(model::ValueId v) const {
+    return plan_.graph->values[static_cast<std::size_t>(v.value)].elements();
   }
-  [[nodiscard]] std::int64_t bytes_of(std::size_t i) const {
-    return plan_.model->parameters[static_cast<std::size_t>(op_.params[i].value)].elems.count() * 4;
+  /// Results of operators and data are stored in the strategy's type, statistics and the loss in fp32.
+  [[nodiscard]] Dtype dtype(model::ValueId v) const {
+    const Dtype own = plan_.graph->values[static_cast<std::size_t>(v.value)].dtype;
+    bool statistic = v == plan_.graph->loss;
+    for (std::size_t i = 1; i < op_.outputs.size(); ++i) statistic = statistic || op_.outputs[i] == v;
+    return own == Dtype::f32 && !statistic ? plan_.strategy.storage() : own;
+  }
+  [[nodiscard]] std::int64_t elems_of(std::size_t i) const {
+    return plan_.model->parameters[static_cast<std::size_t>(op_.params[i].value)].elems.count();
   }
 
   const Plan& plan_;

@@ -24,7 +24,8 @@ struct Slot {
   Role role{};
   std::int32_t index = 0;  ///< of the operator's input or parameter, where the role has one
   model::ValueId value{};  ///< role value and output
-  std::int64_t bytes = 0;  ///< exactly; workspace: at least
+  std::int64_t elems = 0;  ///< exactly; workspace: at least
+  Dtype dtype = Dtype::f32;
 };
 
 /// The operands of the op in order; empty when the operator has no op of that direction. `operands` tells variants

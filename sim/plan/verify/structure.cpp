@@ -14,7 +14,7 @@ class Structure {
  public:
   Structure(const Plan& plan, std::int32_t rank, Faults& faults)
       : plan_(plan),
-        rank_(rank),
+        shard_(position(plan.strategy, rank).shard),
         faults_(faults),
         live_(plan.buffers.size(), false),
         born_(plan.buffers.size(), false) {}
@@ -73,11 +73,12 @@ class Structure {
 
   void check_operand(const Operand& o) {
     if (!known(o.buffer)) return faults_.fail("P2", "an operand names no buffer");
-    const Range r = range_of(o, rank_);
+    const Range r = range_of(o, shard_);
     if (r.begin < 0 || o.bytes <= 0 || r.end > plan_.buffer(o.buffer).bytes.count())
       faults_.fail("P2", "touches bytes " + to_string(r) + " of buffer " + name(o.buffer) + ", which has " +
                              std::to_string(plan_.buffer(o.buffer).bytes.count()));
-    if (r.begin % 4 != 0 || o.bytes % 4 != 0)
+    const std::int64_t size = bytes_per_element(plan_.buffer(o.buffer).dtype);
+    if (r.begin % size != 0 || o.bytes % size != 0)
       faults_.fail("P2", "bytes " + to_string(r) + " of buffer " + name(o.buffer) + " are not whole elements");
     if (!live_[static_cast<std::size_t>(o.buffer.value)])
       faults_.fail("P4", "touches buffer " + name(o.buffer) + ", which is not live");
@@ -158,7 +159,7 @@ class Structure {
   }
 
   const Plan& plan_;
-  std::int32_t rank_;
+  std::int32_t shard_;
   Faults& faults_;
   std::vector<bool> live_, born_;
   std::set<std::int32_t> ids_;                                         // of phases other than the steady step
