@@ -17,10 +17,17 @@ void Recorder::finished(const cpu::OpRecord& record) {
   span.track = track;
   span.name = writer_.name(op.name);
   writer_.add(span);
+  if (const auto states = plan::unit_states_of(op)) {
+    writer_.add(ChunkState{place_.rank, span.unit, record.begin_ns, Memory::device, states->first});
+    writer_.add(ChunkState{place_.rank, span.unit, record.end_ns, Memory::device, states->second});
+  }
 }
 
 void Recorder::memory(const cpu::MemoryRecord& record) {
   writer_.add(plan::memory_event_of(plan_, *record.op, record.buffer, record.acquire, place_, record.time_ns));
+  const plan::Buffer& buffer = plan_.buffer(record.buffer);
+  if (!record.acquire && plan::unit_rests_after(buffer))
+    writer_.add(ChunkState{place_.rank, buffer.unit, record.time_ns, buffer.memory, UnitState::sharded});
 }
 
 void Recorder::summarize(const SessionResult& result) {

@@ -12,12 +12,12 @@
 namespace shard::commands {
 namespace {
 
-constexpr std::int64_t kElementBytes = 4;
 /// Where a model has no limit of its own, or a very long one.
 constexpr std::int64_t kDefaultSequence = 1024;
 
 Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions& options, const model::Model& model,
                              std::vector<std::string>& notes) {
+  const std::int64_t size = bytes_per_element(plan::Strategy{.precision = options.precision}.storage());
   if (options.chunk_bytes) {
     if (command.given("chunk-size"))
       return Error{.code = Errc::contradiction,
@@ -25,18 +25,22 @@ Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions&
                            " both set the chunk size",
                    .where = "options",
                    .help = "keep one of them"};
-    if (options.chunk_bytes->count() % kElementBytes != 0)
+    if (options.chunk_bytes->count() % size != 0)
       return Error{.code = Errc::contradiction,
-                   .what = command.describe("chunk-bytes") + " is not a whole number of fp32 elements",
+                   .what = command.describe("chunk-bytes") + " is not a whole number of elements of " +
+                           std::to_string(size) + " bytes",
                    .where = "options",
-                   .help = "--chunk-bytes " + std::to_string(round_up(*options.chunk_bytes, kElementBytes).count())};
-    return Elems{options.chunk_bytes->count() / kElementBytes};
+                   .help = "--chunk-bytes " + std::to_string(round_up(*options.chunk_bytes, size).count())};
+    return Elems{options.chunk_bytes->count() / size};
   }
   if (options.chunk_size != "search") return cli::parse_elems(options.chunk_size, command.describe("chunk-size"));
-  const Result<RuleAnswer> answer = choose_chunk(
-      model.parameters, {.world_size = options.world_size, .min_chunk = {}, .max_chunk = {}, .forecast = {}});
+  const Result<RuleAnswer> answer =
+      choose_chunk(model.parameters, {.world_size = options.shard_group > 0 ? options.shard_group : options.world_size,
+                                      .min_chunk = {},
+                                      .max_chunk = {},
+                                      .forecast = {}});
   if (!answer) return answer.error();
-  notes.push_back("chunk size found: " + cli::elements_and_mib(answer->chunk, kElementBytes) + ", " +
+  notes.push_back("chunk size found: " + cli::elements_and_mib(answer->chunk, size) + ", " +
                   std::to_string(answer->chunk_count) + " chunks");
   return answer->chunk;
 }
@@ -66,7 +70,7 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o) {
        {"parameter", plan::Partition::parameter, "stage 1: whole parameters, as PyTorch's ZeroRedundancyOptimizer"}},
       "who owns which optimizer state");
   sharding.add("chunk-size", &o.chunk_size, "ELEMS|search", "unit chunk: elements of a chunk, or the least waste");
-  sharding.add("chunk-bytes", &o.chunk_bytes, "BYTES", "the same in bytes of fp32 parameters").least(1);
+  sharding.add("chunk-bytes", &o.chunk_bytes, "BYTES", "the same in bytes of stored parameters").least(1);
   sharding.add("prefetch", &o.prefetch, "N", "stage 3: gathers that run ahead of their use").least(0).most(1024);
   sharding
       .add("shard-group", &o.shard_group, "N", "hybrid sharding: shard inside groups of N ranks, replicate across them")
@@ -99,7 +103,8 @@ void add_training_options(cli::Command& command, StrategyOptions& o) {
   training.add_choice<plan::Recompute>(
       "recompute", &o.recompute,
       {{"none", plan::Recompute::none, "keep what backward needs"},
-       {"block", plan::Recompute::block, "keep each block's input, make the rest again"}},
+       {"block", plan::Recompute::block, "keep each block's input, make the rest again"},
+       {"selective", plan::Recompute::selective, "make norms, activations and rotations again, keep the costly rest"}},
       "activation checkpointing");
   training.add_choice<plan::Precision>("precision", &o.precision,
                                        {{"fp32", plan::Precision::fp32},

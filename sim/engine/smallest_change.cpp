@@ -31,17 +31,17 @@ bool raise_stage(Candidate& c, std::int32_t stage) {
   return true;
 }
 
-bool recompute_blocks(Candidate& c) {
-  if (c.strategy.recompute == Recompute::block) return false;
-  c.strategy.recompute = Recompute::block;
-  say(c, "--recompute block");
+bool recompute(Candidate& c, Recompute how) {
+  if (c.strategy.recompute == how || c.strategy.recompute == Recompute::block) return false;
+  c.strategy.recompute = how;
+  say(c, std::string("--recompute ") + to_string(how));
   return true;
 }
 
 /// The global batch stays, so that the result of training does.
 bool shrink_micro_batch(Candidate& c, std::int64_t micro_batch) {
   if (micro_batch >= c.strategy.micro_batch || micro_batch < 1) return false;
-  if (c.strategy.global_batch % (micro_batch * c.strategy.world_size) != 0) return false;
+  if (c.strategy.global_batch % (micro_batch * c.strategy.data_parallel()) != 0) return false;
   c.strategy.micro_batch = micro_batch;
   say(c, "--micro-batch " + std::to_string(micro_batch));
   return true;
@@ -49,7 +49,7 @@ bool shrink_micro_batch(Candidate& c, std::int64_t micro_batch) {
 
 bool shrink_chunk(Candidate& c, std::int64_t divisor) {
   if (c.strategy.unit != UnitKind::chunk) return false;
-  const Elems smaller = round_up(Elems{c.strategy.chunk_elems.count() / divisor}, c.strategy.world_size);
+  const Elems smaller = round_up(Elems{c.strategy.chunk_elems.count() / divisor}, c.strategy.shard_degree());
   if (smaller >= c.strategy.chunk_elems || smaller < Elems{1}) return false;
   c.strategy.chunk_elems = smaller;
   say(c, "--chunk-size " + std::to_string(smaller.count()));
@@ -65,14 +65,15 @@ std::vector<Candidate> candidates(const Strategy& strategy) {
   for (std::int32_t stage = strategy.stage + 1; stage <= 3; ++stage) {
     one([&](Candidate& c) { return raise_stage(c, stage); });
   }
-  one([](Candidate& c) { return recompute_blocks(c); });
+  for (const Recompute how : {Recompute::selective, Recompute::block})
+    one([&](Candidate& c) { return recompute(c, how); });
   one([](Candidate& c) { return shrink_micro_batch(c, c.strategy.micro_batch / 2); });
   for (const std::int64_t divisor : {2, 4}) one([&](Candidate& c) { return shrink_chunk(c, divisor); });
 
   // Together, each adding to the one before: what is already there is left as it is.
   Candidate c{strategy, ""};
   if (raise_stage(c, 3)) all.push_back(c);
-  if (recompute_blocks(c)) all.push_back(c);
+  if (recompute(c, Recompute::block)) all.push_back(c);
   for (std::int64_t micro = c.strategy.micro_batch / 2; micro >= 1; micro /= 2) {
     if (shrink_micro_batch(c, micro)) {
       all.push_back({c.strategy, c.text});

@@ -15,14 +15,13 @@ std::int64_t nanoseconds(Seconds time) {
 }
 
 void write_unit_states(Writer& writer, const OpRun& run, const TracePlace& place) {
-  const auto* call = std::get_if<plan::Communicate>(&run.op->action);
-  if (call == nullptr || !call->unit.valid()) return;
-  const bool gather = call->kind == Collective::all_gather;
+  const auto states = plan::unit_states_of(*run.op);
+  if (!states) return;
   const auto add = [&](Seconds time, UnitState state) {
-    writer.add(ChunkState{place.rank, call->unit, nanoseconds(time + place.shift), Memory::device, state});
+    writer.add(ChunkState{place.rank, plan::unit_of(*run.op), nanoseconds(time + place.shift), Memory::device, state});
   };
-  add(run.interval.begin, gather ? UnitState::gathering : UnitState::reducing);
-  add(run.interval.end, gather ? UnitState::gathered : UnitState::sharded);
+  add(run.interval.begin, states->first);
+  add(run.interval.end, states->second);
 }
 
 }  // namespace
@@ -46,7 +45,7 @@ void write_phase(Writer& writer, const plan::Plan& plan, const PhaseRun& run, co
     const plan::Buffer& buffer = plan.buffer(change.buffer);
     writer.add(plan::memory_event_of(plan, *change.op, change.buffer, change.delta > Bytes{0}, where,
                                      nanoseconds(change.time + place.shift)));
-    if (buffer.category == Category::gathered && buffer.unit.valid() && change.delta < Bytes{0}) {
+    if (plan::unit_rests_after(buffer) && change.delta < Bytes{0}) {
       writer.add(ChunkState{place.rank, buffer.unit, nanoseconds(change.time + place.shift), buffer.memory,
                             UnitState::sharded});
     }

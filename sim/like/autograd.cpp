@@ -71,7 +71,7 @@ class Autograd {
   }
 
   [[nodiscard]] static Bytes scores_bytes(const model::Attributes& a) {
-    return Bytes{a.batch * a.heads * a.sequence * a.sequence * plan::kElementBytes};
+    return Bytes{a.batch * a.heads * a.sequence * a.sequence * bytes_per_element(Dtype::f32)};
   }
 
   void forward(plan::Op& op, const Compute& compute) {

@@ -41,7 +41,7 @@ class Distributor {
     return {.kind = kind,
             .segments = {{.shard_operand = static_cast<std::int32_t>(full_operand),
                           .full_operand = static_cast<std::int32_t>(full_operand),
-                          .elems = Elems{bytes.count() / plan::kElementBytes}}}};
+                          .elems = Elems{bytes.count() / bytes_per_element(Dtype::f32)}}}};
   }
 
   /// Modules are made on the host; .to(device) allocates parameter by parameter.

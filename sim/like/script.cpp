@@ -51,7 +51,7 @@ class Script {
     ops_.push_back({.name = name,
                     .part = plan::Part::data,
                     .micro_step = micro_step_,
-                    .action = plan::LoadBatch{.first = micro_step_, .rank_stride = plan_.strategy.accumulation()},
+                    .action = plan::LoadBatch{.first = micro_step_, .shard_stride = plan_.strategy.accumulation()},
                     .operands = {plan::writes(plan_, buffer)}});
   }
 

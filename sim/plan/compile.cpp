@@ -72,6 +72,12 @@ Error contradiction(std::string what, std::string help) {
   return {.code = Errc::contradiction, .what = std::move(what), .where = "strategy", .help = std::move(help)};
 }
 
+/// "world size 8", or where those are not all "the 4 ranks that ...".
+std::string ranks_that(const Strategy& s, std::int32_t ranks, const char* what) {
+  if (ranks == s.world_size) return "world size " + std::to_string(ranks);
+  return "the " + std::to_string(ranks) + " ranks that " + what;
+}
+
 /// Hybrid sharding divides the data-parallel ranks evenly, and needs something that is sharded.
 Result<void> check_shard_group(const Strategy& s) {
   if (s.shard_group == 0) return {};
@@ -115,7 +121,7 @@ Result<void> check(const model::Model& model, const Strategy& s) {
   const std::int64_t step = s.micro_batch * s.data_parallel();
   if (s.global_batch < step || s.global_batch % step != 0)
     return contradiction("global batch " + n(s.global_batch) + " is not a positive multiple of micro-batch " +
-                             n(s.micro_batch) + " x " + n(s.data_parallel()) + " data-parallel ranks",
+                             n(s.micro_batch) + " x " + ranks_that(s, s.data_parallel(), "work on different data"),
                          "--global-batch " + n(std::max<std::int64_t>(1, s.global_batch / step) * step));
   if (s.sequence < 1) return contradiction("sequence " + n(s.sequence) + " is not positive", "--sequence 1");
   if (model.family == model::Family::mlp && s.sequence != 1)
@@ -131,8 +137,8 @@ Result<void> check(const model::Model& model, const Strategy& s) {
   if (s.unit == UnitKind::chunk) {
     if (s.chunk_elems.count() < 1) return contradiction("unit chunk without a chunk size", "--chunk-size search");
     if (s.chunk_elems.count() % s.shard_degree() != 0)
-      return contradiction("chunk size " + n(s.chunk_elems.count()) + " elements is not a multiple of the " +
-                               n(s.shard_degree()) + " ranks that share its shards",
+      return contradiction("chunk size " + n(s.chunk_elems.count()) + " elements is not a multiple of " +
+                               ranks_that(s, s.shard_degree(), "share its shards"),
                            "--chunk-size " + n(round_up(s.chunk_elems, s.shard_degree()).count()));
   }
   return {};

@@ -44,4 +44,15 @@ MemoryEvent memory_event_of(const Plan& plan, const Op& op, BufferId id, bool ac
           .unit = buffer.unit};
 }
 
+std::optional<std::pair<UnitState, UnitState>> unit_states_of(const Op& op) {
+  const auto* call = std::get_if<Communicate>(&op.action);
+  if (call == nullptr || !call->unit.valid()) return std::nullopt;
+  if (call->kind == Collective::all_gather) return std::pair{UnitState::gathering, UnitState::gathered};
+  return std::pair{UnitState::reducing, UnitState::sharded};
+}
+
+bool unit_rests_after(const Buffer& released) {
+  return released.category == Category::gathered && released.unit.valid();
+}
+
 }  // namespace shard::plan

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "sim/plan/plan.h"
 #include "traces/event.h"
@@ -25,5 +27,10 @@ struct EventPlace {
 /// `acquired` or given back at `time_ns` by `op`.
 [[nodiscard]] MemoryEvent memory_event_of(const Plan& plan, const Op& op, BufferId buffer, bool acquired,
                                           const EventPlace& place, std::int64_t time_ns);
+
+/// What becomes of a unit when an op that gathers or reduces it begins and ends; nothing for other ops.
+[[nodiscard]] std::optional<std::pair<UnitState, UnitState>> unit_states_of(const Op& op);
+/// Whether a unit is sharded again when this buffer is given back.
+[[nodiscard]] bool unit_rests_after(const Buffer& released);
 
 }  // namespace shard::plan

@@ -23,7 +23,12 @@ enum class Partition : std::uint8_t {
   parameter,  ///< whole parameters, largest first to the least loaded rank (PyTorch's ZeroRedundancyOptimizer)
 };
 
-enum class Recompute : std::uint8_t { none, block };
+/// What backward makes again instead of reading what forward kept.
+enum class Recompute : std::uint8_t {
+  none,
+  block,      ///< all of a block, from its input
+  selective,  ///< norms, activations and rotations; results of products and attention are kept
+};
 enum class OptimizerKind : std::uint8_t { sgd, adam, adamw };
 /// How parameters, activations and gradients are stored. 16 bits bring fp32 master parameters; arithmetic is fp32.
 enum class Precision : std::uint8_t { fp32, bf16, fp16 };
@@ -50,6 +55,7 @@ enum class Transport : std::uint8_t { shared, messages };
   switch (v) {
     case Recompute::none: return "none";
     case Recompute::block: return "block";
+    case Recompute::selective: return "selective";
   }
   return "?";
 }

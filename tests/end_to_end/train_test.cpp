@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <map>
+#include <tuple>
 
 #include "tests/end_to_end/program.h"
+#include "traces/reader.h"
 
 namespace shard::test {
 namespace {
@@ -94,6 +98,27 @@ TEST(Train, AnswersInJsonAndLeavesTheTracesItWasAskedFor) {
   const json compared = json_of(
       shardscope({"compare", "predicted.sst", "measured.sst", "--check", "--json"}, {.directory = scratch.path()}));
   EXPECT_EQ(compared["predicted_plan_hash"], compared["measured_plan_hash"]);
+}
+
+/// How often each unit of each rank enters each state.
+std::map<std::tuple<std::int32_t, std::int32_t, UnitState>, int> states_of(const std::filesystem::path& path) {
+  std::map<std::tuple<std::int32_t, std::int32_t, UnitState>, int> counts;
+  const Result<Trace> trace = load(path);
+  EXPECT_TRUE(trace) << path;
+  if (trace)
+    for (const ChunkState& s : trace->chunk_states) ++counts[{s.rank.value, s.unit.value, s.state}];
+  return counts;
+}
+
+TEST(Train, UnitsAreGatheredAndReducedAsPredicted) {
+  const ScratchDirectory scratch;
+  const Words options{"--model", "gpt2-nano", "--data",     "random",       "--ranks",           "2",
+                      "--stage", "3",         "--sequence", "32",           "--global-batch",    "4",
+                      "--steps", "3",         "--trace",    "measured.sst", "--trace-predicted", "predicted.sst"};
+  static_cast<void>(json_of(shardscope(train(options), {.directory = scratch.path()})));
+  const auto measured = states_of(scratch.file("measured.sst"));
+  EXPECT_FALSE(measured.empty());
+  EXPECT_EQ(measured, states_of(scratch.file("predicted.sst")));
 }
 
 TEST(Train, IsTheSameStartedByItselfOrByALauncher) {

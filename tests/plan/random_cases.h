@@ -59,7 +59,7 @@ class RandomCases {
     s.micro_batch = upto(2);
     s.global_batch = s.micro_batch * s.world_size * upto(8);
     s.sequence = model.family == model::Family::mlp ? 1 : upto(8);
-    s.recompute = flag() ? Recompute::block : Recompute::none;
+    s.recompute = static_cast<Recompute>(upto(3) - 1);
     s.optimizer = static_cast<OptimizerKind>(upto(3) - 1);
     s.prefetch = static_cast<std::int32_t>(upto(4)) - 1;
     s.threads = static_cast<std::int32_t>(upto(3));

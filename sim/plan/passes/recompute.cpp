@@ -1,4 +1,5 @@
-// Pass recompute: activation checkpointing per block. A block keeps its input; the rest is made again for its backward.
+// Pass recompute: activation checkpointing per block. A block keeps its input, or the results of its costly operators;
+// the rest is made again for its backward.
 #include <map>
 #include <set>
 
@@ -28,6 +29,26 @@ std::vector<std::size_t> slice(const std::vector<Op>& ops, const std::vector<std
   return needed;
 }
 
+/// Operators whose time is that of reading and writing: making them again costs little.
+bool cheap(const Op& op) {
+  using model::OperatorKind;
+  switch (std::get<Compute>(op.action).kind) {
+    case OperatorKind::layer_norm:
+    case OperatorKind::rms_norm:
+    case OperatorKind::rotary:
+    case OperatorKind::gelu:
+    case OperatorKind::swiglu: return true;
+    case OperatorKind::embedding:
+    case OperatorKind::add_position:
+    case OperatorKind::linear:
+    case OperatorKind::attention:
+    case OperatorKind::add:  // its result is as large as its inputs
+    case OperatorKind::cross_entropy:
+    case OperatorKind::mse: return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 Plan recompute(Plan plan) {
@@ -41,8 +62,15 @@ Plan recompute(Plan plan) {
         if (o.writes()) overwritten.insert(o.buffer.value);
     if (ops[i].block < 0) continue;
     Block& block = blocks[ops[i].block];
-    (ops[i].part == Part::forward ? block.forward : block.backward).push_back(i);
+    if (ops[i].part == Part::backward)
+      block.backward.push_back(i);
+    else if (plan.strategy.recompute == Recompute::block || cheap(ops[i]))
+      block.forward.push_back(i);
   }
+  const auto is_value = [&](BufferId id) {
+    const std::int32_t v = id.value - plan.values_begin;
+    return v >= 0 && v < static_cast<std::int32_t>(plan.graph->values.size());
+  };
   std::map<std::size_t, std::vector<Op>> inserted;  // before this op
   std::set<std::int32_t> dropped;
   for (const auto& [index, block] : blocks) {
@@ -71,7 +99,13 @@ Plan recompute(Plan plan) {
       Op copy = ops[i];
       copy.part = Part::recompute;
       copy.name += " again";
-      for (Operand& o : copy.operands) o.buffer = renamed(o.buffer);
+      for (Operand& o : copy.operands) {
+        o.buffer = renamed(o.buffer);
+        // What is read again has to be kept.
+        if (Buffer& kept = plan.buffer(o.buffer);
+            o.reads() && !made.contains(o.buffer.value) && is_value(o.buffer) && kept.category == Category::workspace)
+          kept.category = Category::activation;
+      }
       copies.push_back(std::move(copy));
     }
     for (std::size_t i : block.backward)
