@@ -7,6 +7,7 @@
 #include "viewer/commands/pictures.h"
 #include "viewer/commands/report.h"
 #include "viewer/index/ticks.h"
+#include "viewer/ui/chunk_pane.h"
 #include "viewer/ui/derived.h"
 #include "viewer/ui/text.h"
 
@@ -185,12 +186,21 @@ std::vector<std::string> verdicts(const Session& session) {
   return lines;
 }
 
-/// Two steps in the middle of training tell more than the whole run.
-Camera telling_view(const Session& session, const ViewState& state) {
+/// What tells more than the whole run: with several traces the step that they are lined up by, from its begin to its
+/// end in all of them; else the first steps.
+ViewState telling_view(const Session& session, ViewState state) {
   const std::vector<StepTime>& steps = session.documents[0].steps();
-  if (steps.size() < 2) return state.camera;
-  return fit(state.camera.origin_ns,
-             {steps.front().begin_ns, steps[std::min<std::size_t>(steps.size(), 3) - 1].end_ns});
+  if (session.documents.size() > 1) {
+    state.align = AlignMode::stretch;
+    const Alignment alignment = alignment_of(session, state.align, 1);
+    for (const StepTime& step : steps) {
+      if (step.step == alignment.step) state.camera = fit(state.camera.origin_ns, {step.begin_ns, step.end_ns});
+    }
+  } else if (steps.size() > 1) {
+    state.camera =
+        fit(state.camera.origin_ns, {steps.front().begin_ns, steps[std::min<std::size_t>(steps.size(), 3) - 1].end_ns});
+  }
+  return state;
 }
 
 }  // namespace
@@ -203,34 +213,32 @@ Result<Report> make_report(const Session& session, bool light) {
   report.verdicts = verdicts(session);
   ViewState state = initial_state(session);
   state.theme = light ? ThemeName::light : ThemeName::dark;
-  const auto picture = [&](const std::string& title, Pane pane, const Camera& camera, int height) -> Result<void> {
-    ViewState only = state;
-    only.only = pane;
-    only.camera = camera;
+  const ViewState step = telling_view(session, state);
+  const bool compares = session.documents.size() > 1;
+  const Document& first = session.documents[0];
+  const bool memory = first.highest_memory() != nullptr;
+  struct Wanted {
+    bool there;
+    std::string title;
+    Pane pane;
+    const ViewState* from;
+    int height;
+  };
+  const std::string where = compares ? "one step, as long in all" : "the first steps";
+  for (const Wanted& each :
+       {Wanted{memory && compares, "Memory over " + where + ", with the difference below", Pane::memory, &step, 460},
+        Wanted{memory, compares ? "Memory over the whole run" : "Memory by category", Pane::memory, &state,
+               compares ? 460 : 400},
+        Wanted{!first.trace().spans.empty(), "Lanes over " + where, Pane::timeline, &step, compares ? 420 : 320},
+        Wanted{chunk_document(session, state).has_value(), "Which chunk is where", Pane::chunks, &step, 300}}) {
+    if (!each.there) continue;
+    ViewState only = *each.from;
+    only.only = each.pane;
     const Picture drawn =
-        picture_of(session, only, kPictureWidth * kPictureScale, height * kPictureScale, kPictureScale);
+        picture_of(session, only, kPictureWidth * kPictureScale, each.height * kPictureScale, kPictureScale);
     Result<std::string> png = png_bytes(drawn, PngEffort::small);
     if (!png) return png.error();
-    report.pictures.push_back({title, std::move(*png), kPictureWidth});
-    return {};
-  };
-  const bool compares = session.documents.size() > 1;
-  if (session.documents[0].highest_memory() != nullptr) {
-    if (auto done = picture(compares ? "Memory, with the difference below" : "Memory by category", Pane::memory,
-                            state.camera, compares ? 460 : 400);
-        !done)
-      return done.error();
-  }
-  if (!session.documents[0].trace().spans.empty()) {
-    if (auto done =
-            picture(compares ? "Lanes, one above the other, over the first steps" : "Lanes, over the first steps",
-                    Pane::timeline, telling_view(session, state), compares ? 420 : 320);
-        !done)
-      return done.error();
-  }
-  if (!session.documents[0].chunks().empty()) {
-    if (auto done = picture("Which chunk is where", Pane::chunks, telling_view(session, state), 300); !done)
-      return done.error();
+    report.pictures.push_back({each.title, std::move(*png), kPictureWidth});
   }
   report.tables.push_back(overview(session));
   report.tables.push_back(peaks(session));
