@@ -7,10 +7,12 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/printing.h"
+#include "sim/commands/simulate_gemini_command.h"
 #include "sim/commands/strategy_options.h"
 #include "sim/engine/report.h"
 #include "sim/engine/simulate.h"
 #include "sim/engine/smallest_change.h"
+#include "sim/like/gemini_options.h"
 #include "sim/like/report.h"
 #include "sim/like/simulate_like.h"
 #include "sim/plan/compile.h"
@@ -27,6 +29,8 @@ Examples:
   shardscope simulate --model gpt2-xl --world-size 8 --device-capacity 20Gi --stage 0    (exit 3: what to change)
   shardscope simulate --model mlp-20x2000 --world-size 2 --stage 1 --partition parameter \
       --like pytorch@1.8 --optimizer adam --micro-batch 20
+  shardscope simulate --parameters params.json --like colossalai-gemini --world-size 4 --chunk-size 256Ki \
+      --offload-optim-frac 1 --json
 )";
 
 struct Options {
@@ -35,17 +39,21 @@ struct Options {
   std::optional<Bytes> device_capacity;
   std::int64_t steps = 2;
   std::string like;
+  GeminiFlags gemini;
   std::string trace;
   cli::OutputOptions output;
 };
 
 void declare(cli::Command& command, Options& o) {
-  add_strategy_options(command, o.strategy);
+  add_strategy_options(command, o.strategy, false);
   cli::Group machine = command.group("Machine");
   machine.add("cluster", &o.cluster, "NAME|PATH",
               "a100-40gb-x8, h100-80gb-x8, h200-141gb-x1, cpu-local, or a description's file");
   machine.add("device-capacity", &o.device_capacity, "BYTES", "what a rank may use, instead of the cluster's");
-  machine.add("like", &o.like, "NAME@VERSION", "predict another framework instead: pytorch@1.8 (stages 0 and 1)");
+  machine.add("like", &o.like, "NAME@VERSION",
+              "predict another framework instead: pytorch@1.8 (stages 0 and 1),\n"
+              "colossalai-gemini@0.5.1 or @0.1.9 (fp16 in chunks)");
+  add_gemini_options(command, o.gemini);
   cli::Group output = command.group("Output");
   output.add("steps", &o.steps, "N", "steps of the run whose totals and trace are given").least(1).most(1e9);
   output.add("trace", &o.trace, "FILE", "write the predicted trace");
@@ -138,6 +146,17 @@ int simulate_command(std::span<const std::string> arguments) {
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<cli::Format> format = cli::chosen_format(command, o.output);
   if (!format) return failed(format.error());
+  if (!o.like.empty() && !like::is_known_framework(o.like)) return failed(like::unknown_framework(o.like));
+  if (like::gemini_rules(o.like))
+    return simulate_gemini_command(command, {.like = o.like,
+                                             .flags = o.gemini,
+                                             .strategy = o.strategy,
+                                             .cluster = o.cluster,
+                                             .device_capacity = o.device_capacity,
+                                             .steps = o.steps,
+                                             .format = *format});
+  if (Result<void> ok = refuse_gemini_options(command); !ok) return failed(ok.error());
+  if (Result<void> ok = require_model(command); !ok) return failed(ok.error());
   const Result<Planned> planned = resolve(command, o.strategy);
   if (!planned) return failed(planned.error());
   print_notes(planned->notes);

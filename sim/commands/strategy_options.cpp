@@ -12,6 +12,7 @@
 namespace shard::commands {
 namespace {
 
+constexpr const char* kModelHelp = "an example model's name, a Hugging Face config.json, or its directory";
 /// Where a model has no limit of its own, or a very long one.
 constexpr std::int64_t kDefaultSequence = 1024;
 
@@ -47,10 +48,10 @@ Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions&
 
 }  // namespace
 
-void add_strategy_options(cli::Command& command, StrategyOptions& o) {
+void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_required) {
   cli::Group model = command.group("Model");
-  model.add("model", &o.model, "NAME|PATH", "an example model's name, a Hugging Face config.json, or its directory")
-      .required();
+  cli::Option name = model.add("model", &o.model, "NAME|PATH", kModelHelp);
+  if (model_required) name.required();
   add_sequence_option(model, o);
   cli::Group sharding = command.group("Sharding");
   sharding.add("world-size", &o.world_size, "N", "number of ranks").alias("ranks").least(1).most(1 << 20);
@@ -82,6 +83,14 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o) {
                                         {"messages", plan::Transport::messages, "across hosts, with planned staging"}},
                                        "how ranks exchange data");
   add_training_options(command, o);
+}
+
+Result<void> require_model(const cli::Command& command) {
+  if (command.given("model")) return {};
+  return Error{.code = Errc::usage,
+               .what = std::string("--model is required: ") + kModelHelp,
+               .where = "",
+               .help = "--model NAME|PATH; see shardscope " + command.name() + " --help"};
 }
 
 void add_sequence_option(cli::Group& group, StrategyOptions& o) {

@@ -45,8 +45,10 @@ struct StrategyOptions {
 
 /// Declares --model, --world-size (--ranks), --stage, --unit, --partition, --chunk-size, --chunk-bytes, --precision,
 /// --recompute, --micro-batch, --global-batch, --sequence, --optimizer, --prefetch, --threads, --no-reproducible,
-/// --transport, --shard-group, --fp32-reduce-scatter.
-void add_strategy_options(cli::Command& command, StrategyOptions& options);
+/// --transport, --shard-group, --fp32-reduce-scatter. A command that can do without a model says so and calls
+/// require_model() where it cannot.
+void add_strategy_options(cli::Command& command, StrategyOptions& options, bool model_required = true);
+[[nodiscard]] Result<void> require_model(const cli::Command& command);
 
 /// Parts of the same, for commands that take some of them: micro-batch and what follows from it; the model's sequence.
 void add_training_options(cli::Command& command, StrategyOptions& options);

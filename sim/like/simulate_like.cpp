@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/like/gemini_options.h"
 #include "sim/like/pytorch_1_8.h"
 #include "sim/model/closest_name.h"
 #include "sim/plan/effects.h"
@@ -18,18 +19,6 @@ bool is_pytorch_1_8(std::string_view name) {
   if (!name.starts_with(kPytorch18) || name[kPytorch18.size()] != '.') return false;
   const std::string_view patch = name.substr(kPytorch18.size() + 1);
   return !patch.empty() && patch.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-Error unknown(std::string_view name) {
-  const std::vector<std::string_view> known = known_frameworks();
-  std::string help = model::did_you_mean(name, known);
-  if (!help.empty()) help += " ";
-  help += "known: ";
-  for (std::size_t i = 0; i < known.size(); ++i) help += (i > 0 ? ", " : "") + std::string(known[i]);
-  return {.code = Errc::usage,
-          .what = "no rules are known for '" + std::string(name) + "'",
-          .where = "--like",
-          .help = std::move(help)};
 }
 
 std::vector<CollectiveSum> count_collectives(const plan::Plan& plan) {
@@ -51,12 +40,28 @@ std::vector<CollectiveSum> count_collectives(const plan::Plan& plan) {
 }  // namespace
 
 std::vector<std::string_view> known_frameworks() {
-  return {kPytorch18};
+  return {kPytorch18, name_of(GeminiRules::split), name_of(GeminiRules::whole)};
+}
+
+bool is_known_framework(std::string_view name) {
+  return is_pytorch_1_8(name) || gemini_rules(name);
+}
+
+Error unknown_framework(std::string_view name) {
+  const std::vector<std::string_view> known = known_frameworks();
+  std::string help = model::did_you_mean(name, known);
+  if (!help.empty()) help += " ";
+  help += "known: ";
+  for (std::size_t i = 0; i < known.size(); ++i) help += (i > 0 ? ", " : "") + std::string(known[i]);
+  return {.code = Errc::usage,
+          .what = "no rules are known for '" + std::string(name) + "'",
+          .where = "--like",
+          .help = std::move(help)};
 }
 
 Result<LikeResult> simulate_like(std::string_view name_at_version, const model::Model& model,
                                  const plan::Strategy& strategy, const LikeOptions& options) {
-  if (!is_pytorch_1_8(name_at_version)) return unknown(name_at_version);
+  if (!is_pytorch_1_8(name_at_version)) return unknown_framework(name_at_version);
   if (Result<void> ok = check_pytorch_1_8(model, strategy); !ok) return ok.error();
   const Result<CachingAllocatorOptions> allocator =
       options.allocator ? *options.allocator : caching_allocator_options(kPytorch18);

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "tests/end_to_end/program.h"
 
 namespace shard::test {
@@ -131,6 +133,48 @@ TEST(Simulate, LikePyTorchGivesTheRecipesMomentsInOrder) {
             (std::vector<std::int64_t>{335'708'160, 656'572'416, 992'921'600, 1'361'863'680}));
   EXPECT_EQ(moments({"--stage", "0"}),
             (std::vector<std::int64_t>{335'708'160, 656'572'416, 992'921'600, 1'697'571'840}));
+}
+
+Words like_gemini(const Words& more) {
+  Words words{"simulate", "--parameters", std::string(TEST_DATA) + "/data/chunk_oracle/models/mlp-20x2000.json",
+              "--like", "colossalai-gemini"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(Simulate, LikeGeminiGivesTheRecordedStepsInTheirKeys) {
+  std::ifstream file(std::string(TEST_DATA) + "/data/gemini_oracle/gemini_traffic.json");
+  const json row = json::parse(file)["rows"][7];
+  const json answer =
+      json_of(shardscope(like_gemini({"--world-size", "4", "--chunk-size", "40020992", "--shard-param-frac", "1",
+                                      "--offload-optim-frac", "0.1", "--offload-param-frac", "0", "--json"})));
+  ASSERT_EQ(row["offload_optim_frac"], 0.1);
+  EXPECT_EQ(answer["iters"], row["iters"]);
+  EXPECT_EQ(answer["chunk_sizes"], row["chunk_sizes"]);
+  EXPECT_EQ(answer["rest_cuda"], row["rest_cuda"]);
+  expect_keys(answer, {"schema_version", "like", "fits", "peak_device_bytes", "largest_holders[].bytes", "num_chunks"});
+}
+
+TEST(Simulate, LikeGeminiAsTextTableAndOldVersion) {
+  const Outcome text = shardscope(like_gemini({"--world-size", "2", "--chunk-size", "8194304"}));
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("10 chunks of 8194304 elements"));
+  EXPECT_THAT(text.out, HasSubstr("steady step"));
+  const Outcome csv = shardscope(like_gemini({"--world-size", "2", "--steps", "5", "--format", "csv"}));
+  EXPECT_EQ(std::ranges::count(csv.out, '\n'), 6);
+  EXPECT_THAT(csv.err, HasSubstr("chunk size found by colossalai-gemini@0.5.1"));
+  const json old = json_of(shardscope({"simulate", "--model", "gpt2-nano", "--sequence", "16", "--world-size", "2",
+                                       "--chunk-size", "none", "--like", "colossalai-gemini@0.1.9", "--json"}));
+  EXPECT_EQ(old["chunk_elements"], nullptr);
+  expect_keys(old, {"model", "iters[].broadcast_total", "iters[].reduce_bytes_full"});
+}
+
+TEST(Simulate, LikeGeminiThatDoesNotFitIsStillAnswered) {
+  const json j = json_of(
+      shardscope(like_gemini({"--world-size", "2", "--chunk-size", "8194304", "--device-capacity", "1Mi", "--json"})),
+      3);
+  EXPECT_FALSE(j["fits"].get<bool>());
+  EXPECT_EQ(j["iters"].size(), 3U);
 }
 
 TEST(Plan, PrintsEveryPass) {

@@ -4,7 +4,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "sim/like/gemini_report.h"
 #include "sim/like/report.h"
+#include "tests/like/gemini.h"
 #include "tests/like/recipe.h"
 
 namespace shard::like {
@@ -27,6 +29,21 @@ TEST(EmulationDoc, TablesAreThoseOfTheProgram) {
   for (const std::int32_t stage : {1, 0}) {
     const std::string name = "stage " + std::to_string(stage);
     const std::string now = to_markdown(test::like(test::recipe_model(), test::recipe(stage)));
+    EXPECT_EQ(section(text.str(), name), now) << "put this between the marks of " << name << ":\n" << now;
+  }
+}
+
+TEST(EmulationDoc, GeminisExamplesAreThoseOfTheProgram) {
+  std::ifstream file(TEST_DATA "/../docs/emulation.md");
+  ASSERT_TRUE(file);
+  std::stringstream text;
+  text << file.rdbuf();
+  const Result<ParameterList> parameters = read_parameter_list(TEST_DATA "/data/chunk_oracle/models/mlp-20x2000.json");
+  ASSERT_TRUE(parameters);
+  const GeminiOptions options{
+      .world_size = 4, .chunk = Elems{8194304}, .offload_optim_frac = 1, .offload_param_frac = 1};
+  for (const auto& [name, framework] : {std::pair{"gemini split", test::kSplit}, {"gemini whole", test::kWhole}}) {
+    const std::string now = "```\n" + to_text(test::gemini(framework, *parameters, options)) + "```\n";
     EXPECT_EQ(section(text.str(), name), now) << "put this between the marks of " << name << ":\n" << now;
   }
 }

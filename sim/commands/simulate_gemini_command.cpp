@@ -1,0 +1,198 @@
+// From options to Gemini's figures, and these to stdout.
+#include "sim/commands/simulate_gemini_command.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "sim/cli/sizes.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/commands/printing.h"
+#include "sim/like/gemini_report.h"
+#include "sim/like/simulate_gemini.h"
+#include "sim/like/simulate_like.h"
+#include "sim/model/graph_limits.h"
+#include "sim/model/read_model.h"
+#include "sim/plan/compile.h"
+#include "sim/search/chunk_search.h"
+
+namespace shard::commands {
+namespace {
+
+/// The peer's own runs were recorded for three: the first, and two alike.
+constexpr std::int32_t kIterations = 3;
+constexpr std::int64_t kMostIterations = 1000;
+/// What its documents search v0.1.9's chunk size in.
+constexpr Elems kOldRange{64 << 20};
+
+constexpr const char* kOwnOptions[] = {"parameters", "shard-param-frac", "offload-optim-frac", "offload-param-frac",
+                                       "rank"};
+
+Error contradiction(std::string what, std::string help) {
+  return {.code = Errc::contradiction, .what = std::move(what), .where = "options", .help = std::move(help)};
+}
+
+Error no_meaning(const cli::Command& command, const std::string& option, const char* why) {
+  return contradiction(command.describe(option) + " has no meaning for " + command.describe("like") + ": " + why,
+                       "leave --" + option + " out");
+}
+
+/// Options of our own strategies that Gemini has no part in, or has only one value of.
+Result<void> check_options(const cli::Command& command, const GeminiRequest& r) {
+  const StrategyOptions& s = r.strategy;
+  const bool list = !r.flags.parameters.empty();
+  if (list && command.given("model"))
+    return contradiction(
+        command.describe("model") + " and " + command.describe("parameters") + " both name what to simulate",
+        "keep one of them");
+  if (!list && !command.given("model"))
+    return Error{.code = Errc::usage,
+                 .what = "nothing to simulate: neither --model nor --parameters is given",
+                 .where = "options",
+                 .help = "--parameters FILE, or --model gpt2"};
+  if (command.given("stage") && s.stage != 3) return no_meaning(command, "stage", "its chunks are always sharded");
+  if (command.given("unit") && s.unit != plan::UnitKind::chunk) return no_meaning(command, "unit", "it has chunks");
+  if (command.given("precision") && std::string(plan::to_string(s.precision)) != "fp16")
+    return no_meaning(command, "precision", "it keeps fp16 parameters and fp32 masters");
+  if (command.given("prefetch") && s.prefetch != 0) return no_meaning(command, "prefetch", "it is modelled without");
+  for (const char* option : {"partition", "transport", "reproducible", "threads", "shard-group", "fp32-reduce-scatter"})
+    if (command.given(option)) return no_meaning(command, option, "that is for our own strategies");
+  if (command.given("chunk-bytes")) return no_meaning(command, "chunk-bytes", "its sizes are elements, --chunk-size");
+  if (command.given("trace")) return no_meaning(command, "trace", "its figures have no times");
+  if (command.given("optimizer") && s.optimizer == plan::OptimizerKind::sgd)
+    return no_meaning(command, "optimizer", "Adam's state is what it offloads");
+  if (command.given("steps") && r.steps > kMostIterations)
+    return contradiction(command.describe("steps") + ": steps after the first are alike, more are not listed",
+                         "--steps 3");
+  if (list)
+    for (const char* option : {"sequence", "micro-batch", "global-batch", "recompute"})
+      if (command.given(option)) return no_meaning(command, option, "a list of parameters has no activations");
+  return {};
+}
+
+/// --chunk-size ELEMS, none, or what the version's own search finds.
+Result<void> choose(const cli::Command& command, const GeminiRequest& r, like::GeminiRules rules,
+                    const ParameterList& parameters, like::GeminiOptions& options, std::vector<std::string>& notes) {
+  if (r.strategy.chunk_size == "none") return {};
+  if (r.strategy.chunk_size != "search") {
+    const Result<Elems> given = cli::parse_elems(r.strategy.chunk_size, command.describe("chunk-size"));
+    if (!given) return given.error();
+    options.chunk = *given;
+    return {};
+  }
+  ChunkSearchOptions search{.world_size = options.world_size, .min_chunk = {}, .max_chunk = {}, .forecast = {}};
+  search.rule = rules == like::GeminiRules::whole ? ChunkRule::gemini_v019 : ChunkRule::gemini;
+  if (rules == like::GeminiRules::whole) search.search_range = kOldRange;
+  const Result<RuleAnswer> answer = choose_chunk(parameters, search);
+  if (!answer) return answer.error();
+  options.chunk = answer->chunk;
+  options.keep_gathered = answer->keep_gathered;
+  notes.push_back("chunk size found by " + std::string(like::name_of(rules)) + ": " +
+                  std::to_string(answer->chunk.count()) + " elements, " + std::to_string(answer->chunk_count) +
+                  (answer->keep_gathered ? " chunk, kept gathered" : " chunks"));
+  return {};
+}
+
+/// One row per step.
+cli::Table steps_table(const nlohmann::json& iters) {
+  cli::Table table;
+  table.columns.push_back({.key = "step", .title = "step"});
+  for (const auto& [key, value] : iters.front().items()) table.columns.push_back({.key = key, .title = key});
+  std::int64_t step = 0;
+  for (const nlohmann::json& it : iters) {
+    std::vector<cli::Cell> row{step++};
+    for (const auto& [key, value] : it.items()) row.push_back(value.get<std::int64_t>());
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequest& r, like::GeminiRules rules) {
+  std::vector<std::string> notes;
+  like::GeminiOptions options{.world_size = r.strategy.world_size,
+                              .chunk = {},
+                              .shard_param_frac = r.flags.shard_param_frac,
+                              .offload_optim_frac = r.flags.offload_optim_frac,
+                              .offload_param_frac = r.flags.offload_param_frac,
+                              .rank = r.flags.rank};
+  std::optional<Bytes> capacity = r.device_capacity;
+  if (!capacity) {
+    const Result<cluster::Cluster> cluster = cluster::read_cluster(r.cluster);
+    if (!cluster) return cluster.error();
+    capacity = cluster->device_memory;
+  }
+  const auto iterations = command.given("steps") ? static_cast<std::int32_t>(r.steps) : kIterations;
+  if (!r.flags.parameters.empty()) {
+    const Result<ParameterList> parameters = read_parameter_list(r.flags.parameters);
+    if (!parameters) return parameters.error();
+    if (Result<void> ok = choose(command, r, rules, *parameters, options, notes); !ok) return ok.error();
+    print_notes(notes);
+    return like::simulate_gemini(r.like, *parameters, options, iterations, capacity);
+  }
+  Result<model::Model> model = model::read_model(r.strategy.model);
+  if (!model) return model.error();
+  if (Result<void> ok = choose(command, r, rules, model->parameters, options, notes); !ok) return ok.error();
+  print_notes(model->notes);
+  print_notes(notes);
+  plan::Strategy strategy = training_strategy(r.strategy, *model);
+  strategy.stage = 0;
+  strategy.unit = plan::UnitKind::module;
+  strategy.precision = plan::Precision::fp32;  // what check() knows nothing of is Gemini's own
+  if (Result<void> ok = model::check_batch(*model, strategy.micro_batch, strategy.sequence); !ok) return ok.error();
+  if (Result<void> ok = plan::check(*model, strategy); !ok) return ok.error();
+  return like::simulate_gemini(r.like, std::make_shared<const model::Model>(std::move(*model)), strategy, options,
+                               iterations, capacity);
+}
+
+}  // namespace
+
+void add_gemini_options(cli::Command& command, GeminiFlags& o) {
+  cli::Group gemini = command.group("Like colossalai-gemini");
+  gemini.add("parameters", &o.parameters, "FILE",
+             "a JSON list of {name, shape, numel} in order, instead of a model: one op per module, no activations");
+  gemini
+      .add("shard-param-frac", &o.shard_param_frac, "0..1",
+           "StaticPlacementPolicy: how much is sharded again after use; @0.1.9: 1 or 0")
+      .least(0)
+      .most(1);
+  gemini
+      .add("offload-optim-frac", &o.offload_optim_frac, "0..1",
+           "StaticPlacementPolicy: how much of gradients, masters and moments rests in host memory; @0.1.9: 1 with the "
+           "next is policy cpu")
+      .least(0)
+      .most(1);
+  gemini
+      .add("offload-param-frac", &o.offload_param_frac, "0..1",
+           "StaticPlacementPolicy: how much of parameters rests there; counts only where both others are 1")
+      .least(0)
+      .most(1);
+  gemini.add("rank", &o.rank, "N", "whose memory; @0.5.1: all ranks are alike").least(0).most(1 << 20);
+}
+
+Result<void> refuse_gemini_options(const cli::Command& command) {
+  for (const char* option : kOwnOptions)
+    if (command.given(option))
+      return contradiction(command.describe(option) + " has no meaning without --like colossalai-gemini",
+                           "--like colossalai-gemini, or leave --" + std::string(option) + " out");
+  return {};
+}
+
+int simulate_gemini_command(const cli::Command& command, const GeminiRequest& request) {
+  const std::optional<like::GeminiRules> rules = like::gemini_rules(request.like);
+  if (!rules) return failed(like::unknown_framework(request.like));
+  if (Result<void> ok = check_options(command, request); !ok) return failed(ok.error());
+  const Result<like::GeminiResult> result = predict(command, request, *rules);
+  if (!result) return failed(result.error());
+  print_notes(result->notes);
+  if (request.format == cli::Format::json) {
+    nlohmann::ordered_json j = cli::json_document("simulate");
+    j.update(like::to_json(*result));
+    std::cout << cli::json_text(j);
+  } else if (request.format == cli::Format::table) {
+    std::cout << like::to_text(*result);
+  } else {
+    std::cout << cli::render(steps_table(like::to_json(*result)["iters"]), request.format, cli::style_of(1));
+  }
+  return result->fits ? 0 : exit_code(Errc::does_not_fit);
+}
+
+}  // namespace shard::commands
