@@ -2,7 +2,7 @@
 # Needs make and apt only; installs what is missing of packages.txt, with sudo where you are not root.
 SHELL := /bin/bash
 JOBS ?= 2
-FUZZ_SECONDS ?= 60
+FUZZ_RUNS ?= 1000000
 RELEASE := build/release
 
 .PHONY: help deps build demo pictures test test-full sanitize fuzz bench install lint clean
@@ -12,7 +12,7 @@ help:
 	@echo 'make demo       search, train, compare: the whole of it in two minutes after the build'
 	@echo 'make test       build and run the tests'
 	@echo 'make pictures   draw the pictures of the documents again (docs/pictures)'
-	@echo 'make test-full  all tests, the sanitizer builds and the fuzzers (an hour or two)'
+	@echo 'make test-full  all tests, the sanitizer builds and the fuzzers (two hours or three)'
 	@echo 'make bench      measure (tests/bench); figures are in docs/performance.md'
 	@echo 'make build      build all programs into $(RELEASE)/bin'
 	@echo 'make install    install programs and libraries (PREFIX=/usr/local)'
@@ -50,22 +50,22 @@ sanitize: deps
 	  ctest --preset $$preset --parallel $(JOBS) || exit 1; \
 	done
 
-# Each fuzzer for a bounded time; it starts from its corpus in tests/fuzz/corpus and leaves a crash in build/fuzz.
+# Each fuzzer for so many inputs, JOBS at a time; they start from tests/fuzz/corpus and leave a crash in build/fuzz. The
+# targets themselves abort where a reader takes over a second of processor time or more memory than it may.
 fuzz:
 	@cmake/install_packages.sh build test fuzz
 	@cmake --preset fuzz && cmake --build --preset fuzz --target fuzzers --parallel $(JOBS)
-	@cd build/fuzz && for fuzzer in fuzz/*; do \
-	  name=$$(basename $$fuzzer); mkdir -p corpus/$$name; \
-	  seeds=../../tests/fuzz/corpus/$$name; test -d $$seeds || seeds=; \
-	  echo "fuzzing $$name for $(FUZZ_SECONDS) s"; \
-	  $$fuzzer -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -artifact_prefix=$$name- -print_final_stats=1 \
-	    corpus/$$name $$seeds >$$name.log 2>&1 || { tail -n 40 $$name.log; echo "the input is in build/fuzz/$$name-*"; exit 1; }; \
-	  grep -E 'executed_units|peak_rss' $$name.log; \
-	done
+	@cd build/fuzz && ls fuzz | xargs -P $(JOBS) -I NAME sh -c 'mkdir -p corpus/NAME; \
+	  seeds=../../tests/fuzz/corpus/NAME; test -d $$seeds || seeds=; \
+	  echo "fuzzing NAME with $(FUZZ_RUNS) inputs"; \
+	  fuzz/NAME -runs=$(FUZZ_RUNS) -max_len=8192 -timeout=60 -rss_limit_mb=2048 -artifact_prefix=NAME- -print_final_stats=1 \
+	    corpus/NAME $$seeds >NAME.log 2>&1 || { tail -n 40 NAME.log; echo "the input is in build/fuzz/NAME-*"; exit 1; }; \
+	  echo "NAME: $$(grep -E "executed_units|peak_rss" NAME.log | tr "\n" " ")"'
 
 bench: deps
 	@cmake --preset release -DSHARDSCOPE_BENCH=ON && cmake --build $(RELEASE) --parallel $(JOBS)
 	@for bench in $(RELEASE)/bench/*; do test -x $$bench && { $$bench $(BENCH_FLAGS) || exit 1; }; done
+	@tests/bench/viewer_curve.sh $(RELEASE)
 
 install: build
 	@cmake --install $(RELEASE) --prefix $${PREFIX:-/usr/local}

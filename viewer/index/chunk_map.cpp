@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "traces/parallel.h"
+
 namespace shard::view {
 namespace {
 
@@ -225,38 +227,54 @@ void ChunkMap::draw(Rank rank, const ChunkRows& rows, const PixelRange& view, st
   const OfRank* of_rank = of(rank);
   if (of_rank == nullptr || view.time.empty() || rows.units_per_row == 0) return;
   const Edges edges(view);
-  RowSums sums(edges, static_cast<std::size_t>(view.width));
-  for (std::int32_t row = 0; row < rows.rows; ++row) {
-    const std::size_t first = rows.first + static_cast<std::size_t>(row) * rows.units_per_row;
-    if (first >= of_rank->units.size()) break;
-    const std::size_t count = std::min(rows.units_per_row, of_rank->units.size() - first);
-    sums.clear();
-    add_units(*of_rank, first, count, view.time, [&](ChunkClass kind, std::int64_t begin, std::int64_t end) {
-      sums.add(kind, begin, end, edges.column_of(begin), edges.columns_before(end));
-    });
-    bool any = false;
-    sums.walk([&](std::size_t c, const RowSums::Row& cell, bool same) {
-      if (same) {
-        if (any) ++out.back().last_column;
-        return;
-      }
-      const double scale = 255 / (static_cast<double>(length(edges, c)) * static_cast<double>(count));
-      ChunkRun run{row, static_cast<std::int32_t>(c), static_cast<std::int32_t>(c) + 1, {}};
-      any = false;
-      for (std::size_t k = 0; k < cell.size(); ++k) {
-        if (cell[k] == 0) continue;
-        any = true;
-        run.share[k] = static_cast<std::uint8_t>(static_cast<double>(cell[k]) * scale + 0.5);
-      }
-      if (!any) return;
-      if (!out.empty() && out.back().row == row && out.back().last_column == run.first_column &&
-          out.back().share == run.share) {
-        ++out.back().last_column;
-      } else {
-        out.push_back(run);
-      }
-    });
-  }
+  // Bands of rows do not know of each other; a large map is drawn by several threads.
+  constexpr std::size_t kManyUnits = 10'000;
+  constexpr std::int32_t kBands = 16;
+  const bool parallel = static_cast<std::size_t>(rows.rows) * rows.units_per_row >= kManyUnits;
+  const std::int32_t bands = parallel ? std::min(kBands, rows.rows) : 1;
+  std::vector<std::vector<ChunkRun>> drawn(static_cast<std::size_t>(bands));
+  for_each_index(drawn.size(), parallel, [&](std::size_t band) {
+    RowSums sums(edges, static_cast<std::size_t>(view.width));
+    const auto edge = [&](std::size_t b) { return static_cast<std::int32_t>(b) * rows.rows / bands; };
+    for (std::int32_t row = edge(band); row < edge(band + 1); ++row) {
+      draw_row(*of_rank, rows, row, view, edges, sums, drawn[band]);
+    }
+  });
+  for (const std::vector<ChunkRun>& band : drawn) out.insert(out.end(), band.begin(), band.end());
+}
+
+template <class Edges, class Sums>
+void ChunkMap::draw_row(const OfRank& of_rank, const ChunkRows& rows, std::int32_t row, const PixelRange& view,
+                        const Edges& edges, Sums& sums, std::vector<ChunkRun>& out) const {
+  const std::size_t first = rows.first + static_cast<std::size_t>(row) * rows.units_per_row;
+  if (first >= of_rank.units.size()) return;
+  const std::size_t count = std::min(rows.units_per_row, of_rank.units.size() - first);
+  sums.clear();
+  add_units(of_rank, first, count, view.time, [&](ChunkClass kind, std::int64_t begin, std::int64_t end) {
+    sums.add(kind, begin, end, edges.column_of(begin), edges.columns_before(end));
+  });
+  bool any = false;
+  sums.walk([&](std::size_t c, const RowSums::Row& cell, bool same) {
+    if (same) {
+      if (any) ++out.back().last_column;
+      return;
+    }
+    const double scale = 255 / (static_cast<double>(length(edges, c)) * static_cast<double>(count));
+    ChunkRun run{row, static_cast<std::int32_t>(c), static_cast<std::int32_t>(c) + 1, {}};
+    any = false;
+    for (std::size_t k = 0; k < cell.size(); ++k) {
+      if (cell[k] == 0) continue;
+      any = true;
+      run.share[k] = static_cast<std::uint8_t>(static_cast<double>(cell[k]) * scale + 0.5);
+    }
+    if (!any) return;
+    if (!out.empty() && out.back().row == row && out.back().last_column == run.first_column &&
+        out.back().share == run.share) {
+      ++out.back().last_column;
+    } else {
+      out.push_back(run);
+    }
+  });
 }
 
 std::optional<std::size_t> ChunkMap::position_of(Rank rank, UnitId unit) const {

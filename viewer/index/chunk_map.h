@@ -71,7 +71,8 @@ class ChunkMap {
   /// Nanoseconds x units per class for one pixel row and each column, exactly: the reference for draw().
   void row(Rank rank, std::size_t first, std::size_t count, const PixelRange& view,
            std::vector<ByChunkClass>& out) const;
-  /// The visible part, into `out` (replaced), by row and column. Costs one step per visible unit and per state in view.
+  /// The visible part, into `out` (replaced), by row and column. Costs one step per visible unit and per state in view,
+  /// shared by threads where those are many.
   void draw(Rank rank, const ChunkRows& rows, const PixelRange& view, std::vector<ChunkRun>& out) const;
 
   /// Position of a unit in units(rank), or none.
@@ -95,6 +96,9 @@ class ChunkMap {
   /// Calls add(class, begin, end) for every stretch of some units, clipped to a time range.
   template <class Sums>
   void add_units(const OfRank& of_rank, std::size_t first, std::size_t count, TimeRange time, const Sums& add) const;
+  template <class Edges, class Sums>
+  void draw_row(const OfRank& of_rank, const ChunkRows& rows, std::int32_t row, const PixelRange& view,
+                const Edges& edges, Sums& sums, std::vector<ChunkRun>& out) const;
 
   std::vector<Rank> ranks_;
   std::vector<OfRank> by_rank_;
