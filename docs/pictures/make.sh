@@ -15,9 +15,9 @@ picture() {
   echo "$here/$1"
 }
 overview=(--step 2 --size 1360x820)
-picture overview_dark.png predicted.sst "${overview[@]}" --tab live
+picture overview_dark.png measured.sst "${overview[@]}" --tab live
 picture overview_light.png predicted.sst "${overview[@]}" --tab statistics --theme light
 picture compare.png predicted.sst measured.sst --step 1 --size 1360x820 --align stretch
 picture memory.png measured.sst --step 2 --pane memory --size 1200x480
-picture chunks.png predicted.sst --step 2 --pane chunks --size 1200x360 --theme light
+picture chunks.png measured.sst --step 2 --pane chunks --size 1200x360 --theme light
 picture search.png --search search_medium.json --size 760x820 --theme light

@@ -160,6 +160,17 @@ TEST(View, RankThemeMarkAndPaneAreTheFirstState) {
   EXPECT_EQ(state->query, "gather");
 }
 
+TEST(View, SelectWithAStepFindsTheOpAsItRanThere) {
+  const Session session = predicted_alone();
+  ViewOptions options;
+  options.op = 146;
+  options.step = 2;
+  const Result<ViewState> state = first_state(session, options);
+  ASSERT_TRUE(state.has_value()) << to_string(state.error());
+  ASSERT_TRUE(state->selected.has_value());
+  EXPECT_EQ(session.documents[0].trace().spans.step[state->selected->span], 2);
+}
+
 TEST(View, SelectOfARankFindsTheOpThere) {
   const Session session = predicted_alone();
   ViewOptions options;

@@ -30,11 +30,11 @@ std::vector<cli::Choice<std::optional<Pane>>> pane_choices(int first, int last) 
   return choices;
 }
 
-Result<Camera> camera_of_step(const Session& session, std::int64_t number, std::int64_t origin) {
+Result<TimeRange> range_of_step(const Session& session, std::int64_t number) {
   const std::vector<StepTime> none;
   const std::vector<StepTime>& steps = session.empty() ? none : session.documents[0].steps();
   for (const StepTime& step : steps) {
-    if (step.step == number) return fit(origin, {step.begin_ns, step.end_ns});
+    if (step.step == number) return TimeRange{step.begin_ns, step.end_ns};
   }
   return Error{Errc::contradiction, "the first trace has no step " + std::to_string(number), "--step",
                steps.empty()
@@ -106,17 +106,20 @@ Result<ViewState> first_state(const Session& session, const ViewOptions& options
     state.rank = rank;
   }
   const std::int64_t origin = state.camera.origin_ns;
+  std::optional<TimeRange> asked;  // where --select looks first
   if (options.step) {
     if (options.range)
       return Error{Errc::contradiction, "--step and --range both say what to show", "options", "keep one of them"};
-    const Result<Camera> camera = camera_of_step(session, *options.step, origin);
-    if (!camera) return camera.error();
-    state.camera = *camera;
+    const Result<TimeRange> step = range_of_step(session, *options.step);
+    if (!step) return step.error();
+    asked = *step;
+    state.camera = fit(origin, *step);
   }
   if (options.range) {
     state.range = TimeRange{origin + options.range->begin_ns, origin + options.range->end_ns};
     state.camera = fit(origin, *state.range);
     state.tab = Pane::statistics;
+    asked = state.range;
   }
   if (options.at_ns) {
     state.marker_ns = origin + *options.at_ns;
@@ -127,16 +130,20 @@ Result<ViewState> first_state(const Session& session, const ViewOptions& options
     bool found = false;
     for (std::size_t d = 0; d < session.documents.size() && !found; ++d) {
       const OpId op{static_cast<std::int32_t>(*options.op)};
-      // With a range, the op as it ran there.
-      std::int64_t not_before = state.range ? state.range->begin_ns : INT64_MIN;
-      if (state.range && d > 0) not_before = alignment_of(session, state.align, d).to_other(not_before);
+      // With a range or a step, the op as it ran there.
+      std::int64_t not_before = asked ? asked->begin_ns : INT64_MIN;
+      if (asked && d > 0) not_before = alignment_of(session, state.align, d).to_other(not_before);
+      const SpanTable& spans = session.documents[d].trace().spans;
       auto span = find_op(session.documents[d], op, state.rank, not_before);
+      // Another rank may still be in the step before.
+      while (d == 0 && options.step && span && spans.step[*span] < *options.step)
+        span = find_op(session.documents[d], op, state.rank, spans.begin_ns[*span] + 1);
       if (!span) span = find_op(session.documents[d], op, state.rank);
       if (!span) continue;
       found = true;
       state.document = d;
       state.tab = Pane::selection;
-      go_to_span(session, state, {d, *span}, !options.range && !options.step);
+      go_to_span(session, state, {d, *span}, !asked);
     }
     if (!found)
       return Error{Errc::contradiction, "no trace has a span of op " + std::to_string(*options.op), "--select",

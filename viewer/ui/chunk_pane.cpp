@@ -96,7 +96,7 @@ void draw_chunks(const Session& session, ViewState& state, Derived& derived, con
     draw_pane_ground(canvas, pane, "Chunks", "", frame);
     plot_mouse("chunks", pane.plot, session, state, frame);
     draw_empty(canvas, pane.plot, "The trace does not say where chunks are.",
-               "Traces of 'shardscope simulate' in stage 3, and --trace-predicted of 'train', do.", frame);
+               "Traces of 'shardscope simulate' and 'train' do where parameters are sharded (--stage 3).", frame);
     draw_time_marks(canvas, pane.plot, state, frame);
     return;
   }
