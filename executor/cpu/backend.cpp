@@ -133,7 +133,7 @@ Result<void> Backend::issue(const Op& op) {
                 [&](const plan::OptimizerStep& a) { optimizer_step(op, a); },
                 [&](const plan::MeanLoss& a) { mean_loss(op, a); },
                 [&](const plan::Copy&) {
-                  copy(pool_, op.operands[0].bytes / 4, floats(op.operands[0]), floats(op.operands[1]));
+                  convert_copy(pool_, op.operands[0].bytes / 4, floats(op.operands[0]), floats(op.operands[1]));
                 },
                 [&](const plan::Digest& a) { digest_flat(op, a); }, [&](const plan::Absent&) {}},
              op.action);

@@ -35,14 +35,14 @@ RotaryShape rotary_shape(const Attributes& a) {
 
 /// Row strides and starts of q, k and v: three tensors, or one packed q|k|v.
 template <class View, class Pointer>
-void split(const Attributes& a, std::span<Pointer> tensors, View& q, View& k, View& v) {
+void split(const Attributes& a, std::span<const Pointer> tensors, View& q, View& k, View& v) {
   const std::int64_t qc = a.heads * a.head_dim;
   const std::int64_t kc = a.kv_heads * a.head_dim;
   if (tensors.size() == 1) {
     const std::int64_t stride = qc + 2 * kc;
     q = {tensors[0], stride};
-    k = {tensors[0] + qc, stride};
-    v = {tensors[0] + qc + kc, stride};
+    k = {tensors[0].from(qc), stride};
+    v = {tensors[0].from(qc + kc), stride};
   } else {
     q = {tensors[0], qc};
     k = {tensors[1], kc};
@@ -55,12 +55,20 @@ void split(const Attributes& a, std::span<Pointer> tensors, View& q, View& k, Vi
 void Backend::compute(const plan::Op& op, const plan::Compute& c) {
   const Attributes& a = c.attributes;
   const bool forward = c.direction == Direction::forward;
-  const auto f = [&](std::size_t i) { return floats(op.operands[i]); };
-  const auto tokens = [&](std::size_t i) { return reinterpret_cast<const std::int32_t*>(at(op.operands[i])); };
-  const auto workspace = [&](std::size_t i) {
-    return std::span<std::byte>(at(op.operands[i]), static_cast<std::size_t>(op.operands[i].bytes));
+  // Floating-point elements of the type that the operand's buffer has; statistics, losses and tokens have one for all.
+  const auto e = [&](std::size_t i) { return Elements(at(op.operands[i]), plan_.buffer(op.operands[i].buffer).dtype); };
+  const auto f = [&](std::size_t i) {
+    assert(plan_.buffer(op.operands[i].buffer).dtype == Dtype::f32);
+    return floats(op.operands[i]);
   };
-  const auto elements = [&](std::size_t i) { return op.operands[i].bytes / 4; };
+  const auto tokens = [&](std::size_t i) { return reinterpret_cast<const std::int32_t*>(at(op.operands[i])); };
+  const auto elements = [&](std::size_t i) { return op.operands[i].bytes / bytes_per_element(e(i).dtype()); };
+  // The operands behind the listed ones, where there are any: the loss scale, then the workspace.
+  const auto scale = [&](std::size_t listed) { return c.scaled ? c.scale * *f(listed) : c.scale; };
+  const auto workspace = [&](std::size_t listed) {
+    if (listed == op.operands.size()) return std::span<std::byte>{};
+    return std::span<std::byte>(at(op.operands[listed]), static_cast<std::size_t>(op.operands[listed].bytes));
+  };
   const Store into_input = store(c.accumulate_input);
   const Store into_weight = store(c.accumulate_weight);
   switch (c.kind) {
@@ -68,45 +76,49 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
       const EmbeddingShape shape{
           .tokens = a.rows, .vocabulary = elements(forward ? 1 : 2) / a.out_columns, .columns = a.out_columns};
       if (forward)
-        embedding_forward(pool_, shape, tokens(0), f(1), f(2));
+        embedding_forward(pool_, shape, tokens(0), e(1), e(2));
       else
-        embedding_backward(pool_, shape, f(1), tokens(0), f(2), into_weight);
+        embedding_backward(pool_, shape, e(1), tokens(0), e(2), into_weight, workspace(3));
       return;
     }
     case OperatorKind::add_position: {
       const PositionShape shape{
           .batch = a.batch, .sequence = a.sequence, .positions = elements(1) / a.columns, .columns = a.columns};
       if (forward)
-        add_position_forward(pool_, shape, f(0), f(1), f(2));
+        add_position_forward(pool_, shape, e(0), e(1), e(2));
       else
-        add_position_backward(pool_, shape, f(0), f(1), into_weight);
+        add_position_backward(pool_, shape, e(0), e(1), into_weight);
       return;
     }
     case OperatorKind::layer_norm: {
       const NormShape shape{.rows = a.rows, .columns = a.columns};
       if (forward)
-        layer_norm_forward(pool_, shape, a.epsilon, f(0), f(1), f(2), f(3), f(4), f(5));
+        layer_norm_forward(pool_, shape, a.epsilon, e(0), e(1), e(2), e(3), f(4), f(5));
       else
-        layer_norm_backward(pool_, shape, f(0), f(1), f(2), f(3), f(4), f(5), into_input, f(6), f(7), into_weight);
+        layer_norm_backward(pool_, shape, e(0), e(1), f(2), f(3), e(4), e(5), into_input, e(6), e(7), into_weight);
       return;
     }
     case OperatorKind::rms_norm: {
       const NormShape shape{.rows = a.rows, .columns = a.columns};
       if (forward)
-        rms_norm_forward(pool_, shape, a.epsilon, f(0), f(1), f(2), f(3));
+        rms_norm_forward(pool_, shape, a.epsilon, e(0), e(1), e(2), f(3));
       else
-        rms_norm_backward(pool_, shape, f(0), f(1), f(2), f(3), f(4), into_input, f(5), into_weight);
+        rms_norm_backward(pool_, shape, e(0), e(1), f(2), e(3), e(4), into_input, e(5), into_weight);
       return;
     }
     case OperatorKind::linear: {
       const LinearShape shape = linear_shape(a);
+      const std::size_t bias = a.has_bias ? 1 : 0;
       switch (c.direction) {
         case Direction::forward:
-          linear_forward(pool_, shape, f(0), f(1), a.has_bias ? f(2) : nullptr, f(a.has_bias ? 3 : 2));
+          linear_forward(pool_, shape, e(0), e(1), a.has_bias ? e(2) : nullptr, e(2 + bias), workspace(3 + bias));
           return;
-        case Direction::backward_input: linear_backward_input(pool_, shape, f(0), f(1), f(2), into_input); return;
+        case Direction::backward_input:
+          linear_backward_input(pool_, shape, e(0), e(1), e(2), into_input, workspace(3));
+          return;
         case Direction::backward_weight:
-          linear_backward_weight(pool_, shape, f(0), f(1), f(2), a.has_bias ? f(3) : nullptr, into_weight);
+          linear_backward_weight(pool_, shape, e(0), e(1), e(2), a.has_bias ? e(3) : nullptr, into_weight,
+                                 workspace(3 + bias));
           return;
         case Direction::backward: assert(false && "a linear operator has two backward ops"); return;
       }
@@ -114,55 +126,55 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
     }
     case OperatorKind::rotary:
       if (forward)
-        rotary_forward(pool_, rotary_shape(a), f(0), f(1));
+        rotary_forward(pool_, rotary_shape(a), e(0), e(1));
       else
-        rotary_backward(pool_, rotary_shape(a), f(0), f(op.operands.size() - 1));
+        rotary_backward(pool_, rotary_shape(a), e(0), e(op.operands.size() - 1));
       return;
     case OperatorKind::attention: {
       const AttentionShape shape = attention_shape(a);
       const std::size_t n = forward ? op.operands.size() - 3 : (op.operands.size() - 3) / 2;
       HeadsView q, k, v;
-      std::array<const float*, 3> in{};
-      for (std::size_t i = 0; i < n; ++i) in[i] = f(i);
-      split<HeadsView, const float*>(a, std::span(in).first(n), q, k, v);
+      std::array<ConstElements, 3> in{};
+      for (std::size_t i = 0; i < n; ++i) in[i] = e(i);
+      split(a, std::span<const ConstElements>(in).first(n), q, k, v);
       const std::int64_t out_stride = a.heads * a.head_dim;
       if (forward) {
-        attention_forward(pool_, shape, q, k, v, {f(n), out_stride}, f(n + 1), workspace(n + 2));
+        attention_forward(pool_, shape, q, k, v, {e(n), out_stride}, f(n + 1), workspace(n + 2));
         return;
       }
       HeadsOut dq, dk, dv;
-      std::array<float*, 3> out{};
-      for (std::size_t i = 0; i < n; ++i) out[i] = f(n + 2 + i);
-      split<HeadsOut, float*>(a, std::span(out).first(n), dq, dk, dv);
-      attention_backward(pool_, shape, q, k, v, f(n), {f(n + 1), out_stride}, dq, dk, dv, workspace(2 * n + 2));
+      std::array<Elements, 3> out{};
+      for (std::size_t i = 0; i < n; ++i) out[i] = e(n + 2 + i);
+      split(a, std::span<const Elements>(out).first(n), dq, dk, dv);
+      attention_backward(pool_, shape, q, k, v, f(n), {e(n + 1), out_stride}, dq, dk, dv, workspace(2 * n + 2));
       return;
     }
     case OperatorKind::gelu:
       if (forward)
-        gelu_forward(pool_, elements(0), f(0), f(1));
+        gelu_forward(pool_, elements(0), e(0), e(1));
       else
-        gelu_backward(pool_, elements(0), f(0), f(1), f(op.operands.size() - 1));
+        gelu_backward(pool_, elements(0), e(0), e(1), e(op.operands.size() - 1));
       return;
     case OperatorKind::swiglu:
       if (forward)
-        swiglu_forward(pool_, elements(0), f(0), f(1), f(2));
+        swiglu_forward(pool_, elements(0), e(0), e(1), e(2));
       else
-        swiglu_backward(pool_, elements(0), f(0), f(1), f(2), f(3), f(4));
+        swiglu_backward(pool_, elements(0), e(0), e(1), e(2), e(3), e(4));
       return;
-    case OperatorKind::add: add(pool_, elements(0), f(0), f(1), f(2)); return;
+    case OperatorKind::add: add(pool_, elements(0), e(0), e(1), e(2)); return;
     case OperatorKind::cross_entropy: {
       const CrossEntropyShape shape{.rows = a.rows, .vocabulary = a.columns};
       if (forward)
-        cross_entropy_forward(pool_, shape, f(0), tokens(1), f(2), f(3));
+        cross_entropy_forward(pool_, shape, e(0), tokens(1), f(2), f(3));
       else
-        cross_entropy_backward(pool_, shape, f(0), tokens(2), f(1), c.scale, f(0));
+        cross_entropy_backward(pool_, shape, e(0), tokens(2), f(1), scale(3), e(0));
       return;
     }
     case OperatorKind::mse:
       if (forward)
-        mse_forward(pool_, elements(0), f(0), f(1), f(2));
+        mse_forward(pool_, elements(0), e(0), e(1), f(2));
       else
-        mse_backward(pool_, elements(0), f(0), f(1), c.scale, f(2));
+        mse_backward(pool_, elements(0), e(0), e(1), scale(3), e(2));
       return;
   }
 }

@@ -42,6 +42,7 @@ struct Compute {
   bool accumulate_input = false;   ///< the input gradient is added to, not written
   bool accumulate_weight = false;  ///< the parameter gradient is added to, not written
   float scale = 1.0f;              ///< loss operators, backward: 1 / M, so that nothing divides afterwards
+  bool scaled = false;  ///< loss operators, backward: times the loss scale, an operand behind the listed ones
 };
 
 /// Writes the samples and targets of one micro-batch of this step. Operands: input (write), target (write).

@@ -77,6 +77,7 @@ void append_action(std::string& out, const Plan& plan, const Op& op) {
                   if (c.accumulate_input) append(out, " adds_input");
                   if (c.accumulate_weight) append(out, " adds_weight");
                   if (c.scale != 1.0f) append(out, " scale ", c.scale);
+                  if (c.scaled) append(out, " scaled");
                 },
                 [&](const LoadBatch& a) {
                   append(out, "load_batch(", a.first, "+r*", a.shard_stride);

@@ -117,7 +117,7 @@ void add_streams() {
   add("copy/32Mi", [](benchmark::State& state, int threads) {
     const std::vector<float> a = values(kLarge);
     std::vector<float> b(kLarge);
-    stream(state, threads, 2 * kLargeBytes, [&](ThreadPool& pool) { copy(pool, kLarge, a.data(), b.data()); });
+    stream(state, threads, 2 * kLargeBytes, [&](ThreadPool& pool) { convert_copy(pool, kLarge, a.data(), b.data()); });
   });
   add("add_into/32Mi", [](benchmark::State& state, int threads) {
     const std::vector<float> a = values(kLarge);

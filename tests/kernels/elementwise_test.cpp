@@ -33,7 +33,7 @@ TEST_P(ElementwiseTest, ScaleFillCopy) {
         {each([](double x, double, double) { return x / 4; })}, 0);
   check([&](Call& call) { zero(call.pool, n, call.out(n)); }, {Vec(a.size(), 0.0)}, 0);
   check([&](Call& call) { fill(call.pool, n, 1.5F, call.out(n)); }, {Vec(a.size(), 1.5)}, 0);
-  check([&](Call& call) { copy(call.pool, n, call.in(a), call.out(n)); }, {a}, 0);
+  check([&](Call& call) { convert_copy(call.pool, n, call.in(a), call.out(n)); }, {a}, 0);
 }
 
 TEST_P(ElementwiseTest, Gelu) {

@@ -130,5 +130,39 @@ TEST(Optimizer, SameBitsForAnyCut) {
   }
 }
 
+// A 16-bit gradient is that gradient widened; the multiplier scales it before anything else; 1 changes no bit.
+TEST(Optimizer, TypedGradientAndMultiplier) {
+  constexpr std::int64_t n = 20011;
+  const auto run = [](auto gradient_of_type, int kind, float before, float multiplier) {
+    using G = decltype(gradient_of_type);
+    Call call({2, 0});
+    float* p = call.in_out(random_values(n, 1));
+    float* m = call.in_out(random_values(n, 2, 0.1));
+    float* v = call.in_out(Vec(static_cast<std::size_t>(n), 0.25));
+    std::vector<G> g;
+    for (const double value : random_values(n, 3))
+      g.push_back(from_f32<G>(to_f32(to_bf16(static_cast<float>(value))) * before));
+    const std::int32_t step = 2;
+    if (kind == 0) adam(call.pool, kScalars, &step, n, g.data(), p, m, v, multiplier);
+    if (kind == 1) adamw(call.pool, kScalars, &step, n, g.data(), p, m, v, multiplier);
+    if (kind == 2) sgd(call.pool, kScalars, n, g.data(), p, m, multiplier);
+    if (kind == 3) sgd(call.pool, kScalars, n, g.data(), p, nullptr, multiplier);
+    return call.results();
+  };
+  for (int kind = 0; kind < 4; ++kind) {
+    const auto plain = run(float{}, kind, 1.0F, 1.0F);
+    const auto same = [&](const std::vector<std::vector<float>>& other) {
+      for (std::size_t i = 0; i < plain.size(); ++i)
+        if (!same_bits(plain[i], other[i])) return false;
+      return true;
+    };
+    EXPECT_TRUE(same(run(Bf16{}, kind, 1.0F, 1.0F))) << kind;
+    EXPECT_TRUE(same(run(float{}, kind, 8.0F, 0.125F))) << kind;
+    EXPECT_TRUE(same(run(Bf16{}, kind, 8.0F, 0.125F))) << kind;
+    EXPECT_TRUE(same(run(F16{}, kind, 1.0F, 1.0F))) << kind;  // 8 bits of fraction and a middling exponent fit
+    EXPECT_FALSE(same(run(float{}, kind, 8.0F, 1.0F))) << kind;
+  }
+}
+
 }  // namespace
 }  // namespace shard::cpu::test

@@ -12,60 +12,86 @@ namespace {
 constexpr float kTwoRootTwoOverPi = 1.59576912F;
 constexpr float kCubic = 0.044715F;
 
-SHARD_CLONES void gelu_range(std::int64_t n, const float* x, float* y) {
+template <class T>
+SHARD_CLONES void gelu_range(std::int64_t n, const T* x, T* y) {
   SHARD_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) {
-    const float v = x[i];
-    y[i] = v * sigmoid_f32(kTwoRootTwoOverPi * (v + kCubic * (v * v * v)));
+    const float v = to_f32(x[i]);
+    y[i] = from_f32<T>(v * sigmoid_f32(kTwoRootTwoOverPi * (v + kCubic * (v * v * v))));
   }
 }
 
-SHARD_CLONES void gelu_backward_range(std::int64_t n, const float* x, const float* dy, float* dx) {
+template <class T>
+SHARD_CLONES void gelu_backward_range(std::int64_t n, const T* x, const T* dy, T* dx) {
   SHARD_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) {
-    const float v = x[i];
+    const float v = to_f32(x[i]);
     const float square = v * v;
     const Sigmoid s = sigmoid_and_slope_f32(kTwoRootTwoOverPi * (v + kCubic * (square * v)));
-    dx[i] = dy[i] * (s.value + v * s.slope * (kTwoRootTwoOverPi * (1.0F + 3.0F * kCubic * square)));
+    const float slope = s.value + v * s.slope * (kTwoRootTwoOverPi * (1.0F + 3.0F * kCubic * square));
+    dx[i] = from_f32<T>(to_f32(dy[i]) * slope);
   }
 }
 
-SHARD_CLONES void swiglu_range(std::int64_t n, const float* gate, const float* up, float* y) {
-  SHARD_INDEPENDENT
-  for (std::int64_t i = 0; i < n; ++i) y[i] = gate[i] * sigmoid_f32(gate[i]) * up[i];
-}
-
-SHARD_CLONES void swiglu_backward_range(std::int64_t n, const float* gate, const float* up, const float* dy,
-                                        float* dgate, float* dup) {
+template <class T>
+SHARD_CLONES void swiglu_range(std::int64_t n, const T* gate, const T* up, T* y) {
   SHARD_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) {
-    const float g = gate[i];
-    const float u = up[i];
-    const float d = dy[i];
+    const float g = to_f32(gate[i]);
+    y[i] = from_f32<T>(g * sigmoid_f32(g) * to_f32(up[i]));
+  }
+}
+
+template <class T>
+SHARD_CLONES void swiglu_backward_range(std::int64_t n, const T* gate, const T* up, const T* dy, T* dgate, T* dup) {
+  SHARD_INDEPENDENT
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = to_f32(gate[i]);
+    const float u = to_f32(up[i]);
+    const float d = to_f32(dy[i]);
     const Sigmoid s = sigmoid_and_slope_f32(g);
-    dgate[i] = d * u * (s.value + g * s.slope);
-    dup[i] = d * (g * s.value);
+    dgate[i] = from_f32<T>(d * u * (s.value + g * s.slope));
+    dup[i] = from_f32<T>(d * (g * s.value));
   }
 }
 
 }  // namespace
 
-void gelu_forward(ThreadPool& pool, std::int64_t n, const float* x, float* y) {
-  run_ranges(pool, n, [=](std::int64_t i, std::int64_t count) { gelu_range(count, x + i, y + i); });
+void gelu_forward(ThreadPool& pool, std::int64_t n, ConstElements x, Elements y) {
+  with_type(x.dtype(), [&]<class T>(T) {
+    run_ranges(pool, n, [xt = x.as<T>(), yt = y.as<T>()](std::int64_t i, std::int64_t count) {
+      gelu_range<T>(count, xt + i, yt + i);
+    });
+  });
 }
 
-void gelu_backward(ThreadPool& pool, std::int64_t n, const float* x, const float* dy, float* dx) {
-  run_ranges(pool, n, [=](std::int64_t i, std::int64_t count) { gelu_backward_range(count, x + i, dy + i, dx + i); });
+void gelu_backward(ThreadPool& pool, std::int64_t n, ConstElements x, ConstElements dy, Elements dx) {
+  with_type(x.dtype(), [&]<class T>(T) {
+    run_ranges(pool, n, [xt = x.as<T>(), dyt = dy.as<T>(), dxt = dx.as<T>()](std::int64_t i, std::int64_t count) {
+      gelu_backward_range<T>(count, xt + i, dyt + i, dxt + i);
+    });
+  });
 }
 
-void swiglu_forward(ThreadPool& pool, std::int64_t n, const float* gate, const float* up, float* y) {
-  run_ranges(pool, n, [=](std::int64_t i, std::int64_t count) { swiglu_range(count, gate + i, up + i, y + i); });
+void swiglu_forward(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstElements up, Elements y) {
+  with_type(gate.dtype(), [&]<class T>(T) {
+    run_ranges(pool, n, [g = gate.as<T>(), u = up.as<T>(), yt = y.as<T>()](std::int64_t i, std::int64_t count) {
+      swiglu_range<T>(count, g + i, u + i, yt + i);
+    });
+  });
 }
 
-void swiglu_backward(ThreadPool& pool, std::int64_t n, const float* gate, const float* up, const float* dy,
-                     float* dgate, float* dup) {
-  run_ranges(pool, n, [=](std::int64_t i, std::int64_t count) {
-    swiglu_backward_range(count, gate + i, up + i, dy + i, dgate + i, dup + i);
+void swiglu_backward(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstElements up, ConstElements dy,
+                     Elements dgate, Elements dup) {
+  with_type(gate.dtype(), [&]<class T>(T) {
+    const T* g = gate.as<T>();
+    const T* u = up.as<T>();
+    const T* d = dy.as<T>();
+    T* dg = dgate.as<T>();
+    T* du = dup.as<T>();
+    run_ranges(pool, n, [=](std::int64_t i, std::int64_t count) {
+      swiglu_backward_range<T>(count, g + i, u + i, d + i, dg + i, du + i);
+    });
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/threads.h"
 
 namespace shard::cpu {
@@ -10,14 +11,14 @@ namespace shard::cpu {
 // An output may be the same buffer as any input; buffers do not overlap in part.
 
 /// y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), computed as x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)).
-void gelu_forward(ThreadPool& pool, std::int64_t n, const float* x, float* y);
+void gelu_forward(ThreadPool& pool, std::int64_t n, ConstElements x, Elements y);
 /// dx = dy gelu'(x).
-void gelu_backward(ThreadPool& pool, std::int64_t n, const float* x, const float* dy, float* dx);
+void gelu_backward(ThreadPool& pool, std::int64_t n, ConstElements x, ConstElements dy, Elements dx);
 
 /// y = gate sigmoid(gate) up.
-void swiglu_forward(ThreadPool& pool, std::int64_t n, const float* gate, const float* up, float* y);
+void swiglu_forward(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstElements up, Elements y);
 /// dgate and dup are different buffers.
-void swiglu_backward(ThreadPool& pool, std::int64_t n, const float* gate, const float* up, const float* dy,
-                     float* dgate, float* dup);
+void swiglu_backward(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstElements up, ConstElements dy,
+                     Elements dgate, Elements dup);
 
 }  // namespace shard::cpu

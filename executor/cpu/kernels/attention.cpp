@@ -20,8 +20,59 @@ std::int64_t tile_stride(std::int64_t sequence) {
   return ceil_div(sequence, 16) * 16;
 }
 
-float* tile_of(std::span<std::byte> workspace, std::int64_t sequence, std::int64_t index) {
-  return reinterpret_cast<float*>(workspace.data() + index * plan::attention_tile_bytes(sequence).count());
+// One thread's part of the workspace, handed out in order.
+class Scratch {
+ public:
+  explicit Scratch(std::byte* begin) : next_(begin) {}
+  float* tile(std::int64_t sequence) { return take(plan::attention_tile_bytes(sequence)); }
+  float* panel(std::int64_t rows, std::int64_t head_dim) { return take(plan::attention_panel_bytes(rows, head_dim)); }
+
+ private:
+  float* take(Bytes bytes) {
+    auto* begin = reinterpret_cast<float*>(next_);
+    next_ += bytes.count();
+    return begin;
+  }
+  std::byte* next_;
+};
+
+// fp32 rows of one head.
+struct Rows {
+  float* data;
+  std::int64_t stride;
+};
+
+// Rows of one head as the products read them: where they are if fp32, else widened into `panel`.
+template <class T>
+MatrixView widened(std::int64_t rows, std::int64_t d, const T* x, std::int64_t stride, float* panel) {
+  if constexpr (kDtypeOf<T> == Dtype::f32) {
+    return {x, stride, false};
+  } else {
+    for (std::int64_t i = 0; i < rows; ++i)
+      widen(kDtypeOf<T>, reinterpret_cast<const std::byte*>(x + i * stride), panel + i * d, d);
+    return {panel, d, false};
+  }
+}
+
+// Where results are summed up: in place if fp32, else in `panel`, which round_into() stores.
+template <class T>
+Rows summed(T* y, std::int64_t stride, std::int64_t d, float* panel) {
+  if constexpr (kDtypeOf<T> == Dtype::f32) {
+    return {y, stride};
+  } else {
+    return {panel, d};
+  }
+}
+template <class T>
+void round_into(std::int64_t rows, std::int64_t d, const Rows& from, T* y, std::int64_t stride) {
+  if constexpr (kDtypeOf<T> != Dtype::f32) {
+    for (std::int64_t i = 0; i < rows; ++i)
+      narrow(kDtypeOf<T>, from.data + i * from.stride, reinterpret_cast<std::byte*>(y + i * stride), d);
+  }
+}
+
+MatrixView transposed(MatrixView view) {
+  return {view.data, view.stride, true};
 }
 
 // Unnormalised probabilities e^(s - max) of the first `valid` scores in place, zeros up to `width`; returns their sum
@@ -55,17 +106,18 @@ SHARD_CLONES void score_gradient(std::int64_t valid, std::int64_t width, float s
   for (std::int64_t j = valid; j < width; ++j) dp[j] = 0.0F;
 }
 
-}  // namespace
-
-void attention_forward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v, HeadsOut y,
-                       float* lse, std::span<std::byte> workspace) {
+template <class T>
+void forward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v, HeadsOut y,
+             float* lse, std::span<std::byte> workspace) {
   const std::int64_t s = shape.sequence;
   const std::int64_t d = shape.head_dim;
   const std::int64_t group = shape.heads / shape.kv_heads;
   const std::int64_t tiles = ceil_div(s, kAttentionTileRows);
+  const std::int64_t most_rows = std::min(s, kAttentionTileRows);
   const std::int64_t stride = tile_stride(s);
   const float score_scale = 1.0F / std::sqrt(static_cast<float>(d));
-  assert(static_cast<std::int64_t>(workspace.size()) >= plan::attention_forward_workspace(s, pool.threads()).count());
+  const std::int64_t per_thread = plan::attention_forward_workspace(s, 1, kDtypeOf<T>, d).count();
+  assert(static_cast<std::int64_t>(workspace.size()) >= per_thread * pool.threads());
   pool.run(shape.batch * shape.heads * tiles, [&](std::int64_t task, int worker) {
     // Long tiles (late rows) first, so that the last tasks are short.
     const std::int64_t tile = tiles - 1 - task / (shape.batch * shape.heads);
@@ -74,44 +126,60 @@ void attention_forward(ThreadPool& pool, const AttentionShape& shape, HeadsView 
     const std::int64_t first = tile * kAttentionTileRows;
     const std::int64_t rows = std::min(kAttentionTileRows, s - first);
     const std::int64_t width = first + rows;  // keys that the tile's last row sees
-    const float* qh = q.data + (b * s + first) * q.row_stride + h * d;
-    const float* kh = k.data + b * s * k.row_stride + h / group * d;
-    const float* vh = v.data + b * s * v.row_stride + h / group * d;
-    float* yh = y.data + (b * s + first) * y.row_stride + h * d;
+    const T* qh = q.data.as<T>() + (b * s + first) * q.row_stride + h * d;
+    const T* kh = k.data.as<T>() + b * s * k.row_stride + h / group * d;
+    const T* vh = v.data.as<T>() + b * s * v.row_stride + h / group * d;
+    T* yh = y.data.as<T>() + (b * s + first) * y.row_stride + h * d;
     float* lse_h = lse + (b * shape.heads + h) * s + first;
-    float* p = tile_of(workspace, s, worker);
+    Scratch scratch(workspace.data() + worker * per_thread);
+    float* p = scratch.tile(s);
+    const MatrixView q32 = widened(rows, d, qh, q.row_stride, scratch.panel(most_rows, d));
+    const MatrixView k32 = widened(width, d, kh, k.row_stride, scratch.panel(s, d));
+    const MatrixView v32 = widened(width, d, vh, v.row_stride, scratch.panel(s, d));
+    const Rows y32 = summed(yh, y.row_stride, d, scratch.panel(most_rows, d));
 
-    gemm_tile(rows, width, d, score_scale, {qh, q.row_stride, false}, {kh, k.row_stride, true}, 0.0F, p, stride);
+    gemm_tile(rows, width, d, score_scale, q32, transposed(k32), 0.0F, p, stride);
     float sums[kAttentionTileRows];
     for (std::int64_t i = 0; i < rows; ++i) {
       float peak = 0;
       sums[i] = exponentials(first + i + 1, width, p + i * stride, &peak);
       lse_h[i] = peak + static_cast<float>(std::log(static_cast<double>(sums[i])));
     }
-    gemm_tile(rows, d, width, 1.0F, {p, stride, false}, {vh, v.row_stride, false}, 0.0F, yh, y.row_stride);
-    for (std::int64_t i = 0; i < rows; ++i) scale_row(d, 1.0F / sums[i], yh + i * y.row_stride);
+    gemm_tile(rows, d, width, 1.0F, {p, stride, false}, v32, 0.0F, y32.data, y32.stride);
+    for (std::int64_t i = 0; i < rows; ++i) scale_row(d, 1.0F / sums[i], y32.data + i * y32.stride);
+    round_into(rows, d, y32, yh, y.row_stride);
   });
 }
 
-void attention_backward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v,
-                        const float* lse, HeadsView dy, HeadsOut dq, HeadsOut dk, HeadsOut dv,
-                        std::span<std::byte> workspace) {
+template <class T>
+void backward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v, const float* lse,
+              HeadsView dy, HeadsOut dq, HeadsOut dk, HeadsOut dv, std::span<std::byte> workspace) {
   const std::int64_t s = shape.sequence;
   const std::int64_t d = shape.head_dim;
   const std::int64_t group = shape.heads / shape.kv_heads;
   const std::int64_t tiles = ceil_div(s, kAttentionTileRows);
+  const std::int64_t most_rows = std::min(s, kAttentionTileRows);
   const std::int64_t stride = tile_stride(s);
   const float score_scale = 1.0F / std::sqrt(static_cast<float>(d));
-  assert(static_cast<std::int64_t>(workspace.size()) >= plan::attention_backward_workspace(s, pool.threads()).count());
+  const std::int64_t per_thread = plan::attention_backward_workspace(s, 1, kDtypeOf<T>, d).count();
+  assert(static_cast<std::int64_t>(workspace.size()) >= per_thread * pool.threads());
   pool.run(shape.batch * shape.kv_heads, [&](std::int64_t task, int worker) {
     const std::int64_t b = task / shape.kv_heads;
     const std::int64_t kv = task % shape.kv_heads;
-    const float* kh = k.data + b * s * k.row_stride + kv * d;
-    const float* vh = v.data + b * s * v.row_stride + kv * d;
-    float* dkh = dk.data + b * s * dk.row_stride + kv * d;
-    float* dvh = dv.data + b * s * dv.row_stride + kv * d;
-    float* p = tile_of(workspace, s, 2 * worker);
-    float* ds = tile_of(workspace, s, 2 * worker + 1);
+    const T* kh = k.data.as<T>() + b * s * k.row_stride + kv * d;
+    const T* vh = v.data.as<T>() + b * s * v.row_stride + kv * d;
+    T* dkh = dk.data.as<T>() + b * s * dk.row_stride + kv * d;
+    T* dvh = dv.data.as<T>() + b * s * dv.row_stride + kv * d;
+    Scratch scratch(workspace.data() + worker * per_thread);
+    float* p = scratch.tile(s);
+    float* ds = scratch.tile(s);
+    const MatrixView k32 = widened(s, d, kh, k.row_stride, scratch.panel(s, d));
+    const MatrixView v32 = widened(s, d, vh, v.row_stride, scratch.panel(s, d));
+    const Rows dk32 = summed(dkh, dk.row_stride, d, scratch.panel(s, d));
+    const Rows dv32 = summed(dvh, dv.row_stride, d, scratch.panel(s, d));
+    float* q_panel = scratch.panel(most_rows, d);
+    float* dy_panel = scratch.panel(most_rows, d);
+    float* dq_panel = scratch.panel(most_rows, d);
     float beta = 0.0F;  // the first tile, of the first head's last rows, sees all keys and so writes all of dk and dv
     for (std::int64_t h = kv * group; h < (kv + 1) * group; ++h) {
       const float* lse_h = lse + (b * shape.heads + h) * s;
@@ -119,23 +187,42 @@ void attention_backward(ThreadPool& pool, const AttentionShape& shape, HeadsView
         const std::int64_t first = tile * kAttentionTileRows;
         const std::int64_t rows = std::min(kAttentionTileRows, s - first);
         const std::int64_t width = first + rows;
-        const float* qh = q.data + (b * s + first) * q.row_stride + h * d;
-        const float* dyh = dy.data + (b * s + first) * dy.row_stride + h * d;
-        float* dqh = dq.data + (b * s + first) * dq.row_stride + h * d;
+        T* dqh = dq.data.as<T>() + (b * s + first) * dq.row_stride + h * d;
+        const MatrixView q32 =
+            widened(rows, d, q.data.as<T>() + (b * s + first) * q.row_stride + h * d, q.row_stride, q_panel);
+        const MatrixView dy32 =
+            widened(rows, d, dy.data.as<T>() + (b * s + first) * dy.row_stride + h * d, dy.row_stride, dy_panel);
+        const Rows dq32 = summed(dqh, dq.row_stride, d, dq_panel);
 
-        gemm_tile(rows, width, d, score_scale, {qh, q.row_stride, false}, {kh, k.row_stride, true}, 0.0F, p, stride);
+        gemm_tile(rows, width, d, score_scale, q32, transposed(k32), 0.0F, p, stride);
         for (std::int64_t i = 0; i < rows; ++i) probabilities(first + i + 1, width, lse_h[first + i], p + i * stride);
-        gemm_tile(width, d, rows, 1.0F, {p, stride, true}, {dyh, dy.row_stride, false}, beta, dvh, dv.row_stride);
-        gemm_tile(rows, width, d, 1.0F, {dyh, dy.row_stride, false}, {vh, v.row_stride, true}, 0.0F, ds, stride);
+        gemm_tile(width, d, rows, 1.0F, {p, stride, true}, dy32, beta, dv32.data, dv32.stride);
+        gemm_tile(rows, width, d, 1.0F, dy32, transposed(v32), 0.0F, ds, stride);
         for (std::int64_t i = 0; i < rows; ++i) {
           score_gradient(first + i + 1, width, score_scale, p + i * stride, ds + i * stride);
         }
-        gemm_tile(rows, d, width, 1.0F, {ds, stride, false}, {kh, k.row_stride, false}, 0.0F, dqh, dq.row_stride);
-        gemm_tile(width, d, rows, 1.0F, {ds, stride, true}, {qh, q.row_stride, false}, beta, dkh, dk.row_stride);
+        gemm_tile(rows, d, width, 1.0F, {ds, stride, false}, k32, 0.0F, dq32.data, dq32.stride);
+        gemm_tile(width, d, rows, 1.0F, {ds, stride, true}, q32, beta, dk32.data, dk32.stride);
+        round_into(rows, d, dq32, dqh, dq.row_stride);
         beta = 1.0F;
       }
     }
+    round_into(s, d, dk32, dkh, dk.row_stride);
+    round_into(s, d, dv32, dvh, dv.row_stride);
   });
+}
+
+}  // namespace
+
+void attention_forward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v, HeadsOut y,
+                       float* lse, std::span<std::byte> workspace) {
+  with_type(q.data.dtype(), [&]<class T>(T) { forward<T>(pool, shape, q, k, v, y, lse, workspace); });
+}
+
+void attention_backward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v,
+                        const float* lse, HeadsView dy, HeadsOut dq, HeadsOut dk, HeadsOut dv,
+                        std::span<std::byte> workspace) {
+  with_type(q.data.dtype(), [&]<class T>(T) { backward<T>(pool, shape, q, k, v, lse, dy, dq, dk, dv, workspace); });
 }
 
 }  // namespace shard::cpu

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/threads.h"
 
 namespace shard::cpu {
@@ -20,13 +21,17 @@ struct AttentionShape {
 /// Heads of all tokens: element (token t, head h, d) is data[t * row_stride + h * D + d], t = b * S + s.
 /// For packed qkv [T,3C]: q = {qkv, 3C}, k = {qkv + C, 3C}, v = {qkv + 2C, 3C}.
 struct HeadsView {
-  const float* data = nullptr;
+  ConstElements data;
   std::int64_t row_stride = 0;
 };
 struct HeadsOut {
-  float* data = nullptr;
+  Elements data;
   std::int64_t row_stride = 0;
 };
+
+// lse is fp32, whatever the type of the rest. In 16 bits q, k, v, dy are widened and y, dq, dk, dv summed up in fp32 by
+// tiles in the workspace; the result is that of the fp32 kernel, rounded, wherever the matrix library computes alike
+// for the strides of the operands and of the widened tiles.
 
 /// y = softmax(causal(q k^T / sqrt(D))) v; lse [B,H,S] = log of the sum of exponentials of each row of scores.
 /// workspace: at least plan::attention_forward_workspace() bytes for this pool's threads, 64-byte aligned.

@@ -17,11 +17,12 @@ inline constexpr std::int64_t kStrip = 128;
 inline constexpr std::int64_t kRowBlock = 32;
 
 /// out[c] = (or +=) total[c] for c in [0, width).
-SHARD_INLINE void store_strip(std::int64_t width, const float* total, float* out, Store store) {
+template <class T>
+SHARD_INLINE void store_strip(std::int64_t width, const float* total, T* out, Store store) {
   if (store == Store::add) {
-    for (std::int64_t c = 0; c < width; ++c) out[c] = out[c] + total[c];
+    for (std::int64_t c = 0; c < width; ++c) out[c] = from_f32<T>(to_f32(out[c]) + total[c]);
   } else {
-    for (std::int64_t c = 0; c < width; ++c) out[c] = total[c];
+    for (std::int64_t c = 0; c < width; ++c) out[c] = from_f32<T>(total[c]);
   }
 }
 

@@ -10,41 +10,72 @@
 namespace shard::cpu {
 namespace {
 
-SHARD_CLONES void add_range(std::int64_t n, const float* a, const float* b, float* y) {
+template <class T>
+SHARD_CLONES void add_range(std::int64_t n, const T* a, const T* b, T* y) {
   SHARD_INDEPENDENT
-  for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
+  for (std::int64_t i = 0; i < n; ++i) y[i] = from_f32<T>(to_f32(a[i]) + to_f32(b[i]));
 }
 
-SHARD_CLONES void scale_range(std::int64_t n, float factor, const float* x, float* y) {
+template <class T>
+SHARD_CLONES void scale_range(std::int64_t n, float factor, const T* x, T* y) {
   SHARD_INDEPENDENT
-  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * factor;
+  for (std::int64_t i = 0; i < n; ++i) y[i] = from_f32<T>(to_f32(x[i]) * factor);
+}
+
+template <class From, class To>
+SHARD_CLONES void convert_range(std::int64_t n, const From* x, To* y) {
+  SHARD_INDEPENDENT
+  for (std::int64_t i = 0; i < n; ++i) y[i] = from_f32<To>(to_f32(x[i]));
 }
 
 }  // namespace
 
-void add(ThreadPool& pool, std::int64_t n, const float* a, const float* b, float* y) {
-  run_ranges(pool, n, [=](std::int64_t i, std::int64_t count) { add_range(count, a + i, b + i, y + i); });
+void add(ThreadPool& pool, std::int64_t n, ConstElements a, ConstElements b, Elements y) {
+  with_type(y.dtype(), [&]<class T>(T) {
+    run_ranges(pool, n, [at = a.as<T>(), bt = b.as<T>(), yt = y.as<T>()](std::int64_t i, std::int64_t count) {
+      add_range<T>(count, at + i, bt + i, yt + i);
+    });
+  });
 }
 
-void add_into(ThreadPool& pool, std::int64_t n, const float* src, float* dst) {
+void add_into(ThreadPool& pool, std::int64_t n, ConstElements src, Elements dst) {
   add(pool, n, dst, src, dst);
 }
 
-void scale(ThreadPool& pool, std::int64_t n, float factor, const float* x, float* y) {
-  run_ranges(pool, n, [=](std::int64_t i, std::int64_t count) { scale_range(count, factor, x + i, y + i); });
+void scale(ThreadPool& pool, std::int64_t n, float factor, ConstElements x, Elements y) {
+  with_type(y.dtype(), [&]<class T>(T) {
+    run_ranges(pool, n, [=, xt = x.as<T>(), yt = y.as<T>()](std::int64_t i, std::int64_t count) {
+      scale_range<T>(count, factor, xt + i, yt + i);
+    });
+  });
 }
 
-void zero(ThreadPool& pool, std::int64_t n, float* y) {
+void zero(ThreadPool& pool, std::int64_t n, Elements y) {
   fill(pool, n, 0.0F, y);
 }
 
-void fill(ThreadPool& pool, std::int64_t n, float value, float* y) {
-  run_ranges(pool, n, [=](std::int64_t i, std::int64_t count) { std::fill_n(y + i, count, value); });
+void fill(ThreadPool& pool, std::int64_t n, float value, Elements y) {
+  with_type(y.dtype(), [&]<class T>(T) {
+    run_ranges(pool, n, [v = from_f32<T>(value), yt = y.as<T>()](std::int64_t i, std::int64_t count) {
+      std::fill_n(yt + i, count, v);
+    });
+  });
 }
 
-void copy(ThreadPool& pool, std::int64_t n, const float* src, float* dst) {
-  run_ranges(pool, n, [=](std::int64_t i, std::int64_t count) {
-    std::memcpy(dst + i, src + i, static_cast<std::size_t>(count) * sizeof(float));
+void convert_copy(ThreadPool& pool, std::int64_t n, ConstElements src, Elements dst) {
+  if (src.dtype() == dst.dtype()) {
+    run_ranges(pool, n, [=](std::int64_t i, std::int64_t count) {
+      std::memcpy(dst.from(i).bytes(), src.from(i).bytes(),
+                  static_cast<std::size_t>(count * bytes_per_element(dst.dtype())));
+    });
+    return;
+  }
+  with_type(src.dtype(), [&]<class From>(From) {
+    with_type(dst.dtype(), [&]<class To>(To) {
+      run_ranges(pool, n, [x = src.as<From>(), y = dst.as<To>()](std::int64_t i, std::int64_t count) {
+        convert_range<From, To>(count, x + i, y + i);
+      });
+    });
   });
 }
 

@@ -1,8 +1,11 @@
 // Token and position embeddings, forward and backward.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/store.h"
 #include "executor/cpu/kernels/threads.h"
 
@@ -15,13 +18,14 @@ struct EmbeddingShape {
 };
 
 /// y [T,C] = table [V,C] at tokens [T]. Every token is in 0..V-1 (the data loader checks).
-void embedding_forward(ThreadPool& pool, const EmbeddingShape& shape, const std::int32_t* tokens, const float* table,
-                       float* y);
+void embedding_forward(ThreadPool& pool, const EmbeddingShape& shape, const std::int32_t* tokens, ConstElements table,
+                       Elements y);
 
 /// dtable [V,C] at tokens[t] += dy [T,C], in order of t. Store::write zeroes dtable first; Store::add is for a tied
 /// table whose other gradient is already there.
-void embedding_backward(ThreadPool& pool, const EmbeddingShape& shape, const float* dy, const std::int32_t* tokens,
-                        float* dtable, Store store);
+/// workspace: plan::embedding_backward_workspace() bytes, 8-byte aligned; none in fp32.
+void embedding_backward(ThreadPool& pool, const EmbeddingShape& shape, ConstElements dy, const std::int32_t* tokens,
+                        Elements dtable, Store store, std::span<std::byte> workspace = {});
 
 struct PositionShape {
   std::int64_t batch = 0;      ///< B
@@ -31,11 +35,12 @@ struct PositionShape {
 };
 
 /// y [B,S,C] = x + table [P,C] at s. y may be x.
-void add_position_forward(ThreadPool& pool, const PositionShape& shape, const float* x, const float* table, float* y);
+void add_position_forward(ThreadPool& pool, const PositionShape& shape, ConstElements x, ConstElements table,
+                          Elements y);
 
 /// dtable [P,C] at s = (or +=) the sum over b, in order, of dy [B,S,C]; rows from S on are zero (or left alone).
 /// The gradient of x is dy itself.
-void add_position_backward(ThreadPool& pool, const PositionShape& shape, const float* dy, float* dtable,
+void add_position_backward(ThreadPool& pool, const PositionShape& shape, ConstElements dy, Elements dtable,
                            Store store = Store::write);
 
 }  // namespace shard::cpu

@@ -11,6 +11,7 @@
 
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
+#include "sim/plan/workspace.h"
 
 // The one function of the OpenMP runtime that is needed; omp.h would need the compiler's OpenMP package.
 extern "C" void omp_set_num_threads(int);
@@ -18,44 +19,33 @@ extern "C" void omp_set_num_threads(int);
 namespace shard::cpu {
 namespace {
 
-// Tiles of at most 512 x 768 cost 2 % against one call (packing is repeated); 512 columns would cost 10 % more where
-// the inner dimension is short, as in the gradient of a vocabulary's weights: the library's blocks are 384 wide. At
-// least four, so that a few threads share the work, unless they would be narrower than 128; an even number, for two.
-constexpr std::int64_t kTallest = 512;
-constexpr std::int64_t kWidest = 768;
-constexpr std::int64_t kSmallestEdge = 128;
-constexpr std::int64_t kFewestTiles = 4;
-constexpr std::int64_t kManyTiles = 16;  // from here on an odd number does not matter
-
-struct Grid {
-  std::int64_t rows;  // edges of a tile
-  std::int64_t columns;
-  std::int64_t tall;  // tiles along M and N
-  std::int64_t wide;
-};
-
-Grid grid_of(std::int64_t m, std::int64_t n) {
-  std::int64_t tall = ceil_div(m, kTallest);
-  std::int64_t wide = ceil_div(n, kWidest);
-  const auto longer = [&]() -> std::int64_t& { return m * wide > n * tall ? tall : wide; };
-  while (tall * wide < kFewestTiles && std::max(m / tall, n / wide) >= 2 * kSmallestEdge) longer() *= 2;
-  if (tall * wide > 1 && tall * wide < kManyTiles && tall * wide % 2 != 0) longer() += 1;
-  // Edges in multiples of 16, a vector of the library's kernels.
-  const std::int64_t rows = ceil_div(ceil_div(m, tall), 16) * 16;
-  const std::int64_t columns = ceil_div(ceil_div(n, wide), 16) * 16;
-  return {rows, columns, ceil_div(m, rows), ceil_div(n, columns)};
-}
-
 const float* at(const MatrixView& view, std::int64_t row, std::int64_t column) {
   return view.transposed ? view.data + column * view.stride + row : view.data + row * view.stride + column;
 }
 
+// In place, n columns.
 SHARD_CLONES void add_bias(std::int64_t rows, std::int64_t columns, const float* bias, float* c, std::int64_t stride) {
   for (std::int64_t i = 0; i < rows; ++i) {
     float* row = c + i * stride;
     SHARD_INDEPENDENT
     for (std::int64_t j = 0; j < columns; ++j) row[j] = row[j] + bias[j];
   }
+}
+
+// `rows` rows of `columns` elements, widened one behind the other.
+void widen_block(std::int64_t rows, std::int64_t columns, ConstElements from, std::int64_t stride, float* to) {
+  for (std::int64_t r = 0; r < rows; ++r) widen(from.dtype(), from.from(r * stride).bytes(), to + r * columns, columns);
+}
+
+// Elements [row, row + rows) x [column, column + columns) of an operand: as the library reads them, behind each other.
+MatrixView widen_part(const StoredMatrix& view, std::int64_t row, std::int64_t rows, std::int64_t column,
+                      std::int64_t columns, float* to) {
+  if (view.transposed) {
+    widen_block(columns, rows, view.data.from(column * view.stride + row), view.stride, to);
+    return {to, rows, true};
+  }
+  widen_block(rows, columns, view.data.from(row * view.stride + column), view.stride, to);
+  return {to, columns, false};
 }
 
 }  // namespace
@@ -73,7 +63,7 @@ void gemm_tile(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matr
 
 void gemm(ThreadPool& pool, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, float* c,
           std::int64_t c_stride, Store store, const float* bias) {
-  const Grid grid = grid_of(m, n);
+  const plan::GemmGrid grid = plan::gemm_grid(m, n);
   // Neighbouring tasks share the columns of B, the larger operand of a forward product.
   pool.run(grid.tall * grid.wide, [&](std::int64_t task) {
     const std::int64_t row = task % grid.tall * grid.rows;
@@ -87,8 +77,43 @@ void gemm(ThreadPool& pool, std::int64_t m, std::int64_t n, std::int64_t k, Matr
   });
 }
 
+void gemm_widened(ThreadPool& pool, std::int64_t m, std::int64_t n, std::int64_t k, StoredMatrix a, StoredMatrix b,
+                  Elements c, std::int64_t c_stride, Store store, ConstElements bias, std::span<std::byte> workspace) {
+  const plan::GemmGrid grid = plan::gemm_grid(m, n);
+  const plan::GemmPanels panels = plan::gemm_panels(m, n, k);
+  const std::int64_t tiles = grid.tall * grid.wide;
+  assert(static_cast<std::int64_t>(workspace.size()) >=
+         std::min<std::int64_t>(tiles, pool.threads()) * panels.bytes.count());
+  pool.run(tiles, [&](std::int64_t task, int worker) {
+    const std::int64_t row = task % grid.tall * grid.rows;
+    const std::int64_t column = task / grid.tall * grid.columns;
+    const std::int64_t rows = std::min(grid.rows, m - row);
+    const std::int64_t columns = std::min(grid.columns, n - column);
+    const std::int64_t slot = tiles < pool.threads() ? task : worker;
+    const auto panel = [&](Bytes offset) {
+      return reinterpret_cast<float*>(workspace.data() + slot * panels.bytes.count() + offset.count());
+    };
+    float* tile = panel(panels.c);
+    const Elements out = c.from(row * c_stride + column);
+    if (store == Store::add) widen_block(rows, columns, out, c_stride, tile);
+    for (std::int64_t inner = 0; inner < k; inner += plan::kGemmInner) {
+      const std::int64_t depth = std::min(plan::kGemmInner, k - inner);
+      const MatrixView a32 = widen_part(a, row, rows, inner, depth, panel(panels.a));
+      const MatrixView b32 = widen_part(b, inner, depth, column, columns, panel(panels.b));
+      gemm_tile(rows, columns, depth, 1.0F, a32, b32, store == Store::add || inner > 0 ? 1.0F : 0.0F, tile, columns);
+    }
+    if (bias.present()) {
+      float* bias32 = panel(panels.a);  // read for the last time above
+      widen(bias.dtype(), bias.from(column).bytes(), bias32, columns);
+      add_bias(rows, columns, bias32, tile, columns);
+    }
+    for (std::int64_t r = 0; r < rows; ++r)
+      narrow(c.dtype(), tile + r * columns, out.from(r * c_stride).bytes(), columns);
+  });
+}
+
 void warm_up(ThreadPool& pool) {
-  constexpr std::int64_t kEdge = kWidest;
+  constexpr std::int64_t kEdge = 768;
   constexpr std::int64_t kInner = 1024;
   const std::vector<float> operand(static_cast<std::size_t>(kEdge * kInner));
   std::vector<float> results(static_cast<std::size_t>(kEdge * kEdge) * static_cast<std::size_t>(pool.threads()));

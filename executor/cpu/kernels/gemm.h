@@ -1,8 +1,11 @@
-// Single-precision matrix product with bits that depend on the shape alone.
+// Matrix products in single precision, of operands of any type, with bits that depend on the shape alone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/store.h"
 #include "executor/cpu/kernels/threads.h"
 
@@ -23,6 +26,21 @@ struct MatrixView {
 /// oneDNN 2.6.3, layers of gpt2 and llama-7b), which the C library keeps for the next call.
 void gemm(ThreadPool& pool, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, float* c,
           std::int64_t c_stride, Store store, const float* bias = nullptr);
+
+/// MatrixView of elements that are widened to fp32.
+struct StoredMatrix {
+  ConstElements data;
+  std::int64_t stride = 0;
+  bool transposed = false;
+};
+
+/// gemm() of widened operands, its result rounded once per element; A, B, C and bias may each have a type of its own.
+/// Each tile is widened, multiplied and rounded by one thread, plan::kGemmInner of the inner dimension at a time: up to
+/// there the result is gemm()'s, rounded, wherever the library computes alike for the strides of the operands and of
+/// the widened panels; beyond it the order of the sum is another one.
+/// workspace: at least the panels (plan::gemm_panels) of min(tiles, threads), 64-byte aligned.
+void gemm_widened(ThreadPool& pool, std::int64_t m, std::int64_t n, std::int64_t k, StoredMatrix a, StoredMatrix b,
+                  Elements c, std::int64_t c_stride, Store store, ConstElements bias, std::span<std::byte> workspace);
 
 /// C = alpha A B + beta C on the calling thread only, as one call of the library: for kernels that are inside a task.
 /// Sets the calling thread's OpenMP team size to 1.

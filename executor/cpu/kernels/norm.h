@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/store.h"
 #include "executor/cpu/kernels/threads.h"
 
@@ -13,25 +14,27 @@ struct NormShape {
   std::int64_t columns = 0;  ///< C
 };
 
+// Statistics (mean, rstd) are fp32, whatever the type of the rest.
+
 /// mean [T] = E[x], rstd [T] = 1 / sqrt(Var[x] + epsilon) (biased variance, two passes), y = (x - mean) rstd weight +
 /// bias. y may be x.
-void layer_norm_forward(ThreadPool& pool, const NormShape& shape, float epsilon, const float* x, const float* weight,
-                        const float* bias, float* y, float* mean, float* rstd);
+void layer_norm_forward(ThreadPool& pool, const NormShape& shape, float epsilon, ConstElements x, ConstElements weight,
+                        ConstElements bias, Elements y, float* mean, float* rstd);
 
 /// dx [T,C] = or += (dx_store); dweight, dbias [C] = or += (parameter_store). With h = (x - mean) rstd and g = dy
 /// weight: dx = rstd (g - E[g] - h E[g h]), dweight = sum over rows of dy h, dbias = sum over rows of dy. With
 /// Store::write dx may be dy. Sums over rows go by blocks of 32 rows in order of rows.
-void layer_norm_backward(ThreadPool& pool, const NormShape& shape, const float* x, const float* weight,
-                         const float* mean, const float* rstd, const float* dy, float* dx, Store dx_store,
-                         float* dweight, float* dbias, Store parameter_store = Store::write);
+void layer_norm_backward(ThreadPool& pool, const NormShape& shape, ConstElements x, ConstElements weight,
+                         const float* mean, const float* rstd, ConstElements dy, Elements dx, Store dx_store,
+                         Elements dweight, Elements dbias, Store parameter_store = Store::write);
 
 /// rstd [T] = 1 / sqrt(E[x^2] + epsilon), y = x rstd weight. y may be x.
-void rms_norm_forward(ThreadPool& pool, const NormShape& shape, float epsilon, const float* x, const float* weight,
-                      float* y, float* rstd);
+void rms_norm_forward(ThreadPool& pool, const NormShape& shape, float epsilon, ConstElements x, ConstElements weight,
+                      Elements y, float* rstd);
 
 /// As layer_norm_backward with mean 0 and no E[g] term.
-void rms_norm_backward(ThreadPool& pool, const NormShape& shape, const float* x, const float* weight, const float* rstd,
-                       const float* dy, float* dx, Store dx_store, float* dweight,
+void rms_norm_backward(ThreadPool& pool, const NormShape& shape, ConstElements x, ConstElements weight,
+                       const float* rstd, ConstElements dy, Elements dx, Store dx_store, Elements dweight,
                        Store parameter_store = Store::write);
 
 }  // namespace shard::cpu

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/threads.h"
 
 namespace shard::cpu {
@@ -23,18 +24,21 @@ struct OptimizerScalars {
 // single-tensor forms:
 //   m += (g - m)(1 - beta1);  v = v beta2 + (1 - beta2) g^2
 //   p -= (lr / (1 - beta1^t)) m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
+// The gradient may be of any type; parameters (masters) and moments are fp32. g is the gradient, widened, times
+// `multiplier` (what undoes a loss scale, and clips), rounded to fp32; a multiplier of 1 leaves its bits as they are.
 
 /// Adam: weight decay is added to the gradient first, g + weight_decay p. The gradient buffer is not changed.
 void adam(ThreadPool& pool, const OptimizerScalars& scalars, const std::int32_t* step, std::int64_t n,
-          const float* gradient, float* parameter, float* first_moment, float* second_moment);
+          ConstElements gradient, float* parameter, float* first_moment, float* second_moment, float multiplier = 1.0F);
 
 /// AdamW: p = p (1 - lr weight_decay) first.
 void adamw(ThreadPool& pool, const OptimizerScalars& scalars, const std::int32_t* step, std::int64_t n,
-           const float* gradient, float* parameter, float* first_moment, float* second_moment);
+           ConstElements gradient, float* parameter, float* first_moment, float* second_moment,
+           float multiplier = 1.0F);
 
 /// g += weight_decay p; buffer = momentum buffer + g, used in place of g, unless `momentum_buffer` is null;
 /// p -= lr g. A momentum buffer of zeros before the first step is PyTorch's unset one.
-void sgd(ThreadPool& pool, const OptimizerScalars& scalars, std::int64_t n, const float* gradient, float* parameter,
-         float* momentum_buffer);
+void sgd(ThreadPool& pool, const OptimizerScalars& scalars, std::int64_t n, ConstElements gradient, float* parameter,
+         float* momentum_buffer, float multiplier = 1.0F);
 
 }  // namespace shard::cpu

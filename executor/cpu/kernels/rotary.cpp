@@ -11,18 +11,20 @@ namespace {
 
 constexpr std::int64_t kPairs = 64;  // pairs handled at once: cosines and sines on the stack
 
-SHARD_CLONES void rotate(std::int64_t n, const float* cosine, const float* sine, const float* low, const float* high,
-                         float* low_out, float* high_out) {
+template <class T>
+SHARD_CLONES void rotate(std::int64_t n, const float* cosine, const float* sine, const T* low, const T* high,
+                         T* low_out, T* high_out) {
   SHARD_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) {
-    const float a = low[i];
-    const float b = high[i];
-    low_out[i] = a * cosine[i] - b * sine[i];
-    high_out[i] = b * cosine[i] + a * sine[i];
+    const float a = to_f32(low[i]);
+    const float b = to_f32(high[i]);
+    low_out[i] = from_f32<T>(a * cosine[i] - b * sine[i]);
+    high_out[i] = from_f32<T>(b * cosine[i] + a * sine[i]);
   }
 }
 
-void turn(ThreadPool& pool, const RotaryShape& shape, float direction, const float* x, float* y) {
+template <class T>
+void turn(ThreadPool& pool, const RotaryShape& shape, float direction, const T* x, T* y) {
   const std::int64_t half = shape.head_dim / 2;
   pool.run(shape.sequence, [&](std::int64_t s) {
     for (std::int64_t first = 0; first < half; first += kPairs) {
@@ -39,7 +41,7 @@ void turn(ThreadPool& pool, const RotaryShape& shape, float direction, const flo
       for (std::int64_t b = 0; b < shape.batch; ++b) {
         for (std::int64_t h = 0; h < shape.heads; ++h) {
           const std::int64_t at = ((b * shape.sequence + s) * shape.heads + h) * shape.head_dim + first;
-          rotate(count, cosine, sine, x + at, x + at + half, y + at, y + at + half);
+          rotate<T>(count, cosine, sine, x + at, x + at + half, y + at, y + at + half);
         }
       }
     }
@@ -48,12 +50,12 @@ void turn(ThreadPool& pool, const RotaryShape& shape, float direction, const flo
 
 }  // namespace
 
-void rotary_forward(ThreadPool& pool, const RotaryShape& shape, const float* x, float* y) {
-  turn(pool, shape, 1.0F, x, y);
+void rotary_forward(ThreadPool& pool, const RotaryShape& shape, ConstElements x, Elements y) {
+  with_type(x.dtype(), [&]<class T>(T) { turn<T>(pool, shape, 1.0F, x.as<T>(), y.as<T>()); });
 }
 
-void rotary_backward(ThreadPool& pool, const RotaryShape& shape, const float* dy, float* dx) {
-  turn(pool, shape, -1.0F, dy, dx);
+void rotary_backward(ThreadPool& pool, const RotaryShape& shape, ConstElements dy, Elements dx) {
+  with_type(dy.dtype(), [&]<class T>(T) { turn<T>(pool, shape, -1.0F, dy.as<T>(), dx.as<T>()); });
 }
 
 }  // namespace shard::cpu

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/threads.h"
 
 namespace shard::cpu {
@@ -17,9 +18,9 @@ struct RotaryShape {
 
 /// x, y [B,S,H*D]. Pairs (i, i + D/2) turn by s * base^(-2i/D). y may be x.
 /// As Hugging Face: frequency and angle are rounded to fp32, then their sine and cosine.
-void rotary_forward(ThreadPool& pool, const RotaryShape& shape, const float* x, float* y);
+void rotary_forward(ThreadPool& pool, const RotaryShape& shape, ConstElements x, Elements y);
 
 /// The rotation by the negative angle. dx may be dy.
-void rotary_backward(ThreadPool& pool, const RotaryShape& shape, const float* dy, float* dx);
+void rotary_backward(ThreadPool& pool, const RotaryShape& shape, ConstElements dy, Elements dx);
 
 }  // namespace shard::cpu

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "executor/numeric/half.h"
 #include "executor/numeric/vectorise.h"
 
 namespace shard::cpu {
@@ -44,15 +45,22 @@ SHARD_INLINE T lane_sum(std::int64_t n, Term term) {
 }
 
 /// Largest x[i]; NaN is passed over (the sum of exponentials that follows meets it). n >= 1.
-SHARD_INLINE float lane_max(std::int64_t n, const float* x) {
+template <class T>
+SHARD_INLINE float lane_max(std::int64_t n, const T* x) {
   float lanes[kLanes];
   for (int l = 0; l < kLanes; ++l) lanes[l] = -__builtin_huge_valf();
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     SHARD_ROLLED
-    for (int l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+    for (int l = 0; l < kLanes; ++l) {
+      const float v = to_f32(x[i + l]);
+      lanes[l] = v > lanes[l] ? v : lanes[l];
+    }
   }
-  for (int l = 0; i + l < n; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  for (int l = 0; i + l < n; ++l) {
+    const float v = to_f32(x[i + l]);
+    lanes[l] = v > lanes[l] ? v : lanes[l];
+  }
   return max_lanes(lanes);
 }
 
