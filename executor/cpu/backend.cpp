@@ -124,16 +124,16 @@ Result<void> Backend::issue(const Op& op) {
                 },
                 [&](const plan::Communicate&) {},
                 [&](const plan::Accumulate&) {
-                  add_into(pool_, op.operands[0].bytes / 4, floats(op.operands[1]), floats(op.operands[0]));
+                  add_into(pool_, count(op.operands[0]), elements(op.operands[1]), elements(op.operands[0]));
                 },
                 [&](const plan::Initialize& a) { initialize(op, a); },
                 [&](const plan::ZeroState&) {
-                  for (const Operand& o : op.operands) zero(pool_, o.bytes / 4, floats(o));
+                  for (const Operand& o : op.operands) zero(pool_, count(o), elements(o));
                 },
                 [&](const plan::OptimizerStep& a) { optimizer_step(op, a); },
                 [&](const plan::MeanLoss& a) { mean_loss(op, a); },
                 [&](const plan::Copy&) {
-                  convert_copy(pool_, op.operands[0].bytes / 4, floats(op.operands[0]), floats(op.operands[1]));
+                  convert_copy(pool_, count(op.operands[0]), elements(op.operands[0]), elements(op.operands[1]));
                 },
                 [&](const plan::Digest& a) { digest_flat(op, a); }, [&](const plan::Absent&) {}},
              op.action);
@@ -248,7 +248,7 @@ void Backend::optimizer_step(const Op& op, const plan::OptimizerStep& a) {
   const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
   const Elems begin{a.first_elem.count() + position_.shard * a.rank_stride_elems.count()};
   float* parameters = floats(op.operands[0]);
-  const float* gradients = floats(op.operands[1]);
+  const ConstElements gradients = elements(op.operands[1]);
   const auto* scalars = reinterpret_cast<const OptimizerScalars*>(at(op.operands[2]));
   auto* counts = reinterpret_cast<std::int32_t*>(at(op.operands[3]));
   for (const plan::ParamRange& p : plan::param_ranges(flat, begin, begin + a.elems)) {
@@ -260,13 +260,13 @@ void Backend::optimizer_step(const Op& op, const plan::OptimizerStep& a) {
     // Norm weights and biases are not decayed: they have one dimension.
     if (plan_.model->parameters[static_cast<std::size_t>(p.param.value)].shape.size() < 2) own.weight_decay = 0;
     switch (plan_.strategy.optimizer) {
-      case plan::OptimizerKind::sgd: sgd(pool_, own, n, gradients + at_elem, parameters + at_elem, nullptr); break;
+      case plan::OptimizerKind::sgd: sgd(pool_, own, n, gradients.from(at_elem), parameters + at_elem, nullptr); break;
       case plan::OptimizerKind::adam:
-        adam(pool_, own, &count, n, gradients + at_elem, parameters + at_elem, floats(op.operands[4]) + at_elem,
+        adam(pool_, own, &count, n, gradients.from(at_elem), parameters + at_elem, floats(op.operands[4]) + at_elem,
              floats(op.operands[5]) + at_elem);
         break;
       case plan::OptimizerKind::adamw:
-        adamw(pool_, own, &count, n, gradients + at_elem, parameters + at_elem, floats(op.operands[4]) + at_elem,
+        adamw(pool_, own, &count, n, gradients.from(at_elem), parameters + at_elem, floats(op.operands[4]) + at_elem,
               floats(op.operands[5]) + at_elem);
         break;
     }

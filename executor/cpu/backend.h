@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "executor/comm/communicator.h"
+#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/optimizer.h"
 #include "executor/cpu/kernels/threads.h"
 #include "executor/data/source.h"
@@ -90,6 +91,13 @@ class Backend {
   };
 
   [[nodiscard]] std::byte* at(const plan::Operand& operand) const;
+  /// The operand's floating-point elements, of its buffer's type.
+  [[nodiscard]] Elements elements(const plan::Operand& operand) const {
+    return {at(operand), plan_.buffer(operand.buffer).dtype};
+  }
+  [[nodiscard]] std::int64_t count(const plan::Operand& operand) const {
+    return operand.bytes / bytes_per_element(plan_.buffer(operand.buffer).dtype);
+  }
   [[nodiscard]] float* floats(const plan::Operand& operand) const { return reinterpret_cast<float*>(at(operand)); }
   [[nodiscard]] Result<void> start(const plan::Op& op, const plan::Communicate& call);
   /// Waits for a collective in flight, and for those started before it.

@@ -55,14 +55,14 @@ void split(const Attributes& a, std::span<const Pointer> tensors, View& q, View&
 void Backend::compute(const plan::Op& op, const plan::Compute& c) {
   const Attributes& a = c.attributes;
   const bool forward = c.direction == Direction::forward;
-  // Floating-point elements of the type that the operand's buffer has; statistics, losses and tokens have one for all.
-  const auto e = [&](std::size_t i) { return Elements(at(op.operands[i]), plan_.buffer(op.operands[i].buffer).dtype); };
+  // Statistics and losses are fp32; the rest is what its buffer says.
+  const auto e = [&](std::size_t i) { return elements(op.operands[i]); };
   const auto f = [&](std::size_t i) {
     assert(plan_.buffer(op.operands[i].buffer).dtype == Dtype::f32);
     return floats(op.operands[i]);
   };
   const auto tokens = [&](std::size_t i) { return reinterpret_cast<const std::int32_t*>(at(op.operands[i])); };
-  const auto elements = [&](std::size_t i) { return op.operands[i].bytes / bytes_per_element(e(i).dtype()); };
+  const auto n = [&](std::size_t i) { return count(op.operands[i]); };
   // The operands behind the listed ones, where there are any: the loss scale, then the workspace.
   const auto scale = [&](std::size_t listed) { return c.scaled ? c.scale * *f(listed) : c.scale; };
   const auto workspace = [&](std::size_t listed) {
@@ -74,7 +74,7 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
   switch (c.kind) {
     case OperatorKind::embedding: {
       const EmbeddingShape shape{
-          .tokens = a.rows, .vocabulary = elements(forward ? 1 : 2) / a.out_columns, .columns = a.out_columns};
+          .tokens = a.rows, .vocabulary = n(forward ? 1 : 2) / a.out_columns, .columns = a.out_columns};
       if (forward)
         embedding_forward(pool_, shape, tokens(0), e(1), e(2));
       else
@@ -83,7 +83,7 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
     }
     case OperatorKind::add_position: {
       const PositionShape shape{
-          .batch = a.batch, .sequence = a.sequence, .positions = elements(1) / a.columns, .columns = a.columns};
+          .batch = a.batch, .sequence = a.sequence, .positions = n(1) / a.columns, .columns = a.columns};
       if (forward)
         add_position_forward(pool_, shape, e(0), e(1), e(2));
       else
@@ -132,36 +132,37 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
       return;
     case OperatorKind::attention: {
       const AttentionShape shape = attention_shape(a);
-      const std::size_t n = forward ? op.operands.size() - 3 : (op.operands.size() - 3) / 2;
+      const std::size_t inputs = forward ? op.operands.size() - 3 : (op.operands.size() - 3) / 2;
       HeadsView q, k, v;
       std::array<ConstElements, 3> in{};
-      for (std::size_t i = 0; i < n; ++i) in[i] = e(i);
-      split(a, std::span<const ConstElements>(in).first(n), q, k, v);
+      for (std::size_t i = 0; i < inputs; ++i) in[i] = e(i);
+      split(a, std::span<const ConstElements>(in).first(inputs), q, k, v);
       const std::int64_t out_stride = a.heads * a.head_dim;
       if (forward) {
-        attention_forward(pool_, shape, q, k, v, {e(n), out_stride}, f(n + 1), workspace(n + 2));
+        attention_forward(pool_, shape, q, k, v, {e(inputs), out_stride}, f(inputs + 1), workspace(inputs + 2));
         return;
       }
       HeadsOut dq, dk, dv;
       std::array<Elements, 3> out{};
-      for (std::size_t i = 0; i < n; ++i) out[i] = e(n + 2 + i);
-      split(a, std::span<const Elements>(out).first(n), dq, dk, dv);
-      attention_backward(pool_, shape, q, k, v, f(n), {e(n + 1), out_stride}, dq, dk, dv, workspace(2 * n + 2));
+      for (std::size_t i = 0; i < inputs; ++i) out[i] = e(inputs + 2 + i);
+      split(a, std::span<const Elements>(out).first(inputs), dq, dk, dv);
+      attention_backward(pool_, shape, q, k, v, f(inputs), {e(inputs + 1), out_stride}, dq, dk, dv,
+                         workspace(2 * inputs + 2));
       return;
     }
     case OperatorKind::gelu:
       if (forward)
-        gelu_forward(pool_, elements(0), e(0), e(1));
+        gelu_forward(pool_, n(0), e(0), e(1));
       else
-        gelu_backward(pool_, elements(0), e(0), e(1), e(op.operands.size() - 1));
+        gelu_backward(pool_, n(0), e(0), e(1), e(op.operands.size() - 1));
       return;
     case OperatorKind::swiglu:
       if (forward)
-        swiglu_forward(pool_, elements(0), e(0), e(1), e(2));
+        swiglu_forward(pool_, n(0), e(0), e(1), e(2));
       else
-        swiglu_backward(pool_, elements(0), e(0), e(1), e(2), e(3), e(4));
+        swiglu_backward(pool_, n(0), e(0), e(1), e(2), e(3), e(4));
       return;
-    case OperatorKind::add: add(pool_, elements(0), e(0), e(1), e(2)); return;
+    case OperatorKind::add: add(pool_, n(0), e(0), e(1), e(2)); return;
     case OperatorKind::cross_entropy: {
       const CrossEntropyShape shape{.rows = a.rows, .vocabulary = a.columns};
       if (forward)
@@ -172,9 +173,9 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
     }
     case OperatorKind::mse:
       if (forward)
-        mse_forward(pool_, elements(0), e(0), e(1), f(2));
+        mse_forward(pool_, n(0), e(0), e(1), f(2));
       else
-        mse_backward(pool_, elements(0), e(0), e(1), scale(3), e(2));
+        mse_backward(pool_, n(0), e(0), e(1), scale(3), e(2));
       return;
   }
 }

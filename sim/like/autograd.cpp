@@ -4,6 +4,7 @@
 
 #include "sim/like/passes.h"
 #include "sim/plan/passes/operands.h"
+#include "sim/plan/workspace.h"
 
 namespace shard::like {
 namespace {
@@ -54,7 +55,9 @@ class Autograd {
 
   /// Only attention has one, its last operand.
   void drop_workspace(plan::Op& op, const Compute& compute) {
-    if (compute.kind == OperatorKind::attention) op.operands.pop_back();
+    const Bytes bytes = plan::compute_workspace(compute.kind, compute.direction, compute.attributes,
+                                                plan_.strategy.storage(), plan_.strategy.threads);
+    if (bytes.count() > 0) op.operands.pop_back();
   }
 
   [[nodiscard]] const model::Operator& source(const Compute& compute) const {

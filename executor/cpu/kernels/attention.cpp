@@ -48,8 +48,7 @@ MatrixView widened(std::int64_t rows, std::int64_t d, const T* x, std::int64_t s
   if constexpr (kDtypeOf<T> == Dtype::f32) {
     return {x, stride, false};
   } else {
-    for (std::int64_t i = 0; i < rows; ++i)
-      widen(kDtypeOf<T>, reinterpret_cast<const std::byte*>(x + i * stride), panel + i * d, d);
+    for (std::int64_t i = 0; i < rows; ++i) widen(x + i * stride, panel + i * d, d);
     return {panel, d, false};
   }
 }
@@ -66,8 +65,7 @@ Rows summed(T* y, std::int64_t stride, std::int64_t d, float* panel) {
 template <class T>
 void round_into(std::int64_t rows, std::int64_t d, const Rows& from, T* y, std::int64_t stride) {
   if constexpr (kDtypeOf<T> != Dtype::f32) {
-    for (std::int64_t i = 0; i < rows; ++i)
-      narrow(kDtypeOf<T>, from.data + i * from.stride, reinterpret_cast<std::byte*>(y + i * stride), d);
+    for (std::int64_t i = 0; i < rows; ++i) narrow(from.data + i * from.stride, y + i * stride, d);
   }
 }
 

@@ -32,9 +32,28 @@ SHARD_CLONES void add_bias(std::int64_t rows, std::int64_t columns, const float*
   }
 }
 
-// `rows` rows of `columns` elements, widened one behind the other.
+// `rows` rows of `columns` elements, widened one behind the other; and back.
 void widen_block(std::int64_t rows, std::int64_t columns, ConstElements from, std::int64_t stride, float* to) {
-  for (std::int64_t r = 0; r < rows; ++r) widen(from.dtype(), from.from(r * stride).bytes(), to + r * columns, columns);
+  with_type(from.dtype(), [&]<class T>(T) {
+    const T* x = from.as<T>();
+    for (std::int64_t r = 0; r < rows; ++r) {
+      if constexpr (kDtypeOf<T> == Dtype::f32)
+        std::copy_n(x + r * stride, columns, to + r * columns);
+      else
+        widen(x + r * stride, to + r * columns, columns);
+    }
+  });
+}
+void narrow_block(std::int64_t rows, std::int64_t columns, const float* from, Elements to, std::int64_t stride) {
+  with_type(to.dtype(), [&]<class T>(T) {
+    T* y = to.as<T>();
+    for (std::int64_t r = 0; r < rows; ++r) {
+      if constexpr (kDtypeOf<T> == Dtype::f32)
+        std::copy_n(from + r * columns, columns, y + r * stride);
+      else
+        narrow(from + r * columns, y + r * stride, columns);
+    }
+  });
 }
 
 // Elements [row, row + rows) x [column, column + columns) of an operand: as the library reads them, behind each other.
@@ -104,11 +123,10 @@ void gemm_widened(ThreadPool& pool, std::int64_t m, std::int64_t n, std::int64_t
     }
     if (bias.present()) {
       float* bias32 = panel(panels.a);  // read for the last time above
-      widen(bias.dtype(), bias.from(column).bytes(), bias32, columns);
+      widen_block(1, columns, bias.from(column), columns, bias32);
       add_bias(rows, columns, bias32, tile, columns);
     }
-    for (std::int64_t r = 0; r < rows; ++r)
-      narrow(c.dtype(), tile + r * columns, out.from(r * c_stride).bytes(), columns);
+    narrow_block(rows, columns, tile, out, c_stride);
   });
 }
 

@@ -6,13 +6,6 @@
 namespace shard::plan {
 namespace {
 
-using model::OperatorKind;
-
-Bytes forward_workspace(const model::Operator& op, const Strategy& strategy) {
-  if (op.kind != OperatorKind::attention) return Bytes{0};
-  return attention_forward_workspace(op.attributes.sequence, strategy.threads);
-}
-
 /// By value: results of operators are stored in the strategy's type; statistics and the loss stay fp32.
 std::vector<Dtype> stored_as(const model::Graph& graph, const Strategy& strategy) {
   std::vector<Dtype> types;
@@ -66,7 +59,9 @@ Plan build(std::shared_ptr<const model::Model> model, const Strategy& strategy, 
     for (model::ValueId v : source.inputs) op.operands.push_back(reads(plan, plan.value_buffer(v)));
     for (model::ParamId p : source.params) op.operands.push_back(reads(plan, BufferId{p.value}));
     for (model::ValueId v : source.outputs) op.operands.push_back(writes(plan, plan.value_buffer(v)));
-    if (const Bytes bytes = forward_workspace(source, strategy); bytes.count() > 0) {
+    const Bytes bytes =
+        compute_workspace(source.kind, Direction::forward, source.attributes, strategy.storage(), strategy.threads);
+    if (bytes.count() > 0) {
       const BufferId workspace =
           plan.add_buffer({.name = source.name + ".workspace", .category = Category::workspace, .bytes = bytes});
       op.operands.push_back(writes(plan, workspace));

@@ -87,6 +87,12 @@ class Differentiator {
   }
 
   Op& emit(const model::Operator& source, Direction direction, std::vector<Operand> operands, const char* suffix) {
+    const Bytes workspace =
+        compute_workspace(source.kind, direction, source.attributes, plan_.strategy.storage(), plan_.strategy.threads);
+    if (workspace.count() > 0)
+      operands.push_back(writes(plan_, plan_.add_buffer({.name = source.name + ".workspace" + suffix,
+                                                         .category = Category::workspace,
+                                                         .bytes = workspace})));
     backward_.push_back({.name = source.name + suffix,
                          .part = Part::backward,
                          .block = source.block,
@@ -180,11 +186,6 @@ class Differentiator {
           operands.push_back(contribution(v, into));
           assert(!into && "queries, keys and values have one use each");
         }
-        const BufferId workspace =
-            plan_.add_buffer({.name = op.name + ".workspace backward",
-                              .category = Category::workspace,
-                              .bytes = attention_backward_workspace(op.attributes.sequence, plan_.strategy.threads)});
-        operands.push_back(writes(plan_, workspace));
         emit(op, Direction::backward, std::move(operands), " backward");
         return;
       }

@@ -61,7 +61,10 @@ class Table {
             .dtype = plan_.strategy.storage()});
     return *this;
   }
-  Table& workspace(Bytes bytes) {
+  Table& workspace(Direction direction) {
+    const Bytes bytes =
+        compute_workspace(op_.kind, direction, op_.attributes, plan_.strategy.storage(), plan_.strategy.threads);
+    if (bytes.count() == 0) return *this;
     return push({.role = Role::workspace, .elems = bytes.count() / bytes_per_element(Dtype::f32)});
   }
   [[nodiscard]] std::vector<Slot> done() { return std::move(slots_); }
@@ -91,9 +94,10 @@ class Table {
   std::vector<Slot> slots_;
 };
 
-std::vector<Slot> backward(Table table, const model::Operator& op, std::size_t operands, const Strategy& strategy) {
+std::vector<Slot> backward(Table table, const model::Operator& op, std::size_t operands) {
   switch (op.kind) {
-    case OperatorKind::embedding: return table.input(0).result_gradient().into_parameters().done();
+    case OperatorKind::embedding:
+      return table.input(0).result_gradient().into_parameters().workspace(Direction::backward).done();
     case OperatorKind::add_position: return table.result_gradient().into_parameters().done();
     case OperatorKind::layer_norm:
     case OperatorKind::rms_norm:
@@ -108,7 +112,7 @@ std::vector<Slot> backward(Table table, const model::Operator& op, std::size_t o
     case OperatorKind::attention: {
       table.inputs().statistics().result_gradient();
       for (std::size_t i = 0; i < op.inputs.size(); ++i) table.into_input(i);
-      return table.workspace(attention_backward_workspace(op.attributes.sequence, strategy.threads)).done();
+      return table.workspace(Direction::backward).done();
     }
     case OperatorKind::cross_entropy: return table.becomes_gradient().statistics().input(1).done();
     case OperatorKind::mse: return table.inputs().into_input(0).done();
@@ -124,18 +128,14 @@ std::vector<Slot> slots_of(const Plan& plan, const model::Operator& op, Directio
   Table table(plan, op);
   const bool linear = op.kind == OperatorKind::linear;
   switch (direction) {
-    case Direction::forward:
-      table.inputs().parameters().outputs();
-      if (op.kind == OperatorKind::attention)
-        table.workspace(attention_forward_workspace(op.attributes.sequence, plan.strategy.threads));
-      return table.done();
-    case Direction::backward: return backward(table, op, operands, plan.strategy);
+    case Direction::forward: return table.inputs().parameters().outputs().workspace(direction).done();
+    case Direction::backward: return backward(table, op, operands);
     case Direction::backward_input:
       if (!linear) return {};
-      return table.result_gradient().parameter(0).into_input(0).done();
+      return table.result_gradient().parameter(0).into_input(0).workspace(direction).done();
     case Direction::backward_weight:
       if (!linear) return {};
-      return table.input(0).result_gradient().into_parameters().done();
+      return table.input(0).result_gradient().into_parameters().workspace(direction).done();
   }
   return {};
 }
