@@ -1,4 +1,4 @@
-// Philox4x32-10 over blocks of 64 counters, and the distributions on top.
+// Distributions on top of Philox4x32-10.
 #include "executor/cpu/kernels/init.h"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "executor/cpu/kernels/philox.h"
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
 #include "executor/cpu/kernels/vector_math.h"
@@ -13,50 +14,9 @@
 namespace shard::cpu {
 namespace {
 
-constexpr int kCounters = 64;                   // counters of a block
-constexpr std::int64_t kBlock = 4 * kCounters;  // elements of a block
+constexpr int kCounters = kPhiloxCounters;
+constexpr std::int64_t kBlock = kPhiloxBlock;
 constexpr std::int64_t kBlocksPerTask = 64;
-
-// Word w of counter i of a block.
-struct Words {
-  alignas(64) std::uint32_t w[4][kCounters];
-};
-
-// Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011), table 2 and section 4.
-SHARD_INLINE void philox(const RandomKey& key, std::uint32_t first_counter, Words& out) {
-  const auto low = [](std::uint64_t x) SHARD_LAMBDA { return static_cast<std::uint32_t>(x); };
-  const auto high = [](std::uint64_t x) SHARD_LAMBDA { return static_cast<std::uint32_t>(x >> 32); };
-  const std::uint32_t index_low = low(key.index);
-  const std::uint32_t index_high = high(key.index);
-  const std::uint32_t stream = static_cast<std::uint32_t>(key.stream);
-  const std::uint32_t seed_low = low(key.seed);
-  const std::uint32_t seed_high = high(key.seed);
-  SHARD_INDEPENDENT
-  for (int i = 0; i < kCounters; ++i) {
-    std::uint32_t c0 = first_counter + static_cast<std::uint32_t>(i);
-    std::uint32_t c1 = index_low;
-    std::uint32_t c2 = index_high;
-    std::uint32_t c3 = stream;
-    std::uint32_t k0 = seed_low;
-    std::uint32_t k1 = seed_high;
-    for (int round = 0; round < 10; ++round) {
-      const std::uint64_t p0 = std::uint64_t{0xD2511F53U} * c0;
-      const std::uint64_t p1 = std::uint64_t{0xCD9E8D57U} * c2;
-      const std::uint32_t n0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
-      const std::uint32_t n2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
-      c1 = static_cast<std::uint32_t>(p1);
-      c3 = static_cast<std::uint32_t>(p0);
-      c0 = n0;
-      c2 = n2;
-      k0 += 0x9E3779B9U;
-      k1 += 0xBB67AE85U;
-    }
-    out.w[0][i] = c0;
-    out.w[1][i] = c1;
-    out.w[2][i] = c2;
-    out.w[3][i] = c3;
-  }
-}
 
 // In (0, 1]: never 0, for the logarithm.
 SHARD_INLINE float positive_unit(std::uint32_t word) {
@@ -68,7 +28,7 @@ SHARD_INLINE float unit(std::uint32_t word) {
 }
 
 SHARD_CLONES void normal_block(const RandomKey& key, std::uint32_t counter, float deviation, float* out) {
-  Words words;
+  PhiloxWords words;
   philox(key, counter, words);
   for (int pair = 0; pair < 2; ++pair) {
     const std::uint32_t* radius_word = words.w[2 * pair];
@@ -84,7 +44,7 @@ SHARD_CLONES void normal_block(const RandomKey& key, std::uint32_t counter, floa
 }
 
 SHARD_CLONES void uniform_block(const RandomKey& key, std::uint32_t counter, float half_width, float* out) {
-  Words words;
+  PhiloxWords words;
   philox(key, counter, words);
   for (int w = 0; w < 4; ++w) {
     SHARD_INDEPENDENT
@@ -96,7 +56,7 @@ SHARD_CLONES void uniform_block(const RandomKey& key, std::uint32_t counter, flo
 }
 
 SHARD_CLONES void integer_block(const RandomKey& key, std::uint32_t counter, std::uint32_t bound, std::int32_t* out) {
-  Words words;
+  PhiloxWords words;
   philox(key, counter, words);
   for (int w = 0; w < 4; ++w) {
     SHARD_INDEPENDENT
