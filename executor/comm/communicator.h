@@ -22,30 +22,33 @@ namespace shard {
 /// One contiguous buffer of a call. Offsets are bytes from the start of this rank's own arena and may differ between
 /// ranks; `elems` may not. Offsets are multiples of the element size; multiples of 64 are fastest.
 struct CommSegment {
-  std::int64_t shard_offset = 0;  ///< elems / world elements; unused by the other kinds
+  std::int64_t shard_offset = 0;  ///< elems / members elements; unused by the other kinds
   std::int64_t full_offset = 0;   ///< elems elements
-  Elems elems{0};                 ///< of the full buffer; a multiple of the world size for gather and scatter
+  Elems elems{0};                 ///< of the full buffer; a multiple of the number of members for gather and scatter
 };
 
-/// One call, grouped over its segments: counted once, complete at once.
-///   all_gather      full[p*S .. (p+1)*S) = shard of rank p, on every rank p; S = elems / world
-///   reduce_scatter  shard = sum over ranks p of full_p[rank*S .. (rank+1)*S); `full` keeps its values
-///   all_reduce      full = sum over ranks of full, the same bits on every rank
+/// One call, grouped over its segments: counted once, complete at once. Members are the ranks of `group`, numbered
+/// m = 0, 1, ... in its order, n of them; `own` is this rank's number.
+///   all_gather      full[m*S .. (m+1)*S) = shard of member m, on every member; S = elems / n
+///   reduce_scatter  shard = sum over members m of full_m[own*S .. (own+1)*S); `full` keeps its values
+///   all_reduce      full = sum over members of full, the same bits on every member
 ///   broadcast       full = full of `root`
-///   reduce          full of `root` = sum over ranks of full; on other ranks `full` is unspecified afterwards
-/// A shard may be the own place in `full` (full_offset + rank * S), or not overlap `full` at all.
-/// Sum: the complete binary tree over the rank index, neighbours first, ((r0+r1)+(r2+r3))+...; without a power of two
-/// the odd one out of each level is carried up unchanged. Every node is rounded to fp32. So the bits depend neither on
-/// the implementation, nor on how a buffer is cut into segments (DESIGN.md, "Numbers", rule 1).
+///   reduce          full of `root` = sum over members of full; on other members `full` is unspecified afterwards
+/// A shard may be the own place in `full` (full_offset + own * S), or not overlap `full` at all.
+/// Gathers and broadcasts move any element type, sums take f32, f16, bf16 and i64.
+/// Sum: the complete binary tree over the member numbers, neighbours first, ((m0+m1)+(m2+m3))+...; without a power of
+/// two the odd one out of each level is carried up unchanged. Every node is computed in fp32 and rounded to `dtype`,
+/// wherever it is computed; i64 is exact (modulo 2^64). So the bits depend neither on the implementation, nor on how a
+/// buffer is cut into segments (DESIGN.md, "Numbers", rule 1).
 struct CollectiveRequest {
   OpId op = {};
   Collective kind = Collective::all_gather;
   std::span<const CommSegment> segments = {};  ///< copied by start
   Dtype dtype = Dtype::f32;
-  RankGroup group{};  ///< who takes part; count 0: all ranks. "World", "rank" and tree order above then mean the group
-  Rank root{0};
+  RankGroup group{};  ///< who takes part; count 0: all ranks
+  Rank root{0};       ///< a member, for broadcast and reduce
   /// Planned staging in the own arena, used by the message transport only: comm_workspace_bytes(kind, largest segment,
-  /// world) of sim/plan/comm_workspace.h. Calls in flight together have disjoint workspaces.
+  /// members) of sim/plan/comm_workspace.h, at a multiple of 8. Calls in flight together have disjoint workspaces.
   std::int64_t workspace_offset = 0;
   Bytes workspace{0};
 };
@@ -58,8 +61,9 @@ struct Ticket {
 
 /// What the control structures are sized for; equal on all ranks.
 struct CommLimits {
-  int in_flight = 16;  ///< calls started and not yet complete
+  int in_flight = 16;  ///< calls started and not yet complete; also from the oldest such of a group to its newest
   int segments = 64;   ///< of one call
+  int groups = 8;      ///< different groups that one rank calls with
 };
 
 struct CommOptions {
@@ -73,12 +77,16 @@ struct CommOptions {
 /// One rank's end. Used by one thread at a time; there are no hidden threads, so calls advance only inside `start`,
 /// `poll` and `wait`, and each of those advances every call in flight, oldest first.
 ///
-/// All ranks start the same calls in the same order (plan order); several may be in flight. A different call at the
-/// same place is found out: with shared memory at once (Errc::internal, naming both), with messages by the deadline.
+/// Plan order: any two ranks start the calls that both take part in in the same order; several may be in flight. A rank
+/// does not start, and does not notice, calls of groups without it, so different groups work at the same time. The k-th
+/// call of a group is matched with the k-th call of its other members. Another call in its place is found out: with
+/// shared memory at once (Errc::internal, naming both), with messages by the deadline. Members that disagree about the
+/// group wait for one another until the deadline.
 ///
 /// Errors: Errc::retryable when a peer died ("rank 2 died ..."), left, aborted ("rank 2 stopped: ...") or did not
-/// arrive within the deadline; `where` has the own rank and the op. After one error every further call returns that
-/// same error: leave, do not retry. Destroying the communicator tells the peers that this rank has left.
+/// arrive within the deadline (only members of the call are named); `where` has the own rank and the op. After one
+/// error every further call returns that same error: leave, do not retry. Destroying the communicator tells the peers
+/// that this rank has left.
 class Communicator {
  public:
   Communicator() = default;

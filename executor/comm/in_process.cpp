@@ -16,7 +16,7 @@ namespace {
 /// What one rank owns and the others see; outlives its communicator.
 struct Member {
   RankHead head{};
-  Pages ring;
+  Pages rings;
   Pages arena;
   std::string posted;
   std::uint64_t posted_round = 0;
@@ -25,7 +25,7 @@ struct Member {
 
 struct Group {
   explicit Group(int world) : members(static_cast<std::size_t>(world)) {}
-  std::mutex mutex;  ///< guards posted*, read_round, ring and arena of every member
+  std::mutex mutex;  ///< guards posted*, read_round, rings and arena of every member
   std::vector<Member> members;
 };
 
@@ -73,25 +73,25 @@ class InProcess final : public Communicator {
 };
 
 Result<std::span<std::byte>> InProcess::make_arena(Bytes bytes, CommLimits limits) {
-  Pages ring(SlotRing::bytes(limits));
+  Pages rings(SlotRings::bytes(limits));
   Pages arena(static_cast<std::size_t>(bytes.count()));
-  if (ring.get() == nullptr || arena.get() == nullptr)
+  if (rings.get() == nullptr || arena.get() == nullptr)
     return calls_.fail({Errc::does_not_fit, "no memory for an arena of " + std::to_string(bytes.count()) + " bytes",
                         rank_name(rank()), "use fewer ranks or a smaller model"});
   {
     const std::lock_guard lock(group_->mutex);
-    own().ring = std::move(ring);
+    own().rings = std::move(rings);
     own().arena = std::move(arena);
   }
   if (const Result<std::vector<std::string>> all_there = exchange({}); !all_there) return all_there.error();
-  std::vector<SlotRing> rings;
+  std::vector<SlotRings> slots;
   std::vector<std::byte*> arenas;
   const std::lock_guard lock(group_->mutex);
   for (const Member& member : group_->members) {
-    rings.emplace_back(member.ring.get(), limits);
+    slots.emplace_back(member.rings.get(), limits);
     arenas.push_back(member.arena.get());
   }
-  calls_.open_arenas(std::move(rings), std::move(arenas), bytes, limits);
+  calls_.open_arenas(std::move(slots), std::move(arenas), bytes, limits);
   return std::span<std::byte>{own().arena.get(), static_cast<std::size_t>(bytes.count())};
 }
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "executor/comm/members.h"
 #include "executor/comm/mpi_runtime.h"
 #include "executor/comm/tree_sum.h"
 #include "sim/plan/comm_workspace.h"
@@ -15,7 +16,7 @@ namespace {
 constexpr std::int64_t kLargestMessage = std::int64_t{1} << 30;  // MPI counts are int
 constexpr int kReducePhase = 0;
 constexpr int kPlacePhase = 1;
-constexpr int kSequenceBits = 8;
+constexpr int kNumberBits = 8;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
@@ -33,20 +34,27 @@ void MessageCall::reserve(const MessageContext& context, CommLimits limits) {
   outboxes_.resize(world);
   for (Outbox& outbox : outboxes_) outbox.requests.reserve(static_cast<std::size_t>(kCommTilesInFlight));
   sources_.resize(world);
+  numbers_.resize(world);
   requests_.reserve(2 * world * segments);
   from_.reserve(2 * world * segments);
 }
 
-void MessageCall::begin(const MessageContext& context, const CollectiveRequest& request, std::uint64_t sequence) {
+void MessageCall::begin(const MessageContext& context, const CollectiveRequest& request,
+                        std::span<std::uint64_t> calls_with) {
   kind_ = request.kind;
   op_ = request.op;
   dtype_ = request.dtype;
-  root_ = request.root.value;
-  sequence_ = sequence;
+  group_ = resolved(request.group, context.world);
+  own_ = group_.member_of(context.rank.value);
+  size_ = group_.count;
+  root_ = std::max(group_.member_of(request.root.value), 0);  // not used where it is no member
+  for (int peer = 0; peer < size_; ++peer)
+    numbers_[static_cast<std::size_t>(peer)] = ++calls_with[static_cast<std::size_t>(group_.rank_of(peer))];
   segments_.assign(request.segments.begin(), request.segments.end());
   workspace_ = request.workspace_offset;
   identity_ = mix(mix(1, static_cast<std::uint64_t>(op_.value)),
-                  static_cast<std::uint64_t>(kind_) * 256 + static_cast<std::uint64_t>(root_));
+                  static_cast<std::uint64_t>(kind_) * 256 + static_cast<std::uint64_t>(dtype_));
+  identity_ = mix(mix(identity_, static_cast<std::uint64_t>(root_)), key_of(group_));
   std::int64_t largest = 0;
   for (const CommSegment& segment : segments_) {
     identity_ = mix(identity_, static_cast<std::uint64_t>(segment.elems.count()));
@@ -60,8 +68,11 @@ void MessageCall::begin(const MessageContext& context, const CollectiveRequest& 
     return;
   }
   stage_ = Stage::reduce;
-  const Bytes part_bytes = round_up(Bytes{(largest + context.world - 1) / context.world}, kCommPartAlignment.count());
+  const Bytes part_bytes = round_up(Bytes{(largest + size_ - 1) / size_}, kCommPartAlignment.count());
   tile_ = std::min(part_bytes, kCommTile).count();
+  // As many as the workspace has room for: a short part has one tile of staging, also where more segments follow.
+  const bool one_tile = part_bytes <= kCommTile;
+  windows_in_use_ = one_tile ? 1 : static_cast<std::size_t>(kCommTilesInFlight);
   own_next_ = {};
   oldest_window_ = 0;
   for (Window& window : windows_) {
@@ -90,18 +101,18 @@ Result<bool> MessageCall::advance(const MessageContext& context) {
   return moved;
 }
 
-ElemRange MessageCall::part(const MessageContext& context, std::size_t segment, int rank) const {
+ElemRange MessageCall::part(std::size_t segment, int peer) const {
   const Elems elems = segments_[segment].elems;
   if (kind_ != Collective::reduce_scatter && kind_ != Collective::all_gather)
-    return part_of(elems, rank, context.world, bytes_of(dtype_, Elems{1}).count());
-  const std::int64_t shard = elems.count() / context.world;
-  return {rank * shard, (rank + 1) * shard};
+    return part_of(elems, peer, size_, element_bytes());
+  const std::int64_t shard = elems.count() / size_;
+  return {peer * shard, (peer + 1) * shard};
 }
 
-MessageCall::Tile MessageCall::take_tile(const MessageContext& context, Cursor& cursor, int rank) const {
-  const std::int64_t element = bytes_of(dtype_, Elems{1}).count();
+MessageCall::Tile MessageCall::take_tile(Cursor& cursor, int peer) const {
+  const std::int64_t element = element_bytes();
   for (; cursor.segment < segments_.size(); ++cursor.segment, cursor.offset = 0) {
-    const ElemRange range = part(context, cursor.segment, rank);
+    const ElemRange range = part(cursor.segment, peer);
     const std::int64_t left = range.size() * element - cursor.offset;
     if (left <= 0) continue;
     const Tile tile{cursor.segment, range.begin * element + cursor.offset, std::min(left, tile_)};
@@ -112,22 +123,23 @@ MessageCall::Tile MessageCall::take_tile(const MessageContext& context, Cursor& 
 }
 
 std::byte* MessageCall::staging(const MessageContext& context, std::size_t window, int peer) const {
-  const int slot = peer < context.rank.value ? peer : peer - 1;
-  return context.arena + workspace_ + (static_cast<std::int64_t>(window) * (context.world - 1) + slot) * tile_;
+  const int slot = peer < own_ ? peer : peer - 1;
+  return context.arena + workspace_ + (static_cast<std::int64_t>(window) * (size_ - 1) + slot) * tile_;
 }
 
-int MessageCall::tag(const MessageContext& context, int phase) const {
-  const std::uint64_t low = (sequence_ % (1U << kSequenceBits)) * 2 + static_cast<std::uint64_t>(phase);
-  const std::uint64_t high = identity_ >> 33 << (kSequenceBits + 1);
+int MessageCall::tag(const MessageContext& context, int phase, int peer) const {
+  const std::uint64_t number = numbers_[static_cast<std::size_t>(peer)];
+  const std::uint64_t low = (number % (1U << kNumberBits)) * 2 + static_cast<std::uint64_t>(phase);
+  const std::uint64_t high = identity_ >> 33 << (kNumberBits + 1);
   return static_cast<int>((low | high) & ((std::uint64_t{1} << context.tag_bits) - 1));
 }
 
 Result<bool> MessageCall::reduce(const MessageContext& context) {
   bool moved = false;
   bool all_sent = true;
-  for (int peer = 0; peer < context.world; ++peer) {
+  for (int peer = 0; peer < size_; ++peer) {
     Outbox& outbox = outboxes_[static_cast<std::size_t>(peer)];
-    if (outbox.finished || peer == context.rank.value) continue;
+    if (outbox.finished || peer == own_) continue;
     const auto in_flight = static_cast<std::size_t>(kCommTilesInFlight);
     for (MPI_Request& request : outbox.requests) {
       int done = 0;
@@ -137,11 +149,11 @@ Result<bool> MessageCall::reduce(const MessageContext& context) {
     const auto pending = std::erase(outbox.requests, MPI_REQUEST_NULL);
     moved |= pending > 0;
     while (outbox.requests.size() < in_flight) {
-      const Tile tile = take_tile(context, outbox.next, peer);
+      const Tile tile = take_tile(outbox.next, peer);
       if (tile.bytes == 0) break;
       MPI_Request request = MPI_REQUEST_NULL;
       MPI_Isend(context.arena + segments_[tile.segment].full_offset + tile.offset, static_cast<int>(tile.bytes),
-                MPI_BYTE, peer, tag(context, kReducePhase), context.comm, &request);
+                MPI_BYTE, group_.rank_of(peer), tag(context, kReducePhase, peer), context.comm, &request);
       outbox.requests.push_back(request);
       moved = true;
     }
@@ -149,18 +161,18 @@ Result<bool> MessageCall::reduce(const MessageContext& context) {
     all_sent = all_sent && outbox.finished;
   }
 
-  for (std::size_t turn = 0; turn < windows_.size(); ++turn) {
-    const std::size_t index = (oldest_window_ + turn) % windows_.size();
+  for (std::size_t turn = 0; turn < windows_in_use_; ++turn) {
+    const std::size_t index = (oldest_window_ + turn) % windows_in_use_;
     Window& window = windows_[index];
     if (window.tile.bytes != 0) continue;
-    window.tile = take_tile(context, own_next_, context.rank.value);
+    window.tile = take_tile(own_next_, own_);
     if (window.tile.bytes == 0) break;
     moved = true;
-    for (int peer = 0; peer < context.world; ++peer) {
-      if (peer == context.rank.value) continue;
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == own_) continue;
       MPI_Request request = MPI_REQUEST_NULL;
-      MPI_Irecv(staging(context, index, peer), static_cast<int>(window.tile.bytes), MPI_BYTE, peer,
-                tag(context, kReducePhase), context.comm, &request);
+      MPI_Irecv(staging(context, index, peer), static_cast<int>(window.tile.bytes), MPI_BYTE, group_.rank_of(peer),
+                tag(context, kReducePhase, peer), context.comm, &request);
       window.requests.push_back(request);
     }
   }
@@ -176,7 +188,7 @@ Result<bool> MessageCall::reduce(const MessageContext& context) {
     sum(context, oldest_window_);
     oldest.requests.clear();
     oldest.tile = {};
-    oldest_window_ = (oldest_window_ + 1) % windows_.size();
+    oldest_window_ = (oldest_window_ + 1) % windows_in_use_;
     return true;  // the next tile, or the end, in the next round
   }
   // Parts are placed only when all of `full` has been sent: receives may then overwrite it.
@@ -191,28 +203,28 @@ void MessageCall::sum(const MessageContext& context, std::size_t window) {
   const Tile& tile = windows_[window].tile;
   const CommSegment& segment = segments_[tile.segment];
   std::byte* const own = context.arena + segment.full_offset + tile.offset;
-  for (int peer = 0; peer < context.world; ++peer)
-    sources_[static_cast<std::size_t>(peer)] =
-        reinterpret_cast<const float*>(peer == context.rank.value ? own : staging(context, window, peer));
+  for (int peer = 0; peer < size_; ++peer)
+    sources_[static_cast<std::size_t>(peer)] = peer == own_ ? own : staging(context, window, peer);
   std::byte* out = own;
   if (kind_ == Collective::reduce_scatter) {
-    const std::int64_t begin =
-        part(context, tile.segment, context.rank.value).begin * bytes_of(dtype_, Elems{1}).count();
+    const std::int64_t begin = part(tile.segment, own_).begin * element_bytes();
     out = context.arena + segment.shard_offset + (tile.offset - begin);
   }
-  tree_sum(sources_, reinterpret_cast<float*>(out), tile.bytes / bytes_of(dtype_, Elems{1}).count());
+  const auto sources = std::span<const std::byte* const>(sources_).first(static_cast<std::size_t>(size_));
+  tree_sum(dtype_, sources, out, tile.bytes / element_bytes());
 }
 
 void MessageCall::post(const MessageContext& context, bool send, std::byte* at, std::int64_t bytes, int peer) {
+  const int rank = group_.rank_of(peer);
   for (std::int64_t offset = 0; offset < bytes; offset += kLargestMessage) {
     const int count = static_cast<int>(std::min(bytes - offset, kLargestMessage));
     MPI_Request request = MPI_REQUEST_NULL;
     if (send)
-      MPI_Isend(at + offset, count, MPI_BYTE, peer, tag(context, kPlacePhase), context.comm, &request);
+      MPI_Isend(at + offset, count, MPI_BYTE, rank, tag(context, kPlacePhase, peer), context.comm, &request);
     else
-      MPI_Irecv(at + offset, count, MPI_BYTE, peer, tag(context, kPlacePhase), context.comm, &request);
+      MPI_Irecv(at + offset, count, MPI_BYTE, rank, tag(context, kPlacePhase, peer), context.comm, &request);
     requests_.push_back(request);
-    from_.push_back(send ? -1 : peer);
+    from_.push_back(send ? -1 : rank);
   }
 }
 
@@ -226,25 +238,25 @@ void MessageCall::begin_place(const MessageContext& context) {
   if (kind_ == Collective::reduce_scatter) return;  // nothing more to move
   if (kind_ == Collective::broadcast) {
     // Binomial tree over the distance from the root: the parent is the distance without its highest bit.
-    const int distance = (context.rank.value - root_ + context.world) % context.world;
+    const int distance = (own_ - root_ + size_) % size_;
     if (distance > 0) {
       const int parent = distance - static_cast<int>(std::bit_floor(static_cast<unsigned>(distance)));
-      post_full(context, false, (parent + root_) % context.world);
+      post_full(context, false, (parent + root_) % size_);
     }
     return;
   }
-  const std::int64_t element = bytes_of(dtype_, Elems{1}).count();
+  const std::int64_t element = element_bytes();
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     const CommSegment& segment = segments_[i];
     std::byte* const full = context.arena + segment.full_offset;
-    const ElemRange own = part(context, i, context.rank.value);
+    const ElemRange own = part(i, own_);
     std::byte* const mine =
         kind_ == Collective::all_gather ? context.arena + segment.shard_offset : full + own.begin * element;
-    for (int step = 1; step < context.world; ++step) {  // neighbours upwards, so that ranks do not all meet at rank 0
-      const int to = (context.rank.value + step) % context.world;
-      const int from = (context.rank.value - step + context.world) % context.world;
-      const ElemRange theirs = part(context, i, from);
-      if (kind_ != Collective::reduce || context.rank.value == root_)
+    for (int step = 1; step < size_; ++step) {  // neighbours upwards, so that not all meet at the first
+      const int to = (own_ + step) % size_;
+      const int from = (own_ - step + size_) % size_;
+      const ElemRange theirs = part(i, from);
+      if (kind_ != Collective::reduce || own_ == root_)
         post(context, false, full + theirs.begin * element, theirs.size() * element, from);
       if (kind_ != Collective::reduce || to == root_) post(context, true, mine, own.size() * element, to);
     }
@@ -263,38 +275,38 @@ Result<bool> MessageCall::place(const MessageContext& context) {
   from_.clear();
   if (kind_ == Collective::broadcast && !forwarding_) {
     forwarding_ = true;
-    const int distance = (context.rank.value - root_ + context.world) % context.world;
+    const int distance = (own_ - root_ + size_) % size_;
     const auto above = distance == 0 ? 1U : std::bit_floor(static_cast<unsigned>(distance)) * 2;
-    for (int bit = static_cast<int>(above); distance + bit < context.world; bit *= 2)
-      post_full(context, true, (distance + bit + root_) % context.world);
+    for (int bit = static_cast<int>(above); distance + bit < size_; bit *= 2)
+      post_full(context, true, (distance + bit + root_) % size_);
     return true;
   }
   stage_ = Stage::complete;
   return true;
 }
 
-std::vector<int> MessageCall::missing(const MessageContext& context) const {
-  std::vector<int> peers;
+std::vector<int> MessageCall::missing() const {
+  std::vector<int> ranks;
   if (stage_ == Stage::reduce && windows_[oldest_window_].tile.bytes != 0) {
     const std::vector<MPI_Request>& requests = windows_[oldest_window_].requests;
-    for (int peer = 0, i = 0; peer < context.world; ++peer) {
-      if (peer == context.rank.value) continue;
+    for (int peer = 0, i = 0; peer < size_; ++peer) {
+      if (peer == own_) continue;
       int done = 0;
       MPI_Request_get_status(requests[static_cast<std::size_t>(i++)], &done, MPI_STATUS_IGNORE);
-      if (done == 0) peers.push_back(peer);
+      if (done == 0) ranks.push_back(group_.rank_of(peer));
     }
   } else if (stage_ == Stage::reduce) {
-    for (int peer = 0; peer < context.world; ++peer)
-      if (peer != context.rank.value && !outboxes_[static_cast<std::size_t>(peer)].finished) peers.push_back(peer);
+    for (int peer = 0; peer < size_; ++peer)
+      if (peer != own_ && !outboxes_[static_cast<std::size_t>(peer)].finished) ranks.push_back(group_.rank_of(peer));
   }
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     int done = 0;
     MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE);
-    if (done == 0 && from_[i] >= 0) peers.push_back(from_[i]);
+    if (done == 0 && from_[i] >= 0) ranks.push_back(from_[i]);
   }
-  std::sort(peers.begin(), peers.end());
-  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
-  return peers;
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
 }
 
 }  // namespace shard

@@ -3,7 +3,9 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "executor/comm/communicator.h"
@@ -21,24 +23,28 @@ struct MessageContext {
   int tag_bits = 15;  ///< tags are below 2^tag_bits
 };
 
-/// Advances by MPI_Test only. Reused for later calls, so that its lists keep their memory.
+/// Advances by MPI_Test only. Reused for later calls, so that its lists keep their memory. A peer is a member of the
+/// call's group, by its number.
 class MessageCall {
  public:
   void reserve(const MessageContext& context, CommLimits limits);
-  void begin(const MessageContext& context, const CollectiveRequest& request, std::uint64_t sequence);
+  /// calls_with[r]: calls with rank r as a member that this rank has started so far. Those of the members are counted
+  /// up. Both ends of a pair start their common calls in the same order, so the numbers agree and tell apart all calls
+  /// that they can have in flight together, whatever the groups.
+  void begin(const MessageContext& context, const CollectiveRequest& request, std::span<std::uint64_t> calls_with);
   /// One round of progress; true when something moved.
   [[nodiscard]] Result<bool> advance(const MessageContext& context);
 
   [[nodiscard]] bool complete() const { return stage_ == Stage::complete; }
   [[nodiscard]] Collective kind() const { return kind_; }
   [[nodiscard]] OpId op() const { return op_; }
-  /// Peers from which a message is still awaited.
-  [[nodiscard]] std::vector<int> missing(const MessageContext& context) const;
+  /// Ranks from which a message is still awaited.
+  [[nodiscard]] std::vector<int> missing() const;
 
  private:
   enum class Stage : std::uint8_t { reduce, place, complete };
 
-  /// A place in the list of tiles of one rank's part: segment by segment, kCommTile by kCommTile.
+  /// A place in the list of tiles of one member's part: segment by segment, kCommTile by kCommTile.
   struct Cursor {
     std::size_t segment = 0;
     std::int64_t offset = 0;  ///< bytes into the part
@@ -60,10 +66,11 @@ class MessageCall {
     bool finished = false;
   };
 
-  [[nodiscard]] ElemRange part(const MessageContext& context, std::size_t segment, int rank) const;
-  [[nodiscard]] Tile take_tile(const MessageContext& context, Cursor& cursor, int rank) const;
+  [[nodiscard]] ElemRange part(std::size_t segment, int peer) const;
+  [[nodiscard]] Tile take_tile(Cursor& cursor, int peer) const;
   [[nodiscard]] std::byte* staging(const MessageContext& context, std::size_t window, int peer) const;
-  [[nodiscard]] int tag(const MessageContext& context, int phase) const;
+  [[nodiscard]] int tag(const MessageContext& context, int phase, int peer) const;
+  [[nodiscard]] std::int64_t element_bytes() const { return bytes_per_element(dtype_); }
   [[nodiscard]] Result<bool> reduce(const MessageContext& context);
   void sum(const MessageContext& context, std::size_t window);
   void begin_place(const MessageContext& context);
@@ -74,22 +81,26 @@ class MessageCall {
   Collective kind_ = Collective::all_gather;
   OpId op_;
   Dtype dtype_ = Dtype::f32;
-  int root_ = 0;
-  std::uint64_t sequence_ = 0;
-  std::uint64_t identity_ = 0;  ///< hash of what must be the same on all ranks
+  RankGroup group_;
+  int own_ = 0;                         ///< this rank's member number
+  int size_ = 0;                        ///< of the group
+  int root_ = 0;                        ///< member number
+  std::vector<std::uint64_t> numbers_;  ///< per peer: of this call among those with it
+  std::uint64_t identity_ = 0;          ///< hash of what must be the same on all members
   std::vector<CommSegment> segments_;
   std::int64_t workspace_ = 0;
   std::int64_t tile_ = 0;  ///< bytes of staging per peer and window
   Stage stage_ = Stage::complete;
 
-  Cursor own_next_;                ///< next tile of the own part to be awaited
-  std::vector<Window> windows_;    ///< kCommTilesInFlight, used in turn
+  Cursor own_next_;              ///< next tile of the own part to be awaited
+  std::vector<Window> windows_;  ///< kCommTilesInFlight, the first of them used in turn
+  std::size_t windows_in_use_ = 1;
   std::size_t oldest_window_ = 0;  ///< the one to be summed next
-  std::vector<Outbox> outboxes_;   ///< per rank; the own one stays empty
-  std::vector<const float*> sources_;
+  std::vector<Outbox> outboxes_;   ///< per peer; the own one stays empty
+  std::vector<const std::byte*> sources_;
 
   std::vector<MPI_Request> requests_;  ///< of the place stage
-  std::vector<int> from_;              ///< beside requests_: the peer of a receive, -1 for a send
+  std::vector<int> from_;              ///< beside requests_: the rank of a receive, -1 for a send
   bool forwarding_ = false;            ///< broadcast: the second half, sends to children
 };
 

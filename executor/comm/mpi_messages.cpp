@@ -11,6 +11,8 @@
 #include <optional>
 #include <utility>
 
+#include "executor/comm/in_flight.h"
+#include "executor/comm/members.h"
 #include "executor/comm/message_call.h"
 #include "executor/comm/pages.h"
 #include "executor/comm/peer_watch.h"
@@ -50,7 +52,6 @@ class MpiMessages final : public Communicator {
   void abort(std::string_view reason) override;
 
  private:
-  [[nodiscard]] MessageCall& call(std::uint64_t sequence) { return calls_[sequence % calls_.size()]; }
   [[nodiscard]] Result<bool> advance();
   [[nodiscard]] Result<void> check_peers(const std::string& where);
   Error fail(Error error) {
@@ -68,8 +69,8 @@ class MpiMessages final : public Communicator {
   Bytes arena_bytes_{0};
   CommLimits limits_;
   std::vector<MessageCall> calls_;
-  std::uint64_t last_ = 0;
-  std::uint64_t oldest_ = 1;
+  std::vector<std::uint64_t> calls_with_;  ///< started so far, per rank that takes part
+  InFlight in_flight_;                     ///< places are those of calls_
   std::optional<Error> error_;
   std::array<char, kReasonBytes> reason_{};
   std::vector<MPI_Request> abort_sends_;
@@ -93,6 +94,8 @@ Result<std::span<std::byte>> MpiMessages::make_arena(Bytes bytes, CommLimits lim
   limits_ = limits;
   context_.arena = arena_.get();
   calls_.resize(static_cast<std::size_t>(limits.in_flight));
+  calls_with_.resize(static_cast<std::size_t>(size()));
+  in_flight_.reserve(calls_.size());
   for (MessageCall& call : calls_) call.reserve(context_, limits);
   if (const auto all_there = exchange({}); !all_there) return all_there.error();
   return std::span<std::byte>{arena_.get(), static_cast<std::size_t>(bytes.count())};
@@ -104,57 +107,58 @@ Result<Ticket> MpiMessages::start(const CollectiveRequest& request) {
   const std::string where = rank_name(rank()) + " " + describe(request.kind, request.op);
   Elems largest{0};
   for (const CommSegment& segment : request.segments) largest = std::max(largest, segment.elems);
-  const Bytes needed = comm_workspace_bytes(request.kind, bytes_of(request.dtype, largest), size());
-  if (request.workspace < needed || request.workspace_offset < 0 ||
+  const Bytes needed =
+      comm_workspace_bytes(request.kind, bytes_of(request.dtype, largest), resolved(request.group, size()).count);
+  if (request.workspace < needed || request.workspace_offset < 0 || request.workspace_offset % 8 != 0 ||
       (needed.count() > 0 && Bytes{request.workspace_offset} + needed > arena_bytes_))
     return fail({Errc::internal,
                  "workspace of " + std::to_string(request.workspace.count()) + " bytes at " +
                      std::to_string(request.workspace_offset) + ", " + std::to_string(needed.count()) + " needed",
                  where, ""});
-  if (last_ + 1 - oldest_ >= calls_.size())
+  if (in_flight_.full())
     if (Result<bool> moved = advance(); !moved) return moved.error();
-  if (last_ + 1 - oldest_ >= calls_.size())
+  if (in_flight_.full())
     return fail({Errc::internal, "more than " + std::to_string(limits_.in_flight) + " calls in flight", where, ""});
-  ++last_;
-  call(last_).begin(context_, request, last_);
+  calls_[in_flight_.take()].begin(context_, request, calls_with_);
   count(request);
-  return Ticket{last_};
+  return Ticket{in_flight_.last()};
 }
 
 Result<bool> MpiMessages::advance() {
   bool moved = false;
-  for (std::uint64_t sequence = oldest_; sequence <= last_; ++sequence) {
-    MessageCall& current = call(sequence);
-    if (!current.complete()) {
-      const Result<bool> result = current.advance(context_);
-      if (!result) return fail(result.error());
-      moved |= *result;
-    }
-    if (current.complete() && sequence == oldest_) ++oldest_;
-  }
+  in_flight_.visit([&](std::size_t place) {
+    MessageCall& current = calls_[place];
+    if (error_) return false;
+    const Result<bool> result = current.advance(context_);
+    if (!result) fail(result.error());
+    moved |= result && *result;
+    return current.complete();
+  });
+  if (error_) return *error_;
   return moved;
 }
 
 Result<bool> MpiMessages::poll(Ticket ticket) {
   if (error_) return *error_;
-  if (ticket.sequence == 0 || ticket.sequence > last_)
+  if (ticket.sequence == 0 || ticket.sequence > in_flight_.last())
     return fail(
         {Errc::internal, "a ticket that was never given: " + std::to_string(ticket.sequence), rank_name(rank()), ""});
   const Result<bool> moved = advance();
   if (!moved) return moved.error();
-  if (ticket.sequence < oldest_ || call(ticket.sequence).complete()) return true;
+  const std::size_t place = in_flight_.place_of(ticket.sequence);
+  if (place == InFlight::kNone) return true;
   if (*moved) {
     idle_since_.reset();
     return false;
   }
-  const MessageCall& current = call(ticket.sequence);
+  const MessageCall& current = calls_[place];
   const std::string where = rank_name(rank()) + " " + describe(current.kind(), current.op());
   if (Result<void> peers = check_peers(where); !peers) return fail(peers.error());
   const auto now = std::chrono::steady_clock::now();
   if (!idle_since_) idle_since_ = now;
   if (now - *idle_since_ > options_.deadline) {
     std::string ranks;
-    for (const int peer : current.missing(context_)) ranks += (ranks.empty() ? "" : ", ") + std::to_string(peer);
+    for (const int peer : current.missing()) ranks += (ranks.empty() ? "" : ", ") + std::to_string(peer);
     return fail({Errc::retryable, "nothing came from ranks " + ranks + " before the deadline", where,
                  "look at what those ranks are doing; a larger deadline helps if they are only slow"});
   }

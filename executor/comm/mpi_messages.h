@@ -9,8 +9,8 @@
 
 namespace shard {
 
-/// Direct exchanges: every rank sends each peer what that peer needs, once, so a rank sends and receives
-/// (n-1)/n of the full buffer per gather or scatter, as the best algorithms do, in n-1 messages.
+/// Direct exchanges: every member sends each peer what that peer needs, once, so a rank sends and receives
+/// (n-1)/n of the full buffer per gather or scatter among n members, as the best algorithms do, in n-1 messages.
 ///   all_gather      shards go straight to their places
 ///   reduce_scatter  tiles of the own part arrive from all peers in the workspace, are summed in tree order and leave
 ///   all_reduce      the same into the own part of `full`, then the parts are gathered

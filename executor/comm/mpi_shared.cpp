@@ -61,6 +61,8 @@ struct ArenaWish {
   std::int64_t available = 0;
   std::int32_t in_flight = 0;
   std::int32_t segments = 0;
+  std::int32_t groups = 0;
+  std::int32_t unused = 0;
 };
 
 class MpiShared final : public Communicator {
@@ -122,10 +124,10 @@ MpiShared::~MpiShared() {
 
 Result<std::span<std::byte>> MpiShared::make_arena(Bytes bytes, CommLimits limits) {
   const std::string directory = window_directory();
-  const Bytes ring{static_cast<std::int64_t>(SlotRing::bytes(limits))};
-  const Bytes own = round_up(ring, kPage) + bytes;
+  const Bytes slots{static_cast<std::int64_t>(SlotRings::bytes(limits))};
+  const Bytes own = round_up(slots, kPage) + bytes;
   const ArenaWish wish{SharedWindow::footprint(own).count(), room_in(directory).count(), limits.in_flight,
-                       limits.segments};
+                       limits.segments, limits.groups};
   const auto wishes = exchange({reinterpret_cast<const char*>(&wish), sizeof wish}, "making arenas");
   if (!wishes) return wishes.error();
   Bytes needed{kPage};  // the window's own head
@@ -135,17 +137,17 @@ Result<std::span<std::byte>> MpiShared::make_arena(Bytes bytes, CommLimits limit
     std::copy_n(text.data(), sizeof other, reinterpret_cast<char*>(&other));
     needed += Bytes{other.bytes} + kMpiBuffers;
     available = std::min(available, Bytes{other.available});
-    if (other.in_flight != limits.in_flight || other.segments != limits.segments)
+    if (other.in_flight != limits.in_flight || other.segments != limits.segments || other.groups != limits.groups)
       return calls_.fail({Errc::internal, "ranks ask for different CommLimits", rank_name(rank()), ""});
   }
   // All ranks come to the same answer from the same numbers, so nobody is left waiting.
   if (Result<void> room = check_room(directory, needed, available); !room) return room.error();
   if (Result<void> made = arenas_.allocate(*runtime_, own); !made) return calls_.fail(made.error());
-  std::vector<SlotRing> rings;
+  std::vector<SlotRings> rings;
   std::vector<std::byte*> arenas;
   for (int peer = 0; peer < size(); ++peer) {
     rings.emplace_back(arenas_.base(peer), limits);
-    arenas.push_back(arenas_.base(peer) + round_up(ring, kPage).count());
+    arenas.push_back(arenas_.base(peer) + round_up(slots, kPage).count());
   }
   std::byte* const arena = arenas[static_cast<std::size_t>(rank().value)];
   calls_.open_arenas(std::move(rings), std::move(arenas), bytes, limits);

@@ -1,4 +1,4 @@
-// Which part of a buffer each rank sums in an all_reduce or reduce.
+// Which part of a buffer each member sums in an all_reduce or reduce.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ struct ElemRange {
   [[nodiscard]] constexpr std::int64_t size() const { return end - begin; }
 };
 
-/// Rank `rank`'s part of `elems` elements of `element_bytes` each: equal parts that begin at multiples of
+/// Member `member`'s part of `elems` elements of `element_bytes` each: equal parts that begin at multiples of
 /// kCommPartAlignment; the last ones may be short or empty.
-[[nodiscard]] constexpr ElemRange part_of(Elems elems, std::int64_t rank, std::int64_t world,
+[[nodiscard]] constexpr ElemRange part_of(Elems elems, std::int64_t member, std::int64_t members,
                                           std::int64_t element_bytes) {
   const std::int64_t step = kCommPartAlignment.count() / element_bytes;
-  const std::int64_t part = round_up(Elems{(elems.count() + world - 1) / world}, step).count();
-  return {std::min(rank * part, elems.count()), std::min((rank + 1) * part, elems.count())};
+  const std::int64_t part = round_up(Elems{(elems.count() + members - 1) / members}, step).count();
+  return {std::min(member * part, elems.count()), std::min((member + 1) * part, elems.count())};
 }
 
 }  // namespace shard

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "executor/comm/members.h"
 #include "executor/comm/parts.h"
 #include "executor/comm/tree_sum.h"
 #include "executor/comm/validate.h"
@@ -30,7 +31,7 @@ std::string rank_list(const std::vector<int>& ranks) {
 SharedCollectives::SharedCollectives(SharedRegion region, Rank rank, CommOptions options, PeerWatch watch)
     : region_(std::move(region)), rank_(rank), options_(options), watch_(std::move(watch)) {}
 
-void SharedCollectives::open_arenas(std::vector<SlotRing> rings, std::vector<std::byte*> arenas, Bytes arena,
+void SharedCollectives::open_arenas(std::vector<SlotRings> rings, std::vector<std::byte*> arenas, Bytes arena,
                                     CommLimits limits) {
   region_.rings = std::move(rings);
   region_.arenas = std::move(arenas);
@@ -38,28 +39,75 @@ void SharedCollectives::open_arenas(std::vector<SlotRing> rings, std::vector<std
   limits_ = limits;
   const std::size_t world = region_.heads.size();
   flights_.resize(static_cast<std::size_t>(limits.in_flight));
+  in_flight_.reserve(flights_.size());
   for (Flight& f : flights_) {
     f.seen.resize(world);
     f.taken.resize(world);
   }
+  channels_.resize(static_cast<std::size_t>(limits.groups));
+  for (Channel& channel : channels_) {
+    channel.rings.reserve(world);
+    channel.arenas.reserve(world);
+  }
   sources_.resize(world);
+}
+
+SharedCollectives::Channel* SharedCollectives::channel_of(RankGroup group) {
+  const auto known = std::ranges::find_if(
+      channels_, [&](const Channel& each) { return each.group == group || each.group.count == 0; });
+  if (known == channels_.end() || known->group.count != 0) return known == channels_.end() ? nullptr : &*known;
+  Channel& channel = *known;
+  channel.group = group;
+  channel.own = group.member_of(rank_.value);
+  channel.rings.resize(static_cast<std::size_t>(group.count));
+  const auto index = static_cast<int>(known - channels_.begin());
+  channel.rings[static_cast<std::size_t>(channel.own)] =
+      region_.rings[static_cast<std::size_t>(rank_.value)].open(index, key_of(group));
+  for (int member = 0; member < group.count; ++member)
+    channel.arenas.push_back(region_.arenas[static_cast<std::size_t>(group.rank_of(member))]);
+  return &channel;
+}
+
+std::uint64_t SharedCollectives::oldest_of(const Channel& channel) const {
+  std::uint64_t oldest = channel.last + 1;
+  for (const std::size_t place : in_flight_.order())
+    if (flights_[place].channel == &channel) oldest = std::min(oldest, flights_[place].sequence);
+  return oldest;
+}
+
+bool SharedCollectives::reached(int peer, const Flight& f, std::atomic<std::uint64_t> CallSlot::*flag) const {
+  SlotRing& ring = f.channel->rings[static_cast<std::size_t>(peer)];
+  if (!ring) ring = region_.rings[static_cast<std::size_t>(rank_of(peer, f).value)].find(key_of(f.channel->group));
+  return ring && (ring.slot(f.sequence).*flag).load(std::memory_order_acquire) >= f.sequence;
 }
 
 Result<Ticket> SharedCollectives::start(const CollectiveRequest& request) {
   if (error_) return *error_;
   if (Result<void> valid = validate(request, rank_, size(), arena_bytes_, limits_); !valid) return fail(valid.error());
-  const auto in_flight = static_cast<std::uint64_t>(limits_.in_flight);
-  if (last_ + 1 - oldest_ >= in_flight) advance(0);
-  if (last_ + 1 - oldest_ >= in_flight)
+  if (in_flight_.full()) advance(0);
+  if (in_flight_.full())
     return fail({Errc::internal, "more than " + std::to_string(limits_.in_flight) + " calls in flight",
                  rank_name(rank_) + " " + describe(request.kind, request.op), ""});
-
-  Flight& f = flight(++last_);
-  f.sequence = last_;
+  const RankGroup group = resolved(request.group, size());
+  Channel* const channel = channel_of(group);
+  if (channel == nullptr)
+    return fail({Errc::internal, "calls with more than " + std::to_string(limits_.groups) + " groups",
+                 rank_name(rank_) + " " + describe(request.kind, request.op), ""});
+  // The slot of the call that is so many before must not be needed any more.
+  const auto in_ring = static_cast<std::uint64_t>(limits_.in_flight);
+  if (channel->last + 1 - oldest_of(*channel) >= in_ring) advance(0);
+  if (channel->last + 1 - oldest_of(*channel) >= in_ring)
+    return fail({Errc::internal, "more than " + std::to_string(limits_.in_flight) + " calls after the oldest in flight",
+                 rank_name(rank_) + " " + describe(request.kind, request.op), ""});
+  Flight& f = flights_[in_flight_.take()];
+  f.channel = channel;
+  f.sequence = ++channel->last;
+  f.own = channel->own;
+  f.size = group.count;
+  f.root = std::max(group.member_of(request.root.value), 0);  // not used where it is no member
   f.op = request.op;
   f.kind = request.kind;
   f.dtype = request.dtype;
-  f.root = request.root;
   f.segments = static_cast<int>(request.segments.size());
   f.segment = 0;
   f.offset = 0;
@@ -70,28 +118,28 @@ Result<Ticket> SharedCollectives::start(const CollectiveRequest& request) {
   std::fill(f.seen.begin(), f.seen.end(), std::uint8_t{0});
   std::fill(f.taken.begin(), f.taken.end(), std::uint8_t{0});
 
-  CallSlot& own = slot(rank_.value, f);
+  CallSlot& own = slot(f.own, f);
   own.op = request.op;
   own.kind = request.kind;
   own.dtype = request.dtype;
-  own.root = request.root.value;
+  own.root = f.root;
   own.segments = f.segments;
   std::copy(request.segments.begin(), request.segments.end(),
-            region_.rings[static_cast<std::size_t>(rank_.value)].segments(f.sequence));
+            channel->rings[static_cast<std::size_t>(f.own)].segments(f.sequence));
   own.arrived.store(f.sequence, std::memory_order_release);
-  return Ticket{f.sequence};
+  return Ticket{in_flight_.last()};
 }
 
 Result<bool> SharedCollectives::poll(Ticket ticket) {
   if (error_) return *error_;
-  if (ticket.sequence == 0 || ticket.sequence > last_)
+  if (ticket.sequence == 0 || ticket.sequence > in_flight_.last())
     return fail(
         {Errc::internal, "a ticket that was never given: " + std::to_string(ticket.sequence), where(nullptr), ""});
   const bool progressed = advance(kPollBudget);
   if (error_) return *error_;
-  if (ticket.sequence < oldest_) return true;
-  Flight& f = flight(ticket.sequence);
-  if (f.stage == Stage::complete) return true;
+  const std::size_t place = in_flight_.place_of(ticket.sequence);
+  if (place == InFlight::kNone) return true;
+  const Flight& f = flights_[place];
   if (std::optional<Error> error = interruption(&f)) return fail(std::move(*error));
   if (progressed) {
     idle_since_.reset();
@@ -124,12 +172,11 @@ Error SharedCollectives::fail(Error error) {
 
 bool SharedCollectives::advance(std::int64_t budget) {
   bool progressed = false;
-  for (std::uint64_t sequence = oldest_; sequence <= last_; ++sequence) {
-    Flight& f = flight(sequence);
-    if (f.stage != Stage::complete && advance(f, budget)) progressed = true;
-    if (error_) return progressed;
-    if (f.stage == Stage::complete && sequence == oldest_) ++oldest_;
-  }
+  in_flight_.visit([&](std::size_t place) {
+    Flight& f = flights_[place];
+    if (!error_ && advance(f, budget)) progressed = true;
+    return f.stage == Stage::complete;
+  });
   return progressed;
 }
 
@@ -146,25 +193,26 @@ bool SharedCollectives::sum(Flight& f, std::int64_t& budget) {
   bool progressed = false;
   const std::int64_t element = bytes_of(f.dtype, Elems{1}).count();
   while (f.segment < f.segments) {
-    const CommSegment& own = segment_of(rank_.value, f, f.segment);
-    ElemRange part = part_of(own.elems, rank_.value, size(), element);
+    const CommSegment& own = segment_of(f.own, f, f.segment);
+    ElemRange part = part_of(own.elems, f.own, f.size, element);
     if (f.kind == Collective::reduce_scatter) {
-      const std::int64_t shard = own.elems.count() / size();
-      part = {rank_.value * shard, (rank_.value + 1) * shard};
+      const std::int64_t shard = own.elems.count() / f.size;
+      part = {f.own * shard, (f.own + 1) * shard};
     }
     const std::int64_t left = part.size() * element - f.offset;
     if (left > 0 && budget <= 0) return progressed;
-    const std::int64_t block = std::max<std::int64_t>(budget / size() / 64 * 64, 4096);
+    const std::int64_t block = std::max<std::int64_t>(budget / f.size / 64 * 64, 4096);
     const std::int64_t bytes = std::min(left, block);
-    for (int peer = 0; peer < size(); ++peer)
-      sources_[static_cast<std::size_t>(peer)] = reinterpret_cast<const float*>(
-          arena(peer) + segment_of(peer, f, f.segment).full_offset + part.begin * element + f.offset);
-    std::byte* out = arena(rank_.value) + own.full_offset + part.begin * element;
-    if (f.kind == Collective::reduce_scatter) out = arena(rank_.value) + own.shard_offset;
+    for (int peer = 0; peer < f.size; ++peer)
+      sources_[static_cast<std::size_t>(peer)] =
+          arena(peer, f) + segment_of(peer, f, f.segment).full_offset + part.begin * element + f.offset;
+    std::byte* out = arena(f.own, f) + own.full_offset + part.begin * element;
+    if (f.kind == Collective::reduce_scatter) out = arena(f.own, f) + own.shard_offset;
     if (f.kind == Collective::reduce)
-      out = arena(f.root.value) + segment_of(f.root.value, f, f.segment).full_offset + part.begin * element;
-    if (bytes > 0) tree_sum(sources_, reinterpret_cast<float*>(out + f.offset), bytes / element);
-    budget -= bytes * size();
+      out = arena(f.root, f) + segment_of(f.root, f, f.segment).full_offset + part.begin * element;
+    const auto sources = std::span<const std::byte* const>(sources_).first(static_cast<std::size_t>(f.size));
+    if (bytes > 0) tree_sum(f.dtype, sources, out + f.offset, bytes / element);
+    budget -= bytes * f.size;
     f.offset += bytes;
     progressed = true;
     if (bytes == left) {
@@ -172,7 +220,7 @@ bool SharedCollectives::sum(Flight& f, std::int64_t& budget) {
       f.offset = 0;
     }
   }
-  CallSlot& own = slot(rank_.value, f);
+  CallSlot& own = slot(f.own, f);
   if (f.kind == Collective::all_reduce) {
     own.reduced.store(f.sequence, std::memory_order_release);
     f.stage = Stage::copy;
@@ -185,17 +233,16 @@ bool SharedCollectives::sum(Flight& f, std::int64_t& budget) {
 }
 
 bool SharedCollectives::copies_from(const Flight& f, int peer) {
-  return f.kind == Collective::broadcast ? peer == f.root.value : true;
+  return f.kind == Collective::broadcast ? peer == f.root : true;
 }
 
 bool SharedCollectives::choose_peer(Flight& f) {
   // Own part first, then the neighbours upwards, so that ranks do not all read the same arena at once.
-  for (int step = 0; step < size(); ++step) {
-    const int peer = (rank_.value + step) % size();
+  for (int step = 0; step < f.size; ++step) {
+    const int peer = (f.own + step) % f.size;
     if (f.taken[static_cast<std::size_t>(peer)] != 0 || !copies_from(f, peer)) continue;
     if (!has_arrived(f, peer)) continue;
-    if (f.kind == Collective::all_reduce && slot(peer, f).reduced.load(std::memory_order_acquire) < f.sequence)
-      continue;
+    if (f.kind == Collective::all_reduce && !reached(peer, f, &CallSlot::reduced)) continue;
     f.peer = peer;
     f.segment = 0;
     f.offset = 0;
@@ -205,24 +252,24 @@ bool SharedCollectives::choose_peer(Flight& f) {
 }
 
 SharedCollectives::Copy SharedCollectives::copy_of(const Flight& f) const {
-  const CommSegment& own = segment_of(rank_.value, f, f.segment);
+  const CommSegment& own = segment_of(f.own, f, f.segment);
   const CommSegment& theirs = segment_of(f.peer, f, f.segment);
   const std::int64_t element = bytes_of(f.dtype, Elems{1}).count();
-  const std::byte* from = arena(f.peer) + theirs.full_offset;
-  std::byte* to = arena(rank_.value) + own.full_offset;
+  const std::byte* from = arena(f.peer, f) + theirs.full_offset;
+  std::byte* to = arena(f.own, f) + own.full_offset;
   const std::int64_t full = own.elems.count() * element;
   if (f.kind == Collective::broadcast) return {from, to, full};
   if (f.kind == Collective::all_gather) {
-    const std::int64_t shard = full / size();
-    return {arena(f.peer) + theirs.shard_offset, to + f.peer * shard, shard};
+    const std::int64_t shard = full / f.size;
+    return {arena(f.peer, f) + theirs.shard_offset, to + f.peer * shard, shard};
   }
-  const ElemRange part = part_of(own.elems, f.peer, size(), element);
+  const ElemRange part = part_of(own.elems, f.peer, f.size, element);
   return {from + part.begin * element, to + part.begin * element, part.size() * element};
 }
 
 bool SharedCollectives::copy(Flight& f, std::int64_t& budget) {
   bool progressed = false;
-  const int wanted = f.kind == Collective::broadcast ? 1 : size();
+  const int wanted = f.kind == Collective::broadcast ? 1 : f.size;
   while (f.copied < wanted) {
     if (f.peer < 0 && !choose_peer(f)) return progressed;
     while (f.segment < f.segments) {
@@ -244,31 +291,29 @@ bool SharedCollectives::copy(Flight& f, std::int64_t& budget) {
     f.peer = -1;
     progressed = true;
   }
-  slot(rank_.value, f).done.store(f.sequence, std::memory_order_release);
+  slot(f.own, f).done.store(f.sequence, std::memory_order_release);
   f.stage = Stage::drain;
   return true;
 }
 
 bool SharedCollectives::drain(Flight& f) {
-  for (int peer = 0; peer < size(); ++peer)
+  for (int peer = 0; peer < f.size; ++peer)
     if (waits_for(f, peer)) return false;
   f.stage = Stage::complete;
   return true;
 }
 
 bool SharedCollectives::waits_for(const Flight& f, int peer) const {
-  const CallSlot& theirs = slot(peer, f);
   switch (f.stage) {
-    case Stage::sum: return theirs.arrived.load(std::memory_order_acquire) < f.sequence;
+    case Stage::sum: return !reached(peer, f, &CallSlot::arrived);
     case Stage::copy:
       if (f.taken[static_cast<std::size_t>(peer)] != 0) return false;
-      if (f.kind == Collective::broadcast && peer != f.root.value) return false;
-      return (f.kind == Collective::all_reduce ? theirs.reduced : theirs.arrived).load(std::memory_order_acquire) <
-             f.sequence;
+      if (!copies_from(f, peer)) return false;
+      return !reached(peer, f, f.kind == Collective::all_reduce ? &CallSlot::reduced : &CallSlot::arrived);
     case Stage::drain:
       // Nobody reads a broadcast's receivers.
-      if (f.kind == Collective::broadcast && rank_ != f.root) return false;
-      return theirs.done.load(std::memory_order_acquire) < f.sequence;
+      if (f.kind == Collective::broadcast && f.own != f.root) return false;
+      return !reached(peer, f, &CallSlot::done);
     case Stage::complete: return false;
   }
   return false;
@@ -277,13 +322,12 @@ bool SharedCollectives::waits_for(const Flight& f, int peer) const {
 bool SharedCollectives::has_arrived(Flight& f, int peer) {
   std::uint8_t& seen = f.seen[static_cast<std::size_t>(peer)];
   if (seen != 0) return true;
+  if (!reached(peer, f, &CallSlot::arrived)) return false;
   const CallSlot& theirs = slot(peer, f);
-  if (theirs.arrived.load(std::memory_order_acquire) < f.sequence) return false;
-  const CallSlot& own = slot(rank_.value, f);
+  const CallSlot& own = slot(f.own, f);
   bool same = own.op == theirs.op && own.kind == theirs.kind && own.dtype == theirs.dtype && own.root == theirs.root &&
               own.segments == theirs.segments;
-  for (int i = 0; same && i < own.segments; ++i)
-    same = segment_of(rank_.value, f, i).elems == segment_of(peer, f, i).elems;
+  for (int i = 0; same && i < own.segments; ++i) same = segment_of(f.own, f, i).elems == segment_of(peer, f, i).elems;
   if (!same) {
     set_mismatch(f, peer);
     return false;
@@ -294,16 +338,17 @@ bool SharedCollectives::has_arrived(Flight& f, int peer) {
 
 bool SharedCollectives::all_arrived(Flight& f) {
   bool all = true;
-  for (int peer = 0; peer < size(); ++peer) all = has_arrived(f, peer) && all;
+  for (int peer = 0; peer < f.size; ++peer) all = has_arrived(f, peer) && all;
   return all;
 }
 
 void SharedCollectives::set_mismatch(const Flight& f, int peer) {
   const CallSlot& theirs = slot(peer, f);
   fail({Errc::internal,
-        rank_name(Rank{peer}) + " started " + describe(theirs.kind, theirs.op) + " as call " +
-            std::to_string(f.sequence) + ", with " + std::to_string(theirs.segments) +
-            " segments; calls must be the same on all ranks, root and sizes too",
+        rank_name(rank_of(peer, f)) + " started " + describe(theirs.kind, theirs.op) + " as call " +
+            std::to_string(f.sequence) + " of " + describe(f.channel->group) + ", with " +
+            std::to_string(theirs.segments) + " segments of " + to_string(theirs.dtype) +
+            "; calls must be the same on all ranks, root and sizes too",
         where(&f), ""});
 }
 
@@ -331,12 +376,14 @@ std::optional<Error> SharedCollectives::peer_loss(const Flight* f) {
                      " is gone)",
                  where(f), "run again; the last checkpoint is unharmed"};
   }
-  for (int peer = 0; peer < size(); ++peer) {
-    const RankHead& head = *region_.heads[static_cast<std::size_t>(peer)];
+  const int peers = f == nullptr ? size() : f->size;
+  for (int peer = 0; peer < peers; ++peer) {
+    const Rank rank = f == nullptr ? Rank{peer} : rank_of(peer, *f);
+    const RankHead& head = *region_.heads[static_cast<std::size_t>(rank.value)];
     // The state is read first: flags that a peer set before it left are then seen too.
-    if (peer == rank_.value || head.state.load(std::memory_order_acquire) != RankHead::left) continue;
+    if (rank == rank_ || head.state.load(std::memory_order_acquire) != RankHead::left) continue;
     if (f != nullptr && !waits_for(*f, peer)) continue;
-    return Error{Errc::retryable, rank_name(Rank{peer}) + " left before this call was complete", where(f), ""};
+    return Error{Errc::retryable, rank_name(rank) + " left before this call was complete", where(f), ""};
   }
   return std::nullopt;
 }
@@ -344,11 +391,8 @@ std::optional<Error> SharedCollectives::peer_loss(const Flight* f) {
 Error SharedCollectives::deadline_error(const Flight& f) const {
   std::vector<int> absent;
   std::vector<int> busy;
-  for (int peer = 0; peer < size(); ++peer) {
-    if (!waits_for(f, peer)) continue;
-    const bool arrived = slot(peer, f).arrived.load(std::memory_order_acquire) >= f.sequence;
-    (arrived ? busy : absent).push_back(peer);
-  }
+  for (int peer = 0; peer < f.size; ++peer)
+    if (waits_for(f, peer)) (reached(peer, f, &CallSlot::arrived) ? busy : absent).push_back(rank_of(peer, f).value);
   const auto seconds = std::chrono::duration<double>(options_.deadline).count();
   std::string what;
   if (!absent.empty()) what = rank_list(absent) + (absent.size() == 1 ? " has" : " have") + " not arrived";

@@ -1,6 +1,7 @@
 // The collectives of ranks that see one another's memory: direct loads and stores between arenas, no staging.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "executor/comm/communicator.h"
+#include "executor/comm/in_flight.h"
 #include "executor/comm/peer_watch.h"
 #include "executor/comm/shared_region.h"
 #include "traces/base/result.h"
@@ -21,16 +23,19 @@ namespace shard {
 /// every rank writes its part of the sum into the root's buffer, which the root lends by arriving.
 ///   all_gather      copy each peer's shard as it arrives
 ///   reduce_scatter  when all have arrived, sum the own part out of all full buffers
-///   all_reduce      sum the own part in place (nobody else reads it there), then copy each peer's part as it is
-///   reduced broadcast       copy the root's buffer reduce          sum the own part into the root's buffer
+///   all_reduce      sum the own part in place (nobody else reads it there), then copy each peer's part once reduced
+///   broadcast       copy the root's buffer
+///   reduce          sum the own part into the root's buffer
 /// A call is complete when the own result is there and every peer that reads this rank's memory is done with it.
+/// Calls are matched within their group: each group has a ring of slots in every member, and counts its own calls, so
+/// what other groups do meanwhile does not matter. Below, a peer is a member of the call's group, by its number.
 class SharedCollectives {
  public:
   /// `region` must have heads; rings and arenas come with `open_arenas`. The heads' states are set by the owner.
   SharedCollectives(SharedRegion region, Rank rank, CommOptions options, PeerWatch watch);
 
   /// Arenas and rings exist from now on; `arena` is this rank's size.
-  void open_arenas(std::vector<SlotRing> rings, std::vector<std::byte*> arenas, Bytes arena, CommLimits limits);
+  void open_arenas(std::vector<SlotRings> rings, std::vector<std::byte*> arenas, Bytes arena, CommLimits limits);
 
   [[nodiscard]] Rank rank() const { return rank_; }
   [[nodiscard]] int size() const { return static_cast<int>(region_.heads.size()); }
@@ -49,13 +54,25 @@ class SharedCollectives {
  private:
   enum class Stage : std::uint8_t { sum, copy, drain, complete };
 
+  /// A group that this rank calls with, and what its members show of their calls; index is the member number.
+  struct Channel {
+    RankGroup group;              ///< resolved; count 0: not in use yet
+    int own = 0;                  ///< this rank's number
+    std::uint64_t last = 0;       ///< calls started
+    std::vector<SlotRing> rings;  ///< none as long as the member has not made its first call
+    std::vector<std::byte*> arenas;
+  };
+
   /// A call in flight, and how far it has come: a segment and an offset in it, and for copies the peer.
   struct Flight {
-    std::uint64_t sequence = 0;
+    Channel* channel = nullptr;
+    std::uint64_t sequence = 0;  ///< in its channel
     OpId op;
     Collective kind = Collective::all_gather;
     Dtype dtype = Dtype::f32;
-    Rank root{0};
+    int own = 0;   ///< this rank's member number
+    int size = 0;  ///< of the group
+    int root = 0;  ///< member number
     Stage stage = Stage::complete;
     int segments = 0;
     int segment = 0;
@@ -71,16 +88,23 @@ class SharedCollectives {
     std::int64_t bytes = 0;
   };
 
-  [[nodiscard]] Flight& flight(std::uint64_t sequence) {
-    return flights_[sequence % static_cast<std::uint64_t>(limits_.in_flight)];
+  /// Of a peer that has arrived, as are its segments.
+  [[nodiscard]] static CallSlot& slot(int peer, const Flight& f) {
+    return f.channel->rings[static_cast<std::size_t>(peer)].slot(f.sequence);
   }
-  [[nodiscard]] CallSlot& slot(int peer, const Flight& f) const {
-    return region_.rings[static_cast<std::size_t>(peer)].slot(f.sequence);
+  [[nodiscard]] static const CommSegment& segment_of(int peer, const Flight& f, int segment) {
+    return f.channel->rings[static_cast<std::size_t>(peer)].segments(f.sequence)[segment];
   }
-  [[nodiscard]] const CommSegment& segment_of(int peer, const Flight& f, int segment) const {
-    return region_.rings[static_cast<std::size_t>(peer)].segments(f.sequence)[segment];
+  [[nodiscard]] static std::byte* arena(int peer, const Flight& f) {
+    return f.channel->arenas[static_cast<std::size_t>(peer)];
   }
-  [[nodiscard]] std::byte* arena(int peer) const { return region_.arenas[static_cast<std::size_t>(peer)]; }
+  [[nodiscard]] static Rank rank_of(int peer, const Flight& f) { return Rank{f.channel->group.rank_of(peer)}; }
+  /// Whether a peer has set a flag of its slot for this call.
+  [[nodiscard]] bool reached(int peer, const Flight& f, std::atomic<std::uint64_t> CallSlot::*flag) const;
+  /// The channel of a resolved group, made with its first call; nullptr when CommLimits::groups are in use.
+  [[nodiscard]] Channel* channel_of(RankGroup group);
+  /// The first call of a channel that is not complete; the next one when all are.
+  [[nodiscard]] std::uint64_t oldest_of(const Channel& channel) const;
 
   bool advance(std::int64_t budget);
   bool advance(Flight& f, std::int64_t& budget);
@@ -89,7 +113,7 @@ class SharedCollectives {
   bool drain(Flight& f);
   bool has_arrived(Flight& f, int peer);
   bool all_arrived(Flight& f);
-  bool copies_from(const Flight& f, int peer);
+  [[nodiscard]] static bool copies_from(const Flight& f, int peer);
   bool choose_peer(Flight& f);
   [[nodiscard]] Copy copy_of(const Flight& f) const;
   [[nodiscard]] bool waits_for(const Flight& f, int peer) const;
@@ -105,10 +129,10 @@ class SharedCollectives {
   PeerWatch watch_;
   Bytes arena_bytes_{0};
   CommLimits limits_;
+  std::vector<Channel> channels_;
   std::vector<Flight> flights_;
-  std::uint64_t last_ = 0;             ///< sequence of the newest call
-  std::uint64_t oldest_ = 1;           ///< every call before is complete
-  std::vector<const float*> sources_;  ///< of a sum, per rank
+  InFlight in_flight_;                     ///< places are those of flights_
+  std::vector<const std::byte*> sources_;  ///< of a sum, per peer
   std::optional<Error> error_;
   std::optional<std::chrono::steady_clock::time_point> idle_since_;
   std::chrono::steady_clock::time_point next_watch_{};

@@ -1,4 +1,4 @@
-// What ranks on one host share: a head and a ring of call slots per rank, beside the arenas. All zero is the start
+// What ranks on one host share: a head and rings of call slots per rank, beside the arenas. All zero is the start
 // state.
 #pragma once
 
@@ -27,7 +27,7 @@ struct alignas(64) RankHead {
 };
 
 /// One call of one rank. The owner writes the description, then `arrived`; the peers read it until they set their
-/// own `done`. All three count calls: a flag holds for call s when it is at least s.
+/// own `done`. All three count the calls of one group: a flag holds for call s when it is at least s.
 struct alignas(64) CallSlot {
   std::atomic<std::uint64_t> arrived;  ///< description and inputs are readable
   std::atomic<std::uint64_t> reduced;  ///< all_reduce: the own part of `full` is the sum
@@ -40,16 +40,16 @@ struct alignas(64) CallSlot {
   // CommSegment[limits.segments] follow.
 };
 
-/// The ring of slots of one rank, in memory that all ranks see.
+/// The slots in which one rank keeps its calls of one group.
 class SlotRing {
  public:
   SlotRing() = default;
   SlotRing(std::byte* memory, CommLimits limits) : memory_(memory), limits_(limits) {}
 
-  /// Bytes of a ring; the memory must be zero and aligned to 64.
   [[nodiscard]] static constexpr std::size_t bytes(CommLimits limits) {
     return stride(limits) * static_cast<std::size_t>(limits.in_flight);
   }
+  explicit operator bool() const { return memory_ != nullptr; }
   [[nodiscard]] CallSlot& slot(std::uint64_t sequence) const {
     return *reinterpret_cast<CallSlot*>(at(sequence));  // implicit-lifetime type in zeroed shared memory
   }
@@ -70,10 +70,49 @@ class SlotRing {
   CommLimits limits_;
 };
 
+/// The rings of one rank, in memory that all ranks see: one per group that it calls with, in the order of their first
+/// calls, so a peer finds the ring of a group by its key.
+class SlotRings {
+ public:
+  SlotRings() = default;
+  SlotRings(std::byte* memory, CommLimits limits) : memory_(memory), limits_(limits) {}
+
+  /// Bytes of all rings; the memory must be zero and aligned to 64.
+  [[nodiscard]] static constexpr std::size_t bytes(CommLimits limits) {
+    return stride(limits) * static_cast<std::size_t>(limits.groups);
+  }
+  /// To be called by the owner only, once per ring: it serves the calls of the group with `key` from now on.
+  SlotRing open(int ring, std::uint64_t key) const {
+    key_at(ring).store(key, std::memory_order_release);
+    return ring_at(ring);
+  }
+  /// The ring for `key`, none as long as the owner has not opened it.
+  [[nodiscard]] SlotRing find(std::uint64_t key) const {
+    for (int ring = 0; ring < limits_.groups; ++ring) {
+      const std::uint64_t theirs = key_at(ring).load(std::memory_order_acquire);
+      if (theirs == key) return ring_at(ring);
+      if (theirs == 0) break;
+    }
+    return {};
+  }
+
+ private:
+  static constexpr std::size_t kHead = 64;  ///< the key, on a cache line of its own
+  [[nodiscard]] static constexpr std::size_t stride(CommLimits limits) { return kHead + SlotRing::bytes(limits); }
+  [[nodiscard]] std::byte* at(int ring) const { return memory_ + stride(limits_) * static_cast<std::size_t>(ring); }
+  [[nodiscard]] std::atomic<std::uint64_t>& key_at(int ring) const {
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(at(ring));
+  }
+  [[nodiscard]] SlotRing ring_at(int ring) const { return {at(ring) + kHead, limits_}; }
+
+  std::byte* memory_ = nullptr;
+  CommLimits limits_;
+};
+
 /// One process's or thread's view of the region; index is the rank.
 struct SharedRegion {
   std::vector<RankHead*> heads;
-  std::vector<SlotRing> rings;     ///< empty until arenas exist
+  std::vector<SlotRings> rings;    ///< empty until arenas exist
   std::vector<std::byte*> arenas;  ///< empty until arenas exist
 };
 

@@ -1,10 +1,12 @@
-// The one order in which ranks' values are summed: a complete binary tree over the rank index, neighbours first.
+// The one order in which ranks' values are summed: a complete binary tree over the member index, neighbours first.
 #pragma once
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "traces/base/dtype.h"
 
 namespace shard {
 
@@ -14,8 +16,14 @@ namespace shard {
   return std::bit_floor(ranks - 1);
 }
 
-/// out[i] = tree over k of sources[k][i], i < count; every node rounded to fp32. `out` may be one of the sources, and
-/// must not overlap one otherwise. Bitwise the same for any cut of the range. Needs at least one source.
-void tree_sum(std::span<const float* const> sources, float* out, std::int64_t count);
+/// Element types that can be summed: the floats, and i64. The sum of i32 might not fit its type.
+[[nodiscard]] constexpr bool is_summable(Dtype dtype) {
+  return dtype != Dtype::i32;
+}
+
+/// out[i] = tree over k of sources[k][i], i < count elements of a summable `dtype`, all aligned to it. Every node is
+/// computed in fp32 and rounded to `dtype`; i64 is exact (modulo 2^64). `out` may be one of the sources, and must not
+/// overlap one otherwise. Bitwise the same for any cut of the range. Needs at least one source.
+void tree_sum(Dtype dtype, std::span<const std::byte* const> sources, std::byte* out, std::int64_t count);
 
 }  // namespace shard

@@ -8,8 +8,9 @@
 
 namespace shard {
 
-/// Errc::internal naming the op and what is wrong: buffers outside the arena or overlapping in a way that the contract
-/// forbids, sizes that do not divide, too many segments, a root that is no rank.
+/// Errc::internal naming the op and what is wrong: a group without this rank, a root outside it, sums of a type that
+/// has none, buffers outside the arena or overlapping in a way that the contract forbids, sizes that do not divide, too
+/// many segments.
 [[nodiscard]] Result<void> validate(const CollectiveRequest& request, Rank rank, int world, Bytes arena,
                                     const CommLimits& limits);
 

@@ -1,6 +1,9 @@
 // The conversions of half.h in loops that the compiler vectorises for the machine at hand.
 #include "executor/numeric/half.h"
 
+#include <cassert>
+#include <cstring>
+
 #include "executor/numeric/vectorise.h"
 
 namespace shard {
@@ -32,6 +35,30 @@ void narrow(const float* in, Bf16* out, std::int64_t n) {
 }
 void narrow(const float* in, F16* out, std::int64_t n) {
   narrow_f16(in, out, n);
+}
+
+void widen(Dtype from, const std::byte* in, float* out, std::int64_t n) {
+  if (n == 0) return;  // memcpy wants memory even then
+  switch (from) {
+    case Dtype::f32: std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(float)); return;
+    case Dtype::bf16: widen(reinterpret_cast<const Bf16*>(in), out, n); return;
+    case Dtype::f16: widen(reinterpret_cast<const F16*>(in), out, n); return;
+    case Dtype::i32:
+    case Dtype::i64: break;
+  }
+  assert(false && "integers are not widened");
+}
+
+void narrow(Dtype to, const float* in, std::byte* out, std::int64_t n) {
+  if (n == 0) return;
+  switch (to) {
+    case Dtype::f32: std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(float)); return;
+    case Dtype::bf16: narrow(in, reinterpret_cast<Bf16*>(out), n); return;
+    case Dtype::f16: narrow(in, reinterpret_cast<F16*>(out), n); return;
+    case Dtype::i32:
+    case Dtype::i64: break;
+  }
+  assert(false && "fp32 is not narrowed to integers");
 }
 
 }  // namespace shard

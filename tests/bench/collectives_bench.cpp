@@ -2,7 +2,8 @@
 //   collectives_bench                                     2 and 4 threads
 //   mpirun -n 2 --bind-to none collectives_bench shared   or messages
 // GB/s is the full buffer over the time of a call (algorithm bandwidth), 1 GB = 1e9 bytes; each rank really moves
-// (n-1)/n of it. "copy" is memcpy of the same number of bytes, by every rank at once.
+// (n-1)/n of it. The last two columns scatter 16-bit elements. "copy" is memcpy of the same number of bytes, by every
+// rank at once.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -48,15 +49,16 @@ int measure(Communicator& comm) {
   if (!arena) return std::fprintf(stderr, "%s\n", to_string(arena.error()).c_str()), 1;
   std::fill_n(reinterpret_cast<float*>(arena->data()), arena->size() / 4, 1.0F);
   if (comm.rank() == Rank{0})
-    std::printf("%s, %d ranks\n%12s %14s %14s %14s\n", std::string(comm.name()).c_str(), comm.size(), "bytes",
-                "copy GB/s", "gather GB/s", "scatter GB/s");
+    std::printf("%s, %d ranks\n%12s %14s %14s %14s %14s %14s\n", std::string(comm.name()).c_str(), comm.size(), "bytes",
+                "copy GB/s", "gather GB/s", "scatter GB/s", "bf16", "f16");
   for (const std::int64_t bytes : kSizes) {
-    const std::vector<CommSegment> segments{{kLargest, 0, Elems{bytes / 4}}};
     const int calls = bytes <= 1 << 20 ? 50 : 2;
-    const auto call = [&](Collective kind) {
+    const auto call = [&](Collective kind, Dtype dtype = Dtype::f32) {
+      const std::vector<CommSegment> segments{{kLargest, 0, Elems{bytes / bytes_per_element(dtype)}}};
       const auto ticket = comm.start({.op = OpId{1},
                                       .kind = kind,
                                       .segments = segments,
+                                      .dtype = dtype,
                                       .workspace_offset = 2 * kLargest,
                                       .workspace = Bytes{workspace}});
       if (ticket) (void)comm.wait(*ticket);
@@ -67,10 +69,12 @@ int measure(Communicator& comm) {
     });
     const double gather = median_seconds(comm, 7, calls, [&] { call(Collective::all_gather); });
     const double scatter = median_seconds(comm, 7, calls, [&] { call(Collective::reduce_scatter); });
+    const double bf16 = median_seconds(comm, 7, calls, [&] { call(Collective::reduce_scatter, Dtype::bf16); });
+    const double f16 = median_seconds(comm, 7, calls, [&] { call(Collective::reduce_scatter, Dtype::f16); });
     const auto rate = [&](double seconds) { return static_cast<double>(bytes) / seconds / 1e9; };
     if (comm.rank() == Rank{0})
-      std::printf("%12lld %14.2f %14.2f %14.2f   %.1f us %.1f us\n", static_cast<long long>(bytes), rate(copy),
-                  rate(gather), rate(scatter), gather * 1e6, scatter * 1e6);
+      std::printf("%12lld %14.2f %14.2f %14.2f %14.2f %14.2f   %.1f us %.1f us\n", static_cast<long long>(bytes),
+                  rate(copy), rate(gather), rate(scatter), rate(bf16), rate(f16), gather * 1e6, scatter * 1e6);
   }
   return 0;
 }

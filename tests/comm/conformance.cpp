@@ -319,7 +319,7 @@ const std::vector<ConformanceCase>& conformance_cases() {
       body(desk);
     };
   };
-  static const std::vector<ConformanceCase> cases = {
+  static const std::vector<ConformanceCase> of_the_world = {
       {"GathersEveryShard", with_desk(gathers_every_shard)},
       {"GathersInPlace", with_desk(gathers_in_place)},
       {"ScattersExactSums", with_desk(scatters_exact_sums)},
@@ -336,7 +336,12 @@ const std::vector<ConformanceCase>& conformance_cases() {
       {"CompletesEmptyCalls", with_desk(completes_empty_calls)},
       {"ExchangesTexts", with_desk(exchanges_texts)},
   };
-  return cases;
+  static const std::vector<ConformanceCase> all = [] {
+    std::vector<ConformanceCase> cases = of_the_world;
+    cases.insert(cases.end(), group_cases().begin(), group_cases().end());
+    return cases;
+  }();
+  return all;
 }
 
 }  // namespace shard::test

@@ -21,6 +21,9 @@ struct ConformanceCase {
 
 inline constexpr Bytes kArena{24 * 1024 * 1024};
 
+/// All of them.
 [[nodiscard]] const std::vector<ConformanceCase>& conformance_cases();
+/// Those of element types and groups, a part of all.
+[[nodiscard]] const std::vector<ConformanceCase>& group_cases();
 
 }  // namespace shard::test

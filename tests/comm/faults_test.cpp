@@ -146,7 +146,7 @@ TEST_F(Faults, BadRequestsAreRefused) {
   const std::vector<CommSegment> two{{0, 0, Elems{4}}, {16, 16, Elems{4}}};
   EXPECT_THAT(refusal(gather(two), {.in_flight = 1, .segments = 1}), HasSubstr("2 segments in one call, 1 planned"));
   CollectiveRequest rootless{.op = OpId{1}, .kind = Collective::broadcast, .root = Rank{1}};
-  EXPECT_THAT(refusal(rootless), HasSubstr("root 1 of 1 ranks"));
+  EXPECT_THAT(refusal(rootless), HasSubstr("root 1 is not among rank 0"));
 }
 
 TEST_F(Faults, TooManyCallsInFlightAreRefused) {
@@ -161,6 +161,135 @@ TEST_F(Faults, TooManyCallsInFlightAreRefused) {
   const Result<Ticket> third = ranks[0]->start(gather(four_));
   ASSERT_FALSE(third.has_value());
   EXPECT_THAT(third.error().what, HasSubstr("more than 2 calls in flight"));
+}
+
+TEST_F(Faults, ADeadlineNamesMembersOnly) {
+  auto ranks = ready(6, {.deadline = std::chrono::milliseconds{300}});
+  CollectiveRequest call = gather(four_);
+  call.group = {0, 2, 3};
+  ASSERT_TRUE(ranks[4]->start(call).has_value());
+  const Result<Ticket> ticket = ranks[0]->start(call);
+  ASSERT_TRUE(ticket.has_value());
+  const Result<void> done = ranks[0]->wait(*ticket);
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().what, "rank 2 has not arrived within 0.3 s");
+}
+
+/// Calls of other groups count for nothing: neither their number nor what they are.
+TEST_F(Faults, DifferentCallsInOneGroupAreFoundOut) {
+  auto ranks = ready(4);
+  const auto start = [&](int rank, RankGroup group, int op) {
+    CollectiveRequest call = gather(four_, op);
+    call.group = group;
+    const Result<Ticket> ticket = ranks[static_cast<std::size_t>(rank)]->start(call);
+    EXPECT_TRUE(ticket.has_value());
+    return *ticket;
+  };
+  const Ticket first = start(0, {0, 1, 2}, 5);
+  start(2, {2, 1, 2}, 6);
+  start(3, {3, 1, 1}, 1);
+  start(3, {2, 1, 2}, 6);
+  start(1, {1, 2, 2}, 4);
+  start(1, {0, 1, 2}, 5);
+  const Ticket second = start(0, {0, 1, 2}, 7);
+  start(1, {0, 1, 2}, 8);
+  Result<bool> done = ranks[0]->poll(first);
+  while (done.has_value()) done = ranks[0]->poll(second);
+  EXPECT_EQ(done.error().code, Errc::internal);
+  EXPECT_THAT(done.error().what, HasSubstr("rank 1 started all_gather op 8 as call 2 of ranks 0, 1,"));
+}
+
+TEST_F(Faults, AnotherElementTypeIsAnotherCall) {
+  auto ranks = ready(2);
+  CollectiveRequest call = gather(four_);
+  const Result<Ticket> ticket = ranks[0]->start(call);
+  ASSERT_TRUE(ticket.has_value());
+  call.dtype = Dtype::bf16;
+  ASSERT_TRUE(ranks[1]->start(call).has_value());
+  const Result<void> done = ranks[0]->wait(*ticket);
+  ASSERT_FALSE(done.has_value());
+  EXPECT_THAT(done.error().what, HasSubstr("segments of bf16"));
+}
+
+TEST_F(Faults, ARankOfAnotherGroupMayLeave) {
+  auto ranks = ready(3);
+  CollectiveRequest call = gather(four_);
+  call.group = {0, 1, 2};
+  const Result<Ticket> first = ranks[0]->start(call);
+  ASSERT_TRUE(first.has_value());
+  ranks[2].reset();
+  for (int turn = 0; turn < 10; ++turn) {
+    const Result<bool> done = ranks[0]->poll(*first);
+    ASSERT_TRUE(done.has_value());
+    EXPECT_FALSE(*done);
+  }
+  const Result<Ticket> second = ranks[1]->start(call);
+  ASSERT_TRUE(second.has_value());
+  std::jthread other([&] { EXPECT_TRUE(ranks[1]->wait(*second).has_value()); });
+  EXPECT_TRUE(ranks[0]->wait(*first).has_value());
+}
+
+TEST_F(Faults, BadGroupsAndTypesAreRefused) {
+  const auto refusal = [&](RankGroup group, Collective kind = Collective::all_gather, Dtype dtype = Dtype::f32) {
+    auto ranks = ready(4);
+    const std::vector<CommSegment> segments{{0, 1024, Elems{12}}};
+    const Result<Ticket> ticket = ranks[1]->start(
+        {.op = OpId{1}, .kind = kind, .segments = segments, .dtype = dtype, .group = group, .root = Rank{3}});
+    return ticket ? std::string("accepted") : ticket.error().what;
+  };
+  EXPECT_EQ(refusal({1, 2, 2}), "accepted");
+  EXPECT_EQ(refusal({0, 2, 2}), "this rank is not among ranks 0, 2");
+  EXPECT_EQ(refusal({1, 2, 3}), "a group of 3 ranks from rank 1, each 2 further, of 4 ranks");
+  EXPECT_THAT(refusal({1, 0, 2}), HasSubstr("each 0 further"));
+  EXPECT_THAT(refusal({-1, 1, 3}), HasSubstr("from rank -1"));
+  EXPECT_THAT(refusal({1, 1, -1}), HasSubstr("a group of -1 ranks"));
+  EXPECT_EQ(refusal({0, 1, 3}, Collective::broadcast), "root 3 is not among ranks 0, 1, 2");
+  EXPECT_EQ(refusal({}, Collective::all_reduce, Dtype::i32), "no sums of i32");
+  EXPECT_EQ(refusal({}, Collective::all_reduce, Dtype::i64), "accepted");
+  EXPECT_EQ(refusal({}, Collective::broadcast, Dtype::i32), "accepted");
+}
+
+TEST_F(Faults, TooManyGroupsAreRefused) {
+  auto ranks = make_in_process(3);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& rank : ranks)
+      threads.emplace_back([&] { EXPECT_TRUE(rank->make_arena(kSmall, {.groups = 2}).has_value()); });
+  }
+  CollectiveRequest call = gather(four_);
+  EXPECT_TRUE(ranks[0]->start(call).has_value());
+  call.group = {0, 1, 3};  // all ranks, written in another way
+  EXPECT_TRUE(ranks[0]->start(call).has_value());
+  call.group = {0, 1, 2};
+  EXPECT_TRUE(ranks[0]->start(call).has_value());
+  call.group = {0, 2, 2};
+  const Result<Ticket> third = ranks[0]->start(call);
+  ASSERT_FALSE(third.has_value());
+  EXPECT_EQ(third.error().what, "calls with more than 2 groups");
+}
+
+/// A call that waits long holds one place, however many others begin and end meanwhile.
+TEST_F(Faults, CallsEndInAnyOrder) {
+  auto ranks = make_in_process(2);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& rank : ranks)
+      threads.emplace_back([&] { EXPECT_TRUE(rank->make_arena(kSmall, {.in_flight = 2, .segments = 1}).has_value()); });
+  }
+  CollectiveRequest both = gather(four_);
+  const Result<Ticket> waiting = ranks[0]->start(both);
+  ASSERT_TRUE(waiting.has_value());
+  CollectiveRequest alone = gather(four_);
+  alone.group = {0, 1, 1};
+  for (int turn = 0; turn < 20; ++turn) {
+    const Result<Ticket> ticket = ranks[0]->start(alone);
+    ASSERT_TRUE(ticket.has_value());
+    EXPECT_TRUE(ranks[0]->wait(*ticket).has_value());
+  }
+  const Result<Ticket> other = ranks[1]->start(both);
+  ASSERT_TRUE(other.has_value());
+  std::jthread peer([&] { EXPECT_TRUE(ranks[1]->wait(*other).has_value()); });
+  EXPECT_TRUE(ranks[0]->wait(*waiting).has_value());
 }
 
 /// Processes over one shared mapping, as ranks on one host are under MPI.
@@ -187,7 +316,7 @@ class Processes : public testing::Test {
     head(rank).state = RankHead::present;
     SharedRegion region;
     std::vector<std::int32_t> processes;
-    std::vector<SlotRing> rings;
+    std::vector<SlotRings> rings;
     std::vector<std::byte*> arenas;
     for (int peer = 0; peer < kWorld; ++peer) {
       while (head(peer).state == RankHead::absent) sched_yield();

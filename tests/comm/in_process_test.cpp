@@ -1,4 +1,4 @@
-// Does the in-process communicator keep the contract, at 1, 2, 3, 4, 5, 8 and 13 ranks?
+// Does the in-process communicator keep the contract, at 1, 2, 3, 4, 5, 6, 8 and 13 ranks?
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -36,7 +36,7 @@ TEST_P(InProcess, Conforms) {
 std::vector<Setting> settings() {
   std::vector<Setting> all;
   for (const ConformanceCase& test : conformance_cases())
-    for (const int world : {1, 2, 3, 4, 5, 8, 13}) all.push_back({&test, world});
+    for (const int world : {1, 2, 3, 4, 5, 6, 8, 13}) all.push_back({&test, world});
   return all;
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <tuple>
 #include <vector>
 
 #include "executor/comm/parts.h"
@@ -11,39 +13,70 @@
 namespace shard::test {
 namespace {
 
-constexpr std::int64_t kCount = 3001;
+constexpr std::size_t kCount = 3001;
 
-class TreeSum : public testing::TestWithParam<int> {};
+/// Number of ranks and element type.
+class TreeSum : public testing::TestWithParam<std::tuple<int, Dtype>> {};
 
-TEST_P(TreeSum, IsTheTreeLevelByLevel) {
-  const int ranks = GetParam();
-  std::vector<std::vector<float>> values(static_cast<std::size_t>(ranks), std::vector<float>(kCount));
-  std::vector<const float*> sources;
+TEST_P(TreeSum, IsTheTreeLevelByLevelWithEveryNodeRounded) {
+  const auto [ranks, dtype] = GetParam();
+  const auto element = static_cast<std::size_t>(bytes_per_element(dtype));
+  const std::size_t bytes = kCount * element;
+  // Eight-byte words keep every type aligned.
+  std::vector<std::vector<std::uint64_t>> values(static_cast<std::size_t>(ranks), std::vector<std::uint64_t>(kCount));
+  std::vector<const std::byte*> sources;
   for (int rank = 0; rank < ranks; ++rank) {
-    std::vector<float>& own = values[static_cast<std::size_t>(rank)];
-    for (std::int64_t i = 0; i < kCount; ++i) own[static_cast<std::size_t>(i)] = value_of(Values::random, rank, i, 1);
-    sources.push_back(own.data());
+    auto* const own = reinterpret_cast<std::byte*>(values[static_cast<std::size_t>(rank)].data());
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const std::uint64_t bits = element_of(dtype, rank, static_cast<std::int64_t>(i), 1);
+      std::memcpy(own + i * element, &bits, element);  // little endian
+    }
+    sources.push_back(own);
   }
-  std::vector<float> expected;
-  for (std::int64_t i = 0; i < kCount; ++i) expected.push_back(sum_of(Values::random, ranks, i, 1));
+  std::vector<std::byte> expected(bytes);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const std::uint64_t bits = sum_of(dtype, RankGroup{0, 1, ranks}, static_cast<std::int64_t>(i), 1);
+    std::memcpy(expected.data() + i * element, &bits, element);
+  }
+  const auto left_in = [&](const std::vector<std::uint64_t>& memory) {
+    const auto* const begin = reinterpret_cast<const std::byte*>(memory.data());
+    return std::vector<std::byte>(begin, begin + bytes);
+  };
 
-  std::vector<float> sum(kCount);
-  tree_sum(sources, sum.data(), kCount);
-  EXPECT_EQ(sum, expected);
+  std::vector<std::uint64_t> sum(kCount);
+  tree_sum(dtype, sources, reinterpret_cast<std::byte*>(sum.data()), kCount);
+  EXPECT_EQ(left_in(sum), expected);
 
-  std::vector<float> cut(kCount);  // in two pieces, at an odd place
-  tree_sum(sources, cut.data(), 1237);
-  for (const float*& source : sources) source += 1237;
-  tree_sum(sources, cut.data() + 1237, kCount - 1237);
-  EXPECT_EQ(cut, expected);
+  std::vector<std::uint64_t> cut(kCount);  // in two pieces, at an odd place
+  const std::size_t skip = 1237 * element;
+  tree_sum(dtype, sources, reinterpret_cast<std::byte*>(cut.data()), 1237);
+  for (const std::byte*& source : sources) source += skip;
+  tree_sum(dtype, sources, reinterpret_cast<std::byte*>(cut.data()) + skip, kCount - 1237);
+  EXPECT_EQ(left_in(cut), expected);
 
-  for (const float*& source : sources) source -= 1237;
-  float* last = values.back().data();  // into the last source
-  tree_sum(sources, last, kCount);
-  EXPECT_EQ(values.back(), expected);
+  for (const std::byte*& source : sources) source -= skip;
+  tree_sum(dtype, sources, reinterpret_cast<std::byte*>(values.back().data()), kCount);  // into the last source
+  EXPECT_EQ(left_in(values.back()), expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, TreeSum, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 64, 100));
+INSTANTIATE_TEST_SUITE_P(Ranks, TreeSum,
+                         testing::Combine(testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 64, 100),
+                                          testing::Values(Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i64)),
+                         [](const auto& setting) {
+                           return std::to_string(std::get<0>(setting.param)) + to_string(std::get<1>(setting.param));
+                         });
+
+TEST(TreeSum, RoundingOnlyTheRootWouldBeSeen) {
+  for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+    int differing = 0;
+    for (std::int64_t i = 0; i < 1000; ++i) {
+      float exact = 0;
+      for (int rank = 0; rank < 3; ++rank) exact += value_of_bits(dtype, element_of(dtype, rank, i, 1));
+      differing += bits_of(dtype, exact) != sum_of(dtype, RankGroup{0, 1, 3}, i, 1) ? 1 : 0;
+    }
+    EXPECT_GT(differing, 50);
+  }
+}
 
 TEST(TreeSum, AnotherOrderWouldBeSeen) {
   int differing = 0;

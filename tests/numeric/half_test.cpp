@@ -59,6 +59,8 @@ void expect_narrowed(std::uint32_t bits) {
   const auto value = std::bit_cast<float>(bits);
   const std::uint32_t bf16 = to_bf16(value).bits;
   const std::uint32_t f16 = to_f16(value).bits;
+  ASSERT_EQ(bits_of(rounded<Bf16>(value)), bits_of(to_f32(to_bf16(value)))) << std::hex << bits;
+  ASSERT_EQ(bits_of(rounded<F16>(value)), bits_of(to_f32(to_f16(value)))) << std::hex << bits;
   if (std::isnan(value)) {
     // Quiet, of the same sign, with what fits of the payload.
     ASSERT_EQ(bf16, (bits >> 16) | 0x0040U) << std::hex << bits;
@@ -148,14 +150,17 @@ TEST(Half, BulkAgreesWithScalars) {
     const auto count = static_cast<std::int64_t>(n);
     std::vector<std::uint16_t> narrowed(n);
     std::vector<float> widened(n);
-    narrow(floats.data(), reinterpret_cast<Bf16*>(narrowed.data()), count);
+    narrow(Dtype::bf16, floats.data(), reinterpret_cast<std::byte*>(narrowed.data()), count);
     for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(narrowed[i], to_bf16(floats[i]).bits);
-    narrow(floats.data(), reinterpret_cast<F16*>(narrowed.data()), count);
+    narrow(Dtype::f16, floats.data(), reinterpret_cast<std::byte*>(narrowed.data()), count);
     for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(narrowed[i], to_f16(floats[i]).bits);
-    widen(reinterpret_cast<const Bf16*>(halves.data()), widened.data(), count);
+    const auto* const in = reinterpret_cast<const std::byte*>(halves.data());
+    widen(Dtype::bf16, in, widened.data(), count);
     for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(bits_of(widened[i]), bits_of(to_f32(Bf16{halves[i]})));
-    widen(reinterpret_cast<const F16*>(halves.data()), widened.data(), count);
+    widen(Dtype::f16, in, widened.data(), count);
     for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(bits_of(widened[i]), bits_of(to_f32(F16{halves[i]})));
+    widen(Dtype::f32, reinterpret_cast<const std::byte*>(floats.data()), widened.data(), count);
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(bits_of(widened[i]), bits_of(floats[i]));
   }
 }
 
