@@ -215,16 +215,6 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   Result<Planned> planned = resolve(command, options.strategy);
   if (!planned) return planned.error();
   const plan::Strategy& s = planned->strategy;
-  if (s.has_masters())
-    return Error{.code = Errc::contradiction,
-                 .what = command.describe("precision") + " can be simulated, and not trained yet",
-                 .where = "options",
-                 .help = "--precision fp32"};
-  if (s.shard_group > 0)
-    return Error{.code = Errc::contradiction,
-                 .what = command.describe("shard-group") + " can be simulated, and not trained yet",
-                 .where = "options",
-                 .help = "leave --shard-group out"};
   for (const auto& [option, path] :
        {std::pair{"--trace", options.trace}, {"--trace-predicted", options.trace_predicted}, {"--log", options.log}})
     if (Result<void> ok = can_create(option, path); !ok) return ok.error();

@@ -2,6 +2,7 @@
 #include "executor/cpu/backend.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstring>
 
@@ -19,6 +20,18 @@ using plan::Operand;
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+/// The first values of n elements of a parameter from number `first` on.
+void initialize_range(ThreadPool& pool, const model::Initialization& how, const RandomKey& key, std::int64_t first,
+                      std::int64_t n, float* out) {
+  using Kind = model::Initialization::Kind;
+  switch (how.kind) {
+    case Kind::zeros: fill(pool, n, 0.0F, out); break;
+    case Kind::ones: fill(pool, n, 1.0F, out); break;
+    case Kind::normal: random_normal(pool, key, first, n, how.scale, out); break;
+    case Kind::uniform: random_uniform(pool, key, first, n, how.scale, out); break;
+  }
 }
 
 #ifdef SHARDSCOPE_GUARDS
@@ -228,18 +241,23 @@ void Backend::initialize(const Op& op, const plan::Initialize& a) {
   const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
   const Elems begin = a.first_elem + position_.shard * a.rank_stride_elems;
   const ElemRange range{begin, begin + a.elems};
-  float* out = floats(op.operands[0]);
-  zero(pool_, op.operands[0].bytes / 4, out);  // padding
+  const Elements out = elements(op.operands[0]);
+  zero(pool_, count(op.operands[0]), out);  // padding
   for (const plan::ParamRange& p : plan::param_ranges(flat, range.begin, range.end)) {
     const model::Initialization& how = plan_.model->initialization[static_cast<std::size_t>(p.param.value)];
     const RandomKey key{options_.seed, RandomStream::parameter, static_cast<std::uint64_t>(p.param.value)};
-    float* first = out + (p.offset - range.begin).count();
-    using Kind = model::Initialization::Kind;
-    switch (how.kind) {
-      case Kind::zeros: break;
-      case Kind::ones: fill(pool_, p.elems.count(), 1.0F, first); break;
-      case Kind::normal: random_normal(pool_, key, p.first.count(), p.elems.count(), how.scale, first); break;
-      case Kind::uniform: random_uniform(pool_, key, p.first.count(), p.elems.count(), how.scale, first); break;
+    const Elements first = out.from((p.offset - range.begin).count());
+    if (first.dtype() == Dtype::f32) {
+      initialize_range(pool_, how, key, p.first.count(), p.elems.count(), first.as<float>());
+      continue;
+    }
+    // What masters hold, rounded: made in fp32, a tile at a time.
+    std::array<float, 4096> tile;
+    const auto size = static_cast<std::int64_t>(tile.size());
+    for (std::int64_t done = 0; done < p.elems.count(); done += size) {
+      const std::int64_t n = std::min(size, p.elems.count() - done);
+      initialize_range(pool_, how, key, p.first.count() + done, n, tile.data());
+      convert_copy(pool_, n, tile.data(), first.from(done));
     }
   }
 }
@@ -294,11 +312,12 @@ void Backend::digest_flat(const Op& op, const plan::Digest& a) {
   if (communicator_.rank().value != 0) return;
   const std::byte* content = at(op.operands[0]);
   const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
+  const std::int64_t size = bytes_per_element(plan_.buffer(op.operands[0].buffer).dtype);
   for (const plan::Flat::Item& item : flat.items) {
     if (a.param.valid() && item.param != a.param) continue;
-    const std::int64_t offset = a.param.valid() ? 0 : item.offset.count() * 4;
+    const std::int64_t offset = a.param.valid() ? 0 : item.offset.count() * size;
     digest_.add(item.param.value, static_cast<int>(a.content),
-                {content + offset, static_cast<std::size_t>(item.elems.count() * 4)});
+                {content + offset, static_cast<std::size_t>(item.elems.count() * size)});
   }
 }
 

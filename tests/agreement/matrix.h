@@ -15,11 +15,10 @@
 
 namespace shard {
 
-inline constexpr std::array<std::int32_t, 3> kWorlds{1, 2, 4};
 inline constexpr std::array<plan::UnitKind, 4> kUnits{plan::UnitKind::tensor, plan::UnitKind::bucket,
                                                       plan::UnitKind::module, plan::UnitKind::chunk};
-inline constexpr std::array<plan::Recompute, 2> kRecompute{plan::Recompute::none, plan::Recompute::block};
-inline constexpr std::array<plan::Transport, 1> kTransports{plan::Transport::shared};
+inline constexpr std::array<plan::Recompute, 3> kRecompute{plan::Recompute::none, plan::Recompute::block,
+                                                           plan::Recompute::selective};
 
 /// One model's share of the matrix: everything but the strategy is fixed.
 struct Subject {
@@ -29,6 +28,9 @@ struct Subject {
   std::int64_t sequence = 16;
   Elems chunk{0};
   std::int64_t steps = 10;
+  std::vector<std::int32_t> worlds{1, 2, 4};
+  plan::Precision precision = plan::Precision::fp32;
+  bool fp32_reduce_scatter = false;
 };
 
 inline std::shared_ptr<const model::Model> load_model(const std::string& name) {
@@ -40,29 +42,38 @@ inline std::shared_ptr<const model::Model> load_model(const std::string& name) {
   return std::make_shared<const model::Model>(std::move(*model));
 }
 
-/// world, stage, unit, recompute, prefetch (0, 1, 2), threads (1, 2).
-inline const std::vector<std::size_t> kLevels{kWorlds.size(), 4, kUnits.size(), kRecompute.size(), 3, 2};
+/// world, stage, unit, recompute, prefetch (0, 1, 2), threads (1, 2), hybrid sharding where there is room for it.
+inline std::vector<std::size_t> levels(const Subject& subject) {
+  return {subject.worlds.size(), 4, kUnits.size(), kRecompute.size(), 3, 2, 2};
+}
 
 inline plan::Strategy strategy_of(const Subject& subject, const std::vector<std::size_t>& row) {
-  return {.world_size = kWorlds[row[0]],
-          .stage = static_cast<std::int32_t>(row[1]),
+  const std::int32_t world = subject.worlds[row[0]];
+  const auto stage = static_cast<std::int32_t>(row[1]);
+  return {.world_size = world,
+          .stage = stage,
           .unit = kUnits[row[2]],
-          .chunk_elems = round_up(subject.chunk, kWorlds[row[0]]),
+          .chunk_elems = round_up(subject.chunk, world),
           .micro_batch = subject.micro_batch,
           .global_batch = subject.global_batch,
           .sequence = subject.sequence,
           .recompute = kRecompute[row[3]],
+          .precision = subject.precision,
           .prefetch = static_cast<std::int32_t>(row[4]),
-          .threads = static_cast<std::int32_t>(row[5]) + 1};
+          .threads = static_cast<std::int32_t>(row[5]) + 1,
+          .shard_group = row[6] == 1 && stage > 0 && world >= 4 ? world / 2 : 0,
+          .fp32_reduce_scatter = subject.fp32_reduce_scatter};
 }
 
 /// Every strategy of the matrix: world x stage x unit x recompute, the other factors turning with them.
-inline std::vector<std::vector<std::size_t>> whole_matrix() {
+inline std::vector<std::vector<std::size_t>> whole_matrix(const Subject& subject) {
+  const std::vector<std::size_t> levels = shard::levels(subject);
   std::vector<std::vector<std::size_t>> rows;
-  for (std::size_t w = 0; w < kLevels[0]; ++w)
-    for (std::size_t s = 0; s < kLevels[1]; ++s)
-      for (std::size_t u = 0; u < kLevels[2]; ++u)
-        for (std::size_t r = 0; r < kLevels[3]; ++r) rows.push_back({w, s, u, r, rows.size() % 3, rows.size() % 2});
+  for (std::size_t w = 0; w < levels[0]; ++w)
+    for (std::size_t s = 0; s < levels[1]; ++s)
+      for (std::size_t u = 0; u < levels[2]; ++u)
+        for (std::size_t r = 0; r < levels[3]; ++r)
+          rows.push_back({w, s, u, r, rows.size() % 3, rows.size() % 2, rows.size() / 3 % 2});
   return rows;
 }
 

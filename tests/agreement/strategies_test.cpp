@@ -6,14 +6,51 @@
 namespace shard {
 namespace {
 
+void expect_pairs_agree(const Subject& subject) {
+  expect_agreement(subject, pairwise(levels(subject)));
+}
+
 TEST(Strategies, Gpt2NanoAgrees) {
-  expect_agreement({.model = "gpt2-nano", .chunk = Elems{100'000}}, pairwise(kLevels));
+  expect_pairs_agree({.model = "gpt2-nano", .chunk = Elems{100'000}});
 }
 
 TEST(Strategies, LlamaNanoAgrees) {
-  expect_agreement({.model = TEST_DATA "/data/models/llama-nano.json", .chunk = Elems{30'000}, .steps = 4},
-                   pairwise(kLevels));
+  expect_pairs_agree({.model = TEST_DATA "/data/models/llama-nano.json", .chunk = Elems{30'000}, .steps = 4});
 }
+
+/// The same in 16 bits, up to eight ranks, eight micro-batches a step.
+class Half : public testing::TestWithParam<std::tuple<plan::Precision, bool>> {};
+
+TEST_P(Half, Gpt2NanoAgrees) {
+  expect_pairs_agree({.model = "gpt2-nano",
+                      .global_batch = 8,
+                      .sequence = 8,
+                      .chunk = Elems{100'000},
+                      .steps = 2,
+                      .worlds = {1, 2, 4, 8},
+                      .precision = std::get<0>(GetParam()),
+                      .fp32_reduce_scatter = std::get<1>(GetParam())});
+}
+
+TEST_P(Half, LlamaNanoAgrees) {
+  expect_pairs_agree({.model = TEST_DATA "/data/models/llama-nano.json",
+                      .global_batch = 8,
+                      .sequence = 8,
+                      .chunk = Elems{30'000},
+                      .steps = 2,
+                      .worlds = {1, 2, 4, 8},
+                      .precision = std::get<0>(GetParam()),
+                      .fp32_reduce_scatter = std::get<1>(GetParam())});
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, Half,
+                         testing::Values(std::tuple(plan::Precision::bf16, false),
+                                         std::tuple(plan::Precision::bf16, true),
+                                         std::tuple(plan::Precision::fp16, false)),
+                         [](const auto& param) {
+                           return std::string(to_string(std::get<0>(param.param))) +
+                                  (std::get<1>(param.param) ? "ReducedInFp32" : "");
+                         });
 
 // Accumulation that is no power of two closes another tree; every strategy with that many micro-batches still trains,
 // in the memory planned.
