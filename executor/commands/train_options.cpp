@@ -10,26 +10,30 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
           "seeded random data; a text file, bytes as tokens; or a nanoGPT / llm.c token file")
       .required();
   run.add("steps", &o.steps, "N", "training steps").least(1).most(1e9);
-  run.add("lr", &o.learning_rate, "RATE", "learning rate").least(0);
   run.add("weight-decay", &o.weight_decay, "RATE", "of parameters with two dimensions or more")
       .least(0)
       .default_text("0.01 for adamw, 0 else");
   run.add("seed", &o.seed, "N", "of parameters and of the order of the data");
   run.add("timeout", &o.timeout_seconds, "SECONDS", "how long to wait for another rank before giving up").least(1);
+  add_control_options(command, o.control);
   cli::Group machine = command.group("Machine");
   machine.add("cluster", &o.cluster, "NAME|PATH", "what the prediction assumes of the machine");
   machine.add("device-capacity", &o.device_capacity, "BYTES", "refuse to start when a rank's arena is larger");
   cli::Group output = command.group("Output");
   output.add("trace", &o.trace, "FILE", "write what was measured, all ranks in one trace");
   output.add("trace-predicted", &o.trace_predicted, "FILE", "write what the simulator predicts for the same plan");
-  output.add("log", &o.log, "FILE", "write one JSON object per step: step, loss, step_seconds");
+  output.add("log", &o.log, "FILE",
+             "write one JSON object per step: step, loss, step_seconds, learning_rate, gradient_norm");
   output.add("print-every", &o.print_every, "N", "show every Nth step, and the first and last").least(1);
   cli::add_output_options(command, o.output);
 }
 
 cpu::OptimizerScalars scalars_of(const TrainOptions& o) {
   cpu::OptimizerScalars scalars;
-  scalars.learning_rate = o.learning_rate;
+  scalars.learning_rate = o.control.learning_rate;
+  scalars.beta1 = o.control.beta1;
+  scalars.beta2 = o.control.beta2;
+  scalars.epsilon = o.control.epsilon;
   scalars.weight_decay = o.weight_decay.value_or(o.strategy.optimizer == plan::OptimizerKind::adamw ? 0.01 : 0.0);
   return scalars;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "executor/commands/control_options.h"
 #include "executor/cpu/kernels/optimizer.h"
 #include "sim/cli/output.h"
 #include "sim/commands/strategy_options.h"
@@ -15,7 +16,7 @@ struct TrainOptions {
   StrategyOptions strategy;
   std::string data;
   std::int64_t steps = 10;
-  double learning_rate = 1e-3;
+  ControlOptions control{};
   std::optional<double> weight_decay;
   std::uint64_t seed = 0;
   std::string trace;

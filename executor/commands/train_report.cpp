@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "executor/commands/step_report.h"
 #include "sim/cli/output.h"
 #include "sim/cli/sizes.h"
 #include "sim/plan/compile.h"
@@ -101,9 +102,17 @@ Json to_json(const TrainReport& report) {
   j["world_size"] = s.world_size;
   j["plan_hash"] = p.plan_hash;
   j["steps"] = Json::array();
-  for (std::size_t i = 0; i < report.own.losses.size(); ++i)
-    j["steps"].push_back(
-        {{"step", i + 1}, {"loss", report.own.losses[i]}, {"step_seconds", report.own.step_seconds[i]}});
+  j["skipped_steps"] = Json::array();
+  for (std::size_t i = 0; i < report.own.losses.size(); ++i) {
+    train::StepResult step{.step = static_cast<std::int64_t>(i),
+                           .loss = report.own.losses[i],
+                           .seconds = report.own.step_seconds[i],
+                           .learning_rate = report.own.learning_rates[i]};
+    if (i < report.own.controls.size()) step.control = report.own.controls[i];
+    j["steps"].push_back(step_json(step));
+    if (step.control && step.control->skip != 0)
+      j["skipped_steps"].push_back(skipped_json(*report.planned->model, step.step, *step.control));
+  }
   j["state_sha256"] = report.own.state_sha256;
   j["fits"] = p.fits;
   j["arenas"] = Json::array();

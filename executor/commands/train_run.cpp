@@ -14,6 +14,7 @@
 #include <ostream>
 
 #include "executor/comm/in_process.h"
+#include "executor/commands/step_report.h"
 #include "executor/cpu/kernels/gemm.h"
 #include "executor/train/recorder.h"
 #include "executor/train/resident.h"
@@ -101,31 +102,35 @@ class StepLines {
       : steps_(o.steps),
         print_every_(o.print_every),
         tokens_(static_cast<double>(p.planned.strategy.global_batch * p.planned.strategy.sequence)),
+        model_(*p.planned.model),
         lines_(lines) {
     if (!o.log.empty()) log_.open(o.log, std::ios::trunc);
   }
   [[nodiscard]] bool log_is_open() const { return log_.is_open(); }
   [[nodiscard]] bool log_is_good() const { return log_.good(); }
-  void operator()(std::int64_t step, float loss, double seconds) {
-    show(step, loss, seconds);
-    if (log_.is_open())
-      log_ << nlohmann::ordered_json{{"step", step + 1}, {"loss", loss}, {"step_seconds", seconds}}.dump() << '\n'
-           << std::flush;
+  void operator()(const train::StepResult& done) {
+    show(done);
+    if (done.control && done.control->skip != 0) lines_ << skipped_text(model_, done.step, *done.control) << std::flush;
+    if (log_.is_open()) log_ << step_json(done).dump() << '\n' << std::flush;
   }
 
  private:
-  void show(std::int64_t step, float loss, double seconds) {
-    if ((step + 1) % print_every_ != 0 && step != 0 && step + 1 != steps_) return;
-    char text[128];
-    std::snprintf(text, sizeof text, "step %lld/%lld  loss %.6f  %s  %.0f tokens/s\n", static_cast<long long>(step + 1),
-                  static_cast<long long>(steps_), static_cast<double>(loss), cli::duration(Seconds{seconds}).c_str(),
-                  tokens_ / seconds);
+  void show(const train::StepResult& done) {
+    const auto number = static_cast<long long>(done.step + 1);
+    if (number % print_every_ != 0 && number != 1 && number != steps_) return;
+    char norm[48] = "";
+    if (done.control) std::snprintf(norm, sizeof norm, "  norm %.4g", done.control->norm);
+    char text[192];
+    std::snprintf(text, sizeof text, "step %lld/%lld  loss %.6f%s  %s  %.0f tokens/s\n", number,
+                  static_cast<long long>(steps_), static_cast<double>(done.loss), norm,
+                  cli::duration(Seconds{done.seconds}).c_str(), tokens_ / done.seconds);
     lines_ << text << std::flush;
   }
 
   std::int64_t steps_;
   std::int64_t print_every_;
   double tokens_;
+  const model::Model& model_;
   std::ostream& lines_;
   std::ofstream log_;
 };
@@ -215,6 +220,7 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   Result<Planned> planned = resolve(command, options.strategy);
   if (!planned) return planned.error();
   const plan::Strategy& s = planned->strategy;
+  if (Result<void> ok = check_control(command, options.control, s, options.steps); !ok) return ok.error();
   for (const auto& [option, path] :
        {std::pair{"--trace", options.trace}, {"--trace-predicted", options.trace_predicted}, {"--log", options.log}})
     if (Result<void> ok = can_create(option, path); !ok) return ok.error();
@@ -269,18 +275,23 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
 
   const Bytes baseline = train::proportional_set_size();
   Bytes resident{0};
-  train::SessionOptions session{.steps = o.steps,
-                                .digest = true,
-                                .scalars = scalars_of(o),
-                                .seed = o.seed,
-                                .observer = recorder ? &*recorder : nullptr,
-                                .after_step = {},
-                                .before_phase = {}};
+  train::SessionOptions session{
+      .steps = o.steps,
+      .digest = true,
+      .scalars = scalars_of(o),
+      .knobs = knobs_of(o.strategy),
+      .inject = injections_of(o.control),
+      .learning_rate = [schedule = schedule_of(o.control, o.steps)](
+                           std::int64_t step) { return train::learning_rate(schedule, step); },
+      .seed = o.seed,
+      .observer = recorder ? &*recorder : nullptr,
+      .after_step = {},
+      .before_phase = {}};
   const std::int64_t steps_per_flush = steps_between_flushes(plan);
-  session.after_step = [&](std::int64_t step, float loss, double seconds) {
-    if (step_lines) (*step_lines)(step, loss, seconds);
+  session.after_step = [&](const train::StepResult& done) {
+    if (step_lines) (*step_lines)(done);
     // A failed write is reported by close().
-    if (writer && (step + 1) % steps_per_flush == 0) static_cast<void>(writer->flush());
+    if (writer && (done.step + 1) % steps_per_flush == 0) static_cast<void>(writer->flush());
   };
   session.before_phase = [&](Phase phase, std::int64_t step) {
     if (recorder) recorder->begin(phase, phase == Phase::digest ? o.steps - 1 : step);

@@ -122,34 +122,33 @@ Result<void> Backend::issue(const Op& op) {
   if (Result<void> r = check_operands(op); !r) return r;
   if (const auto* call = std::get_if<plan::Communicate>(&op.action)) return start(op, *call);
   const std::int64_t begin = now_ns();
-  std::visit(on{[&](const plan::Compute& c) { compute(op, c); },
-                [&](const plan::LoadBatch& a) {
-                  const std::int64_t number =
-                      step_ * plan_.strategy.micro_batches() + a.micro_batch(position_.shard, position_.replica);
-                  const auto bytes = [&](std::size_t i) {
-                    return std::span(at(op.operands[i]), static_cast<std::size_t>(op.operands[i].bytes));
-                  };
-                  data_.fill(pool_, number, bytes(0), bytes(1));
-                },
-                [&](const plan::LoadScalars&) {
-                  static_assert(sizeof(OptimizerScalars) <= 64);
-                  std::memcpy(at(op.operands[0]), &options_.scalars, sizeof(OptimizerScalars));
-                },
-                [&](const plan::Communicate&) {},
-                [&](const plan::Accumulate&) {
-                  add_into(pool_, count(op.operands[0]), elements(op.operands[1]), elements(op.operands[0]));
-                },
-                [&](const plan::Initialize& a) { initialize(op, a); },
-                [&](const plan::ZeroState&) {
-                  for (const Operand& o : op.operands) zero(pool_, count(o), elements(o));
-                },
-                [&](const plan::OptimizerStep& a) { optimizer_step(op, a); },
-                [&](const plan::MeanLoss& a) { mean_loss(op, a); },
-                [&](const plan::Copy&) {
-                  convert_copy(pool_, count(op.operands[0]), elements(op.operands[0]), elements(op.operands[1]));
-                },
-                [&](const plan::Digest& a) { digest_flat(op, a); }, [&](const plan::Absent&) {}},
-             op.action);
+  std::visit(
+      on{[&](const plan::Compute& c) { compute(op, c); },
+         [&](const plan::LoadBatch& a) {
+           const std::int64_t number =
+               step_ * plan_.strategy.micro_batches() + a.micro_batch(position_.shard, position_.replica);
+           const auto bytes = [&](std::size_t i) {
+             return std::span(at(op.operands[i]), static_cast<std::size_t>(op.operands[i].bytes));
+           };
+           data_.fill(pool_, number, bytes(0), bytes(1));
+         },
+         [&](const plan::LoadScalars&) { load_scalars(op); }, [&](const plan::Communicate&) {},
+         [&](const plan::Accumulate&) {
+           add_into(pool_, count(op.operands[0]), elements(op.operands[1]), elements(op.operands[0]));
+         },
+         [&](const plan::Initialize& a) { initialize(op, a); },
+         [&](const plan::ZeroState&) {
+           for (const Operand& o : op.operands) zero(pool_, count(o), elements(o));
+         },
+         [&](const plan::OptimizerStep& a) { optimizer_step(op, a); },
+         [&](const plan::MeanLoss& a) { mean_loss(op, a); },
+         [&](const plan::Copy&) {
+           convert_copy(pool_, count(op.operands[0]), elements(op.operands[0]), elements(op.operands[1]));
+         },
+         [&](const plan::Digest& a) { digest_flat(op, a); }, [&](const plan::BeginControl&) { begin_control(op); },
+         [&](const plan::InspectGradient& a) { inspect(op, a); }, [&](const plan::Decide& a) { decide(op, a); },
+         [&](const plan::Absent&) {}},
+      op.action);
   if (options_.observer != nullptr) options_.observer->finished({.op = &op, .begin_ns = begin, .end_ns = now_ns()});
   return {};
 }
@@ -269,6 +268,12 @@ void Backend::optimizer_step(const Op& op, const plan::OptimizerStep& a) {
   const ConstElements gradients = elements(op.operands[1]);
   const auto* scalars = reinterpret_cast<const OptimizerScalars*>(at(op.operands[2]));
   auto* counts = reinterpret_cast<std::int32_t*>(at(op.operands[3]));
+  float multiplier = a.factor;
+  if (plan_.control.valid()) {
+    const plan::ControlBlock& control = as<plan::ControlBlock>(op.operands.back()).front();
+    if (control.skip != 0) return;
+    multiplier *= control.multiplier;
+  }
   for (const plan::ParamRange& p : plan::param_ranges(flat, begin, begin + a.elems)) {
     std::int32_t& count = counts[p.param.value];
     ++count;
@@ -278,17 +283,51 @@ void Backend::optimizer_step(const Op& op, const plan::OptimizerStep& a) {
     // Norm weights and biases are not decayed: they have one dimension.
     if (plan_.model->parameters[static_cast<std::size_t>(p.param.value)].shape.size() < 2) own.weight_decay = 0;
     switch (plan_.strategy.optimizer) {
-      case plan::OptimizerKind::sgd: sgd(pool_, own, n, gradients.from(at_elem), parameters + at_elem, nullptr); break;
+      case plan::OptimizerKind::sgd:
+        sgd(pool_, own, n, gradients.from(at_elem), parameters + at_elem, nullptr, multiplier);
+        break;
       case plan::OptimizerKind::adam:
         adam(pool_, own, &count, n, gradients.from(at_elem), parameters + at_elem, floats(op.operands[4]) + at_elem,
-             floats(op.operands[5]) + at_elem);
+             floats(op.operands[5]) + at_elem, multiplier);
         break;
       case plan::OptimizerKind::adamw:
         adamw(pool_, own, &count, n, gradients.from(at_elem), parameters + at_elem, floats(op.operands[4]) + at_elem,
-              floats(op.operands[5]) + at_elem);
+              floats(op.operands[5]) + at_elem, multiplier);
         break;
     }
   }
+}
+
+void Backend::load_scalars(const Op& op) {
+  as<OptimizerScalars>(op.operands[0]).front() = options_.scalars;
+  if (op.operands.size() < 2) return;
+  plan::ControlKnobs knobs = options_.knobs;
+  const InjectedOverflow here{.rank = communicator_.rank().value, .step = step_};
+  knobs.inject_overflow = std::ranges::find(options_.inject, here) != options_.inject.end() ? 1 : 0;
+  as<plan::ControlKnobs>(op.operands[1]).front() = knobs;
+}
+
+void Backend::begin_control(const Op& op) {
+  const bool scaler = op.operands.size() > 2;
+  cpu::begin_control(as<plan::ControlKnobs>(op.operands[0]).front(), as<GradientFacts>(op.operands[1]),
+                     scaler ? &as<plan::ScalerState>(op.operands[2]).front() : nullptr,
+                     scaler ? floats(op.operands[3]) : nullptr);
+}
+
+void Backend::inspect(const Op& op, const plan::InspectGradient& a) {
+  const ConstElements gradient = elements(op.operands[0]);
+  GradientFacts& facts = as<GradientFacts>(op.operands[1]).front();
+  if (a.of == plan::InspectGradient::Of::local)
+    inspect_local(pool_, plan_, a.flat, op.id, gradient, facts);
+  else
+    inspect_stepped(pool_, a.flat, a.first_elem + position_.shard * a.rank_stride_elems, a.elems, gradient, facts);
+}
+
+void Backend::decide(const Op& op, const plan::Decide& a) {
+  plan::ScalerState* state = op.operands.size() > 3 ? &as<plan::ScalerState>(op.operands[3]).front() : nullptr;
+  as<plan::ControlBlock>(op.operands[2]).front() =
+      cpu::decide(plan_, a, as<GradientFacts>(op.operands[0]), as<plan::ControlKnobs>(op.operands[1]).front(),
+                  plan_.strategy.clip_norm, state);
 }
 
 void Backend::mean_loss(const Op& op, const plan::MeanLoss& a) {
@@ -327,13 +366,21 @@ float Backend::loss() const {
   return value;
 }
 
+std::optional<plan::ControlBlock> Backend::control() const {
+  if (!plan_.control.valid()) return std::nullopt;
+  plan::ControlBlock block;
+  std::memcpy(&block, arena_.data() + plan_.buffer(plan_.control).offset, sizeof block);
+  return block;
+}
+
 Bytes Backend::optimizer_state_bytes() const {
   Bytes total{0};
   const plan::PhaseOps* step = plan_.find(Phase::steady_step);
   for (const Op& op : step->ops) {
     const auto* a = std::get_if<plan::OptimizerStep>(&op.action);
     if (a == nullptr || op.operands.size() <= 4) continue;
-    for (std::size_t i = 4; i < op.operands.size(); ++i) total += Bytes{op.operands[i].bytes};
+    for (std::size_t i = 4; i < op.operands.size(); ++i)
+      if (op.operands[i].writes()) total += Bytes{op.operands[i].bytes};
     const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a->flat)];
     const Elems begin{a->first_elem.count() + position_.shard * a->rank_stride_elems.count()};
     total += Bytes{4 * static_cast<std::int64_t>(plan::param_ranges(flat, begin, begin + a->elems).size())};

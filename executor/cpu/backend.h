@@ -7,11 +7,13 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "executor/comm/communicator.h"
+#include "executor/cpu/control.h"
 #include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/optimizer.h"
 #include "executor/cpu/kernels/threads.h"
@@ -45,8 +47,17 @@ class Observer {
   virtual void memory(const MemoryRecord& record) = 0;
 };
 
+/// A test of the loss scaler: the loss scale is infinite on one rank in one step, counted from 0.
+struct InjectedOverflow {
+  std::int32_t rank = -1;
+  std::int64_t step = -1;
+  friend bool operator==(const InjectedOverflow&, const InjectedOverflow&) = default;
+};
+
 struct BackendOptions {
   OptimizerScalars scalars;
+  plan::ControlKnobs knobs{};
+  std::vector<InjectedOverflow> inject{};
   std::uint64_t seed = 0;
   Observer* observer = nullptr;  ///< may be null; not owned
 };
@@ -74,6 +85,8 @@ class Backend {
   void set_learning_rate(double rate) { options_.scalars.learning_rate = rate; }
   /// Mean loss of the last finished step.
   [[nodiscard]] float loss() const;
+  /// What the last finished step decided; nothing where the strategy is not controlled.
+  [[nodiscard]] std::optional<plan::ControlBlock> control() const;
   /// The arena's own high-water mark since the start of the phase, or of the run.
   [[nodiscard]] const ArenaLedger& phase_ledger() const { return ledger_; }
   [[nodiscard]] Bytes peak() const { return std::max(peak_, ledger_.extent()); }
@@ -99,6 +112,11 @@ class Backend {
     return operand.bytes / bytes_per_element(plan_.buffer(operand.buffer).dtype);
   }
   [[nodiscard]] float* floats(const plan::Operand& operand) const { return reinterpret_cast<float*>(at(operand)); }
+  /// What the operand holds, all of it.
+  template <class T>
+  [[nodiscard]] std::span<T> as(const plan::Operand& operand) const {
+    return {reinterpret_cast<T*>(at(operand)), static_cast<std::size_t>(operand.bytes) / sizeof(T)};
+  }
   [[nodiscard]] Result<void> start(const plan::Op& op, const plan::Communicate& call);
   /// Waits for a collective in flight, and for those started before it.
   [[nodiscard]] Result<void> wait_for(OpId op);
@@ -108,6 +126,10 @@ class Backend {
   void initialize(const plan::Op& op, const plan::Initialize& a);
   void optimizer_step(const plan::Op& op, const plan::OptimizerStep& a);
   void mean_loss(const plan::Op& op, const plan::MeanLoss& a);
+  void load_scalars(const plan::Op& op);
+  void begin_control(const plan::Op& op);
+  void inspect(const plan::Op& op, const plan::InspectGradient& a);
+  void decide(const plan::Op& op, const plan::Decide& a);
   void digest_flat(const plan::Op& op, const plan::Digest& a);
   [[nodiscard]] Result<void> check_operands(const plan::Op& op) const;
 

@@ -14,7 +14,11 @@ class Session {
       : plan_(plan),
         options_(options),
         backend_(plan, communicator, arena, data, pool,
-                 {.scalars = options.scalars, .seed = options.seed, .observer = options.observer}) {}
+                 {.scalars = options.scalars,
+                  .knobs = options.knobs,
+                  .inject = options.inject,
+                  .seed = options.seed,
+                  .observer = options.observer}) {}
 
   Result<void> phase(Phase which, std::int64_t step) {
     const plan::PhaseOps* ops = plan_.find(which);
@@ -34,11 +38,20 @@ class Session {
   Result<void> steps() {
     for (std::int64_t step = 0; step < options_.steps; ++step) {
       const auto begin = std::chrono::steady_clock::now();
+      const double rate = options_.learning_rate ? options_.learning_rate(step) : options_.scalars.learning_rate;
+      backend_.set_learning_rate(rate);
       if (Result<void> r = phase(step == 0 ? Phase::first_step : Phase::steady_step, step); !r) return r;
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-      result_.losses.push_back(backend_.loss());
-      result_.step_seconds.push_back(took.count());
-      if (options_.after_step) options_.after_step(step, backend_.loss(), took.count());
+      const StepResult done{.step = step,
+                            .loss = backend_.loss(),
+                            .seconds = took.count(),
+                            .learning_rate = rate,
+                            .control = backend_.control()};
+      result_.losses.push_back(done.loss);
+      result_.step_seconds.push_back(done.seconds);
+      result_.learning_rates.push_back(done.learning_rate);
+      if (done.control) result_.controls.push_back(*done.control);
+      if (options_.after_step) options_.after_step(done);
     }
     return {};
   }

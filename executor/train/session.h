@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,14 +12,26 @@
 
 namespace shard::train {
 
+/// What a step came to, the same on every rank.
+struct StepResult {
+  std::int64_t step = 0;  ///< from 0
+  float loss = 0;
+  double seconds = 0;
+  double learning_rate = 0;
+  std::optional<plan::ControlBlock> control{};  ///< gradient norm, loss scale, overflow, where they are looked at
+};
+
 struct SessionOptions {
   std::int64_t steps = 1;
   bool digest = true;  ///< ends with the digest of parameters and optimizer state
   cpu::OptimizerScalars scalars;
+  plan::ControlKnobs knobs{};
+  std::vector<cpu::InjectedOverflow> inject{};
+  std::function<double(std::int64_t step)> learning_rate = nullptr;  ///< null: that of scalars in every step
   std::uint64_t seed = 0;
   cpu::Observer* observer = nullptr;  ///< may be null
-  /// Called on every rank after each step: step from 0, mean loss, seconds.
-  std::function<void(std::int64_t step, float loss, double seconds)> after_step;
+  /// Called on every rank after each step.
+  std::function<void(const StepResult& step)> after_step;
   /// Called when a phase begins: for traces.
   std::function<void(Phase phase, std::int64_t step)> before_phase;
 };
@@ -33,7 +46,9 @@ struct PhasePeak {
 struct SessionResult {
   std::vector<float> losses;
   std::vector<double> step_seconds;
-  Bytes peak;  ///< the arena's high-water mark over all phases
+  std::vector<double> learning_rates;
+  std::vector<plan::ControlBlock> controls;  ///< by step; empty where the strategy is not controlled
+  Bytes peak;                                ///< the arena's high-water mark over all phases
   Bytes live_peak;
   std::vector<PhasePeak> phases;
   Bytes optimizer_state;

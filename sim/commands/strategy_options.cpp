@@ -83,6 +83,7 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_
                                         {"messages", plan::Transport::messages, "across hosts, with planned staging"}},
                                        "how ranks exchange data");
   add_training_options(command, o);
+  add_scaler_options(command, o.scaler);
 }
 
 Result<void> require_model(const cli::Command& command) {
@@ -122,6 +123,12 @@ void add_training_options(cli::Command& command, StrategyOptions& o) {
                                        "what parameters, gradients and activations are stored as");
   training.add_switch("fp32-reduce-scatter", &o.fp32_reduce_scatter,
                       "widen 16-bit gradients before they are summed over micro-batches and ranks");
+  training.add("clip-norm", &o.clip_norm, "NORM", "scale gradients down to this norm over all parameters").least(0);
+  training
+      .add("gradient-predivide-factor", &o.gradient_predivide_factor, "F",
+           "divide gradients by F before they are summed over ranks and by ranks / F after; 1: all before, in the loss")
+      .least(1e-6)
+      .most(1e6);
   training.add("threads", &o.threads, "N", "compute threads per rank").least(1).most(1024);
   training.add_switch("reproducible", &o.reproducible,
                       "sum gradients along one fixed tree, so that the result does not depend on the strategy");
@@ -146,6 +153,8 @@ plan::Strategy training_strategy(const StrategyOptions& o, const model::Model& m
   s.transport = o.transport;
   s.shard_group = o.shard_group;
   s.fp32_reduce_scatter = o.fp32_reduce_scatter;
+  s.clip_norm = o.clip_norm.has_value();
+  s.predivide = static_cast<float>(o.gradient_predivide_factor);
   return s;
 }
 
@@ -167,6 +176,12 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o) {
                  .where = "options",
                  .help = "--unit chunk, or leave --" + std::string(option) + " out"};
   }
+  if (o.clip_norm == 0.0)
+    return Error{.code = Errc::contradiction,
+                 .what = command.describe("clip-norm") + " would make every gradient 0",
+                 .where = "options",
+                 .help = "--clip-norm 1, or leave --clip-norm out"};
+  if (Result<void> ok = check_scaler(command, o.scaler, s); !ok) return ok.error();
   if (Result<void> ok = model::check_batch(*model, s.micro_batch, s.sequence); !ok) return ok.error();
   if (Result<void> ok = plan::check(*model, s); !ok) return ok.error();
   planned.model = std::make_shared<const model::Model>(std::move(*model));

@@ -66,7 +66,9 @@ Seconds OpCost::operator()(const plan::Op& op) const {
             const Seconds fetch = transfer_time(e.bytes_read, cluster_.host_link, rates_);
             return plan_.rank == 0 ? fetch + e.bytes_read / kHashRate : fetch;
           },
-          [&](const plan::Absent&) { return Seconds{0}; }},
+          [&](const plan::BeginControl&) { return elementwise(); },
+          [&](const plan::InspectGradient&) { return elementwise(); },
+          [&](const plan::Decide&) { return elementwise(); }, [&](const plan::Absent&) { return Seconds{0}; }},
       op.action);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <map>
 
 #include "sim/plan/passes/passes.h"
@@ -95,7 +96,18 @@ Result<void> check_shard_group(const Strategy& s) {
 Result<void> check_precision(const Strategy& s) {
   if (s.fp32_reduce_scatter && !s.has_masters())
     return contradiction("--fp32-reduce-scatter widens 16-bit gradients, but --precision is fp32", "--precision bf16");
+  if (!(s.predivide > 0) || !std::isfinite(s.predivide))
+    return contradiction("--gradient-predivide-factor is not a positive number", "--gradient-predivide-factor 1");
   return {};
+}
+
+/// A sum over all parameters would have to know which of them each tensor-parallel rank has a part of.
+Result<void> check_control(const Strategy& s) {
+  if (!s.is_controlled() || s.tensor_parallel == 1) return {};
+  return contradiction(std::string(s.clip_norm ? "--clip-norm" : "--precision fp16, which scales the loss,") +
+                           " looks at whole gradients, which --tensor-parallel " + std::to_string(s.tensor_parallel) +
+                           " splits",
+                       "--tensor-parallel 1");
 }
 
 }  // namespace
@@ -115,6 +127,7 @@ Result<void> check(const model::Model& model, const Strategy& s) {
     return contradiction("micro-batch " + n(s.micro_batch) + " is not positive", "--micro-batch 1");
   if (s.threads < 1) return contradiction("threads " + n(s.threads) + " is not positive", "--threads 1");
   if (s.prefetch < 0) return contradiction("prefetch distance " + n(s.prefetch) + " is negative", "--prefetch 0");
+  if (Result<void> ok = check_control(s); !ok) return ok;
   if (s.tensor_parallel != 1) return contradiction("tensor parallelism is not implemented yet", "--tensor-parallel 1");
   if (Result<void> ok = check_shard_group(s); !ok) return ok;
   if (Result<void> ok = check_precision(s); !ok) return ok;

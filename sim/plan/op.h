@@ -55,7 +55,8 @@ struct LoadBatch {
   }
 };
 
-/// Writes learning rate, step number and the other scalars that ops read. Operands: scalars (write).
+/// Writes learning rate, step number and the other scalars that ops read. Operands: scalars (write), where the step is
+/// controlled (Strategy::is_controlled) the knobs of control_block.h (write).
 struct LoadScalars {};
 
 /// One part of a collective: full bytes [full, full + elems) hold one shard per member of the group, in order.
@@ -97,14 +98,42 @@ struct ZeroState {
 
 /// One optimizer step over parameters of a flat that this rank owns.
 /// Operands: parameters, the masters where there are some (update), gradient (read), scalars (read), step counts
-/// (update), then each state buffer (update). first_elem and elems say which elements of the flat: on the rank that
-/// holds shard r they start at first_elem + r * rank_stride_elems.
+/// (update), then each state buffer (update), then where the step is controlled what decide wrote (read): gradients are
+/// multiplied as it says, and a skipped step changes nothing. first_elem and elems say which elements of the flat: on
+/// the rank that holds shard r they start at first_elem + r * rank_stride_elems.
 struct OptimizerStep {
   std::int32_t flat = -1;
   model::ParamId param{};  ///< partition parameter: the only parameter stepped; else invalid
   Elems first_elem{};
   Elems rank_stride_elems{};
-  Elems elems{};  ///< real elements on this rank class, padding excluded
+  Elems elems{};        ///< real elements on this rank class, padding excluded
+  float factor = 1.0f;  ///< of the gradient: what --gradient-predivide-factor left to do
+};
+
+/// Begins the control of a step. Operands: knobs (read), gradient facts (write: nothing seen yet), and with a loss
+/// scaler its state (update: a newborn scale becomes the initial one) and the loss scale of this step (write).
+struct BeginControl {};
+
+/// Adds what it finds in gradients to what is known of them (control_block.h, GradientFacts). Operands: gradient
+/// (read), facts (update). Elements as OptimizerStep says them.
+struct InspectGradient {
+  enum class Of : std::uint8_t {
+    stepped,  ///< what this rank steps: squares and non-finite elements
+    local,    ///< a rank's own gradient before it is summed over ranks: non-finite elements only, last tensor first
+  } of{};
+  std::int32_t flat = -1;
+  Elems first_elem{};
+  Elems rank_stride_elems{};
+  Elems elems{};
+};
+
+/// Decides for all ranks alike by what factor gradients are multiplied, whether the step is skipped, and how the loss
+/// scale goes on. Operands: facts of all members (read), knobs (read), control (write), and with a loss scaler its
+/// state (update). Facts of one member: of its stepped gradients, then with a scaler of its local ones.
+struct Decide {
+  std::int32_t members = 1;  ///< whose facts are there
+  std::int32_t counted = 1;  ///< how many of them, from the first, step every element once between them
+  float factor = 1.0f;       ///< as OptimizerStep: the norm is that of the gradients multiplied by it
 };
 
 /// Mean of all micro-batches' losses along the fixed tree. Operands: losses (read), mean (write).
@@ -128,7 +157,7 @@ struct Digest {
 struct Absent {};
 
 using Action = std::variant<Compute, LoadBatch, LoadScalars, Communicate, Accumulate, Initialize, ZeroState,
-                            OptimizerStep, MeanLoss, Copy, Digest, Absent>;
+                            OptimizerStep, MeanLoss, Copy, Digest, BeginControl, InspectGradient, Decide, Absent>;
 
 /// Which part of a step an op belongs to, for people and pictures.
 enum class Part : std::uint8_t {

@@ -91,6 +91,7 @@ struct Plan {
   BufferId losses{};                        ///< f32 [micro-steps], this rank's
   BufferId loss{};                          ///< mean loss of the step, f32 [1]
   BufferId scalars{};                       ///< what LoadScalars writes
+  BufferId control{};                       ///< what Decide writes; invalid where the step is not controlled
   [[nodiscard]] const Buffer& buffer(BufferId id) const { return buffers[static_cast<std::size_t>(id.value)]; }
   [[nodiscard]] Buffer& buffer(BufferId id) { return buffers[static_cast<std::size_t>(id.value)]; }
   [[nodiscard]] BufferId value_buffer(model::ValueId v) const { return BufferId{values_begin + v.value}; }

@@ -102,6 +102,9 @@ struct Strategy {
   std::int32_t tensor_parallel = 1;  ///< ranks that split one model between them
   std::int32_t shard_group = 0;      ///< hybrid sharding: data-parallel ranks that share shards; 0: all of them
   bool fp32_reduce_scatter = false;  ///< 16-bit gradients become fp32 before they are summed
+  bool clip_norm = false;            ///< gradients are clipped by their global norm; the threshold is a planned scalar
+  bool loss_scaling = false;         ///< a dynamic loss scale also where precision is not fp16
+  float predivide = 1.0f;            ///< f: gradients are divided by A f before they are summed over ranks, D / f after
 
   /// Ranks that work on different micro-batches.
   [[nodiscard]] constexpr std::int32_t data_parallel() const { return world_size / tensor_parallel; }
@@ -117,6 +120,19 @@ struct Strategy {
   [[nodiscard]] constexpr Dtype reduction() const { return fp32_reduce_scatter ? Dtype::f32 : storage(); }
   /// fp32 parameters beside the stored ones.
   [[nodiscard]] constexpr bool has_masters() const { return storage() != Dtype::f32; }
+  /// The loss is scaled dynamically, and a step whose gradients overflow is skipped.
+  [[nodiscard]] constexpr bool has_scaler() const { return loss_scaling || precision == Precision::fp16; }
+  /// Step ops read what `decide` says of the whole gradient.
+  [[nodiscard]] constexpr bool is_controlled() const { return clip_norm || has_scaler(); }
+  /// What a micro-batch's loss is multiplied by, and what is left for the step to multiply gradients by. A factor of 1
+  /// is the default class: all is divided in the leaves, by M, and nothing afterwards.
+  [[nodiscard]] float leaf_scale() const {
+    return predivide == 1.0f ? 1.0f / static_cast<float>(micro_batches())
+                             : 1.0f / (static_cast<float>(accumulation()) * predivide);
+  }
+  [[nodiscard]] float gradient_factor() const {
+    return predivide == 1.0f ? 1.0f : predivide / static_cast<float>(data_parallel());
+  }
   /// Micro-steps per rank and step.
   [[nodiscard]] std::int64_t accumulation() const { return global_batch / (micro_batch * data_parallel()); }
   /// M, the micro-batches of the global batch.

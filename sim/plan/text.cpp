@@ -101,10 +101,20 @@ void append_action(std::string& out, const Plan& plan, const Op& op) {
                 [&](const OptimizerStep& a) {
                   append(out, "step([", a.first_elem.count(), "+r*", a.rank_stride_elems.count(), ", ", a.elems.count(),
                          ")");
+                  if (a.factor != 1.0f) append(out, " times ", a.factor);
                 },
                 [&](const MeanLoss& a) { append(out, a.dealt_in_turn ? "mean_loss(in turn)" : "mean_loss"); },
                 [&](const Copy&) { append(out, "copy"); },
                 [&](const Digest& a) { append(out, "digest(", to_string(a.content), ')'); },
+                [&](const BeginControl&) { append(out, "begin_control"); },
+                [&](const InspectGradient& a) {
+                  append(out, a.of == InspectGradient::Of::local ? "inspect_local([" : "inspect([",
+                         a.first_elem.count(), "+r*", a.rank_stride_elems.count(), ", ", a.elems.count(), ")");
+                },
+                [&](const Decide& a) {
+                  append(out, "decide(", std::int64_t{a.counted}, " of ", std::int64_t{a.members}, ")");
+                  if (a.factor != 1.0f) append(out, " times ", a.factor);
+                },
                 [&](const Absent&) { append(out, "absent"); }},
              op.action);
 }
@@ -205,6 +215,9 @@ std::string to_string(const Strategy& s) {
   if (s.tensor_parallel > 1) out += " tensor_parallel " + std::to_string(s.tensor_parallel);
   if (s.shard_group > 0) out += " shard_group " + std::to_string(s.shard_group);
   if (s.fp32_reduce_scatter) out += " fp32_reduce_scatter";
+  if (s.clip_norm) out += " clip_norm";
+  if (s.loss_scaling) out += " loss_scaling";
+  if (s.predivide != 1.0f) append(out, " predivide ", s.predivide);
   return out;
 }
 

@@ -106,11 +106,11 @@ void step(benchmark::State& state) {
                                           .scalars = {},
                                           .observer = &groups,
                                           .after_step =
-                                              [&](std::int64_t number, float, double took) {
+                                              [&](const train::StepResult& done) {
                                                 groups.end_step();
-                                                if (number == 0) return groups.forget_steps();
-                                                seconds.push_back(took);
-                                                if (more) state.SetIterationTime(took);
+                                                if (done.step == 0) return groups.forget_steps();
+                                                seconds.push_back(done.seconds);
+                                                if (more) state.SetIterationTime(done.seconds);
                                                 more = more && state.KeepRunning();
                                               },
                                           .before_phase = {}});

@@ -100,6 +100,67 @@ TEST(Train, AnswersInJsonAndLeavesTheTracesItWasAskedFor) {
   EXPECT_EQ(compared["predicted_plan_hash"], compared["measured_plan_hash"]);
 }
 
+// The norm is over all parameters, however they are cut; a step says it, the schedule's rate and the log do too.
+TEST(Train, ClipsByTheNormOfTheWholeGradient) {
+  const ScratchDirectory scratch;
+  json first;
+  for (const Words& cut : {Words{"--ranks", "1"}, Words{"--ranks", "2", "--stage", "3"}}) {
+    Words words{"--model",       "gpt2-nano", "--data",         "random",    "--sequence",     "16",
+                "--steps",       "3",         "--log",          "run.jsonl", "--clip-norm",    "0.25",
+                "--lr-schedule", "linear",    "--warmup-steps", "1",         "--global-batch", "2"};
+    words.insert(words.end(), cut.begin(), cut.end());
+    const Outcome outcome = shardscope(train(words), {.directory = scratch.path()});
+    const json run = json_of(outcome);
+    EXPECT_THAT(outcome.err, HasSubstr("  norm "));
+    if (first.is_null()) first = run;
+    EXPECT_EQ(run["state_sha256"], first["state_sha256"]);
+    ASSERT_EQ(run["steps"].size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_GT(run["steps"][i]["gradient_norm"], 0.25);
+      EXPECT_EQ(run["steps"][i]["gradient_norm"], first["steps"][i]["gradient_norm"]);
+    }
+    EXPECT_EQ(run["steps"][1]["learning_rate"], 1e-3);
+    EXPECT_EQ(run["steps"][2]["learning_rate"], 0.5e-3);
+    EXPECT_TRUE(run["skipped_steps"].empty());
+    const std::string log = read_file(scratch.file("run.jsonl"));
+    EXPECT_EQ(json::parse(log.substr(0, log.find('\n')))["gradient_norm"], run["steps"][0]["gradient_norm"]);
+    expect_as_predicted(run, cut[1] == "1" ? 1 : 2);
+  }
+}
+
+// fp16: the rank, tensor and layer that overflowed are named, the scale follows, and simulate plans the same run.
+TEST(Train, SkipsAStepThatOverflowedOnOneRankAndSaysWhere) {
+  const Words strategy{"--model",         "gpt2-nano", "--ranks",      "2", "--stage",           "2",
+                       "--sequence",      "16",        "--steps",      "5", "--precision",       "fp16",
+                       "--initial-scale", "1024",      "--hysteresis", "1", "--growth-interval", "2",
+                       "--clip-norm",     "0.5"};
+  Words words = train(strategy);
+  for (const char* word : {"--data", "random", "--inject-overflow", "1:2", "--inject-overflow", "0:5"})
+    words.emplace_back(word);
+  const Outcome outcome = shardscope(words);
+  const json run = json_of(outcome);
+  const std::string first = "step 2 skipped: the gradient of transformer.ln_f.bias overflowed first, on rank ";
+  EXPECT_THAT(outcome.err, HasSubstr(first + "1; loss scale 1024 -> 512"));
+  ASSERT_EQ(run["skipped_steps"].size(), 2u);
+  const json& skipped = run["skipped_steps"][0];
+  EXPECT_EQ(skipped["step"], 2);
+  EXPECT_EQ(skipped["rank"], 1);
+  EXPECT_EQ(skipped["tensor"], "transformer.ln_f.bias");
+  EXPECT_TRUE(skipped["layer"].is_null());
+  EXPECT_EQ(run["skipped_steps"][1]["rank"], 0);
+  const std::vector<double> scales{1024, 1024, 512, 512, 1024};
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    EXPECT_EQ(run["steps"][i]["loss_scale"], scales[i]);
+    EXPECT_EQ(run["steps"][i]["skipped"], i == 1 || i == 4);
+    EXPECT_EQ(run["steps"][i]["gradient_norm"].is_null(), i == 1 || i == 4);
+  }
+  expect_as_predicted(run, 2);
+
+  Words simulate{"simulate", "--json"};
+  simulate.insert(simulate.end(), strategy.begin(), strategy.end());
+  EXPECT_EQ(json_of(shardscope(simulate))["plan_hash"], run["plan_hash"]);
+}
+
 /// How often each unit of each rank enters each state.
 std::map<std::tuple<std::int32_t, std::int32_t, UnitState>, int> states_of(const std::filesystem::path& path) {
   std::map<std::tuple<std::int32_t, std::int32_t, UnitState>, int> counts;

@@ -140,6 +140,38 @@ Strategy in_order_of_arrival() {
   s.reproducible = false;
   return s;
 }
+Strategy clipped(std::int32_t stage) {
+  Strategy s = zero(stage);
+  s.clip_norm = true;
+  return s;
+}
+Strategy scaled(std::int32_t stage, std::int32_t world = 2) {
+  Strategy s = zero(stage, world);
+  s.loss_scaling = true;
+  return s;
+}
+BufferId named(const Plan& plan, std::string_view name) {
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b)
+    if (plan.buffers[b].name == name) return BufferId{static_cast<std::int32_t>(b)};
+  ADD_FAILURE() << "no buffer " << name;
+  return BufferId{};
+}
+Strategy clipped_sgd() {
+  Strategy s = clipped(2);
+  s.optimizer = OptimizerKind::sgd;
+  return s;
+}
+/// The facts of all ranks are taken from this rank alone.
+void decide_alone(Plan& plan, std::vector<Op>& ops) {
+  const BufferId facts = named(plan, "gradient facts");
+  for (Op& op : ops) {
+    std::erase(op.release, facts);
+    if (op.name != "decide") continue;
+    op.operands[0] = {.buffer = facts, .bytes = plan.buffer(facts).bytes.count()};
+    op.release.push_back(facts);
+    std::get<Decide>(op.action) = {.members = 1, .counted = 1};
+  }
+}
 Communicate& call(Op& op) {
   return std::get<Communicate>(op.action);
 }
@@ -319,6 +351,44 @@ const Planted kPlanted[] = {
          op.operands[0].bytes /= 2;
        }
      }},
+    {"FactsNotReset", "P8", clipped(2), drop("begin control")},
+    {"OneTensorNotInspected", "P26", clipped(2), drop("inspect block 0")},
+    {"InspectedTwice", "P26", clipped(1), twice("inspect block 0")},
+    {"InspectedBeforeItIsReduced", "P15", clipped(0),
+     in_steps([](Plan&, std::vector<Op>& ops) {
+       const PhaseOps view{.phase = Phase::steady_step, .ops = ops};
+       const std::size_t reduction = find_op(view, "reduce transformer.wte");
+       const std::size_t inspection = find_op(view, "inspect transformer.wte");
+       std::swap(ops[reduction].operands, ops[inspection].operands);
+       std::swap(ops[reduction].action, ops[inspection].action);
+       std::swap(ops[reduction].name, ops[inspection].name);
+     })},
+    {"FactsSentTooEarly", "P26", clipped(2),
+     in_steps([](Plan&, std::vector<Op>& ops) {
+       const PhaseOps view{.phase = Phase::steady_step, .ops = ops};
+       const std::size_t gather = find_op(view, "gather gradient facts");
+       std::swap(ops[gather - 1], ops[gather]);
+       std::swap(ops[gather - 1].id, ops[gather].id);
+       std::swap(ops[gather - 1].release, ops[gather].release);
+       for (Op& op : ops) std::erase(op.dependencies, ops[gather].id);
+       ops[gather - 1].dependencies.clear();
+     })},
+    {"ClippedByOwnNorm", "P26", clipped(2), in_steps(decide_alone)},
+    {"OverflowOfOneRankAlone", "P26", scaled(1), in_steps(decide_alone)},
+    {"SteppedBeforeTheDecision", "P8", clipped_sgd(), swap_with_next("decide")},
+    {"LossNotScaled", "P9", scaled(2),
+     at_op("loss backward", 0, [](Plan&, Op& op) { std::get<Compute>(op.action).scaled = false; })},
+    {"LossScaledByThatOfTheNextStep", "P10", scaled(2),
+     at_op("loss backward", 0,
+           [](Plan& p, Op& op) {
+             op.operands.back().buffer = named(p, "loss scaler");
+           })},
+    {"ScalerNotUpdated", "P26", scaled(0),
+     at_op("decide", 0, [](Plan&, Op& op) { op.operands[3].access = Access::read; })},
+    {"LocalOverflowNotLookedFor", "P26", scaled(2), drop("inspect own block 1", 1)},
+    {"LocalOverflowNotLookedForAlone", "P26", scaled(0, 1), drop("inspect own block 1")},
+    {"PredivideForgotten", "P26", clipped(0),
+     at_op("step block 0", 0, [](Plan&, Op& op) { std::get<OptimizerStep>(op.action).factor = 0.5f; })},
     {"WrongMomentHashed", "P23", zero(0),
      [](PlanSet& plans) {
        for (Plan& p : plans.classes)

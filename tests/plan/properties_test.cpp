@@ -13,6 +13,7 @@
 #include "sim/memory/arena.h"
 #include "sim/plan/effects.h"
 #include "sim/plan/verify.h"
+#include "sim/plan/workspace.h"
 #include "tests/plan/random_cases.h"
 
 namespace shard::plan {
@@ -91,7 +92,17 @@ TEST(PlanProperties, StagesZeroToTwoSendWhatTheyMust) {
     using enum Collective;
     const auto at = [](Collective kind) { return static_cast<std::size_t>(kind); };
     Calls expected{};
-    if (s.world_size > 1) expected[at(all_gather)] = {1, losses};
+    const auto add = [&](Collective kind, std::int64_t calls, std::int64_t sent) {
+      expected[at(kind)].first += calls;
+      expected[at(kind)].second += sent;
+    };
+    if (s.world_size > 1) add(all_gather, 1, losses);
+    // What ranks know of their gradients: from those that step different elements, or all where any may overflow.
+    if (const std::int64_t members = s.has_scaler()            ? s.data_parallel()
+                                     : s.effective_stage() > 0 ? s.shard_degree()
+                                                               : 1;
+        s.is_controlled() && members > 1)
+      add(all_gather, 1, members * (s.has_scaler() ? 2 : 1) * kGradientFactsBytes.count());
     if (s.effective_stage() == 0 && s.world_size > 1) expected[at(all_reduce)] = {units, summed * bytes};
     if (s.effective_stage() == 1 && s.partition == Partition::parameter) {
       expected[at(all_reduce)] = {units, summed * bytes};
@@ -100,7 +111,7 @@ TEST(PlanProperties, StagesZeroToTwoSendWhatTheyMust) {
     } else if (s.effective_stage() == 1 || s.effective_stage() == 2) {
       const std::int64_t times = s.effective_stage() == 1 ? 1 : s.accumulation();
       expected[at(reduce_scatter)] = {units * times, summed * bytes * times};
-      expected[at(all_gather)] = {units + 1, stored * bytes + losses};
+      add(all_gather, units, stored * bytes);
     }
     if (s.effective_stage() == 3) {
       expected[at(reduce_scatter)] = {units * s.accumulation(), summed * bytes * s.accumulation()};
@@ -159,6 +170,10 @@ TEST(PlanProperties, TheHashIsThatOfModelAndStrategy) {
       [](Strategy& s) { s.threads = 2; },
       [](Strategy& s) { s.reproducible = false; },
       [](Strategy& s) { s.transport = Transport::messages; },
+      [](Strategy& s) { s.clip_norm = true; },
+      [](Strategy& s) { s.loss_scaling = true; },
+      [](Strategy& s) { s.clip_norm = true, s.loss_scaling = true; },
+      [](Strategy& s) { s.predivide = 2.0f; },
   };
   std::set<std::string> hashes;
   for (const auto& change : changes) {

@@ -55,6 +55,9 @@ class RandomCases {
       s.shard_group = s.world_size % 4 == 0 && flag() ? 4 : 2;
     s.precision = static_cast<Precision>(upto(3) - 1);
     s.fp32_reduce_scatter = s.has_masters() && flag();
+    s.clip_norm = flag();
+    s.loss_scaling = upto(4) == 1;
+    if (upto(4) == 1) s.predivide = 2.0f;
     if (s.unit == UnitKind::chunk) s.chunk_elems = Elems{s.shard_degree() * upto(300 / s.shard_degree())};
     s.micro_batch = upto(2);
     s.global_batch = s.micro_batch * s.world_size * upto(8);

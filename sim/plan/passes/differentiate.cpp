@@ -207,7 +207,7 @@ class Differentiator {
 
   void loss_backward(const model::Operator& op, std::vector<Operand> operands) {
     Op& b = emit(op, Direction::backward, std::move(operands), " backward");
-    std::get<Compute>(b.action).scale = 1.0f / static_cast<float>(plan_.strategy.micro_batches());
+    std::get<Compute>(b.action).scale = plan_.strategy.leaf_scale();
   }
 
   Plan plan_;

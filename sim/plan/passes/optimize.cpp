@@ -1,5 +1,6 @@
 // Pass optimize: optimizer state and steps, refresh of parameters, the mean loss, creation, and the digest of a run.
 #include "sim/plan/passes/collectives.h"
+#include "sim/plan/passes/control.h"
 #include "sim/plan/passes/operands.h"
 #include "sim/plan/passes/passes.h"
 #include "sim/plan/units.h"
@@ -152,6 +153,7 @@ class Optimizer {
                    .first_step_only = true,
                    .action = ZeroState{},
                    .operands = {writes(plan_, counts_)}});
+    if (plan_.strategy.is_controlled()) control(ops);
     for (std::size_t i = 0; i < stretches_.size(); ++i) {
       const Stretch& s = stretches_[i];
       step_stretch(ops, s);
@@ -162,6 +164,24 @@ class Optimizer {
         refresh_unit(ops, flat(s.flat).unit);
     }
     report(ops);
+  }
+
+  void control(std::vector<Op>& ops) {
+    std::vector<SteppedGradient> stepped;
+    for (const Stretch& s : stretches_)
+      stepped.push_back({.name = s.name,
+                         .flat = s.flat,
+                         .first = s.first,
+                         .rank_stride = s.rank_stride,
+                         .elems = s.elems,
+                         .gradient = gradient_of(s)});
+    Control control(plan_);
+    control.begin(ops);
+    control.decide(ops, stepped);
+  }
+
+  [[nodiscard]] Operand gradient_of(const Stretch& s) const {
+    return inside(plan_.flat_gradients[static_cast<std::size_t>(s.flat)], s, stage_ >= 2, Access::read);
   }
 
   void step_stretch(std::vector<Op>& ops, const Stretch& s) {
@@ -182,14 +202,15 @@ class Optimizer {
                                 .param = s.param,
                                 .first_elem = Elems{s.first},
                                 .rank_stride_elems = Elems{s.rank_stride},
-                                .elems = Elems{s.elems}};
+                                .elems = Elems{s.elems},
+                                .factor = plan_.strategy.gradient_factor()};
       const auto f = static_cast<std::size_t>(s.flat);
       const Operand stored = inside(plan_.flat_parameters[f], s, stage_ == 3, Access::update);
       if (s.master.valid()) store.operands = {reads(plan_, s.master), stored};
-      op.operands = {s.master.valid() ? updates(plan_, s.master) : stored,
-                     inside(plan_.flat_gradients[f], s, stage_ >= 2, Access::read), reads(plan_, plan_.scalars),
+      op.operands = {s.master.valid() ? updates(plan_, s.master) : stored, gradient_of(s), reads(plan_, plan_.scalars),
                      updates(plan_, counts_)};
       for (BufferId b : s.state) op.operands.push_back(updates(plan_, b));
+      if (plan_.control.valid()) op.operands.push_back(reads(plan_, plan_.control));
     }
     if (state_count_ > 0) ops.push_back(std::move(born));
     ops.push_back(std::move(op));

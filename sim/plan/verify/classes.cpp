@@ -13,7 +13,7 @@ bool may_be_missing(const Plan& plan, const Op& op) {
   if (std::holds_alternative<Initialize>(op.action) && !op.operands.empty())
     return plan.buffer(op.operands.front().buffer).category == Category::master_parameter;
   return std::holds_alternative<OptimizerStep>(op.action) || std::holds_alternative<ZeroState>(op.action) ||
-         std::holds_alternative<Copy>(op.action);
+         std::holds_alternative<Copy>(op.action) || std::holds_alternative<InspectGradient>(op.action);
 }
 
 std::string difference(const Op& a, const Op& b) {

@@ -22,6 +22,12 @@ const char* to_string(Meaning meaning) {
     case Meaning::loss: return "loss";
     case Meaning::all_losses: return "losses of all ranks";
     case Meaning::mean_loss: return "mean loss";
+    case Meaning::knobs: return "control knobs";
+    case Meaning::facts: return "facts about gradients";
+    case Meaning::all_facts: return "facts of all ranks";
+    case Meaning::scaler: return "loss scaler";
+    case Meaning::loss_scale: return "loss scale";
+    case Meaning::control: return "the decision on this step";
     case Meaning::foreign: return "bytes of another rank";
   }
   return "?";
@@ -56,7 +62,13 @@ std::string describe(const Plan& plan, const Content& content) {
     case Meaning::loss:
     case Meaning::all_losses:
     case Meaning::mean_loss:
+    case Meaning::knobs:
+    case Meaning::facts:
+    case Meaning::all_facts:
+    case Meaning::loss_scale:
+    case Meaning::control:
     case Meaning::foreign: break;
+    case Meaning::scaler: text += content.tag == 0 ? " as the step found it" : " as the next step finds it"; break;
   }
   if (content.step >= 0) text += " of micro-step " + std::to_string(content.step);
   return text;

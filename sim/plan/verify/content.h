@@ -25,6 +25,12 @@ enum class Meaning : std::uint8_t {
   loss,            ///< of micro-step `step` on this rank
   all_losses,      ///< of all ranks, in rank order
   mean_loss,
+  knobs,      ///< of the scaler and of clipping
+  facts,      ///< about this rank's gradients; tag: inspections so far, start: slot
+  all_facts,  ///< of all members; tag: inspections of this rank
+  scaler,     ///< tag: 0 as the step found it, 1 as the next one will
+  loss_scale,
+  control,  ///< what this step decided
   foreign,  ///< what only other ranks know
 };
 [[nodiscard]] const char* to_string(Meaning meaning);

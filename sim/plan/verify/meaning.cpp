@@ -7,9 +7,11 @@
 
 #include "sim/plan/comm_workspace.h"
 #include "sim/plan/verify/content.h"
+#include "sim/plan/verify/control_book.h"
 #include "sim/plan/verify/gradient_nodes.h"
 #include "sim/plan/verify/graph_gradients.h"
 #include "sim/plan/verify/roles.h"
+#include "sim/plan/workspace.h"
 
 namespace shard::plan::verification {
 namespace {
@@ -136,6 +138,7 @@ class Interpreter {
       });
     }
     if (!loss_known_) faults_.fail("P20", "the step ends without its mean loss");
+    if (plan_.strategy.is_controlled()) end_control();
     loss_known_ = false;
   }
 
@@ -209,13 +212,15 @@ class Interpreter {
 
   void issue(const Op& op) {
     std::visit(on{[&](const Compute& c) { compute(op, c); }, [&](const LoadBatch&) { load_batch(op); },
-                  [&](const LoadScalars&) {
-                    if (count(op, 1, "P16")) write(op.operands[0], simple(Meaning::scalars));
+                  [&](const LoadScalars&) { load_scalars(op); }, [&](const Communicate& c) { communicate(op, c); },
+                  [&](const Accumulate&) { accumulate(op); }, [&](const Initialize& a) { initialize(op, a); },
+                  [&](const ZeroState&) { zero(op); }, [&](const OptimizerStep& a) { step(op, a); },
+                  [&](const MeanLoss& a) { mean_loss(op, a); }, [&](const Copy&) { copy(op); },
+                  [&](const Digest& a) { digest(op, a); }, [&](const BeginControl&) { begin_control(op); },
+                  [&](const InspectGradient& a) {
+                    a.of == InspectGradient::Of::local ? inspect_local(op, a) : inspect(op, a);
                   },
-                  [&](const Communicate& c) { communicate(op, c); }, [&](const Accumulate&) { accumulate(op); },
-                  [&](const Initialize& a) { initialize(op, a); }, [&](const ZeroState& a) { zero(op, a); },
-                  [&](const OptimizerStep& a) { step(op, a); }, [&](const MeanLoss& a) { mean_loss(op, a); },
-                  [&](const Copy&) { copy(op); }, [&](const Digest& a) { digest(op, a); }, [&](const Absent&) {}},
+                  [&](const Decide& a) { decide(op, a); }, [&](const Absent&) {}},
                op.action);
   }
 
@@ -253,8 +258,8 @@ class Interpreter {
     const model::Operator& source = plan_.graph->operators[static_cast<std::size_t>(c.source)];
     if (source.kind != c.kind || !alike(source.attributes, c.attributes))
       return faults_.fail("P9", "is not the operator that it names");
-    const bool scaled = c.direction != Direction::forward && is_loss(c.kind);
-    if (c.scale != (scaled ? 1.0f / static_cast<float>(plan_.strategy.micro_batches()) : 1.0f))
+    const bool is_leaf = c.direction != Direction::forward && is_loss(c.kind);
+    if (c.scale != (is_leaf ? leaf_scale() : 1.0f) || c.scaled != (is_leaf && plan_.strategy.has_scaler()))
       return faults_.fail("P9", "has the wrong scale");
     const std::vector<Slot> slots = slots_of(plan_, source, c.direction, op.operands.size());
     if (slots.empty()) return faults_.fail("P9", "this operator has no op of that direction");
@@ -273,6 +278,15 @@ class Interpreter {
       read_slot(op, c, source, op.operands[i], slots[i]);
     for (std::size_t i = 0; i < slots.size() && !faults_.failed(); ++i)
       write_slot(op, c, source, op.operands[i], slots[i]);
+  }
+  /// With a predivide factor f the leaves' sum over ranks is the gradient times D / f, else the gradient.
+  [[nodiscard]] float leaf_scale() const {
+    const Strategy& s = plan_.strategy;
+    if (s.predivide == 1.0f) return 1.0f / static_cast<float>(s.micro_batches());
+    return 1.0f / (static_cast<float>(s.micro_batches() / ranks_) * s.predivide);
+  }
+  [[nodiscard]] float left_to_multiply() const {
+    return plan_.strategy.predivide == 1.0f ? 1.0f : plan_.strategy.predivide / static_cast<float>(ranks_);
   }
   static bool is_loss(model::OperatorKind kind) {
     return kind == model::OperatorKind::cross_entropy || kind == model::OperatorKind::mse;
@@ -301,6 +315,9 @@ class Interpreter {
       case Role::result_becomes_gradient:
         if (access(o, Access::update, "P9")) expect(o, value(slot.value, j), "P10");
         break;
+      case Role::loss_scale:
+        if (access(o, Access::read, "P9")) expect(o, simple(Meaning::loss_scale), "P10");
+        break;
       case Role::input_gradient: access(o, c.accumulate_input ? Access::update : Access::write, "P9"); break;
       case Role::parameter_gradient: access(o, c.accumulate_weight ? Access::update : Access::write, "P9"); break;
       case Role::output:
@@ -313,6 +330,7 @@ class Interpreter {
     switch (slot.role) {
       case Role::value:
       case Role::parameter:
+      case Role::loss_scale:
       case Role::result_gradient: break;
       case Role::output:
         write(o, slot.value == plan_.graph->loss ? simple(Meaning::loss, j) : value(slot.value, j));
@@ -504,6 +522,11 @@ class Interpreter {
         if (elems(shard) != plan_.strategy.accumulation()) return faults_.fail("P20", "not all losses");
         write(full, simple(Meaning::all_losses));
         return;
+      case Meaning::facts:
+        if (!wants_group(group, plan_.strategy.has_scaler() ? Group::data : Group::shard) || !expect_facts(shard))
+          return;
+        write(full, {.meaning = Meaning::all_facts, .tag = book_.version()});
+        return;
       case Meaning::nothing:
         // A shard that is all padding of a flat whose state other ranks hold.
         if (!all_padding(full)) return faults_.fail("P8", "gathers " + name(shard) + " before anything wrote it");
@@ -518,6 +541,11 @@ class Interpreter {
       case Meaning::scalars:
       case Meaning::all_losses:
       case Meaning::mean_loss:
+      case Meaning::knobs:
+      case Meaning::all_facts:
+      case Meaning::scaler:
+      case Meaning::loss_scale:
+      case Meaning::control:
       case Meaning::foreign: faults_.fail("P15", "gathers " + describe(plan_, first) + " from " + name(shard)); return;
     }
   }
@@ -577,6 +605,10 @@ class Interpreter {
       }
       f = c.what;
       if (!complete(o, c)) return false;
+      if (plan_.strategy.has_scaler() && group != Group::replica && !book_.knows_local(f, c.tag)) {
+        faults_.fail("P26", "reduces " + describe(plan_, c) + ", which was not inspected on this rank");
+        return false;
+      }
       if (nodes_.reach(c.tag).covers(group)) {
         faults_.fail("P15", "reduces " + describe(plan_, c) + " a second time");
         return false;
@@ -668,16 +700,18 @@ class Interpreter {
                          {.meaning = Meaning::padding, .what = a.flat, .start = part.begin + real});
   }
 
-  void zero(const Op& op, const ZeroState& a) {
+  void zero(const Op& op) {
     for (const Operand& o : op.operands) {
       if (!access(o, Access::write, "P16")) return;
-      write(o, simple(a.flat < 0 ? Meaning::counts : Meaning::zero));
+      write(o, simple(Meaning::zero));
     }
   }
 
   void step(const Op& op, const OptimizerStep& a) {
     const std::size_t states = plan_.strategy.optimizer == OptimizerKind::sgd ? 0 : 2;
-    if (!count(op, 4 + states, "P16")) return;
+    const bool controlled = plan_.strategy.is_controlled();
+    if (!count(op, 4 + states + (controlled ? 1 : 0), "P16")) return;
+    if (a.factor != left_to_multiply()) return faults_.fail("P26", "multiplies the gradient by the wrong factor");
     const std::int64_t start = a.first_elem.count() + at_.shard * a.rank_stride_elems.count();
     const std::int64_t count_ = a.elems.count();
     if (a.flat < 0 || static_cast<std::size_t>(a.flat) >= plan_.flats.size() || count_ <= 0 || start < 0 ||
@@ -685,7 +719,7 @@ class Interpreter {
       return faults_.fail("P16", "steps elements that the flat does not have");
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
       const Operand& o = op.operands[i];
-      if (i == 2 || i == 3) continue;  // scalars and counts
+      if (i == 2 || i == 3 || i == 4 + states) continue;  // scalars, counts, control
       if (elems(o) != count_)
         return faults_.fail("P16", "operand " + std::to_string(i) + " has " + std::to_string(elems(o)) +
                                        " elements instead of " + std::to_string(count_));
@@ -697,20 +731,20 @@ class Interpreter {
       return;
     const bool has_masters = plan_.strategy.has_masters();
     if (!expect(op.operands[0], has_masters ? masters(a.flat, start, 0) : parameters(a.flat, start, 0), "P16")) return;
-    for (const Piece& piece : read(op.operands[1])) {
-      const Content& c = piece.content;
-      const std::int64_t at = start + piece.begin - elements(op.operands[1]).begin;
-      if (c.meaning != Meaning::gradient || c.what != a.flat || c.start != at)
-        return faults_.fail(c.meaning == Meaning::nothing ? "P8" : "P16",
-                            "steps with " + describe(plan_, c) + " in " + name(op.operands[1]));
-      if (!complete(op.operands[1], c)) return;
-      if (!nodes_.reach(c.tag).complete(plan_.strategy))
-        return faults_.fail("P15", "steps with " + describe(plan_, c) + ", which was not reduced over the ranks");
-      if (const auto wrong = nodes_.wrong_as_root(c.tag, at_.data))
-        return faults_.fail("P14", *wrong + " of " + name(op.operands[1]));
+    if (!expect_step_gradient(op.operands[1], a.flat, start, "steps with ")) return;
+    if (controlled) {
+      if (!access(op.operands.back(), Access::read, "P26") ||
+          !expect(op.operands.back(), simple(Meaning::control), "P26"))
+        return;
+      if (const auto wrong = book_.step(a.flat, {start, start + count_})) return faults_.fail("P26", *wrong);
     }
     if (!expect(op.operands[2], simple(Meaning::scalars), "P16")) return;
-    if (!expect(op.operands[3], simple(Meaning::counts), "P16")) return;
+    const Operand& counts = op.operands[3];
+    if (elems(counts) != static_cast<std::int64_t>(plan_.model->parameters.size()))
+      return faults_.fail("P16", "does not count the steps of every parameter");
+    if (read(counts).front().content.meaning != Meaning::zero && !expect(counts, simple(Meaning::counts), "P16"))
+      return;
+    write(counts, simple(Meaning::counts));
     for (std::size_t k = 0; k < states; ++k) {
       const Operand& o = op.operands[4 + k];
       if (!access(o, Access::update, "P16")) return;
@@ -720,6 +754,160 @@ class Interpreter {
       write(o, moment);
     }
     write(op.operands[0], has_masters ? masters(a.flat, start, 1) : parameters(a.flat, start, 1));
+  }
+
+  /// The whole gradient of the step, reduced, of a flat's elements from `start` on.
+  bool expect_step_gradient(const Operand& o, std::int32_t f, std::int64_t start, const char* does) {
+    for (const Piece& piece : read(o)) {
+      const Content& c = piece.content;
+      const std::int64_t at = start + piece.begin - elements(o).begin;
+      if (c.meaning != Meaning::gradient || c.what != f || c.start != at) {
+        faults_.fail(c.meaning == Meaning::nothing ? "P8" : "P16", does + describe(plan_, c) + " in " + name(o));
+        return false;
+      }
+      if (!complete(o, c)) return false;
+      if (!nodes_.reach(c.tag).complete(plan_.strategy)) {
+        faults_.fail("P15", does + describe(plan_, c) + ", which was not reduced over the ranks");
+        return false;
+      }
+      if (const auto wrong = nodes_.wrong_as_root(c.tag, at_.data)) {
+        faults_.fail("P14", *wrong + " of " + name(o));
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // --- control: P26 ----------------------------------------------------------------------------------------------
+
+  [[nodiscard]] std::int64_t fact_slots() const { return plan_.strategy.has_scaler() ? 2 : 1; }
+  static constexpr std::int64_t kFactWords = kGradientFactsBytes.count() / 8;
+
+  void load_scalars(const Op& op) {
+    if (!count(op, plan_.strategy.is_controlled() ? 2 : 1, "P16")) return;
+    write(op.operands[0], simple(Meaning::scalars));
+    if (op.operands.size() > 1 && access(op.operands[1], Access::write, "P26"))
+      write(op.operands[1], simple(Meaning::knobs));
+  }
+
+  void begin_control(const Op& op) {
+    const bool scaler = plan_.strategy.has_scaler();
+    if (!count(op, scaler ? 4 : 2, "P26") || !access(op.operands[0], Access::read, "P26") ||
+        !access(op.operands[1], Access::write, "P26") || !expect(op.operands[0], simple(Meaning::knobs), "P26"))
+      return;
+    if (elems(op.operands[1]) != fact_slots() * kFactWords || dtype(op.operands[1]) != Dtype::i64)
+      return faults_.fail("P26", "there is not room for all facts");
+    book_.begin();
+    write(op.operands[1], simple(Meaning::facts));
+    if (!scaler) return;
+    const Operand& state = op.operands[2];
+    if (!access(state, Access::update, "P26") || !access(op.operands[3], Access::write, "P26")) return;
+    if (read(state).front().content.meaning != Meaning::zero && !expect(state, simple(Meaning::scaler), "P26")) return;
+    write(state, simple(Meaning::scaler));
+    write(op.operands[3], simple(Meaning::loss_scale));
+  }
+
+  /// One more inspection in the slot of the facts that `o` must be.
+  void note(const Operand& o, std::int64_t slot, std::uint64_t before) {
+    if (!access(o, Access::update, "P26")) return;
+    if (elements(o).begin != slot * kFactWords || elems(o) != kFactWords)
+      return faults_.fail("P26", "notes facts at the wrong place");
+    Content content{.meaning = Meaning::facts, .start = slot * kFactWords, .tag = before};
+    if (!expect(o, content, "P26")) return;
+    ++content.tag;
+    write(o, content);
+  }
+
+  void inspect(const Op& op, const InspectGradient& a) {
+    if (!count(op, 2, "P26") || !access(op.operands[0], Access::read, "P26")) return;
+    const std::int64_t start = a.first_elem.count() + at_.shard * a.rank_stride_elems.count();
+    const Range range{start, start + a.elems.count()};
+    if (!in_flats(a.flat) || start < 0 || range.end > used(a.flat) || elems(op.operands[0]) != a.elems.count() ||
+        dtype(op.operands[0]) != plan_.strategy.reduction())
+      return faults_.fail("P26", "inspects elements that the flat does not have");
+    if (!expect_step_gradient(op.operands[0], a.flat, start, "inspects ")) return;
+    note(op.operands[1], 0, book_.stepped());
+    if (const auto wrong = book_.inspect(a.flat, range)) return faults_.fail("P26", *wrong);
+    if (plan_.strategy.has_scaler() && ranks_ == 1)
+      for (const Piece& piece : read(op.operands[0]))
+        if (!book_.knows_local(a.flat, piece.content.tag))
+          return faults_.fail("P26", describe(plan_, piece.content) + " was not inspected where it was completed");
+  }
+
+  void inspect_local(const Op& op, const InspectGradient& a) {
+    if (!count(op, 2, "P26") || !access(op.operands[0], Access::read, "P26")) return;
+    if (!in_flats(a.flat) || a.first_elem.count() != 0 || a.rank_stride_elems.count() != 0 ||
+        a.elems.count() != used(a.flat) || elems(op.operands[0]) != used(a.flat))
+      return faults_.fail("P26", "inspects a part of a local gradient");
+    const Range r = elements(op.operands[0]);
+    std::optional<Node> node;
+    for (const Piece& piece : read(op.operands[0])) {
+      const Content& c = piece.content;
+      if (c.meaning != Meaning::gradient || c.what != a.flat || c.start != piece.begin - r.begin ||
+          (node && *node != c.tag))
+        return faults_.fail(c.meaning == Meaning::nothing ? "P8" : "P26", "inspects " + describe(plan_, c));
+      if (!complete(op.operands[0], c)) return;
+      node = c.tag;
+    }
+    note(op.operands[1], 1, book_.local());
+    book_.inspect_local(a.flat, *node);
+  }
+
+  /// All of this rank's facts, with everything that was inspected until now.
+  bool expect_facts(const Operand& o) {
+    if (elems(o) != fact_slots() * kFactWords) {
+      faults_.fail("P26", "not all facts");
+      return false;
+    }
+    for (std::int64_t slot = 0; slot < fact_slots(); ++slot)
+      if (!expect(part_of(o, slot * kFactWords, kFactWords),
+                  {.meaning = Meaning::facts,
+                   .start = slot * kFactWords,
+                   .tag = slot == 0 ? book_.stepped() : book_.local()},
+                  "P26"))
+        return false;
+    return true;
+  }
+
+  void decide(const Op& op, const Decide& a) {
+    const Strategy& s = plan_.strategy;
+    const bool scaler = s.has_scaler();
+    if (!count(op, scaler ? 4 : 3, "P26") || !access(op.operands[0], Access::read, "P26") ||
+        !access(op.operands[1], Access::read, "P26") || !access(op.operands[2], Access::write, "P26"))
+      return;
+    const std::int32_t counted = s.effective_stage() == 0 ? 1 : shards_;
+    const std::int32_t members = scaler ? ranks_ : counted;
+    if (a.counted != counted || a.members != members)
+      return faults_.fail("P26", "decides on the facts of " + std::to_string(a.counted) + " of " +
+                                     std::to_string(a.members) + " ranks");
+    if (a.factor != left_to_multiply()) return faults_.fail("P26", "decides for gradients times another factor");
+    if (elems(op.operands[0]) != members * fact_slots() * kFactWords) return faults_.fail("P26", "not all facts");
+    if (members == 1) {
+      if (!expect_facts(op.operands[0])) return;
+    } else if (!expect(op.operands[0], {.meaning = Meaning::all_facts, .tag = book_.version()}, "P26")) {
+      return;
+    }
+    if (!expect(op.operands[1], simple(Meaning::knobs), "P26")) return;
+    if (scaler) {
+      if (!access(op.operands[3], Access::update, "P26") || !expect(op.operands[3], simple(Meaning::scaler), "P26"))
+        return;
+      write(op.operands[3], {.meaning = Meaning::scaler, .tag = 1});
+    }
+    write(op.operands[2], simple(Meaning::control));
+    book_.decide();
+  }
+
+  void end_control() {
+    if (const auto wrong = book_.end()) faults_.fail("P26", *wrong);
+    for (std::size_t b = 0; b < contents_.size(); ++b)
+      contents_[b].for_each([&](Content& c) {
+        if (c.meaning == Meaning::scaler && c.tag != 1) faults_.fail("P26", "the loss scaler was not updated");
+        c.tag = c.meaning == Meaning::scaler ? 0 : c.tag;
+        // What a step knows and decides holds for that step.
+        if (c.meaning == Meaning::control || c.meaning == Meaning::knobs || c.meaning == Meaning::facts ||
+            c.meaning == Meaning::all_facts || c.meaning == Meaning::loss_scale)
+          c = simple(Meaning::scratch);
+      });
   }
 
   void mean_loss(const Op& op, const MeanLoss& a) {
@@ -803,6 +991,7 @@ class Interpreter {
   Faults& faults_;
   GraphGradients expected_;
   GradientNodes nodes_;
+  ControlBook book_;
   std::vector<Contents> contents_;  // by buffer
   std::vector<Place> place_;        // by parameter
   const PhaseOps* phase_ = nullptr;

@@ -67,6 +67,11 @@ class Table {
     if (bytes.count() == 0) return *this;
     return push({.role = Role::workspace, .elems = bytes.count() / bytes_per_element(Dtype::f32)});
   }
+  /// Behind the operands of a loss's backward.
+  Table& loss_scale() {
+    if (!plan_.strategy.has_scaler()) return *this;
+    return push({.role = Role::loss_scale, .elems = 1});
+  }
   [[nodiscard]] std::vector<Slot> done() { return std::move(slots_); }
 
  private:
@@ -114,8 +119,8 @@ std::vector<Slot> backward(Table table, const model::Operator& op, std::size_t o
       for (std::size_t i = 0; i < op.inputs.size(); ++i) table.into_input(i);
       return table.workspace(Direction::backward).done();
     }
-    case OperatorKind::cross_entropy: return table.becomes_gradient().statistics().input(1).done();
-    case OperatorKind::mse: return table.inputs().into_input(0).done();
+    case OperatorKind::cross_entropy: return table.becomes_gradient().statistics().input(1).loss_scale().done();
+    case OperatorKind::mse: return table.inputs().into_input(0).loss_scale().done();
     case OperatorKind::linear:
     case OperatorKind::add: break;
   }

@@ -17,6 +17,7 @@ enum class Role : std::uint8_t {
   input_gradient,           ///< write or update: receives the contribution to the gradient of input `index`
   parameter,                ///< read: parameter `index` of the operator
   parameter_gradient,       ///< write or update: receives the contribution to the gradient of parameter `index`
+  loss_scale,               ///< read: the loss scale of this step
   workspace,                ///< write
 };
 

@@ -1,0 +1,39 @@
+// Options of `shardscope train` that steer steps without changing the plan: learning rate, Adam's numbers, overflow.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "executor/cpu/backend.h"
+#include "executor/train/learning_rate.h"
+#include "sim/cli/command_line.h"
+#include "sim/commands/strategy_options.h"
+#include "sim/plan/strategy.h"
+
+namespace shard::commands {
+
+struct ControlOptions {
+  std::vector<std::string> inject_overflow{};
+  double learning_rate = 1e-3;
+  train::ScheduleKind schedule = train::ScheduleKind::constant;
+  std::int64_t warmup_steps = 0;
+  double min_learning_rate = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+};
+
+/// Declares --lr, --lr-schedule, --warmup-steps, --min-lr, --beta1, --beta2, --epsilon, --inject-overflow.
+void add_control_options(cli::Command& command, ControlOptions& options);
+
+/// Contradictions (78): an overflow without a scaler, steps and ranks that there are not, rates that cross.
+[[nodiscard]] Result<void> check_control(const cli::Command& command, const ControlOptions& options,
+                                         const plan::Strategy& strategy, std::int64_t steps);
+
+// Of options that check_control() and resolve() have passed.
+[[nodiscard]] plan::ControlKnobs knobs_of(const StrategyOptions& options);
+[[nodiscard]] std::vector<cpu::InjectedOverflow> injections_of(const ControlOptions& options);
+[[nodiscard]] train::Schedule schedule_of(const ControlOptions& options, std::int64_t steps);
+
+}  // namespace shard::commands

@@ -1,0 +1,40 @@
+// The ops that steer a step: begin_control, inspect and decide of sim/plan/SPEC.md, on plain memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "executor/cpu/kernels/elements.h"
+#include "executor/cpu/kernels/exact_sum.h"
+#include "executor/cpu/kernels/threads.h"
+#include "sim/plan/control_block.h"
+#include "sim/plan/plan.h"
+
+namespace shard::cpu {
+
+/// Empties `facts`. With a loss scaler (`state`, else null) a newborn scale becomes the initial one, and `loss_scale`
+/// is that of this step, infinite where an overflow is injected.
+void begin_control(const plan::ControlKnobs& knobs, std::span<GradientFacts> facts, plan::ScalerState* state,
+                   float* loss_scale);
+
+/// Adds a flat's elements [begin, begin + elems) to what is known: squares, and what is not finite. `gradient` begins
+/// at element `begin`.
+void inspect_stepped(ThreadPool& pool, std::int32_t flat, Elems begin, Elems elems, ConstElements gradient,
+                     GradientFacts& facts);
+
+/// Notes what is not finite in a flat's gradient; squares are left alone. Backward reaches a flat's last parameter
+/// first, so that comes first here too. `op`: this op, which says when it looked.
+void inspect_local(ThreadPool& pool, const plan::Plan& plan, std::int32_t flat, OpId op, ConstElements gradient,
+                   GradientFacts& facts);
+
+/// The decision, from the facts of `a.members` members: of each those on what it steps, and with a scaler those on its
+/// local gradients. Updates `state` where there is one (else null). `clips`: the norm is kept within knobs.max_norm.
+/// norm = sqrt(sum of squares) x factor / loss scale, multiplier = min(1, max_norm / (norm + 1e-6)) / loss scale
+/// (torch.nn.utils.clip_grad_norm_). Without a scaler nothing is skipped: a norm that is not finite makes the
+/// multiplier not a number.
+[[nodiscard]] plan::ControlBlock decide(const plan::Plan& plan, const plan::Decide& a,
+                                        std::span<const GradientFacts> facts, const plan::ControlKnobs& knobs,
+                                        bool clips, plan::ScalerState* state);
+
+}  // namespace shard::cpu

@@ -1,0 +1,22 @@
+// Learning-rate schedules.
+#include "executor/train/learning_rate.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace shard::train {
+
+double learning_rate(const Schedule& s, std::int64_t step) {
+  if (step < s.warmup_steps) return s.peak * static_cast<double>(step + 1) / static_cast<double>(s.warmup_steps);
+  const double x = s.steps > s.warmup_steps
+                       ? static_cast<double>(step - s.warmup_steps) / static_cast<double>(s.steps - s.warmup_steps)
+                       : 0.0;
+  switch (s.kind) {
+    case ScheduleKind::constant: break;
+    case ScheduleKind::linear: return s.lowest + (s.peak - s.lowest) * (1 - x);
+    case ScheduleKind::cosine: return s.lowest + (s.peak - s.lowest) * 0.5 * (1 + std::cos(std::numbers::pi * x));
+  }
+  return s.peak;
+}
+
+}  // namespace shard::train
