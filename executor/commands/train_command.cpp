@@ -86,10 +86,10 @@ Result<std::unique_ptr<Communicator>> join(const Role& role, const TrainOptions&
 }
 
 /// The answer of a run that does not fit: the prediction, as `shardscope simulate --json` gives it.
-void print_prediction(const Prepared& prepared) {
+void print_prediction(const Prepared& prepared, const TrainOptions& o) {
   nlohmann::ordered_json j = cli::json_document("train");
   j["model"] = prepared.planned.model->name;
-  j.update(engine::to_json(prepared.prediction));
+  j.update(engine::to_json(prepared.prediction, change_that_fits(prepared, o)));
   j["fits"] = false;
   std::cout << cli::json_text(j) << std::flush;
 }
@@ -134,7 +134,7 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   const bool first = (*communicator)->rank().value == 0;
   const bool json = format == cli::Format::json;
   if (const Result<void> fits = check_fits(*prepared, o); !fits) {
-    if (first && json && role.launcher != Launcher::own) print_prediction(*prepared);
+    if (first && json && role.launcher != Launcher::own) print_prediction(*prepared, o);
     return last_word.say(fits.error());
   }
   std::ostream& lines = json ? std::cerr : std::cout;
@@ -146,7 +146,7 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   if (!report) {
     (*communicator)->abort(report.error().what);
     if (first && json && role.launcher != Launcher::own && report.error().code == Errc::does_not_fit)
-      print_prediction(*prepared);
+      print_prediction(*prepared, o);
     return last_word.say(report.error());
   }
   if (first) {
@@ -180,12 +180,12 @@ int train_command(std::span<const std::string> arguments) {
     const Result<Prepared> prepared = prepare(command, options);
     if (!prepared) return cli::print_error(std::cerr, prepared.error(), style);
     if (const Result<void> fits = check_fits(*prepared, options); !fits) {
-      if (*format == cli::Format::json) print_prediction(*prepared);
+      if (*format == cli::Format::json) print_prediction(*prepared, options);
       return cli::print_error(std::cerr, fits.error(), style);
     }
     const int code = run_ranks(arguments, options);
     // Room that is known only where the arena is made.
-    if (code == exit_code(Errc::does_not_fit) && *format == cli::Format::json) print_prediction(*prepared);
+    if (code == exit_code(Errc::does_not_fit) && *format == cli::Format::json) print_prediction(*prepared, options);
     return code;
   }
   return rank_main(command, options, role, *format);

@@ -18,7 +18,6 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
   add_control_options(command, o.control);
   cli::Group machine = command.group("Machine");
   machine.add("cluster", &o.cluster, "NAME|PATH", "what the prediction assumes of the machine");
-  machine.add("device-capacity", &o.device_capacity, "BYTES", "refuse to start when a rank's arena is larger");
   cli::Group output = command.group("Output");
   output.add("trace", &o.trace, "FILE", "write what was measured, all ranks in one trace");
   output.add("trace-predicted", &o.trace_predicted, "FILE", "write what the simulator predicts for the same plan");

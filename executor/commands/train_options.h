@@ -24,7 +24,6 @@ struct TrainOptions {
   std::string log;
   std::int64_t print_every = 1;
   std::string cluster = "cpu-local";
-  std::optional<Bytes> device_capacity;
   std::int64_t timeout_seconds = 60;
   cli::OutputOptions output;
 };

@@ -9,6 +9,7 @@
 #include "executor/commands/step_report.h"
 #include "sim/cli/output.h"
 #include "sim/cli/sizes.h"
+#include "sim/engine/report.h"
 #include "sim/plan/compile.h"
 
 namespace shard::commands {
@@ -53,7 +54,8 @@ double model_flops_per_rank(const engine::Simulation& s) {
 Bytes predicted_resident(const TrainReport& report) {
   Bytes total{0};
   for (std::size_t rank = 0; rank < report.ranks.size(); ++rank)
-    total += class_of(*report.prediction, static_cast<std::int32_t>(rank)).peak[0];
+    for (Memory memory : {Memory::device, Memory::host})
+      total += class_of(*report.prediction, static_cast<std::int32_t>(rank)).peak[static_cast<std::size_t>(memory)];
   return total;
 }
 
@@ -72,7 +74,9 @@ std::string fixed(double value, int digits) {
 }  // namespace
 
 std::string pack(const RankReport& r) {
-  Json j{{"peak", r.peak.count()}, {"state", r.optimizer_state.count()}, {"resident", r.resident.count()}};
+  Json j{{"peak", {r.peak[0].count(), r.peak[1].count(), r.peak[2].count()}},
+         {"state", r.optimizer_state.count()},
+         {"resident", r.resident.count()}};
   for (const CollectiveCount& c : r.collectives.by_kind) j["collectives"].push_back({c.calls, c.bytes.count()});
   return j.dump();
 }
@@ -81,7 +85,7 @@ RankReport unpack(std::string_view text) {
   const Json j = Json::parse(text, nullptr, false);
   assert(!j.is_discarded());
   RankReport r;
-  r.peak = Bytes{j["peak"].get<std::int64_t>()};
+  for (std::size_t m = 0; m < r.peak.size(); ++m) r.peak[m] = Bytes{j["peak"][m].get<std::int64_t>()};
   r.optimizer_state = Bytes{j["state"].get<std::int64_t>()};
   r.resident = Bytes{j["resident"].get<std::int64_t>()};
   for (std::size_t k = 0; k < r.collectives.by_kind.size(); ++k)
@@ -114,17 +118,22 @@ Json to_json(const TrainReport& report) {
       j["skipped_steps"].push_back(skipped_json(*report.planned->model, step.step, *step.control));
   }
   j["state_sha256"] = report.own.state_sha256;
-  j["fits"] = p.fits;
+  const nlohmann::json answer = engine::to_json(p);
+  for (const char* key : {"fits", "device_capacity_bytes", "headroom_bytes", "largest_holders", "smallest_change"})
+    j[key] = answer[key];
   j["arenas"] = Json::array();
   j["collectives"] = Json::array();
   j["optimizer_state_bytes"] = Json::array();
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     const RankReport& rank = report.ranks[i];
     const engine::ClassResult& c = class_of(p, static_cast<std::int32_t>(i));
-    j["arenas"].push_back({{"rank", i},
-                           {"memory", to_string(Memory::device)},
-                           {"predicted_peak_bytes", c.peak[0].count()},
-                           {"measured_peak_bytes", rank.peak.count()}});
+    for (std::size_t m = 0; m < rank.peak.size(); ++m) {
+      if (m > 0 && c.peak[m] == Bytes{0} && rank.peak[m] == Bytes{0}) continue;
+      j["arenas"].push_back({{"rank", i},
+                             {"memory", to_string(static_cast<Memory>(m))},
+                             {"predicted_peak_bytes", c.peak[m].count()},
+                             {"measured_peak_bytes", rank.peak[m].count()}});
+    }
     for (int k = 0; k < kCollectiveCount; ++k) {
       const auto kind = static_cast<Collective>(k);
       const auto& predicted = c.collectives[static_cast<std::size_t>(k)];
@@ -169,9 +178,13 @@ std::string to_text(const TrainReport& report) {
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     const RankReport& rank = report.ranks[i];
     const engine::ClassResult& c = class_of(p, static_cast<std::int32_t>(i));
-    const bool same = c.peak[0] == rank.peak;
-    out += "  rank " + std::to_string(i) + "  arena peak " + std::to_string(c.peak[0].count()) +
-           (same ? " = " : " != ") + std::to_string(rank.peak.count()) + " bytes (" + cli::mib(rank.peak) + ")\n";
+    for (std::size_t m = 0; m < rank.peak.size(); ++m) {
+      if (m > 0 && c.peak[m] == Bytes{0} && rank.peak[m] == Bytes{0}) continue;
+      out += m == 0 ? "  rank " + std::to_string(i) + "  arena peak "
+                    : "          " + std::string(to_string(static_cast<Memory>(m))) + " peak ";
+      out += std::to_string(c.peak[m].count()) + (c.peak[m] == rank.peak[m] ? " = " : " != ") +
+             std::to_string(rank.peak[m].count()) + " bytes (" + cli::mib(rank.peak[m]) + ")\n";
+    }
     for (int k = 0; k < kCollectiveCount; ++k) {
       const auto kind = static_cast<Collective>(k);
       const auto& predicted = c.collectives[static_cast<std::size_t>(k)];

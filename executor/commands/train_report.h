@@ -1,6 +1,7 @@
 // What a training run says at its end: prediction and measurement of every rank, as JSON and as text.
 #pragma once
 
+#include <array>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@ namespace shard::commands {
 
 /// What one rank measured; travels to rank 0 as text.
 struct RankReport {
-  Bytes peak;
+  std::array<Bytes, kMemoryCount> peak{};  ///< of each memory's arena
   Bytes optimizer_state;
   Bytes resident;  ///< proportional set size less the baseline
   CollectiveTotals collectives;

@@ -21,7 +21,6 @@
 #include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/simulate.h"
-#include "sim/engine/smallest_change.h"
 #include "sim/model/config.h"
 
 namespace shard::commands {
@@ -30,7 +29,10 @@ namespace {
 namespace fs = std::filesystem;
 
 engine::SimulateOptions simulate_options(const TrainOptions& o) {
-  return {.steps = static_cast<std::int32_t>(o.steps), .digest = true, .device_capacity = o.device_capacity};
+  return {.steps = static_cast<std::int32_t>(o.steps),
+          .digest = true,
+          .device_capacity = o.strategy.placement.device_capacity,
+          .host_capacity = o.strategy.placement.host_capacity};
 }
 
 Result<void> can_create(const std::string& option, const std::string& path) {
@@ -53,25 +55,28 @@ std::string rank_trace(const std::string& trace, std::int32_t rank) {
   return trace + ".rank" + std::to_string(rank);
 }
 
-Error does_not_fit(const Prepared& p, const cluster::Cluster& cluster, const TrainOptions& o) {
-  const engine::ClassResult& largest = p.prediction.largest();
-  std::string what = "the arena of a rank needs " + std::to_string(largest.peak[0].count()) + " bytes (" +
-                     cli::mib(largest.peak[0]) + "), " + std::to_string(p.prediction.device_capacity->count()) +
-                     " are allowed";
-  if (const engine::PhaseResult* phase = largest.peak_phase())
-    for (const engine::Holder& h : phase->memory[0].largest_holders)
-      what += "\n    " + cli::mib(h.bytes) + "  " + h.name;
-  const auto peak_of = [&](const plan::Strategy& s) -> Result<Bytes> {
-    const Result<plan::PlanSet> plans = plan::compile(p.planned.model, s);
-    if (!plans) return plans.error();
-    const Result<engine::Simulation> simulation = engine::simulate(*plans, cluster, simulate_options(o));
-    if (!simulation) return simulation.error();
-    return simulation->largest().peak[0];
-  };
-  const auto change = engine::smallest_change(p.planned.strategy, *p.prediction.device_capacity, peak_of);
+/// What is too large, and what holds most of it.
+std::string too_large(const std::string& what, Bytes needed, Bytes allowed, const engine::PhaseResult* phase,
+                      Memory memory) {
+  std::string text = what + " needs " + std::to_string(needed.count()) + " bytes (" + cli::mib(needed) + "), " +
+                     std::to_string(allowed.count()) + " are allowed";
+  if (phase != nullptr)
+    for (const engine::Holder& h : phase->memory[static_cast<std::size_t>(memory)].largest_holders)
+      text += "\n    " + cli::mib(h.bytes) + "  " + h.name;
+  return text;
+}
+
+Error does_not_fit(const Prepared& p, const TrainOptions& o) {
+  const engine::Simulation& s = p.prediction;
+  const Memory memory = *s.short_of();
+  const bool device = memory == Memory::device;
+  const engine::ClassResult& largest = s.largest(memory);
+  const auto change = change_that_fits(p, o);
   return {.code = Errc::does_not_fit,
-          .what = what,
-          .where = "--device-capacity",
+          .what = too_large(device ? "the arena of a rank" : "host memory of a host's ranks",
+                            device ? largest.peak[0] : s.host_peak, device ? *s.device_capacity : *s.host_capacity,
+                            largest.peak_phase(memory), memory),
+          .where = device ? "--device-capacity" : "--host-capacity",
           .help = change ? change->text + " (" + cli::mib(change->peak) + ")" : "more ranks, or more memory"};
 }
 
@@ -211,14 +216,21 @@ void remove_rank_traces(const TrainOptions& o) {
 
 Result<void> check_fits(const Prepared& prepared, const TrainOptions& options) {
   if (prepared.prediction.fits) return {};
+  return does_not_fit(prepared, options);
+}
+
+std::optional<engine::Change> change_that_fits(const Prepared& prepared, const TrainOptions& options) {
   const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
-  if (!cluster) return cluster.error();
-  return does_not_fit(prepared, *cluster, options);
+  if (!cluster) return std::nullopt;
+  return engine::change_that_fits(prepared.planned.model, prepared.prediction, *cluster, simulate_options(options));
 }
 
 Result<Prepared> prepare(const cli::Command& command, const TrainOptions& options) {
+  const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
+  if (!cluster) return cluster.error();
   Result<Planned> planned = resolve(command, options.strategy);
   if (!planned) return planned.error();
+  if (Result<void> ok = check_disk_path(command, options.strategy.placement); !ok) return ok.error();
   const plan::Strategy& s = planned->strategy;
   if (Result<void> ok = check_control(command, options.control, s, options.steps); !ok) return ok.error();
   for (const auto& [option, path] :
@@ -227,8 +239,6 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   const auto data =
       open_data(options.data, *planned->model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = options.seed});
   if (!data) return data.error();
-  const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
-  if (!cluster) return cluster.error();
   Result<plan::PlanSet> plans = plan::compile(planned->model, s);
   if (!plans) return plans.error();
   Result<engine::Simulation> prediction = engine::simulate(*plans, *cluster, simulate_options(options));
@@ -286,7 +296,8 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
       .seed = o.seed,
       .observer = recorder ? &*recorder : nullptr,
       .after_step = {},
-      .before_phase = {}};
+      .before_phase = {},
+      .disk_path = o.strategy.placement.disk_path};
   const std::int64_t steps_per_flush = steps_between_flushes(plan);
   session.after_step = [&](const train::StepResult& done) {
     if (step_lines) (*step_lines)(done);

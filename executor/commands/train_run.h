@@ -2,10 +2,12 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 
 #include "executor/comm/communicator.h"
 #include "executor/commands/train_options.h"
 #include "executor/commands/train_report.h"
+#include "sim/engine/smallest_change.h"
 #include "sim/plan/compile.h"
 
 namespace shard::commands {
@@ -21,9 +23,11 @@ struct Prepared {
 /// Plans, predicts and checks: model, strategy, data, places to write.
 [[nodiscard]] Result<Prepared> prepare(const cli::Command& command, const TrainOptions& options);
 
-/// Is a rank's arena within --device-capacity? does_not_fit (3) names the largest holders and the smallest change that
-/// fits.
+/// Are the arenas within --device-capacity and --host-capacity, or what the cluster has? does_not_fit (3) names the
+/// largest holders and the smallest change that fits.
 [[nodiscard]] Result<void> check_fits(const Prepared& prepared, const TrainOptions& options);
+/// That change; nothing when it fits, or when none is known.
+[[nodiscard]] std::optional<engine::Change> change_that_fits(const Prepared& prepared, const TrainOptions& options);
 
 /// Trains on this rank. `lines` receives a line per step on rank 0. On success rank 0 has the report and wrote the
 /// traces; on failure no file of this run is left.

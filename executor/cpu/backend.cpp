@@ -38,33 +38,33 @@ void initialize_range(ThreadPool& pool, const model::Initialization& how, const 
 /// Fills the alignment gap behind a buffer; a kernel that writes past its end is found at release.
 constexpr std::byte kGuard{0xA5};
 
-std::span<std::byte> gap(std::span<std::byte> arena, const plan::Buffer& buffer) {
-  const auto begin = static_cast<std::size_t>(buffer.offset + buffer.bytes.count());
-  const auto end = static_cast<std::size_t>(buffer.offset + plan::arena_bytes(buffer).count());
-  return arena.subspan(begin, end - begin);
+std::span<std::byte> gap(const Memories& memories, const plan::Buffer& buffer) {
+  const auto size = static_cast<std::size_t>(plan::arena_bytes(buffer).count() - buffer.bytes.count());
+  return {memories.at(buffer.memory, buffer.offset + buffer.bytes.count()), size};
 }
 #endif
 
 }  // namespace
 
-Backend::Backend(const plan::Plan& plan, Communicator& communicator, std::span<std::byte> arena, DataSource& data,
+Backend::Backend(const plan::Plan& plan, Communicator& communicator, const Memories& memories, DataSource& data,
                  ThreadPool& pool, const BackendOptions& options)
     : plan_(plan),
       position_(plan::position(plan.strategy, communicator.rank().value)),
       communicator_(communicator),
-      arena_(arena),
+      memories_(memories),
       data_(data),
       pool_(pool),
       options_(options) {
-  assert(static_cast<std::int64_t>(arena.size()) >= plan.arena_bytes[0].count());
+  assert(static_cast<std::int64_t>(memories.device().size()) >= plan.arena_bytes[0].count());
 }
 
 std::byte* Backend::at(const Operand& operand) const {
-  return arena_.data() + plan_.buffer(operand.buffer).offset + operand.offset_on(position_.shard);
+  const plan::Buffer& buffer = plan_.buffer(operand.buffer);
+  return memories_.at(buffer.memory, buffer.offset + operand.offset_on(position_.shard));
 }
 
 Result<void> Backend::begin_phase(const plan::PhaseOps&) {
-  ledger_.reset_peaks();
+  for (ArenaLedger& ledger : ledgers_) ledger.reset_peaks();
   return {};
 }
 
@@ -74,26 +74,32 @@ Result<void> Backend::acquire(const Op& op, std::span<const BufferId> buffers) {
     if (Result<void> r = wait_for(dependency); !r) return r;
   for (BufferId id : buffers) {
     const plan::Buffer& buffer = plan_.buffer(id);
-    if (Result<void> r = ledger_.acquire(id, Bytes{buffer.offset}, plan::arena_bytes(buffer), buffer.category); !r)
+    if (Result<void> r =
+            ledger_of(buffer).acquire(id, Bytes{buffer.offset}, plan::arena_bytes(buffer), buffer.category);
+        !r)
       return r;
 #ifdef SHARDSCOPE_GUARDS
-    std::ranges::fill(gap(arena_, buffer), kGuard);
+    if (buffer.memory != Memory::disk) std::ranges::fill(gap(memories_, buffer), kGuard);
 #endif
     if (options_.observer != nullptr)
       options_.observer->memory({.op = &op, .buffer = id, .acquire = true, .time_ns = now_ns()});
   }
-  peak_ = std::max(peak_, ledger_.extent());
-  live_peak_ = std::max(live_peak_, ledger_.live_peak());
+  for (std::size_t m = 0; m < ledgers_.size(); ++m) {
+    peaks_[m] = std::max(peaks_[m], ledgers_[m].extent());
+    live_peaks_[m] = std::max(live_peaks_[m], ledgers_[m].live_peak());
+  }
   return {};
 }
 
 Result<void> Backend::release(const Op& op, std::span<const BufferId> buffers) {
   for (BufferId id : buffers) {
-    if (Result<void> r = ledger_.release(id); !r) return r;
+    const plan::Buffer& buffer = plan_.buffer(id);
+    if (Result<void> r = ledger_of(buffer).release(id); !r) return r;
 #ifdef SHARDSCOPE_GUARDS
-    if (!std::ranges::all_of(gap(arena_, plan_.buffer(id)), [](std::byte b) { return b == kGuard; }))
+    if (buffer.memory != Memory::disk &&
+        !std::ranges::all_of(gap(memories_, buffer), [](std::byte b) { return b == kGuard; }))
       return Error{.code = Errc::internal,
-                   .what = "something wrote past the end of buffer '" + plan_.buffer(id).name + "'",
+                   .what = "something wrote past the end of buffer '" + buffer.name + "'",
                    .where = "rank " + std::to_string(communicator_.rank().value) + " op " + std::to_string(op.id.value),
                    .help = {}};
 #endif
@@ -107,11 +113,12 @@ Result<void> Backend::check_operands(const Op& op) const {
   for (const Operand& o : op.operands) {
     const plan::Buffer& buffer = plan_.buffer(o.buffer);
     const std::int64_t begin = o.offset_on(position_.shard);
-    if (ledger_.is_live(o.buffer) && begin >= 0 && begin + o.bytes <= buffer.bytes.count()) continue;
+    const bool live = phase_ledger(buffer.memory).is_live(o.buffer);
+    if (live && begin >= 0 && begin + o.bytes <= buffer.bytes.count()) continue;
     return Error{.code = Errc::internal,
                  .what = "op '" + op.name + "' touches bytes [" + std::to_string(begin) + ", " +
                          std::to_string(begin + o.bytes) + ") of buffer '" + buffer.name + "', which " +
-                         (ledger_.is_live(o.buffer) ? "has " + std::to_string(buffer.bytes.count()) : "is not live"),
+                         (live ? "has " + std::to_string(buffer.bytes.count()) : "is not live"),
                  .where = "rank " + std::to_string(communicator_.rank().value) + " op " + std::to_string(op.id.value),
                  .help = {}};
   }
@@ -122,6 +129,11 @@ Result<void> Backend::issue(const Op& op) {
   if (Result<void> r = check_operands(op); !r) return r;
   if (const auto* call = std::get_if<plan::Communicate>(&op.action)) return start(op, *call);
   const std::int64_t begin = now_ns();
+  if (touches_disk(op)) {
+    if (Result<void> r = use_disk(op); !r) return r;
+    if (options_.observer != nullptr) options_.observer->finished({.op = &op, .begin_ns = begin, .end_ns = now_ns()});
+    return {};
+  }
   std::visit(
       on{[&](const plan::Compute& c) { compute(op, c); },
          [&](const plan::LoadBatch& a) {
@@ -153,6 +165,25 @@ Result<void> Backend::issue(const Op& op) {
   return {};
 }
 
+bool Backend::touches_disk(const Op& op) const {
+  return std::ranges::any_of(op.operands, [&](const Operand& o) { return memory_of(o) == Memory::disk; });
+}
+
+Result<void> Backend::use_disk(const Op& op) {
+  const auto offset = [&](const Operand& o) { return plan_.buffer(o.buffer).offset + o.offset_on(position_.shard); };
+  if (std::holds_alternative<plan::ZeroState>(op.action)) {
+    for (const Operand& o : op.operands)
+      if (Result<void> r = memories_.zero_disk(offset(o), o.bytes); !r) return r;
+    return {};
+  }
+  assert(std::holds_alternative<plan::Copy>(op.action) && "nothing else touches the disk (P24)");
+  const Operand& from = op.operands[0];
+  const Operand& to = op.operands[1];
+  const auto bytes = static_cast<std::size_t>(from.bytes);
+  if (memory_of(from) == Memory::disk) return memories_.read_disk(offset(from), {at(to), bytes});
+  return memories_.write_disk(offset(to), {at(from), bytes});
+}
+
 bool Backend::conflicts(const Op& a, const Op& b) const {
   for (const Operand& x : a.operands)
     for (const Operand& y : b.operands) {
@@ -174,7 +205,7 @@ Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
   while (flights_.size() >= static_cast<std::size_t>(CommLimits{}.in_flight))
     if (Result<void> r = wait_for(flights_.front().op->id); !r) return r;
   const auto offset = [&](std::int32_t operand) {
-    return at(op.operands[static_cast<std::size_t>(operand)]) - arena_.data();
+    return at(op.operands[static_cast<std::size_t>(operand)]) - memories_.device().data();
   };
   segments_.clear();
   const bool sharded = call.kind == Collective::all_gather || call.kind == Collective::reduce_scatter;
@@ -362,14 +393,14 @@ void Backend::digest_flat(const Op& op, const plan::Digest& a) {
 
 float Backend::loss() const {
   float value = 0;
-  std::memcpy(&value, arena_.data() + plan_.buffer(plan_.loss).offset, sizeof value);
+  std::memcpy(&value, memories_.at(Memory::device, plan_.buffer(plan_.loss).offset), sizeof value);
   return value;
 }
 
 std::optional<plan::ControlBlock> Backend::control() const {
   if (!plan_.control.valid()) return std::nullopt;
   plan::ControlBlock block;
-  std::memcpy(&block, arena_.data() + plan_.buffer(plan_.control).offset, sizeof block);
+  std::memcpy(&block, memories_.at(Memory::device, plan_.buffer(plan_.control).offset), sizeof block);
   return block;
 }
 

@@ -1,6 +1,7 @@
 // The CPU interpreter of a plan: kernels on the calling thread and its pool, collectives started and polled.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/optimizer.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/cpu/memories.h"
 #include "executor/data/source.h"
 #include "executor/state/digest.h"
 #include "sim/memory/arena.h"
@@ -62,15 +64,14 @@ struct BackendOptions {
   Observer* observer = nullptr;  ///< may be null; not owned
 };
 
-/// Interprets one rank's plan over an arena of plan.arena_bytes[device] bytes that the communicator made. Everything it
-/// refers to outlives it. One thread.
+/// Interprets one rank's plan over the arenas of its memories. Everything it refers to outlives it. One thread.
 ///
 /// Ops of the compute stream run where they are issued. A collective is started when issued and advances in poll(); an
 /// op waits only for the collectives among its dependencies, yielding its core, with the communicator's deadline.
 /// acquire and release keep the arena's books; nothing is allocated while training.
 class Backend {
  public:
-  Backend(const plan::Plan& plan, Communicator& communicator, std::span<std::byte> arena, DataSource& data,
+  Backend(const plan::Plan& plan, Communicator& communicator, const Memories& memories, DataSource& data,
           ThreadPool& pool, const BackendOptions& options);
 
   [[nodiscard]] Result<void> begin_phase(const plan::PhaseOps& phase);
@@ -87,10 +88,12 @@ class Backend {
   [[nodiscard]] float loss() const;
   /// What the last finished step decided; nothing where the strategy is not controlled.
   [[nodiscard]] std::optional<plan::ControlBlock> control() const;
-  /// The arena's own high-water mark since the start of the phase, or of the run.
-  [[nodiscard]] const ArenaLedger& phase_ledger() const { return ledger_; }
-  [[nodiscard]] Bytes peak() const { return std::max(peak_, ledger_.extent()); }
-  [[nodiscard]] Bytes live_peak() const { return std::max(live_peak_, ledger_.live_peak()); }
+  /// An arena's own high-water mark since the start of the phase, or of the run.
+  [[nodiscard]] const ArenaLedger& phase_ledger(Memory memory) const {
+    return ledgers_[static_cast<std::size_t>(memory)];
+  }
+  [[nodiscard]] Bytes peak(Memory memory) const { return peaks_[static_cast<std::size_t>(memory)]; }
+  [[nodiscard]] Bytes live_peak(Memory memory) const { return live_peaks_[static_cast<std::size_t>(memory)]; }
   /// Filled by the digest phase, on rank 0.
   [[nodiscard]] const StateDigest& digest() const { return digest_; }
   /// Bytes of optimizer state in use on this rank: what its steps touch, and a 4-byte count per parameter with state.
@@ -132,17 +135,25 @@ class Backend {
   void decide(const plan::Op& op, const plan::Decide& a);
   void digest_flat(const plan::Op& op, const plan::Digest& a);
   [[nodiscard]] Result<void> check_operands(const plan::Op& op) const;
+  [[nodiscard]] Memory memory_of(const plan::Operand& operand) const { return plan_.buffer(operand.buffer).memory; }
+  [[nodiscard]] bool touches_disk(const plan::Op& op) const;
+  /// A copy from or to the disk, or a birth on it.
+  [[nodiscard]] Result<void> use_disk(const plan::Op& op);
+  [[nodiscard]] ArenaLedger& ledger_of(const plan::Buffer& buffer) {
+    return ledgers_[static_cast<std::size_t>(buffer.memory)];
+  }
 
   const plan::Plan& plan_;
   plan::Position position_;
   Communicator& communicator_;
-  std::span<std::byte> arena_;
+  const Memories& memories_;
   DataSource& data_;
   ThreadPool& pool_;
   BackendOptions options_;
-  ArenaLedger ledger_{Memory::device};
-  Bytes peak_{0};
-  Bytes live_peak_{0};
+  std::array<ArenaLedger, kMemoryCount> ledgers_{ArenaLedger(Memory::device), ArenaLedger(Memory::host),
+                                                 ArenaLedger(Memory::disk)};
+  std::array<Bytes, kMemoryCount> peaks_{};
+  std::array<Bytes, kMemoryCount> live_peaks_{};
   std::deque<Flight> flights_;
   std::vector<CommSegment> segments_;  ///< scratch of start(), kept so that nothing is allocated while training
   StateDigest digest_;

@@ -17,28 +17,28 @@ void Recorder::finished(const cpu::OpRecord& record) {
   span.track = track;
   span.name = writer_.name(op.name);
   writer_.add(span);
-  if (const auto states = plan::unit_states_of(op)) {
-    writer_.add(ChunkState{place_.rank, span.unit, record.begin_ns, Memory::device, states->first});
-    writer_.add(ChunkState{place_.rank, span.unit, record.end_ns, Memory::device, states->second});
-  }
+  const auto change = plan::unit_change_of(plan_, op);
+  if (!change) return;
+  if (change->begin)
+    writer_.add(ChunkState{place_.rank, change->unit, record.begin_ns, change->begin->memory, change->begin->state});
+  writer_.add(ChunkState{place_.rank, change->unit, record.end_ns, change->end.memory, change->end.state});
 }
 
 void Recorder::memory(const cpu::MemoryRecord& record) {
   writer_.add(plan::memory_event_of(plan_, *record.op, record.buffer, record.acquire, place_, record.time_ns));
   const plan::Buffer& buffer = plan_.buffer(record.buffer);
-  if (!record.acquire && plan::unit_rests_after(buffer))
-    writer_.add(ChunkState{place_.rank, buffer.unit, record.time_ns, buffer.memory, UnitState::sharded});
+  if (const auto memory = plan::unit_rests_after(plan_, buffer); memory && !record.acquire)
+    writer_.add(ChunkState{place_.rank, buffer.unit, record.time_ns, *memory, UnitState::sharded});
 }
 
 void Recorder::summarize(const SessionResult& result) {
-  const Bytes capacity = plan_.arena_bytes[static_cast<std::size_t>(Memory::device)];
   for (const PhasePeak& phase : result.phases)
     writer_.add(ArenaSummary{.rank = place_.rank,
-                             .memory = Memory::device,
+                             .memory = phase.memory,
                              .phase = phase.phase,
                              .peak_bytes = phase.peak.count(),
                              .live_peak_bytes = phase.live_peak.count(),
-                             .capacity_bytes = capacity.count()});
+                             .capacity_bytes = plan_.arena_bytes[static_cast<std::size_t>(phase.memory)].count()});
   for (int k = 0; k < kCollectiveCount; ++k) {
     const auto kind = static_cast<Collective>(k);
     const CollectiveCount& total = result.collectives[kind];

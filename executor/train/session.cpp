@@ -9,11 +9,11 @@ namespace {
 
 class Session {
  public:
-  Session(const plan::Plan& plan, Communicator& communicator, std::span<std::byte> arena, DataSource& data,
+  Session(const plan::Plan& plan, Communicator& communicator, const cpu::Memories& memories, DataSource& data,
           cpu::ThreadPool& pool, const SessionOptions& options)
       : plan_(plan),
         options_(options),
-        backend_(plan, communicator, arena, data, pool,
+        backend_(plan, communicator, memories, data, pool,
                  {.scalars = options.scalars,
                   .knobs = options.knobs,
                   .inject = options.inject,
@@ -26,12 +26,7 @@ class Session {
     if (options_.before_phase) options_.before_phase(which, step);
     backend_.set_step(step);
     if (Result<void> r = plan::run(*ops, backend_); !r) return r;
-    const ArenaLedger& ledger = backend_.phase_ledger();
-    auto known = std::ranges::find(result_.phases, which, &PhasePeak::phase);
-    if (known == result_.phases.end())
-      known = result_.phases.insert(known, {.phase = which, .peak = {}, .live_peak = {}});
-    known->peak = std::max(known->peak, ledger.extent());
-    known->live_peak = std::max(known->live_peak, ledger.live_peak());
+    for (int m = 0; m < kMemoryCount; ++m) note_peaks(which, static_cast<Memory>(m));
     return {};
   }
 
@@ -56,9 +51,24 @@ class Session {
     return {};
   }
 
+  /// Of memories that the plan uses.
+  void note_peaks(Phase which, Memory memory) {
+    if (plan_.arena_bytes[static_cast<std::size_t>(memory)].count() == 0) return;
+    const ArenaLedger& ledger = backend_.phase_ledger(memory);
+    auto known = std::ranges::find_if(result_.phases,
+                                      [&](const PhasePeak& p) { return p.phase == which && p.memory == memory; });
+    if (known == result_.phases.end())
+      known = result_.phases.insert(known, {.phase = which, .memory = memory, .peak = {}, .live_peak = {}});
+    known->peak = std::max(known->peak, ledger.extent());
+    known->live_peak = std::max(known->live_peak, ledger.live_peak());
+  }
+
   SessionResult finish(const Communicator& communicator) {
-    result_.peak = backend_.peak();
-    result_.live_peak = backend_.live_peak();
+    for (int m = 0; m < kMemoryCount; ++m) {
+      const auto memory = static_cast<Memory>(m);
+      result_.peak[static_cast<std::size_t>(m)] = backend_.peak(memory);
+      result_.live_peak[static_cast<std::size_t>(m)] = backend_.live_peak(memory);
+    }
     result_.optimizer_state = backend_.optimizer_state_bytes();
     result_.collectives = communicator.totals();
     if (options_.digest && communicator.rank().value == 0)
@@ -80,7 +90,9 @@ Result<SessionResult> run_session(const plan::Plan& plan, Communicator& communic
   const Result<std::span<std::byte>> arena =
       communicator.make_arena(plan.arena_bytes[static_cast<std::size_t>(Memory::device)]);
   if (!arena) return arena.error();
-  Session session(plan, communicator, *arena, data, pool, options);
+  const Result<cpu::Memories> memories = cpu::Memories::make(plan, *arena, options.disk_path);
+  if (!memories) return memories.error();
+  Session session(plan, communicator, *memories, data, pool, options);
   if (Result<void> r = session.phase(Phase::creation, 0); !r) return r.error();
   if (Result<void> r = session.steps(); !r) return r.error();
   if (options.digest)

@@ -1,6 +1,7 @@
 // One rank's training run: the phases of its plan in order, and what it measured.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -34,11 +35,13 @@ struct SessionOptions {
   std::function<void(const StepResult& step)> after_step;
   /// Called when a phase begins: for traces.
   std::function<void(Phase phase, std::int64_t step)> before_phase;
+  std::string disk_path{};  ///< an existing directory for what the plan puts on disk
 };
 
-/// The arena's own books of one phase, all its steps together.
+/// An arena's own books of one phase, all its steps together.
 struct PhasePeak {
   Phase phase{};
+  Memory memory = Memory::device;
   Bytes peak;
   Bytes live_peak;
 };
@@ -48,15 +51,15 @@ struct SessionResult {
   std::vector<double> step_seconds;
   std::vector<double> learning_rates;
   std::vector<plan::ControlBlock> controls;  ///< by step; empty where the strategy is not controlled
-  Bytes peak;                                ///< the arena's high-water mark over all phases
-  Bytes live_peak;
+  std::array<Bytes, kMemoryCount> peak{};    ///< the arenas' high-water marks over all phases
+  std::array<Bytes, kMemoryCount> live_peak{};
   std::vector<PhasePeak> phases;
   Bytes optimizer_state;
   CollectiveTotals collectives;
   std::string state_sha256;  ///< rank 0; empty elsewhere or without a digest
 };
 
-/// Makes the arena in `communicator` and runs. All ranks call it with plans of one PlanSet.
+/// Makes the arenas, the device's in `communicator`, and runs. All ranks call it with plans of one PlanSet.
 [[nodiscard]] Result<SessionResult> run_session(const plan::Plan& plan, Communicator& communicator, DataSource& data,
                                                 cpu::ThreadPool& pool, const SessionOptions& options);
 

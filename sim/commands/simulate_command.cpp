@@ -36,7 +36,6 @@ Examples:
 struct Options {
   StrategyOptions strategy;
   std::string cluster = "cpu-local";
-  std::optional<Bytes> device_capacity;
   std::int64_t steps = 2;
   std::string like;
   GeminiFlags gemini;
@@ -49,7 +48,6 @@ void declare(cli::Command& command, Options& o) {
   cli::Group machine = command.group("Machine");
   machine.add("cluster", &o.cluster, "NAME|PATH",
               "a100-40gb-x8, h100-80gb-x8, h200-141gb-x1, cpu-local, or a description's file");
-  machine.add("device-capacity", &o.device_capacity, "BYTES", "what a rank may use, instead of the cluster's");
   machine.add("like", &o.like, "NAME@VERSION",
               "predict another framework instead: pytorch@1.8 (stages 0 and 1),\n"
               "colossalai-gemini@0.5.1 or @0.1.9 (fp16 in chunks)");
@@ -74,22 +72,6 @@ std::string picture(const engine::Simulation& s) {
   return cli::stacked_area(layers, {.show = show, .marks = {}}, cli::style_of(1));
 }
 
-std::optional<engine::Change> change_that_fits(const engine::Simulation& s, const Planned& planned,
-                                               const cluster::Cluster& cluster,
-                                               const engine::SimulateOptions& options) {
-  if (s.fits || !s.device_capacity) return std::nullopt;
-  engine::SimulateOptions quiet = options;
-  quiet.trace = nullptr;
-  return engine::smallest_change(
-      planned.strategy, *s.device_capacity, [&](const plan::Strategy& other) -> Result<Bytes> {
-        const Result<plan::PlanSet> plans = plan::compile(planned.model, other);
-        if (!plans) return plans.error();
-        const Result<engine::Simulation> simulation = engine::simulate(*plans, cluster, quiet);
-        if (!simulation) return simulation.error();
-        return simulation->largest().peak[0];
-      });
-}
-
 cli::Table phase_table(const engine::Simulation& s) {
   cli::Table table{.columns = {{.key = "ranks", .title = "ranks"},
                                {.key = "phase", .title = "phase", .align = cli::Align::left},
@@ -110,11 +92,12 @@ cli::Table phase_table(const engine::Simulation& s) {
 
 /// What another framework would take.
 int simulate_other(const Options& o, const Planned& planned, const cluster::Cluster& cluster, cli::Format format) {
-  const Result<like::LikeResult> result =
-      like::simulate_like(o.like, *planned.model, planned.strategy,
-                          {.device_capacity = o.device_capacity ? o.device_capacity : cluster.device_memory,
-                           .rules = {},
-                           .allocator = std::nullopt});
+  const Result<like::LikeResult> result = like::simulate_like(
+      o.like, *planned.model, planned.strategy,
+      {.device_capacity =
+           o.strategy.placement.device_capacity ? o.strategy.placement.device_capacity : cluster.device_memory,
+       .rules = {},
+       .allocator = std::nullopt});
   if (!result) return failed(result.error());
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("simulate");
@@ -130,7 +113,9 @@ int simulate_other(const Options& o, const Planned& planned, const cluster::Clus
 
 /// Options that have no meaning for another framework's prediction.
 Result<void> check_like(const cli::Command& command, const Options& o) {
-  if (o.like.empty() || o.trace.empty()) return {};
+  if (o.like.empty()) return {};
+  if (Result<void> ok = refuse_placement(command, "like"); !ok) return ok;
+  if (o.trace.empty()) return {};
   return Error{.code = Errc::contradiction,
                .what = command.describe("trace") + " is not written for " + command.describe("like"),
                .where = "options",
@@ -152,21 +137,23 @@ int simulate_command(std::span<const std::string> arguments) {
                                              .flags = o.gemini,
                                              .strategy = o.strategy,
                                              .cluster = o.cluster,
-                                             .device_capacity = o.device_capacity,
+                                             .device_capacity = o.strategy.placement.device_capacity,
                                              .steps = o.steps,
                                              .format = *format});
   if (Result<void> ok = refuse_gemini_options(command); !ok) return failed(ok.error());
   if (Result<void> ok = require_model(command); !ok) return failed(ok.error());
+  const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
+  if (!cluster) return failed(cluster.error());
   const Result<Planned> planned = resolve(command, o.strategy);
   if (!planned) return failed(planned.error());
   print_notes(planned->notes);
-  const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
-  if (!cluster) return failed(cluster.error());
   if (Result<void> ok = check_like(command, o); !ok) return failed(ok.error());
   if (!o.like.empty()) return simulate_other(o, *planned, *cluster, *format);
   const Result<plan::PlanSet> plans = plan::compile(planned->model, planned->strategy);
   if (!plans) return failed(plans.error());
-  engine::SimulateOptions options{.steps = static_cast<std::int32_t>(o.steps), .device_capacity = o.device_capacity};
+  engine::SimulateOptions options{.steps = static_cast<std::int32_t>(o.steps),
+                                  .device_capacity = o.strategy.placement.device_capacity,
+                                  .host_capacity = o.strategy.placement.host_capacity};
   std::optional<Writer> writer;
   if (!o.trace.empty()) {
     Result<Writer> created = Writer::create(o.trace, engine::trace_header(*plans, *cluster));
@@ -178,7 +165,7 @@ int simulate_command(std::span<const std::string> arguments) {
   if (!simulation) return failed(simulation.error());
   if (writer)
     if (Result<void> closed = writer->close(); !closed) return failed(closed.error());
-  const auto change = change_that_fits(*simulation, *planned, *cluster, options);
+  const auto change = engine::change_that_fits(planned->model, *simulation, *cluster, options);
   if (*format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("simulate");
     j["model"] = planned->model->name;

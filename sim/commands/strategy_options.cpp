@@ -84,6 +84,7 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_
                                        "how ranks exchange data");
   add_training_options(command, o);
   add_scaler_options(command, o.scaler);
+  add_placement_options(command, o.placement);
 }
 
 Result<void> require_model(const cli::Command& command) {
@@ -165,6 +166,9 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o) {
   planned.notes = model->notes;
   planned.strategy = training_strategy(o, *model);
   plan::Strategy& s = planned.strategy;
+  const Result<plan::Placement> placement = placement_of(command, o.placement);
+  if (!placement) return placement.error();
+  s.placement = *placement;
   if (s.unit == plan::UnitKind::chunk) {
     const Result<Elems> chunk = chunk_elements(command, o, *model, planned.notes);
     if (!chunk) return chunk.error();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/cli/command_line.h"
+#include "sim/commands/placement_options.h"
 #include "sim/commands/scaler_options.h"
 #include "sim/model/graph.h"
 #include "sim/plan/strategy.h"
@@ -45,12 +46,14 @@ struct StrategyOptions {
   std::optional<double> clip_norm{};
   double gradient_predivide_factor = 1;
   ScalerOptions scaler{};
+  PlacementOptions placement{};
 };
 
 /// Declares --model, --world-size (--ranks), --stage, --unit, --partition, --chunk-size, --chunk-bytes, --precision,
 /// --recompute, --micro-batch, --global-batch, --sequence, --optimizer, --prefetch, --threads, --no-reproducible,
-/// --transport, --shard-group, --fp32-reduce-scatter, --clip-norm, --gradient-predivide-factor, and the options
-/// of the loss scaler. A command that can do without a model says so and calls require_model() where it cannot.
+/// --transport, --shard-group, --fp32-reduce-scatter, --clip-norm, --gradient-predivide-factor, the options of the loss
+/// scaler and those of placement_options.h. A command that can do without a model says so and calls require_model()
+/// where it cannot.
 void add_strategy_options(cli::Command& command, StrategyOptions& options, bool model_required = true);
 [[nodiscard]] Result<void> require_model(const cli::Command& command);
 

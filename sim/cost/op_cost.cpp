@@ -5,6 +5,7 @@
 
 #include "sim/cost/collective.h"
 #include "sim/cost/compute.h"
+#include "sim/cost/host.h"
 #include "sim/cost/optimizer.h"
 #include "sim/cost/transfer.h"
 #include "sim/plan/effects.h"
@@ -25,10 +26,21 @@ Bytes touched_bytes(const plan::Op& op, const plan::Compute& compute) {
   return total;
 }
 
-bool crosses_memories(const plan::Plan& plan, const plan::Op& op) {
-  return std::any_of(op.operands.begin(), op.operands.end(), [&](const plan::Operand& o) {
-    return plan.buffer(o.buffer).memory != plan.buffer(op.operands.front().buffer).memory;
-  });
+/// The memories of an op's operands.
+struct Memories {
+  bool device = false;
+  bool host = false;
+  bool disk = false;
+};
+
+Memories memories_of(const plan::Plan& plan, const plan::Op& op) {
+  Memories found;
+  for (const plan::Operand& o : op.operands) switch (plan.buffer(o.buffer).memory) {
+      case Memory::device: found.device = true; break;
+      case Memory::host: found.host = true; break;
+      case Memory::disk: found.disk = true; break;
+    }
+  return found;
 }
 
 }  // namespace
@@ -37,12 +49,17 @@ OpCost::OpCost(const plan::Plan& plan, const cluster::Cluster& cluster)
     : plan_(plan),
       cluster_(cluster),
       layout_(cluster::layout(cluster, plan.strategy.world_size)),
-      rates_(rates(cluster, layout_, plan.strategy.threads)) {}
+      ranks_per_host_((layout_.ranks + layout_.hosts - 1) / layout_.hosts),
+      rates_(rates(cluster, layout_, plan.strategy.threads)),
+      host_(host_rates(cluster, rates_, ranks_per_host_)) {}
 
 Seconds OpCost::operator()(const plan::Op& op) const {
   const plan::Effects e = plan::effects(plan_, op);
   const Bytes moved = e.bytes_read + e.bytes_written;
-  const auto elementwise = [&] { return roofline(e.flops, moved, rates_.elementwise, rates_.memory, rates_.launch); };
+  const Memories in = memories_of(plan_, op);
+  if (in.disk) return disk_time(std::max(e.bytes_read, e.bytes_written), host_, ranks_per_host_);
+  const Rates& here = in.host && !in.device ? host_ : rates_;
+  const auto elementwise = [&] { return roofline(e.flops, moved, here.elementwise, here.memory, here.launch); };
   return std::visit(
       plan::on{
           [&](const plan::Compute& c) {
@@ -56,14 +73,13 @@ Seconds OpCost::operator()(const plan::Op& op) const {
           },
           [&](const plan::Accumulate&) { return elementwise(); },
           [&](const plan::Initialize&) { return elementwise(); }, [&](const plan::ZeroState&) { return elementwise(); },
-          [&](const plan::OptimizerStep&) { return optimizer_time(e.flops, moved, rates_); },
+          [&](const plan::OptimizerStep&) { return optimizer_time(e.flops, moved, here); },
           [&](const plan::MeanLoss&) { return elementwise(); },
           [&](const plan::Copy&) {
-            return crosses_memories(plan_, op) ? transfer_time(e.bytes_read, cluster_.host_link, rates_)
-                                               : elementwise();
+            return in.host && in.device ? transfer_time(e.bytes_read, cluster_.host_link, rates_) : elementwise();
           },
           [&](const plan::Digest&) {
-            const Seconds fetch = transfer_time(e.bytes_read, cluster_.host_link, rates_);
+            const Seconds fetch = in.device ? transfer_time(e.bytes_read, cluster_.host_link, rates_) : Seconds{0};
             return plan_.rank == 0 ? fetch + e.bytes_read / kHashRate : fetch;
           },
           [&](const plan::BeginControl&) { return elementwise(); },

@@ -19,7 +19,9 @@ class OpCost {
   const plan::Plan& plan_;
   const cluster::Cluster& cluster_;
   cluster::Layout layout_;
+  std::int32_t ranks_per_host_;
   Rates rates_;
+  Rates host_;
 };
 
 /// The same for one op.

@@ -145,9 +145,14 @@ json to_json(const Simulation& s, const std::optional<Change>& change) {
   j["peak_device_bytes"] = largest.peak[kDevice].count();
   j["live_peak_device_bytes"] = largest.live_peak[kDevice].count();
   j["peak_host_bytes"] = s.host_peak.count();
-  const PhaseResult* peak = largest.peak_phase();
+  j["host_capacity_bytes"] = optional_bytes(s.host_capacity);
+  j["peak_disk_bytes"] = s.largest(Memory::disk).peak[static_cast<std::size_t>(Memory::disk)].count();
+  const Memory shown = s.short_of().value_or(Memory::device);
+  const PhaseResult* peak = s.largest(shown).peak_phase(shown);
+  j["peak_memory"] = to_string(shown);
   j["peak_phase"] = peak == nullptr ? json(nullptr) : json(to_string(peak->phase));
-  j["largest_holders"] = peak == nullptr ? json::array() : holders(peak->memory[kDevice].largest_holders);
+  j["largest_holders"] =
+      peak == nullptr ? json::array() : holders(peak->memory[static_cast<std::size_t>(shown)].largest_holders);
   j["smallest_change"] =
       change ? json{{"options", change->text}, {"peak_device_bytes", change->peak.count()}} : json(nullptr);
   j["moments"] = moments(largest);

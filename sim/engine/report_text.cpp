@@ -37,12 +37,17 @@ std::string duration(Seconds time) {
 
 std::string verdict(const Simulation& s, const std::optional<Change>& change) {
   const std::string peak = size(s.largest().peak[kDevice]);
-  if (!s.device_capacity) return "device memory: " + peak + " at the peak, no limit set\n";
   std::string text = s.fits ? "fits: " : "does not fit: ";
-  text += peak + " of " + size(*s.device_capacity) + " device memory, headroom " + size(*s.headroom()) + "\n";
-  if (s.host_capacity && s.host_peak > *s.host_capacity) {
-    text += "host memory: " + size(s.host_peak) + " of " + size(*s.host_capacity) + " of a host\n";
+  if (!s.device_capacity)
+    text = (s.fits ? "" : text) + "device memory: " + peak + " at the peak, no limit set\n";
+  else
+    text += peak + " of " + size(*s.device_capacity) + " device memory, headroom " + size(*s.headroom()) + "\n";
+  if (s.host_peak > Bytes{0}) {
+    text += "host memory: " + size(s.host_peak);
+    text += s.host_capacity ? " of " + size(*s.host_capacity) + " of a host\n" : " at the peak of a host\n";
   }
+  const Bytes disk = s.largest(Memory::disk).peak[static_cast<std::size_t>(Memory::disk)];
+  if (disk > Bytes{0}) text += "disk: " + size(disk) + " of a rank\n";
   if (!s.fits && change) text += "  try: " + change->text + " (" + size(change->peak) + ")\n";
   return text;
 }
@@ -110,9 +115,11 @@ std::string to_text(const Simulation& s, const std::optional<Change>& change) {
   std::string text = verdict(s, change);
   for (const ClassResult& c : s.classes) {
     text += "\n" + rank_list(c) + ": device memory at the live peak of each phase\n" + memory_table(c);
-    if (const PhaseResult* p = c.peak_phase()) {
-      text += "  largest at the peak of " + std::string(to_string(p->phase)) + ":\n";
-      for (const Holder& h : p->memory[kDevice].largest_holders) {
+    const Memory shown = s.short_of().value_or(Memory::device);
+    if (const PhaseResult* p = c.peak_phase(shown)) {
+      text += "  largest at the peak of " + std::string(to_string(p->phase));
+      text += shown == Memory::device ? ":\n" : std::string(" in ") + to_string(shown) + " memory:\n";
+      for (const Holder& h : p->memory[static_cast<std::size_t>(shown)].largest_holders) {
         text += format("    %12s  %-16s ", size(h.bytes).c_str(), to_string(h.category)) + h.name;
         if (h.buffers > 1) text += format(" (%d buffers)", h.buffers);
         text += "\n";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -119,14 +120,15 @@ void finish_time(Simulation& s, const SimulateOptions& options) {
 
 void finish_capacity(Simulation& s, const cluster::Cluster& cluster, const SimulateOptions& options) {
   s.device_capacity = options.device_capacity ? options.device_capacity : cluster.device_memory;
-  s.host_capacity = cluster.host_memory;
+  s.host_capacity = options.host_capacity ? options.host_capacity : cluster.host_memory;
   const cluster::Layout layout = cluster::layout(cluster, s.strategy.world_size);
-  const std::int64_t ranks_per_host = (layout.ranks + layout.hosts - 1) / layout.hosts;
-  Bytes most;
-  for (const ClassResult& c : s.classes) most = std::max(most, c.peak[static_cast<std::size_t>(Memory::host)]);
-  s.host_peak = most * ranks_per_host;
-  s.fits = (!s.device_capacity || s.largest().peak[0] <= *s.device_capacity) &&
-           (!s.host_capacity || s.host_peak <= *s.host_capacity);
+  const std::int32_t ranks_per_host = (layout.ranks + layout.hosts - 1) / layout.hosts;
+  std::vector<Bytes> hosts(static_cast<std::size_t>(layout.hosts));
+  for (const ClassResult& c : s.classes)
+    for (const std::int32_t rank : c.ranks)
+      hosts[static_cast<std::size_t>(rank / ranks_per_host)] += c.peak[static_cast<std::size_t>(Memory::host)];
+  s.host_peak = *std::max_element(hosts.begin(), hosts.end());
+  s.fits = !s.short_of();
 }
 
 }  // namespace
@@ -178,7 +180,18 @@ Result<Bytes> peak_device_bytes(const std::shared_ptr<const model::Model>& model
   untraced.trace = nullptr;
   const Result<Simulation> simulation = simulate(*plans, cluster, untraced);
   if (!simulation) return simulation.error();
+  if (simulation->host_capacity && simulation->host_peak > *simulation->host_capacity)
+    return Error{Errc::does_not_fit, "host memory is too small", "host", "less on the host"};
   return simulation->largest().peak[0];
+}
+
+std::optional<Change> change_that_fits(const std::shared_ptr<const model::Model>& model, const Simulation& simulation,
+                                       const cluster::Cluster& cluster, const SimulateOptions& options) {
+  if (simulation.fits) return std::nullopt;
+  const Bytes capacity = simulation.device_capacity.value_or(Bytes{std::numeric_limits<std::int64_t>::max()});
+  return smallest_change(simulation.strategy, capacity, [&](const plan::Strategy& other) {
+    return peak_device_bytes(model, other, cluster, options);
+  });
 }
 
 Header trace_header(const plan::PlanSet& plans, const cluster::Cluster& cluster) {

@@ -8,6 +8,7 @@
 
 #include "sim/cluster/cluster.h"
 #include "sim/engine/simulation.h"
+#include "sim/engine/smallest_change.h"
 #include "sim/model/graph.h"
 #include "sim/plan/compile.h"
 #include "traces/base/result.h"
@@ -21,6 +22,7 @@ struct SimulateOptions {
   std::int32_t steps = 1;                               ///< of the run: the first, then steady ones
   bool digest = false;                                  ///< the run ends with a digest of its state
   std::optional<Bytes> device_capacity = std::nullopt;  ///< in place of the cluster's
+  std::optional<Bytes> host_capacity = std::nullopt;    ///< of one host, in place of the cluster's
   std::size_t holders = 5;                              ///< how many largest holders to name
   Writer* trace = nullptr;                              ///< receives the run's events; the caller makes and closes it
   /// Ranks in the trace: this many from rank 0 on, and a representative of each class that is not among them.
@@ -36,10 +38,16 @@ struct SimulateOptions {
                                           const SimulateOptions& options = {});
 
 /// Compiles and simulates without a trace: the largest device extent over the phases of the run. What a PeakOf
-/// (smallest_change.h) calls. Errors of compile() and simulate().
+/// (smallest_change.h) calls. Errors of compile() and simulate(), and does_not_fit where host memory is too small.
 [[nodiscard]] Result<Bytes> peak_device_bytes(const std::shared_ptr<const model::Model>& model,
                                               const plan::Strategy& strategy, const cluster::Cluster& cluster,
                                               const SimulateOptions& options = {});
+
+/// The smallest change with which all memories of the cluster, or the options' in their place, are large enough;
+/// nothing when it fits as it is, or when none is known.
+[[nodiscard]] std::optional<Change> change_that_fits(const std::shared_ptr<const model::Model>& model,
+                                                     const Simulation& simulation, const cluster::Cluster& cluster,
+                                                     const SimulateOptions& options);
 
 /// The header of the trace that simulate() fills.
 [[nodiscard]] Header trace_header(const plan::PlanSet& plans, const cluster::Cluster& cluster);

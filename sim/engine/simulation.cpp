@@ -7,8 +7,10 @@
 
 namespace shard::engine {
 
-const PhaseResult* ClassResult::peak_phase() const {
-  const auto size = [](const PhaseResult& p) { return std::pair(p.memory[0].peak, p.memory[0].live_peak); };
+const PhaseResult* ClassResult::peak_phase(Memory memory) const {
+  const auto size = [m = static_cast<std::size_t>(memory)](const PhaseResult& p) {
+    return std::pair(p.memory[m].peak, p.memory[m].live_peak);
+  };
   const PhaseResult* most = nullptr;
   for (const PhaseResult& p : phases) {
     if (p.in_run && (most == nullptr || size(p) > size(*most))) most = &p;
@@ -16,10 +18,19 @@ const PhaseResult* ClassResult::peak_phase() const {
   return most;
 }
 
-const ClassResult& Simulation::largest() const {
+const ClassResult& Simulation::largest(Memory memory) const {
   assert(!classes.empty());
   return *std::max_element(classes.begin(), classes.end(),
-                           [](const ClassResult& a, const ClassResult& b) { return a.peak[0] < b.peak[0]; });
+                           [m = static_cast<std::size_t>(memory)](const ClassResult& a, const ClassResult& b) {
+                             return a.peak[m] < b.peak[m];
+                           });
+}
+
+std::optional<Memory> Simulation::short_of() const {
+  if (device_capacity && largest().peak[static_cast<std::size_t>(Memory::device)] > *device_capacity)
+    return Memory::device;
+  if (host_capacity && host_peak > *host_capacity) return Memory::host;
+  return std::nullopt;
 }
 
 }  // namespace shard::engine

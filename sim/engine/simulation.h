@@ -70,9 +70,9 @@ struct ClassResult {
   std::array<Bytes, kMemoryCount> peak{};  ///< extent over the phases of the run
   std::array<Bytes, kMemoryCount> live_peak{};  ///< over the phases of the run
   std::array<Bytes, kMemoryCount> arena{};      ///< what the plan sets aside: the extent over all phases
-  /// The phase of the run whose device extent is largest, among equals the one with the most live; null when the plan
-  /// has no phases.
-  [[nodiscard]] const PhaseResult* peak_phase() const;
+  /// The phase of the run whose extent in that memory is largest, among equals the one with the most live; null when
+  /// the plan has no phases.
+  [[nodiscard]] const PhaseResult* peak_phase(Memory memory = Memory::device) const;
   [[nodiscard]] const PhaseResult* find(Phase phase) const {
     for (const PhaseResult& p : phases)
       if (p.phase == phase) return &p;
@@ -99,8 +99,10 @@ struct Simulation {
   std::optional<Bytes> host_capacity;  ///< of one host
   Bytes host_peak;                     ///< of one host: the sum over its ranks
 
-  /// The class whose device arena is largest.
-  [[nodiscard]] const ClassResult& largest() const;
+  /// The class whose extent in that memory is largest.
+  [[nodiscard]] const ClassResult& largest(Memory memory = Memory::device) const;
+  /// The memory that is too small; of both, the device's. Nothing when it fits.
+  [[nodiscard]] std::optional<Memory> short_of() const;
   /// Capacity less the largest class's extent; negative when it does not fit.
   [[nodiscard]] std::optional<Bytes> headroom() const {
     if (!device_capacity) return std::nullopt;

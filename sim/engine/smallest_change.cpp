@@ -56,6 +56,27 @@ bool shrink_chunk(Candidate& c, std::int64_t divisor) {
   return true;
 }
 
+/// One kind of model data to another memory, or back from it.
+bool rest(Candidate& c, std::optional<plan::Share> plan::Placement::*kind, const char* option, plan::Share where) {
+  plan::Placement& p = c.strategy.placement;
+  const bool on_host = p.policy == plan::PlacementPolicy::host;
+  if (p.policy == plan::PlacementPolicy::automatic) return false;
+  if ((p.*kind).value_or(on_host ? plan::kOnHost : plan::kOnDevice) == where) return false;
+  p.*kind = where;
+  say(c, std::string(option) + ' ' + plan::to_string(where) + (where == plan::kOnDisk ? " --disk-path DIR" : ""));
+  return true;
+}
+
+/// What is not placed by itself.
+bool rest_all(Candidate& c, plan::PlacementPolicy where) {
+  plan::Placement& p = c.strategy.placement;
+  if (p.policy == plan::PlacementPolicy::automatic || p.policy == where) return false;
+  if (where == plan::PlacementPolicy::device && p.policy != plan::PlacementPolicy::host) return false;
+  p.policy = where;
+  say(c, std::string("--placement ") + plan::to_string(where));
+  return true;
+}
+
 std::vector<Candidate> candidates(const Strategy& strategy) {
   std::vector<Candidate> all;
   const auto one = [&](auto step) {
@@ -69,6 +90,19 @@ std::vector<Candidate> candidates(const Strategy& strategy) {
     one([&](Candidate& c) { return recompute(c, how); });
   one([](Candidate& c) { return shrink_micro_batch(c, c.strategy.micro_batch / 2); });
   for (const std::int64_t divisor : {2, 4}) one([&](Candidate& c) { return shrink_chunk(c, divisor); });
+  using plan::Placement;
+  const auto place = [&](std::optional<plan::Share> Placement::*kind, const char* option, plan::Share where) {
+    one([&](Candidate& c) { return rest(c, kind, option, where); });
+  };
+  place(&Placement::optimizer, "--optimizer-placement", plan::kOnHost);
+  place(&Placement::gradients, "--grad-placement", plan::kOnHost);
+  one([](Candidate& c) { return rest_all(c, plan::PlacementPolicy::host); });
+  // Where host memory is short.
+  place(&Placement::gradients, "--grad-placement", plan::kOnDevice);
+  place(&Placement::parameters, "--param-placement", plan::kOnDevice);
+  place(&Placement::optimizer, "--optimizer-placement", plan::kOnDevice);
+  place(&Placement::optimizer, "--optimizer-placement", plan::kOnDisk);
+  one([](Candidate& c) { return rest_all(c, plan::PlacementPolicy::device); });
 
   // Together, each adding to the one before: what is already there is left as it is.
   Candidate c{strategy, ""};
@@ -86,6 +120,7 @@ std::vector<Candidate> candidates(const Strategy& strategy) {
     say(c, "--micro-batch " + std::to_string(c.strategy.micro_batch));
   }
   if (shrink_chunk(c, 4)) all.push_back(c);
+  if (rest_all(c, plan::PlacementPolicy::host)) all.push_back(c);
   return all;
 }
 

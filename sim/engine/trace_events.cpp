@@ -14,14 +14,14 @@ std::int64_t nanoseconds(Seconds time) {
   return std::llround(time.count() * 1e9);
 }
 
-void write_unit_states(Writer& writer, const OpRun& run, const TracePlace& place) {
-  const auto states = plan::unit_states_of(*run.op);
-  if (!states) return;
-  const auto add = [&](Seconds time, UnitState state) {
-    writer.add(ChunkState{place.rank, plan::unit_of(*run.op), nanoseconds(time + place.shift), Memory::device, state});
+void write_unit_states(Writer& writer, const plan::Plan& plan, const OpRun& run, const TracePlace& place) {
+  const auto change = plan::unit_change_of(plan, *run.op);
+  if (!change) return;
+  const auto add = [&](Seconds time, const plan::UnitMoment& moment) {
+    writer.add(ChunkState{place.rank, change->unit, nanoseconds(time + place.shift), moment.memory, moment.state});
   };
-  add(run.interval.begin, states->first);
-  add(run.interval.end, states->second);
+  if (change->begin) add(run.interval.begin, *change->begin);
+  add(run.interval.end, change->end);
 }
 
 }  // namespace
@@ -39,15 +39,15 @@ void write_phase(Writer& writer, const plan::Plan& plan, const PhaseRun& run, co
     span.track = track;
     span.name = writer.name(op.op->name);
     writer.add(span);
-    write_unit_states(writer, op, place);
+    write_unit_states(writer, plan, op, place);
   }
   for (const MemoryChange& change : run.changes) {
     const plan::Buffer& buffer = plan.buffer(change.buffer);
     writer.add(plan::memory_event_of(plan, *change.op, change.buffer, change.delta > Bytes{0}, where,
                                      nanoseconds(change.time + place.shift)));
-    if (plan::unit_rests_after(buffer) && change.delta < Bytes{0}) {
-      writer.add(ChunkState{place.rank, buffer.unit, nanoseconds(change.time + place.shift), buffer.memory,
-                            UnitState::sharded});
+    if (const auto memory = plan::unit_rests_after(plan, buffer); memory && change.delta < Bytes{0}) {
+      writer.add(
+          ChunkState{place.rank, buffer.unit, nanoseconds(change.time + place.shift), *memory, UnitState::sharded});
     }
   }
 }

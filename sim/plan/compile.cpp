@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "sim/plan/passes/passes.h"
 #include "sim/plan/text.h"
@@ -20,11 +21,12 @@ struct Pass {
   Plan (*run)(Plan);
 };
 
-constexpr std::array<Pass, 7> kPasses{{{"differentiate", differentiate},
+constexpr std::array<Pass, 8> kPasses{{{"differentiate", differentiate},
                                        {"recompute", recompute},
                                        {"accumulate", accumulate},
                                        {"shard", shard},
                                        {"optimize", optimize},
+                                       {"place", place},
                                        {"schedule", schedule},
                                        {"allocate", allocate}}};
 
@@ -110,6 +112,23 @@ Result<void> check_control(const Strategy& s) {
                        "--tensor-parallel 1");
 }
 
+Result<void> check_placement(const Placement& p) {
+  const auto is_fraction = [](double v) { return v >= 0 && v <= 1; };
+  for (const auto& [option, share, disk] :
+       {std::tuple{"--param-placement", p.parameters, false}, std::tuple{"--grad-placement", p.gradients, false},
+        std::tuple{"--optimizer-placement", p.optimizer, true}}) {
+    if (!share) continue;
+    if (!is_fraction(share->on_device))
+      return contradiction(std::string(option) + " " + to_string(*share) + " is no fraction between 0 and 1", "0.5");
+    if (share->on_device < 1 && share->rest != Memory::host && (share->rest != Memory::disk || !disk))
+      return contradiction(std::string(option) + " " + to_string(*share) + ": only optimizer state may rest on disk",
+                           std::string(option) + " host");
+  }
+  if (p.policy == PlacementPolicy::automatic)
+    return contradiction("--placement auto is not implemented yet", "--placement static --optimizer-placement host");
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::string_view> pass_names() {
@@ -131,6 +150,7 @@ Result<void> check(const model::Model& model, const Strategy& s) {
   if (s.tensor_parallel != 1) return contradiction("tensor parallelism is not implemented yet", "--tensor-parallel 1");
   if (Result<void> ok = check_shard_group(s); !ok) return ok;
   if (Result<void> ok = check_precision(s); !ok) return ok;
+  if (Result<void> ok = check_placement(s.placement); !ok) return ok;
   const std::int64_t step = s.micro_batch * s.data_parallel();
   if (s.global_batch < step || s.global_batch % step != 0)
     return contradiction("global batch " + n(s.global_batch) + " is not a positive multiple of micro-batch " +
@@ -171,6 +191,7 @@ Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strateg
       Plan plan = common;
       plan.rank = rank;
       set.classes.push_back(run_passes(std::move(plan), rank_passes));
+      common.placed = set.classes.front().placed;  // rank 0 decides for all
     }
     set.class_of_rank.push_back(it->second);
   }

@@ -11,7 +11,7 @@
 
 namespace shard::plan {
 
-/// Pass names in order: build, differentiate, recompute, accumulate, shard, optimize, schedule, allocate.
+/// Pass names in order: build, differentiate, recompute, accumulate, shard, optimize, place, schedule, allocate.
 [[nodiscard]] std::vector<std::string_view> pass_names();
 
 /// Plans of all ranks of a run. Ranks whose plans are equal share one.

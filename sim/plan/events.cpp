@@ -8,6 +8,7 @@ namespace shard::plan {
 UnitId unit_of(const Op& op) {
   if (const auto* c = std::get_if<Communicate>(&op.action)) return c->unit;
   if (const auto* a = std::get_if<Accumulate>(&op.action)) return a->unit;
+  if (const auto* m = std::get_if<Copy>(&op.action)) return m->unit;
   return UnitId{};
 }
 
@@ -44,15 +45,35 @@ MemoryEvent memory_event_of(const Plan& plan, const Op& op, BufferId id, bool ac
           .unit = buffer.unit};
 }
 
-std::optional<std::pair<UnitState, UnitState>> unit_states_of(const Op& op) {
-  const auto* call = std::get_if<Communicate>(&op.action);
-  if (call == nullptr || !call->unit.valid()) return std::nullopt;
-  if (call->kind == Collective::all_gather) return std::pair{UnitState::gathering, UnitState::gathered};
-  return std::pair{UnitState::reducing, UnitState::sharded};
+std::optional<UnitChange> unit_change_of(const Plan& plan, const Op& op) {
+  if (const auto* call = std::get_if<Communicate>(&op.action)) {
+    if (!call->unit.valid()) return std::nullopt;
+    const bool gather = call->kind == Collective::all_gather;
+    return UnitChange{.unit = call->unit,
+                      .begin = UnitMoment{.state = gather ? UnitState::gathering : UnitState::reducing},
+                      .end = {.state = gather ? UnitState::gathered : UnitState::sharded}};
+  }
+  if (const auto* move = std::get_if<Copy>(&op.action)) {
+    if (!move->unit.valid()) return std::nullopt;
+    const Buffer& from = plan.buffer(op.operands[0].buffer);
+    const Buffer& to = plan.buffer(op.operands[1].buffer);
+    const bool whole = to.category == Category::gathered && op.operands[1].bytes == to.bytes.count();
+    return UnitChange{.unit = move->unit,
+                      .begin = UnitMoment{.state = UnitState::moving, .memory = from.memory},
+                      .end = {.state = whole ? UnitState::gathered : UnitState::sharded, .memory = to.memory}};
+  }
+  if (std::holds_alternative<Initialize>(op.action)) {
+    const Buffer& made = plan.buffer(op.operands[0].buffer);
+    if (made.category != Category::parameter || made.memory == Memory::device) return std::nullopt;
+    return UnitChange{.unit = made.unit, .begin = {}, .end = {.state = UnitState::sharded, .memory = made.memory}};
+  }
+  return std::nullopt;
 }
 
-bool unit_rests_after(const Buffer& released) {
-  return released.category == Category::gathered && released.unit.valid();
+std::optional<Memory> unit_rests_after(const Plan& plan, const Buffer& released) {
+  if (released.category != Category::gathered || !released.unit.valid()) return std::nullopt;
+  const auto unit = static_cast<std::size_t>(released.unit.value);
+  return unit < plan.placed.resting.size() ? plan.placed.resting[unit].parameters : Memory::device;
 }
 
 }  // namespace shard::plan

@@ -144,7 +144,9 @@ struct MeanLoss {
 
 /// Copies elements, rounded to nearest even where the destination's type is smaller, between memories where the
 /// buffers' differ. Operands: source (read), destination (write or update), equally many elements.
-struct Copy {};
+struct Copy {
+  UnitId unit{};  ///< whose data moves between memories; invalid where it stays in one
+};
 
 /// Feeds a whole flat's content to the run's digest, parameter by parameter (rank 0 hashes). Operands: content (read).
 struct Digest {
@@ -154,7 +156,10 @@ struct Digest {
 };
 
 /// An op that this rank lacks; keeps ids equal on all ranks and is dropped before the plan is used.
-struct Absent {};
+struct Absent {
+  enum class Lacks : std::uint8_t { other, initialize, inspect, step, store, stage } lacks = Lacks::other;
+  std::int32_t flat = -1;  ///< what it would be about: pass place adds absent moves where other ranks have moves
+};
 
 using Action = std::variant<Compute, LoadBatch, LoadScalars, Communicate, Accumulate, Initialize, ZeroState,
                             OptimizerStep, MeanLoss, Copy, Digest, BeginControl, InspectGradient, Decide, Absent>;

@@ -88,10 +88,12 @@ struct Plan {
   std::vector<BufferId> flat_parameters{};  ///< since shard: by flat, what rests on this rank: all, or its shard
   std::vector<BufferId> flat_gathered{};    ///< since shard, stage 3: by flat, the gathered parameters
   std::vector<BufferId> flat_gradients{};   ///< since shard: by flat, the reduced gradient: full (stages 0, 1) or shard
-  BufferId losses{};                        ///< f32 [micro-steps], this rank's
-  BufferId loss{};                          ///< mean loss of the step, f32 [1]
-  BufferId scalars{};                       ///< what LoadScalars writes
-  BufferId control{};                       ///< what Decide writes; invalid where the step is not controlled
+  std::vector<std::vector<BufferId>> flat_gradient_slots{};  ///< since shard: by flat, the slots of the gradient tree
+  Placed placed{};                                           ///< since place: where model data rests
+  BufferId losses{};                                         ///< f32 [micro-steps], this rank's
+  BufferId loss{};                                           ///< mean loss of the step, f32 [1]
+  BufferId scalars{};                                        ///< what LoadScalars writes
+  BufferId control{};  ///< what Decide writes; invalid where the step is not controlled
   [[nodiscard]] const Buffer& buffer(BufferId id) const { return buffers[static_cast<std::size_t>(id.value)]; }
   [[nodiscard]] Buffer& buffer(BufferId id) { return buffers[static_cast<std::size_t>(id.value)]; }
   [[nodiscard]] BufferId value_buffer(model::ValueId v) const { return BufferId{values_begin + v.value}; }

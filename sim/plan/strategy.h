@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "sim/plan/placement.h"
 #include "traces/base/dtype.h"
 #include "traces/base/units.h"
 
@@ -105,6 +106,7 @@ struct Strategy {
   bool clip_norm = false;            ///< gradients are clipped by their global norm; the threshold is a planned scalar
   bool loss_scaling = false;         ///< a dynamic loss scale also where precision is not fp16
   float predivide = 1.0f;            ///< f: gradients are divided by A f before they are summed over ranks, D / f after
+  Placement placement{};             ///< which memory parameters, gradients and optimizer state rest in
 
   /// Ranks that work on different micro-batches.
   [[nodiscard]] constexpr std::int32_t data_parallel() const { return world_size / tensor_parallel; }

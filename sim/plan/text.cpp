@@ -218,6 +218,7 @@ std::string to_string(const Strategy& s) {
   if (s.clip_norm) out += " clip_norm";
   if (s.loss_scaling) out += " loss_scaling";
   if (s.predivide != 1.0f) append(out, " predivide ", s.predivide);
+  if (!s.placement.all_on_device()) out += " placement " + to_string(s.placement);
   return out;
 }
 

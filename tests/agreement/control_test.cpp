@@ -21,21 +21,23 @@ struct Cell {
   plan::UnitKind unit = plan::UnitKind::module;
   plan::Partition partition = plan::Partition::flat;
   std::int32_t shard_group = 0;
+  std::size_t placement = 0;  ///< of kPlacements
 };
-/// Every stage and unit; one rank, several, and ranks in two levels.
+/// Every stage and unit; one rank, several, and ranks in two levels; gradients and steps on the device and the host.
 const Cell kCells[] = {
     {1, 0},
+    {1, 0, plan::UnitKind::module, plan::Partition::flat, 0, 1},
     {2, 0},
-    {4, 0, plan::UnitKind::chunk},
-    {2, 1, plan::UnitKind::tensor},
+    {4, 0, plan::UnitKind::chunk, plan::Partition::flat, 0, 3},
+    {2, 1, plan::UnitKind::tensor, plan::Partition::flat, 0, 4},
     {4, 1},
-    {4, 1, plan::UnitKind::module, plan::Partition::parameter},
+    {4, 1, plan::UnitKind::module, plan::Partition::parameter, 0, 1},
     {2, 2, plan::UnitKind::bucket},
-    {4, 2, plan::UnitKind::chunk},
-    {2, 3, plan::UnitKind::chunk},
+    {4, 2, plan::UnitKind::chunk, plan::Partition::flat, 0, 2},
+    {2, 3, plan::UnitKind::chunk, plan::Partition::flat, 0, 6},
     {4, 3},
-    {4, 2, plan::UnitKind::module, plan::Partition::flat, 2},
-    {4, 3, plan::UnitKind::tensor, plan::Partition::flat, 2},
+    {4, 2, plan::UnitKind::module, plan::Partition::flat, 2, 7},
+    {4, 3, plan::UnitKind::tensor, plan::Partition::flat, 2, 3},
 };
 
 plan::Strategy strategy_of(const Cell& cell) {
@@ -48,11 +50,17 @@ plan::Strategy strategy_of(const Cell& cell) {
           .global_batch = 4,
           .sequence = 8,
           .threads = cell.world == 2 ? 2 : 1,
-          .shard_group = cell.shard_group};
+          .shard_group = cell.shard_group,
+          .placement = kPlacements[cell.placement]};
 }
 
 train::SessionOptions session() {
-  return {.steps = kSteps, .scalars = {.weight_decay = 0.01}, .seed = 7, .after_step = {}, .before_phase = {}};
+  return {.steps = kSteps,
+          .scalars = {.weight_decay = 0.01},
+          .seed = 7,
+          .after_step = {},
+          .before_phase = {},
+          .disk_path = std::filesystem::temp_directory_path().string()};
 }
 
 InProcessRun run(const plan::Strategy& strategy, const train::SessionOptions& options) {

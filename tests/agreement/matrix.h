@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,22 @@ inline constexpr std::array<plan::UnitKind, 4> kUnits{plan::UnitKind::tensor, pl
                                                       plan::UnitKind::module, plan::UnitKind::chunk};
 inline constexpr std::array<plan::Recompute, 3> kRecompute{plan::Recompute::none, plan::Recompute::block,
                                                            plan::Recompute::selective};
+
+/// Where model data rests: all on the device, then every memory of every kind and mixtures of them.
+inline constexpr plan::Share kHalfOnDevice{.on_device = 0.5, .rest = Memory::host};
+inline const std::array<plan::Placement, 8> kPlacements{{
+    {},
+    {.policy = plan::PlacementPolicy::host},
+    {.policy = plan::PlacementPolicy::fixed, .optimizer = plan::kOnDisk},
+    {.policy = plan::PlacementPolicy::fixed, .gradients = plan::kOnHost},
+    {.policy = plan::PlacementPolicy::fixed,
+     .parameters = kHalfOnDevice,
+     .gradients = kHalfOnDevice,
+     .optimizer = kHalfOnDevice},
+    {.policy = plan::PlacementPolicy::fixed, .parameters = plan::kOnHost},
+    {.policy = plan::PlacementPolicy::host, .gradients = plan::kOnDevice, .optimizer = plan::kOnDisk},
+    {.policy = plan::PlacementPolicy::fixed, .optimizer = plan::kOnHost},
+}};
 
 /// One model's share of the matrix: everything but the strategy is fixed.
 struct Subject {
@@ -42,9 +59,10 @@ inline std::shared_ptr<const model::Model> load_model(const std::string& name) {
   return std::make_shared<const model::Model>(std::move(*model));
 }
 
-/// world, stage, unit, recompute, prefetch (0, 1, 2), threads (1, 2), hybrid sharding where there is room for it.
+/// world, stage, unit, recompute, prefetch (0, 1, 2), threads (1, 2), hybrid sharding where there is room for it,
+/// placement.
 inline std::vector<std::size_t> levels(const Subject& subject) {
-  return {subject.worlds.size(), 4, kUnits.size(), kRecompute.size(), 3, 2, 2};
+  return {subject.worlds.size(), 4, kUnits.size(), kRecompute.size(), 3, 2, 2, kPlacements.size()};
 }
 
 inline plan::Strategy strategy_of(const Subject& subject, const std::vector<std::size_t>& row) {
@@ -62,7 +80,8 @@ inline plan::Strategy strategy_of(const Subject& subject, const std::vector<std:
           .prefetch = static_cast<std::int32_t>(row[4]),
           .threads = static_cast<std::int32_t>(row[5]) + 1,
           .shard_group = row[6] == 1 && stage > 0 && world >= 4 ? world / 2 : 0,
-          .fp32_reduce_scatter = subject.fp32_reduce_scatter};
+          .fp32_reduce_scatter = subject.fp32_reduce_scatter,
+          .placement = kPlacements[row[7]]};
 }
 
 /// Every strategy of the matrix: world x stage x unit x recompute, the other factors turning with them.
@@ -73,7 +92,7 @@ inline std::vector<std::vector<std::size_t>> whole_matrix(const Subject& subject
     for (std::size_t s = 0; s < levels[1]; ++s)
       for (std::size_t u = 0; u < levels[2]; ++u)
         for (std::size_t r = 0; r < levels[3]; ++r)
-          rows.push_back({w, s, u, r, rows.size() % 3, rows.size() % 2, rows.size() / 3 % 2});
+          rows.push_back({w, s, u, r, rows.size() % 3, rows.size() % 2, rows.size() / 3 % 2, rows.size() * 5 / 3 % 8});
   return rows;
 }
 
@@ -81,7 +100,8 @@ inline std::vector<std::vector<std::size_t>> whole_matrix(const Subject& subject
 inline void expect_as_planned(const InProcessRun& run, std::int64_t steps, const std::string& what) {
   for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
     const plan::Plan& plan = run.plans.of_rank(static_cast<std::int32_t>(rank));
-    EXPECT_EQ(run.ranks[rank].peak.count(), plan.arena_bytes[0].count()) << what << " rank " << rank;
+    for (std::size_t m = 0; m < kMemoryCount; ++m)
+      EXPECT_EQ(run.ranks[rank].peak[m].count(), plan.arena_bytes[m].count()) << what << " rank " << rank << ' ' << m;
     CollectiveTotals planned;
     for (const plan::PhaseOps& phase : plan.phases) {
       const std::int64_t times = phase.phase == Phase::steady_step ? steps - 1 : 1;
@@ -103,9 +123,13 @@ inline void expect_agreement(const Subject& subject, const std::vector<std::vect
   for (const std::vector<std::size_t>& row : rows) {
     const plan::Strategy strategy = strategy_of(subject, row);
     const std::string what = subject.model + ' ' + to_string(strategy);
-    const auto run = run_in_process(
-        model, strategy,
-        {.steps = subject.steps, .scalars = {.weight_decay = 0.01}, .seed = 7, .after_step = {}, .before_phase = {}});
+    const auto run = run_in_process(model, strategy,
+                                    {.steps = subject.steps,
+                                     .scalars = {.weight_decay = 0.01},
+                                     .seed = 7,
+                                     .after_step = {},
+                                     .before_phase = {},
+                                     .disk_path = std::filesystem::temp_directory_path().string()});
     ASSERT_TRUE(run) << what << ": " << to_string(run.error());
     expect_as_planned(*run, subject.steps, what);
     if (sha.empty()) sha = run->ranks[0].state_sha256;

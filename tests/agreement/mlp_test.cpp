@@ -7,13 +7,14 @@ namespace shard {
 namespace {
 
 TEST(Mlp, RecipeModelAgreesOverStages) {
-  expect_agreement({.model = "mlp-20x2000",
-                    .micro_batch = 5,
-                    .global_batch = 20,
-                    .sequence = 1,
-                    .chunk = Elems{8'004'000},
-                    .steps = 2},
-                   {{0, 0, 2, 0, 1, 1, 0}, {1, 1, 3, 1, 1, 0, 0}, {1, 3, 3, 0, 2, 0, 0}, {2, 2, 1, 0, 0, 0, 1}});
+  expect_agreement(
+      {.model = "mlp-20x2000",
+       .micro_batch = 5,
+       .global_batch = 20,
+       .sequence = 1,
+       .chunk = Elems{8'004'000},
+       .steps = 2},
+      {{0, 0, 2, 0, 1, 1, 0, 0}, {1, 1, 3, 1, 1, 0, 0, 1}, {1, 3, 3, 0, 2, 0, 0, 4}, {2, 2, 1, 0, 0, 0, 1, 2}});
 }
 
 }  // namespace

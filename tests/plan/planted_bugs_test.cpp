@@ -172,6 +172,33 @@ void decide_alone(Plan& plan, std::vector<Op>& ops) {
     std::get<Decide>(op.action) = {.members = 1, .counted = 1};
   }
 }
+Strategy on_host(std::int32_t stage) {
+  Strategy s = zero(stage);
+  s.placement.policy = PlacementPolicy::host;
+  return s;
+}
+/// Only one kind of model data away from the device.
+Strategy optimizer_on(Share share, Precision precision = Precision::fp32) {
+  Strategy s = zero(2);
+  s.placement = {.policy = PlacementPolicy::fixed, .optimizer = share};
+  s.precision = precision;
+  return s;
+}
+Strategy gradients_on_host(std::int32_t stage) {
+  Strategy s = zero(stage);
+  s.placement = {.policy = PlacementPolicy::fixed, .gradients = kOnHost};
+  return s;
+}
+Strategy clipped_gradients_on_host() {
+  Strategy s = gradients_on_host(2);
+  s.clip_norm = true;
+  return s;
+}
+Strategy optimizer_clipped_on_host() {
+  Strategy s = optimizer_on(kOnHost);
+  s.clip_norm = true;
+  return s;
+}
 Communicate& call(Op& op) {
   return std::get<Communicate>(op.action);
 }
@@ -396,6 +423,80 @@ const Planted kPlanted[] = {
      }},
 };
 
+/// Bugs of placement.
+const Planted kMisplaced[] = {
+    {"ShardNotBrought", "P8", on_host(3), drop("bring parameter shard block 1")},
+    {"UnitNotBroughtAgain", "P8", on_host(0), drop("bring parameters block 0", 1)},
+    {"UnitEvictedWhileInUse", "P4", on_host(0), in_steps([](Plan& plan, std::vector<Op>& ops) {
+       for (Op& op : ops)
+         if (const auto it = std::ranges::find_if(
+                 op.release, [&](BufferId b) { return plan.buffer(b).name == "fetched parameters block 0"; });
+             it != op.release.end()) {
+           const BufferId fetched = *it;
+           op.release.erase(it);
+           return std::ranges::find_if(ops, [](const Op& o) { return o.name == "transformer.h.0.ln_1"; })
+               ->release.push_back(fetched);
+         }
+     })},
+    {"ShardBroughtToAnotherRanksPlace", "P18", on_host(3),
+     at_op("gather block 0", 0,
+           [](Plan&, Op& op) {
+             op.operands[0].offset += op.operands[0].bytes;
+             op.operands[0].rank_stride = 0;
+           })},
+    {"HostCopyStale", "P17", on_host(1), drop("take back fetched parameters block 1")},
+    {"StepNotTakenBack", "P17", optimizer_on(kOnHost), drop("take back parameters block 0")},
+    {"StateNotTakenBackToDisk", "P16", optimizer_on(kOnDisk),
+     [](PlanSet& plans) {
+       // What the state was before the step goes back over it.
+       for (Plan& plan : plans.classes)
+         for (PhaseOps& phase : plan.phases)
+           for (std::size_t i = 0; i + 1 < phase.ops.size(); ++i)
+             if (phase.ops[i].name == "take back block 0 first moment on host")
+               phase.ops[i].operands[0].buffer = phase.ops[i + 1].operands[0].buffer;
+     }},
+    {"StateNotReadFromDisk", "P8", optimizer_on(kOnDisk), drop("bring block 0 first moment")},
+    {"GradientNotOffloaded", "P8", gradients_on_host(2), drop("offload gradient shard block 0")},
+    {"TreeNodeReadTooEarly", "P8", gradients_on_host(0), in_steps([](Plan&, std::vector<Op>& ops) {
+       const PhaseOps view{.phase = Phase::steady_step, .ops = ops};
+       const std::size_t moved = find_op(view, "offload gradients block 0", 1);
+       std::size_t node = moved;
+       while (ops[node].name != "add gradient block 0") ++node;
+       std::swap(ops[node].operands, ops[moved].operands);
+       std::swap(ops[node].action, ops[moved].action);
+       std::swap(ops[node].name, ops[moved].name);
+       // What both need is there for both.
+       ops[moved].acquire.insert(ops[moved].acquire.end(), ops[node].acquire.begin(), ops[node].acquire.end());
+       ops[node].release.insert(ops[node].release.end(), ops[moved].release.begin(), ops[moved].release.end());
+       ops[node].acquire.clear();
+       ops[moved].release.clear();
+     })},
+    {"RefreshedOnTheHost", "P24", on_host(1),
+     at_op("refresh block 0", 0,
+           [](Plan& p, Op& op) {
+             for (std::size_t b = 0; b < p.buffers.size(); ++b)
+               if (p.buffers[b].name == "parameters block 0")
+                 op.operands[0].buffer = BufferId{static_cast<std::int32_t>(b)};
+           })},
+    {"StepInTwoMemories", "P24", optimizer_on(kOnHost),
+     at_op("step block 0", 0, [](Plan& p, Op& op) { op.operands[2].buffer = p.scalars; })},
+    {"StepOnDisk", "P24", optimizer_on(kOnDisk),
+     at_op("step block 0", 0,
+           [](Plan& p, Op& op) {
+             for (std::size_t b = 0; b < p.buffers.size(); ++b)
+               if (p.buffers[b].name == "block 0 first moment")
+                 op.operands[4].buffer = BufferId{static_cast<std::int32_t>(b)};
+           })},
+    {"RoundedBehindTheBus", "P25", optimizer_on(kOnHost, Precision::bf16), in_steps([](Plan&, std::vector<Op>& ops) {
+       const PhaseOps view{.phase = Phase::steady_step, .ops = ops};
+       const std::size_t i = find_op(view, "store block 0");
+       ops[i + 1].operands[0] = ops[i].operands[0];
+     })},
+    {"FactsNotTakenBack", "P8", clipped_gradients_on_host(), drop("take back gradient facts on host")},
+    {"DecisionNotHandedOver", "P8", optimizer_clipped_on_host(), drop("hand over control")},
+    {"ScalarsNotHandedOver", "P8", optimizer_on(kOnHost), drop("hand over optimizer scalars")},
+};
+
 class PlantedBugs : public testing::TestWithParam<Planted> {};
 
 TEST_P(PlantedBugs, IsFoundByItsRule) {
@@ -410,6 +511,8 @@ TEST_P(PlantedBugs, IsFoundByItsRule) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PlantedBugs, testing::ValuesIn(kPlanted),
+                         [](const auto& each) { return std::string(each.param.name); });
+INSTANTIATE_TEST_SUITE_P(Placement, PlantedBugs, testing::ValuesIn(kMisplaced),
                          [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace

@@ -45,6 +45,23 @@ class RandomCases {
                       R"(, "loss": ")" + (flag() ? "mse" : "cross_entropy") + "\"}");
   }
 
+  Share share(bool disk) {
+    switch (upto(disk ? 4 : 3)) {
+      case 1: return kOnDevice;
+      case 2: return kOnHost;
+      case 3: return {.on_device = static_cast<double>(upto(9)) / 10, .rest = Memory::host};
+      default: return kOnDisk;
+    }
+  }
+  Placement placement() {
+    Placement p;
+    p.policy = flag() ? PlacementPolicy::host : PlacementPolicy::fixed;
+    if (flag()) p.parameters = share(false);
+    if (flag()) p.gradients = share(false);
+    if (flag()) p.optimizer = share(true);
+    return p;
+  }
+
   Strategy strategy(const model::Model& model) {
     Strategy s;
     s.world_size = static_cast<std::int32_t>(upto(8));
@@ -68,6 +85,7 @@ class RandomCases {
     s.threads = static_cast<std::int32_t>(upto(3));
     s.reproducible = upto(4) != 1;
     s.transport = flag() ? Transport::shared : Transport::messages;
+    if (flag()) s.placement = placement();
     return s;
   }
 

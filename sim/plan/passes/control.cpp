@@ -116,7 +116,10 @@ std::vector<Op> Control::with_local_inspections(std::vector<Op> ops) const {
 
 void Control::decide(std::vector<Op>& ops, const std::vector<SteppedGradient>& stepped) {
   for (const SteppedGradient& s : stepped) {
-    Op op{.name = "inspect " + s.name, .part = Part::optimizer, .action = Absent{}, .operands = {}};
+    Op op{.name = "inspect " + s.name,
+          .part = Part::optimizer,
+          .action = Absent{.lacks = Absent::Lacks::inspect, .flat = s.flat},
+          .operands = {}};
     if (s.elems > 0) {
       op.action = InspectGradient{.of = InspectGradient::Of::stepped,
                                   .flat = s.flat,

@@ -65,7 +65,10 @@ class Optimizer {
                            .operands = {writes(plan_, parameters(f))}});
     for (const Stretch& s : stretches_) {
       if (!plan_.strategy.has_masters()) break;
-      Op op{.name = "initialize masters " + s.name, .part = Part::creation, .action = Absent{}, .operands = {}};
+      Op op{.name = "initialize masters " + s.name,
+            .part = Part::creation,
+            .action = Absent{.lacks = Absent::Lacks::initialize, .flat = s.flat},
+            .operands = {}};
       if (s.elems > 0) {
         op.action = Initialize{.flat = s.flat,
                                .first_elem = Elems{s.first},
@@ -194,8 +197,8 @@ class Optimizer {
     Op store{.name = "store " + s.name, .part = Part::optimizer, .action = Copy{}, .operands = {}};
     if (s.elems == 0) {
       born.action = Absent{};
-      op.action = Absent{};
-      store.action = Absent{};
+      op.action = Absent{.lacks = Absent::Lacks::step, .flat = s.flat};
+      store.action = Absent{.lacks = Absent::Lacks::store, .flat = s.flat};
     } else {
       for (BufferId b : s.state) born.operands.push_back(writes(plan_, b));
       op.action = OptimizerStep{.flat = s.flat,
@@ -303,7 +306,10 @@ class Optimizer {
                                                .category = Category::communication,
                                                .bytes = bytes_of(Dtype::f32, Elems{elems}),
                                                .unit = flat(s.flat).unit});
-    Op stage{.name = "stage " + name, .part = Part::digest, .action = Absent{}, .operands = {}};
+    Op stage{.name = "stage " + name,
+             .part = Part::digest,
+             .action = Absent{.lacks = Absent::Lacks::stage, .flat = s.flat},
+             .operands = {}};
     if (s.elems > 0) {
       stage.action = Copy{};
       Operand to = inside(staging, s, whole_parameters_, Access::write);

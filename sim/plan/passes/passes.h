@@ -27,6 +27,10 @@ namespace shard::plan {
 /// Optimizer state and steps, refresh of parameters, the mean loss; phases creation and digest.
 [[nodiscard]] Plan optimize(Plan plan);
 
+/// What does not rest on the device: moves in front of and behind what uses it, steps where optimizer state rests.
+/// Decides by the strategy's shares where Plan::placed is not filled yet.
+[[nodiscard]] Plan place(Plan plan);
+
 /// Gathers run `prefetch` ahead; tree nodes leave the way of reductions; ids; first and steady step; dependencies
 /// between streams.
 [[nodiscard]] Plan schedule(Plan plan);

@@ -1,9 +1,10 @@
-// Pass schedule: where gathers and tree nodes stand in plan order, ids, the first and the steady step, dependencies.
+// Pass schedule: where fetches and tree nodes stand in plan order, ids, the first and the steady step, dependencies.
 #include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "sim/plan/dependencies.h"
+#include "sim/plan/passes/fetches.h"
 #include "sim/plan/passes/passes.h"
 
 namespace shard::plan {
@@ -14,41 +15,53 @@ namespace {
   return call != nullptr && call->kind == kind;
 }
 
-/// Moves the k-th gather of the step to where gather k - distance stands. One that would stand before the last use of
-/// what its buffers held, or right behind it, is left out: the unit simply stays gathered, for no more memory.
-std::vector<Op> hoist_gathers(std::vector<Op> ops, std::size_t buffers, std::int32_t distance) {
+/// Moves the k-th fetch of the step (a gather, or moves of a unit that rests on the host) to where fetch k - distance
+/// stands. One that would stand before the last use of what its buffers held, or right behind it, is left out: the unit
+/// simply stays there, for no more memory.
+std::vector<Op> hoist_fetches(const Plan& plan, std::vector<Op> ops, std::int32_t distance) {
   if (distance <= 0) return ops;
   constexpr std::size_t kDropped = std::numeric_limits<std::size_t>::max();
+  const std::vector<Fetch> fetches = fetches_of(plan, ops);
   std::vector<std::size_t> place(ops.size());
-  std::vector<std::size_t> gathers;
-  std::vector<std::size_t> touched(buffers, 0);        // by buffer: behind its last touch so far, 0 before the first
-  std::vector<std::size_t> others(ops.size() + 1, 0);  // ops but gathers before each op
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    place[i] = i;
-    const bool gather = ops[i].part == Part::gather && is_collective(ops[i], Collective::all_gather);
-    others[i + 1] = others[i] + (gather ? 0 : 1);
-    if (gather) {
+  std::vector<bool> fetching(ops.size(), false);
+  std::vector<std::size_t> kept;                             // where the fetches that are kept begin
+  std::vector<std::size_t> touched(plan.buffers.size(), 0);  // behind its last touch so far, 0 before the first
+  std::vector<std::size_t> others(ops.size() + 1, 0);        // ops but fetches before each op
+  auto fetch = fetches.begin();
+  for (std::size_t i = 0; i < ops.size();) {
+    const bool begins = fetch != fetches.end() && fetch->begin == i;
+    const std::size_t end = begins ? fetch->end : i + 1;
+    std::size_t target = i;
+    if (begins) {
       const auto back = static_cast<std::size_t>(distance);
-      const std::size_t target =
-          gathers.size() >= back ? gathers[gathers.size() - back] : (gathers.empty() ? i : gathers[0]);
+      target = kept.size() >= back ? kept[kept.size() - back] : (kept.empty() ? i : kept[0]);
       bool in_use = false;
-      for (const Operand& o : ops[i].operands)
-        if (const std::size_t behind = touched[static_cast<std::size_t>(o.buffer.value)]; o.writes() && behind > 0)
-          in_use = in_use || others[behind] >= others[target];
-      place[i] = in_use ? kDropped : target;
-      if (!in_use) gathers.push_back(i);
+      for (std::size_t k = i; k < end; ++k) {
+        fetching[k] = true;
+        for (const Operand& o : ops[k].operands)
+          if (const std::size_t behind = touched[static_cast<std::size_t>(o.buffer.value)]; o.writes() && behind > 0)
+            in_use = in_use || others[behind] >= others[target];
+      }
+      if (in_use)
+        target = kDropped;
+      else
+        kept.push_back(i);
+      ++fetch;
     }
-    for (const Operand& o : ops[i].operands) touched[static_cast<std::size_t>(o.buffer.value)] = i + 1;
+    for (std::size_t k = i; k < end; ++k) {
+      place[k] = target;
+      others[k + 1] = others[k] + (begins ? 0 : 1);
+      for (const Operand& o : ops[k].operands) touched[static_cast<std::size_t>(o.buffer.value)] = k + 1;
+    }
+    i = end;
   }
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < ops.size(); ++i)
     if (place[i] != kDropped) order.push_back(i);
-  // A moved gather stands after the gather whose place it takes, and before the other op there.
+  // A moved fetch stands after the fetch whose place it takes, and before the other op there.
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     if (place[a] != place[b]) return place[a] < place[b];
-    const bool ga = ops[a].part == Part::gather;
-    const bool gb = ops[b].part == Part::gather;
-    return ga && !gb;
+    return fetching[a] && !fetching[b];
   });
   std::vector<Op> result;
   result.reserve(ops.size());
@@ -56,7 +69,8 @@ std::vector<Op> hoist_gathers(std::vector<Op> ops, std::size_t buffers, std::int
   return result;
 }
 
-/// A tree node over scattered gradients waits for its reduction, so it stands after the next reduction has started.
+/// A tree node over scattered gradients, or its move to the host, waits for its reduction, so it stands after the next
+/// reduction has started.
 std::vector<Op> postpone_nodes(std::vector<Op> ops) {
   std::vector<Op> result;
   result.reserve(ops.size());
@@ -67,9 +81,11 @@ std::vector<Op> postpone_nodes(std::vector<Op> ops) {
   };
   std::int32_t micro_step = -1;
   for (Op& op : ops) {
-    if (op.micro_step != micro_step || is_collective(op, Collective::all_reduce)) flush();
+    const bool brings_back = op.part == Part::reduce && op.stream == Stream::copy_in;
+    if (op.micro_step != micro_step || is_collective(op, Collective::all_reduce) || brings_back) flush();
     micro_step = op.micro_step;
-    if (std::holds_alternative<Accumulate>(op.action)) {
+    const bool offloads = op.part == Part::reduce && op.stream == Stream::copy_out;
+    if (std::holds_alternative<Accumulate>(op.action) || offloads) {
       waiting.push_back(std::move(op));
       continue;
     }
@@ -85,8 +101,7 @@ std::vector<Op> postpone_nodes(std::vector<Op> ops) {
 
 Plan schedule(Plan plan) {
   std::vector<Op>& step = plan.find(Phase::steady_step)->ops;
-  if (plan.strategy.effective_stage() == 3)
-    step = hoist_gathers(std::move(step), plan.buffers.size(), plan.strategy.prefetch);
+  step = hoist_fetches(plan, std::move(step), plan.strategy.prefetch);
   if (plan.strategy.reduces_every_micro_step()) step = postpone_nodes(std::move(step));
   std::int32_t next = 0;
   for (PhaseOps& phase : plan.phases) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/plan/passes/collectives.h"
+#include "sim/plan/passes/fetches.h"
 #include "sim/plan/passes/operands.h"
 #include "sim/plan/passes/passes.h"
 #include "sim/plan/tree.h"
@@ -92,6 +93,7 @@ class Sharder {
                                 name + (k > 0 ? " @" + std::to_string(k) : ""),
                             Category::gradient, reduced, false));
       plan_.flat_gradients.push_back(slots[static_cast<std::size_t>(tree_.root)]);
+      plan_.flat_gradient_slots.push_back(slots);
     }
     for (std::size_t k = 0; k < plan_.gradient_slots.size(); ++k)
       for (BufferId id : plan_.gradient_slots[k]) slot_of_[index_of(id)] = k;
@@ -222,44 +224,11 @@ class Sharder {
     return result;
   }
 
-  /// Runs of ops that keep a unit gathered: neighbouring uses, and all uses by one block's recomputation and backward.
   std::vector<Op> with_gathers(std::vector<Op> ops) {
     std::vector<UnitId> unit_of(plan_.buffers.size());
     for (std::size_t f = 0; f < plan_.flats.size(); ++f)
       unit_of[index_of(plan_.flat_gathered[f])] = plan_.flats[f].unit;
-    std::set<std::pair<std::int32_t, std::int32_t>> recomputed;  // (micro-step, block)
-    for (const Op& op : ops)
-      if (op.part == Part::recompute) recomputed.insert({op.micro_step, op.block});
-    struct Use {
-      std::size_t op;
-      std::size_t nth;  // among ops that use any unit
-      std::pair<std::int32_t, std::int32_t> region;
-    };
-    std::vector<std::vector<Use>> uses(plan_.units.size());
-    std::size_t users = 0;
-    std::vector<std::int32_t> touched;
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      touched.clear();
-      for (const Operand& o : ops[i].operands)
-        if (const UnitId u = unit_of[index_of(o.buffer)]; u.valid()) touched.push_back(u.value);
-      std::sort(touched.begin(), touched.end());
-      touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-      if (touched.empty()) continue;
-      const bool backward = ops[i].part == Part::recompute || ops[i].part == Part::backward;
-      std::pair<std::int32_t, std::int32_t> region{-1, -1};
-      if (backward && recomputed.contains({ops[i].micro_step, ops[i].block}))
-        region = {ops[i].micro_step, ops[i].block};
-      for (std::int32_t u : touched) uses[static_cast<std::size_t>(u)].push_back({i, users, region});
-      ++users;
-    }
-    std::map<std::size_t, std::vector<UnitId>> gathers;
-    for (std::size_t u = 0; u < uses.size(); ++u)
-      for (std::size_t k = 0; k < uses[u].size(); ++k) {
-        const Use& use = uses[u][k];
-        const bool joined = k > 0 && (use.nth == uses[u][k - 1].nth + 1 ||
-                                      (use.region.first >= 0 && use.region == uses[u][k - 1].region));
-        if (!joined) gathers[use.op].push_back(UnitId{static_cast<std::int32_t>(u)});
-      }
+    const auto gathers = fetch_points(plan_, ops, unit_of);
     std::vector<Op> result;
     result.reserve(ops.size() + gathers.size());
     for (std::size_t i = 0; i < ops.size(); ++i) {

@@ -566,7 +566,8 @@ class Interpreter {
     Content whole = read(shard).front().content;
     if (part.begin >= used(f)) {
       // Nothing of the flat is here; the other ranks' parts are the new ones where a step has just been made in place.
-      whole = parameters(f, part.begin, in_place && in_step_ ? 1 : 0);
+      const bool refreshed = in_place && in_step_ && plan_.strategy.effective_stage() < 3;
+      whole = parameters(f, part.begin, refreshed ? 1 : 0);
     } else {
       const Operand real = part_of(shard, 0, std::min(part.end, used(f)) - part.begin);
       Content wanted = whole;
@@ -935,13 +936,18 @@ class Interpreter {
   void copy(const Op& op) {
     if (!count(op, 2, "P23") || !access(op.operands[0], Access::read, "P23")) return;
     const Operand& to = op.operands[1];
+    const Buffer& source = plan_.buffer(op.operands[0].buffer);
+    // What crosses is as small as it is on either side.
+    if (source.memory != plan_.buffer(to.buffer).memory &&
+        bytes_per_element(source.dtype) > bytes_per_element(dtype(to)))
+      return faults_.fail("P25", "moves " + name(op.operands[0]) + " between memories before it is rounded");
     if (elems(to) != elems(op.operands[0]) || !to.writes())
       return faults_.fail("P23", "copies between different sizes");
     const bool to_parameters = plan_.buffer(to.buffer).category == Category::parameter;
     const std::int64_t shift = elements(to).begin - elements(op.operands[0]).begin;
     std::int64_t padding = std::numeric_limits<std::int64_t>::max();  // where a flat's gradient ends
     for (const Piece& piece : read(op.operands[0])) {
-      if (piece.begin >= padding) continue;
+      if (piece.begin >= padding && piece.content.meaning == Meaning::nothing) continue;
       if (piece.content.meaning == Meaning::gradient)
         padding = piece.begin + used(piece.content.what) - piece.content.start;
       if (piece.content.meaning == Meaning::nothing)

@@ -62,6 +62,7 @@ class Structure {
       earlier[op.id.value] = op.stream;
       for (BufferId id : op.acquire) acquire(id);
       for (const Operand& o : op.operands) check_operand(o);
+      if (!faults_.failed()) check_memories(op);
       for (BufferId id : op.release) release(id);
       if (faults_.failed()) return;
     }
@@ -82,6 +83,27 @@ class Structure {
       faults_.fail("P2", "bytes " + to_string(r) + " of buffer " + name(o.buffer) + " are not whole elements");
     if (!live_[static_cast<std::size_t>(o.buffer.value)])
       faults_.fail("P4", "touches buffer " + name(o.buffer) + ", which is not live");
+  }
+
+  /// P24
+  void check_memories(const Op& op) {
+    const bool copies = std::holds_alternative<Copy>(op.action);
+    const bool device_only =
+        std::holds_alternative<Compute>(op.action) || std::holds_alternative<Communicate>(op.action);
+    for (const Operand& o : op.operands) {
+      const Memory memory = plan_.buffer(o.buffer).memory;
+      if (device_only && memory != Memory::device)
+        faults_.fail("P24", "works on buffer " + name(o.buffer) + ", which is in " + to_string(memory) + " memory");
+      if (memory == Memory::disk && !copies && !std::holds_alternative<ZeroState>(op.action))
+        faults_.fail("P24", "works on buffer " + name(o.buffer) + ", which is on disk");
+      if (!copies && memory != plan_.buffer(op.operands.front().buffer).memory)
+        faults_.fail("P24", "works on buffers of different memories, " + name(op.operands.front().buffer) + " and " +
+                                name(o.buffer));
+      const bool meets = copies && memory == Memory::disk;
+      for (const Operand& other : op.operands)
+        if (meets && plan_.buffer(other.buffer).memory == Memory::device)
+          faults_.fail("P24", "moves between disk and device, which meet in host memory");
+    }
   }
 
   void acquire(BufferId id) {

@@ -1,0 +1,37 @@
+// Options that say where model data rests, and how much each memory holds.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/cli/command_line.h"
+#include "sim/plan/placement.h"
+#include "traces/base/result.h"
+
+namespace shard::commands {
+
+struct PlacementOptions {
+  plan::PlacementPolicy policy = plan::PlacementPolicy::device;
+  std::optional<plan::Share> parameters{};
+  std::optional<plan::Share> gradients{};
+  std::optional<plan::Share> optimizer{};
+  std::optional<Bytes> device_capacity{};
+  std::optional<Bytes> host_capacity{};
+  std::string disk_path{};
+};
+
+/// Declares --placement, --param-placement, --grad-placement, --optimizer-placement, --device-capacity,
+/// --host-capacity, --disk-path.
+void add_placement_options(cli::Command& command, PlacementOptions& options);
+
+/// Errors: contradiction (78), naming both options and where each came from: static without a share, disk without a
+/// path.
+[[nodiscard]] Result<plan::Placement> placement_of(const cli::Command& command, const PlacementOptions& options);
+
+/// Errc::contradiction where any of them but --device-capacity is given beside `option`, which knows no placement.
+[[nodiscard]] Result<void> refuse_placement(const cli::Command& command, const std::string& option);
+
+/// For commands that run: is the directory for what rests on disk there?
+[[nodiscard]] Result<void> check_disk_path(const cli::Command& command, const PlacementOptions& options);
+
+}  // namespace shard::commands
