@@ -267,6 +267,14 @@ Result<void> Backend::end_phase(const plan::PhaseOps&) {
   return {};
 }
 
+template <class Run>
+void Backend::for_each_run(const plan::ParamRange& range, const Run& run) const {
+  const model::TensorSplit& split = plan_.model->split;
+  if (split.degree == 1) return run(range.first.count(), range.first.count(), range.elems.count());
+  model::for_each_run(split.parameters[static_cast<std::size_t>(range.param.value)], split.degree, position_.tensor,
+                      range.first.count(), range.elems.count(), run);
+}
+
 void Backend::initialize(const Op& op, const plan::Initialize& a) {
   const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
   const Elems begin = a.first_elem + position_.shard * a.rank_stride_elems;
@@ -277,18 +285,22 @@ void Backend::initialize(const Op& op, const plan::Initialize& a) {
     const model::Initialization& how = plan_.model->initialization[static_cast<std::size_t>(p.param.value)];
     const RandomKey key{options_.seed, RandomStream::parameter, static_cast<std::uint64_t>(p.param.value)};
     const Elements first = out.from((p.offset - range.begin).count());
-    if (first.dtype() == Dtype::f32) {
-      initialize_range(pool_, how, key, p.first.count(), p.elems.count(), first.as<float>());
-      continue;
-    }
-    // What masters hold, rounded: made in fp32, a tile at a time.
-    std::array<float, 4096> tile;
-    const auto size = static_cast<std::int64_t>(tile.size());
-    for (std::int64_t done = 0; done < p.elems.count(); done += size) {
-      const std::int64_t n = std::min(size, p.elems.count() - done);
-      initialize_range(pool_, how, key, p.first.count() + done, n, tile.data());
-      convert_copy(pool_, n, tile.data(), first.from(done));
-    }
+    // Ranks that share a model have the elements that one rank alone would have there.
+    for_each_run(p, [&](std::int64_t local, std::int64_t whole, std::int64_t n) {
+      const Elements at_run = first.from(local - p.first.count());
+      if (first.dtype() == Dtype::f32) {
+        initialize_range(pool_, how, key, whole, n, at_run.as<float>());
+        return;
+      }
+      // What masters hold, rounded: made in fp32, a tile at a time.
+      std::array<float, 4096> tile;
+      const auto size = static_cast<std::int64_t>(tile.size());
+      for (std::int64_t done = 0; done < n; done += size) {
+        const std::int64_t part = std::min(size, n - done);
+        initialize_range(pool_, how, key, whole + done, part, tile.data());
+        convert_copy(pool_, part, tile.data(), at_run.from(done));
+      }
+    });
   }
 }
 
@@ -351,7 +363,8 @@ void Backend::inspect(const Op& op, const plan::InspectGradient& a) {
   if (a.of == plan::InspectGradient::Of::local)
     inspect_local(pool_, plan_, a.flat, op.id, gradient, facts);
   else
-    inspect_stepped(pool_, a.flat, a.first_elem + position_.shard * a.rank_stride_elems, a.elems, gradient, facts);
+    inspect_stepped(pool_, plan_, position_.tensor, a.flat, a.first_elem + position_.shard * a.rank_stride_elems,
+                    a.elems, gradient, facts);
 }
 
 void Backend::decide(const Op& op, const plan::Decide& a) {
@@ -379,7 +392,7 @@ void Backend::mean_loss(const Op& op, const plan::MeanLoss& a) {
 }
 
 void Backend::digest_flat(const Op& op, const plan::Digest& a) {
-  if (communicator_.rank().value != 0) return;
+  if (position_.data != 0) return;
   const std::byte* content = at(op.operands[0]);
   const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
   const std::int64_t size = bytes_per_element(plan_.buffer(op.operands[0].buffer).dtype);

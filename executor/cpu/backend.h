@@ -94,7 +94,7 @@ class Backend {
   }
   [[nodiscard]] Bytes peak(Memory memory) const { return peaks_[static_cast<std::size_t>(memory)]; }
   [[nodiscard]] Bytes live_peak(Memory memory) const { return live_peaks_[static_cast<std::size_t>(memory)]; }
-  /// Filled by the digest phase, on rank 0.
+  /// Filled by the digest phase, on the first data-parallel rank: that of its part of the model.
   [[nodiscard]] const StateDigest& digest() const { return digest_; }
   /// Bytes of optimizer state in use on this rank: what its steps touch, and a 4-byte count per parameter with state.
   [[nodiscard]] Bytes optimizer_state_bytes() const;
@@ -126,7 +126,11 @@ class Backend {
   void land();  ///< the oldest flight
   [[nodiscard]] bool conflicts(const plan::Op& a, const plan::Op& b) const;
   void compute(const plan::Op& op, const plan::Compute& c);
+  void compute_part(const plan::Op& op, const plan::Compute& c);
   void initialize(const plan::Op& op, const plan::Initialize& a);
+  /// run(local, whole, n): stretches of a range's elements that lie together in the whole parameter.
+  template <class Run>
+  void for_each_run(const plan::ParamRange& range, const Run& run) const;
   void optimizer_step(const plan::Op& op, const plan::OptimizerStep& a);
   void mean_loss(const plan::Op& op, const plan::MeanLoss& a);
   void load_scalars(const plan::Op& op);

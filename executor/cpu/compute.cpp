@@ -72,9 +72,12 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
   const Store into_input = store(c.accumulate_input);
   const Store into_weight = store(c.accumulate_weight);
   switch (c.kind) {
-    case OperatorKind::embedding: {
+    case OperatorKind::embedding:
+    case OperatorKind::embedding_part: {
+      const std::int64_t rows = n(forward ? 1 : 2) / a.out_columns;
+      const bool whole = c.kind == OperatorKind::embedding;
       const EmbeddingShape shape{
-          .tokens = a.rows, .vocabulary = n(forward ? 1 : 2) / a.out_columns, .columns = a.out_columns};
+          .tokens = a.rows, .vocabulary = rows, .columns = a.out_columns, .first = whole ? 0 : position_.tensor * rows};
       if (forward)
         embedding_forward(pool_, shape, tokens(0), e(1), e(2));
       else
@@ -177,6 +180,15 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
       else
         mse_backward(pool_, n(0), e(0), e(1), scale(3), e(2));
       return;
+    case OperatorKind::join_columns:
+    case OperatorKind::take_columns:
+    case OperatorKind::add_bias:
+    case OperatorKind::vocabulary_statistics:
+    case OperatorKind::cross_entropy_part: compute_part(op, c); return;
+    case OperatorKind::tensor_sum:
+    case OperatorKind::tensor_input:
+    case OperatorKind::tensor_gather:
+    case OperatorKind::tensor_part: assert(false && "these are collectives"); return;
   }
 }
 

@@ -46,6 +46,16 @@ Found find_local(const plan::Plan& plan, std::int64_t key) {
   return {};
 }
 
+/// The element of the whole parameter that a member's element is.
+std::int64_t whole_element(const plan::Plan& plan, std::int32_t member, const Found& found) {
+  const model::TensorSplit& split = plan.model->split;
+  if (split.degree == 1 || found.tensor < 0) return found.element;
+  std::int64_t element = found.element;
+  model::for_each_run(split.parameters[static_cast<std::size_t>(found.tensor)], split.degree, member % split.degree,
+                      found.element, 1, [&](std::int64_t, std::int64_t whole, std::int64_t) { element = whole; });
+  return element;
+}
+
 template <class T>
 bool is_finite(T value) {
   constexpr std::uint32_t kExponent = 0x7F800000U;
@@ -73,9 +83,15 @@ void begin_control(const plan::ControlKnobs& knobs, std::span<GradientFacts> fac
   *loss_scale = knobs.inject_overflow != 0 ? std::numeric_limits<float>::infinity() : state->scale;
 }
 
-void inspect_stepped(ThreadPool& pool, std::int32_t flat, Elems begin, Elems elems, ConstElements gradient,
-                     GradientFacts& facts) {
-  square_sum_add(pool, gradient, elems.count(), flat * kPlaces + begin.count(), facts);
+void inspect_stepped(ThreadPool& pool, const plan::Plan& plan, std::int32_t tensor_rank, std::int32_t flat, Elems begin,
+                     Elems elems, ConstElements gradient, GradientFacts& facts) {
+  if (tensor_rank == 0) return square_sum_add(pool, gradient, elems.count(), flat * kPlaces + begin.count(), facts);
+  for (const plan::ParamRange& p :
+       plan::param_ranges(plan.flats[static_cast<std::size_t>(flat)], begin, begin + elems)) {
+    if (!plan.model->split.parameters[static_cast<std::size_t>(p.param.value)].cut()) continue;
+    square_sum_add(pool, gradient.from((p.offset - begin).count()), p.elems.count(), flat * kPlaces + p.offset.count(),
+                   facts);
+  }
 }
 
 void inspect_local(ThreadPool& pool, const plan::Plan& plan, std::int32_t f, OpId op, ConstElements gradient,
@@ -101,10 +117,14 @@ plan::ControlBlock decide(const plan::Plan& plan, const plan::Decide& a, std::sp
   for (std::int32_t m = 0; m < a.counted; ++m) combine(facts[static_cast<std::size_t>(m) * slots], whole);
   const bool overflow = whole.nonfinite > 0;
   plan::ControlBlock block;
-  if (overflow) {
-    const Found found = find_stepped(plan, whole.first_nonfinite);
+  const auto note = [&](const Found& found, std::int32_t member) {
     block.tensor = found.tensor;
-    block.element = found.element;
+    block.element = whole_element(plan, member, found);
+  };
+  if (overflow) {
+    std::int32_t member = 0;
+    while (facts[static_cast<std::size_t>(member) * slots].first_nonfinite != whole.first_nonfinite) ++member;
+    note(find_stepped(plan, whole.first_nonfinite), member);
   }
   for (std::int32_t m = 0; state != nullptr && m < a.members; ++m) {
     const GradientFacts& local = facts[static_cast<std::size_t>(m) * slots + 1];
@@ -112,10 +132,8 @@ plan::ControlBlock decide(const plan::Plan& plan, const plan::Decide& a, std::sp
       return facts[static_cast<std::size_t>(member) * slots + 1].first_nonfinite;
     };
     if (local.nonfinite == 0 || (block.rank >= 0 && first_of(block.rank) <= local.first_nonfinite)) continue;
-    const Found found = find_local(plan, local.first_nonfinite);
     block.rank = m;
-    block.tensor = found.tensor;
-    block.element = found.element;
+    note(find_local(plan, local.first_nonfinite), m);
   }
   const double scale = state != nullptr ? static_cast<double>(state->scale) : 1.0;
   block.norm = overflow ? std::numeric_limits<double>::quiet_NaN()

@@ -19,9 +19,9 @@ void begin_control(const plan::ControlKnobs& knobs, std::span<GradientFacts> fac
                    float* loss_scale);
 
 /// Adds a flat's elements [begin, begin + elems) to what is known: squares, and what is not finite. `gradient` begins
-/// at element `begin`.
-void inspect_stepped(ThreadPool& pool, std::int32_t flat, Elems begin, Elems elems, ConstElements gradient,
-                     GradientFacts& facts);
+/// at element `begin`. Of the ranks that share a model only the first adds parameters that are not cut.
+void inspect_stepped(ThreadPool& pool, const plan::Plan& plan, std::int32_t tensor_rank, std::int32_t flat, Elems begin,
+                     Elems elems, ConstElements gradient, GradientFacts& facts);
 
 /// Notes what is not finite in a flat's gradient; squares are left alone. Backward reaches a flat's last parameter
 /// first, so that comes first here too. `op`: this op, which says when it looked.

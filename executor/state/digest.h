@@ -24,4 +24,7 @@ class StateDigest {
   std::map<std::pair<std::int32_t, int>, std::string> parts_;
 };
 
+/// Hex over the numbers of the parts of a model that tensor-parallel ranks hold, in rank order.
+[[nodiscard]] std::string digest_of_parts(std::span<const std::string> parts);
+
 }  // namespace shard

@@ -63,6 +63,26 @@ class Session {
     known->live_peak = std::max(known->live_peak, ledger.live_peak());
   }
 
+  Result<void> digest(Communicator& communicator) {
+    if (Result<void> r = phase(Phase::digest, options_.steps); !r) return r;
+    return finish_digest(communicator);
+  }
+
+  /// Ranks that share the model hash a part of it each; rank 0 hashes their numbers, in rank order.
+  Result<void> finish_digest(Communicator& communicator) {
+    const std::string own = backend_.digest().finish(options_.steps);
+    const std::int32_t parts = plan_.strategy.tensor_parallel;
+    if (parts == 1) {
+      if (communicator.rank().value == 0) result_.state_sha256 = own;
+      return {};
+    }
+    const Result<std::vector<std::string>> all = communicator.exchange(own);
+    if (!all) return all.error();
+    if (communicator.rank().value == 0)
+      result_.state_sha256 = digest_of_parts(std::span(*all).first(static_cast<std::size_t>(parts)));
+    return {};
+  }
+
   SessionResult finish(const Communicator& communicator) {
     for (int m = 0; m < kMemoryCount; ++m) {
       const auto memory = static_cast<Memory>(m);
@@ -71,8 +91,6 @@ class Session {
     }
     result_.optimizer_state = backend_.optimizer_state_bytes();
     result_.collectives = communicator.totals();
-    if (options_.digest && communicator.rank().value == 0)
-      result_.state_sha256 = backend_.digest().finish(options_.steps);
     return std::move(result_);
   }
 
@@ -96,7 +114,7 @@ Result<SessionResult> run_session(const plan::Plan& plan, Communicator& communic
   if (Result<void> r = session.phase(Phase::creation, 0); !r) return r.error();
   if (Result<void> r = session.steps(); !r) return r.error();
   if (options.digest)
-    if (Result<void> r = session.phase(Phase::digest, options.steps); !r) return r.error();
+    if (Result<void> r = session.digest(communicator); !r) return r.error();
   return session.finish(communicator);
 }
 

@@ -54,13 +54,29 @@ Result<void> check_options(const cli::Command& command, const GeminiRequest& r) 
   if (command.given("precision") && std::string(plan::to_string(s.precision)) != "fp16")
     return no_meaning(command, "precision", "it keeps fp16 parameters and fp32 masters");
   if (command.given("prefetch") && s.prefetch != 0) return no_meaning(command, "prefetch", "it is modelled without");
-  for (const char* option :
-       {"partition",       "transport",           "reproducible",        "threads",
-        "shard-group",     "fp32-reduce-scatter", "clip-norm",           "gradient-predivide-factor",
-        "initial-scale",   "min-scale",           "max-scale",           "growth-factor",
-        "backoff-factor",  "growth-interval",     "hysteresis",          "placement",
-        "param-placement", "grad-placement",      "optimizer-placement", "host-capacity",
-        "disk-path"})
+  for (const char* option : {"tensor-parallel",
+                             "tensor-parallel-layout",
+                             "partition",
+                             "transport",
+                             "reproducible",
+                             "threads",
+                             "shard-group",
+                             "fp32-reduce-scatter",
+                             "clip-norm",
+                             "gradient-predivide-factor",
+                             "initial-scale",
+                             "min-scale",
+                             "max-scale",
+                             "growth-factor",
+                             "backoff-factor",
+                             "growth-interval",
+                             "hysteresis",
+                             "placement",
+                             "param-placement",
+                             "grad-placement",
+                             "optimizer-placement",
+                             "host-capacity",
+                             "disk-path"})
     if (command.given(option)) return no_meaning(command, option, "that is for our own strategies");
   if (command.given("chunk-bytes")) return no_meaning(command, "chunk-bytes", "its sizes are elements, --chunk-size");
   if (command.given("trace")) return no_meaning(command, "trace", "its figures have no times");

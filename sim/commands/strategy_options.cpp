@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/cli/origins.h"
 #include "sim/cli/sizes.h"
 #include "sim/model/graph_limits.h"
 #include "sim/model/read_model.h"
@@ -35,11 +36,13 @@ Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions&
     return Elems{options.chunk_bytes->count() / size};
   }
   if (options.chunk_size != "search") return cli::parse_elems(options.chunk_size, command.describe("chunk-size"));
+  const int data_parallel = options.world_size / options.tensor_parallel;
   const Result<RuleAnswer> answer =
-      choose_chunk(model.parameters, {.world_size = options.shard_group > 0 ? options.shard_group : options.world_size,
-                                      .min_chunk = {},
-                                      .max_chunk = {},
-                                      .forecast = {}});
+      choose_chunk(model::split_model(model, options.tensor_parallel, options.tensor_layout).parameters,
+                   {.world_size = options.shard_group > 0 ? options.shard_group : data_parallel,
+                    .min_chunk = {},
+                    .max_chunk = {},
+                    .forecast = {}});
   if (!answer) return answer.error();
   notes.push_back("chunk size found: " + cli::elements_and_mib(answer->chunk, size) + ", " +
                   std::to_string(answer->chunk_count) + " chunks");
@@ -78,6 +81,15 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_
       .least(0)
       .most(1 << 20)
       .default_text("all ranks");
+  sharding.add("tensor-parallel", &o.tensor_parallel, "N", "ranks that split each model between them")
+      .least(1)
+      .most(1 << 20);
+  sharding.add_choice<model::TensorLayout>(
+      "tensor-parallel-layout", &o.tensor_layout,
+      {{"megatron", model::TensorLayout::megatron, "heads, MLP and vocabulary; two sums each way per block"},
+       {"colossalai", model::TensorLayout::colossalai,
+        "as its Gemini tutorial: columns, gathered after every product"}},
+      "which part of each parameter a rank has");
   sharding.add_choice<plan::Transport>("transport", &o.transport,
                                        {{"shared", plan::Transport::shared, "ranks of one host, through shared memory"},
                                         {"messages", plan::Transport::messages, "across hosts, with planned staging"}},
@@ -106,7 +118,7 @@ void add_training_options(cli::Command& command, StrategyOptions& o) {
   training.add("micro-batch", &o.micro_batch, "N", "sequences (mlp: samples) per rank and micro-step").least(1);
   training.add("global-batch", &o.global_batch, "N", "sequences per step over all ranks")
       .least(1)
-      .default_text("micro-batch x world size");
+      .default_text("micro-batch x data-parallel ranks");
   training.add_choice<plan::OptimizerKind>(
       "optimizer", &o.optimizer,
       {{"sgd", plan::OptimizerKind::sgd}, {"adam", plan::OptimizerKind::adam}, {"adamw", plan::OptimizerKind::adamw}},
@@ -142,7 +154,9 @@ plan::Strategy training_strategy(const StrategyOptions& o, const model::Model& m
   s.unit = o.unit;
   s.partition = o.partition;
   s.micro_batch = o.micro_batch;
-  s.global_batch = o.global_batch.value_or(o.micro_batch * o.world_size);
+  s.tensor_parallel = o.tensor_parallel;
+  s.tensor_layout = o.tensor_layout;
+  s.global_batch = o.global_batch.value_or(o.micro_batch * std::max(1, s.data_parallel()));
   const std::int64_t longest = model.max_sequence > 0 ? model.max_sequence : kDefaultSequence;
   s.sequence = o.sequence.value_or(std::min(longest, kDefaultSequence));
   s.recompute = o.recompute;
@@ -159,6 +173,17 @@ plan::Strategy training_strategy(const StrategyOptions& o, const model::Model& m
   return s;
 }
 
+namespace {
+
+/// What is wrong with a model is said of the option that named it.
+Error named(const cli::Command& command, Error error) {
+  error = cli::with_origins(command, std::move(error));
+  if (error.where == "model") error.where = command.describe("model");
+  return error;
+}
+
+}  // namespace
+
 Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o) {
   Result<model::Model> model = model::read_model(o.model);
   if (!model) return model.error();
@@ -169,6 +194,8 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o) {
   const Result<plan::Placement> placement = placement_of(command, o.placement);
   if (!placement) return placement.error();
   s.placement = *placement;
+  // Chunks are of the part that a rank has.
+  if (Result<void> ok = plan::check_tensor_parallel(*model, s); !ok) return named(command, ok.error());
   if (s.unit == plan::UnitKind::chunk) {
     const Result<Elems> chunk = chunk_elements(command, o, *model, planned.notes);
     if (!chunk) return chunk.error();
@@ -187,7 +214,7 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o) {
                  .help = "--clip-norm 1, or leave --clip-norm out"};
   if (Result<void> ok = check_scaler(command, o.scaler, s); !ok) return ok.error();
   if (Result<void> ok = model::check_batch(*model, s.micro_batch, s.sequence); !ok) return ok.error();
-  if (Result<void> ok = plan::check(*model, s); !ok) return ok.error();
+  if (Result<void> ok = plan::check(*model, s); !ok) return named(command, ok.error());
   planned.model = std::make_shared<const model::Model>(std::move(*model));
   return planned;
 }

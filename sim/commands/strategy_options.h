@@ -42,6 +42,8 @@ struct StrategyOptions {
   bool reproducible = true;
   plan::Transport transport = plan::Transport::shared;
   int shard_group = 0;
+  int tensor_parallel = 1;
+  model::TensorLayout tensor_layout = model::TensorLayout::megatron;
   bool fp32_reduce_scatter = false;
   std::optional<double> clip_norm{};
   double gradient_predivide_factor = 1;
@@ -51,9 +53,9 @@ struct StrategyOptions {
 
 /// Declares --model, --world-size (--ranks), --stage, --unit, --partition, --chunk-size, --chunk-bytes, --precision,
 /// --recompute, --micro-batch, --global-batch, --sequence, --optimizer, --prefetch, --threads, --no-reproducible,
-/// --transport, --shard-group, --fp32-reduce-scatter, --clip-norm, --gradient-predivide-factor, the options of the loss
-/// scaler and those of placement_options.h. A command that can do without a model says so and calls require_model()
-/// where it cannot.
+/// --transport, --shard-group, --tensor-parallel, --tensor-parallel-layout, --fp32-reduce-scatter, --clip-norm,
+/// --gradient-predivide-factor, the options of the loss scaler and those of placement_options.h. A command that can do
+/// without a model says so and calls require_model() where it cannot.
 void add_strategy_options(cli::Command& command, StrategyOptions& options, bool model_required = true);
 [[nodiscard]] Result<void> require_model(const cli::Command& command);
 

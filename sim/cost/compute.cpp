@@ -20,13 +20,23 @@ FlopsPerSecond reached_flops(OperatorKind kind, const Rates& rates) {
     case OperatorKind::swiglu:
     case OperatorKind::add:
     case OperatorKind::cross_entropy:
-    case OperatorKind::mse: return rates.elementwise;
+    case OperatorKind::mse:
+    case OperatorKind::tensor_sum:
+    case OperatorKind::tensor_input:
+    case OperatorKind::tensor_gather:
+    case OperatorKind::tensor_part:
+    case OperatorKind::join_columns:
+    case OperatorKind::take_columns:
+    case OperatorKind::add_bias:
+    case OperatorKind::embedding_part:
+    case OperatorKind::vocabulary_statistics:
+    case OperatorKind::cross_entropy_part: return rates.elementwise;
   }
   return rates.elementwise;
 }
 
 Bytes touched(OperatorKind kind, const model::Attributes& attributes, Bytes operand) {
-  if (kind != OperatorKind::embedding) return operand;
+  if (kind != OperatorKind::embedding && kind != OperatorKind::embedding_part) return operand;
   return std::min(operand, Bytes{attributes.rows * attributes.out_columns * bytes_per_element(Dtype::f32)});
 }
 

@@ -31,6 +31,9 @@ Result<void> check_pytorch_1_8(const model::Model& model, const plan::Strategy& 
   if (s.unit == plan::UnitKind::chunk)
     return contradiction("--unit chunk: PyTorch 1.8 has no chunks, DistributedDataParallel makes its own buckets",
                          "leave --unit out");
+  if (s.tensor_parallel > 1)
+    return contradiction("--tensor-parallel: PyTorch 1.8 has replicas and no parts of a model",
+                         "leave --tensor-parallel out");
   return plan::check(model, s);
 }
 

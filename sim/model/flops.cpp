@@ -26,6 +26,16 @@ PerElement per_element(OperatorKind kind) {
     case OperatorKind::add: return {1, 0, 0};
     case OperatorKind::cross_entropy: return {4, 4, 0};  // per logit
     case OperatorKind::mse: return {3, 2, 0};            // per element of the prediction
+    case OperatorKind::embedding_part: return {0, 0, 1};
+    case OperatorKind::vocabulary_statistics: return {4, 0, 0};  // per logit
+    case OperatorKind::cross_entropy_part: return {0, 4, 0};     // per logit
+    case OperatorKind::add_bias: return {1, 0, 1};
+    case OperatorKind::join_columns:
+    case OperatorKind::take_columns:
+    case OperatorKind::tensor_sum:
+    case OperatorKind::tensor_input:
+    case OperatorKind::tensor_gather:
+    case OperatorKind::tensor_part: return {0, 0, 0};
     case OperatorKind::linear:
     case OperatorKind::attention: break;
   }
@@ -51,8 +61,9 @@ Work work(const Graph& graph, const Operator& op) {
     const double scores = d(a.batch) * d(a.heads) * d(a.sequence) * d(a.sequence);
     return {4.0 * scores * d(a.head_dim) + 5.0 * scores, 10.0 * scores * d(a.head_dim) + 6.0 * scores, 0.0};
   }
-  const bool loss = op.kind == OperatorKind::cross_entropy || op.kind == OperatorKind::mse;
-  const ValueId counted = loss ? op.inputs.front() : op.outputs.front();
+  const bool of_input = op.kind == OperatorKind::cross_entropy || op.kind == OperatorKind::mse ||
+                        op.kind == OperatorKind::vocabulary_statistics || op.kind == OperatorKind::cross_entropy_part;
+  const ValueId counted = of_input ? op.inputs.front() : op.outputs.front();
   const double n = d(graph.values[static_cast<std::size_t>(counted.value)].elements());
   const PerElement per = per_element(op.kind);
   return {per.forward * n, per.inputs * n, per.parameters * n};
@@ -90,6 +101,10 @@ Bytes rows_touched(const Operands& sizes) {
   return std::min(sizes.parameters, sizes.result);
 }
 
+[[nodiscard]] Bytes graph_bytes(const Graph& graph, ValueId id) {
+  return graph.values[static_cast<std::size_t>(id.value)].bytes();
+}
+
 /// Forward, gradients of inputs, gradients of parameters.
 struct Traffic {
   Bytes forward;
@@ -97,11 +112,12 @@ struct Traffic {
   Bytes parameters;
 };
 
-Traffic traffic(const Operator& op, const Operands& s) {
+Traffic traffic(const Graph& graph, const Operator& op, const Operands& s) {
   const Bytes none{0};
   const Bytes gradient_of_result = s.result;
   switch (op.kind) {
     case OperatorKind::embedding:
+    case OperatorKind::embedding_part:
       return {s.inputs + rows_touched(s) + s.result, none, s.inputs + gradient_of_result + s.parameters};
     case OperatorKind::add_position:
       return {s.inputs + rows_touched(s) + s.result, none, gradient_of_result + s.parameters};
@@ -121,6 +137,18 @@ Traffic traffic(const Operator& op, const Operands& s) {
     case OperatorKind::add: return {s.inputs + s.result, none, none};
     case OperatorKind::cross_entropy:
     case OperatorKind::mse: return {s.inputs + s.result + s.statistics, s.inputs + s.statistics + s.float_inputs, none};
+    case OperatorKind::vocabulary_statistics: return {s.inputs + s.result, none, none};
+    case OperatorKind::cross_entropy_part: {
+      const auto bytes = [&](std::size_t i) { return graph_bytes(graph, op.inputs[i]); };
+      return {bytes(2) + s.result + s.statistics, 2 * bytes(0) + bytes(1) + s.statistics, none};
+    }
+    case OperatorKind::add_bias: return {s.inputs + s.parameters + s.result, none, gradient_of_result + s.parameters};
+    case OperatorKind::join_columns:
+    case OperatorKind::take_columns: return {s.result + s.result, gradient_of_result + gradient_of_result, none};
+    case OperatorKind::tensor_sum:
+    case OperatorKind::tensor_input:
+    case OperatorKind::tensor_gather:
+    case OperatorKind::tensor_part: return {};  // collectives
   }
   assert(false);
   return {};
@@ -130,7 +158,7 @@ Traffic traffic(const Operator& op, const Operands& s) {
 
 OperatorCost operator_cost(const Graph& graph, const ParameterList& parameters, const Operator& op) {
   const Work w = work(graph, op);
-  const Traffic t = traffic(op, operands(graph, parameters, op));
+  const Traffic t = traffic(graph, op, operands(graph, parameters, op));
   return {{Flops{w.forward}, t.forward}, {Flops{w.inputs}, t.inputs}, {Flops{w.parameters}, t.parameters}};
 }
 

@@ -33,6 +33,8 @@ struct OperatorCost {
 ///   gelu           forward 9n; inputs 17n                       swiglu    forward 5n; inputs 11n
 ///   add            forward n; inputs 0
 ///   cross_entropy  forward 4TV; inputs 4TV                      mse       forward 3TO; inputs 2TO
+///   tensor parallel: embedding_part as embedding; vocabulary_statistics and cross_entropy_part share cross_entropy's
+///   on their part of V; add_bias forward n, parameters n; joining, taking and exchanging none
 /// Products: PaLM (arXiv 2204.02311) appendix B, whose 12LHQT per token is the attention's 4 + 8 here; the fifth
 /// product of the attention backward is FlashAttention-2's (arXiv 2307.08691, section 3.1.2), needed as scores are not
 /// saved. Elementwise counts are read off the formulas of the operators; such operators are bound by bytes, not by

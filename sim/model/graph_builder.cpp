@@ -21,7 +21,7 @@ ParamId GraphBuilder::parameter(const std::string& name) const {
 }
 
 ValueId GraphBuilder::add_value(std::string name, std::vector<std::int64_t> shape, Dtype dtype) {
-  graph_.values.push_back(Value{std::move(name), std::move(shape), dtype});
+  graph_.values.push_back(Value{.name = std::move(name), .shape = std::move(shape), .dtype = dtype});
   return ValueId{static_cast<std::int32_t>(graph_.values.size() - 1)};
 }
 
@@ -51,25 +51,36 @@ ValueId GraphBuilder::append(Operator op, std::vector<std::int64_t> shape, std::
   op.outputs = {result};
   for (Statistic& statistic : statistics) {
     op.outputs.push_back(add_value(op.name + statistic.suffix, std::move(statistic.shape)));
+    graph_.values.back().statistic = true;
   }
   graph_.operators.push_back(std::move(op));
   return result;
 }
 
 ValueId GraphBuilder::embedding(std::string_view module, ValueId tokens) {
-  Operator op = start(OperatorKind::embedding, module, {tokens});
-  op.params = {parameter(op.name + ".weight")};
-  op.attributes.out_columns = model_.hidden;
-  return append(std::move(op), {batch_, sequence_, model_.hidden});
+  const ParamId table = parameter(std::string(module) + ".weight");
+  const bool rows_cut = cut_axis(table) == 0;
+  Operator op = start(rows_cut ? OperatorKind::embedding_part : OperatorKind::embedding, module, {tokens});
+  op.params = {table};
+  const std::int64_t columns = model_.parameters[static_cast<std::size_t>(table.value)].shape[1];
+  op.attributes.out_columns = columns;
+  if (rows_cut) op.attributes.vocabulary = model_.vocabulary;
+  ValueId y = append(std::move(op), {batch_, sequence_, columns});
+  if (rows_cut) y = same_shape(OperatorKind::tensor_sum, std::string(module) + ".sum", y);
+  return mark_parted(y, cut_axis(table) == 1);
 }
 
 ValueId GraphBuilder::add_position(std::string_view module, ValueId x) {
+  const ParamId table = parameter(std::string(module) + ".weight");
+  const bool columns_cut = cut_axis(table) == 1;
+  if (!columns_cut) x = whole(x);
   Operator op = start(OperatorKind::add_position, module, {x});
-  op.params = {parameter(op.name + ".weight")};
-  return append(std::move(op), value(x).shape);
+  op.params = {table};
+  return mark_parted(append(std::move(op), value(x).shape), columns_cut);
 }
 
 ValueId GraphBuilder::norm(OperatorKind kind, std::string_view module, ValueId x) {
+  x = whole(x);
   Operator op = start(kind, module, {x});
   op.attributes.epsilon = model_.epsilon;
   op.params = {parameter(op.name + ".weight")};
@@ -92,66 +103,154 @@ ValueId GraphBuilder::rms_norm(std::string_view module, ValueId x) {
 }
 
 ValueId GraphBuilder::linear(std::string_view module, ValueId x, bool weight_in_out) {
-  Operator op = start(OperatorKind::linear, module, {x});
-  op.params = {parameter(op.name + ".weight")};
-  if (parameter_index_.contains(op.name + ".bias")) {
-    op.attributes.has_bias = true;
-    op.params.push_back(parameter(op.name + ".bias"));
-  }
-  const auto& weight = model_.parameters[static_cast<std::size_t>(op.params.front().value)].shape;
-  op.attributes.weight_in_out = weight_in_out;
-  op.attributes.out_columns = weight_in_out ? weight[1] : weight[0];
-  std::vector<std::int64_t> shape = value(x).shape;
-  shape.back() = op.attributes.out_columns;
-  return append(std::move(op), std::move(shape));
+  return product(module, parameter(std::string(module) + ".weight"), x, weight_in_out);
 }
 
 ValueId GraphBuilder::linear_with(std::string_view module, std::string_view weight, ValueId x) {
+  return product(module, parameter(std::string(weight)), x, false);
+}
+
+ValueId GraphBuilder::product(std::string_view module, ParamId weight, ValueId x, bool weight_in_out) {
+  const std::int32_t cut = cut_axis(weight);
+  const bool by_columns = cut == (weight_in_out ? 1 : 0);
+  const bool by_rows = cut >= 0 && !by_columns;
+  if (by_rows)
+    x = parted(x) ? x : own_columns(x);
+  else
+    x = by_columns ? shared_input(whole(x)) : whole(x);
   Operator op = start(OperatorKind::linear, module, {x});
-  op.params = {parameter(std::string(weight))};
-  op.attributes.out_columns = model_.parameters[static_cast<std::size_t>(op.params.front().value)].shape[0];
-  std::vector<std::int64_t> shape = value(x).shape;
-  shape.back() = op.attributes.out_columns;
-  return append(std::move(op), std::move(shape));
+  op.params = {weight};
+  const auto& shape = model_.parameters[static_cast<std::size_t>(weight.value)].shape;
+  op.attributes.weight_in_out = weight_in_out;
+  op.attributes.out_columns = weight_in_out ? shape[1] : shape[0];
+  // A sum over ranks would add a bias once for each of them.
+  const std::string bias = op.name + ".bias";
+  const bool has_bias = parameter_index_.contains(bias);
+  if (has_bias && !by_rows) {
+    op.attributes.has_bias = true;
+    op.params.push_back(parameter(bias));
+  }
+  std::vector<std::int64_t> out = value(x).shape;
+  out.back() = op.attributes.out_columns;
+  const ValueId y = mark_parted(append(std::move(op), std::move(out)), by_columns);
+  if (!by_rows) return y;
+  const ValueId sum = same_shape(OperatorKind::tensor_sum, std::string(module) + ".sum", y);
+  if (!has_bias) return sum;
+  Operator add = start(OperatorKind::add_bias, std::string(module) + ".add_bias", {sum});
+  add.params = {parameter(bias)};
+  return append(std::move(add), value(sum).shape);
 }
 
 ValueId GraphBuilder::rotary(std::string_view module, ValueId x, std::int64_t heads) {
+  if (!megatron()) x = whole(x);
   Operator op = start(OperatorKind::rotary, module, {x});
   op.attributes.heads = heads;
   op.attributes.head_dim = model_.head_dim;
   op.attributes.rotary_base = model_.rotary_base;
-  return append(std::move(op), value(x).shape);
+  return mark_parted(append(std::move(op), value(x).shape), parted(x));
 }
 
 ValueId GraphBuilder::attention(std::string_view module, std::vector<ValueId> inputs) {
+  if (!megatron())
+    for (ValueId& x : inputs) x = whole(x);
+  const bool part = parted(inputs.front());
   Operator op = start(OperatorKind::attention, module, std::move(inputs));
   op.attributes.heads = model_.heads;
   op.attributes.kv_heads = model_.kv_heads;
   op.attributes.head_dim = model_.head_dim;
-  return append(std::move(op), {batch_, sequence_, model_.heads * model_.head_dim},
-                {{".lse", {batch_, model_.heads, sequence_}}});
+  return mark_parted(append(std::move(op), {batch_, sequence_, model_.heads * model_.head_dim},
+                            {{".lse", {batch_, model_.heads, sequence_}}}),
+                     part);
 }
 
 ValueId GraphBuilder::gelu(std::string_view module, ValueId x) {
-  return append(start(OperatorKind::gelu, module, {x}), value(x).shape);
+  return mark_parted(same_shape(OperatorKind::gelu, std::string(module), x), parted(x));
 }
 
 ValueId GraphBuilder::swiglu(std::string_view module, ValueId gate, ValueId up) {
-  return append(start(OperatorKind::swiglu, module, {gate, up}), value(gate).shape);
+  return mark_parted(append(start(OperatorKind::swiglu, module, {gate, up}), value(gate).shape), parted(gate));
 }
 
 ValueId GraphBuilder::add(std::string_view module, ValueId a, ValueId b) {
+  a = whole(a);
+  b = whole(b);
   return append(start(OperatorKind::add, module, {a, b}), value(a).shape);
 }
 
 void GraphBuilder::cross_entropy(std::string_view module, ValueId logits, ValueId targets) {
+  if (parted(logits)) return cross_entropy_of_parts(module, logits, targets);
   Operator op = start(OperatorKind::cross_entropy, module, {logits, targets});
   const std::int64_t rows = op.attributes.rows;
   graph_.loss = append(std::move(op), {1}, {{".lse", {rows}}});
+  graph_.values[static_cast<std::size_t>(graph_.loss.value)].statistic = true;
 }
 
 void GraphBuilder::mse(std::string_view module, ValueId prediction, ValueId targets) {
-  graph_.loss = append(start(OperatorKind::mse, module, {prediction, targets}), {1});
+  graph_.loss = append(start(OperatorKind::mse, module, {whole(prediction), targets}), {1});
+  graph_.values[static_cast<std::size_t>(graph_.loss.value)].statistic = true;
+}
+
+// --- tensor parallelism ----------------------------------------------------------------------------------------------
+
+std::int32_t GraphBuilder::cut_axis(ParamId id) const {
+  return degree() == 1 ? -1 : model_.split.parameters[static_cast<std::size_t>(id.value)].axis;
+}
+
+ValueId GraphBuilder::mark_parted(ValueId id, bool is) {
+  if (is) parted_.insert(id.value);
+  return id;
+}
+
+ValueId GraphBuilder::same_shape(OperatorKind kind, std::string name, ValueId x) {
+  return append(start(kind, name, {x}), value(x).shape);
+}
+
+ValueId GraphBuilder::whole(ValueId x) {
+  if (!parted(x)) return x;
+  if (const auto known = whole_.find(x.value); known != whole_.end()) return known->second;
+  const std::string name = value(x).name;
+  std::vector<std::int64_t> shape = value(x).shape;
+  std::vector<std::int64_t> of_all = shape;
+  of_all.insert(of_all.begin(), degree());
+  const ValueId all = append(start(OperatorKind::tensor_gather, name + ".all", {x}), std::move(of_all));
+  Operator join = start(OperatorKind::join_columns, name + ".joined", {all});
+  join.attributes.columns = shape.back();
+  join.attributes.parts = degree();
+  shape.back() *= degree();
+  return whole_[x.value] = append(std::move(join), std::move(shape));
+}
+
+ValueId GraphBuilder::shared_input(ValueId x) {
+  // Data has no gradient.
+  if (x == graph_.input) return x;
+  if (const auto known = shared_input_.find(x.value); known != shared_input_.end()) return known->second;
+  return shared_input_[x.value] = same_shape(OperatorKind::tensor_input, value(x).name + ".shared", x);
+}
+
+ValueId GraphBuilder::own_columns(ValueId x) {
+  const std::string name = value(x).name;
+  Operator take = start(OperatorKind::take_columns, name + ".taken", {x});
+  take.attributes.parts = degree();
+  std::vector<std::int64_t> shape = value(x).shape;
+  shape.back() /= degree();
+  return mark_parted(same_shape(OperatorKind::tensor_part, name + ".part", append(std::move(take), std::move(shape))));
+}
+
+void GraphBuilder::cross_entropy_of_parts(std::string_view module, ValueId logits, ValueId targets) {
+  const std::string name(module);
+  Operator statistics = start(OperatorKind::vocabulary_statistics, name + ".statistics", {logits, targets});
+  const std::int64_t rows = statistics.attributes.rows;
+  statistics.attributes.vocabulary = model_.vocabulary;
+  statistics.attributes.parts = degree();
+  const ValueId own = append(std::move(statistics), {3, rows});
+  graph_.values[static_cast<std::size_t>(own.value)].statistic = true;
+  const ValueId all = append(start(OperatorKind::tensor_gather, name + ".statistics.all", {own}), {degree(), 3, rows});
+  graph_.values[static_cast<std::size_t>(all.value)].statistic = true;
+  Operator op = start(OperatorKind::cross_entropy_part, module, {logits, targets, all});
+  op.attributes.vocabulary = model_.vocabulary;
+  op.attributes.parts = degree();
+  graph_.loss = append(std::move(op), {1}, {{".lse", {rows}}});
+  graph_.values[static_cast<std::size_t>(graph_.loss.value)].statistic = true;
 }
 
 }  // namespace shard::model

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "sim/model/graph.h"
@@ -59,12 +60,33 @@ class GraphBuilder {
   ValueId append(Operator op, std::vector<std::int64_t> shape, std::vector<Statistic> statistics = {});
   ValueId norm(OperatorKind kind, std::string_view module, ValueId x);
 
+  // Tensor parallelism.
+  [[nodiscard]] std::int64_t degree() const { return model_.split.degree; }
+  [[nodiscard]] bool megatron() const { return model_.split.layout == TensorLayout::megatron; }
+  /// The axis that a parameter is cut along, -1: none.
+  [[nodiscard]] std::int32_t cut_axis(ParamId id) const;
+  [[nodiscard]] bool parted(ValueId id) const { return parted_.contains(id.value); }
+  ValueId mark_parted(ValueId id, bool is = true);
+  /// All columns of x.
+  ValueId whole(ValueId x);
+  /// x as the input of products with this rank's columns: its gradient is summed over the ranks.
+  ValueId shared_input(ValueId x);
+  /// This rank's columns of x.
+  ValueId own_columns(ValueId x);
+  /// An operator of one input that keeps its shape.
+  ValueId same_shape(OperatorKind kind, std::string name, ValueId x);
+  ValueId product(std::string_view module, ParamId weight, ValueId x, bool weight_in_out);
+  void cross_entropy_of_parts(std::string_view module, ValueId logits, ValueId targets);
+
   const Model& model_;
   std::int64_t batch_;
   std::int64_t sequence_;
   std::int32_t block_ = -1;
   std::unordered_map<std::string_view, std::int32_t> parameter_index_;
   Graph graph_;
+  std::unordered_set<std::int32_t> parted_;                 ///< values of which this rank has its columns
+  std::unordered_map<std::int32_t, ValueId> whole_;         ///< by parted value: all its columns
+  std::unordered_map<std::int32_t, ValueId> shared_input_;  ///< by value
 };
 
 }  // namespace shard::model

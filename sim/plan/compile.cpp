@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "sim/plan/passes/passes.h"
@@ -21,9 +22,10 @@ struct Pass {
   Plan (*run)(Plan);
 };
 
-constexpr std::array<Pass, 8> kPasses{{{"differentiate", differentiate},
+constexpr std::array<Pass, 9> kPasses{{{"differentiate", differentiate},
                                        {"recompute", recompute},
                                        {"accumulate", accumulate},
+                                       {"tensor_parallel", tensor_parallel},
                                        {"shard", shard},
                                        {"optimize", optimize},
                                        {"place", place},
@@ -95,21 +97,18 @@ Result<void> check_shard_group(const Strategy& s) {
   return {};
 }
 
+/// What each rank computes with.
+std::shared_ptr<const model::Model> part_of(std::shared_ptr<const model::Model> whole, const Strategy& s) {
+  if (s.tensor_parallel == 1) return whole;
+  return std::make_shared<const model::Model>(model::split_model(*whole, s.tensor_parallel, s.tensor_layout));
+}
+
 Result<void> check_precision(const Strategy& s) {
   if (s.fp32_reduce_scatter && !s.has_masters())
     return contradiction("--fp32-reduce-scatter widens 16-bit gradients, but --precision is fp32", "--precision bf16");
   if (!(s.predivide > 0) || !std::isfinite(s.predivide))
     return contradiction("--gradient-predivide-factor is not a positive number", "--gradient-predivide-factor 1");
   return {};
-}
-
-/// A sum over all parameters would have to know which of them each tensor-parallel rank has a part of.
-Result<void> check_control(const Strategy& s) {
-  if (!s.is_controlled() || s.tensor_parallel == 1) return {};
-  return contradiction(std::string(s.clip_norm ? "--clip-norm" : "--precision fp16, which scales the loss,") +
-                           " looks at whole gradients, which --tensor-parallel " + std::to_string(s.tensor_parallel) +
-                           " splits",
-                       "--tensor-parallel 1");
 }
 
 Result<void> check_placement(const Placement& p) {
@@ -137,6 +136,14 @@ std::vector<std::string_view> pass_names() {
   return names;
 }
 
+Result<void> check_tensor_parallel(const model::Model& model, const Strategy& s) {
+  if (s.tensor_parallel < 1 || s.world_size % s.tensor_parallel != 0)
+    return contradiction("--tensor-parallel " + std::to_string(s.tensor_parallel) + " does not divide --world-size " +
+                             std::to_string(s.world_size),
+                         "--tensor-parallel " + std::to_string(std::gcd(s.tensor_parallel, s.world_size)));
+  return model::check_split(model, s.tensor_parallel, s.tensor_layout);
+}
+
 Result<void> check(const model::Model& model, const Strategy& s) {
   const auto n = [](std::int64_t v) { return std::to_string(v); };
   if (s.world_size < 1) return contradiction("world size " + n(s.world_size) + " is not positive", "--world-size 1");
@@ -146,8 +153,7 @@ Result<void> check(const model::Model& model, const Strategy& s) {
     return contradiction("micro-batch " + n(s.micro_batch) + " is not positive", "--micro-batch 1");
   if (s.threads < 1) return contradiction("threads " + n(s.threads) + " is not positive", "--threads 1");
   if (s.prefetch < 0) return contradiction("prefetch distance " + n(s.prefetch) + " is negative", "--prefetch 0");
-  if (Result<void> ok = check_control(s); !ok) return ok;
-  if (s.tensor_parallel != 1) return contradiction("tensor parallelism is not implemented yet", "--tensor-parallel 1");
+  if (Result<void> ok = check_tensor_parallel(model, s); !ok) return ok;
   if (Result<void> ok = check_shard_group(s); !ok) return ok;
   if (Result<void> ok = check_precision(s); !ok) return ok;
   if (Result<void> ok = check_placement(s.placement); !ok) return ok;
@@ -179,6 +185,7 @@ Result<void> check(const model::Model& model, const Strategy& s) {
 
 Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strategy& strategy) {
   if (Result<void> ok = check(*model, strategy); !ok) return ok.error();
+  model = part_of(std::move(model), strategy);
   PlanSet set;
   std::map<Signature, std::int32_t> known;
   const Signatures signatures(*model, strategy);
@@ -202,6 +209,7 @@ Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strateg
 
 Result<Plan> compile_until(std::shared_ptr<const model::Model> model, const Strategy& strategy, std::string_view pass) {
   if (Result<void> ok = check(*model, strategy); !ok) return ok.error();
+  model = part_of(std::move(model), strategy);
   std::string names;
   for (std::string_view name : pass_names()) {
     if (name == pass) {

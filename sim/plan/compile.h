@@ -11,7 +11,8 @@
 
 namespace shard::plan {
 
-/// Pass names in order: build, differentiate, recompute, accumulate, shard, optimize, place, schedule, allocate.
+/// Pass names in order: build, differentiate, recompute, accumulate, tensor_parallel, shard, optimize, place, schedule,
+/// allocate.
 [[nodiscard]] std::vector<std::string_view> pass_names();
 
 /// Plans of all ranks of a run. Ranks whose plans are equal share one.
@@ -33,5 +34,7 @@ struct PlanSet {
 
 /// Checks a strategy against itself and a model; what compile() refuses.
 [[nodiscard]] Result<void> check(const model::Model& model, const Strategy& strategy);
+/// Of these checks, whether the ranks can share the model: what is needed to know the part that a rank has.
+[[nodiscard]] Result<void> check_tensor_parallel(const model::Model& model, const Strategy& strategy);
 
 }  // namespace shard::plan

@@ -22,8 +22,8 @@ struct ControlBlock {
   float scale_before = 1.0F;  ///< loss scale of this step
   float scale_after = 1.0F;   ///< of the next
   std::int32_t skip = 0;      ///< 1: step ops change nothing
-  std::int32_t rank = -1;  ///< data rank whose own gradient overflowed first; -1: none did, or only the sum over ranks
-  std::int32_t tensor = -1;  ///< the parameter; -1: nothing overflowed
+  std::int32_t rank = -1;     ///< rank whose own gradient overflowed first; -1: none did, or only the sum over ranks
+  std::int32_t tensor = -1;   ///< the parameter; -1: nothing overflowed
   std::int64_t element = -1;
 };
 

@@ -118,7 +118,8 @@ struct BeginControl {};
 /// (read), facts (update). Elements as OptimizerStep says them.
 struct InspectGradient {
   enum class Of : std::uint8_t {
-    stepped,  ///< what this rank steps: squares and non-finite elements
+    stepped,  ///< what this rank steps: squares and non-finite elements; of ranks that share a model the first looks at
+              ///< parameters that are not cut, the others leave them out
     local,    ///< a rank's own gradient before it is summed over ranks: non-finite elements only, last tensor first
   } of{};
   std::int32_t flat = -1;

@@ -74,7 +74,7 @@ struct PhaseOps {
 
 struct Plan {
   std::shared_ptr<const model::Model> model{};
-  std::shared_ptr<const model::Graph> graph{};  ///< one micro-batch; value v is the buffer values_begin + v
+  std::shared_ptr<const model::Graph> graph{};  ///< one micro-batch; its values have the buffers from values_begin on
   Strategy strategy{};
   std::int32_t rank = 0;          ///< the representative of this class of ranks
   std::vector<Buffer> buffers{};  ///< BufferId indexes this
@@ -83,7 +83,9 @@ struct Plan {
   std::vector<PhaseOps> phases{};        ///< creation, first_step, steady_step, digest
   Bytes arena_bytes[kMemoryCount] = {};  ///< extent of each memory's arena over all phases; set by allocate
   std::int32_t values_begin = 0;
-  std::vector<BufferId> gradients{};                    ///< until shard: the gradient buffer of each parameter
+  std::vector<BufferId>
+      value_buffers{};                ///< by value: values_begin + v, or that of the value in whose place it is made
+  std::vector<BufferId> gradients{};  ///< until shard: the gradient buffer of each parameter
   std::vector<std::vector<BufferId>> gradient_slots{};  ///< until shard: [slot of the tree][parameter]
   std::vector<BufferId> flat_parameters{};  ///< since shard: by flat, what rests on this rank: all, or its shard
   std::vector<BufferId> flat_gathered{};    ///< since shard, stage 3: by flat, the gathered parameters
@@ -96,7 +98,9 @@ struct Plan {
   BufferId control{};  ///< what Decide writes; invalid where the step is not controlled
   [[nodiscard]] const Buffer& buffer(BufferId id) const { return buffers[static_cast<std::size_t>(id.value)]; }
   [[nodiscard]] Buffer& buffer(BufferId id) { return buffers[static_cast<std::size_t>(id.value)]; }
-  [[nodiscard]] BufferId value_buffer(model::ValueId v) const { return BufferId{values_begin + v.value}; }
+  [[nodiscard]] BufferId value_buffer(model::ValueId v) const {
+    return value_buffers[static_cast<std::size_t>(v.value)];
+  }
   /// Adds a buffer and returns its id.
   BufferId add_buffer(Buffer buffer) {
     buffers.push_back(std::move(buffer));

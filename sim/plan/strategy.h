@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "sim/model/split.h"
 #include "sim/plan/placement.h"
 #include "traces/base/dtype.h"
 #include "traces/base/units.h"
@@ -101,6 +102,7 @@ struct Strategy {
   bool reproducible = true;   ///< gradients summed along one fixed tree over micro-batches
   Transport transport = Transport::shared;
   std::int32_t tensor_parallel = 1;  ///< ranks that split one model between them
+  model::TensorLayout tensor_layout = model::TensorLayout::megatron;
   std::int32_t shard_group = 0;      ///< hybrid sharding: data-parallel ranks that share shards; 0: all of them
   bool fp32_reduce_scatter = false;  ///< 16-bit gradients become fp32 before they are summed
   bool clip_norm = false;            ///< gradients are clipped by their global norm; the threshold is a planned scalar

@@ -67,6 +67,8 @@ void append_attributes(std::string& out, const model::Attributes& a) {
   if (a.heads > 0) append(out, " heads ", a.heads, '/', a.kv_heads);
   if (a.epsilon != 0) append(out, " epsilon ", a.epsilon);
   if (a.rotary_base != 0) append(out, " base ", a.rotary_base);
+  if (a.parts > 0) append(out, " of ", a.parts);
+  if (a.vocabulary > 0) append(out, " vocabulary ", a.vocabulary);
   append(out, ')');
 }
 
@@ -212,7 +214,8 @@ std::string to_string(const Strategy& s) {
          to_string(s.optimizer) + " precision " + to_string(s.precision) + " prefetch " + std::to_string(s.prefetch) +
          " threads " + std::to_string(s.threads) + (s.reproducible ? " reproducible" : " fast_sums") + " transport " +
          to_string(s.transport);
-  if (s.tensor_parallel > 1) out += " tensor_parallel " + std::to_string(s.tensor_parallel);
+  if (s.tensor_parallel > 1)
+    out += " tensor_parallel " + std::to_string(s.tensor_parallel) + ' ' + model::to_string(s.tensor_layout);
   if (s.shard_group > 0) out += " shard_group " + std::to_string(s.shard_group);
   if (s.fp32_reduce_scatter) out += " fp32_reduce_scatter";
   if (s.clip_norm) out += " clip_norm";

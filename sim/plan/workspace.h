@@ -132,7 +132,8 @@ struct GemmPanels {
   using model::OperatorKind;
   const bool forward = direction == Direction::forward;
   switch (kind) {
-    case OperatorKind::embedding: return forward ? Bytes{0} : embedding_backward_workspace(a.rows, storage);
+    case OperatorKind::embedding:
+    case OperatorKind::embedding_part: return forward ? Bytes{0} : embedding_backward_workspace(a.rows, storage);
     case OperatorKind::attention:
       return forward ? attention_forward_workspace(a.sequence, threads, storage, a.head_dim)
                      : attention_backward_workspace(a.sequence, threads, storage, a.head_dim);
@@ -154,7 +155,16 @@ struct GemmPanels {
     case OperatorKind::swiglu:
     case OperatorKind::add:
     case OperatorKind::cross_entropy:
-    case OperatorKind::mse: break;
+    case OperatorKind::mse:
+    case OperatorKind::tensor_sum:
+    case OperatorKind::tensor_input:
+    case OperatorKind::tensor_gather:
+    case OperatorKind::tensor_part:
+    case OperatorKind::join_columns:
+    case OperatorKind::take_columns:
+    case OperatorKind::add_bias:
+    case OperatorKind::vocabulary_statistics:
+    case OperatorKind::cross_entropy_part: break;
   }
   return Bytes{0};
 }

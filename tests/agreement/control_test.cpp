@@ -22,6 +22,7 @@ struct Cell {
   plan::Partition partition = plan::Partition::flat;
   std::int32_t shard_group = 0;
   std::size_t placement = 0;  ///< of kPlacements
+  std::int32_t tensor_parallel = 1;
 };
 /// Every stage and unit; one rank, several, and ranks in two levels; gradients and steps on the device and the host.
 const Cell kCells[] = {
@@ -41,7 +42,7 @@ const Cell kCells[] = {
 };
 
 plan::Strategy strategy_of(const Cell& cell) {
-  return {.world_size = cell.world,
+  return {.world_size = cell.world * cell.tensor_parallel,
           .stage = cell.stage,
           .unit = cell.unit,
           .partition = cell.partition,
@@ -50,6 +51,7 @@ plan::Strategy strategy_of(const Cell& cell) {
           .global_batch = 4,
           .sequence = 8,
           .threads = cell.world == 2 ? 2 : 1,
+          .tensor_parallel = cell.tensor_parallel,
           .shard_group = cell.shard_group,
           .placement = kPlacements[cell.placement]};
 }
@@ -132,6 +134,67 @@ TEST(Control, AThresholdAboveTheNormChangesNothing) {
   train::SessionOptions options = session();
   options.knobs.max_norm = 1e6F;
   EXPECT_EQ(sha_of(run(s, options)), free);
+}
+
+/// Two ranks share each model; world is how many such pairs there are.
+const Cell kSharedCells[] = {
+    {1, 0, plan::UnitKind::module, plan::Partition::flat, 0, 0, 2},
+    {2, 0, plan::UnitKind::chunk, plan::Partition::flat, 0, 3, 2},
+    {2, 1, plan::UnitKind::tensor, plan::Partition::flat, 0, 1, 2},
+    {2, 1, plan::UnitKind::module, plan::Partition::parameter, 0, 0, 2},
+    {4, 2, plan::UnitKind::bucket, plan::Partition::flat, 2, 4, 2},
+    {4, 3, plan::UnitKind::chunk, plan::Partition::flat, 0, 6, 2},
+};
+
+// Parameters that both have whole enter once: the norm is that of one rank's gradient, but for the rounding of
+// products.
+TEST(Control, RanksThatShareAModelHaveOneNormToo) {
+  train::SessionOptions options = session();
+  options.knobs.max_norm = 0.5F;
+  plan::Strategy one = strategy_of(kCells[0]);
+  one.clip_norm = true;
+  const double norm = controls(run(one, options)).at(0).norm;
+  std::string sha;
+  double shared = 0;
+  for (const Cell& cell : kSharedCells) {
+    plan::Strategy s = strategy_of(cell);
+    s.clip_norm = true;
+    const InProcessRun clipped = run(s, options);
+    const auto blocks = controls(clipped);
+    ASSERT_EQ(blocks.size(), std::size_t{kSteps});
+    EXPECT_NEAR(blocks[0].norm, norm, 1e-6 * norm) << to_string(s);
+    if (sha.empty()) {
+      sha = sha_of(clipped);
+      shared = blocks[0].norm;
+    }
+    EXPECT_EQ(blocks[0].norm, shared) << to_string(s);
+    EXPECT_EQ(sha_of(clipped), sha) << to_string(s);
+  }
+}
+
+// fp16: an overflow that one of a pair sees skips the step on all.
+TEST(Control, RanksThatShareAModelSkipTogether) {
+  std::string sha;
+  for (const Cell& cell : kSharedCells) {
+    plan::Strategy s = strategy_of(cell);
+    s.precision = plan::Precision::fp16;
+    train::SessionOptions options = session();
+    options.knobs.scaler = {.initial_scale = 16, .min_scale = 8, .growth_interval = 2, .hysteresis = 1};
+    options.inject = {{.rank = s.world_size - 1, .step = 1}};
+    const InProcessRun done = run(s, options);
+    const auto blocks = controls(done);
+    ASSERT_EQ(blocks.size(), std::size_t{kSteps});
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      EXPECT_EQ(blocks[i].skip, i == 1 ? 1 : 0) << to_string(s) << " step " << i;
+      EXPECT_EQ(std::isfinite(blocks[i].norm), i != 1);
+    }
+    // What one of a pair hands on reaches the other: the first of the pair is named.
+    EXPECT_EQ(blocks[1].rank / 2, cell.world - 1) << to_string(s);
+    EXPECT_EQ(blocks[2].scale_before, 8.0F) << to_string(s);
+    EXPECT_EQ(blocks[3].scale_after, 16.0F) << to_string(s);
+    if (sha.empty()) sha = sha_of(done);
+    EXPECT_EQ(sha_of(done), sha) << to_string(s);
+  }
 }
 
 // The scale is a power of two: what the loss gains, steps lose again, to the bit.

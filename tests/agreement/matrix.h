@@ -45,9 +45,11 @@ struct Subject {
   std::int64_t sequence = 16;
   Elems chunk{0};
   std::int64_t steps = 10;
-  std::vector<std::int32_t> worlds{1, 2, 4};
+  std::vector<std::int32_t> worlds{1, 2, 4};  ///< data-parallel ranks, each of which is `tensor_parallel` ranks
   plan::Precision precision = plan::Precision::fp32;
   bool fp32_reduce_scatter = false;
+  std::int32_t tensor_parallel = 1;
+  model::TensorLayout tensor_layout = model::TensorLayout::megatron;
 };
 
 inline std::shared_ptr<const model::Model> load_model(const std::string& name) {
@@ -68,7 +70,7 @@ inline std::vector<std::size_t> levels(const Subject& subject) {
 inline plan::Strategy strategy_of(const Subject& subject, const std::vector<std::size_t>& row) {
   const std::int32_t world = subject.worlds[row[0]];
   const auto stage = static_cast<std::int32_t>(row[1]);
-  return {.world_size = world,
+  return {.world_size = world * subject.tensor_parallel,
           .stage = stage,
           .unit = kUnits[row[2]],
           .chunk_elems = round_up(subject.chunk, world),
@@ -79,6 +81,8 @@ inline plan::Strategy strategy_of(const Subject& subject, const std::vector<std:
           .precision = subject.precision,
           .prefetch = static_cast<std::int32_t>(row[4]),
           .threads = static_cast<std::int32_t>(row[5]) + 1,
+          .tensor_parallel = subject.tensor_parallel,
+          .tensor_layout = subject.tensor_layout,
           .shard_group = row[6] == 1 && stage > 0 && world >= 4 ? world / 2 : 0,
           .fp32_reduce_scatter = subject.fp32_reduce_scatter,
           .placement = kPlacements[row[7]]};

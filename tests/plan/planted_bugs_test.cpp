@@ -130,6 +130,30 @@ Strategy by_messages(std::int32_t stage) {
   s.transport = Transport::messages;
   return s;
 }
+/// Two ranks share each model, two such pairs the data.
+Strategy split_in_two(std::int32_t stage, model::TensorLayout layout = model::TensorLayout::megatron) {
+  Strategy s = zero(stage, 2);
+  s.world_size = 4;
+  s.tensor_parallel = 2;
+  s.tensor_layout = layout;
+  return s;
+}
+Strategy split_and_clipped(std::int32_t stage) {
+  Strategy s = split_in_two(stage);
+  s.clip_norm = true;
+  return s;
+}
+/// Changes how one parameter is cut, in every class.
+std::function<void(PlanSet&)> cut_otherwise(std::string parameter, std::function<void(model::ParameterSplit&)> change) {
+  return [=](PlanSet& plans) {
+    for (Plan& plan : plans.classes) {
+      model::Model model = *plan.model;
+      for (std::size_t p = 0; p < model.parameters.size(); ++p)
+        if (model.parameters[p].name.ends_with(parameter)) change(model.split.parameters[p]);
+      plan.model = std::make_shared<const model::Model>(std::move(model));
+    }
+  };
+}
 Strategy recomputed() {
   Strategy s = zero(3);
   s.recompute = Recompute::block;
@@ -327,6 +351,45 @@ const Planted kPlanted[] = {
        std::swap(ops[node].action, ops[reduction].action);
        std::swap(ops[node].name, ops[reduction].name);
      })},
+    {"SumOverPartsDropped", "P10", split_in_two(3), drop("transformer.h.0.attn.c_proj.sum")},
+    {"SumOfGradientsOverPartsDropped", "P12", split_in_two(3), drop("transformer.h.0.ln_2.shared backward")},
+    {"EmbeddingNotSummed", "P10", split_in_two(0), drop("transformer.wte.sum")},
+    {"SumOverPartsTwice", "P27", split_in_two(0), twice("transformer.h.0.mlp.c_proj.sum")},
+    {"SumOfGradientsOverPartsTwice", "P27", split_in_two(1), twice("transformer.h.1.ln_1.shared backward")},
+    {"BiasAddedOnEveryRank", "P10", split_in_two(0),
+     in_steps([](Plan&, std::vector<Op>& ops) {
+       const PhaseOps view{.phase = Phase::steady_step, .ops = ops};
+       const std::size_t i = find_op(view, "transformer.h.0.mlp.c_proj.sum");
+       ops[i + 1].dependencies.clear();
+       std::swap(ops[i], ops[i + 1]);
+       std::swap(ops[i].id, ops[i + 1].id);
+     })},
+    {"SumOverRanksWithOtherData", "P15", split_in_two(0),
+     at_op("transformer.h.0.mlp.c_proj.sum", 0, [](Plan&, Op& op) { call(op).group = Group::data; })},
+    {"HalfOfAPartSummed", "P27", split_in_two(0),
+     at_op("transformer.h.0.mlp.c_proj.sum", 0,
+           [](Plan&, Op& op) {
+             op.operands[0].bytes /= 2;
+             call(op).segments[0].elems = Elems{call(op).segments[0].elems.count() / 2};
+           })},
+    {"StatisticsNotGathered", "P8", split_in_two(2), drop("loss.statistics.all")},
+    {"SumAgainLeftOut", "P10",
+     [] {
+       Strategy s = split_in_two(0);
+       s.recompute = Recompute::block;
+       return s;
+     }(),
+     drop("transformer.h.0.attn.c_proj.sum again")},
+    {"ColumnsNotGathered", "P8", split_in_two(3, model::TensorLayout::colossalai),
+     drop("transformer.h.1.attn.c_attn.all")},
+    {"GradientOfColumnsNotGathered", "P8", split_in_two(0, model::TensorLayout::colossalai),
+     drop("transformer.ln_f.part backward")},
+    {"QueriesKeysAndValuesCutAcrossHeads", "P28", split_in_two(0),
+     cut_otherwise("h.1.attn.c_attn.weight", [](model::ParameterSplit& split) { split.pieces = 1; })},
+    {"RowsOfOtherColumns", "P28", split_in_two(0),
+     cut_otherwise("h.0.mlp.c_proj.weight", [](model::ParameterSplit& split) { split.pieces = 2; })},
+    {"PartOfAParameterMissing", "P28", split_in_two(0),
+     cut_otherwise("h.0.mlp.c_fc.weight", [](model::ParameterSplit& split) { split.whole[1] += 2; })},
     {"SteppedTwice", "P16", zero(0), twice("step block 0")},
     {"StepOfOtherElements", "P16", zero(2),
      at_op("step block 0", 0, [](Plan&, Op& op) { std::get<OptimizerStep>(op.action).first_elem += Elems{1}; })},
@@ -410,6 +473,10 @@ const Planted kPlanted[] = {
            [](Plan& p, Op& op) {
              op.operands.back().buffer = named(p, "loss scaler");
            })},
+    {"NormOfOnePartOfTheModel", "P18", split_and_clipped(0),
+     at_op("gather gradient facts", 0, [](Plan&, Op& op) { call(op).group = Group::data; })},
+    {"NormOfOneRankOfTheModel", "P26", split_and_clipped(2),
+     at_op("decide", 0, [](Plan&, Op& op) { std::get<Decide>(op.action).counted = 2; })},
     {"ScalerNotUpdated", "P26", scaled(0),
      at_op("decide", 0, [](Plan&, Op& op) { op.operands[3].access = Access::read; })},
     {"LocalOverflowNotLookedFor", "P26", scaled(2), drop("inspect own block 1", 1)},

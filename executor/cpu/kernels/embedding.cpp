@@ -16,6 +16,12 @@ namespace {
 
 constexpr std::int64_t kRowsPerTask = 16;
 
+/// The row of a token in a table that begins at token `first`; -1: it has none.
+[[nodiscard]] std::int64_t row_of(const EmbeddingShape& shape, std::int64_t token) {
+  const std::int64_t row = token - shape.first;
+  return row >= 0 && row < shape.vocabulary ? row : -1;
+}
+
 template <class T>
 SHARD_CLONES void add_rows(std::int64_t n, const T* a, const T* b, T* y) {
   SHARD_INDEPENDENT
@@ -42,16 +48,18 @@ void scatter_rounded_once(ThreadPool& pool, const EmbeddingShape& shape, const T
   assert(static_cast<std::int64_t>(workspace.size()) >=
          plan::embedding_backward_workspace(shape.tokens, kDtypeOf<T>).count());
   auto* order = reinterpret_cast<std::uint64_t*>(workspace.data());
+  std::int64_t here = 0;
   for (std::int64_t t = 0; t < shape.tokens; ++t)
-    order[t] = static_cast<std::uint64_t>(tokens[t]) << 32 | static_cast<std::uint64_t>(t);
-  std::sort(order, order + shape.tokens);
+    if (const std::int64_t row = row_of(shape, tokens[t]); row >= 0)
+      order[here++] = static_cast<std::uint64_t>(row) << 32 | static_cast<std::uint64_t>(t);
+  std::sort(order, order + here);
   run_strips(pool, c, [&](std::int64_t column, std::int64_t width) {
     float total[kStrip];
-    for (std::int64_t i = 0; i < shape.tokens;) {
-      const std::uint64_t token = order[i] >> 32;
-      T* row = dtable + static_cast<std::int64_t>(token) * c + column;
+    for (std::int64_t i = 0; i < here;) {
+      const std::uint64_t number = order[i] >> 32;
+      T* row = dtable + static_cast<std::int64_t>(number) * c + column;
       for (std::int64_t k = 0; k < width; ++k) total[k] = to_f32(row[k]);
-      for (; i < shape.tokens && order[i] >> 32 == token; ++i)
+      for (; i < here && order[i] >> 32 == number; ++i)
         add_to_strip<T>(width, dy + static_cast<std::int64_t>(order[i] & 0xFFFFFFFFU) * c + column, total);
       finish_strip<T>(width, total, row);
     }
@@ -68,7 +76,11 @@ void embedding_forward(ThreadPool& pool, const EmbeddingShape& shape, const std:
       pool, shape.tokens,
       [&](std::int64_t first, std::int64_t count) {
         for (std::int64_t t = first; t < first + count; ++t) {
-          std::memcpy(y.from(t * c).bytes(), table.from(tokens[t] * c).bytes(), row_bytes);
+          const std::int64_t row = row_of(shape, tokens[t]);
+          if (row < 0)
+            std::memset(y.from(t * c).bytes(), 0, row_bytes);
+          else
+            std::memcpy(y.from(t * c).bytes(), table.from(row * c).bytes(), row_bytes);
         }
       },
       kRowsPerTask);
@@ -84,7 +96,9 @@ void embedding_backward(ThreadPool& pool, const EmbeddingShape& shape, ConstElem
     if constexpr (kDtypeOf<T> == Dtype::f32) {
       run_strips(pool, c, [&](std::int64_t column, std::int64_t width) {
         for (std::int64_t t = 0; t < shape.tokens; ++t) {
-          T* row = table + tokens[t] * c + column;
+          const std::int64_t r = row_of(shape, tokens[t]);
+          if (r < 0) continue;
+          T* row = table + r * c + column;
           add_rows<T>(width, row, d + t * c + column, row);
         }
       });

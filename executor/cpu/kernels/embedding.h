@@ -15,9 +15,10 @@ struct EmbeddingShape {
   std::int64_t tokens = 0;      ///< T
   std::int64_t vocabulary = 0;  ///< V: rows of the table
   std::int64_t columns = 0;     ///< C
+  std::int64_t first = 0;       ///< the token of the table's first row; tokens without a row there are zero and skipped
 };
 
-/// y [T,C] = table [V,C] at tokens [T]. Every token is in 0..V-1 (the data loader checks).
+/// y [T,C] = table [V,C] at tokens [T] - first. A whole table has a row for every token (the data loader checks).
 void embedding_forward(ThreadPool& pool, const EmbeddingShape& shape, const std::int32_t* tokens, ConstElements table,
                        Elements y);
 

@@ -69,10 +69,14 @@ void linear_backward_weight(ThreadPool& pool, const LinearShape& shape, ConstEle
     product(pool, shape.out, shape.in, shape.rows, {dy, shape.out, true}, {x, shape.in, false}, dweight, store, nullptr,
             workspace);
   }
-  if (!dbias.present()) return;
+  if (dbias.present()) bias_gradient(pool, shape.rows, shape.out, dy, dbias, store);
+}
+
+void bias_gradient(ThreadPool& pool, std::int64_t rows, std::int64_t columns, ConstElements dy, Elements dbias,
+                   Store store) {
   with_type(dbias.dtype(), [&]<class T>(T) {
-    run_strips(pool, shape.out, [&, d = dy.as<T>(), out = dbias.as<T>()](std::int64_t column, std::int64_t width) {
-      sum_rows<T>(shape.rows, shape.out, width, d + column, out + column, store);
+    run_strips(pool, columns, [&, d = dy.as<T>(), out = dbias.as<T>()](std::int64_t column, std::int64_t width) {
+      sum_rows<T>(rows, columns, width, d + column, out + column, store);
     });
   });
 }

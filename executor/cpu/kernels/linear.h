@@ -34,4 +34,8 @@ void linear_backward_input(ThreadPool& pool, const LinearShape& shape, ConstElem
 void linear_backward_weight(ThreadPool& pool, const LinearShape& shape, ConstElements x, ConstElements dy,
                             Elements dweight, Elements dbias, Store store, std::span<std::byte> workspace = {});
 
+/// dbias [O] = (or +=) the sum over rows of dy [T,O], as linear_backward_weight sums it.
+void bias_gradient(ThreadPool& pool, std::int64_t rows, std::int64_t columns, ConstElements dy, Elements dbias,
+                   Store store);
+
 }  // namespace shard::cpu

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
@@ -86,6 +87,62 @@ void cross_entropy_backward(ThreadPool& pool, const CrossEntropyShape& shape, Co
       softmax_gradient<T>(v, x + t * v, lse[t], factor, dx + t * v);
       // Not dx[hit] - factor: one rounding of the probability's distance from 1, not two.
       dx[hit] = from_f32<T>((exp_f32(target_logit - lse[t]) - 1.0F) * factor);
+    });
+  });
+}
+
+void vocabulary_statistics(ThreadPool& pool, const VocabularyPart& part, ConstElements logits,
+                           const std::int32_t* targets, float* statistics) {
+  const std::int64_t real = part.columns - part.padding;
+  float* peaks = statistics;
+  float* sums = statistics + part.rows;
+  float* target_logits = statistics + 2 * part.rows;
+  with_type(logits.dtype(), [&]<class T>(T) {
+    pool.run(part.rows, [&, x = logits.as<T>()](std::int64_t t) {
+      const T* row = x + t * part.columns;
+      const std::int64_t target = targets[t] - part.first;
+      peaks[t] = real > 0 ? largest<T>(real, row) : -std::numeric_limits<float>::infinity();
+      sums[t] = real > 0 ? static_cast<float>(sum_exponentials<T>(real, row, peaks[t])) : 0.0F;
+      target_logits[t] = target >= 0 && target < real ? to_f32(row[target]) : 0.0F;
+    });
+  });
+}
+
+void cross_entropy_from_statistics(std::int64_t ranks, std::int64_t rows, const float* statistics, float* loss,
+                                   float* lse) {
+  double total = 0;
+  for (std::int64_t t = 0; t < rows; ++t) {
+    const auto of_rank = [&](std::int64_t r, std::int64_t which) {
+      return static_cast<double>(statistics[(3 * r + which) * rows + t]);
+    };
+    double peak = of_rank(0, 0);
+    for (std::int64_t r = 1; r < ranks; ++r) peak = std::max(peak, of_rank(r, 0));
+    double sum = 0;
+    double target = 0;
+    for (std::int64_t r = 0; r < ranks; ++r) {
+      if (of_rank(r, 1) != 0) sum += of_rank(r, 1) * std::exp(of_rank(r, 0) - peak);
+      target += of_rank(r, 2);
+    }
+    lse[t] = static_cast<float>(peak + std::log(sum));
+    total += static_cast<double>(lse[t]) - target;
+  }
+  *loss = static_cast<float>(total / static_cast<double>(rows));
+}
+
+void cross_entropy_part_backward(ThreadPool& pool, const VocabularyPart& part, ConstElements logits,
+                                 const std::int32_t* targets, const float* lse, float scale, Elements dlogits) {
+  const std::int64_t real = part.columns - part.padding;
+  const float factor = scale / static_cast<float>(part.rows);
+  with_type(logits.dtype(), [&]<class T>(T) {
+    pool.run(part.rows, [&, x = logits.as<T>(), dx = dlogits.as<T>()](std::int64_t t) {
+      const T* row = x + t * part.columns;
+      T* out = dx + t * part.columns;
+      const std::int64_t target = targets[t] - part.first;
+      const bool here = target >= 0 && target < real;
+      const float target_logit = here ? to_f32(row[target]) : 0.0F;
+      softmax_gradient<T>(real, row, lse[t], factor, out);
+      if (here) out[target] = from_f32<T>((exp_f32(target_logit - lse[t]) - 1.0F) * factor);
+      std::fill_n(out + real, part.padding, T{});
     });
   });
 }

@@ -25,6 +25,29 @@ void cross_entropy_forward(ThreadPool& pool, const CrossEntropyShape& shape, Con
 void cross_entropy_backward(ThreadPool& pool, const CrossEntropyShape& shape, ConstElements logits,
                             const std::int32_t* targets, const float* lse, float scale, Elements dlogits);
 
+// The same where N ranks have V/N logits of each row each.
+
+/// This rank's columns: those of tokens first, first + 1, ...; `padding` of them at the end belong to no token.
+struct VocabularyPart {
+  std::int64_t rows = 0;     ///< T
+  std::int64_t columns = 0;  ///< of this rank, padding included
+  std::int64_t first = 0;
+  std::int64_t padding = 0;
+};
+
+/// statistics [3,T] of this rank's logits [T,columns]: the largest x, the sum of exp(x - largest), and the logit of the
+/// target; -infinity and 0 where it has no column, 0 where the target is another rank's.
+void vocabulary_statistics(ThreadPool& pool, const VocabularyPart& part, ConstElements logits,
+                           const std::int32_t* targets, float* statistics);
+
+/// loss [1] and lse [T] from the statistics of all ranks [ranks,3,T], in rank order, in double: the same on every rank.
+void cross_entropy_from_statistics(std::int64_t ranks, std::int64_t rows, const float* statistics, float* loss,
+                                   float* lse);
+
+/// cross_entropy_backward for this rank's columns; 0 in the padding. dlogits may be logits.
+void cross_entropy_part_backward(ThreadPool& pool, const VocabularyPart& part, ConstElements logits,
+                                 const std::int32_t* targets, const float* lse, float scale, Elements dlogits);
+
 /// loss [1] = mean of (prediction - target)^2 over n values, summed in double over blocks cut by n, in order.
 void mse_forward(ThreadPool& pool, std::int64_t n, ConstElements prediction, ConstElements target, float* loss);
 

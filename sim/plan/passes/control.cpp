@@ -64,7 +64,8 @@ void Control::scale_losses(std::vector<Op>& ops) const {
   for (Op& op : ops)
     if (auto* c = std::get_if<Compute>(&op.action);
         c != nullptr && c->direction == Direction::backward &&
-        (c->kind == model::OperatorKind::cross_entropy || c->kind == model::OperatorKind::mse)) {
+        (c->kind == model::OperatorKind::cross_entropy || c->kind == model::OperatorKind::mse ||
+         c->kind == model::OperatorKind::cross_entropy_part)) {
       c->scaled = true;
       op.operands.push_back(reads(plan_, loss_scale_));
     }
@@ -132,9 +133,10 @@ void Control::decide(std::vector<Op>& ops, const std::vector<SteppedGradient>& s
   }
   const Strategy& strategy = plan_.strategy;
   const bool scaler = strategy.has_scaler();
-  // Stage 0 steps everything on every rank; shards are stepped once in a shard group.
-  const std::int32_t counted = strategy.effective_stage() == 0 ? 1 : strategy.shard_degree();
-  const Group group = scaler ? Group::data : Group::shard;
+  // Stage 0 steps everything on every rank; shards are stepped once in a shard group; each by all that share a model.
+  const std::int32_t parts = strategy.tensor_parallel;
+  const std::int32_t counted = (strategy.effective_stage() == 0 ? 1 : strategy.shard_degree()) * parts;
+  const Group group = parts > 1 ? Group::world : scaler ? Group::data : Group::shard;
   const std::int32_t members = scaler || counted > 1 ? size_of(strategy, group) : 1;
   BufferId all = facts_;
   if (members > 1) {

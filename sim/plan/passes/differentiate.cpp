@@ -127,7 +127,34 @@ class Differentiator {
         alias(op.inputs[0], op.outputs[0]);
         alias(op.inputs[1], op.outputs[0]);
         return;
-      case OperatorKind::embedding: {
+      case OperatorKind::tensor_sum: alias(op.inputs[0], op.outputs[0]); return;
+      case OperatorKind::tensor_input: sum_gradient(op); return;
+      case OperatorKind::tensor_part: gather_gradient(op); return;
+      case OperatorKind::tensor_gather:
+      case OperatorKind::vocabulary_statistics: return;
+      case OperatorKind::join_columns: {
+        // Its own columns of the gradient are those of what was gathered.
+        const ValueId gathered = graph_.operators[index_of(op) - 1].inputs[0];
+        Op& b = emit(op, Direction::backward, {reads(plan_, gradient(op.outputs[0])), contribution(gathered, into)},
+                     " backward");
+        std::get<Compute>(b.action).accumulate_input = into;
+        return;
+      }
+      case OperatorKind::take_columns: {
+        Op& b = emit(op, Direction::backward, {reads(plan_, gradient(op.outputs[0])), contribution(op.inputs[0], into)},
+                     " backward");
+        std::get<Compute>(b.action).accumulate_input = into;
+        return;
+      }
+      case OperatorKind::add_bias: {
+        Operand bias = parameter_gradient(op.params[0], weight);
+        Op& b = emit(op, Direction::backward, {reads(plan_, gradient(op.outputs[0])), bias}, " backward");
+        std::get<Compute>(b.action).accumulate_weight = weight;
+        alias(op.inputs[0], op.outputs[0]);
+        return;
+      }
+      case OperatorKind::embedding:
+      case OperatorKind::embedding_part: {
         Operand table = parameter_gradient(op.params[0], weight);
         Op& b = emit(op, Direction::backward,
                      {reads(plan_, value(op.inputs[0])), reads(plan_, gradient(op.outputs[0])), table}, " backward");
@@ -189,7 +216,8 @@ class Differentiator {
         emit(op, Direction::backward, std::move(operands), " backward");
         return;
       }
-      case OperatorKind::cross_entropy: {
+      case OperatorKind::cross_entropy:
+      case OperatorKind::cross_entropy_part: {
         const BufferId logits = value(op.inputs[0]);
         gradient_of_[op.inputs[0].value] = logits;
         loss_backward(op,
@@ -203,6 +231,38 @@ class Differentiator {
         return;
       }
     }
+  }
+
+  [[nodiscard]] std::size_t index_of(const model::Operator& op) const {
+    return static_cast<std::size_t>(&op - graph_.operators.data());
+  }
+
+  /// What each rank's columns contribute to the gradient of their common input, summed over the ranks in place. The sum
+  /// is started before the last gradient of a weight, which does not need it.
+  void sum_gradient(const model::Operator& op) {
+    const BufferId sum = gradient(op.outputs[0]);
+    assert(!shared_.contains(sum.value) && !gradient_of_.contains(op.inputs[0].value));
+    gradient_of_[op.inputs[0].value] = sum;
+    emit(op, Direction::backward, {updates(plan_, sum)}, " backward");
+    start_before_last_weight();
+  }
+
+  void gather_gradient(const model::Operator& op) {
+    const BufferId own = gradient(op.outputs[0]);
+    Buffer all = plan_.buffer(own);
+    all.name += " of all ranks";
+    all.bytes = plan_.strategy.tensor_parallel * all.bytes;
+    gradient_of_[op.inputs[0].value] = plan_.add_buffer(std::move(all));
+    emit(op, Direction::backward, {reads(plan_, own), writes(plan_, gradient_of_[op.inputs[0].value])}, " backward");
+    start_before_last_weight();
+  }
+
+  /// Moves the op just emitted before the one before, where that is the gradient of a weight.
+  void start_before_last_weight() {
+    const std::size_t last = backward_.size() - 1;
+    const auto* before = last > 0 ? std::get_if<Compute>(&backward_[last - 1].action) : nullptr;
+    if (before != nullptr && before->direction == Direction::backward_weight)
+      std::swap(backward_[last - 1], backward_[last]);
   }
 
   void loss_backward(const model::Operator& op, std::vector<Operand> operands) {

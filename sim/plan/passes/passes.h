@@ -21,6 +21,9 @@ namespace shard::plan {
 /// Repeats the micro-batch, loads its data, places its loss, and adds the inner nodes of the gradient tree.
 [[nodiscard]] Plan accumulate(Plan plan);
 
+/// What ranks that share one model (Strategy::tensor_parallel) exchange becomes collectives of their group.
+[[nodiscard]] Plan tensor_parallel(Plan plan);
+
 /// Parameters and gradients into units; gathers before use and reductions after the last contribution, per stage.
 [[nodiscard]] Plan shard(Plan plan);
 

@@ -44,7 +44,17 @@ bool cheap(const Op& op) {
     case OperatorKind::attention:
     case OperatorKind::add:  // its result is as large as its inputs
     case OperatorKind::cross_entropy:
-    case OperatorKind::mse: return false;
+    case OperatorKind::mse:
+    case OperatorKind::tensor_sum:
+    case OperatorKind::tensor_input:
+    case OperatorKind::tensor_gather:
+    case OperatorKind::tensor_part:
+    case OperatorKind::join_columns:  // its result is as large as its input
+    case OperatorKind::take_columns:
+    case OperatorKind::add_bias:  // its result takes the place of its input
+    case OperatorKind::embedding_part:
+    case OperatorKind::vocabulary_statistics:
+    case OperatorKind::cross_entropy_part: return false;
   }
   return false;
 }

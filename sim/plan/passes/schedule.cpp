@@ -81,8 +81,10 @@ std::vector<Op> postpone_nodes(std::vector<Op> ops) {
   };
   std::int32_t micro_step = -1;
   for (Op& op : ops) {
+    const auto* call = std::get_if<Communicate>(&op.action);
+    const bool of_gradients = call != nullptr && call->group != Group::tensor && call->kind == Collective::all_reduce;
     const bool brings_back = op.part == Part::reduce && op.stream == Stream::copy_in;
-    if (op.micro_step != micro_step || is_collective(op, Collective::all_reduce) || brings_back) flush();
+    if (op.micro_step != micro_step || of_gradients || brings_back) flush();
     micro_step = op.micro_step;
     const bool offloads = op.part == Part::reduce && op.stream == Stream::copy_out;
     if (std::holds_alternative<Accumulate>(op.action) || offloads) {

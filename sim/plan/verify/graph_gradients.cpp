@@ -27,7 +27,10 @@ GraphGradients::GraphGradients(const Plan& plan)
   for (std::size_t i = plan.graph->operators.size(); i-- > 0;) {
     const model::Operator& op = plan.graph->operators[i];
     const auto source = static_cast<std::int32_t>(i);
-    const bool passes_on = op.kind == model::OperatorKind::add || op.kind == model::OperatorKind::add_position;
+    using Kind = model::OperatorKind;
+    if (op.kind == Kind::vocabulary_statistics) continue;  // the loss differentiates what it is made of
+    const bool passes_on = op.kind == Kind::add || op.kind == Kind::add_position || op.kind == Kind::add_bias ||
+                           op.kind == Kind::tensor_sum || op.kind == Kind::tensor_gather;
     // The last uses come first, so what an operator passes on is already whole.
     for (std::size_t k = 0; k < op.inputs.size(); ++k)
       values_[static_cast<std::size_t>(op.inputs[k].value)] +=

@@ -27,7 +27,13 @@ class Interpreter {
         expected_(plan),
         nodes_(plan.strategy),
         contents_(plan.buffers.size()),
-        place_(plan.model->parameters.size()) {}
+        place_(plan.model->parameters.size()) {
+    for (std::size_t v = 0; v < plan.graph->values.size(); ++v) same_as_.push_back(static_cast<std::int32_t>(v));
+    for (const model::Operator& op : plan.graph->operators)
+      if (op.kind == model::OperatorKind::tensor_input || op.kind == model::OperatorKind::tensor_part)
+        same_as_[static_cast<std::size_t>(op.outputs[0].value)] =
+            same_as_[static_cast<std::size_t>(op.inputs[0].value)];
+  }
 
   void check() {
     check_flats();
@@ -237,8 +243,8 @@ class Interpreter {
       write(op.operands[i], value(values[i], op.micro_step));
     }
   }
-  [[nodiscard]] static Content value(model::ValueId v, std::int32_t step) {
-    return {.meaning = Meaning::value, .what = v.value, .step = step};
+  [[nodiscard]] Content value(model::ValueId v, std::int32_t step) const {
+    return {.meaning = Meaning::value, .what = same_as_[static_cast<std::size_t>(v.value)], .step = step};
   }
   [[nodiscard]] static Content value_gradient(std::uint64_t sum, std::int32_t step) {
     return {.meaning = Meaning::value_gradient, .step = step, .tag = sum};
@@ -247,7 +253,7 @@ class Interpreter {
   static bool alike(const model::Attributes& a, const model::Attributes& b) {
     const auto all = [](const model::Attributes& x) {
       return std::tie(x.rows, x.columns, x.out_columns, x.batch, x.sequence, x.heads, x.kv_heads, x.head_dim, x.epsilon,
-                      x.rotary_base, x.weight_in_out, x.has_bias);
+                      x.rotary_base, x.weight_in_out, x.has_bias, x.parts, x.vocabulary);
     };
     return all(a) == all(b);
   }
@@ -289,7 +295,8 @@ class Interpreter {
     return plan_.strategy.predivide == 1.0f ? 1.0f : plan_.strategy.predivide / static_cast<float>(ranks_);
   }
   static bool is_loss(model::OperatorKind kind) {
-    return kind == model::OperatorKind::cross_entropy || kind == model::OperatorKind::mse;
+    return kind == model::OperatorKind::cross_entropy || kind == model::OperatorKind::mse ||
+           kind == model::OperatorKind::cross_entropy_part;
   }
   [[nodiscard]] Place place_of(const model::Operator& source, const Slot& slot) const {
     return place_[static_cast<std::size_t>(source.params[static_cast<std::size_t>(slot.index)].value)];
@@ -318,6 +325,9 @@ class Interpreter {
       case Role::loss_scale:
         if (access(o, Access::read, "P9")) expect(o, simple(Meaning::loss_scale), "P10");
         break;
+      case Role::becomes_result:
+        if (access(o, Access::update, "P9")) expect(o, value(source.inputs[0], j), "P10");
+        break;
       case Role::input_gradient: access(o, c.accumulate_input ? Access::update : Access::write, "P9"); break;
       case Role::parameter_gradient: access(o, c.accumulate_weight ? Access::update : Access::write, "P9"); break;
       case Role::output:
@@ -332,6 +342,7 @@ class Interpreter {
       case Role::parameter:
       case Role::loss_scale:
       case Role::result_gradient: break;
+      case Role::becomes_result:
       case Role::output:
         write(o, slot.value == plan_.graph->loss ? simple(Meaning::loss, j) : value(slot.value, j));
         break;
@@ -450,9 +461,19 @@ class Interpreter {
       const Operand& full = op.operands[static_cast<std::size_t>(s.full_operand)];
       const Operand& shard = op.operands[static_cast<std::size_t>(sharded ? s.shard_operand : s.full_operand)];
       switch (call.kind) {
-        case Collective::all_gather: all_gather(shard, full, call.group); break;
+        case Collective::all_gather:
+          if (call.group == Group::tensor)
+            exchange(op, shard, full, call.kind);
+          else
+            all_gather(shard, full, call.group);
+          break;
         case Collective::reduce_scatter: reduce_scatter(full, shard, call.group); break;
-        case Collective::all_reduce: all_reduce(full, call.group); break;
+        case Collective::all_reduce:
+          if (call.group == Group::tensor)
+            exchange(op, full, full, call.kind);
+          else
+            all_reduce(full, call.group);
+          break;
         case Collective::broadcast: broadcast(full, call.root, call.group); break;
         case Collective::reduce: faults_.fail("P18", "no strategy reduces to a root"); break;
       }
@@ -469,13 +490,16 @@ class Interpreter {
       case Group::shard: return at_.shard;
       case Group::replica: return at_.replica;
       case Group::data: return at_.data;
-      case Group::tensor:
-      case Group::world: break;
+      case Group::tensor: return at_.tensor;
+      case Group::world: return at_.data * plan_.strategy.tensor_parallel + at_.tensor;
     }
     return -1;
   }
+  /// Whether the two are the same ranks.
   bool wants_group(Group found, Group wanted) {
-    if (found == wanted || size_of(plan_.strategy, found) == size_of(plan_.strategy, wanted)) return true;
+    const RankGroup a = members(plan_.strategy, found, 0);
+    const RankGroup b = members(plan_.strategy, wanted, 0);
+    if (a.count == b.count && (a.count == 1 || a.stride == b.stride)) return true;
     faults_.fail("P18", std::string("is a collective of the ") + to_string(found) + " group instead of the " +
                             to_string(wanted) + " group");
     return false;
@@ -504,6 +528,37 @@ class Interpreter {
     if (access(staging, Access::write, "P18")) write(staging, simple(Meaning::scratch));
   }
 
+  /// P27: a sum or gather over the ranks that share the model is one that the graph has there: of a whole value, or of
+  /// a whole gradient, which every rank has done its part of.
+  void exchange(const Op& op, const Operand& own, const Operand& full, Collective kind) {
+    using Kind = model::OperatorKind;
+    const bool sums = kind == Collective::all_reduce;
+    if (!own.reads() || !full.writes()) return faults_.fail("P18", "an exchange reads one part and writes all");
+    const std::vector<Piece> pieces = read(own);
+    const Content& c = pieces.front().content;
+    if (pieces.size() != 1 || c.start != 0 || c.step != op.micro_step ||
+        (c.meaning != Meaning::value && c.meaning != Meaning::value_gradient))
+      return faults_.fail(c.meaning == Meaning::nothing ? "P8" : "P27",
+                          "exchanges " + describe(plan_, c) + " in " + name(own));
+    const bool forward = c.meaning == Meaning::value;
+    const Kind wanted =
+        forward ? (sums ? Kind::tensor_sum : Kind::tensor_gather) : (sums ? Kind::tensor_input : Kind::tensor_part);
+    for (std::size_t i = 0; i < plan_.graph->operators.size(); ++i) {
+      const model::Operator& source = plan_.graph->operators[i];
+      if (source.kind != wanted) continue;
+      const model::Value& part = plan_.graph->values[static_cast<std::size_t>(source.inputs[0].value)];
+      if (forward ? value(source.inputs[0], op.micro_step) != c : expected_.of_value(source.outputs[0]) != c.tag)
+        continue;
+      if (part.elements() != elems(own)) return faults_.fail("P27", "exchanges a part of " + describe(plan_, c));
+      write(full, forward
+                      ? value(source.outputs[0], op.micro_step)
+                      : value_gradient(GraphGradients::contribution(static_cast<std::int32_t>(i), 0), op.micro_step));
+      return;
+    }
+    faults_.fail("P27", "exchanges " + describe(plan_, c) + " in " + name(own) +
+                            ", which is not what the ranks that share a model exchange there");
+  }
+
   void all_gather(const Operand& shard, const Operand& full, Group group) {
     if (!shard.reads() || !full.writes()) return faults_.fail("P18", "a gather reads shards and writes the whole");
     const std::vector<Piece> own = read(shard);
@@ -523,8 +578,7 @@ class Interpreter {
         write(full, simple(Meaning::all_losses));
         return;
       case Meaning::facts:
-        if (!wants_group(group, plan_.strategy.has_scaler() ? Group::data : Group::shard) || !expect_facts(shard))
-          return;
+        if (!wants_group(group, facts_group()) || !expect_facts(shard)) return;
         write(full, {.meaning = Meaning::all_facts, .tag = book_.version()});
         return;
       case Meaning::nothing:
@@ -870,14 +924,20 @@ class Interpreter {
     return true;
   }
 
+  /// Ranks that share a model have the norm in parts.
+  [[nodiscard]] Group facts_group() const {
+    if (plan_.strategy.tensor_parallel > 1) return Group::world;
+    return plan_.strategy.has_scaler() ? Group::data : Group::shard;
+  }
+
   void decide(const Op& op, const Decide& a) {
     const Strategy& s = plan_.strategy;
     const bool scaler = s.has_scaler();
     if (!count(op, scaler ? 4 : 3, "P26") || !access(op.operands[0], Access::read, "P26") ||
         !access(op.operands[1], Access::read, "P26") || !access(op.operands[2], Access::write, "P26"))
       return;
-    const std::int32_t counted = s.effective_stage() == 0 ? 1 : shards_;
-    const std::int32_t members = scaler ? ranks_ : counted;
+    const std::int32_t counted = s.tensor_parallel * (s.effective_stage() == 0 ? 1 : shards_);
+    const std::int32_t members = s.tensor_parallel > 1 || scaler ? s.world_size : counted;
     if (a.counted != counted || a.members != members)
       return faults_.fail("P26", "decides on the facts of " + std::to_string(a.counted) + " of " +
                                      std::to_string(a.members) + " ranks");
@@ -998,8 +1058,9 @@ class Interpreter {
   GraphGradients expected_;
   GradientNodes nodes_;
   ControlBook book_;
-  std::vector<Contents> contents_;  // by buffer
-  std::vector<Place> place_;        // by parameter
+  std::vector<Contents> contents_;     // by buffer
+  std::vector<Place> place_;           // by parameter
+  std::vector<std::int32_t> same_as_;  // by value: the one whose name its bytes have
   const PhaseOps* phase_ = nullptr;
   bool in_step_ = false;
   bool loss_known_ = false;

@@ -24,6 +24,12 @@ class Table {
     for (model::ValueId v : op_.outputs) push({.role = Role::output, .value = v, .elems = elems(v), .dtype = dtype(v)});
     return *this;
   }
+  Table& becomes_result() {
+    return push({.role = Role::becomes_result,
+                 .value = op_.outputs[0],
+                 .elems = elems(op_.outputs[0]),
+                 .dtype = dtype(op_.outputs[0])});
+  }
   Table& statistics() {
     for (std::size_t i = 1; i < op_.outputs.size(); ++i) value(op_.outputs[i]);
     return *this;
@@ -31,11 +37,23 @@ class Table {
   Table& result_gradient() {
     return push({.role = Role::result_gradient, .elems = elems(op_.outputs[0]), .dtype = dtype(op_.outputs[0])});
   }
+  /// The gradients of all ranks' columns of the result.
+  Table& result_gradients() {
+    result_gradient();
+    slots_.back().elems *= op_.attributes.parts;
+    return *this;
+  }
   Table& into_input(std::size_t i) {
     return push({.role = Role::input_gradient,
                  .index = index(i),
                  .elems = elems(op_.inputs[i]),
                  .dtype = dtype(op_.inputs[i])});
+  }
+  /// This rank's columns of input 0.
+  Table& into_own_columns() {
+    into_input(0);
+    slots_.back().elems /= op_.attributes.parts;
+    return *this;
   }
   Table& in_place() {
     return push({.role = Role::gradient_in_place, .elems = elems(op_.outputs[0]), .dtype = dtype(op_.outputs[0])});
@@ -85,10 +103,8 @@ class Table {
   }
   /// Results of operators and data are stored in the strategy's type, statistics and the loss in fp32.
   [[nodiscard]] Dtype dtype(model::ValueId v) const {
-    const Dtype own = plan_.graph->values[static_cast<std::size_t>(v.value)].dtype;
-    bool statistic = v == plan_.graph->loss;
-    for (std::size_t i = 1; i < op_.outputs.size(); ++i) statistic = statistic || op_.outputs[i] == v;
-    return own == Dtype::f32 && !statistic ? plan_.strategy.storage() : own;
+    const model::Value& value = plan_.graph->values[static_cast<std::size_t>(v.value)];
+    return value.dtype == Dtype::f32 && !value.statistic ? plan_.strategy.storage() : value.dtype;
   }
   [[nodiscard]] std::int64_t elems_of(std::size_t i) const {
     return plan_.model->parameters[static_cast<std::size_t>(op_.params[i].value)].elems.count();
@@ -102,8 +118,10 @@ class Table {
 std::vector<Slot> backward(Table table, const model::Operator& op, std::size_t operands) {
   switch (op.kind) {
     case OperatorKind::embedding:
+    case OperatorKind::embedding_part:
       return table.input(0).result_gradient().into_parameters().workspace(Direction::backward).done();
-    case OperatorKind::add_position: return table.result_gradient().into_parameters().done();
+    case OperatorKind::add_position:
+    case OperatorKind::add_bias: return table.result_gradient().into_parameters().done();
     case OperatorKind::layer_norm:
     case OperatorKind::rms_norm:
       return table.input(0).parameter(0).statistics().result_gradient().into_input(0).into_parameters().done();
@@ -119,10 +137,18 @@ std::vector<Slot> backward(Table table, const model::Operator& op, std::size_t o
       for (std::size_t i = 0; i < op.inputs.size(); ++i) table.into_input(i);
       return table.workspace(Direction::backward).done();
     }
-    case OperatorKind::cross_entropy: return table.becomes_gradient().statistics().input(1).loss_scale().done();
+    case OperatorKind::cross_entropy:
+    case OperatorKind::cross_entropy_part: return table.becomes_gradient().statistics().input(1).loss_scale().done();
     case OperatorKind::mse: return table.inputs().into_input(0).loss_scale().done();
+    case OperatorKind::join_columns: return table.result_gradient().into_own_columns().done();
+    case OperatorKind::take_columns: return table.result_gradients().into_input(0).done();
     case OperatorKind::linear:
-    case OperatorKind::add: break;
+    case OperatorKind::add:
+    case OperatorKind::tensor_sum:
+    case OperatorKind::tensor_input:
+    case OperatorKind::tensor_gather:
+    case OperatorKind::tensor_part:
+    case OperatorKind::vocabulary_statistics: break;
   }
   return {};
 }
@@ -133,7 +159,11 @@ std::vector<Slot> slots_of(const Plan& plan, const model::Operator& op, Directio
   Table table(plan, op);
   const bool linear = op.kind == OperatorKind::linear;
   switch (direction) {
-    case Direction::forward: return table.inputs().parameters().outputs().workspace(direction).done();
+    case Direction::forward:
+      if (model::exchanges(op.kind)) return {};  // collectives
+      if (op.kind == OperatorKind::add_bias) return table.becomes_result().parameters().done();
+      if (op.kind == OperatorKind::cross_entropy_part) return table.input(2).outputs().done();
+      return table.inputs().parameters().outputs().workspace(direction).done();
     case Direction::backward: return backward(table, op, operands);
     case Direction::backward_input:
       if (!linear) return {};

@@ -11,6 +11,7 @@ namespace shard::plan::verification {
 enum class Role : std::uint8_t {
   value,                    ///< read: a value
   output,                   ///< write: a value
+  becomes_result,           ///< update: the value of input 0 becomes `value`
   result_gradient,          ///< read: the whole gradient of the operator's result
   gradient_in_place,        ///< update: the whole gradient of the result becomes that of input `index`
   result_becomes_gradient,  ///< update: the value of input 0 becomes its gradient
@@ -24,7 +25,7 @@ enum class Role : std::uint8_t {
 struct Slot {
   Role role{};
   std::int32_t index = 0;  ///< of the operator's input or parameter, where the role has one
-  model::ValueId value{};  ///< role value and output
+  model::ValueId value{};  ///< roles value, output and becomes_result
   std::int64_t elems = 0;  ///< exactly; workspace: at least
   Dtype dtype = Dtype::f32;
 };

@@ -1,0 +1,13 @@
+// Errors from below that name options by their values: where each came from, added.
+#pragma once
+
+#include "sim/cli/command_line.h"
+#include "traces/base/result.h"
+
+namespace shard::cli {
+
+/// Each "--name value" in what an error says that is an option's value in force, followed by its origin
+/// (Command::describe); another value of that option, or one in the help, stays as it is.
+[[nodiscard]] Error with_origins(const Command& command, Error error);
+
+}  // namespace shard::cli
