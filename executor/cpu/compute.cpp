@@ -50,6 +50,25 @@ void split(const Attributes& a, std::span<const Pointer> tensors, View& q, View&
   }
 }
 
+/// What a norm's backward makes, behind the `read` operands that it reads; null where that is frozen, or nothing under
+/// the input is trained.
+struct NormGradients {
+  Elements input, weight, bias;
+};
+template <class E>
+NormGradients norm_gradients(const plan::Op& op, const Attributes& a, std::size_t read, std::size_t parameters,
+                             const E& elements) {
+  std::size_t trained = 0;
+  for (std::size_t i = 0; i < parameters; ++i) trained += a.freezes(i) ? 0U : 1U;
+  std::size_t next = read;
+  const auto take = [&](bool present) { return present ? elements(next++) : Elements(nullptr); };
+  NormGradients d;
+  d.input = take(op.operands.size() == read + 1 + trained);
+  d.weight = take(!a.freezes(0));
+  d.bias = take(parameters > 1 && !a.freezes(1));
+  return d;
+}
+
 }  // namespace
 
 void Backend::compute(const plan::Op& op, const plan::Compute& c) {
@@ -95,18 +114,23 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
     }
     case OperatorKind::layer_norm: {
       const NormShape shape{.rows = a.rows, .columns = a.columns};
-      if (forward)
+      if (forward) {
         layer_norm_forward(pool_, shape, a.epsilon, e(0), e(1), e(2), e(3), f(4), f(5));
-      else
-        layer_norm_backward(pool_, shape, e(0), e(1), f(2), f(3), e(4), e(5), into_input, e(6), e(7), into_weight);
+      } else {
+        const NormGradients d = norm_gradients(op, a, 5, 2, e);
+        layer_norm_backward(pool_, shape, e(0), e(1), f(2), f(3), e(4), d.input, into_input, d.weight, d.bias,
+                            into_weight);
+      }
       return;
     }
     case OperatorKind::rms_norm: {
       const NormShape shape{.rows = a.rows, .columns = a.columns};
-      if (forward)
+      if (forward) {
         rms_norm_forward(pool_, shape, a.epsilon, e(0), e(1), e(2), f(3));
-      else
-        rms_norm_backward(pool_, shape, e(0), e(1), f(2), e(3), e(4), into_input, e(5), into_weight);
+      } else {
+        const NormGradients d = norm_gradients(op, a, 4, 1, e);
+        rms_norm_backward(pool_, shape, e(0), e(1), f(2), e(3), d.input, into_input, d.weight, into_weight);
+      }
       return;
     }
     case OperatorKind::linear: {
@@ -119,10 +143,15 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
         case Direction::backward_input:
           linear_backward_input(pool_, shape, e(0), e(1), e(2), into_input, workspace(3));
           return;
-        case Direction::backward_weight:
-          linear_backward_weight(pool_, shape, e(0), e(1), e(2), a.has_bias ? e(3) : nullptr, into_weight,
-                                 workspace(3 + bias));
+        case Direction::backward_weight: {
+          const bool with_bias = a.has_bias && !a.freezes(1);
+          if (a.freezes(0))
+            bias_gradient(pool_, shape.rows, shape.out, e(0), e(1), into_weight);
+          else
+            linear_backward_weight(pool_, shape, e(0), e(1), e(2), with_bias ? e(3) : nullptr, into_weight,
+                                   workspace(with_bias ? 4 : 3));
           return;
+        }
         case Direction::backward: assert(false && "a linear operator has two backward ops"); return;
       }
       return;

@@ -71,6 +71,7 @@ Result<void> check_options(const cli::Command& command, const GeminiRequest& r) 
                              "backoff-factor",
                              "growth-interval",
                              "hysteresis",
+                             "freeze",
                              "placement",
                              "param-placement",
                              "grad-placement",

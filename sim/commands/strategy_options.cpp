@@ -5,6 +5,7 @@
 
 #include "sim/cli/origins.h"
 #include "sim/cli/sizes.h"
+#include "sim/model/freeze.h"
 #include "sim/model/graph_limits.h"
 #include "sim/model/read_model.h"
 #include "sim/plan/compile.h"
@@ -16,6 +17,18 @@ namespace {
 constexpr const char* kModelHelp = "an example model's name, a Hugging Face config.json, or its directory";
 /// Where a model has no limit of its own, or a very long one.
 constexpr std::int64_t kDefaultSequence = 1024;
+
+/// --freeze A,B --freeze C: A, B and C.
+std::vector<std::string> frozen_patterns(const StrategyOptions& options) {
+  std::vector<std::string> result;
+  for (const std::string& patterns : options.freeze)
+    for (std::size_t at = 0; at <= patterns.size();) {
+      const std::size_t comma = std::min(patterns.find(',', at), patterns.size());
+      result.push_back(patterns.substr(at, comma - at));
+      at = comma + 1;
+    }
+  return result;
+}
 
 Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions& options, const model::Model& model,
                              std::vector<std::string>& notes) {
@@ -37,12 +50,17 @@ Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions&
   }
   if (options.chunk_size != "search") return cli::parse_elems(options.chunk_size, command.describe("chunk-size"));
   const int data_parallel = options.world_size / options.tensor_parallel;
+  // Frozen parameters lie in chunks of their own: what counts is the waste where there is state to it.
+  Result<model::Model> own = model::freeze(model::split_model(model, options.tensor_parallel, options.tensor_layout),
+                                           frozen_patterns(options));
+  if (!own) return own.error();
+  for (std::size_t p = own->frozen.size(); p-- > 0;)
+    if (own->frozen[p]) own->parameters.erase(own->parameters.begin() + static_cast<std::ptrdiff_t>(p));
   const Result<RuleAnswer> answer =
-      choose_chunk(model::split_model(model, options.tensor_parallel, options.tensor_layout).parameters,
-                   {.world_size = options.shard_group > 0 ? options.shard_group : data_parallel,
-                    .min_chunk = {},
-                    .max_chunk = {},
-                    .forecast = {}});
+      choose_chunk(own->parameters, {.world_size = options.shard_group > 0 ? options.shard_group : data_parallel,
+                                     .min_chunk = {},
+                                     .max_chunk = {},
+                                     .forecast = {}});
   if (!answer) return answer.error();
   notes.push_back("chunk size found: " + cli::elements_and_mib(answer->chunk, size) + ", " +
                   std::to_string(answer->chunk_count) + " chunks");
@@ -95,6 +113,10 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_
                                         {"messages", plan::Transport::messages, "across hosts, with planned staging"}},
                                        "how ranks exchange data");
   add_training_options(command, o);
+  command.group("Training")
+      .add("freeze", &o.freeze, "PATTERN[,...]",
+           "parameters that keep their first values, for no gradient and no optimizer state: "
+           "names, with * and ? as in file names");
   add_scaler_options(command, o.scaler);
   add_placement_options(command, o.placement);
 }
@@ -170,6 +192,7 @@ plan::Strategy training_strategy(const StrategyOptions& o, const model::Model& m
   s.fp32_reduce_scatter = o.fp32_reduce_scatter;
   s.clip_norm = o.clip_norm.has_value();
   s.predivide = static_cast<float>(o.gradient_predivide_factor);
+  s.freeze = frozen_patterns(o);
   return s;
 }
 

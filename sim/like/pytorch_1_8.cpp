@@ -34,6 +34,9 @@ Result<void> check_pytorch_1_8(const model::Model& model, const plan::Strategy& 
   if (s.tensor_parallel > 1)
     return contradiction("--tensor-parallel: PyTorch 1.8 has replicas and no parts of a model",
                          "leave --tensor-parallel out");
+  if (!s.freeze.empty())
+    return contradiction("--freeze: PyTorch 1.8's buckets are emulated for models that are trained whole",
+                         "leave --freeze out");
   return plan::check(model, s);
 }
 

@@ -112,6 +112,8 @@ struct Attributes {
   bool has_bias = false;         ///< linear
   std::int64_t parts = 0;        ///< N: ranks that share a value's columns or a vocabulary; 0 where nothing is shared
   std::int64_t vocabulary = 0;   ///< operators on a part of a vocabulary: V of the whole
+  std::uint32_t frozen = 0;      ///< bit i: parameter i of the operator is frozen
+  [[nodiscard]] constexpr bool freezes(std::size_t i) const { return (frozen >> i & 1U) != 0; }
 };
 
 /// One forward operator.
@@ -166,7 +168,9 @@ struct Model {
   bool bias = true;                 ///< mlp
   bool cross_entropy = false;       ///< mlp: cross-entropy instead of mse
   TensorSplit split;                ///< of which model this is a tensor-parallel rank's part
+  std::vector<bool> frozen;         ///< one per parameter, or none: it keeps its first values (freeze.h)
   std::vector<std::string> notes;   ///< for stderr, e.g. "dropout 0.1 read and not applied"
+  [[nodiscard]] bool is_frozen(ParamId p) const { return !frozen.empty() && frozen[static_cast<std::size_t>(p.value)]; }
   [[nodiscard]] std::int64_t parameter_elements() const {
     std::int64_t n = 0;
     for (const Parameter& p : parameters) n += p.elems.count();

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "sim/model/freeze.h"
 #include "sim/plan/passes/passes.h"
 #include "sim/plan/text.h"
 #include "sim/plan/units.h"
@@ -51,7 +52,7 @@ class Signatures {
  public:
   Signatures(const model::Model& model, const Strategy& s) : strategy_(s) {
     if (s.effective_stage() == 1 && s.partition == Partition::parameter)
-      owners_ = greedy_owners(model.parameters, s.data_parallel());
+      owners_ = greedy_owners(model.parameters, s.data_parallel(), model.frozen);
     else if (s.effective_stage() > 0)
       flats_ = make_units(model, s).first;
   }
@@ -61,6 +62,7 @@ class Signatures {
     for (std::size_t p = 0; p < owners_.size(); ++p)
       if (owners_[p] == at.data) signature.push_back(static_cast<std::int64_t>(p));
     for (const Flat& flat : flats_) {
+      if (flat.frozen) continue;
       const ElemRange real = real_shard(flat, at.shard, strategy_.shard_degree());
       signature.push_back((real.end - real.begin).count());
     }
@@ -99,8 +101,11 @@ Result<void> check_shard_group(const Strategy& s) {
 
 /// What each rank computes with.
 std::shared_ptr<const model::Model> part_of(std::shared_ptr<const model::Model> whole, const Strategy& s) {
-  if (s.tensor_parallel == 1) return whole;
-  return std::make_shared<const model::Model>(model::split_model(*whole, s.tensor_parallel, s.tensor_layout));
+  if (s.tensor_parallel == 1 && s.freeze.empty()) return whole;
+  Result<model::Model> part = model::freeze(
+      s.tensor_parallel == 1 ? *whole : model::split_model(*whole, s.tensor_parallel, s.tensor_layout), s.freeze);
+  assert(part && "checked");
+  return std::make_shared<const model::Model>(std::move(*part));
 }
 
 Result<void> check_precision(const Strategy& s) {
@@ -157,6 +162,8 @@ Result<void> check(const model::Model& model, const Strategy& s) {
   if (Result<void> ok = check_shard_group(s); !ok) return ok;
   if (Result<void> ok = check_precision(s); !ok) return ok;
   if (Result<void> ok = check_placement(s.placement); !ok) return ok;
+  if (!s.freeze.empty())
+    if (Result<model::Model> frozen = model::freeze(model, s.freeze); !frozen) return frozen.error();
   const std::int64_t step = s.micro_batch * s.data_parallel();
   if (s.global_batch < step || s.global_batch % step != 0)
     return contradiction("global batch " + n(s.global_batch) + " is not a positive multiple of micro-batch " +

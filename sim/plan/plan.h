@@ -43,6 +43,7 @@ struct Flat {
   Elems used{};   ///< up to the end of the last parameter
   std::vector<Item> items{};
   std::int32_t owner = -1;  ///< reserved for whole-chunk ownership; -1: split
+  bool frozen = false;      ///< all its parameters are: no gradient, no master, no optimizer state, no step
   [[nodiscard]] Elems shard(std::int32_t shards) const { return Elems{elems.count() / shards}; }
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sim/model/split.h"
 #include "sim/plan/placement.h"
@@ -109,6 +110,7 @@ struct Strategy {
   bool loss_scaling = false;         ///< a dynamic loss scale also where precision is not fp16
   float predivide = 1.0f;            ///< f: gradients are divided by A f before they are summed over ranks, D / f after
   Placement placement{};             ///< which memory parameters, gradients and optimizer state rest in
+  std::vector<std::string> freeze{};  ///< patterns of parameter names that keep their first values (sim/model/freeze.h)
 
   /// Ranks that work on different micro-batches.
   [[nodiscard]] constexpr std::int32_t data_parallel() const { return world_size / tensor_parallel; }

@@ -69,6 +69,7 @@ void append_attributes(std::string& out, const model::Attributes& a) {
   if (a.rotary_base != 0) append(out, " base ", a.rotary_base);
   if (a.parts > 0) append(out, " of ", a.parts);
   if (a.vocabulary > 0) append(out, " vocabulary ", a.vocabulary);
+  if (a.frozen > 0) append(out, " frozen ", std::int64_t{a.frozen});
   append(out, ')');
 }
 
@@ -222,6 +223,7 @@ std::string to_string(const Strategy& s) {
   if (s.loss_scaling) out += " loss_scaling";
   if (s.predivide != 1.0f) append(out, " predivide ", s.predivide);
   if (!s.placement.all_on_device()) out += " placement " + to_string(s.placement);
+  for (std::size_t i = 0; i < s.freeze.size(); ++i) out += (i == 0 ? " freeze " : ",") + s.freeze[i];
   return out;
 }
 

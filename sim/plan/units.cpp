@@ -2,6 +2,7 @@
 #include "sim/plan/units.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string>
 
@@ -42,6 +43,7 @@ Flat flatten(const model::Model& model, const std::vector<std::int32_t>& params,
   for (std::int32_t p : params) {
     const Elems elems = model.parameters[static_cast<std::size_t>(p)].elems;
     flat.items.push_back({.param = model::ParamId{p}, .offset = flat.used, .elems = elems});
+    flat.frozen = model.is_frozen(model::ParamId{p});
     flat.used += elems;
   }
   flat.elems = round_up(flat.used, shards);
@@ -50,13 +52,41 @@ Flat flatten(const model::Model& model, const std::vector<std::int32_t>& params,
 
 std::vector<Named> chunk_groups(const model::Model& model, const Strategy& strategy, std::vector<Elems>& sizes) {
   std::vector<Named> groups;
-  for (const Chunk& chunk : layout_uniform(model.parameters, strategy.chunk_elems, strategy.shard_degree()).chunks) {
-    Named group{"chunk " + std::to_string(groups.size()), {}};
-    for (const PlacedParameter& p : chunk.parameters) group.params.push_back(static_cast<std::int32_t>(p.parameter));
-    groups.push_back(std::move(group));
-    sizes.push_back(chunk.elems);
+  for (const bool frozen : {false, true}) {
+    std::vector<std::int32_t> params;
+    std::vector<Elems> elems;
+    for (std::size_t p = 0; p < model.parameters.size(); ++p) {
+      const auto id = static_cast<std::int32_t>(p);
+      if (model.is_frozen(model::ParamId{id}) != frozen) continue;
+      params.push_back(id);
+      elems.push_back(model.parameters[p].elems);
+    }
+    const std::size_t before = groups.size();
+    for (const Chunk& chunk : layout_uniform(elems, strategy.chunk_elems, strategy.shard_degree()).chunks) {
+      Named group{(frozen ? "frozen chunk " : "chunk ") + std::to_string(groups.size() - before), {}};
+      for (const PlacedParameter& p : chunk.parameters)
+        group.params.push_back(params[static_cast<std::size_t>(p.parameter)]);
+      groups.push_back(std::move(group));
+      sizes.push_back(chunk.elems);
+    }
   }
   return groups;
+}
+
+/// Those of a unit's parameters that share a flat.
+std::vector<std::vector<std::int32_t>> cut(const model::Model& model, const Named& unit, UnitKind kind) {
+  std::vector<std::vector<std::int32_t>> flats;
+  if (kind == UnitKind::bucket) {
+    for (std::int32_t p : unit.params) flats.push_back({p});
+    return flats;
+  }
+  for (const bool frozen : {false, true}) {
+    std::vector<std::int32_t> params;
+    std::ranges::copy_if(unit.params, std::back_inserter(params),
+                         [&](std::int32_t p) { return model.is_frozen(model::ParamId{p}) == frozen; });
+    if (!params.empty()) flats.push_back(std::move(params));
+  }
+  return flats;
 }
 
 }  // namespace
@@ -77,28 +107,40 @@ std::pair<std::vector<Flat>, std::vector<Unit>> make_units(const model::Model& m
       unit.flats.push_back(static_cast<std::int32_t>(flats.size()));
       flats.push_back(std::move(flat));
     };
-    if (strategy.unit == UnitKind::bucket)
-      for (std::int32_t p : g.params) add({p});
-    else
-      add(g.params);
+    for (const std::vector<std::int32_t>& params : cut(model, g, strategy.unit)) add(params);
     units.push_back(std::move(unit));
   }
   return {std::move(flats), std::move(units)};
 }
 
-std::vector<std::int32_t> greedy_owners(const ParameterList& parameters, std::int32_t ranks) {
+std::vector<std::int32_t> greedy_owners(const ParameterList& parameters, std::int32_t ranks,
+                                        const std::vector<bool>& frozen) {
   std::vector<std::size_t> order(parameters.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return parameters[a].elems > parameters[b].elems; });
   std::vector<std::int64_t> load(static_cast<std::size_t>(ranks), 0);
-  std::vector<std::int32_t> owners(parameters.size(), 0);
+  std::vector<std::int32_t> owners(parameters.size(), -1);
   for (std::size_t p : order) {
+    if (!frozen.empty() && frozen[p]) continue;
     const auto least = std::min_element(load.begin(), load.end());
     owners[p] = static_cast<std::int32_t>(least - load.begin());
     *least += parameters[p].elems.count();
   }
   return owners;
+}
+
+std::string flat_name(const Plan& plan, const Flat& flat) {
+  const Unit& unit = plan.units[static_cast<std::size_t>(flat.unit.value)];
+  if (unit.flats.size() == 1) return unit.name;
+  if (plan.strategy.unit == UnitKind::bucket)
+    return plan.model->parameters[static_cast<std::size_t>(flat.items.front().param.value)].name;
+  return flat.frozen ? unit.name + " frozen" : unit.name;
+}
+
+Unit trained_part(const Plan& plan, Unit unit) {
+  std::erase_if(unit.flats, [&](std::int32_t f) { return plan.flats[static_cast<std::size_t>(f)].frozen; });
+  return unit;
 }
 
 std::vector<ParamRange> param_ranges(const Flat& flat, Elems begin, Elems end) {

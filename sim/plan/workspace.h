@@ -125,7 +125,7 @@ struct GemmPanels {
 /// direction, for parameters, activations and gradients stored as `storage`. Where it is 0 there is no such operand:
 /// always, except for
 ///   attention  forward and backward, in any type;
-///   linear     forward, backward_input and backward_weight, in 16 bits;
+///   linear     forward, backward_input and backward_weight of a weight that is not frozen, in 16 bits;
 ///   embedding  backward, in 16 bits.
 [[nodiscard]] constexpr Bytes compute_workspace(model::OperatorKind kind, Direction direction,
                                                 const model::Attributes& a, Dtype storage, std::int64_t threads) {
@@ -142,6 +142,7 @@ struct GemmPanels {
         case Direction::forward: return gemm_workspace(a.rows, a.out_columns, a.columns, storage, threads);
         case Direction::backward_input: return gemm_workspace(a.rows, a.columns, a.out_columns, storage, threads);
         case Direction::backward_weight:
+          if (a.freezes(0)) return Bytes{0};  // the bias alone
           return a.weight_in_out ? gemm_workspace(a.columns, a.out_columns, a.rows, storage, threads)
                                  : gemm_workspace(a.out_columns, a.columns, a.rows, storage, threads);
         case Direction::backward: break;

@@ -50,6 +50,7 @@ struct Subject {
   bool fp32_reduce_scatter = false;
   std::int32_t tensor_parallel = 1;
   model::TensorLayout tensor_layout = model::TensorLayout::megatron;
+  std::vector<std::string> freeze{};
 };
 
 inline std::shared_ptr<const model::Model> load_model(const std::string& name) {
@@ -85,7 +86,8 @@ inline plan::Strategy strategy_of(const Subject& subject, const std::vector<std:
           .tensor_layout = subject.tensor_layout,
           .shard_group = row[6] == 1 && stage > 0 && world >= 4 ? world / 2 : 0,
           .fp32_reduce_scatter = subject.fp32_reduce_scatter,
-          .placement = kPlacements[row[7]]};
+          .placement = kPlacements[row[7]],
+          .freeze = subject.freeze};
 }
 
 /// Every strategy of the matrix: world x stage x unit x recompute, the other factors turning with them.

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tests/agreement/matrix.h"
+#include "tests/agreement/tap.h"
 #include "tests/model/make_model.h"
 
 namespace shard {
@@ -34,32 +35,6 @@ ModelPtr tiny_llama(bool tied) {
 ModelPtr tiny_mlp() {
   return model_of(R"({"model_type": "mlp", "sizes": [6, 8, 5, 12, 7, 4]})");
 }
-
-/// Passes everything on, and remembers where the arena is.
-class Tap : public Communicator {
- public:
-  explicit Tap(Communicator& below) : below_(below) {}
-  [[nodiscard]] Rank rank() const override { return below_.rank(); }
-  [[nodiscard]] int size() const override { return below_.size(); }
-  [[nodiscard]] std::string_view name() const override { return below_.name(); }
-  [[nodiscard]] bool needs_workspace() const override { return below_.needs_workspace(); }
-  [[nodiscard]] Result<std::span<std::byte>> make_arena(Bytes bytes, CommLimits limits) override {
-    auto made = below_.make_arena(bytes, limits);
-    if (made) arena = *made;
-    return made;
-  }
-  [[nodiscard]] Result<Ticket> start(const CollectiveRequest& request) override { return below_.start(request); }
-  [[nodiscard]] Result<bool> poll(Ticket ticket) override { return below_.poll(ticket); }
-  [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view own) override {
-    return below_.exchange(own);
-  }
-  void abort(std::string_view reason) override { below_.abort(reason); }
-
-  std::span<std::byte> arena;
-
- private:
-  Communicator& below_;
-};
 
 /// A run, and every rank's parameters by name when it ended (stage 0: all of what the rank works with).
 struct Trained {

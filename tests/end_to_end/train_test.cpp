@@ -263,5 +263,20 @@ TEST(Recipe, OptimizerStateIsHalvedAndTheParametersEndEqual) {
   }
 }
 
+TEST(Train, FrozenParametersCostNoState) {
+  const auto run = [](const Words& more) {
+    Words words = train({"--model", "gpt2-nano", "--data", "random", "--ranks", "2", "--stage", "2", "--steps", "2",
+                         "--sequence", "32", "--precision", "bf16"});
+    words.insert(words.end(), more.begin(), more.end());
+    return json_of(shardscope(words));
+  };
+  const json all = run({});
+  const json some = run({"--freeze", "transformer.w*,transformer.h.0.*"});
+  expect_as_predicted(some, 2);
+  EXPECT_EQ(some["steps"][0]["loss"], all["steps"][0]["loss"]);
+  EXPECT_LT(some["arenas"][0]["measured_peak_bytes"], all["arenas"][0]["measured_peak_bytes"]);
+  EXPECT_LT(some["optimizer_state_bytes"][0], all["optimizer_state_bytes"][0]);
+}
+
 }  // namespace
 }  // namespace shard::test

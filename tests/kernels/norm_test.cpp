@@ -74,6 +74,42 @@ TEST_P(NormTest, LayerNormBackwardOverItsInput) {
       {expected.dx, expected.dw, expected.db}, kTolerance);
 }
 
+/// What is frozen, or not needed, is null; the rest is what it is beside it.
+TEST_P(NormTest, BackwardOfAPart) {
+  const ref::Norm layer = ref::layer_norm(rows, columns, 1e-5, x, w, b);
+  const ref::NormGradient expected = ref::layer_norm_backward(rows, columns, 1e-5, x, w, dy);
+  const ref::Norm rms = ref::rms_norm(rows, columns, 1e-5, x, w);
+  const ref::NormGradient expected_rms = ref::rms_norm_backward(rows, columns, 1e-5, x, w, dy);
+  for (int wanted = 1; wanted < 8; ++wanted) {
+    const auto out = [&](Call& call, int bit, std::int64_t n) { return (wanted & bit) != 0 ? call.out(n) : nullptr; };
+    const auto those = [&](const Vec& dx, const Vec& dw, const Vec& db) {
+      std::vector<Vec> result;
+      if ((wanted & 1) != 0) result.push_back(dx);
+      if ((wanted & 2) != 0) result.push_back(dw);
+      if ((wanted & 4) != 0) result.push_back(db);
+      return result;
+    };
+    check(
+        [&](Call& call) {
+          float* dx = out(call, 1, c.rows * c.columns);
+          float* dw = out(call, 2, c.columns);
+          float* db = out(call, 4, c.columns);
+          layer_norm_backward(call.pool, shape, call.in(x), call.in(w), call.in(layer.mean), call.in(layer.rstd),
+                              call.in(dy), dx, Store::write, dw, db);
+        },
+        those(expected.dx, expected.dw, expected.db), kTolerance);
+    if (wanted >= 4) continue;
+    check(
+        [&](Call& call) {
+          float* dx = out(call, 1, c.rows * c.columns);
+          float* dw = out(call, 2, c.columns);
+          rms_norm_backward(call.pool, shape, call.in(x), call.in(w), call.in(rms.rstd), call.in(dy), dx, Store::write,
+                            dw);
+        },
+        those(expected_rms.dx, expected_rms.dw, {}), kTolerance);
+  }
+}
+
 TEST_P(NormTest, RmsNormForward) {
   const ref::Norm expected = ref::rms_norm(rows, columns, 1e-5, x, w);
   check(

@@ -120,6 +120,16 @@ Strategy zero(std::int32_t stage, std::int32_t world = 2, std::int64_t accumulat
           .sequence = 4,
           .prefetch = 1};
 }
+Strategy freezing(std::int32_t stage, std::vector<std::string> patterns, Precision precision = Precision::fp32) {
+  Strategy s = zero(stage);
+  s.freeze = std::move(patterns);
+  s.precision = precision;
+  return s;
+}
+std::int32_t first_frozen(const Plan& plan) {
+  const auto at = std::ranges::find(plan.flats, true, &Flat::frozen);
+  return static_cast<std::int32_t>(at - plan.flats.begin());
+}
 Strategy by_parameter() {
   Strategy s = zero(1);
   s.partition = Partition::parameter;
@@ -390,6 +400,54 @@ const Planted kPlanted[] = {
      cut_otherwise("h.0.mlp.c_proj.weight", [](model::ParameterSplit& split) { split.pieces = 2; })},
     {"PartOfAParameterMissing", "P28", split_in_two(0),
      cut_otherwise("h.0.mlp.c_fc.weight", [](model::ParameterSplit& split) { split.whole[1] += 2; })},
+    {"StepsWhatIsFrozen", "P30", freezing(0, {"transformer.h.1.*"}),
+     [](PlanSet& plans) {
+       twice("step block 0")(plans);
+       at_op("step block 0", 1, [](Plan& p, Op& op) {
+         std::get<OptimizerStep>(op.action).flat = first_frozen(p);
+       })(plans);
+     }},
+    {"MastersOfWhatIsFrozen", "P30", freezing(0, {"transformer.h.1.*"}, Precision::bf16),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) {
+         PhaseOps& creation = *p.find(Phase::creation);
+         std::get<Initialize>(creation.ops[find_op(creation, "initialize masters block 0")].action).flat =
+             first_frozen(p);
+       }
+     }},
+    {"RefreshesWhatIsFrozen", "P30", freezing(1, {"transformer.h.1.*"}),
+     at_op("refresh block 0", 0,
+           [](Plan& p, Op& op) {
+             for (Operand& o : op.operands) o.buffer = p.flat_parameters[static_cast<std::size_t>(first_frozen(p))];
+           })},
+    {"AParameterOfThePatternIsTrained", "P30", freezing(2, {"transformer.h.1.*"}),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) {
+         auto model = std::make_shared<model::Model>(*p.model);
+         model->frozen.clear();
+         p.model = model;
+       }
+     }},
+    {"FrozenAndTrainedShareAFlat", "P30", freezing(2, {"*.bias"}),
+     [](PlanSet& plans) {
+       // A norm's weight and bias are equally large.
+       for (Plan& p : plans.classes) {
+         const auto f = static_cast<std::size_t>(first_frozen(p));
+         std::swap(p.flats[f].items[0].param, p.flats[f - 1].items[0].param);
+       }
+     }},
+    {"GradientOfWhatNothingTrainedIsUnder", "P30",
+     freezing(0, {"transformer.w*", "transformer.h.0.*"}),
+     at_op("transformer.h.1.ln_1 backward", 0,
+           [](Plan&, Op& op) {
+             Operand dx = op.operands[4];
+             dx.access = Access::write;
+             op.operands.insert(op.operands.begin() + 5, dx);
+           })},
+    {"BiasOfAFrozenProductForgotten", "P8", freezing(2, {"*c_attn.weight"}),
+     drop("transformer.h.1.attn.c_attn backward_weight")},
+    {"InputOfAFrozenProductForgotten", "P8", freezing(2, {"*c_attn.*"}),
+     drop("transformer.h.1.attn.c_attn backward_input")},
     {"SteppedTwice", "P16", zero(0), twice("step block 0")},
     {"StepOfOtherElements", "P16", zero(2),
      at_op("step block 0", 0, [](Plan&, Op& op) { std::get<OptimizerStep>(op.action).first_elem += Elems{1}; })},

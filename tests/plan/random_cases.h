@@ -3,6 +3,7 @@
 
 #include <random>
 #include <string>
+#include <vector>
 
 #include "tests/plan/support.h"
 
@@ -86,10 +87,24 @@ class RandomCases {
     s.reproducible = upto(4) != 1;
     s.transport = flag() ? Transport::shared : Transport::messages;
     if (flag()) s.placement = placement();
+    if (upto(3) == 1) s.freeze = some_of(model.parameters);
     return s;
   }
 
  private:
+  /// The names of some parameters, never of all.
+  std::vector<std::string> some_of(const ParameterList& parameters) {
+    std::vector<std::string> names;
+    const auto count = static_cast<std::int64_t>(parameters.size());
+    const std::int64_t spared = upto(count) - 1;
+    // From the front on, as users freeze, or here and there.
+    const std::int64_t front = flag() ? upto(count) : 0;
+    for (std::int64_t p = 0; p < count; ++p)
+      if (p != spared && (front > 0 ? p < front : flag()))
+        names.push_back(parameters[static_cast<std::size_t>(p)].name);
+    return names;
+  }
+
   std::mt19937 random_;
 };
 

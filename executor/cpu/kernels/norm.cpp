@@ -61,7 +61,7 @@ SHARD_CLONES void backward_row(std::int64_t n, const T* x, const T* weight, floa
   }
 }
 
-// dweight and dbias (null: none) of a strip of columns. `mean` is null for RMS norm.
+// dweight and dbias (null: not wanted) of a strip of columns. `mean` is null for RMS norm.
 template <class T>
 SHARD_CLONES void backward_strip(const NormShape& shape, std::int64_t width, const T* x, const float* mean,
                                  const float* rstd, const T* dy, T* dweight, T* dbias, Store store) {
@@ -88,7 +88,7 @@ SHARD_CLONES void backward_strip(const NormShape& shape, std::int64_t width, con
       bias_total[c] = bias_total[c] + bias_block[c];
     }
   }
-  store_strip(width, weight_total, dweight, store);
+  if (dweight != nullptr) store_strip(width, weight_total, dweight, store);
   if (dbias != nullptr) store_strip(width, bias_total, dbias, store);
 }
 
@@ -97,10 +97,13 @@ void norm_backward(ThreadPool& pool, const NormShape& shape, const T* x, const T
                    const float* rstd, const T* dy, T* dx, Store dx_store, T* dweight, T* dbias, Store parameter_store) {
   const std::int64_t n = shape.columns;
   // Before the rows, which may overwrite dy.
-  run_strips(pool, n, [&](std::int64_t column, std::int64_t width) {
-    backward_strip<T>(shape, width, x + column, mean, rstd, dy + column, dweight + column,
-                      dbias != nullptr ? dbias + column : nullptr, parameter_store);
-  });
+  if (dweight != nullptr || dbias != nullptr)
+    run_strips(pool, n, [&](std::int64_t column, std::int64_t width) {
+      backward_strip<T>(shape, width, x + column, mean, rstd, dy + column,
+                        dweight != nullptr ? dweight + column : nullptr, dbias != nullptr ? dbias + column : nullptr,
+                        parameter_store);
+    });
+  if (dx == nullptr) return;
   run_ranges(
       pool, shape.rows,
       [&](std::int64_t first, std::int64_t count) {

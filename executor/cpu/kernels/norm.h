@@ -23,7 +23,8 @@ void layer_norm_forward(ThreadPool& pool, const NormShape& shape, float epsilon,
 
 /// dx [T,C] = or += (dx_store); dweight, dbias [C] = or += (parameter_store). With h = (x - mean) rstd and g = dy
 /// weight: dx = rstd (g - E[g] - h E[g h]), dweight = sum over rows of dy h, dbias = sum over rows of dy. With
-/// Store::write dx may be dy. Sums over rows go by blocks of 32 rows in order of rows.
+/// Store::write dx may be dy. Sums over rows go by blocks of 32 rows in order of rows. Any of dx, dweight and dbias may
+/// be null: then it is not computed.
 void layer_norm_backward(ThreadPool& pool, const NormShape& shape, ConstElements x, ConstElements weight,
                          const float* mean, const float* rstd, ConstElements dy, Elements dx, Store dx_store,
                          Elements dweight, Elements dbias, Store parameter_store = Store::write);

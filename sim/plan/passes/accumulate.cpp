@@ -68,11 +68,16 @@ Plan accumulate(Plan plan) {
   const Tree tree = make_tree(micro_steps, s.reproducible, local);
   std::vector<std::int32_t> param_of(plan.buffers.size(), -1);  // by gradient buffer
   for (std::size_t p = 0; p < plan.gradients.size(); ++p)
-    param_of[static_cast<std::size_t>(plan.gradients[p].value)] = static_cast<std::int32_t>(p);
+    if (plan.gradients[p].valid())
+      param_of[static_cast<std::size_t>(plan.gradients[p].value)] = static_cast<std::int32_t>(p);
   std::vector<std::vector<BufferId>> slots{plan.gradients};
   for (std::int32_t k = 1; local && k < tree.slots; ++k) {
     std::vector<BufferId>& slot = slots.emplace_back();
     for (BufferId id : plan.gradients) {
+      if (!id.valid()) {  // a frozen parameter's
+        slot.push_back(id);
+        continue;
+      }
       Buffer copy = plan.buffer(id);
       copy.name += " @" + std::to_string(k);
       slot.push_back(plan.add_buffer(std::move(copy)));
@@ -106,13 +111,15 @@ Plan accumulate(Plan plan) {
     }
     for (const auto& [dst, src] : step.merges) {
       if (!local) break;
-      for (std::size_t p = 0; p < plan.gradients.size(); ++p)
+      for (std::size_t p = 0; p < plan.gradients.size(); ++p) {
+        if (!plan.gradients[p].valid()) continue;
         ops.push_back({.name = "add gradient " + plan.model->parameters[p].name,
                        .part = Part::reduce,
                        .micro_step = micro_step,
                        .action = Accumulate{},
                        .operands = {updates(plan, slots[static_cast<std::size_t>(dst)][p]),
                                     reads(plan, slots[static_cast<std::size_t>(src)][p])}});
+      }
     }
   }
   plan.find(Phase::steady_step)->ops = std::move(ops);

@@ -6,6 +6,7 @@
 #include "sim/plan/control_block.h"
 #include "sim/plan/passes/collectives.h"
 #include "sim/plan/passes/operands.h"
+#include "sim/plan/units.h"
 #include "sim/plan/workspace.h"
 
 namespace shard::plan {
@@ -93,14 +94,15 @@ std::vector<Op> Control::with_local_inspections(std::vector<Op> ops) const {
       for (const Operand& o : ops[i].operands)
         if (o.writes()) last[static_cast<std::size_t>(o.buffer.value)] = i;
     for (std::size_t f = 0; f < plan_.flats.size(); ++f)
-      complete[last[static_cast<std::size_t>(plan_.flat_gradients[f].value)]].push_back(static_cast<std::int32_t>(f));
+      if (!plan_.flats[f].frozen)
+        complete[last[static_cast<std::size_t>(plan_.flat_gradients[f].value)]].push_back(static_cast<std::int32_t>(f));
   }
   std::vector<Op> result;
   result.reserve(ops.size() + plan_.flats.size());
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (reduces_local_gradients(ops[i])) {
       const auto& call = std::get<Communicate>(ops[i].action);
-      const Unit& unit = plan_.units[static_cast<std::size_t>(call.unit.value)];
+      const Unit unit = trained_part(plan_, plan_.units[static_cast<std::size_t>(call.unit.value)]);
       for (std::size_t k = 0; k < call.segments.size(); ++k)
         result.push_back(inspect_local(unit.flats[k],
                                        ops[i].operands[static_cast<std::size_t>(call.segments[k].full_operand)],

@@ -1,8 +1,11 @@
 // Pass differentiate: reverse-mode derivatives of the forward operators, and which values forward must keep.
+#include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <map>
 #include <set>
 
+#include "sim/model/freeze.h"
 #include "sim/plan/passes/operands.h"
 #include "sim/plan/passes/passes.h"
 #include "sim/plan/workspace.h"
@@ -16,7 +19,8 @@ using model::ValueId;
 
 class Differentiator {
  public:
-  explicit Differentiator(Plan plan) : plan_(std::move(plan)), graph_(*plan_.graph) {}
+  explicit Differentiator(Plan plan)
+      : plan_(std::move(plan)), graph_(*plan_.graph), needed_(model::values_with_gradient(graph_)) {}
 
   Plan run() {
     make_gradient_buffers();
@@ -32,11 +36,15 @@ class Differentiator {
 
  private:
   void make_gradient_buffers() {
-    for (const Parameter& p : plan_.model->parameters)
-      plan_.gradients.push_back(plan_.add_buffer({.name = "d " + p.name,
-                                                  .category = Category::gradient,
-                                                  .dtype = plan_.strategy.storage(),
-                                                  .bytes = bytes_of(plan_.strategy.storage(), p.elems)}));
+    for (const Parameter& p : plan_.model->parameters) {
+      const ParamId id{static_cast<std::int32_t>(plan_.gradients.size())};
+      plan_.gradients.push_back(plan_.model->is_frozen(id)
+                                    ? BufferId{}
+                                    : plan_.add_buffer({.name = "d " + p.name,
+                                                        .category = Category::gradient,
+                                                        .dtype = plan_.strategy.storage(),
+                                                        .bytes = bytes_of(plan_.strategy.storage(), p.elems)}));
+    }
     gradient_begun_.assign(plan_.model->parameters.size(), false);
   }
 
@@ -48,7 +56,8 @@ class Differentiator {
     if (value && buffer.category == Category::workspace) buffer.category = Category::activation;
   }
 
-  [[nodiscard]] bool is_data(ValueId v) const { return v == graph_.input || v == graph_.target; }
+  /// Something that is trained lies under v.
+  [[nodiscard]] bool needed(ValueId v) const { return needed_[static_cast<std::size_t>(v.value)]; }
   [[nodiscard]] BufferId value(ValueId v) const { return plan_.value_buffer(v); }
   [[nodiscard]] BufferId gradient(ValueId v) const {
     const auto it = gradient_of_.find(v.value);
@@ -79,8 +88,17 @@ class Differentiator {
     return accumulate ? updates(plan_, id) : writes(plan_, id);
   }
 
+  /// The same for all parameters of an operator that are not frozen.
+  std::vector<Operand> parameter_gradients(const model::Operator& op, bool& accumulate) {
+    std::vector<Operand> operands;
+    for (std::size_t i = 0; i < op.params.size(); ++i)
+      if (!op.attributes.freezes(i)) operands.push_back(parameter_gradient(op.params[i], accumulate));
+    return operands;
+  }
+
   /// The gradient of v becomes that of `from` itself; both names then mean one buffer.
   void alias(ValueId v, ValueId from) {
+    if (!needed(v)) return;
     assert(!gradient_of_.contains(v.value) && "an aliased gradient is the first contribution");
     gradient_of_[v.value] = gradient(from);
     if (const auto users = ++aliases_[gradient(from).value]; users > 1) shared_.insert(gradient(from).value);
@@ -120,6 +138,7 @@ class Differentiator {
   }
 
   void differentiate(const model::Operator& op) {
+    if (!needed(op.outputs[0])) return;
     bool into = false;
     bool weight = false;
     switch (op.kind) {
@@ -147,10 +166,7 @@ class Differentiator {
         return;
       }
       case OperatorKind::add_bias: {
-        Operand bias = parameter_gradient(op.params[0], weight);
-        Op& b = emit(op, Direction::backward, {reads(plan_, gradient(op.outputs[0])), bias}, " backward");
-        std::get<Compute>(b.action).accumulate_weight = weight;
-        alias(op.inputs[0], op.outputs[0]);
+        backward_of_addend(op);
         return;
       }
       case OperatorKind::embedding:
@@ -162,10 +178,7 @@ class Differentiator {
         return;
       }
       case OperatorKind::add_position: {
-        Operand table = parameter_gradient(op.params[0], weight);
-        Op& b = emit(op, Direction::backward, {reads(plan_, gradient(op.outputs[0])), table}, " backward");
-        std::get<Compute>(b.action).accumulate_weight = weight;
-        alias(op.inputs[0], op.outputs[0]);
+        backward_of_addend(op);
         return;
       }
       case OperatorKind::layer_norm:
@@ -173,8 +186,8 @@ class Differentiator {
         std::vector<Operand> operands{reads(plan_, value(op.inputs[0])), reads(plan_, BufferId{op.params[0].value})};
         for (std::size_t i = 1; i < op.outputs.size(); ++i) operands.push_back(reads(plan_, value(op.outputs[i])));
         operands.push_back(reads(plan_, gradient(op.outputs[0])));
-        operands.push_back(contribution(op.inputs[0], into));
-        for (ParamId p : op.params) operands.push_back(parameter_gradient(p, weight));
+        if (needed(op.inputs[0])) operands.push_back(contribution(op.inputs[0], into));
+        std::ranges::move(parameter_gradients(op, weight), std::back_inserter(operands));
         Op& b = emit(op, Direction::backward, std::move(operands), " backward");
         std::get<Compute>(b.action).accumulate_input = into;
         std::get<Compute>(b.action).accumulate_weight = weight;
@@ -182,14 +195,18 @@ class Differentiator {
       }
       case OperatorKind::linear: {
         const BufferId dy = gradient(op.outputs[0]);
-        if (!is_data(op.inputs[0])) {
+        if (needed(op.inputs[0])) {
           Operand dx = contribution(op.inputs[0], into);
           Op& b = emit(op, Direction::backward_input,
                        {reads(plan_, dy), reads(plan_, BufferId{op.params[0].value}), dx}, " backward_input");
           std::get<Compute>(b.action).accumulate_input = into;
         }
-        std::vector<Operand> operands{reads(plan_, value(op.inputs[0])), reads(plan_, dy)};
-        for (ParamId p : op.params) operands.push_back(parameter_gradient(p, weight));
+        std::vector<Operand> gradients = parameter_gradients(op, weight);
+        if (gradients.empty()) return;
+        std::vector<Operand> operands;
+        if (!op.attributes.freezes(0)) operands.push_back(reads(plan_, value(op.inputs[0])));
+        operands.push_back(reads(plan_, dy));
+        std::ranges::move(gradients, std::back_inserter(operands));
         Op& b = emit(op, Direction::backward_weight, std::move(operands), " backward_weight");
         std::get<Compute>(b.action).accumulate_weight = weight;
         return;
@@ -233,6 +250,16 @@ class Differentiator {
     }
   }
 
+  /// y = x + a table or bias: what a parameter that is added gets; dx is dy.
+  void backward_of_addend(const model::Operator& op) {
+    bool accumulate = false;
+    for (const Operand& gradient_of_addend : parameter_gradients(op, accumulate)) {
+      Op& b = emit(op, Direction::backward, {reads(plan_, gradient(op.outputs[0])), gradient_of_addend}, " backward");
+      std::get<Compute>(b.action).accumulate_weight = accumulate;
+    }
+    alias(op.inputs[0], op.outputs[0]);
+  }
+
   [[nodiscard]] std::size_t index_of(const model::Operator& op) const {
     return static_cast<std::size_t>(&op - graph_.operators.data());
   }
@@ -272,6 +299,7 @@ class Differentiator {
 
   Plan plan_;
   const model::Graph& graph_;
+  std::vector<bool> needed_;  ///< by value: whether it gets a gradient
   std::vector<Op> backward_;
   std::map<std::int32_t, BufferId> gradient_of_;  ///< by ValueId
   std::map<std::int32_t, int> aliases_;           ///< names that mean one gradient buffer

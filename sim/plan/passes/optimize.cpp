@@ -17,7 +17,8 @@ class Optimizer {
         shards_(plan_.strategy.shard_degree()),
         at_(position(plan_.strategy, plan_.rank)),
         whole_parameters_(stage_ == 1 && plan_.strategy.partition == Partition::parameter) {
-    if (whole_parameters_) owners_ = greedy_owners(plan_.model->parameters, plan_.strategy.data_parallel());
+    if (whole_parameters_)
+      owners_ = greedy_owners(plan_.model->parameters, plan_.strategy.data_parallel(), plan_.model->frozen);
     state_count_ = plan_.strategy.optimizer == OptimizerKind::sgd ? 0 : 2;
   }
 
@@ -40,10 +41,7 @@ class Optimizer {
  private:
   [[nodiscard]] const Flat& flat(std::int32_t f) const { return plan_.flats[static_cast<std::size_t>(f)]; }
   [[nodiscard]] BufferId parameters(std::int32_t f) const { return plan_.flat_parameters[static_cast<std::size_t>(f)]; }
-  [[nodiscard]] const std::string& flat_name(std::int32_t f) const {
-    const Unit& unit = plan_.units[static_cast<std::size_t>(flat(f).unit.value)];
-    return unit.flats.size() == 1 ? unit.name : param_name(flat(f).items.front().param);
-  }
+  [[nodiscard]] std::string flat_name(std::int32_t f) const { return plan::flat_name(plan_, flat(f)); }
   [[nodiscard]] const std::string& param_name(model::ParamId p) const {
     return plan_.model->parameters[static_cast<std::size_t>(p.value)].name;
   }
@@ -97,6 +95,7 @@ class Optimizer {
     std::vector<Stretch> result;
     for (std::int32_t f : all_flats()) {
       const Flat& source = flat(f);
+      if (source.frozen) continue;
       if (whole_parameters_) {
         for (const Flat::Item& item : source.items) {
           const bool mine = owners_[static_cast<std::size_t>(item.param.value)] == at_.data;
@@ -221,7 +220,7 @@ class Optimizer {
   }
 
   void refresh_unit(std::vector<Op>& ops, UnitId id) {
-    const Unit& unit = plan_.units[static_cast<std::size_t>(id.value)];
+    const Unit unit = trained_part(plan_, plan_.units[static_cast<std::size_t>(id.value)]);
     std::vector<FlatPart> parts;
     for (std::int32_t f : unit.flats)
       parts.push_back(

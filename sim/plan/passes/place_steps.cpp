@@ -48,10 +48,14 @@ class Steps {
   /// Counts of parameters that are stepped on the host are there.
   void zero_counts(std::vector<Op>& out, Op op) {
     const BufferId device = op.operands[0].buffer;
-    const bool on_device = std::any_of(plan_.placed.resting.begin(), plan_.placed.resting.end(),
-                                       [](const Resting& r) { return r.optimizer == Memory::device; });
-    const bool on_host = std::any_of(plan_.placed.resting.begin(), plan_.placed.resting.end(),
-                                     [](const Resting& r) { return r.optimizer != Memory::device; });
+    bool on_device = false;
+    bool on_host = false;
+    for (std::size_t f = 0; f < plan_.flats.size(); ++f) {
+      if (plan_.flats[f].frozen) continue;
+      const bool device_step = resting(plan_, static_cast<std::int32_t>(f)).optimizer == Memory::device;
+      on_device = on_device || device_step;
+      on_host = on_host || !device_step;
+    }
     if (on_host) {
       Buffer counts = plan_.buffer(device);
       counts.name += " on host";

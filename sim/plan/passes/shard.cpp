@@ -46,11 +46,7 @@ class Sharder {
 
  private:
   [[nodiscard]] static std::size_t index_of(BufferId id) { return static_cast<std::size_t>(id.value); }
-  [[nodiscard]] std::string name_of(const Flat& f) const {
-    const Unit& unit = plan_.units[static_cast<std::size_t>(f.unit.value)];
-    if (unit.flats.size() == 1) return unit.name;
-    return plan_.model->parameters[static_cast<std::size_t>(f.items.front().param.value)].name;
-  }
+  [[nodiscard]] std::string name_of(const Flat& f) const { return flat_name(plan_, f); }
 
   /// A buffer for all of a flat, or for a shard of it.
   BufferId add(const Flat& flat, bool whole, std::string name, Category category, Dtype dtype, bool persistent) {
@@ -71,6 +67,7 @@ class Sharder {
       for (const Flat::Item& item : flat.items) {
         const Place place{index, item.offset};
         parameter_place_[static_cast<std::size_t>(item.param.value)] = place;
+        if (flat.frozen) continue;
         for (const std::vector<BufferId>& slot : plan_.gradient_slots)
           gradient_place_[index_of(slot[static_cast<std::size_t>(item.param.value)])] = place;
       }
@@ -79,6 +76,14 @@ class Sharder {
       if (stage_ == 3)
         plan_.flat_gathered.push_back(
             add(flat, true, "gathered " + name, Category::gathered, plan_.strategy.storage(), false));
+      if (flat.frozen) {
+        leaf_.emplace_back();
+        wide_leaf_.emplace_back();
+        slots_.emplace_back();
+        plan_.flat_gradients.emplace_back();
+        plan_.flat_gradient_slots.emplace_back();
+        continue;
+      }
       const Dtype reduced = plan_.strategy.reduction();
       if (has_leaves_)
         leaf_.push_back(add(flat, true, "gradients " + name, Category::gradient, plan_.strategy.storage(), false));
@@ -96,7 +101,8 @@ class Sharder {
       plan_.flat_gradient_slots.push_back(slots);
     }
     for (std::size_t k = 0; k < plan_.gradient_slots.size(); ++k)
-      for (BufferId id : plan_.gradient_slots[k]) slot_of_[index_of(id)] = k;
+      for (BufferId id : plan_.gradient_slots[k])
+        if (id.valid()) slot_of_[index_of(id)] = k;
   }
 
   /// Operands from parameters to flats; the parameter-wise tree nodes go, unit-wise ones come with the reductions.
@@ -201,7 +207,9 @@ class Sharder {
     for (std::int32_t j = 0; j < static_cast<std::int32_t>(tree_.steps.size()); ++j)
       for (std::size_t u = 0; u < plan_.units.size(); ++u) {
         std::size_t last = 0;
-        for (std::int32_t f : plan_.units[u].flats) last = std::max(last, flat_written_by_.at({j, f}));
+        const Unit trained = trained_part(plan_, plan_.units[u]);
+        if (trained.flats.empty()) continue;
+        for (std::int32_t f : trained.flats) last = std::max(last, flat_written_by_.at({j, f}));
         complete[last].emplace_back(j, UnitId{static_cast<std::int32_t>(u)});
       }
     std::vector<Op> result;
@@ -212,7 +220,7 @@ class Sharder {
       const auto it = complete.find(i);
       if (it == complete.end()) continue;
       for (const auto& [j, id] : it->second) {
-        const Unit& unit = plan_.units[static_cast<std::size_t>(id.value)];
+        const Unit unit = trained_part(plan_, plan_.units[static_cast<std::size_t>(id.value)]);
         if (widens_) store_leaves(result, unit, j);
         if (scattered_) reduce(result, unit, id, j);
         merge(result, unit, id, j);

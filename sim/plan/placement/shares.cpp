@@ -27,11 +27,12 @@ std::vector<Memory> memories(const Share& share, const std::vector<Elems>& sizes
 
 }  // namespace
 
-std::vector<Elems> unit_elems(const std::vector<Flat>& flats, const std::vector<Unit>& units) {
+std::vector<Elems> unit_elems(const std::vector<Flat>& flats, const std::vector<Unit>& units, bool frozen_too) {
   std::vector<Elems> sizes;
   for (const Unit& unit : units) {
     Elems& size = sizes.emplace_back(0);
-    for (std::int32_t f : unit.flats) size += flats[static_cast<std::size_t>(f)].elems;
+    for (std::int32_t f : unit.flats)
+      if (const Flat& flat = flats[static_cast<std::size_t>(f)]; frozen_too || !flat.frozen) size += flat.elems;
   }
   return sizes;
 }
@@ -42,8 +43,9 @@ std::vector<Resting> rest_by_share(const Strategy& strategy, const std::vector<F
   const Share usual = placement.policy == PlacementPolicy::host ? kOnHost : kOnDevice;
   const std::vector<Elems> sizes = unit_elems(flats, units);
   const std::vector<Memory> parameters = memories(placement.parameters.value_or(usual), sizes);
-  const std::vector<Memory> gradients = memories(placement.gradients.value_or(usual), sizes);
-  const std::vector<Memory> optimizer = memories(placement.optimizer.value_or(usual), sizes);
+  const std::vector<Elems> trained = unit_elems(flats, units, false);
+  const std::vector<Memory> gradients = memories(placement.gradients.value_or(usual), trained);
+  const std::vector<Memory> optimizer = memories(placement.optimizer.value_or(usual), trained);
   std::vector<Resting> resting;
   for (std::size_t u = 0; u < units.size(); ++u)
     resting.push_back({.parameters = parameters[u], .gradients = gradients[u], .optimizer = optimizer[u]});

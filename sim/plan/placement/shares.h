@@ -13,7 +13,8 @@ namespace shard::plan {
 [[nodiscard]] std::vector<Resting> rest_by_share(const Strategy& strategy, const std::vector<Flat>& flats,
                                                  const std::vector<Unit>& units);
 
-/// Elements of each unit, padding included.
-[[nodiscard]] std::vector<Elems> unit_elems(const std::vector<Flat>& flats, const std::vector<Unit>& units);
+/// Elements of each unit, padding included; without frozen parameters those that have gradients and optimizer state.
+[[nodiscard]] std::vector<Elems> unit_elems(const std::vector<Flat>& flats, const std::vector<Unit>& units,
+                                            bool frozen_too = true);
 
 }  // namespace shard::plan

@@ -88,6 +88,10 @@ void check_steps(const PlanSet& plans, Faults& faults) {
                                       (begin > at ? " are stepped by no rank" : " are stepped twice"));
       at = end;
     }
+    if (any.flats[f].frozen) {
+      if (at > 0) return faults.fail("P30", "flat " + std::to_string(f) + " is stepped, and its parameters are frozen");
+      continue;
+    }
     if (at != any.flats[f].used.count())
       return faults.fail(
           "P16", "elements from " + std::to_string(at) + " of flat " + std::to_string(f) + " are stepped by no rank");

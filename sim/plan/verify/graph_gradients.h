@@ -20,6 +20,8 @@ class GraphGradients {
   [[nodiscard]] static std::uint64_t appended(std::uint64_t history, std::int32_t source, std::int32_t index);
 
   [[nodiscard]] std::uint64_t of_value(model::ValueId v) const { return values_[static_cast<std::size_t>(v.value)]; }
+  /// Whether a parameter that is trained lies under v; otherwise nothing contributes to its gradient.
+  [[nodiscard]] bool trains(model::ValueId v) const { return trains_[static_cast<std::size_t>(v.value)]; }
   [[nodiscard]] std::uint64_t of_parameter(model::ParamId p) const {
     return parameters_[static_cast<std::size_t>(p.value)];
   }
@@ -27,6 +29,7 @@ class GraphGradients {
  private:
   std::vector<std::uint64_t> values_;
   std::vector<std::uint64_t> parameters_;
+  std::vector<bool> trains_;
 };
 
 }  // namespace shard::plan::verification

@@ -1,6 +1,8 @@
 // Runs a plan on meanings instead of numbers.
 #include "sim/plan/verify/meaning.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -36,6 +38,7 @@ class Interpreter {
   }
 
   void check() {
+    check_frozen();
     check_flats();
     for (const PhaseOps& phase : plan_.phases) {
       if (faults_.failed()) return;
@@ -66,6 +69,26 @@ class Interpreter {
 
   // --- the plan's own tables -------------------------------------------------------------------------------------
 
+  /// P30: the parameters that the strategy names are frozen, and no others.
+  void check_frozen() {
+    faults_.at(nullptr, nullptr);
+    const model::Model& model = *plan_.model;
+    if (!model.frozen.empty() && model.frozen.size() != model.parameters.size())
+      return faults_.fail("P30", "not every parameter is frozen or trained");
+    for (std::size_t p = 0; p < model.parameters.size(); ++p) {
+      const bool named = std::ranges::any_of(plan_.strategy.freeze, [&](const std::string& pattern) {
+        return fnmatch(pattern.c_str(), model.parameters[p].name.c_str(), 0) == 0;
+      });
+      if (model.is_frozen(model::ParamId{static_cast<std::int32_t>(p)}) != named)
+        return faults_.fail("P30",
+                            "parameter '" + model.parameters[p].name + "' is " + (named ? "not " : "") + "frozen");
+    }
+    for (const model::Operator& op : plan_.graph->operators)
+      for (std::size_t i = 0; i < op.params.size(); ++i)
+        if (op.attributes.freezes(i) != model.is_frozen(op.params[i]))
+          return faults_.fail("P30", "operator '" + op.name + "' does not know which of its parameters are frozen");
+  }
+
   /// P22
   void check_flats() {
     faults_.at(nullptr, nullptr);
@@ -86,6 +109,8 @@ class Interpreter {
           return faults_.fail("P22", "a parameter of " + name + " is unknown or in two flats");
         if (item.elems != plan_.model->parameters[p].elems || item.offset < end || item.offset + item.elems > each.used)
           return faults_.fail("P22", "parameter '" + plan_.model->parameters[p].name + "' lies wrong in " + name);
+        if (plan_.model->is_frozen(item.param) != each.frozen)
+          return faults_.fail("P30", name + " holds frozen and trained parameters");
         end = item.offset + item.elems;
         place_[p] = {static_cast<std::int32_t>(f), item.offset.count()};
       }
@@ -137,6 +162,10 @@ class Interpreter {
       if (!plan_.buffers[b].persistent) continue;
       contents_[b].for_each([&](Content& c) {
         if (c.meaning != Meaning::parameter && c.meaning != Meaning::master) return;
+        if (c.meaning == Meaning::parameter && flat(c.what).frozen) {
+          if (c.tag != 0) faults_.fail("P30", "buffer '" + plan_.buffers[b].name + "' holds other frozen parameters");
+          return;
+        }
         if (c.tag != 1)
           faults_.fail("P17", "buffer '" + plan_.buffers[b].name + "' still holds " + describe(plan_, c) +
                                   " when the step ends");
@@ -188,6 +217,13 @@ class Interpreter {
     return {.meaning = meaning, .step = step};
   }
 
+  /// P30: what is only for parameters that are trained.
+  bool trained(std::int32_t f, const char* what) {
+    if (!in_flats(f) || !flat(f).frozen) return true;
+    faults_.fail("P30", std::string(what) + " flat " + std::to_string(f) + ", whose parameters are frozen");
+    return false;
+  }
+
   /// The operand holds `content` and nothing else. Unwritten bytes are P8, others the rule given.
   bool expect(const Operand& o, const Content& content, const char* rule) {
     const Range r = elements(o);
@@ -220,7 +256,7 @@ class Interpreter {
     std::visit(on{[&](const Compute& c) { compute(op, c); }, [&](const LoadBatch&) { load_batch(op); },
                   [&](const LoadScalars&) { load_scalars(op); }, [&](const Communicate& c) { communicate(op, c); },
                   [&](const Accumulate&) { accumulate(op); }, [&](const Initialize& a) { initialize(op, a); },
-                  [&](const ZeroState&) { zero(op); }, [&](const OptimizerStep& a) { step(op, a); },
+                  [&](const ZeroState& a) { zero(op, a); }, [&](const OptimizerStep& a) { step(op, a); },
                   [&](const MeanLoss& a) { mean_loss(op, a); }, [&](const Copy&) { copy(op); },
                   [&](const Digest& a) { digest(op, a); }, [&](const BeginControl&) { begin_control(op); },
                   [&](const InspectGradient& a) {
@@ -253,7 +289,7 @@ class Interpreter {
   static bool alike(const model::Attributes& a, const model::Attributes& b) {
     const auto all = [](const model::Attributes& x) {
       return std::tie(x.rows, x.columns, x.out_columns, x.batch, x.sequence, x.heads, x.kv_heads, x.head_dim, x.epsilon,
-                      x.rotary_base, x.weight_in_out, x.has_bias, x.parts, x.vocabulary);
+                      x.rotary_base, x.weight_in_out, x.has_bias, x.parts, x.vocabulary, x.frozen);
     };
     return all(a) == all(b);
   }
@@ -304,6 +340,8 @@ class Interpreter {
 
   void read_slot(const Op& op, const Compute& c, const model::Operator& source, const Operand& o, const Slot& slot) {
     const std::int32_t j = op.micro_step;
+    if (c.direction != Direction::forward && !expected_.trains(source.outputs[0]))
+      return faults_.fail("P30", "differentiates what no trained parameter is under");
     switch (slot.role) {
       case Role::value:
         if (access(o, Access::read, "P9")) expect(o, value(slot.value, j), "P10");
@@ -328,7 +366,12 @@ class Interpreter {
       case Role::becomes_result:
         if (access(o, Access::update, "P9")) expect(o, value(source.inputs[0], j), "P10");
         break;
-      case Role::input_gradient: access(o, c.accumulate_input ? Access::update : Access::write, "P9"); break;
+      case Role::input_gradient:
+        // Operators of several inputs write the gradients of all where one needs it.
+        if (source.inputs.size() == 1 && !expected_.trains(source.inputs[0]))
+          return faults_.fail("P30", "makes the gradient of a value that no trained parameter is under");
+        access(o, c.accumulate_input ? Access::update : Access::write, "P9");
+        break;
       case Role::parameter_gradient: access(o, c.accumulate_weight ? Access::update : Access::write, "P9"); break;
       case Role::output:
       case Role::workspace: access(o, Access::write, "P9"); break;
@@ -622,11 +665,13 @@ class Interpreter {
       // Nothing of the flat is here; the other ranks' parts are the new ones where a step has just been made in place.
       const bool refreshed = in_place && in_step_ && plan_.strategy.effective_stage() < 3;
       whole = parameters(f, part.begin, refreshed ? 1 : 0);
+      if (refreshed && !trained(f, "refreshes")) return;
     } else {
       const Operand real = part_of(shard, 0, std::min(part.end, used(f)) - part.begin);
       Content wanted = whole;
       wanted.start = part.begin;
       if (!expect(real, wanted, whole.meaning == Meaning::parameter ? "P11" : "P23")) return;
+      if (in_place && in_step_ && plan_.strategy.effective_stage() < 3 && !trained(f, "refreshes")) return;
     }
     whole.start = 0;
     write(part_of(full, 0, used(f)), whole);
@@ -675,7 +720,9 @@ class Interpreter {
     faults_.fail("P15", "reduces a part of a flat");
     return false;
   }
-  [[nodiscard]] bool in_flats(std::int32_t f) const { return static_cast<std::size_t>(f) < plan_.flats.size(); }
+  [[nodiscard]] bool in_flats(std::int32_t f) const {
+    return f >= 0 && static_cast<std::size_t>(f) < plan_.flats.size();
+  }
 
   void reduce_scatter(const Operand& full, const Operand& shard, Group group) {
     if (!full.reads() || !shard.writes()) return faults_.fail("P18", "a reduction reads the whole and writes a shard");
@@ -745,6 +792,7 @@ class Interpreter {
     const std::int64_t real = std::max<std::int64_t>(0, std::min(part.end, used(a.flat)) - part.begin);
     const Range r = elements(o);
     const bool master = plan_.buffer(o.buffer).category == Category::master_parameter;
+    if (master && !trained(a.flat, "makes masters for")) return;
     if (dtype(o) != (master ? Dtype::f32 : plan_.strategy.storage()))
       return faults_.fail("P22", "creates parameters of the wrong type");
     if (real > 0)
@@ -755,7 +803,8 @@ class Interpreter {
                          {.meaning = Meaning::padding, .what = a.flat, .start = part.begin + real});
   }
 
-  void zero(const Op& op) {
+  void zero(const Op& op, const ZeroState& a) {
+    if (!trained(a.flat, "makes optimizer state for")) return;
     for (const Operand& o : op.operands) {
       if (!access(o, Access::write, "P16")) return;
       write(o, simple(Meaning::zero));
@@ -769,6 +818,7 @@ class Interpreter {
     if (a.factor != left_to_multiply()) return faults_.fail("P26", "multiplies the gradient by the wrong factor");
     const std::int64_t start = a.first_elem.count() + at_.shard * a.rank_stride_elems.count();
     const std::int64_t count_ = a.elems.count();
+    if (!trained(a.flat, "steps")) return;
     if (a.flat < 0 || static_cast<std::size_t>(a.flat) >= plan_.flats.size() || count_ <= 0 || start < 0 ||
         start + count_ > used(a.flat))
       return faults_.fail("P16", "steps elements that the flat does not have");

@@ -71,12 +71,21 @@ class Table {
     for (std::size_t i = 0; i < op_.params.size(); ++i) parameter(i);
     return *this;
   }
+  [[nodiscard]] bool trains(std::size_t i) const { return !plan_.model->is_frozen(op_.params[i]); }
+  /// The operator's parameters that are not frozen.
+  [[nodiscard]] std::size_t trained() const {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < op_.params.size(); ++i) n += trains(i) ? 1U : 0U;
+    return n;
+  }
+  [[nodiscard]] std::size_t size() const { return slots_.size(); }
   Table& into_parameters() {
     for (std::size_t i = 0; i < op_.params.size(); ++i)
-      push({.role = Role::parameter_gradient,
-            .index = index(i),
-            .elems = elems_of(i),
-            .dtype = plan_.strategy.storage()});
+      if (trains(i))
+        push({.role = Role::parameter_gradient,
+              .index = index(i),
+              .elems = elems_of(i),
+              .dtype = plan_.strategy.storage()});
     return *this;
   }
   Table& workspace(Direction direction) {
@@ -119,12 +128,17 @@ std::vector<Slot> backward(Table table, const model::Operator& op, std::size_t o
   switch (op.kind) {
     case OperatorKind::embedding:
     case OperatorKind::embedding_part:
+      if (table.trained() == 0) return {};
       return table.input(0).result_gradient().into_parameters().workspace(Direction::backward).done();
     case OperatorKind::add_position:
-    case OperatorKind::add_bias: return table.result_gradient().into_parameters().done();
+    case OperatorKind::add_bias:
+      if (table.trained() == 0) return {};
+      return table.result_gradient().into_parameters().done();
     case OperatorKind::layer_norm:
     case OperatorKind::rms_norm:
-      return table.input(0).parameter(0).statistics().result_gradient().into_input(0).into_parameters().done();
+      table.input(0).parameter(0).statistics().result_gradient();
+      if (operands > table.size() + table.trained()) table.into_input(0);
+      return table.into_parameters().done();
     case OperatorKind::rotary:
       if (operands == 1) return table.in_place().done();
       return table.result_gradient().into_input(0).done();
@@ -170,7 +184,11 @@ std::vector<Slot> slots_of(const Plan& plan, const model::Operator& op, Directio
       return table.result_gradient().parameter(0).into_input(0).workspace(direction).done();
     case Direction::backward_weight:
       if (!linear) return {};
-      return table.input(0).result_gradient().into_parameters().workspace(direction).done();
+      if (table.trained() == 0) return {};
+      if (table.trains(0)) table.input(0);
+      table.result_gradient().into_parameters();
+      if (table.trains(0)) table.workspace(direction);
+      return table.done();
   }
   return {};
 }

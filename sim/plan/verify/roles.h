@@ -31,7 +31,7 @@ struct Slot {
 };
 
 /// The operands of the op in order; empty when the operator has no op of that direction. `operands` tells variants
-/// apart (rotary and gelu backward: in place or not).
+/// apart (rotary and gelu backward: in place or not; norms: with or without the gradient of the input).
 [[nodiscard]] std::vector<Slot> slots_of(const Plan& plan, const model::Operator& op, Direction direction,
                                          std::size_t operands);
 
