@@ -5,12 +5,14 @@
 #include "executor/cpu/backend.h"
 #include "executor/cpu/kernels/activation.h"
 #include "executor/cpu/kernels/attention.h"
+#include "executor/cpu/kernels/dropout.h"
 #include "executor/cpu/kernels/elementwise.h"
 #include "executor/cpu/kernels/embedding.h"
 #include "executor/cpu/kernels/linear.h"
 #include "executor/cpu/kernels/loss.h"
 #include "executor/cpu/kernels/norm.h"
 #include "executor/cpu/kernels/rotary.h"
+#include "sim/plan/dealing.h"
 
 namespace shard::cpu {
 namespace {
@@ -194,6 +196,14 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
       else
         swiglu_backward(pool_, n(0), e(0), e(1), e(2), e(3), e(4));
       return;
+    case OperatorKind::dropout: {
+      const plan::LoadBatch dealt = plan::dealt(plan_.strategy, op.micro_step);
+      const std::int64_t micro_batch =
+          step_ * plan_.strategy.micro_batches() + dealt.micro_batch(position_.shard, position_.replica);
+      dropout(pool_, dropout_key(options_.seed, micro_batch, a.mask), a.probability, 0, n(0), e(0),
+              e(op.operands.size() - 1));
+      return;
+    }
     case OperatorKind::add: add(pool_, n(0), e(0), e(1), e(2)); return;
     case OperatorKind::cross_entropy: {
       const CrossEntropyShape shape{.rows = a.rows, .vocabulary = a.columns};

@@ -164,6 +164,10 @@ void add_training_options(cli::Command& command, StrategyOptions& o) {
            "divide gradients by F before they are summed over ranks and by ranks / F after; 1: all before, in the loss")
       .least(1e-6)
       .most(1e6);
+  training
+      .add("dropout", &o.dropout, "P",
+           "drop results of embeddings and of what residuals add (mlp: hidden values) with this probability")
+      .least(0);
   training.add("threads", &o.threads, "N", "compute threads per rank").least(1).most(1024);
   training.add_switch("reproducible", &o.reproducible,
                       "sum gradients along one fixed tree, so that the result does not depend on the strategy");
@@ -193,6 +197,7 @@ plan::Strategy training_strategy(const StrategyOptions& o, const model::Model& m
   s.clip_norm = o.clip_norm.has_value();
   s.predivide = static_cast<float>(o.gradient_predivide_factor);
   s.freeze = frozen_patterns(o);
+  s.dropout = static_cast<float>(o.dropout);
   return s;
 }
 
@@ -212,6 +217,8 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o) {
   if (!model) return model.error();
   Planned planned;
   planned.notes = model->notes;
+  if (command.given("dropout"))
+    std::erase_if(planned.notes, [](const std::string& note) { return note.starts_with("dropout "); });
   planned.strategy = training_strategy(o, *model);
   plan::Strategy& s = planned.strategy;
   const Result<plan::Placement> placement = placement_of(command, o.placement);

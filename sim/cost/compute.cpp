@@ -19,6 +19,7 @@ FlopsPerSecond reached_flops(OperatorKind kind, const Rates& rates) {
     case OperatorKind::gelu:
     case OperatorKind::swiglu:
     case OperatorKind::add:
+    case OperatorKind::dropout:
     case OperatorKind::cross_entropy:
     case OperatorKind::mse:
     case OperatorKind::tensor_sum:

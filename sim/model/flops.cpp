@@ -24,6 +24,7 @@ PerElement per_element(OperatorKind kind) {
     case OperatorKind::gelu: return {9, 17, 0};
     case OperatorKind::swiglu: return {5, 11, 0};
     case OperatorKind::add: return {1, 0, 0};
+    case OperatorKind::dropout: return {2, 2, 0};
     case OperatorKind::cross_entropy: return {4, 4, 0};  // per logit
     case OperatorKind::mse: return {3, 2, 0};            // per element of the prediction
     case OperatorKind::embedding_part: return {0, 0, 1};
@@ -131,7 +132,8 @@ Traffic traffic(const Graph& graph, const Operator& op, const Operands& s) {
     case OperatorKind::attention:  // reads result and inputs again to recompute the scores
       return {s.inputs + s.result + s.statistics,
               gradient_of_result + s.result + s.inputs + s.statistics + s.float_inputs, none};
-    case OperatorKind::rotary: return {s.inputs + s.result, gradient_of_result + s.float_inputs, none};
+    case OperatorKind::rotary:
+    case OperatorKind::dropout: return {s.inputs + s.result, gradient_of_result + s.float_inputs, none};
     case OperatorKind::gelu:
     case OperatorKind::swiglu: return {s.inputs + s.result, gradient_of_result + s.inputs + s.float_inputs, none};
     case OperatorKind::add: return {s.inputs + s.result, none, none};

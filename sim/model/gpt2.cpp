@@ -99,6 +99,7 @@ Graph gpt2_graph(const Model& model, std::int64_t batch, std::int64_t sequence) 
   const ValueId targets = g.target({batch, sequence}, Dtype::i32);
   ValueId x = g.embedding("transformer.wte", tokens);
   x = g.add_position("transformer.wpe", x);
+  x = g.dropout("transformer.drop", x);
   for (std::int64_t i = 0; i < model.layers; ++i) {
     const std::string block = block_name(i);
     g.set_block(static_cast<std::int32_t>(i));
@@ -106,11 +107,13 @@ Graph gpt2_graph(const Model& model, std::int64_t batch, std::int64_t sequence) 
     h = g.linear(block + "attn.c_attn", h, true);
     h = g.attention(block + "attn", {h});
     h = g.linear(block + "attn.c_proj", h, true);
+    h = g.dropout(block + "attn.resid_dropout", h);
     x = g.add(block + "attn.residual", x, h);
     h = g.layer_norm(block + "ln_2", x);
     h = g.linear(block + "mlp.c_fc", h, true);
     h = g.gelu(block + "mlp.act", h);
     h = g.linear(block + "mlp.c_proj", h, true);
+    h = g.dropout(block + "mlp.dropout", h);
     x = g.add(block + "mlp.residual", x, h);
   }
   g.set_block(-1);

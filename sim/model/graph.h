@@ -31,6 +31,7 @@ enum class OperatorKind : std::uint8_t {
   gelu,           ///< tanh approximation; in: x; out: y
   swiglu,         ///< in: gate, up; out: y = silu(gate) * up
   add,            ///< in: a, b; out: y = a + b
+  dropout,        ///< in: x; out: y, in x's place: 0 with a probability, else x / (1 - probability)
   cross_entropy,  ///< in: logits [B,S,V], targets i32 [B,S]; out: loss [1] (mean over T), lse [T]
   mse,            ///< in: prediction [B,O], target [B,O]; out: loss [1] (mean over all elements)
   // Tensor parallelism (split.h): N ranks, of which each has its own part of some values. Four only exchange:
@@ -60,6 +61,7 @@ enum class OperatorKind : std::uint8_t {
     case OperatorKind::gelu: return "gelu";
     case OperatorKind::swiglu: return "swiglu";
     case OperatorKind::add: return "add";
+    case OperatorKind::dropout: return "dropout";
     case OperatorKind::cross_entropy: return "cross_entropy";
     case OperatorKind::mse: return "mse";
     case OperatorKind::tensor_sum: return "tensor_sum";
@@ -110,6 +112,8 @@ struct Attributes {
   float rotary_base = 0;         ///< rotary: theta
   bool weight_in_out = false;    ///< linear: weight is [I,O] (gpt2's Conv1D)
   bool has_bias = false;         ///< linear
+  float probability = 0;         ///< dropout: of an element to become 0
+  std::int32_t mask = 0;         ///< dropout: number of its mask in the graph
   std::int64_t parts = 0;        ///< N: ranks that share a value's columns or a vocabulary; 0 where nothing is shared
   std::int64_t vocabulary = 0;   ///< operators on a part of a vocabulary: V of the whole
   std::uint32_t frozen = 0;      ///< bit i: parameter i of the operator is frozen
@@ -167,6 +171,7 @@ struct Model {
   std::vector<std::int64_t> sizes;  ///< mlp: widths, input first
   bool bias = true;                 ///< mlp
   bool cross_entropy = false;       ///< mlp: cross-entropy instead of mse
+  float dropout = 0;                ///< of embeddings and of what residuals add; mlp: of hidden values
   TensorSplit split;                ///< of which model this is a tensor-parallel rank's part
   std::vector<bool> frozen;         ///< one per parameter, or none: it keeps its first values (freeze.h)
   std::vector<std::string> notes;   ///< for stderr, e.g. "dropout 0.1 read and not applied"

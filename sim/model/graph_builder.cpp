@@ -177,6 +177,15 @@ ValueId GraphBuilder::add(std::string_view module, ValueId a, ValueId b) {
   return append(start(OperatorKind::add, module, {a, b}), value(a).shape);
 }
 
+ValueId GraphBuilder::dropout(std::string_view module, ValueId x) {
+  if (model_.dropout <= 0) return x;
+  x = whole(x);
+  Operator op = start(OperatorKind::dropout, module, {x});
+  op.attributes.probability = model_.dropout;
+  op.attributes.mask = masks_++;
+  return append(std::move(op), value(x).shape);
+}
+
 void GraphBuilder::cross_entropy(std::string_view module, ValueId logits, ValueId targets) {
   if (parted(logits)) return cross_entropy_of_parts(module, logits, targets);
   Operator op = start(OperatorKind::cross_entropy, module, {logits, targets});

@@ -39,6 +39,8 @@ class GraphBuilder {
   [[nodiscard]] ValueId gelu(std::string_view module, ValueId x);
   [[nodiscard]] ValueId swiglu(std::string_view module, ValueId gate, ValueId up);
   [[nodiscard]] ValueId add(std::string_view module, ValueId a, ValueId b);
+  /// x itself where the model drops nothing.
+  ValueId dropout(std::string_view module, ValueId x);
   /// Sets Graph::loss.
   void cross_entropy(std::string_view module, ValueId logits, ValueId targets);
   void mse(std::string_view module, ValueId prediction, ValueId targets);
@@ -82,6 +84,7 @@ class GraphBuilder {
   std::int64_t batch_;
   std::int64_t sequence_;
   std::int32_t block_ = -1;
+  std::int32_t masks_ = 0;
   std::unordered_map<std::string_view, std::int32_t> parameter_index_;
   Graph graph_;
   std::unordered_set<std::int32_t> parted_;                 ///< values of which this rank has its columns

@@ -140,6 +140,7 @@ Graph llama_graph(const Model& model, std::int64_t batch, std::int64_t sequence)
   const ValueId tokens = g.input({batch, sequence}, Dtype::i32);
   const ValueId targets = g.target({batch, sequence}, Dtype::i32);
   ValueId x = g.embedding("model.embed_tokens", tokens);
+  x = g.dropout("model.dropout", x);
   for (std::int64_t i = 0; i < model.layers; ++i) {
     const std::string block = block_name(i);
     g.set_block(static_cast<std::int32_t>(i));
@@ -151,12 +152,14 @@ Graph llama_graph(const Model& model, std::int64_t batch, std::int64_t sequence)
     k = g.rotary(block + "self_attn.rotary_k", k, model.kv_heads);
     h = g.attention(block + "self_attn", {q, k, v});
     h = g.linear(block + "self_attn.o_proj", h, false);
+    h = g.dropout(block + "self_attn.dropout", h);
     x = g.add(block + "self_attn.residual", x, h);
     h = g.rms_norm(block + "post_attention_layernorm", x);
     const ValueId gate = g.linear(block + "mlp.gate_proj", h, false);
     const ValueId up = g.linear(block + "mlp.up_proj", h, false);
     h = g.swiglu(block + "mlp.act", gate, up);
     h = g.linear(block + "mlp.down_proj", h, false);
+    h = g.dropout(block + "mlp.dropout", h);
     x = g.add(block + "mlp.residual", x, h);
   }
   g.set_block(-1);

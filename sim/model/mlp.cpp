@@ -49,6 +49,7 @@ Graph mlp_graph(const Model& model, std::int64_t batch, std::int64_t sequence) {
   for (std::int64_t i = 0; i < model.layers; ++i) {
     g.set_block(static_cast<std::int32_t>(i));
     x = g.linear(std::to_string(i), x, false);
+    if (i + 1 < model.layers) x = g.dropout(std::to_string(i) + ".dropout", x);
   }
   g.set_block(-1);
   if (model.cross_entropy)

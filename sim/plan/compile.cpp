@@ -101,10 +101,11 @@ Result<void> check_shard_group(const Strategy& s) {
 
 /// What each rank computes with.
 std::shared_ptr<const model::Model> part_of(std::shared_ptr<const model::Model> whole, const Strategy& s) {
-  if (s.tensor_parallel == 1 && s.freeze.empty()) return whole;
+  if (s.tensor_parallel == 1 && s.freeze.empty() && s.dropout == whole->dropout) return whole;
   Result<model::Model> part = model::freeze(
       s.tensor_parallel == 1 ? *whole : model::split_model(*whole, s.tensor_parallel, s.tensor_layout), s.freeze);
   assert(part && "checked");
+  part->dropout = s.dropout;
   return std::make_shared<const model::Model>(std::move(*part));
 }
 
@@ -164,6 +165,8 @@ Result<void> check(const model::Model& model, const Strategy& s) {
   if (Result<void> ok = check_placement(s.placement); !ok) return ok;
   if (!s.freeze.empty())
     if (Result<model::Model> frozen = model::freeze(model, s.freeze); !frozen) return frozen.error();
+  if (!(s.dropout >= 0 && s.dropout < 1))
+    return contradiction("dropout " + std::to_string(s.dropout) + " is not in 0..1, 1 excluded", "--dropout 0.1");
   const std::int64_t step = s.micro_batch * s.data_parallel();
   if (s.global_batch < step || s.global_batch % step != 0)
     return contradiction("global batch " + n(s.global_batch) + " is not a positive multiple of micro-batch " +

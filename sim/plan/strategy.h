@@ -111,6 +111,7 @@ struct Strategy {
   float predivide = 1.0f;            ///< f: gradients are divided by A f before they are summed over ranks, D / f after
   Placement placement{};             ///< which memory parameters, gradients and optimizer state rest in
   std::vector<std::string> freeze{};  ///< patterns of parameter names that keep their first values (sim/model/freeze.h)
+  float dropout = 0;                  ///< model::Model::dropout
 
   /// Ranks that work on different micro-batches.
   [[nodiscard]] constexpr std::int32_t data_parallel() const { return world_size / tensor_parallel; }

@@ -224,6 +224,7 @@ std::string to_string(const Strategy& s) {
   if (s.predivide != 1.0f) append(out, " predivide ", s.predivide);
   if (!s.placement.all_on_device()) out += " placement " + to_string(s.placement);
   for (std::size_t i = 0; i < s.freeze.size(); ++i) out += (i == 0 ? " freeze " : ",") + s.freeze[i];
+  if (s.dropout > 0) append(out, " dropout ", s.dropout);
   return out;
 }
 

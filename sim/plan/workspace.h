@@ -155,6 +155,7 @@ struct GemmPanels {
     case OperatorKind::gelu:
     case OperatorKind::swiglu:
     case OperatorKind::add:
+    case OperatorKind::dropout:
     case OperatorKind::cross_entropy:
     case OperatorKind::mse:
     case OperatorKind::tensor_sum:

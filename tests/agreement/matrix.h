@@ -51,6 +51,7 @@ struct Subject {
   std::int32_t tensor_parallel = 1;
   model::TensorLayout tensor_layout = model::TensorLayout::megatron;
   std::vector<std::string> freeze{};
+  float dropout = 0;
 };
 
 inline std::shared_ptr<const model::Model> load_model(const std::string& name) {
@@ -87,7 +88,8 @@ inline plan::Strategy strategy_of(const Subject& subject, const std::vector<std:
           .shard_group = row[6] == 1 && stage > 0 && world >= 4 ? world / 2 : 0,
           .fp32_reduce_scatter = subject.fp32_reduce_scatter,
           .placement = kPlacements[row[7]],
-          .freeze = subject.freeze};
+          .freeze = subject.freeze,
+          .dropout = subject.dropout};
 }
 
 /// Every strategy of the matrix: world x stage x unit x recompute, the other factors turning with them.

@@ -52,6 +52,37 @@ INSTANTIATE_TEST_SUITE_P(Strategies, Half,
                                   (std::get<1>(param.param) ? "ReducedInFp32" : "");
                          });
 
+// Masks belong to micro-batches: no rank, no order of ops and no recomputation may draw another one.
+TEST(Strategies, WithDropoutTheyAgree) {
+  expect_pairs_agree({.model = "gpt2-nano",
+                      .global_batch = 8,
+                      .sequence = 8,
+                      .chunk = Elems{100'000},
+                      .steps = 2,
+                      .worlds = {1, 2, 4, 8},
+                      .dropout = 0.1F});
+  expect_pairs_agree({.model = TEST_DATA "/data/models/llama-nano.json",
+                      .global_batch = 8,
+                      .sequence = 8,
+                      .chunk = Elems{30'000},
+                      .steps = 2,
+                      .precision = plan::Precision::bf16,
+                      .dropout = 0.25F});
+}
+
+TEST(Strategies, DropoutChangesTheLossAndTheSameSeedGivesItAgain) {
+  const auto model = load_model("gpt2-nano");
+  ASSERT_TRUE(model);
+  const auto losses = [&](float dropout) {
+    const auto run = run_in_process(model, {.micro_batch = 1, .global_batch = 1, .sequence = 8, .dropout = dropout},
+                                    {.steps = 1, .scalars = {}, .seed = 7, .after_step = {}, .before_phase = {}});
+    return run ? run->ranks[0].losses : std::vector<float>{};
+  };
+  ASSERT_EQ(losses(0.5F).size(), 1U);
+  EXPECT_EQ(losses(0.5F), losses(0.5F));
+  EXPECT_NE(losses(0.5F), losses(0));
+}
+
 // Accumulation that is no power of two closes another tree; every strategy with that many micro-batches still trains,
 // in the memory planned.
 TEST(Strategies, OtherWorldSizesRunAsPlanned) {

@@ -77,6 +77,7 @@ void expect_parameters_match_attributes(const Built& b, const Operator& op) {
     case OperatorKind::gelu:
     case OperatorKind::swiglu:
     case OperatorKind::add:
+    case OperatorKind::dropout:
     case OperatorKind::cross_entropy:
     case OperatorKind::mse: break;
     case OperatorKind::tensor_sum:
@@ -106,6 +107,7 @@ void expect_shapes_match_attributes(const Built& b, const Operator& op) {
     case OperatorKind::add_position:
     case OperatorKind::layer_norm:
     case OperatorKind::rms_norm:
+    case OperatorKind::dropout:
     case OperatorKind::gelu: EXPECT_EQ(result.shape, first.shape) << op.name; break;
     case OperatorKind::rotary:
       EXPECT_EQ(result.shape, first.shape) << op.name;

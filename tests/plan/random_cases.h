@@ -82,6 +82,7 @@ class RandomCases {
     s.sequence = model.family == model::Family::mlp ? 1 : upto(8);
     s.recompute = static_cast<Recompute>(upto(3) - 1);
     s.optimizer = static_cast<OptimizerKind>(upto(3) - 1);
+    if (upto(4) == 1) s.dropout = 0.1F;
     s.prefetch = static_cast<std::int32_t>(upto(4)) - 1;
     s.threads = static_cast<std::int32_t>(upto(3));
     s.reproducible = upto(4) != 1;

@@ -1,20 +1,13 @@
 // Pass accumulate: the micro-batch repeated, each with its data, its loss slot and its place in the gradient tree.
 #include <vector>
 
+#include "sim/plan/dealing.h"
 #include "sim/plan/passes/operands.h"
 #include "sim/plan/passes/passes.h"
 #include "sim/plan/tree.h"
 
 namespace shard::plan {
 namespace {
-
-/// Micro-batch of this step that micro-step j of rank r works on (DESIGN.md, "Numbers", rule 2).
-LoadBatch dealt(const Strategy& s, std::int64_t j) {
-  const std::int64_t of_group = s.accumulation() * s.shard_degree();
-  if (s.reduces_every_micro_step())
-    return {.first = j * s.shard_degree(), .shard_stride = 1, .replica_stride = of_group};
-  return {.first = j, .shard_stride = s.accumulation(), .replica_stride = of_group};
-}
 
 /// Adds the leaf's gradients to what their buffers hold.
 void into(Op& op, const std::vector<std::int32_t>& param_of) {

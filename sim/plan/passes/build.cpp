@@ -15,8 +15,8 @@ Dtype stored_as(const model::Value& value, const Strategy& strategy) {
 
 /// Operators whose result takes the place of their first input.
 bool in_place(OperatorKind kind) {
-  return kind == OperatorKind::tensor_sum || kind == OperatorKind::add_bias || kind == OperatorKind::tensor_input ||
-         kind == OperatorKind::tensor_part;
+  return kind == OperatorKind::dropout || kind == OperatorKind::tensor_sum || kind == OperatorKind::add_bias ||
+         kind == OperatorKind::tensor_input || kind == OperatorKind::tensor_part;
 }
 
 /// Operators of which forward has no op: their result is their input.

@@ -211,7 +211,8 @@ class Differentiator {
         std::get<Compute>(b.action).accumulate_weight = weight;
         return;
       }
-      case OperatorKind::rotary: elementwise_in_place(op, {}); return;
+      case OperatorKind::rotary:
+      case OperatorKind::dropout: elementwise_in_place(op, {}); return;
       case OperatorKind::gelu: elementwise_in_place(op, {reads(plan_, value(op.inputs[0]))}); return;
       case OperatorKind::swiglu: {
         std::vector<Operand> operands{reads(plan_, value(op.inputs[0])), reads(plan_, value(op.inputs[1])),

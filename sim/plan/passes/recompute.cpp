@@ -51,7 +51,8 @@ bool cheap(const Op& op) {
     case OperatorKind::tensor_part:
     case OperatorKind::join_columns:  // its result is as large as its input
     case OperatorKind::take_columns:
-    case OperatorKind::add_bias:  // its result takes the place of its input
+    case OperatorKind::dropout:   // its result takes the place of its input
+    case OperatorKind::add_bias:  // so does this one's
     case OperatorKind::embedding_part:
     case OperatorKind::vocabulary_statistics:
     case OperatorKind::cross_entropy_part: return false;

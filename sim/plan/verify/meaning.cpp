@@ -289,7 +289,8 @@ class Interpreter {
   static bool alike(const model::Attributes& a, const model::Attributes& b) {
     const auto all = [](const model::Attributes& x) {
       return std::tie(x.rows, x.columns, x.out_columns, x.batch, x.sequence, x.heads, x.kv_heads, x.head_dim, x.epsilon,
-                      x.rotary_base, x.weight_in_out, x.has_bias, x.parts, x.vocabulary, x.frozen);
+                      x.rotary_base, x.weight_in_out, x.has_bias, x.probability, x.mask, x.parts, x.vocabulary,
+                      x.frozen);
     };
     return all(a) == all(b);
   }

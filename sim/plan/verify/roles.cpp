@@ -140,6 +140,7 @@ std::vector<Slot> backward(Table table, const model::Operator& op, std::size_t o
       if (operands > table.size() + table.trained()) table.into_input(0);
       return table.into_parameters().done();
     case OperatorKind::rotary:
+    case OperatorKind::dropout:
       if (operands == 1) return table.in_place().done();
       return table.result_gradient().into_input(0).done();
     case OperatorKind::gelu:
@@ -175,7 +176,8 @@ std::vector<Slot> slots_of(const Plan& plan, const model::Operator& op, Directio
   switch (direction) {
     case Direction::forward:
       if (model::exchanges(op.kind)) return {};  // collectives
-      if (op.kind == OperatorKind::add_bias) return table.becomes_result().parameters().done();
+      if (op.kind == OperatorKind::add_bias || op.kind == OperatorKind::dropout)
+        return table.becomes_result().parameters().done();
       if (op.kind == OperatorKind::cross_entropy_part) return table.input(2).outputs().done();
       return table.inputs().parameters().outputs().workspace(direction).done();
     case Direction::backward: return backward(table, op, operands);

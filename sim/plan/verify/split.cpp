@@ -218,6 +218,7 @@ class SplitGraph {
       case OperatorKind::layer_norm:
       case OperatorKind::rms_norm:
       case OperatorKind::add_bias:
+      case OperatorKind::dropout:
         needs_uncut(op);
         needs(op, x, Has::What::whole);
         return;
