@@ -228,7 +228,7 @@ std::optional<engine::Change> change_that_fits(const Prepared& prepared, const T
 Result<Prepared> prepare(const cli::Command& command, const TrainOptions& options) {
   const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
   if (!cluster) return cluster.error();
-  Result<Planned> planned = resolve(command, options.strategy);
+  Result<Planned> planned = resolve(command, options.strategy, cluster->device_memory);
   if (!planned) return planned.error();
   if (Result<void> ok = check_disk_path(command, options.strategy.placement); !ok) return ok.error();
   const plan::Strategy& s = planned->strategy;
@@ -241,6 +241,7 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   if (!data) return data.error();
   Result<plan::PlanSet> plans = plan::compile(planned->model, s);
   if (!plans) return plans.error();
+  plans->parent_hash = planned->parent_plan_hash;
   Result<engine::Simulation> prediction = engine::simulate(*plans, *cluster, simulate_options(options));
   if (!prediction) return prediction.error();
   return Prepared{.planned = std::move(*planned),

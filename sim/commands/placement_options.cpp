@@ -57,7 +57,7 @@ void add_placement_options(cli::Command& command, PlacementOptions& o) {
       {{"device", PlacementPolicy::device, "everything rests in device memory"},
        {"host", PlacementPolicy::host, "parameters, gradients and optimizer state rest in host memory"},
        {"static", PlacementPolicy::fixed, "as the three options below say"},
-       {"auto", PlacementPolicy::automatic, "not implemented yet"}},
+       {"auto", PlacementPolicy::automatic, "in device memory what its capacity allows"}},
       "where model data rests between uses");
   group.add_custom(
       "param-placement", "device|host|FRACTION",
@@ -68,6 +68,13 @@ void add_placement_options(cli::Command& command, PlacementOptions& o) {
   group.add_custom("optimizer-placement", "device|host|disk|FRACTION",
                    "optimizer state and master parameters, in the same way; a shard steps where they rest",
                    share_reader(o.optimizer, true));
+  group
+      .add("gpu-margin-mem-ratio", &o.margin_ratio, "FRACTION",
+           "placement auto: share of the device memory left over that optimizer state may take")
+      .least(0)
+      .most(1);
+  group.add("from-trace", &o.from_trace, "FILE",
+            "placement auto: what activations and the like took at most, from a measured run");
   group.add("device-capacity", &o.device_capacity, "BYTES",
             "what a rank may use of device memory, instead of the cluster's; more does not run");
   group.add("host-capacity", &o.host_capacity, "BYTES",
@@ -75,12 +82,27 @@ void add_placement_options(cli::Command& command, PlacementOptions& o) {
   group.add("disk-path", &o.disk_path, "DIR", "where optimizer state rests on disk, in a file that ends with the run");
 }
 
-Result<plan::Placement> placement_of(const cli::Command& command, const PlacementOptions& o) {
-  const plan::Placement p{
-      .policy = o.policy, .parameters = o.parameters, .gradients = o.gradients, .optimizer = o.optimizer};
+Result<plan::Placement> placement_of(const cli::Command& command, const PlacementOptions& o,
+                                     std::optional<Bytes> cluster_memory) {
+  plan::Placement p{.policy = o.policy, .parameters = o.parameters, .gradients = o.gradients, .optimizer = o.optimizer};
   if (o.policy == PlacementPolicy::fixed && !o.parameters && !o.gradients && !o.optimizer)
     return contradiction(command.describe("placement") + " takes what the options of each kind say, and none is given",
                          "--param-placement, --grad-placement or --optimizer-placement with it");
+  if (o.policy == PlacementPolicy::automatic) {
+    const std::optional<Bytes> capacity = o.device_capacity ? o.device_capacity : cluster_memory;
+    if (!capacity)
+      return contradiction(command.describe("placement") +
+                               " fills device memory, but neither --device-capacity nor the cluster says how much "
+                               "there is",
+                           "--device-capacity BYTES");
+    p.device_capacity = *capacity;
+    p.margin_ratio = o.margin_ratio;
+  } else {
+    for (const char* option : {"gpu-margin-mem-ratio", "from-trace"})
+      if (command.given(option))
+        return contradiction(command.describe(option) + " has no meaning for " + command.describe("placement"),
+                             std::string("--placement auto, or leave --") + option + " out");
+  }
   if (uses_disk(o) && o.disk_path.empty())
     return contradiction(command.describe("optimizer-placement") + " needs a directory, but --disk-path is not given",
                          "--disk-path DIR");
@@ -88,8 +110,8 @@ Result<plan::Placement> placement_of(const cli::Command& command, const Placemen
 }
 
 Result<void> refuse_placement(const cli::Command& command, const std::string& option) {
-  for (const char* each :
-       {"placement", "param-placement", "grad-placement", "optimizer-placement", "host-capacity", "disk-path"})
+  for (const char* each : {"placement", "param-placement", "grad-placement", "optimizer-placement", "host-capacity",
+                           "disk-path", "gpu-margin-mem-ratio", "from-trace"})
     if (command.given(each))
       return contradiction(command.describe(each) + " has no meaning for " + command.describe(option),
                            std::string("leave --") + each + " out");

@@ -15,18 +15,21 @@ struct PlacementOptions {
   std::optional<plan::Share> parameters{};
   std::optional<plan::Share> gradients{};
   std::optional<plan::Share> optimizer{};
+  double margin_ratio = 1;
+  std::string from_trace{};
   std::optional<Bytes> device_capacity{};
   std::optional<Bytes> host_capacity{};
   std::string disk_path{};
 };
 
-/// Declares --placement, --param-placement, --grad-placement, --optimizer-placement, --device-capacity,
+/// Declares --placement, --param-placement, --grad-placement, --optimizer-placement, --gpu-margin-mem-ratio, --from-trace, --device-capacity,
 /// --host-capacity, --disk-path.
 void add_placement_options(cli::Command& command, PlacementOptions& options);
 
 /// Errors: contradiction (78), naming both options and where each came from: static without a share, disk without a
-/// path.
-[[nodiscard]] Result<plan::Placement> placement_of(const cli::Command& command, const PlacementOptions& options);
+/// path, auto without a capacity. `cluster_memory`: the device memory of the cluster, where it has a limit.
+[[nodiscard]] Result<plan::Placement> placement_of(const cli::Command& command, const PlacementOptions& options,
+                                                   std::optional<Bytes> cluster_memory = std::nullopt);
 
 /// Errc::contradiction where any of them but --device-capacity is given beside `option`, which knows no placement.
 [[nodiscard]] Result<void> refuse_placement(const cli::Command& command, const std::string& option);

@@ -144,13 +144,14 @@ int simulate_command(std::span<const std::string> arguments) {
   if (Result<void> ok = require_model(command); !ok) return failed(ok.error());
   const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
   if (!cluster) return failed(cluster.error());
-  const Result<Planned> planned = resolve(command, o.strategy);
+  const Result<Planned> planned = resolve(command, o.strategy, cluster->device_memory);
   if (!planned) return failed(planned.error());
   print_notes(planned->notes);
   if (Result<void> ok = check_like(command, o); !ok) return failed(ok.error());
   if (!o.like.empty()) return simulate_other(o, *planned, *cluster, *format);
-  const Result<plan::PlanSet> plans = plan::compile(planned->model, planned->strategy);
+  Result<plan::PlanSet> plans = plan::compile(planned->model, planned->strategy);
   if (!plans) return failed(plans.error());
+  plans->parent_hash = planned->parent_plan_hash;
   engine::SimulateOptions options{.steps = static_cast<std::int32_t>(o.steps),
                                   .device_capacity = o.strategy.placement.device_capacity,
                                   .host_capacity = o.strategy.placement.host_capacity};

@@ -77,7 +77,9 @@ Result<void> check_options(const cli::Command& command, const GeminiRequest& r) 
                              "grad-placement",
                              "optimizer-placement",
                              "host-capacity",
-                             "disk-path"})
+                             "disk-path",
+                             "gpu-margin-mem-ratio",
+                             "from-trace"})
     if (command.given(option)) return no_meaning(command, option, "that is for our own strategies");
   if (command.given("chunk-bytes")) return no_meaning(command, "chunk-bytes", "its sizes are elements, --chunk-size");
   if (command.given("trace")) return no_meaning(command, "trace", "its figures have no times");

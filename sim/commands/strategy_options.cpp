@@ -5,6 +5,7 @@
 
 #include "sim/cli/origins.h"
 #include "sim/cli/sizes.h"
+#include "sim/commands/measured_room.h"
 #include "sim/model/freeze.h"
 #include "sim/model/graph_limits.h"
 #include "sim/model/read_model.h"
@@ -212,7 +213,7 @@ Error named(const cli::Command& command, Error error) {
 
 }  // namespace
 
-Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o) {
+Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, std::optional<Bytes> cluster_memory) {
   Result<model::Model> model = model::read_model(o.model);
   if (!model) return model.error();
   Planned planned;
@@ -221,9 +222,15 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o) {
     std::erase_if(planned.notes, [](const std::string& note) { return note.starts_with("dropout "); });
   planned.strategy = training_strategy(o, *model);
   plan::Strategy& s = planned.strategy;
-  const Result<plan::Placement> placement = placement_of(command, o.placement);
+  const Result<plan::Placement> placement = placement_of(command, o.placement, cluster_memory);
   if (!placement) return placement.error();
   s.placement = *placement;
+  if (!o.placement.from_trace.empty()) {
+    const Result<MeasuredRoom> measured = read_measured_room(o.placement.from_trace);
+    if (!measured) return measured.error();
+    s.placement.non_model_peak = measured->non_model_peak;
+    planned.parent_plan_hash = measured->plan_hash;
+  }
   // Chunks are of the part that a rank has.
   if (Result<void> ok = plan::check_tensor_parallel(*model, s); !ok) return named(command, ok.error());
   if (s.unit == plan::UnitKind::chunk) {

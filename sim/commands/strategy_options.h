@@ -70,6 +70,7 @@ struct Planned {
   std::shared_ptr<const model::Model> model;
   plan::Strategy strategy;
   std::vector<std::string> notes;  ///< for stderr: what was read and not applied, which chunk size was found
+  std::string parent_plan_hash{};  ///< --from-trace: of the plan that was measured
 };
 
 /// What options say apart from world size, stage and unit, with defaults that need the model filled in.
@@ -77,6 +78,8 @@ struct Planned {
 
 /// Reads the model and resolves the strategy; searches the chunk size where it is left open and the unit is chunk.
 /// Errors: as read_model; contradiction (78) naming both options and where each came from.
-[[nodiscard]] Result<Planned> resolve(const cli::Command& command, const StrategyOptions& options);
+/// `cluster_memory`: what placement auto fills without --device-capacity.
+[[nodiscard]] Result<Planned> resolve(const cli::Command& command, const StrategyOptions& options,
+                                      std::optional<Bytes> cluster_memory = std::nullopt);
 
 }  // namespace shard::commands

@@ -199,6 +199,7 @@ Header trace_header(const plan::PlanSet& plans, const cluster::Cluster& cluster)
   header.kind = TraceKind::predicted;
   header.world_size = static_cast<std::int32_t>(plans.class_of_rank.size());
   header.plan_hash = plans.hash;
+  header.parent_plan_hash = plans.parent_hash;
   if (!plans.classes.empty()) {
     const plan::Plan& plan = plans.classes.front();
     if (plan.model) header.metadata["model"] = plan.model->name;

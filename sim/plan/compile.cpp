@@ -117,7 +117,8 @@ Result<void> check_precision(const Strategy& s) {
   return {};
 }
 
-Result<void> check_placement(const Placement& p) {
+Result<void> check_placement(const Strategy& s) {
+  const Placement& p = s.placement;
   const auto is_fraction = [](double v) { return v >= 0 && v <= 1; };
   for (const auto& [option, share, disk] :
        {std::tuple{"--param-placement", p.parameters, false}, std::tuple{"--grad-placement", p.gradients, false},
@@ -129,8 +130,15 @@ Result<void> check_placement(const Placement& p) {
       return contradiction(std::string(option) + " " + to_string(*share) + ": only optimizer state may rest on disk",
                            std::string(option) + " host");
   }
-  if (p.policy == PlacementPolicy::automatic)
-    return contradiction("--placement auto is not implemented yet", "--placement static --optimizer-placement host");
+  if (p.policy != PlacementPolicy::automatic) return {};
+  if (p.device_capacity.count() <= 0)
+    return contradiction("--placement auto has no device memory to fill", "--device-capacity BYTES");
+  if (!is_fraction(p.margin_ratio))
+    return contradiction("--gpu-margin-mem-ratio is no fraction between 0 and 1", "--gpu-margin-mem-ratio 1");
+  if (s.partition == Partition::parameter && s.effective_stage() > 0)
+    return contradiction(
+        "--placement auto decides alike for all ranks, which --partition parameter gives unlike optimizer state",
+        "--partition flat, or --placement static");
   return {};
 }
 
@@ -162,7 +170,7 @@ Result<void> check(const model::Model& model, const Strategy& s) {
   if (Result<void> ok = check_tensor_parallel(model, s); !ok) return ok;
   if (Result<void> ok = check_shard_group(s); !ok) return ok;
   if (Result<void> ok = check_precision(s); !ok) return ok;
-  if (Result<void> ok = check_placement(s.placement); !ok) return ok;
+  if (Result<void> ok = check_placement(s); !ok) return ok;
   if (!s.freeze.empty())
     if (Result<model::Model> frozen = model::freeze(model, s.freeze); !frozen) return frozen.error();
   if (!(s.dropout >= 0 && s.dropout < 1))

@@ -20,6 +20,14 @@ std::string to_string(const Placement& p) {
   add("parameters", p.parameters);
   add("gradients", p.gradients);
   add("optimizer", p.optimizer);
+  if (p.policy == PlacementPolicy::automatic) {
+    text += " device_capacity " + std::to_string(p.device_capacity.count());
+    if (p.margin_ratio < 1) {
+      char digits[32];
+      text += " margin " + std::string(digits, std::to_chars(digits, digits + sizeof digits, p.margin_ratio).ptr);
+    }
+    if (p.non_model_peak) text += " non_model_peak " + std::to_string(p.non_model_peak->count());
+  }
   return text;
 }
 

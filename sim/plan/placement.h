@@ -47,6 +47,10 @@ struct Placement {
   std::optional<Share> parameters{};  ///< in place of what the policy says
   std::optional<Share> gradients{};   ///< reduced gradients, and the nodes of the gradient tree that wait
   std::optional<Share> optimizer{};   ///< master parameters and optimizer state; a shard steps where they rest
+  Bytes device_capacity{0};           ///< automatic: what a rank may use
+  double margin_ratio = 1;            ///< automatic: share of what is left that optimizer state may take
+  /// Automatic: what anything but model data took at most, measured; else as the plan says, moment by moment.
+  std::optional<Bytes> non_model_peak{};
 
   /// Whether everything simply rests on the device.
   [[nodiscard]] bool all_on_device() const {

@@ -1,6 +1,8 @@
 // Do strategies train to the same bits wherever model data rests, in exactly the arenas planned?
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/agreement/matrix.h"
 
 namespace shard {
@@ -47,6 +49,49 @@ TEST_P(Place, LlamaNanoAgrees) {
                         .steps = 2,
                         .precision = GetParam()};
   expect_agreement(subject, placed_rows(subject));
+}
+
+/// The device's capacity half way between everything on it and everything in host memory.
+TEST_P(Place, AutomaticAgrees) {
+  const Subject subject{.model = "gpt2-nano",
+                        .global_batch = 4,
+                        .sequence = 8,
+                        .chunk = Elems{100'000},
+                        .steps = 2,
+                        .precision = GetParam()};
+  const auto model = load_model(subject.model);
+  ASSERT_TRUE(model);
+  const auto arena = [&](const plan::Strategy& s) {
+    const auto plans = plan::compile(model, s);
+    EXPECT_TRUE(plans);
+    return plans ? plans->of_rank(0).arena_bytes[0] : Bytes{0};
+  };
+  std::string sha;
+  bool held = false;
+  for (std::size_t stage = 0; stage < 4; ++stage)
+    for (std::size_t world = 0; world < subject.worlds.size(); ++world) {
+      plan::Strategy s =
+          strategy_of(subject, {world, stage, (stage + world) % kUnits.size(), world, stage % 2, 0, 0, 1});
+      Bytes capacity = arena(s);
+      s.placement = {};
+      capacity = Bytes{(capacity.count() + 2 * arena(s).count()) / 3};
+      if (world > 0) {
+        s.placement.policy = plan::PlacementPolicy::automatic;
+        s.placement.device_capacity = capacity;
+      }
+      const auto run =
+          run_in_process(model, s, {.steps = subject.steps, .scalars = {}, .after_step = {}, .before_phase = {}});
+      ASSERT_TRUE(run) << to_string(run.error());
+      expect_as_planned(*run, subject.steps, to_string(s));
+      if (world > 0) {
+        EXPECT_LE(run->ranks[0].peak[0], capacity);
+      }
+      for (const auto& unit : run->plans.of_rank(0).placed.held)
+        held = held || std::ranges::find(unit, true) != unit.end();
+      if (sha.empty()) sha = run->ranks[0].state_sha256;
+      EXPECT_EQ(run->ranks[0].state_sha256, sha) << to_string(s);
+    }
+  EXPECT_TRUE(held) << "no unit ever stayed on the device between two uses";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Place,

@@ -126,6 +126,42 @@ TEST_P(Fits, TheChangeThatIsNamedFits) {
   }
 }
 
+/// Where the capacity decides what rests on the device, a run fits as soon as it does with everything in host memory.
+TEST(FitsAutomatically, ExactlyWhenItRuns) {
+  const Words strategy{"--model", "gpt2-nano", "--sequence", "8", "--world-size", "2", "--stage", "2"};
+  const std::int64_t least = simulated(with(strategy, {"--placement", "host"}), 0)["peak_device_bytes"];
+  const std::int64_t most = simulated(strategy, 0)["peak_device_bytes"];
+  for (const std::int64_t capacity : {least - 1, least, (least + most) / 2, most}) {
+    SCOPED_TRACE("capacity " + std::to_string(capacity));
+    const Words limited = with(strategy, {"--placement", "auto", "--device-capacity", std::to_string(capacity)});
+    const bool fits = capacity >= least;
+    EXPECT_EQ(simulated(limited, fits ? 0 : 3)["fits"], fits);
+    const Outcome run = trained(limited);
+    ASSERT_EQ(run.exit_code, fits ? 0 : 3) << run.err;
+    if (fits) {
+      EXPECT_LE(measured(json_of(run), "device"), capacity);
+    }
+  }
+}
+
+TEST(FitsAutomatically, FromAMeasuredRun) {
+  const ScratchDirectory scratch;
+  const Words strategy{"train", "--json",  "--data",    "random",     "--steps",
+                       "2",     "--model", "gpt2-nano", "--sequence", "8"};
+  const json first =
+      json_of(shardscope(with(strategy, {"--placement", "host", "--trace", "a.sst"}), {.directory = scratch.path()}));
+  const std::int64_t capacity = 2 * measured(first, "device");
+  const Words again = with(strategy, {"--placement", "auto", "--device-capacity", std::to_string(capacity),
+                                      "--from-trace", "a.sst", "--trace", "b.sst"});
+  const json second = json_of(shardscope(again, {.directory = scratch.path()}));
+  EXPECT_EQ(second["state_sha256"], first["state_sha256"]);
+  EXPECT_LE(measured(second, "device"), capacity);
+  EXPECT_GT(measured(second, "device"), measured(first, "device"));
+  EXPECT_LT(measured(second, "host"), measured(first, "host"));
+  // The plan made again is known by the one it was made from.
+  EXPECT_EQ(shardscope({"compare", "a.sst", "b.sst"}, {.directory = scratch.path()}).exit_code, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Runs, Fits, testing::ValuesIn(cases()),
                          [](const auto& each) { return std::string(each.param.name); });
 

@@ -56,7 +56,10 @@ class RandomCases {
   }
   Placement placement() {
     Placement p;
-    p.policy = flag() ? PlacementPolicy::host : PlacementPolicy::fixed;
+    const auto policy = upto(4);
+    p.policy = policy == 1 ? PlacementPolicy::automatic : policy == 2 ? PlacementPolicy::host : PlacementPolicy::fixed;
+    if (policy == 1) p.device_capacity = Bytes{upto(64) * 1024};
+    if (policy == 1 && flag()) p.margin_ratio = 0.5;
     if (flag()) p.parameters = share(false);
     if (flag()) p.gradients = share(false);
     if (flag()) p.optimizer = share(true);
@@ -89,6 +92,7 @@ class RandomCases {
     s.transport = flag() ? Transport::shared : Transport::messages;
     if (flag()) s.placement = placement();
     if (upto(3) == 1) s.freeze = some_of(model.parameters);
+    if (s.placement.policy == PlacementPolicy::automatic) s.partition = Partition::flat;
     return s;
   }
 

@@ -31,7 +31,7 @@ namespace shard::plan {
 [[nodiscard]] Plan optimize(Plan plan);
 
 /// What does not rest on the device: moves in front of and behind what uses it, steps where optimizer state rests.
-/// Decides by the strategy's shares where Plan::placed is not filled yet.
+/// Decides where Plan::placed is not filled yet: by the strategy's shares, or by what the device has room for.
 [[nodiscard]] Plan place(Plan plan);
 
 /// Gathers run `prefetch` ahead; tree nodes leave the way of reductions; ids; first and steady step; dependencies

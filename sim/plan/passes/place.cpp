@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/plan/passes/passes.h"
+#include "sim/plan/placement/automatic.h"
 #include "sim/plan/placement/shares.h"
 
 namespace shard::plan {
@@ -58,7 +59,10 @@ void choose_streams(const Plan& plan, std::vector<Op>& ops) {
 }  // namespace
 
 Plan place(Plan plan) {
-  if (plan.placed.resting.empty()) plan.placed.resting = rest_by_share(plan.strategy, plan.flats, plan.units);
+  if (plan.placed.resting.empty() && plan.strategy.placement.policy == PlacementPolicy::automatic)
+    plan.placed = place_automatically(plan);
+  else if (plan.placed.resting.empty())
+    plan.placed.resting = rest_by_share(plan.strategy, plan.flats, plan.units);
   settle(plan);
   Mover mover(plan);
   std::vector<Op>& step = plan.find(Phase::steady_step)->ops;

@@ -40,7 +40,8 @@ std::vector<Elems> unit_elems(const std::vector<Flat>& flats, const std::vector<
 std::vector<Resting> rest_by_share(const Strategy& strategy, const std::vector<Flat>& flats,
                                    const std::vector<Unit>& units) {
   const Placement& placement = strategy.placement;
-  const Share usual = placement.policy == PlacementPolicy::host ? kOnHost : kOnDevice;
+  const bool on_host = placement.policy == PlacementPolicy::host || placement.policy == PlacementPolicy::automatic;
+  const Share usual = on_host ? kOnHost : kOnDevice;
   const std::vector<Elems> sizes = unit_elems(flats, units);
   const std::vector<Memory> parameters = memories(placement.parameters.value_or(usual), sizes);
   const std::vector<Elems> trained = unit_elems(flats, units, false);
