@@ -22,7 +22,8 @@ struct PlacementOptions {
   std::string disk_path{};
 };
 
-/// Declares --placement, --param-placement, --grad-placement, --optimizer-placement, --gpu-margin-mem-ratio, --from-trace, --device-capacity,
+/// Declares --placement, --param-placement, --grad-placement, --optimizer-placement, --gpu-margin-mem-ratio,
+/// --from-trace, --device-capacity,
 /// --host-capacity, --disk-path.
 void add_placement_options(cli::Command& command, PlacementOptions& options);
 

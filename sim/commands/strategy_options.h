@@ -56,8 +56,8 @@ struct StrategyOptions {
 /// Declares --model, --world-size (--ranks), --stage, --unit, --partition, --chunk-size, --chunk-bytes, --precision,
 /// --recompute, --micro-batch, --global-batch, --sequence, --optimizer, --prefetch, --threads, --no-reproducible,
 /// --transport, --shard-group, --tensor-parallel, --tensor-parallel-layout, --fp32-reduce-scatter, --clip-norm,
-/// --gradient-predivide-factor, --freeze, --dropout, the options of the loss scaler and those of placement_options.h. A command that
-/// can do without a model says so and calls require_model() where it cannot.
+/// --gradient-predivide-factor, --freeze, --dropout, the options of the loss scaler and those of placement_options.h. A
+/// command that can do without a model says so and calls require_model() where it cannot.
 void add_strategy_options(cli::Command& command, StrategyOptions& options, bool model_required = true);
 [[nodiscard]] Result<void> require_model(const cli::Command& command);
 

@@ -8,7 +8,8 @@ namespace shard::plan {
 /// `plan` is that of rank 0 behind pass `optimize`, everything resting on the device; the answer is for all ranks.
 ///
 /// From a plan in which all model data rests on the host comes how much of the device is free at each moment of the
-/// step; with Placement::non_model_peak, that in place of what the plan has beside model data. Room goes, in this order, to
+/// step; with Placement::non_model_peak, that in place of what the plan has beside model data. Room goes, in this
+/// order, to
 ///   1. parameters that rest on the device: nearest next use across the end of the step first, each that fits at every
 ///      moment, so that the step ends as it begins;
 ///   2. units that stay on the device between two uses within the step: Belady's rule;
