@@ -8,6 +8,7 @@
 
 #include "executor/cpu/kernels/elementwise.h"
 #include "executor/cpu/kernels/init.h"
+#include "sim/plan/comm_workspace.h"
 #include "sim/plan/effects.h"
 
 namespace shard::cpu {
@@ -208,6 +209,7 @@ Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
     return at(op.operands[static_cast<std::size_t>(operand)]) - memories_.device().data();
   };
   segments_.clear();
+  static_assert(kCallSegments <= static_cast<std::size_t>(CommLimits{}.segments));
   const bool sharded = call.kind == Collective::all_gather || call.kind == Collective::reduce_scatter;
   for (const plan::Segment& s : call.segments)
     segments_.push_back({.shard_offset = sharded ? offset(s.shard_operand) : 0,

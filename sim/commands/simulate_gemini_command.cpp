@@ -79,7 +79,12 @@ Result<void> check_options(const cli::Command& command, const GeminiRequest& r) 
                              "host-capacity",
                              "disk-path",
                              "gpu-margin-mem-ratio",
-                             "from-trace"})
+                             "from-trace",
+                             "chunk-owner",
+                             "distributed-storage",
+                             "keep-gathered",
+                             "reuse-fp16-shard",
+                             "reduce-scatter-bucket-size-mb"})
     if (command.given(option)) return no_meaning(command, option, "that is for our own strategies");
   if (command.given("chunk-bytes")) return no_meaning(command, "chunk-bytes", "its sizes are elements, --chunk-size");
   if (command.given("trace")) return no_meaning(command, "trace", "its figures have no times");

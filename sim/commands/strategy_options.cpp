@@ -32,7 +32,7 @@ std::vector<std::string> frozen_patterns(const StrategyOptions& options) {
 }
 
 Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions& options, const model::Model& model,
-                             std::vector<std::string>& notes) {
+                             std::int32_t cuts, std::vector<std::string>& notes) {
   const std::int64_t size = bytes_per_element(plan::Strategy{.precision = options.precision}.storage());
   if (options.chunk_bytes) {
     if (command.given("chunk-size"))
@@ -49,8 +49,8 @@ Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions&
                    .help = "--chunk-bytes " + std::to_string(round_up(*options.chunk_bytes, size).count())};
     return Elems{options.chunk_bytes->count() / size};
   }
+  if (options.chunk_size == "none") return Elems{0};
   if (options.chunk_size != "search") return cli::parse_elems(options.chunk_size, command.describe("chunk-size"));
-  const int data_parallel = options.world_size / options.tensor_parallel;
   // Frozen parameters lie in chunks of their own: what counts is the waste where there is state to it.
   Result<model::Model> own = model::freeze(model::split_model(model, options.tensor_parallel, options.tensor_layout),
                                            frozen_patterns(options));
@@ -58,10 +58,7 @@ Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions&
   for (std::size_t p = own->frozen.size(); p-- > 0;)
     if (own->frozen[p]) own->parameters.erase(own->parameters.begin() + static_cast<std::ptrdiff_t>(p));
   const Result<RuleAnswer> answer =
-      choose_chunk(own->parameters, {.world_size = options.shard_group > 0 ? options.shard_group : data_parallel,
-                                     .min_chunk = {},
-                                     .max_chunk = {},
-                                     .forecast = {}});
+      choose_chunk(own->parameters, {.world_size = cuts, .min_chunk = {}, .max_chunk = {}, .forecast = {}});
   if (!answer) return answer.error();
   notes.push_back("chunk size found: " + cli::elements_and_mib(answer->chunk, size) + ", " +
                   std::to_string(answer->chunk_count) + " chunks");
@@ -92,8 +89,10 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_
       {{"flat", plan::Partition::flat, "equal shards of every unit"},
        {"parameter", plan::Partition::parameter, "stage 1: whole parameters, as PyTorch's ZeroRedundancyOptimizer"}},
       "who owns which optimizer state");
-  sharding.add("chunk-size", &o.chunk_size, "ELEMS|search", "unit chunk: elements of a chunk, or the least waste");
+  sharding.add("chunk-size", &o.chunk_size, "ELEMS|search|none",
+               "unit chunk: elements of a chunk, or the least waste; none: a chunk per tensor");
   sharding.add("chunk-bytes", &o.chunk_bytes, "BYTES", "the same in bytes of stored parameters").least(1);
+  add_sharding_options(sharding, o.sharding);
   sharding.add("prefetch", &o.prefetch, "N", "stage 3: gathers that run ahead of their use").least(0).most(1024);
   sharding
       .add("shard-group", &o.shard_group, "N", "hybrid sharding: shard inside groups of N ranks, replicate across them")
@@ -155,7 +154,8 @@ void add_training_options(cli::Command& command, StrategyOptions& o) {
   training.add_choice<plan::Precision>("precision", &o.precision,
                                        {{"fp32", plan::Precision::fp32},
                                         {"bf16", plan::Precision::bf16, "16 bits, fp32 master parameters"},
-                                        {"fp16", plan::Precision::fp16, "16 bits, fp32 master parameters"}},
+                                        {"fp16", plan::Precision::fp16, "16 bits, fp32 master parameters"},
+                                        {"tf32", plan::Precision::tf32, "fp32, products in TF32 on GPUs that have it"}},
                                        "what parameters, gradients and activations are stored as");
   training.add_switch("fp32-reduce-scatter", &o.fp32_reduce_scatter,
                       "widen 16-bit gradients before they are summed over micro-batches and ranks");
@@ -195,6 +195,7 @@ plan::Strategy training_strategy(const StrategyOptions& o, const model::Model& m
   s.transport = o.transport;
   s.shard_group = o.shard_group;
   s.fp32_reduce_scatter = o.fp32_reduce_scatter;
+  apply(o.sharding, s);
   s.clip_norm = o.clip_norm.has_value();
   s.predivide = static_cast<float>(o.gradient_predivide_factor);
   s.freeze = frozen_patterns(o);
@@ -234,8 +235,9 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, s
   // Chunks are of the part that a rank has.
   if (Result<void> ok = plan::check_tensor_parallel(*model, s); !ok) return named(command, ok.error());
   if (s.unit == plan::UnitKind::chunk) {
-    const Result<Elems> chunk = chunk_elements(command, o, *model, planned.notes);
+    const Result<Elems> chunk = chunk_elements(command, o, *model, s.cuts(), planned.notes);
     if (!chunk) return chunk.error();
+    s.chunk_per_tensor = o.chunk_size == "none" && !o.chunk_bytes;
     s.chunk_elems = *chunk;
   } else if (command.given("chunk-size") || o.chunk_bytes) {
     const char* option = o.chunk_bytes ? "chunk-bytes" : "chunk-size";
@@ -250,6 +252,10 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, s
                  .where = "options",
                  .help = "--clip-norm 1, or leave --clip-norm out"};
   if (Result<void> ok = check_scaler(command, o.scaler, s); !ok) return ok.error();
+  if (Result<void> ok = check_sharding(command, s); !ok) return ok.error();
+  if (s.precision == plan::Precision::tf32)
+    planned.notes.push_back(
+        "--precision tf32 differs from fp32 only on GPUs that have it: ranks on CPUs compute in fp32");
   if (Result<void> ok = model::check_batch(*model, s.micro_batch, s.sequence); !ok) return ok.error();
   if (Result<void> ok = plan::check(*model, s); !ok) return named(command, ok.error());
   planned.model = std::make_shared<const model::Model>(std::move(*model));

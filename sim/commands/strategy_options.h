@@ -10,6 +10,7 @@
 #include "sim/cli/command_line.h"
 #include "sim/commands/placement_options.h"
 #include "sim/commands/scaler_options.h"
+#include "sim/commands/sharding_options.h"
 #include "sim/model/graph.h"
 #include "sim/plan/strategy.h"
 #include "traces/base/result.h"
@@ -45,6 +46,7 @@ struct StrategyOptions {
   int tensor_parallel = 1;
   model::TensorLayout tensor_layout = model::TensorLayout::megatron;
   bool fp32_reduce_scatter = false;
+  ShardingOptions sharding{};
   std::optional<double> clip_norm{};
   double gradient_predivide_factor = 1;
   ScalerOptions scaler{};

@@ -23,6 +23,49 @@ void say(Candidate& c, const std::string& option) {
 
 // Each returns false where the step cannot be taken.
 
+bool distribute(Candidate& c) {
+  if (c.strategy.distributed || c.strategy.world_size == 1 || c.strategy.stage == 0) return false;
+  c.strategy.distributed = true;
+  say(c, "--distributed-storage");
+  return true;
+}
+
+bool reduce_one_by_one(Candidate& c) {
+  if (c.strategy.bucket_mib == 0) return false;
+  c.strategy.bucket_mib = 0;
+  say(c, "--reduce-scatter-bucket-size-mb 0");
+  return true;
+}
+
+/// Costs nothing, and changes no bit of the result.
+bool reuse_shards(Candidate& c) {
+  const Strategy& s = c.strategy;
+  if (s.reuse_shard || s.stage != 3 || !s.distributed || !s.has_masters() || s.fp32_reduce_scatter ||
+      s.accumulation() != 1)
+    return false;
+  c.strategy.reuse_shard = true;
+  say(c, "--reuse-fp16-shard");
+  return true;
+}
+
+/// Where whole units make one rank hold more than others.
+bool split_units(Candidate& c) {
+  if (c.strategy.ownership == plan::Ownership::split) return false;
+  c.strategy.ownership = plan::Ownership::split;
+  if (c.strategy.unit == UnitKind::chunk && !c.strategy.chunk_per_tensor &&
+      c.strategy.chunk_elems.count() % c.strategy.cuts() != 0)
+    return false;
+  say(c, "--chunk-owner split");
+  return true;
+}
+
+bool drop_behind_forward(Candidate& c) {
+  if (!c.strategy.keep_gathered) return false;
+  c.strategy.keep_gathered = false;
+  say(c, "--no-keep-gathered");
+  return true;
+}
+
 bool raise_stage(Candidate& c, std::int32_t stage) {
   if (c.strategy.world_size == 1 || c.strategy.stage >= stage) return false;
   c.strategy.stage = stage;
@@ -48,8 +91,8 @@ bool shrink_micro_batch(Candidate& c, std::int64_t micro_batch) {
 }
 
 bool shrink_chunk(Candidate& c, std::int64_t divisor) {
-  if (c.strategy.unit != UnitKind::chunk) return false;
-  const Elems smaller = round_up(Elems{c.strategy.chunk_elems.count() / divisor}, c.strategy.shard_degree());
+  if (c.strategy.unit != UnitKind::chunk || c.strategy.chunk_per_tensor) return false;
+  const Elems smaller = round_up(Elems{c.strategy.chunk_elems.count() / divisor}, c.strategy.cuts());
   if (smaller >= c.strategy.chunk_elems || smaller < Elems{1}) return false;
   c.strategy.chunk_elems = smaller;
   say(c, "--chunk-size " + std::to_string(smaller.count()));
@@ -83,6 +126,11 @@ std::vector<Candidate> candidates(const Strategy& strategy) {
     Candidate c{strategy, ""};
     if (step(c)) all.push_back(std::move(c));
   };
+  one(distribute);
+  one(reduce_one_by_one);
+  one(reuse_shards);
+  one(split_units);
+  one(drop_behind_forward);
   for (std::int32_t stage = strategy.stage + 1; stage <= 3; ++stage) {
     one([&](Candidate& c) { return raise_stage(c, stage); });
   }
@@ -106,6 +154,10 @@ std::vector<Candidate> candidates(const Strategy& strategy) {
 
   // Together, each adding to the one before: what is already there is left as it is.
   Candidate c{strategy, ""};
+  const bool distributes = distribute(c);
+  const bool reduces = reduce_one_by_one(c);
+  const bool drops = drop_behind_forward(c);
+  if (int{distributes} + int{reduces} + int{drops} > 1) all.push_back(c);
   if (raise_stage(c, 3)) all.push_back(c);
   if (recompute(c, Recompute::block)) all.push_back(c);
   for (std::int64_t micro = c.strategy.micro_batch / 2; micro >= 1; micro /= 2) {

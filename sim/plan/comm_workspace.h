@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "traces/base/ids.h"
@@ -16,6 +17,9 @@ inline constexpr Bytes kCommTile{256 * 1024};
 inline constexpr std::int64_t kCommTilesInFlight = 2;
 /// Pieces that a reduction is cut into begin at multiples of this.
 inline constexpr Bytes kCommPartAlignment{64};
+
+/// Segments that one planned call has at most.
+inline constexpr std::size_t kCallSegments = 64;
 
 /// Bytes of staging that the message transport needs for a call of `kind` whose largest segment has `full` bytes of any
 /// element type, among the `members` ranks of its group. Segments of one call use the same workspace one after another.

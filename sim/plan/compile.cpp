@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "sim/model/freeze.h"
+#include "sim/plan/conflicts.h"
 #include "sim/plan/passes/passes.h"
 #include "sim/plan/text.h"
 #include "sim/plan/units.h"
@@ -34,7 +35,9 @@ constexpr std::array<Pass, 9> kPasses{{{"differentiate", differentiate},
                                        {"allocate", allocate}}};
 
 /// No pass before this one looks at the rank.
-constexpr std::string_view kFirstRankPass = "optimize";
+std::string_view first_rank_pass(const Strategy& strategy) {
+  return strategy.has_owners() ? "shard" : "optimize";
+}
 
 /// The plan of `rank` after the passes from `begin` on, up to the one named `until` (empty: the last).
 Plan run_passes(Plan plan, const Pass* begin, std::string_view until = {}) {
@@ -62,7 +65,7 @@ class Signatures {
     for (std::size_t p = 0; p < owners_.size(); ++p)
       if (owners_[p] == at.data) signature.push_back(static_cast<std::int64_t>(p));
     for (const Flat& flat : flats_) {
-      if (flat.frozen) continue;
+      if (flat.frozen && flat.owner < 0) continue;
       const ElemRange real = real_shard(flat, at.shard, strategy_.shard_degree());
       signature.push_back((real.end - real.begin).count());
     }
@@ -142,6 +145,17 @@ Result<void> check_placement(const Strategy& s) {
   return {};
 }
 
+Result<void> check_sharding(const Strategy& s) {
+  const std::optional<Conflict> found = sharding_conflict(s);
+  if (!found) return {};
+  const auto spelled = [](const std::string& name, const std::string& value) {
+    return "--" + name + (value.empty() ? "" : " " + value);
+  };
+  return contradiction(spelled(found->option, found->value) + " " + found->does + ", but " +
+                           spelled(found->other, found->other_value) + " " + found->prevents,
+                       found->help);
+}
+
 }  // namespace
 
 std::vector<std::string_view> pass_names() {
@@ -191,12 +205,13 @@ Result<void> check(const model::Model& model, const Strategy& s) {
   // Stage 0 partitions nothing, so any partition is right there.
   if (s.partition == Partition::parameter && s.stage > 1)
     return contradiction("--partition parameter belongs to stage 1, but --stage is " + n(s.stage), "--stage 1");
-  if (s.unit == UnitKind::chunk) {
+  if (Result<void> ok = check_sharding(s); !ok) return ok;
+  if (s.unit == UnitKind::chunk && !s.chunk_per_tensor) {
     if (s.chunk_elems.count() < 1) return contradiction("unit chunk without a chunk size", "--chunk-size search");
-    if (s.chunk_elems.count() % s.shard_degree() != 0)
+    if (s.chunk_elems.count() % s.cuts() != 0)
       return contradiction("chunk size " + n(s.chunk_elems.count()) + " elements is not a multiple of " +
                                ranks_that(s, s.shard_degree(), "share its shards"),
-                           "--chunk-size " + n(round_up(s.chunk_elems, s.shard_degree()).count()));
+                           "--chunk-size " + n(round_up(s.chunk_elems, s.cuts()).count()));
   }
   return {};
 }
@@ -207,7 +222,7 @@ Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strateg
   PlanSet set;
   std::map<Signature, std::int32_t> known;
   const Signatures signatures(*model, strategy);
-  const Pass* const rank_passes = std::ranges::find(kPasses, kFirstRankPass, &Pass::name);
+  const Pass* const rank_passes = std::ranges::find(kPasses, first_rank_pass(strategy), &Pass::name);
   Plan common = build(model, strategy, 0);
   for (const Pass* pass = kPasses.data(); pass != rank_passes; ++pass) common = pass->run(std::move(common));
   for (std::int32_t rank = 0; rank < strategy.world_size; ++rank) {

@@ -48,7 +48,7 @@ MemoryEvent memory_event_of(const Plan& plan, const Op& op, BufferId id, bool ac
 std::optional<UnitChange> unit_change_of(const Plan& plan, const Op& op) {
   if (const auto* call = std::get_if<Communicate>(&op.action)) {
     if (!call->unit.valid()) return std::nullopt;
-    const bool gather = call->kind == Collective::all_gather;
+    const bool gather = call->kind == Collective::all_gather || call->kind == Collective::broadcast;
     return UnitChange{.unit = call->unit,
                       .begin = UnitMoment{.state = gather ? UnitState::gathering : UnitState::reducing},
                       .end = {.state = gather ? UnitState::gathered : UnitState::sharded}};

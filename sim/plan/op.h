@@ -67,13 +67,13 @@ struct Segment {
 };
 
 /// A collective over a group of ranks: one call, however many segments. Counted once, bytes = sum of full segments.
-/// all_reduce and broadcast use full_operand alone.
+/// all_reduce, broadcast and reduce use full_operand alone.
 struct Communicate {
   Collective kind{};
   UnitId unit{};
   std::vector<Segment> segments{};
   Group group = Group::shard;
-  std::int32_t root = 0;                ///< broadcast: a member's number in the group
+  std::int32_t root = 0;                ///< broadcast, reduce: a member's number in the group
   std::int32_t workspace_operand = -1;  ///< staging of the message transport, -1: none
 };
 
@@ -156,9 +156,11 @@ struct Digest {
   model::ParamId param{};  ///< valid: this parameter only, content starts at its first element
 };
 
-/// An op that this rank lacks; keeps ids equal on all ranks and is dropped before the plan is used.
+/// An op that this rank lacks; keeps ids equal on all ranks and is dropped before the plan is used. Where other ranks'
+/// ops are moved about, it says what they have in its place.
 struct Absent {
-  enum class Lacks : std::uint8_t { other, initialize, inspect, step, store, stage } lacks = Lacks::other;
+  enum class Lacks : std::uint8_t { other, initialize, inspect, step, store, stage, accumulate, all_reduce };
+  Lacks lacks = Lacks::other;
   std::int32_t flat = -1;  ///< what it would be about: pass place adds absent moves where other ranks have moves
 };
 

@@ -31,7 +31,7 @@ struct Buffer {
 };
 
 /// A run of parameters laid out one behind the other and padded to a multiple of the ranks that share
-/// its shards: what is cut into equal shards. Offsets and sizes in elements.
+/// its shards: what is cut into equal shards, or lies whole on its owner. Offsets and sizes in elements.
 struct Flat {
   struct Item {
     model::ParamId param{};
@@ -42,7 +42,7 @@ struct Flat {
   Elems elems{};  ///< padding included
   Elems used{};   ///< up to the end of the last parameter
   std::vector<Item> items{};
-  std::int32_t owner = -1;  ///< reserved for whole-chunk ownership; -1: split
+  std::int32_t owner = -1;  ///< Ownership::rank: the member of the shard group that holds all of it; -1: split
   bool frozen = false;      ///< all its parameters are: no gradient, no master, no optimizer state, no step
   [[nodiscard]] Elems shard(std::int32_t shards) const { return Elems{elems.count() / shards}; }
 };
@@ -64,7 +64,8 @@ struct ParamRange {
 /// The parts of a flat's parameters inside [begin, end) elements of the flat, in order.
 [[nodiscard]] std::vector<ParamRange> param_ranges(const Flat& flat, Elems begin, Elems end);
 
-/// The real elements (padding excluded) of a shard of `shards`, as a range of the flat; empty when all padding.
+/// The real elements (padding excluded) of a flat that are one rank's of `shards`: its shard, or where the flat has an
+/// owner all or none. Empty when all padding.
 [[nodiscard]] ElemRange real_shard(const Flat& flat, std::int32_t shard_rank, std::int32_t shards);
 
 /// The ops of one phase, in plan order. The memory a phase starts with is what earlier phases left persistent.
@@ -88,9 +89,12 @@ struct Plan {
       value_buffers{};                ///< by value: values_begin + v, or that of the value in whose place it is made
   std::vector<BufferId> gradients{};  ///< until shard: the gradient buffer of each parameter
   std::vector<std::vector<BufferId>> gradient_slots{};  ///< until shard: [slot of the tree][parameter]
-  std::vector<BufferId> flat_parameters{};  ///< since shard: by flat, what rests on this rank: all, or its shard
-  std::vector<BufferId> flat_gathered{};    ///< since shard, stage 3: by flat, the gathered parameters
-  std::vector<BufferId> flat_gradients{};   ///< since shard: by flat, the reduced gradient: full (stages 0, 1) or shard
+  /// Since shard, by flat: the parameters that rest on this rank, all or its shard; invalid where another owns them.
+  std::vector<BufferId> flat_parameters{};
+  std::vector<BufferId> flat_gathered{};  ///< since shard, stage 3: by flat, the gathered parameters
+  /// Since shard, by flat: the reduced gradient, full (stages 0 and 1, owners) or its shard; invalid as
+  /// flat_parameters.
+  std::vector<BufferId> flat_gradients{};
   std::vector<std::vector<BufferId>> flat_gradient_slots{};  ///< since shard: by flat, the slots of the gradient tree
   Placed placed{};                                           ///< since place: where model data rests
   BufferId losses{};                                         ///< f32 [micro-steps], this rank's

@@ -26,6 +26,12 @@ enum class Partition : std::uint8_t {
   parameter,  ///< whole parameters, largest first to the least loaded rank (PyTorch's ZeroRedundancyOptimizer)
 };
 
+/// Where a unit rests in stage 3, its gradient from stage 2 on, and its optimizer state from stage 1 on.
+enum class Ownership : std::uint8_t {
+  split,  ///< every flat is cut into equal shards, one per rank
+  rank,   ///< a whole unit lies on one rank of the shard group, which sends, sums and steps it alone
+};
+
 /// What backward makes again instead of reading what forward kept.
 enum class Recompute : std::uint8_t {
   none,
@@ -34,7 +40,12 @@ enum class Recompute : std::uint8_t {
 };
 enum class OptimizerKind : std::uint8_t { sgd, adam, adamw };
 /// How parameters, activations and gradients are stored. 16 bits bring fp32 master parameters; arithmetic is fp32.
-enum class Precision : std::uint8_t { fp32, bf16, fp16 };
+enum class Precision : std::uint8_t {
+  fp32,
+  bf16,
+  fp16,
+  tf32,  ///< fp32, and products on the tensor cores of GPUs that have them: elsewhere exactly fp32
+};
 /// How ranks of one run exchange data; messages need planned staging memory.
 enum class Transport : std::uint8_t { shared, messages };
 
@@ -51,6 +62,13 @@ enum class Transport : std::uint8_t { shared, messages };
   switch (v) {
     case Partition::flat: return "flat";
     case Partition::parameter: return "parameter";
+  }
+  return "?";
+}
+[[nodiscard]] constexpr const char* to_string(Ownership v) {
+  switch (v) {
+    case Ownership::split: return "split";
+    case Ownership::rank: return "rank";
   }
   return "?";
 }
@@ -75,6 +93,7 @@ enum class Transport : std::uint8_t { shared, messages };
     case Precision::fp32: return "fp32";
     case Precision::bf16: return "bf16";
     case Precision::fp16: return "fp16";
+    case Precision::tf32: return "tf32";
   }
   return "?";
 }
@@ -91,7 +110,7 @@ struct Strategy {
   std::int32_t stage = 0;  ///< ZeRO stage 0..3
   UnitKind unit = UnitKind::module;
   Partition partition = Partition::flat;
-  Elems chunk_elems{0};           ///< unit chunk: the size, a multiple of the ranks that share its shards
+  Elems chunk_elems{0};           ///< unit chunk: the size, a multiple of the ranks that a chunk is cut for
   std::int64_t micro_batch = 1;   ///< sequences (mlp: samples) per rank and micro-step
   std::int64_t global_batch = 1;  ///< sequences per step; a multiple of micro_batch x data-parallel ranks
   std::int64_t sequence = 1;      ///< tokens per sequence (mlp: 1)
@@ -112,6 +131,12 @@ struct Strategy {
   Placement placement{};             ///< which memory parameters, gradients and optimizer state rest in
   std::vector<std::string> freeze{};  ///< patterns of parameter names that keep their first values (sim/model/freeze.h)
   float dropout = 0;                  ///< model::Model::dropout
+  bool chunk_per_tensor = false;      ///< unit chunk: every parameter is a chunk, and chunk_elems means nothing
+  Ownership ownership = Ownership::split;
+  bool distributed = true;      ///< unit chunk; false: every rank keeps every chunk whole, whatever the stage
+  bool keep_gathered = false;   ///< stage 3: a unit is gathered once a step and dropped after its last use
+  bool reuse_shard = false;     ///< stage 3, 16 bits, no accumulation: gradients take their parameters' place
+  std::int32_t bucket_mib = 0;  ///< stages 2 and 3: units are reduced together up to so many MiB; 0: one by one
 
   /// Ranks that work on different micro-batches.
   [[nodiscard]] constexpr std::int32_t data_parallel() const { return world_size / tensor_parallel; }
@@ -145,7 +170,13 @@ struct Strategy {
   /// M, the micro-batches of the global batch.
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / micro_batch; }
   /// Sharding needs more than one rank: with one, every stage is stage 0 without collectives.
-  [[nodiscard]] std::int32_t effective_stage() const { return data_parallel() == 1 ? 0 : stage; }
+  [[nodiscard]] std::int32_t effective_stage() const { return data_parallel() == 1 || !distributed ? 0 : stage; }
+  /// Whole units lie on one rank each.
+  [[nodiscard]] bool has_owners() const { return ownership == Ownership::rank && effective_stage() > 0; }
+  /// How many equal shards a flat is cut into.
+  [[nodiscard]] std::int32_t cuts() const { return has_owners() ? 1 : shard_degree(); }
+  /// A flat's reduced gradient lies where its parameters lay.
+  [[nodiscard]] bool reuses_shards() const { return reuse_shard && effective_stage() == 3; }
   /// Gradients leave the rank after every micro-step (stages 2 and 3), so micro-batches are dealt in turn.
   [[nodiscard]] bool reduces_every_micro_step() const { return effective_stage() >= 2; }
   /// A micro-step's gradient has a buffer of its own, and is not a slot of the gradient tree.

@@ -208,7 +208,8 @@ std::string hash_of(const std::vector<Plan>& classes, const std::vector<std::int
 
 std::string to_string(const Strategy& s) {
   std::string out = "stage " + std::to_string(s.stage) + " unit " + to_string(s.unit);
-  if (s.unit == UnitKind::chunk) out += " of " + std::to_string(s.chunk_elems.count()) + " elements";
+  if (s.unit == UnitKind::chunk)
+    out += s.chunk_per_tensor ? " per tensor" : " of " + std::to_string(s.chunk_elems.count()) + " elements";
   out += std::string(" partition ") + to_string(s.partition) + " world " + std::to_string(s.world_size) +
          " micro_batch " + std::to_string(s.micro_batch) + " global_batch " + std::to_string(s.global_batch) +
          " sequence " + std::to_string(s.sequence) + " recompute " + to_string(s.recompute) + " optimizer " +
@@ -225,6 +226,11 @@ std::string to_string(const Strategy& s) {
   if (!s.placement.all_on_device()) out += " placement " + to_string(s.placement);
   for (std::size_t i = 0; i < s.freeze.size(); ++i) out += (i == 0 ? " freeze " : ",") + s.freeze[i];
   if (s.dropout > 0) append(out, " dropout ", s.dropout);
+  if (s.ownership == Ownership::rank) out += " owned_by rank";
+  if (!s.distributed) out += " not_distributed";
+  if (s.keep_gathered) out += " keep_gathered";
+  if (s.reuse_shard) out += " reuse_shard";
+  if (s.bucket_mib > 0) out += " bucket_mib " + std::to_string(s.bucket_mib);
   return out;
 }
 

@@ -62,7 +62,7 @@ std::vector<Named> chunk_groups(const model::Model& model, const Strategy& strat
       elems.push_back(model.parameters[p].elems);
     }
     const std::size_t before = groups.size();
-    for (const Chunk& chunk : layout_uniform(elems, strategy.chunk_elems, strategy.shard_degree()).chunks) {
+    for (const Chunk& chunk : layout_uniform(elems, strategy.chunk_elems, strategy.cuts()).chunks) {
       Named group{(frozen ? "frozen chunk " : "chunk ") + std::to_string(groups.size() - before), {}};
       for (const PlacedParameter& p : chunk.parameters)
         group.params.push_back(params[static_cast<std::size_t>(p.parameter)]);
@@ -89,19 +89,36 @@ std::vector<std::vector<std::int32_t>> cut(const model::Model& model, const Name
   return flats;
 }
 
+/// Whole units to the members of a shard group.
+void deal_units(const Strategy& strategy, const std::vector<Unit>& units, std::vector<Flat>& flats) {
+  std::vector<std::int64_t> load(static_cast<std::size_t>(strategy.shard_degree()), 0);
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    const std::size_t owner = strategy.chunk_per_tensor
+                                  ? static_cast<std::size_t>(std::ranges::min_element(load) - load.begin())
+                                  : u % load.size();
+    for (std::int32_t f : units[u].flats) {
+      Flat& flat = flats[static_cast<std::size_t>(f)];
+      flat.owner = static_cast<std::int32_t>(owner);
+      load[owner] += flat.elems.count();
+    }
+  }
+}
+
 }  // namespace
 
 std::pair<std::vector<Flat>, std::vector<Unit>> make_units(const model::Model& model, const Strategy& strategy) {
   std::vector<Flat> flats;
   std::vector<Unit> units;
   std::vector<Elems> chunk_sizes;
-  const bool chunked = strategy.unit == UnitKind::chunk;
-  const std::vector<Named> groups = chunked ? chunk_groups(model, strategy, chunk_sizes) : group(model, strategy.unit);
+  const bool chunked = strategy.unit == UnitKind::chunk && !strategy.chunk_per_tensor;
+  const std::vector<Named> groups =
+      chunked ? chunk_groups(model, strategy, chunk_sizes)
+              : group(model, strategy.unit == UnitKind::chunk ? UnitKind::tensor : strategy.unit);
   for (const Named& g : groups) {
     Unit unit{.name = g.name, .flats = {}};
     const UnitId id{static_cast<std::int32_t>(units.size())};
     const auto add = [&](const std::vector<std::int32_t>& params) {
-      Flat flat = flatten(model, params, strategy.shard_degree());
+      Flat flat = flatten(model, params, strategy.cuts());
       if (chunked) flat.elems = chunk_sizes[units.size()];
       flat.unit = id;
       unit.flats.push_back(static_cast<std::int32_t>(flats.size()));
@@ -110,6 +127,7 @@ std::pair<std::vector<Flat>, std::vector<Unit>> make_units(const model::Model& m
     for (const std::vector<std::int32_t>& params : cut(model, g, strategy.unit)) add(params);
     units.push_back(std::move(unit));
   }
+  if (strategy.has_owners()) deal_units(strategy, units, flats);
   return {std::move(flats), std::move(units)};
 }
 
@@ -155,6 +173,7 @@ std::vector<ParamRange> param_ranges(const Flat& flat, Elems begin, Elems end) {
 }
 
 ElemRange real_shard(const Flat& flat, std::int32_t shard_rank, std::int32_t shards) {
+  if (flat.owner >= 0) return {.begin = Elems{0}, .end = flat.owner == shard_rank ? flat.used : Elems{0}};
   const ElemRange whole = shard_range(flat.elems, shard_rank, shards);
   return {.begin = std::min(whole.begin, flat.used), .end = std::min(whole.end, flat.used)};
 }

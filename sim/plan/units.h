@@ -11,6 +11,8 @@ namespace shard::plan {
 
 /// Flats padded to multiples of the ranks that share shards, and the units made of them, in parameter order. Frozen
 /// parameters are in flats of their own: of the same unit, or for chunks in chunks of their own, behind the others.
+/// Ownership by rank pads nothing but chunks: unit u belongs to member u mod S of a shard group; with a chunk per
+/// tensor, to the member that has the fewest elements so far (first on ties).
 [[nodiscard]] std::pair<std::vector<Flat>, std::vector<Unit>> make_units(const model::Model& model,
                                                                          const Strategy& strategy);
 

@@ -198,6 +198,25 @@ TEST(Train, IsTheSameStartedByItselfOrByALauncher) {
   expect_as_predicted(joined, 2);
 }
 
+TEST(Train, OneStateHoweverUnitsLieAndAreReduced) {
+  const auto state_of = [](const Words& more) {
+    Words words = train({"--model", "gpt2-nano", "--data", "random", "--ranks", "2", "--steps", "2", "--sequence", "16",
+                         "--precision", "bf16", "--global-batch", "2"});
+    words.insert(words.end(), more.begin(), more.end());
+    const json run = json_of(shardscope(words));
+    expect_as_predicted(run, 2);
+    return run["state_sha256"];
+  };
+  const json sha = state_of({});
+  EXPECT_EQ(state_of({"--stage", "3", "--unit", "chunk", "--chunk-size", "none", "--chunk-owner", "rank", "--transport",
+                      "messages", "--reuse-fp16-shard"}),
+            sha);
+  EXPECT_EQ(state_of({"--stage", "3", "--unit", "tensor", "--keep-gathered", "--reuse-fp16-shard",
+                      "--reduce-scatter-bucket-size-mb", "1", "--transport", "messages"}),
+            sha);
+  EXPECT_EQ(state_of({"--stage", "2", "--unit", "chunk", "--no-distributed-storage"}), sha);
+}
+
 TEST(Train, RanksThatContradictTheLauncherAreRefused) {
   Words command{MPIRUN, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2", shardscope_path()};
   for (const std::string& word : train({"--model", "gpt2-nano", "--data", "random", "--ranks", "4", "--steps", "1"}))

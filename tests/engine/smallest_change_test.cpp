@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <vector>
 
 namespace shard::engine {
@@ -55,6 +56,29 @@ TEST(SmallestChange, ChangesAddUpWhenOneIsNotEnough) {
   EXPECT_EQ(text_for(140), "--stage 3 --recompute block");
   EXPECT_EQ(text_for(110), "--stage 3 --recompute block --micro-batch 1");
   EXPECT_EQ(text_for(109), "");
+}
+
+TEST(SmallestChange, WhatWasAskedForAndCostsMemoryIsLeftOutFirst) {
+  plan::Strategy s = eight_ranks();
+  s.stage = 3;
+  s.precision = plan::Precision::bf16;
+  const auto change = [&](const std::function<bool(const plan::Strategy&)>& small) {
+    const auto c =
+        smallest_change(s, Bytes{1}, [&](const plan::Strategy& t) { return Result(Bytes{small(t) ? 1 : 2}); });
+    return c ? c->text : "";
+  };
+  EXPECT_EQ(change([](const plan::Strategy& t) { return t.reuse_shard; }), "--reuse-fp16-shard");
+  s.keep_gathered = true;
+  s.bucket_mib = 25;
+  EXPECT_EQ(change([](const plan::Strategy& t) { return !t.keep_gathered; }), "--no-keep-gathered");
+  EXPECT_EQ(change([](const plan::Strategy& t) { return t.bucket_mib == 0; }), "--reduce-scatter-bucket-size-mb 0");
+  EXPECT_EQ(change([](const plan::Strategy& t) { return !t.keep_gathered && t.bucket_mib == 0; }),
+            "--reduce-scatter-bucket-size-mb 0 --no-keep-gathered");
+  s = eight_ranks();
+  s.stage = 2;
+  s.ownership = plan::Ownership::rank;
+  EXPECT_EQ(change([](const plan::Strategy& t) { return t.ownership == plan::Ownership::split; }),
+            "--chunk-owner split");
 }
 
 TEST(SmallestChange, AMicroBatchThatDoesNotDivideIsNotOffered) {

@@ -233,6 +233,29 @@ Strategy optimizer_clipped_on_host() {
   s.clip_norm = true;
   return s;
 }
+Strategy owned(std::int32_t stage) {
+  Strategy s = zero(stage);
+  s.ownership = Ownership::rank;
+  return s;
+}
+Strategy kept() {
+  Strategy s = zero(3);
+  s.keep_gathered = true;
+  return s;
+}
+Strategy reused(Ownership ownership = Ownership::split) {
+  Strategy s = zero(3, 2, 1);
+  s.precision = Precision::bf16;
+  s.reuse_shard = true;
+  s.prefetch = 0;
+  s.ownership = ownership;
+  return s;
+}
+Strategy in_buckets() {
+  Strategy s = zero(3);
+  s.bucket_mib = 1;
+  return s;
+}
 Communicate& call(Op& op) {
   return std::get<Communicate>(op.action);
 }
@@ -465,6 +488,60 @@ const Planted kPlanted[] = {
     {"RefreshDropped", "P17", zero(2), drop("refresh block 1")},
     {"BroadcastFromAnother", "P17", by_parameter(),
      at_op("refresh transformer.wte", 0, [](Plan&, Op& op) { call(op).root = 1 - call(op).root; })},
+    {"OwnedUnitSentByAnother", "P18", owned(3),
+     at_op("gather block 0", 1, [](Plan&, Op& op) { call(op).root = 1 - call(op).root; })},
+    {"OwnedUnitReducedToAnother", "P15", owned(2),
+     at_op("reduce block 0", 0, [](Plan&, Op& op) { call(op).root = 1 - call(op).root; })},
+    {"OwnedUnitSummedByNobody", "P15", owned(1), drop("reduce block 1")},
+    {"OwnedUnitNotSent", "P8", owned(3), drop("gather block 1")},
+    {"OwnedUnitNotRefreshed", "P17", owned(2), drop("refresh block 1")},
+    {"OwnerMissing", "P22", owned(3),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.flats[1].owner = -1;
+     }},
+    {"OwnedUnitReceivedAsAnother", "P19", owned(3),
+     [](PlanSet& plans) {
+       // Both blocks are equally large, so that only what they are differs.
+       Plan& p = plans.classes.back();
+       for (Phase phase : {Phase::first_step, Phase::steady_step}) {
+         PhaseOps& step = *p.find(phase);
+         Op& op = step.ops[find_op(step, "gather block 0")];
+         Op& other = step.ops[find_op(step, "gather block 1")];
+         std::swap(op.operands, other.operands);
+       }
+     }},
+    {"KeptUnitDroppedAfterForward", "P4", kept(), in_steps([](Plan& plan, std::vector<Op>& ops) {
+       for (Op& op : ops)
+         if (const auto it = std::ranges::find_if(
+                 op.release, [&](BufferId b) { return plan.buffer(b).name == "gathered block 0"; });
+             it != op.release.end()) {
+           const BufferId gathered = *it;
+           op.release.erase(it);
+           const auto last = std::ranges::find_if(ops, [&](const Op& o) { return o.name == "loss"; });
+           last->release.push_back(gathered);
+           return;
+         }
+     })},
+    {"KeptUnitNotGathered", "P8", kept(), drop("gather block 1")},
+    {"ReusedShardNotMadeAgain", "P17", reused(), drop("store block 1")},
+    {"OwnedReusedShardNotMadeAgain", "P17", reused(Ownership::rank),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes)
+         for (Phase phase : {Phase::first_step, Phase::steady_step})
+           std::erase_if(p.find(phase)->ops, [](const Op& op) { return op.name == "store block 1"; });
+     }},
+    {"GradientOverParametersStillNeeded", "P15", reused(),
+     at_op("reduce block 1", 0,
+           [](Plan& p, Op& op) {
+             op.operands[0].buffer = p.flat_parameters[static_cast<std::size_t>(
+                 std::ranges::find(p.units, "block 0", &Unit::name)->flats.front())];
+           })},
+    {"UnitLeftOutOfItsBucket", "P8", in_buckets(),
+     at_op("reduce", 0,
+           [](Plan&, Op& op) {
+             call(op).segments.pop_back();
+             op.operands.resize(op.operands.size() - 2);
+           })},
     {"StagingTooSmall", "P18", by_messages(2),
      at_op("reduce block 0", 0, [](Plan&, Op& op) { op.operands.back().bytes /= 2; })},
     {"SegmentOfAnotherSize", "P18", zero(2), at_op("reduce", 0, [](Plan&, Op& op) { call(op).segments[0].elems += Elems{2}; })},

@@ -145,20 +145,41 @@ TEST(PlanProperties, StagesZeroToTwoSendWhatTheyMust) {
     if (s.effective_stage() == 1 && s.partition == Partition::parameter) {
       expected[at(all_reduce)] = {units, summed * bytes};
       expected[at(broadcast)] = {trained, stored * trained_elements};
-    } else if (s.effective_stage() == 1 || s.effective_stage() == 2) {
+    } else if (s.effective_stage() > 0) {
       const std::int64_t times = s.effective_stage() == 1 ? 1 : s.accumulation();
-      expected[at(reduce_scatter)] = {units * times, summed * bytes * times};
-      add(all_gather, units, stored * bytes);
+      auto& reductions = expected[at(s.has_owners() ? reduce : reduce_scatter)];
+      reductions = {units * times, summed * bytes * times};
+      // Buckets send the same in fewer calls; these models fit into one.
+      if (s.bucket_mib > 0 && units > 0) reductions.first = times;
+      auto& made_whole = expected[at(s.has_owners() ? broadcast : all_gather)];
+      if (s.effective_stage() < 3) {
+        made_whole.first += units;
+        made_whole.second += stored * bytes;
+      } else {
+        // Each unit that forward uses is gathered at least once a step, at most twice a micro-step and op that uses it.
+        const auto all_units = static_cast<std::int64_t>(plan.units.size());
+        const auto gathers = calls_of(plan)[at(s.has_owners() ? broadcast : all_gather)];
+        EXPECT_GE(gathers.first - made_whole.first, all_units);
+        if (s.keep_gathered) {
+          EXPECT_EQ(gathers.first - made_whole.first, all_units);
+        }
+        made_whole = gathers;
+      }
     }
-    if (s.effective_stage() == 3) {
-      expected[at(reduce_scatter)] = {units * s.accumulation(), summed * bytes * s.accumulation()};
-      // Each unit that forward uses is gathered at least once a step, at most twice a micro-step and op that uses it.
-      EXPECT_GE(calls_of(plan)[at(all_gather)].first, static_cast<std::int64_t>(plan.units.size()) + 1);
-      expected[at(all_gather)] = calls_of(plan)[at(all_gather)];
+    // Hybrid sharding sums every shard over the replicas once more; of a whole unit, only its owners do.
+    if (s.effective_stage() > 0 && s.replicas() > 1) {
+      std::int64_t own = 0;
+      std::set<std::int32_t> owned;
+      for (const Flat& flat : plan.flats)
+        if (!flat.frozen && flat.owner == position(s, plan.rank).shard) {
+          own += flat.elems.count();
+          owned.insert(flat.unit.value);
+        }
+      if (s.has_owners())
+        expected[at(all_reduce)] = {static_cast<std::int64_t>(owned.size()), summed * own};
+      else
+        expected[at(all_reduce)] = {units, summed * bytes / s.shard_degree()};
     }
-    // Hybrid sharding sums every shard over the replicas once more.
-    if (s.effective_stage() > 0 && s.replicas() > 1)
-      expected[at(all_reduce)] = {units, summed * bytes / s.shard_degree()};
     EXPECT_EQ(calls_of(plan), expected);
   });
 }
@@ -170,9 +191,10 @@ TEST(PlanProperties, ALongerPrefetchNeverGathersMore) {
     s.partition = Partition::flat;
     // What stays on the device by itself depends on what prefetch leaves over.
     if (s.placement.policy == PlacementPolicy::automatic) s.placement.policy = PlacementPolicy::host;
+    const auto kind = static_cast<std::size_t>(s.has_owners() ? Collective::broadcast : Collective::all_gather);
     std::int64_t before = std::numeric_limits<std::int64_t>::max();
     for (s.prefetch = 0; s.prefetch < 4; ++s.prefetch) {
-      const std::int64_t gathers = calls_of(compiled(model, s).classes.front())[0].first;
+      const std::int64_t gathers = calls_of(compiled(model, s).classes.front())[kind].first;
       EXPECT_LE(gathers, before);
       before = gathers;
     }
@@ -215,6 +237,14 @@ TEST(PlanProperties, TheHashIsThatOfModelAndStrategy) {
       [](Strategy& s) { s.predivide = 2.0f; },
       [](Strategy& s) { s.freeze = {"transformer.wpe.weight"}; },
       [](Strategy& s) { s.freeze = {"transformer.ln_f.bias"}; },
+      [](Strategy& s) { s.chunk_per_tensor = true; },
+      [](Strategy& s) { s.ownership = Ownership::rank; },
+      [](Strategy& s) { s.distributed = false; },
+      [](Strategy& s) { s.keep_gathered = true; },
+      [](Strategy& s) { s.bucket_mib = 1; },
+      [](Strategy& s) { s.precision = Precision::bf16, s.global_batch = 2; },
+      [](Strategy& s) { s.precision = Precision::bf16, s.global_batch = 2, s.reuse_shard = true; },
+      [](Strategy& s) { s.precision = Precision::tf32; },
   };
   std::set<std::string> hashes;
   for (const auto& change : changes) {
@@ -244,6 +274,8 @@ TEST(PlanProperties, EveryEdgeIsNeeded) {
     s.stage = std::max(s.stage, 2);
     s.partition = Partition::flat;
     s.world_size = 2;
+    s.shard_group = 0;
+    s.reuse_shard = false;
     s.global_batch = 4 * s.micro_batch;
     if (s.unit == UnitKind::chunk) s.chunk_elems = Elems{100};
     Plan plan = std::move(compiled(model, s).classes.front());

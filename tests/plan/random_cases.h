@@ -79,9 +79,21 @@ class RandomCases {
     s.clip_norm = flag();
     s.loss_scaling = upto(4) == 1;
     if (upto(4) == 1) s.predivide = 2.0f;
+    if (s.stage > 0 && s.partition == Partition::flat && flag()) s.ownership = Ownership::rank;
+    s.chunk_per_tensor = s.unit == UnitKind::chunk && upto(4) == 1;
+    s.keep_gathered = s.stage == 3 && flag();
+    if (s.stage >= 2 && s.ownership == Ownership::split && flag()) s.bucket_mib = 1;
+    if (s.unit == UnitKind::chunk && s.ownership == Ownership::split && s.shard_group == 0 && s.bucket_mib == 0 &&
+        s.partition == Partition::flat && !s.keep_gathered)
+      s.distributed = upto(4) != 1;
+    if (s.precision == Precision::fp32 && upto(4) == 1) s.precision = Precision::tf32;
     if (s.unit == UnitKind::chunk) s.chunk_elems = Elems{s.shard_degree() * upto(300 / s.shard_degree())};
     s.micro_batch = upto(2);
     s.global_batch = s.micro_batch * s.world_size * upto(8);
+    if (s.stage == 3 && s.has_masters() && !s.fp32_reduce_scatter && s.distributed && flag()) {
+      s.reuse_shard = true;
+      s.global_batch = s.micro_batch * s.world_size;
+    }
     s.sequence = model.family == model::Family::mlp ? 1 : upto(8);
     s.recompute = static_cast<Recompute>(upto(3) - 1);
     s.optimizer = static_cast<OptimizerKind>(upto(3) - 1);
@@ -90,7 +102,7 @@ class RandomCases {
     s.threads = static_cast<std::int32_t>(upto(3));
     s.reproducible = upto(4) != 1;
     s.transport = flag() ? Transport::shared : Transport::messages;
-    if (flag()) s.placement = placement();
+    if (flag() && s.ownership == Ownership::split && !s.reuse_shard) s.placement = placement();
     if (upto(3) == 1) s.freeze = some_of(model.parameters);
     if (s.placement.policy == PlacementPolicy::automatic) s.partition = Partition::flat;
     return s;

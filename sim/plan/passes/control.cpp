@@ -16,7 +16,8 @@ namespace {
 [[nodiscard]] bool reduces_local_gradients(const Op& op) {
   const auto* call = std::get_if<Communicate>(&op.action);
   return call != nullptr && op.part == Part::reduce && call->group != Group::replica &&
-         (call->kind == Collective::reduce_scatter || call->kind == Collective::all_reduce);
+         (call->kind == Collective::reduce_scatter || call->kind == Collective::all_reduce ||
+          call->kind == Collective::reduce);
 }
 
 }  // namespace
@@ -102,11 +103,13 @@ std::vector<Op> Control::with_local_inspections(std::vector<Op> ops) const {
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (reduces_local_gradients(ops[i])) {
       const auto& call = std::get<Communicate>(ops[i].action);
-      const Unit unit = trained_part(plan_, plan_.units[static_cast<std::size_t>(call.unit.value)]);
-      for (std::size_t k = 0; k < call.segments.size(); ++k)
-        result.push_back(inspect_local(unit.flats[k],
-                                       ops[i].operands[static_cast<std::size_t>(call.segments[k].full_operand)],
-                                       ops[i].micro_step));
+      std::map<std::int32_t, std::size_t> seen;  // by unit, of which a call may reduce several: its flats so far
+      for (const Segment& segment : call.segments) {
+        const Operand& full = ops[i].operands[static_cast<std::size_t>(segment.full_operand)];
+        const std::int32_t unit = plan_.buffer(full.buffer).unit.value;
+        const std::int32_t f = trained_part(plan_, plan_.units[static_cast<std::size_t>(unit)]).flats[seen[unit]++];
+        result.push_back(inspect_local(f, full, ops[i].micro_step));
+      }
     }
     const std::int32_t micro_step = ops[i].micro_step;
     result.push_back(std::move(ops[i]));

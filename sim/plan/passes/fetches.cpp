@@ -22,6 +22,7 @@ std::map<std::size_t, std::vector<UnitId>> fetch_points(const Plan& plan, const 
   std::vector<std::int32_t> touched;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     touched.clear();
+    if (!std::holds_alternative<Compute>(ops[i].action)) continue;
     for (const Operand& o : ops[i].operands)
       if (const auto b = static_cast<std::size_t>(o.buffer.value); b < unit_of.size() && unit_of[b].valid())
         touched.push_back(unit_of[b].value);
@@ -34,11 +35,12 @@ std::map<std::size_t, std::vector<UnitId>> fetch_points(const Plan& plan, const 
     for (std::int32_t u : touched) uses[static_cast<std::size_t>(u)].push_back({i, users, region});
     ++users;
   }
+  const bool kept = plan.strategy.keep_gathered && plan.strategy.effective_stage() == 3;
   std::map<std::size_t, std::vector<UnitId>> points;
   for (std::size_t u = 0; u < uses.size(); ++u)
     for (std::size_t k = 0; k < uses[u].size(); ++k) {
       const Use& use = uses[u][k];
-      const bool joined = k > 0 && (use.nth == uses[u][k - 1].nth + 1 ||
+      const bool joined = k > 0 && (kept || use.nth == uses[u][k - 1].nth + 1 ||
                                     (use.region.first >= 0 && use.region == uses[u][k - 1].region));
       if (!joined) points[use.op].push_back(UnitId{static_cast<std::int32_t>(u)});
     }

@@ -10,7 +10,7 @@ namespace shard::plan {
 
 /// By index of the op that needs them: the units to bring in front of it. `unit_of`: by buffer, the unit that an op
 /// needs when it touches the buffer; invalid for all others. Neighbouring uses share a fetch, and so do all uses by one
-/// block's recomputation and backward.
+/// block's recomputation and backward; where units are kept gathered, all of a step.
 [[nodiscard]] std::map<std::size_t, std::vector<UnitId>> fetch_points(const Plan& plan, const std::vector<Op>& ops,
                                                                       const std::vector<UnitId>& unit_of);
 

@@ -14,7 +14,7 @@ class Optimizer {
   explicit Optimizer(Plan plan)
       : plan_(std::move(plan)),
         stage_(plan_.strategy.effective_stage()),
-        shards_(plan_.strategy.shard_degree()),
+        shards_(plan_.strategy.cuts()),
         at_(position(plan_.strategy, plan_.rank)),
         whole_parameters_(stage_ == 1 && plan_.strategy.partition == Partition::parameter) {
     if (whole_parameters_)
@@ -53,14 +53,17 @@ class Optimizer {
 
   void create() {
     PhaseOps phase{.phase = Phase::creation, .ops = {}};
-    for (std::int32_t f : all_flats())
-      phase.ops.push_back({.name = "initialize " + flat_name(f),
-                           .part = Part::creation,
-                           .action = stage_ == 3 ? Initialize{.flat = f,
-                                                              .rank_stride_elems = flat(f).shard(shards_),
-                                                              .elems = flat(f).shard(shards_)}
-                                                 : Initialize{.flat = f, .elems = flat(f).elems},
-                           .operands = {writes(plan_, parameters(f))}});
+    for (std::int32_t f : all_flats()) {
+      Op op{.name = "initialize " + flat_name(f), .part = Part::creation, .action = Absent{}, .operands = {}};
+      if (parameters(f).valid()) {
+        const bool shard = stage_ == 3 && flat(f).owner < 0;
+        op.action =
+            shard ? Initialize{.flat = f, .rank_stride_elems = flat(f).shard(shards_), .elems = flat(f).shard(shards_)}
+                  : Initialize{.flat = f, .elems = flat(f).elems};
+        op.operands = {writes(plan_, parameters(f))};
+      }
+      phase.ops.push_back(std::move(op));
+    }
     for (const Stretch& s : stretches_) {
       if (!plan_.strategy.has_masters()) break;
       Op op{.name = "initialize masters " + s.name,
@@ -112,7 +115,7 @@ class Optimizer {
         const ElemRange real = real_shard(source, at_.shard, shards_);
         result.push_back({.flat = f,
                           .param = {},
-                          .rank_stride = source.shard(shards_).count(),
+                          .rank_stride = source.owner < 0 ? source.shard(shards_).count() : 0,
                           .elems = (real.end - real.begin).count(),
                           .name = flat_name(f),
                           .state = {}});
@@ -221,12 +224,7 @@ class Optimizer {
 
   void refresh_unit(std::vector<Op>& ops, UnitId id) {
     const Unit unit = trained_part(plan_, plan_.units[static_cast<std::size_t>(id.value)]);
-    std::vector<FlatPart> parts;
-    for (std::int32_t f : unit.flats)
-      parts.push_back(
-          {.flat = f, .full = updates(plan_, parameters(f)), .shard = own_part(plan_, f, parameters(f), Access::read)});
-    ops.push_back(
-        make_collective(plan_, Collective::all_gather, Group::shard, "refresh " + unit.name, Part::gather, id, parts));
+    ops.push_back(make_refresh(plan_, unit.flats, "refresh " + unit.name));
   }
 
   /// A broadcast of one whole parameter from its owner.
@@ -269,9 +267,7 @@ class Optimizer {
       BufferId content = parameters(f);
       if (stage_ == 3) {
         content = plan_.flat_gathered[static_cast<std::size_t>(f)];
-        phase.ops.push_back(make_collective(
-            plan_, Collective::all_gather, Group::shard, "gather " + flat_name(f), Part::digest, flat(f).unit,
-            {{.flat = f, .full = writes(plan_, content), .shard = reads(plan_, parameters(f))}}));
+        phase.ops.push_back(make_gather(plan_, {f}, "gather " + flat_name(f), Part::digest));
       }
       phase.ops.push_back({.name = "digest " + flat_name(f),
                            .part = Part::digest,
@@ -298,6 +294,7 @@ class Optimizer {
           {.name = "digest " + name, .part = Part::digest, .action = what, .operands = {reads(plan_, state)}});
       return;
     }
+    if (flat(s.flat).owner >= 0) return digest_owned(ops, s, what, state, name);
     const std::int64_t elems = whole_parameters_
                                    ? plan_.model->parameters[static_cast<std::size_t>(s.param.value)].elems.count()
                                    : flat(s.flat).elems.count();
@@ -326,6 +323,24 @@ class Optimizer {
                                       .shard = own_part(plan_, s.flat, staging, Access::read)}}));
     ops.push_back(
         {.name = "digest " + name, .part = Part::digest, .action = what, .operands = {reads(plan_, staging)}});
+  }
+
+  /// The owner sends what it has.
+  void digest_owned(std::vector<Op>& ops, const Stretch& s, const Digest& what, BufferId state,
+                    const std::string& name) {
+    const Flat& source = flat(s.flat);
+    const BufferId content = state.valid() ? state
+                                           : plan_.add_buffer({.name = name + " staged",
+                                                               .category = Category::communication,
+                                                               .bytes = bytes_of(Dtype::f32, source.used),
+                                                               .unit = source.unit});
+    Op op = make_collective(
+        plan_, Collective::broadcast, Group::shard, "broadcast " + name, Part::digest, source.unit,
+        {{.flat = s.flat, .full = whole(plan_, content, state.valid() ? Access::read : Access::write), .shard = {}}});
+    std::get<Communicate>(op.action).root = source.owner;
+    ops.push_back(std::move(op));
+    ops.push_back(
+        {.name = "digest " + name, .part = Part::digest, .action = what, .operands = {reads(plan_, content)}});
   }
 
   Plan plan_;

@@ -59,6 +59,11 @@ void choose_streams(const Plan& plan, std::vector<Op>& ops) {
 }  // namespace
 
 Plan place(Plan plan) {
+  // Owners' units rest on the device.
+  if (plan.strategy.has_owners()) {
+    plan.placed.resting.resize(plan.units.size());
+    return plan;
+  }
   if (plan.placed.resting.empty() && plan.strategy.placement.policy == PlacementPolicy::automatic)
     plan.placed = place_automatically(plan);
   else if (plan.placed.resting.empty())

@@ -15,6 +15,12 @@ namespace {
   return call != nullptr && call->kind == kind;
 }
 
+/// Absent here where other ranks have that.
+[[nodiscard]] bool is_absent(const Op& op, Absent::Lacks lacks) {
+  const auto* absent = std::get_if<Absent>(&op.action);
+  return absent != nullptr && absent->lacks == lacks;
+}
+
 /// Moves the k-th fetch of the step (a gather, or moves of a unit that rests on the host) to where fetch k - distance
 /// stands. One that would stand before the last use of what its buffers held, or right behind it, is left out: the unit
 /// simply stays there, for no more memory.
@@ -38,8 +44,11 @@ std::vector<Op> hoist_fetches(const Plan& plan, std::vector<Op> ops, std::int32_
       bool in_use = false;
       for (std::size_t k = i; k < end; ++k) {
         fetching[k] = true;
+        // An owner, who only reads, sends along with the others' gathers.
+        const bool owned = is_collective(ops[k], Collective::broadcast);
         for (const Operand& o : ops[k].operands)
-          if (const std::size_t behind = touched[static_cast<std::size_t>(o.buffer.value)]; o.writes() && behind > 0)
+          if (const std::size_t behind = touched[static_cast<std::size_t>(o.buffer.value)];
+              (o.writes() || owned) && behind > 0)
             in_use = in_use || others[behind] >= others[target];
       }
       if (in_use)
@@ -84,14 +93,14 @@ std::vector<Op> postpone_nodes(std::vector<Op> ops) {
     const auto* call = std::get_if<Communicate>(&op.action);
     const bool of_gradients = call != nullptr && call->group != Group::tensor && call->kind == Collective::all_reduce;
     const bool brings_back = op.part == Part::reduce && op.stream == Stream::copy_in;
-    if (op.micro_step != micro_step || of_gradients || brings_back) flush();
+    if (op.micro_step != micro_step || of_gradients || is_absent(op, Absent::Lacks::all_reduce) || brings_back) flush();
     micro_step = op.micro_step;
     const bool offloads = op.part == Part::reduce && op.stream == Stream::copy_out;
-    if (std::holds_alternative<Accumulate>(op.action) || offloads) {
+    if (std::holds_alternative<Accumulate>(op.action) || is_absent(op, Absent::Lacks::accumulate) || offloads) {
       waiting.push_back(std::move(op));
       continue;
     }
-    const bool reduction = is_collective(op, Collective::reduce_scatter);
+    const bool reduction = is_collective(op, Collective::reduce_scatter) || is_collective(op, Collective::reduce);
     result.push_back(std::move(op));
     if (reduction) flush();
   }

@@ -5,26 +5,40 @@
 #include <utility>
 #include <vector>
 
+#include "sim/plan/verify/flat_of.h"
+
 namespace shard::plan::verification {
 namespace {
 
 /// Only who owns something has these; all other ops are on every rank.
 bool may_be_missing(const Plan& plan, const Op& op) {
+  if (plan.strategy.has_owners()) {
+    // Only a unit's owner has more of it than what is gathered and a micro-step's gradient.
+    if (std::holds_alternative<Initialize>(op.action)) return true;
+    if (std::holds_alternative<Accumulate>(op.action)) return true;
+    if (const auto* call = std::get_if<Communicate>(&op.action); call != nullptr && call->group == Group::replica)
+      return true;
+  }
   if (std::holds_alternative<Initialize>(op.action) && !op.operands.empty())
     return plan.buffer(op.operands.front().buffer).category == Category::master_parameter;
   return std::holds_alternative<OptimizerStep>(op.action) || std::holds_alternative<ZeroState>(op.action) ||
          std::holds_alternative<Copy>(op.action) || std::holds_alternative<InspectGradient>(op.action);
 }
 
-std::string difference(const Op& a, const Op& b) {
+std::string difference(const Plan& p, const Op& a, const Plan& q, const Op& b) {
   if (a.id != b.id) return "it has id " + std::to_string(b.id.value) + " there";
   if (a.name != b.name || a.action.index() != b.action.index()) return "it is \"" + b.name + "\" there";
   if (a.stream != b.stream || a.micro_step != b.micro_step) return "it runs elsewhere there";
   if (a.operands.size() != b.operands.size()) return "it has other operands there";
-  for (std::size_t i = 0; i < a.operands.size(); ++i)
-    if (a.operands[i].bytes != b.operands[i].bytes || a.operands[i].access != b.operands[i].access)
-      return "operand " + std::to_string(i) + " differs";
   const auto* x = std::get_if<Communicate>(&a.action);
+  // An owner only reads what it sends.
+  const bool sent = x != nullptr && x->kind == Collective::broadcast && p.strategy.has_owners();
+  for (std::size_t i = 0; i < a.operands.size(); ++i) {
+    if (a.operands[i].bytes != b.operands[i].bytes || (!sent && a.operands[i].access != b.operands[i].access))
+      return "operand " + std::to_string(i) + " differs";
+    if (sent && flat_in(p, a.operands[i].buffer) != flat_in(q, b.operands[i].buffer))
+      return "operand " + std::to_string(i) + " is of another flat";
+  }
   if (x == nullptr) return {};
   const auto& y = std::get<Communicate>(b.action);
   if (x->kind != y.kind || x->root != y.root || x->group != y.group || x->segments.size() != y.segments.size())
@@ -55,7 +69,7 @@ void agree(const Plan& a, const Plan& b, Faults& faults) {
         faults.fail("P19", (i < x.ops.size() ? other : "this rank") + " lacks this op");
       } else {
         faults.at(&x, &x.ops[i]);
-        if (const std::string d = difference(x.ops[i++], y.ops[j++]); !d.empty())
+        if (const std::string d = difference(a, x.ops[i++], b, y.ops[j++]); !d.empty())
           faults.fail("P19", other + " disagrees on this op: " + d);
       }
     }
@@ -98,14 +112,14 @@ void check_steps(const PlanSet& plans, Faults& faults) {
   }
 }
 
-/// Broadcasts of whole parameters come from who stepped them.
+/// Broadcasts and reductions have a root.
 void check_roots(const PlanSet& plans, Faults& faults) {
   const Strategy& s = plans.classes.front().strategy;
   for (const Plan& plan : plans.classes)
     for (const PhaseOps& phase : plan.phases)
       for (const Op& op : phase.ops)
         if (const auto* call = std::get_if<Communicate>(&op.action);
-            call != nullptr && call->kind == Collective::broadcast &&
+            call != nullptr && (call->kind == Collective::broadcast || call->kind == Collective::reduce) &&
             (call->root < 0 || call->root >= size_of(s, call->group))) {
           faults.at(&phase, &op);
           faults.fail("P18", "there is no rank " + std::to_string(call->root));

@@ -10,6 +10,7 @@
 #include "sim/plan/comm_workspace.h"
 #include "sim/plan/verify/content.h"
 #include "sim/plan/verify/control_book.h"
+#include "sim/plan/verify/flat_of.h"
 #include "sim/plan/verify/gradient_nodes.h"
 #include "sim/plan/verify/graph_gradients.h"
 #include "sim/plan/verify/roles.h"
@@ -96,7 +97,10 @@ class Interpreter {
       const Flat& each = plan_.flats[f];
       const std::string name = "flat " + std::to_string(f);
       const auto unit = static_cast<std::size_t>(each.unit.value);
-      if (each.elems.count() % shards_ != 0) faults_.fail("P22", name + " is not a multiple of its shards");
+      const bool owners = plan_.strategy.has_owners();
+      if (owners ? each.owner < 0 || each.owner >= shards_ : each.owner != -1)
+        faults_.fail("P22", name + (owners ? " has no owner" : " has an owner"));
+      if (!owners && each.elems.count() % shards_ != 0) faults_.fail("P22", name + " is not a multiple of its shards");
       if (each.used > each.elems) faults_.fail("P22", name + " is larger than it says");
       if (!each.unit.valid() || unit >= plan_.units.size() ||
           std::count(plan_.units[unit].flats.begin(), plan_.units[unit].flats.end(), static_cast<std::int32_t>(f)) != 1)
@@ -161,6 +165,9 @@ class Interpreter {
     for (std::size_t b = 0; b < contents_.size(); ++b) {
       if (!plan_.buffers[b].persistent) continue;
       contents_[b].for_each([&](Content& c) {
+        if (c.meaning == Meaning::gradient)
+          faults_.fail("P17", "buffer '" + plan_.buffers[b].name + "' holds " + describe(plan_, c) +
+                                  " where parameters rest when the step ends");
         if (c.meaning != Meaning::parameter && c.meaning != Meaning::master) return;
         if (c.meaning == Meaning::parameter && flat(c.what).frozen) {
           if (c.tag != 0) faults_.fail("P30", "buffer '" + plan_.buffers[b].name + "' holds other frozen parameters");
@@ -185,8 +192,10 @@ class Interpreter {
   [[nodiscard]] static Content masters(std::int32_t f, std::int64_t start, std::uint64_t version) {
     return {.meaning = Meaning::master, .what = f, .start = start, .tag = version};
   }
-  /// This rank's shard of a flat, in elements.
+  /// This rank's shard of a flat, in elements: all or none where the flat has an owner.
   [[nodiscard]] Range own_part(std::int32_t f) const {
+    const std::int64_t all = flat(f).elems.count();
+    if (const std::int32_t owner = flat(f).owner; owner >= 0) return {owner == at_.shard ? 0 : all, all};
     const std::int64_t elems = flat(f).elems.count() / shards_;
     return {at_.shard * elems, (at_.shard + 1) * elems};
   }
@@ -518,8 +527,13 @@ class Interpreter {
           else
             all_reduce(full, call.group);
           break;
-        case Collective::broadcast: broadcast(full, call.root, call.group); break;
-        case Collective::reduce: faults_.fail("P18", "no strategy reduces to a root"); break;
+        case Collective::broadcast:
+          if (plan_.strategy.has_owners())
+            send_owned(full, call.root, call.group);
+          else
+            broadcast(full, call.root, call.group);
+          break;
+        case Collective::reduce: reduce_to_owner(full, call.root, call.group); break;
       }
     }
   }
@@ -726,6 +740,7 @@ class Interpreter {
   }
 
   void reduce_scatter(const Operand& full, const Operand& shard, Group group) {
+    if (plan_.strategy.has_owners()) return faults_.fail("P18", "cuts what has an owner");
     if (!full.reads() || !shard.writes()) return faults_.fail("P18", "a reduction reads the whole and writes a shard");
     const std::vector<Piece> pieces = read(full);
     if (!wants_group(group, Group::shard) || !expect_whole_gradient(full, pieces, Group::shard)) return;
@@ -778,6 +793,56 @@ class Interpreter {
         c = simple(Meaning::foreign);
       of(full.buffer).write(piece.begin, piece.end, c);
     }
+  }
+
+  /// Gradients of whole flats become sums on one rank; what others keep means nothing.
+  void reduce_to_owner(const Operand& full, std::int32_t root, Group group) {
+    if (!plan_.strategy.has_owners()) return faults_.fail("P18", "no unit has an owner to reduce to");
+    if (!access(full, Access::update, "P18") || !wants_group(group, Group::shard)) return;
+    const std::vector<Piece> pieces = read(full);
+    if (!expect_whole_gradient(full, pieces, Group::shard)) return;
+    for (const Piece& piece : pieces) {
+      if (piece.content.meaning != Meaning::gradient) continue;
+      Content c = piece.content;
+      if (flat(c.what).owner != root)
+        return faults_.fail("P15", "reduces " + describe(plan_, c) + " to a rank that does not own it");
+      c.tag = nodes_.reduced(c.tag, Group::shard);
+      of(full.buffer).write(piece.begin, piece.end, at_.shard == root ? c : simple(Meaning::scratch));
+    }
+  }
+
+  /// Parameters of whole flats, or their state, from their owner.
+  void send_owned(const Operand& full, std::int32_t root, Group group) {
+    if (!wants_group(group, Group::shard)) return;
+    if (root < 0 || root >= shards_) return faults_.fail("P18", "there is no rank " + std::to_string(root));
+    const bool sends = at_.shard == root;
+    if (sends ? !full.reads() : !full.writes())
+      return faults_.fail("P18", "a broadcast reads on its root and writes elsewhere");
+    const std::int32_t f = flat_in(plan_, full.buffer);
+    if (f < 0) {
+      // State, on its way to the digest.
+      for (const Piece& piece : read(full)) {
+        const Meaning m = piece.content.meaning;
+        if (sends && m != Meaning::master && m != Meaning::moment)
+          return faults_.fail("P23", "sends " + describe(plan_, piece.content) + " in place of state");
+      }
+      if (!sends) write(full, simple(Meaning::foreign));
+      return;
+    }
+    if (flat(f).owner != root)
+      return faults_.fail("P17", "sends flat " + std::to_string(f) + " from a rank that does not own it");
+    if (elems(full) != flat(f).elems.count()) return faults_.fail("P18", "does not send all of a flat");
+    // Gathered before the step, or refreshed behind it.
+    const bool stepped = plan_.strategy.effective_stage() != 3 && in_step_;
+    const Content content = parameters(f, 0, stepped ? 1 : 0);
+    if (sends) {
+      expect(part_of(full, 0, used(f)), content, stepped ? "P17" : "P11");
+      return;
+    }
+    write(part_of(full, 0, used(f)), content);
+    const Range r = elements(full);
+    if (used(f) < elems(full))
+      of(full.buffer).write(r.begin + used(f), r.end, {.meaning = Meaning::padding, .what = f, .start = used(f)});
   }
 
   // --- optimizer and reports -------------------------------------------------------------------------------------
