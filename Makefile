@@ -3,9 +3,11 @@
 SHELL := /bin/bash
 JOBS ?= 2
 FUZZ_RUNS ?= 1000000
+PARTS ?= 48
+PART ?= $(shell seq 0 $$(($(PARTS) - 1)))
 RELEASE := build/release
 
-.PHONY: help deps build demo pictures test test-full sanitize fuzz bench install lint clean
+.PHONY: help deps build demo pictures test test-full product mutants sanitize fuzz bench install lint clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +15,8 @@ help:
 	@echo 'make test       build and run the tests'
 	@echo 'make pictures   draw the pictures of the documents again (docs/pictures)'
 	@echo 'make test-full  all tests, the sanitizer builds and the fuzzers (two hours or three)'
+	@echo 'make product    every strategy against every other: hours, in parts (PARTS=48 PART="0 1"); docs/agreement.md'
+	@echo 'make mutants    plant bugs one by one and see that the tests catch them: an hour; docs/planted_bugs.md'
 	@echo 'make bench      measure (tests/bench); figures are in docs/performance.md'
 	@echo 'make build      build all programs into $(RELEASE)/bin'
 	@echo 'make install    install programs and libraries (PREFIX=/usr/local)'
@@ -36,12 +40,26 @@ pictures: build
 	@PATH="$(CURDIR)/$(RELEASE)/bin:$$PATH" docs/pictures/make.sh build/pictures
 
 test: build
-	@ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^full$$' \
+	@ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^(full|product)$$' \
 	  --output-junit test-results.xml
 
 test-full: build
-	@ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --output-junit test-results.xml
+	@ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^product$$' \
+	  --output-junit test-results.xml
 	@$(MAKE) --no-print-directory sanitize fuzz
+
+# The whole product of strategies in PARTS parts, of which PART names those to run (all); results stay in build/product,
+# and the table is of all that are there.
+product: build
+	@mkdir -p build/product
+	@for part in $(PART); do \
+	  GTEST_TOTAL_SHARDS=$(PARTS) GTEST_SHARD_INDEX=$$part $(RELEASE)/tests/product_test --gtest_brief=1 \
+	    --gtest_output=json:build/product/$(PARTS)-$$part.json || exit 1; \
+	done
+	@tests/agreement/product_table.py build/product/*.json
+
+mutants: deps
+	@tests/mutants/plant.py --jobs $(JOBS)
 
 # Address with undefined-behaviour, then thread sanitizer; the tests of the ordinary run.
 sanitize: deps

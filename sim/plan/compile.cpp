@@ -188,7 +188,7 @@ Result<void> check(const model::Model& model, const Strategy& s) {
   if (!s.freeze.empty())
     if (Result<model::Model> frozen = model::freeze(model, s.freeze); !frozen) return frozen.error();
   if (!(s.dropout >= 0 && s.dropout < 1))
-    return contradiction("dropout " + std::to_string(s.dropout) + " is not in 0..1, 1 excluded", "--dropout 0.1");
+    return contradiction("--dropout " + std::to_string(s.dropout) + " is not a probability below 1", "--dropout 0.1");
   const std::int64_t step = s.micro_batch * s.data_parallel();
   if (s.global_batch < step || s.global_batch % step != 0)
     return contradiction("global batch " + n(s.global_batch) + " is not a positive multiple of micro-batch " +
