@@ -71,6 +71,40 @@ std::string fixed(double value, int digits) {
   return text;
 }
 
+/// What was live, as the prediction says it.
+std::vector<engine::Moment> measured_moments(const train::SessionResult& own) {
+  std::vector<engine::Moment> moments;
+  for (const train::MeasuredMoment& m : own.moments) {
+    Bytes live{0};
+    for (Bytes bytes : m.by_category) live += bytes;
+    moments.push_back({.name = m.name, .live = live, .live_peak = live, .by_category = m.by_category});
+  }
+  return moments;
+}
+
+Json categories(const CategoryBytes& bytes) {
+  Json j = Json::object();
+  for (std::size_t k = 0; k < bytes.size(); ++k)
+    if (bytes[k] != Bytes{0}) j[to_string(static_cast<Category>(k))] = bytes[k].count();
+  return j;
+}
+
+/// Device memory of rank 0 behind each part of the run, and whether it is what the plan said.
+std::string moments_text(const TrainReport& report) {
+  const std::vector<engine::Moment> measured = measured_moments(report.own);
+  if (measured.empty()) return {};
+  std::string out = "\nrank 0, device memory live after each part of the run, measured\n" +
+                    engine::moments_table(measured) + "  predicted       ";
+  const std::vector<engine::Moment>& predicted = class_of(*report.prediction, 0).moments;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const bool known = i < predicted.size() && predicted[i].name == measured[i].name;
+    const bool equal = known && predicted[i].by_category == measured[i].by_category;
+    const std::string cell = equal ? "equal" : known ? std::to_string(predicted[i].live.count()) + " B" : "-";
+    out += std::string(15 - std::min<std::size_t>(15, cell.size()), ' ') + cell;
+  }
+  return out + '\n';
+}
+
 }  // namespace
 
 std::string pack(const RankReport& r) {
@@ -148,6 +182,12 @@ Json to_json(const TrainReport& report) {
     }
     j["optimizer_state_bytes"].push_back(rank.optimizer_state.count());
   }
+  j["moments"] = Json::array();
+  const std::vector<engine::Moment>& predicted_moments = class_of(p, 0).moments;
+  for (std::size_t i = 0; i < report.own.moments.size() && i < predicted_moments.size(); ++i)
+    j["moments"].push_back({{"name", report.own.moments[i].name},
+                            {"predicted_by_category", categories(predicted_moments[i].by_category)},
+                            {"measured_by_category", categories(report.own.moments[i].by_category)}});
   j["resident_bytes"] = {{"predicted", predicted_resident(report).count()},
                          {"measured", measured_resident(report).count()}};
   const double step = measured_step(report.own);
@@ -197,6 +237,7 @@ std::string to_text(const TrainReport& report) {
     }
     out += "          optimizer state " + std::to_string(rank.optimizer_state.count()) + " bytes\n";
   }
+  out += moments_text(report);
   const double step = measured_step(report.own);
   const double tokens = static_cast<double>(tokens_per_step(s));
   const double flops = model_flops_per_rank(p) * s.world_size;

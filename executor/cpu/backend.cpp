@@ -107,6 +107,7 @@ Result<void> Backend::release(const Op& op, std::span<const BufferId> buffers) {
     if (options_.observer != nullptr)
       options_.observer->memory({.op = &op, .buffer = id, .acquire = false, .time_ns = now_ns()});
   }
+  live_after_[static_cast<std::size_t>(op.part)] = phase_ledger(Memory::device).live_by_category();
   return {};
 }
 

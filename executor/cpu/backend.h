@@ -88,6 +88,10 @@ class Backend {
   [[nodiscard]] float loss() const;
   /// What the last finished step decided; nothing where the strategy is not controlled.
   [[nodiscard]] std::optional<plan::ControlBlock> control() const;
+  /// What was live on the device behind the last op of `part` that has been issued.
+  [[nodiscard]] const CategoryBytes& live_after(plan::Part part) const {
+    return live_after_[static_cast<std::size_t>(part)];
+  }
   /// An arena's own high-water mark since the start of the phase, or of the run.
   [[nodiscard]] const ArenaLedger& phase_ledger(Memory memory) const {
     return ledgers_[static_cast<std::size_t>(memory)];
@@ -154,6 +158,7 @@ class Backend {
   DataSource& data_;
   ThreadPool& pool_;
   BackendOptions options_;
+  std::array<CategoryBytes, static_cast<std::size_t>(plan::Part::digest) + 1> live_after_{};  ///< by part
   std::array<ArenaLedger, kMemoryCount> ledgers_{ArenaLedger(Memory::device), ArenaLedger(Memory::host),
                                                  ArenaLedger(Memory::disk)};
   std::array<Bytes, kMemoryCount> peaks_{};

@@ -48,7 +48,20 @@ class Session {
       if (done.control) result_.controls.push_back(*done.control);
       if (options_.after_step) options_.after_step(done);
     }
+    if (options_.steps > 0) note_moments(false);
     return {};
+  }
+
+  /// The phase that has just ended is creation, or else the last step.
+  void note_moments(bool creation) {
+    const CategoryBytes& now = backend_.phase_ledger(Memory::device).live_by_category();
+    if (creation) {
+      result_.moments.push_back({"creation", now});
+      return;
+    }
+    result_.moments.push_back({"forward", backend_.live_after(plan::Part::forward)});
+    result_.moments.push_back({"backward", backend_.live_after(plan::Part::backward)});
+    result_.moments.push_back({"step", now});
   }
 
   /// Of memories that the plan uses.
@@ -112,6 +125,7 @@ Result<SessionResult> run_session(const plan::Plan& plan, Communicator& communic
   if (!memories) return memories.error();
   Session session(plan, communicator, *memories, data, pool, options);
   if (Result<void> r = session.phase(Phase::creation, 0); !r) return r.error();
+  session.note_moments(true);
   if (Result<void> r = session.steps(); !r) return r.error();
   if (options.digest)
     if (Result<void> r = session.digest(communicator); !r) return r.error();

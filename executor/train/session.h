@@ -46,6 +46,12 @@ struct PhasePeak {
   Bytes live_peak;
 };
 
+/// Live device memory behind a part of the run: the names of engine::Moment.
+struct MeasuredMoment {
+  std::string name;
+  CategoryBytes by_category{};
+};
+
 struct SessionResult {
   std::vector<float> losses;
   std::vector<double> step_seconds;
@@ -54,6 +60,7 @@ struct SessionResult {
   std::array<Bytes, kMemoryCount> peak{};    ///< the arenas' high-water marks over all phases
   std::array<Bytes, kMemoryCount> live_peak{};
   std::vector<PhasePeak> phases;
+  std::vector<MeasuredMoment> moments;  ///< creation; forward, backward and step of the last step
   Bytes optimizer_state;
   CollectiveTotals collectives;
   std::string state_sha256;  ///< rank 0; empty elsewhere or without a digest

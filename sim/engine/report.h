@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/engine/simulation.h"
 #include "sim/engine/smallest_change.h"
@@ -26,7 +27,10 @@ namespace shard::engine {
 ///  class.
 [[nodiscard]] nlohmann::json to_json(const Simulation& simulation, const std::optional<Change>& change = std::nullopt);
 
-/// For a terminal: what fits, memory by category and phase of the largest class, communication, time.
+/// Live device memory by category, a column per moment; lines ended by newlines.
+[[nodiscard]] std::string moments_table(const std::vector<Moment>& moments);
+
+/// For a terminal: what fits, memory by category, phase and moment of every class, communication, time.
 [[nodiscard]] std::string to_text(const Simulation& simulation, const std::optional<Change>& change = std::nullopt);
 
 }  // namespace shard::engine

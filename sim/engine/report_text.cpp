@@ -111,10 +111,27 @@ std::string time_lines(const Simulation& s) {
 
 }  // namespace
 
+std::string moments_table(const std::vector<Moment>& moments) {
+  std::string text = format("%-18s", "");
+  for (const Moment& m : moments) text += format("%15s", m.name.c_str());
+  text += "\n";
+  const auto row = [&](const char* name, auto bytes_of) {
+    text += format("  %-16s", name);
+    for (const Moment& m : moments) text += format("%15s", bytes_of(m) == Bytes{0} ? "-" : size(bytes_of(m)).c_str());
+    text += "\n";
+  };
+  for (std::size_t k = 0; k < kCategoryCount; ++k)
+    if (std::any_of(moments.begin(), moments.end(), [&](const Moment& m) { return m.by_category[k] != Bytes{0}; }))
+      row(to_string(static_cast<Category>(k)), [&](const Moment& m) { return m.by_category[k]; });
+  row("live", [](const Moment& m) { return m.live; });
+  return text;
+}
+
 std::string to_text(const Simulation& s, const std::optional<Change>& change) {
   std::string text = verdict(s, change);
   for (const ClassResult& c : s.classes) {
     text += "\n" + rank_list(c) + ": device memory at the live peak of each phase\n" + memory_table(c);
+    if (!c.moments.empty()) text += "  live after each part of the run:\n" + moments_table(c.moments);
     const Memory shown = s.short_of().value_or(Memory::device);
     if (const PhaseResult* p = c.peak_phase(shown)) {
       text += "  largest at the peak of " + std::string(to_string(p->phase));

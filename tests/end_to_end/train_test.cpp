@@ -26,6 +26,9 @@ Words train(const Words& more) {
 
 /// The contract on memory and communication: equal to the byte and to the call, on every rank.
 void expect_as_predicted(const json& run, std::size_t ranks) {
+  EXPECT_EQ(run["moments"].size(), 4u);
+  for (const json& moment : run["moments"])
+    EXPECT_EQ(moment["measured_by_category"], moment["predicted_by_category"]) << moment["name"];
   ASSERT_EQ(run["arenas"].size(), ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const json& arena = run["arenas"][rank];
