@@ -7,14 +7,11 @@
 #include <map>
 
 #include "tests/agreement/matrix.h"
-#include "tests/agreement/tap.h"
+#include "tests/agreement/trained.h"
 #include "tests/model/make_model.h"
 
 namespace shard {
 namespace {
-
-using ModelPtr = std::shared_ptr<const model::Model>;
-using Patterns = std::vector<std::string>;
 
 ModelPtr model_of(std::string_view json) {
   return std::make_shared<const model::Model>(model::make_model(json));
@@ -32,49 +29,6 @@ ModelPtr tiny_llama() {
 }
 ModelPtr tiny_mlp() {
   return model_of(R"({"model_type": "mlp", "sizes": [6, 8, 5, 7, 4]})");
-}
-
-/// A run on one rank: its losses, and the bytes of every parameter when it ended.
-struct Trained {
-  std::vector<float> losses;
-  std::map<std::string, std::vector<std::byte>> parameters;
-};
-
-Trained trained(const ModelPtr& model, plan::Strategy strategy, const Patterns& freeze, std::int64_t steps,
-                float learning_rate = 0.1F) {
-  strategy.freeze = freeze;
-  Trained result;
-  Result<plan::PlanSet> plans = plan::compile(model, strategy);
-  if (!plans) {
-    ADD_FAILURE() << to_string(plans.error());
-    return result;
-  }
-  const plan::Plan& plan = plans->of_rank(0);
-  auto communicators = make_in_process(1);
-  Tap tap(*communicators[0]);
-  cpu::ThreadPool pool(1);
-  auto data = open_data("random", *model, {.batch = strategy.micro_batch, .sequence = strategy.sequence, .seed = 7});
-  const auto run = train::run_session(plan, tap, **data, pool,
-                                      {.steps = steps,
-                                       .digest = false,
-                                       .scalars = {.learning_rate = learning_rate, .weight_decay = 0},
-                                       .seed = 7,
-                                       .after_step = {},
-                                       .before_phase = {}});
-  if (!run) {
-    ADD_FAILURE() << to_string(run.error());
-    return result;
-  }
-  result.losses = run->losses;
-  const std::int64_t size = bytes_per_element(strategy.storage());
-  for (std::size_t f = 0; f < plan.flats.size(); ++f)
-    for (const plan::Flat::Item& item : plan.flats[f].items) {
-      const std::byte* content =
-          tap.arena.data() + plan.buffer(plan.flat_parameters[f]).offset + size * item.offset.count();
-      result.parameters[plan.model->parameters[static_cast<std::size_t>(item.param.value)].name].assign(
-          content, content + size * item.elems.count());
-    }
-  return result;
 }
 
 bool matches(const Patterns& patterns, const std::string& name) {
