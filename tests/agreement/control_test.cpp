@@ -214,6 +214,21 @@ TEST(Control, ALossScaleIsGoneFromWhatIsStepped) {
   }
 }
 
+TEST(Control, ANormIsThatOfTheGradientWithoutItsLossScale) {
+  plan::Strategy s = strategy_of({2, 3});
+  s.clip_norm = true;
+  train::SessionOptions options = session();
+  options.knobs.max_norm = 0.5F;
+  const InProcessRun unscaled = run(s, options);
+  s.loss_scaling = true;
+  const InProcessRun scaled = run(s, options);
+  EXPECT_EQ(sha_of(scaled), sha_of(unscaled));
+  const auto with = controls(scaled);
+  const auto without = controls(unscaled);
+  ASSERT_EQ(with.size(), without.size());
+  for (std::size_t i = 0; i < with.size(); ++i) EXPECT_EQ(with[i].norm, without[i].norm);
+}
+
 // Divided by powers of two, before or after.
 TEST(Control, APredivideFactorDividesInAll) {
   const std::string whole = sha_of(run(strategy_of(kCells[0]), session()));
