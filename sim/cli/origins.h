@@ -7,7 +7,8 @@
 namespace shard::cli {
 
 /// Each "--name value" in what an error says that is an option's value in force, followed by its origin
-/// (Command::describe); another value of that option, or one in the help, stays as it is.
+/// (Command::describe), and so is one of several values, or of a list; another value of that option, or one in the
+/// help, stays as it is.
 [[nodiscard]] Error with_origins(const Command& command, Error error);
 
 }  // namespace shard::cli

@@ -2,12 +2,14 @@
 #include <filesystem>
 #include <memory>
 
+#include "sim/cli/origins.h"
 #include "sim/cli/progress.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/strategy_options.h"
 #include "sim/engine/simulate.h"
+#include "sim/model/freeze.h"
 #include "sim/model/read_model.h"
 #include "sim/plan/compile.h"
 #include "sim/search/chunk_search.h"
@@ -22,6 +24,8 @@ constexpr const char* kDetails =
 
 Rules: exact (least padding of the layout really built, over every size in range), variable (chunks of different
 sizes), and the searches of Colossal-AI's Gemini, today's and that of v0.1.9, to the element.
+
+Parameters that --freeze names lie in chunks of their own, so the size is chosen for the others.
 
 With --model every point of the curve also says what a ZeRO-3 step with that chunk size takes: peak memory per
 rank and time on the given cluster. With --parameters FILE (an ordered list of names and shapes) only the layout.
@@ -118,7 +122,12 @@ int search_command(std::span<const std::string> arguments) {
   if (!o.parameters.empty()) {
     Result<ParameterList> read = read_parameter_list(o.parameters);
     if (!read) return failed(read.error());
-    parameters = std::move(*read);
+    model::Model named;
+    named.name = o.parameters;
+    named.parameters = std::move(*read);
+    const Result<model::Model> frozen = model::freeze(std::move(named), frozen_patterns(o.strategy));
+    if (!frozen) return failed(cli::with_origins(command, frozen.error()));
+    parameters = model::trained_parameters(*frozen);
   } else {
     Result<model::Model> read = model::read_model(o.strategy.model);
     if (!read) return failed(read.error());
@@ -126,10 +135,12 @@ int search_command(std::span<const std::string> arguments) {
     const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
     if (!cluster) return failed(cluster.error());
     const auto model = std::make_shared<const model::Model>(std::move(*read));
-    parameters = model->parameters;
     plan::Strategy strategy = training_strategy(o.strategy, *model);
     strategy.chunk_elems = Elems{strategy.world_size};
-    if (Result<void> ok = plan::check(*model, strategy); !ok) return failed(ok.error());
+    if (Result<void> ok = plan::check(*model, strategy); !ok) return failed(cli::with_origins(command, ok.error()));
+    const Result<model::Model> frozen = model::freeze(*model, strategy.freeze);
+    if (!frozen) return failed(cli::with_origins(command, frozen.error()));
+    parameters = model::trained_parameters(*frozen);
     progress = std::make_unique<cli::Progress>(std::cerr, "forecast", cli::style_of(2));
     if (o.forecast)
       o.search.forecast = [&o, model, strategy, cluster = *cluster, &progress](Elems chunk) {

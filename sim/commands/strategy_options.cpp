@@ -19,18 +19,6 @@ constexpr const char* kModelHelp = "an example model's name, a Hugging Face conf
 /// Where a model has no limit of its own, or a very long one.
 constexpr std::int64_t kDefaultSequence = 1024;
 
-/// --freeze A,B --freeze C: A, B and C.
-std::vector<std::string> frozen_patterns(const StrategyOptions& options) {
-  std::vector<std::string> result;
-  for (const std::string& patterns : options.freeze)
-    for (std::size_t at = 0; at <= patterns.size();) {
-      const std::size_t comma = std::min(patterns.find(',', at), patterns.size());
-      result.push_back(patterns.substr(at, comma - at));
-      at = comma + 1;
-    }
-  return result;
-}
-
 Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions& options, const model::Model& model,
                              std::int32_t cuts, std::vector<std::string>& notes) {
   const std::int64_t size = bytes_per_element(plan::Strategy{.precision = options.precision}.storage());
@@ -52,13 +40,11 @@ Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions&
   if (options.chunk_size == "none") return Elems{0};
   if (options.chunk_size != "search") return cli::parse_elems(options.chunk_size, command.describe("chunk-size"));
   // Frozen parameters lie in chunks of their own: what counts is the waste where there is state to it.
-  Result<model::Model> own = model::freeze(model::split_model(model, options.tensor_parallel, options.tensor_layout),
-                                           frozen_patterns(options));
-  if (!own) return own.error();
-  for (std::size_t p = own->frozen.size(); p-- > 0;)
-    if (own->frozen[p]) own->parameters.erase(own->parameters.begin() + static_cast<std::ptrdiff_t>(p));
-  const Result<RuleAnswer> answer =
-      choose_chunk(own->parameters, {.world_size = cuts, .min_chunk = {}, .max_chunk = {}, .forecast = {}});
+  const Result<model::Model> own = model::freeze(
+      model::split_model(model, options.tensor_parallel, options.tensor_layout), frozen_patterns(options));
+  if (!own) return cli::with_origins(command, own.error());
+  const Result<RuleAnswer> answer = choose_chunk(
+      model::trained_parameters(*own), {.world_size = cuts, .min_chunk = {}, .max_chunk = {}, .forecast = {}});
   if (!answer) return answer.error();
   notes.push_back("chunk size found: " + cli::elements_and_mib(answer->chunk, size) + ", " +
                   std::to_string(answer->chunk_count) + " chunks");
@@ -113,12 +99,19 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_
                                         {"messages", plan::Transport::messages, "across hosts, with planned staging"}},
                                        "how ranks exchange data");
   add_training_options(command, o);
-  command.group("Training")
-      .add("freeze", &o.freeze, "PATTERN[,...]",
-           "parameters that keep their first values, for no gradient and no optimizer state: "
-           "names, with * and ? as in file names");
   add_scaler_options(command, o.scaler);
   add_placement_options(command, o.placement);
+}
+
+std::vector<std::string> frozen_patterns(const StrategyOptions& options) {
+  std::vector<std::string> result;
+  for (const std::string& patterns : options.freeze)
+    for (std::size_t at = 0; at <= patterns.size();) {
+      const std::size_t comma = std::min(patterns.find(',', at), patterns.size());
+      result.push_back(patterns.substr(at, comma - at));
+      at = comma + 1;
+    }
+  return result;
 }
 
 Result<void> require_model(const cli::Command& command) {
@@ -172,6 +165,9 @@ void add_training_options(cli::Command& command, StrategyOptions& o) {
   training.add("threads", &o.threads, "N", "compute threads per rank").least(1).most(1024);
   training.add_switch("reproducible", &o.reproducible,
                       "sum gradients along one fixed tree, so that the result does not depend on the strategy");
+  training.add("freeze", &o.freeze, "PATTERN[,...]",
+               "parameters that keep their first values, for no gradient and no optimizer state: "
+               "names, with * and ? as in file names");
 }
 
 plan::Strategy training_strategy(const StrategyOptions& o, const model::Model& model) {

@@ -67,6 +67,9 @@ void add_strategy_options(cli::Command& command, StrategyOptions& options, bool 
 void add_training_options(cli::Command& command, StrategyOptions& options);
 void add_sequence_option(cli::Group& group, StrategyOptions& options);
 
+/// --freeze A,B --freeze C: A, B and C.
+[[nodiscard]] std::vector<std::string> frozen_patterns(const StrategyOptions& options);
+
 /// A model and the strategy to train it with, all defaults filled in.
 struct Planned {
   std::shared_ptr<const model::Model> model;

@@ -21,7 +21,9 @@ Error refused(std::string what, std::string help) {
 Result<Model> freeze(Model model, std::span<const std::string> patterns) {
   if (patterns.empty()) return model;
   model.frozen.assign(model.parameters.size(), false);
+  std::string all;
   for (const std::string& pattern : patterns) {
+    all += ' ' + pattern;
     bool found = false;
     for (std::size_t p = 0; p < model.parameters.size(); ++p) {
       if (fnmatch(pattern.c_str(), model.parameters[p].name.c_str(), 0) != 0) continue;
@@ -37,8 +39,16 @@ Result<Model> freeze(Model model, std::span<const std::string> patterns) {
         close.empty() ? "a parameter's name, such as " + model.parameters.front().name + ", or a pattern" : close);
   }
   if (std::ranges::find(model.frozen, false) == model.frozen.end())
-    return refused("--freeze leaves no parameter of " + model.name + " to train", "fewer patterns, or narrower ones");
+    return refused("--freeze" + all + " leaves no parameter of " + model.name + " to train",
+                   "fewer patterns, or narrower ones");
   return model;
+}
+
+ParameterList trained_parameters(const Model& model) {
+  ParameterList trained;
+  for (std::size_t p = 0; p < model.parameters.size(); ++p)
+    if (!model.is_frozen(ParamId{static_cast<std::int32_t>(p)})) trained.push_back(model.parameters[p]);
+  return trained;
 }
 
 std::vector<bool> values_with_gradient(const Graph& graph) {

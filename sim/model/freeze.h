@@ -16,6 +16,9 @@ namespace shard::model {
 /// train.
 [[nodiscard]] Result<Model> freeze(Model model, std::span<const std::string> patterns);
 
+/// Those that are not frozen, in the model's order.
+[[nodiscard]] ParameterList trained_parameters(const Model& model);
+
 /// By value: whether some parameter that is not frozen lies under it, so that backward has to go through it.
 [[nodiscard]] std::vector<bool> values_with_gradient(const Graph& graph);
 

@@ -86,26 +86,17 @@ std::optional<Conflict> bucket(const Strategy& s) {
   return std::nullopt;
 }
 
-/// Of the options of placement, the one that moves something off the device.
-Option placement_of(const Placement& p) {
-  if (p.policy != PlacementPolicy::device && p.policy != PlacementPolicy::fixed)
-    return {"placement", to_string(p.policy)};
-  const auto away = [](const std::optional<Share>& share) { return share && *share != kOnDevice; };
-  if (away(p.parameters)) return {"param-placement", to_string(*p.parameters)};
-  if (away(p.gradients)) return {"grad-placement", to_string(*p.gradients)};
-  if (away(p.optimizer)) return {"optimizer-placement", to_string(*p.optimizer)};
-  return {"placement", to_string(p.policy)};
-}
-
+/// A gradient in its parameters' place is in their memory; where one of the two is not placed it follows the other.
 std::optional<Conflict> placement(const Strategy& s) {
-  if (s.placement.all_on_device()) return std::nullopt;
-  if (s.ownership == Ownership::rank)
-    return conflict({"chunk-owner", "rank"}, "keeps whole units on the device", placement_of(s.placement),
-                    "moves them off it", "--placement device");
-  if (s.reuse_shard)
-    return conflict({"reuse-fp16-shard"}, "puts the gradient's shard where the 16-bit parameters' was, on the device",
-                    placement_of(s.placement), "moves one of them off it", "--placement device");
-  return std::nullopt;
+  const Placement& p = s.placement;
+  if (s.ownership == Ownership::rank && p.policy == PlacementPolicy::automatic)
+    return conflict({"placement", "auto"}, "decides for all ranks by what one of them needs", {"chunk-owner", "rank"},
+                    "gives ranks unlike units", "--placement static");
+  if (!s.reuse_shard || !p.parameters || !p.gradients || *p.parameters == *p.gradients) return std::nullopt;
+  return conflict({"grad-placement", to_string(*p.gradients)},
+                  "moves gradients, which --reuse-fp16-shard keeps in their parameters' place",
+                  {"param-placement", to_string(*p.parameters)}, "says where that is",
+                  "--grad-placement " + to_string(*p.parameters));
 }
 
 }  // namespace

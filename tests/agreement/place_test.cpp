@@ -2,11 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "tests/agreement/matrix.h"
 
 namespace shard {
 namespace {
+
+constexpr const char* kMlp = TEST_DATA "/data/models/mlp-small.json";
 
 /// Every stage with every placement, units and the rest turning with them.
 std::vector<std::vector<std::size_t>> placed_rows(const Subject& subject) {
@@ -23,7 +27,7 @@ std::vector<std::vector<std::size_t>> placed_rows(const Subject& subject) {
 class Place : public testing::TestWithParam<plan::Precision> {};
 
 TEST_P(Place, MlpAgrees) {
-  const Subject subject{.model = TEST_DATA "/data/models/mlp-small.json",
+  const Subject subject{.model = kMlp,
                         .micro_batch = 2,
                         .global_batch = 16,
                         .sequence = 1,
@@ -51,6 +55,75 @@ TEST_P(Place, LlamaNanoAgrees) {
   expect_agreement(subject, placed_rows(subject));
 }
 
+/// Units with owners, and gradients in their parameters' place, wherever they rest: the bits of one rank.
+void expect_same_as_one_rank(const std::shared_ptr<const model::Model>& model,
+                             const std::vector<plan::Strategy>& strategies) {
+  const train::SessionOptions session{.steps = 3,
+                                      .scalars = {.weight_decay = 0.01},
+                                      .seed = 7,
+                                      .after_step = {},
+                                      .before_phase = {},
+                                      .disk_path = std::filesystem::temp_directory_path().string()};
+  std::map<std::pair<std::int64_t, std::size_t>, std::string> digests;  // by micro-batches and patterns
+  for (const plan::Strategy& s : strategies) {
+    std::string& sha = digests[{s.micro_batches(), s.freeze.size()}];
+    if (sha.empty()) {
+      const plan::Strategy one{
+          .micro_batch = s.micro_batch, .global_batch = s.global_batch, .precision = s.precision, .freeze = s.freeze};
+      const auto run = run_in_process(model, one, session);
+      ASSERT_TRUE(run) << to_string(run.error());
+      sha = run->ranks[0].state_sha256;
+    }
+    const auto run = run_in_process(model, s, session);
+    ASSERT_TRUE(run) << to_string(s) << ": " << to_string(run.error());
+    expect_as_planned(*run, session.steps, to_string(s));
+    EXPECT_EQ(run->ranks[0].state_sha256, sha) << to_string(s);
+  }
+}
+
+/// world, stage, unit, placement, recompute, prefetch, hybrid sharding, gathered once, loss scale, frozen
+plan::Strategy owned(const std::vector<std::size_t>& row, plan::Precision precision) {
+  plan::Strategy s{.world_size = std::array{1, 2, 4, 8}[row[0]],
+                   .stage = static_cast<std::int32_t>(row[1]) + 1,
+                   .unit = kUnits[row[2]],
+                   .chunk_elems = Elems{900},
+                   .micro_batch = 2,
+                   .global_batch = 16,
+                   .recompute = kRecompute[row[4]],
+                   .precision = precision,
+                   .prefetch = static_cast<std::int32_t>(row[5]),
+                   .loss_scaling = row[8] == 1,
+                   .placement = kPlacements[row[3]],
+                   .ownership = plan::Ownership::rank};
+  s.shard_group = row[6] == 1 && s.world_size >= 4 ? s.world_size / 2 : 0;
+  s.keep_gathered = row[7] == 1 && s.stage == 3;
+  if (row[9] == 1) s.freeze = {"*.bias"};
+  return s;
+}
+
+TEST_P(Place, OwnedUnitsAgree) {
+  std::vector<plan::Strategy> strategies;
+  for (const std::vector<std::size_t>& row : pairwise({4, 3, 4, kPlacements.size(), 3, 3, 2, 2, 2, 2}))
+    strategies.push_back(owned(row, GetParam()));
+  expect_same_as_one_rank(load_model(kMlp), strategies);
+}
+
+TEST_P(Place, GradientsInTheirParametersPlaceAgree) {
+  std::vector<plan::Strategy> strategies;
+  for (const std::vector<std::size_t>& row : pairwise({4, 2, 4, kPlacements.size(), 3, 3, 2, 2, 2, 2})) {
+    plan::Strategy s = owned(row, GetParam());
+    s.stage = 3;
+    s.ownership = row[1] == 1 ? plan::Ownership::rank : plan::Ownership::split;
+    if (s.ownership == plan::Ownership::split) s.chunk_elems = Elems{904};
+    s.global_batch = s.micro_batch * s.world_size;
+    s.reuse_shard = true;
+    strategies.push_back(s);
+  }
+  if (GetParam() != plan::Precision::fp32) return expect_same_as_one_rank(load_model(kMlp), strategies);
+  // No masters to make parameters from again.
+  for (const plan::Strategy& s : strategies) EXPECT_FALSE(plan::compile(load_model(kMlp), s)) << to_string(s);
+}
+
 /// The device's capacity half way between everything on it and everything in host memory.
 TEST_P(Place, AutomaticAgrees) {
   const Subject subject{.model = "gpt2-nano",
@@ -68,6 +141,7 @@ TEST_P(Place, AutomaticAgrees) {
   };
   std::string sha;
   bool held = false;
+  bool reused = GetParam() == plan::Precision::fp32;
   for (std::size_t stage = 0; stage < 4; ++stage)
     for (std::size_t world = 0; world < subject.worlds.size(); ++world) {
       plan::Strategy s =
@@ -75,6 +149,8 @@ TEST_P(Place, AutomaticAgrees) {
       Bytes capacity = arena(s);
       s.placement = {};
       capacity = Bytes{(capacity.count() + 2 * arena(s).count()) / 3};
+      s.reuse_shard = stage == 3 && s.has_masters() && s.accumulation() == 1;
+      reused = reused || s.reuse_shard;
       if (world > 0) {
         s.placement.policy = plan::PlacementPolicy::automatic;
         s.placement.device_capacity = capacity;
@@ -91,6 +167,7 @@ TEST_P(Place, AutomaticAgrees) {
       if (sha.empty()) sha = run->ranks[0].state_sha256;
       EXPECT_EQ(run->ranks[0].state_sha256, sha) << to_string(s);
     }
+  EXPECT_TRUE(reused);
   EXPECT_TRUE(held) << "no unit ever stayed on the device between two uses";
 }
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/plan/conflicts.h"
@@ -17,7 +19,8 @@ using plan::Ownership;
 
 /// The factors, as many values each: world, stage, unit, ownership, hybrid sharding, keep_gathered, reuse_shard,
 /// bucket, distributed, recompute, prefetch, loss scale, placement.
-const std::vector<std::size_t> kLevels{2, 3, 5, 2, 2, 2, 2, 2, 2, 3, 3, 2, 3};
+const std::vector<std::size_t> kLevels{2, 3, 5, 2, 2, 2, 2, 2, 2, 3, 3, 2, 5};
+constexpr std::array<std::size_t, 5> kPlaced{0, 1, 4, 2, 6};  // of kPlacements
 
 struct Class {
   plan::Precision precision;
@@ -46,8 +49,7 @@ plan::Strategy strategy_of(const std::vector<std::size_t>& row, const Class& of)
   s.distributed = row[8] == 0;
   if (plan::sharding_conflict(s)) s.distributed = true;
   s.loss_scaling = row[11] == 1;
-  s.placement = kPlacements[std::array{0UL, 1UL, 4UL}[row[12]]];
-  if (plan::sharding_conflict(s)) s.placement = {};
+  s.placement = kPlacements[kPlaced[row[12]]];
   return s;
 }
 
@@ -58,8 +60,8 @@ std::vector<std::vector<std::size_t>> rows(const Class& of) {
   for (std::vector<std::size_t> row : pairwise({2, 4, 2, 2, 2}))
     rows.push_back({1, row[0] + 1, row[1], 0, row[2], row[3], 0, 1, 0, 0, 1, 0, row[4] + 1});
   if (of.precision == plan::Precision::fp32 || of.fp32_reduce_scatter) return rows;
-  for (std::vector<std::size_t> row : pairwise({5, 2, 2, 2, 2, 3}))
-    rows.push_back({1, 2, row[0], row[1], row[2], row[3], 1, row[4], 0, row[5], 1, row[3], 0});
+  for (std::vector<std::size_t> row : pairwise({5, 2, 2, 2, 2, 3, 5}))
+    rows.push_back({1, 2, row[0], row[1], row[2], row[3], 1, row[4], 0, row[5], 1, row[3], row[6]});
   return rows;
 }
 
@@ -68,8 +70,12 @@ class EveryLayout : public testing::TestWithParam<Class> {};
 TEST_P(EveryLayout, ChangesNoBit) {
   const auto model = load_model("gpt2-nano");
   ASSERT_TRUE(model);
-  const train::SessionOptions session{
-      .steps = 2, .scalars = {.weight_decay = 0.01}, .seed = 7, .after_step = {}, .before_phase = {}};
+  const train::SessionOptions session{.steps = 2,
+                                      .scalars = {.weight_decay = 0.01},
+                                      .seed = 7,
+                                      .after_step = {},
+                                      .before_phase = {},
+                                      .disk_path = std::filesystem::temp_directory_path().string()};
   const plan::Strategy plain{.micro_batch = 1,
                              .global_batch = 4,
                              .sequence = 8,
@@ -93,6 +99,8 @@ TEST_P(EveryLayout, ChangesNoBit) {
     seen["whole"] += !s.distributed;
     seen["kept, on host"] += s.keep_gathered && !s.placement.all_on_device();
     seen["bucket, on host"] += s.bucket_mib > 0 && !s.placement.all_on_device();
+    seen["owned, placed"] += s.has_owners() && !s.placement.all_on_device();
+    seen["placed and reused"] += s.reuses_shards() && !s.placement.all_on_device();
     seen["owned in groups"] += s.has_owners() && s.replicas() > 1;
   }
   for (const auto& [option, times] : seen)
@@ -201,12 +209,13 @@ TEST(Sharding, AReusedShardIsMadeAgainAfterASkippedStep) {
   const auto model = load_model("gpt2-nano");
   ASSERT_TRUE(model);
   std::string sha;
-  for (const bool reuse : {false, true})
+  for (const auto& [reuse, placement] : {std::pair{false, 0}, std::pair{true, 0}, std::pair{true, 1}})
     for (const Ownership ownership : {Ownership::split, Ownership::rank}) {
       plan::Strategy s = four(3);
       s.precision = plan::Precision::fp16;
       s.reuse_shard = reuse;
       s.ownership = ownership;
+      s.placement = kPlacements[static_cast<std::size_t>(placement)];
       train::SessionOptions options{.steps = 3, .scalars = {}, .seed = 7, .after_step = {}, .before_phase = {}};
       options.inject = {{.rank = 1, .step = 1}};
       const auto run = run_in_process(model, s, options);
@@ -266,10 +275,14 @@ TEST(Sharding, ChangesNoBitBesideTensorParallelism) {
     owned.reuse_shard = stage == 3;
     owned.keep_gathered = stage == 3;
     expect_same(owned);
+    owned.placement = kPlacements[1];
+    expect_same(owned);
     plan::Strategy together = split;
     together.stage = stage;
     together.bucket_mib = stage >= 2 ? 1 : 0;
     together.reuse_shard = stage == 3;
+    expect_same(together);
+    together.placement = kPlacements[1];
     expect_same(together);
   }
 }

@@ -95,6 +95,33 @@ TEST(Search, TakesABareParameterList) {
   EXPECT_FALSE(j["curve"][0].contains("peak_device_bytes"));
 }
 
+// What search predicts of a size is what simulate predicts with it, frozen parameters without gradient and state.
+TEST(Search, PredictsWhatSimulateDoesOfFrozenParameters) {
+  const std::vector<std::string> options{"--model",       "gpt2-nano", "--world-size", "2",
+                                         "--freeze",      "*.wte.*",   "--freeze",     "transformer.h.0.*,*.wpe.*",
+                                         "--micro-batch", "2",         "--precision",  "bf16"};
+  const auto with = [&](std::vector<std::string> command, const std::vector<std::string>& more) {
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), more.begin(), more.end());
+    return json_of(shardscope(command));
+  };
+  const json found = with({"search"}, {"--min-chunk", "64Ki", "--max-chunk", "256Ki", "--json"});
+  int compared = 0;
+  for (const json& point : found["curve"]) {
+    if (!point.contains("peak_device_bytes") || compared == 4) continue;
+    const json simulated = with(
+        {"simulate"}, {"--stage", "3", "--unit", "chunk", "--chunk-size", point["chunk_elements"].dump(), "--json"});
+    EXPECT_EQ(point["peak_device_bytes"], simulated["peak_device_bytes"]) << point["chunk_elements"];
+    EXPECT_EQ(point["step_seconds"], simulated["step_seconds"]) << point["chunk_elements"];
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
+  // The size is that of --chunk-size search.
+  const json simulated = with({"simulate"}, {"--stage", "3", "--unit", "chunk", "--chunk-size", "search", "--json"});
+  const json answer = with({"search"}, {"--no-forecast", "--json"});
+  EXPECT_NE(simulated.dump().find(answer["chunk"]["chunk_elements"].dump()), std::string::npos);
+}
+
 TEST(Simulate, AnswersInJson) {
   const json j =
       json_of(shardscope({"simulate", "--model", "gpt2-nano", "--world-size", "2", "--stage", "3", "--json"}));

@@ -71,6 +71,20 @@ std::function<void(PlanSet&)> drop(std::string name, std::size_t nth = 0) {
       }
   };
 }
+/// The same in the classes that have the op.
+std::function<void(PlanSet&)> drop_on_owner(std::string name, std::size_t nth = 0) {
+  return [=](PlanSet& plans) {
+    for (Plan& plan : plans.classes) {
+      if (std::ranges::find(plan.find(Phase::steady_step)->ops, name, &Op::name) ==
+          plan.find(Phase::steady_step)->ops.end())
+        continue;
+      PlanSet one;
+      one.classes = {std::move(plan)};
+      drop(name, nth)(one);
+      plan = std::move(one.classes.front());
+    }
+  };
+}
 /// The op once more, right behind itself; later ids move up.
 std::function<void(PlanSet&)> twice(std::string name, std::size_t nth = 0) {
   return [=](PlanSet& plans) {
@@ -249,6 +263,16 @@ Strategy reused(Ownership ownership = Ownership::split) {
   s.reuse_shard = true;
   s.prefetch = 0;
   s.ownership = ownership;
+  return s;
+}
+Strategy owned_on_host(std::int32_t stage) {
+  Strategy s = owned(stage);
+  s.placement.policy = PlacementPolicy::host;
+  return s;
+}
+Strategy reused_on_host(Ownership ownership = Ownership::split) {
+  Strategy s = reused(ownership);
+  s.placement.policy = PlacementPolicy::host;
   return s;
 }
 Strategy in_buckets() {
@@ -694,6 +718,17 @@ const Planted kMisplaced[] = {
        const std::size_t i = find_op(view, "store block 0");
        ops[i + 1].operands[0] = ops[i].operands[0];
      })},
+    {"OwnedUnitNotBrought", "P8", owned_on_host(3), drop_on_owner("bring parameters block 1")},
+    {"OwnedUnitSentFromTheHost", "P24", owned_on_host(3), in_steps([](Plan& p, std::vector<Op>& ops) {
+       for (Op& op : ops)
+         if (op.name == "gather block 1" && op.operands[0].reads())
+           op.operands[0].buffer = named(p, "parameters block 1");
+     })},
+    {"OwnedRefreshNotTakenBack", "P17", owned_on_host(2), drop_on_owner("take back fetched parameters block 1")},
+    {"OwnedSumNotOffloaded", "P8", owned_on_host(2), drop_on_owner("offload summed gradients block 1")},
+    {"ReusedGradientNotMoved", "P16", reused_on_host(), drop("offload reduced gradients block 1")},
+    {"ReusedShardOnHostNotMadeAgain", "P17", reused_on_host(), drop("store block 1")},
+    {"OwnedReusedShardOnHostNotMadeAgain", "P17", reused_on_host(Ownership::rank), drop_on_owner("store block 1")},
     {"FactsNotTakenBack", "P8", clipped_gradients_on_host(), drop("take back gradient facts on host")},
     {"DecisionNotHandedOver", "P8", optimizer_clipped_on_host(), drop("hand over control")},
     {"ScalarsNotHandedOver", "P8", optimizer_on(kOnHost), drop("hand over optimizer scalars")},

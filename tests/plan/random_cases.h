@@ -102,7 +102,10 @@ class RandomCases {
     s.threads = static_cast<std::int32_t>(upto(3));
     s.reproducible = upto(4) != 1;
     s.transport = flag() ? Transport::shared : Transport::messages;
-    if (flag() && s.ownership == Ownership::split && !s.reuse_shard) s.placement = placement();
+    if (flag()) s.placement = placement();
+    if (s.reuse_shard && s.placement.parameters) s.placement.gradients = s.placement.parameters;
+    if (s.ownership == Ownership::rank && s.placement.policy == PlacementPolicy::automatic)
+      s.placement.policy = PlacementPolicy::host;
     if (upto(3) == 1) s.freeze = some_of(model.parameters);
     if (s.placement.policy == PlacementPolicy::automatic) s.partition = Partition::flat;
     return s;

@@ -52,6 +52,8 @@ std::vector<Fetch> fetches_of(const Plan& plan, const std::vector<Op>& ops) {
   const auto fetched_by = [&](const Op& op) {
     if (op.part != Part::gather) return UnitId{};
     if (const auto* move = std::get_if<Copy>(&op.action)) return move->unit;
+    if (const auto* absent = std::get_if<Absent>(&op.action); absent != nullptr && absent->flat >= 0)
+      return plan.flats[static_cast<std::size_t>(absent->flat)].unit;
     if (const auto* call = std::get_if<Communicate>(&op.action)) return gathered ? call->unit : UnitId{};
     return UnitId{};
   };

@@ -86,6 +86,15 @@ void Mover::run_in(std::vector<Op>& out, Op op, Memory memory) {
   for (const Back& b : back) move(out, b.from, b.to, "take back", part, micro_step);
 }
 
+void Mover::lack(std::vector<Op>& out, std::int32_t flat, Stream stream, Part part, std::int32_t micro_step) {
+  out.push_back({.name = "absent move",
+                 .part = part,
+                 .stream = stream,
+                 .micro_step = micro_step,
+                 .action = Absent{.flat = flat},
+                 .operands = {}});
+}
+
 Operand Mover::brought(const Operand& o) const {
   for (const Brought& b : brought_)
     if (same_bytes(b.home, o)) return whole(plan_, b.buffer, o.access);

@@ -32,6 +32,10 @@ class Mover {
   /// writes them, taken back behind it.
   void run_in(std::vector<Op>& out, Op op, Memory memory);
 
+  /// What stands in a move's place on ranks that lack it, because another one owns `flat`: ids stay equal, and pass
+  /// schedule treats it as that move.
+  static void lack(std::vector<Op>& out, std::int32_t flat, Stream stream, Part part, std::int32_t micro_step = -1);
+
   /// What run_in() brought last for this buffer; the buffer itself when it brought nothing.
   [[nodiscard]] Operand brought(const Operand& o) const;
 

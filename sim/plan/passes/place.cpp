@@ -13,7 +13,8 @@ namespace {
 /// The resting buffers into the memory decided for them.
 void settle(Plan& plan) {
   for (std::size_t f = 0; f < plan.flats.size(); ++f)
-    plan.buffer(plan.flat_parameters[f]).memory = resting(plan, static_cast<std::int32_t>(f)).parameters;
+    if (plan.flat_parameters[f].valid())
+      plan.buffer(plan.flat_parameters[f]).memory = resting(plan, static_cast<std::int32_t>(f)).parameters;
   for (const PhaseOps& phase : plan.phases)
     for (const Op& op : phase.ops) {
       const auto* step = std::get_if<OptimizerStep>(&op.action);
@@ -59,11 +60,6 @@ void choose_streams(const Plan& plan, std::vector<Op>& ops) {
 }  // namespace
 
 Plan place(Plan plan) {
-  // Owners' units rest on the device.
-  if (plan.strategy.has_owners()) {
-    plan.placed.resting.resize(plan.units.size());
-    return plan;
-  }
   if (plan.placed.resting.empty() && plan.strategy.placement.policy == PlacementPolicy::automatic)
     plan.placed = place_automatically(plan);
   else if (plan.placed.resting.empty())

@@ -9,6 +9,8 @@
 
 namespace shard::plan {
 
+/// Where units have owners, the others have an absent op for each move that only the owner has.
+
 /// Gradients that rest on the host leave the device when nothing on it needs them next: after their reduction, or, as
 /// nodes of the gradient tree that wait, before it. Tree nodes are added on the host.
 [[nodiscard]] std::vector<Op> place_gradients(Plan& plan, Mover& mover, std::vector<Op> step);
@@ -23,6 +25,12 @@ namespace shard::plan {
 /// The same for creation and digest, and the births of master parameters.
 void place_creation(Plan& plan, Mover& mover);
 void place_digest(Plan& plan, Mover& mover);
+
+/// Another rank of the shard group owns all of the flat.
+[[nodiscard]] inline bool is_foreign(const Plan& plan, std::int32_t flat) {
+  const std::int32_t owner = plan.flats[static_cast<std::size_t>(flat)].owner;
+  return owner >= 0 && owner != position(plan.strategy, plan.rank).shard;
+}
 
 [[nodiscard]] inline const Resting& resting(const Plan& plan, std::int32_t flat) {
   return plan.placed.resting[static_cast<std::size_t>(plan.flats[static_cast<std::size_t>(flat)].unit.value)];

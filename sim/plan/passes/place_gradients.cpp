@@ -6,6 +6,7 @@
 #include "sim/plan/passes/collectives.h"
 #include "sim/plan/passes/operands.h"
 #include "sim/plan/passes/place.h"
+#include "sim/plan/units.h"
 
 namespace shard::plan {
 namespace {
@@ -22,13 +23,21 @@ namespace {
 class Gradients {
  public:
   Gradients(Plan& plan, Mover& mover) : plan_(plan), mover_(mover) {
-    for (std::size_t f = 0; f < plan.flats.size(); ++f)
-      if (resting(plan, static_cast<std::int32_t>(f)).gradients == Memory::host)
-        for (BufferId slot : plan.flat_gradient_slots[f])
-          slots_[slot.value] = Slot{.flat = static_cast<std::int32_t>(f), .touched_by = {}};
+    for (std::size_t f = 0; f < plan.flats.size(); ++f) {
+      const auto flat = static_cast<std::int32_t>(f);
+      if (resting(plan, flat).gradients != Memory::host) continue;
+      for (BufferId slot : plan.flat_gradient_slots[f]) {
+        if (!slot.valid()) continue;  // it is another rank's
+        if (plan.strategy.reuses_shards())
+          make_apart(flat);
+        else
+          slots_[slot.value] = Slot{.flat = flat, .touched_by = {}};
+      }
+    }
   }
 
   std::vector<Op> place(std::vector<Op> ops) {
+    for (Op& op : ops) set_apart(op);
     for (std::size_t i = 0; i < ops.size(); ++i)
       for (const Operand& o : ops[i].operands)
         if (const auto it = slots_.find(o.buffer.value);
@@ -65,14 +74,43 @@ class Gradients {
     return slot.host;
   }
 
+  /// A gradient that takes its parameters' place is summed on the device, then moved to where they rest.
+  void make_apart(std::int32_t f) {
+    const BufferId home = plan_.flat_parameters[static_cast<std::size_t>(f)];
+    const Buffer& resting = plan_.buffer(home);
+    const Buffer sum{.name = "reduced gradients " + flat_name(plan_, plan_.flats[static_cast<std::size_t>(f)]),
+                     .category = Category::gradient,
+                     .dtype = resting.dtype,
+                     .bytes = resting.bytes,
+                     .unit = resting.unit};
+    const BufferId device = plan_.add_buffer(sum);
+    slots_[device.value] = Slot{.flat = f, .touched_by = {}, .host = home};
+    apart_[home.value] = device;
+  }
+  /// Of what touches the resting buffer, all that is about the gradient.
+  void set_apart(Op& op) const {
+    for (std::size_t k = 0; k < op.operands.size(); ++k) {
+      const bool stepped = k == 1 && std::holds_alternative<OptimizerStep>(op.action);
+      if (!stepped && op.part != Part::reduce && inspection(op) == nullptr) continue;
+      if (const auto it = apart_.find(op.operands[k].buffer.value); it != apart_.end())
+        op.operands[k].buffer = it->second;
+    }
+  }
+
   void place(std::vector<Op>& out, std::size_t i) {
     Op op = std::move((*ops_)[i]);
     place_facts(out, op);
+    if (const auto* absent = std::get_if<Absent>(&op.action)) {
+      const Absent lacking = *absent;
+      place_absent(out, std::move(op), lacking);
+      return;
+    }
     std::set<std::int32_t> touches;
     for (const Operand& o : op.operands)
       if (slots_.contains(o.buffer.value)) touches.insert(o.buffer.value);
     if (touches.empty()) {
       out.push_back(std::move(op));
+      lack_sums(out);
       return;
     }
     if (!needs_device(op)) {
@@ -99,6 +137,11 @@ class Gradients {
   void take_out(std::vector<Op>& out, BufferId device, Slot& slot, bool reduced, std::int32_t micro_step) {
     const Strategy& s = plan_.strategy;
     slot.on_host = true;
+    // The sum is with its owner: nothing is left here.
+    if (is_foreign(plan_, slot.flat) && reduced) {
+      Mover::lack(out, slot.flat, Stream::copy_out, Part::reduce, micro_step);
+      return;
+    }
     slot.shard_only = reduced && s.effective_stage() == 1 && s.partition == Partition::flat;
     if (!slot.shard_only) {
       mover_.move(out, reads(plan_, device), writes(plan_, host_of(device, slot)), "offload", Part::reduce, micro_step);
@@ -108,6 +151,41 @@ class Gradients {
     if (!slot.host_shard.valid())
       slot.host_shard = mover_.beside(device, Memory::host, shard.bytes, plan_.buffer(device).name + " shard on host");
     mover_.move(out, shard, writes(plan_, slot.host_shard), "offload", Part::reduce, micro_step);
+  }
+
+  /// Where gradients leave the rank after every micro-step, others than the owner have no slot.
+  [[nodiscard]] std::vector<std::int32_t> foreign(UnitId unit) const {
+    std::vector<std::int32_t> flats;
+    if (plan_.strategy.has_owners() && plan_.strategy.reduces_every_micro_step() && unit.valid())
+      for (std::int32_t f : trained_part(plan_, plan_.units[static_cast<std::size_t>(unit.value)]).flats)
+        if (is_foreign(plan_, f) && resting(plan_, f).gradients == Memory::host) flats.push_back(f);
+    return flats;
+  }
+  /// A unit's sum was sent to its owner, who takes it out unless it is summed over replicas next.
+  void lack_sums(std::vector<Op>& out) const {
+    const auto* call = std::get_if<Communicate>(&out.back().action);
+    if (call == nullptr || call->kind != Collective::reduce) return;
+    const Strategy& s = plan_.strategy;
+    if (s.reuses_shards() || (s.replicas() > 1 && s.accumulation() == 1)) return;
+    const std::int32_t micro_step = out.back().micro_step;
+    for (std::int32_t f : foreign(call->unit)) Mover::lack(out, f, Stream::copy_out, Part::reduce, micro_step);
+  }
+  void place_absent(std::vector<Op>& out, Op op, const Absent& lacking) const {
+    const Strategy& s = plan_.strategy;
+    std::vector<std::int32_t> flats;
+    if (op.part == Part::reduce && lacking.flat >= 0)
+      flats = foreign(plan_.flats[static_cast<std::size_t>(lacking.flat)].unit);
+    const std::int32_t micro_step = op.micro_step;
+    if (lacking.lacks != Absent::Lacks::all_reduce) {
+      // An owner's sum, copied to its parameters' place.
+      if (lacking.lacks == Absent::Lacks::other && !flats.empty() && s.replicas() == 1) op.stream = Stream::copy_out;
+      out.push_back(std::move(op));
+      return;
+    }
+    if (s.accumulation() > 1)
+      for (std::int32_t f : flats) Mover::lack(out, f, Stream::copy_in, Part::reduce, micro_step);
+    out.push_back(std::move(op));
+    for (std::int32_t f : flats) Mover::lack(out, f, Stream::copy_out, Part::reduce, micro_step);
   }
 
   /// Facts about gradients follow the inspections, to the host and back.
@@ -162,7 +240,8 @@ class Gradients {
 
   Plan& plan_;
   Mover& mover_;
-  std::map<std::int32_t, Slot> slots_;  // by buffer
+  std::map<std::int32_t, Slot> slots_;      // by buffer
+  std::map<std::int32_t, BufferId> apart_;  // by buffer of parameters whose gradient takes their place: on the device
   std::vector<Op>* ops_ = nullptr;
   BufferId facts_{};
   BufferId host_facts_{};

@@ -7,6 +7,7 @@
 #include "sim/plan/passes/fetches.h"
 #include "sim/plan/passes/operands.h"
 #include "sim/plan/passes/place.h"
+#include "sim/plan/units.h"
 
 namespace shard::plan {
 namespace {
@@ -14,10 +15,16 @@ namespace {
 class Parameters {
  public:
   Parameters(Plan& plan, Mover& mover) : plan_(plan), mover_(mover), sharded_(plan.strategy.effective_stage() == 3) {
-    for (std::size_t f = 0; f < plan.flats.size(); ++f)
-      if (plan.buffer(plan.flat_parameters[f]).memory == Memory::host)
-        flat_of_[plan.flat_parameters[f].value] = static_cast<std::int32_t>(f);
+    for (std::size_t f = 0; f < plan.flats.size(); ++f) {
+      const auto flat = static_cast<std::int32_t>(f);
+      if (resting(plan, flat).parameters != Memory::host) continue;
+      if (const BufferId home = plan.flat_parameters[f]; home.valid())
+        flat_of_[home.value] = flat;
+      else
+        foreign_[plan.flat_gathered[f].value] = flat;
+    }
     if (!sharded_ && !flat_of_.empty() && plan.flat_gathered.empty()) make_fetched();
+    if (sharded_ && plan.strategy.has_owners()) make_sent();
   }
 
   std::vector<Op> place(std::vector<Op> ops) {
@@ -26,9 +33,12 @@ class Parameters {
     out.reserve(ops.size());
     std::vector<std::size_t> fetched(plan_.units.size(), 0);
     for (Op& op : ops) {
+      if (sharded_ && plan_.strategy.has_owners()) use_sent(op);
       if (const auto* call = std::get_if<Communicate>(&op.action)) {
-        const bool gather = sharded_ && call->kind == Collective::all_gather && op.part == Part::gather;
-        if (gather && is_held(call->unit, fetched[static_cast<std::size_t>(call->unit.value)]++)) continue;
+        const bool gathers = call->kind == Collective::all_gather || call->kind == Collective::broadcast;
+        if (sharded_ && gathers && op.part == Part::gather &&
+            is_held(call->unit, fetched[static_cast<std::size_t>(call->unit.value)]++))
+          continue;
         place_call(out, std::move(op));
       } else {
         out.push_back(std::move(op));
@@ -41,6 +51,7 @@ class Parameters {
   void place_call(std::vector<Op>& out, Op op) {
     const auto& call = std::get<Communicate>(op.action);
     const Collective kind = call.kind;
+    if (kind == Collective::broadcast && plan_.strategy.has_owners()) return place_sending(out, std::move(op));
     std::vector<Segment> segments;
     for (const Segment& s : call.segments)
       if (is_resting(
@@ -81,7 +92,45 @@ class Parameters {
     for (const auto& [from, to] : back) mover_.move(out, from, to, "take back", part, micro_step);
   }
 
+  /// Where a flat's owner computes with it, in place of where it rests.
+  void use_sent(Op& op) const {
+    if (!std::holds_alternative<Compute>(op.action) && !std::holds_alternative<Digest>(op.action)) return;
+    for (Operand& o : op.operands)
+      if (is_resting(o)) o.buffer = plan_.flat_gathered[static_cast<std::size_t>(flat_of_.at(o.buffer.value))];
+  }
+
  private:
+  /// A broadcast by the flats' owner, who brings them for it; a refresh is taken back by the others.
+  void place_sending(std::vector<Op>& out, Op op) {
+    const Part part = sharded_ ? op.part : Part::optimizer;
+    const std::int32_t micro_step = op.micro_step;
+    const std::vector<Segment> segments = std::get<Communicate>(op.action).segments;
+    std::vector<std::pair<std::int32_t, BufferId>> back;
+    for (const Segment& s : segments) {
+      Operand& full = op.operands[static_cast<std::size_t>(s.full_operand)];
+      if (const auto it = foreign_.find(full.buffer.value); it != foreign_.end()) {
+        Mover::lack(out, it->second, Stream::copy_in, part, micro_step);
+        continue;
+      }
+      if (!is_resting(full)) continue;
+      const BufferId home = full.buffer;
+      const std::int32_t f = flat_of_.at(home.value);
+      full.buffer = plan_.flat_gathered[static_cast<std::size_t>(f)];
+      if (is_foreign(plan_, f))
+        Mover::lack(out, f, Stream::copy_in, part, micro_step);
+      else
+        mover_.move(out, reads(plan_, home), writes(plan_, full.buffer), "bring", part, micro_step);
+      if (!sharded_) back.emplace_back(f, home);
+    }
+    out.push_back(std::move(op));
+    for (const auto& [f, home] : back)
+      if (is_foreign(plan_, f))
+        mover_.move(out, reads(plan_, plan_.flat_gathered[static_cast<std::size_t>(f)]), writes(plan_, home),
+                    "take back", part, micro_step);
+      else
+        Mover::lack(out, f, Stream::copy_out, part, micro_step);
+  }
+
   [[nodiscard]] bool is_resting(const Operand& o) const { return flat_of_.contains(o.buffer.value); }
   /// Is the unit's k-th fetch of the step left out, because it is still there?
   [[nodiscard]] bool is_held(UnitId unit, std::size_t k) const {
@@ -101,6 +150,20 @@ class Parameters {
                            .bytes = home.bytes,
                            .unit = home.unit};
       plan_.flat_gathered[static_cast<std::size_t>(f)] = plan_.add_buffer(fetched);
+    }
+  }
+
+  /// Stage 3: where an owner's flats that rest on the host are while they are sent and used.
+  void make_sent() {
+    for (const auto& [buffer, f] : flat_of_) {
+      BufferId& gathered = plan_.flat_gathered[static_cast<std::size_t>(f)];
+      if (gathered != BufferId{buffer}) continue;
+      const Buffer home = plan_.buffer(gathered);
+      gathered = plan_.add_buffer({.name = "gathered " + flat_name(plan_, plan_.flats[static_cast<std::size_t>(f)]),
+                                   .category = Category::gathered,
+                                   .dtype = home.dtype,
+                                   .bytes = home.bytes,
+                                   .unit = home.unit});
     }
   }
 
@@ -138,6 +201,7 @@ class Parameters {
   Mover& mover_;
   bool sharded_;
   std::map<std::int32_t, std::int32_t> flat_of_;  // by buffer: the flat whose parameters rest in it on the host
+  std::map<std::int32_t, std::int32_t> foreign_;  // by buffer gathered into: the flat that rests on another's host
 };
 
 }  // namespace
@@ -162,13 +226,51 @@ void place_creation(Plan& plan, Mover& mover) {
   ops = std::move(out);
 }
 
+namespace {
+
+[[nodiscard]] bool digests_state(const Op& op) {
+  const auto* digest = std::get_if<Digest>(&op.action);
+  return digest != nullptr && digest->content != Digest::Content::parameter;
+}
+
+/// State that its owner sends to the digest from the device; returns where it then is, in place of its home.
+std::pair<BufferId, BufferId> place_owned_state(Plan& plan, Mover& mover, std::vector<Op>& out, Op op) {
+  const auto& call = std::get<Communicate>(op.action);
+  Operand& full = op.operands[static_cast<std::size_t>(call.segments.front().full_operand)];
+  const std::int32_t f = plan.units[static_cast<std::size_t>(call.unit.value)].flats.front();
+  const BufferId home = full.buffer;
+  const int moves = hops(resting(plan, f).optimizer, Memory::device);
+  if (moves > 0 && full.reads()) {
+    full.buffer = mover.beside(home, Memory::device, full.bytes, plan.buffer(home).name + " staged");
+    plan.buffer(full.buffer).category = Category::communication;
+    mover.move(out, reads(plan, home), writes(plan, full.buffer), "stage", Part::digest);
+  } else {
+    for (int i = 0; i < moves; ++i) Mover::lack(out, f, Stream::copy_in, Part::digest);
+  }
+  const BufferId staged = full.buffer;
+  out.push_back(std::move(op));
+  return {home, staged};
+}
+
+}  // namespace
+
 void place_digest(Plan& plan, Mover& mover) {
   std::vector<Op>& ops = plan.find(Phase::digest)->ops;
   Parameters parameters(plan, mover);
   std::vector<Op> out;
+  std::pair<BufferId, BufferId> staged;  // of owned state: home, on the device
+  const bool owners = plan.strategy.has_owners();
   for (Op& op : ops) {
     const auto memory = [&](std::size_t i) { return plan.buffer(op.operands[i].buffer).memory; };
-    if (std::holds_alternative<Communicate>(op.action)) {
+    if (owners && digests_state(op) && op.operands[0].buffer == staged.first)
+      op.operands[0].buffer = staged.second;
+    else if (owners && plan.strategy.effective_stage() == 3)
+      parameters.use_sent(op);
+    const auto* call = std::get_if<Communicate>(&op.action);
+    // What is sent is digested next.
+    if (owners && call != nullptr && digests_state(*(&op + 1))) {
+      staged = place_owned_state(plan, mover, out, std::move(op));
+    } else if (std::holds_alternative<Communicate>(op.action)) {
       parameters.place_call(out, std::move(op));
     } else if (std::holds_alternative<Digest>(op.action) && memory(0) == Memory::disk) {
       mover.run_in(out, std::move(op), Memory::host);

@@ -213,7 +213,7 @@ class Sharder {
       ops.push_back({.name = name,
                      .part = Part::reduce,
                      .micro_step = micro_step,
-                     .action = Absent{.lacks = Absent::Lacks::all_reduce},
+                     .action = Absent{.lacks = Absent::Lacks::all_reduce, .flat = unit.flats.front()},
                      .operands = {}});
       return;
     }
@@ -276,7 +276,7 @@ class Sharder {
     Op op{.name = "keep gradient " + name_of(flat),
           .part = Part::reduce,
           .micro_step = micro_step,
-          .action = Absent{},
+          .action = Absent{.flat = part.flat},
           .operands = {}};
     if (is_owner(flat)) {
       op.action = Copy{};

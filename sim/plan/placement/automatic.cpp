@@ -26,6 +26,10 @@ bool is_model_data(Category category) {
          category == Category::master_parameter || category == Category::optimizer_state;
 }
 
+bool gradients_follow_state(const Strategy& s) {
+  return !s.placement.gradients && !s.reuses_shards();
+}
+
 class Room {
  public:
   explicit Room(const Plan& plan) : plan_(plan), capacity_(plan.strategy.placement.device_capacity.count()) {
@@ -57,7 +61,7 @@ class Room {
     std::vector<std::int64_t> free;
     for (std::int64_t live : live_) free.push_back(capacity_ - spare - live);
     std::int64_t free_elsewhere = capacity_ - spare - live_elsewhere_;
-    if (!plan_.strategy.placement.parameters) rest_parameters(placed, free, free_elsewhere);
+    if (!parameters_are_placed()) rest_parameters(placed, free, free_elsewhere);
     hold_units(placed, free);
     std::int64_t margin = std::min(free_elsewhere, *std::min_element(free.begin(), free.end()));
     margin = static_cast<std::int64_t>(plan_.strategy.placement.margin_ratio * static_cast<double>(margin));
@@ -66,6 +70,12 @@ class Room {
   }
 
  private:
+  /// By hand: where gradients take their place, also by what is said of those.
+  [[nodiscard]] bool parameters_are_placed() const {
+    const Strategy& s = plan_.strategy;
+    return s.placement.parameters || (s.reuses_shards() && s.placement.gradients);
+  }
+
   /// What lives on the device when nothing rests there.
   void measure(const Plan& small) {
     const std::optional<Bytes> measured = small.strategy.placement.non_model_peak;
@@ -134,6 +144,7 @@ class Room {
       free = std::move(left);
       free_elsewhere -= rest_bytes_[u];
       placed.resting[u].parameters = Memory::device;
+      if (plan_.strategy.reuses_shards()) placed.resting[u].gradients = Memory::device;
     }
   }
 
@@ -172,7 +183,7 @@ class Room {
       if (bytes[u] == 0 || bytes[u] > margin) continue;
       margin -= bytes[u];
       placed.resting[u].optimizer = Memory::device;
-      if (!plan_.strategy.placement.gradients) placed.resting[u].gradients = Memory::device;
+      if (gradients_follow_state(plan_.strategy)) placed.resting[u].gradients = Memory::device;
     }
   }
 
@@ -198,7 +209,7 @@ std::int64_t arena_of(const Plan& plan, const Placed& placed) {
 Placed with_optimizer(const Plan& plan, Placed placed, std::size_t count) {
   for (std::size_t u = 0; u < count; ++u) {
     placed.resting[u].optimizer = Memory::device;
-    if (!plan.strategy.placement.gradients) placed.resting[u].gradients = Memory::device;
+    if (gradients_follow_state(plan.strategy)) placed.resting[u].gradients = Memory::device;
   }
   return placed;
 }

@@ -43,9 +43,12 @@ std::vector<Resting> rest_by_share(const Strategy& strategy, const std::vector<F
   const bool on_host = placement.policy == PlacementPolicy::host || placement.policy == PlacementPolicy::automatic;
   const Share usual = on_host ? kOnHost : kOnDevice;
   const std::vector<Elems> sizes = unit_elems(flats, units);
-  const std::vector<Memory> parameters = memories(placement.parameters.value_or(usual), sizes);
+  // A gradient in its parameters' place rests where they do.
+  const bool shared = strategy.reuses_shards();
+  const Share alike = shared ? placement.gradients.value_or(usual) : usual;
+  const std::vector<Memory> parameters = memories(placement.parameters.value_or(alike), sizes);
   const std::vector<Elems> trained = unit_elems(flats, units, false);
-  const std::vector<Memory> gradients = memories(placement.gradients.value_or(usual), trained);
+  const std::vector<Memory> gradients = shared ? parameters : memories(placement.gradients.value_or(usual), trained);
   const std::vector<Memory> optimizer = memories(placement.optimizer.value_or(usual), trained);
   std::vector<Resting> resting;
   for (std::size_t u = 0; u < units.size(); ++u)
