@@ -5,12 +5,10 @@
 #include <charconv>
 #include <optional>
 
+#include "sim/cli/contradiction.h"
+
 namespace shard::commands {
 namespace {
-
-Error contradiction(std::string what, std::string help) {
-  return {.code = Errc::contradiction, .what = std::move(what), .where = "options", .help = std::move(help)};
-}
 
 /// "RANK:STEP"; nothing when it is not two numbers.
 std::optional<cpu::InjectedOverflow> read_injection(const std::string& text) {
@@ -36,11 +34,11 @@ Result<void> check_injections(const cli::Command& command, const ControlOptions&
                    .where = "options",
                    .help = "--inject-overflow 0:1"};
     if (inject->rank < 0 || inject->rank >= s.world_size)
-      return contradiction(given + " names a rank that " + command.describe("world-size") + " does not have",
-                           "a rank from 0 to " + std::to_string(s.world_size - 1));
+      return cli::contradiction(given + " names a rank that " + command.describe("world-size") + " does not have",
+                                "a rank from 0 to " + std::to_string(s.world_size - 1));
     if (inject->step < 0 || inject->step >= steps)
-      return contradiction(given + " names a step that " + command.describe("steps") + " does not have",
-                           "a step from 1 to " + std::to_string(steps));
+      return cli::contradiction(given + " names a step that " + command.describe("steps") + " does not have",
+                                "a step from 1 to " + std::to_string(steps));
   }
   return {};
 }
@@ -72,15 +70,16 @@ Result<void> check_control(const cli::Command& command, const ControlOptions& o,
                            std::int64_t steps) {
   if (Result<void> ok = check_injections(command, o, s, steps); !ok) return ok;
   if (o.warmup_steps > steps)
-    return contradiction(command.describe("warmup-steps") + " is more than " + command.describe("steps"),
-                         "--warmup-steps " + std::to_string(steps));
+    return cli::contradiction(command.describe("warmup-steps") + " is more than " + command.describe("steps"),
+                              "--warmup-steps " + std::to_string(steps));
   if (command.given("min-lr") && o.schedule == train::ScheduleKind::constant)
-    return contradiction(command.describe("min-lr") + " has no meaning for " + command.describe("lr-schedule"),
-                         "--lr-schedule cosine");
+    return cli::contradiction(command.describe("min-lr") + " has no meaning for " + command.describe("lr-schedule"),
+                              "--lr-schedule cosine");
   if (o.min_learning_rate > o.learning_rate)
-    return contradiction(command.describe("min-lr") + " is above " + command.describe("lr"), "leave --min-lr out");
+    return cli::contradiction(command.describe("min-lr") + " is above " + command.describe("lr"), "leave --min-lr out");
   for (const auto& [name, beta] : {std::pair{"beta1", o.beta1}, {"beta2", o.beta2}})
-    if (beta >= 1) return contradiction(command.describe(name) + " forgets nothing: moments would never form", "0.9");
+    if (beta >= 1)
+      return cli::contradiction(command.describe(name) + " forgets nothing: moments would never form", "0.9");
   return {};
 }
 

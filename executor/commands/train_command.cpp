@@ -18,6 +18,7 @@
 #include "executor/launch/parent_line.h"
 #include "executor/launch/role.h"
 #include "executor/launch/stop_signal.h"
+#include "sim/cli/contradiction.h"
 #include "sim/cli/output.h"
 #include "sim/commands/printing.h"
 #include "sim/engine/report.h"
@@ -59,10 +60,6 @@ class LastWord {
  private:
   std::unique_ptr<ParentLine> line_;
 };
-
-Error contradiction(std::string what, std::string help) {
-  return {.code = Errc::contradiction, .what = std::move(what), .where = "options", .help = std::move(help)};
-}
 
 Result<std::unique_ptr<Communicator>> join(const Role& role, const TrainOptions& o) {
   const CommOptions options{.deadline = std::chrono::seconds(o.timeout_seconds), .stop_signal = install_stop_signal()};
@@ -125,9 +122,9 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   const int ranks = (*communicator)->size();
   const bool asked = command.given("world-size");
   if (asked && o.strategy.world_size != ranks)
-    return last_word.say(
-        contradiction(command.describe("world-size") + ", but the launcher started " + std::to_string(ranks) + " ranks",
-                      "leave --ranks out under a launcher"));
+    return last_word.say(cli::contradiction(
+        command.describe("world-size") + ", but the launcher started " + std::to_string(ranks) + " ranks",
+        "leave --ranks out under a launcher"));
   o.strategy.world_size = ranks;
   const Result<Prepared> prepared = prepare(command, o);
   if (!prepared) return last_word.say(prepared.error());

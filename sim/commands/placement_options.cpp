@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "sim/cli/contradiction.h"
+
 namespace shard::commands {
 namespace {
 
@@ -42,10 +44,6 @@ cli::Reader share_reader(std::optional<Share>& target, bool disk) {
 
 bool uses_disk(const PlacementOptions& o) {
   return o.optimizer && o.optimizer->on_device < 1 && o.optimizer->rest == Memory::disk;
-}
-
-Error contradiction(std::string what, std::string help) {
-  return {.code = Errc::contradiction, .what = std::move(what), .where = "options", .help = std::move(help)};
 }
 
 }  // namespace
@@ -86,36 +84,29 @@ Result<plan::Placement> placement_of(const cli::Command& command, const Placemen
                                      std::optional<Bytes> cluster_memory) {
   plan::Placement p{.policy = o.policy, .parameters = o.parameters, .gradients = o.gradients, .optimizer = o.optimizer};
   if (o.policy == PlacementPolicy::fixed && !o.parameters && !o.gradients && !o.optimizer)
-    return contradiction(command.describe("placement") + " takes what the options of each kind say, and none is given",
-                         "--param-placement, --grad-placement or --optimizer-placement with it");
+    return cli::contradiction(
+        command.describe("placement") + " takes what the options of each kind say, and none is given",
+        "--param-placement, --grad-placement or --optimizer-placement with it");
   if (o.policy == PlacementPolicy::automatic) {
     const std::optional<Bytes> capacity = o.device_capacity ? o.device_capacity : cluster_memory;
     if (!capacity)
-      return contradiction(command.describe("placement") +
-                               " fills device memory, but neither --device-capacity nor the cluster says how much "
-                               "there is",
-                           "--device-capacity BYTES");
+      return cli::contradiction(command.describe("placement") +
+                                    " fills device memory, but neither --device-capacity nor the cluster says how much "
+                                    "there is",
+                                "--device-capacity BYTES");
     p.device_capacity = *capacity;
     p.margin_ratio = o.margin_ratio;
   } else {
     for (const char* option : {"gpu-margin-mem-ratio", "from-trace"})
       if (command.given(option))
-        return contradiction(command.describe(option) + " has no meaning for " + command.describe("placement"),
-                             std::string("--placement auto, or leave --") + option + " out");
+        return cli::contradiction(command.describe(option) + " has no meaning for " + command.describe("placement"),
+                                  std::string("--placement auto, or leave --") + option + " out");
   }
   if (uses_disk(o) && o.disk_path.empty())
-    return contradiction(command.describe("optimizer-placement") + " needs a directory, but --disk-path is not given",
-                         "--disk-path DIR");
+    return cli::contradiction(
+        command.describe("optimizer-placement") + " needs a directory, but --disk-path is not given",
+        "--disk-path DIR");
   return p;
-}
-
-Result<void> refuse_placement(const cli::Command& command, const std::string& option) {
-  for (const char* each : {"placement", "param-placement", "grad-placement", "optimizer-placement", "host-capacity",
-                           "disk-path", "gpu-margin-mem-ratio", "from-trace"})
-    if (command.given(each))
-      return contradiction(command.describe(each) + " has no meaning for " + command.describe(option),
-                           std::string("leave --") + each + " out");
-  return {};
 }
 
 Result<void> check_disk_path(const cli::Command& command, const PlacementOptions& o) {

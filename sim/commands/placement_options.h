@@ -32,9 +32,6 @@ void add_placement_options(cli::Command& command, PlacementOptions& options);
 [[nodiscard]] Result<plan::Placement> placement_of(const cli::Command& command, const PlacementOptions& options,
                                                    std::optional<Bytes> cluster_memory = std::nullopt);
 
-/// Errc::contradiction where any of them but --device-capacity is given beside `option`, which knows no placement.
-[[nodiscard]] Result<void> refuse_placement(const cli::Command& command, const std::string& option);
-
 /// For commands that run: is the directory for what rests on disk there?
 [[nodiscard]] Result<void> check_disk_path(const cli::Command& command, const PlacementOptions& options);
 

@@ -1,6 +1,8 @@
 // What every command does around its own work.
 #include "sim/commands/printing.h"
 
+#include "sim/cli/contradiction.h"
+
 namespace shard::commands {
 
 std::optional<int> parsed(cli::Command& command, std::span<const std::string> arguments) {
@@ -18,11 +20,8 @@ int failed(const Error& error) {
 Result<cli::Format> document_format(const cli::Command& command, const cli::OutputOptions& output) {
   Result<cli::Format> format = cli::chosen_format(command, output);
   if (format && (*format == cli::Format::csv || *format == cli::Format::markdown))
-    return Error{
-        .code = Errc::contradiction,
-        .what = command.describe("format") + " holds one table, and the result of " + command.name() + " is several",
-        .where = "options",
-        .help = "--json"};
+    return cli::contradiction(
+        command.describe("format") + " holds one table, and the result of " + command.name() + " is several", "--json");
   return format;
 }
 

@@ -1,15 +1,9 @@
 // Options of the dynamic loss scaler.
 #include "sim/commands/scaler_options.h"
 
+#include "sim/cli/contradiction.h"
+
 namespace shard::commands {
-namespace {
-
-Error contradiction(std::string what, std::string help) {
-  return {.code = Errc::contradiction, .what = std::move(what), .where = "options", .help = std::move(help)};
-}
-
-}  // namespace
-
 void add_scaler_options(cli::Command& command, ScalerOptions& o) {
   constexpr double kSteps = 1 << 30;
   cli::Group scaler = command.group("Loss scaler (fp16)");
@@ -28,7 +22,7 @@ void add_scaler_options(cli::Command& command, ScalerOptions& o) {
 
 Result<void> check_has_scaler(const cli::Command& command, const char* option, const plan::Strategy& s) {
   if (!command.given(option) || s.has_scaler()) return {};
-  return contradiction(
+  return cli::contradiction(
       command.describe(option) + " is of the loss scaler, which " + command.describe("precision") + " does not have",
       "--precision fp16");
 }
@@ -38,11 +32,11 @@ Result<void> check_scaler(const cli::Command& command, const ScalerOptions& o, c
        {"initial-scale", "min-scale", "max-scale", "growth-factor", "backoff-factor", "growth-interval", "hysteresis"})
     if (Result<void> ok = check_has_scaler(command, option, s); !ok) return ok;
   if (o.min_scale > o.initial_scale)
-    return contradiction(command.describe("min-scale") + " is above " + command.describe("initial-scale"),
-                         "leave --min-scale out");
+    return cli::contradiction(command.describe("min-scale") + " is above " + command.describe("initial-scale"),
+                              "leave --min-scale out");
   if (o.max_scale && *o.max_scale < o.initial_scale)
-    return contradiction(command.describe("max-scale") + " is below " + command.describe("initial-scale"),
-                         "leave --max-scale out");
+    return cli::contradiction(command.describe("max-scale") + " is below " + command.describe("initial-scale"),
+                              "leave --max-scale out");
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Options of how units lie on ranks, and when they are gathered and reduced.
 #include "sim/commands/sharding_options.h"
 
+#include "sim/cli/contradiction.h"
 #include "sim/plan/conflicts.h"
 
 namespace shard::commands {
@@ -39,11 +40,9 @@ Result<void> check_sharding(const cli::Command& command, const plan::Strategy& s
   const auto described = [&](const std::string& option) {
     return command.describe(option.starts_with("no-") ? option.substr(3) : option);
   };
-  return Error{
-      .code = Errc::contradiction,
-      .what = described(found->option) + " " + found->does + ", but " + described(found->other) + " " + found->prevents,
-      .where = "options",
-      .help = found->help};
+  return cli::contradiction(
+      described(found->option) + " " + found->does + ", but " + described(found->other) + " " + found->prevents,
+      found->help);
 }
 
 }  // namespace shard::commands

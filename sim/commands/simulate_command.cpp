@@ -6,6 +6,7 @@
 #include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/like_options.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/simulate_gemini_command.h"
 #include "sim/commands/strategy_options.h"
@@ -114,12 +115,16 @@ int simulate_other(const Options& o, const Planned& planned, const cluster::Clus
 /// Options that have no meaning for another framework's prediction.
 Result<void> check_like(const cli::Command& command, const Options& o) {
   if (o.like.empty()) return {};
-  if (Result<void> ok = refuse_placement(command, "like"); !ok) return ok;
-  if (o.trace.empty()) return {};
-  return Error{.code = Errc::contradiction,
-               .what = command.describe("trace") + " is not written for " + command.describe("like"),
-               .where = "options",
-               .help = "leave --trace out"};
+  if (Result<void> ok = refuse_own_options(command, {}); !ok) return ok;
+  if (command.given("unit") && o.strategy.unit != plan::UnitKind::bucket)
+    return no_meaning_for_like(command, "unit", "DistributedDataParallel makes its own buckets");
+  if (command.given("prefetch") && o.strategy.prefetch != 0)
+    return no_meaning_for_like(command, "prefetch", "it gathers nothing");
+  if (command.given("precision") && o.strategy.precision != plan::Precision::fp32)
+    return no_meaning_for_like(command, "precision", "it is predicted in fp32");
+  if (command.given("steps")) return no_meaning_for_like(command, "steps", "its first step is what is predicted");
+  if (command.given("trace")) return no_meaning_for_like(command, "trace", "its figures have no times");
+  return {};
 }
 
 }  // namespace
@@ -142,12 +147,12 @@ int simulate_command(std::span<const std::string> arguments) {
                                              .format = *format});
   if (Result<void> ok = refuse_gemini_options(command); !ok) return failed(ok.error());
   if (Result<void> ok = require_model(command); !ok) return failed(ok.error());
+  if (Result<void> ok = check_like(command, o); !ok) return failed(ok.error());
   const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
   if (!cluster) return failed(cluster.error());
   const Result<Planned> planned = resolve(command, o.strategy, cluster->device_memory);
   if (!planned) return failed(planned.error());
   print_notes(planned->notes);
-  if (Result<void> ok = check_like(command, o); !ok) return failed(ok.error());
   if (!o.like.empty()) return simulate_other(o, *planned, *cluster, *format);
   Result<plan::PlanSet> plans = plan::compile(planned->model, planned->strategy);
   if (!plans) return failed(plans.error());

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "sim/cli/contradiction.h"
 #include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
+#include "sim/commands/like_options.h"
 #include "sim/commands/printing.h"
 #include "sim/like/gemini_report.h"
 #include "sim/like/simulate_gemini.h"
@@ -27,21 +29,12 @@ constexpr Elems kOldRange{64 << 20};
 constexpr const char* kOwnOptions[] = {"parameters", "shard-param-frac", "offload-optim-frac", "offload-param-frac",
                                        "rank"};
 
-Error contradiction(std::string what, std::string help) {
-  return {.code = Errc::contradiction, .what = std::move(what), .where = "options", .help = std::move(help)};
-}
-
-Error no_meaning(const cli::Command& command, const std::string& option, const char* why) {
-  return contradiction(command.describe(option) + " has no meaning for " + command.describe("like") + ": " + why,
-                       "leave --" + option + " out");
-}
-
 /// Options of our own strategies that Gemini has no part in, or has only one value of.
 Result<void> check_options(const cli::Command& command, const GeminiRequest& r) {
   const StrategyOptions& s = r.strategy;
   const bool list = !r.flags.parameters.empty();
   if (list && command.given("model"))
-    return contradiction(
+    return cli::contradiction(
         command.describe("model") + " and " + command.describe("parameters") + " both name what to simulate",
         "keep one of them");
   if (!list && !command.given("model"))
@@ -49,53 +42,26 @@ Result<void> check_options(const cli::Command& command, const GeminiRequest& r) 
                  .what = "nothing to simulate: neither --model nor --parameters is given",
                  .where = "options",
                  .help = "--parameters FILE, or --model gpt2"};
-  if (command.given("stage") && s.stage != 3) return no_meaning(command, "stage", "its chunks are always sharded");
-  if (command.given("unit") && s.unit != plan::UnitKind::chunk) return no_meaning(command, "unit", "it has chunks");
+  if (command.given("stage") && s.stage != 3)
+    return no_meaning_for_like(command, "stage", "its chunks are always sharded");
+  if (command.given("unit") && s.unit != plan::UnitKind::chunk)
+    return no_meaning_for_like(command, "unit", "it has chunks");
   if (command.given("precision") && std::string(plan::to_string(s.precision)) != "fp16")
-    return no_meaning(command, "precision", "it keeps fp16 parameters and fp32 masters");
-  if (command.given("prefetch") && s.prefetch != 0) return no_meaning(command, "prefetch", "it is modelled without");
-  for (const char* option : {"tensor-parallel",
-                             "tensor-parallel-layout",
-                             "partition",
-                             "transport",
-                             "reproducible",
-                             "threads",
-                             "shard-group",
-                             "fp32-reduce-scatter",
-                             "clip-norm",
-                             "gradient-predivide-factor",
-                             "initial-scale",
-                             "min-scale",
-                             "max-scale",
-                             "growth-factor",
-                             "backoff-factor",
-                             "growth-interval",
-                             "hysteresis",
-                             "freeze",
-                             "placement",
-                             "param-placement",
-                             "grad-placement",
-                             "optimizer-placement",
-                             "host-capacity",
-                             "disk-path",
-                             "gpu-margin-mem-ratio",
-                             "from-trace",
-                             "chunk-owner",
-                             "distributed-storage",
-                             "keep-gathered",
-                             "reuse-fp16-shard",
-                             "reduce-scatter-bucket-size-mb"})
-    if (command.given(option)) return no_meaning(command, option, "that is for our own strategies");
-  if (command.given("chunk-bytes")) return no_meaning(command, "chunk-bytes", "its sizes are elements, --chunk-size");
-  if (command.given("trace")) return no_meaning(command, "trace", "its figures have no times");
+    return no_meaning_for_like(command, "precision", "it keeps fp16 parameters and fp32 masters");
+  if (command.given("prefetch") && s.prefetch != 0)
+    return no_meaning_for_like(command, "prefetch", "it is modelled without");
+  if (Result<void> ok = refuse_own_options(command, {"partition", "reproducible"}); !ok) return ok;
+  if (command.given("chunk-bytes"))
+    return no_meaning_for_like(command, "chunk-bytes", "its sizes are elements, --chunk-size");
+  if (command.given("trace")) return no_meaning_for_like(command, "trace", "its figures have no times");
   if (command.given("optimizer") && s.optimizer == plan::OptimizerKind::sgd)
-    return no_meaning(command, "optimizer", "Adam's state is what it offloads");
+    return no_meaning_for_like(command, "optimizer", "Adam's state is what it offloads");
   if (command.given("steps") && r.steps > kMostIterations)
-    return contradiction(command.describe("steps") + ": steps after the first are alike, more are not listed",
-                         "--steps 3");
+    return cli::contradiction(command.describe("steps") + ": steps after the first are alike, more are not listed",
+                              "--steps 3");
   if (list)
     for (const char* option : {"sequence", "micro-batch", "global-batch", "recompute"})
-      if (command.given(option)) return no_meaning(command, option, "a list of parameters has no activations");
+      if (command.given(option)) return no_meaning_for_like(command, option, "a list of parameters has no activations");
   return {};
 }
 
@@ -201,8 +167,8 @@ void add_gemini_options(cli::Command& command, GeminiFlags& o) {
 Result<void> refuse_gemini_options(const cli::Command& command) {
   for (const char* option : kOwnOptions)
     if (command.given(option))
-      return contradiction(command.describe(option) + " has no meaning without --like colossalai-gemini",
-                           "--like colossalai-gemini, or leave --" + std::string(option) + " out");
+      return cli::contradiction(command.describe(option) + " has no meaning without --like colossalai-gemini",
+                                "--like colossalai-gemini, or leave --" + std::string(option) + " out");
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/cli/contradiction.h"
 #include "sim/cli/origins.h"
 #include "sim/cli/sizes.h"
 #include "sim/commands/measured_room.h"
@@ -24,17 +25,13 @@ Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions&
   const std::int64_t size = bytes_per_element(plan::Strategy{.precision = options.precision}.storage());
   if (options.chunk_bytes) {
     if (command.given("chunk-size"))
-      return Error{.code = Errc::contradiction,
-                   .what = command.describe("chunk-size") + " and " + command.describe("chunk-bytes") +
-                           " both set the chunk size",
-                   .where = "options",
-                   .help = "keep one of them"};
+      return cli::contradiction(
+          command.describe("chunk-size") + " and " + command.describe("chunk-bytes") + " both set the chunk size",
+          "keep one of them");
     if (options.chunk_bytes->count() % size != 0)
-      return Error{.code = Errc::contradiction,
-                   .what = command.describe("chunk-bytes") + " is not a whole number of elements of " +
-                           std::to_string(size) + " bytes",
-                   .where = "options",
-                   .help = "--chunk-bytes " + std::to_string(round_up(*options.chunk_bytes, size).count())};
+      return cli::contradiction(
+          command.describe("chunk-bytes") + " is not a whole number of elements of " + std::to_string(size) + " bytes",
+          "--chunk-bytes " + std::to_string(round_up(*options.chunk_bytes, size).count()));
     return Elems{options.chunk_bytes->count() / size};
   }
   if (options.chunk_size == "none") return Elems{0};
@@ -237,16 +234,12 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, s
     s.chunk_elems = *chunk;
   } else if (command.given("chunk-size") || o.chunk_bytes) {
     const char* option = o.chunk_bytes ? "chunk-bytes" : "chunk-size";
-    return Error{.code = Errc::contradiction,
-                 .what = command.describe(option) + " has no meaning for " + command.describe("unit"),
-                 .where = "options",
-                 .help = "--unit chunk, or leave --" + std::string(option) + " out"};
+    return cli::contradiction(command.describe(option) + " has no meaning for " + command.describe("unit"),
+                              "--unit chunk, or leave --" + std::string(option) + " out");
   }
   if (o.clip_norm == 0.0)
-    return Error{.code = Errc::contradiction,
-                 .what = command.describe("clip-norm") + " would make every gradient 0",
-                 .where = "options",
-                 .help = "--clip-norm 1, or leave --clip-norm out"};
+    return cli::contradiction(command.describe("clip-norm") + " would make every gradient 0",
+                              "--clip-norm 1, or leave --clip-norm out");
   if (Result<void> ok = check_scaler(command, o.scaler, s); !ok) return ok.error();
   if (Result<void> ok = check_sharding(command, s); !ok) return ok.error();
   if (s.precision == plan::Precision::tf32)

@@ -196,6 +196,54 @@ TEST(Simulate, LikeGeminiAsTextTableAndOldVersion) {
   expect_keys(old, {"model", "iters[].broadcast_total", "iters[].reduce_bytes_full"});
 }
 
+// An option that another framework does not have and that nobody refuses would promise what is not predicted.
+TEST(Simulate, OptionsOfOursAreRefusedBesideLike) {
+  const std::vector<Words> ours{{"--tensor-parallel", "2"},
+                                {"--tensor-parallel-layout", "colossalai"},
+                                {"--transport", "messages"},
+                                {"--threads", "2"},
+                                {"--shard-group", "2"},
+                                {"--prefetch", "2"},
+                                {"--unit", "tensor"},
+                                {"--precision", "bf16"},
+                                {"--fp32-reduce-scatter"},
+                                {"--clip-norm", "1"},
+                                {"--gradient-predivide-factor", "2"},
+                                {"--initial-scale", "4"},
+                                {"--min-scale", "2"},
+                                {"--max-scale", "1024"},
+                                {"--growth-factor", "4"},
+                                {"--backoff-factor", "0.25"},
+                                {"--growth-interval", "7"},
+                                {"--hysteresis", "1"},
+                                {"--freeze", "*.bias"},
+                                {"--dropout", "0.1"},
+                                {"--placement", "host"},
+                                {"--param-placement", "host"},
+                                {"--grad-placement", "0.5"},
+                                {"--optimizer-placement", "disk"},
+                                {"--gpu-margin-mem-ratio", "0.5"},
+                                {"--from-trace", "run.sst"},
+                                {"--host-capacity", "1Gi"},
+                                {"--disk-path", "."},
+                                {"--chunk-owner", "rank"},
+                                {"--no-distributed-storage"},
+                                {"--keep-gathered"},
+                                {"--reuse-fp16-shard"},
+                                {"--reduce-scatter-bucket-size-mb", "4"},
+                                {"--trace", "like.sst"}};
+  for (const char* framework : {"pytorch@1.8", "colossalai-gemini@0.5.1", "colossalai-gemini@0.1.9"})
+    for (const Words& option : ours) {
+      Words words{"simulate", "--model", "gpt2-nano", "--world-size", "4", "--like", framework};
+      words.insert(words.end(), option.begin(), option.end());
+      const Outcome outcome = shardscope(words);
+      EXPECT_EQ(outcome.exit_code, 78) << framework << ' ' << option[0] << ": " << outcome.err;
+      const std::string name = option[0].starts_with("--no-") ? option[0].substr(5) : option[0].substr(2);
+      EXPECT_THAT(outcome.err, HasSubstr(name));
+      EXPECT_THAT(outcome.err, HasSubstr(std::string("--like ") + framework));
+    }
+}
+
 TEST(Simulate, LikeGeminiThatDoesNotFitIsStillAnswered) {
   const json j = json_of(
       shardscope(like_gemini({"--world-size", "2", "--chunk-size", "8194304", "--device-capacity", "1Mi", "--json"})),
