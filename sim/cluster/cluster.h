@@ -48,9 +48,13 @@ struct Cluster {
   BytesPerSecond memory_bandwidth;     ///< of one device's memory, by its data sheet
   double memory_efficiency = 1;        ///< reached share of it, 0..1
   FlopsPerSecond peak_fp32;            ///< of one device, by its data sheet
-  double matrix_efficiency = 1;        ///< reached by matrix products, 0..1
-  double attention_efficiency = 1;     ///< reached by attention, 0..1
-  Seconds launch;                      ///< between two ops of a stream
+  /// Of products and attention in other precisions, dense; none: no faster than fp32.
+  std::optional<FlopsPerSecond> peak_tf32;
+  std::optional<FlopsPerSecond> peak_bf16;
+  std::optional<FlopsPerSecond> peak_fp16;
+  double matrix_efficiency = 1;     ///< reached by matrix products, 0..1
+  double attention_efficiency = 1;  ///< reached by attention, 0..1
+  Seconds launch;                   ///< between two ops of a stream
 
   std::optional<Bytes> host_memory;   ///< of one host
   std::optional<HostLink> host_link;  ///< none: device memory is host memory

@@ -60,6 +60,10 @@ Cluster read_fields(JsonObject& json) {
   c.memory_bandwidth = BytesPerSecond{json.positive("memory_bandwidth_bytes_per_second")};
   c.memory_efficiency = json.share("memory_efficiency");
   c.peak_fp32 = FlopsPerSecond{json.positive("peak_fp32_flops_per_second")};
+  for (const auto& [key, peak] :
+       {std::pair{"peak_tf32_flops_per_second", &c.peak_tf32}, std::pair{"peak_bf16_flops_per_second", &c.peak_bf16},
+        std::pair{"peak_fp16_flops_per_second", &c.peak_fp16}})
+    if (json.has(key)) *peak = FlopsPerSecond{json.positive(key)};
   c.matrix_efficiency = json.share("matrix_efficiency");
   c.attention_efficiency = json.share("attention_efficiency");
   c.launch = Seconds{json.non_negative("launch_seconds")};

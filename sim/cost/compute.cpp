@@ -36,9 +36,9 @@ FlopsPerSecond reached_flops(OperatorKind kind, const Rates& rates) {
   return rates.elementwise;
 }
 
-Bytes touched(OperatorKind kind, const model::Attributes& attributes, Bytes operand) {
+Bytes touched(OperatorKind kind, const model::Attributes& attributes, Dtype dtype, Bytes operand) {
   if (kind != OperatorKind::embedding && kind != OperatorKind::embedding_part) return operand;
-  return std::min(operand, Bytes{attributes.rows * attributes.out_columns * bytes_per_element(Dtype::f32)});
+  return std::min(operand, Bytes{attributes.rows * attributes.out_columns * bytes_per_element(dtype)});
 }
 
 }  // namespace shard::cost

@@ -21,7 +21,7 @@ namespace shard::cost {
 /// Which peak an operator is held to.
 [[nodiscard]] FlopsPerSecond reached_flops(model::OperatorKind kind, const Rates& rates);
 
-/// Bytes of one operand that the operator touches: of a table only the rows that its tokens name.
-[[nodiscard]] Bytes touched(model::OperatorKind kind, const model::Attributes& attributes, Bytes operand);
+/// Bytes of one operand of `dtype` that the operator touches: of a table only the rows that its tokens name.
+[[nodiscard]] Bytes touched(model::OperatorKind kind, const model::Attributes& attributes, Dtype dtype, Bytes operand);
 
 }  // namespace shard::cost

@@ -16,10 +16,10 @@ namespace {
 /// SHA-256 of one core: `openssl speed sha256` gives 1.4 GB/s with the processor's instructions for it and 0.5 without.
 constexpr BytesPerSecond kHashRate{1e9};
 
-Bytes touched_bytes(const plan::Op& op, const plan::Compute& compute) {
+Bytes touched_bytes(const plan::Plan& plan, const plan::Op& op, const plan::Compute& compute) {
   Bytes total;
   for (const plan::Operand& o : op.operands) {
-    const Bytes part = touched(compute.kind, compute.attributes, Bytes{o.bytes});
+    const Bytes part = touched(compute.kind, compute.attributes, plan.buffer(o.buffer).dtype, Bytes{o.bytes});
     if (o.reads()) total += part;
     if (o.writes()) total += part;
   }
@@ -50,7 +50,7 @@ OpCost::OpCost(const plan::Plan& plan, const cluster::Cluster& cluster)
       cluster_(cluster),
       layout_(cluster::layout(cluster, plan.strategy.world_size)),
       ranks_per_host_((layout_.ranks + layout_.hosts - 1) / layout_.hosts),
-      rates_(rates(cluster, layout_, plan.strategy.threads)),
+      rates_(rates(cluster, layout_, plan.strategy.threads, plan.strategy.precision)),
       host_(host_rates(cluster, rates_, ranks_per_host_)) {}
 
 Seconds OpCost::operator()(const plan::Op& op) const {
@@ -63,7 +63,8 @@ Seconds OpCost::operator()(const plan::Op& op) const {
   return std::visit(
       plan::on{
           [&](const plan::Compute& c) {
-            return roofline(e.flops, touched_bytes(op, c), reached_flops(c.kind, rates_), rates_.memory, rates_.launch);
+            return roofline(e.flops, touched_bytes(plan_, op, c), reached_flops(c.kind, rates_), rates_.memory,
+                            rates_.launch);
           },
           [&](const plan::LoadBatch&) { return transfer_time(e.bytes_written, cluster_.host_link, rates_); },
           [&](const plan::LoadScalars&) { return transfer_time(e.bytes_written, cluster_.host_link, rates_); },

@@ -39,6 +39,10 @@ TEST(Examples, A100HasTheFiguresOfItsDataSheet) {
   ASSERT_TRUE(c);
   EXPECT_EQ(c->devices_per_host, 8);
   EXPECT_EQ(c->peak_fp32.count(), 19.5e12);
+  ASSERT_TRUE(c->peak_tf32 && c->peak_bf16 && c->peak_fp16);
+  EXPECT_EQ(c->peak_tf32->count(), 156e12);
+  EXPECT_EQ(c->peak_bf16->count(), 312e12);
+  EXPECT_EQ(c->peak_fp16->count(), 312e12);
   EXPECT_EQ(c->memory_bandwidth.count(), 1555e9);
   EXPECT_EQ(c->device_memory, Bytes{42'412'802'048});
   EXPECT_EQ(c->intra_host.bus_bandwidth.count(), 12 * 20e9);
@@ -117,6 +121,8 @@ TEST(ParseCluster, WrongValuesAreNamedByPointer) {
                                          {"/memory_efficiency", 1.5},
                                          {"/matrix_efficiency", 0},
                                          {"/peak_fp32_flops_per_second", nullptr},
+                                         {"/peak_bf16_flops_per_second", 0},
+                                         {"/peak_tf32_flops_per_second", "fast"},
                                          {"/launch_seconds", -1},
                                          {"/name", 7},
                                          {"/ranks_share_device", 1},

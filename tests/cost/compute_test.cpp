@@ -34,9 +34,10 @@ TEST(Touched, AnEmbeddingTouchesOnlyTheRowsOfItsTokens) {
   model::Attributes a;
   a.rows = 10;
   a.out_columns = 8;
-  EXPECT_EQ(touched(model::OperatorKind::embedding, a, Bytes{50257 * 8 * 4}), Bytes{10 * 8 * 4});
-  EXPECT_EQ(touched(model::OperatorKind::embedding, a, Bytes{10 * 4}), Bytes{10 * 4});
-  EXPECT_EQ(touched(model::OperatorKind::linear, a, Bytes{50257 * 8 * 4}), Bytes{50257 * 8 * 4});
+  EXPECT_EQ(touched(model::OperatorKind::embedding, a, Dtype::f32, Bytes{50257 * 8 * 4}), Bytes{10 * 8 * 4});
+  EXPECT_EQ(touched(model::OperatorKind::embedding, a, Dtype::f32, Bytes{10 * 4}), Bytes{10 * 4});
+  EXPECT_EQ(touched(model::OperatorKind::embedding, a, Dtype::bf16, Bytes{50257 * 8 * 2}), Bytes{10 * 8 * 2});
+  EXPECT_EQ(touched(model::OperatorKind::linear, a, Dtype::f32, Bytes{50257 * 8 * 4}), Bytes{50257 * 8 * 4});
 }
 
 TEST(Rates, RanksOfACpuShareItsCoresAndItsBandwidth) {
@@ -46,7 +47,8 @@ TEST(Rates, RanksOfACpuShareItsCoresAndItsBandwidth) {
   c.peak_fp32 = FlopsPerSecond{400e9};
   c.memory_bandwidth = BytesPerSecond{20e9};
   const auto with = [&](std::int32_t ranks_per_device, std::int32_t threads) {
-    return rates(c, cluster::Layout{.ranks = 8, .hosts = 1, .ranks_per_device = ranks_per_device}, threads);
+    return rates(c, cluster::Layout{.ranks = 8, .hosts = 1, .ranks_per_device = ranks_per_device}, threads,
+                 plan::Precision::fp32);
   };
   EXPECT_DOUBLE_EQ(with(1, 1).matrix.count(), 100e9);
   EXPECT_DOUBLE_EQ(with(1, 4).matrix.count(), 400e9);
@@ -60,7 +62,24 @@ TEST(Rates, ACudaDeviceIgnoresThreads) {
   cluster::Cluster c;
   c.peak_fp32 = FlopsPerSecond{400e9};
   c.matrix_efficiency = 0.5;
-  EXPECT_DOUBLE_EQ(rates(c, cluster::Layout{}, 1).matrix.count(), 200e9);
+  EXPECT_DOUBLE_EQ(rates(c, cluster::Layout{}, 1, plan::Precision::fp32).matrix.count(), 200e9);
+}
+
+// Products run at their precision's peak, everything else in fp32; what a description leaves out is fp32's.
+TEST(Rates, ProductsRunAtThePeakOfTheirPrecision) {
+  cluster::Cluster c;
+  c.peak_fp32 = FlopsPerSecond{20e12};
+  c.peak_tf32 = FlopsPerSecond{150e12};
+  c.peak_bf16 = FlopsPerSecond{300e12};
+  c.matrix_efficiency = 0.5;
+  c.attention_efficiency = 0.25;
+  const auto in = [&](plan::Precision precision) { return rates(c, cluster::Layout{}, 1, precision); };
+  EXPECT_DOUBLE_EQ(in(plan::Precision::fp32).matrix.count(), 10e12);
+  EXPECT_DOUBLE_EQ(in(plan::Precision::tf32).matrix.count(), 75e12);
+  EXPECT_DOUBLE_EQ(in(plan::Precision::bf16).matrix.count(), 150e12);
+  EXPECT_DOUBLE_EQ(in(plan::Precision::fp16).matrix.count(), 10e12);
+  EXPECT_DOUBLE_EQ(in(plan::Precision::bf16).attention.count(), 75e12);
+  EXPECT_EQ(in(plan::Precision::bf16).elementwise, in(plan::Precision::fp32).elementwise);
 }
 
 }  // namespace
