@@ -106,7 +106,7 @@ struct ArenaSummary {
   friend bool operator==(const ArenaSummary&, const ArenaSummary&) = default;
 };
 
-/// All calls of one collective by one rank, summed over the run.
+/// All calls of one collective by one rank, summed over creation and steps; a digest after them is left out.
 struct CollectiveTotal {
   Rank rank{};
   Collective kind = Collective::all_gather;

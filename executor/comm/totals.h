@@ -23,6 +23,15 @@ struct CollectiveTotals {
   [[nodiscard]] const CollectiveCount& operator[](Collective kind) const {
     return by_kind[static_cast<std::size_t>(kind)];
   }
+  /// What came after `earlier`.
+  [[nodiscard]] CollectiveTotals operator-(const CollectiveTotals& earlier) const {
+    CollectiveTotals later = *this;
+    for (std::size_t k = 0; k < by_kind.size(); ++k) {
+      later.by_kind[k].calls -= earlier.by_kind[k].calls;
+      later.by_kind[k].bytes -= earlier.by_kind[k].bytes;
+    }
+    return later;
+  }
   friend bool operator==(const CollectiveTotals&, const CollectiveTotals&) = default;
 };
 

@@ -48,20 +48,21 @@ class Session {
       if (done.control) result_.controls.push_back(*done.control);
       if (options_.after_step) options_.after_step(done);
     }
-    if (options_.steps > 0) note_moments(false);
+    if (options_.steps > 0) note_parts_of_step();
     return {};
   }
 
-  /// The phase that has just ended is creation, or else the last step.
-  void note_moments(bool creation) {
-    const CategoryBytes& now = backend_.phase_ledger(Memory::device).live_by_category();
-    if (creation) {
-      result_.moments.push_back({"creation", now});
-      return;
-    }
+  Result<void> create() {
+    if (Result<void> r = phase(Phase::creation, 0); !r) return r;
+    result_.moments.push_back({"creation", backend_.phase_ledger(Memory::device).live_by_category()});
+    return {};
+  }
+
+  /// Of the step that has just ended.
+  void note_parts_of_step() {
     result_.moments.push_back({"forward", backend_.live_after(plan::Part::forward)});
     result_.moments.push_back({"backward", backend_.live_after(plan::Part::backward)});
-    result_.moments.push_back({"step", now});
+    result_.moments.push_back({"step", backend_.phase_ledger(Memory::device).live_by_category()});
   }
 
   /// Of memories that the plan uses.
@@ -77,7 +78,9 @@ class Session {
   }
 
   Result<void> digest(Communicator& communicator) {
+    const CollectiveTotals before = communicator.totals();
     if (Result<void> r = phase(Phase::digest, options_.steps); !r) return r;
+    result_.digest_collectives = communicator.totals() - before;
     return finish_digest(communicator);
   }
 
@@ -103,7 +106,7 @@ class Session {
       result_.live_peak[static_cast<std::size_t>(m)] = backend_.live_peak(memory);
     }
     result_.optimizer_state = backend_.optimizer_state_bytes();
-    result_.collectives = communicator.totals();
+    result_.collectives = communicator.totals() - result_.digest_collectives;
     return std::move(result_);
   }
 
@@ -124,8 +127,7 @@ Result<SessionResult> run_session(const plan::Plan& plan, Communicator& communic
   const Result<cpu::Memories> memories = cpu::Memories::make(plan, *arena, options.disk_path);
   if (!memories) return memories.error();
   Session session(plan, communicator, *memories, data, pool, options);
-  if (Result<void> r = session.phase(Phase::creation, 0); !r) return r.error();
-  session.note_moments(true);
+  if (Result<void> r = session.create(); !r) return r.error();
   if (Result<void> r = session.steps(); !r) return r.error();
   if (options.digest)
     if (Result<void> r = session.digest(communicator); !r) return r.error();

@@ -62,8 +62,9 @@ struct SessionResult {
   std::vector<PhasePeak> phases;
   std::vector<MeasuredMoment> moments;  ///< creation; forward, backward and step of the last step
   Bytes optimizer_state;
-  CollectiveTotals collectives;
-  std::string state_sha256;  ///< rank 0; empty elsewhere or without a digest
+  CollectiveTotals collectives;         ///< of creation and steps, which is what a simulation of the training counts
+  CollectiveTotals digest_collectives;  ///< of the digest after it
+  std::string state_sha256;             ///< rank 0; empty elsewhere or without a digest
 };
 
 /// Makes the arenas, the device's in `communicator`, and runs. All ranks call it with plans of one PlanSet.

@@ -21,10 +21,10 @@ namespace shard::engine {
 ///  "seconds", "compute_seconds", "communication_seconds", "exposed_communication_seconds", "memory": [{"memory",
 ///  "peak_bytes", "live_peak_bytes", "by_category", "largest_holders", "op"}], "collectives": [{"kind", "count",
 ///  "bytes"}]}]}], "arenas": [{"rank", "memory", "predicted_peak_bytes"}], "collectives": [{"rank", "kind",
-///  "predicted_count", "predicted_bytes"}] (whole run), "step_seconds", "first_step_seconds", "creation_seconds",
-///  "run_seconds", "compute_share", "communication_share", "exposed_communication_share" (of a steady step),
-///  "tokens_per_second", "tflops_per_device"}. Arenas and collectives list each rank up to 64 ranks, then one of each
-///  class.
+///  "predicted_count", "predicted_bytes"}] (creation and steps), "step_seconds", "first_step_seconds",
+///  "creation_seconds", "run_seconds", "compute_share", "communication_share", "exposed_communication_share" (of a
+///  steady step), "tokens_per_second", "tflops_per_device"}. Arenas and collectives list each rank up to 64 ranks, then
+///  one of each class.
 [[nodiscard]] nlohmann::json to_json(const Simulation& simulation, const std::optional<Change>& change = std::nullopt);
 
 /// Live device memory by category, a column per moment; lines ended by newlines.

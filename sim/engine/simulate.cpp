@@ -57,7 +57,8 @@ ClassResult result_of(const plan::Plan& plan, const std::vector<PhaseRun>& runs,
     PhaseResult phase = summarize(plan, run, options.holders);
     const std::int64_t times = repetitions(run.phase, options);
     phase.in_run = times > 0;
-    add(result.collectives, run.collectives, times);
+    // The digest is a check after the training, of no interest to what the training costs.
+    if (run.phase != Phase::digest) add(result.collectives, run.collectives, times);
     for (std::size_t m = 0; m < phase.memory.size() && phase.in_run; ++m) {
       result.peak[m] = std::max(result.peak[m], phase.memory[m].peak);
       result.live_peak[m] = std::max(result.live_peak[m], phase.memory[m].live_peak);

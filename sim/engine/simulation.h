@@ -66,7 +66,7 @@ struct ClassResult {
   std::vector<PhaseResult> phases;
   std::vector<Moment> moments;
   std::vector<MemoryPoint> series;         ///< device memory over the steady step (of a run of one step: the first)
-  CollectiveCounts collectives{};          ///< of the whole run
+  CollectiveCounts collectives{};          ///< of creation and all steps
   std::array<Bytes, kMemoryCount> peak{};  ///< extent over the phases of the run
   std::array<Bytes, kMemoryCount> live_peak{};  ///< over the phases of the run
   std::array<Bytes, kMemoryCount> arena{};      ///< what the plan sets aside: the extent over all phases

@@ -24,7 +24,7 @@ void write_phase(Writer& writer, const plan::Plan& plan, const PhaseRun& run, co
 /// Peaks of one phase: one summary for each memory in use.
 void write_arenas(Writer& writer, const plan::Plan& plan, const PhaseRun& run, Rank rank);
 
-/// Totals over the run.
+/// Totals over creation and steps.
 void write_collectives(Writer& writer, const CollectiveCounts& counts, Rank rank);
 
 }  // namespace shard::engine

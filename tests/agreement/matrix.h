@@ -54,6 +54,10 @@ struct Subject {
   float dropout = 0;
 };
 
+/// The models of the bit matrix; a test sets what else is its own.
+inline const Subject kGpt2Nano{.model = "gpt2-nano", .chunk = Elems{100'000}};
+inline const Subject kLlamaNano{.model = TEST_DATA "/data/models/llama-nano.json", .chunk = Elems{30'000}};
+
 inline std::shared_ptr<const model::Model> load_model(const std::string& name) {
   Result<model::Model> model = model::read_model(name);
   if (!model) {
@@ -111,15 +115,18 @@ inline void expect_as_planned(const InProcessRun& run, std::int64_t steps, const
     for (std::size_t m = 0; m < kMemoryCount; ++m)
       EXPECT_EQ(run.ranks[rank].peak[m].count(), plan.arena_bytes[m].count()) << what << " rank " << rank << ' ' << m;
     CollectiveTotals planned;
+    CollectiveTotals of_digest;
     for (const plan::PhaseOps& phase : plan.phases) {
       const std::int64_t times = phase.phase == Phase::steady_step ? steps - 1 : 1;
+      CollectiveTotals& total = phase.phase == Phase::digest ? of_digest : planned;
       for (const plan::Op& op : phase.ops)
         if (const auto sends = plan::effects(plan, op).sends) {
-          planned[sends->kind].calls += times;
-          planned[sends->kind].bytes += sends->bytes * times;
+          total[sends->kind].calls += times;
+          total[sends->kind].bytes += sends->bytes * times;
         }
     }
     EXPECT_EQ(run.ranks[rank].collectives, planned) << what << " rank " << rank;
+    EXPECT_EQ(run.ranks[rank].digest_collectives, of_digest) << what << " rank " << rank;
   }
 }
 
@@ -127,6 +134,7 @@ inline void expect_as_planned(const InProcessRun& run, std::int64_t steps, const
 inline void expect_agreement(const Subject& subject, const std::vector<std::vector<std::size_t>>& rows) {
   const auto model = load_model(subject.model);
   ASSERT_TRUE(model);
+  ASSERT_FALSE(rows.empty());
   std::string sha;
   for (const std::vector<std::size_t>& row : rows) {
     const plan::Strategy strategy = strategy_of(subject, row);

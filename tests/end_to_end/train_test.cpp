@@ -104,6 +104,33 @@ TEST(Train, AnswersInJsonAndLeavesTheTracesItWasAskedFor) {
   EXPECT_EQ(compared["predicted_plan_hash"], compared["measured_plan_hash"]);
 }
 
+// What was simulated before is what a run does, though only the run ends with a digest of its state.
+TEST(Train, DoesWhatSimulateSaidOfTheSameOptions) {
+  for (const char* precision : {"fp32", "fp16"}) {
+    const ScratchDirectory scratch;
+    const Words options{"--model", "gpt2-nano", "--sequence",  "16",      "--world-size", "3",     "--stage", "3",
+                        "--steps", "3",         "--precision", precision, "--recompute",  "block", "--trace"};
+    Words simulate{"simulate"};
+    simulate.insert(simulate.end(), options.begin(), options.end());
+    simulate.insert(simulate.end(), {"predicted.sst", "--json"});
+    const json predicted = json_of(shardscope(simulate, {.directory = scratch.path()}));
+    Words words = options;
+    words.insert(words.end(), {"measured.sst", "--data", "random"});
+    const json measured = json_of(shardscope(train(words), {.directory = scratch.path()}));
+    ASSERT_EQ(predicted["collectives"].size(), measured["collectives"].size());
+    for (std::size_t i = 0; i < measured["collectives"].size(); ++i)
+      for (const char* key : {"rank", "kind", "predicted_count", "predicted_bytes"})
+        EXPECT_EQ(predicted["collectives"][i][key], measured["collectives"][i][key]) << measured["collectives"][i];
+    ASSERT_EQ(predicted["arenas"].size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_EQ(predicted["arenas"][i]["predicted_peak_bytes"], measured["arenas"][i]["measured_peak_bytes"]);
+    expect_as_predicted(measured, 3);
+    const Outcome compared =
+        shardscope({"compare", "predicted.sst", "measured.sst", "--check"}, {.directory = scratch.path()});
+    EXPECT_EQ(compared.exit_code, 0) << compared.out << compared.err;
+  }
+}
+
 // The norm is over all parameters, however they are cut; a step says it, the schedule's rate and the log do too.
 TEST(Train, ClipsByTheNormOfTheWholeGradient) {
   const ScratchDirectory scratch;

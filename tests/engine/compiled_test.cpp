@@ -61,7 +61,8 @@ Plain plain_sums(const plan::Plan& plan, std::int64_t steps) {
       for (const BufferId id : op.acquire) sums.live += bytes(id);
       sums.live_peak = std::max(sums.live_peak, sums.live);
       for (const BufferId id : op.release) sums.live -= bytes(id);
-      if (const auto* call = std::get_if<plan::Communicate>(&op.action)) {
+      // The digest checks a run and is not counted as a part of it.
+      if (const auto* call = std::get_if<plan::Communicate>(&op.action); call && phase.phase != Phase::digest) {
         const std::int64_t times = phase.phase == Phase::steady_step ? steps - 1 : 1;
         CollectiveCount& c = sums.run[static_cast<std::size_t>(call->kind)];
         c.count += times;

@@ -73,7 +73,7 @@ TEST(Simulate, TimesOfPhasesAndShares) {
   EXPECT_DOUBLE_EQ(s.tokens_per_second, 80.0 / 70);
 }
 
-TEST(Simulate, CountsOfARunAreCreationAndStepsAndDigest) {
+TEST(Simulate, CountsOfARunAreCreationAndSteps) {
   const Simulation s = simulated({.steps = 10, .digest = true});
   const CollectiveCounts& c = s.classes[0].collectives;
   EXPECT_EQ(c[static_cast<std::size_t>(Collective::all_gather)], (CollectiveCount{10, Bytes{400}}));
