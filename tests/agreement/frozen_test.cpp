@@ -8,27 +8,13 @@
 
 #include "tests/agreement/matrix.h"
 #include "tests/agreement/trained.h"
-#include "tests/model/make_model.h"
+#include "tests/model/tiny_models.h"
 
 namespace shard {
 namespace {
 
-ModelPtr model_of(std::string_view json) {
-  return std::make_shared<const model::Model>(model::make_model(json));
-}
-ModelPtr tiny_gpt2(bool tied) {
-  return model_of(R"({"model_type": "gpt2", "vocab_size": 37, "n_positions": 8, "n_embd": 16, "n_layer": 2, "n_head": 4,
-                      "initializer_range": 0.2, "tie_word_embeddings": )" +
-                  std::string(tied ? "true}" : "false}"));
-}
-ModelPtr tiny_llama() {
-  return model_of(R"({"model_type": "llama", "vocab_size": 41, "hidden_size": 16, "intermediate_size": 24,
-                      "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 4,
-                      "max_position_embeddings": 8, "attention_bias": true, "mlp_bias": true,
-                      "initializer_range": 0.2})");
-}
 ModelPtr tiny_mlp() {
-  return model_of(R"({"model_type": "mlp", "sizes": [6, 8, 5, 7, 4]})");
+  return tiny_model(R"({"model_type": "mlp", "sizes": [6, 8, 5, 7, 4]})");
 }
 
 bool matches(const Patterns& patterns, const std::string& name) {
@@ -75,7 +61,7 @@ TEST(Frozen, OthersTakeTheStepThatTheyWouldTakeAnywayInLlama) {
   for (const Patterns& freeze : {Patterns{"*norm*"}, Patterns{"*.bias"}, Patterns{"*.weight"},
                                  Patterns{"model.embed_tokens.weight", "model.layers.0.input_layernorm.weight",
                                           "*.0.self_attn.q_proj.*", "*.0.self_attn.v_proj.*", "*gate_proj*"}})
-    expect_only_others_change(tiny_llama(), freeze);
+    expect_only_others_change(tiny_llama(false), freeze);
 }
 
 TEST(Frozen, OthersTakeTheStepThatTheyWouldTakeAnywayInAnMlp) {

@@ -1,7 +1,7 @@
 // Do strategies, pair by pair of their choices, train to the same bits in exactly the memory and calls planned?
 #include <gtest/gtest.h>
 
-#include "tests/agreement/matrix.h"
+#include "tests/agreement/bit_class.h"
 
 namespace shard {
 namespace {
@@ -10,67 +10,33 @@ void expect_pairs_agree(const Subject& subject) {
   expect_agreement(subject, pairwise(levels(subject)));
 }
 
-TEST(Strategies, Gpt2NanoAgrees) {
-  expect_pairs_agree({.model = "gpt2-nano", .chunk = Elems{100'000}});
+class Strategies : public testing::TestWithParam<BitClass> {};
+
+// Two steps: the first and one like all that follow. Twenty are in matrix_test.
+TEST_P(Strategies, Agree) {
+  expect_pairs_agree(subject_of(GetParam(), 8, 2));
 }
 
-TEST(Strategies, LlamaNanoAgrees) {
-  expect_pairs_agree({.model = TEST_DATA "/data/models/llama-nano.json", .chunk = Elems{30'000}, .steps = 4});
+INSTANTIATE_TEST_SUITE_P(Pairs, Strategies, testing::ValuesIn(bit_classes()),
+                         [](const auto& c) { return name_of(c.param); });
+
+TEST(Agreement, HoldsOverTenSteps) {
+  Subject subject = subject_of({}, 16, 10);
+  subject.worlds = {1, 2, 4};
+  expect_pairs_agree(subject);
 }
-
-/// The same in 16 bits, up to eight ranks, eight micro-batches a step.
-class Half : public testing::TestWithParam<std::tuple<plan::Precision, bool>> {};
-
-TEST_P(Half, Gpt2NanoAgrees) {
-  expect_pairs_agree({.model = "gpt2-nano",
-                      .global_batch = 8,
-                      .sequence = 8,
-                      .chunk = Elems{100'000},
-                      .steps = 2,
-                      .worlds = {1, 2, 4, 8},
-                      .precision = std::get<0>(GetParam()),
-                      .fp32_reduce_scatter = std::get<1>(GetParam())});
-}
-
-TEST_P(Half, LlamaNanoAgrees) {
-  expect_pairs_agree({.model = TEST_DATA "/data/models/llama-nano.json",
-                      .global_batch = 8,
-                      .sequence = 8,
-                      .chunk = Elems{30'000},
-                      .steps = 2,
-                      .worlds = {1, 2, 4, 8},
-                      .precision = std::get<0>(GetParam()),
-                      .fp32_reduce_scatter = std::get<1>(GetParam())});
-}
-
-INSTANTIATE_TEST_SUITE_P(Strategies, Half,
-                         testing::Values(std::tuple(plan::Precision::bf16, false),
-                                         std::tuple(plan::Precision::bf16, true),
-                                         std::tuple(plan::Precision::fp16, false)),
-                         [](const auto& param) {
-                           return std::string(to_string(std::get<0>(param.param))) +
-                                  (std::get<1>(param.param) ? "ReducedInFp32" : "");
-                         });
 
 // Masks belong to micro-batches: no rank, no order of ops and no recomputation may draw another one.
-TEST(Strategies, WithDropoutTheyAgree) {
-  expect_pairs_agree({.model = "gpt2-nano",
-                      .global_batch = 8,
-                      .sequence = 8,
-                      .chunk = Elems{100'000},
-                      .steps = 2,
-                      .worlds = {1, 2, 4, 8},
-                      .dropout = 0.1F});
-  expect_pairs_agree({.model = TEST_DATA "/data/models/llama-nano.json",
-                      .global_batch = 8,
-                      .sequence = 8,
-                      .chunk = Elems{30'000},
-                      .steps = 2,
-                      .precision = plan::Precision::bf16,
-                      .dropout = 0.25F});
+TEST(Agreement, HoldsWithDropout) {
+  Subject subject = subject_of({}, 8, 2);
+  subject.dropout = 0.1F;
+  expect_pairs_agree(subject);
+  subject = subject_of({.llama = true, .precision = plan::Precision::bf16}, 8, 2);
+  subject.dropout = 0.25F;
+  expect_pairs_agree(subject);
 }
 
-TEST(Strategies, DropoutChangesTheLossAndTheSameSeedGivesItAgain) {
+TEST(Agreement, DropoutChangesTheLossAndTheSameSeedGivesItAgain) {
   const auto model = load_model("gpt2-nano");
   ASSERT_TRUE(model);
   const auto losses = [&](float dropout) {
@@ -85,7 +51,7 @@ TEST(Strategies, DropoutChangesTheLossAndTheSameSeedGivesItAgain) {
 
 // Accumulation that is no power of two closes another tree; every strategy with that many micro-batches still trains,
 // in the memory planned.
-TEST(Strategies, OtherWorldSizesRunAsPlanned) {
+TEST(Agreement, OtherWorldSizesRunAsPlanned) {
   const auto model = load_model("gpt2-nano");
   ASSERT_TRUE(model);
   for (std::int32_t world : {3, 5})
@@ -106,7 +72,7 @@ TEST(Strategies, OtherWorldSizesRunAsPlanned) {
     }
 }
 
-TEST(Strategies, WholeParameterPartitionAgreesWithFlatShards) {
+TEST(Agreement, WholeParameterPartitionAgreesWithFlatShards) {
   const auto model = load_model("gpt2-nano");
   ASSERT_TRUE(model);
   std::string sha;

@@ -8,32 +8,15 @@
 
 #include "tests/agreement/matrix.h"
 #include "tests/agreement/tap.h"
-#include "tests/model/make_model.h"
+#include "tests/model/tiny_models.h"
 
 namespace shard {
 namespace {
 
 using model::TensorLayout;
-using ModelPtr = std::shared_ptr<const model::Model>;
 
-ModelPtr model_of(std::string_view json) {
-  return std::make_shared<const model::Model>(model::make_model(json));
-}
-/// Vocabularies that neither 2 nor 4 divides, heads in groups, biases everywhere that the family has them.
-ModelPtr tiny_gpt2(bool tied) {
-  return model_of(R"({"model_type": "gpt2", "vocab_size": 37, "n_positions": 8, "n_embd": 16, "n_layer": 2, "n_head": 4,
-                      "initializer_range": 0.2, "tie_word_embeddings": )" +
-                  std::string(tied ? "true}" : "false}"));
-}
-ModelPtr tiny_llama(bool tied) {
-  return model_of(R"({"model_type": "llama", "vocab_size": 41, "hidden_size": 16, "intermediate_size": 24,
-                      "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 4,
-                      "max_position_embeddings": 8, "attention_bias": true, "mlp_bias": true,
-                      "initializer_range": 0.2, "tie_word_embeddings": )" +
-                  std::string(tied ? "true}" : "false}"));
-}
 ModelPtr tiny_mlp() {
-  return model_of(R"({"model_type": "mlp", "sizes": [6, 8, 5, 12, 7, 4]})");
+  return tiny_model(R"({"model_type": "mlp", "sizes": [6, 8, 5, 12, 7, 4]})");
 }
 
 /// A run, and every rank's parameters by name when it ended (stage 0: all of what the rank works with).

@@ -11,10 +11,10 @@
 
 #include "tests/agreement/in_process_run.h"
 #include "tests/agreement/tap.h"
+#include "tests/model/tiny_models.h"
 
 namespace shard {
 
-using ModelPtr = std::shared_ptr<const model::Model>;
 using Patterns = std::vector<std::string>;
 
 /// A run on one rank: its losses, and the bytes of every parameter when it ended.
