@@ -7,11 +7,13 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include "sim/model/freeze.h"
 #include "sim/plan/conflicts.h"
 #include "sim/plan/passes/passes.h"
+#include "sim/plan/placement/automatic.h"
 #include "sim/plan/text.h"
 #include "sim/plan/units.h"
 #include "sim/plan/verify.h"
@@ -78,6 +80,23 @@ class Signatures {
   std::vector<Flat> flats_;
 };
 
+/// Placement auto where ranks hold unlike data: one decision for all, from what each kind of rank needs. `common`: the
+/// plan of any rank after the passes before `begin`.
+void place_for_all(Plan& common, const Pass* begin, const Signatures& signatures) {
+  const Strategy& s = common.strategy;
+  const bool unlike = s.has_owners() || (s.effective_stage() == 1 && s.partition == Partition::parameter);
+  if (s.placement.policy != PlacementPolicy::automatic || !unlike) return;
+  std::vector<Plan> ranks;
+  std::set<Signature> seen;
+  for (std::int32_t rank = 0; rank < s.world_size; ++rank) {
+    if (!seen.insert(signatures.of(rank)).second) continue;
+    Plan plan = common;
+    plan.rank = rank;
+    ranks.push_back(run_passes(std::move(plan), begin, "optimize"));
+  }
+  common.placed = place_automatically(ranks);
+}
+
 Error contradiction(std::string what, std::string help) {
   return {.code = Errc::contradiction, .what = std::move(what), .where = "strategy", .help = std::move(help)};
 }
@@ -138,10 +157,6 @@ Result<void> check_placement(const Strategy& s) {
     return contradiction("--placement auto has no device memory to fill", "--device-capacity BYTES");
   if (!is_fraction(p.margin_ratio))
     return contradiction("--gpu-margin-mem-ratio is no fraction between 0 and 1", "--gpu-margin-mem-ratio 1");
-  if (s.partition == Partition::parameter && s.effective_stage() > 0)
-    return contradiction(
-        "--placement auto decides alike for all ranks, which --partition parameter gives unlike optimizer state",
-        "--partition flat, or --placement static");
   return {};
 }
 
@@ -225,6 +240,7 @@ Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strateg
   const Pass* const rank_passes = std::ranges::find(kPasses, first_rank_pass(strategy), &Pass::name);
   Plan common = build(model, strategy, 0);
   for (const Pass* pass = kPasses.data(); pass != rank_passes; ++pass) common = pass->run(std::move(common));
+  place_for_all(common, rank_passes, signatures);
   for (std::int32_t rank = 0; rank < strategy.world_size; ++rank) {
     const auto [it, is_new] = known.try_emplace(signatures.of(rank), static_cast<std::int32_t>(set.classes.size()));
     if (is_new) {
@@ -248,6 +264,7 @@ Result<Plan> compile_until(std::shared_ptr<const model::Model> model, const Stra
     if (name == pass) {
       Plan plan = build(model, strategy, 0);
       if (pass == "build") return plan;
+      place_for_all(plan, kPasses.data(), Signatures(*model, strategy));
       return run_passes(std::move(plan), kPasses.data(), pass);
     }
     names += names.empty() ? "" : ", ";

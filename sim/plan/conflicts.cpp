@@ -89,9 +89,6 @@ std::optional<Conflict> bucket(const Strategy& s) {
 /// A gradient in its parameters' place is in their memory; where one of the two is not placed it follows the other.
 std::optional<Conflict> placement(const Strategy& s) {
   const Placement& p = s.placement;
-  if (s.ownership == Ownership::rank && p.policy == PlacementPolicy::automatic)
-    return conflict({"placement", "auto"}, "decides for all ranks by what one of them needs", {"chunk-owner", "rank"},
-                    "gives ranks unlike units", "--placement static");
   if (!s.reuse_shard || !p.parameters || !p.gradients || *p.parameters == *p.gradients) return std::nullopt;
   return conflict({"grad-placement", to_string(*p.gradients)},
                   "moves gradients, which --reuse-fp16-shard keeps in their parameters' place",

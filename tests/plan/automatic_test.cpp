@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <random>
+#include <vector>
 
 #include "sim/plan/placement/belady.h"
 #include "sim/plan/verify.h"
@@ -61,36 +62,53 @@ TEST(Belady, KeepsAsManyGapsAsAnyChoice) {
   }
 }
 
+/// Ranks with like data, and those that own unlike units or parameters.
+std::vector<Strategy> every_division(std::int32_t stage) {
+  std::vector<Strategy> result{training(stage)};
+  if (stage == 0) return result;
+  Strategy owned = training(stage);
+  owned.ownership = Ownership::rank;
+  owned.world_size = 3;
+  owned.global_batch = 3;
+  result.push_back(owned);
+  if (stage != 1) return result;
+  result.push_back(training(stage));
+  result.back().partition = Partition::parameter;
+  return result;
+}
+
 TEST(Automatic, IsWithinTheCapacityWheneverTheHostCanHelp) {
   for (std::int32_t stage : {0, 1, 2, 3})
-    for (const Precision precision : {Precision::fp32, Precision::fp16}) {
-      Strategy s = training(stage);
-      s.precision = precision;
-      s.prefetch = stage % 2;
-      const std::int64_t least = device_arena(compiled(small_gpt2(), on_host(s)));
-      const std::int64_t most = device_arena(compiled(small_gpt2(), s));
-      ASSERT_LT(least, most);
-      std::ptrdiff_t moved_in = 0;
-      for (std::int64_t capacity = least; capacity <= most;
-           capacity += std::max<std::int64_t>((most - least) / 12, 1)) {
-        const PlanSet plans = compiled(small_gpt2(), automatic(s, capacity));
-        EXPECT_LE(device_arena(plans), capacity) << to_string(s);
-        EXPECT_TRUE(verify(plans)) << to_string(verify(plans).error());
-        moved_in = std::max(moved_in, on_device(plans, &Resting::optimizer));
+    for (const Precision precision : {Precision::fp32, Precision::fp16})
+      for (Strategy s : every_division(stage)) {
+        s.precision = precision;
+        s.prefetch = stage % 2;
+        s.reuse_shard = stage == 3 && s.has_masters() && s.accumulation() == 1;
+        const std::int64_t least = device_arena(compiled(small_gpt2(), on_host(s)));
+        const std::int64_t most = device_arena(compiled(small_gpt2(), s));
+        ASSERT_LT(least, most);
+        std::ptrdiff_t moved_in = 0;
+        for (std::int64_t capacity = least; capacity <= most;
+             capacity += std::max<std::int64_t>((most - least) / 12, 1)) {
+          const PlanSet plans = compiled(small_gpt2(), automatic(s, capacity));
+          EXPECT_LE(device_arena(plans), capacity) << to_string(s);
+          EXPECT_TRUE(verify(plans)) << to_string(verify(plans).error());
+          moved_in = std::max(moved_in, on_device(plans, &Resting::optimizer));
+        }
+        EXPECT_GT(moved_in, 0) << to_string(s);
+        EXPECT_LE(device_arena(compiled(small_gpt2(), automatic(s, least - 1))), least) << "as little as can be";
       }
-      EXPECT_GT(moved_in, 0) << to_string(s);
-      EXPECT_LE(device_arena(compiled(small_gpt2(), automatic(s, least - 1))), least) << "as little as can be";
-    }
 }
 
 TEST(Automatic, LeavesEverythingOnTheDeviceThatHasRoomForIt) {
-  for (std::int32_t stage : {0, 1, 2, 3}) {
-    const PlanSet plans = compiled(small_gpt2(), automatic(training(stage), 1 << 30));
-    const auto units = static_cast<std::ptrdiff_t>(plans.classes[0].units.size());
-    EXPECT_EQ(on_device(plans, &Resting::parameters), units) << stage;
-    EXPECT_EQ(on_device(plans, &Resting::gradients), units) << stage;
-    EXPECT_EQ(on_device(plans, &Resting::optimizer), units) << stage;
-  }
+  for (std::int32_t stage : {0, 1, 2, 3})
+    for (const Strategy& s : every_division(stage)) {
+      const PlanSet plans = compiled(small_gpt2(), automatic(s, 1 << 30));
+      const auto units = static_cast<std::ptrdiff_t>(plans.classes[0].units.size());
+      EXPECT_EQ(on_device(plans, &Resting::parameters), units) << stage;
+      EXPECT_EQ(on_device(plans, &Resting::gradients), units) << stage;
+      EXPECT_EQ(on_device(plans, &Resting::optimizer), units) << stage;
+    }
 }
 
 // The last unit of backward's walk is the first of the next step.

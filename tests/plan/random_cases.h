@@ -104,10 +104,7 @@ class RandomCases {
     s.transport = flag() ? Transport::shared : Transport::messages;
     if (flag()) s.placement = placement();
     if (s.reuse_shard && s.placement.parameters) s.placement.gradients = s.placement.parameters;
-    if (s.ownership == Ownership::rank && s.placement.policy == PlacementPolicy::automatic)
-      s.placement.policy = PlacementPolicy::host;
     if (upto(3) == 1) s.freeze = some_of(model.parameters);
-    if (s.placement.policy == PlacementPolicy::automatic) s.partition = Partition::flat;
     return s;
   }
 

@@ -61,7 +61,7 @@ void choose_streams(const Plan& plan, std::vector<Op>& ops) {
 
 Plan place(Plan plan) {
   if (plan.placed.resting.empty() && plan.strategy.placement.policy == PlacementPolicy::automatic)
-    plan.placed = place_automatically(plan);
+    plan.placed = place_automatically({&plan, 1});
   else if (plan.placed.resting.empty())
     plan.placed.resting = rest_by_share(plan.strategy, plan.flats, plan.units);
   settle(plan);

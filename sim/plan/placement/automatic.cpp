@@ -30,25 +30,31 @@ bool gradients_follow_state(const Strategy& s) {
   return !s.placement.gradients && !s.reuses_shards();
 }
 
+/// What one kind of rank has of the device when nothing rests there, and what units would take of it.
+struct RankRoom {
+  std::vector<std::int64_t> live;        ///< by op of the step
+  std::int64_t live_elsewhere = 0;       ///< most of any other phase
+  std::vector<std::int64_t> rest_bytes;  ///< by unit: its parameters at rest
+  std::vector<std::int64_t> held_bytes;  ///< by unit: while it is used
+};
+/// What is left of it, by op of the step and in any other phase.
+struct Free {
+  std::vector<std::int64_t> moments;
+  std::int64_t elsewhere = 0;
+};
+
 class Room {
  public:
-  explicit Room(const Plan& plan) : plan_(plan), capacity_(plan.strategy.placement.device_capacity.count()) {
-    smallest_.resting = rest_by_share(plan.strategy, plan.flats, plan.units);  // automatic: the host
-    Plan small = plan;
-    small.placed = smallest_;
-    small = place(std::move(small));
-    find_lifetimes(small);
-    measure(small);
-    find_visits(small);
-    for (const Unit& unit : plan.units) {
-      std::int64_t& rest = rest_bytes_.emplace_back(0);
-      std::int64_t& held = held_bytes_.emplace_back(0);
-      for (std::int32_t f : unit.flats) {
-        const auto flat = static_cast<std::size_t>(f);
-        rest += arena_bytes(small.buffer(small.flat_parameters[flat])).count();
-        if (flat < small.flat_gathered.size() && small.flat_gathered[flat].valid())
-          held += arena_bytes(small.buffer(small.flat_gathered[flat])).count();
-      }
+  explicit Room(std::span<const Plan> ranks)
+      : ranks_(ranks), plan_(ranks.front()), capacity_(plan_.strategy.placement.device_capacity.count()) {
+    smallest_.resting = rest_by_share(plan_.strategy, plan_.flats, plan_.units);  // automatic: the host
+    for (const Plan& rank : ranks) {
+      Plan small = rank;
+      small.placed = smallest_;
+      small = place(std::move(small));
+      find_lifetimes(small);
+      rooms_.push_back(measure(small));
+      if (visits_.empty()) find_visits(small);
     }
   }
 
@@ -58,14 +64,14 @@ class Room {
   /// itself says how much there is for it.
   [[nodiscard]] Placed fill(std::int64_t spare) const {
     Placed placed = smallest_;
-    std::vector<std::int64_t> free;
-    for (std::int64_t live : live_) free.push_back(capacity_ - spare - live);
-    std::int64_t free_elsewhere = capacity_ - spare - live_elsewhere_;
-    if (!parameters_are_placed()) rest_parameters(placed, free, free_elsewhere);
+    std::vector<Free> free;
+    for (const RankRoom& room : rooms_) {
+      Free& left = free.emplace_back(Free{.moments = {}, .elsewhere = capacity_ - spare - room.live_elsewhere});
+      for (std::int64_t live : room.live) left.moments.push_back(capacity_ - spare - live);
+    }
+    if (!parameters_are_placed()) rest_parameters(placed, free);
     hold_units(placed, free);
-    std::int64_t margin = std::min(free_elsewhere, *std::min_element(free.begin(), free.end()));
-    margin = static_cast<std::int64_t>(plan_.strategy.placement.margin_ratio * static_cast<double>(margin));
-    if (plan_.strategy.placement.non_model_peak && !plan_.strategy.placement.optimizer) rest_optimizer(placed, margin);
+    if (plan_.strategy.placement.non_model_peak && !plan_.strategy.placement.optimizer) rest_optimizer(placed, free);
     return placed;
   }
 
@@ -76,8 +82,8 @@ class Room {
     return s.placement.parameters || (s.reuses_shards() && s.placement.gradients);
   }
 
-  /// What lives on the device when nothing rests there.
-  void measure(const Plan& small) {
+  [[nodiscard]] static RankRoom measure(const Plan& small) {
+    RankRoom room;
     const std::optional<Bytes> measured = small.strategy.placement.non_model_peak;
     const auto counts = [&](const Buffer& b) {
       return b.memory == Memory::device && (!measured || is_model_data(b.category));
@@ -95,13 +101,25 @@ class Room {
       };
       for (const Op& op : phase.ops) {
         change(op.acquire, 1);
+        // All ranks have the same moments: absent ops are still there.
         if (phase.phase == Phase::steady_step)
-          live_.push_back(live);
+          room.live.push_back(live);
         else
-          live_elsewhere_ = std::max(live_elsewhere_, live);
+          room.live_elsewhere = std::max(room.live_elsewhere, live);
         change(op.release, -1);
       }
     }
+    for (const Unit& unit : small.units) {
+      std::int64_t& rest = room.rest_bytes.emplace_back(0);
+      std::int64_t& held = room.held_bytes.emplace_back(0);
+      for (std::int32_t f : unit.flats) {
+        const auto flat = static_cast<std::size_t>(f);
+        if (small.flat_parameters[flat].valid()) rest += arena_bytes(small.buffer(small.flat_parameters[flat])).count();
+        if (flat < small.flat_gathered.size() && small.flat_gathered[flat].valid())
+          held += arena_bytes(small.buffer(small.flat_gathered[flat])).count();
+      }
+    }
+    return room;
   }
 
   void find_visits(const Plan& small) {
@@ -124,31 +142,38 @@ class Room {
     }
   }
 
-  void rest_parameters(Placed& placed, std::vector<std::int64_t>& free, std::int64_t& free_elsewhere) const {
-    const bool gathered = plan_.strategy.effective_stage() == 3;
+  void rest_parameters(Placed& placed, std::vector<Free>& free) const {
     std::vector<std::size_t> order;
     for (std::size_t u = 0; u < visits_.size(); ++u)
       if (!visits_[u].empty()) order.push_back(u);
     const auto distance = [&](std::size_t u) {
-      return live_.size() - visits_[u].back().end + visits_[u].front().begin;
+      return rooms_.front().live.size() - visits_[u].back().end + visits_[u].front().begin;
     };
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return distance(a) < distance(b); });
     for (std::size_t u : order) {
-      std::vector<std::int64_t> left = free;
-      for (std::int64_t& bytes : left) bytes -= rest_bytes_[u];
-      // What rests is not brought as well.
-      for (const Visit& visit : visits_[u])
-        for (std::size_t t = visit.begin; !gathered && t < visit.end; ++t) left[t] += held_bytes_[u];
-      if (free_elsewhere < rest_bytes_[u] || *std::min_element(left.begin(), left.end()) < 0) continue;
+      std::vector<Free> left = free;
+      bool fits = true;
+      for (std::size_t r = 0; r < left.size() && fits; ++r) fits = rests(left[r], rooms_[r], u);
+      if (!fits) continue;
       free = std::move(left);
-      free_elsewhere -= rest_bytes_[u];
       placed.resting[u].parameters = Memory::device;
       if (plan_.strategy.reuses_shards()) placed.resting[u].gradients = Memory::device;
     }
   }
 
-  void hold_units(Placed& placed, std::vector<std::int64_t>& free) const {
+  /// Takes what a unit's parameters need at rest; whether that was there.
+  [[nodiscard]] bool rests(Free& left, const RankRoom& room, std::size_t unit) const {
+    for (std::int64_t& bytes : left.moments) bytes -= room.rest_bytes[unit];
+    // What rests is not brought as well.
+    const bool gathered = plan_.strategy.effective_stage() == 3;
+    for (const Visit& visit : visits_[unit])
+      for (std::size_t t = visit.begin; !gathered && t < visit.end; ++t) left.moments[t] += room.held_bytes[unit];
+    left.elsewhere -= room.rest_bytes[unit];
+    return left.elsewhere >= 0 && *std::ranges::min_element(left.moments) >= 0;
+  }
+
+  void hold_units(Placed& placed, std::vector<Free>& free) const {
     const bool gathered = plan_.strategy.effective_stage() == 3;
     std::vector<Gap> gaps;
     std::vector<std::pair<std::size_t, std::size_t>> fetch_of;  // unit, its fetch at the end of the gap
@@ -157,44 +182,72 @@ class Room {
       placed.held[u].assign(visits_[u].size(), false);
       if (!gathered && placed.resting[u].parameters == Memory::device) continue;
       for (std::size_t k = 1; k < visits_[u].size(); ++k) {
-        gaps.push_back({.begin = visits_[u][k - 1].end, .end = visits_[u][k].begin, .bytes = held_bytes_[u]});
+        gaps.push_back({.begin = visits_[u][k - 1].end, .end = visits_[u][k].begin, .bytes = most_held(u)});
         fetch_of.emplace_back(u, k);
       }
     }
-    const std::vector<bool> kept = keep_nearest(gaps, free);
+    std::vector<std::int64_t> least = free.front().moments;
+    for (const Free& rank : free)
+      for (std::size_t t = 0; t < least.size(); ++t) least[t] = std::min(least[t], rank.moments[t]);
+    const std::vector<std::int64_t> before = least;
+    const std::vector<bool> kept = keep_nearest(gaps, least);
+    for (Free& rank : free)
+      for (std::size_t t = 0; t < least.size(); ++t) rank.moments[t] -= before[t] - least[t];
     for (std::size_t g = 0; g < gaps.size(); ++g) placed.held[fetch_of[g].first][fetch_of[g].second] = kept[g];
   }
 
-  void rest_optimizer(Placed& placed, std::int64_t margin) const {
-    std::vector<std::int64_t> bytes(plan_.units.size(), 0);
-    for (const Op& op : plan_.find(Phase::steady_step)->ops) {
+  [[nodiscard]] std::int64_t most_held(std::size_t unit) const {
+    std::int64_t most = 0;
+    for (const RankRoom& room : rooms_) most = std::max(most, room.held_bytes[unit]);
+    return most;
+  }
+
+  /// By unit, what its optimizer state takes of a rank.
+  [[nodiscard]] static std::vector<std::int64_t> optimizer_bytes(const Plan& plan) {
+    std::vector<std::int64_t> bytes(plan.units.size(), 0);
+    for (const Op& op : plan.find(Phase::steady_step)->ops) {
       const auto* step = std::get_if<OptimizerStep>(&op.action);
       if (step == nullptr) continue;
-      const auto unit = static_cast<std::size_t>(plan_.flats[static_cast<std::size_t>(step->flat)].unit.value);
+      const auto unit = static_cast<std::size_t>(plan.flats[static_cast<std::size_t>(step->flat)].unit.value);
       for (std::size_t i = 0; i < op.operands.size(); ++i) {
         if (i == 2 || i == 3) continue;  // scalars, counts
-        const Buffer& b = plan_.buffer(op.operands[i].buffer);
+        const Buffer& b = plan.buffer(op.operands[i].buffer);
         // The gradient waits for its step; the rest is state and masters.
         if (i == 1 || b.category == Category::optimizer_state || b.category == Category::master_parameter)
           bytes[unit] += round_up(Bytes{op.operands[i].bytes}, kAlignment).count();
       }
     }
-    for (std::size_t u = 0; u < bytes.size(); ++u) {
-      if (bytes[u] == 0 || bytes[u] > margin) continue;
-      margin -= bytes[u];
+    return bytes;
+  }
+
+  void rest_optimizer(Placed& placed, const std::vector<Free>& free) const {
+    std::vector<std::vector<std::int64_t>> bytes;
+    std::vector<std::int64_t> margins;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      bytes.push_back(optimizer_bytes(ranks_[r]));
+      const std::int64_t margin = std::min(free[r].elsewhere, *std::ranges::min_element(free[r].moments));
+      margins.push_back(static_cast<std::int64_t>(plan_.strategy.placement.margin_ratio * static_cast<double>(margin)));
+    }
+    for (std::size_t u = 0; u < plan_.units.size(); ++u) {
+      bool some = false;
+      bool fits = true;
+      for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        some = some || bytes[r][u] > 0;
+        fits = fits && bytes[r][u] <= margins[r];
+      }
+      if (!some || !fits) continue;
+      for (std::size_t r = 0; r < ranks_.size(); ++r) margins[r] -= bytes[r][u];
       placed.resting[u].optimizer = Memory::device;
       if (gradients_follow_state(plan_.strategy)) placed.resting[u].gradients = Memory::device;
     }
   }
 
-  const Plan& plan_;
+  std::span<const Plan> ranks_;
+  const Plan& plan_;  ///< rank 0's, for what is the same on all
   std::int64_t capacity_;
   Placed smallest_;
-  std::vector<std::int64_t> live_;          ///< on the device, by op of the step
-  std::int64_t live_elsewhere_ = 0;         ///< most of any other phase
+  std::vector<RankRoom> rooms_;             ///< by rank
   std::vector<std::vector<Visit>> visits_;  ///< by unit
-  std::vector<std::int64_t> rest_bytes_;    ///< by unit: its parameters at rest
-  std::vector<std::int64_t> held_bytes_;    ///< by unit: while it is used
 };
 
 /// What the device's arena takes of it.
@@ -214,30 +267,44 @@ Placed with_optimizer(const Plan& plan, Placed placed, std::size_t count) {
   return placed;
 }
 
-/// Optimizer state into the margin between an arena and the capacity: as many units as it holds.
-Placed fill_margin(const Plan& plan, const Placed& placed, std::int64_t arena, std::int64_t capacity) {
-  const double margin = plan.strategy.placement.margin_ratio * static_cast<double>(capacity - arena);
-  const std::int64_t limit = arena + static_cast<std::int64_t>(margin);
+std::vector<std::int64_t> arenas_of(std::span<const Plan> ranks, const Placed& placed) {
+  std::vector<std::int64_t> arenas;
+  for (const Plan& rank : ranks) arenas.push_back(arena_of(rank, placed));
+  return arenas;
+}
+
+/// Optimizer state into the margins between arenas and the capacity: as many units as all ranks hold.
+Placed fill_margin(std::span<const Plan> ranks, const Placed& placed, const std::vector<std::int64_t>& arenas,
+                   std::int64_t capacity) {
+  const Plan& plan = ranks.front();
+  const auto within = [&](std::size_t count) {
+    const Placed filled = with_optimizer(plan, placed, count);
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      const double margin = plan.strategy.placement.margin_ratio * static_cast<double>(capacity - arenas[r]);
+      if (arena_of(ranks[r], filled) > arenas[r] + static_cast<std::int64_t>(margin)) return false;
+    }
+    return true;
+  };
   std::size_t fits = 0;
   std::size_t fails = plan.units.size() + 1;
   for (std::size_t count = plan.units.size(); fails - fits > 1; count = fits + (fails - fits) / 2)
-    (arena_of(plan, with_optimizer(plan, placed, count)) <= limit ? fits : fails) = count;
+    (within(count) ? fits : fails) = count;
   return with_optimizer(plan, placed, fits);
 }
 
 }  // namespace
 
-Placed place_automatically(const Plan& plan) {
-  const Placement& asked = plan.strategy.placement;
+Placed place_automatically(std::span<const Plan> ranks) {
+  const Placement& asked = ranks.front().strategy.placement;
   const std::int64_t capacity = asked.device_capacity.count();
-  const Room room(plan);
+  const Room room(ranks);
   // Packing and prefetch need a little more than what is live: give up what the arena exceeds, and try again.
   constexpr int kTries = 12;
   std::int64_t spare = 0;
   Placed placed = room.smallest();
   for (int i = 0; i < kTries; ++i) {
     const Placed filled = room.fill(spare);
-    const std::int64_t over = arena_of(plan, filled) - capacity;
+    const std::int64_t over = std::ranges::max(arenas_of(ranks, filled)) - capacity;
     if (over <= 0) {
       placed = filled;
       break;
@@ -245,9 +312,9 @@ Placed place_automatically(const Plan& plan) {
     if (filled == room.smallest()) break;
     spare += std::max(over, spare / 4);
   }
-  const std::int64_t arena = arena_of(plan, placed);
-  if (asked.optimizer || asked.non_model_peak || arena >= capacity) return placed;
-  return fill_margin(plan, placed, arena, capacity);
+  const std::vector<std::int64_t> arenas = arenas_of(ranks, placed);
+  if (asked.optimizer || asked.non_model_peak || std::ranges::max(arenas) >= capacity) return placed;
+  return fill_margin(ranks, placed, arenas, capacity);
 }
 
 }  // namespace shard::plan

@@ -1,11 +1,14 @@
 // Placement auto: what of the model data the device has room for.
 #pragma once
 
+#include <span>
+
 #include "sim/plan/plan.h"
 
 namespace shard::plan {
 
-/// `plan` is that of rank 0 behind pass `optimize`, everything resting on the device; the answer is for all ranks.
+/// `ranks`: plans behind pass `optimize`, everything resting on the device: rank 0's, and where ranks hold unlike data
+/// (units with owners, optimizer state by parameter) one of each kind. The answer is for all ranks, and fits each.
 ///
 /// From a plan in which all model data rests on the host comes how much of the device is free at each moment of the
 /// step; with Placement::non_model_peak, that in place of what the plan has beside model data. Room goes, in this
@@ -17,6 +20,6 @@ namespace shard::plan {
 ///      left is what lies between the arena and the capacity; with Placement::non_model_peak what is free at all times.
 /// A kind whose share the user gave is left as given. What the arena cannot use is given up until the plan is within
 /// the capacity; if it is not even with everything on the host, that is the answer.
-[[nodiscard]] Placed place_automatically(const Plan& plan);
+[[nodiscard]] Placed place_automatically(std::span<const Plan> ranks);
 
 }  // namespace shard::plan
