@@ -90,6 +90,13 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
     if (listed == op.operands.size()) return std::span<std::byte>{};
     return std::span<std::byte>(at(op.operands[listed]), static_cast<std::size_t>(op.operands[listed].bytes));
   };
+  // Belongs to the micro-batch, whoever computes it and whenever.
+  const auto mask_key = [&] {
+    const plan::LoadBatch dealt = plan::dealt(plan_.strategy, op.micro_step);
+    const std::int64_t micro_batch =
+        step_ * plan_.strategy.micro_batches() + dealt.micro_batch(position_.shard, position_.replica);
+    return dropout_key(options_.seed, micro_batch, a.mask);
+  };
   const Store into_input = store(c.accumulate_input);
   const Store into_weight = store(c.accumulate_weight);
   switch (c.kind) {
@@ -172,8 +179,15 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
       for (std::size_t i = 0; i < inputs; ++i) in[i] = e(i);
       split(a, std::span<const ConstElements>(in).first(inputs), q, k, v);
       const std::int64_t out_stride = a.heads * a.head_dim;
+      AttentionDropout drop{.probability = a.probability};
+      if (a.probability > 0) {
+        const bool some = a.parts > 0;  // heads [rank x heads, (rank + 1) x heads) of the whole model's
+        drop.key = mask_key();
+        drop.heads = some ? a.parts * a.heads : a.heads;
+        drop.first_head = some ? position_.tensor * a.heads : 0;
+      }
       if (forward) {
-        attention_forward(pool_, shape, q, k, v, {e(inputs), out_stride}, f(inputs + 1), workspace(inputs + 2));
+        attention_forward(pool_, shape, q, k, v, {e(inputs), out_stride}, f(inputs + 1), workspace(inputs + 2), drop);
         return;
       }
       HeadsOut dq, dk, dv;
@@ -181,7 +195,7 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
       for (std::size_t i = 0; i < inputs; ++i) out[i] = e(inputs + 2 + i);
       split(a, std::span<const Elements>(out).first(inputs), dq, dk, dv);
       attention_backward(pool_, shape, q, k, v, f(inputs), {e(inputs + 1), out_stride}, dq, dk, dv,
-                         workspace(2 * inputs + 2));
+                         workspace(2 * inputs + 2), drop);
       return;
     }
     case OperatorKind::gelu:
@@ -196,14 +210,9 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
       else
         swiglu_backward(pool_, n(0), e(0), e(1), e(2), e(3), e(4));
       return;
-    case OperatorKind::dropout: {
-      const plan::LoadBatch dealt = plan::dealt(plan_.strategy, op.micro_step);
-      const std::int64_t micro_batch =
-          step_ * plan_.strategy.micro_batches() + dealt.micro_batch(position_.shard, position_.replica);
-      dropout(pool_, dropout_key(options_.seed, micro_batch, a.mask), a.probability, 0, n(0), e(0),
-              e(op.operands.size() - 1));
+    case OperatorKind::dropout:
+      dropout(pool_, mask_key(), a.probability, 0, n(0), e(0), e(op.operands.size() - 1));
       return;
-    }
     case OperatorKind::add: add(pool_, n(0), e(0), e(1), e(2)); return;
     case OperatorKind::cross_entropy: {
       const CrossEntropyShape shape{.rows = a.rows, .vocabulary = a.columns};

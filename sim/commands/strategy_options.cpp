@@ -157,7 +157,8 @@ void add_training_options(cli::Command& command, StrategyOptions& o) {
       .most(1e6);
   training
       .add("dropout", &o.dropout, "P",
-           "drop results of embeddings and of what residuals add (mlp: hidden values) with this probability")
+           "drop results of embeddings, attention probabilities and what residuals add (mlp: hidden values) with this "
+           "probability")
       .least(0);
   training.add("threads", &o.threads, "N", "compute threads per rank").least(1).most(1024);
   training.add_switch("reproducible", &o.reproducible,

@@ -60,7 +60,9 @@ Work work(const Graph& graph, const Operator& op) {
   }
   if (op.kind == OperatorKind::attention) {
     const double scores = d(a.batch) * d(a.heads) * d(a.sequence) * d(a.sequence);
-    return {4.0 * scores * d(a.head_dim) + 5.0 * scores, 10.0 * scores * d(a.head_dim) + 6.0 * scores, 0.0};
+    const double dropped = a.probability > 0 ? per_element(OperatorKind::dropout).forward * scores : 0.0;
+    return {4.0 * scores * d(a.head_dim) + 5.0 * scores + dropped,
+            10.0 * scores * d(a.head_dim) + 6.0 * scores + dropped, 0.0};
   }
   const bool of_input = op.kind == OperatorKind::cross_entropy || op.kind == OperatorKind::mse ||
                         op.kind == OperatorKind::vocabulary_statistics || op.kind == OperatorKind::cross_entropy_part;

@@ -32,6 +32,7 @@ struct OperatorCost {
 ///   rotary         3n both ways (sines and cosines not counted)
 ///   gelu           forward 9n; inputs 17n                       swiglu    forward 5n; inputs 11n
 ///   add            forward n; inputs 0
+///   dropout        2n both ways (compare, scale; draws not counted); of attention's probabilities + 2BHSS both ways
 ///   cross_entropy  forward 4TV; inputs 4TV                      mse       forward 3TO; inputs 2TO
 ///   tensor parallel: embedding_part as embedding; vocabulary_statistics and cross_entropy_part share cross_entropy's
 ///   on their part of V; add_bias forward n, parameters n; joining, taking and exchanging none

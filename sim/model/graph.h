@@ -27,7 +27,7 @@ enum class OperatorKind : std::uint8_t {
   linear,  ///< in: x [..,I]; params: weight, optional bias [O]; out: y [..,O]; weight [O,I], or [I,O] if weight_in_out
   rotary,  ///< in: x [B,S,H*D]; out: y; rotate-half pairs (i, i + D/2) as Hugging Face llama
   attention,      ///< causal; in: qkv [B,S,3C] packed q|k|v, or q [B,S,H*D], k and v [B,S,K*D]; out: y [B,S,H*D], lse
-                  ///< [B,H,S]
+                  ///< [B,H,S]; drops shares of v as dropout does elements
   gelu,           ///< tanh approximation; in: x; out: y
   swiglu,         ///< in: gate, up; out: y = silu(gate) * up
   add,            ///< in: a, b; out: y = a + b
@@ -112,9 +112,9 @@ struct Attributes {
   float rotary_base = 0;         ///< rotary: theta
   bool weight_in_out = false;    ///< linear: weight is [I,O] (gpt2's Conv1D)
   bool has_bias = false;         ///< linear
-  float probability = 0;         ///< dropout: of an element to become 0
-  std::int32_t mask = 0;         ///< dropout: number of its mask in the graph
-  std::int64_t parts = 0;        ///< N: ranks that share a value's columns or a vocabulary; 0 where nothing is shared
+  float probability = 0;         ///< dropout, attention: of an element, of a score's share, to become 0
+  std::int32_t mask = 0;         ///< dropout, attention that drops: number of its mask in the graph
+  std::int64_t parts = 0;        ///< N: ranks that share columns, a vocabulary or dropped heads; 0 where none do
   std::int64_t vocabulary = 0;   ///< operators on a part of a vocabulary: V of the whole
   std::uint32_t frozen = 0;      ///< bit i: parameter i of the operator is frozen
   [[nodiscard]] constexpr bool freezes(std::size_t i) const { return (frozen >> i & 1U) != 0; }
@@ -171,7 +171,7 @@ struct Model {
   std::vector<std::int64_t> sizes;  ///< mlp: widths, input first
   bool bias = true;                 ///< mlp
   bool cross_entropy = false;       ///< mlp: cross-entropy instead of mse
-  float dropout = 0;                ///< of embeddings and of what residuals add; mlp: of hidden values
+  float dropout = 0;                ///< of embeddings, attention and what residuals add; mlp: of hidden values
   TensorSplit split;                ///< of which model this is a tensor-parallel rank's part
   std::vector<bool> frozen;         ///< one per parameter, or none: it keeps its first values (freeze.h)
   std::vector<std::string> notes;   ///< for stderr, e.g. "dropout 0.1 read and not applied"

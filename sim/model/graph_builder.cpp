@@ -158,6 +158,11 @@ ValueId GraphBuilder::attention(std::string_view module, std::vector<ValueId> in
   op.attributes.heads = model_.heads;
   op.attributes.kv_heads = model_.kv_heads;
   op.attributes.head_dim = model_.head_dim;
+  if (model_.dropout > 0) {
+    op.attributes.probability = model_.dropout;
+    op.attributes.mask = masks_++;
+    op.attributes.parts = part ? degree() : 0;
+  }
   return mark_parted(append(std::move(op), {batch_, sequence_, model_.heads * model_.head_dim},
                             {{".lse", {batch_, model_.heads, sequence_}}}),
                      part);

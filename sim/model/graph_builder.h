@@ -34,7 +34,7 @@ class GraphBuilder {
   [[nodiscard]] ValueId linear_with(std::string_view module, std::string_view weight, ValueId x);
   /// `heads` of the model's head_dim each.
   [[nodiscard]] ValueId rotary(std::string_view module, ValueId x, std::int64_t heads);
-  /// `inputs` is {qkv} or {q, k, v}.
+  /// `inputs` is {qkv} or {q, k, v}; probabilities are dropped as dropout() drops.
   [[nodiscard]] ValueId attention(std::string_view module, std::vector<ValueId> inputs);
   [[nodiscard]] ValueId gelu(std::string_view module, ValueId x);
   [[nodiscard]] ValueId swiglu(std::string_view module, ValueId gate, ValueId up);

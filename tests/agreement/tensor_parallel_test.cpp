@@ -179,6 +179,25 @@ TEST(TensorParallel, LossesFollowThoseOfOneRank) {
   }
 }
 
+// A rank's heads draw the masks that they have in the whole model: ranks that drew others would train another one.
+TEST(TensorParallel, HeadsDropWhatTheyDoOnOneRank) {
+  for (const Subjects& s : subjects()) {
+    const auto losses = [&](std::int32_t degree) {
+      plan::Strategy strategy = shared_by(degree, *s.model, s.layout);
+      strategy.dropout = 0.3F;
+      return trained(s.model, strategy, 3).losses;
+    };
+    const std::vector<float> one = losses(1);
+    for (std::int32_t degree : {2, 4}) {
+      const std::vector<float> many = losses(degree);
+      ASSERT_EQ(many.size(), 3U);
+      for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_NEAR(many[i], one[i], 1e-5 * std::abs(one[i])) << s.name << ' ' << degree << " step " << i;
+    }
+    if (HasFailure()) return;
+  }
+}
+
 /// Pairs of world, stage, unit, recompute, prefetch, threads and hybrid sharding: one number per degree, layout and
 /// precision.
 struct Shared {

@@ -6,10 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/cpu/kernels/activation.h"
 #include "executor/cpu/kernels/attention.h"
+#include "executor/cpu/kernels/dropout.h"
 #include "executor/cpu/kernels/elementwise.h"
 #include "executor/cpu/kernels/embedding.h"
 #include "executor/cpu/kernels/gemm.h"
@@ -182,20 +185,23 @@ void add_operators() {
                              Store::write);
     });
   });
-  for (const std::int64_t sequence : {64, 1024}) {
+  for (const auto& [sequence, probability] :
+       {std::pair<std::int64_t, float>{64, 0.0F}, {64, 0.1F}, {1024, 0.0F}, {1024, 0.1F}}) {
+    const std::string name = std::to_string(sequence) + (probability > 0 ? "_dropout" : "");
+    const AttentionDropout dropout{.probability = probability, .key = dropout_key(1, 2, 3), .heads = 12};
     const AttentionShape shape{kTokens / std::min(sequence, kTokens), sequence, 12, 12, 64};
     const std::int64_t tokens = shape.batch * sequence;
-    add("attention_forward/gpt2_" + std::to_string(sequence), [=](benchmark::State& state, int threads) {
+    add("attention_forward/gpt2_" + name, [=](benchmark::State& state, int threads) {
       const std::vector<float> qkv = values(tokens * 3 * kHidden);
       std::vector<float> y(static_cast<std::size_t>(tokens * kHidden)), lse(static_cast<std::size_t>(tokens * 12));
       std::vector<std::byte> workspace(
           static_cast<std::size_t>(shard::plan::attention_forward_workspace(sequence, threads).count()));
       const auto head = [&](std::int64_t i) { return HeadsView{qkv.data() + i * kHidden, 3 * kHidden}; };
       stream(state, threads, 16.0 * static_cast<double>(tokens * kHidden), [&](ThreadPool& pool) {
-        attention_forward(pool, shape, head(0), head(1), head(2), {y.data(), kHidden}, lse.data(), workspace);
+        attention_forward(pool, shape, head(0), head(1), head(2), {y.data(), kHidden}, lse.data(), workspace, dropout);
       });
     });
-    add("attention_backward/gpt2_" + std::to_string(sequence), [=](benchmark::State& state, int threads) {
+    add("attention_backward/gpt2_" + name, [=](benchmark::State& state, int threads) {
       const std::vector<float> qkv = values(tokens * 3 * kHidden), dy = values(tokens * kHidden);
       const std::vector<float> lse(static_cast<std::size_t>(tokens * 12), 5.0F);
       std::vector<float> d(qkv.size());
@@ -205,7 +211,7 @@ void add_operators() {
       const auto out = [&](std::int64_t i) { return HeadsOut{d.data() + i * kHidden, 3 * kHidden}; };
       stream(state, threads, 28.0 * static_cast<double>(tokens * kHidden), [&](ThreadPool& pool) {
         attention_backward(pool, shape, head(0), head(1), head(2), lse.data(), {dy.data(), kHidden}, out(0), out(1),
-                           out(2), workspace);
+                           out(2), workspace, dropout);
       });
     });
   }

@@ -118,6 +118,10 @@ inline NormGradient rms_norm_backward(Int rows, Int n, double eps, const Vec& x,
 
 struct Attention {
   Int batch, sequence, heads, kv_heads, dim;
+  Vec kept{};  // [B,H,S,S]: factor of each probability, 0 where it is dropped; empty: all 1
+  double factor(Int b, Int h, Int i, Int j) const {
+    return kept.empty() ? 1.0 : kept[((b * heads + h) * sequence + i) * sequence + j];
+  }
   Int q_at(Int b, Int s, Int h, Int d) const { return ((b * sequence + s) * heads + h) * dim + d; }
   Int k_at(Int b, Int s, Int h, Int d) const {
     return ((b * sequence + s) * kv_heads + h * kv_heads / heads) * dim + d;
@@ -148,7 +152,8 @@ inline AttentionResult attention(const Attention& a, const Vec& q, const Vec& k,
       for (Int i = 0; i < a.sequence; ++i) {
         const Vec p = attention_row(a, q, k, b, h, i, &r.lse[(b * a.heads + h) * a.sequence + i]);
         for (Int j = 0; j <= i; ++j)
-          for (Int d = 0; d < a.dim; ++d) r.y[a.q_at(b, i, h, d)] += p[j] * v[a.k_at(b, j, h, d)];
+          for (Int d = 0; d < a.dim; ++d)
+            r.y[a.q_at(b, i, h, d)] += p[j] * a.factor(b, h, i, j) * v[a.k_at(b, j, h, d)];
       }
   return r;
 }
@@ -167,8 +172,8 @@ inline AttentionGradient attention_backward(const Attention& a, const Vec& q, co
         Vec dp = zeros(i + 1);
         for (Int j = 0; j <= i; ++j)
           for (Int d = 0; d < a.dim; ++d) {
-            dp[j] += dy[a.q_at(b, i, h, d)] * v[a.k_at(b, j, h, d)];
-            g.dv[a.k_at(b, j, h, d)] += p[j] * dy[a.q_at(b, i, h, d)];
+            dp[j] += a.factor(b, h, i, j) * dy[a.q_at(b, i, h, d)] * v[a.k_at(b, j, h, d)];
+            g.dv[a.k_at(b, j, h, d)] += p[j] * a.factor(b, h, i, j) * dy[a.q_at(b, i, h, d)];
           }
         // The Jacobian of softmax, in full: ds[j] = sum_l dp[l] p[l] ([l = j] - p[j]).
         for (Int j = 0; j <= i; ++j) {

@@ -58,13 +58,17 @@ TEST(ReferenceGradient, RmsNorm) {
 }
 
 TEST(ReferenceGradient, AttentionWithSharedKeyHeads) {
-  const ref::Attention a{2, 5, 4, 2, 3};
+  ref::Attention a{2, 5, 4, 2, 3};
   const Vec q = random_values(2 * 5 * 12, 1), k = random_values(2 * 5 * 6, 2), v = random_values(2 * 5 * 6, 3);
   const Vec dy = random_values(2 * 5 * 12, 4);
-  const auto g = ref::attention_backward(a, q, k, v, dy);
-  expect_derivative([&](const Vec& u) { return dot(dy, ref::attention(a, u, k, v).y); }, q, g.dq, "dq");
-  expect_derivative([&](const Vec& u) { return dot(dy, ref::attention(a, q, u, v).y); }, k, g.dk, "dk");
-  expect_derivative([&](const Vec& u) { return dot(dy, ref::attention(a, q, k, u).y); }, v, g.dv, "dv");
+  for (const bool drops : {false, true}) {
+    if (drops)
+      for (int i = 0; i < 2 * 4 * 5 * 5; ++i) a.kept.push_back(i % 3 == 0 ? 0 : 1.25);
+    const auto g = ref::attention_backward(a, q, k, v, dy);
+    expect_derivative([&](const Vec& u) { return dot(dy, ref::attention(a, u, k, v).y); }, q, g.dq, "dq");
+    expect_derivative([&](const Vec& u) { return dot(dy, ref::attention(a, q, u, v).y); }, k, g.dk, "dk");
+    expect_derivative([&](const Vec& u) { return dot(dy, ref::attention(a, q, k, u).y); }, v, g.dv, "dv");
+  }
 }
 
 TEST(ReferenceGradient, Rotary) {

@@ -178,6 +178,25 @@ std::function<void(PlanSet&)> cut_otherwise(std::string parameter, std::function
     }
   };
 }
+/// Changes an operator, and the ops that are made of it, in every class.
+std::function<void(PlanSet&)> operator_otherwise(std::string name, std::function<void(model::Attributes&)> change) {
+  return [=](PlanSet& plans) {
+    for (Plan& plan : plans.classes) {
+      model::Graph graph = *plan.graph;
+      for (model::Operator& op : graph.operators)
+        if (op.name == name) change(op.attributes);
+      for (PhaseOps& phase : plan.phases)
+        for (Op& op : phase.ops)
+          if (auto* compute = std::get_if<Compute>(&op.action))
+            compute->attributes = graph.operators[static_cast<std::size_t>(compute->source)].attributes;
+      plan.graph = std::make_shared<const model::Graph>(std::move(graph));
+    }
+  };
+}
+Strategy dropping(Strategy s) {
+  s.dropout = 0.1F;
+  return s;
+}
 Strategy recomputed() {
   Strategy s = zero(3);
   s.recompute = Recompute::block;
@@ -447,6 +466,16 @@ const Planted kPlanted[] = {
      cut_otherwise("h.0.mlp.c_proj.weight", [](model::ParameterSplit& split) { split.pieces = 2; })},
     {"PartOfAParameterMissing", "P28", split_in_two(0),
      cut_otherwise("h.0.mlp.c_fc.weight", [](model::ParameterSplit& split) { split.whole[1] += 2; })},
+    {"MasksOfOtherHeads", "P28", dropping(split_in_two(0)),
+     operator_otherwise("transformer.h.0.attn", [](model::Attributes& a) { a.parts = 0; })},
+    {"MasksOfHeadsThatNoOtherRankHas", "P28", dropping(split_in_two(0, model::TensorLayout::colossalai)),
+     operator_otherwise("transformer.h.0.attn", [](model::Attributes& a) { a.parts = 2; })},
+    {"AttentionThatDropsNothing", "P31", dropping(zero(2)),
+     operator_otherwise("transformer.h.1.attn", [](model::Attributes& a) { a.probability = 0; })},
+    {"DropsWhatTheStrategyDoesNot", "P31", zero(2),
+     operator_otherwise("transformer.h.1.attn", [](model::Attributes& a) { a.probability = 0.1F; })},
+    {"OneMaskForTwoOperators", "P31", dropping(zero(2)),
+     operator_otherwise("transformer.h.1.attn", [](model::Attributes& a) { --a.mask; })},
     {"StepsWhatIsFrozen", "P30", freezing(0, {"transformer.h.1.*"}),
      [](PlanSet& plans) {
        twice("step block 0")(plans);

@@ -3,8 +3,10 @@
 
 #include <cassert>
 #include <cmath>
+#include <cstring>
 
 #include "executor/cpu/kernels/gemm.h"
+#include "executor/cpu/kernels/philox.h"
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
 #include "executor/cpu/kernels/vector_math.h"
@@ -104,9 +106,74 @@ SHARD_CLONES void score_gradient(std::int64_t valid, std::int64_t width, float s
   for (std::int64_t j = valid; j < width; ++j) dp[j] = 0.0F;
 }
 
+// What a mask is drawn with.
+struct Drop {
+  std::uint32_t threshold;  // an element whose draw is below it is dropped
+  float factor;             // of what is kept
+};
+Drop drop_of([[maybe_unused]] const AttentionShape& shape, const AttentionDropout& dropout) {
+  const auto p = static_cast<double>(dropout.probability);
+  assert(p >= 0 && p < 1 && shape.sequence <= std::int64_t{1} << 24);
+  assert(p == 0 || dropout.first_head + shape.heads <= dropout.heads);
+  assert(dropout.first_element(shape.batch, -dropout.first_head, shape.sequence) <= std::int64_t{1} << 34);
+  return {static_cast<std::uint32_t>(p * 0x1p32), static_cast<float>(1.0 / (1.0 - p))};
+}
+
+// What 64 keys of a row are compared with, from element `first` on: all first words, then all second ones.
+constexpr int kRowBlock = AttentionDropout::kBlock;
+constexpr int kRowCounters = kRowBlock / 4;
+SHARD_INLINE void draw(const RandomKey& key, std::int64_t first, std::uint32_t* drawn) {
+  PhiloxWordsOf<kRowCounters> words;
+  philox(key, static_cast<std::uint32_t>(first / 4), words);
+  std::memcpy(drawn, words.w, sizeof words.w);
+}
+
+// What is dropped of a row becomes 0; `first`: of its elements in the key's sequence.
+SHARD_CLONES void drop_row(const RandomKey& key, std::int64_t first, std::uint32_t threshold, std::int64_t valid,
+                           float* p) {
+  alignas(64) std::uint32_t drawn[kRowBlock];
+  for (std::int64_t begin = 0; begin < valid; begin += kRowBlock) {
+    draw(key, first + begin, drawn);
+    const std::int64_t n = std::min<std::int64_t>(kRowBlock, valid - begin);
+    float* at = p + begin;
+    SHARD_INDEPENDENT
+    for (std::int64_t j = 0; j < n; ++j) at[j] = drawn[j] >= threshold ? at[j] : 0.0F;
+  }
+}
+
+// score_gradient() of a row that was dropped from; p becomes what v was weighted with. From the first pass to the
+// second the sign of p keeps the mask.
+SHARD_CLONES void dropped_score_gradient(const RandomKey& key, std::int64_t first, const Drop& drop, std::int64_t valid,
+                                         std::int64_t width, float scale, float* p, float* dp) {
+  alignas(64) std::uint32_t drawn[kRowBlock];
+  const std::uint32_t threshold = drop.threshold;
+  const float factor = drop.factor;
+  for (std::int64_t begin = 0; begin < valid; begin += kRowBlock) {
+    draw(key, first + begin, drawn);
+    const std::int64_t n = std::min<std::int64_t>(kRowBlock, valid - begin);
+    float* pb = p + begin;
+    float* db = dp + begin;
+    SHARD_INDEPENDENT
+    for (std::int64_t j = 0; j < n; ++j) {
+      const bool kept = drawn[j] >= threshold;
+      pb[j] = kept ? pb[j] : -pb[j];
+      db[j] = kept ? db[j] * factor : 0.0F;
+    }
+  }
+  const float dot = lane_sum<float>(valid, [p, dp](std::int64_t j) SHARD_LAMBDA { return p[j] * dp[j]; });
+  SHARD_INDEPENDENT
+  for (std::int64_t j = 0; j < valid; ++j) {
+    const float kept = p[j] < 0.0F ? 0.0F : p[j] * factor;
+    dp[j] = std::fabs(p[j]) * (dp[j] - dot) * scale;
+    p[j] = kept;
+  }
+  for (std::int64_t j = valid; j < width; ++j) dp[j] = 0.0F;
+}
+
 template <class T>
 void forward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v, HeadsOut y,
-             float* lse, std::span<std::byte> workspace) {
+             float* lse, std::span<std::byte> workspace, const AttentionDropout& dropout) {
+  const Drop drop = drop_of(shape, dropout);
   const std::int64_t s = shape.sequence;
   const std::int64_t d = shape.head_dim;
   const std::int64_t group = shape.heads / shape.kv_heads;
@@ -143,15 +210,22 @@ void forward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsVi
       sums[i] = exponentials(first + i + 1, width, p + i * stride, &peak);
       lse_h[i] = peak + static_cast<float>(std::log(static_cast<double>(sums[i])));
     }
+    if (dropout.probability > 0) {
+      const std::int64_t element = dropout.first_element(b, h, s);
+      for (std::int64_t i = 0; i < rows; ++i)
+        drop_row(dropout.row_key(first + i), element, drop.threshold, first + i + 1, p + i * stride);
+    }
     gemm_tile(rows, d, width, 1.0F, {p, stride, false}, v32, 0.0F, y32.data, y32.stride);
-    for (std::int64_t i = 0; i < rows; ++i) scale_row(d, 1.0F / sums[i], y32.data + i * y32.stride);
+    for (std::int64_t i = 0; i < rows; ++i) scale_row(d, drop.factor / sums[i], y32.data + i * y32.stride);
     round_into(rows, d, y32, yh, y.row_stride);
   });
 }
 
 template <class T>
 void backward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v, const float* lse,
-              HeadsView dy, HeadsOut dq, HeadsOut dk, HeadsOut dv, std::span<std::byte> workspace) {
+              HeadsView dy, HeadsOut dq, HeadsOut dk, HeadsOut dv, std::span<std::byte> workspace,
+              const AttentionDropout& dropout) {
+  const Drop drop = drop_of(shape, dropout);
   const std::int64_t s = shape.sequence;
   const std::int64_t d = shape.head_dim;
   const std::int64_t group = shape.heads / shape.kv_heads;
@@ -181,6 +255,7 @@ void backward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsV
     float beta = 0.0F;  // the first tile, of the first head's last rows, sees all keys and so writes all of dk and dv
     for (std::int64_t h = kv * group; h < (kv + 1) * group; ++h) {
       const float* lse_h = lse + (b * shape.heads + h) * s;
+      const std::int64_t element = dropout.first_element(b, h, s);
       for (std::int64_t tile = tiles - 1; tile >= 0; --tile) {
         const std::int64_t first = tile * kAttentionTileRows;
         const std::int64_t rows = std::min(kAttentionTileRows, s - first);
@@ -194,11 +269,17 @@ void backward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsV
 
         gemm_tile(rows, width, d, score_scale, q32, transposed(k32), 0.0F, p, stride);
         for (std::int64_t i = 0; i < rows; ++i) probabilities(first + i + 1, width, lse_h[first + i], p + i * stride);
-        gemm_tile(width, d, rows, 1.0F, {p, stride, true}, dy32, beta, dv32.data, dv32.stride);
         gemm_tile(rows, width, d, 1.0F, dy32, transposed(v32), 0.0F, ds, stride);
         for (std::int64_t i = 0; i < rows; ++i) {
-          score_gradient(first + i + 1, width, score_scale, p + i * stride, ds + i * stride);
+          float* p_row = p + i * stride;
+          float* ds_row = ds + i * stride;
+          if (dropout.probability > 0)
+            dropped_score_gradient(dropout.row_key(first + i), element, drop, first + i + 1, width, score_scale, p_row,
+                                   ds_row);
+          else
+            score_gradient(first + i + 1, width, score_scale, p_row, ds_row);
         }
+        gemm_tile(width, d, rows, 1.0F, {p, stride, true}, dy32, beta, dv32.data, dv32.stride);
         gemm_tile(rows, d, width, 1.0F, {ds, stride, false}, k32, 0.0F, dq32.data, dq32.stride);
         gemm_tile(width, d, rows, 1.0F, {ds, stride, true}, q32, beta, dk32.data, dk32.stride);
         round_into(rows, d, dq32, dqh, dq.row_stride);
@@ -213,14 +294,15 @@ void backward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsV
 }  // namespace
 
 void attention_forward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v, HeadsOut y,
-                       float* lse, std::span<std::byte> workspace) {
-  with_type(q.data.dtype(), [&]<class T>(T) { forward<T>(pool, shape, q, k, v, y, lse, workspace); });
+                       float* lse, std::span<std::byte> workspace, const AttentionDropout& dropout) {
+  with_type(q.data.dtype(), [&]<class T>(T) { forward<T>(pool, shape, q, k, v, y, lse, workspace, dropout); });
 }
 
 void attention_backward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v,
                         const float* lse, HeadsView dy, HeadsOut dq, HeadsOut dk, HeadsOut dv,
-                        std::span<std::byte> workspace) {
-  with_type(q.data.dtype(), [&]<class T>(T) { backward<T>(pool, shape, q, k, v, lse, dy, dq, dk, dv, workspace); });
+                        std::span<std::byte> workspace, const AttentionDropout& dropout) {
+  with_type(q.data.dtype(),
+            [&]<class T>(T) { backward<T>(pool, shape, q, k, v, lse, dy, dq, dk, dv, workspace, dropout); });
 }
 
 }  // namespace shard::cpu

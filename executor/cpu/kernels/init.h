@@ -17,11 +17,12 @@ enum class RandomStream : std::uint32_t {
 };
 
 /// Element e of a sequence is word e % 4 of Philox4x32-10 (Salmon et al., SC 2011) with key `seed` and counter
-/// (e / 4, index low, index high, stream).
+/// (e / 4, index low, index high, stream + 2^8 row).
 struct RandomKey {
   std::uint64_t seed = 0;
   RandomStream stream = RandomStream::parameter;
   std::uint64_t index = 0;
+  std::uint32_t row = 0;  ///< below 2^24: rows of numbers under one index
 };
 
 // All write elements first .. first+n-1 of the key's sequence to out[0..n-1]; first + n <= 2^34.

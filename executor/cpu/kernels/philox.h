@@ -11,22 +11,25 @@ namespace shard::cpu {
 inline constexpr int kPhiloxCounters = 64;                         ///< counters of a block
 inline constexpr std::int64_t kPhiloxBlock = 4 * kPhiloxCounters;  ///< elements of a block
 
-/// Word w of counter i of a block: element 4 i + w.
-struct PhiloxWords {
-  alignas(64) std::uint32_t w[4][kPhiloxCounters];
+/// Word w of counter i of N: element 4 i + w.
+template <int N>
+struct PhiloxWordsOf {
+  alignas(64) std::uint32_t w[4][N];
 };
+using PhiloxWords = PhiloxWordsOf<kPhiloxCounters>;
 
 /// Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011), table 2 and section 4.
-SHARD_INLINE void philox(const RandomKey& key, std::uint32_t first_counter, PhiloxWords& out) {
+template <int N>
+SHARD_INLINE void philox(const RandomKey& key, std::uint32_t first_counter, PhiloxWordsOf<N>& out) {
   const auto low = [](std::uint64_t x) SHARD_LAMBDA { return static_cast<std::uint32_t>(x); };
   const auto high = [](std::uint64_t x) SHARD_LAMBDA { return static_cast<std::uint32_t>(x >> 32); };
   const std::uint32_t index_low = low(key.index);
   const std::uint32_t index_high = high(key.index);
-  const std::uint32_t stream = static_cast<std::uint32_t>(key.stream);
+  const std::uint32_t stream = static_cast<std::uint32_t>(key.stream) | key.row << 8;
   const std::uint32_t seed_low = low(key.seed);
   const std::uint32_t seed_high = high(key.seed);
   SHARD_INDEPENDENT
-  for (int i = 0; i < kPhiloxCounters; ++i) {
+  for (int i = 0; i < N; ++i) {
     std::uint32_t c0 = first_counter + static_cast<std::uint32_t>(i);
     std::uint32_t c1 = index_low;
     std::uint32_t c2 = index_high;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <tuple>
 
 #include "sim/plan/comm_workspace.h"
@@ -40,6 +41,7 @@ class Interpreter {
 
   void check() {
     check_frozen();
+    if (!faults_.failed()) check_masks();
     check_flats();
     for (const PhaseOps& phase : plan_.phases) {
       if (faults_.failed()) return;
@@ -88,6 +90,23 @@ class Interpreter {
       for (std::size_t i = 0; i < op.params.size(); ++i)
         if (op.attributes.freezes(i) != model.is_frozen(op.params[i]))
           return faults_.fail("P30", "operator '" + op.name + "' does not know which of its parameters are frozen");
+  }
+
+  /// P31: what can drop does so with the probability of the strategy, and no two operators draw one mask.
+  void check_masks() {
+    faults_.at(nullptr, nullptr);
+    std::set<std::int32_t> drawn;
+    for (const model::Operator& op : plan_.graph->operators) {
+      const float p = op.attributes.probability;
+      if (op.kind != model::OperatorKind::dropout && op.kind != model::OperatorKind::attention) {
+        if (p != 0) return faults_.fail("P31", "operator '" + op.name + "' cannot drop, and has a probability");
+        continue;
+      }
+      if (p != plan_.strategy.dropout)
+        return faults_.fail("P31", "operator '" + op.name + "' drops with another probability than the strategy's");
+      if (p > 0 && !drawn.insert(op.attributes.mask).second)
+        return faults_.fail("P31", "operator '" + op.name + "' draws the mask of another one");
+    }
   }
 
   /// P22

@@ -137,7 +137,11 @@ class SplitGraph {
   }
 
   void attention(const model::Operator& op) {
-    if (of(op.inputs[0]).what == Has::What::whole) {
+    // Which of the whole model's heads it has says which masks are theirs.
+    const bool whole = of(op.inputs[0]).what == Has::What::whole;
+    if (op.attributes.probability > 0 && op.attributes.parts != (whole ? 0 : degree_))
+      return fail(op, "draws masks for other heads than it has");
+    if (whole) {
       for (model::ValueId v : op.inputs) needs(op, v, Has::What::whole);
       return;
     }
