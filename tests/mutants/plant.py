@@ -22,8 +22,10 @@ SUITES = [
     ("kernels_test", []),
     ("plan_test", []),
     ("comm_test", []),
+    ("agreement_random_test", []),
     ("agreement_control_test", []),
     ("agreement_test", ["--gtest_filter=-Mlp.*"]),
+    ("agreement_sharding_test", []),
 ]
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
