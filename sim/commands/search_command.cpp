@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "sim/cli/contradiction.h"
 #include "sim/cli/origins.h"
 #include "sim/cli/progress.h"
 #include "sim/cluster/read_cluster.h"
@@ -95,10 +96,9 @@ std::optional<ChunkForecast> forecast(const std::shared_ptr<const model::Model>&
 
 Error one_of_two(const cli::Command& command, const Options& o) {
   if (!o.parameters.empty())
-    return {.code = Errc::contradiction,
-            .what = command.describe("model") + " and " + command.describe("parameters") + " both name what to search",
-            .where = "options",
-            .help = "keep one of them"};
+    return cli::contradiction(
+        command.describe("model") + " and " + command.describe("parameters") + " both name what to search",
+        "keep one of them");
   return {.code = Errc::usage,
           .what = "nothing to search: neither --model nor --parameters is given",
           .where = "options",
@@ -143,7 +143,7 @@ int search_command(std::span<const std::string> arguments) {
     parameters = model::trained_parameters(*frozen);
     progress = std::make_unique<cli::Progress>(std::cerr, "forecast", cli::style_of(2));
     if (o.forecast)
-      o.search.forecast = [&o, model, strategy, cluster = *cluster, &progress](Elems chunk) {
+      o.search.forecast = [model, strategy, cluster = *cluster, &progress](Elems chunk) {
         progress->update(-1, "chunk size " + std::to_string(chunk.count()));
         return forecast(model, strategy, cluster, chunk);
       };
