@@ -373,7 +373,10 @@ std::string Command::describe(std::string_view name) const {
   } else if (!state.value_name.empty()) {
     for (const std::string& each : state.texts) text += " " + each;
   } else if (state.texts.back() != "true") {
-    text += "=" + state.texts.back();
+    if (state.negatable)
+      text = "--no-" + state.name;
+    else
+      text += "=" + state.texts.back();
   }
   return text + " (" + state.origin.where + ")";
 }

@@ -268,7 +268,7 @@ std::vector<Mistake> of_strategies() {
       {"WholeChunksWithoutChunks",
        nano({"--no-distributed-storage"}),
        78,
-       {"distributed-storage", "(command line) keeps every chunk whole", "--unit module (default)"}},
+       {"--no-distributed-storage (command line) keeps every chunk whole", "--unit module (default)"}},
       {"KeptWithoutGathers",
        nano({"--keep-gathered", "--stage", "2"}),
        78,
