@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,11 @@ inline std::vector<BitClass> bit_classes() {
 inline std::string name_of(const BitClass& c) {
   return std::string(c.llama ? "llama_nano_" : "gpt2_nano_") + to_string(c.precision) +
          (c.fp32_reduce_scatter ? "_widened_M" : "_M") + std::to_string(c.micro_batches);
+}
+
+/// In what GoogleTest prints.
+inline void PrintTo(const BitClass& c, std::ostream* out) {
+  *out << name_of(c);
 }
 
 /// On up to eight ranks.
