@@ -82,13 +82,6 @@ std::vector<engine::Moment> measured_moments(const train::SessionResult& own) {
   return moments;
 }
 
-Json categories(const CategoryBytes& bytes) {
-  Json j = Json::object();
-  for (std::size_t k = 0; k < bytes.size(); ++k)
-    if (bytes[k] != Bytes{0}) j[to_string(static_cast<Category>(k))] = bytes[k].count();
-  return j;
-}
-
 /// Device memory of rank 0 behind each part of the run, and whether it is what the plan said.
 std::string moments_text(const TrainReport& report) {
   const std::vector<engine::Moment> measured = measured_moments(report.own);
@@ -186,8 +179,8 @@ Json to_json(const TrainReport& report) {
   const std::vector<engine::Moment>& predicted_moments = class_of(p, 0).moments;
   for (std::size_t i = 0; i < report.own.moments.size() && i < predicted_moments.size(); ++i)
     j["moments"].push_back({{"name", report.own.moments[i].name},
-                            {"predicted_by_category", categories(predicted_moments[i].by_category)},
-                            {"measured_by_category", categories(report.own.moments[i].by_category)}});
+                            {"predicted_by_category", engine::to_json(predicted_moments[i].by_category)},
+                            {"measured_by_category", engine::to_json(report.own.moments[i].by_category)}});
   j["resident_bytes"] = {{"predicted", predicted_resident(report).count()},
                          {"measured", measured_resident(report).count()}};
   const double step = measured_step(report.own);

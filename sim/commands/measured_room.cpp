@@ -4,28 +4,10 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/plan/placement/automatic.h"
 #include "traces/reader.h"
 
 namespace shard::commands {
-namespace {
-
-bool is_model_data(Category category) {
-  switch (category) {
-    case Category::parameter:
-    case Category::gathered:
-    case Category::gradient:
-    case Category::master_parameter:
-    case Category::optimizer_state: return true;
-    case Category::activation:
-    case Category::workspace:
-    case Category::communication:
-    case Category::input: return false;
-  }
-  return false;
-}
-
-}  // namespace
-
 Result<MeasuredRoom> read_measured_room(const std::string& path) {
   const Result<Trace> trace = load(path);
   if (!trace) return trace.error();
@@ -43,7 +25,7 @@ Result<MeasuredRoom> read_measured_room(const std::string& path) {
     const MemoryEvent event = trace->memory[i];
     if (event.memory != Memory::device) continue;
     any = true;
-    if (is_model_data(event.category)) continue;
+    if (plan::is_model_data(event.category)) continue;
     std::int64_t& bytes = live[event.rank];
     if (__builtin_add_overflow(bytes, event.delta_bytes, &bytes)) return unusable("the trace's sizes are too large");
     most = std::max(most, bytes);

@@ -1,7 +1,6 @@
 // What a measured run says of the device memory that model data may take.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "traces/base/result.h"

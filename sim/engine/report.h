@@ -30,6 +30,9 @@ namespace shard::engine {
 /// Live device memory by category, a column per moment; lines ended by newlines.
 [[nodiscard]] std::string moments_table(const std::vector<Moment>& moments);
 
+/// {"parameter": bytes, ...}, without those that are 0.
+[[nodiscard]] nlohmann::json to_json(const CategoryBytes& bytes);
+
 /// For a terminal: what fits, memory by category, phase and moment of every class, communication, time.
 [[nodiscard]] std::string to_text(const Simulation& simulation, const std::optional<Change>& change = std::nullopt);
 

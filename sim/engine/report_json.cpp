@@ -7,6 +7,14 @@
 #include "sim/engine/report.h"
 
 namespace shard::engine {
+nlohmann::json to_json(const CategoryBytes& bytes) {
+  nlohmann::json object = nlohmann::json::object();
+  for (std::size_t c = 0; c < bytes.size(); ++c) {
+    if (bytes[c] != Bytes{0}) object[to_string(static_cast<Category>(c))] = bytes[c].count();
+  }
+  return object;
+}
+
 namespace {
 
 using nlohmann::json;
@@ -16,14 +24,6 @@ constexpr std::int32_t kRanksListed = 64;
 
 json optional_bytes(const std::optional<Bytes>& bytes) {
   return bytes ? json(bytes->count()) : json(nullptr);
-}
-
-json categories(const CategoryBytes& bytes) {
-  json object = json::object();
-  for (std::size_t c = 0; c < bytes.size(); ++c) {
-    if (bytes[c] != Bytes{0}) object[to_string(static_cast<Category>(c))] = bytes[c].count();
-  }
-  return object;
 }
 
 json holders(const std::vector<Holder>& list) {
@@ -42,7 +42,7 @@ json memory_peaks(const PhaseResult& phase) {
     array.push_back({{"memory", to_string(m.memory)},
                      {"peak_bytes", m.peak.count()},
                      {"live_peak_bytes", m.live_peak.count()},
-                     {"by_category", categories(m.by_category)},
+                     {"by_category", to_json(m.by_category)},
                      {"largest_holders", holders(m.largest_holders)},
                      {"op", m.op}});
   }
@@ -80,7 +80,7 @@ json moments(const ClassResult& c) {
     array.push_back({{"name", m.name},
                      {"live_bytes", m.live.count()},
                      {"live_peak_bytes", m.live_peak.count()},
-                     {"by_category", categories(m.by_category)}});
+                     {"by_category", to_json(m.by_category)}});
   }
   return array;
 }

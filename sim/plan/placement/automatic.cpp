@@ -13,6 +13,22 @@
 #include "sim/plan/placement/shares.h"
 
 namespace shard::plan {
+
+bool is_model_data(Category category) {
+  switch (category) {
+    case Category::parameter:
+    case Category::gathered:
+    case Category::gradient:
+    case Category::master_parameter:
+    case Category::optimizer_state: return true;
+    case Category::activation:
+    case Category::workspace:
+    case Category::communication:
+    case Category::input: return false;
+  }
+  return false;
+}
+
 namespace {
 
 /// A unit on the device, from the first of the ops that bring it to its last use.
@@ -20,11 +36,6 @@ struct Visit {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
-
-bool is_model_data(Category category) {
-  return category == Category::parameter || category == Category::gathered || category == Category::gradient ||
-         category == Category::master_parameter || category == Category::optimizer_state;
-}
 
 bool gradients_follow_state(const Strategy& s) {
   return !s.placement.gradients && !s.reuses_shards();

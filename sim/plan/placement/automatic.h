@@ -7,6 +7,10 @@
 
 namespace shard::plan {
 
+/// What placement decides about: parameters, gathered ones too, gradients and optimizer state.
+/// Placement::non_model_peak is of everything else.
+[[nodiscard]] bool is_model_data(Category category);
+
 /// `ranks`: plans behind pass `optimize`, everything resting on the device: rank 0's, and where ranks hold unlike data
 /// (units with owners, optimizer state by parameter) one of each kind. The answer is for all ranks, and fits each.
 ///
