@@ -130,6 +130,16 @@ inline void expect_as_planned(const InProcessRun& run, std::int64_t steps, const
   }
 }
 
+/// AdamW with decay, from one seed.
+inline train::SessionOptions session_of(std::int64_t steps) {
+  return {.steps = steps,
+          .scalars = {.weight_decay = 0.01},
+          .seed = 7,
+          .after_step = {},
+          .before_phase = {},
+          .disk_path = std::filesystem::temp_directory_path().string()};
+}
+
 /// Runs the rows and expects one digest of them all.
 inline void expect_agreement(const Subject& subject, const std::vector<std::vector<std::size_t>>& rows) {
   const auto model = load_model(subject.model);
@@ -139,13 +149,7 @@ inline void expect_agreement(const Subject& subject, const std::vector<std::vect
   for (const std::vector<std::size_t>& row : rows) {
     const plan::Strategy strategy = strategy_of(subject, row);
     const std::string what = subject.model + ' ' + to_string(strategy);
-    const auto run = run_in_process(model, strategy,
-                                    {.steps = subject.steps,
-                                     .scalars = {.weight_decay = 0.01},
-                                     .seed = 7,
-                                     .after_step = {},
-                                     .before_phase = {},
-                                     .disk_path = std::filesystem::temp_directory_path().string()});
+    const auto run = run_in_process(model, strategy, session_of(subject.steps));
     ASSERT_TRUE(run) << what << ": " << to_string(run.error());
     expect_as_planned(*run, subject.steps, what);
     if (sha.empty()) sha = run->ranks[0].state_sha256;

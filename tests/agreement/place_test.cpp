@@ -58,12 +58,7 @@ TEST_P(Place, LlamaNanoAgrees) {
 /// Units with owners, and gradients in their parameters' place, wherever they rest: the bits of one rank.
 void expect_same_as_one_rank(const std::shared_ptr<const model::Model>& model,
                              const std::vector<plan::Strategy>& strategies) {
-  const train::SessionOptions session{.steps = 3,
-                                      .scalars = {.weight_decay = 0.01},
-                                      .seed = 7,
-                                      .after_step = {},
-                                      .before_phase = {},
-                                      .disk_path = std::filesystem::temp_directory_path().string()};
+  const train::SessionOptions session = session_of(3);
   std::map<std::pair<std::int64_t, std::size_t>, std::string> digests;  // by micro-batches and patterns
   for (const plan::Strategy& s : strategies) {
     std::string& sha = digests[{s.micro_batches(), s.freeze.size()}];

@@ -19,9 +19,7 @@ std::string train(const Subject& of, const plan::Strategy& strategy) {
   auto& model = models[of.model];
   if (!model) model = load_model(of.model);
   const std::string what = of.model + ' ' + to_string(strategy);
-  const auto run = run_in_process(
-      model, strategy,
-      {.steps = kSteps, .scalars = {.weight_decay = 0.01}, .seed = 7, .after_step = {}, .before_phase = {}});
+  const auto run = run_in_process(model, strategy, session_of(kSteps));
   if (!run) {
     ADD_FAILURE() << what << ": " << to_string(run.error());
     return {};

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 
 #include "tests/agreement/matrix.h"
@@ -58,14 +57,10 @@ inline RandomRuns expect_random_class_agrees(unsigned seed, int strategies) {
     if (s.chunk_elems.count() > 0) s.chunk_elems = round_up(s.chunk_elems, world);
     if (!plan::check(*model, s)) continue;
     const std::string what = "seed " + std::to_string(seed) + ": " + model->name + ' ' + to_string(s);
-    const auto run = run_in_process(model, s,
-                                    {.steps = 3,
-                                     .scalars = {.weight_decay = 0.01},
-                                     .knobs = {.scaler = {.growth_interval = 2}, .max_norm = 0.5F},
-                                     .seed = seed,
-                                     .after_step = {},
-                                     .before_phase = {},
-                                     .disk_path = std::filesystem::temp_directory_path().string()});
+    train::SessionOptions session = session_of(3);
+    session.knobs = {.scaler = {.growth_interval = 2}, .max_norm = 0.5F};
+    session.seed = seed;
+    const auto run = run_in_process(model, s, session);
     if (!run) {
       ADD_FAILURE() << what << ": " << to_string(run.error());
       return runs;

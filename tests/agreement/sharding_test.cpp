@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -70,12 +69,7 @@ class EveryLayout : public testing::TestWithParam<Class> {};
 TEST_P(EveryLayout, ChangesNoBit) {
   const auto model = load_model("gpt2-nano");
   ASSERT_TRUE(model);
-  const train::SessionOptions session{.steps = 2,
-                                      .scalars = {.weight_decay = 0.01},
-                                      .seed = 7,
-                                      .after_step = {},
-                                      .before_phase = {},
-                                      .disk_path = std::filesystem::temp_directory_path().string()};
+  const train::SessionOptions session = session_of(2);
   const plan::Strategy plain{.micro_batch = 1,
                              .global_batch = 4,
                              .sequence = 8,

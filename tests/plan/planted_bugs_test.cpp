@@ -41,6 +41,21 @@ std::function<void(PlanSet&)> in_steps(std::function<void(Plan&, std::vector<Op>
         if (phase.phase == Phase::first_step || phase.phase == Phase::steady_step) change(plan, phase.ops);
   };
 }
+
+/// Block 0's gathered parameters are released at the first op of this name, in place of where they first are.
+std::function<void(PlanSet&)> release_at(std::string name) {
+  return in_steps([name = std::move(name)](Plan& plan, std::vector<Op>& ops) {
+    for (Op& op : ops)
+      if (const auto it =
+              std::ranges::find_if(op.release, [&](BufferId b) { return plan.buffer(b).name == "gathered block 0"; });
+          it != op.release.end()) {
+        const BufferId gathered = *it;
+        op.release.erase(it);
+        std::ranges::find(ops, name, &Op::name)->release.push_back(gathered);
+        return;
+      }
+  });
+}
 /// Changes the n-th op of that name in both forms of the step.
 std::function<void(PlanSet&)> at_op(std::string name, std::size_t nth, std::function<void(Plan&, Op&)> change) {
   return [=](PlanSet& plans) {
@@ -316,18 +331,7 @@ const Planted kPlanted[] = {
      at_op("transformer.wpe", 0, [](Plan&, Op& op) { op.dependencies.push_back(OpId{op.id.value + 1}); })},
     {"EdgeWithinAStream", "P3", zero(3),
      at_op("transformer.h.0.mlp.act", 0, [](Plan&, Op& op) { op.dependencies.push_back(OpId{op.id.value - 1}); })},
-    {"ReleasedEarly", "P4", zero(3), in_steps([](Plan& plan, std::vector<Op>& ops) {
-       for (Op& op : ops)
-         if (const auto it = std::ranges::find_if(
-                 op.release, [&](BufferId b) { return plan.buffer(b).name == "gathered block 0"; });
-             it != op.release.end()) {
-           const BufferId gathered = *it;
-           op.release.erase(it);
-           const auto first = std::ranges::find_if(ops, [&](const Op& o) { return o.name == "transformer.h.0.ln_1"; });
-           first->release.push_back(gathered);
-           return;
-         }
-     })},
+    {"ReleasedEarly", "P4", zero(3), release_at("transformer.h.0.ln_1")},
     {"NeverReleased", "P4", zero(3), in_steps([](Plan&, std::vector<Op>& ops) {
        for (auto it = ops.rbegin(); it != ops.rend(); ++it)
          if (!it->release.empty()) return it->release.pop_back();
@@ -563,18 +567,7 @@ const Planted kPlanted[] = {
          std::swap(op.operands, other.operands);
        }
      }},
-    {"KeptUnitDroppedAfterForward", "P4", kept(), in_steps([](Plan& plan, std::vector<Op>& ops) {
-       for (Op& op : ops)
-         if (const auto it = std::ranges::find_if(
-                 op.release, [&](BufferId b) { return plan.buffer(b).name == "gathered block 0"; });
-             it != op.release.end()) {
-           const BufferId gathered = *it;
-           op.release.erase(it);
-           const auto last = std::ranges::find_if(ops, [&](const Op& o) { return o.name == "loss"; });
-           last->release.push_back(gathered);
-           return;
-         }
-     })},
+    {"KeptUnitDroppedAfterForward", "P4", kept(), release_at("loss")},
     {"KeptUnitNotGathered", "P8", kept(), drop("gather block 1")},
     {"ReusedShardNotMadeAgain", "P17", reused(), drop("store block 1")},
     {"OwnedReusedShardNotMadeAgain", "P17", reused(Ownership::rank),
