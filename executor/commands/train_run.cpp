@@ -308,6 +308,12 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   session.before_phase = [&](Phase phase, std::int64_t step) {
     if (recorder) recorder->begin(phase, phase == Phase::digest ? o.steps - 1 : step);
   };
+  session.before_end = [&]() -> Result<void> {
+    // A shared page counts by the processes that have touched it: nobody asks before all ranks have run.
+    if (const auto all = communicator.exchange({}); !all) return all.error();
+    resident = train::proportional_set_size() - baseline;
+    return {};
+  };
   const auto clean_up = [&] {
     writer.reset();
     remove_rank_traces(o);
@@ -317,7 +323,6 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
     clean_up();
     return result.error();
   }
-  resident = train::proportional_set_size() - baseline;
   if (writer) {
     recorder->summarize(*result);
     writer->add_metadata("command", "train");

@@ -131,6 +131,8 @@ Result<SessionResult> run_session(const plan::Plan& plan, Communicator& communic
   if (Result<void> r = session.steps(); !r) return r.error();
   if (options.digest)
     if (Result<void> r = session.digest(communicator); !r) return r.error();
+  if (options.before_end)
+    if (Result<void> r = options.before_end(); !r) return r.error();
   return session.finish(communicator);
 }
 

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <tuple>
 
+#include "tests/end_to_end/as_predicted.h"
 #include "tests/end_to_end/program.h"
 #include "traces/reader.h"
 
@@ -17,43 +17,6 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-Words train(const Words& more) {
-  Words words{"train", "--json"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-/// The contract on memory and communication: equal to the byte and to the call, on every rank.
-void expect_as_predicted(const json& run, std::size_t ranks) {
-  EXPECT_EQ(run["moments"].size(), 4u);
-  for (const json& moment : run["moments"])
-    EXPECT_EQ(moment["measured_by_category"], moment["predicted_by_category"]) << moment["name"];
-  std::size_t device_arenas = 0;
-  for (const json& arena : run["arenas"]) {
-    if (arena["memory"] == "device") {
-      EXPECT_EQ(arena["rank"], device_arenas++);
-    }
-    EXPECT_GT(arena["measured_peak_bytes"], 0);
-    EXPECT_EQ(arena["predicted_peak_bytes"], arena["measured_peak_bytes"]);
-  }
-  EXPECT_EQ(device_arenas, ranks);
-  for (const json& each : run["collectives"]) {
-    EXPECT_EQ(each["predicted_count"], each["measured_count"]) << each;
-    EXPECT_EQ(each["predicted_bytes"], each["measured_bytes"]) << each;
-  }
-}
-
-/// The whole process, to 1 % or 8 MiB.
-void expect_resident(const json& run) {
-#ifdef SANITIZED
-  return;  // shadow memory and quarantine are in no plan
-#endif
-  const double predicted = run["resident_bytes"]["predicted"];
-  const double measured = run["resident_bytes"]["measured"];
-  EXPECT_LE(std::abs(measured - predicted), std::max(0.01 * predicted, 8.0 * (1 << 20)))
-      << "predicted " << predicted << ", measured " << measured;
-}
 
 TEST(Train, AnswersInJsonAndLeavesTheTracesItWasAskedFor) {
   const ScratchDirectory scratch;
@@ -295,11 +258,6 @@ TEST(Train, PrintsStepsAtTheDistanceAsked) {
     if (const std::size_t slash = outcome.out.find("/7", at); slash != std::string::npos && slash - at < 10)
       steps += outcome.out[slash - 1];
   EXPECT_EQ(steps, "1367");
-}
-
-TEST(Resident, MemoryOfASmallGptIsAsPredicted) {
-  expect_resident(json_of(shardscope(train({"--model", "gpt2-nano", "--data", kText, "--ranks", "2", "--stage", "3",
-                                            "--micro-batch", "2", "--steps", "3"}))));
 }
 
 /// PyTorch's ZeroRedundancyOptimizer recipe, run for real.
