@@ -29,13 +29,15 @@ struct Packing {
   std::vector<Bytes> offsets;  ///< per item
   Bytes extent{0};             ///< the highest end of any item: what the arena must hold
   Bytes live_peak{0};          ///< the largest sum of live (rounded) sizes: no packing has a smaller extent
+  std::int64_t steps = 0;      ///< nodes and ranges looked at: what the time is in proportion to
 };
 
 /// Offsets such that no two items that are ever live at once overlap: greedy first-fit, the largest item first (the
 /// best packing is NP-hard to find: Garey & Johnson, SR2, dynamic storage allocation). Deterministic.
 /// Extent reached: within 0.1 % of the live peak on lifetimes of training steps, 12 % on random ones. Items that meet
 /// all others (live from before the first release to the end) lie at the bottom, in order of acquisition.
-/// Time: proportional to the pairs of items that meet; 300 live at once, 10 ms for 2,000 items, 0.5 s for 20,000.
+/// Time: events x log events x the gaps that what is placed leaves, a few; memory in proportion to events. The third
+/// order's key alone takes events x items / 64.
 /// Errc::internal when an event names no item, acquires a live one or releases one that is not live.
 [[nodiscard]] Result<Packing> pack(std::span<const Bytes> items, std::span<const PackEvent> events,
                                    const PackOptions& options = {});
