@@ -7,28 +7,41 @@ PARTS ?= 48
 PART ?= $(shell seq 0 $$(($(PARTS) - 1)))
 RELEASE := build/release
 
-.PHONY: help deps build demo pictures test test-full product mutants sanitize fuzz bench install lint clean
+.PHONY: help deps configure build everything demo pictures test test-full product mutants sanitize fuzz bench install lint clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo       search, train, compare: the whole of it in two minutes after the build'
+	@echo 'make demo       search, train, compare: the whole of it in half a minute after the build of the programs'
 	@echo 'make test       build and run the tests'
+	@echo 'make build      build the programs into $(RELEASE)/bin, without tests'
+	@echo 'make install    install programs and libraries (PREFIX=/usr/local)'
+	@echo 'make deps       only install the missing Debian packages of programs and tests (packages.txt)'
 	@echo 'make pictures   draw the pictures of the documents again (docs/pictures)'
 	@echo 'make test-full  all tests, the sanitizer builds and the fuzzers (two hours or three)'
+	@echo 'make sanitize   of these the sanitizer builds alone'
+	@echo 'make fuzz       of these the fuzzers alone (FUZZ_RUNS=1000000 inputs each)'
 	@echo 'make product    every strategy against every other: hours, in parts (PARTS=48 PART="0 1"); docs/agreement.md'
 	@echo 'make mutants    plant bugs one by one and see that the tests catch them: an hour; docs/planted_bugs.md'
 	@echo 'make bench      measure (tests/bench); figures are in docs/performance.md'
-	@echo 'make build      build all programs into $(RELEASE)/bin'
-	@echo 'make install    install programs and libraries (PREFIX=/usr/local)'
 	@echo 'make lint       clang-format and clang-tidy (FILES="a.cpp b.cpp" for some only)'
-	@echo 'make deps       only install the missing Debian packages (packages.txt)'
 	@echo 'make clean      remove build/'
 
 deps:
 	@cmake/install_packages.sh build run test
 
-build: deps
-	@test -f $(RELEASE)/build.ninja || cmake --preset release
+# Once, and again where packages have come since: a part that was left out may be built now.
+configure:
+	@if ! test -f $(RELEASE)/build.ninja; then cmake --preset release; \
+	elif test /var/lib/dpkg/status -nt $(RELEASE)/build.ninja; then cmake $(RELEASE) && touch $(RELEASE)/build.ninja; fi
+
+# The programs alone, without the tests' packages. They are the same objects that `make test` links.
+build:
+	@cmake/install_packages.sh build run
+	@$(MAKE) --no-print-directory configure
+	@cmake --build $(RELEASE) --target programs --parallel $(JOBS)
+
+everything: deps
+	@$(MAKE) --no-print-directory configure
 	@cmake --build $(RELEASE) --parallel $(JOBS)
 
 demo: build
@@ -39,18 +52,18 @@ demo: build
 pictures: build
 	@PATH="$(CURDIR)/$(RELEASE)/bin:$$PATH" docs/pictures/make.sh build/pictures
 
-test: build
+test: everything
 	@ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^(full|product)$$' \
 	  --output-junit test-results.xml
 
-test-full: build
+test-full: everything
 	@ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^product$$' \
 	  --output-junit test-results.xml
 	@$(MAKE) --no-print-directory sanitize fuzz
 
 # The whole product of strategies in PARTS parts, of which PART names those to run (all); results stay in build/product,
 # and the table is of all that are there.
-product: build
+product: everything
 	@mkdir -p build/product
 	@for part in $(PART); do \
 	  GTEST_TOTAL_SHARDS=$(PARTS) GTEST_SHARD_INDEX=$$part $(RELEASE)/tests/product_test --gtest_brief=1 \
@@ -58,7 +71,8 @@ product: build
 	done
 	@tests/agreement/product_table.py build/product/*.json
 
-mutants: deps
+mutants:
+	@cmake/install_packages.sh build run test mutants
 	@tests/mutants/plant.py --jobs $(JOBS)
 
 # Address with undefined-behaviour, then thread sanitizer; the tests of the ordinary run.

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 packages=()
 for tag in "$@"; do
-  while read -r name; do packages+=("$name"); done < <(sed -n "s/^\([^# ]*\)  *# $tag:.*/\1/p" packages.txt)
+  while read -r name; do packages+=("$name"); done < <(sed -nE "s/^([^# ]+) +# ([a-z]+,)*$tag(,[a-z]+)*:.*/\1/p" packages.txt)
 done
 if ! command -v dpkg-query >/dev/null; then
   echo "deps: this is no Debian; please see that these or their like are installed: ${packages[*]}"
