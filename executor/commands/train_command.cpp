@@ -137,7 +137,7 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   std::ostream& lines = json ? std::cerr : std::cout;
   if (first) {
     for (const std::string& note : prepared->planned.notes) std::cerr << "note: " << note << '\n';
-    lines << heading(prepared->planned, prepared->prediction, prepared->data);
+    lines << heading(prepared->planned, prepared->prediction, prepared->data, prepared->instruction_set);
   }
   const Result<TrainReport> report = train_on_rank(*prepared, o, **communicator, lines);
   if (!report) {

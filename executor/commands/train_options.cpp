@@ -18,6 +18,12 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
   add_control_options(command, o.control);
   cli::Group machine = command.group("Machine");
   machine.add("cluster", &o.cluster, "NAME|PATH", "what the prediction assumes of the machine");
+  machine.add_choice<std::optional<cpu::InstructionSet>>(
+      "instruction-set", &o.instruction_set,
+      {{"auto", std::nullopt, "the processor's best, which must be the same for all ranks"},
+       {"avx2", cpu::InstructionSet::avx2, ""},
+       {"avx512", cpu::InstructionSet::avx512, ""}},
+      "what matrix products are computed with: each has bits, and so a digest, of its own");
   cli::Group output = command.group("Output");
   output.add("trace", &o.trace, "FILE", "write what was measured, all ranks in one trace");
   output.add("trace-predicted", &o.trace_predicted, "FILE", "write what the simulator predicts for the same plan");

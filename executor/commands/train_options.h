@@ -6,6 +6,7 @@
 #include <string>
 
 #include "executor/commands/control_options.h"
+#include "executor/cpu/kernels/instruction_set.h"
 #include "executor/cpu/kernels/optimizer.h"
 #include "sim/cli/output.h"
 #include "sim/commands/strategy_options.h"
@@ -24,6 +25,7 @@ struct TrainOptions {
   std::string log;
   std::int64_t print_every = 1;
   std::string cluster = "cpu-local";
+  std::optional<cpu::InstructionSet> instruction_set;  ///< nothing: what the matrix library takes
   std::int64_t timeout_seconds = 60;
   cli::OutputOptions output;
 };

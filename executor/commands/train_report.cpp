@@ -145,6 +145,9 @@ Json to_json(const TrainReport& report) {
       j["skipped_steps"].push_back(skipped_json(*report.planned->model, step.step, *step.control));
   }
   j["state_sha256"] = report.own.state_sha256;
+  j["numerics"] = {{"instruction_set", cpu::to_string(report.instruction_set)},
+                   {"library", cpu::matrix_library()},
+                   {"reproducible", s.reproducible}};
   const nlohmann::json answer = engine::to_json(p);
   for (const char* key : {"fits", "device_capacity_bytes", "headroom_bytes", "largest_holders", "smallest_change"})
     j[key] = answer[key];
@@ -192,13 +195,16 @@ Json to_json(const TrainReport& report) {
   return j;
 }
 
-std::string heading(const Planned& planned, const engine::Simulation& prediction, const std::string& data) {
+std::string heading(const Planned& planned, const engine::Simulation& prediction, const std::string& data,
+                    cpu::InstructionSet instruction_set) {
   const plan::Strategy& s = planned.strategy;
   const std::int64_t elems = planned.model->parameter_elements();
   std::string out = "model     " + planned.model->name + ", " +
                     cli::elements_and_mib(Elems{elems}, bytes_per_element(Dtype::f32)) + " of parameters\n";
   out += "strategy  " + plan::to_string(s) + '\n';
   out += "data      " + data + '\n';
+  out += "numerics  " + std::string(cpu::to_string(instruction_set)) + " (" + cpu::matrix_library() + "), " +
+         (s.reproducible ? "reproducible" : "not reproducible") + '\n';
   out += "predicted " + cli::mib(prediction.largest().peak[0]) + " per rank at most, " +
          cli::duration(Seconds{predicted_step(prediction)}) + " per step\n";
   return out;
@@ -240,7 +246,8 @@ std::string to_text(const TrainReport& report) {
          cli::duration(Seconds{step}) + ": " + fixed(tokens / step, 0) + " tokens/s, " + fixed(flops / step / 1e12, 3) +
          " TFLOPS\n";
   out += "plan      " + p.plan_hash + '\n';
-  out += "state     sha256 " + report.own.state_sha256 + '\n';
+  out += "state     sha256 " + report.own.state_sha256 + ", computed with " + cpu::to_string(report.instruction_set) +
+         '\n';
   return out;
 }
 

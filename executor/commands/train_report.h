@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "executor/cpu/kernels/instruction_set.h"
 #include "executor/train/session.h"
 #include "sim/commands/strategy_options.h"
 #include "sim/engine/simulation.h"
@@ -30,15 +31,16 @@ struct TrainReport {
   train::SessionResult own;  ///< of rank 0
   std::vector<RankReport> ranks;
   std::string data;
-  std::string transport;  ///< the communicator's name
+  std::string transport;                  ///< the communicator's name
+  cpu::InstructionSet instruction_set{};  ///< of all ranks
 };
 
 /// Keys: see README, "train --json".
 [[nodiscard]] nlohmann::ordered_json to_json(const TrainReport& report);
 [[nodiscard]] std::string to_text(const TrainReport& report);
 
-/// Model, strategy, data in a few lines, before the first step.
-[[nodiscard]] std::string heading(const Planned& planned, const engine::Simulation& prediction,
-                                  const std::string& data);
+/// Model, strategy, data, numbers in a few lines, before the first step.
+[[nodiscard]] std::string heading(const Planned& planned, const engine::Simulation& prediction, const std::string& data,
+                                  cpu::InstructionSet instruction_set);
 
 }  // namespace shard::commands

@@ -206,6 +206,21 @@ Result<void> same_plan(const Prepared& p, Communicator& communicator) {
   return {};
 }
 
+/// Numbers of two sets would belong to neither.
+Result<void> same_instruction_set(const Prepared& p, Communicator& communicator) {
+  const std::string own = cpu::to_string(p.instruction_set);
+  const auto all = communicator.exchange(own);
+  if (!all) return all.error();
+  for (std::size_t rank = 0; rank < all->size(); ++rank)
+    if ((*all)[rank] != own)
+      return Error{.code = Errc::contradiction,
+                   .what = "rank " + std::to_string(rank) + " would compute with " + (*all)[rank] + " and rank " +
+                           std::to_string(communicator.rank().value) + " with " + own + ", whose bits differ",
+                   .where = "--instruction-set",
+                   .help = "--instruction-set avx2 where all ranks have it, or processors alike"};
+  return {};
+}
+
 }  // namespace
 
 void remove_rank_traces(const TrainOptions& o) {
@@ -239,6 +254,8 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   const auto data =
       open_data(options.data, *planned->model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = options.seed});
   if (!data) return data.error();
+  const Result<cpu::InstructionSet> instruction_set = cpu::use_instruction_set(options.instruction_set);
+  if (!instruction_set) return instruction_set.error();
   Result<plan::PlanSet> plans = plan::compile(planned->model, s);
   if (!plans) return plans.error();
   plans->parent_hash = planned->parent_plan_hash;
@@ -247,7 +264,8 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   return Prepared{.planned = std::move(*planned),
                   .plans = std::move(*plans),
                   .prediction = std::move(*prediction),
-                  .data = (*data)->describe()};
+                  .data = (*data)->describe(),
+                  .instruction_set = *instruction_set};
 }
 
 Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Communicator& communicator,
@@ -255,6 +273,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   const Rank rank = communicator.rank();
   const plan::Strategy& s = p.planned.strategy;
   if (Result<void> ok = same_plan(p, communicator); !ok) return ok.error();
+  if (Result<void> ok = same_instruction_set(p, communicator); !ok) return ok.error();
   const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
   if (!cluster) return cluster.error();
   const auto data =
@@ -326,6 +345,8 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   if (writer) {
     recorder->summarize(*result);
     writer->add_metadata("command", "train");
+    writer->add_metadata("instruction_set", cpu::to_string(p.instruction_set));
+    writer->add_metadata("matrix_library", cpu::matrix_library());
     if (Result<void> closed = writer->close(); !closed) {
       clean_up();
       return closed.error();
@@ -345,7 +366,8 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
                      .own = std::move(*result),
                      .ranks = {},
                      .data = p.data,
-                     .transport = std::string(communicator.name())};
+                     .transport = std::string(communicator.name()),
+                     .instruction_set = p.instruction_set};
   for (const std::string& text : *reports) report.ranks.push_back(unpack(text));
   if (rank.value == 0) {
     if (Result<void> merged = merge(o, s.world_size); !merged) return merged.error();

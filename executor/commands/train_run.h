@@ -17,7 +17,8 @@ struct Prepared {
   Planned planned;
   plan::PlanSet plans;
   engine::Simulation prediction;
-  std::string data;  ///< for people
+  std::string data;                       ///< for people
+  cpu::InstructionSet instruction_set{};  ///< of this process
 };
 
 /// Plans, predicts and checks: model, strategy, data, places to write.

@@ -23,6 +23,8 @@ std::string without_volatile(const std::string& line) {
       {std::regex(R"(([0-9]+ (h|min) )?\b[0-9.]+ (ns|us|ms|s|min)\b)"), "<time>"},
       {std::regex(R"(\b[0-9.]+x)"), "<ratio>"},
       {std::regex(R"(^(resident .*measured) [0-9.]+ [KMG]iB)"), "$1 <memory>"},
+      {std::regex(R"(^numerics +[a-z0-9]+ \(.*\))"), "numerics <instruction set> (<library>)"},
+      {std::regex(R"((, computed with )[a-z0-9]+$)"), "$1<instruction set>"},
       {std::regex(R"( +)"), " "},
       {std::regex(R"( +$)"), ""},
   };

@@ -7,7 +7,8 @@
 
 namespace shard::test {
 
-/// Durations, rates, ratios, losses, measured resident memory: <time>, <rate>, ...; digests: <digest 1> for the first
+/// Durations, rates, ratios, losses, measured resident memory: <time>, <rate>, ...; what a processor or
+/// library brings: <instruction set>, <library>; digests: <digest 1> for the first
 /// that appears, <digest 2> for the next other one, so that equal ones stay equal; the table of single ops, which is
 /// sorted by measured time, is left out; runs of spaces become one. `names`: literal texts and what replaces them.
 [[nodiscard]] std::string normalised(std::string text,
