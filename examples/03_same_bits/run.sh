@@ -1,5 +1,5 @@
 #!/bin/bash
-# One global batch, five ways to shard it: do all end with the same parameters and optimizer state, bit for bit?
+# One global batch, six ways to shard it: do all end with the same parameters and optimizer state, bit for bit?
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 common=(--model gpt2-nano --data text:/usr/share/common-licenses/GPL-3 --sequence 64 --global-batch 4 --steps 5)
@@ -9,6 +9,7 @@ strategies=(
   '--ranks 2 --stage 2 --unit module --recompute block'
   '--ranks 2 --stage 3 --unit bucket --prefetch 3 --threads 2'
   '--ranks 4 --stage 3 --unit chunk --chunk-size 128Ki'
+  '--ranks 4 --stage 3 --unit chunk --chunk-size variable:128Ki'
 )
 
 first=

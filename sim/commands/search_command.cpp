@@ -1,6 +1,11 @@
 // `shardscope search`: which chunk size, by which rule, and why.
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "sim/cli/contradiction.h"
 #include "sim/cli/origins.h"
@@ -9,6 +14,7 @@
 #include "sim/commands/commands.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/strategy_options.h"
+#include "sim/commands/variable_chunks.h"
 #include "sim/engine/simulate.h"
 #include "sim/model/freeze.h"
 #include "sim/model/read_model.h"
@@ -24,12 +30,13 @@ constexpr const char* kDetails =
     R"(Finds the chunk size that a model's parameters should be cut into before they are sharded, offline.
 
 Rules: exact (least padding of the layout really built, over every size in range), variable (chunks of different
-sizes), and the searches of Colossal-AI's Gemini, today's and that of v0.1.9, to the element.
+sizes: simulate, plan and train make them with --chunk-size variable), and the searches of Colossal-AI's Gemini,
+today's and that of v0.1.9, to the element.
 
 Parameters that --freeze names lie in chunks of their own, so the size is chosen for the others.
 
-With --model every point of the curve also says what a ZeRO-3 step with that chunk size takes: peak memory per
-rank and time on the given cluster. With --parameters FILE (an ordered list of names and shapes) only the layout.
+With --model every point of the curve, and every rule's answer, also says what a ZeRO-3 step with such chunks takes:
+peak memory per rank and time on the given cluster; the last line is the command that simulates the answer. With --parameters FILE (an ordered list of names and shapes) only the layout.
 
 Examples:
   shardscope search --model gpt2-medium --world-size 8 --cluster a100-40gb-x8
@@ -82,16 +89,62 @@ void declare(cli::Command& command, Options& o) {
   cli::add_output_options(command, o.output);
 }
 
-/// What a step with one chunk size takes; nothing for sizes that cannot be planned.
-std::optional<ChunkForecast> forecast(const std::shared_ptr<const model::Model>& model, plan::Strategy strategy,
-                                      const cluster::Cluster& cluster, Elems chunk) {
-  if (chunk.count() % strategy.world_size != 0) return std::nullopt;
-  strategy.chunk_elems = chunk;
+/// What a step with these chunks takes; nothing for sizes that cannot be planned. `frozen`: the model, with what it
+/// does not train.
+std::optional<ChunkForecast> forecast(const std::shared_ptr<const model::Model>& model, const model::Model& frozen,
+                                      plan::Strategy strategy, const cluster::Cluster& cluster, const ChunkCut& cut) {
+  if (!cut.starts.empty())
+    use_variable_chunks(frozen, cut.starts, cut.chunk, strategy);
+  else if (cut.chunk.count() % strategy.world_size != 0)
+    return std::nullopt;
+  else
+    strategy.chunk_elems = cut.chunk;
   const Result<plan::PlanSet> plans = plan::compile(model, strategy);
   if (!plans) return std::nullopt;
   const Result<engine::Simulation> simulation = engine::simulate(*plans, cluster, {.steps = 2, .device_capacity = {}});
   if (!simulation) return std::nullopt;
   return ChunkForecast{.peak_device_bytes = simulation->largest().peak[0], .step_seconds = simulation->step_seconds};
+}
+
+/// As a shell takes it for one word.
+std::string one_word(const std::string& text) {
+  const bool plain = std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("_-./:=,+").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain && !text.empty()) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+/// The command that simulates the answer: the options that were given and are not about searching, and the chunks.
+/// Empty where no plan can have them.
+std::string command_to_try(const cli::Command& command, const Options& o, const RuleAnswer& answer) {
+  constexpr std::array<std::string_view, 6> kBounds{"search-range", "search-interval", "min-chunk",
+                                                    "max-chunk",    "filter",          "grids"};
+  constexpr std::array<std::string_view, 8> kOther{"over",     "rule",   "parameters", "stage",
+                                                   "forecast", "format", "json",       "freeze"};
+  if (o.strategy.model.empty()) return "";
+  const bool varies = answer.rule == ChunkRule::variable;
+  if (!varies && answer.chunk.count() % o.strategy.world_size != 0) return "";
+  std::string text = "shardscope simulate";
+  bool bounded = false;
+  for (const cli::Effective& each : command.effective()) {
+    if (each.origin.source == cli::Source::fallback) continue;
+    const bool bound = std::ranges::find(kBounds, each.name) != kBounds.end();
+    bounded = bounded || bound;
+    if (bound || std::ranges::find(kOther, each.name) != kOther.end()) continue;
+    if (each.value == "true" || each.value == "false")
+      text += (each.value == "true" ? " --" : " --no-") + each.name;
+    else
+      text += " --" + each.name + " " + one_word(each.value);
+  }
+  std::string patterns;
+  for (const std::string& pattern : frozen_patterns(o.strategy)) patterns += (patterns.empty() ? "" : ",") + pattern;
+  if (!patterns.empty()) text += " --freeze " + one_word(patterns);
+  text += " --stage " + std::to_string(o.strategy.stage) + " --unit chunk --chunk-size ";
+  if (!varies) return text + std::to_string(answer.chunk.count());
+  return text + "variable" + (bounded ? ":" + std::to_string(answer.max_chunk.count()) : "");
 }
 
 Error one_of_two(const cli::Command& command, const Options& o) {
@@ -138,25 +191,30 @@ int search_command(std::span<const std::string> arguments) {
     plan::Strategy strategy = training_strategy(o.strategy, *model);
     strategy.chunk_elems = Elems{strategy.world_size};
     if (Result<void> ok = plan::check(*model, strategy); !ok) return failed(cli::with_origins(command, ok.error()));
-    const Result<model::Model> frozen = model::freeze(*model, strategy.freeze);
+    Result<model::Model> frozen = model::freeze(*model, strategy.freeze);
     if (!frozen) return failed(cli::with_origins(command, frozen.error()));
     parameters = model::trained_parameters(*frozen);
     progress = std::make_unique<cli::Progress>(std::cerr, "forecast", cli::style_of(2));
     if (o.forecast)
-      o.search.forecast = [model, strategy, cluster = *cluster, &progress](Elems chunk) {
-        progress->update(-1, "chunk size " + std::to_string(chunk.count()));
-        return forecast(model, strategy, cluster, chunk);
+      o.search.forecast = [model, frozen = std::make_shared<const model::Model>(std::move(*frozen)), strategy,
+                           cluster = *cluster, &progress](const ChunkCut& cut) {
+        progress->update(-1, cut.starts.empty() ? "chunk size " + std::to_string(cut.chunk.count())
+                                                : std::to_string(cut.starts.size()) + " chunks of their own sizes");
+        return forecast(model, *frozen, strategy, cluster, cut);
       };
   }
   const Result<ChunkSearchResult> result = search_chunks(parameters, o.search);
   if (progress) progress->finish();
   if (!result) return failed(result.error());
+  const std::string to_try = command_to_try(command, o, result->answer);
   if (*format == cli::Format::json) {
     nlohmann::ordered_json j = to_json(*result);
     j["command"] = "search";
+    if (!to_try.empty()) j["try_command"] = to_try;
     std::cout << cli::json_text(j);
   } else if (*format == cli::Format::table) {
     std::cout << to_text(*result, cli::style_of(1).unicode);
+    if (!to_try.empty()) std::cout << "\ntry it: " << to_try << "\n";
   } else {
     cli::Table table{.columns = {{.key = "chunk_elements", .title = "chunk size"},
                                  {.key = "chunk_count", .title = "chunks"},

@@ -53,6 +53,8 @@ Result<void> check_options(const cli::Command& command, const GeminiRequest& r) 
   if (Result<void> ok = refuse_own_options(command, {"partition", "reproducible"}); !ok) return ok;
   if (command.given("chunk-bytes"))
     return no_meaning_for_like(command, "chunk-bytes", "its sizes are elements, --chunk-size");
+  if (s.chunk_size.starts_with("variable"))
+    return no_meaning_for_like(command, "chunk-size", "its chunks have one size");
   if (command.given("trace")) return no_meaning_for_like(command, "trace", "its figures have no times");
   if (command.given("optimizer") && s.optimizer == plan::OptimizerKind::sgd)
     return no_meaning_for_like(command, "optimizer", "Adam's state is what it offloads");

@@ -7,6 +7,7 @@
 #include "sim/cli/origins.h"
 #include "sim/cli/sizes.h"
 #include "sim/commands/measured_room.h"
+#include "sim/commands/variable_chunks.h"
 #include "sim/model/freeze.h"
 #include "sim/model/graph_limits.h"
 #include "sim/model/read_model.h"
@@ -20,9 +21,10 @@ constexpr const char* kModelHelp = "an example model's name, a Hugging Face conf
 /// Where a model has no limit of its own, or a very long one.
 constexpr std::int64_t kDefaultSequence = 1024;
 
-Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions& options, const model::Model& model,
-                             std::int32_t cuts, std::vector<std::string>& notes) {
-  const std::int64_t size = bytes_per_element(plan::Strategy{.precision = options.precision}.storage());
+/// Chunks as --chunk-bytes or --chunk-size says, into the strategy, whose ranks and stage must be filled in.
+Result<void> choose_chunks(const cli::Command& command, const StrategyOptions& options, const model::Model& model,
+                           plan::Strategy& s, std::vector<std::string>& notes) {
+  const std::int64_t size = bytes_per_element(s.storage());
   if (options.chunk_bytes) {
     if (command.given("chunk-size"))
       return cli::contradiction(
@@ -32,20 +34,49 @@ Result<Elems> chunk_elements(const cli::Command& command, const StrategyOptions&
       return cli::contradiction(
           command.describe("chunk-bytes") + " is not a whole number of elements of " + std::to_string(size) + " bytes",
           "--chunk-bytes " + std::to_string(round_up(*options.chunk_bytes, size).count()));
-    return Elems{options.chunk_bytes->count() / size};
+    s.chunk_elems = Elems{options.chunk_bytes->count() / size};
+    return {};
   }
-  if (options.chunk_size == "none") return Elems{0};
-  if (options.chunk_size != "search") return cli::parse_elems(options.chunk_size, command.describe("chunk-size"));
+  s.chunk_per_tensor = options.chunk_size == "none";
+  if (s.chunk_per_tensor) return {};
+  const Result<std::optional<VariableChunks>> variable =
+      parse_variable_chunks(options.chunk_size, command.describe("chunk-size"));
+  if (!variable) return variable.error();
+  if (!*variable && options.chunk_size != "search") {
+    const Result<Elems> given = cli::parse_elems(options.chunk_size, command.describe("chunk-size"));
+    if (!given) return given.error();
+    s.chunk_elems = *given;
+    return {};
+  }
   // Frozen parameters lie in chunks of their own: what counts is the waste where there is state to it.
   const Result<model::Model> own = model::freeze(
       model::split_model(model, options.tensor_parallel, options.tensor_layout), frozen_patterns(options));
   if (!own) return cli::with_origins(command, own.error());
-  const Result<RuleAnswer> answer = choose_chunk(
-      model::trained_parameters(*own), {.world_size = cuts, .min_chunk = {}, .max_chunk = {}, .forecast = {}});
-  if (!answer) return answer.error();
-  notes.push_back("chunk size found: " + cli::elements_and_mib(answer->chunk, size) + ", " +
-                  std::to_string(answer->chunk_count) + " chunks");
-  return answer->chunk;
+  ChunkSearchOptions search{.world_size = s.cuts(), .min_chunk = {}, .max_chunk = {}, .forecast = {}};
+  if (*variable) {
+    search.rule = ChunkRule::variable;
+    search.max_chunk = (*variable)->largest;
+  }
+  const Result<RuleAnswer> answer = choose_chunk(model::trained_parameters(*own), search);
+  if (!answer) {
+    Error error = answer.error();
+    if (*variable && error.code == Errc::contradiction) {
+      error.where = command.describe("chunk-size");
+      error.help = "a smaller --world-size, a larger ELEMS of --chunk-size variable:ELEMS, or --chunk-size search";
+    }
+    return error;
+  }
+  const std::string chunks = std::to_string(answer->chunk_count) + (answer->chunk_count == 1 ? " chunk" : " chunks");
+  if (*variable) {
+    use_variable_chunks(*own, answer->chunk_starts, answer->max_chunk, s);
+    notes.push_back("chunks found: " + chunks + " of their own sizes, the largest " +
+                    cli::elements_and_mib(answer->chunk, size) + ", padding " + std::to_string(answer->waste.count()) +
+                    " elements");
+  } else {
+    s.chunk_elems = answer->chunk;
+    notes.push_back("chunk size found: " + cli::elements_and_mib(answer->chunk, size) + ", " + chunks);
+  }
+  return {};
 }
 
 }  // namespace
@@ -65,15 +96,16 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_
       {{"tensor", plan::UnitKind::tensor, "each parameter by itself"},
        {"bucket", plan::UnitKind::bucket, "the parameters of one operator, sharded singly, gathered in one call"},
        {"module", plan::UnitKind::module, "a transformer block (an mlp layer) flattened"},
-       {"chunk", plan::UnitKind::chunk, "fixed-size chunks over the parameters in order"}},
+       {"chunk", plan::UnitKind::chunk, "chunks over the parameters in order"}},
       "what is gathered, released and reduced together");
   sharding.add_choice<plan::Partition>(
       "partition", &o.partition,
       {{"flat", plan::Partition::flat, "equal shards of every unit"},
        {"parameter", plan::Partition::parameter, "stage 1: whole parameters, as PyTorch's ZeroRedundancyOptimizer"}},
       "who owns which optimizer state");
-  sharding.add("chunk-size", &o.chunk_size, "ELEMS|search|none",
-               "unit chunk: elements of a chunk, or the least waste; none: a chunk per tensor");
+  sharding.add("chunk-size", &o.chunk_size, "ELEMS|search|variable[:ELEMS]|none",
+               "unit chunk: elements of a chunk, or the least waste; variable: few chunks of their own sizes, of "
+               "at most so many elements, without waste; none: a chunk per tensor");
   sharding.add("chunk-bytes", &o.chunk_bytes, "BYTES", "the same in bytes of stored parameters").least(1);
   add_sharding_options(sharding, o.sharding);
   sharding.add("prefetch", &o.prefetch, "N", "stage 3: gathers that run ahead of their use").least(0).most(1024);
@@ -229,10 +261,7 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, s
   // Chunks are of the part that a rank has.
   if (Result<void> ok = plan::check_tensor_parallel(*model, s); !ok) return named(command, ok.error());
   if (s.unit == plan::UnitKind::chunk) {
-    const Result<Elems> chunk = chunk_elements(command, o, *model, s.cuts(), planned.notes);
-    if (!chunk) return chunk.error();
-    s.chunk_per_tensor = o.chunk_size == "none" && !o.chunk_bytes;
-    s.chunk_elems = *chunk;
+    if (Result<void> ok = choose_chunks(command, o, *model, s, planned.notes); !ok) return ok.error();
   } else if (command.given("chunk-size") || o.chunk_bytes) {
     const char* option = o.chunk_bytes ? "chunk-bytes" : "chunk-size";
     return cli::contradiction(command.describe(option) + " has no meaning for " + command.describe("unit"),

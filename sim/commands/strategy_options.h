@@ -17,12 +17,6 @@
 
 namespace shard::commands {
 
-/// How --chunk-size or --chunk-bytes was given.
-struct ChunkSizeChoice {
-  enum class Kind { search, given } kind = Kind::search;
-  Elems elems{0};
-};
-
 /// Values as given; what may be left open is optional. Lives as long as the Command it was declared in.
 struct StrategyOptions {
   std::string model{};
@@ -81,7 +75,8 @@ struct Planned {
 /// What options say apart from world size, stage and unit, with defaults that need the model filled in.
 [[nodiscard]] plan::Strategy training_strategy(const StrategyOptions& options, const model::Model& model);
 
-/// Reads the model and resolves the strategy; searches the chunk size where it is left open and the unit is chunk.
+/// Reads the model and resolves the strategy; searches the chunk size, or chunks of their own sizes,
+/// where the unit is chunk and --chunk-size asks for it.
 /// Errors: as read_model; contradiction (78) naming both options and where each came from.
 /// `cluster_memory`: what placement auto fills without --device-capacity.
 [[nodiscard]] Result<Planned> resolve(const cli::Command& command, const StrategyOptions& options,

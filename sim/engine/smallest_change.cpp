@@ -52,7 +52,7 @@ bool reuse_shards(Candidate& c) {
 bool split_units(Candidate& c) {
   if (c.strategy.ownership == plan::Ownership::split) return false;
   c.strategy.ownership = plan::Ownership::split;
-  if (c.strategy.unit == UnitKind::chunk && !c.strategy.chunk_per_tensor &&
+  if (c.strategy.unit == UnitKind::chunk && !c.strategy.chunk_per_tensor && !c.strategy.has_variable_chunks() &&
       c.strategy.chunk_elems.count() % c.strategy.cuts() != 0)
     return false;
   say(c, "--chunk-owner split");
@@ -95,6 +95,7 @@ bool shrink_chunk(Candidate& c, std::int64_t divisor) {
   const Elems smaller = round_up(Elems{c.strategy.chunk_elems.count() / divisor}, c.strategy.cuts());
   if (smaller >= c.strategy.chunk_elems || smaller < Elems{1}) return false;
   c.strategy.chunk_elems = smaller;
+  c.strategy.chunk_starts.clear();
   say(c, "--chunk-size " + std::to_string(smaller.count()));
   return true;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -160,6 +161,29 @@ Result<void> check_placement(const Strategy& s) {
   return {};
 }
 
+/// Chunks of their own sizes begin at parameters that there are, trained and frozen ones each at their first.
+Result<void> check_chunk_starts(const model::Model& model, const Strategy& s) {
+  const char* help = "--chunk-size variable";
+  if (s.unit != UnitKind::chunk || s.chunk_per_tensor)
+    return contradiction("chunks of their own sizes without unit chunk, or with a chunk per tensor", help);
+  const std::vector<std::int32_t>& starts = s.chunk_starts;
+  if (starts.front() < 0 || starts.back() >= static_cast<std::int64_t>(model.parameters.size()) ||
+      std::ranges::adjacent_find(starts, std::ranges::greater_equal{}) != starts.end())
+    return contradiction("chunks do not begin at parameters of " + model.name + " in ascending order", help);
+  const Result<model::Model> part = model::freeze(model, s.freeze);
+  if (!part) return part.error();
+  for (const bool frozen : {false, true})
+    for (std::int32_t p = 0; p < static_cast<std::int64_t>(model.parameters.size()); ++p) {
+      if (part->is_frozen(model::ParamId{p}) != frozen) continue;
+      if (!std::ranges::binary_search(starts, p))
+        return contradiction(std::string("no chunk begins at the first ") + (frozen ? "frozen" : "trained") +
+                                 " parameter, '" + model.parameters[static_cast<std::size_t>(p)].name + "'",
+                             help);
+      break;
+    }
+  return {};
+}
+
 Result<void> check_sharding(const Strategy& s) {
   const std::optional<Conflict> found = sharding_conflict(s);
   if (!found) return {};
@@ -221,6 +245,7 @@ Result<void> check(const model::Model& model, const Strategy& s) {
   if (s.partition == Partition::parameter && s.stage > 1)
     return contradiction("--partition parameter belongs to stage 1, but --stage is " + n(s.stage), "--stage 1");
   if (Result<void> ok = check_sharding(s); !ok) return ok;
+  if (s.has_variable_chunks()) return check_chunk_starts(model, s);
   if (s.unit == UnitKind::chunk && !s.chunk_per_tensor) {
     if (s.chunk_elems.count() < 1) return contradiction("unit chunk without a chunk size", "--chunk-size search");
     if (s.chunk_elems.count() % s.cuts() != 0)

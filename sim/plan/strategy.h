@@ -17,7 +17,7 @@ enum class UnitKind : std::uint8_t {
   tensor,  ///< each parameter by itself, padded to the world size
   bucket,  ///< the parameters that one operator owns, sharded singly, gathered in one call
   module,  ///< a transformer block (mlp: a layer) flattened; outside of blocks, a module's own parameters
-  chunk,   ///< fixed-size chunks over the parameters in order
+  chunk,   ///< chunks over the parameters in order, of one size or each of its own
 };
 
 /// Who owns which optimizer state in stage 1.
@@ -110,7 +110,8 @@ struct Strategy {
   std::int32_t stage = 0;  ///< ZeRO stage 0..3
   UnitKind unit = UnitKind::module;
   Partition partition = Partition::flat;
-  Elems chunk_elems{0};           ///< unit chunk: the size, a multiple of the ranks that a chunk is cut for
+  Elems chunk_elems{0};           ///< unit chunk: the size, a multiple of the ranks that a chunk is cut for;
+                                  ///< with chunk_starts the size that they were chosen under, which no pass reads
   std::int64_t micro_batch = 1;   ///< sequences (mlp: samples) per rank and micro-step
   std::int64_t global_batch = 1;  ///< sequences per step; a multiple of micro_batch x data-parallel ranks
   std::int64_t sequence = 1;      ///< tokens per sequence (mlp: 1)
@@ -132,6 +133,9 @@ struct Strategy {
   std::vector<std::string> freeze{};  ///< patterns of parameter names that keep their first values (sim/model/freeze.h)
   float dropout = 0;                  ///< model::Model::dropout
   bool chunk_per_tensor = false;      ///< unit chunk: every parameter is a chunk, and chunk_elems means nothing
+  /// Unit chunk: the parameters, ascending, that begin a chunk as large as what it holds, padded; the first of those
+  /// that are trained and the first of those that are frozen are among them. Empty: chunks of chunk_elems.
+  std::vector<std::int32_t> chunk_starts{};
   Ownership ownership = Ownership::split;
   bool distributed = true;      ///< unit chunk; false: every rank keeps every chunk whole, whatever the stage
   bool keep_gathered = false;   ///< stage 3: a unit is gathered once a step and dropped after its last use
@@ -169,6 +173,8 @@ struct Strategy {
   [[nodiscard]] std::int64_t accumulation() const { return global_batch / (micro_batch * data_parallel()); }
   /// M, the micro-batches of the global batch.
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / micro_batch; }
+  /// Every chunk has the size of what it holds.
+  [[nodiscard]] bool has_variable_chunks() const { return !chunk_starts.empty(); }
   /// Sharding needs more than one rank: with one, every stage is stage 0 without collectives.
   [[nodiscard]] std::int32_t effective_stage() const { return data_parallel() == 1 || !distributed ? 0 : stage; }
   /// Whole units lie on one rank each.

@@ -208,8 +208,15 @@ std::string hash_of(const std::vector<Plan>& classes, const std::vector<std::int
 
 std::string to_string(const Strategy& s) {
   std::string out = "stage " + std::to_string(s.stage) + " unit " + to_string(s.unit);
-  if (s.unit == UnitKind::chunk)
+  if (s.unit == UnitKind::chunk && s.has_variable_chunks()) {
+    const char* before = " from parameters ";
+    for (const std::int32_t start : s.chunk_starts) {
+      append(out, before, std::int64_t{start});
+      before = ",";
+    }
+  } else if (s.unit == UnitKind::chunk) {
     out += s.chunk_per_tensor ? " per tensor" : " of " + std::to_string(s.chunk_elems.count()) + " elements";
+  }
   out += std::string(" partition ") + to_string(s.partition) + " world " + std::to_string(s.world_size) +
          " micro_batch " + std::to_string(s.micro_batch) + " global_batch " + std::to_string(s.global_batch) +
          " sequence " + std::to_string(s.sequence) + " recompute " + to_string(s.recompute) + " optimizer " +

@@ -50,6 +50,16 @@ Flat flatten(const model::Model& model, const std::vector<std::int32_t>& params,
   return flat;
 }
 
+/// The chunks of parameters `params`, whose sizes are `elems`.
+ChunkLayout chunks_of(const Strategy& strategy, const std::vector<std::int32_t>& params,
+                      const std::vector<Elems>& elems) {
+  if (!strategy.has_variable_chunks()) return layout_uniform(elems, strategy.chunk_elems, strategy.cuts());
+  std::vector<std::size_t> starts;
+  for (std::size_t i = 0; i < params.size(); ++i)
+    if (std::ranges::binary_search(strategy.chunk_starts, params[i])) starts.push_back(i);
+  return layout_variable(elems, starts, strategy.cuts());
+}
+
 std::vector<Named> chunk_groups(const model::Model& model, const Strategy& strategy, std::vector<Elems>& sizes) {
   std::vector<Named> groups;
   for (const bool frozen : {false, true}) {
@@ -61,8 +71,9 @@ std::vector<Named> chunk_groups(const model::Model& model, const Strategy& strat
       params.push_back(id);
       elems.push_back(model.parameters[p].elems);
     }
+    if (params.empty()) continue;
     const std::size_t before = groups.size();
-    for (const Chunk& chunk : layout_uniform(elems, strategy.chunk_elems, strategy.cuts()).chunks) {
+    for (const Chunk& chunk : chunks_of(strategy, params, elems).chunks) {
       Named group{(frozen ? "frozen chunk " : "chunk ") + std::to_string(groups.size() - before), {}};
       for (const PlacedParameter& p : chunk.parameters)
         group.params.push_back(params[static_cast<std::size_t>(p.parameter)]);

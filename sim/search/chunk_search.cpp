@@ -181,9 +181,23 @@ std::vector<ForecastCurvePoint> make_curve(const SearchModel& model, const Chunk
   std::vector<ForecastCurvePoint> curve;
   curve.reserve(points.size());
   for (const CurvePoint& point : points) {
-    curve.push_back({point, options.forecast ? options.forecast(point.chunk) : std::nullopt});
+    curve.push_back({point, options.forecast ? options.forecast({.chunk = point.chunk}) : std::nullopt});
   }
   return curve;
+}
+
+/// What a step takes with a rule's layout: the curve knows most.
+std::optional<ChunkForecast> forecast_of(const RuleAnswer& answer, const SearchModel& model,
+                                         const ChunkSearchOptions& options,
+                                         const std::vector<ForecastCurvePoint>& curve) {
+  if (!options.forecast) return std::nullopt;
+  if (answer.rule == ChunkRule::variable)
+    return options.forecast({.chunk = answer.max_chunk, .starts = answer.chunk_starts});
+  // v0.1.9's oversize chunks are not rounded up: such a layout is none that a plan can have.
+  if (curve_point(model, options.world_size, answer.chunk).waste != answer.waste) return std::nullopt;
+  const auto at = std::find_if(curve.begin(), curve.end(),
+                               [&](const ForecastCurvePoint& point) { return point.point.chunk == answer.chunk; });
+  return at != curve.end() ? at->forecast : options.forecast({.chunk = answer.chunk});
 }
 
 }  // namespace
@@ -221,8 +235,12 @@ Result<ChunkSearchResult> search_chunks(const ParameterList& parameters, const C
   for (const ChunkRule rule : kChunkRules) {
     result.rules.push_back(rule == options.rule ? answer : run_rule(rule, *model, options));
   }
-  result.answer = std::move(*answer);
   result.curve = make_curve(*model, options, result);
+  for (Result<RuleAnswer>& each : result.rules) {
+    if (!each) continue;
+    each->forecast = forecast_of(*each, *model, options, result.curve);
+    if (each->rule == options.rule) result.answer = *each;
+  }
   result.why = explain(result);
   return result;
 }

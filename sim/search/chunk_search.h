@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,14 @@ inline constexpr ChunkRule kChunkRules[] = {ChunkRule::exact, ChunkRule::gemini,
 /// "exact", "gemini", "gemini-v0.1.9", "variable".
 [[nodiscard]] const char* to_string(ChunkRule rule);
 
-/// What a simulation expects of one chunk size.
+/// Chunks that a step is forecast with: of one size, or, where `starts` says which parameters begin them, as large as
+/// what they hold and found under that size.
+struct ChunkCut {
+  Elems chunk;
+  std::span<const std::size_t> starts{};
+};
+
+/// What a simulation expects of chunks.
 struct ChunkForecast {
   Bytes peak_device_bytes;
   Seconds step_seconds;
@@ -40,8 +48,8 @@ struct ChunkSearchOptions {
                                    ///< variable: default exact's answer; the peers have no maximum
   bool filter = true;              ///< gemini, gemini-v0.1.9
   Bytes bytes_per_element{4};      ///< only for sizes shown in MiB
-  /// Asked for each point of the curve, in order; nothing where a size cannot be simulated.
-  std::function<std::optional<ChunkForecast>(Elems chunk)> forecast;
+  /// Asked for each point of the curve, in order, and for answers that are none; nothing where it cannot be simulated.
+  std::function<std::optional<ChunkForecast>(const ChunkCut& cut)> forecast;
 };
 
 /// A chunk of rule `variable`.
@@ -70,6 +78,7 @@ struct RuleAnswer {
   std::int64_t module_boundaries = 0;     ///< variable only: cuts at which the module changes
   Elems max_chunk;                        ///< variable only: the maximum that was in force
   Seconds seconds;                        ///< of the search alone: from sizes to the chosen size
+  std::optional<ChunkForecast> forecast;  ///< of the layout built; not by choose_chunk
 };
 
 struct ForecastCurvePoint {

@@ -6,6 +6,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+void add_forecast(Json& json, const ChunkForecast& forecast) {
+  json["peak_device_bytes"] = forecast.peak_device_bytes.count();
+  json["step_seconds"] = forecast.step_seconds.count();
+}
+
 Json answer_json(const RuleAnswer& answer) {
   Json json{{"chunk_elements", answer.chunk.count()},
             {"chunk_count", answer.chunk_count},
@@ -20,6 +25,7 @@ Json answer_json(const RuleAnswer& answer) {
     json["module_boundaries"] = answer.module_boundaries;
     json["max_chunk_elements"] = answer.max_chunk.count();
   }
+  if (answer.forecast) add_forecast(json, *answer.forecast);
   return json;
 }
 
@@ -28,10 +34,7 @@ Json point_json(const ForecastCurvePoint& at) {
             {"chunk_count", at.point.chunk_count},
             {"waste_elements", at.point.waste.count()},
             {"gather_working_set_elements", at.point.gather_working_set.count()}};
-  if (at.forecast) {
-    json["peak_device_bytes"] = at.forecast->peak_device_bytes.count();
-    json["step_seconds"] = at.forecast->step_seconds.count();
-  }
+  if (at.forecast) add_forecast(json, *at.forecast);
   return json;
 }
 

@@ -49,9 +49,18 @@ Row row_of(const ChunkSearchResult& result, std::string name, std::int64_t count
           in_mib(working_set, each)};
 }
 
+/// Columns of what a step takes, where it was simulated.
+void add_forecast(Row& row, const std::optional<ChunkForecast>& forecast) {
+  row.push_back(forecast ? in_mib(Elems{forecast->peak_device_bytes.count()}, Bytes{1}) : "-");
+  row.push_back(forecast ? milliseconds(forecast->step_seconds) : "-");
+}
+
 std::string rules_table(const ChunkSearchResult& result) {
   std::vector<Row> rows{
       {"rule", "chunk elements", "chunk size", "chunks", "waste elements", "waste", "gather set", "peer's score"}};
+  const bool forecast =
+      std::any_of(result.rules.begin(), result.rules.end(), [](const auto& each) { return each && each->forecast; });
+  if (forecast) rows.front().insert(rows.front().end(), {"peak memory", "step"});
   std::string refused;
   for (std::size_t index = 0; index < result.rules.size(); ++index) {
     const Result<RuleAnswer>& answer = result.rules[index];
@@ -61,6 +70,7 @@ std::string rules_table(const ChunkSearchResult& result) {
       rows.push_back(
           row_of(result, name, answer->chunk_count, answer->chunk, answer->waste, answer->gather_working_set));
       rows.back().push_back(answer->reported_waste ? with_commas(answer->reported_waste->count()) : "-");
+      if (forecast) add_forecast(rows.back(), answer->forecast);
     } else {
       refused += name + ": " + answer.error().what + "\n";
     }
@@ -132,7 +142,8 @@ std::string picture(const ChunkSearchResult& result, bool unicode) {
   const std::string right = in_mib(last, result.bytes_per_element);
   text += "  +" + std::string(kColumns, '-') + "\n   " + marks + "\n   " + left +
           std::string(kColumns > left.size() + right.size() ? kColumns - left.size() - right.size() : 1, ' ') + right +
-          "\n   ^ the answer, e exact, g gemini\n";
+          "\n   " + (result.rule == ChunkRule::variable ? "" : "^ the answer, ") + "e exact, g gemini" +
+          (result.rule == ChunkRule::variable ? "; chunks of different sizes are no point of this curve\n" : "\n");
   return text;
 }
 
@@ -155,10 +166,7 @@ std::string best_points(const ChunkSearchResult& result) {
     const bool winner = result.rule != ChunkRule::variable && point.chunk == result.answer.chunk;
     rows.push_back(
         row_of(result, winner ? "*" : "", point.chunk_count, point.chunk, point.waste, point.gather_working_set));
-    if (at.forecast) {
-      rows.back().push_back(in_mib(Elems{at.forecast->peak_device_bytes.count()}, Bytes{1}));
-      rows.back().push_back(milliseconds(at.forecast->step_seconds));
-    }
+    if (forecast) add_forecast(rows.back(), at.forecast);
   }
   return "\nthe " + std::to_string(points.size()) + " least wasteful of the " + std::to_string(result.curve.size()) +
          " sizes of the curve (all with --json)\n" + table(rows);

@@ -187,7 +187,7 @@ Result<VariableAnswer> search_variable(const SearchModel& model, const VariableO
   const std::int64_t limit = model.total / kVariableWasteDivisor;
   if (partitions.least_waste() > limit) {
     return Error{Errc::contradiction,
-                 "--rule variable allows a waste of 0.1 %, " + std::to_string(limit) + " of " +
+                 "rule variable allows a waste of 0.1 %, " + std::to_string(limit) + " of " +
                      std::to_string(model.total) + " elements, but padding to --world-size " +
                      std::to_string(options.world_size) + " wastes at least " +
                      std::to_string(partitions.least_waste()),

@@ -9,8 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "sim/commands/variable_chunks.h"
+#include "sim/model/freeze.h"
 #include "sim/model/read_model.h"
 #include "sim/plan/effects.h"
+#include "sim/search/chunk_search.h"
 #include "tests/agreement/in_process_run.h"
 #include "tests/agreement/pairwise.h"
 
@@ -67,33 +70,51 @@ inline std::shared_ptr<const model::Model> load_model(const std::string& name) {
   return std::make_shared<const model::Model>(std::move(*model));
 }
 
-/// world, stage, unit, recompute, prefetch (0, 1, 2), threads (1, 2), hybrid sharding where there is room for it,
-/// placement.
+/// The chunks of their own sizes, of at most the subject's, that rule variable finds for a rank's part of the model.
+inline void vary_chunks(const Subject& subject, plan::Strategy& s) {
+  const auto whole = load_model(subject.model);
+  if (!whole) return;
+  const Result<model::Model> part =
+      model::freeze(model::split_model(*whole, subject.tensor_parallel, subject.tensor_layout), subject.freeze);
+  ASSERT_TRUE(part) << to_string(part.error());
+  const Result<RuleAnswer> found = choose_chunk(model::trained_parameters(*part), {.rule = ChunkRule::variable,
+                                                                                   .world_size = s.cuts(),
+                                                                                   .min_chunk = {},
+                                                                                   .max_chunk = subject.chunk,
+                                                                                   .forecast = {}});
+  ASSERT_TRUE(found) << to_string(found.error());
+  commands::use_variable_chunks(*part, found->chunk_starts, subject.chunk, s);
+}
+
+/// world, stage, unit (and chunks of their own sizes), recompute, prefetch (0, 1, 2), threads (1, 2), hybrid sharding
+/// where there is room for it, placement.
 inline std::vector<std::size_t> levels(const Subject& subject) {
-  return {subject.worlds.size(), 4, kUnits.size(), kRecompute.size(), 3, 2, 2, kPlacements.size()};
+  return {subject.worlds.size(), 4, kUnits.size() + 1, kRecompute.size(), 3, 2, 2, kPlacements.size()};
 }
 
 inline plan::Strategy strategy_of(const Subject& subject, const std::vector<std::size_t>& row) {
   const std::int32_t world = subject.worlds[row[0]];
   const auto stage = static_cast<std::int32_t>(row[1]);
-  return {.world_size = world * subject.tensor_parallel,
-          .stage = stage,
-          .unit = kUnits[row[2]],
-          .chunk_elems = round_up(subject.chunk, world),
-          .micro_batch = subject.micro_batch,
-          .global_batch = subject.global_batch,
-          .sequence = subject.sequence,
-          .recompute = kRecompute[row[3]],
-          .precision = subject.precision,
-          .prefetch = static_cast<std::int32_t>(row[4]),
-          .threads = static_cast<std::int32_t>(row[5]) + 1,
-          .tensor_parallel = subject.tensor_parallel,
-          .tensor_layout = subject.tensor_layout,
-          .shard_group = row[6] == 1 && stage > 0 && world >= 4 ? world / 2 : 0,
-          .fp32_reduce_scatter = subject.fp32_reduce_scatter,
-          .placement = kPlacements[row[7]],
-          .freeze = subject.freeze,
-          .dropout = subject.dropout};
+  plan::Strategy s{.world_size = world * subject.tensor_parallel,
+                   .stage = stage,
+                   .unit = row[2] < kUnits.size() ? kUnits[row[2]] : plan::UnitKind::chunk,
+                   .chunk_elems = round_up(subject.chunk, world),
+                   .micro_batch = subject.micro_batch,
+                   .global_batch = subject.global_batch,
+                   .sequence = subject.sequence,
+                   .recompute = kRecompute[row[3]],
+                   .precision = subject.precision,
+                   .prefetch = static_cast<std::int32_t>(row[4]),
+                   .threads = static_cast<std::int32_t>(row[5]) + 1,
+                   .tensor_parallel = subject.tensor_parallel,
+                   .tensor_layout = subject.tensor_layout,
+                   .shard_group = row[6] == 1 && stage > 0 && world >= 4 ? world / 2 : 0,
+                   .fp32_reduce_scatter = subject.fp32_reduce_scatter,
+                   .placement = kPlacements[row[7]],
+                   .freeze = subject.freeze,
+                   .dropout = subject.dropout};
+  if (row[2] == kUnits.size()) vary_chunks(subject, s);
+  return s;
 }
 
 /// Every strategy of the matrix: world x stage x unit x recompute, the other factors turning with them.

@@ -54,6 +54,7 @@ inline RandomRuns expect_random_class_agrees(unsigned seed, int strategies) {
     const std::int32_t world = of.predivide != 1 ? 4 : 1 << (cases.upto(s.tensor_parallel == 1 ? 4 : 3) - 1);
     s.world_size = world * s.tensor_parallel;
     if (s.shard_group >= world) s.shard_group = 0;
+    if (s.has_variable_chunks()) cases.vary_chunks(s, *model);
     if (s.chunk_elems.count() > 0) s.chunk_elems = round_up(s.chunk_elems, world);
     if (!plan::check(*model, s)) continue;
     const std::string what = "seed " + std::to_string(seed) + ": " + model->name + ' ' + to_string(s);

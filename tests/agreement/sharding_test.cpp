@@ -18,7 +18,7 @@ using plan::Ownership;
 
 /// The factors, as many values each: world, stage, unit, ownership, hybrid sharding, keep_gathered, reuse_shard,
 /// bucket, distributed, recompute, prefetch, loss scale, placement.
-const std::vector<std::size_t> kLevels{2, 3, 5, 2, 2, 2, 2, 2, 2, 3, 3, 2, 5};
+const std::vector<std::size_t> kLevels{2, 3, 6, 2, 2, 2, 2, 2, 2, 3, 3, 2, 5};
 constexpr std::array<std::size_t, 5> kPlaced{0, 1, 4, 2, 6};  // of kPlacements
 
 struct Class {
@@ -40,6 +40,7 @@ plan::Strategy strategy_of(const std::vector<std::size_t>& row, const Class& of)
                    .prefetch = static_cast<std::int32_t>(row[10]),
                    .fp32_reduce_scatter = of.fp32_reduce_scatter};
   s.chunk_per_tensor = row[2] == 4;
+  if (row[2] == 5) s.chunk_starts = {0, 1, 2, 9, 15};
   s.ownership = row[3] == 1 ? Ownership::rank : Ownership::split;
   s.shard_group = row[4] == 1 && s.world_size >= 4 ? s.world_size / 2 : 0;
   s.keep_gathered = row[5] == 1 && s.stage == 3;
@@ -59,7 +60,7 @@ std::vector<std::vector<std::size_t>> rows(const Class& of) {
   for (std::vector<std::size_t> row : pairwise({2, 4, 2, 2, 2}))
     rows.push_back({1, row[0] + 1, row[1], 0, row[2], row[3], 0, 1, 0, 0, 1, 0, row[4] + 1});
   if (of.precision == plan::Precision::fp32 || of.fp32_reduce_scatter) return rows;
-  for (std::vector<std::size_t> row : pairwise({5, 2, 2, 2, 2, 3, 5}))
+  for (std::vector<std::size_t> row : pairwise({6, 2, 2, 2, 2, 3, 5}))
     rows.push_back({1, 2, row[0], row[1], row[2], row[3], 1, row[4], 0, row[5], 1, row[3], row[6]});
   return rows;
 }
@@ -85,6 +86,7 @@ TEST_P(EveryLayout, ChangesNoBit) {
     ASSERT_TRUE(run) << what << ": " << to_string(run.error());
     expect_as_planned(*run, session.steps, what);
     EXPECT_EQ(run->ranks[0].state_sha256, reference->ranks[0].state_sha256) << what;
+    seen["chunks of their own sizes"] += s.has_variable_chunks();
     seen["owned"] += s.has_owners();
     seen["kept"] += s.keep_gathered;
     seen["reused"] += s.reuses_shards();

@@ -87,6 +87,44 @@ TEST(Search, OfVariableChunksListsThem) {
   EXPECT_EQ(j["chunks"].size(), j["chunk"]["chunk_count"].get<std::size_t>());
 }
 
+/// Words of a command line in which only single quotes are special.
+Words words_of(const std::string& line) {
+  Words words;
+  std::string word;
+  bool in_quotes = false;
+  for (const char c : line + ' ') {
+    if (c == '\'')
+      in_quotes = !in_quotes;
+    else if (c != ' ' || in_quotes)
+      word += c;
+    else if (!word.empty())
+      words.push_back(std::exchange(word, ""));
+  }
+  return words;
+}
+
+// Every rule's answer says what a step takes, and the command to try says the same of the asked rule's.
+TEST(Search, ForecastsWhatTheCommandToTrySimulates) {
+  for (const char* rule : {"exact", "variable"}) {
+    const json found = json_of(shardscope({"search", "--model", "gpt2-nano", "--world-size", "4", "--rule", rule,
+                                           "--min-chunk", "64Ki", "--max-chunk", "256Ki", "--precision", "bf16",
+                                           "--freeze", "*.wpe.*", "--freeze", "transformer.h.0.*", "--json"}));
+    for (const char* each : {"exact", "gemini", "variable"}) {
+      expect_keys(found["rules"][each], {"peak_device_bytes", "step_seconds"});
+    }
+    EXPECT_EQ(found["rules"][rule], found["chunk"]);
+    Words words = words_of(found["try_command"]);
+    ASSERT_GT(words.size(), 2U);
+    EXPECT_EQ(words[0], "shardscope");
+    EXPECT_EQ(words.back().starts_with("variable:"), std::string(rule) == "variable");
+    words.erase(words.begin());
+    words.push_back("--json");
+    const json simulated = json_of(shardscope(words));
+    EXPECT_EQ(simulated["peak_device_bytes"], found["chunk"]["peak_device_bytes"]) << rule;
+    EXPECT_EQ(simulated["step_seconds"], found["chunk"]["step_seconds"]) << rule;
+  }
+}
+
 TEST(Search, TakesABareParameterList) {
   const json j = json_of(
       shardscope({"search", "--parameters", std::string(TEST_DATA) + "/../examples/05_chunk_rules/parameters.json",

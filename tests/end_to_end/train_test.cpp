@@ -210,6 +210,10 @@ TEST(Train, OneStateHoweverUnitsLieAndAreReduced) {
                       "--reduce-scatter-bucket-size-mb", "1", "--transport", "messages"}),
             sha);
   EXPECT_EQ(state_of({"--stage", "2", "--unit", "chunk", "--no-distributed-storage"}), sha);
+  EXPECT_EQ(state_of({"--stage", "3", "--unit", "chunk", "--chunk-size", "variable:100k"}), sha);
+  EXPECT_EQ(state_of({"--stage", "2", "--unit", "chunk", "--chunk-size", "variable:64Ki", "--chunk-owner", "rank",
+                      "--transport", "messages", "--placement", "host"}),
+            sha);
   // The peers' chunk managers offload what they own, and reuse what they offload.
   EXPECT_EQ(state_of({"--stage", "3", "--unit", "chunk", "--chunk-size", "100000", "--reuse-fp16-shard", "--placement",
                       "host", "--transport", "messages"}),

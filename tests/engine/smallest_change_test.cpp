@@ -116,5 +116,22 @@ TEST(SmallestChange, SmallerChunksStayMultiplesOfTheWorldSize) {
   EXPECT_EQ(c->text, "--chunk-size 504");
 }
 
+// Smaller ones are of one size: which of their own sizes they could have is for the search.
+TEST(SmallestChange, ChunksOfTheirOwnSizesBecomeSmallerOnesOfOneSize) {
+  plan::Strategy s = eight_ranks();
+  s.stage = 3;
+  s.unit = plan::UnitKind::chunk;
+  s.chunk_elems = Elems{1000};
+  s.chunk_starts = {0, 3};
+  s.recompute = plan::Recompute::block;
+  s.micro_batch = 1;
+  s.global_batch = 8;
+  const auto c = smallest_change(s, Bytes{600}, [](const plan::Strategy& x) -> Result<Bytes> {
+    return x.has_variable_chunks() ? Bytes{1000} : Bytes{x.chunk_elems.count()};
+  });
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->text, "--chunk-size 504");
+}
+
 }  // namespace
 }  // namespace shard::engine

@@ -286,6 +286,14 @@ Strategy owned(std::int32_t stage) {
   s.ownership = Ownership::rank;
   return s;
 }
+/// Of one size, or beginning at these parameters.
+Strategy chunked(std::vector<std::int32_t> starts) {
+  Strategy s = zero(3);
+  s.unit = UnitKind::chunk;
+  s.chunk_elems = Elems{600};
+  s.chunk_starts = std::move(starts);
+  return s;
+}
 Strategy kept() {
   Strategy s = zero(3);
   s.keep_gathered = true;
@@ -614,6 +622,18 @@ const Planted kPlanted[] = {
     {"ParameterInTwoFlats", "P22", zero(3),
      [](PlanSet& plans) {
        for (Plan& p : plans.classes) p.flats[1].items[0].param = p.flats[0].items[0].param;
+     }},
+    {"ChunkOfAnotherSize", "P22", chunked({}),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.strategy.chunk_elems += Elems{2};
+     }},
+    {"ChunkBeginsElsewhere", "P22", chunked({0, 3, 9}),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.strategy.chunk_starts = {0, 4, 9};
+     }},
+    {"ChunkLargerThanWhatItHolds", "P22", chunked({0, 3, 9}),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.flats[1].elems += Elems{2};
      }},
     {"FlatNotCreated", "P22", zero(1),
      [](PlanSet& plans) {

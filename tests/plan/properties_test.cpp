@@ -221,6 +221,8 @@ TEST(PlanProperties, TheHashIsThatOfModelAndStrategy) {
       [](Strategy& s) { s.unit = UnitKind::bucket; },
       [](Strategy& s) { s.unit = UnitKind::module; },
       [](Strategy& s) { s.chunk_elems = Elems{602}; },
+      [](Strategy& s) { s.chunk_starts = {0, 5}; },
+      [](Strategy& s) { s.chunk_starts = {0, 6}; },
       [](Strategy& s) { s.micro_batch = 2; },
       [](Strategy& s) { s.global_batch = 4; },
       [](Strategy& s) { s.sequence = 5; },

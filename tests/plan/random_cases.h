@@ -1,10 +1,12 @@
 // Random small models and the strategies that fit them.
 #pragma once
 
+#include <array>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "sim/model/freeze.h"
 #include "tests/plan/support.h"
 
 namespace shard::plan {
@@ -105,7 +107,23 @@ class RandomCases {
     if (flag()) s.placement = placement();
     if (s.reuse_shard && s.placement.parameters) s.placement.gradients = s.placement.parameters;
     if (upto(3) == 1) s.freeze = some_of(model.parameters);
+    if (s.unit == UnitKind::chunk && !s.chunk_per_tensor && flag()) vary_chunks(s, model);
     return s;
+  }
+
+  /// Chunks of their own sizes, cut anywhere, for what the strategy freezes.
+  void vary_chunks(Strategy& s, const model::Model& model) {
+    const Result<model::Model> frozen = model::freeze(model, s.freeze);
+    s.chunk_starts.clear();
+    if (!frozen) return;
+    const std::int64_t chunk = upto(4);
+    std::array<bool, 2> begun{};
+    for (std::size_t p = 0; p < model.parameters.size(); ++p) {
+      const auto id = static_cast<std::int32_t>(p);
+      bool& has_begun = begun[frozen->is_frozen(model::ParamId{id})];
+      if (!has_begun || upto(chunk) == 1) s.chunk_starts.push_back(id);
+      has_begun = true;
+    }
   }
 
  private:

@@ -135,6 +135,56 @@ TEST(PlanWords, RecomputationMakesAgainWhatBackwardReadsAndNoMore) {
             "transformer.h.1.ln_1 backward | reduce block 1");
 }
 
+TEST(PlanWords, ChunksOfTheirOwnSizesHoldWhatBeginsWithThemRoundedUpToTheRanks) {
+  Strategy s = zero(3, 2);
+  s.unit = UnitKind::chunk;
+  s.chunk_starts = {0, 2, 3};  // of 6x5, 5, 5x3 and 3 elements
+  const PlanSet plans = compiled(two_layers(), s);
+  ASSERT_TRUE(verify(plans));
+  std::string chunks;
+  for (const Flat& flat : plans.classes.front().flats)
+    chunks += std::to_string(flat.used.count()) + " of " + std::to_string(flat.elems.count()) + ", ";
+  EXPECT_EQ(chunks, "35 of 36, 15 of 16, 3 of 4, ");
+  EXPECT_THAT(to_text(plans.classes.front()), testing::HasSubstr(" unit chunk from parameters 0,2,3 partition flat "));
+  // Whole chunks lie on owners unpadded.
+  s.ownership = Ownership::rank;
+  EXPECT_EQ(compiled(two_layers(), s).classes.front().flats[0].elems, Elems{35});
+}
+
+TEST(PlanWords, FrozenParametersBeginChunksOfTheirOwn) {
+  Strategy s = zero(3, 2);
+  s.unit = UnitKind::chunk;
+  s.freeze = {"*.bias"};
+  s.chunk_starts = {0, 1, 2};
+  const PlanSet plans = compiled(two_layers(), s);
+  ASSERT_TRUE(verify(plans));
+  std::string chunks;
+  for (const Unit& unit : plans.classes.front().units) {
+    const Flat& flat = plans.classes.front().flats[static_cast<std::size_t>(unit.flats.front())];
+    chunks += unit.name + " of " + std::to_string(flat.elems.count()) + ", ";
+  }
+  EXPECT_EQ(chunks, "chunk 0 of 30, chunk 1 of 16, frozen chunk 0 of 8, ");
+}
+
+// One size is the special case: but for the strategy's line, the plans are one.
+TEST(PlanWords, ChunksOfTheirOwnSizesThatAreEqualMakeThePlanOfThatSize) {
+  const ModelPtr model = model_from(R"({"model_type": "mlp", "sizes": [4, 4, 4, 8], "bias": false})");
+  for (const std::int32_t stage : {0, 1, 2, 3}) {
+    Strategy s = zero(stage, 2, 2, 1);
+    s.unit = UnitKind::chunk;
+    const auto below_the_strategy = [&] {
+      const std::string text = to_text(compiled(model, s).classes.front());
+      return text.substr(text.find('\n'));
+    };
+    s.chunk_elems = Elems{32};
+    const std::string of_one_size = below_the_strategy();
+    s.chunk_starts = {0, 2};  // 4x4 and 4x4, 4x8
+    EXPECT_EQ(below_the_strategy(), of_one_size) << stage;
+    s.chunk_starts = {0, 1, 2};
+    EXPECT_NE(below_the_strategy(), of_one_size) << stage;
+  }
+}
+
 TEST(PlanWords, ChunksGatheredForARecomputationStayThroughThatBlocksBackward) {
   Strategy s = zero(3, 2);
   s.sequence = 4;
@@ -231,6 +281,18 @@ TEST(PlanWords, ContradictionsAreRefusedWithTheSmallestChange) {
   chunk.unit = UnitKind::chunk;
   chunk.chunk_elems = Elems{6};
   EXPECT_EQ(refused(chunk), "--chunk-size 8");
+  chunk.chunk_starts = {1};
+  EXPECT_EQ(refused(chunk), "--chunk-size variable") << "the first parameter is in no chunk";
+  chunk.chunk_starts = {0, 4};
+  EXPECT_EQ(refused(chunk), "--chunk-size variable") << "there are four parameters";
+  chunk.chunk_starts = {0, 2, 2};
+  EXPECT_EQ(refused(chunk), "--chunk-size variable") << "twice";
+  chunk.chunk_starts = {0, 2};
+  chunk.freeze = {"*.bias"};
+  EXPECT_EQ(refused(chunk), "--chunk-size variable") << "the first frozen parameter is in no chunk";
+  chunk.freeze = {};
+  chunk.unit = UnitKind::module;
+  EXPECT_EQ(refused(chunk), "--chunk-size variable") << "no chunks";
   Strategy partition = zero(2, 2);
   partition.partition = Partition::parameter;
   EXPECT_EQ(refused(partition), "--stage 1");

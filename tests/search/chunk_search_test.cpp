@@ -95,8 +95,9 @@ TEST(ChunkSearch, VariableTakesExactsAnswerAsItsMaximum) {
 TEST(ChunkSearch, JsonHasTheDocumentedKeys) {
   ChunkSearchOptions options = on_ranks(8, ChunkRule::variable);
   options.min_chunk = Elems{1 << 20};  // below gpt2's largest kept parameter: gemini-v0.1.9 cannot answer
-  options.forecast = [](Elems chunk) -> std::optional<ChunkForecast> {
-    return ChunkForecast{Bytes{chunk.count() * 4}, Seconds{0.5}};
+  options.forecast = [](const ChunkCut& cut) -> std::optional<ChunkForecast> {
+    if (!cut.starts.empty()) return ChunkForecast{Bytes{static_cast<std::int64_t>(cut.starts.size())}, Seconds{0.25}};
+    return ChunkForecast{Bytes{cut.chunk.count() * 4}, Seconds{0.5}};
   };
   const nlohmann::ordered_json json = to_json(search(oracle_model("gpt2"), options));
   EXPECT_EQ(json.at("schema_version"), 1);
@@ -113,6 +114,14 @@ TEST(ChunkSearch, JsonHasTheDocumentedKeys) {
   EXPECT_EQ(json.at("curve").at(0).at("peak_device_bytes"),
             json.at("curve").at(0).at("chunk_elements").get<std::int64_t>() * 4);
   EXPECT_EQ(json.at("curve").at(0).at("step_seconds"), 0.5);
+  // What chunks of their own sizes take is asked by where they begin, and is no point of the curve.
+  EXPECT_EQ(json.at("chunk").at("peak_device_bytes"), json.at("chunk").at("chunk_count"));
+  EXPECT_EQ(json.at("chunk").at("step_seconds"), 0.25);
+  EXPECT_EQ(json.at("rules").at("variable"), json.at("chunk"));
+  for (const char* rule : {"exact", "gemini"}) {
+    const nlohmann::ordered_json& answer = json.at("rules").at(rule);
+    EXPECT_EQ(answer.at("peak_device_bytes"), answer.at("chunk_elements").get<std::int64_t>() * 4) << rule;
+  }
   EXPECT_THAT(json.at("rules").at("gemini-v0.1.9").at("error").get<std::string>(), HasSubstr("--min-chunk"));
   EXPECT_TRUE(json.at("seconds").is_number_float());
 }
@@ -170,7 +179,7 @@ TEST(ChunkSearch, ContradictingOptionsAreNamed) {
        }},
       {"--max-chunk is 9223372036854775807",
        [](ChunkSearchOptions& o) { o.max_chunk = Elems{std::numeric_limits<std::int64_t>::max()}; }},
-      {"--rule variable allows a waste of 0.1 %", [](ChunkSearchOptions& o) {
+      {"rule variable allows a waste of 0.1 %", [](ChunkSearchOptions& o) {
          o.rule = ChunkRule::variable;
          o.world_size = 1000003;
        }}};

@@ -109,6 +109,26 @@ class Interpreter {
     }
   }
 
+  /// P22: a chunk has the size that the strategy says, or begins where it says and has the size of what it holds.
+  void check_chunk(const Flat& chunk, const std::string& name) {
+    const Strategy& s = plan_.strategy;
+    if (chunk.items.empty()) return faults_.fail("P22", name + " is an empty chunk");
+    const std::int64_t cuts = s.has_owners() ? 1 : shards_;
+    const auto padded = [&](Elems elems) { return Elems{(elems.count() + cuts - 1) / cuts * cuts}; };
+    if (s.chunk_starts.empty()) {
+      const Elems first = chunk.items.front().elems;
+      if (chunk.elems != (first > s.chunk_elems ? padded(first) : s.chunk_elems))
+        faults_.fail("P22", name + " is a chunk of " + std::to_string(chunk.elems.count()) + " elements");
+      return;
+    }
+    for (const Flat::Item& item : chunk.items)
+      if ((std::ranges::count(s.chunk_starts, item.param.value) == 1) != (&item == &chunk.items.front()))
+        faults_.fail("P22", name + " begins or goes on at the wrong parameter");
+    if (chunk.elems != padded(chunk.used))
+      faults_.fail("P22", name + " is a chunk of " + std::to_string(chunk.elems.count()) + " elements for " +
+                              std::to_string(chunk.used.count()));
+  }
+
   /// P22
   void check_flats() {
     faults_.at(nullptr, nullptr);
@@ -124,6 +144,7 @@ class Interpreter {
       if (!each.unit.valid() || unit >= plan_.units.size() ||
           std::count(plan_.units[unit].flats.begin(), plan_.units[unit].flats.end(), static_cast<std::int32_t>(f)) != 1)
         faults_.fail("P22", name + " is not once in its unit");
+      if (plan_.strategy.unit == UnitKind::chunk && !plan_.strategy.chunk_per_tensor) check_chunk(each, name);
       if (faults_.failed()) return;
       Elems end{0};
       for (const Flat::Item& item : each.items) {
