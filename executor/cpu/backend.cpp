@@ -127,6 +127,15 @@ Result<void> Backend::check_operands(const Op& op) const {
   return {};
 }
 
+Result<void> Backend::load_batch(const Op& op, const plan::LoadBatch& batch) {
+  const std::int64_t number =
+      step_ * plan_.strategy.micro_batches() + batch.micro_batch(position_.shard, position_.replica);
+  const auto bytes = [&](std::size_t i) {
+    return std::span(at(op.operands[i]), static_cast<std::size_t>(op.operands[i].bytes));
+  };
+  return data_.fill(pool_, number, bytes(0), bytes(1));
+}
+
 Result<void> Backend::issue(const Op& op) {
   if (Result<void> r = check_operands(op); !r) return r;
   if (const auto* call = std::get_if<plan::Communicate>(&op.action)) return start(op, *call);
@@ -136,16 +145,10 @@ Result<void> Backend::issue(const Op& op) {
     if (options_.observer != nullptr) options_.observer->finished({.op = &op, .begin_ns = begin, .end_ns = now_ns()});
     return {};
   }
+  if (const auto* batch = std::get_if<plan::LoadBatch>(&op.action))
+    if (Result<void> r = load_batch(op, *batch); !r) return r;
   std::visit(
-      on{[&](const plan::Compute& c) { compute(op, c); },
-         [&](const plan::LoadBatch& a) {
-           const std::int64_t number =
-               step_ * plan_.strategy.micro_batches() + a.micro_batch(position_.shard, position_.replica);
-           const auto bytes = [&](std::size_t i) {
-             return std::span(at(op.operands[i]), static_cast<std::size_t>(op.operands[i].bytes));
-           };
-           data_.fill(pool_, number, bytes(0), bytes(1));
-         },
+      on{[&](const plan::Compute& c) { compute(op, c); }, [&](const plan::LoadBatch&) {},  // above
          [&](const plan::LoadScalars&) { load_scalars(op); }, [&](const plan::Communicate&) {},
          [&](const plan::Accumulate&) {
            add_into(pool_, count(op.operands[0]), elements(op.operands[1]), elements(op.operands[0]));

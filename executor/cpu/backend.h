@@ -129,6 +129,7 @@ class Backend {
   [[nodiscard]] Result<void> wait_for(OpId op);
   void land();  ///< the oldest flight
   [[nodiscard]] bool conflicts(const plan::Op& a, const plan::Op& b) const;
+  [[nodiscard]] Result<void> load_batch(const plan::Op& op, const plan::LoadBatch& batch);
   void compute(const plan::Op& op, const plan::Compute& c);
   void compute_part(const plan::Op& op, const plan::Compute& c);
   void initialize(const plan::Op& op, const plan::Initialize& a);

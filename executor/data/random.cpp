@@ -11,8 +11,8 @@ class RandomTokens final : public DataSource {
  public:
   RandomTokens(const model::Model& model, const BatchShape& shape) : vocabulary_(model.vocabulary), shape_(shape) {}
 
-  void fill(cpu::ThreadPool& pool, std::int64_t number, std::span<std::byte> input,
-            std::span<std::byte> target) override {
+  Result<void> fill(cpu::ThreadPool& pool, std::int64_t number, std::span<std::byte> input,
+                    std::span<std::byte> target) override {
     // Each sequence is sequence + 1 tokens of the stream; the target is the input moved by one.
     const cpu::RandomKey key{shape_.seed, RandomStream::tokens, static_cast<std::uint64_t>(number)};
     for (std::int64_t b = 0; b < shape_.batch; ++b) {
@@ -24,6 +24,7 @@ class RandomTokens final : public DataSource {
       cpu::random_integers(pool, key, first + 1, shape_.sequence, bound,
                            reinterpret_cast<std::int32_t*>(target.data() + at));
     }
+    return {};
   }
   [[nodiscard]] std::string describe() const override { return "random tokens, seed " + std::to_string(shape_.seed); }
 
@@ -37,8 +38,8 @@ class RandomSamples final : public DataSource {
   RandomSamples(const model::Model& model, const BatchShape& shape)
       : inputs_(model.sizes.front()), outputs_(model.sizes.back()), classes_(model.cross_entropy), shape_(shape) {}
 
-  void fill(cpu::ThreadPool& pool, std::int64_t number, std::span<std::byte> input,
-            std::span<std::byte> target) override {
+  Result<void> fill(cpu::ThreadPool& pool, std::int64_t number, std::span<std::byte> input,
+                    std::span<std::byte> target) override {
     const auto index = static_cast<std::uint64_t>(number);
     const cpu::RandomKey samples{shape_.seed, RandomStream::samples, index};
     const cpu::RandomKey targets{shape_.seed, RandomStream::targets, index};
@@ -48,6 +49,7 @@ class RandomSamples final : public DataSource {
                            reinterpret_cast<std::int32_t*>(target.data()));
     else
       cpu::random_normal(pool, targets, 0, shape_.batch * outputs_, 1.0F, reinterpret_cast<float*>(target.data()));
+    return {};
   }
   [[nodiscard]] std::string describe() const override { return "random samples, seed " + std::to_string(shape_.seed); }
 

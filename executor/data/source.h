@@ -26,17 +26,19 @@ struct BatchShape {
 class DataSource {
  public:
   virtual ~DataSource() = default;
-  /// input and target as the model's graph lays them out. number counts from 0 over the run.
-  virtual void fill(cpu::ThreadPool& pool, std::int64_t number, std::span<std::byte> input,
-                    std::span<std::byte> target) = 0;
+  /// input and target as the model's graph lays them out. number counts from 0 over the run. Fails with malformed or io
+  /// when a file is not what it was when it was opened.
+  [[nodiscard]] virtual Result<void> fill(cpu::ThreadPool& pool, std::int64_t number, std::span<std::byte> input,
+                                          std::span<std::byte> target) = 0;
   /// For people: "text:FILE, 35,149 tokens".
   [[nodiscard]] virtual std::string describe() const = 0;
 };
 
 /// `argument`: "random", "text:FILE" (bytes as tokens), or the path of a nanoGPT (bare uint16) or llm.c (headed uint16)
 /// token file, recognised by its head, whose name ends in .bin.
-/// Fails with no_input (absent, unreadable), malformed (empty, odd size, too short for one sequence), contradiction
-/// (tokens beyond the model's vocabulary, text for an mlp), usage (unknown form).
+/// Fails with no_input (absent, unreadable, no regular file: a pipe is not waited for), malformed (empty, odd size, too
+/// short for one sequence), contradiction (tokens beyond the model's vocabulary, text for an mlp), usage (unknown
+/// form).
 [[nodiscard]] Result<std::unique_ptr<DataSource>> open_data(std::string_view argument, const model::Model& model,
                                                             const BatchShape& shape);
 

@@ -13,7 +13,7 @@ namespace shard::data {
 /// How tokens lie in a file.
 enum class TokenForm { bytes, uint16 };
 
-/// Sequences that begin at positions drawn by (seed, micro-batch, sequence) in a mapped file of tokens.
+/// Sequences that begin at positions drawn by (seed, micro-batch, sequence) in a file of tokens.
 [[nodiscard]] Result<std::unique_ptr<DataSource>> open_tokens(const std::filesystem::path& path, TokenForm form,
                                                               const model::Model& model, const BatchShape& shape);
 

@@ -1,12 +1,13 @@
 // Token files: text as bytes, nanoGPT's bare uint16, llm.c's headed uint16.
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "executor/cpu/kernels/init.h"
 #include "executor/data/sources.h"
@@ -23,65 +24,76 @@ Error fault(Errc code, const std::filesystem::path& path, std::string what, std:
   return {.code = code, .what = std::move(what), .where = path.string(), .help = std::move(help)};
 }
 
-/// A whole file mapped for reading; unmapped when it goes.
-class Mapping {
+/// A regular file open for reading. Read, not mapped: a mapping of a file that is cut short meanwhile is a SIGBUS.
+class File {
  public:
-  Mapping() = default;
-  Mapping(const std::byte* data, std::int64_t bytes) : data_(data), bytes_(bytes) {}
-  Mapping(Mapping&& other) noexcept { *this = std::move(other); }
-  Mapping& operator=(Mapping&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
+  static Result<File> open(const std::filesystem::path& path) {
+    // O_NONBLOCK: a pipe is refused, not waited for.
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+      return fault(Errc::no_input, path, std::string("cannot read the data file: ") + std::strerror(errno),
+                   "--data text:FILE with a file that exists, or --data random");
+    struct stat info {};
+    const bool regular = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
+    File file(path, descriptor, info.st_size);
+    if (!regular)
+      return fault(Errc::no_input, path, "the data is not a regular file, and is read at many places",
+                   "a file; what a pipe or a device gives has to be written to one first");
+    if (info.st_size == 0)
+      return fault(Errc::malformed, path, "the data file is empty", "a file with text, or --data random");
+    return file;
   }
-  ~Mapping() {
-    if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), static_cast<std::size_t>(bytes_));
+  File(File&& other) noexcept
+      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), bytes_(other.bytes_) {}
+  File& operator=(File&&) = delete;
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
   }
-  [[nodiscard]] const std::byte* data() const { return data_; }
-  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }  ///< when it was opened
+
+  [[nodiscard]] Result<void> read(std::int64_t offset, std::span<std::byte> into) const {
+    while (!into.empty()) {
+      const ssize_t count = pread(descriptor_, into.data(), into.size(), offset);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0)
+        return fault(Errc::io, path_, std::string("cannot read the data file: ") + std::strerror(errno),
+                     "check the file");
+      if (count == 0)
+        return fault(Errc::malformed, path_,
+                     "the data file was changed while it was being read: it had " + std::to_string(bytes_) +
+                         " bytes and now ends before byte " + std::to_string(offset + 1),
+                     "a copy that nobody writes to");
+      offset += count;
+      into = into.subspan(static_cast<std::size_t>(count));
+    }
+    return {};
+  }
 
  private:
-  const std::byte* data_ = nullptr;
+  File(std::filesystem::path path, int descriptor, std::int64_t bytes)
+      : path_(std::move(path)), descriptor_(descriptor), bytes_(bytes) {}
+  std::filesystem::path path_;
+  int descriptor_ = -1;
   std::int64_t bytes_ = 0;
 };
 
-Result<Mapping> map(const std::filesystem::path& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return fault(Errc::no_input, path, std::string("cannot read the data file: ") + std::strerror(errno),
-                 "--data text:FILE with a file that exists, or --data random");
-  struct stat info {};
-  const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  if (!regular || info.st_size == 0) {
-    close(fd);
-    return regular ? fault(Errc::malformed, path, "the data file is empty", "a file with text, or --data random")
-                   : fault(Errc::no_input, path, "the data is not a regular file", "name one file");
-  }
-  void* data = mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ, MAP_SHARED, fd, 0);
-  const int why = errno;
-  close(fd);
-  if (data == MAP_FAILED)
-    return fault(Errc::no_input, path, std::string("cannot map the data file: ") + std::strerror(why),
-                 "check the file");
-  return Mapping(static_cast<const std::byte*>(data), info.st_size);
-}
-
 class Tokens final : public DataSource {
  public:
-  Tokens(std::string name, Mapping file, std::int64_t begin, std::int64_t count, TokenForm form,
-         const BatchShape& shape)
-      : name_(std::move(name)), file_(std::move(file)), begin_(begin), count_(count), form_(form), shape_(shape) {}
+  Tokens(std::string name, File file, std::int64_t begin, std::int64_t count, TokenForm form, const BatchShape& shape)
+      : name_(std::move(name)),
+        file_(std::move(file)),
+        begin_(begin),
+        count_(count),
+        form_(form),
+        shape_(shape),
+        raw_(static_cast<std::size_t>((shape.sequence + 1) * width())) {}
 
-  [[nodiscard]] std::int32_t token(std::int64_t i) const {
-    if (form_ == TokenForm::bytes) return static_cast<std::int32_t>(file_.data()[begin_ + i]);
-    std::uint16_t value = 0;
-    std::memcpy(&value, file_.data() + begin_ + 2 * i, 2);
-    return value;
-  }
   [[nodiscard]] std::int64_t count() const { return count_; }
 
-  void fill(cpu::ThreadPool& pool, std::int64_t number, std::span<std::byte> input,
-            std::span<std::byte> target) override {
+  Result<void> fill(cpu::ThreadPool& pool, std::int64_t number, std::span<std::byte> input,
+                    std::span<std::byte> target) override {
     const cpu::RandomKey key{shape_.seed, cpu::RandomStream::tokens, static_cast<std::uint64_t>(number)};
     const auto starts = static_cast<std::int32_t>(std::min<std::int64_t>(count_ - shape_.sequence, INT32_MAX));
     auto* in = reinterpret_cast<std::int32_t*>(input.data());
@@ -89,35 +101,82 @@ class Tokens final : public DataSource {
     for (std::int64_t b = 0; b < shape_.batch; ++b) {
       std::int32_t start = 0;
       cpu::random_integers(pool, key, b, 1, starts, &start);
+      if (Result<void> r = file_.read(begin_ + start * width(), raw_); !r) return r;
       for (std::int64_t s = 0; s < shape_.sequence; ++s) {
-        in[b * shape_.sequence + s] = token(start + s);
-        out[b * shape_.sequence + s] = token(start + s + 1);
+        in[b * shape_.sequence + s] = token(s);
+        out[b * shape_.sequence + s] = token(s + 1);
       }
+      if (Result<void> r = check(in + b * shape_.sequence, out + (b + 1) * shape_.sequence - 1); !r) return r;
     }
+    return {};
   }
   [[nodiscard]] std::string describe() const override { return name_ + ", " + std::to_string(count_) + " tokens"; }
 
+  /// Reads the whole file once: is every token in the model's vocabulary?
+  Result<void> check_all(const model::Model& model) {
+    if (model.vocabulary >= (form_ == TokenForm::bytes ? 256 : 65536)) return {};
+    std::vector<std::byte> block(std::size_t{1} << 20);
+    std::int64_t done = 0;
+    while (done < count_) {
+      const std::int64_t now = std::min<std::int64_t>(count_ - done, static_cast<std::int64_t>(block.size()) / width());
+      const auto raw = std::span(block).first(static_cast<std::size_t>(now * width()));
+      if (Result<void> r = file_.read(begin_ + done * width(), raw); !r) return r;
+      for (std::int64_t i = 0; i < now; ++i)
+        if (const std::int32_t value = token(raw, i); value >= model.vocabulary)
+          return fault(Errc::contradiction, file_.path(),
+                       "token " + std::to_string(value) + " at position " + std::to_string(done + i) +
+                           " is beyond the vocabulary of " + std::to_string(model.vocabulary) + " of model " +
+                           model.name,
+                       "a model whose vocab_size is at least " + std::to_string(value + 1));
+      done += now;
+    }
+    vocabulary_ = model.vocabulary;
+    return {};
+  }
+
  private:
+  [[nodiscard]] std::int64_t width() const { return form_ == TokenForm::bytes ? 1 : 2; }
+  [[nodiscard]] std::int32_t token(std::span<const std::byte> raw, std::int64_t i) const {
+    if (form_ == TokenForm::bytes) return static_cast<std::int32_t>(raw[static_cast<std::size_t>(i)]);
+    std::uint16_t value = 0;
+    std::memcpy(&value, raw.data() + 2 * i, 2);
+    return value;
+  }
+  [[nodiscard]] std::int32_t token(std::int64_t i) const { return token(raw_, i); }
+  /// What was written into the file since it was checked must not become an index beyond the embedding.
+  [[nodiscard]] Result<void> check(const std::int32_t* first, const std::int32_t* last_target) const {
+    const bool fits = *last_target < vocabulary_ &&
+                      std::all_of(first, first + shape_.sequence, [&](std::int32_t t) { return t < vocabulary_; });
+    if (fits) return {};
+    return fault(Errc::malformed, file_.path(),
+                 "the data file was changed while it was being read: a token is beyond the vocabulary of " +
+                     std::to_string(vocabulary_),
+                 "a copy that nobody writes to");
+  }
+
   std::string name_;
-  Mapping file_;
+  File file_;
   std::int64_t begin_;
   std::int64_t count_;
   TokenForm form_;
   BatchShape shape_;
+  std::int64_t vocabulary_ = INT32_MAX;  ///< where not every value of the form is a token
+  std::vector<std::byte> raw_;           ///< of one sequence and its last target
 };
 
 }  // namespace
 
 Result<std::unique_ptr<DataSource>> open_tokens(const std::filesystem::path& path, TokenForm form,
                                                 const model::Model& model, const BatchShape& shape) {
-  Result<Mapping> file = map(path);
+  Result<File> file = File::open(path);
   if (!file) return file.error();
   const std::int64_t bytes = file->bytes();
   std::int64_t begin = 0;
   std::int64_t count = bytes;
   if (form == TokenForm::uint16) {
     std::int32_t head[3] = {};
-    if (bytes >= kLlmcHeaderBytes) std::memcpy(head, file->data(), sizeof head);
+    if (bytes >= kLlmcHeaderBytes)
+      if (Result<void> r = file->read(0, std::as_writable_bytes(std::span(head))); !r) return r.error();
     const bool headed = head[0] == kLlmcMagic;
     begin = headed ? kLlmcHeaderBytes : 0;
     if ((bytes - begin) % 2 != 0)
@@ -140,13 +199,7 @@ Result<std::unique_ptr<DataSource>> open_tokens(const std::filesystem::path& pat
                  count > 1 ? "--sequence " + std::to_string(count - 1) : "a longer file");
   const char* prefix = form == TokenForm::bytes ? "text:" : "";
   auto source = std::make_unique<Tokens>(prefix + path.string(), std::move(*file), begin, count, form, shape);
-  if (model.vocabulary < (form == TokenForm::bytes ? 256 : 65536))
-    for (std::int64_t i = 0; i < count; ++i)
-      if (source->token(i) >= model.vocabulary)
-        return fault(Errc::contradiction, path,
-                     "token " + std::to_string(source->token(i)) + " at position " + std::to_string(i) +
-                         " is beyond the vocabulary of " + std::to_string(model.vocabulary) + " of model " + model.name,
-                     "a model whose vocab_size is at least " + std::to_string(source->token(i) + 1));
+  if (Result<void> r = source->check_all(model); !r) return r.error();
   return std::unique_ptr<DataSource>(std::move(source));
 }
 
