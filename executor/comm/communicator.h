@@ -1,10 +1,10 @@
 // The Communicator contract: one rank's end of the collectives that a plan lists, started and polled, never waited in.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,9 +69,6 @@ struct CommLimits {
 struct CommOptions {
   /// A call that makes no progress for so long while it is polled fails, naming the ranks that have not arrived.
   std::chrono::milliseconds deadline{60'000};
-  /// When it points at a nonzero signal number, every poll fails with it (retryable), naming dead peers first. Set by a
-  /// signal handler: under a launcher that tears the job down, survivors can still say who died.
-  const std::atomic<int>* stop_signal = nullptr;
 };
 
 /// One rank's end. Used by one thread at a time; there are no hidden threads, so calls advance only inside `start`,
@@ -127,6 +124,10 @@ class Communicator {
 
   /// Makes every other rank's calls fail at once with `reason` ("rank N stopped: reason"). The first reason stays.
   virtual void abort(std::string_view reason) = 0;
+
+  /// A peer that died or aborted, if that is known. For the thread that takes signals, while the communicator's own
+  /// thread goes on: under a launcher that tears the job down, survivors can still say who died.
+  [[nodiscard]] virtual std::optional<Error> lost_peer() const { return std::nullopt; }
 
   /// Calls started so far, per kind; bytes are the full buffers.
   [[nodiscard]] const CollectiveTotals& totals() const { return totals_; }

@@ -9,6 +9,7 @@
 #include "executor/comm/pages.h"
 #include "executor/comm/shared.h"
 #include "executor/comm/validate.h"
+#include "traces/base/deadline.h"
 
 namespace shard {
 namespace {
@@ -59,6 +60,7 @@ class InProcess final : public Communicator {
   [[nodiscard]] Result<bool> poll(Ticket ticket) override { return calls_.poll(ticket); }
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view text) override;
   void abort(std::string_view reason) override { calls_.abort(reason); }
+  [[nodiscard]] std::optional<Error> lost_peer() const override { return calls_.lost_peer(); }
 
  private:
   [[nodiscard]] Member& own() { return group_->members[static_cast<std::size_t>(rank().value)]; }
@@ -111,8 +113,9 @@ Result<void> InProcess::await(Ready ready) {
       return calls_.fail(peers.error());
     }
     if (std::chrono::steady_clock::now() - start > options_.deadline)
-      return calls_.fail(
-          {Errc::retryable, "not all ranks arrived at an exchange before the deadline", rank_name(rank()), ""});
+      return calls_.fail({Errc::retryable,
+                          "not all ranks arrived at an exchange within " + in_seconds(options_.deadline),
+                          rank_name(rank()), kLookAtThatRank});
     backoff.pause();
   }
 }

@@ -36,7 +36,7 @@ void MessageCall::reserve(const MessageContext& context, CommLimits limits) {
   sources_.resize(world);
   numbers_.resize(world);
   requests_.reserve(2 * world * segments);
-  from_.reserve(2 * world * segments);
+  with_.reserve(2 * world * segments);
 }
 
 void MessageCall::begin(const MessageContext& context, const CollectiveRequest& request,
@@ -61,7 +61,7 @@ void MessageCall::begin(const MessageContext& context, const CollectiveRequest& 
     largest = std::max(largest, bytes_of(dtype_, segment.elems).count());
   }
   requests_.clear();
-  from_.clear();
+  with_.clear();
   forwarding_ = false;
   if (kind_ == Collective::all_gather || kind_ == Collective::broadcast) {
     begin_place(context);
@@ -224,7 +224,7 @@ void MessageCall::post(const MessageContext& context, bool send, std::byte* at, 
     else
       MPI_Irecv(at + offset, count, MPI_BYTE, rank, tag(context, kPlacePhase, peer), context.comm, &request);
     requests_.push_back(request);
-    from_.push_back(send ? -1 : rank);
+    with_.push_back(rank);
   }
 }
 
@@ -272,7 +272,7 @@ Result<bool> MessageCall::place(const MessageContext& context) {
     return mpi_error(code, "MPI_Testall", context.rank);
   if (done == 0) return false;
   requests_.clear();
-  from_.clear();
+  with_.clear();
   if (kind_ == Collective::broadcast && !forwarding_) {
     forwarding_ = true;
     const int distance = (own_ - root_ + size_) % size_;
@@ -302,7 +302,7 @@ std::vector<int> MessageCall::missing() const {
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     int done = 0;
     MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE);
-    if (done == 0 && from_[i] >= 0) ranks.push_back(from_[i]);
+    if (done == 0) ranks.push_back(with_[i]);
   }
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());

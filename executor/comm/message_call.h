@@ -38,7 +38,7 @@ class MessageCall {
   [[nodiscard]] bool complete() const { return stage_ == Stage::complete; }
   [[nodiscard]] Collective kind() const { return kind_; }
   [[nodiscard]] OpId op() const { return op_; }
-  /// Ranks from which a message is still awaited.
+  /// Ranks with which a message is still on its way, to or from.
   [[nodiscard]] std::vector<int> missing() const;
 
  private:
@@ -100,7 +100,7 @@ class MessageCall {
   std::vector<const std::byte*> sources_;
 
   std::vector<MPI_Request> requests_;  ///< of the place stage
-  std::vector<int> from_;              ///< beside requests_: the rank of a receive, -1 for a send
+  std::vector<int> with_;              ///< beside requests_: the rank at the other end
   bool forwarding_ = false;            ///< broadcast: the second half, sends to children
 };
 

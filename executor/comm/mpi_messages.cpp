@@ -1,7 +1,6 @@
 // The communicator around MessageCall: calls in flight, aborts by message, deadlines, dead peers of the own host.
 #include "executor/comm/mpi_messages.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,8 @@
 #include "executor/comm/pages.h"
 #include "executor/comm/peer_watch.h"
 #include "executor/comm/validate.h"
+#include "traces/base/deadline.h"
+#include "traces/base/run_place.h"
 
 namespace shard {
 namespace {
@@ -30,6 +31,7 @@ class MpiMessages final : public Communicator {
   MpiMessages(std::shared_ptr<MpiRuntime> runtime, CommOptions options, PeerWatch watch,
               std::vector<std::int32_t> processes)
       : runtime_(std::move(runtime)), options_(options), watch_(std::move(watch)), processes_(std::move(processes)) {
+    const BlockingCall call("MPI_Comm_dup");
     MPI_Comm_dup(runtime_->world(), &control_);
     context_.comm = runtime_->world();
     context_.rank = runtime_->rank();
@@ -50,6 +52,7 @@ class MpiMessages final : public Communicator {
   [[nodiscard]] Result<bool> poll(Ticket ticket) override;
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view own) override;
   void abort(std::string_view reason) override;
+  [[nodiscard]] std::optional<Error> lost_peer() const override;
 
  private:
   [[nodiscard]] Result<bool> advance();
@@ -79,10 +82,12 @@ class MpiMessages final : public Communicator {
 };
 
 MpiMessages::~MpiMessages() {
-  if (error_ || !exchange({}).has_value())
+  if (error_ || !exchange({}).has_value()) {
     runtime_->abandon();
-  else
-    MPI_Comm_free(&control_);
+    return;
+  }
+  const BlockingCall call("MPI_Comm_free");
+  MPI_Comm_free(&control_);
 }
 
 Result<std::span<std::byte>> MpiMessages::make_arena(Bytes bytes, CommLimits limits) {
@@ -156,12 +161,10 @@ Result<bool> MpiMessages::poll(Ticket ticket) {
   if (Result<void> peers = check_peers(where); !peers) return fail(peers.error());
   const auto now = std::chrono::steady_clock::now();
   if (!idle_since_) idle_since_ = now;
-  if (now - *idle_since_ > options_.deadline) {
-    std::string ranks;
-    for (const int peer : current.missing()) ranks += (ranks.empty() ? "" : ", ") + std::to_string(peer);
-    return fail({Errc::retryable, "nothing came from ranks " + ranks + " before the deadline", where,
-                 "look at what those ranks are doing; a larger deadline helps if they are only slow"});
-  }
+  if (now - *idle_since_ > options_.deadline)
+    return fail({Errc::retryable,
+                 ranks_have(current.missing()) + " not arrived within " + in_seconds(options_.deadline), where,
+                 kLookAtThatRank});
   return false;
 }
 
@@ -175,18 +178,23 @@ Result<void> MpiMessages::check_peers(const std::string& where) {
     MPI_Recv(reason.data(), kReasonBytes, MPI_CHAR, status.MPI_SOURCE, kAbortTag, control_, MPI_STATUS_IGNORE);
     return Error{Errc::retryable, rank_name(Rank{status.MPI_SOURCE}) + " stopped: " + reason.data(), where, ""};
   }
-  const int signal = options_.stop_signal == nullptr ? 0 : options_.stop_signal->load(std::memory_order_relaxed);
   const auto now = std::chrono::steady_clock::now();
-  if (signal != 0 || now >= next_watch_) {
-    next_watch_ = now + kWatchEvery;
-    if (const std::vector<Rank> ended = watch_.ended(); !ended.empty())
-      return Error{Errc::retryable,
-                   rank_name(ended[0]) + " died (process " +
-                       std::to_string(processes_[static_cast<std::size_t>(ended[0].value)]) + " is gone)",
-                   where, "run again; the last checkpoint is unharmed"};
+  if (now < next_watch_) return {};
+  next_watch_ = now + kWatchEvery;
+  if (std::optional<Error> lost = lost_peer()) {
+    lost->where = where;
+    return std::move(*lost);
   }
-  if (signal != 0) return Error{Errc::retryable, std::string("stopped by signal: ") + strsignal(signal), where, ""};
   return {};
+}
+
+std::optional<Error> MpiMessages::lost_peer() const {
+  const std::vector<Rank> ended = watch_.ended();
+  if (ended.empty()) return std::nullopt;
+  return Error{Errc::retryable,
+               rank_name(ended[0]) + " died (process " +
+                   std::to_string(processes_[static_cast<std::size_t>(ended[0].value)]) + " is gone)",
+               rank_name(rank()), "run again"};
 }
 
 Result<std::vector<std::string>> MpiMessages::exchange(std::string_view own) {
@@ -222,6 +230,7 @@ Result<std::unique_ptr<Communicator>> make_mpi_messages(std::shared_ptr<MpiRunti
   MPI_Comm_size(runtime->host(), &host_size);
   const std::int32_t own[2] = {runtime->rank().value, getpid()};
   std::vector<std::int32_t> pairs(2 * static_cast<std::size_t>(host_size));
+  const BlockingCall call("MPI_Allgather");
   MPI_Allgather(own, 2, MPI_INT32_T, pairs.data(), 2, MPI_INT32_T, runtime->host());
   std::vector<std::int32_t> processes(static_cast<std::size_t>(runtime->size()));
   for (std::size_t i = 0; i < pairs.size(); i += 2) processes[static_cast<std::size_t>(pairs[i])] = pairs[i + 1];

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "executor/comm/validate.h"
+#include "traces/base/deadline.h"
+#include "traces/base/run_place.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 namespace {
@@ -33,6 +35,7 @@ Result<std::shared_ptr<MpiRuntime>> MpiRuntime::start() {
   mpi_was_started = true;
 #endif
   int provided = 0;
+  const BlockingCall call("MPI_Init_thread");
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
     return Error{Errc::unavailable, "MPI did not start", "", "run with --ranks N, or under mpirun or srun"};
   if (provided < MPI_THREAD_SERIALIZED)
@@ -52,6 +55,7 @@ Result<std::shared_ptr<MpiRuntime>> MpiRuntime::start() {
 
 MpiRuntime::~MpiRuntime() {
   if (abandoned_) return;
+  const BlockingCall call("MPI_Finalize");
   MPI_Comm_free(&host_);
   MPI_Comm_free(&world_);
   MPI_Finalize();
@@ -92,7 +96,8 @@ WaitCheck until_deadline(std::chrono::milliseconds deadline, Rank rank, std::str
   return [=, what = std::move(what), next = std::move(next)]() -> Result<void> {
     if (Result<void> fine = next(); !fine) return fine;
     if (std::chrono::steady_clock::now() < end) return {};
-    return Error{Errc::retryable, "not all ranks arrived at " + what + " before the deadline", rank_name(rank), ""};
+    return Error{Errc::retryable, "not all ranks arrived at " + what + " within " + in_seconds(deadline),
+                 rank_name(rank), kLookAtThatRank};
   };
 }
 

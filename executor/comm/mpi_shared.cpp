@@ -10,6 +10,7 @@
 #include "executor/comm/backing_store.h"
 #include "executor/comm/shared.h"
 #include "executor/comm/validate.h"
+#include "traces/base/run_place.h"
 
 namespace shard {
 namespace {
@@ -28,6 +29,7 @@ class SharedWindow {
   [[nodiscard]] Result<void> allocate(const MpiRuntime& runtime, Bytes bytes) {
     void* own = nullptr;
     const auto size = static_cast<MPI_Aint>(footprint(bytes).count());
+    const BlockingCall call("MPI_Win_allocate_shared");
     if (const int code = MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, runtime.host(), &own, &window_);
         code != MPI_SUCCESS) {
       window_ = MPI_WIN_NULL;
@@ -46,6 +48,7 @@ class SharedWindow {
   }
   /// Collective.
   void free() {
+    const BlockingCall call("MPI_Win_free");
     if (window_ != MPI_WIN_NULL) MPI_Win_free(&window_);
   }
   [[nodiscard]] std::byte* base(int rank) const { return bases_[static_cast<std::size_t>(rank)]; }
@@ -90,6 +93,7 @@ class MpiShared final : public Communicator {
     return exchange(own, "an exchange");
   }
   void abort(std::string_view reason) override { calls_.abort(reason); }
+  [[nodiscard]] std::optional<Error> lost_peer() const override { return calls_.lost_peer(); }
 
  private:
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view own, const char* what) {

@@ -51,11 +51,13 @@ PeerWatch::~PeerWatch() {
 }
 
 std::vector<Rank> PeerWatch::ended() const {
-  const int ready = watched_.empty() ? 0 : ::poll(descriptors_.data(), descriptors_.size(), 0);  // skips descriptor -1
+  if (watched_.empty()) return {};
+  std::vector<pollfd> descriptors = descriptors_;
+  const int ready = ::poll(descriptors.data(), descriptors.size(), 0);  // skips descriptor -1
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     const bool gone =
-        descriptors_[i].fd >= 0 ? ready > 0 && (descriptors_[i].revents & POLLIN) != 0 : is_gone(watched_[i].process);
+        descriptors[i].fd >= 0 ? ready > 0 && (descriptors[i].revents & POLLIN) != 0 : is_gone(watched_[i].process);
     if (gone) ranks.push_back(watched_[i].rank);
   }
   return ranks;

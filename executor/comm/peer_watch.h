@@ -22,7 +22,7 @@ class PeerWatch {
   PeerWatch& operator=(PeerWatch&& other) noexcept;
   ~PeerWatch();
 
-  /// Ranks whose process has ended, cleanly or not. One system call.
+  /// Ranks whose process has ended, cleanly or not. One system call. Any thread may ask.
   [[nodiscard]] std::vector<Rank> ended() const;
 
  private:
@@ -31,7 +31,7 @@ class PeerWatch {
     std::int32_t process = 0;
   };
   std::vector<Watched> watched_;
-  mutable std::vector<pollfd> descriptors_;  ///< beside watched_; descriptor -1: watch by signal 0
+  std::vector<pollfd> descriptors_;  ///< beside watched_; descriptor -1: watch by signal 0
 };
 
 }  // namespace shard

@@ -1,8 +1,6 @@
 // Progress of shared-memory collectives: stages per call, a byte budget per poll, and what to say when a peer is gone.
 #include "executor/comm/shared.h"
 
-#include <string.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "executor/comm/parts.h"
 #include "executor/comm/tree_sum.h"
 #include "executor/comm/validate.h"
+#include "traces/base/deadline.h"
 
 namespace shard {
 namespace {
@@ -19,12 +18,6 @@ namespace {
 constexpr std::int64_t kPollBudget = 4 * 1024 * 1024;
 /// How often an idle rank looks for dead peers (one system call, a microsecond).
 constexpr std::chrono::milliseconds kWatchEvery{1};
-
-std::string rank_list(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
-  return text;
-}
 
 }  // namespace
 
@@ -356,26 +349,32 @@ std::string SharedCollectives::where(const Flight* f) const {
   return f == nullptr ? rank_name(rank_) : rank_name(rank_).append(" ").append(describe(f->kind, f->op));
 }
 
-std::optional<Error> SharedCollectives::interruption(const Flight* f) {
-  if (const std::int32_t claim = region_.heads[0]->aborted_by.load(std::memory_order_acquire); claim != 0) {
-    const RankHead& head = *region_.heads[static_cast<std::size_t>(claim - 1)];
-    return Error{Errc::retryable, rank_name(Rank{claim - 1}) + " stopped: " + head.reason, where(f), ""};
-  }
-  const int signal = options_.stop_signal == nullptr ? 0 : options_.stop_signal->load(std::memory_order_relaxed);
-  if (signal == 0) return std::nullopt;
-  if (std::optional<Error> loss = peer_loss(f)) return loss;
-  return Error{Errc::retryable, std::string("stopped by signal: ") + strsignal(signal), where(f), ""};
+std::optional<Error> SharedCollectives::interruption(const Flight* f) const {
+  const std::int32_t claim = region_.heads[0]->aborted_by.load(std::memory_order_acquire);
+  if (claim == 0) return std::nullopt;
+  const RankHead& head = *region_.heads[static_cast<std::size_t>(claim - 1)];
+  return Error{Errc::retryable, rank_name(Rank{claim - 1}) + " stopped: " + head.reason, where(f), ""};
 }
 
-std::optional<Error> SharedCollectives::peer_loss(const Flight* f) {
+std::optional<Error> SharedCollectives::lost_peer() const {
+  if (std::optional<Error> aborted = interruption(nullptr)) return aborted;
+  return peer_death(nullptr);
+}
+
+std::optional<Error> SharedCollectives::peer_death(const Flight* f) const {
   for (const Rank peer : watch_.ended()) {
     const RankHead& head = *region_.heads[static_cast<std::size_t>(peer.value)];
     if (head.state.load(std::memory_order_acquire) == RankHead::left) continue;  // a clean end; see below
     return Error{Errc::retryable,
                  rank_name(peer) + " died (process " + std::to_string(head.process.load(std::memory_order_relaxed)) +
                      " is gone)",
-                 where(f), "run again; the last checkpoint is unharmed"};
+                 where(f), "run again"};
   }
+  return std::nullopt;
+}
+
+std::optional<Error> SharedCollectives::peer_loss(const Flight* f) const {
+  if (std::optional<Error> death = peer_death(f)) return death;
   const int peers = f == nullptr ? size() : f->size;
   for (int peer = 0; peer < peers; ++peer) {
     const Rank rank = f == nullptr ? Rank{peer} : rank_of(peer, *f);
@@ -393,16 +392,10 @@ Error SharedCollectives::deadline_error(const Flight& f) const {
   std::vector<int> busy;
   for (int peer = 0; peer < f.size; ++peer)
     if (waits_for(f, peer)) (reached(peer, f, &CallSlot::arrived) ? busy : absent).push_back(rank_of(peer, f).value);
-  const auto seconds = std::chrono::duration<double>(options_.deadline).count();
   std::string what;
-  if (!absent.empty()) what = rank_list(absent) + (absent.size() == 1 ? " has" : " have") + " not arrived";
-  if (!busy.empty())
-    what += (what.empty() ? "" : ", ") + rank_list(busy) + (busy.size() == 1 ? " has" : " have") + " not finished";
-  std::string limit = std::to_string(seconds);
-  limit.erase(limit.find_last_not_of('0') + 1);
-  if (limit.back() == '.') limit.pop_back();
-  return {Errc::retryable, what + " within " + limit + " s", where(&f),
-          "look at what that rank is doing; a larger deadline helps if it is only slow"};
+  if (!absent.empty()) what = ranks_have(absent) + " not arrived";
+  if (!busy.empty()) what += (what.empty() ? "" : ", ") + ranks_have(busy) + " not finished";
+  return {Errc::retryable, what + " within " + in_seconds(options_.deadline), where(&f), kLookAtThatRank};
 }
 
 }  // namespace shard

@@ -44,12 +44,14 @@ class SharedCollectives {
   [[nodiscard]] Result<bool> poll(Ticket ticket);
   void abort(std::string_view reason) { publish_abort(region_, rank_, reason); }
 
-  /// Abort word, stop signal, dead peers and peers that left, for other waits than calls. Not sticky: what is waited
+  /// Abort word, dead peers and peers that left, for other waits than calls. Not sticky: what is waited
   /// for may have happened just before a peer left, so look again, then `fail`.
   [[nodiscard]] Result<void> check_peers();
   /// Marks everything after as failed with `error` and returns it.
   Error fail(Error error);
   [[nodiscard]] bool failed() const { return error_.has_value(); }
+  /// Communicator::lost_peer.
+  [[nodiscard]] std::optional<Error> lost_peer() const;
 
  private:
   enum class Stage : std::uint8_t { sum, copy, drain, complete };
@@ -118,8 +120,9 @@ class SharedCollectives {
   [[nodiscard]] Copy copy_of(const Flight& f) const;
   [[nodiscard]] bool waits_for(const Flight& f, int peer) const;
   void set_mismatch(const Flight& f, int peer);
-  [[nodiscard]] std::optional<Error> interruption(const Flight* f);
-  [[nodiscard]] std::optional<Error> peer_loss(const Flight* f);
+  [[nodiscard]] std::optional<Error> interruption(const Flight* f) const;
+  [[nodiscard]] std::optional<Error> peer_death(const Flight* f) const;
+  [[nodiscard]] std::optional<Error> peer_loss(const Flight* f) const;
   [[nodiscard]] Error deadline_error(const Flight& f) const;
   [[nodiscard]] std::string where(const Flight* f) const;
 

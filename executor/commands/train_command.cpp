@@ -1,8 +1,6 @@
 // `shardscope train`: who am I, start or join the other ranks, train, report.
 #include "executor/commands/train_command.h"
 
-#include <csignal>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -16,12 +14,15 @@
 #include "executor/commands/train_run.h"
 #include "executor/launch/job.h"
 #include "executor/launch/parent_line.h"
+#include "executor/launch/rank_watch.h"
 #include "executor/launch/role.h"
-#include "executor/launch/stop_signal.h"
 #include "sim/cli/contradiction.h"
 #include "sim/cli/output.h"
 #include "sim/commands/printing.h"
 #include "sim/engine/report.h"
+#include "traces/base/deadline.h"
+#include "traces/base/run_place.h"
+#include "traces/base/stop.h"
 
 namespace shard::commands {
 namespace {
@@ -43,26 +44,45 @@ recomputation, as long as the global batch is cut into the same micro-batches.
 /// Where a rank's last word goes: the parent that started it, or this process's own stderr.
 class LastWord {
  public:
-  explicit LastWord(std::unique_ptr<ParentLine> line) : line_(std::move(line)) {}
-  int say(const Error& error) {
-    const int code = exit_code(error.code);
-    if (line_ == nullptr) return cli::print_error(std::cerr, error, cli::style_of(2));
-    std::ostringstream text;
-    cli::print_error(text, error);
-    line_->report(code, text.str());
-    return code;
+  explicit LastWord(std::unique_ptr<ParentLine> line) : line_(std::move(line)) {
+    if (line_ == nullptr) return;
+    // Also when all is over for this rank: it has said its last word then, and what ends it is no news.
+    stop::with_say([line = line_](const Error& error) { report(*line, error); }).keep();
+    watch_ = watch_for_parent(*line_);
   }
+  /// What a rank waited for in vain is said with the place of its run.
+  int say(Error error) {
+    if (const std::string place = to_string(run_place()); error.code == Errc::retryable && !place.empty())
+      error.where = error.where.empty() ? place : place + ", " + error.where;
+    if (line_ == nullptr) return cli::print_error(std::cerr, error, cli::style_of(2));
+    report(*line_, error);
+    if (error.code == Errc::retryable) line_->let_others_end_first();
+    return exit_code(error.code);
+  }
+  /// The rank's result has been printed.
   int done() {
-    if (line_ != nullptr) line_->report(0, "");
+    if (line_ == nullptr) return 0;  // run_program looks at stdout
+    if (const Result<void> written = cli::flush(std::cout); !written) {
+      std::cout.clear();  // once is enough
+      return say(written.error());
+    }
+    line_->report(0, "");
     return 0;
   }
 
  private:
-  std::unique_ptr<ParentLine> line_;
+  static void report(ParentLine& line, const Error& error) {
+    std::ostringstream text;
+    cli::print_error(text, error);
+    line.report(exit_code(error.code), text.str());
+  }
+
+  std::shared_ptr<ParentLine> line_;
+  stop::Registration watch_;
 };
 
 Result<std::unique_ptr<Communicator>> join(const Role& role, const TrainOptions& o) {
-  const CommOptions options{.deadline = std::chrono::seconds(o.timeout_seconds), .stop_signal = install_stop_signal()};
+  const CommOptions options{.deadline = deadline_of(o.timeout_seconds)};
   if (role.launcher == Launcher::none) return make_single(options);
   if (role.launcher == Launcher::torchrun) {
     if (role.world == 1) return make_single(options);
@@ -91,25 +111,39 @@ void print_prediction(const Prepared& prepared, const TrainOptions& o) {
   std::cout << cli::json_text(j) << std::flush;
 }
 
+/// One machine is not asked for more: each rank is a process with threads of its own, and 256 take over a minute to
+/// start on two cores.
+constexpr int kMostRanks = 256;
+
+Result<void> check_ranks(const cli::Command& command, int ranks) {
+  if (ranks <= kMostRanks) return {};
+  return cli::contradiction(
+      command.describe("world-size") + " asks for " + std::to_string(ranks) + " processes on this machine; at most " +
+          std::to_string(kMostRanks) + " are started",
+      "shardscope simulate, which predicts any number of ranks; or mpirun or srun over more machines");
+}
+
+void print_end(const JobEnd& end) {
+  std::cerr << end.message;
+  if (!end.message.ends_with('\n')) std::cerr << '\n';
+  std::cerr << std::flush;
+}
+
 /// Starts the ranks and waits for them. They get the very arguments of this process.
 int run_ranks(std::span<const std::string> arguments, const TrainOptions& o) {
   std::vector<std::string> line{own_program(), "train"};
   line.insert(line.end(), arguments.begin(), arguments.end());
-  const Result<JobEnd> end = run_job(line, o.strategy.world_size);
+  // Before the ranks' own registration, so behind it at a stop: they write no more.
+  const stop::Registration files = stop::at_stop([&o] { remove_rank_traces(o); });
+  const Result<JobEnd> end =
+      run_job(line, {.ranks = o.strategy.world_size, .deadline = deadline_of(o.timeout_seconds), .answer = print_end});
   if (!end) return cli::print_error(std::cerr, end.error(), cli::style_of(2));
-  if (!end->message.empty()) {
-    std::cerr << end->message;
-    if (end->message.back() != '\n') std::cerr << '\n';
-  }
-  if (end->exit_code != 0 || end->signal != 0) remove_rank_traces(o);
-  if (end->signal != 0) {
-    std::signal(end->signal, SIG_DFL);
-    std::raise(end->signal);
-  }
+  if (end->exit_code != 0) remove_rank_traces(o);
   return end->exit_code;
 }
 
 int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cli::Format format) {
+  set_run_place({RunPart::start});
   std::unique_ptr<ParentLine> line;
   if (role.launcher == Launcher::own) {
     Result<std::unique_ptr<ParentLine>> connected = ParentLine::connect(role);
@@ -117,8 +151,14 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
     line = std::move(*connected);
   }
   LastWord last_word(std::move(line));
+  stop::Registration watch;
+  if (role.launcher != Launcher::none && role.launcher != Launcher::own)
+    watch = watch_blocking_calls(role.rank, deadline_of(o.timeout_seconds));
+  if (role.launcher != Launcher::none) set_run_place({RunPart::joining});
   Result<std::unique_ptr<Communicator>> communicator = join(role, o);
   if (!communicator) return last_word.say(communicator.error());
+  stop::Registration cause = stop::with_cause([&] { return (*communicator)->lost_peer(); });
+  set_run_place({RunPart::preparation});
   const int ranks = (*communicator)->size();
   const bool asked = command.given("world-size");
   if (asked && o.strategy.world_size != ranks)
@@ -153,6 +193,9 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
       std::cout << to_text(*report);
     std::cout << std::flush;
   }
+  set_run_place({RunPart::end});
+  cause = {};
+  communicator->reset();
   return last_word.done();
 }
 
@@ -173,6 +216,8 @@ int train_command(std::span<const std::string> arguments) {
   if (!format) return cli::print_error(std::cerr, format.error(), style);
   const Role role = role_from_environment();
   if (role.launcher == Launcher::none && options.strategy.world_size > 1) {
+    if (const Result<void> few = check_ranks(command, options.strategy.world_size); !few)
+      return cli::print_error(std::cerr, few.error(), style);
     // Whatever can be refused is refused here, once, before any rank starts.
     const Result<Prepared> prepared = prepare(command, options);
     if (!prepared) return cli::print_error(std::cerr, prepared.error(), style);

@@ -22,6 +22,8 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/simulate.h"
 #include "sim/model/config.h"
+#include "traces/base/run_place.h"
+#include "traces/base/stop.h"
 
 namespace shard::commands {
 namespace {
@@ -193,6 +195,12 @@ std::int64_t steps_between_flushes(const plan::Plan& plan) {
   return std::max<std::int64_t>(1, kEvents / std::max<std::int64_t>(events, 1));
 }
 
+RunPlace place_of(Phase phase, std::int64_t step) {
+  if (phase == Phase::creation) return {RunPart::creation};
+  if (phase == Phase::digest) return {RunPart::digest};
+  return {RunPart::step, step + 1};
+}
+
 Result<void> same_plan(const Prepared& p, Communicator& communicator) {
   const auto hashes = communicator.exchange(p.plans.hash);
   if (!hashes) return hashes.error();
@@ -325,9 +333,11 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
     if (writer && (done.step + 1) % steps_per_flush == 0) static_cast<void>(writer->flush());
   };
   session.before_phase = [&](Phase phase, std::int64_t step) {
+    set_run_place(place_of(phase, step));
     if (recorder) recorder->begin(phase, phase == Phase::digest ? o.steps - 1 : step);
   };
   session.before_end = [&]() -> Result<void> {
+    set_run_place({RunPart::results});
     // A shared page counts by the processes that have touched it: nobody asks before all ranks have run.
     if (const auto all = communicator.exchange({}); !all) return all.error();
     resident = train::proportional_set_size() - baseline;
@@ -337,6 +347,8 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
     writer.reset();
     remove_rank_traces(o);
   };
+  const stop::Registration files = stop::at_stop([&o] { remove_rank_traces(o); });
+  set_run_place({RunPart::arenas});
   Result<train::SessionResult> result = run_session(plan, communicator, **data, pool, session);
   if (!result) {
     clean_up();

@@ -1,4 +1,5 @@
-// One loop over the ranks' lines, mpirun's output, and signals; then the verdict.
+// One loop over the ranks' lines, mpirun's output and the watch over both; then the verdict, then the end of all that
+// is left.
 #include "executor/launch/job.h"
 
 #include <fcntl.h>
@@ -6,22 +7,23 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <utility>
 
+#include "executor/launch/descendants.h"
 #include "executor/launch/mpirun_command.h"
 #include "executor/launch/rank_lines.h"
 #include "executor/launch/scratch.h"
+#include "executor/launch/watchdog.h"
+#include "traces/base/run_place.h"
+#include "traces/base/stop.h"
 
 namespace shard {
 namespace {
@@ -30,8 +32,16 @@ using Clock = std::chrono::steady_clock;
 
 /// What mpirun says is kept to this size; it matters only when no rank came to be.
 constexpr std::size_t kOutputKept = 16 * 1024;
-/// From the first sign of the end (a rank ended badly, or a signal) to SIGKILL for what is left.
-constexpr std::chrono::seconds kGrace{10};
+/// How often the loop looks at what it is not woken for: mpirun's end, the watch.
+constexpr int kLookMilliseconds = 50;
+/// From the first report of code 75 to the verdict: a rank that knows the cause may still be speaking.
+constexpr std::chrono::milliseconds kForTheCause{300};
+/// From a death without a word to the verdict, for mpirun to say by which signal.
+constexpr std::chrono::milliseconds kForTheSignal{10'000};
+/// For processes whose work is done to end by themselves.
+constexpr std::chrono::milliseconds kToLeave{2'000};
+/// For processes to be gone after SIGKILL; the kernel frees their memory first.
+constexpr std::chrono::milliseconds kToDie{5'000};
 
 class File {
  public:
@@ -50,27 +60,6 @@ class File {
   int descriptor_;
 };
 
-/// Blocks the signals that the job's loop reads from a descriptor; restores the mask at the end.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigemptyset(&set_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&set_, signal);
-    sigprocmask(SIG_BLOCK, &set_, &before_);
-    descriptor_ = File(signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-  ~BlockedSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
-  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-  [[nodiscard]] const sigset_t& before() const { return before_; }
-
- private:
-  sigset_t set_{};
-  sigset_t before_{};
-  File descriptor_;
-};
-
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> all;
   for (std::string& text : texts) all.push_back(text.data());
@@ -78,41 +67,42 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
-/// SIGKILL for all children of this process.
-void kill_children() {
-  const std::string process = std::to_string(getpid());
-  std::ifstream children("/proc/" + process + "/task/" + process + "/children");
-  for (pid_t child = 0; children >> child;) kill(child, SIGKILL);
+/// What a limit of this process, which ranks inherit, may have to do with their end; "" without one.
+std::string address_space_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+  return "a process may have " + std::to_string(limit.rlim_cur >> 20) +
+         " MiB of address space here, and MPI and its libraries want several hundred per rank: a larger limit (ulimit "
+         "-v)";
 }
 
 class Job {
  public:
-  Job(RankLines lines, int ranks) : lines_(std::move(lines)), ranks_(ranks) {}
+  Job(RankLines lines, const JobOptions& options)
+      : lines_(std::move(lines)), options_(options), watchdog_(options.ranks, options.deadline, Clock::now()) {}
 
   /// mpirun inherits `locks`: should this process be killed, its files are in use until mpirun has ended.
   [[nodiscard]] Result<void> start(std::vector<std::string> arguments, std::vector<std::string> environment,
                                    std::span<const int> locks);
-  void run();
-  [[nodiscard]] Result<JobEnd> verdict() const;
+  [[nodiscard]] Result<JobEnd> run();
 
  private:
+  void look();
   void read_output();
-  void read_signals();
   void reap();
-  void end_soon();
-  void kill_everything();
-  void leave_no_process();
+  [[nodiscard]] bool is_over();
+  [[nodiscard]] Result<JobEnd> verdict() const;
   [[nodiscard]] std::string death_of(Rank rank) const;
 
   RankLines lines_;
-  int ranks_;
-  BlockedSignals signals_;
+  JobOptions options_;
+  Watchdog watchdog_;
   File output_;
   std::string said_;  ///< by mpirun
   pid_t mpirun_ = -1;
   std::optional<int> status_;  ///< of mpirun, as from waitpid
-  int signal_ = 0;
-  std::optional<Clock::time_point> kill_at_;
+  std::optional<Clock::time_point> first_bad_;
+  std::optional<Error> overdue_;
 };
 
 Result<void> Job::start(std::vector<std::string> arguments, std::vector<std::string> environment,
@@ -122,19 +112,21 @@ Result<void> Job::start(std::vector<std::string> arguments, std::vector<std::str
   output_ = File(ends[0]);
   const File input(ends[1]);
   fcntl(output_.get(), F_SETFL, O_NONBLOCK);
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const File nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(environment);
+  const sigset_t mask = stop::mask_for_children();
   const pid_t parent = getpid();
   mpirun_ = fork();
-  if (mpirun_ < 0) return Error{Errc::unavailable, std::string("cannot start mpirun: ") + strerror(errno), "", ""};
+  if (mpirun_ < 0)
+    return Error{Errc::unavailable, std::string("cannot start mpirun: ") + strerror(errno), "",
+                 "a larger limit of processes (ulimit -u)"};
   if (mpirun_ > 0) return {};
   // In the child: only calls that are safe between fork and exec.
-  setpgid(0, 0);  // the terminal's ^C reaches the parent alone, which passes it on
+  setpgid(0, 0);  // the terminal's ^C reaches the parent alone
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(127);
-  sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
   for (const int lock : locks) fcntl(lock, F_SETFD, 0);
   dup2(nothing.get(), STDIN_FILENO);
   dup2(input.get(), STDOUT_FILENO);
@@ -143,66 +135,47 @@ Result<void> Job::start(std::vector<std::string> arguments, std::vector<std::str
   _exit(127);
 }
 
-void Job::run() {
+Result<JobEnd> Job::run() {
   std::vector<pollfd> descriptors;
-  while (!status_) {
-    descriptors.assign({{signals_.descriptor(), POLLIN, 0}, {output_.get(), POLLIN, 0}});
+  do {
+    descriptors.assign({{output_.get(), POLLIN, 0}});
     lines_.add_to(descriptors);
-    int timeout = -1;
-    if (kill_at_) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*kill_at_ - Clock::now());
-      timeout = static_cast<int>(std::max<std::int64_t>(left.count() + 1, 0));
-    }
-    ::poll(descriptors.data(), descriptors.size(), timeout);
-    read_output();
-    lines_.serve();
-    for (const RankLines::End& end : lines_.ends())
-      if (end.exit_code.value_or(1) != 0) end_soon();
-    read_signals();
-    if (kill_at_ && Clock::now() >= *kill_at_) kill_everything();
-    reap();
+    ::poll(descriptors.data(), descriptors.size(), kLookMilliseconds);
+    look();
+  } while (!is_over());
+  Result<JobEnd> end = verdict();
+  if (end && end->exit_code == 0) {
+    // What a rank still does behind its last word (reports of checkers, for one) is not cut short.
+    if (!wait_for_descendants(kToLeave)) end_descendants(kToDie);
+    return end;
   }
-  lines_.serve();
-  leave_no_process();
-  lines_.serve();
+  if (end && options_.answer) {
+    const stop::NotNow answering;
+    options_.answer(*end);
+  }
+  end_descendants(kToDie);
+  return end;
+}
+
+void Job::look() {
   read_output();
+  lines_.serve();
+  reap();
+  const Clock::time_point now = Clock::now();
+  for (const RankLines::Beat& beat : lines_.take_beats()) watchdog_.heard(beat, now);
+  for (const RankLines::End& end : lines_.ends()) watchdog_.ended(end.rank);
+  overdue_ = watchdog_.overdue(now);
+  set_run_place(watchdog_.place());
 }
 
 void Job::read_output() {
   std::array<char, 4096> buffer;
-  while (true) {
+  while (output_.get() >= 0) {
     const ssize_t bytes = read(output_.get(), buffer.data(), buffer.size());
     if (bytes < 0) return;
-    if (bytes == 0) {
-      output_ = File();  // poll skips a negative descriptor
-      return;
-    }
+    if (bytes == 0) output_ = File();  // poll skips a negative descriptor
     if (said_.size() < kOutputKept) said_.append(buffer.data(), static_cast<std::size_t>(bytes));
   }
-}
-
-void Job::read_signals() {
-  signalfd_siginfo info{};
-  while (read(signals_.descriptor(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    if (info.ssi_signo == SIGCHLD) continue;
-    if (signal_ != 0) {
-      kill_everything();  // asked twice
-      continue;
-    }
-    signal_ = static_cast<int>(info.ssi_signo);
-    if (mpirun_ > 0) kill(mpirun_, SIGTERM);  // mpirun passes it to every rank and cleans up
-    end_soon();
-  }
-}
-
-void Job::end_soon() {
-  if (!kill_at_) kill_at_ = Clock::now() + kGrace;
-}
-
-void Job::kill_everything() {
-  lines_.kill_all();
-  if (mpirun_ > 0) kill(mpirun_, SIGKILL);
-  kill_at_ = Clock::now() + kGrace;
 }
 
 void Job::reap() {
@@ -214,28 +187,34 @@ void Job::reap() {
   }
 }
 
-void Job::leave_no_process() {
-  // As the ranks' subreaper this process inherits what mpirun left behind. A rank on its way out gets a moment.
-  for (int attempt = 0; attempt < 200; ++attempt) {
-    int status = 0;
-    const pid_t ended = waitpid(-1, &status, WNOHANG);
-    if (ended < 0) return;  // no child is left
-    if (ended > 0) continue;
-    if (attempt >= 20) kill_children();
-    const timespec moment{0, 5'000'000};
-    nanosleep(&moment, nullptr);
+bool Job::is_over() {
+  if (overdue_) return true;
+  const Clock::time_point now = Clock::now();
+  bool died = false;
+  bool noticed = false;
+  for (const RankLines::End& end : lines_.ends()) {
+    if (end.exit_code == 0) continue;
+    if (end.exit_code && *end.exit_code != exit_code(Errc::retryable)) return true;
+    (end.exit_code ? noticed : died) = true;
   }
+  const bool all_ended = static_cast<int>(lines_.ends().size()) >= options_.ranks;
+  if (!died && !noticed && all_ended) return true;
+  if (!died && !noticed && !status_) return false;
+  if (!first_bad_) first_bad_ = now;
+  if (died) return status_.has_value() || now - *first_bad_ >= kForTheSignal;
+  return all_ended || now - *first_bad_ >= kForTheCause;
 }
 
 std::string Job::death_of(Rank rank) const {
   std::string text = "rank " + std::to_string(rank.value) + " died";
   // mpirun returns what the first bad end that it saw was: usually this one's.
-  const int code = WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 0;
+  const int code = status_ && WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 0;
   if (code > 128)
     text.append(": signal ").append(std::to_string(code - 128)).append(" (").append(strsignal(code - 128)).append(")");
   else if (code > 0 && code != exit_code(Errc::retryable))
     text.append(": it returned ").append(std::to_string(code)).append(" without saying why");
-  text.append("\n  try: run again; what was written before is whole");
+  const std::string limit = address_space_limit();
+  text.append("\n  try: ").append(limit.empty() ? "run again" : limit);
   // An MPI that fails inside a rank says so through mpirun.
   if (code <= 128 && !said_.empty()) text.append("\nmpirun said:\n").append(said_);
   return text;
@@ -243,27 +222,27 @@ std::string Job::death_of(Rank rank) const {
 
 Result<JobEnd> Job::verdict() const {
   const std::vector<RankLines::End>& ends = lines_.ends();
-  if (signal_ != 0) return JobEnd{75, {}, signal_};
-  if (!lines_.any_came())
-    return Error{Errc::unavailable, "mpirun did not start the ranks" + (said_.empty() ? said_ : ":\n" + said_),
-                 "mpirun", "check that this is Open MPI's mpirun (mpirun --version; Debian: openmpi-bin)"};
+  const int retryable = exit_code(Errc::retryable);
+  const std::string said = said_.empty() ? said_ : ":\n" + said_;
   const RankLines::End* first = nullptr;  // to end badly
   for (const RankLines::End& end : ends) {
     if (end.exit_code == 0) continue;
-    if (end.exit_code && *end.exit_code != exit_code(Errc::retryable)) return JobEnd{*end.exit_code, end.message, 0};
+    if (end.exit_code && *end.exit_code != retryable) return JobEnd{*end.exit_code, end.message};
     if (first == nullptr) first = &end;
   }
-  if (first != nullptr && first->exit_code) return JobEnd{*first->exit_code, first->message, 0};
-  if (first != nullptr) return JobEnd{exit_code(Errc::retryable), death_of(first->rank), 0};
-  if (static_cast<int>(ends.size()) < ranks_)
-    return JobEnd{exit_code(Errc::retryable),
-                  "mpirun ended before all ranks did" + (said_.empty() ? said_ : ":\n" + said_), 0};
-  return JobEnd{};
+  if (first != nullptr && first->exit_code) return JobEnd{*first->exit_code, first->message};
+  if (first != nullptr) return JobEnd{retryable, death_of(first->rank)};
+  if (overdue_) return JobEnd{retryable, to_string(*overdue_)};
+  if (static_cast<int>(ends.size()) >= options_.ranks) return JobEnd{};
+  if (lines_.any_came()) return JobEnd{retryable, "mpirun ended before all ranks did" + said};
+  const std::string limit = address_space_limit();
+  return Error{Errc::unavailable, "mpirun did not start the ranks" + said, "mpirun",
+               limit.empty() ? "check that this is Open MPI's mpirun (mpirun --version; Debian: openmpi-bin)" : limit};
 }
 
 }  // namespace
 
-Result<JobEnd> run_job(std::span<const std::string> arguments, int ranks) {
+Result<JobEnd> run_job(std::span<const std::string> arguments, const JobOptions& options) {
   const std::string mpirun = find_in_path("mpirun");
   if (mpirun.empty())
     return Error{Errc::unavailable, "mpirun is not installed, and more than one rank needs it", "PATH",
@@ -281,13 +260,18 @@ Result<JobEnd> run_job(std::span<const std::string> arguments, int ranks) {
   Result<RankLines> lines = RankLines::listen(places.socket);
   if (!lines) return lines.error();
   const int locks[] = {session->lock(), memory ? memory->lock() : session->lock()};
-  Job job(std::move(*lines), ranks);
-  if (Result<void> started =
-          job.start(mpirun_arguments(mpirun, arguments, ranks, places), mpirun_environment(places), locks);
-      !started)
-    return started.error();
-  job.run();
-  return job.verdict();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // After the directories, so before them at a stop: nobody writes into them any more.
+  const stop::Registration processes = stop::at_stop([] { end_descendants(kToDie); });
+  Job job(std::move(*lines), options);
+  {
+    const stop::NotNow starting;
+    if (Result<void> started =
+            job.start(mpirun_arguments(mpirun, arguments, options.ranks, places), mpirun_environment(places), locks);
+        !started)
+      return started.error();
+  }
+  return job.run();
 }
 
 std::string own_program() {

@@ -13,17 +13,18 @@
 #include <cstring>
 
 #include "executor/launch/wire.h"
+#include "traces/base/run_place.h"
 
 namespace shard {
 namespace {
 
-bool send_packet(int descriptor, WireHead head, std::string_view text) {
+bool send_packet(int descriptor, WireHead head, std::string_view text, int flags = 0) {
   head.bytes = static_cast<std::uint32_t>(text.size());
   std::array<iovec, 2> parts{{{&head, sizeof head}, {const_cast<char*>(text.data()), text.size()}}};
   msghdr message{};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
-  return sendmsg(descriptor, &message, MSG_NOSIGNAL) >= 0;
+  return sendmsg(descriptor, &message, MSG_NOSIGNAL | flags) >= 0;
 }
 
 bool take_streams(int descriptor) {
@@ -74,11 +75,20 @@ ParentLine::~ParentLine() {
 
 void ParentLine::report(int exit_code, std::string_view message) {
   send_packet(descriptor_, {WireHead::end, exit_code, 0}, message.substr(0, kWireText));
-  if (exit_code != shard::exit_code(Errc::retryable)) return;
-  // This rank only noticed a fault. Let the launcher see the rank at fault end first, so that it knows by which signal;
-  // it then interrupts this wait with SIGTERM.
+}
+
+void ParentLine::let_others_end_first() {
   pollfd parent{descriptor_, 0, 0};
   ::poll(&parent, 1, 500);
+}
+
+bool ParentLine::beat() {
+  const RunPlace place = run_place();
+  WireBeat beat{.step = place.step, .part = static_cast<std::int32_t>(place.part), .blocking = {}};
+  if (const char* call = BlockingCall::now().name; call != nullptr)
+    std::strncpy(beat.blocking.data(), call, beat.blocking.size() - 1);
+  const std::string_view bytes(reinterpret_cast<const char*>(&beat), sizeof beat);
+  return send_packet(descriptor_, {WireHead::beat, 0, 0}, bytes, MSG_DONTWAIT) || errno == EAGAIN;
 }
 
 }  // namespace shard

@@ -10,7 +10,7 @@
 
 namespace shard {
 
-/// Closing it (or dying) tells the parent that the rank is gone.
+/// Closing it (or dying) tells the parent that the rank is gone. Any thread may speak.
 class ParentLine {
  public:
   /// Connects, says which rank this is, and makes the parent's stdout and stderr this process's own, so that output
@@ -20,9 +20,14 @@ class ParentLine {
   ParentLine& operator=(const ParentLine&) = delete;
   ~ParentLine();
 
-  /// The last word: the exit code this rank will return, and what a user should read. The parent prints one message for
-  /// all ranks, so a rank that has reported prints nothing itself. Takes up to half a second for code 75.
+  /// The last word: the exit code this rank will return, and what a user should read. The first one counts. The parent
+  /// prints one message for all ranks, so a rank that has reported prints nothing itself.
   void report(int exit_code, std::string_view message);
+  /// For a rank that has reported code 75, since it only noticed a fault: lets the launcher see the rank at fault end
+  /// first, so that it knows by which signal. Half a second at most.
+  void let_others_end_first();
+  /// Says that this rank lives, and where its run is (run_place.h). Never blocks. False when the parent is gone.
+  [[nodiscard]] bool beat();
 
  private:
   explicit ParentLine(int descriptor) : descriptor_(descriptor) {}

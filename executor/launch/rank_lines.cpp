@@ -1,9 +1,7 @@
 // A line's end of file is the rank's death certificate: the kernel closes it however a process ends.
 #include "executor/launch/rank_lines.h"
 
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -37,15 +35,6 @@ bool send_streams(int descriptor) {
   return sendmsg(descriptor, &message, MSG_NOSIGNAL) >= 0;
 }
 
-int open_process(std::int32_t process) {
-#ifdef SYS_pidfd_open
-  return static_cast<int>(syscall(SYS_pidfd_open, process, 0));
-#else
-  (void)process;
-  return -1;
-#endif
-}
-
 }  // namespace
 
 Result<RankLines> RankLines::listen(const std::string& path) {
@@ -71,6 +60,7 @@ RankLines::RankLines(RankLines&& other) noexcept
     : listener_(std::exchange(other.listener_, -1)),
       lines_(std::exchange(other.lines_, {})),
       ends_(std::exchange(other.ends_, {})),
+      beats_(std::exchange(other.beats_, {})),
       came_(other.came_) {}
 
 RankLines::~RankLines() {
@@ -108,7 +98,7 @@ void RankLines::accept_all() {
       ::close(descriptor);
       continue;
     }
-    lines_.push_back({descriptor, open_process(peer.pid), peer.pid, std::nullopt, false});
+    lines_.push_back({descriptor, std::nullopt, false});
   }
 }
 
@@ -130,32 +120,23 @@ bool RankLines::read(Line& line) {
   if (head.kind == WireHead::hello && !line.rank) {
     line.rank = Rank{head.number};
     ++came_;
+    beats_.push_back({*line.rank, {RunPart::start, 0}, {}});
     if (!send_streams(line.descriptor)) return true;
   } else if (head.kind == WireHead::end && line.rank && !line.reported) {
     line.reported = true;
     ends_.push_back({*line.rank, head.number, std::string(text.data(), bytes)});
+  } else if (head.kind == WireHead::beat && line.rank && bytes == sizeof(WireBeat)) {
+    WireBeat beat;
+    std::memcpy(&beat, text.data(), sizeof beat);
+    beat.blocking.back() = '\0';
+    beats_.push_back({*line.rank, {static_cast<RunPart>(beat.part), beat.step}, beat.blocking.data()});
   }
   return true;
 }
 
 void RankLines::close(Line& line) {
   if (line.descriptor >= 0) ::close(line.descriptor);
-  if (line.process >= 0) ::close(line.process);
   line.descriptor = -1;
-  line.process = -1;
-}
-
-void RankLines::kill_all() const {
-  for (const Line& line : lines_) {
-    if (line.descriptor < 0) continue;
-#ifdef SYS_pidfd_send_signal
-    if (line.process >= 0) {
-      syscall(SYS_pidfd_send_signal, line.process, SIGKILL, nullptr, 0);
-      continue;
-    }
-#endif
-    kill(line.process_id, SIGKILL);
-  }
 }
 
 }  // namespace shard

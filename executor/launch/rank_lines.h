@@ -6,16 +6,25 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "traces/base/ids.h"
 #include "traces/base/result.h"
+#include "traces/base/run_place.h"
 
 namespace shard {
 
 /// A listening socket at `path` and the lines that ranks opened to it.
 class RankLines {
  public:
+  /// Where a rank's run was when it last spoke.
+  struct Beat {
+    Rank rank;
+    RunPlace place;
+    std::string blocking;  ///< the call that it waits in, or ""
+  };
+
   /// What became of a rank, in the order in which ranks ended; a death comes before the reports of those who noticed
   /// it.
   struct End {
@@ -33,18 +42,16 @@ class RankLines {
   void add_to(std::vector<pollfd>& descriptors) const;
   /// Handles all that can be handled without blocking.
   void serve();
-  /// SIGKILL for every rank that still has its line.
-  void kill_all() const;
 
   [[nodiscard]] bool any_came() const { return came_ > 0; }
   [[nodiscard]] bool any_open() const;
   [[nodiscard]] const std::vector<End>& ends() const { return ends_; }
+  /// Beats since the last call, and the ranks that came (RunPart::start).
+  [[nodiscard]] std::vector<Beat> take_beats() { return std::exchange(beats_, {}); }
 
  private:
   struct Line {
     int descriptor = -1;
-    int process = -1;  ///< pidfd, -1 where the kernel has none
-    std::int32_t process_id = 0;
     std::optional<Rank> rank;  ///< known after its hello
     bool reported = false;
   };
@@ -56,6 +63,7 @@ class RankLines {
   int listener_ = -1;
   std::vector<Line> lines_;
   std::vector<End> ends_;
+  std::vector<Beat> beats_;
   int came_ = 0;
 };
 

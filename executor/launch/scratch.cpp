@@ -58,18 +58,25 @@ std::optional<Scratch> Scratch::make(const std::string& place) {
   for (int attempt = 0; attempt < 3; ++attempt) {
     std::string path = place;
     path.append("/").append(kPrefix).append("XXXXXX");
+    const stop::NotNow making;
     if (mkdtemp(path.data()) == nullptr) return std::nullopt;
     if (const int lock = lock_directory(path); lock >= 0) return Scratch(std::move(path), lock);
   }
   return std::nullopt;
 }
 
+Scratch::Scratch(std::string path, int lock)
+    : path_(std::move(path)), lock_(lock), at_stop_(stop::at_stop([place = path_] { remove_tree(place); })) {}
+
 Scratch::Scratch(Scratch&& other) noexcept
-    : path_(std::exchange(other.path_, {})), lock_(std::exchange(other.lock_, -1)) {}
+    : path_(std::exchange(other.path_, {})),
+      lock_(std::exchange(other.lock_, -1)),
+      at_stop_(std::move(other.at_stop_)) {}
 
 Scratch& Scratch::operator=(Scratch&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(lock_, other.lock_);
+  std::swap(at_stop_, other.at_stop_);
   return *this;
 }
 

@@ -5,12 +5,15 @@
 #include <string>
 #include <utility>
 
+#include "traces/base/stop.h"
+
 namespace shard {
 
 class Scratch {
  public:
   /// A new directory PLACE/.shardscope-ranks-XXXXXX, mode 0700, locked as long as this lives. Such directories of the
   /// same user that nobody holds a lock on (their process was killed before it could clean up) are removed first.
+  /// Removed as well when the process is stopped (traces/base/stop.h).
   [[nodiscard]] static std::optional<Scratch> make(const std::string& place);
   Scratch(Scratch&& other) noexcept;
   Scratch& operator=(Scratch&& other) noexcept;
@@ -21,9 +24,10 @@ class Scratch {
   [[nodiscard]] int lock() const { return lock_; }
 
  private:
-  Scratch(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  Scratch(std::string path, int lock);
   std::string path_;
   int lock_ = -1;
+  stop::Registration at_stop_;
 };
 
 }  // namespace shard

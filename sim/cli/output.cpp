@@ -79,10 +79,15 @@ int print_error(std::ostream& out, const Error& error, const Style& style) {
   return exit_code(error.code);
 }
 
+Result<void> flush(std::ostream& out) {
+  if (out.flush()) return {};
+  return Error{Errc::io, "the result could not be written", "stdout", "is the disk full?"};
+}
+
 int finish(std::ostream& out, std::ostream& errors, int code) {
-  out.flush();
-  if (out) return code;
-  const int lost = print_error(errors, {Errc::io, "the result could not be written", "stdout", "is the disk full?"});
+  const Result<void> written = flush(out);
+  if (written) return code;
+  const int lost = print_error(errors, written.error());
   return code == 0 ? lost : code;
 }
 

@@ -50,6 +50,9 @@ void add_output_options(Command& command, OutputOptions& options);
 /// In one write, so that ranks that share a stream do not cut each other's lines.
 int print_error(std::ostream& out, const Error& error, const Style& style = {});
 
+/// Flushes; Errc::io when something could not be written (a full disk).
+[[nodiscard]] Result<void> flush(std::ostream& out);
+
 /// The last thing main() does: flushes what was printed. `code`, or 74 with a message on `errors` when the result could
 /// not be written (a full disk).
 [[nodiscard]] int finish(std::ostream& out, std::ostream& errors, int code);

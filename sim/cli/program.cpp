@@ -1,21 +1,44 @@
 // The one way a process of the family runs and ends.
 #include "sim/cli/program.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <ostream>
+#include <sstream>
 
 #include "sim/cli/output.h"
+#include "traces/base/stop.h"
 
 namespace shard::cli {
+namespace {
+
+/// Past std::cerr, which another thread may be printing to; not into a pipe that nobody reads.
+void say_stopped(const Error& error) {
+  std::ostringstream text;
+  print_error(text, error, style_of(STDERR_FILENO));
+  pollfd errors{STDERR_FILENO, POLLOUT, 0};
+  constexpr int kMilliseconds = 200;
+  if (::poll(&errors, 1, kMilliseconds) != 1) return;
+  const std::string message = text.str();
+  static_cast<void>(!write(STDERR_FILENO, message.data(), message.size()));
+}
+
+}  // namespace
 
 int run_program(const Program& program, std::span<const std::string> arguments, std::ostream& out,
                 std::ostream& errors) {
+  const stop::SignalThread signals(say_stopped);
+  if (!signals.started()) return print_error(errors, signals.started().error(), style_of(2));
   const Result<Decision> decision = program.decide(arguments);
   if (!decision) return print_error(errors, decision.error(), style_of(2));
   switch (decision->kind) {
     case Decision::Kind::run: return finish(out, errors, decision->run(decision->arguments));
-    case Decision::Kind::hand_over:
-      out.flush();  // the other program does not have what is buffered here
+    case Decision::Kind::hand_over: {
+      out.flush();              // the other program does not have what is buffered here
+      const stop::NotNow hold;  // a signal waits for the other program's thread
       return print_error(errors, hand_over(decision->program, decision->command, decision->arguments), style_of(2));
+    }
     case Decision::Kind::print: out << decision->text; return finish(out, errors, 0);
   }
   return exit_code(Errc::internal);

@@ -119,15 +119,13 @@ TEST_F(Faults, DifferentCallsAtTheSamePlaceAreFoundOut) {
   EXPECT_THAT(done.error().what, HasSubstr("rank 1 started all_gather op 18"));
 }
 
-TEST_F(Faults, AStopSignalEndsAWait) {
-  std::atomic<int> signal{0};
-  auto ranks = ready(2, {.stop_signal = &signal});
-  const Result<Ticket> ticket = ranks[0]->start(gather(four_));
-  ASSERT_TRUE(ticket.has_value());
-  signal = SIGTERM;
-  const Result<void> done = ranks[0]->wait(*ticket);
-  ASSERT_FALSE(done.has_value());
-  EXPECT_EQ(done.error().what, "stopped by signal: Terminated");
+TEST_F(Faults, AnotherThreadLearnsWhoAborted) {
+  auto ranks = ready(2);
+  EXPECT_FALSE(ranks[0]->lost_peer().has_value());
+  ranks[1]->abort("disk full");
+  const std::optional<Error> lost = ranks[0]->lost_peer();
+  ASSERT_TRUE(lost.has_value());
+  EXPECT_EQ(lost->what, "rank 1 stopped: disk full");
 }
 
 TEST_F(Faults, BadRequestsAreRefused) {

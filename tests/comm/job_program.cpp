@@ -1,5 +1,6 @@
 // A program as shardscope-train is one: `job_program N FAULT TRANSPORT` starts N ranks of itself; FAULT befalls rank 1.
 #include <signal.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -12,8 +13,10 @@
 #include "executor/comm/mpi.h"
 #include "executor/launch/job.h"
 #include "executor/launch/parent_line.h"
+#include "executor/launch/rank_watch.h"
 #include "executor/launch/role.h"
-#include "executor/launch/stop_signal.h"
+#include "traces/base/run_place.h"
+#include "traces/base/stop.h"
 
 namespace {
 
@@ -25,30 +28,37 @@ Result<void> commit(std::string_view fault, Communicator& comm) {
   if (fault == "kill") raise(SIGKILL);
   if (fault == "abort") std::abort();
   if (fault == "quit") _exit(7);
-  if (fault == "hang") {  // deaf to SIGTERM, too
-    signal(SIGTERM, SIG_IGN);
+  if (fault == "hang")
     while (true) pause();
-  }
+  if (fault == "stopped") raise(SIGSTOP);
   if (fault == "malformed") return Error{Errc::malformed, "token 300 is not in the vocabulary", "data.bin:7", ""};
   return {};
 }
 
-Result<void> run(std::string_view fault, std::string_view transport, const std::atomic<int>* stop) {
+constexpr std::chrono::seconds kShort{2};
+
+std::chrono::milliseconds deadline_for(std::string_view fault) {
+  return fault == "hang" || fault.starts_with("stopped") ? kShort : std::chrono::seconds{60};
+}
+
+Result<void> run(std::string_view fault, std::string_view transport) {
   std::unique_ptr<Communicator> made;
   if (role_from_environment().launcher == Launcher::none) {
     made = make_single();
   } else {
     auto mpi = make_mpi(transport == "messages" ? MpiTransport::messages : MpiTransport::shared,
-                        {.deadline = std::chrono::seconds{fault == "hang" ? 2 : 60}, .stop_signal = stop});
+                        {.deadline = deadline_for(fault)});
     if (!mpi) return mpi.error();
     made = *std::move(mpi);
   }
   Communicator& comm = *made;
+  const stop::Registration cause = stop::with_cause([&] { return comm.lost_peer(); });
   const auto arena = comm.make_arena(Bytes{fault == "large" ? std::int64_t{1} << 50 : 4096});
   if (!arena) return arena.error();
   const std::vector<CommSegment> segments{{0, 1024, Elems{4 * comm.size()}}};
   const int steps = fault == "forever" ? 1'000'000'000 : 20;
   for (int step = 0; step < steps; ++step) {
+    set_run_place({RunPart::step, step + 1});
     if (step == 10) {
       // Where this run leaves traces, for a test that looks whether they are gone.
       const char* files = std::getenv("OMPI_MCA_btl_vader_backing_directory");
@@ -69,31 +79,39 @@ Result<void> run(std::string_view fault, std::string_view transport, const std::
   return {};
 }
 
+void say_stopped(const Error& error) {
+  std::fprintf(stderr, "%s\n", to_string(error).c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
+  const stop::SignalThread signals(say_stopped);
   int ranks = 0;
   std::from_chars(argv[1], argv[1] + std::string_view(argv[1]).size(), ranks);
   const Role role = role_from_environment();
   if (role.launcher == Launcher::none && ranks > 1) {
     const std::vector<std::string> self = {own_program(), argv[1], argv[2], argv[3]};
-    const Result<JobEnd> end = run_job(self, ranks);
+    const auto print = [](const JobEnd& end) { std::fprintf(stderr, "%s\n", end.message.c_str()); };
+    const Result<JobEnd> end = run_job(self, {.ranks = ranks, .deadline = deadline_for(argv[2]), .answer = print});
     if (!end) return std::fprintf(stderr, "%s\n", to_string(end.error()).c_str()), exit_code(end.error().code);
-    if (!end->message.empty()) std::fprintf(stderr, "%s\n", end->message.c_str());
-    if (end->signal != 0) {
-      signal(end->signal, SIG_DFL);
-      raise(end->signal);
-    }
     return end->exit_code;
   }
-  std::unique_ptr<ParentLine> line;
+  const std::string_view fault = argv[2];
+  if (fault == "stopped-before-coming" && role.rank == Rank{1}) raise(SIGSTOP);
+  std::shared_ptr<ParentLine> line;
+  stop::Registration watch = watch_blocking_calls(role.rank, deadline_for(fault));
   if (role.launcher == Launcher::own) {
     auto connected = ParentLine::connect(role);
     if (!connected) return exit_code(connected.error().code);
     line = *std::move(connected);
+    stop::with_say([line](const Error& e) { line->report(exit_code(e.code), to_string(e)); }).keep();
+    watch = watch_for_parent(*line);
   }
-  const Result<void> result = run(argv[2], argv[3], install_stop_signal());
+  set_run_place({RunPart::joining});
+  if (fault == "stopped-before-joining" && role.rank == Rank{1}) raise(SIGSTOP);
+  const Result<void> result = run(fault, argv[3]);
   const int code = result ? 0 : exit_code(result.error().code);
   const std::string message = result ? "" : to_string(result.error());
   if (line)

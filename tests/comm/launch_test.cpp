@@ -186,6 +186,36 @@ TEST_F(Job, NamesARankThatHangs) {
   expect_nothing_left(program.out, 2);
 }
 
+TEST_F(Job, NamesARankThatIsStopped) {
+  Program program(job("3", "stopped"));
+  EXPECT_EQ(WEXITSTATUS(program.finish()), 75);
+  EXPECT_THAT(program.err, HasSubstr("all_gather op 10: rank 1 has not arrived within 2 s"));
+  expect_nothing_left(program.out, 3);
+}
+
+TEST_F(Job, NamesARankThatIsStoppedBeforeItComes) {
+  Program program(job("3", "stopped-before-coming"));
+  EXPECT_EQ(WEXITSTATUS(program.finish()), 75);
+  EXPECT_THAT(program.err, HasSubstr("rank 1 has not come within 2 s"));
+  EXPECT_TRUE(fs::is_empty(scratch_->path()));
+}
+
+TEST_F(Job, NamesARankThatIsStoppedWhileTheOthersJoin) {
+  Program program(job("3", "stopped-before-joining"));
+  EXPECT_EQ(WEXITSTATUS(program.finish()), 75);
+  EXPECT_THAT(program.err, HasSubstr(": rank 1 has not been heard of within 2 s"));
+  EXPECT_TRUE(fs::is_empty(scratch_->path()));
+}
+
+TEST_F(Job, UnderAForeignMpirunARankThatWaitsToJoinGivesUp) {
+  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+  setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+  Program program(
+      {find_in_path("mpirun"), "--oversubscribe", "-n", "3", JOB_PROGRAM, "3", "stopped-before-joining", "shared"});
+  EXPECT_NE(program.finish(), 0);
+  EXPECT_THAT(program.err, HasSubstr("joining the other ranks: MPI_Init_thread has not returned within 2 s"));
+}
+
 TEST_F(Job, NamesThePlaceThatIsTooSmallForTheArenas) {
   Program program(job("2", "large"));
   EXPECT_EQ(WEXITSTATUS(program.finish()), 3);
@@ -201,6 +231,7 @@ TEST_F(Job, LeavesNothingBehindWhenInterrupted) {
     program.send(signal);
     const int status = program.finish();
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal);
+    EXPECT_THAT(program.err, testing::MatchesRegex("[a-z0-9 ]+: stopped by signal: (Interrupt|Terminated)\n"));
     expect_nothing_left(program.out, 3);
   }
 }
