@@ -38,7 +38,8 @@ namespace shard::plan {
 /// between streams.
 [[nodiscard]] Plan schedule(Plan plan);
 
-/// Lifetimes, an offset for every buffer, and a dependency wherever bytes are reused across streams.
+/// Lifetimes, an offset for every buffer (apart from what still works on another stream, where memory is not scarce), and a
+/// dependency wherever bytes are reused across streams.
 [[nodiscard]] Plan allocate(Plan plan);
 
 }  // namespace shard::plan
