@@ -6,8 +6,10 @@
 // set agree to the bit.
 //
 // SHARD_CLONES compiles a function three times; the loader picks one. Not under sanitizers (their runtime is not up
-// when the loader asks) nor with clang 14 (no such attribute for C++).
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+// when the loader asks) nor with clang 14 (no such attribute for C++). A build may bring its own: tests compile for one
+// instruction set after the other and compare bits.
+#if defined(SHARD_CLONES)
+#elif defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define SHARD_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

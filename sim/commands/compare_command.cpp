@@ -17,6 +17,12 @@ Examples:
   shardscope compare before.sst after.sst --force --json
 )";
 
+/// That a measured run computed its products with; "" for others.
+std::string instruction_set(const Trace& trace) {
+  const auto known = trace.header.metadata.find("instruction_set");
+  return known == trace.header.metadata.end() ? "" : known->second;
+}
+
 }  // namespace
 
 int compare_command(std::span<const std::string> arguments) {
@@ -42,6 +48,9 @@ int compare_command(std::span<const std::string> arguments) {
   if (!a) return failed(a.error());
   const Result<Trace> b = load(second);
   if (!b) return failed(b.error());
+  const std::string set = instruction_set(*a);
+  if (const std::string other = instruction_set(*b); !set.empty() && !other.empty() && set != other)
+    print_notes({"measured with " + set + " and with " + other + ": the digests of these runs differ"});
   const Result<Comparison> comparison = compare_traces(*a, *b, options, first, second);
   if (!comparison) return failed(comparison.error());
   if (*format == cli::Format::json) {

@@ -89,6 +89,19 @@ TEST(Numerics, AreSaidInTextAndTrace) {
   EXPECT_THAT(trace["metadata"]["matrix_library"].get<std::string>(), HasSubstr("oneDNN "));
 }
 
+TEST(Numerics, ComparingRunsOfTwoSetsSaysSo) {
+  if (instruction_sets().size() < 2) GTEST_SKIP() << "one instruction set here";
+  const ScratchDirectory scratch;
+  for (const std::string& set : instruction_sets())
+    static_cast<void>(
+        json_of(shardscope(small({"--instruction-set", set, "--trace", set + ".sst"}), {.directory = scratch.path()})));
+  const Outcome apart = shardscope({"compare", "avx2.sst", "avx512.sst", "--check"}, {.directory = scratch.path()});
+  EXPECT_EQ(apart.exit_code, 0) << apart.err;
+  EXPECT_THAT(apart.err, HasSubstr("note: measured with avx2 and with avx512"));
+  const Outcome alike = shardscope({"compare", "avx2.sst", "avx2.sst"}, {.directory = scratch.path()});
+  EXPECT_EQ(alike.err, "");
+}
+
 TEST(Numerics, RanksThatDifferAreRefused) {
   if (instruction_sets().size() < 2) GTEST_SKIP() << "one instruction set here";
   Words words{shardscope_path()};
