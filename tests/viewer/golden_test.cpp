@@ -35,11 +35,19 @@ void PrintTo(const Golden& golden, std::ostream* out) {
   *out << golden.name;
 }
 
-Session searched() {
+Session result_of_search(const char* file) {
   Sources sources;
-  sources.search = std::string(TEST_DATA) + "/viewer_index/gpt2_search.json";
+  sources.search = std::string(TEST_DATA) + "/viewer_index/" + file;
   Result<Session> session = load_session(sources);
   return session ? std::move(*session) : Session{};
+}
+
+Session searched() {
+  return result_of_search("gpt2_search.json");
+}
+
+Session searched_variable() {
+  return result_of_search("gpt2_variable_search.json");
 }
 
 Session refused() {
@@ -119,6 +127,7 @@ const std::vector<Golden>& goldens() {
       {"statistics", 480, 340, predicted_alone, only<Pane::statistics>},
       {"residuals", 480, 320, predicted_and_measured, only<Pane::residuals>},
       {"search", 520, 560, searched, only<Pane::search>},
+      {"search_variable", 520, 640, searched_variable, only<Pane::search>},
       {"memory_empty", 640, 200, sample_session, only<Pane::memory>},
       {"refused", 640, 400, refused, everything},
       {"notes", 640, 240, predicted_alone, notes},

@@ -246,6 +246,22 @@ TEST(SearchResult, ClickOnAPointShowsItsPlan) {
   EXPECT_EQ(user.state.search_point, last);
 }
 
+// A line across at its own value, and none where it was not simulated.
+TEST(SearchResult, ChunksOfDifferentSizesAreALineBesideTheCurve) {
+  for (const auto& [file, simulated] :
+       {std::pair{"gpt2_variable_search.json", true}, std::pair{"gpt2_search.json", false}}) {
+    Sources sources;
+    sources.search = std::string(TEST_DATA) + "/viewer_index/" + file;
+    Result<Session> session = load_session(sources);
+    ASSERT_TRUE(session.has_value()) << to_string(session.error());
+    Driver user(std::move(*session), 700, 900);
+    user.frames(2);
+    EXPECT_TRUE(user.has("variable:Waste")) << file;
+    EXPECT_EQ(user.has("variable:Peak, device"), simulated) << file;
+    EXPECT_EQ(user.has("variable:Step time"), simulated) << file;
+  }
+}
+
 TEST(Problems, TheBarSaysWhatWasKeptAndIsDismissed) {
   Session session = predicted_alone();
   session.problems.push_back({"a.sst", "the last frame is cut off (at byte 12)", "shown: 5 spans", ""});

@@ -39,6 +39,42 @@ TEST(SearchResult, ReadsWhatTheSearchWrites) {
   EXPECT_NEAR(result->waste_share(result->answer), 397056.0 / (124439808.0 + 397056.0), 1e-12);
 }
 
+// Chunks of different sizes are no point of the curve, even where their largest has the size of one.
+TEST(SearchResult, AVariableAnswerTakesNothingFromThePointOfItsLargestChunk) {
+  const char* const kCurve = R"("curve": [{"chunk_elements": 8, "chunk_count": 3, "waste_elements": 5,
+      "peak_device_bytes": 100, "step_seconds": 2.0}])";
+  const auto parsed = [&](const std::string& more) {
+    Result<SearchResult> result = parse_search_result("{" + more + ", " + kCurve + "}");
+    EXPECT_TRUE(result) << to_string(result.error());
+    return result ? std::move(*result) : SearchResult{};
+  };
+  const std::string chunk = R"({"chunk_elements": 8, "chunk_count": 2, "waste_elements": 0)";
+  const SearchResult asked = parsed(R"("rule": "variable", "chunk": )" + chunk + "}");
+  EXPECT_TRUE(asked.answer_is_variable());
+  ASSERT_TRUE(asked.variable);
+  EXPECT_EQ(asked.variable->chunk_count, 2);
+  EXPECT_FALSE(asked.answer.peak_device_bytes);
+  EXPECT_FALSE(asked.variable->step_seconds);
+  const SearchResult forecast =
+      parsed(R"("rule": "variable", "chunk": )" + chunk + R"(, "peak_device_bytes": 90, "step_seconds": 1.5})");
+  EXPECT_EQ(forecast.variable->peak_device_bytes, 90);
+  EXPECT_EQ(forecast.answer.step_seconds, 1.5);
+
+  // Beside another rule's answer, to compare.
+  const SearchResult beside = parsed(R"("rule": "exact", "chunk": {"chunk_elements": 8, "chunk_count": 3},
+      "rules": {"exact": {"chunk_elements": 9, "chunk_count": 9}, "variable": )" +
+                                     chunk + R"(, "peak_device_bytes": 90}})");
+  EXPECT_FALSE(beside.answer_is_variable());
+  EXPECT_EQ(beside.answer.chunk_elements, 8);
+  EXPECT_EQ(beside.answer.peak_device_bytes, 100);
+  ASSERT_TRUE(beside.variable);
+  EXPECT_EQ(beside.variable->chunk_count, 2);
+  EXPECT_EQ(beside.variable->peak_device_bytes, 90);
+  EXPECT_FALSE(parsed(R"("rules": {"variable": {"error": "none"}})").variable);
+  EXPECT_FALSE(parse_search_result(
+      std::string(R"({"rules": {"variable": {"chunk_count": 1, "waste_elements": -1}}, )") + kCurve + "}"));
+}
+
 TEST(SearchResult, TruncationsAreRefused) {
   const std::string text = text_of_file();
   for (std::size_t size = 0; size + 2 < text.size(); size += 11) {

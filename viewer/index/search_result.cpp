@@ -15,7 +15,8 @@
 namespace shard::view {
 namespace {
 
-/// Follows the few keys that matter: scalars at the top, the object "chunk", and the arrays "curve" or "points".
+/// Follows the few keys that matter: scalars at the top, the object "chunk", the object "variable" of "rules", and the
+/// arrays "curve" or "points".
 class Handler : public nlohmann::json_sax<nlohmann::json> {
  public:
   SearchResult result;
@@ -57,6 +58,11 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
       place_ = Place::answer;
       has_answer = true;
     }
+    if (depth_ == 2 && key_ == "rules") place_ = Place::rules;
+    if (depth_ == 3 && place_ == Place::rules && key_ == "variable") {
+      result.variable.emplace();
+      in_point_ = true;
+    }
     if (depth_ == 3 && place_ == Place::points) {
       result.points.emplace_back();
       in_point_ = true;
@@ -88,7 +94,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  enum class Place { top, answer, points };
+  enum class Place { top, answer, points, rules };
 
   bool leave() {
     --depth_;
@@ -97,7 +103,9 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   }
   SearchPoint* point() {
     if (place_ == Place::answer && depth_ == 2) return &result.answer;
-    if (place_ == Place::points && depth_ == 3 && in_point_) return &result.points.back();
+    if (depth_ != 3 || !in_point_) return nullptr;
+    if (place_ == Place::points) return &result.points.back();
+    if (place_ == Place::rules) return &*result.variable;
     return nullptr;
   }
   void number(double value, std::int64_t whole) {
@@ -183,10 +191,18 @@ Result<SearchResult> parse_search_result(std::string_view text, std::string_view
   }
   if (!handler.has_points) return malformed(label, "not the result of a search: no \"curve\"");
   SearchResult& result = handler.result;
-  for (const SearchPoint& point : result.points) {
-    if (point.chunk_elements < 0 || point.waste_elements < 0) return malformed(label, "a negative size in \"curve\"");
-    if (point.step_seconds && !std::isfinite(*point.step_seconds)) return malformed(label, "a step time that is none");
-  }
+  if (result.answer_is_variable() && handler.has_answer) result.variable = result.answer;
+  // A rule that had no answer says why instead.
+  if (result.variable && result.variable->chunk_count < 1) result.variable.reset();
+  const auto fault_in = [](const SearchPoint& point) -> const char* {
+    if (point.chunk_elements < 0 || point.waste_elements < 0) return "a negative size in ";
+    if (point.step_seconds && !std::isfinite(*point.step_seconds)) return "a step time that is none in ";
+    return nullptr;
+  };
+  for (const SearchPoint& point : result.points)
+    if (const char* fault = fault_in(point)) return malformed(label, std::string(fault) + "\"curve\"");
+  if (result.variable)
+    if (const char* fault = fault_in(*result.variable)) return malformed(label, std::string(fault) + "rule variable");
   std::stable_sort(result.points.begin(), result.points.end(),
                    [](const SearchPoint& a, const SearchPoint& b) { return a.chunk_elements < b.chunk_elements; });
   result.pareto = pareto_front(result.points);
@@ -196,7 +212,7 @@ Result<SearchResult> parse_search_result(std::string_view text, std::string_view
         [](const SearchPoint& a, const SearchPoint& b) { return a.waste_elements < b.waste_elements; });
   }
   for (const SearchPoint& point : result.points) {
-    if (point.chunk_elements != result.answer.chunk_elements) continue;
+    if (result.answer_is_variable() || point.chunk_elements != result.answer.chunk_elements) continue;
     result.answer.peak_device_bytes = point.peak_device_bytes;
     result.answer.step_seconds = point.step_seconds;
   }

@@ -28,10 +28,16 @@ struct SearchResult {
   std::int64_t world_size = 1;
   std::int64_t total_elements = 0;
   std::int64_t bytes_per_element = 4;
-  SearchPoint answer;               ///< without peak and time unless a point of its chunk size has them
-  std::vector<SearchPoint> points;  ///< by chunk size
+  /// Rule variable's is `variable`. Of other rules: without peak and time unless the file or a point of that chunk size
+  /// has them.
+  SearchPoint answer;
+  /// Chunks of different sizes, whatever rule was asked for: no point of the curve. chunk_elements is the largest.
+  std::optional<SearchPoint> variable;
+  std::vector<SearchPoint> points;  ///< of one chunk size each, ascending
   std::vector<std::size_t> pareto;  ///< positions in points that nothing beats in waste, peak and time at once
   std::string why;
+  /// The answer has chunks of different sizes.
+  [[nodiscard]] bool answer_is_variable() const { return rule == "variable"; }
   [[nodiscard]] double waste_share(const SearchPoint& point) const;
 };
 

@@ -55,6 +55,31 @@ struct Chart {
   }
 };
 
+/// The line of chunks of different sizes: what they are.
+std::string variable_text(const SearchPoint& point) {
+  return "variable: " + show_count(point.chunk_count) + (point.chunk_count == 1 ? " chunk" : " chunks") + ", largest " +
+         elements_text(static_cast<double>(point.chunk_elements)) + " elements";
+}
+
+Color variable_color(const SearchResult& result, const Theme& theme) {
+  return result.answer_is_variable() ? theme.warning : theme.series[3];
+}
+
+/// Chunks of different sizes have no place on the axis of chunk sizes: a line across at their value, which stands at
+/// the right of the title, `top`.
+void draw_variable(const Canvas& canvas, const Chart& chart, float top, const Frame& frame) {
+  if (!chart.result.variable) return;
+  const auto value = chart.curve.value(*chart.result.variable);
+  if (!value) return;
+  const Color color = variable_color(chart.result, frame.theme);
+  const float y = std::min(chart.y(*value), chart.plot.y1 - frame.px(1));
+  canvas.dashed_horizontal(chart.plot.x0, chart.plot.x1, y, color, frame.px(6));
+  canvas.text(chart.plot.x1, top, variable_text(*chart.result.variable) + ": " + chart.curve.show(*value), color,
+              Anchor::right, frame.fonts.small);
+  frame.name("variable:" + std::string(chart.curve.title),
+             {chart.plot.x0, y - frame.px(1), chart.plot.x1, y + frame.px(1)});
+}
+
 bool in_front(const SearchResult& result, std::size_t point) {
   return std::ranges::find(result.pareto, point) != result.pareto.end();
 }
@@ -80,7 +105,7 @@ void draw_points(const Canvas& canvas, const Chart& chart, const ViewState& stat
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto value = chart.curve.value(points[i]);
     if (!value) continue;
-    if (points[i].chunk_elements == chart.result.answer.chunk_elements)
+    if (!chart.result.answer_is_variable() && points[i].chunk_elements == chart.result.answer.chunk_elements)
       canvas.ring(chart.x(points[i]), chart.y(*value), frame.px(7), theme.warning);
     if (state.search_point == i) canvas.ring(chart.x(points[i]), chart.y(*value), frame.px(9), theme.text);
     if (frame.items != nullptr) {
@@ -109,10 +134,11 @@ std::optional<std::size_t> nearest(const Chart& chart, float x, float y, float r
   return best;
 }
 
-void point_facts(const SearchResult& result, const SearchPoint& point, const Frame& frame) {
+/// `chunk`: what point.chunk_elements is.
+void point_facts(const SearchResult& result, const SearchPoint& point, const char* chunk, const Frame& frame) {
   if (!point.label.empty()) fact("plan", point.label, frame);
   const double bytes = static_cast<double>(result.bytes_per_element);
-  fact("chunk",
+  fact(chunk,
        show_count(point.chunk_elements) + " elements, " +
            size_text(static_cast<std::int64_t>(static_cast<double>(point.chunk_elements) * bytes)),
        frame);
@@ -125,6 +151,28 @@ void point_facts(const SearchResult& result, const SearchPoint& point, const Fra
        size_text(static_cast<std::int64_t>(static_cast<double>(point.gather_working_set_elements) * bytes)), frame);
   if (point.peak_device_bytes) fact("peak, device", size_text(*point.peak_device_bytes), frame);
   if (point.step_seconds) fact("step", duration_text(static_cast<std::int64_t>(*point.step_seconds * 1e9)), frame);
+}
+
+void answer_facts(const SearchResult& result, const Frame& frame) {
+  point_facts(result, result.answer, result.answer_is_variable() ? "largest chunk" : "chunk", frame);
+}
+
+/// What colours and lines mean.
+void legend(const SearchResult& result, const Frame& frame) {
+  const auto entry = [&](Color color, const std::string& text) {
+    swatch(color, frame);
+    hint(text, frame);
+  };
+  entry(frame.theme.good, "Pareto front");
+  ImGui::SameLine(0, frame.px(14));
+  if (!result.answer_is_variable()) {
+    entry(frame.theme.warning, "answer");
+    ImGui::SameLine(0, frame.px(14));
+  }
+  hint("click a point for its plan", frame);
+  if (result.variable)
+    entry(variable_color(result, frame.theme), std::string(result.answer_is_variable() ? "answer, " : "") +
+                                                   variable_text(*result.variable) + "; a line across");
 }
 
 void draw_chart(const SearchResult& result, const Curve& curve, ViewState& state, const Frame& frame, float height) {
@@ -141,12 +189,14 @@ void draw_chart(const SearchResult& result, const Curve& curve, ViewState& state
   canvas.fill(plot, mix(frame.theme.bar, frame.theme.pane, 0.35));
   double y_high = 0;
   double y_low = 1e300;
-  for (const SearchPoint& point : result.points) {
+  const auto reach = [&](const SearchPoint& point) {
     if (const auto value = curve.value(point)) {
       y_high = std::max(y_high, *value);
       y_low = std::min(y_low, *value);
     }
-  }
+  };
+  for (const SearchPoint& point : result.points) reach(point);
+  if (result.variable) reach(*result.variable);
   if (y_low > y_high) {
     canvas.text_in({plot.x0 + frame.px(8), plot.y0, plot.x1, plot.y1}, "not simulated: search with a --cluster",
                    frame.theme.dim, frame.fonts.small);
@@ -171,13 +221,14 @@ void draw_chart(const SearchResult& result, const Curve& curve, ViewState& state
   canvas.text(plot.x0 + plot.width() / 2, plot.y1 + frame.px(5), "chunk size, elements", frame.theme.dim,
               Anchor::center, frame.fonts.small);
   canvas.text(plot.x1, plot.y1 + frame.px(5), elements_text(x_high), frame.theme.dim, Anchor::right, frame.fonts.small);
+  draw_variable(canvas, chart, at.y + frame.px(3), frame);
   draw_points(canvas, chart, state, frame);
   if (ImGui::IsItemHovered()) {
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     if (const auto point = nearest(chart, mouse.x, mouse.y, frame.px(14))) {
       if (ImGui::IsMouseClicked(0)) state.search_point = point;
       ImGui::BeginTooltip();
-      point_facts(result, result.points[*point], frame);
+      point_facts(result, result.points[*point], "chunk", frame);
       ImGui::EndTooltip();
     }
   }
@@ -196,27 +247,21 @@ void draw_search_result(const Session& session, ViewState& state, const Frame& f
   const SearchResult& result = *session.search;
   if (result.points.empty()) {
     hint("The search has an answer but no curve to plot.", frame);
-    point_facts(result, result.answer, frame);
+    answer_facts(result, frame);
     return;
   }
   const std::size_t chosen = state.search_point.value_or(result.points.size());
   heading(chosen < result.points.size() ? "Chosen point" : "Answer of rule " + result.rule, frame);
   if (chosen < result.points.size()) {
-    point_facts(result, result.points[chosen], frame);
+    point_facts(result, result.points[chosen], "chunk", frame);
     fact("Pareto front", in_front(result, chosen) ? "on it: nothing beats this in all three" : "beaten in all three",
          frame);
   } else {
-    point_facts(result, result.answer, frame);
+    answer_facts(result, frame);
     hint(result.why, frame);
   }
   ImGui::Spacing();
-  swatch(frame.theme.good, frame);
-  hint("Pareto front", frame);
-  ImGui::SameLine(0, frame.px(14));
-  swatch(frame.theme.warning, frame);
-  hint("answer", frame);
-  ImGui::SameLine(0, frame.px(14));
-  hint("click a point for its plan", frame);
+  legend(result, frame);
   const std::array<Curve, 3> curves{
       {{"Waste", [&](const SearchPoint& p) { return std::optional(waste_share(result, p)); }, show_percent},
        {"Peak, device",
