@@ -72,9 +72,6 @@ Result<void> check_control(const cli::Command& command, const ControlOptions& o,
   if (o.warmup_steps > steps)
     return cli::contradiction(command.describe("warmup-steps") + " is more than " + command.describe("steps"),
                               "--warmup-steps " + std::to_string(steps));
-  if (command.given("min-lr") && o.schedule == train::ScheduleKind::constant)
-    return cli::contradiction(command.describe("min-lr") + " has no meaning for " + command.describe("lr-schedule"),
-                              "--lr-schedule cosine");
   if (o.min_learning_rate > o.learning_rate)
     return cli::contradiction(command.describe("min-lr") + " is above " + command.describe("lr"), "leave --min-lr out");
   for (const auto& [name, beta] : {std::pair{"beta1", o.beta1}, {"beta2", o.beta2}})

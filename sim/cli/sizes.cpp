@@ -5,7 +5,8 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
-#include <limits>
+
+#include "sim/model/parameters.h"
 
 namespace shard::cli {
 namespace {
@@ -33,9 +34,9 @@ Error junk(std::string_view text, std::string_view where) {
           "a whole number, optionally with k, M, G, T (powers of 1000) or Ki, Mi, Gi, Ti (powers of 1024), as in 32Mi"};
 }
 
-Error overflow(std::string_view text, std::string_view where) {
+Error too_large(std::string_view text, std::string_view where) {
   return {Errc::usage, "'" + std::string(text) + "' is too large", std::string(where),
-          "a size below 2^63 (" + std::to_string(std::numeric_limits<std::int64_t>::max()) + ")"};
+          "a size of at most 2^60 (" + std::to_string(kMaxTotalElems.count()) + ")"};
 }
 
 /// value * 10 + digit; false on overflow.
@@ -50,7 +51,7 @@ Result<std::int64_t> parse_count(std::string_view text, std::string_view where) 
   std::size_t at = 0;
   std::int64_t whole = 0;
   for (; at < text.size() && is_digit(text[at]); ++at) {
-    if (!append_digit(whole, text[at])) return overflow(text, where);
+    if (!append_digit(whole, text[at])) return too_large(text, where);
   }
   if (at == 0) return junk(text, where);
   std::int64_t fraction = 0;
@@ -75,8 +76,9 @@ Result<std::int64_t> parse_count(std::string_view text, std::string_view where) 
     }
     std::int64_t count = 0;
     if (__builtin_mul_overflow(whole, suffix.factor, &count) || __builtin_add_overflow(count, part / scale, &count)) {
-      return overflow(text, where);
+      return too_large(text, where);
     }
+    if (count > kMaxTotalElems.count()) return too_large(text, where);
     return count;
   }
   return junk(text, where);

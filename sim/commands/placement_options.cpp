@@ -96,11 +96,6 @@ Result<plan::Placement> placement_of(const cli::Command& command, const Placemen
                                 "--device-capacity BYTES");
     p.device_capacity = *capacity;
     p.margin_ratio = o.margin_ratio;
-  } else {
-    for (const char* option : {"gpu-margin-mem-ratio", "from-trace"})
-      if (command.given(option))
-        return cli::contradiction(command.describe(option) + " has no meaning for " + command.describe("placement"),
-                                  std::string("--placement auto, or leave --") + option + " out");
   }
   if (uses_disk(o) && o.disk_path.empty())
     return cli::contradiction(

@@ -12,6 +12,7 @@
 #include "sim/cli/progress.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/contradictions.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/strategy_options.h"
 #include "sim/commands/variable_chunks.h"
@@ -168,6 +169,7 @@ int search_command(std::span<const std::string> arguments) {
   const Result<cli::Format> format = cli::chosen_format(command, o.output);
   if (!format) return failed(format.error());
   if (o.strategy.model.empty() == o.parameters.empty()) return failed(one_of_two(command, o));
+  if (Result<void> ok = check_contradictions(command); !ok) return failed(ok.error());
   o.search.world_size = o.strategy.world_size;
 
   ParameterList parameters;

@@ -6,6 +6,7 @@
 #include "sim/cli/contradiction.h"
 #include "sim/cli/origins.h"
 #include "sim/cli/sizes.h"
+#include "sim/commands/contradictions.h"
 #include "sim/commands/measured_room.h"
 #include "sim/commands/variable_chunks.h"
 #include "sim/model/freeze.h"
@@ -20,16 +21,14 @@ namespace {
 constexpr const char* kModelHelp = "an example model's name, a Hugging Face config.json, or its directory";
 /// Where a model has no limit of its own, or a very long one.
 constexpr std::int64_t kDefaultSequence = 1024;
+/// Times the most ranks it is the largest size.
+constexpr double kLargestMicroBatch = 1LL << 40;
 
 /// Chunks as --chunk-bytes or --chunk-size says, into the strategy, whose ranks and stage must be filled in.
 Result<void> choose_chunks(const cli::Command& command, const StrategyOptions& options, const model::Model& model,
                            plan::Strategy& s, std::vector<std::string>& notes) {
   const std::int64_t size = bytes_per_element(s.storage());
   if (options.chunk_bytes) {
-    if (command.given("chunk-size"))
-      return cli::contradiction(
-          command.describe("chunk-size") + " and " + command.describe("chunk-bytes") + " both set the chunk size",
-          "keep one of them");
     if (options.chunk_bytes->count() % size != 0)
       return cli::contradiction(
           command.describe("chunk-bytes") + " is not a whole number of elements of " + std::to_string(size) + " bytes",
@@ -159,7 +158,9 @@ void add_sequence_option(cli::Group& group, StrategyOptions& o) {
 
 void add_training_options(cli::Command& command, StrategyOptions& o) {
   cli::Group training = command.group("Training");
-  training.add("micro-batch", &o.micro_batch, "N", "sequences (mlp: samples) per rank and micro-step").least(1);
+  training.add("micro-batch", &o.micro_batch, "N", "sequences (mlp: samples) per rank and micro-step")
+      .least(1)
+      .most(kLargestMicroBatch);
   training.add("global-batch", &o.global_batch, "N", "sequences per step over all ranks")
       .least(1)
       .default_text("micro-batch x data-parallel ranks");
@@ -241,6 +242,7 @@ Error named(const cli::Command& command, Error error) {
 }  // namespace
 
 Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, std::optional<Bytes> cluster_memory) {
+  if (Result<void> ok = check_contradictions(command); !ok) return ok.error();
   Result<model::Model> model = model::read_model(o.model);
   if (!model) return model.error();
   Planned planned;
@@ -262,10 +264,6 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, s
   if (Result<void> ok = plan::check_tensor_parallel(*model, s); !ok) return named(command, ok.error());
   if (s.unit == plan::UnitKind::chunk) {
     if (Result<void> ok = choose_chunks(command, o, *model, s, planned.notes); !ok) return ok.error();
-  } else if (command.given("chunk-size") || o.chunk_bytes) {
-    const char* option = o.chunk_bytes ? "chunk-bytes" : "chunk-size";
-    return cli::contradiction(command.describe(option) + " has no meaning for " + command.describe("unit"),
-                              "--unit chunk, or leave --" + std::string(option) + " out");
   }
   if (o.clip_norm == 0.0)
     return cli::contradiction(command.describe("clip-norm") + " would make every gradient 0",

@@ -43,14 +43,21 @@ Result<std::vector<PhaseRun>> run_phases(const plan::Plan& plan, const cluster::
   return runs;
 }
 
-void add(CollectiveCounts& total, const CollectiveCounts& part, std::int64_t times) {
+/// False where 63 bits do not hold the sum.
+bool add(CollectiveCounts& total, const CollectiveCounts& part, std::int64_t times) {
   for (std::size_t k = 0; k < total.size(); ++k) {
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(part[k].bytes.count(), times, &bytes) ||
+        __builtin_add_overflow(bytes, total[k].bytes.count(), &bytes))
+      return false;
     total[k].count += part[k].count * times;
-    total[k].bytes += part[k].bytes * times;
+    total[k].bytes = Bytes{bytes};
   }
+  return true;
 }
 
-ClassResult result_of(const plan::Plan& plan, const std::vector<PhaseRun>& runs, const SimulateOptions& options) {
+Result<ClassResult> result_of(const plan::Plan& plan, const std::vector<PhaseRun>& runs,
+                              const SimulateOptions& options) {
   ClassResult result;
   const Phase shown = options.steps > 1 && plan.find(Phase::steady_step) ? Phase::steady_step : Phase::first_step;
   for (const PhaseRun& run : runs) {
@@ -58,7 +65,10 @@ ClassResult result_of(const plan::Plan& plan, const std::vector<PhaseRun>& runs,
     const std::int64_t times = repetitions(run.phase, options);
     phase.in_run = times > 0;
     // The digest is a check after the training, of no interest to what the training costs.
-    if (run.phase != Phase::digest) add(result.collectives, run.collectives, times);
+    if (run.phase != Phase::digest && !add(result.collectives, run.collectives, times))
+      return Error{Errc::contradiction,
+                   "a rank sends more than 2^63 bytes in a run of " + std::to_string(options.steps) + " steps",
+                   "--steps", "--steps 1"};
     for (std::size_t m = 0; m < phase.memory.size() && phase.in_run; ++m) {
       result.peak[m] = std::max(result.peak[m], phase.memory[m].peak);
       result.live_peak[m] = std::max(result.live_peak[m], phase.memory[m].live_peak);
@@ -111,7 +121,8 @@ void finish_time(Simulation& s, const SimulateOptions& options) {
   s.run_seconds = s.creation_seconds + s.first_step_seconds + static_cast<double>(s.steps - 1) * s.step_seconds;
   if (options.digest) s.run_seconds += slowest(s, Phase::digest);
   if (s.step_seconds <= Seconds{0}) return;
-  s.tokens_per_second = static_cast<double>(s.strategy.global_batch * s.strategy.sequence) / s.step_seconds.count();
+  s.tokens_per_second =
+      static_cast<double>(s.strategy.global_batch) * static_cast<double>(s.strategy.sequence) / s.step_seconds.count();
   for (const ClassResult& c : s.classes) {
     if (const PhaseResult* p = c.find(Phase::steady_step)) {
       s.flops_per_second = std::max(s.flops_per_second, p->model_flops.count() / s.step_seconds.count());
@@ -152,7 +163,9 @@ Result<Simulation> simulate(const plan::PlanSet& plans, const cluster::Cluster& 
     const plan::Plan& plan = plans.classes[c];
     Result<std::vector<PhaseRun>> runs = run_phases(plan, cluster);
     if (!runs) return runs.error();
-    ClassResult result = result_of(plan, *runs, options);
+    Result<ClassResult> told = result_of(plan, *runs, options);
+    if (!told) return told.error();
+    ClassResult& result = *told;
     for (std::size_t rank = 0; rank < plans.class_of_rank.size(); ++rank) {
       if (plans.class_of_rank[rank] == static_cast<std::int32_t>(c)) {
         result.ranks.push_back(static_cast<std::int32_t>(rank));

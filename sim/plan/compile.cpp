@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "sim/model/freeze.h"
+#include "sim/model/graph_limits.h"
 #include "sim/plan/conflicts.h"
 #include "sim/plan/passes/passes.h"
 #include "sim/plan/placement/automatic.h"
@@ -36,6 +37,9 @@ constexpr std::array<Pass, 9> kPasses{{{"differentiate", differentiate},
                                        {"place", place},
                                        {"schedule", schedule},
                                        {"allocate", allocate}}};
+
+/// A plan names every micro-step's ops.
+constexpr std::int64_t kMaxMicroSteps = 1 << 20;
 
 /// No pass before this one looks at the rank.
 std::string_view first_rank_pass(const Strategy& strategy) {
@@ -233,6 +237,10 @@ Result<void> check(const model::Model& model, const Strategy& s) {
     return contradiction("global batch " + n(s.global_batch) + " is not a positive multiple of micro-batch " +
                              n(s.micro_batch) + " x " + ranks_that(s, s.data_parallel(), "work on different data"),
                          "--global-batch " + n(std::max<std::int64_t>(1, s.global_batch / step) * step));
+  if (s.accumulation() > kMaxMicroSteps)
+    return contradiction("global batch " + n(s.global_batch) + " takes " + n(s.accumulation()) +
+                             " micro-steps a step; at most " + n(kMaxMicroSteps) + " are supported",
+                         "--global-batch " + n(step * kMaxMicroSteps) + " or a larger --micro-batch");
   if (s.sequence < 1) return contradiction("sequence " + n(s.sequence) + " is not positive", "--sequence 1");
   if (model.family == model::Family::mlp && s.sequence != 1)
     return contradiction("sequence " + n(s.sequence) + " has no meaning for an mlp, whose batches count samples",
@@ -248,6 +256,10 @@ Result<void> check(const model::Model& model, const Strategy& s) {
   if (s.has_variable_chunks()) return check_chunk_starts(model, s);
   if (s.unit == UnitKind::chunk && !s.chunk_per_tensor) {
     if (s.chunk_elems.count() < 1) return contradiction("unit chunk without a chunk size", "--chunk-size search");
+    if (s.chunk_elems.count() > model::kMaxValueElements)
+      return contradiction(
+          "chunk size " + n(s.chunk_elems.count()) + " elements is more than 2^48, which is not supported",
+          "--chunk-size search");
     if (s.chunk_elems.count() % s.cuts() != 0)
       return contradiction("chunk size " + n(s.chunk_elems.count()) + " elements is not a multiple of " +
                                ranks_that(s, s.shard_degree(), "share its shards"),

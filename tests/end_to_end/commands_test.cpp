@@ -156,7 +156,7 @@ TEST(Search, PredictsWhatSimulateDoesOfFrozenParameters) {
   EXPECT_GT(compared, 0);
   // The size is that of --chunk-size search.
   const json simulated = with({"simulate"}, {"--stage", "3", "--unit", "chunk", "--chunk-size", "search", "--json"});
-  const json answer = with({"search"}, {"--no-forecast", "--json"});
+  const json answer = with({"search"}, {"--json"});
   EXPECT_NE(simulated.dump().find(answer["chunk"]["chunk_elements"].dump()), std::string::npos);
 }
 
