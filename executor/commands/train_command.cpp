@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/commands/train_run.h"
+#include "executor/launch/address_space.h"
 #include "executor/launch/job.h"
 #include "executor/launch/parent_line.h"
 #include "executor/launch/rank_watch.h"
@@ -123,10 +124,17 @@ Result<void> check_ranks(const cli::Command& command, int ranks) {
       "shardscope simulate, which predicts any number of ranks; or mpirun or srun over more machines");
 }
 
+/// With shared memory every rank maps the arenas of all.
+Bytes address_space_per_rank(const Prepared& prepared) {
+  const plan::Strategy& s = prepared.planned.strategy;
+  const Bytes arena = prepared.prediction.largest(Memory::device).peak[0];
+  const std::int64_t mapped = s.transport == plan::Transport::messages ? 1 : s.world_size;
+  return address_space_of_rank(s.threads) + mapped * arena;
+}
+
 void print_end(const JobEnd& end) {
-  std::cerr << end.message;
-  if (!end.message.ends_with('\n')) std::cerr << '\n';
-  std::cerr << std::flush;
+  if (end.noticed) cli::print_error(std::cerr, *end.noticed, cli::style_of(2));
+  std::cerr << end.message << std::flush;
 }
 
 /// Starts the ranks and waits for them. They get the very arguments of this process.
@@ -225,6 +233,8 @@ int train_command(std::span<const std::string> arguments) {
       if (*format == cli::Format::json) print_prediction(*prepared, options);
       return cli::print_error(std::cerr, fits.error(), style);
     }
+    if (const Result<void> room = check_address_space(Bytes{0}, address_space_per_rank(*prepared), "a rank"); !room)
+      return cli::print_error(std::cerr, room.error(), style);
     const int code = run_ranks(arguments, options);
     // Room that is known only where the arena is made.
     if (code == exit_code(Errc::does_not_fit) && *format == cli::Format::json) print_prediction(*prepared, options);

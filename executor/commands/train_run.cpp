@@ -16,6 +16,7 @@
 #include "executor/comm/in_process.h"
 #include "executor/commands/step_report.h"
 #include "executor/cpu/kernels/gemm.h"
+#include "executor/launch/address_space.h"
 #include "executor/train/recorder.h"
 #include "executor/train/resident.h"
 #include "sim/cli/sizes.h"
@@ -288,6 +289,9 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
       open_data(o.data, *p.planned.model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed});
   if (!data) return data.error();
   const plan::Plan& plan = p.plans.of_rank(rank.value);
+  Bytes room = address_space_of_computing(s.threads);
+  for (const Bytes arena : plan.arena_bytes) room += arena;
+  if (Result<void> ok = check_address_space(address_space_used(), room, "this rank"); !ok) return ok.error();
   cpu::ThreadPool pool(s.threads);
   touch_everything(pool, s);
 

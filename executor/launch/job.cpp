@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "executor/launch/address_space.h"
 #include "executor/launch/descendants.h"
 #include "executor/launch/mpirun_command.h"
 #include "executor/launch/rank_lines.h"
@@ -68,12 +68,11 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }
 
 /// What a limit of this process, which ranks inherit, may have to do with their end; "" without one.
-std::string address_space_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
-  return "a process may have " + std::to_string(limit.rlim_cur >> 20) +
-         " MiB of address space here, and MPI and its libraries want several hundred per rank: a larger limit (ulimit "
-         "-v)";
+std::string advice_on_limit() {
+  const std::optional<Bytes> limit = address_space_limit();
+  if (!limit) return {};
+  return "a process may have " + std::to_string(limit->count() >> 20) +
+         " MiB of address space here, which may be too little: a larger limit (ulimit -v)";
 }
 
 class Job {
@@ -92,7 +91,7 @@ class Job {
   void reap();
   [[nodiscard]] bool is_over();
   [[nodiscard]] Result<JobEnd> verdict() const;
-  [[nodiscard]] std::string death_of(Rank rank) const;
+  [[nodiscard]] Error death_of(Rank rank) const;
 
   RankLines lines_;
   JobOptions options_;
@@ -165,7 +164,7 @@ void Job::look() {
   for (const RankLines::Beat& beat : lines_.take_beats()) watchdog_.heard(beat, now);
   for (const RankLines::End& end : lines_.ends()) watchdog_.ended(end.rank);
   overdue_ = watchdog_.overdue(now);
-  set_run_place(watchdog_.place());
+  set_run_place(watchdog_.place_of(Rank{0}));
 }
 
 void Job::read_output() {
@@ -205,7 +204,7 @@ bool Job::is_over() {
   return all_ended || now - *first_bad_ >= kForTheCause;
 }
 
-std::string Job::death_of(Rank rank) const {
+Error Job::death_of(Rank rank) const {
   std::string text = "rank " + std::to_string(rank.value) + " died";
   // mpirun returns what the first bad end that it saw was: usually this one's.
   const int code = status_ && WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 0;
@@ -213,11 +212,10 @@ std::string Job::death_of(Rank rank) const {
     text.append(": signal ").append(std::to_string(code - 128)).append(" (").append(strsignal(code - 128)).append(")");
   else if (code > 0 && code != exit_code(Errc::retryable))
     text.append(": it returned ").append(std::to_string(code)).append(" without saying why");
-  const std::string limit = address_space_limit();
-  text.append("\n  try: ").append(limit.empty() ? "run again" : limit);
   // An MPI that fails inside a rank says so through mpirun.
-  if (code <= 128 && !said_.empty()) text.append("\nmpirun said:\n").append(said_);
-  return text;
+  if (code <= 128 && !said_.empty()) text.append("; mpirun said:\n").append(said_);
+  const std::string limit = advice_on_limit();
+  return {Errc::retryable, text, to_string(watchdog_.place_of(rank)), limit.empty() ? "run again" : limit};
 }
 
 Result<JobEnd> Job::verdict() const {
@@ -231,11 +229,12 @@ Result<JobEnd> Job::verdict() const {
     if (first == nullptr) first = &end;
   }
   if (first != nullptr && first->exit_code) return JobEnd{*first->exit_code, first->message};
-  if (first != nullptr) return JobEnd{retryable, death_of(first->rank)};
-  if (overdue_) return JobEnd{retryable, to_string(*overdue_)};
+  if (first != nullptr) return JobEnd{retryable, {}, death_of(first->rank)};
+  if (overdue_) return JobEnd{retryable, {}, *overdue_};
   if (static_cast<int>(ends.size()) >= options_.ranks) return JobEnd{};
-  if (lines_.any_came()) return JobEnd{retryable, "mpirun ended before all ranks did" + said};
-  const std::string limit = address_space_limit();
+  const std::string limit = advice_on_limit();
+  if (lines_.any_came())
+    return JobEnd{retryable, {}, Error{Errc::retryable, "mpirun ended before all ranks did" + said, "mpirun", limit}};
   return Error{Errc::unavailable, "mpirun did not start the ranks" + said, "mpirun",
                limit.empty() ? "check that this is Open MPI's mpirun (mpirun --version; Debian: openmpi-bin)" : limit};
 }

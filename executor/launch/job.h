@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +15,8 @@ namespace shard {
 /// How a job ended.
 struct JobEnd {
   int exit_code = 0;
-  std::string message;  ///< for stderr, once; empty when there is nothing to say
+  std::string message = {};           ///< what a rank reported, for stderr, once
+  std::optional<Error> noticed = {};  ///< by the parent, where no rank said why
 };
 
 struct JobOptions {
@@ -32,7 +34,7 @@ struct JobOptions {
 ///
 ///   all ranks returned 0                  0
 ///   a rank reported a code of its own     that code (not 75) and its message: the cause, where others only noticed
-///   a rank died                           75, "rank 2 died: signal 9 (Killed)"
+///   a rank died                           75, "step 12: rank 2 died: signal 9 (Killed)"
 ///   ranks reported 75 only                75 and the first message
 ///   a rank is overdue (watchdog.h)        75, "step 12: rank 2 has not been heard of within 60 s"
 ///

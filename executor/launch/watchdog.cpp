@@ -23,13 +23,9 @@ void Watchdog::ended(Rank rank) {
     ranks_[static_cast<std::size_t>(rank.value)].ended = true;
 }
 
-RunPlace Watchdog::place() const {
-  return ranks_.empty() ? RunPlace{} : ranks_.front().place;
-}
-
 Error Watchdog::late(const std::vector<int>& ranks, const std::string& what) const {
   std::string where;
-  if (!ranks.empty()) where = to_string(ranks_[static_cast<std::size_t>(ranks.front())].place);
+  if (!ranks.empty()) where = to_string(place_of(Rank{ranks.front()}));
   return {Errc::retryable, ranks_have(ranks) + " " + what + " within " + in_seconds(deadline_), where, kLookAtThatRank};
 }
 

@@ -34,8 +34,8 @@ class Watchdog {
 
   /// Errc::retryable naming ranks and place, once a deadline has passed. What has come until `now` must have been told.
   [[nodiscard]] std::optional<Error> overdue(Time now);
-  /// "step 12", of rank 0 as it was last heard.
-  [[nodiscard]] RunPlace place() const;
+  /// Where a rank was when it was last heard.
+  [[nodiscard]] RunPlace place_of(Rank rank) const { return ranks_[static_cast<std::size_t>(rank.value)].place; }
 
  private:
   struct Watched {

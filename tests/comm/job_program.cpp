@@ -93,7 +93,9 @@ int main(int argc, char** argv) {
   const Role role = role_from_environment();
   if (role.launcher == Launcher::none && ranks > 1) {
     const std::vector<std::string> self = {own_program(), argv[1], argv[2], argv[3]};
-    const auto print = [](const JobEnd& end) { std::fprintf(stderr, "%s\n", end.message.c_str()); };
+    const auto print = [](const JobEnd& end) {
+      std::fprintf(stderr, "%s\n", end.noticed ? to_string(*end.noticed).c_str() : end.message.c_str());
+    };
     const Result<JobEnd> end = run_job(self, {.ranks = ranks, .deadline = deadline_for(argv[2]), .answer = print});
     if (!end) return std::fprintf(stderr, "%s\n", to_string(end.error()).c_str()), exit_code(end.error().code);
     return end->exit_code;
