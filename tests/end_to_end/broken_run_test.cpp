@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/end_to_end/program.h"
@@ -14,15 +15,15 @@ using testing::AnyOf;
 using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::MatchesRegex;
 
 /// A training run that would take hours, marked so that its processes can be found.
 class LongRun {
  public:
-  LongRun()
+  explicit LongRun(const Words& more = {})
       : temporary_(scratch_.path() / "tmp"),
         mark_("SHARDSCOPE_TEST_RUN=" + scratch_.path().string()),
-        program_({shardscope_path(), "train", "--model", "gpt2-nano", "--data", "random", "--ranks", "3", "--stage",
-                  "3", "--sequence", "64", "--steps", "1000000", "--trace", "measured.sst"},
+        program_(command(more),
                  {.directory = scratch_.path(),
                   .environment = {{"SHARDSCOPE_TEST_RUN", scratch_.path().string()}, {"TMPDIR", make(temporary_)}}}) {}
 
@@ -44,6 +45,12 @@ class LongRun {
   [[nodiscard]] Words files() const { return scratch_.list(); }
 
  private:
+  static Words command(const Words& more) {
+    Words words{shardscope_path(), "train", "--model",    "gpt2-nano", "--data",  "random",  "--ranks", "3",
+                "--stage",         "3",     "--sequence", "64",        "--steps", "1000000", "--trace", "measured.sst"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
   static std::string make(const fs::path& path) {
     fs::create_directory(path);
     return path.string();
@@ -76,10 +83,99 @@ TEST(BrokenRun, AnInterruptedRunEndsByThatSignalAndLeavesNothing) {
     ASSERT_EQ(kill(run.program().process(), signal), 0);
     const Outcome outcome = run.program().wait();
     EXPECT_EQ(outcome.signal, signal) << outcome.exit_code << outcome.err;
+    EXPECT_THAT(outcome.err, MatchesRegex("shardscope: [a-z0-9 ]+: stopped by signal: (Interrupt|Terminated)\n"));
     EXPECT_THAT(run.processes(), IsEmpty());
     EXPECT_EQ(run.files(), Words{"tmp"});
   }
 }
+
+TEST(BrokenRun, AStoppedRankIsNamedWithTheStep) {
+  for (const std::string transport : {"shared", "messages"}) {
+    LongRun run({"--timeout", "2", "--transport", transport});
+    ASSERT_TRUE(run.program().read_line("step 2/"));
+    const std::vector<pid_t> victim = run.processes("OMPI_COMM_WORLD_RANK=2");
+    ASSERT_EQ(victim.size(), 1u);
+    ASSERT_EQ(kill(victim[0], SIGSTOP), 0);
+    const Outcome outcome = run.program().wait();
+    EXPECT_EQ(outcome.exit_code, 75);
+    EXPECT_THAT(outcome.err, MatchesRegex("shardscope: step [0-9]+, rank [01] [a-z_]+ op [0-9]+: .*ranks? .*2 ha.*"));
+    EXPECT_THAT(run.processes(), IsEmpty());
+    EXPECT_EQ(run.files(), Words{"tmp"});
+  }
+}
+
+TEST(BrokenRun, OneRankEndsByItsSignalToo) {
+  const ScratchDirectory scratch;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    Program program({shardscope_path(), "train", "--model", "gpt2-nano", "--data", kText, "--steps", "1000000",
+                     "--trace", "measured.sst"},
+                    {.directory = scratch.path()});
+    ASSERT_TRUE(program.read_line("step 2/"));
+    ASSERT_EQ(kill(program.process(), signal), 0);
+    const Outcome outcome = program.wait();
+    EXPECT_EQ(outcome.signal, signal) << outcome.exit_code << outcome.err;
+    EXPECT_THAT(outcome.err, MatchesRegex("shardscope: step [0-9]+: stopped by signal: [A-Z][a-z]+\n"));
+    EXPECT_EQ(scratch.list(), Words{});
+  }
+}
+
+TEST(BrokenRun, AResultThatIsLostIsAnErrorForAnyNumberOfRanks) {
+  for (const std::string ranks : {"1", "2"}) {
+    const Outcome outcome =
+        run({"/bin/sh", "-c",
+             "exec " + shardscope_path() + " train --model gpt2-nano --data random --steps 1 --ranks " + ranks +
+                 " > /dev/full"});
+    EXPECT_EQ(outcome.exit_code, 74);
+    EXPECT_EQ(outcome.err, "shardscope: stdout: the result could not be written\n  try: is the disk full?\n");
+  }
+}
+
+TEST(BrokenRun, DataThatIsNoFileIsRefusedAtOnce) {
+  const ScratchDirectory scratch;
+  ASSERT_EQ(mkfifo(scratch.file("pipe").c_str(), 0600), 0);
+  for (const std::string& path : {scratch.file("pipe"), std::string("/dev/zero")}) {
+    const Outcome outcome = shardscope({"train", "--model", "gpt2-nano", "--data", "text:" + path});
+    EXPECT_EQ(outcome.exit_code, 66);
+    EXPECT_THAT(outcome.err, HasSubstr(path + ": the data is not a regular file"));
+  }
+}
+
+TEST(BrokenRun, DataThatIsCutShortMeanwhileIsSaid) {
+  const ScratchDirectory scratch;
+  scratch.write("text", std::string(10'000, 'x'));
+  Program program({shardscope_path(), "train", "--model", "gpt2-nano", "--data", "text:text", "--steps", "1000000"},
+                  {.directory = scratch.path()});
+  ASSERT_TRUE(program.read_line("step 2/"));
+  fs::resize_file(scratch.file("text"), 100);
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.exit_code, 65) << outcome.signal;
+  EXPECT_THAT(outcome.err, HasSubstr("text: the data file was changed while it was being read: it had 10000 bytes"));
+}
+
+TEST(BrokenRun, MoreRanksThanAMachineIsAskedForAreRefused) {
+  const Outcome outcome = shardscope({"train", "--model", "gpt2-nano", "--data", "random", "--ranks", "257"});
+  EXPECT_EQ(outcome.exit_code, 78);
+  EXPECT_THAT(outcome.err, HasSubstr("asks for 257 processes on this machine; at most 256 are started"));
+}
+
+TEST(BrokenRun, TheLongestTimeoutIsNotOver) {
+  const Outcome outcome = shardscope({"train", "--model", "gpt2-nano", "--data", "random", "--ranks", "2", "--steps",
+                                      "1", "--timeout", "9223372036854775807"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
+#ifndef SANITIZED  // a sanitizer's shadow is terabytes of address space
+TEST(BrokenRun, TooLittleAddressSpaceIsSaid) {
+  for (const auto& [ranks, kib] : {std::pair{"1", "65536"}, {"2", "65536"}, {"2", "102400"}, {"2", "204800"}}) {
+    const Outcome outcome = run({"/bin/sh", "-c",
+                                 std::string("ulimit -v ") + kib + "; exec " + shardscope_path() +
+                                     " train --model gpt2-nano --data random --steps 1 --ranks " + ranks});
+    EXPECT_EQ(outcome.exit_code, 69) << outcome.signal;
+    EXPECT_THAT(outcome.err,
+                HasSubstr(" of address space, and " + std::to_string(std::stoi(kib) / 1024) + " MiB are allowed"));
+  }
+}
+#endif
 
 TEST(BrokenRun, TooLittleSharedMemoryIsSaidBeforeItIsUsed) {
   const ScratchDirectory scratch;
