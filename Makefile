@@ -7,12 +7,13 @@ PARTS ?= 48
 PART ?= $(shell seq 0 $$(($(PARTS) - 1)))
 RELEASE := build/release
 
-.PHONY: help deps configure build everything demo pictures test test-full product mutants sanitize fuzz bench install lint clean
+.PHONY: help deps configure build everything demo pictures test fresh test-full product mutants sanitize fuzz bench install lint clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo       search, train, compare: the whole of it in half a minute after the build of the programs'
 	@echo 'make test       build and run the tests'
+	@echo 'make fresh      both in a bare Debian 12 root, as root and as another user (FRESH="demo test user"); needs root'
 	@echo 'make build      build the programs into $(RELEASE)/bin, without tests'
 	@echo 'make install    install programs and libraries (PREFIX=/usr/local)'
 	@echo 'make deps       only install the missing Debian packages of programs and tests (packages.txt)'
@@ -55,6 +56,12 @@ pictures: build
 test: everything
 	@ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^(full|product)$$' \
 	  --output-junit test-results.xml
+
+# What a bare machine makes of HEAD; .ci/run runs the tests so.
+FRESH ?= demo test user
+fresh:
+	@cmake/install_packages.sh fresh
+	@cmake/fresh.sh $(FRESH)
 
 test-full: everything
 	@ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^product$$' \

@@ -31,9 +31,10 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "${missing[@]}")
 echo "deps: installing ${missing[*]}${as_root:+ (with sudo)}"
+# dpkg tells every file's story on stdout; what went wrong comes on stderr.
 # The lists may be absent (a fresh machine) or too old for the mirror.
-if ! apt-cache show "${missing[@]}" >/dev/null 2>&1 || ! "${install[@]}"; then
+if ! apt-cache show "${missing[@]}" >/dev/null 2>&1 || ! "${install[@]}" >/dev/null; then
   echo "deps: refreshing apt's package lists"
   "${as_root[@]}" apt-get update -qq
-  "${install[@]}"
+  "${install[@]}" >/dev/null
 fi
