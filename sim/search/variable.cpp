@@ -58,18 +58,26 @@ class Partitions {
     const std::int64_t room = max_chunk / world_size * world_size;
     reach_.resize(count_);
     fewest_.assign(count_ + 1, 0);
-    least_waste_.assign(count_ + 1, 0);
     for (std::size_t first = count_; first-- > 0;) {
       const auto end = std::upper_bound(prefix_.begin(), prefix_.end(), prefix_[first] + room);
       reach_[first] = std::max(first + 1, static_cast<std::size_t>(end - prefix_.begin()) - 1);
       fewest_[first] = 1 + fewest_[reach_[first]];
+    }
+  }
+
+  /// Whether the fewest chunks may waste more than `limit`. Only then does it matter what waste is least, which takes
+  /// parameters x parameters of a chunk to find out.
+  [[nodiscard]] bool may_exceed(std::int64_t limit) const { return waste_can_bind(fewest_[0], limit); }
+  /// Once, before least_waste() or, where may_exceed(), any search.
+  void find_least_waste() {
+    least_waste_.assign(count_ + 1, 0);
+    for (std::size_t first = count_; first-- > 0;) {
       least_waste_[first] = kNever;
       for (std::size_t last = first + 1; last <= reach_[first]; ++last) {
         least_waste_[first] = std::min(least_waste_[first], padding(first, last) + least_waste_[last]);
       }
     }
   }
-
   [[nodiscard]] std::int64_t least_waste() const { return least_waste_[0]; }
 
   /// The fewest chunks with a waste of at most `limit`, which is at least least_waste().
@@ -183,9 +191,11 @@ class Partitions {
 Result<VariableAnswer> search_variable(const SearchModel& model, const VariableOptions& options) {
   if (auto error = check_world_size(options.world_size)) return *error;
   if (auto error = check_elems("--max-chunk", options.max_chunk, 1)) return *error;
-  const Partitions partitions(model, options.world_size, options.max_chunk.count());
+  Partitions partitions(model, options.world_size, options.max_chunk.count());
   const std::int64_t limit = model.total / kVariableWasteDivisor;
-  if (partitions.least_waste() > limit) {
+  const bool may_exceed = partitions.may_exceed(limit);
+  if (may_exceed) partitions.find_least_waste();
+  if (may_exceed && partitions.least_waste() > limit) {
     return Error{Errc::contradiction,
                  "rule variable allows a waste of 0.1 %, " + std::to_string(limit) + " of " +
                      std::to_string(model.total) + " elements, but padding to --world-size " +
