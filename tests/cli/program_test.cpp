@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <sstream>
+#include <stdexcept>
 
 namespace shard::cli {
 namespace {
@@ -25,6 +27,18 @@ Ended run(const std::vector<std::string>& arguments, std::ostream* sink = nullpt
 TEST(RunProgram, EndsAsTheCommandDoes) {
   EXPECT_EQ(run({"search"}).code, 3);
   EXPECT_EQ(run({"search"}).errors, "");
+}
+
+TEST(RunProgram, MemoryThatIsNotToBeHadIsAnError) {
+  Program program("shardscope", "0.1.0");
+  program.add("search", [](std::span<const std::string>) -> int { throw std::bad_alloc(); });
+  program.add("simulate", [](std::span<const std::string>) -> int { throw std::length_error("too long"); });
+  std::ostringstream out;
+  std::ostringstream errors;
+  EXPECT_EQ(run_program(program, std::vector<std::string>{"search"}, out, errors), 69);
+  EXPECT_NE(errors.str().find("not enough memory"), std::string::npos);
+  EXPECT_EQ(run_program(program, std::vector<std::string>{"simulate"}, out, errors), 70);
+  EXPECT_NE(errors.str().find("too long"), std::string::npos);
 }
 
 TEST(RunProgram, HelpGoesToTheOutputAndErrorsDoNot) {
