@@ -68,7 +68,8 @@ Result<void> choose_chunks(const cli::Command& command, const StrategyOptions& o
   const std::string chunks = std::to_string(answer->chunk_count) + (answer->chunk_count == 1 ? " chunk" : " chunks");
   if (*variable) {
     use_variable_chunks(*own, answer->chunk_starts, answer->max_chunk, s);
-    notes.push_back("chunks found: " + chunks + " of their own sizes, the largest " +
+    notes.push_back("chunks found: " + chunks +
+                    (answer->chunk_count == 1 ? " of its own size, " : " of their own sizes, the largest ") +
                     cli::elements_and_mib(answer->chunk, size) + ", padding " + std::to_string(answer->waste.count()) +
                     " elements");
   } else {
@@ -104,7 +105,7 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_
       "who owns which optimizer state");
   sharding.add("chunk-size", &o.chunk_size, "ELEMS|search|variable[:ELEMS]|none",
                "unit chunk: elements of a chunk, or the least waste; variable: few chunks of their own sizes, of "
-               "at most so many elements, without waste; none: a chunk per tensor");
+               "at most so many elements, at most 0.1 % waste; none: a chunk per tensor");
   sharding.add("chunk-bytes", &o.chunk_bytes, "BYTES", "the same in bytes of stored parameters").least(1);
   add_sharding_options(sharding, o.sharding);
   sharding.add("prefetch", &o.prefetch, "N", "stage 3: gathers that run ahead of their use").least(0).most(1024);
