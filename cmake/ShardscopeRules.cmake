@@ -40,6 +40,20 @@ elseif(SHARDSCOPE_SANITIZE MATCHES "address")
   set(SHARDSCOPE_TEST_ENVIRONMENT "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/lsan.suppressions:print_suppressions=0")
 endif()
 
+# Most of a source's time is its headers': SHARDSCOPE_UNITY compiles twelve sources of a target at once.
+if(SHARDSCOPE_UNITY)
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+  # Said of one source because of another beside it; builds of each source alone still say it.
+  target_compile_options(shardscope_rules INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow -Wno-subobject-linkage>)
+endif()
+
+# shardscope_apart(SOURCE...): sources of this folder that give a name of their own (in an anonymous namespace) to what
+# another source of their target gives it too: always compiled alone.
+function(shardscope_apart)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 include(GNUInstallDirs)
 include(ShardscopeHeaderCheck)
 
