@@ -44,7 +44,7 @@ for part in "$@"; do
 done
 
 # ---- Whatever happens, nothing stays.
-work=$(mktemp -d "${FRESH_DIR:-/var/tmp}/shardscope-fresh.XXXXXX")
+work=$(mktemp -d "${FRESH_DIR:-/var/tmp}/shardscope-fresh.XXXXXX") || refuse "no folder for it in ${FRESH_DIR:-/var/tmp}"
 child=
 clean_up() {
   local status=$?
