@@ -105,8 +105,8 @@ std::string to_text(const Comparison& comparison, std::size_t most_ops) {
   const std::string &first = comparison.label.first, &second = comparison.label.second;
   std::string text;
   if (!comparison.same_plan) text += "Traces of different plans, lined up by force.\n";
-  if (!comparison.complete.first) text += "The " + first + " trace is incomplete.\n";
-  if (!comparison.complete.second) text += "The " + second + " trace is incomplete.\n";
+  if (!comparison.complete.first) text += "The first trace (" + first + ") is incomplete.\n";
+  if (!comparison.complete.second) text += "The second trace (" + second + ") is incomplete.\n";
   text += std::string("memory         ") + verdict(comparison.memory_equal()) + "\n";
   text += std::string("communication  ") + verdict(comparison.communication_equal()) + "\n";
   text += "step           " + first + " " + seconds_text(comparison.step_seconds.first) + ", " + second + " " +

@@ -47,7 +47,7 @@ Result<void> check_injections(const cli::Command& command, const ControlOptions&
 
 void add_control_options(cli::Command& command, ControlOptions& o) {
   cli::Group rate = command.group("Learning rate and optimizer");
-  rate.add("lr", &o.learning_rate, "RATE", "learning rate, the highest where there is a schedule").least(0);
+  rate.add("lr", &o.learning_rate, "RATE", "learning rate, the highest where there is a schedule").common().least(0);
   rate.add_choice<train::ScheduleKind>(
       "lr-schedule", &o.schedule,
       {{"constant", train::ScheduleKind::constant, "the same in every step"},

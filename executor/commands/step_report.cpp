@@ -2,19 +2,14 @@
 #include "executor/commands/step_report.h"
 
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "traces/base/numbers.h"
 
 namespace shard::commands {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
 
 }  // namespace
 
@@ -48,8 +43,8 @@ std::string skipped_text(const model::Model& model, std::int64_t step, const pla
   return "step " + std::to_string(step + 1) + " skipped: the gradient of " + model.parameters[tensor].name +
          (layer >= 0 ? " (layer " + std::to_string(layer) + ")" : "") + " overflowed first, " +
          (c.rank >= 0 ? "on rank " + std::to_string(c.rank) : "in the sum over ranks") + "; loss scale " +
-         number(static_cast<double>(c.scale_before)) +
-         (c.scale_after == c.scale_before ? " stays" : " -> " + number(static_cast<double>(c.scale_after))) + '\n';
+         show_number(static_cast<double>(c.scale_before)) +
+         (c.scale_after == c.scale_before ? " stays" : " -> " + show_number(static_cast<double>(c.scale_after))) + '\n';
 }
 
 }  // namespace shard::commands

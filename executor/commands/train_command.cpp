@@ -104,8 +104,9 @@ Result<std::unique_ptr<Communicator>> join(const Role& role, const TrainOptions&
 }
 
 /// The answer of a run that does not fit: the prediction, as `shardscope simulate --json` gives it.
-void print_prediction(const Prepared& prepared, const TrainOptions& o) {
+void print_prediction(const cli::Command& command, const Prepared& prepared, const TrainOptions& o) {
   nlohmann::ordered_json j = cli::json_document("train");
+  j["assumed"] = to_json(command, assumed_of(prepared.planned, prepared.prediction));
   j["model"] = prepared.planned.model->name;
   j.update(engine::to_json(prepared.prediction, change_that_fits(prepared, o)));
   j["fits"] = false;
@@ -179,24 +180,24 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   const bool first = (*communicator)->rank().value == 0;
   const bool json = format == cli::Format::json;
   if (const Result<void> fits = check_fits(*prepared, o); !fits) {
-    if (first && json && role.launcher != Launcher::own) print_prediction(*prepared, o);
+    if (first && json && role.launcher != Launcher::own) print_prediction(command, *prepared, o);
     return last_word.say(fits.error());
   }
   std::ostream& lines = json ? std::cerr : std::cout;
   if (first) {
     for (const std::string& note : prepared->planned.notes) std::cerr << "note: " << note << '\n';
-    lines << heading(prepared->planned, prepared->prediction, prepared->data, prepared->instruction_set);
+    lines << heading(command, prepared->planned, prepared->prediction, prepared->data, prepared->instruction_set);
   }
   const Result<TrainReport> report = train_on_rank(*prepared, o, **communicator, lines);
   if (!report) {
     (*communicator)->abort(report.error().what);
     if (first && json && role.launcher != Launcher::own && report.error().code == Errc::does_not_fit)
-      print_prediction(*prepared, o);
+      print_prediction(command, *prepared, o);
     return last_word.say(report.error());
   }
   if (first) {
     if (json)
-      std::cout << cli::json_text(to_json(*report));
+      std::cout << cli::json_text(to_json(command, *report));
     else
       std::cout << to_text(*report);
     std::cout << std::flush;
@@ -230,14 +231,15 @@ int train_command(std::span<const std::string> arguments) {
     const Result<Prepared> prepared = prepare(command, options);
     if (!prepared) return cli::print_error(std::cerr, prepared.error(), style);
     if (const Result<void> fits = check_fits(*prepared, options); !fits) {
-      if (*format == cli::Format::json) print_prediction(*prepared, options);
+      if (*format == cli::Format::json) print_prediction(command, *prepared, options);
       return cli::print_error(std::cerr, fits.error(), style);
     }
     if (const Result<void> room = check_address_space(Bytes{0}, address_space_per_rank(*prepared), "a rank"); !room)
       return cli::print_error(std::cerr, room.error(), style);
     const int code = run_ranks(arguments, options);
     // Room that is known only where the arena is made.
-    if (code == exit_code(Errc::does_not_fit) && *format == cli::Format::json) print_prediction(*prepared, options);
+    if (code == exit_code(Errc::does_not_fit) && *format == cli::Format::json)
+      print_prediction(command, *prepared, options);
     return code;
   }
   return rank_main(command, options, role, *format);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "executor/commands/step_report.h"
@@ -11,6 +10,7 @@
 #include "sim/cli/sizes.h"
 #include "sim/engine/report.h"
 #include "sim/plan/compile.h"
+#include "traces/base/numbers.h"
 
 namespace shard::commands {
 namespace {
@@ -65,12 +65,6 @@ Bytes measured_resident(const TrainReport& report) {
   return total;
 }
 
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 /// What was live, as the prediction says it.
 std::vector<engine::Moment> measured_moments(const train::SessionResult& own) {
   std::vector<engine::Moment> moments;
@@ -121,10 +115,11 @@ RankReport unpack(std::string_view text) {
   return r;
 }
 
-Json to_json(const TrainReport& report) {
+Json to_json(const cli::Command& command, const TrainReport& report) {
   const plan::Strategy& s = report.planned->strategy;
   const engine::Simulation& p = *report.prediction;
   Json j = cli::json_document("train");
+  j["assumed"] = to_json(command, assumed_of(*report.planned, p));
   j["model"] = report.planned->model->name;
   j["parameter_elements"] = report.planned->model->parameter_elements();
   j["strategy"] = plan::to_string(s);
@@ -195,16 +190,19 @@ Json to_json(const TrainReport& report) {
   return j;
 }
 
-std::string heading(const Planned& planned, const engine::Simulation& prediction, const std::string& data,
-                    cpu::InstructionSet instruction_set) {
-  const plan::Strategy& s = planned.strategy;
-  const std::int64_t elems = planned.model->parameter_elements();
-  std::string out = "model     " + planned.model->name + ", " +
-                    cli::elements_and_mib(Elems{elems}, bytes_per_element(Dtype::f32)) + " of parameters\n";
-  out += "strategy  " + plan::to_string(s) + '\n';
+Assumed assumed_of(const Planned& planned, const engine::Simulation& prediction) {
+  Assumed taken = assumed(*planned.model, planned.strategy, prediction.cluster, prediction.device_capacity);
+  taken.config_dtype = planned.config_dtype;
+  return taken;
+}
+
+std::string heading(const cli::Command& command, const Planned& planned, const engine::Simulation& prediction,
+                    const std::string& data, cpu::InstructionSet instruction_set) {
+  std::string out = to_text(command, assumed_of(planned, prediction));
+  out += "strategy  " + plan::to_string(planned.strategy) + '\n';
   out += "data      " + data + '\n';
   out += "numerics  " + std::string(cpu::to_string(instruction_set)) + " (" + cpu::matrix_library() + "), " +
-         (s.reproducible ? "reproducible" : "not reproducible") + '\n';
+         (planned.strategy.reproducible ? "reproducible" : "not reproducible") + '\n';
   out += "predicted " + cli::mib(prediction.largest().peak[0]) + " per rank at most, " +
          cli::duration(Seconds{predicted_step(prediction)}) + " per step\n";
   return out;
@@ -243,8 +241,8 @@ std::string to_text(const TrainReport& report) {
   out += "resident  predicted " + cli::mib(predicted_resident(report)) + ", measured " +
          cli::mib(measured_resident(report)) + " (all ranks, above the libraries)\n";
   out += "step      predicted " + cli::duration(Seconds{predicted_step(p)}) + ", measured " +
-         cli::duration(Seconds{step}) + ": " + fixed(tokens / step, 0) + " tokens/s, " + fixed(flops / step / 1e12, 3) +
-         " TFLOPS\n";
+         cli::duration(Seconds{step}) + ": " + show_number(tokens / step) + " tokens/s, " +
+         show_number(flops / step / 1e12, 3) + " TFLOPS\n";
   out += "plan      " + p.plan_hash + '\n';
   out += "state     sha256 " + report.own.state_sha256 + ", computed with " + cpu::to_string(report.instruction_set) +
          '\n';

@@ -9,6 +9,8 @@
 
 #include "executor/cpu/kernels/instruction_set.h"
 #include "executor/train/session.h"
+#include "sim/cli/command_line.h"
+#include "sim/commands/assumed.h"
 #include "sim/commands/strategy_options.h"
 #include "sim/engine/simulation.h"
 
@@ -36,11 +38,14 @@ struct TrainReport {
 };
 
 /// Keys: see README, "train --json".
-[[nodiscard]] nlohmann::ordered_json to_json(const TrainReport& report);
+[[nodiscard]] nlohmann::ordered_json to_json(const cli::Command& command, const TrainReport& report);
 [[nodiscard]] std::string to_text(const TrainReport& report);
 
-/// Model, strategy, data, numbers in a few lines, before the first step.
-[[nodiscard]] std::string heading(const Planned& planned, const engine::Simulation& prediction, const std::string& data,
+/// What was taken, before the first step and in the answer.
+[[nodiscard]] Assumed assumed_of(const Planned& planned, const engine::Simulation& prediction);
+/// That, strategy, data, numbers and prediction in a few lines.
+[[nodiscard]] std::string heading(const cli::Command& command, const Planned& planned,
+                                  const engine::Simulation& prediction, const std::string& data,
                                   cpu::InstructionSet instruction_set);
 
 }  // namespace shard::commands

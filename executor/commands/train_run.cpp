@@ -23,6 +23,7 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/simulate.h"
 #include "sim/model/config.h"
+#include "traces/base/numbers.h"
 #include "traces/base/run_place.h"
 #include "traces/base/stop.h"
 
@@ -126,12 +127,12 @@ class StepLines {
   void show(const train::StepResult& done) {
     const auto number = static_cast<long long>(done.step + 1);
     if (number % print_every_ != 0 && number != 1 && number != steps_) return;
-    char norm[48] = "";
-    if (done.control) std::snprintf(norm, sizeof norm, "  norm %.4g", done.control->norm);
-    char text[192];
-    std::snprintf(text, sizeof text, "step %lld/%lld  loss %.6f%s  %s  %.0f tokens/s\n", number,
-                  static_cast<long long>(steps_), static_cast<double>(done.loss), norm,
-                  cli::duration(Seconds{done.seconds}).c_str(), tokens_ / done.seconds);
+    char loss[48];
+    std::snprintf(loss, sizeof loss, "%.6f", static_cast<double>(done.loss));
+    const std::string norm = done.control ? "  norm " + show_number(done.control->norm) : "";
+    const std::string text = "step " + std::to_string(done.step + 1) + '/' + std::to_string(steps_) + "  loss " + loss +
+                             norm + "  " + cli::duration(Seconds{done.seconds}) + "  " +
+                             show_number(tokens_ / done.seconds) + " tokens/s\n";
     lines_ << text << std::flush;
   }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <string_view>
@@ -12,34 +11,11 @@
 namespace shard::cli {
 namespace {
 
-// 256-colour numbers that stay apart for the common colour deficiencies, after Okabe and Ito's palette.
-constexpr std::array<int, 8> kColors{33, 214, 36, 227, 26, 166, 175, 250};
+// 256-colour numbers that stay apart for the common colour deficiencies, after Okabe and Ito's palette, and brown.
+constexpr std::array<int, 9> kColors{33, 214, 36, 227, 26, 166, 175, 250, 94};
 
 std::string colored(int color, std::string_view text) {
   return "\033[38;5;" + std::to_string(color) + "m" + std::string(text) + "\033[0m";
-}
-
-/// A letter for each name, the first of its letters (else of the alphabet) that is still free.
-std::vector<char> letters_for(const std::vector<const Layer*>& layers) {
-  std::vector<char> letters;
-  for (const Layer* layer : layers) {
-    std::string wanted;
-    for (const char c : layer->name) {
-      if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
-        wanted += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-      }
-    }
-    wanted += "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-    char chosen = '#';
-    for (const char c : wanted) {
-      if (std::ranges::find(letters, c) == letters.end()) {
-        chosen = c;
-        break;
-      }
-    }
-    letters.push_back(chosen);
-  }
-  return letters;
 }
 
 /// The first index of column `column` of `width` over `count` values; width == count or less repeats none.
@@ -81,6 +57,7 @@ std::string stacked_area(std::span<const Layer> layers, const AreaOptions& optio
   std::vector<int> colors;  // by place among all layers, so that a name keeps its colour from picture to picture
   for (const Layer& layer : layers) {
     assert(layer.values.size() == layers[0].values.size());
+    assert(std::ranges::count(layers, layer.letter, &Layer::letter) == 1);
     if (std::ranges::none_of(layer.values, [](double value) { return value > 0; })) continue;
     drawn.push_back(&layer);
     colors.push_back(kColors.at(static_cast<std::size_t>(&layer - layers.data()) % kColors.size()));
@@ -109,10 +86,9 @@ std::string stacked_area(std::span<const Layer> layers, const AreaOptions& optio
   }
 
   const auto show = [&options](double value) { return options.show ? options.show(value) : std::to_string(value); };
-  const std::vector<char> letters = letters_for(drawn);
   // `cells` columns of one band.
   const auto band = [&](std::size_t layer, std::size_t cells) {
-    if (!style.color) return std::string(cells, letters[layer]);
+    if (!style.color) return std::string(cells, drawn[layer]->letter);
     std::string blocks;
     for (std::size_t i = 0; i < cells; ++i) blocks += style.unicode ? "█" : "#";
     return colored(colors[layer], blocks);

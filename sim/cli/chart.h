@@ -21,6 +21,7 @@ namespace shard::cli {
 /// One band of a stacked area. All layers of a picture have equally many values, none negative.
 struct Layer {
   std::string name;
+  char letter;  ///< its own in every picture, so that one letter means one thing; no two layers' are equal
   std::vector<double> values;
 };
 
@@ -34,7 +35,7 @@ struct AreaOptions {
 };
 
 /// The layers stacked, the first at the bottom, over their common index; a column shows the moment of the largest total
-/// that falls into it. Bands are coloured blocks, or without colour the letter that the legend gives each. The legend
+/// that falls into it. Bands are coloured blocks, or without colour their letters. The legend
 /// lists the layers' values at the peak, top first. Layers that are zero throughout are left out. Ends in a newline;
 /// empty when there is nothing to draw.
 [[nodiscard]] std::string stacked_area(std::span<const Layer> layers, const AreaOptions& options, const Style& style);

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "sim/cli/foreign_options.h"
+
 namespace shard::cli {
 namespace po = boost::program_options;
 
@@ -48,6 +50,19 @@ std::string where_of(const OptionState& state, const Origin& origin) {
   const std::string option = spelled(state);
   return origin.source == Source::file ? origin.where + " (" + option + ")" : option;
 }
+
+/// Boost leaves the space at which it broke a line.
+std::string without_trailing_spaces(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\n') result.erase(result.find_last_not_of(' ') + 1);
+    result += c;
+  }
+  return result;
+}
+
+/// More than these do not fit on a screen, with a line or three each.
+constexpr std::size_t kOptionsOnAScreen = 24;
 
 Error needs_value(const OptionState& state) {
   return {Errc::usage, spelled(state) + " needs a value", "", spelled(state) + " " + state.value_name};
@@ -96,8 +111,9 @@ std::string Group::joined(std::span<const std::string> names) {
 Command::Command(std::string program, std::string name, std::string summary, std::string details)
     : program_(std::move(program)), name_(std::move(name)), summary_(std::move(summary)), details_(std::move(details)) {
   Group general = group("General");
-  general.add("config", &config_, "FILE", "read options from FILE (name = value lines); the command line wins");
-  general.add_flag("help", &help_wanted_, "show this help (-h)");
+  general.add("config", &config_, "FILE", "read options from FILE (name = value lines); the command line wins")
+      .common();
+  general.add_flag("help", &help_wanted_, "show help (-h); with 'all' behind it, every option").common();
 }
 
 Command::~Command() = default;
@@ -162,8 +178,30 @@ std::vector<std::string> Command::names() const {
   return all;
 }
 
+std::string Command::invocation() const {
+  return program_ + (name_.empty() ? "" : " " + name_);
+}
+
+std::size_t Command::uncommon_count() const {
+  std::size_t options = 0;
+  std::size_t uncommon = 0;
+  for (const auto& each : groups_) {
+    options += each->options.size();
+    uncommon += static_cast<std::size_t>(
+        std::ranges::count_if(each->options, [](const auto& option) { return !option->is_common; }));
+  }
+  return options > kOptionsOnAScreen ? uncommon : 0;
+}
+
 std::string Command::see_help() const {
-  return "see '" + program_ + (name_.empty() ? "" : " " + name_) + " --help'";
+  return "see '" + invocation() + (uncommon_count() > 0 ? " --help all'" : " --help'");
+}
+
+std::string Command::suggested(std::string_view unknown) const {
+  const std::string ours(own_option(unknown));
+  if (!ours.empty() && has(ours.substr(0, ours.find(' ')))) return "here it is '--" + ours + "'; ";
+  const auto match = cli::closest(unknown, names());
+  return match ? "did you mean '--" + *match + "'? " : "";
 }
 
 Result<void> Command::set(OptionState& state, const std::string& text, const Origin& origin) {
@@ -204,10 +242,7 @@ Result<void> Command::parse_arguments(std::span<const std::string> arguments) {
     given = po::command_line_parser(list).options(known).style(style).run().options;
   } catch (const po::unknown_option& fault) {
     const std::string name = bare(fault.get_option_name());
-    const std::vector<std::string> all = names();
-    const auto match = cli::closest(name, all);
-    return Error{Errc::usage, "unknown option '--" + name + "'", "",
-                 match ? "did you mean '--" + *match + "'? " + see_help() : see_help()};
+    return Error{Errc::usage, "unknown option '--" + name + "'", "", suggested(name) + see_help()};
   } catch (const po::invalid_command_line_syntax& fault) {
     const std::string name = bare(fault.get_option_name());
     bool negated = false;
@@ -224,8 +259,11 @@ Result<void> Command::parse_arguments(std::span<const std::string> arguments) {
       const std::string& text = option.value.at(0);
       if (next_positional == positionals_.size()) {
         // A lone "-x" or a word that belongs to no option.
-        const std::string help = text.starts_with('-') ? "options begin with two dashes; " + see_help() : see_help();
-        return Error{Errc::usage, "unexpected argument '" + text + "'", "", help};
+        const std::string help = text.starts_with('-') ? "options begin with two dashes; "
+                                 : has("model") && std::ranges::count(given, "model", &po::option::string_key) == 0
+                                     ? "if it is the model, '--model " + text + "'; "
+                                     : "";
+        return Error{Errc::usage, "unexpected argument '" + text + "'", "", help + see_help()};
       }
       OptionState& state = *positionals_[next_positional];
       if (!state.several) ++next_positional;
@@ -270,7 +308,7 @@ Result<void> Command::parse_file(const std::string& path) {
     bool negated = false;
     OptionState* state = lookup(key, negated);
     if (state == nullptr || state->name == "config" || state->name == "help") {
-      return Error{Errc::usage, "unknown option '" + key + "'", origin.where, suggest(key, names())};
+      return Error{Errc::usage, "unknown option '" + key + "'", origin.where, suggested(key) + see_help()};
     }
     std::string value = equals == std::string::npos ? "" : trimmed(std::string_view(text).substr(equals + 1));
     if (value.size() >= 2 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
@@ -293,9 +331,11 @@ Result<void> Command::parse_file(const std::string& path) {
 }
 
 Result<Outcome> Command::parse(std::span<const std::string> arguments) {
-  for (const std::string& argument : arguments) {
-    if (argument == "--") break;
-    if (argument == "--help" || argument == "-h") return Outcome::help;
+  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string& argument = arguments[i];
+    if (argument != "--help" && argument != "-h" && argument != "--help=all") continue;
+    all_wanted_ = argument == "--help=all" || (i + 1 < arguments.size() && arguments[i + 1] == "all");
+    return Outcome::help;
   }
   if (auto done = parse_arguments(arguments); !done) return done.error();
   if (!config_.empty()) {
@@ -319,8 +359,8 @@ Result<Outcome> Command::parse(std::span<const std::string> arguments) {
 
 std::string Command::help(int width) const {
   std::ostringstream out;
-  out << program_ << (name_.empty() ? "" : " ") << name_ << ": " << summary_ << "\n\nUsage: " << program_
-      << (name_.empty() ? "" : " ") << name_;
+  const std::size_t left_out = all_wanted_ ? 0 : uncommon_count();
+  out << invocation() << ": " << summary_ << "\n\nUsage: " << invocation();
   for (const auto& state : positionals_) {
     const std::string text = state->value_name + (state->several ? "..." : "");
     out << ' ' << (state->is_required ? text : "[" + text + "]");
@@ -336,6 +376,7 @@ std::string Command::help(int width) const {
   const auto print = [&](const GroupState& each) {
     po::options_description shown(each.title, line, line / 2);
     for (const auto& state : each.options) {
+      if (left_out > 0 && !state->is_common) continue;
       std::string text = state->help;
       for (const std::string& alias : state->aliases) text += " (also --" + alias + ")";
       if (state->is_required) text += " (required)";
@@ -349,12 +390,20 @@ std::string Command::help(int width) const {
       if (!state->default_text.empty()) value->default_value("", state->default_text);
       shown.add_options()(state->name.c_str(), value, text.c_str());
     }
-    out << '\n' << shown;
+    if (!shown.options().empty()) out << '\n' << shown;
   };
   for (std::size_t i = 1; i < groups_.size(); ++i) print(*groups_[i]);
   print(*groups_[0]);  // General comes last
+  if (left_out > 0)
+    out << "\nThese are the common options; '" << invocation() << " --help all' shows " << left_out << " more.\n";
   if (!details_.empty()) out << '\n' << details_ << (details_.ends_with('\n') ? "" : "\n");
-  return out.str();
+  return without_trailing_spaces(out.str());
+}
+
+bool Command::has(std::string_view name) const {
+  return std::ranges::any_of(groups_, [name](const auto& each) {
+    return std::ranges::any_of(each->options, [name](const auto& option) { return option->name == name; });
+  });
 }
 
 bool Command::given(std::string_view name) const {

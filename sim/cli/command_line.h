@@ -61,6 +61,7 @@ struct OptionState {
   bool is_required = false;
   bool several = false;    ///< may be given more than once; each appends
   bool negatable = false;  ///< --no-NAME exists too
+  bool is_common = false;  ///< shown by --help where there are too many to show them all
   Range range;
   Reader read;
   std::function<void()> clear;     ///< for `several`: forgets the default before the first given value
@@ -79,6 +80,8 @@ class Option {
   /// Bounds of a number, inclusive; a value outside is a usage error.
   Option& least(double bound) { return state_->range.least = bound, *this; }
   Option& most(double bound) { return state_->range.most = bound, *this; }
+  /// One of those that --help shows where the command has more than fit on a screen; `--help all` shows the others too.
+  Option& common() { return state_->is_common = true, *this; }
   /// What help prints as the default, where the variable's own value does not tell ("micro-batch x world size").
   Option& default_text(std::string text) { return state_->default_text = std::move(text), *this; }
 
@@ -131,8 +134,9 @@ class Group {
       for (const Choice<T>& choice : choices) {
         if (choice.name == text) return *target = choice.value, Result<void>();
       }
-      return Error{Errc::usage, "'" + std::string(text) + "' is not a value of this option", std::string(where),
-                   suggest(text, names) + " (" + joined(names) + ")"};
+      return Error{
+          Errc::usage, "'" + std::string(text) + "' is not a value of this option", std::string(where),
+          closest(text, names) ? suggest(text, names) + " (" + joined(names) + ")" : "one of " + joined(names)};
     };
     return Option(state);
   }
@@ -185,19 +189,23 @@ class Command {
   }
 
   /// Reads `arguments` (after the command's name), then --config FILE for what they leave open. --help and -h win over
-  /// every error. Errors: Errc::usage for an unknown, repeated, missing or unparsable option (with the closest match
-  /// and where it stands); Errc::no_input or Errc::malformed for the file. Call once.
+  /// every error; `--help all` (and --help=all) makes help() show every option. Errors: Errc::usage for an unknown,
+  /// repeated, missing or unparsable option (with the closest match and where it stands); Errc::no_input or
+  /// Errc::malformed for the file. Call once.
   ///
   /// The file: `name = value` lines, `#` comments, values optionally in double quotes, a flag by itself or =
   /// true|false. Lines after `[other]` are for that command alone and skipped unless it is this one.
   [[nodiscard]] Result<Outcome> parse(std::span<const std::string> arguments);
 
-  /// Summary, usage line, options by group, details. `width` is the terminal's.
+  /// Summary, usage line, options by group, details. `width` is the terminal's. Of more options than fit on a screen
+  /// the common ones, and how to see the rest, unless parse() was asked for all.
   [[nodiscard]] std::string help(int width = 100) const;
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& summary() const { return summary_; }
 
+  /// Is there an option of this name?
+  [[nodiscard]] bool has(std::string_view name) const;
   /// Was the option given (in a file or on the command line)? Where did its value come from? `name` must be declared.
   [[nodiscard]] bool given(std::string_view name) const;
   [[nodiscard]] const Origin& origin(std::string_view name) const;
@@ -218,6 +226,9 @@ class Command {
   [[nodiscard]] Result<void> parse_file(const std::string& path);
   [[nodiscard]] Result<void> set(OptionState& state, const std::string& text, const Origin& origin);
   [[nodiscard]] std::string see_help() const;
+  [[nodiscard]] std::string suggested(std::string_view unknown) const;
+  [[nodiscard]] std::string invocation() const;
+  [[nodiscard]] std::size_t uncommon_count() const;
 
   std::string program_;
   std::string name_;
@@ -225,6 +236,7 @@ class Command {
   std::string details_;
   std::string config_;
   bool help_wanted_ = false;
+  bool all_wanted_ = false;
   std::vector<std::unique_ptr<GroupState>> groups_;
   std::vector<std::unique_ptr<OptionState>> positionals_;
 };

@@ -12,22 +12,26 @@
 #include <system_error>
 
 #include "sim/cli/closest.h"
+#include "sim/cli/words.h"
 
 namespace shard::cli {
 namespace {
 
 constexpr std::array<KnownCommand, 13> kCommands{{
-    {"search", "shardscope", "finds the best chunk size or strategy, offline"},
-    {"simulate", "shardscope", "predicts memory, communication and time of one strategy; runs nothing"},
+    {"search", "shardscope", "finds the chunk size that wastes least, offline"},
+    {"simulate", "shardscope", "predicts memory, communication and time of one strategy; runs nothing", "predicts"},
     {"plan", "shardscope", "prints what each rank would do, op by op, after any pass"},
-    {"compare", "shardscope", "lines two traces up, op by op: predicted and measured, or two runs"},
+    {"compare", "shardscope", "lines two traces up, op by op: predicted and measured, or two runs",
+     "lines two traces up"},
     {"inspect", "shardscope", "says what is in one trace or recording"},
     {"convert", "shardscope", "writes a trace for other tools (Perfetto, Chrome, PyTorch), or a picture of it"},
-    {"validate", "shardscope", "checks predictions against published runs", false},
-    {"train", "shardscope-train", "runs it for real, sharded, on CPU ranks or on GPUs"},
-    {"verify", "shardscope-train", "proves a strategy equal to unsharded training, bit for bit", false},
-    {"calibrate", "shardscope-train", "measures this machine, so that predicted times are its own", false},
-    {"profile", "shardscope-profile", "records where a run's time and memory go", false},
+    {"validate", "shardscope", "checks predictions against published runs", "checks predictions against published runs",
+     false},
+    {"train", "shardscope-train", "runs it for real, sharded, on CPU ranks", "runs"},
+    {"verify", "shardscope-train", "proves a strategy equal to unsharded training, bit for bit",
+     "proves a strategy equal to unsharded training", false},
+    {"calibrate", "shardscope-train", "measures this machine, so that predicted times are its own", "", false},
+    {"profile", "shardscope-profile", "records where a run's time and memory go", "", false},
     {"view", "shardscope-view", "opens traces in a window, predicted and measured on one timeline"},
     {"report", "shardscope-view", "writes what view shows as pictures and text"},
 }};
@@ -46,16 +50,43 @@ void Program::add(std::string_view command, Run run) {
   runs_.insert_or_assign(std::string(command), std::move(run));
 }
 
+bool Program::offers(const KnownCommand& command) const {
+  return runs_.contains(command.name) || (command.program != name_ && command.in_this_version);
+}
+
+std::vector<std::string> Program::offered() const {
+  std::vector<std::string> names;
+  for (const KnownCommand& each : commands_)
+    if (offers(each)) names.emplace_back(each.name);
+  return names;
+}
+
+Result<Decision> Program::decide_help(std::span<const std::string> topic) const {
+  if (topic.empty()) return decide(std::vector<std::string>{"--help"});
+  const bool is_command =
+      std::ranges::any_of(commands_, [&](const KnownCommand& each) { return each.name == topic[0]; });
+  if (is_command) {
+    std::vector<std::string> words{topic[0], "--help"};
+    if (topic.size() > 1 && topic[1] == "all") words.emplace_back("all");
+    return decide(words);
+  }
+  Decision decision;
+  if (topic[0] == "words") return decision.text = words_help(), decision;
+  // A word of two parts need not be quoted.
+  std::string phrase;
+  for (const std::string& part : topic) phrase.append(phrase.empty() ? "" : " ").append(part);
+  if (const Word* word = find_word(phrase)) return decision.text = explained(*word), decision;
+  std::vector<std::string> known = offered();
+  for (const Word& word : known_words()) known.emplace_back(word.name);
+  const auto match = closest(phrase, known);
+  return Error{Errc::usage, "'" + phrase + "' is neither a command nor a word of the outputs", "",
+               (match ? "did you mean '" + *match + "'? " : "") + "'" + name_ + " --help' lists the commands, '" +
+                   name_ + " help words' the words"};
+}
+
 Result<Decision> Program::decide(std::span<const std::string> arguments) const {
   std::vector<std::string> words(arguments.begin(), arguments.end());
-  if (!words.empty() && words[0] == "help") {
-    words.erase(words.begin());
-    if (words.empty()) {
-      words = {"--help"};
-    } else {
-      words = {words[0], "--help"};
-    }
-  }
+  if (!words.empty() && words[0] == "help") return decide_help(arguments.subspan(1));
   if (words.empty()) {
     return Error{Errc::usage, "which command?", "", "'" + name_ + " --help' lists them"};
   }
@@ -66,13 +97,11 @@ Result<Decision> Program::decide(std::span<const std::string> arguments) const {
   }
   const auto known = std::ranges::find_if(commands_, [&](const KnownCommand& each) { return each.name == words[0]; });
   if (known == commands_.end()) {
-    std::vector<std::string> names;
-    for (const KnownCommand& each : commands_) names.emplace_back(each.name);
     if (words[0].starts_with('-')) {
       return Error{Errc::usage, "the command comes first, before '" + words[0] + "'", "",
                    "'" + name_ + " COMMAND " + words[0] + "'; " + "'" + name_ + " --help' lists the commands"};
     }
-    return Error{Errc::usage, "unknown command '" + words[0] + "'", "", suggest(words[0], names)};
+    return Error{Errc::usage, "unknown command '" + words[0] + "'", "", suggest(words[0], offered())};
   }
   decision.command = known->name;
   decision.program = known->program;
@@ -84,7 +113,7 @@ Result<Decision> Program::decide(std::span<const std::string> arguments) const {
   } else if (known->program != name_ && known->in_this_version) {
     decision.kind = Decision::Kind::hand_over;
   } else {
-    return Error{Errc::unavailable, "'" + words[0] + "' is not in this version", "", "'" + name_ + " --help'"};
+    return Error{Errc::unavailable, "'" + words[0] + "' is not in this version", "", "'" + name_ + " --help' lists what is"};
   }
   return decision;
 }
@@ -95,15 +124,14 @@ std::string Program::help() const {
                      "Usage: " +
                      name_ + " COMMAND [options]      '" + name_ + " COMMAND --help' explains one\n\n";
   std::size_t width = 0;
+  std::string alike;
   for (const KnownCommand& each : commands_) width = std::max(width, each.name.size());
   for (const KnownCommand& each : commands_) {
-    // What this version does not have is not advertised.
-    if (!runs_.contains(each.name) && (each.program == name_ || !each.in_this_version)) continue;
+    if (!offers(each)) continue;
+    if (!each.does.empty()) alike.append(alike.empty() ? "" : ", ").append(each.name).append(" ").append(each.does);
     text.append("  ").append(each.name).append(width - each.name.size() + 2, ' ').append(each.summary).append("\n");
   }
-  return text +
-         "\nThe alike: simulate predicts, train runs, compare lines two traces up, verify proves a strategy equal to\n"
-         "unsharded training, validate checks predictions against published runs.\n\n"
+  return text + "\nThe alike: " + alike + ".\n'" + name_ + " help words' explains the words that outputs use.\n\n" +
          "Exit codes: 0 ok, 1 failed check, 2 usage, 3 does not fit, 65 malformed file, 66 absent file,\n"
          "69 something needed is absent, 70 internal, 73 cannot create, 74 input/output, 75 worth a retry,\n"
          "78 values that contradict each other.\n";

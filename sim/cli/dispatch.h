@@ -17,6 +17,7 @@ struct KnownCommand {
   std::string_view name;
   std::string_view program;     ///< the binary that runs it
   std::string_view summary;     ///< one line that also says how it differs from commands like it
+  std::string_view does{};      ///< "predicts": said of those that are easily taken for each other
   bool in_this_version = true;  ///< else refused, and not advertised
 };
 
@@ -50,7 +51,8 @@ class Program {
   /// Binds a listed command to the code that runs it here.
   void add(std::string_view command, Run run);
 
-  /// Decides on the process's arguments (without argv[0]): --help, --version, help COMMAND, or a command. Errc::usage
+  /// Decides on the process's arguments (without argv[0]): --help, --version, help COMMAND [all], help words, help WORD
+  /// (words.h; a command of that name comes first), or a command. Errc::usage
   /// with the closest match for no command or an unknown one; Errc::unavailable for one of this binary that was not
   /// bound.
   [[nodiscard]] Result<Decision> decide(std::span<const std::string> arguments) const;
@@ -58,6 +60,11 @@ class Program {
   [[nodiscard]] std::string help() const;
 
  private:
+  /// Can it be run from here, or handed over? What cannot is neither listed nor suggested.
+  [[nodiscard]] bool offers(const KnownCommand& command) const;
+  [[nodiscard]] std::vector<std::string> offered() const;
+  [[nodiscard]] Result<Decision> decide_help(std::span<const std::string> topic) const;
+
   std::string name_;
   std::string version_;
   std::span<const KnownCommand> commands_;

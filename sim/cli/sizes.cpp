@@ -125,28 +125,10 @@ std::string mib(Bytes bytes) {
 }
 
 std::string elements_and_mib(Elems count, std::int64_t bytes_per_element) {
-  const std::string plain = std::to_string(count.count());
+  const std::string plain = with_commas(count.count());
   const std::string brief = short_count(count.count());
-  return plain + " elements (" + (brief == plain ? "" : brief + ", ") + mib(Bytes{count.count() * bytes_per_element}) +
-         ")";
-}
-
-std::string duration(Seconds time) {
-  std::array<char, 64> text{};
-  const double s = time.count();
-  const auto three_digits = [&text](double value, const char* unit) {
-    const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-    std::snprintf(text.data(), text.size(), "%.*f %s", decimals, value, unit);
-    return std::string(text.data());
-  };
-  if (s <= 0) return "0 s";
-  if (s < 0.9995e-6) return three_digits(s * 1e9, "ns");
-  if (s < 0.9995e-3) return three_digits(s * 1e6, "us");
-  if (s < 0.9995) return three_digits(s * 1e3, "ms");
-  if (s < 119.5) return three_digits(s, "s");
-  const auto whole = static_cast<long long>(std::llround(s));
-  std::snprintf(text.data(), text.size(), "%lld min %lld s", whole / 60, whole % 60);
-  return text.data();
+  return plain + " elements (" + (brief == std::to_string(count.count()) ? "" : brief + ", ") +
+         mib(Bytes{count.count() * bytes_per_element}) + ")";
 }
 
 }  // namespace shard::cli

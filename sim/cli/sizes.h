@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "traces/base/numbers.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 
@@ -26,10 +27,9 @@ namespace shard::cli {
 /// "128.0 MiB"; below 0.1 MiB "640 B".
 [[nodiscard]] std::string mib(Bytes bytes);
 
-/// "33554432 elements (32Mi, 128.0 MiB)": elements and memory, with `bytes_per_element` bytes each.
+/// "33,554,432 elements (32Mi, 128.0 MiB)": elements and memory, with `bytes_per_element` bytes each.
 [[nodiscard]] std::string elements_and_mib(Elems count, std::int64_t bytes_per_element);
 
-/// Time in a unit that keeps three digits: "412 us", "1.24 ms", "3.07 s", "4 min 12 s".
-[[nodiscard]] std::string duration(Seconds time);
+using shard::duration;
 
 }  // namespace shard::cli

@@ -58,6 +58,8 @@ int compare_command(std::span<const std::string> arguments) {
     j["command"] = "compare";
     std::cout << cli::json_text(j);
   } else {
+    // Two of a kind have no better names in the tables.
+    if (comparison->label.first == "a") std::cout << "a  " << first << "\nb  " << second << '\n';
     std::cout << to_text(*comparison, options.max_ops);
   }
   return check && !comparison->equal() ? exit_code(Errc::check_failed) : 0;

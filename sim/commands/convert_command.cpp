@@ -52,12 +52,13 @@ Result<Form> form_of(const std::string& path, Form asked) {
   if (path.ends_with(".svg")) return Form::svg;
   if (path.ends_with(".pickle") || path.ends_with(".pkl")) return Form::pickle;
   if (path.ends_with(".sst")) return Form::sst;
-  return Error{.code = Errc::usage,
-               .what = "the name '" + path + "' does not say which form to write",
-               .where = "convert",
-               .help =
-                   "--to perfetto, chrome, csv, svg, png, pickle or sst, or a name that ends in .perfetto-trace, .json, "
-                   ".csv, .svg, .png, .pickle or .sst"};
+  return Error{
+      .code = Errc::usage,
+      .what = "the name '" + path + "' does not say which form to write",
+      .where = "convert",
+      .help =
+          "--to perfetto, chrome, csv, svg, png, pickle or sst, or a name that ends in .perfetto-trace, .json, "
+          ".csv, .svg, .png, .pickle or .sst"};
 }
 
 Result<void> write(const Trace& trace, Form form, const std::string& path) {

@@ -50,13 +50,15 @@ bool uses_disk(const PlacementOptions& o) {
 
 void add_placement_options(cli::Command& command, PlacementOptions& o) {
   cli::Group group = command.group("Placement");
-  group.add_choice<PlacementPolicy>(
-      "placement", &o.policy,
-      {{"device", PlacementPolicy::device, "everything rests in device memory"},
-       {"host", PlacementPolicy::host, "parameters, gradients and optimizer state rest in host memory"},
-       {"static", PlacementPolicy::fixed, "as the three options below say"},
-       {"auto", PlacementPolicy::automatic, "in device memory what its capacity allows"}},
-      "where model data rests between uses");
+  group
+      .add_choice<PlacementPolicy>(
+          "placement", &o.policy,
+          {{"device", PlacementPolicy::device, "everything rests in device memory"},
+           {"host", PlacementPolicy::host, "parameters, gradients and optimizer state rest in host memory"},
+           {"static", PlacementPolicy::fixed, "as --param-placement, --grad-placement and --optimizer-placement say"},
+           {"auto", PlacementPolicy::automatic, "in device memory what its capacity allows"}},
+          "where model data rests between uses")
+      .common();
   group.add_custom(
       "param-placement", "device|host|FRACTION",
       "parameters: a memory, or the fraction of their bytes that stays on the device (largest units first)",
@@ -73,8 +75,10 @@ void add_placement_options(cli::Command& command, PlacementOptions& o) {
       .most(1);
   group.add("from-trace", &o.from_trace, "FILE",
             "placement auto: what activations and the like took at most, from a measured run");
-  group.add("device-capacity", &o.device_capacity, "BYTES",
-            "what a rank may use of device memory, instead of the cluster's; more does not run");
+  group
+      .add("device-capacity", &o.device_capacity, "BYTES",
+           "what a rank may use of device memory, instead of the cluster's; more does not run")
+      .common();
   group.add("host-capacity", &o.host_capacity, "BYTES",
             "what the ranks of one host may use of its memory, instead of the cluster's");
   group.add("disk-path", &o.disk_path, "DIR", "where optimizer state rests on disk, in a file that ends with the run");

@@ -28,8 +28,8 @@ int plan_command(std::span<const std::string> arguments) {
   cli::Group output = command.group("Output");
   std::string passes;
   for (std::string_view name : plan::pass_names()) passes += (passes.empty() ? "" : ", ") + std::string(name);
-  output.add("after", &after, "PASS", "stop after this pass: " + passes);
-  output.add_flag("json", &json, "one object: plan_hash, classes[] with ranks and text");
+  output.add("after", &after, "PASS", "stop after this pass: " + passes).common();
+  output.add_flag("json", &json, "one object: plan_hash, classes[] with ranks and text").common();
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<Planned> planned = resolve(command, strategy);
   if (!planned) return failed(planned.error());

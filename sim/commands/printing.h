@@ -24,6 +24,9 @@ namespace shard::commands {
 /// contradiction (78).
 [[nodiscard]] Result<cli::Format> document_format(const cli::Command& command, const cli::OutputOptions& output);
 
+/// The last line of a result made of words that not everybody has met.
+inline constexpr const char* kWordsHint = "\n'shardscope help words' explains the words\n";
+
 /// Notes on stderr, one line each.
 void print_notes(const std::vector<std::string>& notes);
 

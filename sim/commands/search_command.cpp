@@ -11,6 +11,7 @@
 #include "sim/cli/origins.h"
 #include "sim/cli/progress.h"
 #include "sim/cluster/read_cluster.h"
+#include "sim/commands/assumed.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/contradictions.h"
 #include "sim/commands/printing.h"
@@ -57,34 +58,45 @@ struct Options {
 
 void declare(cli::Command& command, Options& o) {
   cli::Group model = command.group("Model");
-  model.add("model", &o.strategy.model, "NAME|PATH",
-            "an example model's name, a Hugging Face config.json, or its directory");
-  model.add("parameters", &o.parameters, "FILE", "a JSON list of {name, shape, numel} in order, instead of a model");
+  model
+      .add("model", &o.strategy.model, "NAME|PATH",
+           "an example model's name, a Hugging Face config.json, or its directory")
+      .common();
+  model.add("parameters", &o.parameters, "FILE", "a JSON list of {name, shape, numel} in order, instead of a model")
+      .common();
   add_sequence_option(model, o.strategy);
   cli::Group search = command.group("Search");
   search.add_choice<std::string>("over", &o.over, {{"chunk", "chunk"}}, "what is searched");
-  search.add("world-size", &o.strategy.world_size, "N", "number of ranks").alias("ranks").least(1).most(1 << 20);
-  search.add_choice<ChunkRule>(
-      "rule", &o.search.rule,
-      {{"exact", ChunkRule::exact, "least waste of the layout built, over every size in range"},
-       {"gemini", ChunkRule::gemini, "Colossal-AI's search_chunk_configuration"},
-       {"gemini-v0.1.9", ChunkRule::gemini_v019, "Colossal-AI 0.1.9's ChunkManager.search_chunk_size"},
-       {"variable", ChunkRule::variable, "fewest chunks of different sizes with at most 0.1 % waste"}},
-      "how the size is chosen");
+  search.add("world-size", &o.strategy.world_size, "N", "number of ranks")
+      .common()
+      .alias("ranks")
+      .least(1)
+      .most(1 << 20);
+  search
+      .add_choice<ChunkRule>(
+          "rule", &o.search.rule,
+          {{"exact", ChunkRule::exact, "least waste of the layout built, over every size in range"},
+           {"gemini", ChunkRule::gemini, "Colossal-AI's search_chunk_configuration"},
+           {"gemini-v0.1.9", ChunkRule::gemini_v019, "Colossal-AI 0.1.9's ChunkManager.search_chunk_size"},
+           {"variable", ChunkRule::variable, "fewest chunks of different sizes with at most 0.1 % waste"}},
+          "how the size is chosen")
+      .common();
   search.add("search-range", &o.search.search_range, "ELEMS", "gemini rules: from the smallest size up").least(0);
   search.add("search-interval", &o.search.search_interval, "ELEMS", "gemini: distance of candidates").least(1);
   search.add("grids", &o.search.grids, "N", "gemini-v0.1.9: number of intervals in the range").least(1);
   search.add("min-chunk", &o.search.min_chunk, "ELEMS", "smallest size")
+      .common()
       .least(1)
       .default_text("32Mi; gemini-v0.1.9: none");
   search.add("max-chunk", &o.search.max_chunk, "ELEMS", "largest size")
+      .common()
       .least(1)
       .default_text("exact: the end of gemini's range; variable: exact's answer");
   search.add_switch("filter", &o.search.filter, "gemini rules: leave outsized parameters out of the score");
   cli::Group forecast = command.group("Forecast (with --model)");
-  forecast.add("stage", &o.strategy.stage, "0..3", "ZeRO stage of the forecast").least(0).most(3);
+  forecast.add("stage", &o.strategy.stage, "0..3", "ZeRO stage of the forecast").common().least(0).most(3);
   forecast.add("prefetch", &o.strategy.prefetch, "N", "gathers that run ahead of their use").least(0).most(1024);
-  forecast.add("cluster", &o.cluster, "NAME|PATH", "the machine of the forecast");
+  forecast.add("cluster", &o.cluster, "NAME|PATH", "the machine of the forecast").common();
   forecast.add_switch("forecast", &o.forecast, "say what a step takes at every point of the curve");
   add_training_options(command, o.strategy);
   cli::add_output_options(command, o.output);
@@ -171,8 +183,10 @@ int search_command(std::span<const std::string> arguments) {
   if (o.strategy.model.empty() == o.parameters.empty()) return failed(one_of_two(command, o));
   if (Result<void> ok = check_contradictions(command); !ok) return failed(ok.error());
   o.search.world_size = o.strategy.world_size;
+  o.search.bytes_per_element = stored_element(o.strategy);
 
   ParameterList parameters;
+  Assumed taken;
   std::unique_ptr<cli::Progress> progress;
   if (!o.parameters.empty()) {
     Result<ParameterList> read = read_parameter_list(o.parameters);
@@ -183,19 +197,28 @@ int search_command(std::span<const std::string> arguments) {
     const Result<model::Model> frozen = model::freeze(std::move(named), frozen_patterns(o.strategy));
     if (!frozen) return failed(cli::with_origins(command, frozen.error()));
     parameters = model::trained_parameters(*frozen);
+    taken = {.model = o.parameters,
+             .parameter_elements = frozen->parameter_elements(),
+             .precision = plan::to_string(o.strategy.precision),
+             .world_size = o.strategy.world_size,
+             .has_batch = false};
   } else {
-    Result<model::Model> read = model::read_model(o.strategy.model);
+    Result<model::ConfiguredModel> read = model::read_configured_model(o.strategy.model);
     if (!read) return failed(read.error());
-    print_notes(read->notes);
+    print_notes(read->model.notes);
     const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
     if (!cluster) return failed(cluster.error());
-    const auto model = std::make_shared<const model::Model>(std::move(*read));
+    const auto model = std::make_shared<const model::Model>(std::move(read->model));
     plan::Strategy strategy = training_strategy(o.strategy, *model);
     strategy.chunk_elems = Elems{strategy.world_size};
     if (Result<void> ok = plan::check(*model, strategy); !ok) return failed(cli::with_origins(command, ok.error()));
     Result<model::Model> frozen = model::freeze(*model, strategy.freeze);
     if (!frozen) return failed(cli::with_origins(command, frozen.error()));
     parameters = model::trained_parameters(*frozen);
+    taken = assumed(*model, strategy, cluster->name, cluster->device_memory);
+    taken.config_dtype = read->dtype;
+    if (!o.forecast) taken.cluster.reset();
+    taken.has_batch = o.forecast;
     progress = std::make_unique<cli::Progress>(std::cerr, "forecast", cli::style_of(2));
     if (o.forecast)
       o.search.forecast = [model, frozen = std::make_shared<const model::Model>(std::move(*frozen)), strategy,
@@ -209,14 +232,17 @@ int search_command(std::span<const std::string> arguments) {
   if (progress) progress->finish();
   if (!result) return failed(result.error());
   const std::string to_try = command_to_try(command, o, result->answer);
+  print_assumed(*format, command, taken);
   if (*format == cli::Format::json) {
-    nlohmann::ordered_json j = to_json(*result);
-    j["command"] = "search";
+    nlohmann::ordered_json j = cli::json_document("search");
+    j["assumed"] = to_json(command, taken);
+    j.update(to_json(*result));
     if (!to_try.empty()) j["try_command"] = to_try;
     std::cout << cli::json_text(j);
   } else if (*format == cli::Format::table) {
     std::cout << to_text(*result, cli::style_of(1).unicode);
     if (!to_try.empty()) std::cout << "\ntry it: " << to_try << "\n";
+    std::cout << kWordsHint;
   } else {
     cli::Table table{.columns = {{.key = "chunk_elements", .title = "chunk size"},
                                  {.key = "chunk_count", .title = "chunks"},

@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "sim/cli/chart.h"
-#include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
+#include "sim/commands/assumed.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/like_options.h"
 #include "sim/commands/printing.h"
@@ -17,6 +17,7 @@
 #include "sim/like/report.h"
 #include "sim/like/simulate_like.h"
 #include "sim/plan/compile.h"
+#include "traces/base/numbers.h"
 
 namespace shard::commands {
 namespace {
@@ -47,16 +48,36 @@ struct Options {
 void declare(cli::Command& command, Options& o) {
   add_strategy_options(command, o.strategy, false);
   cli::Group machine = command.group("Machine");
-  machine.add("cluster", &o.cluster, "NAME|PATH",
-              "a100-40gb-x8, h100-80gb-x8, h200-141gb-x1, cpu-local, or a description's file");
-  machine.add("like", &o.like, "NAME@VERSION",
-              "predict another framework instead: pytorch@1.8 (stages 0 and 1),\n"
-              "colossalai-gemini@0.5.1 or @0.1.9 (fp16 in chunks)");
+  machine
+      .add("cluster", &o.cluster, "NAME|PATH",
+           "a100-40gb-x8, h100-80gb-x8, h200-141gb-x1, cpu-local, or a description's file")
+      .common();
+  machine
+      .add("like", &o.like, "NAME@VERSION",
+           "predict another framework instead: pytorch@1.8 (stages 0 and 1),\n"
+           "colossalai-gemini@0.5.1 or @0.1.9 (fp16 in chunks)")
+      .common();
   add_gemini_options(command, o.gemini);
   cli::Group output = command.group("Output");
   output.add("steps", &o.steps, "N", "steps of the run whose totals and trace are given").least(1).most(1e9);
-  output.add("trace", &o.trace, "FILE", "write the predicted trace");
+  output.add("trace", &o.trace, "FILE", "write the predicted trace").common();
   cli::add_output_options(command, o.output);
+}
+
+/// The same in every picture, whatever else is in it.
+constexpr char letter_of(Category category) {
+  switch (category) {
+    case Category::parameter: return 'P';
+    case Category::gathered: return 'F';
+    case Category::gradient: return 'G';
+    case Category::master_parameter: return 'M';
+    case Category::optimizer_state: return 'O';
+    case Category::activation: return 'A';
+    case Category::workspace: return 'W';
+    case Category::communication: return 'C';
+    case Category::input: return 'I';
+  }
+  return '?';
 }
 
 /// Memory over the step of the class with the largest arena, by category.
@@ -64,12 +85,13 @@ std::string picture(const engine::Simulation& s) {
   const engine::ClassResult& c = s.largest();
   std::vector<cli::Layer> layers;
   for (int k = 0; k < kCategoryCount; ++k) {
-    cli::Layer layer{.name = to_string(static_cast<Category>(k)), .values = {}};
+    const auto category = static_cast<Category>(k);
+    cli::Layer layer{.name = to_string(category), .letter = letter_of(category), .values = {}};
     for (const engine::MemoryPoint& p : c.series)
       layer.values.push_back(static_cast<double>(p.live[static_cast<std::size_t>(k)].count()));
     layers.push_back(std::move(layer));
   }
-  const auto show = [](double v) { return cli::mib(Bytes{static_cast<std::int64_t>(v)}); };
+  const auto show = [](double v) { return show_bytes(Bytes{static_cast<std::int64_t>(v)}); };
   return cli::stacked_area(layers, {.show = show, .marks = {}}, cli::style_of(1));
 }
 
@@ -92,16 +114,20 @@ cli::Table phase_table(const engine::Simulation& s) {
 }
 
 /// What another framework would take.
-int simulate_other(const Options& o, const Planned& planned, const cluster::Cluster& cluster, cli::Format format) {
+int simulate_other(const cli::Command& command, const Options& o, const Planned& planned,
+                   const cluster::Cluster& cluster, cli::Format format) {
+  const std::optional<Bytes> capacity =
+      o.strategy.placement.device_capacity ? o.strategy.placement.device_capacity : cluster.device_memory;
   const Result<like::LikeResult> result = like::simulate_like(
-      o.like, *planned.model, planned.strategy,
-      {.device_capacity =
-           o.strategy.placement.device_capacity ? o.strategy.placement.device_capacity : cluster.device_memory,
-       .rules = {},
-       .allocator = std::nullopt});
+      o.like, *planned.model, planned.strategy, {.device_capacity = capacity, .rules = {}, .allocator = std::nullopt});
   if (!result) return failed(result.error());
+  Assumed taken = assumed(*planned.model, planned.strategy, cluster.name, capacity);
+  taken.config_dtype = planned.config_dtype;
+  taken.memory_of = result->framework;
+  print_assumed(format, command, taken);
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("simulate");
+    j["assumed"] = to_json(command, taken);
     j.update(like::to_json(*result));
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::markdown) {
@@ -153,7 +179,7 @@ int simulate_command(std::span<const std::string> arguments) {
   const Result<Planned> planned = resolve(command, o.strategy, cluster->device_memory);
   if (!planned) return failed(planned.error());
   print_notes(planned->notes);
-  if (!o.like.empty()) return simulate_other(o, *planned, *cluster, *format);
+  if (!o.like.empty()) return simulate_other(command, o, *planned, *cluster, *format);
   Result<plan::PlanSet> plans = plan::compile(planned->model, planned->strategy);
   if (!plans) return failed(plans.error());
   plans->parent_hash = planned->parent_plan_hash;
@@ -172,13 +198,17 @@ int simulate_command(std::span<const std::string> arguments) {
   if (writer)
     if (Result<void> closed = writer->close(); !closed) return failed(closed.error());
   const auto change = engine::change_that_fits(planned->model, *simulation, *cluster, options);
+  Assumed taken = assumed(*planned->model, planned->strategy, simulation->cluster, simulation->device_capacity);
+  taken.config_dtype = planned->config_dtype;
+  print_assumed(*format, command, taken);
   if (*format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("simulate");
+    j["assumed"] = to_json(command, taken);
     j["model"] = planned->model->name;
     j.update(engine::to_json(*simulation, change));
     std::cout << cli::json_text(j);
   } else if (*format == cli::Format::table) {
-    std::cout << engine::to_text(*simulation, change) << '\n' << picture(*simulation);
+    std::cout << engine::to_text(*simulation, change) << '\n' << picture(*simulation) << kWordsHint;
   } else {
     std::cout << cli::render(phase_table(*simulation), *format, cli::style_of(1));
   }

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "sim/cli/contradiction.h"
 #include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
+#include "sim/commands/assumed.h"
 #include "sim/commands/like_options.h"
 #include "sim/commands/printing.h"
 #include "sim/like/gemini_report.h"
@@ -104,7 +106,9 @@ cli::Table steps_table(const nlohmann::json& iters) {
   return table;
 }
 
-Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequest& r, like::GeminiRules rules) {
+/// `taken` is filled with what the figures rest on.
+Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequest& r, like::GeminiRules rules,
+                                   Assumed& taken) {
   std::vector<std::string> notes;
   like::GeminiOptions options{.world_size = r.strategy.world_size,
                               .chunk = {},
@@ -118,12 +122,20 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
     if (!cluster) return cluster.error();
     capacity = cluster->device_memory;
   }
+  taken = {.model = r.flags.parameters,
+           .precision = "fp16",
+           .world_size = options.world_size,
+           .has_batch = false,
+           .cluster = r.cluster,
+           .device_capacity = capacity,
+           .memory_of = std::string(like::name_of(rules))};
   const auto iterations = command.given("steps") ? static_cast<std::int32_t>(r.steps) : kIterations;
   if (!r.flags.parameters.empty()) {
     const Result<ParameterList> parameters = read_parameter_list(r.flags.parameters);
     if (!parameters) return parameters.error();
     if (Result<void> ok = choose(command, r, rules, *parameters, options, notes); !ok) return ok.error();
     print_notes(notes);
+    for (const Parameter& each : *parameters) taken.parameter_elements += each.elems.count();
     return like::simulate_gemini(r.like, *parameters, options, iterations, capacity);
   }
   Result<model::Model> model = model::read_model(r.strategy.model);
@@ -137,6 +149,9 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
   strategy.precision = plan::Precision::fp32;  // what check() knows nothing of is Gemini's own
   if (Result<void> ok = model::check_batch(*model, strategy.micro_batch, strategy.sequence); !ok) return ok.error();
   if (Result<void> ok = plan::check(*model, strategy); !ok) return ok.error();
+  const Assumed own = std::exchange(taken, assumed(*model, strategy, r.cluster, capacity));
+  taken.precision = own.precision;
+  taken.memory_of = own.memory_of;
   return like::simulate_gemini(r.like, std::make_shared<const model::Model>(std::move(*model)), strategy, options,
                                iterations, capacity);
 }
@@ -178,11 +193,14 @@ int simulate_gemini_command(const cli::Command& command, const GeminiRequest& re
   const std::optional<like::GeminiRules> rules = like::gemini_rules(request.like);
   if (!rules) return failed(like::unknown_framework(request.like));
   if (Result<void> ok = check_options(command, request); !ok) return failed(ok.error());
-  const Result<like::GeminiResult> result = predict(command, request, *rules);
+  Assumed taken;
+  const Result<like::GeminiResult> result = predict(command, request, *rules, taken);
   if (!result) return failed(result.error());
   print_notes(result->notes);
+  print_assumed(request.format, command, taken);
   if (request.format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("simulate");
+    j["assumed"] = to_json(command, taken);
     j.update(like::to_json(*result));
     std::cout << cli::json_text(j);
   } else if (request.format == cli::Format::table) {

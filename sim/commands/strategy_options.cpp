@@ -51,7 +51,8 @@ Result<void> choose_chunks(const cli::Command& command, const StrategyOptions& o
   const Result<model::Model> own = model::freeze(
       model::split_model(model, options.tensor_parallel, options.tensor_layout), frozen_patterns(options));
   if (!own) return cli::with_origins(command, own.error());
-  ChunkSearchOptions search{.world_size = s.cuts(), .min_chunk = {}, .max_chunk = {}, .forecast = {}};
+  ChunkSearchOptions search{
+      .world_size = s.cuts(), .min_chunk = {}, .max_chunk = {}, .bytes_per_element = Bytes{size}, .forecast = {}};
   if (*variable) {
     search.rule = ChunkRule::variable;
     search.max_chunk = (*variable)->largest;
@@ -65,12 +66,12 @@ Result<void> choose_chunks(const cli::Command& command, const StrategyOptions& o
     }
     return error;
   }
-  const std::string chunks = std::to_string(answer->chunk_count) + (answer->chunk_count == 1 ? " chunk" : " chunks");
+  const std::string chunks = with_commas(answer->chunk_count) + (answer->chunk_count == 1 ? " chunk" : " chunks");
   if (*variable) {
     use_variable_chunks(*own, answer->chunk_starts, answer->max_chunk, s);
     notes.push_back("chunks found: " + chunks +
                     (answer->chunk_count == 1 ? " of its own size, " : " of their own sizes, the largest ") +
-                    cli::elements_and_mib(answer->chunk, size) + ", padding " + std::to_string(answer->waste.count()) +
+                    cli::elements_and_mib(answer->chunk, size) + ", padding " + with_commas(answer->waste.count()) +
                     " elements");
   } else {
     s.chunk_elems = answer->chunk;
@@ -83,29 +84,34 @@ Result<void> choose_chunks(const cli::Command& command, const StrategyOptions& o
 
 void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_required) {
   cli::Group model = command.group("Model");
-  cli::Option name = model.add("model", &o.model, "NAME|PATH", kModelHelp);
+  cli::Option name = model.add("model", &o.model, "NAME|PATH", kModelHelp).common();
   if (model_required) name.required();
   add_sequence_option(model, o);
   cli::Group sharding = command.group("Sharding");
-  sharding.add("world-size", &o.world_size, "N", "number of ranks").alias("ranks").least(1).most(1 << 20);
+  sharding.add("world-size", &o.world_size, "N", "number of ranks").common().alias("ranks").least(1).most(1 << 20);
   sharding.add("stage", &o.stage, "0..3", "ZeRO stage: 1 shards optimizer state, 2 gradients too, 3 parameters too")
+      .common()
       .least(0)
       .most(3);
-  sharding.add_choice<plan::UnitKind>(
-      "unit", &o.unit,
-      {{"tensor", plan::UnitKind::tensor, "each parameter by itself"},
-       {"bucket", plan::UnitKind::bucket, "the parameters of one operator, sharded singly, gathered in one call"},
-       {"module", plan::UnitKind::module, "a transformer block (an mlp layer) flattened"},
-       {"chunk", plan::UnitKind::chunk, "chunks over the parameters in order"}},
-      "what is gathered, released and reduced together");
+  sharding
+      .add_choice<plan::UnitKind>(
+          "unit", &o.unit,
+          {{"tensor", plan::UnitKind::tensor, "each parameter by itself"},
+           {"bucket", plan::UnitKind::bucket, "the parameters of one operator, sharded singly, gathered in one call"},
+           {"module", plan::UnitKind::module, "a transformer block (an mlp layer) flattened"},
+           {"chunk", plan::UnitKind::chunk, "chunks over the parameters in order"}},
+          "what is gathered, released and reduced together")
+      .common();
   sharding.add_choice<plan::Partition>(
       "partition", &o.partition,
       {{"flat", plan::Partition::flat, "equal shards of every unit"},
        {"parameter", plan::Partition::parameter, "stage 1: whole parameters, as PyTorch's ZeroRedundancyOptimizer"}},
       "who owns which optimizer state");
-  sharding.add("chunk-size", &o.chunk_size, "ELEMS|search|variable[:ELEMS]|none",
-               "unit chunk: elements of a chunk, or the least waste; variable: few chunks of their own sizes, of "
-               "at most so many elements, at most 0.1 % waste; none: a chunk per tensor");
+  sharding
+      .add("chunk-size", &o.chunk_size, "ELEMS|search|variable[:ELEMS]|none",
+           "unit chunk: elements of a chunk, or the least waste; variable: few chunks of their own sizes, of "
+           "at most so many elements, at most 0.1 % waste; none: a chunk per tensor")
+      .common();
   sharding.add("chunk-bytes", &o.chunk_bytes, "BYTES", "the same in bytes of stored parameters").least(1);
   add_sharding_options(sharding, o.sharding);
   sharding.add("prefetch", &o.prefetch, "N", "stage 3: gathers that run ahead of their use").least(0).most(1024);
@@ -115,6 +121,7 @@ void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_
       .most(1 << 20)
       .default_text("all ranks");
   sharding.add("tensor-parallel", &o.tensor_parallel, "N", "ranks that split each model between them")
+      .common()
       .least(1)
       .most(1 << 20);
   sharding.add_choice<model::TensorLayout>(
@@ -143,6 +150,10 @@ std::vector<std::string> frozen_patterns(const StrategyOptions& options) {
   return result;
 }
 
+Bytes stored_element(const StrategyOptions& options) {
+  return Bytes{bytes_per_element(plan::Strategy{.precision = options.precision}.storage())};
+}
+
 Result<void> require_model(const cli::Command& command) {
   if (command.given("model")) return {};
   return Error{.code = Errc::usage,
@@ -153,6 +164,7 @@ Result<void> require_model(const cli::Command& command) {
 
 void add_sequence_option(cli::Group& group, StrategyOptions& o) {
   group.add("sequence", &o.sequence, "TOKENS", "tokens per sequence")
+      .common()
       .least(1)
       .default_text("the model's longest, at most " + std::to_string(kDefaultSequence));
 }
@@ -160,27 +172,37 @@ void add_sequence_option(cli::Group& group, StrategyOptions& o) {
 void add_training_options(cli::Command& command, StrategyOptions& o) {
   cli::Group training = command.group("Training");
   training.add("micro-batch", &o.micro_batch, "N", "sequences (mlp: samples) per rank and micro-step")
+      .common()
       .least(1)
       .most(kLargestMicroBatch);
   training.add("global-batch", &o.global_batch, "N", "sequences per step over all ranks")
+      .common()
       .least(1)
       .default_text("micro-batch x data-parallel ranks");
-  training.add_choice<plan::OptimizerKind>(
-      "optimizer", &o.optimizer,
-      {{"sgd", plan::OptimizerKind::sgd}, {"adam", plan::OptimizerKind::adam}, {"adamw", plan::OptimizerKind::adamw}},
-      "how parameters are stepped");
-  training.add_choice<plan::Recompute>(
-      "recompute", &o.recompute,
-      {{"none", plan::Recompute::none, "keep what backward needs"},
-       {"block", plan::Recompute::block, "keep each block's input, make the rest again"},
-       {"selective", plan::Recompute::selective, "make norms, activations and rotations again, keep the costly rest"}},
-      "activation checkpointing");
-  training.add_choice<plan::Precision>("precision", &o.precision,
-                                       {{"fp32", plan::Precision::fp32},
-                                        {"bf16", plan::Precision::bf16, "16 bits, fp32 master parameters"},
-                                        {"fp16", plan::Precision::fp16, "16 bits, fp32 master parameters"},
-                                        {"tf32", plan::Precision::tf32, "fp32, products in TF32 on GPUs that have it"}},
-                                       "what parameters, gradients and activations are stored as");
+  training
+      .add_choice<plan::OptimizerKind>("optimizer", &o.optimizer,
+                                       {{"sgd", plan::OptimizerKind::sgd},
+                                        {"adam", plan::OptimizerKind::adam},
+                                        {"adamw", plan::OptimizerKind::adamw}},
+                                       "how parameters are stepped")
+      .common();
+  training
+      .add_choice<plan::Recompute>("recompute", &o.recompute,
+                                   {{"none", plan::Recompute::none, "keep what backward needs"},
+                                    {"block", plan::Recompute::block, "keep each block's input, make the rest again"},
+                                    {"selective", plan::Recompute::selective,
+                                     "make norms, activations and rotations again, keep the costly rest"}},
+                                   "activation checkpointing")
+      .common();
+  training
+      .add_choice<plan::Precision>(
+          "precision", &o.precision,
+          {{"fp32", plan::Precision::fp32},
+           {"bf16", plan::Precision::bf16, "16 bits, fp32 master parameters"},
+           {"fp16", plan::Precision::fp16, "16 bits, fp32 master parameters"},
+           {"tf32", plan::Precision::tf32, "fp32, products in TF32 on GPUs that have it"}},
+          "what parameters, gradients and activations are stored as; a config.json's torch_dtype is not followed")
+      .common();
   training.add_switch("fp32-reduce-scatter", &o.fp32_reduce_scatter,
                       "widen 16-bit gradients before they are summed over micro-batches and ranks");
   training.add("clip-norm", &o.clip_norm, "NORM", "scale gradients down to this norm over all parameters").least(0);
@@ -244,9 +266,11 @@ Error named(const cli::Command& command, Error error) {
 
 Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, std::optional<Bytes> cluster_memory) {
   if (Result<void> ok = check_contradictions(command); !ok) return ok.error();
-  Result<model::Model> model = model::read_model(o.model);
-  if (!model) return model.error();
+  Result<model::ConfiguredModel> configured = model::read_configured_model(o.model);
+  if (!configured) return configured.error();
+  model::Model* const model = &configured->model;
   Planned planned;
+  planned.config_dtype = configured->dtype;
   planned.notes = model->notes;
   if (command.given("dropout"))
     std::erase_if(planned.notes, [](const std::string& note) { return note.starts_with("dropout "); });

@@ -57,6 +57,9 @@ struct StrategyOptions {
 void add_strategy_options(cli::Command& command, StrategyOptions& options, bool model_required = true);
 [[nodiscard]] Result<void> require_model(const cli::Command& command);
 
+/// What one element of a parameter is stored in, which is what chunk sizes in bytes count.
+[[nodiscard]] Bytes stored_element(const StrategyOptions& options);
+
 /// Parts of the same, for commands that take some of them: micro-batch and what follows from it; the model's sequence.
 void add_training_options(cli::Command& command, StrategyOptions& options);
 void add_sequence_option(cli::Group& group, StrategyOptions& options);
@@ -68,8 +71,9 @@ void add_sequence_option(cli::Group& group, StrategyOptions& options);
 struct Planned {
   std::shared_ptr<const model::Model> model;
   plan::Strategy strategy;
-  std::vector<std::string> notes;  ///< for stderr: what was read and not applied, which chunk size was found
-  std::string parent_plan_hash{};  ///< --from-trace: of the plan that was measured
+  std::vector<std::string> notes;       ///< for stderr: what was read and not applied, which chunk size was found
+  std::optional<Dtype> config_dtype{};  ///< ConfiguredModel::dtype
+  std::string parent_plan_hash{};       ///< --from-trace: of the plan that was measured
 };
 
 /// What options say apart from world size, stage and unit, with defaults that need the model filled in.

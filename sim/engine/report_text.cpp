@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "sim/engine/report.h"
+#include "traces/base/numbers.h"
 
 namespace shard::engine {
 namespace {
@@ -20,35 +21,21 @@ std::string format(const char* pattern, Values... values) {
   return std::string(text, static_cast<std::size_t>(std::clamp(length, 0, static_cast<int>(sizeof text) - 1)));
 }
 
-std::string size(Bytes bytes) {
-  const double b = static_cast<double>(bytes.count());
-  if (b < 0) return "-" + size(Bytes{-bytes.count()});
-  if (b >= 1024.0 * 1024 * 1024) return format("%.2f GiB", b / (1024.0 * 1024 * 1024));
-  if (b >= 1024.0 * 1024 / 10) return format("%.2f MiB", b / (1024.0 * 1024));
-  return format("%lld B", static_cast<long long>(bytes.count()));
-}
-
-std::string duration(Seconds time) {
-  const double t = time.count();
-  if (t >= 1) return format("%.3g s", t);
-  if (t >= 1e-3) return format("%.3g ms", t * 1e3);
-  return format("%.3g us", t * 1e6);
-}
-
 std::string verdict(const Simulation& s, const std::optional<Change>& change) {
-  const std::string peak = size(s.largest().peak[kDevice]);
+  const std::string peak = show_bytes(s.largest().peak[kDevice]);
   std::string text = s.fits ? "fits: " : "does not fit: ";
   if (!s.device_capacity)
     text = (s.fits ? "" : text) + "device memory: " + peak + " at the peak, no limit set\n";
   else
-    text += peak + " of " + size(*s.device_capacity) + " device memory, headroom " + size(*s.headroom()) + "\n";
+    text +=
+        peak + " of " + show_bytes(*s.device_capacity) + " device memory, headroom " + show_bytes(*s.headroom()) + "\n";
   if (s.host_peak > Bytes{0}) {
-    text += "host memory: " + size(s.host_peak);
-    text += s.host_capacity ? " of " + size(*s.host_capacity) + " of a host\n" : " at the peak of a host\n";
+    text += "host memory: " + show_bytes(s.host_peak);
+    text += s.host_capacity ? " of " + show_bytes(*s.host_capacity) + " of a host\n" : " at the peak of a host\n";
   }
   const Bytes disk = s.largest(Memory::disk).peak[static_cast<std::size_t>(Memory::disk)];
-  if (disk > Bytes{0}) text += "disk: " + size(disk) + " of a rank\n";
-  if (!s.fits && change) text += "  try: " + change->text + " (" + size(change->peak) + ")\n";
+  if (disk > Bytes{0}) text += "disk: " + show_bytes(disk) + " of a rank\n";
+  if (!s.fits && change) text += "  try: " + change->text + " (" + show_bytes(change->peak) + ")\n";
   return text;
 }
 
@@ -64,7 +51,7 @@ std::string memory_table(const ClassResult& c) {
     if (!any && !always) return;
     text += format("  %-16s", name);
     for (const PhaseResult& p : c.phases) {
-      text += format("%15s", bytes_of(p) == Bytes{0} ? "-" : size(bytes_of(p)).c_str());
+      text += format("%15s", bytes_of(p) == Bytes{0} ? "-" : show_bytes(bytes_of(p)).c_str());
     }
     text += "\n";
   };
@@ -101,11 +88,12 @@ std::string time_lines(const Simulation& s) {
   if (s.step_seconds <= Seconds{0}) return "";
   std::string text = "step: " + duration(s.step_seconds) + " (first " + duration(s.first_step_seconds) + ")";
   if (const PhaseResult* p = s.largest().find(Phase::steady_step)) {
-    text += format(", compute %.0f %%, communication %.0f %%, of it exposed %.0f %% of the step",
+    text += format(", compute %.0f %%, communication %.0f %%, exposed (while nothing computes) %.0f %%",
                    100 * share(p->compute_seconds, p->seconds), 100 * share(p->communication_seconds, p->seconds),
                    100 * share(p->exposed_communication_seconds, p->seconds));
   }
-  text += format("\n%.4g tokens/s, %.3g TFLOP/s per device\n", s.tokens_per_second, s.flops_per_second / 1e12);
+  text += "\n" + show_number(s.tokens_per_second) + " tokens/s, " + show_number(s.flops_per_second / 1e12, 3) +
+          " TFLOP/s per device\n";
   return text;
 }
 
@@ -117,7 +105,8 @@ std::string moments_table(const std::vector<Moment>& moments) {
   text += "\n";
   const auto row = [&](const char* name, auto bytes_of) {
     text += format("  %-16s", name);
-    for (const Moment& m : moments) text += format("%15s", bytes_of(m) == Bytes{0} ? "-" : size(bytes_of(m)).c_str());
+    for (const Moment& m : moments)
+      text += format("%15s", bytes_of(m) == Bytes{0} ? "-" : show_bytes(bytes_of(m)).c_str());
     text += "\n";
   };
   for (std::size_t k = 0; k < kCategoryCount; ++k)
@@ -130,14 +119,15 @@ std::string moments_table(const std::vector<Moment>& moments) {
 std::string to_text(const Simulation& s, const std::optional<Change>& change) {
   std::string text = verdict(s, change);
   for (const ClassResult& c : s.classes) {
-    text += "\n" + rank_list(c) + ": device memory at the live peak of each phase\n" + memory_table(c);
+    text += "\n" + rank_list(c) + ": device memory at the live peak of each phase, the moment when most is in use\n" +
+            memory_table(c);
     if (!c.moments.empty()) text += "  live after each part of the run:\n" + moments_table(c.moments);
     const Memory shown = s.short_of().value_or(Memory::device);
     if (const PhaseResult* p = c.peak_phase(shown)) {
       text += "  largest at the peak of " + std::string(to_string(p->phase));
       text += shown == Memory::device ? ":\n" : std::string(" in ") + to_string(shown) + " memory:\n";
       for (const Holder& h : p->memory[static_cast<std::size_t>(shown)].largest_holders) {
-        text += format("    %12s  %-16s ", size(h.bytes).c_str(), to_string(h.category)) + h.name;
+        text += format("    %12s  %-16s ", show_bytes(h.bytes).c_str(), to_string(h.category)) + h.name;
         if (h.buffers > 1) text += format(" (%d buffers)", h.buffers);
         text += "\n";
       }
@@ -150,7 +140,7 @@ std::string to_text(const Simulation& s, const std::optional<Change>& change) {
     if (!heading) text += "\ncommunication per step and rank:\n";
     heading = true;
     text += format("  %-15s %8lld calls %12s\n", to_string(static_cast<Collective>(k)),
-                   static_cast<long long>(p->collectives[k].count), size(p->collectives[k].bytes).c_str());
+                   static_cast<long long>(p->collectives[k].count), show_bytes(p->collectives[k].bytes).c_str());
   }
   return text + "\n" + time_lines(s);
 }

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "traces/base/numbers.h"
+
 namespace shard::like {
 namespace {
 
@@ -40,12 +42,6 @@ std::string mib(Bytes bytes) {
   const int length =
       std::snprintf(text, sizeof text, "%.2f MiB", static_cast<double>(bytes.count()) / (1024.0 * 1024.0));
   return std::string(text, static_cast<std::size_t>(length));
-}
-
-std::string grouped(Bytes bytes) {
-  std::string text = std::to_string(bytes.count());
-  for (std::size_t i = text.size(); i > 3;) text.insert(i -= 3, ",");
-  return text;
 }
 
 std::string padded(std::string text, std::size_t width, bool right = false) {
@@ -136,8 +132,8 @@ std::string to_text(const LikeResult& r, std::size_t holders) {
           ", first step\n";
   text += padded("", 24) + padded("max allocated", 17, true) + padded("max reserved", 17, true) + "\n";
   for (const Moment& m : r.moments)
-    text += padded("  " + m.name, 24) + padded(grouped(m.max_allocated), 17, true) +
-            padded(grouped(m.max_reserved), 17, true) + "\n";
+    text += padded("  " + m.name, 24) + padded(with_commas(m.max_allocated.count()), 17, true) +
+            padded(with_commas(m.max_reserved.count()), 17, true) + "\n";
   text += "largest at the highest moment:\n";
   for (const BlockGroup& g : largest(r, holders)) {
     text += padded(mib(g.together()), 16, true) + "  " + padded(to_string(g.category), 17) + g.name;
@@ -150,12 +146,13 @@ std::string to_text(const LikeResult& r, std::size_t holders) {
 std::string to_markdown(const LikeResult& r) {
   std::string text;
   for (const Moment& m : r.moments) {
-    text += (text.empty() ? "" : "\n") + std::string("**") + m.name + "**: " + grouped(m.max_allocated) +
+    text += (text.empty() ? "" : "\n") + std::string("**") + m.name + "**: " + with_commas(m.max_allocated.count()) +
             " bytes, reached by \"" + m.op + "\"\n\n";
     text += "| block | category | blocks | requested | block size | together |\n|---|---|--:|--:|--:|--:|\n";
     for (const BlockGroup& g : group_blocks(m.blocks)) {
       text += "| `" + g.name + "` | " + to_string(g.category) + " | " + std::to_string(g.blocks) + " | " +
-              grouped(g.requested) + " | " + grouped(g.taken) + " | " + grouped(g.together()) + " |\n";
+              with_commas(g.requested.count()) + " | " + with_commas(g.taken.count()) + " | " +
+              with_commas(g.together().count()) + " |\n";
     }
   }
   return text;

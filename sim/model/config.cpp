@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "sim/model/closest_name.h"
@@ -84,6 +85,22 @@ std::string first_architecture(ConfigFields& fields) {
   return list->front().get<std::string>();
 }
 
+/// "torch_dtype", in newer files "dtype", with or without "torch." before the type's name. Others than these three say
+/// nothing of training.
+std::optional<Dtype> stored_dtype(ConfigFields& fields) {
+  std::optional<Dtype> found;
+  for (const std::string_view key : {"torch_dtype", "dtype"}) {
+    const nlohmann::json* field = fields.find({key});
+    if (found || field == nullptr || !field->is_string()) continue;
+    std::string name = field->get<std::string>();
+    if (name.starts_with("torch.")) name.erase(0, 6);
+    if (name == "float32") found = Dtype::f32;
+    if (name == "bfloat16") found = Dtype::bf16;
+    if (name == "float16") found = Dtype::f16;
+  }
+  return found;
+}
+
 const FamilyEntry* find_family(ConfigFields& fields, const std::string& architecture) {
   if (fields.find({"model_type"}) == nullptr) {
     for (const FamilyEntry& family : kFamilies) {
@@ -120,6 +137,7 @@ Result<ConfiguredModel> parse_config(std::string_view text, std::string_view nam
   result.model.name = name;
   family->describe(fields, result.model);
   if (fields.error()) return *fields.error();
+  result.dtype = stored_dtype(fields);
   result.model.notes = fields.dropout_notes();
   if (!architecture.empty() && architecture != family->language_model) {
     result.model.notes.push_back("architecture " + architecture + " read; " + std::string(family->language_model) +

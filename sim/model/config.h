@@ -1,6 +1,7 @@
 // config.json text -> Model, with every value's provenance. Pure; read_model.h reads the file.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@ namespace shard::model {
 struct ConfiguredModel {
   Model model;
   std::vector<ConfigValue> values;  ///< in the order in which they were read
+  std::optional<Dtype> dtype{};     ///< what the file says the weights are stored as (torch_dtype); nothing follows it
 };
 
 /// Parses a Hugging Face config.json of the gpt2 or llama family, or an mlp's. The family is `model_type`, or else the

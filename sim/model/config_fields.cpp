@@ -218,7 +218,8 @@ std::vector<std::string> ConfigFields::dropout_notes() const {
       if (!keys.empty()) keys += ", ";
       keys += dropout.key + (dropout.from_file ? "" : " by default");
     }
-    notes.push_back("dropout " + show_number(first.value) + " (" + keys + ") read, not applied: 0 is used");
+    notes.push_back("dropout " + show_number(first.value) + " (" + keys + ") read, not applied: 0 is used; --dropout " +
+                    show_number(first.value) + " to apply it");
   }
   return notes;
 }

@@ -75,7 +75,9 @@ std::string rules_table(const ChunkSearchResult& result) {
       refused += name + ": " + answer.error().what + "\n";
     }
   }
-  return table(rows) + refused;
+  return table(rows) + refused +
+         "waste: padding of the layout built; gather set: all chunks that one module touches, at most; peer's score:\n"
+         "the waste that Colossal-AI's own search reports for the size\n";
 }
 
 /// Waste at a size between two points of the curve: the partition of the point before holds.
@@ -177,7 +179,7 @@ std::string best_points(const ChunkSearchResult& result) {
 std::string to_text(const ChunkSearchResult& result, bool unicode) {
   const RuleAnswer& answer = result.answer;
   const Bytes each = result.bytes_per_element;
-  std::string text = with_commas(static_cast<std::int64_t>(result.parameter_count)) + " parameters, " +
+  std::string text = with_commas(static_cast<std::int64_t>(result.parameter_count)) + " tensors of parameters, " +
                      with_commas(result.total.count()) + " elements (" + in_mib(result.total, each) + "), world size " +
                      std::to_string(result.world_size) + "; MiB at " + std::to_string(each.count()) +
                      (each.count() == 1 ? " byte" : " bytes") + " per element\n";

@@ -74,17 +74,6 @@ std::string explain(const ChunkSearchResult& result) {
   return "";
 }
 
-std::string with_commas(std::int64_t number) {
-  const std::string digits = std::to_string(number);
-  const std::size_t sign = number < 0 ? 1 : 0;
-  std::string text;
-  for (std::size_t at = 0; at < digits.size(); ++at) {
-    if (at > sign && (digits.size() - at) % 3 == 0) text += ',';
-    text += digits[at];
-  }
-  return text;
-}
-
 std::string in_mib(Elems elems, Bytes bytes_per_element) {
   char text[64];
   const double mib = static_cast<double>(elems.count()) * static_cast<double>(bytes_per_element.count()) / (1 << 20);

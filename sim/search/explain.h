@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/search/chunk_search.h"
+#include "traces/base/numbers.h"
 #include "traces/base/units.h"
 
 namespace shard {
@@ -12,8 +13,6 @@ namespace shard {
 /// One to three sentences: the objective, what was compared, and what the most telling other rule would have cost.
 [[nodiscard]] std::string explain(const ChunkSearchResult& result);
 
-/// "62,418,944".
-[[nodiscard]] std::string with_commas(std::int64_t number);
 /// "238.11 MiB": elements at `bytes_per_element` each.
 [[nodiscard]] std::string in_mib(Elems elems, Bytes bytes_per_element);
 /// "0.32 %" of `whole`.

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "traces/base/ids.h"
+
 namespace shard::cli {
 namespace {
 
@@ -25,7 +29,8 @@ std::string show(double value) {
 }
 
 TEST(Chart, StackedAreaStacksInOrderAndListsThePeak) {
-  const std::vector<Layer> layers{{"parameter", {1, 1, 1, 1}}, {"idle", {0, 0, 0, 0}}, {"gathered", {0, 1, 3, 0}}};
+  const std::vector<Layer> layers{
+      {"parameter", 'P', {1, 1, 1, 1}}, {"idle", 'I', {0, 0, 0, 0}}, {"gathered", 'G', {0, 1, 3, 0}}};
   const AreaOptions options{.width = 8, .height = 4, .show = show, .marks = {{0.0, "fwd"}, {0.5, "bwd"}}};
   EXPECT_EQ(stacked_area(layers, options, {}),
             "4 |    GG\n"
@@ -40,20 +45,32 @@ TEST(Chart, StackedAreaStacksInOrderAndListsThePeak) {
 }
 
 TEST(Chart, StackedAreaKeepsAPeakThatIsOneMomentWide) {
-  Layer layer{"activation", std::vector<double>(997, 1.0)};
+  Layer layer{"activation", 'A', std::vector<double>(997, 1.0)};
   layer.values[500] = 10;
   const std::string picture = stacked_area(std::vector<Layer>{layer}, {.width = 20, .height = 5, .show = show}, {});
   EXPECT_TRUE(picture.starts_with("10 |          A\n")) << picture;
 }
 
-TEST(Chart, NamesThatBeginAlikeGetDifferentLetters) {
-  const std::vector<Layer> layers{{"gathered", {1}}, {"gradient", {1}}};
-  const std::string picture = stacked_area(layers, {.width = 1, .height = 2, .show = show}, {});
-  EXPECT_NE(picture.find("R gradient"), std::string::npos) << picture;
+TEST(Chart, ALetterIsTheLayersOwnWhateverElseIsDrawn) {
+  for (const double gathered : {0.0, 1.0}) {
+    const std::vector<Layer> layers{{"gathered", 'F', {gathered}}, {"gradient", 'G', {1}}};
+    const std::string picture = stacked_area(layers, {.width = 1, .height = 2, .show = show}, {});
+    EXPECT_NE(picture.find("G gradient"), std::string::npos) << picture;
+  }
+}
+
+TEST(Chart, EveryCategoryOfMemoryHasAColourOfItsOwn) {
+  std::vector<Layer> layers;
+  for (char letter = 'A'; letter < 'A' + kCategoryCount; ++letter) layers.push_back({{letter}, letter, {1}});
+  const std::string picture = stacked_area(layers, {.width = 1, .height = 9, .show = show}, {.color = true});
+  std::set<std::string> colors;
+  for (std::size_t at = picture.find("38;5;"); at != std::string::npos; at = picture.find("38;5;", at + 1))
+    colors.insert(picture.substr(at, picture.find('m', at) - at));
+  EXPECT_EQ(colors.size(), layers.size());
 }
 
 TEST(Chart, NothingToDrawIsEmpty) {
-  EXPECT_EQ(stacked_area(std::vector<Layer>{{"none", {0, 0}}}, {}, {}), "");
+  EXPECT_EQ(stacked_area(std::vector<Layer>{{"none", 'N', {0, 0}}}, {}, {}), "");
   EXPECT_EQ(sparkline({}, 10, {}), "");
 }
 

@@ -151,6 +151,78 @@ TEST(CommandLine, HelpWinsOverMistakesAndShowsWhatMatters) {
   }
 }
 
+/// As many options as fill more than a screen, of which two are common.
+Command& fill(Command& command, std::vector<std::string>& values) {
+  Group group = command.group("Many");
+  group.add("first", &values[0], "VALUE", "common").common();
+  for (std::size_t i = 1; i < values.size(); ++i)
+    group.add("rare-" + std::to_string(i), &values[i], "VALUE", "not common");
+  return command;
+}
+
+TEST(CommandLine, HelpOfManyOptionsShowsTheCommonOnesAndSaysHowToSeeAll) {
+  const auto help_for = [](std::size_t count, const std::vector<std::string>& arguments) {
+    std::vector<std::string> values(count);
+    Command command("shardscope", "simulate", "predicts", "");
+    EXPECT_EQ(*fill(command, values).parse(arguments), Outcome::help);
+    return command.help(100);
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const std::string common = help_for(30, {"--help"});
+  EXPECT_TRUE(has(common, "--first"));
+  EXPECT_TRUE(has(common, "--help"));
+  EXPECT_FALSE(has(common, "--rare-7"));
+  EXPECT_TRUE(has(common, "These are the common options; 'shardscope simulate --help all' shows 29 more.")) << common;
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--help", "all"}, {"-h", "all"}, {"--help=all"}, {"--zzz", "--help", "all"}}) {
+    const std::string all = help_for(30, arguments);
+    EXPECT_TRUE(has(all, "--first"));
+    EXPECT_TRUE(has(all, "--rare-29"));
+    EXPECT_FALSE(has(all, "common options"));
+  }
+  const std::string few = help_for(5, {"--help"});
+  EXPECT_TRUE(has(few, "--rare-4"));
+  EXPECT_FALSE(has(few, "common options"));
+}
+
+TEST(CommandLine, ErrorsSendToTheHelpThatShowsAllOptions) {
+  std::vector<std::string> values(30);
+  Command command("shardscope", "simulate", "predicts", "");
+  const auto outcome = fill(command, values).parse(std::vector<std::string>{"--zzz"});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().help, "see 'shardscope simulate --help all'");
+}
+
+TEST(CommandLine, AWordThatMayBeTheModelIsAskedAbout) {
+  std::string model;
+  Command command("shardscope", "simulate", "predicts", "");
+  command.group("Model").add("model", &model, "NAME", "what to train");
+  const auto outcome = command.parse(std::vector<std::string>{"gpt2"});
+  ASSERT_FALSE(outcome);
+  EXPECT_TRUE(outcome.error().help.starts_with("if it is the model, '--model gpt2'; ")) << outcome.error().help;
+}
+
+TEST(CommandLine, AValueThatIsNotOneOfFewIsAnsweredWithTheListOnce) {
+  Sample s;
+  EXPECT_EQ(s.parse({"--model", "m", "--unit", "xyz"}).error().help, "one of tensor, module, chunk");
+}
+
+TEST(CommandLine, OptionsOfOtherToolsGetOurName) {
+  const std::vector<std::pair<std::string, std::string>> foreign{{"--gpus", "'--world-size'"},
+                                                                 {"--nproc_per_node", "'--world-size'"},
+                                                                 {"--zero", "'--stage'"},
+                                                                 {"--model_name_or_path", "'--model'"}};
+  for (const auto& [theirs, ours] : foreign) {
+    Sample s;
+    const auto outcome = s.parse({theirs, "2"});
+    ASSERT_FALSE(outcome);
+    EXPECT_TRUE(outcome.error().help.starts_with("here it is " + ours)) << theirs << ": " << outcome.error().help;
+  }
+  // Not where the command has no such option.
+  Sample s;
+  EXPECT_EQ(s.parse({"--max-steps", "2"}).error().help.find("here it is"), std::string::npos);
+}
+
 TEST(ConfigFile, TheCommandLineWinsAndEveryValueKnowsItsOrigin) {
   const File file("# a run\nmodel = gpt2  # small\nstage = 3\n\n--unit = \"chunk\"\nquiet\nreproducible = false\n");
   Sample s;

@@ -8,7 +8,8 @@ namespace {
 
 Program shardscope() {
   Program program("shardscope", "0.1.0");
-  program.add("search", [](std::span<const std::string> arguments) { return static_cast<int>(arguments.size()); });
+  for (const char* command : {"search", "simulate", "plan", "compare"})
+    program.add(command, [](std::span<const std::string> arguments) { return static_cast<int>(arguments.size()); });
   return program;
 }
 
@@ -37,7 +38,11 @@ TEST(Dispatch, WhatThisVersionLacksIsRefusedAndNotAdvertised) {
   ASSERT_FALSE(decision);
   EXPECT_EQ(decision.error().code, Errc::unavailable);
   EXPECT_EQ(decision.error().what, "'verify' is not in this version");
-  EXPECT_EQ(shardscope().help().find("\n  verify "), std::string::npos);
+  for (const char* absent : {"verify", "validate", "calibrate", "profile", "inspect", "GPU"})
+    EXPECT_EQ(shardscope().help().find(absent), std::string::npos) << absent;
+  // Nor suggested for a name that is nearly the same.
+  EXPECT_EQ(decide({"verif"}).error().help.find("'verify'"), std::string::npos);
+  EXPECT_EQ(decide({"profil"}).error().help.find("'profile'"), std::string::npos);
   EXPECT_NE(shardscope().help().find("\n  train "), std::string::npos);
 }
 
@@ -45,6 +50,25 @@ TEST(Dispatch, HelpCommandIsThatCommandsHelp) {
   EXPECT_EQ(decide({"help", "train"})->arguments, std::vector<std::string>{"--help"});
   EXPECT_EQ(decide({"help"})->text, shardscope().help());
   EXPECT_EQ(decide({"--version"})->text, "shardscope 0.1.0\n");
+}
+
+TEST(Dispatch, HelpOfACommandCanShowAllOptions) {
+  EXPECT_EQ(decide({"help", "train", "all"})->arguments, (std::vector<std::string>{"--help", "all"}));
+}
+
+TEST(Dispatch, HelpExplainsWords) {
+  const std::string all = decide({"help", "words"})->text;
+  for (const char* word : {"digest", "live peak", "extent", "gather set", "peer's score", "headroom"})
+    EXPECT_NE(all.find("\n  " + std::string(word)), std::string::npos) << word;
+  EXPECT_TRUE(decide({"help", "digest"})->text.starts_with("  digest: "));
+  EXPECT_TRUE(decide({"help", "live", "peak"})->text.starts_with("  live peak: "));
+  EXPECT_TRUE(decide({"help", "Live_Peak"})->text.starts_with("  live peak: "));
+  // A command of that name is meant first.
+  EXPECT_EQ(decide({"help", "plan"})->command, "plan");
+  const auto unknown = decide({"help", "digset"});
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, Errc::usage);
+  EXPECT_NE(unknown.error().help.find("did you mean 'digest'?"), std::string::npos);
 }
 
 TEST(Dispatch, AnUnknownCommandGetsTheClosestMatch) {
@@ -58,10 +82,8 @@ TEST(Dispatch, AnUnknownCommandGetsTheClosestMatch) {
 
 TEST(Dispatch, HelpSaysHowTheAlikeDiffer) {
   const std::string help = shardscope().help();
-  for (const char* part : {"simulate predicts", "train runs", "compare lines two traces up",
-                           "verify proves a strategy equal", "validate checks predictions against published runs"}) {
-    EXPECT_NE(help.find(part), std::string::npos) << part;
-  }
+  EXPECT_NE(help.find("The alike: simulate predicts, compare lines two traces up, train runs."), std::string::npos)
+      << help;
 }
 
 TEST(Dispatch, AProgramThatIsNotBuiltIsUnavailable) {

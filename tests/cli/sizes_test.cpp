@@ -70,7 +70,7 @@ TEST(Sizes, ShortCountIsReadBackUnchanged) {
 }
 
 TEST(Sizes, PrintedInElementsAndMiB) {
-  EXPECT_EQ(elements_and_mib(Elems{33554432}, 4), "33554432 elements (32Mi, 128.0 MiB)");
+  EXPECT_EQ(elements_and_mib(Elems{33554432}, 4), "33,554,432 elements (32Mi, 128.0 MiB)");
   EXPECT_EQ(elements_and_mib(Elems{10}, 4), "10 elements (40 B)");
   EXPECT_EQ(mib(Bytes{1048576}), "1.0 MiB");
 }

@@ -34,6 +34,10 @@ TEST(Help, OfEachCommandIsOnStdoutAndExitsZero) {
     EXPECT_THAT(help.out, HasSubstr("Usage: shardscope " + command)) << command;
     EXPECT_THAT(help.out, HasSubstr("Examples:")) << command;
     EXPECT_EQ(shardscope({"help", command}).out, help.out) << command;
+    const Outcome all = shardscope({command, "--help", "all"});
+    EXPECT_EQ(all.exit_code, 0) << command;
+    EXPECT_GE(all.out.size(), help.out.size()) << command;
+    EXPECT_EQ(shardscope({"help", command, "all"}).out, all.out) << command;
   }
 }
 

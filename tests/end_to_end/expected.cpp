@@ -18,8 +18,8 @@ std::string without_volatile(const std::string& line) {
   static const std::vector<std::pair<std::regex, std::string>> kRules{
       {std::regex(R"(loss [0-9]+\.[0-9]+( at the first step, )[0-9.]+)"), "loss <loss>$1<loss>"},
       {std::regex(R"(loss [0-9]+\.[0-9]+)"), "loss <loss>"},
-      {std::regex(R"([0-9.]+(e[+-]?[0-9]+)? tokens/s)"), "<rate> tokens/s"},
-      {std::regex(R"([0-9.]+(e[+-]?[0-9]+)? (TFLOP[^ ,]*))"), "<rate> $2"},
+      {std::regex(R"([0-9.,]+ tokens/s)"), "<rate> tokens/s"},
+      {std::regex(R"([0-9.,]+ (TFLOP[^ ,]*))"), "<rate> $1"},
       {std::regex(R"(([0-9]+ (h|min) )?\b[0-9.]+ (ns|us|ms|s|min)\b)"), "<time>"},
       {std::regex(R"(\b[0-9.]+x)"), "<ratio>"},
       {std::regex(R"(^(resident .*measured) [0-9.]+ [KMG]iB)"), "$1 <memory>"},

@@ -74,14 +74,16 @@ TEST(ConfigNotes, DropoutIsReadAndNotApplied) {
     return make_model(R"({"model_type": "gpt2", )" + fields + "}").notes;
   };
   EXPECT_THAT(notes(R"("resid_pdrop": 0.2, "embd_pdrop": 0, "attn_pdrop": 0.0)"),
-              ElementsAre("dropout 0.2 (resid_pdrop) read, not applied: 0 is used"));
-  EXPECT_THAT(notes(R"("resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.3)"),
-              ElementsAre("dropout 0.1 (resid_pdrop, embd_pdrop) read, not applied: 0 is used",
-                          "dropout 0.3 (attn_pdrop) read, not applied: 0 is used"));
-  EXPECT_THAT(notes(R"("resid_pdrop": 0, "embd_pdrop": 0)"),
-              ElementsAre("dropout 0.1 (attn_pdrop by default) read, not applied: 0 is used"));
+              ElementsAre("dropout 0.2 (resid_pdrop) read, not applied: 0 is used; --dropout 0.2 to apply it"));
+  EXPECT_THAT(
+      notes(R"("resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.3)"),
+      ElementsAre("dropout 0.1 (resid_pdrop, embd_pdrop) read, not applied: 0 is used; --dropout 0.1 to apply it",
+                  "dropout 0.3 (attn_pdrop) read, not applied: 0 is used; --dropout 0.3 to apply it"));
+  EXPECT_THAT(
+      notes(R"("resid_pdrop": 0, "embd_pdrop": 0)"),
+      ElementsAre("dropout 0.1 (attn_pdrop by default) read, not applied: 0 is used; --dropout 0.1 to apply it"));
   EXPECT_THAT(make_model(R"({"model_type": "llama", "num_hidden_layers": 1, "attention_dropout": 0.5})").notes,
-              ElementsAre("dropout 0.5 (attention_dropout) read, not applied: 0 is used"));
+              ElementsAre("dropout 0.5 (attention_dropout) read, not applied: 0 is used; --dropout 0.5 to apply it"));
 }
 
 TEST(ConfigNotes, UnusualArchitecturesAndMisspeltKeysAreNoted) {
@@ -112,6 +114,18 @@ TEST(ConfigNotes, PublishedFilesRaiseNoFalseAlarm) {
       "mlp_bias": false, "_name_or_path": "x", "pad_token_id": null, "max_sequence_length": 8192})")
                   .notes,
               IsEmpty());
+}
+
+TEST(ConfigDtype, IsReadUnderBothNamesAndWithItsPrefix) {
+  const auto dtype = [](const std::string& field) {
+    return parse_config(R"({"model_type": "gpt2", "n_layer": 1, )" + field + "}", "m", "m")->dtype;
+  };
+  EXPECT_EQ(dtype(R"("torch_dtype": "bfloat16")"), Dtype::bf16);
+  EXPECT_EQ(dtype(R"("dtype": "float16")"), Dtype::f16);
+  EXPECT_EQ(dtype(R"("torch_dtype": "torch.float32")"), Dtype::f32);
+  EXPECT_EQ(dtype(R"("torch_dtype": "auto")"), std::nullopt);
+  EXPECT_EQ(dtype(R"("torch_dtype": 16)"), std::nullopt);
+  EXPECT_EQ(dtype(R"("n_head": 12)"), std::nullopt);
 }
 
 TEST(Initialization, Gpt2ResidualProjectionsShrinkWithDepth) {

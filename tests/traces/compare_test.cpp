@@ -256,5 +256,13 @@ TEST(CompareReport, JsonPairsAndText) {
   EXPECT_NE(text.find("8 ops joined"), std::string::npos) << text;
 }
 
+TEST(CompareReport, SaysWhichTraceIsIncompleteInWords) {
+  Comparison result = compared({}, {});
+  result.complete = {false, false};
+  const std::string text = to_text(result);
+  EXPECT_NE(text.find("The first trace (a) is incomplete.\nThe second trace (b) is incomplete.\n"), std::string::npos)
+      << text;
+}
+
 }  // namespace
 }  // namespace shard

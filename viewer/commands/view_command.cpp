@@ -63,7 +63,7 @@ int view_command(std::span<const std::string> arguments) {
   add_view_options(command, options);
   if (const auto code = commands::parsed(command, arguments)) return *code;
   if (sources.traces.empty() && sources.search.empty())
-    return commands::failed({Errc::usage, "nothing to open", "shardscope view", "a trace, or --search RESULT.json"});
+    return commands::failed({Errc::usage, "nothing to open", "", "a trace, or --search RESULT.json"});
   if (json && screenshot.empty())
     return commands::failed({Errc::contradiction, "--json reports on a picture, and none is asked for", "options",
                              "--screenshot FILE.png"});

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "traces/base/numbers.h"
 #include "viewer/index/ticks.h"
 
 namespace shard::view {
@@ -128,9 +129,8 @@ TimeRange Alignment::to_other(TimeRange range) const {
 
 std::string Alignment::text() const {
   const std::int64_t offset = offset_ns();
-  char number[32];
-  std::snprintf(number, sizeof number, "%.4g", scale);
-  std::string text = std::string("offset ") + (offset >= 0 ? "+" : "") + duration_text(offset) + ", scale " + number;
+  std::string text =
+      std::string("offset ") + (offset >= 0 ? "+" : "") + duration_text(offset) + ", scale " + show_number(scale);
   if (step >= 0) text += " (" + step_name(other_step) + " on " + step_name(step) + ")";
   return text;
 }

@@ -26,19 +26,11 @@ std::string with_sign(std::string_view text, double value) {
 }
 
 std::string show_count(std::int64_t count) {
-  std::string digits = std::to_string(count < 0 ? -count : count);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return count < 0 ? "-" + digits : digits;
+  return with_commas(count);
 }
 
 std::string show_percent(double share) {
   return three_digits(share * 100) + " %";
-}
-
-std::string show_number(double value) {
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
-  return text.data();
 }
 
 std::string in_words(std::string_view identifier) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "traces/base/numbers.h"
+
 namespace shard::view {
 
 /// "+1.24 ms", "-3 B", "0": a difference.
@@ -14,8 +16,7 @@ namespace shard::view {
 [[nodiscard]] std::string show_count(std::int64_t count);
 /// 0.1234 as "12.3 %".
 [[nodiscard]] std::string show_percent(double share);
-/// Any value, up to four digits: "0.00123", "12.3", "1.2e9".
-[[nodiscard]] std::string show_number(double value);
+using shard::show_number;
 /// "optimizer_state" as "optimizer state".
 [[nodiscard]] std::string in_words(std::string_view identifier);
 /// A dotted name without its first parts, as many as it takes to `fits`; at least the last part is kept:

@@ -1,0 +1,55 @@
+// What an answer rests on, said before it: which model, precision, batch and machine were taken, and who chose each.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "sim/cli/command_line.h"
+#include "sim/cli/output.h"
+#include "sim/model/graph.h"
+#include "sim/plan/strategy.h"
+
+namespace shard::commands {
+
+/// Whose memory a prediction is of where no other framework is emulated.
+inline constexpr const char* kOwnMemory = "shardscope";
+
+/// What was taken. Who chose it is the command's to tell: an option that was given, or its default.
+struct Assumed {
+  std::string model;  ///< its name, or the file of a list of parameters
+  std::int64_t parameter_elements = 0;
+  std::string precision;
+  std::optional<Dtype> config_dtype{};  ///< what the model's config.json says it is stored as
+  std::int32_t world_size = 1;
+  bool has_batch = true;  ///< a list of parameters has none
+  bool counts_tokens = true;
+  std::int64_t sequence = 0;
+  std::int64_t micro_batch = 1;
+  std::int64_t global_batch = 1;
+  std::optional<std::string> cluster{};    ///< none: no machine has a part in the answer
+  std::optional<Bytes> device_capacity{};  ///< none: no limit
+  std::string memory_of = kOwnMemory;      ///< or the framework that is emulated, NAME@VERSION
+};
+
+/// A model trained by a strategy on a cluster, of whose devices `device_capacity` may be used. config_dtype is left
+/// open.
+[[nodiscard]] Assumed assumed(const model::Model& model, const plan::Strategy& strategy, const std::string& cluster,
+                              std::optional<Bytes> device_capacity);
+
+/// to_text() where people read it: before the result, or on stderr where stdout holds nothing but a table for other
+/// programs. Nothing for JSON, which has it inside.
+void print_assumed(cli::Format format, const cli::Command& command, const Assumed& assumed);
+
+/// A line each for model, precision, batch, machine and whose memory it is, every value with "(given)", "(default)",
+/// "(derived)" or the line of a file behind it.
+[[nodiscard]] std::string to_text(const cli::Command& command, const Assumed& assumed);
+
+/// {"model", "parameter_elements", "precision", "sequence", "micro_batch", "global_batch", "world_size", "cluster",
+/// "device_capacity_bytes", "memory_of"}, each {"value", "origin"}: "command line", "FILE:LINE", "default" or
+/// "derived". What has no part in the answer has the value null. precision has "config_value" too where the model's
+/// config.json names another one.
+[[nodiscard]] nlohmann::ordered_json to_json(const cli::Command& command, const Assumed& assumed);
+
+}  // namespace shard::commands

@@ -1,0 +1,40 @@
+// Are numbers printed as people read them?
+#include "traces/base/numbers.h"
+
+#include <gtest/gtest.h>
+
+namespace shard {
+namespace {
+
+TEST(Numbers, ThousandsAreApart) {
+  EXPECT_EQ(with_commas(0), "0");
+  EXPECT_EQ(with_commas(999), "999");
+  EXPECT_EQ(with_commas(1000), "1,000");
+  EXPECT_EQ(with_commas(-999), "-999");
+  EXPECT_EQ(with_commas(-1234567), "-1,234,567");
+}
+
+TEST(Numbers, HaveNoExponentWherePeopleCount) {
+  EXPECT_EQ(show_number(44440.4), "44,440");
+  EXPECT_EQ(show_number(1.23e9), "1,230,000,000");
+  EXPECT_EQ(show_number(131072), "131,072");
+  EXPECT_EQ(show_number(9999.6), "10,000");
+  EXPECT_EQ(show_number(999.99), "1,000");
+  EXPECT_EQ(show_number(1152), "1,152");
+  EXPECT_EQ(show_number(12.131), "12.13");
+  EXPECT_EQ(show_number(0.04181, 3), "0.0418");
+  EXPECT_EQ(show_number(0.5), "0.5");
+  EXPECT_EQ(show_number(200), "200");
+  EXPECT_EQ(show_number(0), "0");
+  EXPECT_EQ(show_number(-2.5), "-2.5");
+  EXPECT_EQ(show_number(1e30), "1e+30");
+}
+
+TEST(Numbers, SizesAreInTheUnitThatFits) {
+  EXPECT_EQ(show_bytes(Bytes{640}), "640 B");
+  EXPECT_EQ(show_bytes(Bytes{16} * (1 << 20)), "16.00 MiB");
+  EXPECT_EQ(show_bytes(Bytes{-42412802048}), "-39.50 GiB");
+}
+
+}  // namespace
+}  // namespace shard
