@@ -41,7 +41,8 @@ struct OpKeyHash {
 struct OpTotal {
   std::int64_t steps = 0;
   std::int32_t last_step = 0;
-  double nanoseconds = 0;
+  double nanoseconds = 0;  // without waiting
+  double waiting_nanoseconds = 0;
   std::int64_t bytes = 0;
   NameId name{};
   TrackId track{};
@@ -61,7 +62,8 @@ void collect(const Trace& trace, OpTotal Pair<OpTotal>::*side, Joined& joined) {
     OpTotal& total = joined[key].total.*side;
     if (total.steps == 0 || total.last_step != spans.step[i]) ++total.steps;
     total.last_step = spans.step[i];
-    total.nanoseconds += static_cast<double>(spans.duration_ns[i]);
+    total.nanoseconds += static_cast<double>(spans.busy_ns(i));
+    total.waiting_nanoseconds += static_cast<double>(spans.waiting_ns[i]);
     total.bytes = plus(total.bytes, spans.bytes[i]);
     total.name = spans.name[i];
     total.track = spans.track[i];
@@ -81,6 +83,8 @@ void add(GroupComparison& group, const OpComparison& op) {
   ++group.op_count;
   group.seconds.first += op.seconds.first;
   group.seconds.second += op.seconds.second;
+  group.waiting_seconds.first += op.waiting_seconds.first;
+  group.waiting_seconds.second += op.waiting_seconds.second;
   group.bytes.first += per_step(static_cast<double>(op.bytes.first), op.steps.first);
   group.bytes.second += per_step(static_cast<double>(op.bytes.second), op.steps.second);
 }
@@ -115,7 +119,9 @@ void compare_ops(const Trace& first, const Trace& second, const CompareOptions& 
                     {total.first.steps, total.second.steps},
                     {per_step(total.first.nanoseconds, total.first.steps) / 1e9,
                      per_step(total.second.nanoseconds, total.second.steps) / 1e9},
-                    {total.first.bytes, total.second.bytes}};
+                    {total.first.bytes, total.second.bytes},
+                    {per_step(total.first.waiting_nanoseconds, total.first.steps) / 1e9,
+                     per_step(total.second.waiting_nanoseconds, total.second.steps) / 1e9}};
     if (in_first && total.second.steps > 0) {
       ++result.joined_op_count;
       if (!op.bytes_equal()) ++result.unequal_op_bytes_count;

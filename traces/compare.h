@@ -29,10 +29,11 @@ struct OpComparison {
   Phase phase = Phase::steady_step;
   std::int32_t micro_step = 0;
   Stream stream = Stream::compute;
-  std::string name;          ///< of the predicted trace where it has the op
-  Pair<std::int64_t> steps;  ///< in how many steps it occurs; 0: absent
-  Pair<double> seconds;      ///< per step
-  Pair<std::int64_t> bytes;  ///< over all its steps
+  std::string name;                ///< of the predicted trace where it has the op
+  Pair<std::int64_t> steps;        ///< in how many steps it occurs; 0: absent
+  Pair<double> seconds;            ///< per step, without waiting: of a collective, its transfer
+  Pair<std::int64_t> bytes;        ///< over all its steps
+  Pair<double> waiting_seconds{};  ///< per step, beside that
   /// Bytes per step are equal, exactly.
   [[nodiscard]] bool bytes_equal() const;
 };
@@ -43,8 +44,9 @@ struct GroupComparison {
   Rank rank{};      ///< valid in sums per rank
   Phase phase = Phase::steady_step;
   std::int64_t op_count = 0;
-  Pair<double> seconds;
-  Pair<double> bytes;  ///< per step
+  Pair<double> seconds;          ///< without waiting
+  Pair<double> bytes;            ///< per step
+  Pair<double> waiting_seconds;  ///< per step, beside that
 };
 
 struct MemoryComparison {
@@ -107,7 +109,8 @@ struct Comparison {
 
 /// Compares two traces; where one is predicted and one measured, the predicted one becomes the first.
 ///
-/// Spans are joined on (rank, op, phase, micro-step). Peaks are the producers' own (ARENAS) where both traces have
+/// Spans are joined on (rank, op, phase, micro-step). What a span waited is apart from its time, so that a transfer is
+/// compared with a transfer. Peaks are the producers' own (ARENAS) where both traces have
 /// them, else those of the memory events; a phase that one trace lacks altogether is listed and not compared. Fails
 /// with Errc::contradiction when the plans differ, unless one was made again from the other (its parent's hash) or
 /// `force` is set; `name_a` and `name_b` name the traces in that error.

@@ -30,8 +30,13 @@ Json group_json(const Comparison& comparison, const GroupComparison& group, cons
   row["op_count"] = group.op_count;
   put(row, comparison, "seconds", group.seconds);
   row["seconds_ratio"] = ratio(group.seconds);
+  put(row, comparison, "waiting_seconds", group.waiting_seconds);
   put(row, comparison, "bytes", group.bytes);
   return row;
+}
+
+std::string waiting_text(double seconds) {
+  return seconds > 0 ? seconds_text(seconds) : "-";
 }
 
 std::string signed_bytes(const Pair<std::int64_t>& pair) {
@@ -90,6 +95,7 @@ Json to_json(const Comparison& comparison) {
     put(row, comparison, "step_count", op.steps);
     put(row, comparison, "seconds", op.seconds);
     row["seconds_ratio"] = ratio(op.seconds);
+    put(row, comparison, "waiting_seconds", op.waiting_seconds);
     put(row, comparison, "bytes", op.bytes);
     row["bytes_equal"] = op.bytes_equal();
     json["ops"].push_back(std::move(row));
@@ -132,13 +138,25 @@ std::string to_text(const Comparison& comparison, std::size_t most_ops) {
   }
   if (!collectives.empty()) text += "\n" + collectives.str();
 
+  Pair<bool> waits;
+  for (const GroupComparison& group : comparison.streams) {
+    waits.first = waits.first || group.waiting_seconds.first > 0;
+    waits.second = waits.second || group.waiting_seconds.second > 0;
+  }
   const auto times = [&](const std::vector<GroupComparison>& groups, const char* title, std::size_t most) {
-    TextTable table({title, "phase", first, second, "ratio"}, 2);
+    std::vector<std::string> heading{title, "phase", first, second, "ratio"};
+    if (waits.first) heading.push_back(first + " waiting");
+    if (waits.second) heading.push_back(second + " waiting");
+    TextTable table(std::move(heading), 2);
     for (const GroupComparison& group : groups) {
       if (most-- == 0) break;
-      table.add({group.rank.valid() ? std::to_string(group.rank.value) : group.key, to_string(group.phase),
-                 seconds_text(group.seconds.first), seconds_text(group.seconds.second),
-                 ratio_text(group.seconds.first, group.seconds.second)});
+      std::vector<std::string> row{group.rank.valid() ? std::to_string(group.rank.value) : group.key,
+                                   to_string(group.phase), seconds_text(group.seconds.first),
+                                   seconds_text(group.seconds.second),
+                                   ratio_text(group.seconds.first, group.seconds.second)};
+      if (waits.first) row.push_back(waiting_text(group.waiting_seconds.first));
+      if (waits.second) row.push_back(waiting_text(group.waiting_seconds.second));
+      table.add(std::move(row));
     }
     if (!table.empty()) text += "\n" + table.str();
   };

@@ -71,7 +71,11 @@ struct Span {
   std::int32_t micro_step = 0;  ///< within the step, from 0; -1 for an op that runs once per step
   std::int64_t bytes = 0;       ///< moved or communicated; 0 for computation
   UnitId unit{};
+  /// Of the duration, how long nothing was moved: a collective of a measured run waits until the other ranks have come,
+  /// and on the CPU while this rank computes. The rest is the transfer, what a prediction gives. 0..duration.
+  std::int64_t waiting_ns = 0;
 
+  [[nodiscard]] std::int64_t busy_ns() const { return duration_ns - waiting_ns; }
   friend bool operator==(const Span&, const Span&) = default;
 };
 

@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little, "trace files are littl
 
 inline constexpr std::array<unsigned char, 8> kMagic = {0x89, 'S', 'S', 'T', '\r', '\n', 0x1a, '\n'};  // T1
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 0;
+inline constexpr std::uint16_t kMinor = 1;
 inline constexpr std::uint32_t kByteOrderMark = 0x0102'0304;
 inline constexpr std::size_t kFileHeaderBytes = 64;
 
@@ -46,8 +46,9 @@ enum class FrameType : std::uint16_t {
   end = 12,
 };
 
-/// Version of every frame type that this program writes and reads.
+/// Version of every frame type, but of spans of which some wait.
 inline constexpr std::uint16_t kFrameVersion = 1;
+inline constexpr std::uint16_t kWaitingSpansVersion = 2;
 
 enum class Codec : std::uint8_t { raw = 0, zstd = 1 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "traces/lanes.h"
 #include "traces/text_table.h"
@@ -48,6 +49,25 @@ double median_step_seconds(const std::vector<StepTime>& steps) {
   return (*middle + *std::max_element(seconds.begin(), middle)) / 2;
 }
 
+CommunicationTime communication_time(const Trace& trace) {
+  const SpanTable& spans = trace.spans;
+  for (const Phase phase : {Phase::steady_step, Phase::first_step}) {
+    CommunicationTime sum;
+    std::set<std::pair<Rank, std::int32_t>> steps;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      const Track& track = trace.track_of(spans.track[i]);
+      if (spans.phase[i] != phase || track.kind != TrackKind::stream || track.stream != Stream::communication) continue;
+      steps.emplace(track.rank, spans.step[i]);
+      sum.transfer_seconds += static_cast<double>(spans.busy_ns(i)) / 1e9;
+      sum.waiting_seconds += static_cast<double>(spans.waiting_ns[i]) / 1e9;
+    }
+    if (steps.empty()) continue;
+    const auto count = static_cast<double>(steps.size());
+    return {sum.transfer_seconds / count, sum.waiting_seconds / count};
+  }
+  return {};
+}
+
 TraceSummary summarize(const Trace& trace) {
   TraceSummary summary;
   summary.header = trace.header;
@@ -59,6 +79,7 @@ TraceSummary summarize(const Trace& trace) {
   summary.skipped_frame_count = trace.skipped_frame_count;
   summary.truncated = trace.truncated;
   summary.steps = step_times(trace);
+  summary.communication = communication_time(trace);
   summary.arenas = trace.arenas;
   summary.collectives = trace.collectives;
   summary.peaks = memory_peaks(trace);
@@ -110,6 +131,9 @@ Json to_json(const TraceSummary& summary) {
             {"truncated", Json::array()},
             {"step_seconds", median_step_seconds(summary.steps)},
             {"steps", Json::array()},
+            {"communication",
+             {{"transfer_seconds", summary.communication.transfer_seconds},
+              {"waiting_seconds", summary.communication.waiting_seconds}}},
             {"arenas", Json::array()},
             {"collectives", Json::array()},
             {"peaks", Json::array()},
@@ -161,6 +185,11 @@ std::string to_text(const TraceSummary& summary) {
   if (!summary.steps.empty()) {
     text += std::to_string(summary.steps.size()) + (summary.steps.size() == 1 ? " step, " : " steps, median ") +
             seconds_text(median_step_seconds(summary.steps)) + "\n";
+  }
+  const CommunicationTime& communication = summary.communication;
+  if (communication.transfer_seconds > 0 || communication.waiting_seconds > 0) {
+    text += "collectives of a step and rank: transfer " + seconds_text(communication.transfer_seconds) + ", waiting " +
+            seconds_text(communication.waiting_seconds) + "\n";
   }
   if (summary.dropped_count > 0) text += std::to_string(summary.dropped_count) + " events lost by the producer\n";
   if (summary.skipped_frame_count > 0) {

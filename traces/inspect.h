@@ -29,6 +29,13 @@ struct StepTime {
 /// Median duration of the steady steps (of the first steps where there is no other); 0 without steps.
 [[nodiscard]] double median_step_seconds(const std::vector<StepTime>& steps);
 
+/// What collectives took of one rank in one step, on the average; of the steady steps, of the first without others.
+struct CommunicationTime {
+  double transfer_seconds = 0;
+  double waiting_seconds = 0;
+};
+[[nodiscard]] CommunicationTime communication_time(const Trace& trace);
+
 struct TraceSummary {
   std::string format = "sst";
   Header header;
@@ -41,6 +48,7 @@ struct TraceSummary {
   std::int64_t skipped_frame_count = 0;   ///< of a newer format
   std::vector<Truncated> truncated;       ///< lost from the file; empty when it is whole
   std::vector<StepTime> steps;
+  CommunicationTime communication;
   std::vector<ArenaSummary> arenas;
   std::vector<CollectiveTotal> collectives;
   std::vector<MemoryPeak> peaks;  ///< from the memory events
@@ -51,8 +59,8 @@ struct TraceSummary {
 [[nodiscard]] TraceSummary summarize(const Trace& trace);
 
 /// The object of `inspect --json`, without schema_version: format, kind, world_size, plan_hash, span_count, lane_count,
-/// memory_event_count, begin_ns, end_ns, dropped_count, complete, truncated[], step_seconds, steps[], arenas[],
-/// collectives[], peaks[], metadata{}.
+/// memory_event_count, begin_ns, end_ns, dropped_count, complete, truncated[], step_seconds, steps[], communication{},
+/// arenas[], collectives[], peaks[], metadata{}.
 [[nodiscard]] nlohmann::ordered_json to_json(const TraceSummary& summary);
 
 /// The same for people, several lines.

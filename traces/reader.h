@@ -24,12 +24,16 @@ struct SpanTable {
   std::vector<std::int32_t> step, micro_step;
   std::vector<std::int64_t> bytes;
   std::vector<UnitId> unit;
+  std::vector<std::int64_t> waiting_ns;
 
   [[nodiscard]] std::size_t size() const { return begin_ns.size(); }
   [[nodiscard]] bool empty() const { return begin_ns.empty(); }
   [[nodiscard]] Span operator[](std::size_t i) const {
-    return {track[i], begin_ns[i], duration_ns[i], op[i], name[i], phase[i], step[i], micro_step[i], bytes[i], unit[i]};
+    return {track[i], begin_ns[i],   duration_ns[i], op[i],   name[i],      phase[i],
+            step[i],  micro_step[i], bytes[i],       unit[i], waiting_ns[i]};
   }
+  /// Of the duration, what is not waiting.
+  [[nodiscard]] std::int64_t busy_ns(std::size_t i) const { return duration_ns[i] - waiting_ns[i]; }
 };
 
 /// Memory events by column. Those of one rank and memory are in plan order.

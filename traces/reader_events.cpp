@@ -41,7 +41,7 @@ std::span<std::uint8_t> numbers(std::span<E> values) {
 template <class Visit>
 void for_each_column(SpanTable& t, Visit visit) {
   visit(t.begin_ns), visit(t.duration_ns), visit(t.bytes), visit(t.track), visit(t.op), visit(t.name), visit(t.step);
-  visit(t.micro_step), visit(t.unit), visit(t.phase);
+  visit(t.micro_step), visit(t.unit), visit(t.phase), visit(t.waiting_ns);
 }
 template <class Visit>
 void for_each_column(MemoryTable& t, Visit visit) {
@@ -65,6 +65,11 @@ void decode_spans(EventFrame& event, ColumnReader in, SpanTable& table) {
   in.delta(rows(table.micro_step));
   in.plain(rows(table.bytes));
   in.delta(numbers(rows(table.unit)));
+  const std::span waiting = rows(table.waiting_ns);
+  if (header.version == kWaitingSpansVersion)
+    in.plain(waiting);
+  else
+    std::ranges::fill(waiting, 0);
   std::ranges::fill(rows(table.track), TrackId{static_cast<std::int32_t>(header.track)});
 
   bool sound = in.finished() && all_at_most<Phase>(phase, Phase::digest);
@@ -72,7 +77,8 @@ void decode_spans(EventFrame& event, ColumnReader in, SpanTable& table) {
   for (std::size_t i = 0; i < n && sound; ++i) {
     begin[i] =
         static_cast<std::int64_t>(static_cast<std::uint64_t>(begin[i]) + static_cast<std::uint64_t>(previous_end));
-    sound = duration[i] >= 0 && time_fits(begin[i]) && duration[i] <= kMaxTime - begin[i];  // T9
+    sound = duration[i] >= 0 && time_fits(begin[i]) && duration[i] <= kMaxTime - begin[i] &&  // T9
+            waiting[i] >= 0 && waiting[i] <= duration[i];
     if (sound) previous_end = begin[i] + duration[i];
   }
   for (NameId& each : name) {

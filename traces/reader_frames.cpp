@@ -45,10 +45,14 @@ void walk(Bytes bytes, OnFrame on_frame, OnNote on_note) {
   }
 }
 
+bool waits(const FrameHeader& header) {
+  return header.type == static_cast<std::uint16_t>(FrameType::spans) && header.version == kWaitingSpansVersion;
+}
+
 /// Bytes of one row of a frame of rows; 0 for tables of strings and for unknown types.
-std::uint32_t row_bytes(std::uint16_t type) {
-  switch (static_cast<FrameType>(type)) {
-    case FrameType::spans: return 45;
+std::uint32_t row_bytes(const FrameHeader& header) {
+  switch (static_cast<FrameType>(header.type)) {
+    case FrameType::spans: return waits(header) ? 53 : 45;
     case FrameType::memory: return 42;
     case FrameType::counters: return 24;
     case FrameType::chunk_states: return 18;
@@ -83,14 +87,14 @@ std::vector<Frame> scan(Bytes bytes, std::vector<Truncated>& truncated) {
 
 bool known(const FrameHeader& header) {
   return header.type >= static_cast<std::uint16_t>(FrameType::meta) &&
-         header.type <= static_cast<std::uint16_t>(FrameType::end) && header.version == kFrameVersion &&
-         header.codec <= static_cast<std::uint8_t>(Codec::zstd);
+         header.type <= static_cast<std::uint16_t>(FrameType::end) &&
+         (header.version == kFrameVersion || waits(header)) && header.codec <= static_cast<std::uint8_t>(Codec::zstd);
 }
 
 bool sizes_agree(const FrameHeader& header) {
   if (header.raw_bytes > kMaxRawBytes || header.count > kMaxRows) return false;
   if (header.codec == 0 && header.stored_bytes != header.raw_bytes) return false;
-  const std::uint32_t row = row_bytes(header.type);
+  const std::uint32_t row = row_bytes(header);
   if (row == 0) return header.codec == 0;  // T6: tables of strings are never compressed
   const std::uint64_t fixed = header.type == static_cast<std::uint16_t>(FrameType::memory) ? 8 : 0;
   return header.raw_bytes == fixed + std::uint64_t{row} * header.count;

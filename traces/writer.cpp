@@ -111,11 +111,12 @@ struct Writer::State {
 
   /// Appends `payload` as one frame.
   void write_frame(FrameType type, std::size_t count, std::uint32_t track, bool compress, std::int64_t t_min = 0,
-                   std::int64_t t_max = 0) {
+                   std::int64_t t_max = 0, std::uint16_t version = sst::kFrameVersion) {
     const std::span<const std::byte> raw = payload.bytes();
     assert(count <= sst::kMaxRows && raw.size() <= sst::kMaxRawBytes);
     FrameHeader header;
     header.type = static_cast<std::uint16_t>(type);
+    header.version = version;
     header.count = static_cast<std::uint32_t>(count);
     header.raw_bytes = static_cast<std::uint32_t>(raw.size());
     header.track = track;
@@ -217,7 +218,10 @@ struct Writer::State {
     delta<std::int32_t>(rows, [](const Span& s) { return s.micro_step; });
     plain<std::int64_t>(rows, [](const Span& s) { return s.bytes; });
     delta<std::int32_t>(rows, [](const Span& s) { return s.unit.value; });
-    write_frame(FrameType::spans, rows.size(), track, true, rows.front().begin_ns, t_max);
+    const bool any_waits = std::ranges::any_of(rows, [](const Span& s) { return s.waiting_ns != 0; });
+    if (any_waits) plain<std::int64_t>(rows, [](const Span& s) { return s.waiting_ns; });
+    write_frame(FrameType::spans, rows.size(), track, true, rows.front().begin_ns, t_max,
+                any_waits ? sst::kWaitingSpansVersion : sst::kFrameVersion);
     span_count += static_cast<std::int64_t>(rows.size());
     rows.clear();
   }
@@ -392,6 +396,7 @@ void Writer::add(const Span& span) {
   // T9: a reader refuses a whole frame over one value out of range.
   rows.back().begin_ns = std::clamp(span.begin_ns, -sst::kMaxTime, sst::kMaxTime);
   rows.back().duration_ns = std::clamp(span.duration_ns, std::int64_t{0}, sst::kMaxTime - rows.back().begin_ns);
+  rows.back().waiting_ns = std::clamp(span.waiting_ns, std::int64_t{0}, rows.back().duration_ns);
   state_->count_event();
 }
 

@@ -117,6 +117,13 @@ class Communicator {
   /// Polls until complete, yielding the core (Backoff).
   [[nodiscard]] Result<void> wait(Ticket ticket);
 
+  /// Of a complete call, how long this rank was moving or summing its data; valid until CommLimits::in_flight later
+  /// calls have been started. The rest of the time between start and completion was waiting: for members that had not
+  /// started, or for a rank's thread to come back from something else. With shared memory nothing counts before the
+  /// members that the data comes from have started, with messages at most the poll in which the first of it came. What
+  /// a network does between two polls is not seen.
+  [[nodiscard]] virtual std::chrono::nanoseconds moving_time(Ticket ticket) const = 0;
+
   /// Every rank's `own` text, by rank. Collective and blocking with the deadline; works before make_arena. For agreeing
   /// at creation (plan hash, capacity) and for reports at the end, never inside a step, and not counted.
   /// Not while calls are in flight.

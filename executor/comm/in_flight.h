@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,6 +17,7 @@ class InFlight {
   /// All places free, tickets from 1 on.
   void reserve(std::size_t places) {
     tickets_.assign(places, 0);
+    moving_.assign(places, {});
     order_.clear();
     order_.reserve(places);
   }
@@ -24,6 +26,7 @@ class InFlight {
   std::size_t take() {
     const auto place = static_cast<std::size_t>(std::ranges::find(tickets_, std::uint64_t{0}) - tickets_.begin());
     tickets_[place] = ++last_;
+    time_of(last_) = {};
     order_.push_back(place);
     return place;
   }
@@ -46,11 +49,20 @@ class InFlight {
     }
     order_.resize(kept);
   }
+  /// Adds to the time that the call in a place has moved data.
+  void moved(std::size_t place, std::chrono::nanoseconds time) { time_of(tickets_[place]) += time; }
+  /// Of one of the last `places` tickets.
+  [[nodiscard]] std::chrono::nanoseconds moving_time(std::uint64_t ticket) const {
+    return moving_[ticket % moving_.size()];
+  }
   /// The places taken, oldest call first.
   [[nodiscard]] const std::vector<std::size_t>& order() const { return order_; }
 
  private:
-  std::vector<std::uint64_t> tickets_;  ///< per place; 0: free
+  [[nodiscard]] std::chrono::nanoseconds& time_of(std::uint64_t ticket) { return moving_[ticket % moving_.size()]; }
+
+  std::vector<std::uint64_t> tickets_;            ///< per place; 0: free
+  std::vector<std::chrono::nanoseconds> moving_;  ///< by ticket, modulo the places
   std::vector<std::size_t> order_;
   std::uint64_t last_ = 0;
 };

@@ -58,6 +58,9 @@ class InProcess final : public Communicator {
     return ticket;
   }
   [[nodiscard]] Result<bool> poll(Ticket ticket) override { return calls_.poll(ticket); }
+  [[nodiscard]] std::chrono::nanoseconds moving_time(Ticket ticket) const override {
+    return calls_.moving_time(ticket);
+  }
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view text) override;
   void abort(std::string_view reason) override { calls_.abort(reason); }
   [[nodiscard]] std::optional<Error> lost_peer() const override { return calls_.lost_peer(); }

@@ -63,6 +63,7 @@ void MessageCall::begin(const MessageContext& context, const CollectiveRequest& 
   requests_.clear();
   with_.clear();
   forwarding_ = false;
+  has_data_ = false;
   if (kind_ == Collective::all_gather || kind_ == Collective::broadcast) {
     begin_place(context);
     return;
@@ -200,6 +201,7 @@ Result<bool> MessageCall::reduce(const MessageContext& context) {
 }
 
 void MessageCall::sum(const MessageContext& context, std::size_t window) {
+  has_data_ = true;
   const Tile& tile = windows_[window].tile;
   const CommSegment& segment = segments_[tile.segment];
   std::byte* const own = context.arena + segment.full_offset + tile.offset;
@@ -271,6 +273,7 @@ Result<bool> MessageCall::place(const MessageContext& context) {
       code != MPI_SUCCESS)
     return mpi_error(code, "MPI_Testall", context.rank);
   if (done == 0) return false;
+  has_data_ = true;
   requests_.clear();
   with_.clear();
   if (kind_ == Collective::broadcast && !forwarding_) {

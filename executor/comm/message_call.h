@@ -36,6 +36,8 @@ class MessageCall {
   [[nodiscard]] Result<bool> advance(const MessageContext& context);
 
   [[nodiscard]] bool complete() const { return stage_ == Stage::complete; }
+  /// Something has come from all whose data is needed first, or nothing had to.
+  [[nodiscard]] bool has_data() const { return has_data_; }
   [[nodiscard]] Collective kind() const { return kind_; }
   [[nodiscard]] OpId op() const { return op_; }
   /// Ranks with which a message is still on its way, to or from.
@@ -91,6 +93,7 @@ class MessageCall {
   std::int64_t workspace_ = 0;
   std::int64_t tile_ = 0;  ///< bytes of staging per peer and window
   Stage stage_ = Stage::complete;
+  bool has_data_ = false;
 
   Cursor own_next_;              ///< next tile of the own part to be awaited
   std::vector<Window> windows_;  ///< kCommTilesInFlight, the first of them used in turn

@@ -50,6 +50,9 @@ class MpiMessages final : public Communicator {
   [[nodiscard]] Result<std::span<std::byte>> make_arena(Bytes bytes, CommLimits limits) override;
   [[nodiscard]] Result<Ticket> start(const CollectiveRequest& request) override;
   [[nodiscard]] Result<bool> poll(Ticket ticket) override;
+  [[nodiscard]] std::chrono::nanoseconds moving_time(Ticket ticket) const override {
+    return in_flight_.moving_time(ticket.sequence);
+  }
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view own) override;
   void abort(std::string_view reason) override;
   [[nodiscard]] std::optional<Error> lost_peer() const override;
@@ -134,9 +137,11 @@ Result<bool> MpiMessages::advance() {
   in_flight_.visit([&](std::size_t place) {
     MessageCall& current = calls_[place];
     if (error_) return false;
+    const auto begin = std::chrono::steady_clock::now();
     const Result<bool> result = current.advance(context_);
     if (!result) fail(result.error());
     moved |= result && *result;
+    if (result && *result && current.has_data()) in_flight_.moved(place, std::chrono::steady_clock::now() - begin);
     return current.complete();
   });
   if (error_) return *error_;

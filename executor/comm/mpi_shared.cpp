@@ -89,6 +89,9 @@ class MpiShared final : public Communicator {
     return ticket;
   }
   [[nodiscard]] Result<bool> poll(Ticket ticket) override { return calls_.poll(ticket); }
+  [[nodiscard]] std::chrono::nanoseconds moving_time(Ticket ticket) const override {
+    return calls_.moving_time(ticket);
+  }
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view own) override {
     return exchange(own, "an exchange");
   }

@@ -168,6 +168,10 @@ bool SharedCollectives::advance(std::int64_t budget) {
   in_flight_.visit([&](std::size_t place) {
     Flight& f = flights_[place];
     if (!error_ && advance(f, budget)) progressed = true;
+    if (f.moving_since) {
+      in_flight_.moved(place, std::chrono::steady_clock::now() - *f.moving_since);
+      f.moving_since.reset();
+    }
     return f.stage == Stage::complete;
   });
   return progressed;
@@ -183,6 +187,7 @@ bool SharedCollectives::advance(Flight& f, std::int64_t& budget) {
 
 bool SharedCollectives::sum(Flight& f, std::int64_t& budget) {
   if (!all_arrived(f)) return false;
+  if (budget > 0) f.moves();
   bool progressed = false;
   const std::int64_t element = bytes_of(f.dtype, Elems{1}).count();
   while (f.segment < f.segments) {
@@ -265,6 +270,7 @@ bool SharedCollectives::copy(Flight& f, std::int64_t& budget) {
   const int wanted = f.kind == Collective::broadcast ? 1 : f.size;
   while (f.copied < wanted) {
     if (f.peer < 0 && !choose_peer(f)) return progressed;
+    if (budget > 0) f.moves();
     while (f.segment < f.segments) {
       const Copy whole = copy_of(f);
       const std::int64_t left = whole.from == whole.to ? 0 : whole.bytes - f.offset;

@@ -42,6 +42,9 @@ class SharedCollectives {
   [[nodiscard]] const SharedRegion& region() const { return region_; }
   [[nodiscard]] Result<Ticket> start(const CollectiveRequest& request);
   [[nodiscard]] Result<bool> poll(Ticket ticket);
+  [[nodiscard]] std::chrono::nanoseconds moving_time(Ticket ticket) const {
+    return in_flight_.moving_time(ticket.sequence);
+  }
   void abort(std::string_view reason) { publish_abort(region_, rank_, reason); }
 
   /// Abort word, dead peers and peers that left, for other waits than calls. Not sticky: what is waited
@@ -83,6 +86,11 @@ class SharedCollectives {
     int copied = 0;                   ///< peers copied from
     std::vector<std::uint8_t> seen;   ///< per peer: description compared with the own
     std::vector<std::uint8_t> taken;  ///< per peer: copied from
+    /// Since when data moves, within one advance.
+    std::optional<std::chrono::steady_clock::time_point> moving_since;
+    void moves() {
+      if (!moving_since) moving_since = std::chrono::steady_clock::now();
+    }
   };
   struct Copy {
     const std::byte* from = nullptr;

@@ -38,6 +38,30 @@ double measured_step(const train::SessionResult& own) {
   return median({own.step_seconds.begin() + 1, own.step_seconds.end()});
 }
 
+struct MeanCommunication {
+  double transfer_seconds = 0;
+  double waiting_seconds = 0;
+};
+/// Of the steady steps; of the first where there is no other.
+MeanCommunication mean_communication(const train::SessionResult& own) {
+  MeanCommunication mean;
+  const std::size_t all = own.step_communication.size();
+  const std::size_t first = all > 1 ? 1 : 0;
+  for (std::size_t i = first; i < all; ++i) {
+    const double share = 1e-9 / static_cast<double>(all - first);
+    mean.transfer_seconds += static_cast<double>(own.step_communication[i].transfer_ns) * share;
+    mean.waiting_seconds += static_cast<double>(own.step_communication[i].waiting_ns) * share;
+  }
+  return mean;
+}
+
+/// Rank 0's, of a steady step.
+double predicted_transfer(const engine::Simulation& s) {
+  const engine::ClassResult& own = s.classes.front();
+  const engine::PhaseResult* step = own.find(s.steps > 1 ? Phase::steady_step : Phase::first_step);
+  return step == nullptr ? 0 : step->communication_seconds.count();
+}
+
 double predicted_step(const engine::Simulation& s) {
   return s.steps > 1 ? s.step_seconds.count() : s.first_step_seconds.count();
 }
@@ -185,6 +209,12 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
   j["step_seconds"] = {{"predicted", predicted_step(p)}, {"measured", step}};
   const double tokens = static_cast<double>(tokens_per_step(s));
   const double flops = model_flops_per_rank(p) * s.world_size;
+  if (s.world_size > 1) {
+    const MeanCommunication measured = mean_communication(report.own);
+    j["communication"] = {{"predicted_transfer_seconds", predicted_transfer(p)},
+                          {"measured_transfer_seconds", measured.transfer_seconds},
+                          {"measured_waiting_seconds", measured.waiting_seconds}};
+  }
   j["tokens_per_second"] = {{"predicted", tokens / predicted_step(p)}, {"measured", tokens / step}};
   j["tflops"] = {{"predicted", flops / predicted_step(p) / 1e12}, {"measured", flops / step / 1e12}};
   return j;
@@ -243,6 +273,12 @@ std::string to_text(const TrainReport& report) {
   out += "step      predicted " + cli::duration(Seconds{predicted_step(p)}) + ", measured " +
          cli::duration(Seconds{step}) + ": " + show_number(tokens / step) + " tokens/s, " +
          show_number(flops / step / 1e12, 3) + " TFLOPS\n";
+  if (s.world_size > 1) {
+    const MeanCommunication measured = mean_communication(report.own);
+    out += "collectives of a step, rank 0: transfer predicted " + cli::duration(Seconds{predicted_transfer(p)}) +
+           ", measured " + cli::duration(Seconds{measured.transfer_seconds}) + ", waiting beside that " +
+           cli::duration(Seconds{measured.waiting_seconds}) + '\n';
+  }
   out += "plan      " + p.plan_hash + '\n';
   out += "state     sha256 " + report.own.state_sha256 + ", computed with " + cpu::to_string(report.instruction_set) +
          '\n';

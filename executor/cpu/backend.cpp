@@ -66,6 +66,7 @@ std::byte* Backend::at(const Operand& operand) const {
 
 Result<void> Backend::begin_phase(const plan::PhaseOps&) {
   for (ArenaLedger& ledger : ledgers_) ledger.reset_peaks();
+  communication_time_ = {};
   return {};
 }
 
@@ -242,8 +243,14 @@ Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
 
 void Backend::land() {
   const Flight& flight = flights_.front();
+  const std::int64_t end = now_ns();
+  const std::int64_t transfer =
+      std::min<std::int64_t>(communicator_.moving_time(flight.ticket).count(), end - flight.begin_ns);
+  const std::int64_t waiting = end - flight.begin_ns - transfer;
+  communication_time_.transfer_ns += transfer;
+  communication_time_.waiting_ns += waiting;
   if (options_.observer != nullptr)
-    options_.observer->finished({.op = flight.op, .begin_ns = flight.begin_ns, .end_ns = now_ns()});
+    options_.observer->finished({.op = flight.op, .begin_ns = flight.begin_ns, .end_ns = end, .waiting_ns = waiting});
   flights_.pop_front();
 }
 

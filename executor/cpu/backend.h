@@ -31,6 +31,13 @@ struct OpRecord {
   const plan::Op* op = nullptr;
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
+  std::int64_t waiting_ns = 0;  ///< of a collective: while no data moved (Communicator::moving_time)
+};
+
+/// What the collectives of a phase took on this rank, one after another.
+struct CommunicationTime {
+  std::int64_t transfer_ns = 0;
+  std::int64_t waiting_ns = 0;
 };
 
 /// A buffer taken or given back, in plan order.
@@ -92,6 +99,8 @@ class Backend {
   [[nodiscard]] const CategoryBytes& live_after(plan::Part part) const {
     return live_after_[static_cast<std::size_t>(part)];
   }
+  /// Since the start of the phase.
+  [[nodiscard]] const CommunicationTime& communication_time() const { return communication_time_; }
   /// An arena's own high-water mark since the start of the phase, or of the run.
   [[nodiscard]] const ArenaLedger& phase_ledger(Memory memory) const {
     return ledgers_[static_cast<std::size_t>(memory)];
@@ -165,6 +174,7 @@ class Backend {
   std::array<Bytes, kMemoryCount> peaks_{};
   std::array<Bytes, kMemoryCount> live_peaks_{};
   std::deque<Flight> flights_;
+  CommunicationTime communication_time_;
   std::vector<CommSegment> segments_;  ///< scratch of start(), kept so that nothing is allocated while training
   StateDigest digest_;
   std::int64_t step_ = 0;

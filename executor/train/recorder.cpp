@@ -16,6 +16,7 @@ void Recorder::finished(const cpu::OpRecord& record) {
   Span span = plan::span_of(plan_, op, place_, record.begin_ns, record.end_ns);
   span.track = track;
   span.name = writer_.name(op.name);
+  span.waiting_ns = record.waiting_ns;
   writer_.add(span);
   const auto change = plan::unit_change_of(plan_, op);
   if (!change) return;

@@ -44,6 +44,7 @@ class Session {
                             .control = backend_.control()};
       result_.losses.push_back(done.loss);
       result_.step_seconds.push_back(done.seconds);
+      result_.step_communication.push_back(backend_.communication_time());
       result_.learning_rates.push_back(done.learning_rate);
       if (done.control) result_.controls.push_back(*done.control);
       if (options_.after_step) options_.after_step(done);

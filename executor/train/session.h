@@ -57,6 +57,7 @@ struct MeasuredMoment {
 struct SessionResult {
   std::vector<float> losses;
   std::vector<double> step_seconds;
+  std::vector<cpu::CommunicationTime> step_communication;  ///< by step, of this rank
   std::vector<double> learning_rates;
   std::vector<plan::ControlBlock> controls;  ///< by step; empty where the strategy is not controlled
   std::array<Bytes, kMemoryCount> peak{};    ///< the arenas' high-water marks over all phases

@@ -370,6 +370,9 @@ class Spy final : public Communicator {
   }
   [[nodiscard]] Result<Ticket> start(const CollectiveRequest& request) override { return real_->start(request); }
   [[nodiscard]] Result<bool> poll(Ticket ticket) override { return real_->poll(ticket); }
+  [[nodiscard]] std::chrono::nanoseconds moving_time(Ticket ticket) const override {
+    return real_->moving_time(ticket);
+  }
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view own) override {
     return real_->exchange(own);
   }

@@ -24,6 +24,9 @@ class Tap : public Communicator {
   }
   [[nodiscard]] Result<Ticket> start(const CollectiveRequest& request) override { return below_.start(request); }
   [[nodiscard]] Result<bool> poll(Ticket ticket) override { return below_.poll(ticket); }
+  [[nodiscard]] std::chrono::nanoseconds moving_time(Ticket ticket) const override {
+    return below_.moving_time(ticket);
+  }
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view own) override {
     return below_.exchange(own);
   }

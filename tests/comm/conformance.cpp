@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <deque>
 
@@ -295,6 +296,32 @@ void completes_empty_calls(Desk& desk) {
   }
 }
 
+/// Ranks but the first come after a moment that all know, and the call's data moves no sooner.
+void waiting_is_not_moving(Desk& desk) {
+  using Clock = std::chrono::steady_clock;  // one clock for all ranks of a host
+  const std::int64_t elems = 4096 * desk.world();
+  const std::int64_t shard = desk.take(4096);
+  const std::int64_t full = desk.take(elems);
+  for (const Collective kind : {Collective::reduce_scatter, Collective::all_reduce, Collective::all_gather}) {
+    const auto late = (Clock::now() + std::chrono::milliseconds{2}).time_since_epoch().count();
+    const Result<std::vector<std::string>> texts = desk.comm().exchange(std::to_string(late));
+    desk.expect_true(texts.has_value(), "exchange");
+    if (!texts) return;
+    const Clock::time_point agreed{Clock::duration{std::stoll(texts->front())}};
+    Backoff backoff;
+    while (desk.rank() != 0 && Clock::now() < agreed) backoff.pause();
+    const Clock::time_point begin = Clock::now();
+    const Ticket ticket = desk.start(kind, {{shard, full, Elems{elems}}});
+    desk.wait(ticket);
+    const Clock::time_point end = Clock::now();
+    const std::chrono::nanoseconds moving = desk.comm().moving_time(ticket);
+    desk.expect_true(moving.count() >= 0 && moving <= end - begin, "moving is part of the call");
+    // A sum needs everybody; with messages the poll that finds the first of it counts whole.
+    const bool needs_all = kind != Collective::all_gather && !desk.comm().needs_workspace() && desk.world() > 1;
+    if (needs_all) desk.expect_true(moving <= end - agreed, "nothing moves before the others have come");
+  }
+}
+
 void exchanges_texts(Desk& desk) {
   for (int round = 0; round < 5; ++round) {
     const auto text_of = [&](int rank) {
@@ -335,6 +362,7 @@ const std::vector<ConformanceCase>& conformance_cases() {
       {"CountsCallsAndBytes", with_desk(counts_calls_and_bytes)},
       {"CompletesEmptyCalls", with_desk(completes_empty_calls)},
       {"ExchangesTexts", with_desk(exchanges_texts)},
+      {"WaitingIsNotMoving", with_desk(waiting_is_not_moving)},
   };
   static const std::vector<ConformanceCase> all = [] {
     std::vector<ConformanceCase> cases = of_the_world;

@@ -43,6 +43,7 @@ void name_op(Trace& trace, OpId op, NameId name) {
   table.micro_step.push_back(0);
   table.bytes.push_back(0);
   table.unit.push_back(UnitId{});
+  table.waiting_ns.push_back(0);
 }
 
 /// Buffers come and go at random in an arena of slots, on two ranks; some stay.

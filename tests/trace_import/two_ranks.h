@@ -42,7 +42,8 @@ inline Trace two_ranks(unsigned seed) {
                      .step = static_cast<std::int32_t>(random() % 3),
                      .micro_step = static_cast<std::int32_t>(random() % 3) - 1,
                      .bytes = random() % 1000,
-                     .unit = UnitId{static_cast<std::int32_t>(random() % 5) - 1}});
+                     .unit = UnitId{static_cast<std::int32_t>(random() % 5) - 1},
+                     .waiting_ns = i % 3});
     const int rank = static_cast<int>(random() % 2), category = static_cast<int>(random() % 2);
     std::int64_t& bytes = live[static_cast<std::size_t>(rank)][static_cast<std::size_t>(category)];
     const std::int64_t delta = bytes > 500 ? -bytes / 2 - 1 : 1 + random() % 400;

@@ -121,6 +121,29 @@ TEST(Compare, ManySteadyStepsAreAveraged) {
   EXPECT_EQ(result.names[0].key, "matmul");
 }
 
+// A rank that comes late makes the others wait; their transfer is still what was predicted.
+TEST(Compare, WaitingIsApartFromTheTransfer) {
+  Scenario run = measured();
+  run.span = [](Span& span) {
+    if (span.op != OpId{2}) return;
+    span.duration_ns += 7000;
+    span.waiting_ns = 7000;
+  };
+  const Comparison result = compared({}, run);
+  ASSERT_EQ(result.streams.size(), 4u);  // two streams, two phases
+  for (const GroupComparison& group : result.streams) {
+    EXPECT_DOUBLE_EQ(group.seconds.second, group.seconds.first) << group.key;
+    EXPECT_EQ(group.waiting_seconds.first, 0);
+    EXPECT_DOUBLE_EQ(group.waiting_seconds.second, group.key == "communication" ? 2 * 7e-6 : 0);  // two ranks
+  }
+  for (const OpComparison& op : result.ops) EXPECT_DOUBLE_EQ(op.waiting_seconds.second, op.op == OpId{2} ? 7e-6 : 0);
+  EXPECT_NE(to_text(result).find("measured waiting"), std::string::npos);
+  EXPECT_EQ(to_text(compared({}, measured())).find("waiting"), std::string::npos);
+  EXPECT_DOUBLE_EQ(to_json(result)["ops"][0]["measured_waiting_seconds"].get<double>() +
+                       to_json(result)["ops"][0]["predicted_waiting_seconds"].get<double>(),
+                   result.ops[0].waiting_seconds.second);
+}
+
 TEST(Compare, FindsOneByteOfPeak) {
   Scenario run = measured();
   run.arena = [](ArenaSummary& row) {

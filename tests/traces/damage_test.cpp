@@ -142,7 +142,7 @@ TEST(Newer, T10_UnknownTypesAndVersionsAreSkippedAndCounted) {
   ASSERT_TRUE(whole);
   const std::vector<std::byte> payload(13, std::byte{1});
   const std::vector<std::byte> news =
-      frame(99, 3, 0, payload) + frame(static_cast<std::uint16_t>(sst::FrameType::spans), 1, 0, payload, 2);
+      frame(99, 3, 0, payload) + frame(static_cast<std::uint16_t>(sst::FrameType::spans), 1, 0, payload, 3);
   // A second writer knows the frames that it writes: END counts them.
   bytes.resize(frame_offsets(bytes).back());
   const Result<Trace> trace = load_bytes(bytes + news);
@@ -156,12 +156,12 @@ TEST(Newer, T2_MinorVersionLoadsMajorVersionIsRefused) {
   const auto seal = [&] {
     sst::put(std::span<std::byte>(bytes), 60, sst::checksum(std::span<const std::byte>(bytes).first(60)));
   };
-  sst::put(std::span<std::byte>(bytes), 10, std::uint16_t{1});
+  sst::put(std::span<std::byte>(bytes), 10, std::uint16_t{sst::kMinor + 1});
   seal();
   const Result<Trace> minor = load_bytes(bytes);
   ASSERT_TRUE(minor);
   EXPECT_TRUE(minor->complete());
-  EXPECT_EQ(minor->format_minor, 1);
+  EXPECT_EQ(minor->format_minor, sst::kMinor + 1);
   sst::put(std::span<std::byte>(bytes), 8, std::uint16_t{2});
   seal();
   const Result<Trace> major = load_bytes(bytes);

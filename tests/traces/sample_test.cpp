@@ -25,5 +25,26 @@ TEST(Sample, Version1_0) {
                                            Category::gradient, OpId{97}, -476, Phase::load, 313, UnitId{410}}));
 }
 
+// samples/v1.1.sst was written likewise; its spans say how long they waited.
+TEST(Sample, Version1_1) {
+  const Result<Trace> trace = load(std::filesystem::path(TEST_DATA "/traces/samples/v1.1.sst"));
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  EXPECT_TRUE(trace->complete());
+  EXPECT_EQ(trace->format_minor, 1);
+  EXPECT_EQ(trace->skipped_frame_count, 0);
+  const Result<Trace> before = load(std::filesystem::path(TEST_DATA "/traces/samples/v1.0.sst"));
+  ASSERT_TRUE(before);
+  ASSERT_EQ(trace->spans.size(), before->spans.size());
+  int waiting = 0;
+  for (std::size_t i = 0; i < trace->spans.size(); ++i) {
+    Span expected = before->spans[i];
+    EXPECT_EQ(expected.waiting_ns, 0);
+    if (expected.bytes % 2 == 0) expected.waiting_ns = expected.duration_ns / 3;
+    if (expected.waiting_ns > 0) ++waiting;
+    EXPECT_EQ(trace->spans[i], expected);
+  }
+  EXPECT_GT(waiting, 0);
+}
+
 }  // namespace
 }  // namespace shard

@@ -132,6 +132,7 @@ inline Recorded write_random(const std::filesystem::path& path, unsigned seed, c
     span.micro_step = id();
     span.bytes = below(10) == 0 ? static_cast<std::int64_t>(random()) : below(1 << 20);
     span.unit = UnitId{id()};
+    if (span.bytes % 2 == 0) span.waiting_ns = span.duration_ns / 3;
     writer->add(span);
     all.spans.push_back(span);
     added();
@@ -198,7 +199,7 @@ namespace shard {
 inline void PrintTo(const Span& s, std::ostream* out) {
   *out << "span{track " << s.track.value << ", " << s.begin_ns << "+" << s.duration_ns << ", op " << s.op.value
        << ", name " << s.name.value << ", " << to_string(s.phase) << " " << s.step << "." << s.micro_step << ", "
-       << s.bytes << " bytes, unit " << s.unit.value << "}";
+       << s.bytes << " bytes, unit " << s.unit.value << ", waiting " << s.waiting_ns << "}";
 }
 inline void PrintTo(const MemoryEvent& e, std::ostream* out) {
   *out << "memory{rank " << e.rank.value << " " << to_string(e.memory) << ", buffer " << e.buffer.value << " at "

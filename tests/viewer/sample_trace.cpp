@@ -21,6 +21,7 @@ Session sample_session() {
     trace.spans.micro_step.push_back(0);
     trace.spans.bytes.push_back(0);
     trace.spans.unit.push_back(UnitId{});
+    trace.spans.waiting_ns.push_back(0);
   }
   for (int i = 0; i < 100; ++i) {
     trace.counters.push_back({Rank{0}, NameId{1}, i * 100'000, 2.5 * std::exp(-0.03 * i) + 0.1 * std::sin(i)});

@@ -22,6 +22,7 @@ void add_span(Trace& trace, const Span& span) {
   t.micro_step.push_back(span.micro_step);
   t.bytes.push_back(span.bytes);
   t.unit.push_back(span.unit);
+  t.waiting_ns.push_back(span.waiting_ns);
 }
 
 void add_event(Trace& trace, const MemoryEvent& event) {

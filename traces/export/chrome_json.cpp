@@ -113,6 +113,7 @@ class Exporter {
       body += ",\"ts\":" + micros(span.begin_ns) + ",\"dur\":" + duration(static_cast<std::uint64_t>(span.duration_ns));
       body += ",\"args\":{\"op\":" + std::to_string(span.op.value) + ",\"phase\":\"" + to_string(span.phase);
       body += "\",\"step\":" + std::to_string(span.step) + ",\"micro_step\":" + std::to_string(span.micro_step);
+      if (span.waiting_ns != 0) body += ",\"waiting_ns\":" + std::to_string(span.waiting_ns);
       if (span.bytes != 0) body += ",\"bytes\":" + std::to_string(span.bytes);
       if (span.unit.valid()) body += ",\"unit\":" + std::to_string(span.unit.value);
       event(body + "}");

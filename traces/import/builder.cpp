@@ -306,6 +306,7 @@ void Builder::fill_spans(std::int64_t shift_ns) {
   fill(s.micro_step, [](const Span& span) { return span.micro_step; });
   fill(s.bytes, [](const Span& span) { return span.bytes; });
   fill(s.unit, [](const Span& span) { return span.unit; });
+  fill(s.waiting_ns, [](const Span& span) { return std::clamp(span.waiting_ns, std::int64_t{0}, span.duration_ns); });
   spans_.clear();
 }
 

@@ -369,6 +369,7 @@ class Importer {
     if (const auto value = event_.integer("bytes")) span.bytes = *value;
     // What our own export writes beside the name.
     if (const auto value = event_.integer("op")) span.op = OpId{clamp32(*value)};
+    if (const auto value = event_.integer("waiting_ns")) span.waiting_ns = *value;
     if (const auto value = event_.integer("unit")) span.unit = UnitId{clamp32(*value)};
     if (const auto value = event_.integer("step")) span.step = clamp32(*value);
     if (const auto value = event_.integer("micro_step")) span.micro_step = clamp32(*value);

@@ -495,6 +495,7 @@ class Importer {
     if (value && name == "step") span.step = clamp32(*value);
     if (value && name == "micro_step") span.micro_step = clamp32(*value);
     if (value && name == "bytes") span.bytes = *value;
+    if (value && name == "waiting_ns") span.waiting_ns = *value;
     if (name == "phase") span.phase = phase_named(text).value_or(span.phase);
     return true;
   }

@@ -139,18 +139,22 @@ ReportTable residuals(const Session& session, std::size_t other) {
                           {"phase", "phase", cli::Align::left},
                           {"first_seconds", short_name(session, 0)},
                           {"other_seconds", short_name(session, other)},
-                          {"residual_seconds", "residual"}};
+                          {"residual_seconds", "residual"},
+                          {"first_waiting_seconds", short_name(session, 0) + " waiting"},
+                          {"other_waiting_seconds", short_name(session, other) + " waiting"}};
   for (std::size_t i = 0; i < std::min(kResiduals, view.by_time.size()); ++i) {
     const Residual& row = view.by_time[i];
     const double first = view.swapped ? row.op.seconds.second : row.op.seconds.first;
     const double second = view.swapped ? row.op.seconds.first : row.op.seconds.second;
     cli::Cell difference = seconds_cell(row.seconds);
     difference.shown = with_sign(difference.shown, row.seconds);
-    result.table.rows.push_back({row.op.name, static_cast<std::int64_t>(row.op.rank.value),
-                                 in_words(to_string(row.op.phase)), seconds_cell(first), seconds_cell(second),
-                                 difference});
+    result.table.rows.push_back(
+        {row.op.name, static_cast<std::int64_t>(row.op.rank.value), in_words(to_string(row.op.phase)),
+         seconds_cell(first), seconds_cell(second), difference,
+         seconds_cell(view.swapped ? row.op.waiting_seconds.second : row.op.waiting_seconds.first),
+         seconds_cell(view.swapped ? row.op.waiting_seconds.first : row.op.waiting_seconds.second)});
   }
-  result.note = "Seconds per step; lined up by " + view.alignment.text() + ".";
+  result.note = "Seconds per step, waiting apart; lined up by " + view.alignment.text() + ".";
   return result;
 }
 

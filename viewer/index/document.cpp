@@ -180,6 +180,7 @@ Document Document::build(Trace trace, std::string label, const std::function<voi
       document.steps_ = step_times(t);
     } else if (piece == chunks_piece) {
       document.range_ = range_of(t);
+      document.waits_ = std::ranges::any_of(t.spans.waiting_ns, [](std::int64_t waiting) { return waiting > 0; });
       document.chunks_ = ChunkMap(t, document.range_.end_ns);
     } else if (piece == counters_piece) {
       document.counters_ = counter_series(t);

@@ -60,6 +60,8 @@ class Document {
   /// From the first event to the last end; [0, 0) without events.
   [[nodiscard]] TimeRange range() const { return range_; }
   [[nodiscard]] const std::vector<Rank>& ranks() const { return ranks_; }
+  /// Whether any span says how long it waited.
+  [[nodiscard]] bool waits() const { return waits_; }
 
   /// Tracks that have spans: by rank, then stream, then other tracks in file order.
   [[nodiscard]] const std::vector<TrackRows>& tracks() const { return tracks_; }
@@ -98,6 +100,7 @@ class Document {
   Trace trace_;
   std::string label_;
   TimeRange range_;
+  bool waits_ = false;
   std::vector<Rank> ranks_;
   std::vector<TrackRows> tracks_;
   std::vector<Row> rows_;

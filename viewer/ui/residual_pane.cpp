@@ -16,6 +16,21 @@ std::string seconds_text(double seconds) {
   return duration_text(static_cast<std::int64_t>(std::llround(seconds * 1e9)));
 }
 
+/// What the collectives of a steady step waited (of the first where there is no other), in the order of the traces
+/// compared.
+std::pair<double, double> steady_waiting(const Comparison& comparison) {
+  std::pair<double, double> sum;
+  for (const Phase phase : {Phase::steady_step, Phase::first_step}) {
+    for (const GroupComparison& stream : comparison.streams) {
+      if (stream.phase != phase) continue;
+      sum.first += stream.waiting_seconds.first;
+      sum.second += stream.waiting_seconds.second;
+    }
+    if (sum.first > 0 || sum.second > 0) break;
+  }
+  return sum;
+}
+
 void draw_summary(const Session& session, ViewState& state, const Frame& frame, const CompareView& view,
                   std::size_t other) {
   const Comparison& c = view.comparison;
@@ -33,6 +48,11 @@ void draw_summary(const Session& session, ViewState& state, const Frame& frame, 
   std::string step = seconds_text(own) + "  \u2192  " + seconds_text(theirs);
   if (own > 0 && theirs > 0) step += "  (" + show_number(theirs / own) + " x)";
   fact("step", step, frame);
+  if (const auto [a, b] = steady_waiting(c); a > 0 || b > 0) {
+    const auto [first, second] = in_order(a, b);
+    fact("waiting", seconds_text(first) + "  \u2192  " + seconds_text(second) + ", all ranks; not in the times below",
+         frame);
+  }
   ImGui::PushStyleColor(ImGuiCol_Text, c.memory_equal() ? frame.theme.good : frame.theme.bad);
   fact("memory", c.memory_equal() ? "every compared peak is equal" : "peaks differ", frame);
   ImGui::PopStyleColor();

@@ -11,6 +11,10 @@ std::vector<std::pair<std::string, std::string>> span_facts(const Document& docu
   const Track& track = document.trace().track_of(s.track);
   std::vector<std::pair<std::string, std::string>> facts;
   facts.emplace_back("duration", duration_text(s.duration_ns));
+  if (s.waiting_ns > 0) {
+    facts.emplace_back("waiting", duration_text(s.waiting_ns));
+    facts.emplace_back("transfer", duration_text(s.busy_ns()));
+  }
   facts.emplace_back("begin", exact_time_text(s.begin_ns - document.range().begin_ns));
   facts.emplace_back("what", to_string(document.class_of(span)));
   if (track.rank.valid()) facts.emplace_back("rank", std::to_string(track.rank.value));
@@ -23,9 +27,9 @@ std::vector<std::pair<std::string, std::string>> span_facts(const Document& docu
   }
   if (s.bytes != 0) {
     facts.emplace_back("bytes", size_text(s.bytes));
-    if (s.duration_ns > 0)
+    if (s.busy_ns() > 0)
       facts.emplace_back("rate",
-                         show_number(static_cast<double>(s.bytes) / static_cast<double>(s.duration_ns)) + " GB/s");
+                         show_number(static_cast<double>(s.bytes) / static_cast<double>(s.busy_ns())) + " GB/s");
   }
   if (s.unit.valid()) facts.emplace_back("unit", document.chunks().name_of(s.unit));
   return facts;

@@ -23,6 +23,8 @@ namespace {
 constexpr double kWidePixels = 3;
 /// Share of its colour that a span keeps while others match the search.
 constexpr double kDimmed = 0.3;
+/// And what of a span was waiting keeps.
+constexpr double kWaiting = 0.4;
 /// Names from this width on.
 constexpr float kNamePixels = 30;
 
@@ -69,6 +71,15 @@ void draw_columns(const Scene& scene, const Rect& lane, const PixelRange& pixels
   }
 }
 
+/// The pale part of a span: as long as it waited, and in front, since a collective mostly waits for others to come.
+void draw_waiting(const Scene& scene, const Span& span, const Rect& whole, const Rect& shown, Color color) {
+  if (span.waiting_ns == 0 || span.duration_ns == 0) return;
+  const auto share = static_cast<float>(static_cast<double>(span.waiting_ns) / static_cast<double>(span.duration_ns));
+  const float end = std::min(shown.x1, whole.x0 + whole.width() * share);
+  if (end > shown.x0)
+    scene.canvas.fill({shown.x0, shown.y0, end, shown.y1}, mix(color, scene.frame.theme.pane, kWaiting));
+}
+
 void draw_wide(const Scene& scene, const TimelineLine& line, const Rect& lane, const Alignment* alignment,
                const NameMatch* match) {
   const Document& document = scene.session.documents[line.document];
@@ -86,6 +97,7 @@ void draw_wide(const Scene& scene, const TimelineLine& line, const Rect& lane, c
     const bool matched = match == nullptr || match->contains(document.trace().spans.name[span.span]);
     if (!matched) color = mix(color, theme.pane, kDimmed);
     scene.canvas.fill(box, color);
+    draw_waiting(scene, document.trace().spans[span.span], {left, box.y0, right, box.y1}, box, color);
     const SpanRef ref{line.document, span.span};
     if (scene.state.selected == ref) {
       scene.canvas.outline({box.x0 - 1, box.y0 - 1, box.x1 + 1, box.y1 + 1}, theme.text, scene.frame.px(2));
@@ -182,6 +194,7 @@ std::string note_of(const Session& session, const ViewState& state, Derived& der
     for (const Document& document : session.documents)
       count += static_cast<std::int64_t>(document.trace().spans.size());
     note = show_count(count) + " spans; colour: what, height: share of the pixel's time";
+    if (std::ranges::any_of(session.documents, &Document::waits)) note += "; pale: waiting";
   }
   return note;
 }
