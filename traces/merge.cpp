@@ -70,29 +70,17 @@ void append(const Trace& trace, std::uint64_t shift, Writer& out) {
   if (trace.dropped_count > 0) out.add_dropped(trace.dropped_count);
 }
 
-/// Removes the half-written output unless it was finished.
-struct Unfinished {
-  std::filesystem::path path;
-  ~Unfinished() {
-    std::error_code ignored;
-    if (!path.empty()) std::filesystem::remove(path, ignored);
-  }
-};
-
 }  // namespace
 
-Result<MergeReport> merge_traces(const std::vector<std::filesystem::path>& inputs,
-                                 const std::filesystem::path& output) {
+Result<MergeReport> merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
+                                 BrokenOff broken_off) {
   if (inputs.empty()) return Error{Errc::usage, "no traces to merge", output.string(), ""};
-  std::filesystem::path partial = output;
-  partial += ".partial";
 
   Result<Trace> trace = load(inputs.front());
   if (!trace) return trace.error();
   const Header first = trace->header;
-  Result<Writer> out = Writer::create(partial, first);
+  Result<Writer> out = Writer::create(output, first, Appears::whole);
   if (!out) return out.error();
-  Unfinished unfinished{partial};
 
   MergeReport report;
   std::map<std::string, std::string> metadata = first.metadata;
@@ -103,6 +91,9 @@ Result<MergeReport> merge_traces(const std::vector<std::filesystem::path>& input
     for (const Truncated& note : trace->truncated) {
       report.incomplete.push_back(inputs[i].string() + ": byte " + std::to_string(note.offset) + ": " + note.why);
     }
+    if (broken_off == BrokenOff::refused && !report.incomplete.empty())
+      return Error{Errc::io, "a rank's trace broke off, so there is no trace of the run: " + report.incomplete.back(),
+                   output.string(), "run again, where no other process touches the files " + inputs[i].string()};
     append(*trace, clock_shift(trace->header, first), *out);
     for (const auto& [key, value] : trace->header.metadata) {
       if (metadata.try_emplace(key, value).second) out->add_metadata(key, value);
@@ -114,11 +105,6 @@ Result<MergeReport> merge_traces(const std::vector<std::filesystem::path>& input
     out->add_metadata("incomplete", lines);
   }
   if (const Result<void> closed = out->close(); !closed) return closed.error();
-  std::error_code error;
-  std::filesystem::rename(partial, output, error);
-  if (error)
-    return Error{Errc::cannot_create, "the merged trace cannot be named: " + error.message(), output.string(), ""};
-  unfinished.path.clear();
   return report;
 }
 

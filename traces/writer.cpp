@@ -1,13 +1,10 @@
 // Buffers events by track and kind, and appends them as frames (FORMAT.md).
 #include "traces/writer.h"
 
-#include <fcntl.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <cassert>
-#include <cerrno>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -55,9 +52,9 @@ struct FreeZstd {
 }  // namespace
 
 struct Writer::State {
-  std::string path;
-  int fd = -1;
-  std::optional<Error> error;
+  OutputFile file;
+  bool open = true;
+  bool whole;  // appears at close() or not at all
 
   std::map<TrackKey, TrackId> track_ids;
   std::unordered_map<std::string, NameId> name_ids;
@@ -90,24 +87,7 @@ struct Writer::State {
   ColumnWriter payload;
   std::vector<std::byte> frame;
 
-  ~State() {
-    if (fd >= 0) ::close(fd);
-  }
-
-  [[nodiscard]] Error os_error(Errc code, const std::string& what) const {
-    return {code, what + ": " + std::strerror(errno), path, errno == ENOSPC ? "free some space" : ""};
-  }
-
-  void write_all(std::span<const std::byte> bytes) {
-    while (!error && !bytes.empty()) {
-      const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-      if (written < 0) {
-        if (errno != EINTR) error = os_error(Errc::io, "writing the trace failed");
-        continue;
-      }
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
-  }
+  State(OutputFile out, bool at_close) : file(std::move(out)), whole(at_close) {}
 
   /// Appends `payload` as one frame.
   void write_frame(FrameType type, std::size_t count, std::uint32_t track, bool compress, std::int64_t t_min = 0,
@@ -140,7 +120,7 @@ struct Writer::State {
     std::memset(area + stored, 0, length - stored);
     header.payload_crc = sst::checksum({area, length});
     sst::pack(header, std::span<std::byte, sst::kFrameHeaderBytes>(frame.data(), sst::kFrameHeaderBytes));
-    write_all(std::span(frame).first(sst::kFrameHeaderBytes + length));
+    file.write(std::span<const std::byte>(frame).first(sst::kFrameHeaderBytes + length));
     ++frame_count;
     payload.clear();
   }
@@ -311,13 +291,17 @@ struct Writer::State {
     buffered = 0;
   }
 
-  void count_event() {
-    if (++buffered >= kEventsPerFlush) write_everything();
+  /// What a writer that is given up leaves: all that it was told, without an END frame.
+  void break_off() {
+    if (!open || whole) return;
+    write_everything();
+    static_cast<void>(file.flush());
   }
 
-  [[nodiscard]] Result<void> status() const {
-    if (error) return *error;
-    return {};
+  void count_event() {
+    if (++buffered < kEventsPerFlush) return;
+    write_everything();
+    static_cast<void>(file.flush());  // a failure is kept
   }
 };
 
@@ -325,29 +309,20 @@ Writer::Writer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&& other) noexcept {
   if (this != &other) {
-    if (state_ && state_->fd >= 0) state_->write_everything();
+    if (state_) state_->break_off();
     state_ = std::move(other.state_);
   }
   return *this;
 }
 
 Writer::~Writer() {
-  if (state_ && state_->fd >= 0) state_->write_everything();
+  if (state_) state_->break_off();
 }
 
-Result<Writer> Writer::create(const std::filesystem::path& path, const Header& header) {
-  auto state = std::make_unique<State>();
-  state->path = path.string();
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored))) {
-    std::filesystem::remove(path, ignored);  // whoever has the old file open keeps it
-  }
-  state->fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (state->fd < 0) {
-    Error error = state->os_error(Errc::cannot_create, "the trace file cannot be created");
-    if (errno == ENOENT) error.help = "create the folder " + path.parent_path().string();
-    return error;
-  }
+Result<Writer> Writer::create(const std::filesystem::path& path, const Header& header, Appears appears) {
+  Result<OutputFile> file = OutputFile::create(path, appears);
+  if (!file) return file.error();
+  auto state = std::make_unique<State>(std::move(*file), appears == Appears::whole);
 
   std::array<std::byte, sst::kFileHeaderBytes> bytes{};
   const std::span<std::byte> out(bytes);
@@ -361,13 +336,17 @@ Result<Writer> Writer::create(const std::filesystem::path& path, const Header& h
   sst::put(out, 48, static_cast<std::uint8_t>(header.kind));
   sst::put(out, 52, header.world_size);
   sst::put(out, 60, sst::checksum(out.first(60)));
-  state->write_all(bytes);
+  state->file.write(std::span<const std::byte>(bytes));
 
   if (!header.plan_hash.empty()) state->metadata.emplace_back("plan_hash", header.plan_hash);
   if (!header.parent_plan_hash.empty()) state->metadata.emplace_back("parent_plan_hash", header.parent_plan_hash);
   for (const auto& [key, value] : header.metadata) state->metadata.emplace_back(key, value);
   state->write_tables();
-  if (state->error) return *state->error;
+  if (const Result<void> begun = state->file.flush(); !begun) {
+    state->open = false;
+    state->file.discard();
+    return begun.error();
+  }
   return Writer(std::move(state));
 }
 
@@ -452,7 +431,7 @@ void Writer::add_dropped(std::int64_t count) {
 
 Result<void> Writer::flush() {
   state_->write_everything();
-  return state_->status();
+  return state_->file.flush();
 }
 
 Result<void> Writer::close() {
@@ -462,10 +441,8 @@ Result<void> Writer::close() {
   state.payload.scalar(state.span_count);
   state.payload.scalar(state.memory_event_count);
   state.write_frame(FrameType::end, 1, 0, false);
-  const int fd = std::exchange(state.fd, -1);
-  // Network file systems report a full disk only here.
-  if (::close(fd) != 0 && !state.error) state.error = state.os_error(Errc::io, "closing the trace failed");
-  return state.status();
+  state.open = false;
+  return state.file.finish();
 }
 
 }  // namespace shard

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/base/output_file.h"
 #include "traces/base/result.h"
 #include "traces/event.h"
 
@@ -14,20 +15,22 @@ namespace shard {
 
 /// One writer per process and file; not synchronised: one thread at a time.
 ///
-/// The file carries its final name from the first byte (there is no "partial" name), because what a killed run leaves
-/// behind must open like any other trace; an END frame tells a closed file from a broken-off one. An older regular
-/// file of that name is replaced, not overwritten, so that whoever has it open keeps reading it.
+/// As a rule the file carries its final name from the first byte, because what a killed run leaves behind must open
+/// like any other trace; an END frame tells a closed file from a broken-off one. A command that makes a trace out of
+/// what it already has asks for Appears::whole instead. What else holds for names stands at OutputFile.
 ///
 /// Events are buffered and written every 65,536; only flush() and close() touch the disk otherwise. A failed write is
 /// remembered: later events are dropped and flush() and close() return it (Errc::io).
 class Writer {
  public:
   /// Fails with Errc::cannot_create (no such folder, no permission) or Errc::io (no room for the header).
-  [[nodiscard]] static Result<Writer> create(const std::filesystem::path& path, const Header& header);
+  [[nodiscard]] static Result<Writer> create(const std::filesystem::path& path, const Header& header,
+                                             Appears appears = Appears::growing);
 
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
-  /// Without close() the buffered events are written but the file is left without its END frame: incomplete.
+  /// Without close() the buffered events are written but the file is left without its END frame: incomplete. With
+  /// Appears::whole or temporary no file is left.
   ~Writer();
 
   /// The id of a track; equal tracks are one track. Memory tracks are made by add(MemoryEvent) itself.
@@ -69,12 +72,19 @@ struct MergeReport {
   std::vector<std::string> incomplete;
 };
 
+/// What merging does with an input that broke off or is damaged.
+enum class BrokenOff : std::uint8_t {
+  kept,     ///< what is complete of it is merged, and the result says so
+  refused,  ///< Errc::io, and nothing is written
+};
+
 /// Merges the traces that ranks wrote into one: `inputs` stay as they are, `output` appears complete or not at all.
 /// Header and metadata are those of the first input; a key that only others have is added. Where both know the wall
 /// clock, an input's times are shifted so that wall times agree; ranks of one host should therefore record the same
 /// (clock_ns, wall_ns) pair, which makes the shift exactly zero.
 /// Fails as load() and Writer do, and with Errc::contradiction where kind, world size or plan differ.
 [[nodiscard]] Result<MergeReport> merge_traces(const std::vector<std::filesystem::path>& inputs,
-                                               const std::filesystem::path& output);
+                                               const std::filesystem::path& output,
+                                               BrokenOff broken_off = BrokenOff::kept);
 
 }  // namespace shard

@@ -1,6 +1,7 @@
 // `shardscope train`: who am I, start or join the other ranks, train, report.
 #include "executor/commands/train_command.h"
 
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -11,6 +12,7 @@
 #endif
 #include <nlohmann/json.hpp>
 
+#include "executor/commands/rank_traces.h"
 #include "executor/commands/train_run.h"
 #include "executor/launch/address_space.h"
 #include "executor/launch/job.h"
@@ -19,6 +21,7 @@
 #include "executor/launch/role.h"
 #include "sim/cli/contradiction.h"
 #include "sim/cli/output.h"
+#include "sim/cli/uncaught.h"
 #include "sim/commands/printing.h"
 #include "sim/engine/report.h"
 #include "traces/base/deadline.h"
@@ -135,19 +138,21 @@ Bytes address_space_per_rank(const Prepared& prepared) {
 
 void print_end(const JobEnd& end) {
   if (end.noticed) cli::print_error(std::cerr, *end.noticed, cli::style_of(2));
-  std::cerr << end.message << std::flush;
+  cli::print(std::cerr, end.message);
+  std::cerr << std::flush;
 }
 
 /// Starts the ranks and waits for them. They get the very arguments of this process.
 int run_ranks(std::span<const std::string> arguments, const TrainOptions& o) {
   std::vector<std::string> line{own_program(), "train"};
   line.insert(line.end(), arguments.begin(), arguments.end());
-  // Before the ranks' own registration, so behind it at a stop: they write no more.
-  const stop::Registration files = stop::at_stop([&o] { remove_rank_traces(o); });
+  const RankTraces traces = RankTraces::choose(o.trace);
+  setenv(RankTraces::kVariable, traces.prefix().c_str(), 1);
+  traces.adopt(o.strategy.world_size);  // at a stop they are removed when the ranks, stopped before, write no more
   const Result<JobEnd> end =
       run_job(line, {.ranks = o.strategy.world_size, .deadline = deadline_of(o.timeout_seconds), .answer = print_end});
+  traces.remove(o.strategy.world_size);
   if (!end) return cli::print_error(std::cerr, end.error(), cli::style_of(2));
-  if (end->exit_code != 0) remove_rank_traces(o);
   return end->exit_code;
 }
 
@@ -175,7 +180,7 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
         command.describe("world-size") + ", but the launcher started " + std::to_string(ranks) + " ranks",
         "leave --ranks out under a launcher"));
   o.strategy.world_size = ranks;
-  const Result<Prepared> prepared = prepare(command, o);
+  const Result<Prepared> prepared = cli::guarded([&] { return prepare(command, o); });
   if (!prepared) return last_word.say(prepared.error());
   const bool first = (*communicator)->rank().value == 0;
   const bool json = format == cli::Format::json;
@@ -185,10 +190,11 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   }
   std::ostream& lines = json ? std::cerr : std::cout;
   if (first) {
-    for (const std::string& note : prepared->planned.notes) std::cerr << "note: " << note << '\n';
-    lines << heading(command, prepared->planned, prepared->prediction, prepared->data, prepared->instruction_set);
+    print_notes(prepared->planned.notes);
+    cli::print(lines,
+               heading(command, prepared->planned, prepared->prediction, prepared->data, prepared->instruction_set));
   }
-  const Result<TrainReport> report = train_on_rank(*prepared, o, **communicator, lines);
+  const Result<TrainReport> report = cli::guarded([&] { return train_on_rank(*prepared, o, **communicator, lines); });
   if (!report) {
     (*communicator)->abort(report.error().what);
     if (first && json && role.launcher != Launcher::own && report.error().code == Errc::does_not_fit)
@@ -199,7 +205,7 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
     if (json)
       std::cout << cli::json_text(to_json(command, *report));
     else
-      std::cout << to_text(*report);
+      cli::print(std::cout, to_text(*report));
     std::cout << std::flush;
   }
   set_run_place({RunPart::end});

@@ -1,6 +1,9 @@
 // The options of `shardscope train`.
 #include "executor/commands/train_options.h"
 
+#include "executor/data/source.h"
+#include "sim/cluster/read_cluster.h"
+
 namespace shard::commands {
 
 void add_train_options(cli::Command& command, TrainOptions& o) {
@@ -9,7 +12,8 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
   run.add("data", &o.data, "random|text:FILE|FILE.bin",
           "seeded random data; a text file, bytes as tokens; or a nanoGPT / llm.c token file")
       .common()
-      .required();
+      .required()
+      .reads_file(data_file);
   run.add("steps", &o.steps, "N", "training steps").common().least(1).most(1e9);
   run.add("weight-decay", &o.weight_decay, "RATE", "of parameters with two dimensions or more")
       .least(0)
@@ -18,7 +22,9 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
   run.add("timeout", &o.timeout_seconds, "SECONDS", "how long to wait for another rank before giving up").least(1);
   add_control_options(command, o.control);
   cli::Group machine = command.group("Machine");
-  machine.add("cluster", &o.cluster, "NAME|PATH", "what the prediction assumes of the machine").common();
+  machine.add("cluster", &o.cluster, "NAME|PATH", "what the prediction assumes of the machine")
+      .common()
+      .reads_file(cluster::cluster_file);
   machine.add_choice<std::optional<cpu::InstructionSet>>(
       "instruction-set", &o.instruction_set,
       {{"auto", std::nullopt, "the processor's best, which must be the same for all ranks"},
@@ -26,13 +32,15 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
        {"avx512", cpu::InstructionSet::avx512, ""}},
       "what matrix products are computed with: each has bits, and so a digest, of its own");
   cli::Group output = command.group("Output");
-  output.add("trace", &o.trace, "FILE", "write what was measured, all ranks in one trace").common();
+  output.add("trace", &o.trace, "FILE", "write what was measured, all ranks in one trace").common().writes_file();
   output.add("trace-predicted", &o.trace_predicted, "FILE", "write what the simulator predicts for the same plan")
-      .common();
+      .common()
+      .writes_file();
   output
       .add("log", &o.log, "FILE",
            "write one JSON object per step: step, loss, step_seconds, learning_rate, gradient_norm")
-      .common();
+      .common()
+      .writes_file();
   output.add("print-every", &o.print_every, "N", "show every Nth step, and the first and last").least(1);
   cli::add_output_options(command, o.output);
 }

@@ -1,19 +1,16 @@
 // One rank's part of `shardscope train`.
 #include "executor/commands/train_run.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 
 #include "executor/comm/in_process.h"
+#include "executor/commands/rank_traces.h"
 #include "executor/commands/step_report.h"
 #include "executor/cpu/kernels/gemm.h"
 #include "executor/launch/address_space.h"
@@ -24,39 +21,17 @@
 #include "sim/engine/simulate.h"
 #include "sim/model/config.h"
 #include "traces/base/numbers.h"
+#include "traces/base/output_file.h"
 #include "traces/base/run_place.h"
-#include "traces/base/stop.h"
 
 namespace shard::commands {
 namespace {
-
-namespace fs = std::filesystem;
 
 engine::SimulateOptions simulate_options(const TrainOptions& o) {
   return {.steps = static_cast<std::int32_t>(o.steps),
           .digest = true,
           .device_capacity = o.strategy.placement.device_capacity,
           .host_capacity = o.strategy.placement.host_capacity};
-}
-
-Result<void> can_create(const std::string& option, const std::string& path) {
-  if (path.empty()) return {};
-  const fs::path parent = fs::absolute(path).parent_path();
-  std::error_code ignored;
-  const auto fault = [&](std::string what, std::string help) {
-    return Error{.code = Errc::cannot_create, .what = std::move(what), .where = option, .help = std::move(help)};
-  };
-  if (fs::is_directory(path, ignored))
-    return fault("'" + path + "' is a directory", "the name of a file: " + (fs::path(path) / "run").string());
-  if (!fs::is_directory(parent, ignored))
-    return fault("there is no directory " + parent.string(), "mkdir -p " + parent.string());
-  if (access(parent.c_str(), W_OK) != 0)
-    return fault("the directory " + parent.string() + " cannot be written to", "a file in a directory of yours");
-  return {};
-}
-
-std::string rank_trace(const std::string& trace, std::int32_t rank) {
-  return trace + ".rank" + std::to_string(rank);
 }
 
 /// What is too large, and what holds most of it.
@@ -88,20 +63,28 @@ std::int64_t now_ns(auto clock_now) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(clock_now.time_since_epoch()).count();
 }
 
-/// All ranks take rank 0's pair, so that merging shifts nothing.
-Result<Header> measured_header(const Prepared& p, const cluster::Cluster& cluster, Communicator& communicator) {
+/// What all ranks of a traced run take from rank 0: the clocks, so that merging shifts nothing, and the files' names.
+struct TraceStart {
+  Header header;
+  RankTraces files;
+};
+
+Result<TraceStart> trace_start(const Prepared& p, const TrainOptions& o, const cluster::Cluster& cluster,
+                               Communicator& communicator) {
   Header header = engine::trace_header(p.plans, cluster);
   header.kind = TraceKind::measured;
   const std::string own = std::to_string(now_ns(std::chrono::steady_clock::now())) + ' ' +
-                          std::to_string(now_ns(std::chrono::system_clock::now()));
+                          std::to_string(now_ns(std::chrono::system_clock::now())) + ' ' +
+                          RankTraces::given_or_chosen(o.trace).prefix();
   const auto all = communicator.exchange(own);
   if (!all) return all.error();
   long long clock = 0;
   long long wall = 0;
-  std::sscanf(all->front().c_str(), "%lld %lld", &clock, &wall);
+  int names = 0;
+  std::sscanf(all->front().c_str(), "%lld %lld%n", &clock, &wall, &names);
   header.clock_ns = clock;
   header.wall_ns = wall;
-  return header;
+  return TraceStart{std::move(header), RankTraces(all->front().substr(static_cast<std::size_t>(names) + 1))};
 }
 
 /// One line per step, and the log; rank 0 only.
@@ -112,15 +95,25 @@ class StepLines {
         print_every_(o.print_every),
         tokens_(static_cast<double>(p.planned.strategy.global_batch * p.planned.strategy.sequence)),
         model_(*p.planned.model),
-        lines_(lines) {
-    if (!o.log.empty()) log_.open(o.log, std::ios::trunc);
+        lines_(lines) {}
+  /// Starts the log, where there is to be one. It grows a whole line at a time, for those who follow it.
+  [[nodiscard]] Result<void> open_log(const std::string& path) {
+    if (path.empty()) return {};
+    Result<OutputFile> created = OutputFile::create(path, Appears::growing);
+    if (!created) return created.error();
+    log_.emplace(std::move(*created));
+    return {};
   }
-  [[nodiscard]] bool log_is_open() const { return log_.is_open(); }
-  [[nodiscard]] bool log_is_good() const { return log_.good(); }
+  [[nodiscard]] Result<void> close_log() {
+    if (!log_) return {};
+    return log_->finish();
+  }
   void operator()(const train::StepResult& done) {
     show(done);
     if (done.control && done.control->skip != 0) lines_ << skipped_text(model_, done.step, *done.control) << std::flush;
-    if (log_.is_open()) log_ << step_json(done).dump() << '\n' << std::flush;
+    if (!log_) return;
+    log_->write(step_json(done).dump() + '\n');
+    static_cast<void>(log_->flush());  // a failure is reported by close_log()
   }
 
  private:
@@ -141,7 +134,7 @@ class StepLines {
   double tokens_;
   const model::Model& model_;
   std::ostream& lines_;
-  std::ofstream log_;
+  std::optional<OutputFile> log_;
 };
 
 /// One step of a tiny model on a rank of its own: loads and touches what libraries load lazily, so that the baseline
@@ -165,26 +158,13 @@ void touch_everything(cpu::ThreadPool& pool, const plan::Strategy& like) {
 
 Result<void> write_predicted(const Prepared& p, const cluster::Cluster& cluster, const TrainOptions& o) {
   if (o.trace_predicted.empty()) return {};
-  Result<Writer> writer = Writer::create(o.trace_predicted, engine::trace_header(p.plans, cluster));
+  Result<Writer> writer = Writer::create(o.trace_predicted, engine::trace_header(p.plans, cluster), Appears::whole);
   if (!writer) return writer.error();
   engine::SimulateOptions options = simulate_options(o);
   options.trace = &*writer;
   const Result<engine::Simulation> simulation = engine::simulate(p.plans, cluster, options);
   if (!simulation) return simulation.error();
   return writer->close();
-}
-
-Result<void> merge(const TrainOptions& o, std::int32_t world_size) {
-  if (o.trace.empty()) return {};
-  std::vector<fs::path> parts;
-  for (std::int32_t rank = 0; rank < world_size; ++rank) parts.emplace_back(rank_trace(o.trace, rank));
-  const Result<MergeReport> merged = merge_traces(parts, o.trace);
-  for (const fs::path& part : parts) {
-    std::error_code ignored;
-    fs::remove(part, ignored);
-  }
-  if (!merged) return merged.error();
-  return {};
 }
 
 /// Events wait in memory until they are flushed. Some thousands at most, so that a traced run is not larger than the
@@ -202,6 +182,20 @@ RunPlace place_of(Phase phase, std::int64_t step) {
   if (phase == Phase::digest) return {RunPart::digest};
   return {RunPart::step, step + 1};
 }
+
+/// Removes the ranks' traces when it goes: rank 0, which merges them, in any case; another rank unless it got so far
+/// that rank 0 needs its own.
+struct OwnedRankTraces {
+  explicit OwnedRankTraces(std::int32_t ranks) : world_size(ranks) {}
+  OwnedRankTraces(const OwnedRankTraces&) = delete;
+  OwnedRankTraces& operator=(const OwnedRankTraces&) = delete;
+  ~OwnedRankTraces() {
+    if (!left_to_rank_0) files.remove(world_size);
+  }
+  RankTraces files;
+  std::int32_t world_size;
+  bool left_to_rank_0 = false;
+};
 
 Result<void> same_plan(const Prepared& p, Communicator& communicator) {
   const auto hashes = communicator.exchange(p.plans.hash);
@@ -233,12 +227,6 @@ Result<void> same_instruction_set(const Prepared& p, Communicator& communicator)
 
 }  // namespace
 
-void remove_rank_traces(const TrainOptions& o) {
-  if (o.trace.empty()) return;
-  std::error_code ignored;
-  for (std::int32_t rank = 0; rank < o.strategy.world_size; ++rank) fs::remove(rank_trace(o.trace, rank), ignored);
-}
-
 Result<void> check_fits(const Prepared& prepared, const TrainOptions& options) {
   if (prepared.prediction.fits) return {};
   return does_not_fit(prepared, options);
@@ -258,9 +246,6 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   if (Result<void> ok = check_disk_path(command, options.strategy.placement); !ok) return ok.error();
   const plan::Strategy& s = planned->strategy;
   if (Result<void> ok = check_control(command, options.control, s, options.steps); !ok) return ok.error();
-  for (const auto& [option, path] :
-       {std::pair{"--trace", options.trace}, {"--trace-predicted", options.trace_predicted}, {"--log", options.log}})
-    if (Result<void> ok = can_create(option, path); !ok) return ok.error();
   const auto data =
       open_data(options.data, *planned->model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = options.seed});
   if (!data) return data.error();
@@ -296,12 +281,14 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   cpu::ThreadPool pool(s.threads);
   touch_everything(pool, s);
 
+  OwnedRankTraces traces(s.world_size);
   std::optional<Writer> writer;
   std::optional<train::Recorder> recorder;
   if (!o.trace.empty()) {
-    const Result<Header> header = measured_header(p, *cluster, communicator);
-    if (!header) return header.error();
-    Result<Writer> created = Writer::create(rank_trace(o.trace, rank.value), *header);
+    Result<TraceStart> start = trace_start(p, o, *cluster, communicator);
+    if (!start) return start.error();
+    traces.files = std::move(start->files);
+    Result<Writer> created = Writer::create(traces.files.of(rank.value), start->header, Appears::temporary);
     if (!created) return created.error();
     writer.emplace(std::move(*created));
     recorder.emplace(plan, rank, *writer);
@@ -309,11 +296,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   std::optional<StepLines> step_lines;
   if (rank.value == 0) {
     step_lines.emplace(p, o, lines);
-    if (!o.log.empty() && !step_lines->log_is_open()) {
-      remove_rank_traces(o);
-      return Error{
-          .code = Errc::cannot_create, .what = "the log cannot be created", .where = o.log, .help = "another --log"};
-    }
+    if (Result<void> opened = step_lines->open_log(o.log); !opened) return opened.error();
   }
 
   const Bytes baseline = train::proportional_set_size();
@@ -348,31 +331,18 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
     resident = train::proportional_set_size() - baseline;
     return {};
   };
-  const auto clean_up = [&] {
-    writer.reset();
-    remove_rank_traces(o);
-  };
-  const stop::Registration files = stop::at_stop([&o] { remove_rank_traces(o); });
   set_run_place({RunPart::arenas});
   Result<train::SessionResult> result = run_session(plan, communicator, **data, pool, session);
-  if (!result) {
-    clean_up();
-    return result.error();
-  }
+  if (!result) return result.error();
   if (writer) {
     recorder->summarize(*result);
     writer->add_metadata("command", "train");
     writer->add_metadata("instruction_set", cpu::to_string(p.instruction_set));
     writer->add_metadata("matrix_library", cpu::matrix_library());
-    if (Result<void> closed = writer->close(); !closed) {
-      clean_up();
-      return closed.error();
-    }
+    if (Result<void> closed = writer->close(); !closed) return closed.error();
   }
-  if (!o.log.empty() && step_lines && !step_lines->log_is_good()) {
-    clean_up();
-    return Error{.code = Errc::io, .what = "the log could not be written", .where = o.log, .help = "is the disk full?"};
-  }
+  if (step_lines)
+    if (Result<void> closed = step_lines->close_log(); !closed) return closed.error();
   const auto reports = communicator.exchange(pack({.peak = result->peak,
                                                    .optimizer_state = result->optimizer_state,
                                                    .resident = resident,
@@ -386,8 +356,10 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
                      .transport = std::string(communicator.name()),
                      .instruction_set = p.instruction_set};
   for (const std::string& text : *reports) report.ranks.push_back(unpack(text));
-  if (rank.value == 0) {
-    if (Result<void> merged = merge(o, s.world_size); !merged) return merged.error();
+  if (rank.value > 0) {
+    traces.left_to_rank_0 = true;
+  } else {
+    if (Result<void> merged = traces.files.merge(s.world_size, o.trace); !merged) return merged.error();
     if (Result<void> written = write_predicted(p, *cluster, o); !written) return written.error();
   }
   return report;

@@ -31,11 +31,8 @@ struct Prepared {
 [[nodiscard]] std::optional<engine::Change> change_that_fits(const Prepared& prepared, const TrainOptions& options);
 
 /// Trains on this rank. `lines` receives a line per step on rank 0. On success rank 0 has the report and wrote the
-/// traces; on failure no file of this run is left.
+/// traces; on failure no file of this run is left but the log of the steps that were done.
 [[nodiscard]] Result<TrainReport> train_on_rank(const Prepared& prepared, const TrainOptions& options,
                                                 Communicator& communicator, std::ostream& lines);
-
-/// Removes the trace files that ranks write before they are merged, of all ranks.
-void remove_rank_traces(const TrainOptions& options);
 
 }  // namespace shard::commands

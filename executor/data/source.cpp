@@ -5,9 +5,19 @@
 
 namespace shard {
 
+namespace {
+
+constexpr std::string_view kText = "text:";
+
+}  // namespace
+
+std::optional<std::filesystem::path> data_file(std::string_view argument) {
+  if (argument == "random") return std::nullopt;
+  return argument.starts_with(kText) ? argument.substr(kText.size()) : argument;
+}
+
 Result<std::unique_ptr<DataSource>> open_data(std::string_view argument, const model::Model& model,
                                               const BatchShape& shape) {
-  constexpr std::string_view kText = "text:";
   if (argument == "random") return data::make_random(model, shape);
   const bool text = argument.starts_with(kText);
   const bool tokens = argument.ends_with(".bin");
@@ -23,8 +33,8 @@ Result<std::unique_ptr<DataSource>> open_data(std::string_view argument, const m
         .what = "--data " + std::string(argument) + " holds tokens, but model " + model.name + " (mlp) takes samples",
         .where = "--data",
         .help = "--data random"};
-  if (text) return data::open_tokens(argument.substr(kText.size()), data::TokenForm::bytes, model, shape);
-  return data::open_tokens(argument, data::TokenForm::uint16, model, shape);
+  if (text) return data::open_tokens(*data_file(argument), data::TokenForm::bytes, model, shape);
+  return data::open_tokens(*data_file(argument), data::TokenForm::uint16, model, shape);
 }
 
 }  // namespace shard

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,5 +43,8 @@ class DataSource {
 /// form).
 [[nodiscard]] Result<std::unique_ptr<DataSource>> open_data(std::string_view argument, const model::Model& model,
                                                             const BatchShape& shape);
+
+/// The file that `argument` names; none for "random".
+[[nodiscard]] std::optional<std::filesystem::path> data_file(std::string_view argument);
 
 }  // namespace shard

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cassert>
-#include <fstream>
 #include <sstream>
 
+#include "sim/cli/file_options.h"
 #include "sim/cli/foreign_options.h"
+#include "traces/base/read_file.h"
 
 namespace shard::cli {
 namespace po = boost::program_options;
@@ -18,6 +19,9 @@ struct Command::GroupState {
 };
 
 namespace {
+
+/// Of options; nobody writes more.
+constexpr Bytes kLargestFile{1 << 20};
 
 std::string trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
@@ -112,7 +116,8 @@ Command::Command(std::string program, std::string name, std::string summary, std
     : program_(std::move(program)), name_(std::move(name)), summary_(std::move(summary)), details_(std::move(details)) {
   Group general = group("General");
   general.add("config", &config_, "FILE", "read options from FILE (name = value lines); the command line wins")
-      .common();
+      .common()
+      .reads_file();
   general.add_flag("help", &help_wanted_, "show help (-h); with 'all' behind it, every option").common();
 }
 
@@ -286,8 +291,9 @@ Result<void> Command::parse_arguments(std::span<const std::string> arguments) {
 }
 
 Result<void> Command::parse_file(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) return Error{Errc::no_input, "cannot be read", path, "give --config the path of a readable text file"};
+  const Result<std::string> read = read_file(path, "file of options", kLargestFile);
+  if (!read) return read.error();
+  std::istringstream in(*read);
   bool ours = true;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
@@ -326,7 +332,6 @@ Result<void> Command::parse_file(const std::string& path) {
     if (state->origin.source == Source::command_line) continue;
     if (auto done = set(*state, value, origin); !done) return done;
   }
-  if (in.bad()) return Error{Errc::io, "reading stopped half-way", path, "check the disk"};
   return {};
 }
 
@@ -354,7 +359,28 @@ Result<Outcome> Command::parse(std::span<const std::string> arguments) {
       }
     }
   }
+  if (auto done = check_named_files(); !done) return done.error();
   return Outcome::run;
+}
+
+Result<void> Command::check_named_files() const {
+  std::vector<NamedFile> read;
+  std::vector<NamedFile> written;
+  const auto add = [&](const OptionState& state) {
+    if (state.file_use == FileUse::none) return;
+    for (const std::string& text : state.texts) {
+      if (text.empty()) continue;
+      const std::string option = spelled(state) + " " + text + " (" + state.origin.where + ")";
+      const std::vector<std::filesystem::path> paths =
+          state.files ? state.files(text) : std::vector<std::filesystem::path>{text};
+      for (const std::filesystem::path& path : paths)
+        (state.file_use == FileUse::read ? read : written).push_back({option, path});
+    }
+  };
+  for (const auto& state : positionals_) add(*state);
+  for (const auto& each : groups_)
+    for (const auto& state : each->options) add(*state);
+  return check_files(read, written);
 }
 
 std::string Command::help(int width) const {

@@ -16,8 +16,10 @@
 // A variable's value when it is declared is the option's default. Nothing here prints or exits.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +52,12 @@ struct Choice {
 /// Reads the text of one option. `where` names the option and where the text stands; errors repeat it.
 using Reader = std::function<Result<void>(std::string_view text, std::string_view where, const Range& range)>;
 
+/// The files that a value of an option stands for.
+using FilesOf = std::function<std::vector<std::filesystem::path>(const std::string& text)>;
+
+/// Whether an option names files, and what the command does with them.
+enum class FileUse { none, read, written };
+
 /// What Command knows about an option (internal; use the handle Option).
 struct OptionState {
   std::string name;
@@ -62,6 +70,8 @@ struct OptionState {
   bool several = false;    ///< may be given more than once; each appends
   bool negatable = false;  ///< --no-NAME exists too
   bool is_common = false;  ///< shown by --help where there are too many to show them all
+  FileUse file_use = FileUse::none;
+  FilesOf files;  ///< none: the value is the path
   Range range;
   Reader read;
   std::function<void()> clear;     ///< for `several`: forgets the default before the first given value
@@ -84,6 +94,21 @@ class Option {
   Option& common() { return state_->is_common = true, *this; }
   /// What help prints as the default, where the variable's own value does not tell ("micro-batch x world size").
   Option& default_text(std::string text) { return state_->default_text = std::move(text), *this; }
+  /// The value is a file that the command reads, or stands for such files as `files` says. No output may be one of
+  /// them.
+  Option& reads_file(FilesOf files = {}) {
+    state_->file_use = FileUse::read;
+    return state_->files = std::move(files), *this;
+  }
+  /// The same where a value stands for one file at most, such as a known name or a path.
+  Option& reads_file(std::optional<std::filesystem::path> (*file)(std::string_view)) {
+    return reads_file([file](const std::string& text) {
+      const std::optional<std::filesystem::path> path = file(text);
+      return path ? std::vector<std::filesystem::path>{*path} : std::vector<std::filesystem::path>{};
+    });
+  }
+  /// The value is a file that the command writes.
+  Option& writes_file() { return state_->file_use = FileUse::written, *this; }
 
  private:
   OptionState* state_;
@@ -191,7 +216,7 @@ class Command {
   /// Reads `arguments` (after the command's name), then --config FILE for what they leave open. --help and -h win over
   /// every error; `--help all` (and --help=all) makes help() show every option. Errors: Errc::usage for an unknown,
   /// repeated, missing or unparsable option (with the closest match and where it stands); Errc::no_input or
-  /// Errc::malformed for the file. Call once.
+  /// Errc::malformed for the file; then as check_files() for the files that options read and write. Call once.
   ///
   /// The file: `name = value` lines, `#` comments, values optionally in double quotes, a flag by itself or =
   /// true|false. Lines after `[other]` are for that command alone and skipped unless it is this one.
@@ -225,6 +250,7 @@ class Command {
   [[nodiscard]] Result<void> parse_arguments(std::span<const std::string> arguments);
   [[nodiscard]] Result<void> parse_file(const std::string& path);
   [[nodiscard]] Result<void> set(OptionState& state, const std::string& text, const Origin& origin);
+  [[nodiscard]] Result<void> check_named_files() const;
   [[nodiscard]] std::string see_help() const;
   [[nodiscard]] std::string suggested(std::string_view unknown) const;
   [[nodiscard]] std::string invocation() const;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "sim/cli/command_line.h"
+#include "traces/base/printable.h"
 
 namespace shard::cli {
 namespace {
@@ -73,11 +74,17 @@ nlohmann::ordered_json json_document(const std::string& command) {
 }
 
 std::string json_text(const nlohmann::ordered_json& value) {
-  return value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  const std::string text = value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return printable(text, Escape::json);
+}
+
+void print(std::ostream& out, std::string_view text) {
+  out << printable(text);
 }
 
 int print_error(std::ostream& out, const Error& error, const Style& style) {
-  out << (style.color ? "\033[1;31mshardscope:\033[0m " : "shardscope: ") + to_string(error) + "\n" << std::flush;
+  out << (style.color ? "\033[1;31mshardscope:\033[0m " : "shardscope: ") + printable(to_string(error)) + "\n"
+      << std::flush;
   return exit_code(error.code);
 }
 

@@ -43,8 +43,13 @@ void add_output_options(Command& command, OutputOptions& options);
 
 /// {"schema_version": 1, "command": COMMAND}, to be filled with the result.
 [[nodiscard]] nlohmann::ordered_json json_document(const std::string& command);
-/// Indented, with a final newline. Text that is not UTF-8 (a file's name) is shown with replacement characters.
+/// Indented, with a final newline. Text that is not UTF-8 (a file's name) is shown with replacement characters; control
+/// characters are escaped, so that it can be shown on a terminal.
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& value);
+
+/// Prints text that may hold names from files, made printable (traces/base/printable.h). What has escape sequences of
+/// its own (render(), stacked_area(), Command::help()) takes care of such names itself and is printed as it stands.
+void print(std::ostream& out, std::string_view text);
 
 /// Prints "shardscope: WHERE: WHAT" and "  try: HELP", and returns the process's exit code. For main() only.
 /// In one write, so that ranks that share a stream do not cut each other's lines.

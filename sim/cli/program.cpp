@@ -4,12 +4,11 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <exception>
-#include <new>
 #include <ostream>
 #include <sstream>
 
 #include "sim/cli/output.h"
+#include "sim/cli/uncaught.h"
 #include "traces/base/stop.h"
 
 namespace shard::cli {
@@ -26,34 +25,13 @@ void say_stopped(const Error& error) {
   static_cast<void>(!write(STDERR_FILENO, message.data(), message.size()));
 }
 
-/// The command's exit code. What the standard library throws is said like any other error: memory that is not to be
-/// had, and, as a fault of ours, everything else.
-int run_command(const Decision& decision, std::ostream& errors) {
-  try {
-    return decision.run(decision.arguments);
-  } catch (const std::bad_alloc&) {
-    return print_error(errors,
-                       Error{Errc::unavailable, "there is not enough memory", "this process",
-                             "more memory or a higher limit (ulimit -v), or a smaller problem: a smaller "
-                             "--global-batch takes fewer micro-steps"},
-                       style_of(2));
-  } catch (const std::exception& fault) {
-    return print_error(errors,
-                       Error{Errc::internal, fault.what(), "this program", "report this as a fault of the program"},
-                       style_of(2));
-  }
-}
-
-}  // namespace
-
-int run_program(const Program& program, std::span<const std::string> arguments, std::ostream& out,
-                std::ostream& errors) {
+int run(const Program& program, std::span<const std::string> arguments, std::ostream& out, std::ostream& errors) {
   const stop::SignalThread signals(say_stopped);
   if (!signals.started()) return print_error(errors, signals.started().error(), style_of(2));
   const Result<Decision> decision = program.decide(arguments);
   if (!decision) return print_error(errors, decision.error(), style_of(2));
   switch (decision->kind) {
-    case Decision::Kind::run: return finish(out, errors, run_command(*decision, errors));
+    case Decision::Kind::run: return finish(out, errors, decision->run(decision->arguments));
     case Decision::Kind::hand_over: {
       out.flush();              // the other program does not have what is buffered here
       const stop::NotNow hold;  // a signal waits for the other program's thread
@@ -62,6 +40,18 @@ int run_program(const Program& program, std::span<const std::string> arguments, 
     case Decision::Kind::print: out << decision->text; return finish(out, errors, 0);
   }
   return exit_code(Errc::internal);
+}
+
+}  // namespace
+
+int run_program(const Program& program, std::span<const std::string> arguments, std::ostream& out,
+                std::ostream& errors) {
+  install_terminate_handler();
+  try {
+    return run(program, arguments, out, errors);
+  } catch (...) {
+    return finish(out, errors, print_error(errors, uncaught_error(), style_of(2)));
+  }
 }
 
 }  // namespace shard::cli

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/cli/sizes.h"
+#include "traces/base/printable.h"
 
 namespace shard::cli {
 namespace {
@@ -32,15 +33,16 @@ std::string raw_text(const Cell& cell) {
                     cell.value);
 }
 
+/// As people see it, on one line.
 std::string shown_text(const Cell& cell) {
-  if (!cell.shown.empty()) return cell.shown;
+  if (!cell.shown.empty()) return printable_line(cell.shown);
   if (const bool* flag = std::get_if<bool>(&cell.value)) return *flag ? "yes" : "no";
   if (const double* number = std::get_if<double>(&cell.value)) {
     std::array<char, 64> text{};
     const auto end = std::to_chars(text.data(), text.data() + text.size(), *number, std::chars_format::general, 4).ptr;
     return {text.data(), end};
   }
-  return raw_text(cell);
+  return printable_line(raw_text(cell));
 }
 
 /// Columns of a terminal: code points, which is right for all but combining and double-width characters.
@@ -59,15 +61,6 @@ std::string csv_field(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
   return quoted + "\"";
-}
-
-std::string markdown_field(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '|') safe += '\\';
-    safe += c == '\n' ? ' ' : c;
-  }
-  return safe;
 }
 
 std::string aligned_text(const Table& table, const Style& style) {
@@ -104,19 +97,36 @@ std::string csv(const Table& table) {
 
 std::string markdown(const Table& table) {
   std::string text = "|";
-  for (const Column& column : table.columns) text += " " + markdown_field(column.title) + " |";
+  for (const Column& column : table.columns) text += " " + markdown_text(column.title) + " |";
   text += "\n|";
   for (const Column& column : table.columns) text += column.align == Align::left ? " :-- |" : " --: |";
   text += "\n";
   for (const auto& row : table.rows) {
     text += "|";
-    for (const Cell& cell : row) text += " " + markdown_field(shown_text(cell)) + " |";
+    for (const Cell& cell : row) text += " " + markdown_text(shown_text(cell)) + " |";
     text += "\n";
   }
   return text;
 }
 
 }  // namespace
+
+std::string markdown_text(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace(line, '\n', ' ');
+  std::string safe;
+  for (const char c : printable_line(line)) {
+    if (c == '<')
+      safe += "&lt;";
+    else if (c == '>')
+      safe += "&gt;";
+    else if (c == '&')
+      safe += "&amp;";
+    else
+      safe.append(std::string_view("|*`[]\\").find(c) == std::string_view::npos ? 0 : 1, '\\').append(1, c);
+  }
+  return safe;
+}
 
 Cell cell(Bytes bytes) {
   return {bytes.count(), mib(bytes)};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -51,6 +52,9 @@ struct Table {
 /// The table in one form; ends in a newline. JSON here is the bare array of rows: a command that answers with more
 /// than a table puts to_json(table) into its own object.
 [[nodiscard]] std::string render(const Table& table, Format format, const Style& style);
+
+/// Text as a Markdown document shows it, on one line: nothing in it is Markdown or HTML.
+[[nodiscard]] std::string markdown_text(std::string_view text);
 
 /// One object per row.
 [[nodiscard]] nlohmann::ordered_json to_json(const Table& table);

@@ -1,10 +1,7 @@
 // Cluster descriptions by name, from files and from text.
 #include "sim/cluster/read_cluster.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +10,7 @@
 #include "sim/cluster/examples.h"
 #include "sim/cluster/json_object.h"
 #include "sim/model/closest_name.h"
+#include "traces/base/read_file.h"
 
 namespace shard::cluster {
 namespace {
@@ -20,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A description is about a kilobyte; far more means that the argument is something else.
-constexpr std::size_t kLargestDescription = std::size_t{1} << 20;
+constexpr Bytes kLargestDescription{1 << 20};
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 constexpr std::int64_t kMostDevices = 1 << 20;
 
@@ -76,10 +74,6 @@ Cluster read_fields(JsonObject& json) {
   return c;
 }
 
-Error unreadable(const fs::path& path, const std::string& why) {
-  return Error{Errc::no_input, "cannot read the cluster description: " + why, path.string(), ""};
-}
-
 Error unknown_name(std::string_view argument) {
   std::vector<std::string_view> names;
   std::string list;
@@ -94,22 +88,6 @@ Error unknown_name(std::string_view argument) {
   if (!help.empty()) help += " ";
   help += "known: " + list + "; or give the path of a description";
   return Error{Errc::usage, std::move(what), "--cluster", std::move(help)};
-}
-
-Result<std::string> read_text(const fs::path& path) {
-  std::error_code fault;
-  if (fs::is_directory(path, fault)) return unreadable(path, "it is a directory");
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return unreadable(path, std::strerror(errno));
-  std::string text(kLargestDescription + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) return unreadable(path, std::strerror(errno));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (text.size() > kLargestDescription) {
-    return Error{Errc::malformed, "is larger than 1 MiB, so it is no cluster description", path.string(), ""};
-  }
-  return text;
 }
 
 }  // namespace
@@ -128,6 +106,12 @@ Result<Cluster> parse_cluster(std::string_view text, std::string_view file) {
   return cluster;
 }
 
+std::optional<fs::path> cluster_file(std::string_view argument) {
+  for (const ExampleCluster& example : example_clusters())
+    if (example.name == argument) return std::nullopt;
+  return fs::path(argument);
+}
+
 Result<Cluster> read_cluster(std::string_view argument) {
   for (const ExampleCluster& example : example_clusters()) {
     if (example.name == argument) return parse_cluster(example.json, example.name);
@@ -138,7 +122,7 @@ Result<Cluster> read_cluster(std::string_view argument) {
       !argument.ends_with(".json")) {
     return unknown_name(argument);
   }
-  Result<std::string> text = read_text(path);
+  const Result<std::string> text = read_file(path, "cluster description", kLargestDescription);
   if (!text) return text.error();
   return parse_cluster(*text, path.string());
 }

@@ -33,8 +33,8 @@ int compare_command(std::span<const std::string> arguments) {
   std::int64_t ops = 15;
   cli::OutputOptions output;
   cli::Command command("shardscope", "compare", "lines two traces up, op by op", kDetails);
-  command.add_positional("TRACE", &first, "a trace").required();
-  command.add_positional("OTHER", &second, "another trace of the same plan").required();
+  command.add_positional("TRACE", &first, "a trace").required().reads_file();
+  command.add_positional("OTHER", &second, "another trace of the same plan").required().reads_file();
   cli::Group group = command.group("Compare");
   group.add_flag("check", &check, "exit 1 when memory or communication differ");
   group.add_flag("force", &options.force, "line up traces of different plans");
@@ -59,8 +59,8 @@ int compare_command(std::span<const std::string> arguments) {
     std::cout << cli::json_text(j);
   } else {
     // Two of a kind have no better names in the tables.
-    if (comparison->label.first == "a") std::cout << "a  " << first << "\nb  " << second << '\n';
-    std::cout << to_text(*comparison, options.max_ops);
+    if (comparison->label.first == "a") cli::print(std::cout, "a  " + first + "\nb  " + second + "\n");
+    cli::print(std::cout, to_text(*comparison, options.max_ops));
   }
   return check && !comparison->equal() ? exit_code(Errc::check_failed) : 0;
 }

@@ -1,6 +1,5 @@
 // `shardscope convert`: a trace for other tools.
 #include <algorithm>
-#include <filesystem>
 
 #include "sim/cli/dispatch.h"
 #include "sim/commands/commands.h"
@@ -84,9 +83,10 @@ int convert_command(std::span<const std::string> arguments) {
   std::string input;
   std::string output;
   Form to = Form::automatic;
+  bool incomplete = false;
   cli::Command command("shardscope", "convert", "writes a trace for other tools", kDetails);
-  command.add_positional("TRACE", &input, "a trace of any tool that inspect knows").required();
-  command.add_positional("OUTPUT", &output, "the file to write").required();
+  command.add_positional("TRACE", &input, "a trace of any tool that inspect knows").required().reads_file();
+  command.add_positional("OUTPUT", &output, "the file to write").required().writes_file();
   cli::Group group = command.group("Convert");
   group.add_choice<Form>("to", &to,
                          {{"auto", Form::automatic, "by the output's name"},
@@ -97,17 +97,13 @@ int convert_command(std::span<const std::string> arguments) {
                           {"pickle", Form::pickle, "device memory as a PyTorch memory snapshot"},
                           {"sst", Form::sst, "our own"}},
                          "the form to write");
+  group.add_flag("incomplete", &incomplete, kIncompleteHelp);
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<Form> form = form_of(output, to);
   if (!form) return failed(form.error());
-  std::error_code ignored;
-  if (std::filesystem::equivalent(input, output, ignored))
-    return failed({.code = Errc::contradiction,
-                   .what = "the output is the trace itself, which would be lost",
-                   .where = output,
-                   .help = "another name for the output"});
   const Result<LoadedTrace> loaded = load_any(input);
   if (!loaded) return failed(loaded.error());
+  if (const Result<void> whole = check_whole(*loaded, input); !whole && !incomplete) return failed(whole.error());
   for (const std::string& note : loaded->notes) print_notes({input + ": passed over: " + note});
   for (const Truncated& lost : loaded->trace.truncated)
     print_notes({input + ": from byte " + std::to_string(lost.offset) + " on: " + lost.why});

@@ -1,6 +1,4 @@
 // `shardscope inspect`: what is in a trace, a model, or an allocator recording.
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "sim/cli/sizes.h"
@@ -9,6 +7,7 @@
 #include "sim/commands/snapshot_recording.h"
 #include "sim/memory/replay.h"
 #include "sim/model/read_model.h"
+#include "traces/base/read_file.h"
 #include "traces/import/import.h"
 
 namespace shard::commands {
@@ -27,12 +26,16 @@ Examples:
   shardscope inspect snapshot.pickle --replay-allocator pytorch --json
 )";
 
-int replay(const std::string& path, const std::string& allocator, cli::Format format) {
+/// Forty bytes an event, and ten million of them.
+constexpr Bytes kLargestRecording{512 << 20};
+
+int replay(const std::string& path, const std::string& allocator, bool incomplete, cli::Format format) {
   const Result<CachingAllocatorOptions> options = caching_allocator_options(allocator);
   if (!options) return failed(options.error());
   // A memory snapshot is turned into the rows of a recording; anything else has to be one.
   std::stringstream rows;
   if (const Result<LoadedTrace> loaded = load_any(path); loaded && loaded->snapshot) {
+    if (const Result<void> whole = check_whole(*loaded, path); !whole && !incomplete) return failed(whole.error());
     const Snapshot& snapshot = *loaded->snapshot;
     const std::int32_t device = busiest_device(snapshot);
     for (const Truncated& lost : loaded->trace.truncated)
@@ -45,14 +48,16 @@ int replay(const std::string& path, const std::string& allocator, cli::Format fo
     rows.str(recording_of(snapshot, device));
   }
   const bool is_snapshot = !rows.view().empty();
-  std::ifstream file(path);
-  if (!file || std::filesystem::is_directory(path))
-    return failed({.code = Errc::no_input,
-                   .what = "cannot read the recording",
-                   .where = path,
-                   .help = "a memory snapshot, or a CSV file with the columns what,address,bytes,stream,pool,time_us"});
-  std::istream& recording = is_snapshot ? static_cast<std::istream&>(rows) : file;
-  const Result<AllocatorReplay> result = replay_allocator(recording, path, *options);
+  if (!is_snapshot) {
+    const Result<std::string> text = read_file(path, "recording", kLargestRecording);
+    if (!text) {
+      Error error = text.error();
+      error.help = "a memory snapshot, or a CSV file with the columns what,address,bytes,stream,pool,time_us";
+      return failed(error);
+    }
+    rows.str(*text);
+  }
+  const Result<AllocatorReplay> result = replay_allocator(rows, path, *options);
   if (!result) return failed(result.error());
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("inspect");
@@ -60,7 +65,7 @@ int replay(const std::string& path, const std::string& allocator, cli::Format fo
     j["allocator_replay"] = to_json(*result);
     std::cout << cli::json_text(j);
   } else {
-    std::cout << to_text(*result);
+    cli::print(std::cout, to_text(*result));
   }
   return 0;
 }
@@ -70,25 +75,28 @@ int replay(const std::string& path, const std::string& allocator, cli::Format fo
 int inspect_command(std::span<const std::string> arguments) {
   std::string path;
   std::string allocator;
+  bool incomplete = false;
   cli::OutputOptions output;
   cli::Command command("shardscope", "inspect", "says what is in one trace or recording", kDetails);
-  command.add_positional("FILE", &path, "a trace, or with --replay-allocator a recording").required();
+  command.add_positional("FILE", &path, "a trace, or with --replay-allocator a recording").required().reads_file();
   cli::Group group = command.group("Inspect");
   group.add("replay-allocator", &allocator, "NAME", "run a recording through this allocator's model: pytorch");
+  group.add_flag("incomplete", &incomplete, kIncompleteHelp);
   cli::add_output_options(command, output);
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<cli::Format> format = document_format(command, output);
   if (!format) return failed(format.error());
-  if (!allocator.empty()) return replay(path, allocator, *format);
+  if (!allocator.empty()) return replay(path, allocator, incomplete, *format);
   const Result<LoadedTrace> trace = load_any(path);
   if (!trace) return failed(trace.error());
+  if (const Result<void> whole = check_whole(*trace, path); !whole && !incomplete) return failed(whole.error());
   if (*format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("inspect");
     j["file"] = path;
     j.update(to_json(*trace));
     std::cout << cli::json_text(j);
   } else {
-    std::cout << to_text(*trace);
+    cli::print(std::cout, to_text(*trace));
   }
   return 0;
 }

@@ -73,8 +73,10 @@ void add_placement_options(cli::Command& command, PlacementOptions& o) {
            "placement auto: share of the device memory left over that optimizer state may take")
       .least(0)
       .most(1);
-  group.add("from-trace", &o.from_trace, "FILE",
-            "placement auto: what activations and the like took at most, from a measured run");
+  group
+      .add("from-trace", &o.from_trace, "FILE",
+           "placement auto: what activations and the like took at most, from a measured run")
+      .reads_file();
   group
       .add("device-capacity", &o.device_capacity, "BYTES",
            "what a rank may use of device memory, instead of the cluster's; more does not run")

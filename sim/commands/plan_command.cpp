@@ -59,7 +59,7 @@ int plan_command(std::span<const std::string> arguments) {
   for (const auto& each : j["classes"]) {
     std::cout << "ranks";
     for (const auto& rank : each["ranks"]) std::cout << ' ' << rank.get<std::int64_t>();
-    std::cout << '\n' << each["text"].get<std::string>();
+    cli::print(std::cout, '\n' + each["text"].get<std::string>());
   }
   return 0;
 }

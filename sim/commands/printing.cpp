@@ -26,7 +26,7 @@ Result<cli::Format> document_format(const cli::Command& command, const cli::Outp
 }
 
 void print_notes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
+  for (const std::string& note : notes) cli::print(std::cerr, "note: " + note + '\n');
 }
 
 }  // namespace shard::commands

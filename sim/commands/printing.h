@@ -14,6 +14,10 @@
 
 namespace shard::commands {
 
+/// What --incomplete says of itself, in every command that reads recordings of other tools.
+inline constexpr const char* kIncompleteHelp =
+    "use what is complete of a recording that breaks off; a .sst is always read as far as it goes";
+
 /// Parses; the exit code when that already ends the command (help, usage).
 [[nodiscard]] std::optional<int> parsed(cli::Command& command, std::span<const std::string> arguments);
 

@@ -61,9 +61,11 @@ void declare(cli::Command& command, Options& o) {
   model
       .add("model", &o.strategy.model, "NAME|PATH",
            "an example model's name, a Hugging Face config.json, or its directory")
-      .common();
+      .common()
+      .reads_file(model::model_file);
   model.add("parameters", &o.parameters, "FILE", "a JSON list of {name, shape, numel} in order, instead of a model")
-      .common();
+      .common()
+      .reads_file();
   add_sequence_option(model, o.strategy);
   cli::Group search = command.group("Search");
   search.add_choice<std::string>("over", &o.over, {{"chunk", "chunk"}}, "what is searched");
@@ -96,7 +98,9 @@ void declare(cli::Command& command, Options& o) {
   cli::Group forecast = command.group("Forecast (with --model)");
   forecast.add("stage", &o.strategy.stage, "0..3", "ZeRO stage of the forecast").common().least(0).most(3);
   forecast.add("prefetch", &o.strategy.prefetch, "N", "gathers that run ahead of their use").least(0).most(1024);
-  forecast.add("cluster", &o.cluster, "NAME|PATH", "the machine of the forecast").common();
+  forecast.add("cluster", &o.cluster, "NAME|PATH", "the machine of the forecast")
+      .common()
+      .reads_file(cluster::cluster_file);
   forecast.add_switch("forecast", &o.forecast, "say what a step takes at every point of the curve");
   add_training_options(command, o.strategy);
   cli::add_output_options(command, o.output);
@@ -240,8 +244,8 @@ int search_command(std::span<const std::string> arguments) {
     if (!to_try.empty()) j["try_command"] = to_try;
     std::cout << cli::json_text(j);
   } else if (*format == cli::Format::table) {
-    std::cout << to_text(*result, cli::style_of(1).unicode);
-    if (!to_try.empty()) std::cout << "\ntry it: " << to_try << "\n";
+    cli::print(std::cout, to_text(*result, cli::style_of(1).unicode));
+    if (!to_try.empty()) cli::print(std::cout, "\ntry it: " + to_try + "\n");
     std::cout << kWordsHint;
   } else {
     cli::Table table{.columns = {{.key = "chunk_elements", .title = "chunk size"},

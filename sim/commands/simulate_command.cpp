@@ -51,7 +51,8 @@ void declare(cli::Command& command, Options& o) {
   machine
       .add("cluster", &o.cluster, "NAME|PATH",
            "a100-40gb-x8, h100-80gb-x8, h200-141gb-x1, cpu-local, or a description's file")
-      .common();
+      .common()
+      .reads_file(cluster::cluster_file);
   machine
       .add("like", &o.like, "NAME@VERSION",
            "predict another framework instead: pytorch@1.8 (stages 0 and 1),\n"
@@ -60,7 +61,7 @@ void declare(cli::Command& command, Options& o) {
   add_gemini_options(command, o.gemini);
   cli::Group output = command.group("Output");
   output.add("steps", &o.steps, "N", "steps of the run whose totals and trace are given").least(1).most(1e9);
-  output.add("trace", &o.trace, "FILE", "write the predicted trace").common();
+  output.add("trace", &o.trace, "FILE", "write the predicted trace").common().writes_file();
   cli::add_output_options(command, o.output);
 }
 
@@ -131,9 +132,9 @@ int simulate_other(const cli::Command& command, const Options& o, const Planned&
     j.update(like::to_json(*result));
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::markdown) {
-    std::cout << like::to_markdown(*result);
+    cli::print(std::cout, like::to_markdown(*result));
   } else {
-    std::cout << like::to_text(*result);
+    cli::print(std::cout, like::to_text(*result));
   }
   return result->fits ? 0 : exit_code(Errc::does_not_fit);
 }
@@ -188,7 +189,7 @@ int simulate_command(std::span<const std::string> arguments) {
                                   .host_capacity = o.strategy.placement.host_capacity};
   std::optional<Writer> writer;
   if (!o.trace.empty()) {
-    Result<Writer> created = Writer::create(o.trace, engine::trace_header(*plans, *cluster));
+    Result<Writer> created = Writer::create(o.trace, engine::trace_header(*plans, *cluster), Appears::whole);
     if (!created) return failed(created.error());
     writer.emplace(std::move(*created));
     options.trace = &*writer;
@@ -208,7 +209,8 @@ int simulate_command(std::span<const std::string> arguments) {
     j.update(engine::to_json(*simulation, change));
     std::cout << cli::json_text(j);
   } else if (*format == cli::Format::table) {
-    std::cout << engine::to_text(*simulation, change) << '\n' << picture(*simulation) << kWordsHint;
+    cli::print(std::cout, engine::to_text(*simulation, change) + '\n');
+    std::cout << picture(*simulation) << kWordsHint;
   } else {
     std::cout << cli::render(phase_table(*simulation), *format, cli::style_of(1));
   }

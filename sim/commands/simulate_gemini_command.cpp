@@ -160,8 +160,10 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
 
 void add_gemini_options(cli::Command& command, GeminiFlags& o) {
   cli::Group gemini = command.group("Like colossalai-gemini");
-  gemini.add("parameters", &o.parameters, "FILE",
-             "a JSON list of {name, shape, numel} in order, instead of a model: one op per module, no activations");
+  gemini
+      .add("parameters", &o.parameters, "FILE",
+           "a JSON list of {name, shape, numel} in order, instead of a model: one op per module, no activations")
+      .reads_file();
   gemini
       .add("shard-param-frac", &o.shard_param_frac, "0..1",
            "StaticPlacementPolicy: how much is sharded again after use; @0.1.9: 1 or 0")
@@ -204,7 +206,7 @@ int simulate_gemini_command(const cli::Command& command, const GeminiRequest& re
     j.update(like::to_json(*result));
     std::cout << cli::json_text(j);
   } else if (request.format == cli::Format::table) {
-    std::cout << like::to_text(*result);
+    cli::print(std::cout, like::to_text(*result));
   } else {
     std::cout << cli::render(steps_table(like::to_json(*result)["iters"]), request.format, cli::style_of(1));
   }

@@ -84,7 +84,7 @@ Result<void> choose_chunks(const cli::Command& command, const StrategyOptions& o
 
 void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_required) {
   cli::Group model = command.group("Model");
-  cli::Option name = model.add("model", &o.model, "NAME|PATH", kModelHelp).common();
+  cli::Option name = model.add("model", &o.model, "NAME|PATH", kModelHelp).common().reads_file(model::model_file);
   if (model_required) name.required();
   add_sequence_option(model, o);
   cli::Group sharding = command.group("Sharding");

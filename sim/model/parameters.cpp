@@ -1,17 +1,20 @@
 // Reads ordered parameter lists; trusts nothing in them.
 #include "sim/model/parameters.h"
 
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "traces/base/read_file.h"
+
 namespace shard {
 namespace {
 
 using Json = nlohmann::json;
+
+/// A hundred bytes a parameter, and a million of them.
+constexpr Bytes kLargestList{128 << 20};
 
 /// Where a fault is: "FILE: /3/shape/1".
 class Pointer {
@@ -134,14 +137,9 @@ Result<ParameterList> parse_parameter_list(std::string_view json, std::string_vi
 }
 
 Result<ParameterList> read_parameter_list(const std::filesystem::path& path) {
-  std::error_code code;
-  if (!std::filesystem::is_regular_file(path, code)) {
-    return Error{Errc::no_input, "no such parameter list", path.string(), "give the path of a file to --parameters"};
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return Error{Errc::no_input, "cannot read the parameter list", path.string(), "check its permissions"};
-  return parse_parameter_list(text, path.string());
+  const Result<std::string> text = read_file(path, "parameter list", kLargestList);
+  if (!text) return text.error();
+  return parse_parameter_list(*text, path.string());
 }
 
 }  // namespace shard

@@ -1,6 +1,8 @@
 // A --model argument -> Model: the only code of this folder that reads files.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "sim/model/config.h"
@@ -15,5 +17,8 @@ namespace shard::model {
 
 /// The same, with every value's provenance.
 [[nodiscard]] Result<ConfiguredModel> read_configured_model(std::string_view argument);
+
+/// The file that `argument` leads to, whether it exists or not; none for an example's name.
+[[nodiscard]] std::optional<std::filesystem::path> model_file(std::string_view argument);
 
 }  // namespace shard::model

@@ -111,5 +111,20 @@ TEST(Progress, WritesALinePerTenSecondsElsewhere) {
   EXPECT_EQ(out.str(), "training 25 %, 30.0 s left, step\ntraining 50 %, 20.0 s left, step\n");
 }
 
+TEST(Printing, NamesFromFilesDoNotCommandTheTerminal) {
+  std::ostringstream out;
+  EXPECT_EQ(print_error(out, {Errc::malformed, "no \x1b[31mkey", "a\x07.json", "\xc2\x9bm"}), 65);
+  EXPECT_EQ(out.str(), "shardscope: a\\x07.json: no \\x1b[31mkey\n  try: \\u{9b}m\n");
+  std::ostringstream text;
+  print(text, "op \x1b[2J\n");
+  EXPECT_EQ(text.str(), "op \\x1b[2J\n");
+  EXPECT_EQ(json_text("\x7f"), "\"\\u007f\"\n");
+}
+
+TEST(Printing, TextInMarkdownIsNeitherMarkdownNorHtml) {
+  EXPECT_EQ(markdown_text("<script>a|b*c`d[e]\n&\x1b"), "&lt;script&gt;a\\|b\\*c\\`d\\[e\\] &amp;\\\\x1b");
+  EXPECT_EQ(markdown_text("peak_device_bytes 12.0 MiB (gpt2)"), "peak_device_bytes 12.0 MiB (gpt2)");
+}
+
 }  // namespace
 }  // namespace shard::cli

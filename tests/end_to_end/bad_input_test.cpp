@@ -154,7 +154,7 @@ std::vector<Mistake> of_commands() {
        78,
        {"--stage 2", "no meaning for --like", "leave --stage out"}},
       {"SeveralTablesAsCsv", {"inspect", "good.sst", "--format", "csv"}, 78, {"holds one table", "--json"}},
-      {"ConfigAbsent", {"simulate", "--config", "nosuch.conf"}, 66, {"nosuch.conf: cannot be read"}},
+      {"ConfigAbsent", {"simulate", "--config", "nosuch.conf"}, 66, {"nosuch.conf: cannot read the file of options"}},
       {"ConfigUnknownOption",
        {"simulate", "--config", "units.conf"},
        2,

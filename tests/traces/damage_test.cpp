@@ -278,7 +278,7 @@ TEST(Output, ThatCannotBeCreatedSaysSo) {
   const Result<Writer> writer = Writer::create("/nonexistent/folder/trace.sst", {});
   ASSERT_FALSE(writer);
   EXPECT_EQ(writer.error().code, Errc::cannot_create);
-  EXPECT_EQ(writer.error().help, "create the folder /nonexistent/folder");
+  EXPECT_EQ(writer.error().help, "mkdir -p /nonexistent/folder");
 }
 
 TEST(Output, FullDiskAtTheStart) {

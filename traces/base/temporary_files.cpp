@@ -67,6 +67,21 @@ int finish(const std::string& path, const std::string& name) noexcept {
   return 0;
 }
 
+int finish_unnamed(int fd, const std::string& path, const std::string& name) noexcept {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  if (r.ending) return errno = ECANCELED, -1;
+  char held[32];
+  std::snprintf(held, sizeof held, "/proc/self/fd/%d", fd);
+  // linkat() replaces nothing; rename() does.
+  if (::linkat(AT_FDCWD, held, AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) != 0) return -1;
+  if (std::rename(path.c_str(), name.c_str()) == 0) return 0;
+  const int why = errno;
+  ::unlink(path.c_str());
+  errno = why;
+  return -1;
+}
+
 void keep(const std::string& path) noexcept {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);

@@ -22,6 +22,10 @@ void adopt(const std::string& path) noexcept;
 /// errno: as rename(2), or ECANCELED after remove_all(); then it is still registered.
 [[nodiscard]] int finish(const std::string& path, const std::string& name) noexcept;
 
+/// Gives a file without a name (O_TMPFILE) its name, replacing what is there; `path`, which must not exist, is its name
+/// in between. 0, or -1 and errno: as linkat(2) and rename(2), or ECANCELED after remove_all().
+[[nodiscard]] int finish_unnamed(int fd, const std::string& path, const std::string& name) noexcept;
+
 /// Forgets a file that stays where it is.
 void keep(const std::string& path) noexcept;
 

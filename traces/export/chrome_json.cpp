@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/export/output_file.h"
+#include "traces/base/output_file.h"
 #include "traces/export/timeline.h"
 
 namespace shard {

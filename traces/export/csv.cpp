@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "traces/export/output_file.h"
+#include "traces/base/output_file.h"
 #include "traces/export/timeline.h"
 
 namespace shard {

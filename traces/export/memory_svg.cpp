@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/export/output_file.h"
+#include "traces/base/output_file.h"
 #include "traces/export/timeline.h"
 #include "traces/text_table.h"
 

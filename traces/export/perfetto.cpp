@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/export/output_file.h"
+#include "traces/base/output_file.h"
 #include "traces/export/protobuf.h"
 #include "traces/export/timeline.h"
 

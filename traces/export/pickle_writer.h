@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "traces/export/output_file.h"
+#include "traces/base/output_file.h"
 
 namespace shard {
 

@@ -103,6 +103,15 @@ Result<LoadedTrace> load_any(std::span<const std::byte> bytes, std::string_view 
   return load_whole(bytes, label, kind);
 }
 
+Result<void> check_whole(const LoadedTrace& loaded, std::string_view label) {
+  if (loaded.format == TraceFormat::sst || loaded.trace.complete()) return {};
+  const Truncated& lost = loaded.trace.truncated.front();
+  return Error{.code = Errc::malformed,
+               .what = std::string("the ") + to_string(loaded.format) + " recording is broken off: " + lost.why,
+               .where = std::string(label) + ": byte " + std::to_string(lost.offset),
+               .help = "record or copy it again; or --incomplete, which uses what comes before"};
+}
+
 TraceSummary summarize(const LoadedTrace& loaded) {
   TraceSummary summary = summarize(loaded.trace);
   summary.format = to_string(loaded.format);

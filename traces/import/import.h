@@ -70,6 +70,10 @@ struct LoadedTrace {
 /// The same for bytes in memory; `label` names them in errors.
 [[nodiscard]] Result<LoadedTrace> load_any(std::span<const std::byte> bytes, std::string_view label = "trace");
 
+/// Whether a recording breaks off where its writer did not mean it to: Errc::malformed naming the byte. A .sst never
+/// does: what a killed run leaves is a trace, which says of itself that it is incomplete.
+[[nodiscard]] Result<void> check_whole(const LoadedTrace& loaded, std::string_view label);
+
 /// As summarize(Trace), with the file's format and its own counts.
 [[nodiscard]] TraceSummary summarize(const LoadedTrace& loaded);
 

@@ -2,21 +2,19 @@
 #include "traces/import/write_trace.h"
 
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "traces/writer.h"
 
 namespace shard {
-namespace {
 
-Result<void> write_all(const Trace& trace, const std::filesystem::path& path) {
+Result<void> write_trace(const Trace& trace, const std::filesystem::path& path) {
   Header header = trace.header;
   if (!trace.complete()) {
     const Truncated& first = trace.truncated.front();
     header.metadata["incomplete"] = "from byte " + std::to_string(first.offset) + " on: " + first.why;
   }
-  Result<Writer> writer = Writer::create(path, header);
+  Result<Writer> writer = Writer::create(path, header, Appears::whole);
   if (!writer) return writer.error();
   std::vector<TrackId> tracks;
   for (const Track& track : trace.tracks) tracks.push_back(writer->track(track));
@@ -45,24 +43,6 @@ Result<void> write_all(const Trace& trace, const std::filesystem::path& path) {
   for (const CollectiveTotal& total : trace.collectives) writer->add(total);
   if (trace.dropped_count > 0) writer->add_dropped(trace.dropped_count);
   return writer->close();
-}
-
-}  // namespace
-
-Result<void> write_trace(const Trace& trace, const std::filesystem::path& path) {
-  const std::filesystem::path partial = path.string() + ".partial";
-  Result<void> written = write_all(trace, partial);
-  std::error_code error;
-  if (written) {
-    std::filesystem::rename(partial, path, error);
-    if (!error) return written;
-    written = Error{.code = Errc::cannot_create,
-                    .what = "cannot be put in place: " + error.message(),
-                    .where = path.string(),
-                    .help = ""};
-  }
-  std::filesystem::remove(partial, error);
-  return written;
 }
 
 }  // namespace shard

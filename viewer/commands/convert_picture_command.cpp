@@ -1,8 +1,7 @@
 // `shardscope convert` to PNG: the picture that view would show.
-#include <filesystem>
-
 #include "sim/commands/printing.h"
 #include "viewer/commands/commands.h"
+#include "viewer/commands/notes_file.h"
 #include "viewer/commands/screenshot.h"
 
 namespace shard::view {
@@ -28,16 +27,15 @@ int convert_picture_command(std::span<const std::string> arguments) {
   Form to = Form::png;
   ViewOptions options;
   cli::Command command("shardscope", "convert", "writes a picture of a trace", kDetails);
-  command.add_positional("TRACE", &input, "a trace of any tool that inspect knows").required();
-  command.add_positional("OUTPUT.png", &output, "the file to write").required();
+  command.add_positional("TRACE", &input, "a trace of any tool that inspect knows")
+      .required()
+      .reads_file(trace_and_notes);
+  command.add_positional("OUTPUT.png", &output, "the file to write").required().writes_file();
   cli::Group group = command.group("Convert");
   group.add_choice<Form>("to", &to, {{"png", Form::png, "a picture"}}, "the form to write");
+  group.add_flag("incomplete", &sources.incomplete, commands::kIncompleteHelp);
   add_view_options(command, options);
   if (const auto code = commands::parsed(command, arguments)) return *code;
-  std::error_code ignored;
-  if (std::filesystem::equivalent(input, output, ignored))
-    return commands::failed({Errc::contradiction, "the output is the trace itself, which would be lost", output,
-                             "another name for the output"});
   sources.traces = {input};
   return take_screenshot(sources, options, output, "convert", false);
 }

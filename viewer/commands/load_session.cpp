@@ -55,6 +55,7 @@ Result<Session> load_session(const Sources& sources, const LoadProgress& progres
     report("reading " + name, done);
     Result<LoadedTrace> loaded = load_any(std::filesystem::path(path));
     if (!loaded) return loaded.error();
+    if (Result<void> whole = check_whole(*loaded, path); !whole && !sources.incomplete) return whole.error();
     session.documents.push_back(Document::build(std::move(loaded->trace), name, [&](double share) {
       report("preparing " + name, done + each * (kReading + (1 - kReading) * share));
     }));

@@ -2,11 +2,10 @@
 #include "viewer/commands/notes_file.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "traces/export/output_file.h"
+#include "traces/base/output_file.h"
+#include "traces/base/read_file.h"
 
 namespace shard::view {
 namespace {
@@ -14,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// More than anyone writes; a larger file is something else.
-constexpr std::uintmax_t kMaxBytes = 16U << 20U;
+constexpr Bytes kMostBytes{16 << 20};
 
 }  // namespace
 
@@ -25,15 +24,13 @@ NotesFile::NotesFile(const std::filesystem::path& trace) : path_(trace) {
 Result<std::vector<Note>> NotesFile::load() {
   last_.clear();
   std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path_, error);
-  if (error) return last_;
+  if (!std::filesystem::exists(path_, error)) return last_;
   const Error malformed{Errc::malformed, "is no file of notes, and is left as it is", path_.string(),
                         "move it away: new notes are then kept"};
   usable_ = false;
-  std::ifstream in(path_, std::ios::binary);
-  if (size > kMaxBytes || !in) return malformed;
-  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  const Json json = Json::parse(text, nullptr, false);
+  const Result<std::string> text = read_file(path_, "file of notes", kMostBytes);
+  if (!text) return malformed;
+  const Json json = Json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("notes") || !json["notes"].is_array()) return malformed;
   std::vector<Note> notes;
   for (const Json& each : json["notes"]) {
@@ -61,10 +58,12 @@ Result<void> NotesFile::save(const std::vector<Note>& notes) {
   }
   Json list = Json::array();
   for (const Note& note : notes) list.push_back({{"time_ns", note.time_ns}, {"text", note.text}});
-  Result<OutputFile> out = OutputFile::create(path_);
-  if (!out) return out.error();
-  out->write(Json{{"schema_version", 1}, {"notes", list}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-  return out->finish();
+  return write_file(
+      path_, Json{{"schema_version", 1}, {"notes", list}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+std::vector<std::filesystem::path> trace_and_notes(const std::string& trace) {
+  return {trace, NotesFile(trace).path()};
 }
 
 }  // namespace shard::view

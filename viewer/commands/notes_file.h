@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "traces/base/result.h"
@@ -28,5 +29,8 @@ class NotesFile {
   std::vector<Note> last_;
   bool usable_ = true;
 };
+
+/// What an argument that names a trace makes a command read.
+[[nodiscard]] std::vector<std::filesystem::path> trace_and_notes(const std::string& trace);
 
 }  // namespace shard::view

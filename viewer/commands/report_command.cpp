@@ -1,10 +1,11 @@
 // `shardscope report`: what view shows, as one file.
 #include <filesystem>
-#include <fstream>
 
 #include "sim/commands/printing.h"
+#include "traces/base/output_file.h"
 #include "viewer/commands/commands.h"
 #include "viewer/commands/load_session.h"
+#include "viewer/commands/notes_file.h"
 #include "viewer/commands/report.h"
 
 namespace shard::view {
@@ -20,29 +21,6 @@ Examples:
   shardscope report predicted.sst measured.sst -o report.html
   shardscope report measured.sst -o report.md --json
 )";
-
-Result<void> write_text(const std::string& text, const std::filesystem::path& path) {
-  std::filesystem::path part = path;
-  part += ".part";
-  {
-    std::ofstream out(part, std::ios::binary | std::ios::trunc);
-    if (!out)
-      return Error{Errc::cannot_create, "the report cannot be created", path.string(),
-                   "a folder that exists and that you may write to"};
-    out << text;
-    out.close();
-    if (!out) {
-      std::error_code ignored;
-      std::filesystem::remove(part, ignored);
-      return Error{Errc::io, "the report could not be written", path.string(), "is the disk full?"};
-    }
-  }
-  std::error_code error;
-  std::filesystem::rename(part, path, error);
-  if (error)
-    return Error{Errc::cannot_create, "the report cannot be put in place: " + error.message(), path.string(), ""};
-  return {};
-}
 
 nlohmann::ordered_json to_json(const Report& report, const std::string& output) {
   nlohmann::ordered_json result = cli::json_document("report");
@@ -68,10 +46,13 @@ int report_command(std::span<const std::string> arguments) {
     if (word == "-o") word = "--output";
   }
   cli::Command command("shardscope", "report", "writes what view shows as pictures and text", kDetails);
-  command.add_positional("TRACE", &sources.traces, "traces; the others are compared with the first").required();
+  command.add_positional("TRACE", &sources.traces, "traces; the others are compared with the first")
+      .required()
+      .reads_file(trace_and_notes);
   cli::Group group = command.group("Report");
-  group.add("output", &output, "FILE.html|FILE.md", "the file to write (also -o)").required();
+  group.add("output", &output, "FILE.html|FILE.md", "the file to write (also -o)").required().writes_file();
   group.add_flag("force", &sources.force, "line up traces of different plans");
+  group.add_flag("incomplete", &sources.incomplete, commands::kIncompleteHelp);
   group.add_flag("dark", &dark, "dark instead of light");
   group.add_flag("json", &json, "what the report says as one JSON object on stdout");
   if (const auto code = commands::parsed(command, words)) return *code;
@@ -84,7 +65,7 @@ int report_command(std::span<const std::string> arguments) {
   if (!session) return commands::failed(session.error());
   const Result<Report> report = make_report(*session, !dark);
   if (!report) return commands::failed(report.error());
-  const Result<void> written = write_text(html ? to_html(*report, !dark) : to_markdown(*report), output);
+  const Result<void> written = write_file(output, html ? to_html(*report, !dark) : to_markdown(*report));
   if (!written) return commands::failed(written.error());
   if (json) std::cout << cli::json_text(to_json(*report, output));
   return 0;

@@ -53,7 +53,7 @@ int take_screenshot(const Sources& sources, const ViewOptions& options, const st
   const Result<void> written = write_png(picture, path, json ? PngEffort::fast : PngEffort::small);
   if (!written) return commands::failed(written.error());
   for (const Problem& problem : session->problems)
-    std::cerr << "note: " << problem.file << ": " << problem.what << "; " << problem.kept << '\n';
+    commands::print_notes({problem.file + ": " + problem.what + "; " + problem.kept});
   if (!json) return 0;
   nlohmann::ordered_json result = cli::json_document(command);
   result["screenshot"] = path;

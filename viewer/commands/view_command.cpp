@@ -4,6 +4,7 @@
 #include "viewer/commands/live_view.h"
 #include "viewer/commands/load_session.h"
 #include "viewer/commands/loader.h"
+#include "viewer/commands/notes_file.h"
 #include "viewer/commands/screenshot.h"
 #include "viewer/commands/view_options.h"
 #include "viewer/sink/window.h"
@@ -53,13 +54,15 @@ int view_command(std::span<const std::string> arguments) {
   bool log = false;
   cli::Command command("shardscope", "view", "opens traces in a window, predicted and measured on one timeline",
                        kDetails);
-  command.add_positional("TRACE", &sources.traces, "traces; the first one's clock is the time axis");
+  command.add_positional("TRACE", &sources.traces, "traces; the first one's clock is the time axis")
+      .reads_file(trace_and_notes);
   cli::Group group = command.group("View");
-  group.add("search", &sources.search, "RESULT.json", "show the result of 'shardscope search --json'");
+  group.add("search", &sources.search, "RESULT.json", "show the result of 'shardscope search --json'").reads_file();
   group.add_flag("force", &sources.force, "line up traces of different plans");
-  group.add("screenshot", &screenshot, "FILE.png", "write one picture instead of opening a window");
+  group.add("screenshot", &screenshot, "FILE.png", "write one picture instead of opening a window").writes_file();
   group.add_flag("json", &json, "with --screenshot: say what loading and drawing cost, as one JSON object on stdout");
   group.add_flag("log", &log, "one line on stderr whenever what is shown changes");
+  group.add_flag("incomplete", &sources.incomplete, commands::kIncompleteHelp);
   add_view_options(command, options);
   if (const auto code = commands::parsed(command, arguments)) return *code;
   if (sources.traces.empty() && sources.search.empty())
@@ -67,6 +70,8 @@ int view_command(std::span<const std::string> arguments) {
   if (json && screenshot.empty())
     return commands::failed({Errc::contradiction, "--json reports on a picture, and none is asked for", "options",
                              "--screenshot FILE.png"});
+  // A window says what is missing of a file, and reads it again when it has grown.
+  if (screenshot.empty()) sources.incomplete = true;
   return screenshot.empty() ? open_window(sources, options, log)
                             : take_screenshot(sources, options, screenshot, "view", json);
 }

@@ -3,17 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
+#include "traces/base/read_file.h"
+
 namespace shard::view {
 namespace {
+
+/// Some hundred bytes a candidate, and as many candidates as anyone waits for.
+constexpr Bytes kLargestResult{256 << 20};
 
 /// Follows the few keys that matter: scalars at the top, the object "chunk", the object "variable" of "rules", and the
 /// arrays "curve" or "points".
@@ -220,15 +222,9 @@ Result<SearchResult> parse_search_result(std::string_view text, std::string_view
 }
 
 Result<SearchResult> load_search_result(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    return Error{Errc::no_input, "this is a folder", path.string(), "name a file"};
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{Errc::no_input, "cannot be read", path.string(), ""};
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) return Error{Errc::no_input, "cannot be read to its end", path.string(), ""};
-  return parse_search_result(text, path.string());
+  const Result<std::string> text = read_file(path, "search result", kLargestResult);
+  if (!text) return text.error();
+  return parse_search_result(*text, path.string());
 }
 
 }  // namespace shard::view

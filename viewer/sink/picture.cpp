@@ -5,11 +5,14 @@
 
 #include <csetjmp>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+
+#include "traces/base/output_file.h"
+#include "traces/base/read_file.h"
 
 namespace shard::view {
 namespace {
+
+constexpr Bytes kLargestFile{256 << 20};
 
 std::vector<std::uint8_t> rgb_of(const Picture& picture) {
   std::vector<std::uint8_t> rgb(picture.rgba.size() / 4 * 3);
@@ -57,39 +60,15 @@ Result<std::string> png_bytes(const Picture& picture, PngEffort effort) {
 Result<void> write_png(const Picture& picture, const std::filesystem::path& path, PngEffort effort) {
   const Result<std::string> bytes = png_bytes(picture, effort);
   if (!bytes) return bytes.error();
-  std::filesystem::path part = path;
-  part += ".part";
-  {
-    std::ofstream out(part, std::ios::binary | std::ios::trunc);
-    if (!out) {
-      return Error{Errc::cannot_create, "the picture cannot be created", path.string(),
-                   "a folder that exists and that you may write to"};
-    }
-    out.write(bytes->data(), static_cast<std::streamsize>(bytes->size()));
-    out.close();
-    if (!out) {
-      std::error_code ignored;
-      std::filesystem::remove(part, ignored);
-      return Error{Errc::io, "the picture could not be written", path.string(), "is the disk full?"};
-    }
-  }
-  std::error_code error;
-  std::filesystem::rename(part, path, error);
-  if (error) {
-    std::error_code ignored;
-    std::filesystem::remove(part, ignored);
-    return Error{Errc::cannot_create, "the picture cannot be put in place: " + error.message(), path.string(), ""};
-  }
-  return {};
+  return write_file(path, *bytes);
 }
 
 Result<Picture> read_png(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Error{Errc::no_input, "the picture cannot be read", path.string(), ""};
-  const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const Result<std::string> bytes = read_file(path, "picture", kLargestFile);
+  if (!bytes) return bytes.error();
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
-  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0)
+  if (png_image_begin_read_from_memory(&image, bytes->data(), bytes->size()) == 0)
     return Error{Errc::malformed, std::string("not a PNG: ") + image.message, path.string(), ""};
   image.format = PNG_FORMAT_RGBA;
   Picture picture(static_cast<int>(image.width), static_cast<int>(image.height));
