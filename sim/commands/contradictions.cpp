@@ -132,7 +132,8 @@ const std::vector<Row>& rows_of_all_commands() {
 }
 
 const std::vector<Row>& rows_of_search() {
-  static const std::vector<std::string_view> kForecast{"stage",
+  static const std::vector<std::string_view> kForecast{"forecast-ops",
+                                                       "stage",
                                                        "prefetch",
                                                        "cluster",
                                                        "sequence",

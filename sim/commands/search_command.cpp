@@ -102,6 +102,11 @@ void declare(cli::Command& command, Options& o) {
       .common()
       .reads_file(cluster::cluster_file);
   forecast.add_switch("forecast", &o.forecast, "say what a step takes at every point of the curve");
+  forecast
+      .add("forecast-ops", &o.search.forecast_ops, "N",
+           "ops to plan for forecasts: the answer's is made in any case, those that would take more are left out; 0: "
+           "all are made")
+      .least(0);
   add_training_options(command, o.strategy);
   cli::add_output_options(command, o.output);
 }
@@ -120,7 +125,11 @@ std::optional<ChunkForecast> forecast(const std::shared_ptr<const model::Model>&
   if (!plans) return std::nullopt;
   const Result<engine::Simulation> simulation = engine::simulate(*plans, cluster, {.steps = 2, .device_capacity = {}});
   if (!simulation) return std::nullopt;
-  return ChunkForecast{.peak_device_bytes = simulation->largest().peak[0], .step_seconds = simulation->step_seconds};
+  std::int64_t ops = 0;
+  for (const plan::Plan& plan : plans->classes)
+    for (const plan::PhaseOps& phase : plan.phases) ops += static_cast<std::int64_t>(phase.ops.size());
+  return ChunkForecast{
+      .peak_device_bytes = simulation->largest().peak[0], .step_seconds = simulation->step_seconds, .planned_ops = ops};
 }
 
 /// As a shell takes it for one word.
@@ -139,8 +148,8 @@ std::string one_word(const std::string& text) {
 std::string command_to_try(const cli::Command& command, const Options& o, const RuleAnswer& answer) {
   constexpr std::array<std::string_view, 6> kBounds{"search-range", "search-interval", "min-chunk",
                                                     "max-chunk",    "filter",          "grids"};
-  constexpr std::array<std::string_view, 8> kOther{"over",     "rule",   "parameters", "stage",
-                                                   "forecast", "format", "json",       "freeze"};
+  constexpr std::array<std::string_view, 9> kOther{"over",         "rule",   "parameters", "stage", "forecast",
+                                                   "forecast-ops", "format", "json",       "freeze"};
   if (o.strategy.model.empty()) return "";
   const bool varies = answer.rule == ChunkRule::variable;
   if (!varies && answer.chunk.count() % o.strategy.world_size != 0) return "";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "sim/search/exact.h"
@@ -180,24 +181,67 @@ std::vector<ForecastCurvePoint> make_curve(const SearchModel& model, const Chunk
   for (const RuleAnswer* answer : shown) add_answer(points, model, options.world_size, *answer);
   std::vector<ForecastCurvePoint> curve;
   curve.reserve(points.size());
-  for (const CurvePoint& point : points) {
-    curve.push_back({point, options.forecast ? options.forecast({.chunk = point.chunk}) : std::nullopt});
-  }
+  for (const CurvePoint& point : points) curve.push_back({point, std::nullopt});
   return curve;
 }
 
-/// What a step takes with a rule's layout: the curve knows most.
-std::optional<ChunkForecast> forecast_of(const RuleAnswer& answer, const SearchModel& model,
-                                         const ChunkSearchOptions& options,
-                                         const std::vector<ForecastCurvePoint>& curve) {
-  if (!options.forecast) return std::nullopt;
-  if (answer.rule == ChunkRule::variable)
-    return options.forecast({.chunk = answer.max_chunk, .starts = answer.chunk_starts});
-  // v0.1.9's oversize chunks are not rounded up: such a layout is none that a plan can have.
+/// Asks for forecasts as long as ChunkSearchOptions::forecast_ops lasts.
+class Forecasts {
+ public:
+  Forecasts(const ChunkSearchOptions& options, ChunkSearchResult& result) : options_(options), result_(result) {}
+
+  /// Of the asked rule's answer whatever it takes: `first`.
+  std::optional<ChunkForecast> of(const ChunkCut& cut, bool first = false) {
+    const bool uniform = cut.starts.empty();
+    if (const auto known = known_.find(cut.chunk); uniform && known != known_.end()) return known->second;
+    if (!first && options_.forecast_ops > 0 && result_.forecast_ops + last_ > options_.forecast_ops) {
+      ++result_.forecasts_left_out;
+      if (uniform) known_.emplace(cut.chunk, std::nullopt);
+      return std::nullopt;
+    }
+    ++result_.forecasts;
+    const std::optional<ChunkForecast> forecast = options_.forecast(cut);
+    if (forecast) {
+      last_ = forecast->planned_ops;
+      result_.forecast_ops += last_;
+    }
+    if (uniform) known_.emplace(cut.chunk, forecast);
+    return forecast;
+  }
+
+ private:
+  const ChunkSearchOptions& options_;
+  ChunkSearchResult& result_;
+  std::map<Elems, std::optional<ChunkForecast>> known_;
+  std::int64_t last_ = 0;
+};
+
+/// What chunks of a rule's layout are cut by; nothing where no plan can have them: v0.1.9's oversize chunks are not
+/// rounded up.
+std::optional<ChunkCut> cut_of(const RuleAnswer& answer, const SearchModel& model, const ChunkSearchOptions& options) {
+  if (answer.rule == ChunkRule::variable) return ChunkCut{.chunk = answer.max_chunk, .starts = answer.chunk_starts};
   if (curve_point(model, options.world_size, answer.chunk).waste != answer.waste) return std::nullopt;
-  const auto at = std::find_if(curve.begin(), curve.end(),
-                               [&](const ForecastCurvePoint& point) { return point.point.chunk == answer.chunk; });
-  return at != curve.end() ? at->forecast : options.forecast({.chunk = answer.chunk});
+  return ChunkCut{.chunk = answer.chunk};
+}
+
+void add_forecasts(const SearchModel& model, const ChunkSearchOptions& options, ChunkSearchResult& result) {
+  if (!options.forecast) return;
+  Forecasts forecasts(options, result);
+  const auto add = [&](RuleAnswer& answer, bool first) {
+    if (const std::optional<ChunkCut> cut = cut_of(answer, model, options)) answer.forecast = forecasts.of(*cut, first);
+  };
+  add(result.answer, true);
+  for (Result<RuleAnswer>& each : result.rules) {
+    if (!each) continue;
+    if (each->rule == options.rule)
+      each->forecast = result.answer.forecast;
+    else
+      add(*each, false);
+  }
+  std::vector<ForecastCurvePoint*> points;
+  for (ForecastCurvePoint& at : result.curve) points.push_back(&at);
+  std::ranges::stable_sort(points, {}, [](const ForecastCurvePoint* at) { return at->point.waste; });
+  for (ForecastCurvePoint* at : points) at->forecast = forecasts.of({.chunk = at->point.chunk});
 }
 
 }  // namespace
@@ -235,12 +279,9 @@ Result<ChunkSearchResult> search_chunks(const ParameterList& parameters, const C
   for (const ChunkRule rule : kChunkRules) {
     result.rules.push_back(rule == options.rule ? answer : run_rule(rule, *model, options));
   }
+  result.answer = std::move(*answer);
   result.curve = make_curve(*model, options, result);
-  for (Result<RuleAnswer>& each : result.rules) {
-    if (!each) continue;
-    each->forecast = forecast_of(*each, *model, options, result.curve);
-    if (each->rule == options.rule) result.answer = *each;
-  }
+  add_forecasts(*model, options, result);
   result.why = explain(result);
   return result;
 }

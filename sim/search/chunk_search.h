@@ -34,6 +34,7 @@ struct ChunkCut {
 struct ChunkForecast {
   Bytes peak_device_bytes;
   Seconds step_seconds;
+  std::int64_t planned_ops = 0;  ///< what finding out took: ops of all plans that were compiled
 };
 
 /// All sizes in elements. What is not set takes the rule's own default.
@@ -48,8 +49,12 @@ struct ChunkSearchOptions {
                                    ///< variable: default exact's answer; the peers have no maximum
   bool filter = true;              ///< gemini, gemini-v0.1.9
   Bytes bytes_per_element{4};      ///< only for sizes shown in MiB
-  /// Asked for each point of the curve, in order, and for answers that are none; nothing where it cannot be simulated.
+  /// Asked for the rules' answers, the asked rule's first, then for the points of the curve, those that waste least
+  /// first; once for each layout. Nothing where it cannot be simulated.
   std::function<std::optional<ChunkForecast>(const ChunkCut& cut)> forecast;
+  /// Behind the asked rule's answer no forecast is begun with which planned_ops would come to more than this, taking
+  /// the next to be as large as the one before; 0: no bound. Counted, so that the result is the same on every machine.
+  std::int64_t forecast_ops = 1'000'000;
 };
 
 /// A chunk of rule `variable`.
@@ -98,7 +103,10 @@ struct ChunkSearchResult {
   /// and of the answers of exact, gemini and the asked rule; and these answers themselves (gemini-v0.1.9 as it builds
   /// them).
   std::vector<ForecastCurvePoint> curve;
-  std::string why;  ///< why the answer wins, one sentence or two
+  std::string why;                      ///< why the answer wins, one sentence or two
+  std::int64_t forecasts = 0;           ///< layouts that the forecast was asked for
+  std::int64_t forecasts_left_out = 0;  ///< layouts that it was not asked for because of forecast_ops
+  std::int64_t forecast_ops = 0;        ///< planned_ops of all forecasts
 };
 
 /// Searches. The world size, options and parameters are judged as in the rule's own header:

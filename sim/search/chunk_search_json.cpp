@@ -65,6 +65,10 @@ nlohmann::ordered_json to_json(const ChunkSearchResult& result) {
     const Result<RuleAnswer>& answer = result.rules[index];
     rules[to_string(kChunkRules[index])] = answer ? answer_json(*answer) : Json{{"error", to_string(answer.error())}};
   }
+  if (result.forecasts > 0)
+    json["forecast"] = {{"layouts", result.forecasts},
+                        {"left_out_layouts", result.forecasts_left_out},
+                        {"planned_ops", result.forecast_ops}};
   json["why"] = result.why;
   json["seconds"] = result.answer.seconds.count();
   return json;

@@ -174,6 +174,15 @@ std::string best_points(const ChunkSearchResult& result) {
          " sizes of the curve (all with --json)\n" + table(rows);
 }
 
+/// A forecast that is not there is not one that cannot be made.
+std::string left_out(const ChunkSearchResult& result) {
+  if (result.forecasts_left_out == 0) return "";
+  return "\npeak memory and step of " + with_commas(result.forecasts_left_out) + " of " +
+         with_commas(result.forecasts + result.forecasts_left_out) + " layouts are left out: planning " +
+         with_commas(result.forecasts) + " took " + with_commas(result.forecast_ops) +
+         " ops (--forecast-ops 0 plans all)\n";
+}
+
 }  // namespace
 
 std::string to_text(const ChunkSearchResult& result, bool unicode) {
@@ -189,7 +198,7 @@ std::string to_text(const ChunkSearchResult& result, bool unicode) {
   text += rules_table(result);
   text += picture(result, unicode);
   text += best_points(result);
-  return text + "\n" + result.why + "\n";
+  return text + left_out(result) + "\n" + result.why + "\n";
 }
 
 }  // namespace shard

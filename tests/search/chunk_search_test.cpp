@@ -126,6 +126,55 @@ TEST(ChunkSearch, JsonHasTheDocumentedKeys) {
   EXPECT_TRUE(json.at("seconds").is_number_float());
 }
 
+/// As if each layout took `ops` ops to plan.
+ChunkSearchOptions counted(std::int64_t ops, std::vector<Elems>& asked) {
+  ChunkSearchOptions options = on_ranks(8);
+  options.forecast = [ops, &asked](const ChunkCut& cut) {
+    asked.push_back(cut.chunk);
+    return ChunkForecast{.peak_device_bytes = Bytes{1}, .step_seconds = Seconds{1}, .planned_ops = ops};
+  };
+  return options;
+}
+
+TEST(ChunkSearch, ForecastsEachLayoutOnceWhereOpsAreFew) {
+  std::vector<Elems> asked;
+  const ChunkSearchResult result = search(oracle_model("gpt2"), counted(10, asked));
+  EXPECT_EQ(result.forecasts_left_out, 0);
+  EXPECT_EQ(result.forecasts, static_cast<std::int64_t>(asked.size()));
+  EXPECT_EQ(result.forecast_ops, 10 * result.forecasts);
+  for (const ForecastCurvePoint& at : result.curve) EXPECT_TRUE(at.forecast) << at.point.chunk.count();
+  // The variable answer is asked for by the size it was found under, which the curve has too.
+  std::sort(asked.begin(), asked.end());
+  EXPECT_EQ(asked.end() - std::unique(asked.begin(), asked.end()), 1);
+}
+
+TEST(ChunkSearch, ForecastsTheAnswerFirstAndNoMoreThanItsOpsAllow) {
+  std::vector<Elems> all;
+  const std::int64_t layouts = search(oracle_model("gpt2"), counted(0, all)).forecasts;
+  ASSERT_GT(layouts, 10);
+  for (const std::int64_t allowed : {1, 1'000, 2'999, 3'000, 10'000}) {
+    std::vector<Elems> asked;
+    ChunkSearchOptions options = counted(1'000, asked);
+    options.forecast_ops = allowed;
+    const ChunkSearchResult result = search(oracle_model("gpt2"), options);
+    ASSERT_FALSE(asked.empty());
+    EXPECT_EQ(asked.front(), result.answer.chunk);
+    EXPECT_TRUE(result.answer.forecast);
+    EXPECT_EQ(result.forecasts, std::max<std::int64_t>(1, allowed / 1'000));
+    EXPECT_EQ(result.forecasts, static_cast<std::int64_t>(asked.size()));
+    EXPECT_EQ(result.forecasts + result.forecasts_left_out, layouts);
+    EXPECT_THAT(to_text(result), HasSubstr("--forecast-ops 0 plans all"));
+    const nlohmann::ordered_json json = to_json(result);
+    EXPECT_EQ(json.at("forecast").at("layouts"), result.forecasts);
+    EXPECT_EQ(json.at("forecast").at("left_out_layouts"), result.forecasts_left_out);
+    EXPECT_EQ(json.at("forecast").at("planned_ops"), result.forecast_ops);
+  }
+  std::vector<Elems> asked;
+  ChunkSearchOptions options = counted(1'000'000'000, asked);
+  options.forecast_ops = 0;
+  EXPECT_EQ(search(oracle_model("gpt2"), options).forecasts_left_out, 0);
+}
+
 TEST(ChunkSearch, TextNamesTheAnswerItsSizeAndTheBytesAssumed) {
   ChunkSearchOptions options = on_ranks(8);
   options.bytes_per_element = Bytes{2};
