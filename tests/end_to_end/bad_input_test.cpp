@@ -158,7 +158,7 @@ std::vector<Mistake> of_commands() {
       {"ConfigUnknownOption",
        {"simulate", "--config", "units.conf"},
        2,
-       {"units.conf:2", "'units'", "did you mean 'unit'?"}},
+       {"units.conf:2", "'units'", "did you mean '--unit'?"}},
       {"ConfigOutOfRange", {"simulate", "--config", "stage.conf"}, 2, {"stage.conf:2", "--stage", "at most 3"}},
       {"ConfigContradicts",
        {"simulate", "--config", "stage3.conf", "--partition", "parameter"},
