@@ -46,7 +46,15 @@ ThreadPool::ThreadPool(int threads) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   workers_.reserve(static_cast<std::size_t>(threads - 1));
-  for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { work(worker); });
+  try {
+    for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { work(worker); });
+  } catch (...) {  // too few processes or too little memory are allowed: those that were started must not be waited for
+    stop_.store(true, std::memory_order_relaxed);
+    state_.fetch_add(1U << 16, std::memory_order_release);
+    state_.notify_all();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
