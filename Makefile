@@ -111,8 +111,8 @@ install: build
 
 lint:
 	@cmake/install_packages.sh build run test lint
-	@test -f $(RELEASE)/build.ninja || cmake --preset release
-	@cmake/lint.sh $(RELEASE) $(JOBS) $(FILES)
+	@cmake --preset lint >/dev/null
+	@cmake/lint.sh build/lint $(JOBS) $(FILES)
 
 clean:
 	@rm -rf build
