@@ -209,6 +209,7 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
   j["step_seconds"] = {{"predicted", predicted_step(p)}, {"measured", step}};
   const double tokens = static_cast<double>(tokens_per_step(s));
   const double flops = model_flops_per_rank(p) * s.world_size;
+  j["communication"] = nullptr;
   if (s.world_size > 1) {
     const MeanCommunication measured = mean_communication(report.own);
     j["communication"] = {{"predicted_transfer_seconds", predicted_transfer(p)},

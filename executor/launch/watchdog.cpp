@@ -24,8 +24,9 @@ void Watchdog::ended(Rank rank) {
 }
 
 Error Watchdog::late(const std::vector<int>& ranks, const std::string& what) const {
-  std::string where;
-  if (!ranks.empty()) where = to_string(place_of(Rank{ranks.front()}));
+  RunPlace place = ranks.empty() ? RunPlace{} : place_of(Rank{ranks.front()});
+  if (place.part == RunPart::none) place.part = RunPart::start;  // before it could say so
+  const std::string where = to_string(place);
   return {Errc::retryable, ranks_have(ranks) + " " + what + " within " + in_seconds(deadline_), where, kLookAtThatRank};
 }
 

@@ -100,14 +100,39 @@ bool shrink_chunk(Candidate& c, std::int64_t divisor) {
   return true;
 }
 
-/// One kind of model data to another memory, or back from it.
-bool rest(Candidate& c, std::optional<plan::Share> plan::Placement::*kind, const char* option, plan::Share where) {
+struct Kind {
+  std::optional<plan::Share> plan::Placement::*share;
+  const char* option;
+};
+constexpr Kind kParameters{&plan::Placement::parameters, "--param-placement"};
+constexpr Kind kGradients{&plan::Placement::gradients, "--grad-placement"};
+constexpr Kind kOptimizer{&plan::Placement::optimizer, "--optimizer-placement"};
+
+std::string placed(const char* option, plan::Share where) {
+  return std::string(option) + ' ' + plan::to_string(where);
+}
+
+/// One kind of model data to another memory, or back from it. Where all are in host memory each is said anew, and what
+/// names the disk goes with what is on it: options that contradict each other are refused.
+bool rest(Candidate& c, const Kind& kind, plan::Share where) {
   plan::Placement& p = c.strategy.placement;
   const bool on_host = p.policy == plan::PlacementPolicy::host;
   if (p.policy == plan::PlacementPolicy::automatic) return false;
-  if ((p.*kind).value_or(on_host ? plan::kOnHost : plan::kOnDevice) == where) return false;
-  p.*kind = where;
-  say(c, std::string(option) + ' ' + plan::to_string(where) + (where == plan::kOnDisk ? " --disk-path DIR" : ""));
+  const plan::Share now = (p.*kind.share).value_or(on_host ? plan::kOnHost : plan::kOnDevice);
+  if (now == where) return false;
+  p.*kind.share = where;
+  if (on_host) {
+    p.policy = plan::PlacementPolicy::fixed;
+    say(c, std::string("--placement ") + plan::to_string(p.policy));
+    for (const Kind& each : {kParameters, kGradients, kOptimizer}) {
+      p.*each.share = (p.*each.share).value_or(plan::kOnHost);
+      say(c, placed(each.option, *(p.*each.share)));
+    }
+  } else {
+    say(c, placed(kind.option, where));
+  }
+  if (where == plan::kOnDisk) say(c, "--disk-path DIR");
+  if (now.rest == Memory::disk && where.rest != Memory::disk) c.text += ", and leave --disk-path out";
   return true;
 }
 
@@ -139,18 +164,17 @@ std::vector<Candidate> candidates(const Strategy& strategy) {
     one([&](Candidate& c) { return recompute(c, how); });
   one([](Candidate& c) { return shrink_micro_batch(c, c.strategy.micro_batch / 2); });
   for (const std::int64_t divisor : {2, 4}) one([&](Candidate& c) { return shrink_chunk(c, divisor); });
-  using plan::Placement;
-  const auto place = [&](std::optional<plan::Share> Placement::*kind, const char* option, plan::Share where) {
-    one([&](Candidate& c) { return rest(c, kind, option, where); });
+  const auto place = [&](const Kind& kind, plan::Share where) {
+    one([&](Candidate& c) { return rest(c, kind, where); });
   };
-  place(&Placement::optimizer, "--optimizer-placement", plan::kOnHost);
-  place(&Placement::gradients, "--grad-placement", plan::kOnHost);
+  place(kOptimizer, plan::kOnHost);
+  place(kGradients, plan::kOnHost);
   one([](Candidate& c) { return rest_all(c, plan::PlacementPolicy::host); });
   // Where host memory is short.
-  place(&Placement::gradients, "--grad-placement", plan::kOnDevice);
-  place(&Placement::parameters, "--param-placement", plan::kOnDevice);
-  place(&Placement::optimizer, "--optimizer-placement", plan::kOnDevice);
-  place(&Placement::optimizer, "--optimizer-placement", plan::kOnDisk);
+  place(kGradients, plan::kOnDevice);
+  place(kParameters, plan::kOnDevice);
+  place(kOptimizer, plan::kOnDevice);
+  place(kOptimizer, plan::kOnDisk);
   one([](Candidate& c) { return rest_all(c, plan::PlacementPolicy::device); });
 
   // Together, each adding to the one before: what is already there is left as it is.

@@ -32,14 +32,14 @@ class WatchdogTest : public testing::Test {
 
 TEST_F(WatchdogTest, NobodyComes) {
   EXPECT_EQ(after(milliseconds{1000}), "");
-  EXPECT_EQ(after(milliseconds{1000}).substr(0, 43), "ranks 0, 1, 2 have not come within 1 s\n  tr");
+  EXPECT_EQ(after(milliseconds{1000}).substr(0, 50), "start: ranks 0, 1, 2 have not come within 1 s\n  tr");
 }
 
 TEST_F(WatchdogTest, OneDoesNotComeAndTheOthersWaitForIt) {
   beating_ = {0, 2};
   place_ = {RunPart::joining};
   blocking_ = "MPI_Init_thread";
-  EXPECT_EQ(after(milliseconds{2000}).substr(0, 28), "rank 1 has not come within 1");
+  EXPECT_EQ(after(milliseconds{2000}).substr(0, 35), "start: rank 1 has not come within 1");
 }
 
 TEST_F(WatchdogTest, ALongStepIsNoFault) {

@@ -134,7 +134,7 @@ TEST(Train, SkipsAStepThatOverflowedOnOneRankAndSaysWhere) {
   const Outcome outcome = shardscope(words);
   const json run = json_of(outcome);
   const std::string first = "step 2 skipped: the gradient of transformer.ln_f.bias overflowed first, on rank ";
-  EXPECT_THAT(outcome.err, HasSubstr(first + "1; loss scale 1024 -> 512"));
+  EXPECT_THAT(outcome.err, HasSubstr(first + "1; loss scale 1,024 -> 512"));
   ASSERT_EQ(run["skipped_steps"].size(), 2u);
   const json& skipped = run["skipped_steps"][0];
   EXPECT_EQ(skipped["step"], 2);
