@@ -75,10 +75,26 @@ std::string advice_on_limit() {
          " MiB of address space here, which may be too little: a larger limit (ulimit -v)";
 }
 
+/// A reader of this process's output that goes away must not end it before it has cleaned up: writing fails instead.
+class WithoutSigpipe {
+ public:
+  WithoutSigpipe() : before_(::signal(SIGPIPE, SIG_IGN)) {}
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
+  ~WithoutSigpipe() { ::signal(SIGPIPE, before_); }
+
+ private:
+  void (*before_)(int);
+};
+
 class Job {
  public:
-  Job(RankLines lines, const JobOptions& options)
-      : lines_(std::move(lines)), options_(options), watchdog_(options.ranks, options.deadline, Clock::now()) {}
+  /// `memory`: the directory of files behind shared memory. It goes as soon as no rank will open one there any more.
+  Job(RankLines lines, const JobOptions& options, std::optional<Scratch> memory)
+      : lines_(std::move(lines)),
+        options_(options),
+        watchdog_(options.ranks, options.deadline, Clock::now()),
+        memory_(std::move(memory)) {}
 
   /// mpirun inherits `locks`: should this process be killed, its files are in use until mpirun has ended.
   [[nodiscard]] Result<void> start(std::vector<std::string> arguments, std::vector<std::string> environment,
@@ -96,6 +112,7 @@ class Job {
   RankLines lines_;
   JobOptions options_;
   Watchdog watchdog_;
+  std::optional<Scratch> memory_;
   File output_;
   std::string said_;  ///< by mpirun
   pid_t mpirun_ = -1;
@@ -126,6 +143,7 @@ Result<void> Job::start(std::vector<std::string> arguments, std::vector<std::str
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(127);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
   for (const int lock : locks) fcntl(lock, F_SETFD, 0);
   dup2(nothing.get(), STDIN_FILENO);
   dup2(input.get(), STDOUT_FILENO);
@@ -165,6 +183,7 @@ void Job::look() {
   for (const RankLines::End& end : lines_.ends()) watchdog_.ended(end.rank);
   overdue_ = watchdog_.overdue(now);
   set_run_place(watchdog_.place_of(Rank{0}));
+  if (memory_ && watchdog_.all_beyond(RunPart::arenas)) memory_.reset();
 }
 
 void Job::read_output() {
@@ -246,6 +265,7 @@ Result<JobEnd> run_job(std::span<const std::string> arguments, const JobOptions&
   if (mpirun.empty())
     return Error{Errc::unavailable, "mpirun is not installed, and more than one rank needs it", "PATH",
                  "install Open MPI (Debian: openmpi-bin), or use --ranks 1"};
+  const WithoutSigpipe writing_fails;
   const char* temporary = std::getenv("TMPDIR");
   std::optional<Scratch> session;
   // Unix socket names are short, so a long TMPDIR is not for us.
@@ -254,7 +274,7 @@ Result<JobEnd> run_job(std::span<const std::string> arguments, const JobOptions&
   if (!session)
     return Error{Errc::cannot_create, std::string("no directory for the job's files: ") + strerror(errno), "/tmp",
                  "set TMPDIR to a writable directory with a short name"};
-  const std::optional<Scratch> memory = Scratch::make("/dev/shm");
+  std::optional<Scratch> memory = Scratch::make("/dev/shm");
   const MpirunPlaces places{session->path(), memory ? memory->path() : std::string(), session->path() + "/parent"};
   Result<RankLines> lines = RankLines::listen(places.socket);
   if (!lines) return lines.error();
@@ -262,7 +282,7 @@ Result<JobEnd> run_job(std::span<const std::string> arguments, const JobOptions&
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   // After the directories, so before them at a stop: nobody writes into them any more.
   const stop::Registration processes = stop::at_stop([] { end_descendants(kToDie); });
-  Job job(std::move(*lines), options);
+  Job job(std::move(*lines), options, std::move(memory));
   {
     const stop::NotNow starting;
     if (Result<void> started =

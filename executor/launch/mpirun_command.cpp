@@ -28,6 +28,7 @@ std::vector<std::string> mpirun_arguments(const std::string& mpirun, std::span<c
   set("orte_tmpdir_base", places.session);  // all files where the parent removes them
   if (!places.memory.empty()) {
     set("btl_vader_backing_directory", places.memory);
+    set("mpi_add_procs_cutoff", "1024");  // all files there are opened by all ranks as they start, none later
     if (std::getenv("OMPI_MCA_osc_sm_backing_directory") == nullptr) set("osc_sm_backing_directory", places.memory);
   }
   arguments.insert(arguments.end(), {"-x", kParentVariable, "--"});

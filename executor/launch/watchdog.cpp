@@ -1,6 +1,8 @@
 // Three rules over what was heard, and when.
 #include "executor/launch/watchdog.h"
 
+#include <algorithm>
+
 #include "traces/base/deadline.h"
 
 namespace shard {
@@ -21,6 +23,10 @@ void Watchdog::heard(const RankLines::Beat& beat, Time now) {
 void Watchdog::ended(Rank rank) {
   if (rank.value >= 0 && static_cast<std::size_t>(rank.value) < ranks_.size())
     ranks_[static_cast<std::size_t>(rank.value)].ended = true;
+}
+
+bool Watchdog::all_beyond(RunPart part) const {
+  return std::ranges::all_of(ranks_, [part](const Watched& rank) { return rank.place.part > part; });
 }
 
 Error Watchdog::late(const std::vector<int>& ranks, const std::string& what) const {

@@ -36,6 +36,8 @@ class Watchdog {
   [[nodiscard]] std::optional<Error> overdue(Time now);
   /// Where a rank was when it was last heard.
   [[nodiscard]] RunPlace place_of(Rank rank) const { return ranks_[static_cast<std::size_t>(rank.value)].place; }
+  /// Whether all ranks have been heard from a part behind `part`.
+  [[nodiscard]] bool all_beyond(RunPart part) const;
 
  private:
   struct Watched {

@@ -113,7 +113,8 @@ Result<Decision> Program::decide(std::span<const std::string> arguments) const {
   } else if (known->program != name_ && known->in_this_version) {
     decision.kind = Decision::Kind::hand_over;
   } else {
-    return Error{Errc::unavailable, "'" + words[0] + "' is not in this version", "", "'" + name_ + " --help' lists what is"};
+    return Error{Errc::unavailable, "'" + words[0] + "' is not in this version", "",
+                 "'" + name_ + " --help' lists what is"};
   }
   return decision;
 }

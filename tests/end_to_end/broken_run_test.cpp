@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <sstream>
+
 #include "tests/end_to_end/program.h"
 
 namespace shard::test {
@@ -156,6 +158,40 @@ TEST(BrokenRun, MoreRanksThanAMachineIsAskedForAreRefused) {
   const Outcome outcome = shardscope({"train", "--model", "gpt2-nano", "--data", "random", "--ranks", "257"});
   EXPECT_EQ(outcome.exit_code, 78);
   EXPECT_THAT(outcome.err, HasSubstr("asks for 257 processes on this machine; at most 256 are started"));
+}
+
+TEST(BrokenRun, AReaderThatGoesAwayLeavesNothingBehind) {
+  const ScratchDirectory scratch;
+  const fs::path temporary = scratch.path() / "tmp";
+  fs::create_directory(temporary);
+  const Outcome outcome =
+      run({"/bin/sh", "-c",
+           "TMPDIR=" + temporary.string() + " " + shardscope_path() +
+               " train --model gpt2-nano --data random --ranks 2 --steps 1000000 --sequence 16 2>&1 | head -n 1"});
+  EXPECT_THAT(outcome.out, HasSubstr("gpt2-nano"));
+  EXPECT_TRUE(fs::is_empty(temporary));
+}
+
+/// So nothing is left even where everything is killed at once.
+TEST(BrokenRun, SharedMemoryHasNoNameOnceAllRanksHaveIt) {
+  LongRun run;
+  ASSERT_TRUE(run.program().read_line("step 2/"));
+  const std::vector<pid_t> ranks = run.processes("OMPI_COMM_WORLD_RANK=1");
+  ASSERT_EQ(ranks.size(), 1u);
+  const auto named = [&] {
+    const std::string maps = read_file("/proc/" + std::to_string(ranks[0]) + "/maps");
+    EXPECT_THAT(maps, HasSubstr("/dev/shm/.shardscope-ranks-"));
+    std::istringstream lines(maps);
+    for (std::string line; std::getline(lines, line);)
+      if (line.find("/dev/shm/.shardscope-ranks-") != std::string::npos && !line.ends_with(" (deleted)")) return true;
+    return false;
+  };
+  // Ranks say where they are ten times a second; steps are shorter.
+  for (int step = 3; step < 5000 && named(); ++step)
+    ASSERT_TRUE(run.program().read_line("step " + std::to_string(step) + "/"));
+  EXPECT_FALSE(named());
+  ASSERT_EQ(kill(run.program().process(), SIGTERM), 0);
+  EXPECT_EQ(run.program().wait().signal, SIGTERM);
 }
 
 TEST(BrokenRun, TheLongestTimeoutIsNotOver) {
