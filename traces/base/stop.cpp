@@ -224,8 +224,6 @@ SignalThread::~SignalThread() {
   }
   close_descriptors();
   s.entries.clear();
-  // A program that this one was handed over from left them blocked.
-  pthread_sigmask(SIG_UNBLOCK, &s.taken, nullptr);
 }
 
 NotNow::NotNow() : lock_(state().mutex) {}

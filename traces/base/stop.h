@@ -27,7 +27,8 @@ using Say = std::function<void(const Error&)>;
 class SignalThread {
  public:
   explicit SignalThread(Say say);
-  /// The process ends in its own way, or never if it is being stopped. The signals have their default action again.
+  /// The process ends in its own way, or never if it is being stopped. The signals stay blocked: what comes now finds
+  /// all done and nothing to stop.
   ~SignalThread();
   SignalThread(const SignalThread&) = delete;
   SignalThread& operator=(const SignalThread&) = delete;
