@@ -5,6 +5,7 @@
 #include <cassert>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
@@ -197,32 +198,35 @@ struct OwnedRankTraces {
   bool left_to_rank_0 = false;
 };
 
-Result<void> same_plan(const Prepared& p, Communicator& communicator) {
-  const auto hashes = communicator.exchange(p.plans.hash);
-  if (!hashes) return hashes.error();
-  for (std::size_t rank = 0; rank < hashes->size(); ++rank)
-    if ((*hashes)[rank] != p.plans.hash)
-      return Error{.code = Errc::contradiction,
-                   .what = "rank " + std::to_string(rank) + " compiled another plan than rank " +
-                           std::to_string(communicator.rank().value),
-                   .where = "plan " + (*hashes)[rank] + " and " + p.plans.hash,
-                   .help = "start all ranks with the same options and the same program"};
+/// Asks all ranks; `differs` words the fault of the first rank that says something else.
+Result<void> all_say(const std::string& own, Communicator& communicator,
+                     const std::function<Error(const std::string& rank, const std::string& said)>& differs) {
+  const auto all = communicator.exchange(own);
+  if (!all) return all.error();
+  for (std::size_t rank = 0; rank < all->size(); ++rank)
+    if ((*all)[rank] != own) return differs("rank " + std::to_string(rank), (*all)[rank]);
   return {};
+}
+
+Result<void> same_plan(const Prepared& p, Communicator& communicator) {
+  return all_say(p.plans.hash, communicator, [&](const std::string& rank, const std::string& said) {
+    return Error{.code = Errc::contradiction,
+                 .what = rank + " compiled another plan than rank " + std::to_string(communicator.rank().value),
+                 .where = "plan " + said + " and " + p.plans.hash,
+                 .help = "start all ranks with the same options and the same program"};
+  });
 }
 
 /// Numbers of two sets would belong to neither.
 Result<void> same_instruction_set(const Prepared& p, Communicator& communicator) {
   const std::string own = cpu::to_string(p.instruction_set);
-  const auto all = communicator.exchange(own);
-  if (!all) return all.error();
-  for (std::size_t rank = 0; rank < all->size(); ++rank)
-    if ((*all)[rank] != own)
-      return Error{.code = Errc::contradiction,
-                   .what = "rank " + std::to_string(rank) + " would compute with " + (*all)[rank] + " and rank " +
-                           std::to_string(communicator.rank().value) + " with " + own + ", whose bits differ",
-                   .where = "--instruction-set",
-                   .help = "--instruction-set avx2 where all ranks have it, or processors alike"};
-  return {};
+  return all_say(own, communicator, [&](const std::string& rank, const std::string& said) {
+    return Error{.code = Errc::contradiction,
+                 .what = rank + " would compute with " + said + " and rank " +
+                         std::to_string(communicator.rank().value) + " with " + own + ", whose bits differ",
+                 .where = "--instruction-set",
+                 .help = "--instruction-set avx2 where all ranks have it, or processors alike"};
+  });
 }
 
 }  // namespace

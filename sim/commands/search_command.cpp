@@ -37,8 +37,9 @@ today's and that of v0.1.9, to the element.
 
 Parameters that --freeze names lie in chunks of their own, so the size is chosen for the others.
 
-With --model every point of the curve, and every rule's answer, also says what a ZeRO-3 step with such chunks takes:
-peak memory per rank and time on the given cluster; the last line is the command that simulates the answer. With --parameters FILE (an ordered list of names and shapes) only the layout.
+With --model every rule's answer and every point of the curve also say what a ZeRO-3 step with such chunks takes: peak
+memory per rank and time on the given cluster, as far as --forecast-ops allows; the last line is the command that
+simulates the answer. With --parameters FILE (an ordered list of names and shapes) only the layout.
 
 Examples:
   shardscope search --model gpt2-medium --world-size 8 --cluster a100-40gb-x8
