@@ -51,7 +51,11 @@ class LastWord {
   explicit LastWord(std::unique_ptr<ParentLine> line) : line_(std::move(line)) {
     if (line_ == nullptr) return;
     // Also when all is over for this rank: it has said its last word then, and what ends it is no news.
-    stop::with_say([line = line_](const Error& error) { report(*line, error); }).keep();
+    // What MPI finds wrong with ranks that are ended a moment earlier is no news either.
+    stop::with_say([line = line_](const Error& error) {
+      report(*line, error);
+      line->fall_silent();
+    }).keep();
     watch_ = watch_for_parent(*line_);
   }
   /// What a rank waited for in vain is said with the place of its run.
@@ -159,7 +163,9 @@ int run_ranks(std::span<const std::string> arguments, const TrainOptions& o) {
 int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cli::Format format) {
   set_run_place({RunPart::start});
   std::unique_ptr<ParentLine> line;
+  stop::Registration unheard;
   if (role.launcher == Launcher::own) {
+    unheard = stop::with_say([](const Error&) {});  // the parent speaks for ranks that cannot tell it yet
     Result<std::unique_ptr<ParentLine>> connected = ParentLine::connect(role);
     if (!connected) return cli::print_error(std::cerr, connected.error());
     line = std::move(*connected);

@@ -1,6 +1,7 @@
 // Descriptors travel as SCM_RIGHTS: pipes, files and terminals arrive as what they are.
 #include "executor/launch/parent_line.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -80,6 +81,17 @@ void ParentLine::report(int exit_code, std::string_view message) {
 void ParentLine::let_others_end_first() {
   pollfd parent{descriptor_, 0, 0};
   ::poll(&parent, 1, 500);
+}
+
+void ParentLine::fall_silent() {
+  const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nothing >= 0) {
+    dup2(nothing, STDERR_FILENO);
+    close(nothing);
+  }
+  constexpr int kForTheOthers = 20;  // milliseconds: several times what a thread waits for a busy core
+  pollfd parent{descriptor_, 0, 0};
+  ::poll(&parent, 1, kForTheOthers);
 }
 
 bool ParentLine::beat() {

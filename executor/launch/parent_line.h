@@ -26,6 +26,9 @@ class ParentLine {
   /// For a rank that has reported code 75, since it only noticed a fault: lets the launcher see the rank at fault end
   /// first, so that it knows by which signal. Half a second at most.
   void let_others_end_first();
+  /// For a rank that is stopped and has reported: nothing reaches stderr any more, and the other ranks get a moment to
+  /// fall silent too before this one goes, since MPI complains in those of a rank that is gone.
+  void fall_silent();
   /// Says that this rank lives, and where its run is (run_place.h). Never blocks. False when the parent is gone.
   [[nodiscard]] bool beat();
 
