@@ -7,7 +7,7 @@ namespace shard {
 namespace {
 
 constexpr int kStepBits = 56;
-std::atomic<std::uint64_t> place{0};
+std::atomic<std::uint64_t> current{0};
 
 std::atomic<const char*> call{nullptr};
 std::atomic<std::chrono::steady_clock::time_point> call_since{};
@@ -32,11 +32,11 @@ std::string to_string(RunPlace place) {
 
 void set_run_place(RunPlace now) {
   const auto step = static_cast<std::uint64_t>(now.step) & ((std::uint64_t{1} << kStepBits) - 1);
-  place.store(static_cast<std::uint64_t>(now.part) << kStepBits | step, std::memory_order_relaxed);
+  current.store(static_cast<std::uint64_t>(now.part) << kStepBits | step, std::memory_order_relaxed);
 }
 
 RunPlace run_place() {
-  const std::uint64_t word = place.load(std::memory_order_relaxed);
+  const std::uint64_t word = current.load(std::memory_order_relaxed);
   return {static_cast<RunPart>(word >> kStepBits),
           static_cast<std::int64_t>(word & ((std::uint64_t{1} << kStepBits) - 1))};
 }
