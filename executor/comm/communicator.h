@@ -48,7 +48,7 @@ struct CollectiveRequest {
   RankGroup group{};  ///< who takes part; count 0: all ranks
   Rank root{0};       ///< a member, for broadcast and reduce
   /// Planned staging in the own arena, used by the message transport only: comm_workspace_bytes(kind, largest segment,
-  /// members) of sim/plan/comm_workspace.h, at a multiple of 8. Calls in flight together have disjoint workspaces.
+  /// members) of sim/target/comm_workspace.h, at a multiple of 8. Calls in flight together have disjoint workspaces.
   std::int64_t workspace_offset = 0;
   Bytes workspace{0};
 };

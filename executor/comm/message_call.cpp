@@ -8,7 +8,7 @@
 #include "executor/comm/members.h"
 #include "executor/comm/mpi_runtime.h"
 #include "executor/comm/tree_sum.h"
-#include "sim/plan/comm_workspace.h"
+#include "sim/target/comm_workspace.h"
 
 namespace shard {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "sim/plan/comm_workspace.h"
+#include "sim/target/comm_workspace.h"
 #include "traces/base/units.h"
 
 namespace shard {

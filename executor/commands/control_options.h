@@ -9,7 +9,7 @@
 #include "executor/train/learning_rate.h"
 #include "sim/cli/command_line.h"
 #include "sim/commands/strategy_options.h"
-#include "sim/plan/strategy.h"
+#include "sim/strategy/strategy.h"
 
 namespace shard::commands {
 

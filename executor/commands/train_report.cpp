@@ -8,8 +8,8 @@
 #include "executor/commands/step_report.h"
 #include "sim/cli/output.h"
 #include "sim/cli/sizes.h"
+#include "sim/compile/compile.h"
 #include "sim/engine/report.h"
-#include "sim/plan/compile.h"
 #include "traces/base/numbers.h"
 
 namespace shard::commands {

@@ -7,8 +7,8 @@
 #include "executor/comm/communicator.h"
 #include "executor/commands/train_options.h"
 #include "executor/commands/train_report.h"
+#include "sim/compile/compile.h"
 #include "sim/engine/smallest_change.h"
-#include "sim/plan/compile.h"
 
 namespace shard::commands {
 

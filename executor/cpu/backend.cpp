@@ -8,8 +8,8 @@
 
 #include "executor/cpu/kernels/elementwise.h"
 #include "executor/cpu/kernels/init.h"
-#include "sim/plan/comm_workspace.h"
-#include "sim/plan/effects.h"
+#include "sim/ir/effects.h"
+#include "sim/target/comm_workspace.h"
 
 namespace shard::cpu {
 namespace {

@@ -21,8 +21,8 @@
 #include "executor/cpu/memories.h"
 #include "executor/data/source.h"
 #include "executor/state/digest.h"
+#include "sim/ir/run.h"
 #include "sim/memory/arena.h"
-#include "sim/plan/run.h"
 
 namespace shard::cpu {
 

@@ -1,4 +1,4 @@
-// Model operators to kernels: the operand order of each is that of sim/plan/SPEC.md.
+// Model operators to kernels: the operand order of each is that of sim/ir/SPEC.md.
 #include <array>
 #include <cassert>
 
@@ -12,7 +12,7 @@
 #include "executor/cpu/kernels/loss.h"
 #include "executor/cpu/kernels/norm.h"
 #include "executor/cpu/kernels/rotary.h"
-#include "sim/plan/dealing.h"
+#include "sim/ir/dealing.h"
 
 namespace shard::cpu {
 namespace {

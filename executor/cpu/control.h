@@ -1,4 +1,4 @@
-// The ops that steer a step: begin_control, inspect and decide of sim/plan/SPEC.md, on plain memory.
+// The ops that steer a step: begin_control, inspect and decide of sim/ir/SPEC.md, on plain memory.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/exact_sum.h"
 #include "executor/cpu/kernels/threads.h"
-#include "sim/plan/control_block.h"
-#include "sim/plan/plan.h"
+#include "sim/ir/control_block.h"
+#include "sim/ir/plan.h"
 
 namespace shard::cpu {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "sim/plan/plan.h"
+#include "sim/ir/plan.h"
 #include "traces/base/result.h"
 
 namespace shard::cpu {

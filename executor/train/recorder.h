@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "executor/train/session.h"
-#include "sim/plan/events.h"
+#include "sim/ir/events.h"
 #include "traces/writer.h"
 
 namespace shard::train {

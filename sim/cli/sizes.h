@@ -13,7 +13,8 @@ namespace shard::cli {
 
 /// A non-negative whole number with an optional suffix: k M G T are powers of 1000, Ki Mi Gi Ti powers of 1024 (letter
 /// case does not matter). A fraction of up to six digits is taken where the product is whole: 1.5Gi, not 0.3.
-/// Errc::usage on junk and above 2^60 (kMaxTotalElems), for every option alike; `where` names the option and where its value came from.
+/// Errc::usage on junk and above 2^60 (kMaxTotalElems), for every option alike; `where` names the option and where its
+/// value came from.
 [[nodiscard]] Result<std::int64_t> parse_count(std::string_view text, std::string_view where);
 
 /// As parse_count.

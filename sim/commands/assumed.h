@@ -9,7 +9,7 @@
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
 #include "sim/model/graph.h"
-#include "sim/plan/strategy.h"
+#include "sim/strategy/strategy.h"
 
 namespace shard::commands {
 

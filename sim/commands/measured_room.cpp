@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/plan/placement/automatic.h"
+#include "sim/compile/placement/automatic.h"
 #include "traces/reader.h"
 
 namespace shard::commands {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sim/cli/command_line.h"
-#include "sim/plan/placement.h"
+#include "sim/strategy/placement.h"
 #include "traces/base/result.h"
 
 namespace shard::commands {

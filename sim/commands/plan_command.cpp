@@ -2,8 +2,8 @@
 #include "sim/commands/commands.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/strategy_options.h"
-#include "sim/plan/compile.h"
-#include "sim/plan/text.h"
+#include "sim/compile/compile.h"
+#include "sim/ir/text.h"
 
 namespace shard::commands {
 namespace {

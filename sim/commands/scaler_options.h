@@ -1,12 +1,12 @@
-// Options of the dynamic loss scaler, in every command that plans: its rule is in sim/plan/scaler.h.
+// Options of the dynamic loss scaler, in every command that plans: its rule is in sim/ir/scaler.h.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "sim/cli/command_line.h"
-#include "sim/plan/scaler.h"
-#include "sim/plan/strategy.h"
+#include "sim/ir/scaler.h"
+#include "sim/strategy/strategy.h"
 #include "traces/base/result.h"
 
 namespace shard::commands {

@@ -17,13 +17,14 @@
 #include "sim/commands/printing.h"
 #include "sim/commands/strategy_options.h"
 #include "sim/commands/variable_chunks.h"
+#include "sim/compile/compile.h"
 #include "sim/engine/simulate.h"
 #include "sim/model/freeze.h"
 #include "sim/model/read_model.h"
-#include "sim/plan/compile.h"
 #include "sim/search/chunk_search.h"
 #include "sim/search/chunk_search_json.h"
 #include "sim/search/chunk_search_text.h"
+#include "sim/strategy/checks.h"
 
 namespace shard::commands {
 namespace {

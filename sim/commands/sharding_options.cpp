@@ -2,7 +2,7 @@
 #include "sim/commands/sharding_options.h"
 
 #include "sim/cli/contradiction.h"
-#include "sim/plan/conflicts.h"
+#include "sim/strategy/conflicts.h"
 
 namespace shard::commands {
 

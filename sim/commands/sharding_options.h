@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/cli/command_line.h"
-#include "sim/plan/strategy.h"
+#include "sim/strategy/strategy.h"
 #include "traces/base/result.h"
 
 namespace shard::commands {

@@ -10,13 +10,13 @@
 #include "sim/commands/printing.h"
 #include "sim/commands/simulate_gemini_command.h"
 #include "sim/commands/strategy_options.h"
+#include "sim/compile/compile.h"
 #include "sim/engine/report.h"
 #include "sim/engine/simulate.h"
 #include "sim/engine/smallest_change.h"
 #include "sim/like/gemini_options.h"
 #include "sim/like/report.h"
 #include "sim/like/simulate_like.h"
-#include "sim/plan/compile.h"
 #include "traces/base/numbers.h"
 
 namespace shard::commands {

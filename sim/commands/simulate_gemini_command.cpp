@@ -1,5 +1,6 @@
 // From options to Gemini's figures, and these to stdout.
 #include "sim/commands/simulate_gemini_command.h"
+#include "sim/strategy/checks.h"
 
 #include <algorithm>
 #include <memory>
@@ -11,12 +12,12 @@
 #include "sim/commands/assumed.h"
 #include "sim/commands/like_options.h"
 #include "sim/commands/printing.h"
+#include "sim/compile/compile.h"
 #include "sim/like/gemini_report.h"
 #include "sim/like/simulate_gemini.h"
 #include "sim/like/simulate_like.h"
 #include "sim/model/graph_limits.h"
 #include "sim/model/read_model.h"
-#include "sim/plan/compile.h"
 #include "sim/search/chunk_search.h"
 
 namespace shard::commands {

@@ -1,5 +1,6 @@
 // The one vocabulary of model and strategy options.
 #include "sim/commands/strategy_options.h"
+#include "sim/strategy/checks.h"
 
 #include <algorithm>
 
@@ -9,10 +10,10 @@
 #include "sim/commands/contradictions.h"
 #include "sim/commands/measured_room.h"
 #include "sim/commands/variable_chunks.h"
+#include "sim/compile/compile.h"
 #include "sim/model/freeze.h"
 #include "sim/model/graph_limits.h"
 #include "sim/model/read_model.h"
-#include "sim/plan/compile.h"
 #include "sim/search/chunk_search.h"
 
 namespace shard::commands {

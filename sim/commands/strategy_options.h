@@ -12,7 +12,7 @@
 #include "sim/commands/scaler_options.h"
 #include "sim/commands/sharding_options.h"
 #include "sim/model/graph.h"
-#include "sim/plan/strategy.h"
+#include "sim/strategy/strategy.h"
 #include "traces/base/result.h"
 
 namespace shard::commands {

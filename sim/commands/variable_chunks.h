@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "sim/model/graph.h"
-#include "sim/plan/strategy.h"
+#include "sim/strategy/strategy.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 

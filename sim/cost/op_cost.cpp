@@ -8,7 +8,7 @@
 #include "sim/cost/host.h"
 #include "sim/cost/optimizer.h"
 #include "sim/cost/transfer.h"
-#include "sim/plan/effects.h"
+#include "sim/ir/effects.h"
 
 namespace shard::cost {
 namespace {

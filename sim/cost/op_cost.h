@@ -3,7 +3,7 @@
 
 #include "sim/cluster/cluster.h"
 #include "sim/cost/rates.h"
-#include "sim/plan/plan.h"
+#include "sim/ir/plan.h"
 #include "traces/base/units.h"
 
 namespace shard::cost {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/cluster/cluster.h"
-#include "sim/plan/strategy.h"
+#include "sim/strategy/strategy.h"
 #include "traces/base/units.h"
 
 namespace shard::cost {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/plan/effects.h"
+#include "sim/ir/effects.h"
 
 namespace shard::engine {
 namespace {

@@ -9,9 +9,9 @@
 #include "sim/cost/op_cost.h"
 #include "sim/engine/phase_run.h"
 #include "sim/engine/timeline.h"
+#include "sim/ir/plan.h"
+#include "sim/ir/run.h"
 #include "sim/memory/arena.h"
-#include "sim/plan/plan.h"
-#include "sim/plan/run.h"
 
 namespace shard::engine {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/engine/timeline.h"
+#include "sim/ir/plan.h"
 #include "sim/memory/arena.h"
-#include "sim/plan/plan.h"
 #include "traces/base/ids.h"
 #include "traces/base/units.h"
 

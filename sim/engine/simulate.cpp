@@ -10,7 +10,7 @@
 #include "sim/engine/engine.h"
 #include "sim/engine/summary.h"
 #include "sim/engine/trace_events.h"
-#include "sim/plan/run.h"
+#include "sim/ir/run.h"
 
 namespace shard::engine {
 namespace {

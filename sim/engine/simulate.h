@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "sim/cluster/cluster.h"
+#include "sim/compile/compile.h"
 #include "sim/engine/simulation.h"
 #include "sim/engine/smallest_change.h"
 #include "sim/model/graph.h"
-#include "sim/plan/compile.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 #include "traces/event.h"

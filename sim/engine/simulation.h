@@ -9,7 +9,7 @@
 
 #include "sim/engine/phase_run.h"
 #include "sim/memory/arena.h"
-#include "sim/plan/strategy.h"
+#include "sim/strategy/strategy.h"
 #include "traces/base/ids.h"
 #include "traces/base/units.h"
 

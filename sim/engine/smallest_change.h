@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/plan/strategy.h"
+#include "sim/strategy/strategy.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 

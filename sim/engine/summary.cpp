@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sim/engine/busy.h"
-#include "sim/plan/effects.h"
+#include "sim/ir/effects.h"
 
 namespace shard::engine {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sim/engine/phase_run.h"
 #include "sim/engine/simulation.h"
-#include "sim/plan/plan.h"
+#include "sim/ir/plan.h"
 
 namespace shard::engine {
 

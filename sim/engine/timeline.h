@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/plan/op.h"
+#include "sim/ir/op.h"
 #include "traces/base/ids.h"
 #include "traces/base/units.h"
 

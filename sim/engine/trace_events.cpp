@@ -1,7 +1,7 @@
 // Seconds to nanoseconds, ops to spans, lifetimes to memory events.
 #include "sim/engine/trace_events.h"
 
-#include "sim/plan/events.h"
+#include "sim/ir/events.h"
 
 #include <algorithm>
 #include <array>

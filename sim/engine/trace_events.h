@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "sim/engine/phase_run.h"
-#include "sim/plan/plan.h"
+#include "sim/ir/plan.h"
 #include "traces/base/ids.h"
 #include "traces/base/units.h"
 #include "traces/writer.h"

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/compile/passes/operands.h"
 #include "sim/like/passes.h"
-#include "sim/plan/passes/operands.h"
-#include "sim/plan/workspace.h"
+#include "sim/target/workspace.h"
 
 namespace shard::like {
 namespace {

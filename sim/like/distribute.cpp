@@ -2,9 +2,9 @@
 #include <array>
 #include <deque>
 
+#include "sim/compile/passes/operands.h"
 #include "sim/like/ddp_buckets.h"
 #include "sim/like/passes.h"
-#include "sim/plan/passes/operands.h"
 
 namespace shard::like {
 namespace {

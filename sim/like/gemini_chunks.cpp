@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "sim/plan/passes/operands.h"
+#include "sim/compile/passes/operands.h"
 
 namespace shard::like {
 namespace {

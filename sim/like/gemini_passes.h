@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "sim/chunk/layout.h"
+#include "sim/ir/plan.h"
 #include "sim/like/gemini_options.h"
 #include "sim/like/gemini_step.h"
 #include "sim/like/passes.h"
-#include "sim/plan/plan.h"
 
 namespace shard::like {
 

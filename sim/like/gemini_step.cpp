@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sim/compile/lifetimes.h"
+#include "sim/compile/passes/operands.h"
+#include "sim/compile/passes/passes.h"
 #include "sim/like/passes.h"
-#include "sim/plan/lifetimes.h"
-#include "sim/plan/passes/operands.h"
-#include "sim/plan/passes/passes.h"
 
 namespace shard::like {
 namespace {

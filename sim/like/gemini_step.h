@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "sim/ir/plan.h"
 #include "sim/model/graph.h"
-#include "sim/plan/plan.h"
-#include "sim/plan/strategy.h"
+#include "sim/strategy/strategy.h"
 
 namespace shard::like {
 

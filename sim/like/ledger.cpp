@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "sim/plan/effects.h"
+#include "sim/ir/effects.h"
 
 namespace shard::like {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/ir/plan.h"
+#include "sim/ir/run.h"
 #include "sim/like/passes.h"
-#include "sim/plan/plan.h"
-#include "sim/plan/run.h"
 #include "traces/base/ids.h"
 #include "traces/base/units.h"
 

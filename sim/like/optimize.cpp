@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/compile/passes/operands.h"
 #include "sim/like/passes.h"
 #include "sim/like/zero_owners.h"
-#include "sim/plan/passes/operands.h"
 
 namespace shard::like {
 namespace {

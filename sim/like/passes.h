@@ -1,8 +1,8 @@
 // From a differentiated plan to what PyTorch 1.8 would take and give back: each step a function from plan to plan.
 #pragma once
 
+#include "sim/ir/plan.h"
 #include "sim/like/rules.h"
-#include "sim/plan/plan.h"
 
 namespace shard::like {
 

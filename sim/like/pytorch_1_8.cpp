@@ -1,12 +1,13 @@
 // The passes of PyTorch 1.8, in order.
 #include "sim/like/pytorch_1_8.h"
+#include "sim/strategy/checks.h"
 
 #include <string>
 #include <utility>
 
-#include "sim/plan/compile.h"
-#include "sim/plan/lifetimes.h"
-#include "sim/plan/passes/passes.h"
+#include "sim/compile/compile.h"
+#include "sim/compile/lifetimes.h"
+#include "sim/compile/passes/passes.h"
 
 namespace shard::like {
 namespace {

@@ -4,11 +4,12 @@
 #include <memory>
 #include <vector>
 
+#include "sim/ir/plan.h"
 #include "sim/like/passes.h"
 #include "sim/like/rules.h"
 #include "sim/model/graph.h"
-#include "sim/plan/plan.h"
-#include "sim/plan/strategy.h"
+#include "sim/strategy/checks.h"
+#include "sim/strategy/strategy.h"
 #include "traces/base/result.h"
 
 namespace shard::like {

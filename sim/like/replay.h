@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/ir/plan.h"
 #include "sim/like/passes.h"
 #include "sim/memory/caching_allocator.h"
-#include "sim/plan/plan.h"
 #include "traces/base/result.h"
 
 namespace shard::like {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/compile/passes/operands.h"
 #include "sim/like/passes.h"
-#include "sim/plan/passes/operands.h"
 
 namespace shard::like {
 namespace {

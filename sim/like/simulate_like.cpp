@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/ir/effects.h"
 #include "sim/like/gemini_options.h"
 #include "sim/like/pytorch_1_8.h"
 #include "sim/model/closest_name.h"
-#include "sim/plan/effects.h"
 
 namespace shard::like {
 namespace {

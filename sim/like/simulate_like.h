@@ -11,7 +11,7 @@
 #include "sim/like/replay.h"
 #include "sim/like/rules.h"
 #include "sim/model/graph.h"
-#include "sim/plan/strategy.h"
+#include "sim/strategy/strategy.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 

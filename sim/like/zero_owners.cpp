@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sim/plan/units.h"
+#include "sim/compile/units.h"
 
 namespace shard::like {
 

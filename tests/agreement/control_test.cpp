@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/agreement/matrix.h"
-#include "tests/plan/scaler_table.h"
+#include "tests/ir/scaler_table.h"
 
 namespace shard {
 namespace {

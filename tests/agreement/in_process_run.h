@@ -7,8 +7,8 @@
 
 #include "executor/comm/in_process.h"
 #include "executor/train/session.h"
-#include "sim/plan/compile.h"
-#include "sim/plan/verify.h"
+#include "sim/check/verify.h"
+#include "sim/compile/compile.h"
 
 namespace shard {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "sim/commands/variable_chunks.h"
+#include "sim/ir/effects.h"
 #include "sim/model/freeze.h"
 #include "sim/model/read_model.h"
-#include "sim/plan/effects.h"
 #include "sim/search/chunk_search.h"
 #include "tests/agreement/in_process_run.h"
 #include "tests/agreement/pairwise.h"

@@ -5,8 +5,9 @@
 
 #include <string>
 
+#include "sim/strategy/checks.h"
 #include "tests/agreement/matrix.h"
-#include "tests/plan/random_cases.h"
+#include "tests/compile/random_cases.h"
 
 namespace shard {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/plan/conflicts.h"
+#include "sim/strategy/conflicts.h"
 #include "tests/agreement/matrix.h"
 
 namespace shard {

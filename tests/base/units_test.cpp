@@ -9,7 +9,9 @@ namespace shard {
 namespace {
 
 template <class A, class B>
-concept Addable = requires(A a, B b) { a + b; };
+concept Addable = requires(A a, B b) {
+  a + b;
+};
 
 TEST(Units, BytesAndElementsDoNotAdd) {
   static_assert(Addable<Bytes, Bytes>);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "executor/comm/in_process.h"
-#include "sim/plan/comm_workspace.h"
+#include "sim/target/comm_workspace.h"
 #ifdef SHARDSCOPE_WITH_MPI
 #include "executor/comm/mpi.h"
 #include "executor/launch/role.h"

@@ -21,7 +21,7 @@
 #include "executor/cpu/kernels/loss.h"
 #include "executor/cpu/kernels/norm.h"
 #include "executor/cpu/kernels/optimizer.h"
-#include "sim/plan/workspace.h"
+#include "sim/target/workspace.h"
 
 extern "C" void omp_set_num_threads(int);
 

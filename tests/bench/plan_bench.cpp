@@ -6,13 +6,13 @@
 #include <memory>
 #include <string>
 
+#include "sim/check/verify.h"
 #include "sim/cluster/read_cluster.h"
+#include "sim/compile/compile.h"
 #include "sim/engine/simulate.h"
+#include "sim/ir/text.h"
 #include "sim/model/config.h"
 #include "sim/model/examples.h"
-#include "sim/plan/compile.h"
-#include "sim/plan/text.h"
-#include "sim/plan/verify.h"
 
 namespace shard::plan {
 namespace {

@@ -12,8 +12,8 @@
 #include "executor/comm/in_process.h"
 #include "executor/cpu/kernels/gemm.h"
 #include "executor/train/session.h"
+#include "sim/compile/compile.h"
 #include "sim/model/read_model.h"
-#include "sim/plan/compile.h"
 
 namespace {
 

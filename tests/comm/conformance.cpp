@@ -7,7 +7,7 @@
 #include <cstring>
 #include <deque>
 
-#include "sim/plan/comm_workspace.h"
+#include "sim/target/comm_workspace.h"
 #include "tests/comm/reference.h"
 
 namespace shard::test {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "executor/comm/members.h"
-#include "sim/plan/comm_workspace.h"
+#include "sim/target/comm_workspace.h"
 #include "tests/comm/conformance.h"
 #include "tests/comm/reference.h"
 

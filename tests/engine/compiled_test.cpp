@@ -7,10 +7,10 @@
 #include <string>
 
 #include "sim/cluster/read_cluster.h"
+#include "sim/compile/compile.h"
 #include "sim/engine/simulate.h"
 #include "sim/engine/smallest_change.h"
 #include "sim/model/read_model.h"
-#include "sim/plan/compile.h"
 
 namespace shard::engine {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/cluster/cluster.h"
-#include "sim/plan/compile.h"
-#include "sim/plan/plan.h"
+#include "sim/compile/compile.h"
+#include "sim/ir/plan.h"
 
 namespace shard::engine::test {
 

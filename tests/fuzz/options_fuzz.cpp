@@ -1,4 +1,5 @@
-// Fuzz target: no file given by --config makes a command line crash, or fail without a word, or leave a value out of its bounds.
+// Fuzz target: no file given by --config makes a command line crash, or fail without a word, or leave a value out of
+// its bounds.
 #include <sys/mman.h>
 #include <unistd.h>
 

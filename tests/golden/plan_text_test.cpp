@@ -7,8 +7,8 @@
 #include <iterator>
 #include <sstream>
 
-#include "sim/plan/verify.h"
-#include "tests/plan/support.h"
+#include "sim/check/verify.h"
+#include "tests/compile/support.h"
 
 namespace shard::plan {
 namespace {

@@ -2,7 +2,7 @@
 #include "executor/cpu/kernels/attention.h"
 
 #include "executor/cpu/kernels/rotary.h"
-#include "sim/plan/workspace.h"
+#include "sim/target/workspace.h"
 #include "tests/kernels/support.h"
 
 namespace shard::cpu::test {

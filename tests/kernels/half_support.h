@@ -2,7 +2,7 @@
 #pragma once
 
 #include "executor/cpu/kernels/elements.h"
-#include "sim/plan/workspace.h"
+#include "sim/target/workspace.h"
 #include "tests/kernels/support.h"
 
 namespace shard::cpu::test {

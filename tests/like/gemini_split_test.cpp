@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "sim/plan/run.h"
+#include "sim/ir/run.h"
 #include "tests/like/gemini.h"
 
 namespace shard::like {

@@ -16,9 +16,16 @@ struct Layer {
 
 // Downwards only. "X/" is a folder with all in it; "X/main" is the programs' main files of X.
 const std::vector<Layer>& layers() {
-  static const std::vector<std::string> kPlanner{"traces/",     "sim/model/",   "sim/chunk/", "sim/memory/",
-                                                 "sim/plan/",   "sim/cluster/", "sim/cost/",  "sim/engine/",
-                                                 "sim/search/", "sim/like/",    "sim/cli/"};
+  // The rooms of the planner, each above those before it.
+  static const std::vector<std::string> kDescribes{"traces/base/", "sim/model/",  "sim/chunk/",
+                                                   "sim/memory/",  "sim/target/", "sim/strategy/"};
+  static const std::vector<std::string> kPlans{"traces/base/", "sim/model/",  "sim/chunk/",
+                                               "sim/memory/",  "sim/target/", "sim/strategy/",
+                                               "sim/ir/",      "sim/check/",  "sim/compile/"};
+  static const std::vector<std::string> kPlanner{"traces/",      "sim/model/",    "sim/chunk/", "sim/memory/",
+                                                 "sim/target/",  "sim/strategy/", "sim/ir/",    "sim/check/",
+                                                 "sim/compile/", "sim/cluster/",  "sim/cost/",  "sim/engine/",
+                                                 "sim/search/",  "sim/like/",     "sim/cli/"};
   static const auto with = [](std::vector<std::string> list, const std::string& more) {
     list.push_back(more);
     return list;
@@ -27,27 +34,34 @@ const std::vector<Layer>& layers() {
   static const std::vector<std::string> kWithCommands = with(kWithPlannerCommands, "executor/");
   // What knows the plan, but neither its price nor the simulator.
   static const std::vector<std::string> kRunsPlans{
-      "traces/",        "sim/model/",      "sim/chunk/",    "sim/memory/",      "sim/plan/",        "executor/comm/",
+      "traces/",        "sim/model/",      "sim/chunk/",    "sim/memory/",      "sim/target/",
+      "sim/strategy/",  "sim/ir/",         "sim/check/",    "sim/compile/",     "executor/comm/",
       "executor/data/", "executor/state/", "executor/cpu/", "executor/launch/", "executor/numeric/"};
+  // With the compiler and what is made of plans.
+  static const std::vector<std::string> kSimulates{"traces/",      "sim/model/",    "sim/chunk/", "sim/memory/",
+                                                   "sim/target/",  "sim/strategy/", "sim/ir/",    "sim/check/",
+                                                   "sim/compile/", "sim/cluster/",  "sim/cost/"};
   static const std::vector<Layer> kLayers{
       {"traces/base/", {}},
       {"traces/", {"traces/"}},
       {"sim/model/", {"traces/base/"}},
       {"sim/chunk/", {"traces/base/", "sim/model/"}},
       {"sim/memory/", {"traces/base/", "sim/chunk/", "sim/model/"}},
-      {"sim/plan/", {"traces/base/", "traces/event.h", "sim/memory/", "sim/chunk/", "sim/model/"}},
-      {"sim/cluster/", {"traces/base/", "sim/plan/", "sim/memory/", "sim/chunk/", "sim/model/"}},
-      {"sim/cost/", {"traces/base/", "sim/plan/", "sim/memory/", "sim/chunk/", "sim/model/", "sim/cluster/"}},
-      {"sim/engine/", {"traces/", "sim/model/", "sim/chunk/", "sim/memory/", "sim/plan/", "sim/cluster/", "sim/cost/"}},
-      {"sim/search/",
-       {"traces/", "sim/model/", "sim/chunk/", "sim/memory/", "sim/plan/", "sim/cluster/", "sim/cost/", "sim/engine/"}},
+      {"sim/target/", {"traces/base/", "sim/model/"}},
+      {"sim/strategy/", {"traces/base/", "sim/model/", "sim/target/"}},
+      {"sim/ir/", with(kDescribes, "traces/event.h")},
+      {"sim/check/", with(kDescribes, "sim/ir/")},
+      {"sim/compile/", kPlans},
+      {"sim/cluster/", kPlans},
+      {"sim/cost/", with(kPlans, "sim/cluster/")},
+      {"sim/engine/", kSimulates},
+      {"sim/search/", with(kSimulates, "sim/engine/")},
       {"sim/cli/", {"traces/base/", "sim/model/"}},
-      {"sim/like/",
-       {"traces/", "sim/model/", "sim/chunk/", "sim/memory/", "sim/plan/", "sim/cluster/", "sim/cost/", "sim/engine/"}},
+      {"sim/like/", with(kSimulates, "sim/engine/")},
       {"sim/commands/", kPlanner},
       {"sim/main", kWithPlannerCommands},
       {"executor/numeric/", {"traces/base/"}},
-      {"executor/comm/", {"traces/base/", "sim/plan/comm_workspace.h", "executor/numeric/"}},
+      {"executor/comm/", {"traces/base/", "sim/target/comm_workspace.h", "executor/numeric/"}},
       {"executor/data/", kRunsPlans},
       {"executor/state/", kRunsPlans},
       {"executor/cpu/", kRunsPlans},
@@ -100,7 +114,8 @@ const std::regex& impure() {
   return kImpure;
 }
 bool is_pure(const std::string& path) {
-  for (const char* folder : {"sim/chunk/", "sim/memory/", "sim/plan/"}) {
+  for (const char* folder :
+       {"sim/chunk/", "sim/memory/", "sim/target/", "sim/strategy/", "sim/ir/", "sim/check/", "sim/compile/"}) {
     if (path.starts_with(folder)) return true;
   }
   return false;
@@ -134,7 +149,7 @@ std::vector<std::string> layering_faults(const SourceFile& file) {
       faults.push_back(file.path + ":" + std::to_string(n) + ": may not include " + header + " (" + why + ")");
     };
     if (match[1] == "\"" && !begins_with_any(header, {"imgui", "cuda", "cupti"})) {
-      // Its own folder, with subfolders (sim/plan/passes may include sim/plan and the other way round).
+      // Its own folder, with subfolders (sim/compile/passes may include sim/compile and the other way round).
       const bool own = header.starts_with(folder) || header.starts_with(layer->files);
       if (!own && !begins_with_any(header, layer->may)) {
         fault(begins_with_any(header, code_folders()) ? "that is not below it"

@@ -8,7 +8,7 @@
 
 namespace shard::lint {
 
-/// "sim/plan/op.h:12: may not include executor/comm/communicator.h (...)", one per fault. A file in a folder that the
+/// "sim/ir/op.h:12: may not include executor/comm/communicator.h (...)", one per fault. A file in a folder that the
 /// table does not know is a fault too.
 [[nodiscard]] std::vector<std::string> layering_faults(const SourceFile& file);
 

@@ -19,11 +19,11 @@ std::vector<std::string> faults_of(const std::string& path, const std::string& l
 }
 
 TEST(Layering, TheCheckKnowsUpFromDown) {
-  EXPECT_EQ(faults_of("sim/plan/op.h", "#include \"sim/chunk/layout.h\""), std::vector<std::string>{});
-  EXPECT_EQ(faults_of("sim/chunk/layout.h", "#include \"sim/plan/op.h\""),
-            std::vector<std::string>{"sim/chunk/layout.h:2: may not include sim/plan/op.h (that is not below it)"});
-  EXPECT_EQ(faults_of("sim/plan/op.h", "#include \"op.h\"").size(), 1u);
-  EXPECT_EQ(faults_of("sim/plan/passes/shard.cpp", "#include \"sim/plan/op.h\"").size(), 0u);
+  EXPECT_EQ(faults_of("sim/ir/op.h", "#include \"sim/chunk/layout.h\""), std::vector<std::string>{});
+  EXPECT_EQ(faults_of("sim/chunk/layout.h", "#include \"sim/ir/op.h\""),
+            std::vector<std::string>{"sim/chunk/layout.h:2: may not include sim/ir/op.h (that is not below it)"});
+  EXPECT_EQ(faults_of("sim/ir/op.h", "#include \"op.h\"").size(), 1u);
+  EXPECT_EQ(faults_of("sim/compile/passes/shard.cpp", "#include \"sim/ir/op.h\"").size(), 0u);
   EXPECT_EQ(faults_of("sim/engine/engine.cpp", "#include \"executor/comm/communicator.h\"").size(), 1u);
 }
 
@@ -39,9 +39,9 @@ TEST(Layering, ForeignHeadersStayWhereTheyBelong) {
   EXPECT_EQ(faults_of("executor/cuda/x.cu", "#include <cuda_runtime.h>").size(), 0u);
   EXPECT_EQ(faults_of("viewer/index/lod.cpp", "#include \"imgui.h\"").size(), 1u);
   EXPECT_EQ(faults_of("viewer/ui/timeline.cpp", "#include \"imgui.h\"").size(), 0u);
-  EXPECT_EQ(faults_of("sim/plan/x.cpp", "#include <chrono>").size(), 1u);
+  EXPECT_EQ(faults_of("sim/ir/x.cpp", "#include <chrono>").size(), 1u);
   EXPECT_EQ(faults_of("sim/engine/x.cpp", "#include <mpi.h>").size(), 1u);
-  EXPECT_EQ(faults_of("sim/plan/x.cpp", "// #include <chrono>").size(), 0u);
+  EXPECT_EQ(faults_of("sim/ir/x.cpp", "// #include <chrono>").size(), 0u);
   EXPECT_EQ(faults_of("util/x.h", "").size(), 1u);
 }
 

@@ -20,7 +20,9 @@ import tomllib
 SUITES = [
     ("numeric_test", []),
     ("kernels_test", []),
-    ("plan_test", []),
+    ("compile_test", []),
+    ("ir_test", []),
+    ("check_test", []),
     ("comm_test", []),
     ("agreement_random_test", []),
     ("agreement_control_test", []),

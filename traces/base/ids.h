@@ -27,15 +27,15 @@ inline constexpr int kMemoryCount = 3;
 
 /// What a byte is for.
 enum class Category : std::uint8_t {
-  parameter = 0,        ///< resting parameters or parameter shards
-  gathered = 1,         ///< full parameters gathered from shards
-  gradient = 2,         ///< gradients, full or shard, and tree nodes waiting for their sibling
+  parameter = 0,  ///< resting parameters or parameter shards
+  gathered = 1,   ///< full parameters gathered from shards
+  gradient = 2,   ///< gradients, full or shard, and tree nodes waiting for their sibling
   master_parameter = 3,
   optimizer_state = 4,
-  activation = 5,       ///< saved by forward for backward
-  workspace = 6,        ///< live within one pass only: temporaries, gradients of activations
-  communication = 7,    ///< staging for collectives
-  input = 8,            ///< batch, labels, losses, scalars that ops read
+  activation = 5,     ///< saved by forward for backward
+  workspace = 6,      ///< live within one pass only: temporaries, gradients of activations
+  communication = 7,  ///< staging for collectives
+  input = 8,          ///< batch, labels, losses, scalars that ops read
 };
 inline constexpr int kCategoryCount = 9;
 
@@ -43,8 +43,8 @@ inline constexpr int kCategoryCount = 9;
 enum class Stream : std::uint8_t {
   compute = 0,
   communication = 1,
-  copy_in = 2,    ///< host to device
-  copy_out = 3,   ///< device to host
+  copy_in = 2,   ///< host to device
+  copy_out = 3,  ///< device to host
   optimizer = 4,
   host = 5,
 };

@@ -11,17 +11,17 @@ namespace shard {
 
 /// What kind of fault; each kind has one process exit code (sysexits where it has a name).
 enum class Errc {
-  check_failed,    ///< 1   a requested check found a difference
-  usage,           ///< 2   unknown or unparsable option
-  does_not_fit,    ///< 3   the plan needs more memory than there is
-  malformed,       ///< 65  a file's content is malformed, truncated or incomplete
-  no_input,        ///< 66  a file is absent or unreadable
-  unavailable,     ///< 69  something needed is absent: a peer, a driver, a program, a privilege
-  internal,        ///< 70  a fault of this program
-  cannot_create,   ///< 73  an output cannot be created
-  io,              ///< 74  reading or writing failed half-way
-  retryable,       ///< 75  a rank died or a deadline passed
-  contradiction,   ///< 78  valid values that contradict each other or are not supported
+  check_failed,   ///< 1   a requested check found a difference
+  usage,          ///< 2   unknown or unparsable option
+  does_not_fit,   ///< 3   the plan needs more memory than there is
+  malformed,      ///< 65  a file's content is malformed, truncated or incomplete
+  no_input,       ///< 66  a file is absent or unreadable
+  unavailable,    ///< 69  something needed is absent: a peer, a driver, a program, a privilege
+  internal,       ///< 70  a fault of this program
+  cannot_create,  ///< 73  an output cannot be created
+  io,             ///< 74  reading or writing failed half-way
+  retryable,      ///< 75  a rank died or a deadline passed
+  contradiction,  ///< 78  valid values that contradict each other or are not supported
 };
 
 [[nodiscard]] constexpr const char* to_string(Errc code) {
@@ -77,7 +77,7 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit, as std::expected
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit, as std::expected
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   [[nodiscard]] bool has_value() const { return state_.index() == 0; }

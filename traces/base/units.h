@@ -47,7 +47,9 @@ using BytesPerSecond = Unit<struct BytesPerSecondTag, double>;
 constexpr Seconds operator/(Bytes bytes, BytesPerSecond rate) {
   return Seconds{static_cast<double>(bytes.count()) / rate.count()};
 }
-constexpr Seconds operator/(Flops work, FlopsPerSecond rate) { return Seconds{work.count() / rate.count()}; }
+constexpr Seconds operator/(Flops work, FlopsPerSecond rate) {
+  return Seconds{work.count() / rate.count()};
+}
 
 /// `value` rounded up to the next multiple of `multiple` (> 0).
 template <class Tag>

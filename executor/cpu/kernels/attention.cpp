@@ -10,7 +10,7 @@
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
 #include "executor/cpu/kernels/vector_math.h"
-#include "sim/plan/workspace.h"
+#include "sim/target/workspace.h"
 
 namespace shard::cpu {
 namespace {

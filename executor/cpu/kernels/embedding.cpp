@@ -9,7 +9,7 @@
 #include "executor/cpu/kernels/elementwise.h"
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
-#include "sim/plan/workspace.h"
+#include "sim/target/workspace.h"
 
 namespace shard::cpu {
 namespace {

@@ -1,5 +1,6 @@
 // A superaccumulator: squares are summed per exponent as integers, then moved to the limbs.
 #include "executor/cpu/kernels/exact_sum.h"
+#include "sim/ir/control_block.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +10,7 @@
 
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
-#include "sim/plan/workspace.h"
+#include "sim/target/workspace.h"
 
 namespace shard::cpu {
 namespace {

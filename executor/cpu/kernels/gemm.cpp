@@ -11,7 +11,7 @@
 
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
-#include "sim/plan/workspace.h"
+#include "sim/target/workspace.h"
 
 // The one function of the OpenMP runtime that is needed; omp.h would need the compiler's OpenMP package.
 extern "C" void omp_set_num_threads(int);

@@ -5,6 +5,7 @@
 
 #include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/threads.h"
+#include "sim/ir/control_block.h"
 
 namespace shard::cpu {
 

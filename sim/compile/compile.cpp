@@ -1,0 +1,166 @@
+// The compiler: passes in order, one plan per class of equal ranks.
+#include "sim/compile/compile.h"
+#include "sim/strategy/checks.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "sim/check/verify.h"
+#include "sim/compile/passes/passes.h"
+#include "sim/compile/placement/automatic.h"
+#include "sim/compile/units.h"
+#include "sim/ir/text.h"
+#include "sim/model/freeze.h"
+#include "sim/model/graph_limits.h"
+#include "sim/strategy/conflicts.h"
+
+namespace shard::plan {
+namespace {
+
+struct Pass {
+  std::string_view name;
+  Plan (*run)(Plan);
+};
+
+constexpr std::array<Pass, 9> kPasses{{{"differentiate", differentiate},
+                                       {"recompute", recompute},
+                                       {"accumulate", accumulate},
+                                       {"tensor_parallel", tensor_parallel},
+                                       {"shard", shard},
+                                       {"optimize", optimize},
+                                       {"place", place},
+                                       {"schedule", schedule},
+                                       {"allocate", allocate}}};
+
+/// No pass before this one looks at the rank.
+std::string_view first_rank_pass(const Strategy& strategy) {
+  return strategy.has_owners() ? "shard" : "optimize";
+}
+
+/// The plan of `rank` after the passes from `begin` on, up to the one named `until` (empty: the last).
+Plan run_passes(Plan plan, const Pass* begin, std::string_view until = {}) {
+  for (const Pass* pass = begin; pass != kPasses.data() + kPasses.size(); ++pass) {
+    plan = pass->run(std::move(plan));
+    if (pass->name == until) break;
+  }
+  return plan;
+}
+
+/// Ranks with equal signatures have equal plans: it holds all that passes take from the rank.
+using Signature = std::vector<std::int64_t>;
+
+class Signatures {
+ public:
+  Signatures(const model::Model& model, const Strategy& s) : strategy_(s) {
+    if (s.effective_stage() == 1 && s.partition == Partition::parameter)
+      owners_ = greedy_owners(model.parameters, s.data_parallel(), model.frozen);
+    else if (s.effective_stage() > 0)
+      flats_ = make_units(model, s).first;
+  }
+  [[nodiscard]] Signature of(std::int32_t rank) const {
+    Signature signature;
+    const Position at = position(strategy_, rank);
+    for (std::size_t p = 0; p < owners_.size(); ++p)
+      if (owners_[p] == at.data) signature.push_back(static_cast<std::int64_t>(p));
+    for (const Flat& flat : flats_) {
+      if (flat.frozen && flat.owner < 0) continue;
+      const ElemRange real = real_shard(flat, at.shard, strategy_.shard_degree());
+      signature.push_back((real.end - real.begin).count());
+    }
+    return signature;
+  }
+
+ private:
+  const Strategy& strategy_;
+  std::vector<std::int32_t> owners_;
+  std::vector<Flat> flats_;
+};
+
+/// Placement auto where ranks hold unlike data: one decision for all, from what each kind of rank needs. `common`: the
+/// plan of any rank after the passes before `begin`.
+void place_for_all(Plan& common, const Pass* begin, const Signatures& signatures) {
+  const Strategy& s = common.strategy;
+  const bool unlike = s.has_owners() || (s.effective_stage() == 1 && s.partition == Partition::parameter);
+  if (s.placement.policy != PlacementPolicy::automatic || !unlike) return;
+  std::vector<Plan> ranks;
+  std::set<Signature> seen;
+  for (std::int32_t rank = 0; rank < s.world_size; ++rank) {
+    if (!seen.insert(signatures.of(rank)).second) continue;
+    Plan plan = common;
+    plan.rank = rank;
+    ranks.push_back(run_passes(std::move(plan), begin, "optimize"));
+  }
+  common.placed = place_automatically(ranks);
+}
+
+/// What each rank computes with.
+std::shared_ptr<const model::Model> part_of(std::shared_ptr<const model::Model> whole, const Strategy& s) {
+  if (s.tensor_parallel == 1 && s.freeze.empty() && s.dropout == whole->dropout) return whole;
+  Result<model::Model> part = model::freeze(
+      s.tensor_parallel == 1 ? *whole : model::split_model(*whole, s.tensor_parallel, s.tensor_layout), s.freeze);
+  assert(part && "checked");
+  part->dropout = s.dropout;
+  return std::make_shared<const model::Model>(std::move(*part));
+}
+
+}  // namespace
+
+std::vector<std::string_view> pass_names() {
+  std::vector<std::string_view> names{"build"};
+  for (const Pass& pass : kPasses) names.push_back(pass.name);
+  return names;
+}
+
+Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strategy& strategy) {
+  if (Result<void> ok = check(*model, strategy); !ok) return ok.error();
+  model = part_of(std::move(model), strategy);
+  PlanSet set;
+  std::map<Signature, std::int32_t> known;
+  const Signatures signatures(*model, strategy);
+  const Pass* const rank_passes = std::ranges::find(kPasses, first_rank_pass(strategy), &Pass::name);
+  Plan common = build(model, strategy, 0);
+  for (const Pass* pass = kPasses.data(); pass != rank_passes; ++pass) common = pass->run(std::move(common));
+  place_for_all(common, rank_passes, signatures);
+  for (std::int32_t rank = 0; rank < strategy.world_size; ++rank) {
+    const auto [it, is_new] = known.try_emplace(signatures.of(rank), static_cast<std::int32_t>(set.classes.size()));
+    if (is_new) {
+      Plan plan = common;
+      plan.rank = rank;
+      set.classes.push_back(run_passes(std::move(plan), rank_passes));
+      common.placed = set.classes.front().placed;  // rank 0 decides for all
+    }
+    set.class_of_rank.push_back(it->second);
+  }
+  assert(verify(set) && "the passes break no rule of SPEC.md");
+  set.hash = hash_of(set.classes, set.class_of_rank);
+  return set;
+}
+
+Result<Plan> compile_until(std::shared_ptr<const model::Model> model, const Strategy& strategy, std::string_view pass) {
+  if (Result<void> ok = check(*model, strategy); !ok) return ok.error();
+  model = part_of(std::move(model), strategy);
+  std::string names;
+  for (std::string_view name : pass_names()) {
+    if (name == pass) {
+      Plan plan = build(model, strategy, 0);
+      if (pass == "build") return plan;
+      place_for_all(plan, kPasses.data(), Signatures(*model, strategy));
+      return run_passes(std::move(plan), kPasses.data(), pass);
+    }
+    names += names.empty() ? "" : ", ";
+    names += name;
+  }
+  return Error{.code = Errc::usage,
+               .what = "there is no pass '" + std::string(pass) + "'",
+               .where = "--after",
+               .help = "one of " + names};
+}
+
+}  // namespace shard::plan

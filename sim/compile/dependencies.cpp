@@ -1,0 +1,183 @@
+// Edges between streams, kept minimal with one vector clock per op.
+#include "sim/compile/dependencies.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <vector>
+
+#include "sim/ir/effects.h"
+
+namespace shard::plan {
+namespace {
+
+/// Per stream, the index in plan order of the newest op known to have finished; -1: none.
+using Clock = std::array<std::int32_t, kStreamCount>;
+constexpr Clock kNothing = [] {
+  Clock c{};
+  c.fill(-1);
+  return c;
+}();
+
+[[nodiscard]] std::size_t index_of(Stream s) {
+  return static_cast<std::size_t>(s);
+}
+
+void join(Clock& into, const Clock& other) {
+  for (std::size_t s = 0; s < into.size(); ++s) into[s] = std::max(into[s], other[s]);
+}
+
+/// What has finished before each op starts, given stream order and the edges added so far.
+class Order {
+ public:
+  explicit Order(PhaseOps& phase) : ops_(phase.ops), before_(phase.ops.size(), kNothing) {
+    last_.fill(-1);
+    if (ops_.empty()) return;
+    first_id_ = ops_.front().id.value;
+    position_.resize(static_cast<std::size_t>(ops_.back().id.value - first_id_) + 1, -1);
+    for (std::size_t i = 0; i < ops_.size(); ++i)
+      position_[static_cast<std::size_t>(ops_[i].id.value - first_id_)] = static_cast<std::int32_t>(i);
+  }
+
+  /// Starts op i, the next in plan order, with those of its edges that say more than others do by now.
+  void begin(std::size_t i) {
+    if (const std::int32_t previous = last_[index_of(ops_[i].stream)]; previous >= 0) learn(i, previous);
+    std::vector<OpId> edges = std::move(ops_[i].dependencies);
+    std::sort(edges.rbegin(), edges.rend());
+    ops_[i].dependencies.clear();
+    for (OpId d : edges) need_op(i, position(d));
+    last_[index_of(ops_[i].stream)] = static_cast<std::int32_t>(i);
+  }
+
+  /// Op i needs the op of each stream that `needed` names (an index, -1: none) to have finished. The newest first, so
+  /// that it implies as many of the others as possible.
+  void need(std::size_t i, Clock needed) {
+    std::sort(needed.rbegin(), needed.rend());
+    for (std::int32_t other : needed) need_op(i, other);
+    if (ops_[i].dependencies.size() > 1) drop_implied(i);
+  }
+
+ private:
+  void need_op(std::size_t i, std::int32_t other) {
+    if (other < 0) return;
+    const Op& source = ops_[static_cast<std::size_t>(other)];
+    if (source.stream == ops_[i].stream || before_[i][index_of(source.stream)] >= other) return;
+    ops_[i].dependencies.push_back(source.id);
+    learn(i, other);
+  }
+  /// Drops edges that others of the same op imply: what came first may be older than what came later.
+  void drop_implied(std::size_t i) {
+    std::vector<OpId>& edges = ops_[i].dependencies;
+    std::vector<OpId> kept;
+    for (OpId d : edges) {
+      const std::int32_t at = position(d);
+      const std::size_t stream = index_of(ops_[static_cast<std::size_t>(at)].stream);
+      const bool implied = std::any_of(edges.begin(), edges.end(), [&](OpId e) {
+        const auto other = static_cast<std::size_t>(position(e));
+        if (e == d) return false;
+        return index_of(ops_[other].stream) == stream ? position(e) > at : before_[other][stream] >= at;
+      });
+      if (!implied) kept.push_back(d);
+    }
+    edges = std::move(kept);
+  }
+  [[nodiscard]] std::int32_t position(OpId id) const {
+    return position_[static_cast<std::size_t>(id.value - first_id_)];
+  }
+  void learn(std::size_t i, std::int32_t other) {
+    const auto o = static_cast<std::size_t>(other);
+    join(before_[i], before_[o]);
+    std::int32_t& known = before_[i][index_of(ops_[o].stream)];
+    known = std::max(known, other);
+  }
+
+  std::vector<Op>& ops_;
+  std::vector<Clock> before_;
+  Clock last_{};
+  std::int32_t first_id_ = 0;
+  std::vector<std::int32_t> position_;  // by id - first_id_; ids ascend
+};
+
+}  // namespace
+
+void order_buffers(const Plan& plan, PhaseOps& phase) {
+  struct Last {
+    Clock write = kNothing;
+    Clock read = kNothing;
+  };
+  std::vector<Last> last(plan.buffers.size());
+  Order order(phase);
+  for (std::size_t i = 0; i < phase.ops.size(); ++i) {
+    order.begin(i);
+    const Op& op = phase.ops[i];
+    Clock needed = kNothing;
+    for (const Operand& o : op.operands) {
+      const Last& seen = last[static_cast<std::size_t>(o.buffer.value)];
+      join(needed, seen.write);
+      if (o.writes()) join(needed, seen.read);
+    }
+    order.need(i, needed);
+    for (const Operand& o : op.operands) {
+      Last& seen = last[static_cast<std::size_t>(o.buffer.value)];
+      if (o.writes()) seen.write[index_of(op.stream)] = static_cast<std::int32_t>(i);
+      if (o.reads()) seen.read[index_of(op.stream)] = static_cast<std::int32_t>(i);
+    }
+  }
+}
+
+void order_reuse(const Plan& plan, PhaseOps& phase) {
+  struct Range {
+    std::int64_t end = 0;
+    Clock last = kNothing;
+  };
+  std::array<std::map<std::int64_t, Range>, kMemoryCount> given_back;  // by begin
+  std::vector<Clock> last(plan.buffers.size(), kNothing);              // accesses of this lifetime
+  std::vector<bool> taken(plan.buffers.size(), false);                 // acquired in this phase, and live
+  Order order(phase);
+  for (std::size_t i = 0; i < phase.ops.size(); ++i) {
+    order.begin(i);
+    Op& op = phase.ops[i];
+    Clock needed = kNothing;
+    for (BufferId id : op.acquire) {
+      const Buffer& buffer = plan.buffer(id);
+      auto& ranges = given_back[static_cast<std::size_t>(buffer.memory)];
+      const std::int64_t begin = buffer.offset;
+      const std::int64_t end = begin + arena_bytes(buffer).count();
+      auto it = ranges.upper_bound(begin);
+      if (it != ranges.begin()) --it;
+      for (; it != ranges.end() && it->first < end; ++it)
+        if (it->second.end > begin) join(needed, it->second.last);
+      last[static_cast<std::size_t>(id.value)] = kNothing;
+      taken[static_cast<std::size_t>(id.value)] = true;
+    }
+    order.need(i, needed);
+    for (const Operand& o : op.operands)
+      if (const auto b = static_cast<std::size_t>(o.buffer.value); taken[b])
+        last[b][index_of(op.stream)] = static_cast<std::int32_t>(i);
+    for (BufferId id : op.release) {
+      const Buffer& buffer = plan.buffer(id);
+      auto& ranges = given_back[static_cast<std::size_t>(buffer.memory)];
+      const std::int64_t begin = buffer.offset;
+      const std::int64_t end = begin + arena_bytes(buffer).count();
+      if (begin == end) continue;
+      // Cut what overlaps: the newest owner's accesses imply the older ones inside its bytes.
+      auto it = ranges.upper_bound(begin);
+      if (it != ranges.begin()) --it;
+      while (it != ranges.end() && it->first < end) {
+        const std::int64_t old_begin = it->first;
+        const Range old = it->second;
+        if (old.end <= begin) {
+          ++it;
+          continue;
+        }
+        it = ranges.erase(it);
+        if (old_begin < begin) ranges[old_begin] = {begin, old.last};
+        if (old.end > end) it = ranges.insert_or_assign(end, Range{old.end, old.last}).first;
+      }
+      ranges[begin] = {end, last[static_cast<std::size_t>(id.value)]};
+      taken[static_cast<std::size_t>(id.value)] = false;
+    }
+  }
+}
+
+}  // namespace shard::plan

@@ -1,0 +1,200 @@
+// Pass allocate: lifetimes, one offset for every buffer over all phases, and edges where bytes are reused.
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sim/compile/dependencies.h"
+#include "sim/compile/lifetimes.h"
+#include "sim/compile/passes/passes.h"
+#include "sim/ir/effects.h"
+#include "sim/memory/pack.h"
+#include "sim/memory/pack_apart.h"
+
+namespace shard::plan {
+namespace {
+
+/// What one memory's arena is packed from. What is born once and stays (parameters, optimizer state) counts as live
+/// from the start of the run, so every offset holds in every step; first_step touches nothing that steady_step does
+/// not, births apart.
+class ArenaUse {
+ public:
+  ArenaUse(const Plan& plan, Memory memory) : plan_(plan), memory_(memory), item_of_(plan.buffers.size(), -1) {
+    for (const PhaseOps& phase : plan.phases)
+      for (const Op& op : phase.ops)
+        for (BufferId id : op.acquire)
+          if (plan.buffer(id).persistent && is_here(id)) {
+            add(id);
+            stays_.push_back({.item = item(id), .acquire = true});
+          }
+    for_each_phase([&](const PhaseOps& phase) {
+      for (const Op& op : phase.ops)
+        for (BufferId id : op.acquire)
+          if (is_here(id) && item(id) < 0) add(id);
+    });
+  }
+
+  [[nodiscard]] const std::vector<Bytes>& sizes() const { return sizes_; }
+  [[nodiscard]] const std::vector<BufferId>& buffers() const { return buffers_; }
+
+  [[nodiscard]] std::vector<PackEvent> events() const {
+    std::vector<PackEvent> events = stays_;
+    for_each_phase([&](const PhaseOps& phase) {
+      for (const Op& op : phase.ops) {
+        for (BufferId id : op.acquire)
+          if (comes_and_goes(id)) events.push_back({.item = item(id), .acquire = true});
+        for (BufferId id : op.release)
+          if (comes_and_goes(id)) events.push_back({.item = item(id), .acquire = false});
+      }
+    });
+    return events;
+  }
+
+  /// What an op beside the compute stream gives back would better stay alone until the next of its kind starts there
+  /// (the next reduction, the next gather): whoever took it before would have to wait for the op. So there are two in
+  /// turn, as other systems have two buckets.
+  struct Apart {
+    std::vector<PackEvent> events;
+    std::vector<std::int32_t> after;     ///< per item
+    std::vector<std::uint8_t> may_move;  ///< per item: lives in steps alone
+  };
+  [[nodiscard]] Apart apart() const {
+    Apart result{.events = stays_,
+                 .after = std::vector<std::int32_t>(sizes_.size(), -1),
+                 .may_move = std::vector<std::uint8_t>(sizes_.size(), 0)};
+    auto next = static_cast<std::int32_t>(sizes_.size());
+    for (const PhaseOps& phase : plan_.phases)
+      if (phase.phase == Phase::steady_step)
+        for (const Op& op : phase.ops)
+          for (BufferId id : op.acquire)
+            if (comes_and_goes(id)) result.may_move[static_cast<std::size_t>(item(id))] = 1;
+    for_each_phase([&](const PhaseOps& phase) {
+      using Kind = std::pair<Stream, Part>;
+      std::vector<std::pair<Kind, std::int32_t>> alone;  // items after their release
+      const auto end_of = [&](auto is_over) {
+        std::erase_if(alone, [&](const auto& entry) {
+          if (!is_over(entry)) return false;
+          result.events.push_back({.item = result.after[static_cast<std::size_t>(entry.second)], .acquire = false});
+          return true;
+        });
+      };
+      for (const Op& op : phase.ops) {
+        const Kind kind{op.stream, op.part};
+        if (!alone.empty()) end_of([&](const auto& entry) { return entry.first == kind; });
+        for (BufferId id : op.acquire) {
+          if (!comes_and_goes(id)) continue;
+          if (phase.phase != Phase::steady_step) result.may_move[static_cast<std::size_t>(item(id))] = 0;
+          if (!alone.empty()) end_of([&](const auto& entry) { return entry.second == item(id); });
+          result.events.push_back({.item = item(id), .acquire = true});
+        }
+        for (BufferId id : op.release) {
+          if (!comes_and_goes(id)) continue;
+          result.events.push_back({.item = item(id), .acquire = false});
+          if (op.stream == Stream::compute || phase.phase != Phase::steady_step) continue;
+          std::int32_t& after = result.after[static_cast<std::size_t>(item(id))];
+          if (after < 0) after = next++;
+          result.events.push_back({.item = after, .acquire = true});
+          alone.emplace_back(kind, item(id));
+        }
+      }
+      end_of([](const auto&) { return true; });
+    });
+    return result;
+  }
+
+  /// The highest end in steps, of what comes and goes.
+  [[nodiscard]] Bytes step_extent(const std::vector<Bytes>& offsets) const {
+    Bytes extent{0};
+    for (const Op& op : plan_.find(Phase::steady_step)->ops)
+      for (BufferId id : op.acquire)
+        if (comes_and_goes(id))
+          extent = std::max(extent, offsets[static_cast<std::size_t>(item(id))] + arena_bytes(plan_.buffer(id)));
+    return extent;
+  }
+
+ private:
+  [[nodiscard]] bool is_here(BufferId id) const { return plan_.buffer(id).memory == memory_; }
+  [[nodiscard]] bool comes_and_goes(BufferId id) const { return is_here(id) && !plan_.buffer(id).persistent; }
+  [[nodiscard]] std::int32_t item(BufferId id) const { return item_of_[static_cast<std::size_t>(id.value)]; }
+  void add(BufferId id) {
+    item_of_[static_cast<std::size_t>(id.value)] = static_cast<std::int32_t>(sizes_.size());
+    sizes_.push_back(plan_.buffer(id).bytes);
+    buffers_.push_back(id);
+  }
+  template <class F>
+  void for_each_phase(const F& f) const {
+    for (const PhaseOps& phase : plan_.phases)
+      if (phase.phase != Phase::first_step) f(phase);
+  }
+
+  const Plan& plan_;
+  Memory memory_;
+  std::vector<Bytes> sizes_;           // by item
+  std::vector<BufferId> buffers_;      // by item
+  std::vector<std::int32_t> item_of_;  // by buffer, -1: none
+  std::vector<PackEvent> stays_;
+};
+
+void place(Plan& plan, Memory memory, const ArenaUse& use, const std::vector<Bytes>& offsets) {
+  Bytes extent{0};
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    Buffer& buffer = plan.buffer(use.buffers()[i]);
+    buffer.offset = offsets[i].count();
+    extent = std::max(extent, offsets[i] + arena_bytes(buffer));
+  }
+  plan.arena_bytes[static_cast<std::size_t>(memory)] = extent;
+}
+
+void pack_memory(Plan& plan, Memory memory) {
+  const ArenaUse use(plan, memory);
+  const Result<Packing> packing = pack(use.sizes(), use.events(), {.alignment = kAlignment});
+  assert(packing && "lifetimes acquire and release in turn");
+  place(plan, memory, use, packing->offsets);
+}
+
+/// Whether computation of a steady step waits for bytes that another stream still works on.
+bool waits_for_bytes(Plan& plan) {
+  PhaseOps& step = *plan.find(Phase::steady_step);
+  std::vector<std::vector<OpId>> edges;
+  edges.reserve(step.ops.size());
+  for (const Op& op : step.ops) edges.push_back(op.dependencies);
+  order_reuse(plan, step);
+  bool waits = false;
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    waits = waits || (step.ops[i].stream == Stream::compute && step.ops[i].dependencies != edges[i]);
+    step.ops[i].dependencies = std::move(edges[i]);
+  }
+  return waits;
+}
+
+/// Where memory is not scarce, what works at the same time gets bytes of its own. No extent of a phase grows.
+void move_apart(Plan& plan, Memory memory) {
+  const ArenaUse use(plan, memory);
+  const ArenaUse::Apart apart = use.apart();
+  if (std::ranges::all_of(apart.after, [](std::int32_t after) { return after < 0; })) return;
+  std::vector<Bytes> offsets;
+  for (BufferId id : use.buffers()) offsets.emplace_back(plan.buffer(id).offset);
+  const std::optional<std::vector<Bytes>> moved = pack_apart({.items = use.sizes(),
+                                                              .events = apart.events,
+                                                              .after = apart.after,
+                                                              .may_move = apart.may_move,
+                                                              .offsets = offsets,
+                                                              .limit = use.step_extent(offsets),
+                                                              .alignment = kAlignment});
+  if (moved) place(plan, memory, use, *moved);
+}
+
+}  // namespace
+
+Plan allocate(Plan plan) {
+  find_lifetimes(plan);
+  for (int m = 0; m < kMemoryCount; ++m) pack_memory(plan, static_cast<Memory>(m));
+  if (waits_for_bytes(plan))
+    for (int m = 0; m < kMemoryCount; ++m) move_apart(plan, static_cast<Memory>(m));
+  for (PhaseOps& phase : plan.phases) order_reuse(plan, phase);
+  return plan;
+}
+
+}  // namespace shard::plan

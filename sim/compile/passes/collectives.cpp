@@ -1,0 +1,87 @@
+// Builds the op of one collective over a unit's flats.
+#include "sim/compile/passes/collectives.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/compile/passes/operands.h"
+#include "sim/target/comm_workspace.h"
+
+namespace shard::plan {
+
+Op make_collective(Plan& plan, Collective kind, Group group, std::string name, Part part, UnitId unit,
+                   const std::vector<FlatPart>& parts) {
+  Communicate call{.kind = kind, .unit = unit, .segments = {}, .group = group};
+  Op op{.name = std::move(name), .part = part, .stream = Stream::communication, .action = {}, .operands = {}};
+  const bool sharded = kind == Collective::all_gather || kind == Collective::reduce_scatter;
+  Bytes largest{0};
+  for (const FlatPart& p : parts) {
+    Segment segment{.elems = Elems{p.full.bytes / element_bytes(plan, p.full.buffer)}};
+    if (sharded) {
+      segment.shard_operand = static_cast<std::int32_t>(op.operands.size());
+      op.operands.push_back(p.shard);
+    }
+    segment.full_operand = static_cast<std::int32_t>(op.operands.size());
+    op.operands.push_back(p.full);
+    call.segments.push_back(segment);
+    largest = std::max(largest, Bytes{p.full.bytes});
+  }
+  if (plan.strategy.transport == Transport::messages) {
+    const Bytes staging = comm_workspace_bytes(kind, largest, size_of(plan.strategy, group));
+    if (staging.count() > 0) {
+      const BufferId buffer =
+          plan.add_buffer({.name = op.name + ".staging", .category = Category::communication, .bytes = staging});
+      call.workspace_operand = static_cast<std::int32_t>(op.operands.size());
+      op.operands.push_back(writes(plan, buffer));
+    }
+  }
+  op.action = std::move(call);
+  return op;
+}
+
+namespace {
+
+/// By the flats' owner, from where they rest on it.
+Op send_from_owner(Plan& plan, const std::vector<std::int32_t>& flats, std::vector<FlatPart> parts, std::string name,
+                   Part part) {
+  const Flat& first = plan.flats[static_cast<std::size_t>(flats.front())];
+  const bool own = first.owner == position(plan.strategy, plan.rank).shard;
+  for (FlatPart& p : parts) p.full.access = own ? Access::read : Access::write;
+  Op op = make_collective(plan, Collective::broadcast, Group::shard, std::move(name), part, first.unit, parts);
+  std::get<Communicate>(op.action).root = first.owner;
+  return op;
+}
+
+}  // namespace
+
+Op make_gather(Plan& plan, const std::vector<std::int32_t>& flats, std::string name, Part part) {
+  const Flat& first = plan.flats[static_cast<std::size_t>(flats.front())];
+  std::vector<FlatPart> parts;
+  for (std::int32_t f : flats) {
+    const auto index = static_cast<std::size_t>(f);
+    parts.push_back({.flat = f, .full = writes(plan, plan.flat_gathered[index]), .shard = {}});
+    if (first.owner < 0) parts.back().shard = reads(plan, plan.flat_parameters[index]);
+  }
+  if (first.owner >= 0) return send_from_owner(plan, flats, std::move(parts), std::move(name), part);
+  return make_collective(plan, Collective::all_gather, Group::shard, std::move(name), part, first.unit, parts);
+}
+
+Op make_refresh(Plan& plan, const std::vector<std::int32_t>& flats, std::string name) {
+  const Flat& first = plan.flats[static_cast<std::size_t>(flats.front())];
+  std::vector<FlatPart> parts;
+  for (std::int32_t f : flats) {
+    const BufferId all = plan.flat_parameters[static_cast<std::size_t>(f)];
+    parts.push_back({.flat = f, .full = updates(plan, all), .shard = own_part(plan, f, all, Access::read)});
+  }
+  if (first.owner >= 0) return send_from_owner(plan, flats, std::move(parts), std::move(name), Part::gather);
+  return make_collective(plan, Collective::all_gather, Group::shard, std::move(name), Part::gather, first.unit, parts);
+}
+
+Operand own_part(const Plan& plan, std::int32_t flat, BufferId full, Access access) {
+  const std::int64_t bytes =
+      plan.flats[static_cast<std::size_t>(flat)].shard(plan.strategy.cuts()).count() * element_bytes(plan, full);
+  const bool whole = plan.strategy.has_owners();
+  return {.buffer = full, .offset = 0, .bytes = bytes, .rank_stride = whole ? 0 : bytes, .access = access};
+}
+
+}  // namespace shard::plan

@@ -1,0 +1,32 @@
+// Pass tensor_parallel: exchanges between the ranks that share one model become collectives of the tensor group.
+#include "sim/compile/passes/collectives.h"
+#include "sim/compile/passes/passes.h"
+
+namespace shard::plan {
+namespace {
+
+using model::OperatorKind;
+
+/// The collective that an exchanging operator is, or its backward.
+Op exchange(Plan& plan, const Op& op, const Compute& c) {
+  const bool sums = c.kind == OperatorKind::tensor_sum || c.kind == OperatorKind::tensor_input;
+  const FlatPart part =
+      sums ? FlatPart{.full = op.operands[0]} : FlatPart{.full = op.operands[1], .shard = op.operands[0]};
+  Op call = make_collective(plan, sums ? Collective::all_reduce : Collective::all_gather, Group::tensor, op.name,
+                            op.part, UnitId{}, {part});
+  call.block = op.block;
+  call.micro_step = op.micro_step;
+  return call;
+}
+
+}  // namespace
+
+Plan tensor_parallel(Plan plan) {
+  if (plan.strategy.tensor_parallel == 1) return plan;
+  for (Op& op : plan.find(Phase::steady_step)->ops)
+    if (const auto* c = std::get_if<Compute>(&op.action); c != nullptr && model::exchanges(c->kind))
+      op = exchange(plan, op, *c);
+  return plan;
+}
+
+}  // namespace shard::plan

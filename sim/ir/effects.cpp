@@ -1,0 +1,75 @@
+// What an op takes, gives back, sends and costs.
+#include "sim/ir/effects.h"
+
+#include "sim/model/flops.h"
+
+namespace shard::plan {
+namespace {
+
+[[nodiscard]] Bytes full_bytes(const Op& op, const Communicate& call) {
+  Bytes total{0};
+  for (const Segment& s : call.segments) total += Bytes{op.operands[static_cast<std::size_t>(s.full_operand)].bytes};
+  return total;
+}
+
+[[nodiscard]] Flops flops_of(const Plan& plan, const Op& op, const Compute& c) {
+  const model::Operator& source = plan.graph->operators[static_cast<std::size_t>(c.source)];
+  model::OperatorCost cost = model::operator_cost(*plan.graph, plan.model->parameters, source);
+  if (c.attributes.freezes(0)) cost.backward_parameters = {};
+  // A linear operator's bias alone: sums over its rows.
+  if (c.attributes.freezes(0) && c.attributes.has_bias && !c.attributes.freezes(1))
+    cost.backward_parameters.flops = Flops{static_cast<double>(c.attributes.rows * c.attributes.out_columns)};
+  // A norm over what is not trained has no gradient of its input.
+  const bool norm = c.kind == model::OperatorKind::layer_norm || c.kind == model::OperatorKind::rms_norm;
+  if (norm && c.direction == Direction::backward) {
+    std::size_t listed = source.inputs.size() + source.outputs.size() + 1;  // x, weight, statistics, dy
+    for (std::size_t i = 0; i < source.params.size(); ++i) listed += c.attributes.freezes(i) ? 0U : 1U;
+    if (op.operands.size() == listed) cost.backward_inputs = {};
+  }
+  switch (c.direction) {
+    case Direction::forward: return cost.forward.flops;
+    case Direction::backward_input: return cost.backward_inputs.flops;
+    case Direction::backward_weight: return cost.backward_parameters.flops;
+    case Direction::backward: return cost.backward_inputs.flops + cost.backward_parameters.flops;
+  }
+  return cost.forward.flops;
+}
+
+/// Multiply-adds and the like per element: Adam's two moments, their corrections, root, division, decay.
+[[nodiscard]] double optimizer_flops_per_element(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::sgd: return 2;
+    case OptimizerKind::adam: return 14;
+    case OptimizerKind::adamw: return 14;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Effects effects(const Plan& plan, const Op& op) {
+  Effects e{
+      .acquire = op.acquire, .release = op.release, .sends = {}, .flops = {}, .bytes_read = {}, .bytes_written = {}};
+  for (const Operand& o : op.operands) {
+    if (o.reads()) e.bytes_read += Bytes{o.bytes};
+    if (o.writes()) e.bytes_written += Bytes{o.bytes};
+  }
+  const auto nothing = [](const auto&) {};
+  std::visit(
+      on{[&](const Compute& c) { e.flops = flops_of(plan, op, c); },
+         [&](const Communicate& c) { e.sends = Sends{.kind = c.kind, .bytes = full_bytes(op, c)}; },
+         [&](const Accumulate&) { e.flops = Flops{static_cast<double>(op.operands[0].bytes) / 4}; },
+         [&](const OptimizerStep& s) {
+           e.flops = Flops{static_cast<double>(s.elems.count()) * optimizer_flops_per_element(plan.strategy.optimizer)};
+         },
+         [&](const LoadBatch& a) { nothing(a); }, [&](const LoadScalars& a) { nothing(a); },
+         [&](const Initialize& a) { nothing(a); }, [&](const ZeroState& a) { nothing(a); },
+         [&](const MeanLoss& a) { nothing(a); }, [&](const Copy& a) { nothing(a); },
+         [&](const Digest& a) { nothing(a); }, [&](const BeginControl& a) { nothing(a); },
+         [&](const InspectGradient& a) { e.flops = Flops{2 * static_cast<double>(a.elems.count())}; },
+         [&](const Decide& a) { nothing(a); }, [&](const Absent& a) { nothing(a); }},
+      op.action);
+  return e;
+}
+
+}  // namespace shard::plan

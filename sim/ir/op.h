@@ -1,0 +1,223 @@
+// The instruction set: what one op does, over which bytes of which planned buffers. SPEC.md gives each op's meaning.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/model/direction.h"
+#include "sim/model/graph.h"
+#include "sim/strategy/topology.h"
+#include "traces/base/ids.h"
+#include "traces/base/units.h"
+
+namespace shard::plan {
+
+using model::Direction;
+
+enum class Access : std::uint8_t { read, write, update };
+
+/// A byte range of a planned buffer. On the rank that holds shard r it starts at
+/// offset + r * rank_stride (topology.h), so equal ranks share one plan.
+struct Operand {
+  BufferId buffer{};
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;
+  std::int64_t rank_stride = 0;
+  Access access = Access::read;
+  /// The buffer's earlier content is dead before this access: a new lifetime begins here.
+  bool fresh = false;
+  [[nodiscard]] bool reads() const { return access != Access::write; }
+  [[nodiscard]] bool writes() const { return access != Access::read; }
+  [[nodiscard]] std::int64_t offset_on(std::int32_t shard_rank) const { return offset + shard_rank * rank_stride; }
+};
+
+/// An operator of the model on one micro-batch.
+struct Compute {
+  model::OperatorKind kind{};
+  Direction direction = Direction::forward;
+  std::int32_t source = -1;  ///< index of the operator in the graph
+  model::Attributes attributes{};
+  bool accumulate_input = false;   ///< the input gradient is added to, not written
+  bool accumulate_weight = false;  ///< the parameter gradient is added to, not written
+  float scale = 1.0f;              ///< loss operators, backward: 1 / M, so that nothing divides afterwards
+  bool scaled = false;  ///< loss operators, backward: times the loss scale, an operand behind the listed ones
+};
+
+/// Writes the samples and targets of one micro-batch of this step. Operands: input (write), target (write).
+struct LoadBatch {
+  std::int64_t first = 0;
+  std::int64_t shard_stride = 0;    ///< from one rank of a shard group to the next
+  std::int64_t replica_stride = 0;  ///< from one shard group to the next
+  [[nodiscard]] constexpr std::int64_t micro_batch(std::int32_t shard_rank, std::int32_t replica) const {
+    return first + shard_rank * shard_stride + replica * replica_stride;
+  }
+};
+
+/// Writes learning rate, step number and the other scalars that ops read. Operands: scalars (write), where the step is
+/// controlled (Strategy::is_controlled) the knobs of control_block.h (write).
+struct LoadScalars {};
+
+/// One part of a collective: full bytes [full, full + elems) hold one shard per member of the group, in order.
+struct Segment {
+  std::int32_t shard_operand = 0;  ///< index into operands: this rank's shard (may lie inside full)
+  std::int32_t full_operand = 0;   ///< index into operands
+  Elems elems{};                   ///< of full; a multiple of the group's size for gather and scatter
+};
+
+/// A collective over a group of ranks: one call, however many segments. Counted once, bytes = sum of full segments.
+/// all_reduce, broadcast and reduce use full_operand alone.
+struct Communicate {
+  Collective kind{};
+  UnitId unit{};
+  std::vector<Segment> segments{};
+  Group group = Group::shard;
+  std::int32_t root = 0;                ///< broadcast, reduce: a member's number in the group
+  std::int32_t workspace_operand = -1;  ///< staging of the message transport, -1: none
+};
+
+/// dst += src, the inner node of the gradient tree. Operands: dst (update), src (read).
+struct Accumulate {
+  UnitId unit{};
+};
+
+/// Writes the first values of elements [first_elem + shard rank * rank_stride_elems, + elems) of a flat, padding too.
+/// Operands: parameters (write).
+struct Initialize {
+  std::int32_t flat = -1;
+  Elems first_elem{};
+  Elems rank_stride_elems{};
+  Elems elems{};
+};
+
+/// Zeroes optimizer state when it is born. Operands: each state buffer (write).
+struct ZeroState {
+  std::int32_t flat = -1;
+};
+
+/// One optimizer step over parameters of a flat that this rank owns.
+/// Operands: parameters, the masters where there are some (update), gradient (read), scalars (read), step counts
+/// (update), then each state buffer (update), then where the step is controlled what decide wrote (read): gradients are
+/// multiplied as it says, and a skipped step changes nothing. first_elem and elems say which elements of the flat: on
+/// the rank that holds shard r they start at first_elem + r * rank_stride_elems.
+struct OptimizerStep {
+  std::int32_t flat = -1;
+  model::ParamId param{};  ///< partition parameter: the only parameter stepped; else invalid
+  Elems first_elem{};
+  Elems rank_stride_elems{};
+  Elems elems{};        ///< real elements on this rank class, padding excluded
+  float factor = 1.0f;  ///< of the gradient: what --gradient-predivide-factor left to do
+};
+
+/// Begins the control of a step. Operands: knobs (read), gradient facts (write: nothing seen yet), and with a loss
+/// scaler its state (update: a newborn scale becomes the initial one) and the loss scale of this step (write).
+struct BeginControl {};
+
+/// Adds what it finds in gradients to what is known of them (control_block.h, GradientFacts). Operands: gradient
+/// (read), facts (update). Elements as OptimizerStep says them.
+struct InspectGradient {
+  enum class Of : std::uint8_t {
+    stepped,  ///< what this rank steps: squares and non-finite elements; of ranks that share a model the first looks at
+              ///< parameters that are not cut, the others leave them out
+    local,    ///< a rank's own gradient before it is summed over ranks: non-finite elements only, last tensor first
+  } of{};
+  std::int32_t flat = -1;
+  Elems first_elem{};
+  Elems rank_stride_elems{};
+  Elems elems{};
+};
+
+/// Decides for all ranks alike by what factor gradients are multiplied, whether the step is skipped, and how the loss
+/// scale goes on. Operands: facts of all members (read), knobs (read), control (write), and with a loss scaler its
+/// state (update). Facts of one member: of its stepped gradients, then with a scaler of its local ones.
+struct Decide {
+  std::int32_t members = 1;  ///< whose facts are there
+  std::int32_t counted = 1;  ///< how many of them, from the first, step every element once between them
+  float factor = 1.0f;       ///< as OptimizerStep: the norm is that of the gradients multiplied by it
+};
+
+/// Mean of all micro-batches' losses along the fixed tree. Operands: losses (read), mean (write).
+struct MeanLoss {
+  bool dealt_in_turn =
+      false;  ///< losses[r * A + j] belongs to micro-batch (g A + j) S + i, else to r A + j (r = g S + i)
+};
+
+/// Copies elements, rounded to nearest even where the destination's type is smaller, between memories where the
+/// buffers' differ. Operands: source (read), destination (write or update), equally many elements.
+struct Copy {
+  UnitId unit{};  ///< whose data moves between memories; invalid where it stays in one
+};
+
+/// Feeds a whole flat's content to the run's digest, parameter by parameter (rank 0 hashes). Operands: content (read).
+struct Digest {
+  enum class Content : std::uint8_t { parameter, first_moment, second_moment, master } content{};
+  std::int32_t flat = -1;
+  model::ParamId param{};  ///< valid: this parameter only, content starts at its first element
+};
+
+/// An op that this rank lacks; keeps ids equal on all ranks and is dropped before the plan is used. Where other ranks'
+/// ops are moved about, it says what they have in its place.
+struct Absent {
+  enum class Lacks : std::uint8_t { other, initialize, inspect, step, store, stage, accumulate, all_reduce };
+  Lacks lacks = Lacks::other;
+  std::int32_t flat = -1;  ///< what it would be about: pass place adds absent moves where other ranks have moves
+};
+
+using Action = std::variant<Compute, LoadBatch, LoadScalars, Communicate, Accumulate, Initialize, ZeroState,
+                            OptimizerStep, MeanLoss, Copy, Digest, BeginControl, InspectGradient, Decide, Absent>;
+
+/// Which part of a step an op belongs to, for people and pictures.
+enum class Part : std::uint8_t {
+  data,
+  forward,
+  recompute,
+  backward,
+  reduce,
+  gather,
+  optimizer,
+  report,
+  creation,
+  digest
+};
+
+[[nodiscard]] constexpr const char* to_string(Part part) {
+  switch (part) {
+    case Part::data: return "data";
+    case Part::forward: return "forward";
+    case Part::recompute: return "recompute";
+    case Part::backward: return "backward";
+    case Part::reduce: return "reduce";
+    case Part::gather: return "gather";
+    case Part::optimizer: return "optimizer";
+    case Part::report: return "report";
+    case Part::creation: return "creation";
+    case Part::digest: return "digest";
+  }
+  return "?";
+}
+
+struct Op {
+  OpId id{};
+  std::string name{};  ///< e.g. "h.0.attn.c_attn backward_weight"
+  Part part = Part::forward;
+  Stream stream = Stream::compute;
+  std::int32_t block = -1;
+  std::int32_t micro_step = -1;  ///< -1: once per step
+  bool first_step_only = false;  ///< births of optimizer state
+  Action action{};
+  std::vector<Operand> operands{};
+  std::vector<OpId> dependencies{};  ///< ops of other streams that must have finished; order inside a stream is implied
+  std::vector<BufferId> acquire{};   ///< buffers whose lifetime begins with this op
+  std::vector<BufferId> release{};   ///< buffers whose lifetime ends with this op
+};
+
+/// One visitor made of lambdas; a forgotten alternative does not compile.
+template <class... F>
+struct on : F... {
+  using F::operator()...;
+};
+template <class... F>
+on(F...) -> on<F...>;
+
+}  // namespace shard::plan

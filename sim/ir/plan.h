@@ -1,0 +1,127 @@
+// A plan: ordered ops over named buffers for one class of equal ranks, in phases. Immutable once compiled.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/chunk/layout.h"
+#include "sim/ir/op.h"
+#include "sim/ir/placed.h"
+#include "sim/memory/arena.h"
+#include "sim/model/graph.h"
+#include "sim/strategy/strategy.h"
+#include "traces/base/ids.h"
+#include "traces/base/units.h"
+
+namespace shard::plan {
+
+/// Every buffer of an arena starts at a multiple of this: a cache line, and the widest vector register.
+inline constexpr std::int64_t kAlignment = kArenaAlignment;
+
+struct Buffer {
+  std::string name{};
+  Category category{};
+  Memory memory = Memory::device;
+  Dtype dtype = Dtype::f32;  ///< of its elements
+  Bytes bytes{};             ///< what is used; the arena rounds up to kAlignment
+  bool persistent = false;   ///< never released once born
+  UnitId unit{};             ///< valid for parameters, gathered parameters and gradients
+  std::int64_t offset = -1;  ///< in its memory's arena; set by allocate
+};
+
+/// A run of parameters laid out one behind the other and padded to a multiple of the ranks that share
+/// its shards: what is cut into equal shards, or lies whole on its owner. Offsets and sizes in elements.
+struct Flat {
+  struct Item {
+    model::ParamId param{};
+    Elems offset{};
+    Elems elems{};
+  };
+  UnitId unit{};
+  Elems elems{};  ///< padding included
+  Elems used{};   ///< up to the end of the last parameter
+  std::vector<Item> items{};
+  std::int32_t owner = -1;  ///< Ownership::rank: the member of the shard group that holds all of it; -1: split
+  bool frozen = false;      ///< all its parameters are: no gradient, no master, no optimizer state, no step
+  [[nodiscard]] Elems shard(std::int32_t shards) const { return Elems{elems.count() / shards}; }
+};
+
+/// What is gathered, released and reduced in one call: one flat, or several for UnitKind::bucket.
+struct Unit {
+  std::string name{};
+  std::vector<std::int32_t> flats{};  ///< indices into Plan::flats
+};
+
+/// Elements [first, first + elems) of a parameter, at `offset` elements inside a flat.
+struct ParamRange {
+  model::ParamId param{};
+  Elems first{};
+  Elems offset{};
+  Elems elems{};
+};
+
+/// The parts of a flat's parameters inside [begin, end) elements of the flat, in order.
+[[nodiscard]] std::vector<ParamRange> param_ranges(const Flat& flat, Elems begin, Elems end);
+
+/// The real elements (padding excluded) of a flat that are one rank's of `shards`: its shard, or where the flat has an
+/// owner all or none. Empty when all padding.
+[[nodiscard]] ElemRange real_shard(const Flat& flat, std::int32_t shard_rank, std::int32_t shards);
+
+/// The ops of one phase, in plan order. The memory a phase starts with is what earlier phases left persistent.
+struct PhaseOps {
+  Phase phase{};
+  std::vector<Op> ops{};
+};
+
+struct Plan {
+  std::shared_ptr<const model::Model> model{};
+  std::shared_ptr<const model::Graph> graph{};  ///< one micro-batch; its values have the buffers from values_begin on
+  Strategy strategy{};
+  std::int32_t rank = 0;          ///< the representative of this class of ranks
+  std::vector<Buffer> buffers{};  ///< BufferId indexes this
+  std::vector<Flat> flats{};
+  std::vector<Unit> units{};             ///< UnitId indexes this
+  std::vector<PhaseOps> phases{};        ///< creation, first_step, steady_step, digest
+  Bytes arena_bytes[kMemoryCount] = {};  ///< extent of each memory's arena over all phases; set by allocate
+  std::int32_t values_begin = 0;
+  std::vector<BufferId>
+      value_buffers{};                ///< by value: values_begin + v, or that of the value in whose place it is made
+  std::vector<BufferId> gradients{};  ///< until shard: the gradient buffer of each parameter
+  std::vector<std::vector<BufferId>> gradient_slots{};  ///< until shard: [slot of the tree][parameter]
+  /// Since shard, by flat: the parameters that rest on this rank, all or its shard; invalid where another owns them.
+  std::vector<BufferId> flat_parameters{};
+  std::vector<BufferId> flat_gathered{};  ///< since shard, stage 3: by flat, the gathered parameters
+  /// Since shard, by flat: the reduced gradient, full (stages 0 and 1, owners) or its shard; invalid as
+  /// flat_parameters.
+  std::vector<BufferId> flat_gradients{};
+  std::vector<std::vector<BufferId>> flat_gradient_slots{};  ///< since shard: by flat, the slots of the gradient tree
+  Placed placed{};                                           ///< since place: where model data rests
+  BufferId losses{};                                         ///< f32 [micro-steps], this rank's
+  BufferId loss{};                                           ///< mean loss of the step, f32 [1]
+  BufferId scalars{};                                        ///< what LoadScalars writes
+  BufferId control{};  ///< what Decide writes; invalid where the step is not controlled
+  [[nodiscard]] const Buffer& buffer(BufferId id) const { return buffers[static_cast<std::size_t>(id.value)]; }
+  [[nodiscard]] Buffer& buffer(BufferId id) { return buffers[static_cast<std::size_t>(id.value)]; }
+  [[nodiscard]] BufferId value_buffer(model::ValueId v) const {
+    return value_buffers[static_cast<std::size_t>(v.value)];
+  }
+  /// Adds a buffer and returns its id.
+  BufferId add_buffer(Buffer buffer) {
+    buffers.push_back(std::move(buffer));
+    return BufferId{static_cast<std::int32_t>(buffers.size()) - 1};
+  }
+  [[nodiscard]] PhaseOps* find(Phase phase) {
+    for (PhaseOps& p : phases)
+      if (p.phase == phase) return &p;
+    return nullptr;
+  }
+  [[nodiscard]] const PhaseOps* find(Phase phase) const {
+    for (const PhaseOps& p : phases)
+      if (p.phase == phase) return &p;
+    return nullptr;
+  }
+};
+
+}  // namespace shard::plan

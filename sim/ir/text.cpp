@@ -1,0 +1,199 @@
+// Plan to text and its hash.
+#include "sim/ir/text.h"
+
+#define XXH_INLINE_ALL  // header only: the planner links no hash library
+#include <xxhash.h>
+
+#include <charconv>
+#include <cstdio>
+#include <string_view>
+
+namespace shard::plan {
+namespace {
+
+/// Appends text and numbers without making strings of them first: a search hashes hundreds of plans.
+void put(std::string& out, std::string_view text) {
+  out += text;
+}
+void put(std::string& out, char c) {
+  out += c;
+}
+void put(std::string& out, std::int64_t number) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+/// The shortest digits that give the same number back.
+void put(std::string& out, float number) {
+  char digits[32];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+template <class... Parts>
+void append(std::string& out, const Parts&... parts) {
+  (put(out, parts), ...);
+}
+
+void append_operand(std::string& out, const Plan& plan, const Operand& o) {
+  const Buffer& b = plan.buffer(o.buffer);
+  append(out, o.access == Access::read ? " " : o.access == Access::write ? " =" : " +", b.name);
+  if (o.offset == 0 && o.rank_stride == 0 && o.bytes == b.bytes.count()) return;
+  append(out, '[', o.offset);
+  if (o.rank_stride != 0) append(out, "+r*", o.rank_stride);
+  append(out, ',', o.bytes, ']');
+}
+
+[[nodiscard]] const char* to_string(Digest::Content c) {
+  switch (c) {
+    case Digest::Content::parameter: return "parameter";
+    case Digest::Content::first_moment: return "first_moment";
+    case Digest::Content::second_moment: return "second_moment";
+    case Digest::Content::master: return "master";
+  }
+  return "?";
+}
+
+void append_attributes(std::string& out, const model::Attributes& a) {
+  append(out, '(', a.rows, 'x', a.columns);
+  if (a.out_columns > 0) append(out, a.weight_in_out ? "=>" : "->", a.out_columns);
+  if (a.heads > 0) append(out, " heads ", a.heads, '/', a.kv_heads);
+  if (a.epsilon != 0) append(out, " epsilon ", a.epsilon);
+  if (a.rotary_base != 0) append(out, " base ", a.rotary_base);
+  if (a.parts > 0) append(out, " of ", a.parts);
+  if (a.vocabulary > 0) append(out, " vocabulary ", a.vocabulary);
+  if (a.frozen > 0) append(out, " frozen ", std::int64_t{a.frozen});
+  append(out, ')');
+}
+
+void append_action(std::string& out, const Plan& plan, const Op& op) {
+  std::visit(on{[&](const Compute& c) {
+                  append(out, model::to_string(c.kind), '.', to_string(c.direction));
+                  append_attributes(out, c.attributes);
+                  if (c.accumulate_input) append(out, " adds_input");
+                  if (c.accumulate_weight) append(out, " adds_weight");
+                  if (c.scale != 1.0f) append(out, " scale ", c.scale);
+                  if (c.scaled) append(out, " scaled");
+                },
+                [&](const LoadBatch& a) {
+                  append(out, "load_batch(", a.first, "+r*", a.shard_stride);
+                  if (plan.strategy.replicas() > 1) append(out, "+g*", a.replica_stride);
+                  append(out, ')');
+                },
+                [&](const LoadScalars&) { append(out, "load_scalars"); },
+                [&](const Communicate& c) {
+                  append(out, shard::to_string(c.kind));
+                  if (c.group != Group::shard) append(out, " over ", to_string(c.group));
+                  if (c.kind == Collective::broadcast || c.kind == Collective::reduce)
+                    append(out, "(root ", std::int64_t{c.root}, ')');
+                  for (const Segment& s : c.segments) append(out, " {", s.elems.count(), '}');
+                },
+                [&](const Accumulate&) { append(out, "accumulate"); },
+                [&](const Initialize& a) {
+                  append(out, "initialize([", a.first_elem.count(), "+r*", a.rank_stride_elems.count(), ", ",
+                         a.elems.count(), ")");
+                },
+                [&](const ZeroState&) { append(out, "zero"); },
+                [&](const OptimizerStep& a) {
+                  append(out, "step([", a.first_elem.count(), "+r*", a.rank_stride_elems.count(), ", ", a.elems.count(),
+                         ")");
+                  if (a.factor != 1.0f) append(out, " times ", a.factor);
+                },
+                [&](const MeanLoss& a) { append(out, a.dealt_in_turn ? "mean_loss(in turn)" : "mean_loss"); },
+                [&](const Copy&) { append(out, "copy"); },
+                [&](const Digest& a) { append(out, "digest(", to_string(a.content), ')'); },
+                [&](const BeginControl&) { append(out, "begin_control"); },
+                [&](const InspectGradient& a) {
+                  append(out, a.of == InspectGradient::Of::local ? "inspect_local([" : "inspect([",
+                         a.first_elem.count(), "+r*", a.rank_stride_elems.count(), ", ", a.elems.count(), ")");
+                },
+                [&](const Decide& a) {
+                  append(out, "decide(", std::int64_t{a.counted}, " of ", std::int64_t{a.members}, ")");
+                  if (a.factor != 1.0f) append(out, " times ", a.factor);
+                },
+                [&](const Absent&) { append(out, "absent"); }},
+             op.action);
+}
+
+void append_ids(std::string& out, const Plan& plan, const char* label, const std::vector<BufferId>& ids) {
+  if (ids.empty()) return;
+  append(out, label);
+  const char* before = " ";
+  for (BufferId id : ids) {
+    append(out, before, plan.buffer(id).name);
+    before = ", ";
+  }
+}
+
+void append_op(std::string& out, const Plan& plan, const Op& op, const TextOptions& options) {
+  if (op.id.valid())
+    append(out, '%', std::int64_t{op.id.value});
+  else
+    append(out, "%?");
+  if (op.micro_step >= 0) append(out, " #", std::int64_t{op.micro_step});
+  append(out, ' ', shard::to_string(op.stream), " \"", op.name, "\" ", to_string(op.part), ' ');
+  append_action(out, plan, op);
+  append(out, " :");
+  for (const Operand& o : op.operands) append_operand(out, plan, o);
+  if (options.dependencies && !op.dependencies.empty()) {
+    append(out, " | after");
+    for (OpId d : op.dependencies) append(out, " %", std::int64_t{d.value});
+  }
+  if (options.lifetimes) {
+    append_ids(out, plan, " | takes", op.acquire);
+    append_ids(out, plan, " | gives back", op.release);
+  }
+}
+
+}  // namespace
+
+std::string to_text(const Plan& plan, const Op& op, const TextOptions& options) {
+  std::string out;
+  append_op(out, plan, op, options);
+  return out;
+}
+
+std::string to_text(const Plan& plan, const TextOptions& options) {
+  std::string out = "plan " + plan.model->name + " " + to_string(plan.strategy) + '\n';
+  std::vector<bool> touched(plan.buffers.size(), false);
+  for (const PhaseOps& phase : plan.phases)
+    for (const Op& op : phase.ops)
+      for (const Operand& o : op.operands) touched[static_cast<std::size_t>(o.buffer.value)] = true;
+  for (int m = 0; m < kMemoryCount; ++m)
+    if (plan.arena_bytes[m].count() > 0)
+      out += std::string("arena ") + shard::to_string(static_cast<Memory>(m)) + ' ' +
+             std::to_string(plan.arena_bytes[m].count()) + '\n';
+  if (options.buffers)
+    for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+      const Buffer& b = plan.buffers[i];
+      if (!touched[i]) continue;
+      append(out, "buffer \"", b.name, "\" ", shard::to_string(b.category), ' ', shard::to_string(b.memory), ' ',
+             b.bytes.count());
+      if (b.dtype != Dtype::f32) append(out, ' ', shard::to_string(b.dtype));
+      if (b.offset >= 0) append(out, " @", b.offset);
+      if (b.persistent) append(out, " persistent");
+      append(out, '\n');
+    }
+  for (const PhaseOps& phase : plan.phases) {
+    out += std::string("phase ") + shard::to_string(phase.phase) + '\n';
+    for (const Op& op : phase.ops) {
+      append_op(out, plan, op, options);
+      out += '\n';
+    }
+  }
+  return out;
+}
+
+std::string hash_of(const std::vector<Plan>& classes, const std::vector<std::int32_t>& class_of_rank) {
+  XXH3_state_t state;
+  XXH3_128bits_reset(&state);
+  for (const Plan& plan : classes) {
+    const std::string text = to_text(plan);
+    XXH3_128bits_update(&state, text.data(), text.size());
+  }
+  XXH3_128bits_update(&state, class_of_rank.data(), class_of_rank.size() * sizeof(class_of_rank[0]));
+  const XXH128_hash_t hash = XXH3_128bits_digest(&state);
+  char hex[33];
+  std::snprintf(hex, sizeof hex, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+                static_cast<unsigned long long>(hash.low64));
+  return hex;
+}
+
+}  // namespace shard::plan
