@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "sim/memory/covered_moments.h"
+
 namespace shard::packing {
 namespace {
 
@@ -29,6 +31,19 @@ class Lives {
     end(item);
   }
   void end(Index item) { ended_.push_back({item, {since_[item], moment_}}); }
+
+  /// `covered`: moments to be left out, by number; empty: none.
+  void leave_out(std::span<const std::uint8_t> covered) {
+    if (covered.empty()) return;
+    std::vector<std::int32_t> number;  // by moment: those kept before it
+    number.reserve(covered.size() + 1);
+    number.push_back(0);
+    for (const std::uint8_t out : covered) number.push_back(number.back() + (out == 0 ? 1 : 0));
+    for (auto& [item, life] : ended_)
+      life = {number[static_cast<std::size_t>(life.first)], number[static_cast<std::size_t>(life.last) + 1] - 1};
+    std::erase_if(ended_, [](const auto& ended) { return ended.second.first > ended.second.last; });
+    moment_ = number.back() - 1;
+  }
 
   void sort_into(Lifetimes& result) const {
     result.moments = moment_ + 1;
@@ -116,6 +131,7 @@ Result<Lifetimes> read_lifetimes(std::span<const Offset> sizes, std::span<const 
     lives.end(item);
     result.meets_all[item] = since[item] < first_release;
   }
+  lives.leave_out(covered_moments(sizes, events));
   lives.sort_into(result);
   return result;
 }

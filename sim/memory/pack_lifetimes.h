@@ -14,7 +14,7 @@ using Index = std::uint32_t;
 using Offset = std::int64_t;
 
 /// Moments [first, last] at which an item is live. A moment is the end of a run of acquisitions: whatever is ever live
-/// together is so at one of them.
+/// together is so at one of them; those that others cover are left out.
 struct Life {
   std::int32_t first = 0;
   std::int32_t last = 0;
