@@ -22,7 +22,11 @@ constexpr Offset kScarce[] = {1024, 64, 16, 4};
 class Placer {
  public:
   Placer(const PackApart& request, std::vector<Offset> sizes, const Lifetimes& lifetimes)
-      : request_(request), sizes_(std::move(sizes)), lifetimes_(lifetimes), taken_(lifetimes.moments) {
+      : request_(request),
+        sizes_(std::move(sizes)),
+        lifetimes_(lifetimes),
+        staying_(lifetimes.moments),
+        taken_(staying_) {
     for (const Index item : lifetimes.acquired)
       if (item < request.items.size() && sizes_[item] > 0 && !lifetimes.meets_all[item]) order_.push_back(item);
     std::ranges::stable_sort(order_, [&](Index a, Index b) {
@@ -30,15 +34,17 @@ class Placer {
     });
   }
 
-  /// False where an item finds no room below the limit.
+  /// False where an item finds no room below the limit. The least scarce comes last: what stayed once, stays.
   bool attempt(Offset scarce) {
-    taken_.clear();
     offsets_.assign(request_.offsets.begin(), request_.offsets.end());
     const Offset much = lifetimes_.live_peak - lifetimes_.live_peak / scarce;
-    const auto stays = [&](Index item) { return request_.may_move[item] == 0 || lifetimes_.pressure[item] > much; };
-    for (const Index item : order_)
-      if (stays(item)) take(lifetimes_.lives_of(item), item);
-    return std::ranges::all_of(order_, [&](Index item) { return stays(item) || place(item); });
+    std::erase_if(order_, [&](Index item) {
+      if (request_.may_move[item] != 0 && lifetimes_.pressure[item] <= much) return false;
+      staying_.take(lifetimes_.lives_of(item), offsets_[item].count(), offsets_[item].count() + sizes_[item]);
+      return true;
+    });
+    taken_ = staying_;
+    return std::ranges::all_of(order_, [&](Index item) { return place(item); });
   }
 
   [[nodiscard]] std::vector<Bytes> offsets() && { return std::move(offsets_); }
@@ -59,11 +65,8 @@ class Placer {
     const Offset at = taken_.first_fit(lives, base(), sizes_[item]);
     if (at + sizes_[item] > request_.limit.count()) return false;
     offsets_[item] = Bytes{at};
-    take(lives, item);
+    taken_.take(lives, at, at + sizes_[item]);
     return true;
-  }
-  void take(std::span<const Life> lives, Index item) {
-    taken_.take(lives, offsets_[item].count(), offsets_[item].count() + sizes_[item]);
   }
   [[nodiscard]] Offset base() {
     if (base_ < 0) {
@@ -78,8 +81,8 @@ class Placer {
   const PackApart& request_;
   std::vector<Offset> sizes_;  // by item; 0 for the times after
   const Lifetimes& lifetimes_;
-  packing::TakenRanges taken_;
-  std::vector<Index> order_;
+  packing::TakenRanges staying_, taken_;
+  std::vector<Index> order_;  // those that may move
   std::vector<Bytes> offsets_;
   std::vector<Life> lives_;
   Offset base_ = -1;
