@@ -13,10 +13,11 @@
 #include <tuple>
 
 #include "sim/check/verify.h"
+#include "sim/compile/packings.h"
 #include "sim/compile/passes/passes.h"
 #include "sim/compile/placement/automatic.h"
 #include "sim/compile/units.h"
-#include "sim/ir/text.h"
+#include "sim/ir/hash.h"
 #include "sim/model/freeze.h"
 #include "sim/model/graph_limits.h"
 #include "sim/strategy/conflicts.h"
@@ -26,17 +27,23 @@ namespace {
 
 struct Pass {
   std::string_view name;
-  Plan (*run)(Plan);
+  Plan (*run)(Plan, Packings&);
 };
 
-constexpr std::array<Pass, 9> kPasses{{{"differentiate", differentiate},
-                                       {"recompute", recompute},
-                                       {"accumulate", accumulate},
-                                       {"tensor_parallel", tensor_parallel},
-                                       {"shard", shard},
-                                       {"optimize", optimize},
-                                       {"place", place},
-                                       {"schedule", schedule},
+/// A pass that knows nothing but its plan.
+template <Plan (*kPass)(Plan)>
+Plan alone(Plan plan, Packings&) {
+  return kPass(std::move(plan));
+}
+
+constexpr std::array<Pass, 9> kPasses{{{"differentiate", alone<differentiate>},
+                                       {"recompute", alone<recompute>},
+                                       {"accumulate", alone<accumulate>},
+                                       {"tensor_parallel", alone<tensor_parallel>},
+                                       {"shard", alone<shard>},
+                                       {"optimize", alone<optimize>},
+                                       {"place", alone<place>},
+                                       {"schedule", alone<schedule>},
                                        {"allocate", allocate}}};
 
 /// No pass before this one looks at the rank.
@@ -45,9 +52,9 @@ std::string_view first_rank_pass(const Strategy& strategy) {
 }
 
 /// The plan of `rank` after the passes from `begin` on, up to the one named `until` (empty: the last).
-Plan run_passes(Plan plan, const Pass* begin, std::string_view until = {}) {
+Plan run_passes(Plan plan, Packings& packings, const Pass* begin, std::string_view until = {}) {
   for (const Pass* pass = begin; pass != kPasses.data() + kPasses.size(); ++pass) {
-    plan = pass->run(std::move(plan));
+    plan = pass->run(std::move(plan), packings);
     if (pass->name == until) break;
   }
   return plan;
@@ -89,13 +96,14 @@ void place_for_all(Plan& common, const Pass* begin, const Signatures& signatures
   const Strategy& s = common.strategy;
   const bool unlike = s.has_owners() || (s.effective_stage() == 1 && s.partition == Partition::parameter);
   if (s.placement.policy != PlacementPolicy::automatic || !unlike) return;
+  Packings packings;
   std::vector<Plan> ranks;
   std::set<Signature> seen;
   for (std::int32_t rank = 0; rank < s.world_size; ++rank) {
     if (!seen.insert(signatures.of(rank)).second) continue;
     Plan plan = common;
     plan.rank = rank;
-    ranks.push_back(run_passes(std::move(plan), begin, "optimize"));
+    ranks.push_back(run_passes(std::move(plan), packings, begin, "optimize"));
   }
   common.placed = place_automatically(ranks);
 }
@@ -125,15 +133,16 @@ Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strateg
   std::map<Signature, std::int32_t> known;
   const Signatures signatures(*model, strategy);
   const Pass* const rank_passes = std::ranges::find(kPasses, first_rank_pass(strategy), &Pass::name);
+  Packings packings;
   Plan common = build(model, strategy, 0);
-  for (const Pass* pass = kPasses.data(); pass != rank_passes; ++pass) common = pass->run(std::move(common));
+  for (const Pass* pass = kPasses.data(); pass != rank_passes; ++pass) common = pass->run(std::move(common), packings);
   place_for_all(common, rank_passes, signatures);
   for (std::int32_t rank = 0; rank < strategy.world_size; ++rank) {
     const auto [it, is_new] = known.try_emplace(signatures.of(rank), static_cast<std::int32_t>(set.classes.size()));
     if (is_new) {
       Plan plan = common;
       plan.rank = rank;
-      set.classes.push_back(run_passes(std::move(plan), rank_passes));
+      set.classes.push_back(run_passes(std::move(plan), packings, rank_passes));
       common.placed = set.classes.front().placed;  // rank 0 decides for all
     }
     set.class_of_rank.push_back(it->second);
@@ -152,7 +161,8 @@ Result<Plan> compile_until(std::shared_ptr<const model::Model> model, const Stra
       Plan plan = build(model, strategy, 0);
       if (pass == "build") return plan;
       place_for_all(plan, kPasses.data(), Signatures(*model, strategy));
-      return run_passes(std::move(plan), kPasses.data(), pass);
+      Packings packings;
+      return run_passes(std::move(plan), packings, kPasses.data(), pass);
     }
     names += names.empty() ? "" : ", ";
     names += name;

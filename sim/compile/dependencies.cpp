@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <utility>
 #include <vector>
 
+#include "sim/compile/given_back.h"
 #include "sim/ir/effects.h"
 
 namespace shard::plan {
@@ -125,14 +126,38 @@ void order_buffers(const Plan& plan, PhaseOps& phase) {
   }
 }
 
-void order_reuse(const Plan& plan, PhaseOps& phase) {
-  struct Range {
-    std::int64_t end = 0;
-    Clock last = kNothing;
+ArenaPlaces::ArenaPlaces(const Plan& plan) : of_buffer_(plan.buffers.size()) {
+  struct Place {
+    std::int64_t byte;
+    std::int32_t buffer;
+    bool end;
   };
-  std::array<std::map<std::int64_t, Range>, kMemoryCount> given_back;  // by begin
-  std::vector<Clock> last(plan.buffers.size(), kNothing);              // accesses of this lifetime
-  std::vector<bool> taken(plan.buffers.size(), false);                 // acquired in this phase, and live
+  std::array<std::vector<Place>, kMemoryCount> arenas;
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
+    const Buffer& buffer = plan.buffers[b];
+    if (buffer.offset < 0 || buffer.persistent) continue;
+    std::vector<Place>& arena = arenas[static_cast<std::size_t>(buffer.memory)];
+    const auto id = static_cast<std::int32_t>(b);
+    arena.push_back({.byte = buffer.offset, .buffer = id, .end = false});
+    arena.push_back({.byte = buffer.offset + arena_bytes(buffer).count(), .buffer = id, .end = true});
+  }
+  for (std::size_t m = 0; m < arenas.size(); ++m) {
+    std::ranges::sort(arenas[m], {}, &Place::byte);
+    std::size_t number = 0;
+    for (std::size_t i = 0; i < arenas[m].size(); ++i) {
+      if (i > 0 && arenas[m][i].byte != arenas[m][i - 1].byte) ++number;
+      Range& range = of_buffer_[static_cast<std::size_t>(arenas[m][i].buffer)];
+      (arenas[m][i].end ? range.end : range.begin) = number;
+    }
+    count_[m] = arenas[m].empty() ? 0 : number + 1;
+  }
+}
+
+void order_reuse(const Plan& plan, const ArenaPlaces& places, PhaseOps& phase) {
+  std::vector<RangeOwners> arenas;
+  for (int m = 0; m < kMemoryCount; ++m) arenas.emplace_back(places.count(static_cast<Memory>(m)));
+  std::vector<Clock> given_back;                           // accesses of lifetimes that are over
+  std::vector<Clock> last(plan.buffers.size(), kNothing);  // accesses of this lifetime
   Order order(phase);
   for (std::size_t i = 0; i < phase.ops.size(); ++i) {
     order.begin(i);
@@ -140,42 +165,22 @@ void order_reuse(const Plan& plan, PhaseOps& phase) {
     Clock needed = kNothing;
     for (BufferId id : op.acquire) {
       const Buffer& buffer = plan.buffer(id);
-      auto& ranges = given_back[static_cast<std::size_t>(buffer.memory)];
-      const std::int64_t begin = buffer.offset;
-      const std::int64_t end = begin + arena_bytes(buffer).count();
-      auto it = ranges.upper_bound(begin);
-      if (it != ranges.begin()) --it;
-      for (; it != ranges.end() && it->first < end; ++it)
-        if (it->second.end > begin) join(needed, it->second.last);
+      if (buffer.persistent) continue;
+      const ArenaPlaces::Range at = places.of(id);
+      arenas[static_cast<std::size_t>(buffer.memory)].for_each(
+          at.begin, at.end, [&](std::int32_t owner) { join(needed, given_back[static_cast<std::size_t>(owner)]); });
       last[static_cast<std::size_t>(id.value)] = kNothing;
-      taken[static_cast<std::size_t>(id.value)] = true;
     }
     order.need(i, needed);
     for (const Operand& o : op.operands)
-      if (const auto b = static_cast<std::size_t>(o.buffer.value); taken[b])
-        last[b][index_of(op.stream)] = static_cast<std::int32_t>(i);
+      last[static_cast<std::size_t>(o.buffer.value)][index_of(op.stream)] = static_cast<std::int32_t>(i);
     for (BufferId id : op.release) {
-      const Buffer& buffer = plan.buffer(id);
-      auto& ranges = given_back[static_cast<std::size_t>(buffer.memory)];
-      const std::int64_t begin = buffer.offset;
-      const std::int64_t end = begin + arena_bytes(buffer).count();
-      if (begin == end) continue;
-      // Cut what overlaps: the newest owner's accesses imply the older ones inside its bytes.
-      auto it = ranges.upper_bound(begin);
-      if (it != ranges.begin()) --it;
-      while (it != ranges.end() && it->first < end) {
-        const std::int64_t old_begin = it->first;
-        const Range old = it->second;
-        if (old.end <= begin) {
-          ++it;
-          continue;
-        }
-        it = ranges.erase(it);
-        if (old_begin < begin) ranges[old_begin] = {begin, old.last};
-        if (old.end > end) it = ranges.insert_or_assign(end, Range{old.end, old.last}).first;
-      }
-      ranges[begin] = {end, last[static_cast<std::size_t>(id.value)]};
-      taken[static_cast<std::size_t>(id.value)] = false;
+      const ArenaPlaces::Range at = places.of(id);
+      if (at.begin == at.end) continue;
+      // The newest owner's accesses imply the older ones inside its bytes.
+      arenas[static_cast<std::size_t>(plan.buffer(id).memory)].assign(at.begin, at.end,
+                                                                      static_cast<std::int32_t>(given_back.size()));
+      given_back.push_back(last[static_cast<std::size_t>(id.value)]);
     }
   }
 }

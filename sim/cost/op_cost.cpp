@@ -51,41 +51,43 @@ OpCost::OpCost(const plan::Plan& plan, const cluster::Cluster& cluster)
       layout_(cluster::layout(cluster, plan.strategy.world_size)),
       ranks_per_host_((layout_.ranks + layout_.hosts - 1) / layout_.hosts),
       rates_(rates(cluster, layout_, plan.strategy.threads, plan.strategy.precision)),
-      host_(host_rates(cluster, rates_, ranks_per_host_)) {}
+      host_(host_rates(cluster, rates_, ranks_per_host_)) {
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    groups_[g] = cluster::layout_of(plan::members(plan.strategy, static_cast<plan::Group>(g), plan.rank), layout_);
+}
 
-Seconds OpCost::operator()(const plan::Op& op) const {
-  const plan::Effects e = plan::effects(plan_, op);
+Seconds OpCost::operator()(const plan::Op& op, const plan::Effects& e) const {
   const Bytes moved = e.bytes_read + e.bytes_written;
   const Memories in = memories_of(plan_, op);
   if (in.disk) return disk_time(std::max(e.bytes_read, e.bytes_written), host_, ranks_per_host_);
   const Rates& here = in.host && !in.device ? host_ : rates_;
   const auto elementwise = [&] { return roofline(e.flops, moved, here.elementwise, here.memory, here.launch); };
   return std::visit(
-      plan::on{
-          [&](const plan::Compute& c) {
-            return roofline(e.flops, touched_bytes(plan_, op, c), reached_flops(c.kind, rates_), rates_.memory,
-                            rates_.launch);
-          },
-          [&](const plan::LoadBatch&) { return transfer_time(e.bytes_written, cluster_.host_link, rates_); },
-          [&](const plan::LoadScalars&) { return transfer_time(e.bytes_written, cluster_.host_link, rates_); },
-          [&](const plan::Communicate& c) {
-            return collective_time(c.kind, e.sends ? e.sends->bytes : Bytes{0}, cluster_,
-                                   cluster::layout_of(plan::members(plan_.strategy, c.group, plan_.rank), layout_));
-          },
-          [&](const plan::Accumulate&) { return elementwise(); },
-          [&](const plan::Initialize&) { return elementwise(); }, [&](const plan::ZeroState&) { return elementwise(); },
-          [&](const plan::OptimizerStep&) { return optimizer_time(e.flops, moved, here); },
-          [&](const plan::MeanLoss&) { return elementwise(); },
-          [&](const plan::Copy&) {
-            return in.host && in.device ? transfer_time(e.bytes_read, cluster_.host_link, rates_) : elementwise();
-          },
-          [&](const plan::Digest&) {
-            const Seconds fetch = in.device ? transfer_time(e.bytes_read, cluster_.host_link, rates_) : Seconds{0};
-            return plan_.rank == 0 ? fetch + e.bytes_read / kHashRate : fetch;
-          },
-          [&](const plan::BeginControl&) { return elementwise(); },
-          [&](const plan::InspectGradient&) { return elementwise(); },
-          [&](const plan::Decide&) { return elementwise(); }, [&](const plan::Absent&) { return Seconds{0}; }},
+      plan::on{[&](const plan::Compute& c) {
+                 return roofline(e.flops, touched_bytes(plan_, op, c), reached_flops(c.kind, rates_), rates_.memory,
+                                 rates_.launch);
+               },
+               [&](const plan::LoadBatch&) { return transfer_time(e.bytes_written, cluster_.host_link, rates_); },
+               [&](const plan::LoadScalars&) { return transfer_time(e.bytes_written, cluster_.host_link, rates_); },
+               [&](const plan::Communicate& c) {
+                 return collective_time(c.kind, e.sends ? e.sends->bytes : Bytes{0}, cluster_,
+                                        groups_[static_cast<std::size_t>(c.group)]);
+               },
+               [&](const plan::Accumulate&) { return elementwise(); },
+               [&](const plan::Initialize&) { return elementwise(); },
+               [&](const plan::ZeroState&) { return elementwise(); },
+               [&](const plan::OptimizerStep&) { return optimizer_time(e.flops, moved, here); },
+               [&](const plan::MeanLoss&) { return elementwise(); },
+               [&](const plan::Copy&) {
+                 return in.host && in.device ? transfer_time(e.bytes_read, cluster_.host_link, rates_) : elementwise();
+               },
+               [&](const plan::Digest&) {
+                 const Seconds fetch = in.device ? transfer_time(e.bytes_read, cluster_.host_link, rates_) : Seconds{0};
+                 return plan_.rank == 0 ? fetch + e.bytes_read / kHashRate : fetch;
+               },
+               [&](const plan::BeginControl&) { return elementwise(); },
+               [&](const plan::InspectGradient&) { return elementwise(); },
+               [&](const plan::Decide&) { return elementwise(); }, [&](const plan::Absent&) { return Seconds{0}; }},
       op.action);
 }
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/ir/effects.h"
-
 namespace shard::engine {
 namespace {
 
@@ -48,23 +46,26 @@ Result<void> Engine::begin_phase(const plan::PhaseOps& phase) {
 
 Result<void> Engine::acquire(const plan::Op& op, std::span<const BufferId> buffers) {
   // The clock first: what an op takes, it takes when it begins.
-  current_ = OpRun{.op = &op, .interval = timeline_.add(op, cost_(op)), .work = work_of(op), .bytes = {}, .flops = {}};
+  effects_ = plan::effects(plan_, op);
+  current_ = OpRun{.op = &op,
+                   .interval = timeline_.add(op, cost_(op, effects_)),
+                   .work = work_of(op),
+                   .bytes = {},
+                   .flops = effects_.flops};
   for (const BufferId id : buffers) {
     if (Result<void> r = change(op, id, true, current_.interval.begin); !r) return r;
   }
   return {};
 }
 
-Result<void> Engine::issue(const plan::Op& op) {
-  const plan::Effects e = plan::effects(plan_, op);
-  current_.flops = e.flops;
-  if (e.sends) {
-    CollectiveCount& counter = run_.collectives[static_cast<std::size_t>(e.sends->kind)];
+Result<void> Engine::issue(const plan::Op&) {
+  if (effects_.sends) {
+    CollectiveCount& counter = run_.collectives[static_cast<std::size_t>(effects_.sends->kind)];
     ++counter.count;
-    counter.bytes += e.sends->bytes;
-    current_.bytes = e.sends->bytes;
+    counter.bytes += effects_.sends->bytes;
+    current_.bytes = effects_.sends->bytes;
   } else if (current_.work == Work::transfer) {
-    current_.bytes = e.bytes_read;
+    current_.bytes = effects_.bytes_read;
   }
   run_.ops.push_back(current_);
   return {};
@@ -81,8 +82,8 @@ Result<void> Engine::change(const plan::Op& op, BufferId id, bool taken, Seconds
   const plan::Buffer& buffer = plan_.buffer(id);
   const Bytes bytes = plan::arena_bytes(buffer);
   ArenaLedger& books = ledger(buffer.memory);
-  Result<void> r = taken ? books.acquire(id, Bytes{buffer.offset}, bytes, buffer.category) : books.release(id);
-  if (!r) {
+  if (Result<void> r = taken ? books.acquire(id, Bytes{buffer.offset}, bytes, buffer.category) : books.release(id);
+      !r) {
     Error e = r.error();
     e.where = "op " + std::to_string(op.id.value) + " (" + op.name + "), buffer " + buffer.name;
     return e;

@@ -9,6 +9,7 @@
 #include "sim/cost/op_cost.h"
 #include "sim/engine/phase_run.h"
 #include "sim/engine/timeline.h"
+#include "sim/ir/effects.h"
 #include "sim/ir/plan.h"
 #include "sim/ir/run.h"
 #include "sim/memory/arena.h"
@@ -45,6 +46,7 @@ class Engine {
   std::vector<bool> live_;  // by BufferId
   PhaseRun run_;
   OpRun current_;
+  plan::Effects effects_;  // of the current op
 };
 
 static_assert(plan::Backend<Engine>);

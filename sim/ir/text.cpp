@@ -1,17 +1,13 @@
-// Plan to text and its hash.
+// Plan to text.
 #include "sim/ir/text.h"
 
-#define XXH_INLINE_ALL  // header only: the planner links no hash library
-#include <xxhash.h>
-
 #include <charconv>
-#include <cstdio>
 #include <string_view>
 
 namespace shard::plan {
 namespace {
 
-/// Appends text and numbers without making strings of them first: a search hashes hundreds of plans.
+/// Appends text and numbers without making strings of them first: a large plan has millions of words.
 void put(std::string& out, std::string_view text) {
   out += text;
 }
@@ -179,21 +175,6 @@ std::string to_text(const Plan& plan, const TextOptions& options) {
     }
   }
   return out;
-}
-
-std::string hash_of(const std::vector<Plan>& classes, const std::vector<std::int32_t>& class_of_rank) {
-  XXH3_state_t state;
-  XXH3_128bits_reset(&state);
-  for (const Plan& plan : classes) {
-    const std::string text = to_text(plan);
-    XXH3_128bits_update(&state, text.data(), text.size());
-  }
-  XXH3_128bits_update(&state, class_of_rank.data(), class_of_rank.size() * sizeof(class_of_rank[0]));
-  const XXH128_hash_t hash = XXH3_128bits_digest(&state);
-  char hex[33];
-  std::snprintf(hex, sizeof hex, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
-                static_cast<unsigned long long>(hash.low64));
-  return hex;
 }
 
 }  // namespace shard::plan

@@ -1,8 +1,7 @@
-// Plan to text: for people, goldens, diffs, bug reports, and the hash that joins traces.
+// Plan to text: for people, goldens, diffs and bug reports.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "sim/ir/plan.h"
 
@@ -20,8 +19,5 @@ struct TextOptions {
 
 /// One op on one line, without a line end.
 [[nodiscard]] std::string to_text(const Plan& plan, const Op& op, const TextOptions& options = {});
-
-/// 128 bits over the texts of all classes, the strategy, and which rank is in which class; 32 hex digits.
-[[nodiscard]] std::string hash_of(const std::vector<Plan>& classes, const std::vector<std::int32_t>& class_of_rank);
 
 }  // namespace shard::plan

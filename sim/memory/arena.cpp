@@ -22,6 +22,7 @@ Result<void> ArenaLedger::acquire(BufferId buffer, Bytes offset, Bytes bytes, Ca
   if (begin < 0 || bytes < Bytes{0} || begin % alignment_ != 0) {
     return broken(describe(buffer, begin, end) + " is not a range aligned to " + std::to_string(alignment_));
   }
+  if (is_live(buffer)) return broken(describe(buffer, begin, end) + " is acquired while it is live");
   if (end > begin) {
     const auto above = ranges_.lower_bound(begin);
     const auto refuse = [&](std::int64_t other_begin, const Range& other) {
@@ -32,13 +33,12 @@ Result<void> ArenaLedger::acquire(BufferId buffer, Bytes offset, Bytes bytes, Ca
       const auto below = std::prev(above);
       if (below->second.end > begin) return refuse(below->first, below->second);
     }
-    if (!buffers_.try_emplace(buffer.value, Entry{offset, bytes, category}).second) {
-      return broken(describe(buffer, begin, end) + " is acquired while it is live");
-    }
     ranges_.emplace_hint(above, begin, Range{end, buffer});
-  } else if (!buffers_.try_emplace(buffer.value, Entry{offset, bytes, category}).second) {
-    return broken(describe(buffer, begin, end) + " is acquired while it is live");
   }
+  const auto b = static_cast<std::size_t>(buffer.value);
+  if (b >= buffers_.size()) buffers_.resize(std::max(b + 1, 2 * buffers_.size()));
+  buffers_[b] = {.offset = offset, .bytes = bytes, .category = category, .live = true};
+  ++live_count_;
   live_ += bytes;
   live_by_category_[static_cast<std::size_t>(category)] += bytes;
   if (live_ > live_peak_) {
@@ -50,13 +50,13 @@ Result<void> ArenaLedger::acquire(BufferId buffer, Bytes offset, Bytes bytes, Ca
 }
 
 Result<void> ArenaLedger::release(BufferId buffer) {
-  const auto entry = buffers_.find(buffer.value);
-  if (entry == buffers_.end()) return broken("buffer " + std::to_string(buffer.value) + " is released but not live");
-  const Entry& held = entry->second;
+  if (!is_live(buffer)) return broken("buffer " + std::to_string(buffer.value) + " is released but not live");
+  Entry& held = buffers_[static_cast<std::size_t>(buffer.value)];
   live_ -= held.bytes;
   live_by_category_[static_cast<std::size_t>(held.category)] -= held.bytes;
   if (held.bytes > Bytes{0}) ranges_.erase(held.offset.count());
-  buffers_.erase(entry);
+  held.live = false;
+  --live_count_;
   return {};
 }
 

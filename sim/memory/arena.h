@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <unordered_map>
+#include <vector>
 
 #include "traces/base/ids.h"
 #include "traces/base/result.h"
@@ -40,8 +40,11 @@ class ArenaLedger {
   [[nodiscard]] const CategoryBytes& by_category_at_peak() const { return by_category_at_peak_; }
   /// The highest offset ever in use since the start or reset_peaks(), rounded up to the alignment: a `*_peak_bytes`.
   [[nodiscard]] Bytes extent() const { return extent_; }
-  [[nodiscard]] std::size_t live_count() const { return buffers_.size(); }
-  [[nodiscard]] bool is_live(BufferId buffer) const { return buffers_.contains(buffer.value); }
+  [[nodiscard]] std::size_t live_count() const { return live_count_; }
+  [[nodiscard]] bool is_live(BufferId buffer) const {
+    const auto b = static_cast<std::size_t>(buffer.value);
+    return b < buffers_.size() && buffers_[b].live;
+  }
   [[nodiscard]] Memory memory() const { return memory_; }
 
   /// Peaks fall to what is live now: each phase has its own.
@@ -52,6 +55,7 @@ class ArenaLedger {
     Bytes offset{0};
     Bytes bytes{0};
     Category category = Category::parameter;
+    bool live = false;
   };
   struct Range {
     std::int64_t end = 0;
@@ -63,7 +67,8 @@ class ArenaLedger {
 
   Memory memory_;
   std::int64_t alignment_;
-  std::unordered_map<std::int32_t, Entry> buffers_;
+  std::vector<Entry> buffers_;  // by BufferId, as far as any was live
+  std::size_t live_count_ = 0;
   std::map<std::int64_t, Range> ranges_;  // live buffers of one byte or more, by first offset
   Bytes live_{0}, live_peak_{0}, extent_{0};
   CategoryBytes live_by_category_{}, by_category_at_peak_{};

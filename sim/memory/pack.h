@@ -17,6 +17,7 @@ namespace shard {
 struct PackEvent {
   std::int32_t item = 0;
   bool acquire = true;
+  friend bool operator==(const PackEvent&, const PackEvent&) = default;
 };
 
 struct PackOptions {

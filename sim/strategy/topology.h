@@ -1,6 +1,7 @@
 // Which ranks work together: data, shard, replica and tensor groups, as arithmetic progressions of ranks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "sim/strategy/strategy.h"
@@ -19,6 +20,7 @@ enum class Group : std::uint8_t {
   tensor,   ///< the T ranks that split one model
   world,    ///< all ranks
 };
+inline constexpr std::size_t kGroupCount = 5;
 
 [[nodiscard]] constexpr const char* to_string(Group v) {
   switch (v) {

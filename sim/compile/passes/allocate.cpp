@@ -8,17 +8,16 @@
 
 #include "sim/compile/dependencies.h"
 #include "sim/compile/lifetimes.h"
+#include "sim/compile/packings.h"
 #include "sim/compile/passes/passes.h"
 #include "sim/ir/effects.h"
-#include "sim/memory/pack.h"
-#include "sim/memory/pack_apart.h"
 
 namespace shard::plan {
 namespace {
 
 /// What one memory's arena is packed from. What is born once and stays (parameters, optimizer state) counts as live
-/// from the start of the run, so every offset holds in every step; first_step touches nothing that steady_step does
-/// not, births apart.
+/// from the start of the run, so every offset holds in every step: it lies at the bottom, in order of birth, and what
+/// comes and goes is packed above it. first_step touches nothing that steady_step does not, births apart.
 class ArenaUse {
  public:
   ArenaUse(const Plan& plan, Memory memory) : plan_(plan), memory_(memory), item_of_(plan.buffers.size(), -1) {
@@ -26,21 +25,25 @@ class ArenaUse {
       for (const Op& op : phase.ops)
         for (BufferId id : op.acquire)
           if (plan.buffer(id).persistent && is_here(id)) {
-            add(id);
-            stays_.push_back({.item = item(id), .acquire = true});
+            stays_.push_back(id);
+            base_ += arena_bytes(plan.buffer(id));
           }
     for_each_phase([&](const PhaseOps& phase) {
       for (const Op& op : phase.ops)
         for (BufferId id : op.acquire)
-          if (is_here(id) && item(id) < 0) add(id);
+          if (comes_and_goes(id) && item(id) < 0) add(id);
     });
   }
 
   [[nodiscard]] const std::vector<Bytes>& sizes() const { return sizes_; }
   [[nodiscard]] const std::vector<BufferId>& buffers() const { return buffers_; }
+  /// What stays, and how much that is.
+  [[nodiscard]] const std::vector<BufferId>& stays() const { return stays_; }
+  [[nodiscard]] Bytes base() const { return base_; }
 
   [[nodiscard]] std::vector<PackEvent> events() const {
-    std::vector<PackEvent> events = stays_;
+    std::vector<PackEvent> events;
+    events.reserve(2 * sizes_.size());
     for_each_phase([&](const PhaseOps& phase) {
       for (const Op& op : phase.ops) {
         for (BufferId id : op.acquire)
@@ -61,7 +64,7 @@ class ArenaUse {
     std::vector<std::uint8_t> may_move;  ///< per item: lives in steps alone
   };
   [[nodiscard]] Apart apart() const {
-    Apart result{.events = stays_,
+    Apart result{.events = {},
                  .after = std::vector<std::int32_t>(sizes_.size(), -1),
                  .may_move = std::vector<std::uint8_t>(sizes_.size(), 0)};
     auto next = static_cast<std::int32_t>(sizes_.size());
@@ -104,7 +107,7 @@ class ArenaUse {
     return result;
   }
 
-  /// The highest end in steps, of what comes and goes.
+  /// The highest end in steps, of what comes and goes; offsets above the base.
   [[nodiscard]] Bytes step_extent(const std::vector<Bytes>& offsets) const {
     Bytes extent{0};
     for (const Op& op : plan_.find(Phase::steady_step)->ops)
@@ -134,66 +137,93 @@ class ArenaUse {
   std::vector<Bytes> sizes_;           // by item
   std::vector<BufferId> buffers_;      // by item
   std::vector<std::int32_t> item_of_;  // by buffer, -1: none
-  std::vector<PackEvent> stays_;
+  std::vector<BufferId> stays_;
+  Bytes base_{0};
 };
 
+/// `offsets`, per item, above what stays.
 void place(Plan& plan, Memory memory, const ArenaUse& use, const std::vector<Bytes>& offsets) {
-  Bytes extent{0};
+  Bytes extent = use.base();
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     Buffer& buffer = plan.buffer(use.buffers()[i]);
-    buffer.offset = offsets[i].count();
-    extent = std::max(extent, offsets[i] + arena_bytes(buffer));
+    buffer.offset = (use.base() + offsets[i]).count();
+    extent = std::max(extent, Bytes{buffer.offset} + arena_bytes(buffer));
   }
   plan.arena_bytes[static_cast<std::size_t>(memory)] = extent;
 }
 
-void pack_memory(Plan& plan, Memory memory) {
+void pack_memory(Plan& plan, Memory memory, Packings& known) {
   const ArenaUse use(plan, memory);
-  const Result<Packing> packing = pack(use.sizes(), use.events(), {.alignment = kAlignment});
-  assert(packing && "lifetimes acquire and release in turn");
-  place(plan, memory, use, packing->offsets);
-}
-
-/// Whether computation of a steady step waits for bytes that another stream still works on.
-bool waits_for_bytes(Plan& plan) {
-  PhaseOps& step = *plan.find(Phase::steady_step);
-  std::vector<std::vector<OpId>> edges;
-  edges.reserve(step.ops.size());
-  for (const Op& op : step.ops) edges.push_back(op.dependencies);
-  order_reuse(plan, step);
-  bool waits = false;
-  for (std::size_t i = 0; i < edges.size(); ++i) {
-    waits = waits || (step.ops[i].stream == Stream::compute && step.ops[i].dependencies != edges[i]);
-    step.ops[i].dependencies = std::move(edges[i]);
+  Bytes end{0};
+  for (BufferId id : use.stays()) {
+    plan.buffer(id).offset = end.count();
+    end += arena_bytes(plan.buffer(id));
   }
-  return waits;
+  place(plan, memory, use, known.pack(use.sizes(), use.events()));
 }
 
-/// Where memory is not scarce, what works at the same time gets bytes of its own. No extent of a phase grows.
-void move_apart(Plan& plan, Memory memory) {
+using Edges = std::vector<std::vector<OpId>>;
+
+[[nodiscard]] Edges edges_of(const PhaseOps& phase) {
+  Edges edges;
+  edges.reserve(phase.ops.size());
+  for (const Op& op : phase.ops) edges.push_back(op.dependencies);
+  return edges;
+}
+
+/// Whether computation waits for more than `before`: for bytes that another stream still works on.
+[[nodiscard]] bool waits_for_bytes(const PhaseOps& step, const Edges& before) {
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (step.ops[i].stream == Stream::compute && step.ops[i].dependencies != before[i]) return true;
+  return false;
+}
+
+/// Where memory is not scarce, what works at the same time gets bytes of its own. No extent of a phase grows. Whether
+/// anything moved.
+bool move_apart(Plan& plan, Memory memory, Packings& known) {
   const ArenaUse use(plan, memory);
   const ArenaUse::Apart apart = use.apart();
-  if (std::ranges::all_of(apart.after, [](std::int32_t after) { return after < 0; })) return;
+  if (std::ranges::all_of(apart.after, [](std::int32_t after) { return after < 0; })) return false;
   std::vector<Bytes> offsets;
-  for (BufferId id : use.buffers()) offsets.emplace_back(plan.buffer(id).offset);
-  const std::optional<std::vector<Bytes>> moved = pack_apart({.items = use.sizes(),
-                                                              .events = apart.events,
-                                                              .after = apart.after,
-                                                              .may_move = apart.may_move,
-                                                              .offsets = offsets,
-                                                              .limit = use.step_extent(offsets),
-                                                              .alignment = kAlignment});
+  for (BufferId id : use.buffers()) offsets.push_back(Bytes{plan.buffer(id).offset} - use.base());
+  const std::optional<std::vector<Bytes>>& moved = known.pack_apart({.items = use.sizes(),
+                                                                     .events = apart.events,
+                                                                     .after = apart.after,
+                                                                     .may_move = apart.may_move,
+                                                                     .offsets = offsets,
+                                                                     .limit = use.step_extent(offsets),
+                                                                     .alignment = kAlignment});
   if (moved) place(plan, memory, use, *moved);
+  return moved.has_value();
+}
+
+/// The steady step's edges where bytes are reused, once what works at the same time is apart.
+void order_steady_step(Plan& plan, Packings& known) {
+  PhaseOps& step = *plan.find(Phase::steady_step);
+  Edges edges = edges_of(step);
+  order_reuse(plan, ArenaPlaces(plan), step);
+  if (!waits_for_bytes(step, edges)) return;
+  bool moved = false;
+  for (int m = 0; m < kMemoryCount; ++m) moved = move_apart(plan, static_cast<Memory>(m), known) || moved;
+  if (!moved) return;
+  for (std::size_t i = 0; i < edges.size(); ++i) step.ops[i].dependencies = std::move(edges[i]);
+  order_reuse(plan, ArenaPlaces(plan), step);
 }
 
 }  // namespace
 
 Plan allocate(Plan plan) {
+  Packings known;
+  return allocate(std::move(plan), known);
+}
+
+Plan allocate(Plan plan, Packings& known) {
   find_lifetimes(plan);
-  for (int m = 0; m < kMemoryCount; ++m) pack_memory(plan, static_cast<Memory>(m));
-  if (waits_for_bytes(plan))
-    for (int m = 0; m < kMemoryCount; ++m) move_apart(plan, static_cast<Memory>(m));
-  for (PhaseOps& phase : plan.phases) order_reuse(plan, phase);
+  for (int m = 0; m < kMemoryCount; ++m) pack_memory(plan, static_cast<Memory>(m), known);
+  order_steady_step(plan, known);
+  const ArenaPlaces places(plan);
+  for (PhaseOps& phase : plan.phases)
+    if (phase.phase != Phase::steady_step) order_reuse(plan, places, phase);
   return plan;
 }
 

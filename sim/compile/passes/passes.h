@@ -41,5 +41,8 @@ namespace shard::plan {
 /// Lifetimes, an offset for every buffer (apart from what still works on another stream, where memory is not scarce),
 /// and a dependency wherever bytes are reused across streams.
 [[nodiscard]] Plan allocate(Plan plan);
+class Packings;
+/// The same, where plans that have arenas in common are allocated one after another.
+[[nodiscard]] Plan allocate(Plan plan, Packings& known);
 
 }  // namespace shard::plan

@@ -1,0 +1,184 @@
+// Every field of a plan, as bytes, through one hash. Structured bindings name all fields of an action: one that is
+// added to op.h and forgotten here does not compile.
+#include "sim/ir/hash.h"
+
+#define XXH_INLINE_ALL  // header only: the planner links no hash library
+#include <xxhash.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+namespace shard::plan {
+namespace {
+
+/// Collects small values and hashes them by the block: a search hashes hundreds of plans.
+class Sink {
+ public:
+  Sink() { XXH3_128bits_reset(&state_); }
+
+  template <class... Values>
+  void add(const Values&... values) {
+    (put(values), ...);
+  }
+  template <class T>
+  void list(const std::vector<T>& values) {
+    put(static_cast<std::int64_t>(values.size()));
+    for (const T& value : values) put(value);
+  }
+  [[nodiscard]] std::string hex() {
+    flush();
+    const XXH128_hash_t hash = XXH3_128bits_digest(&state_);
+    char digits[33];
+    std::snprintf(digits, sizeof digits, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+                  static_cast<unsigned long long>(hash.low64));
+    return digits;
+  }
+
+ private:
+  template <class T>
+  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+  void put(T value) { bytes(&value, sizeof value); }
+  template <class Tag>
+  void put(Id<Tag> id) {
+    put(id.value);
+  }
+  template <class Tag, class Rep>
+  void put(shard::Unit<Tag, Rep> value) {
+    put(value.count());
+  }
+  void put(std::string_view text) {
+    put(static_cast<std::int64_t>(text.size()));
+    bytes(text.data(), text.size());
+  }
+  void bytes(const void* data, std::size_t size) {
+    if (used_ + size > block_.size()) flush();
+    if (size > block_.size()) {
+      XXH3_128bits_update(&state_, data, size);
+      return;
+    }
+    std::memcpy(block_.data() + used_, data, size);
+    used_ += size;
+  }
+  void flush() {
+    XXH3_128bits_update(&state_, block_.data(), used_);
+    used_ = 0;
+  }
+
+  XXH3_state_t state_;
+  std::array<char, 4096> block_;
+  std::size_t used_ = 0;
+};
+
+void add(Sink& sink, const model::Attributes& attributes) {
+  const auto& [rows, columns, out_columns, batch, sequence, heads, kv_heads, head_dim, epsilon, rotary_base,
+               weight_in_out, has_bias, probability, mask, parts, vocabulary, frozen] = attributes;
+  sink.add(rows, columns, out_columns, batch, sequence, heads, kv_heads, head_dim, epsilon, rotary_base, weight_in_out,
+           has_bias, probability, mask, parts, vocabulary, frozen);
+}
+
+void add(Sink& sink, const Action& action) {
+  sink.add(action.index());
+  std::visit(on{[&](const Compute& a) {
+                  const auto& [kind, direction, source, attributes, accumulate_input, accumulate_weight, scale,
+                               scaled] = a;
+                  sink.add(kind, direction, source, accumulate_input, accumulate_weight, scale, scaled);
+                  add(sink, attributes);
+                },
+                [&](const LoadBatch& a) {
+                  const auto& [first, shard_stride, replica_stride] = a;
+                  sink.add(first, shard_stride, replica_stride);
+                },
+                [](const LoadScalars&) {},
+                [&](const Communicate& a) {
+                  const auto& [kind, unit, segments, group, root, workspace] = a;
+                  sink.add(kind, unit, segments.size(), group, root, workspace);
+                  for (const auto& [shard, full, elems] : segments) sink.add(shard, full, elems);
+                },
+                [&](const Accumulate& a) {
+                  const auto& [unit] = a;
+                  sink.add(unit);
+                },
+                [&](const Initialize& a) {
+                  const auto& [flat, first, stride, elems] = a;
+                  sink.add(flat, first, stride, elems);
+                },
+                [&](const ZeroState& a) {
+                  const auto& [flat] = a;
+                  sink.add(flat);
+                },
+                [&](const OptimizerStep& a) {
+                  const auto& [flat, param, first, stride, elems, factor] = a;
+                  sink.add(flat, param, first, stride, elems, factor);
+                },
+                [&](const MeanLoss& a) {
+                  const auto& [in_turn] = a;
+                  sink.add(in_turn);
+                },
+                [&](const Copy& a) {
+                  const auto& [unit] = a;
+                  sink.add(unit);
+                },
+                [&](const Digest& a) {
+                  const auto& [content, flat, param] = a;
+                  sink.add(content, flat, param);
+                },
+                [](const BeginControl&) {},
+                [&](const InspectGradient& a) {
+                  const auto& [of, flat, first, stride, elems] = a;
+                  sink.add(of, flat, first, stride, elems);
+                },
+                [&](const Decide& a) {
+                  const auto& [members, counted, factor] = a;
+                  sink.add(members, counted, factor);
+                },
+                [&](const Absent& a) {
+                  const auto& [lacks, flat] = a;
+                  sink.add(lacks, flat);
+                }},
+             action);
+}
+
+void add(Sink& sink, const Op& op) {
+  const auto& [id, name, part, stream, block, micro_step, first_step_only, action, operands, dependencies, acquire,
+               release] = op;
+  sink.add(id, name, part, stream, block, micro_step, first_step_only);
+  add(sink, action);
+  sink.add(operands.size());
+  for (const auto& [buffer, offset, bytes, rank_stride, access, fresh] : operands)
+    sink.add(buffer, offset, bytes, rank_stride, access, fresh);
+  sink.list(dependencies);
+  sink.list(acquire);
+  sink.list(release);
+}
+
+void add(Sink& sink, const Plan& plan) {
+  sink.add(plan.model->name, to_string(plan.strategy));
+  for (const Bytes bytes : plan.arena_bytes) sink.add(bytes);
+  std::vector<bool> touched(plan.buffers.size(), false);
+  for (const PhaseOps& phase : plan.phases)
+    for (const Op& op : phase.ops)
+      for (const Operand& o : op.operands) touched[static_cast<std::size_t>(o.buffer.value)] = true;
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    if (!touched[i]) continue;
+    const auto& [name, category, memory, dtype, bytes, persistent, unit, offset] = plan.buffers[i];
+    sink.add(i, name, category, memory, dtype, bytes, persistent, unit, offset);
+  }
+  for (const PhaseOps& phase : plan.phases) {
+    sink.add(phase.phase, phase.ops.size());
+    for (const Op& op : phase.ops) add(sink, op);
+  }
+}
+
+}  // namespace
+
+std::string hash_of(const std::vector<Plan>& classes, const std::vector<std::int32_t>& class_of_rank) {
+  Sink sink;
+  for (const Plan& plan : classes) add(sink, plan);
+  sink.list(class_of_rank);
+  return sink.hex();
+}
+
+}  // namespace shard::plan
