@@ -100,7 +100,7 @@ Result<std::unique_ptr<Communicator>> join(const Role& role, const TrainOptions&
                  .help = "shardscope train --ranks " + std::to_string(role.world) + ", without torchrun"};
   }
 #ifdef SHARDSCOPE_MPI
-  const bool messages = o.strategy.transport == plan::Transport::messages;
+  const bool messages = o.strategy.chosen.transport == plan::Transport::messages;
   return make_mpi(messages ? MpiTransport::messages : MpiTransport::shared, options);
 #else
   return Error{.code = Errc::unavailable,
@@ -152,10 +152,11 @@ int run_ranks(std::span<const std::string> arguments, const TrainOptions& o) {
   line.insert(line.end(), arguments.begin(), arguments.end());
   const RankTraces traces = RankTraces::choose(o.trace);
   setenv(RankTraces::kVariable, traces.prefix().c_str(), 1);
-  traces.adopt(o.strategy.world_size);  // at a stop they are removed when the ranks, stopped before, write no more
-  const Result<JobEnd> end =
-      run_job(line, {.ranks = o.strategy.world_size, .deadline = deadline_of(o.timeout_seconds), .answer = print_end});
-  traces.remove(o.strategy.world_size);
+  traces.adopt(
+      o.strategy.chosen.world_size);  // at a stop they are removed when the ranks, stopped before, write no more
+  const Result<JobEnd> end = run_job(
+      line, {.ranks = o.strategy.chosen.world_size, .deadline = deadline_of(o.timeout_seconds), .answer = print_end});
+  traces.remove(o.strategy.chosen.world_size);
   if (!end) return cli::print_error(std::cerr, end.error(), cli::style_of(2));
   return end->exit_code;
 }
@@ -181,11 +182,11 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   set_run_place({RunPart::preparation});
   const int ranks = (*communicator)->size();
   const bool asked = command.given("world-size");
-  if (asked && o.strategy.world_size != ranks)
+  if (asked && o.strategy.chosen.world_size != ranks)
     return last_word.say(cli::contradiction(
         command.describe("world-size") + ", but the launcher started " + std::to_string(ranks) + " ranks",
         "leave --ranks out under a launcher"));
-  o.strategy.world_size = ranks;
+  o.strategy.chosen.world_size = ranks;
   const Result<Prepared> prepared = cli::guarded([&] { return prepare(command, o); });
   if (!prepared) return last_word.say(prepared.error());
   const bool first = (*communicator)->rank().value == 0;
@@ -236,8 +237,8 @@ int train_command(std::span<const std::string> arguments) {
   const Result<cli::Format> format = document_format(command, options.output);
   if (!format) return cli::print_error(std::cerr, format.error(), style);
   const Role role = role_from_environment();
-  if (role.launcher == Launcher::none && options.strategy.world_size > 1) {
-    if (const Result<void> few = check_ranks(command, options.strategy.world_size); !few)
+  if (role.launcher == Launcher::none && options.strategy.chosen.world_size > 1) {
+    if (const Result<void> few = check_ranks(command, options.strategy.chosen.world_size); !few)
       return cli::print_error(std::cerr, few.error(), style);
     // Whatever can be refused is refused here, once, before any rank starts.
     const Result<Prepared> prepared = prepare(command, options);

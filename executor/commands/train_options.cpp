@@ -51,7 +51,8 @@ cpu::OptimizerScalars scalars_of(const TrainOptions& o) {
   scalars.beta1 = o.control.beta1;
   scalars.beta2 = o.control.beta2;
   scalars.epsilon = o.control.epsilon;
-  scalars.weight_decay = o.weight_decay.value_or(o.strategy.optimizer == plan::OptimizerKind::adamw ? 0.01 : 0.0);
+  scalars.weight_decay =
+      o.weight_decay.value_or(o.strategy.chosen.optimizer == plan::OptimizerKind::adamw ? 0.01 : 0.0);
   return scalars;
 }
 

@@ -142,11 +142,13 @@ RankReport unpack(std::string_view text) {
 Json to_json(const cli::Command& command, const TrainReport& report) {
   const plan::Strategy& s = report.planned->strategy;
   const engine::Simulation& p = *report.prediction;
+  const nlohmann::json answer = engine::to_json(p);
   Json j = cli::json_document("train");
+  j["schema_version"] = answer["schema_version"];
   j["assumed"] = to_json(command, assumed_of(*report.planned, p));
   j["model"] = report.planned->model->name;
   j["parameter_elements"] = report.planned->model->parameter_elements();
-  j["strategy"] = plan::to_string(s);
+  j["strategy"] = answer["strategy"];
   j["data"] = report.data;
   j["transport"] = report.transport;
   j["world_size"] = s.world_size;
@@ -167,7 +169,6 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
   j["numerics"] = {{"instruction_set", cpu::to_string(report.instruction_set)},
                    {"library", cpu::matrix_library()},
                    {"reproducible", s.reproducible}};
-  const nlohmann::json answer = engine::to_json(p);
   for (const char* key : {"fits", "device_capacity_bytes", "headroom_bytes", "largest_holders", "smallest_change"})
     j[key] = answer[key];
   j["arenas"] = Json::array();

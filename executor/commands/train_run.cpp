@@ -247,7 +247,8 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   if (!cluster) return cluster.error();
   Result<Planned> planned = resolve(command, options.strategy, cluster->device_memory);
   if (!planned) return planned.error();
-  if (Result<void> ok = check_disk_path(command, options.strategy.placement); !ok) return ok.error();
+  if (Result<void> ok = check_disk_path(command, options.strategy.placement, planned->strategy.placement); !ok)
+    return ok.error();
   const plan::Strategy& s = planned->strategy;
   if (Result<void> ok = check_control(command, options.control, s, options.steps); !ok) return ok.error();
   const auto data =

@@ -89,12 +89,6 @@ Option Group::add_switch(std::string name, bool* target, std::string help) {
   return option;
 }
 
-Option Group::add_custom(std::string name, std::string value_name, std::string help, Reader read) {
-  OptionState& state = declare(std::move(name), std::move(value_name), std::move(help));
-  state.read = std::move(read);
-  return Option(state);
-}
-
 OptionState& Group::declare(std::string name, std::string value_name, std::string help) {
   auto state = std::make_unique<OptionState>();
   state->name = std::move(name);
@@ -104,12 +98,6 @@ OptionState& Group::declare(std::string name, std::string value_name, std::strin
   assert(command_->lookup(state->name, negated) == nullptr);
   static_cast<void>(negated);
   return *command_->groups_[index_]->options.emplace_back(std::move(state));
-}
-
-std::string Group::joined(std::span<const std::string> names) {
-  std::string text;
-  for (const std::string& name : names) text.append(text.empty() ? "" : ", ").append(name);
-  return text;
 }
 
 Command::Command(std::string program, std::string name, std::string summary, std::string details)

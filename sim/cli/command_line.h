@@ -143,28 +143,26 @@ class Group {
   /// One of a list of names; the default is the target's value.
   template <class T>
   Option add_choice(std::string name, T* target, std::vector<Choice<T>> choices, std::string help) {
-    std::vector<std::string> names;
-    std::string default_name;
+    std::vector<Named> words;
+    std::size_t fallback = choices.size();
     for (const Choice<T>& choice : choices) {
-      names.push_back(choice.name);
-      if (choice.value == *target) default_name = choice.name;
-      if (!choice.help.empty()) help += "\n" + choice.name + ": " + choice.help;
+      if (choice.value == *target) fallback = words.size();
+      words.push_back({choice.name, choice.help});
     }
-    std::string value_name;
-    for (const std::string& each : names) value_name.append(value_name.empty() ? "" : "|").append(each);
-    OptionState& state = declare(std::move(name), std::move(value_name), std::move(help));
-    state.default_text = default_name;
-    state.read = [target, choices = std::move(choices), names = std::move(names)](
-                     std::string_view text, std::string_view where, const Range&) -> Result<void> {
-      for (const Choice<T>& choice : choices) {
-        if (choice.name == text) return *target = choice.value, Result<void>();
-      }
-      return Error{
-          Errc::usage, "'" + std::string(text) + "' is not a value of this option", std::string(where),
-          closest(text, names) ? suggest(text, names) + " (" + joined(names) + ")" : "one of " + joined(names)};
-    };
-    return Option(state);
+    return add_words(
+        std::move(name), words, fallback,
+        [target, choices = std::move(choices)](std::size_t index) { *target = choices[index].value; }, std::move(help));
   }
+  /// The same for names alone: `chosen` is told which of them; `fallback` is the default's index.
+  struct Named {
+    std::string name;
+    std::string help;
+  };
+  Option add_words(std::string name, std::span<const Named> words, std::size_t fallback,
+                   std::function<void(std::size_t)> chosen, std::string help);
+
+  /// Lists with commas, each added to the one before: --NAME A,B --NAME C.
+  Option add_list(std::string name, std::vector<std::string>* target, std::string value_name, std::string help);
 
   /// Anything else ("N|search|none"): `read` stores the value itself.
   Option add_custom(std::string name, std::string value_name, std::string help, Reader read);

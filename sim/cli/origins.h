@@ -1,4 +1,4 @@
-// Errors from below that name options by their values: where each came from, added.
+// Errors from below that mention options: where each one's value came from, added.
 #pragma once
 
 #include "sim/cli/command_line.h"
@@ -6,9 +6,8 @@
 
 namespace shard::cli {
 
-/// Each "--name value" in what an error says that is an option's value in force, followed by its origin
-/// (Command::describe), and so is one of several values, or of a list; another value of that option, or one in the
-/// help, stays as it is.
+/// The error with the origin of its value behind every option that it mentions, as Command::describe has it. Options
+/// that `command` does not have stay as they are.
 [[nodiscard]] Error with_origins(const Command& command, Error error);
 
 }  // namespace shard::cli

@@ -100,6 +100,13 @@ Result<void> read_value(std::string_view text, std::string_view where, const Ran
   return {};
 }
 
+Result<void> read_value(std::string_view text, std::string_view where, const Range& range, float& value) {
+  double read = 0;
+  if (Result<void> ok = read_value(text, where, range, read); !ok) return ok;
+  value = static_cast<float>(read);
+  return {};
+}
+
 Result<void> read_value(std::string_view text, std::string_view where, const Range& range, Elems& value) {
   auto read = read_whole(text, where, range);
   if (!read) return read.error();
@@ -130,10 +137,22 @@ std::string show_value(std::int64_t value) {
 std::string show_value(std::uint64_t value) {
   return std::to_string(value);
 }
-std::string show_value(double value) {
+namespace {
+
+template <class T>
+std::string shortest(T value) {
   std::array<char, 64> text{};
   const auto [end, fault] = std::to_chars(text.data(), text.data() + text.size(), value);
   return fault == std::errc{} ? std::string(text.data(), end) : "?";
+}
+
+}  // namespace
+
+std::string show_value(double value) {
+  return shortest(value);
+}
+std::string show_value(float value) {
+  return shortest(value);
 }
 std::string show_value(Elems value) {
   return short_count(value.count());

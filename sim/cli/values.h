@@ -27,6 +27,7 @@ struct Range {
 [[nodiscard]] Result<void> read_value(std::string_view text, std::string_view where, const Range&,
                                       std::uint64_t& value);
 [[nodiscard]] Result<void> read_value(std::string_view text, std::string_view where, const Range&, double& value);
+[[nodiscard]] Result<void> read_value(std::string_view text, std::string_view where, const Range&, float& value);
 [[nodiscard]] Result<void> read_value(std::string_view text, std::string_view where, const Range&, Elems& value);
 [[nodiscard]] Result<void> read_value(std::string_view text, std::string_view where, const Range&, Bytes& value);
 
@@ -56,6 +57,7 @@ template <class T>
 [[nodiscard]] std::string show_value(std::int64_t value);
 [[nodiscard]] std::string show_value(std::uint64_t value);
 [[nodiscard]] std::string show_value(double value);
+[[nodiscard]] std::string show_value(float value);
 [[nodiscard]] std::string show_value(Elems value);
 [[nodiscard]] std::string show_value(Bytes value);
 template <class T>

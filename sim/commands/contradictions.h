@@ -1,4 +1,5 @@
-// Options that contradict each other, or that have no effect beside each other: one table for every command.
+// Options that contradict each other, or that have no effect beside each other: the rules of strategies
+// (sim/strategy/rules.h) and a few more, the same for every command.
 #pragma once
 
 #include "sim/cli/command_line.h"

@@ -2,56 +2,36 @@
 #include "sim/commands/like_options.h"
 
 #include <string>
+#include <string_view>
 
 #include "sim/cli/contradiction.h"
+#include "sim/commands/scaler_options.h"
+#include "sim/strategy/fields.h"
 
 namespace shard::commands {
 namespace {
 
-constexpr const char* kOurs[] = {"tensor-parallel",
-                                 "tensor-parallel-layout",
-                                 "transport",
-                                 "threads",
-                                 "shard-group",
-                                 "fp32-reduce-scatter",
-                                 "clip-norm",
-                                 "gradient-predivide-factor",
-                                 "initial-scale",
-                                 "min-scale",
-                                 "max-scale",
-                                 "growth-factor",
-                                 "backoff-factor",
-                                 "growth-interval",
-                                 "hysteresis",
-                                 "freeze",
-                                 "dropout",
-                                 "placement",
-                                 "param-placement",
-                                 "grad-placement",
-                                 "optimizer-placement",
-                                 "host-capacity",
-                                 "disk-path",
-                                 "gpu-margin-mem-ratio",
-                                 "from-trace",
-                                 "chunk-owner",
-                                 "distributed-storage",
-                                 "keep-gathered",
-                                 "reuse-fp16-shard",
-                                 "reduce-scatter-bucket-size-mb"};
+/// Beside the fields that are ours alone.
+constexpr const char* kBeside[] = {"host-capacity", "disk-path"};
 
 }  // namespace
 
-Error no_meaning_for_like(const cli::Command& command, const char* option, const char* why) {
+Error no_meaning_for_like(const cli::Command& command, std::string_view option, const char* why) {
   return cli::contradiction(command.describe(option) + " has no meaning for " + command.describe("like") + ": " + why,
-                            std::string("leave --") + option + " out");
+                            "leave --" + std::string(option) + " out");
 }
 
 Result<void> refuse_own_options(const cli::Command& command, std::initializer_list<const char*> options) {
   constexpr const char* kWhy = "that is for our own strategies";
   for (const char* option : options)
     if (command.given(option)) return no_meaning_for_like(command, option, kWhy);
-  for (const char* option : kOurs)
-    if (command.given(option)) return no_meaning_for_like(command, option, kWhy);
+  const auto given = [&](std::string_view option) { return command.has(option) && command.given(option); };
+  for (const plan::Field& field : plan::fields())
+    if (field.ours && given(field.option)) return no_meaning_for_like(command, field.option, kWhy);
+  for (const std::string_view option : scaler_option_names())
+    if (given(option)) return no_meaning_for_like(command, option, kWhy);
+  for (const char* option : kBeside)
+    if (given(option)) return no_meaning_for_like(command, option, kWhy);
   return {};
 }
 

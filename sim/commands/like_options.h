@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string_view>
 
 #include "sim/cli/command_line.h"
 #include "traces/base/result.h"
@@ -9,7 +10,7 @@
 namespace shard::commands {
 
 /// "OPTION has no meaning for --like NAME: why".
-[[nodiscard]] Error no_meaning_for_like(const cli::Command& command, const char* option, const char* why);
+[[nodiscard]] Error no_meaning_for_like(const cli::Command& command, std::string_view option, const char* why);
 
 /// Errc::contradiction when one of `options` is given, or one that no framework we predict takes: those of tensor
 /// parallelism, placement, loss scale, clipping, dropout, frozen parameters, chunk ownership and so on.

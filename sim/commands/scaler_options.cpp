@@ -1,23 +1,55 @@
 // Options of the dynamic loss scaler.
 #include "sim/commands/scaler_options.h"
 
+#include <type_traits>
+#include <variant>
+
 #include "sim/cli/contradiction.h"
 
 namespace shard::commands {
+namespace {
+
+constexpr double kSteps = 1 << 30;
+
+struct Knob {
+  const char* option;
+  std::variant<double ScalerOptions::*, std::optional<double> ScalerOptions::*, std::int64_t ScalerOptions::*> member;
+  const char* value_name;
+  const char* help;
+  double least;
+  double most;
+};
+
+constexpr Knob kKnobs[] = {
+    {"initial-scale", &ScalerOptions::initial_scale, "SCALE", "loss scale of the first step", 1e-30, 1e30},
+    {"min-scale", &ScalerOptions::min_scale, "SCALE", "it never backs off below", 1e-30, 1e30},
+    {"max-scale", &ScalerOptions::max_scale, "SCALE", "it never grows above", 1e-30, 1e30},
+    {"growth-factor", &ScalerOptions::growth_factor, "FACTOR", "times the scale, when it grows", 1, 1e6},
+    {"backoff-factor", &ScalerOptions::backoff_factor, "FACTOR", "times the scale, when it backs off", 1e-6, 1},
+    {"growth-interval", &ScalerOptions::growth_interval, "STEPS", "good steps in a row after which it grows", 1,
+     kSteps},
+    {"hysteresis", &ScalerOptions::hysteresis, "N", "overflows since it grew last before it backs off", 0, kSteps},
+};
+
+}  // namespace
+
 void add_scaler_options(cli::Command& command, ScalerOptions& o) {
-  constexpr double kSteps = 1 << 30;
   cli::Group scaler = command.group("Loss scaler (fp16)");
-  scaler.add("initial-scale", &o.initial_scale, "SCALE", "loss scale of the first step").least(1e-30).most(1e30);
-  scaler.add("min-scale", &o.min_scale, "SCALE", "it never backs off below").least(1e-30).most(1e30);
-  scaler.add("max-scale", &o.max_scale, "SCALE", "it never grows above").least(1e-30).most(1e30).default_text("none");
-  scaler.add("growth-factor", &o.growth_factor, "FACTOR", "times the scale, when it grows").least(1).most(1e6);
-  scaler.add("backoff-factor", &o.backoff_factor, "FACTOR", "times the scale, when it backs off").least(1e-6).most(1);
-  scaler.add("growth-interval", &o.growth_interval, "STEPS", "good steps in a row after which it grows")
-      .least(1)
-      .most(kSteps);
-  scaler.add("hysteresis", &o.hysteresis, "N", "overflows since it grew last before it backs off")
-      .least(0)
-      .most(kSteps);
+  for (const Knob& knob : kKnobs)
+    std::visit(
+        [&](auto member) {
+          cli::Option option = scaler.add(knob.option, &(o.*member), knob.value_name, knob.help);
+          option.least(knob.least).most(knob.most);
+          if constexpr (std::is_same_v<decltype(member), std::optional<double> ScalerOptions::*>)
+            option.default_text("none");
+        },
+        knob.member);
+}
+
+std::vector<std::string_view> scaler_option_names() {
+  std::vector<std::string_view> names;
+  for (const Knob& knob : kKnobs) names.emplace_back(knob.option);
+  return names;
 }
 
 Result<void> check_has_scaler(const cli::Command& command, const char* option, const plan::Strategy& s) {
@@ -28,9 +60,8 @@ Result<void> check_has_scaler(const cli::Command& command, const char* option, c
 }
 
 Result<void> check_scaler(const cli::Command& command, const ScalerOptions& o, const plan::Strategy& s) {
-  for (const char* option :
-       {"initial-scale", "min-scale", "max-scale", "growth-factor", "backoff-factor", "growth-interval", "hysteresis"})
-    if (Result<void> ok = check_has_scaler(command, option, s); !ok) return ok;
+  for (const Knob& knob : kKnobs)
+    if (Result<void> ok = check_has_scaler(command, knob.option, s); !ok) return ok;
   if (o.min_scale > o.initial_scale)
     return cli::contradiction(command.describe("min-scale") + " is above " + command.describe("initial-scale"),
                               "leave --min-scale out");

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "sim/cli/command_line.h"
 #include "sim/ir/scaler.h"
@@ -25,6 +27,7 @@ struct ScalerOptions {
 /// Declares --initial-scale, --min-scale, --max-scale, --growth-factor, --backoff-factor, --growth-interval,
 /// --hysteresis. They are values in a planned buffer: a plan does not depend on them.
 void add_scaler_options(cli::Command& command, ScalerOptions& options);
+[[nodiscard]] std::vector<std::string_view> scaler_option_names();
 
 /// Contradictions (78): knobs of a scaler that the strategy does not have, limits that cross.
 [[nodiscard]] Result<void> check_scaler(const cli::Command& command, const ScalerOptions& options,

@@ -49,7 +49,7 @@ Examples:
 )";
 
 struct Options {
-  StrategyOptions strategy{.stage = 3, .unit = plan::UnitKind::chunk};
+  StrategyOptions strategy{.chosen = {.stage = 3, .unit = plan::UnitKind::chunk, .global_batch = 0, .sequence = 0}};
   std::string parameters;
   std::string over = "chunk";
   ChunkSearchOptions search;
@@ -68,14 +68,10 @@ void declare(cli::Command& command, Options& o) {
   model.add("parameters", &o.parameters, "FILE", "a JSON list of {name, shape, numel} in order, instead of a model")
       .common()
       .reads_file();
-  add_sequence_option(model, o.strategy);
+  add_field(model, plan::FieldId::sequence, o.strategy);
   cli::Group search = command.group("Search");
   search.add_choice<std::string>("over", &o.over, {{"chunk", "chunk"}}, "what is searched");
-  search.add("world-size", &o.strategy.world_size, "N", "number of ranks")
-      .common()
-      .alias("ranks")
-      .least(1)
-      .most(1 << 20);
+  add_field(search, plan::FieldId::world_size, o.strategy);
   search
       .add_choice<ChunkRule>(
           "rule", &o.search.rule,
@@ -98,8 +94,8 @@ void declare(cli::Command& command, Options& o) {
       .default_text("exact: the end of gemini's range; variable: exact's answer");
   search.add_switch("filter", &o.search.filter, "gemini rules: leave outsized parameters out of the score");
   cli::Group forecast = command.group("Forecast (with --model)");
-  forecast.add("stage", &o.strategy.stage, "0..3", "ZeRO stage of the forecast").common().least(0).most(3);
-  forecast.add("prefetch", &o.strategy.prefetch, "N", "gathers that run ahead of their use").least(0).most(1024);
+  add_field(forecast, plan::FieldId::stage, o.strategy, "ZeRO stage of the forecast");
+  add_field(forecast, plan::FieldId::prefetch, o.strategy, "gathers that run ahead of their use");
   forecast.add("cluster", &o.cluster, "NAME|PATH", "the machine of the forecast")
       .common()
       .reads_file(cluster::cluster_file);
@@ -109,7 +105,7 @@ void declare(cli::Command& command, Options& o) {
            "ops to plan for forecasts: the answer's is made in any case, those that would take more are left out; 0: "
            "all are made")
       .least(0);
-  add_training_options(command, o.strategy);
+  add_fields(command, "Training", o.strategy);
   cli::add_output_options(command, o.output);
 }
 
@@ -154,7 +150,7 @@ std::string command_to_try(const cli::Command& command, const Options& o, const 
                                                    "forecast-ops", "format", "json",       "freeze"};
   if (o.strategy.model.empty()) return "";
   const bool varies = answer.rule == ChunkRule::variable;
-  if (!varies && answer.chunk.count() % o.strategy.world_size != 0) return "";
+  if (!varies && answer.chunk.count() % o.strategy.chosen.world_size != 0) return "";
   std::string text = "shardscope simulate";
   bool bounded = false;
   for (const cli::Effective& each : command.effective()) {
@@ -167,12 +163,16 @@ std::string command_to_try(const cli::Command& command, const Options& o, const 
     else
       text += " --" + each.name + " " + one_word(each.value);
   }
-  std::string patterns;
-  for (const std::string& pattern : frozen_patterns(o.strategy)) patterns += (patterns.empty() ? "" : ",") + pattern;
-  if (!patterns.empty()) text += " --freeze " + one_word(patterns);
-  text += " --stage " + std::to_string(o.strategy.stage) + " --unit chunk --chunk-size ";
-  if (!varies) return text + std::to_string(answer.chunk.count());
-  return text + "variable" + (bounded ? ":" + std::to_string(answer.max_chunk.count()) : "");
+  plan::Strategy tried = o.strategy.chosen;
+  const auto add = [&](plan::FieldId id) { text += ' ' + plan::option_text(plan::field(id), tried); };
+  if (!tried.freeze.empty())
+    text += " --freeze " + one_word(plan::value_text(plan::field(plan::FieldId::freeze), tried));
+  add(plan::FieldId::stage);
+  add(plan::FieldId::unit);
+  if (varies) return text + " --chunk-size variable" + (bounded ? ":" + std::to_string(answer.max_chunk.count()) : "");
+  tried.chunk_elems = answer.chunk;
+  add(plan::FieldId::chunk_elems);
+  return text;
 }
 
 Error one_of_two(const cli::Command& command, const Options& o) {
@@ -197,7 +197,7 @@ int search_command(std::span<const std::string> arguments) {
   if (!format) return failed(format.error());
   if (o.strategy.model.empty() == o.parameters.empty()) return failed(one_of_two(command, o));
   if (Result<void> ok = check_contradictions(command); !ok) return failed(ok.error());
-  o.search.world_size = o.strategy.world_size;
+  o.search.world_size = o.strategy.chosen.world_size;
   o.search.bytes_per_element = stored_element(o.strategy);
 
   ParameterList parameters;
@@ -209,13 +209,13 @@ int search_command(std::span<const std::string> arguments) {
     model::Model named;
     named.name = o.parameters;
     named.parameters = std::move(*read);
-    const Result<model::Model> frozen = model::freeze(std::move(named), frozen_patterns(o.strategy));
+    const Result<model::Model> frozen = model::freeze(std::move(named), o.strategy.chosen.freeze);
     if (!frozen) return failed(cli::with_origins(command, frozen.error()));
     parameters = model::trained_parameters(*frozen);
     taken = {.model = o.parameters,
              .parameter_elements = frozen->parameter_elements(),
-             .precision = plan::to_string(o.strategy.precision),
-             .world_size = o.strategy.world_size,
+             .precision = plan::to_string(o.strategy.chosen.precision),
+             .world_size = o.strategy.chosen.world_size,
              .has_batch = false};
   } else {
     Result<model::ConfiguredModel> read = model::read_configured_model(o.strategy.model);

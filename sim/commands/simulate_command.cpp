@@ -143,11 +143,11 @@ int simulate_other(const cli::Command& command, const Options& o, const Planned&
 Result<void> check_like(const cli::Command& command, const Options& o) {
   if (o.like.empty()) return {};
   if (Result<void> ok = refuse_own_options(command, {}); !ok) return ok;
-  if (command.given("unit") && o.strategy.unit != plan::UnitKind::bucket)
+  if (command.given("unit") && o.strategy.chosen.unit != plan::UnitKind::bucket)
     return no_meaning_for_like(command, "unit", "DistributedDataParallel makes its own buckets");
-  if (command.given("prefetch") && o.strategy.prefetch != 0)
+  if (command.given("prefetch") && o.strategy.chosen.prefetch != 0)
     return no_meaning_for_like(command, "prefetch", "it gathers nothing");
-  if (command.given("precision") && o.strategy.precision != plan::Precision::fp32)
+  if (command.given("precision") && o.strategy.chosen.precision != plan::Precision::fp32)
     return no_meaning_for_like(command, "precision", "it is predicted in fp32");
   if (command.given("steps")) return no_meaning_for_like(command, "steps", "its first step is what is predicted");
   if (command.given("trace")) return no_meaning_for_like(command, "trace", "its figures have no times");

@@ -45,13 +45,13 @@ Result<void> check_options(const cli::Command& command, const GeminiRequest& r) 
                  .what = "nothing to simulate: neither --model nor --parameters is given",
                  .where = "options",
                  .help = "--parameters FILE, or --model gpt2"};
-  if (command.given("stage") && s.stage != 3)
+  if (command.given("stage") && s.chosen.stage != 3)
     return no_meaning_for_like(command, "stage", "its chunks are always sharded");
-  if (command.given("unit") && s.unit != plan::UnitKind::chunk)
+  if (command.given("unit") && s.chosen.unit != plan::UnitKind::chunk)
     return no_meaning_for_like(command, "unit", "it has chunks");
-  if (command.given("precision") && std::string(plan::to_string(s.precision)) != "fp16")
+  if (command.given("precision") && std::string(plan::to_string(s.chosen.precision)) != "fp16")
     return no_meaning_for_like(command, "precision", "it keeps fp16 parameters and fp32 masters");
-  if (command.given("prefetch") && s.prefetch != 0)
+  if (command.given("prefetch") && s.chosen.prefetch != 0)
     return no_meaning_for_like(command, "prefetch", "it is modelled without");
   if (Result<void> ok = refuse_own_options(command, {"partition", "reproducible"}); !ok) return ok;
   if (command.given("chunk-bytes"))
@@ -59,7 +59,7 @@ Result<void> check_options(const cli::Command& command, const GeminiRequest& r) 
   if (s.chunk_size.starts_with("variable"))
     return no_meaning_for_like(command, "chunk-size", "its chunks have one size");
   if (command.given("trace")) return no_meaning_for_like(command, "trace", "its figures have no times");
-  if (command.given("optimizer") && s.optimizer == plan::OptimizerKind::sgd)
+  if (command.given("optimizer") && s.chosen.optimizer == plan::OptimizerKind::sgd)
     return no_meaning_for_like(command, "optimizer", "Adam's state is what it offloads");
   if (command.given("steps") && r.steps > kMostIterations)
     return cli::contradiction(command.describe("steps") + ": steps after the first are alike, more are not listed",
@@ -111,7 +111,7 @@ cli::Table steps_table(const nlohmann::json& iters) {
 Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequest& r, like::GeminiRules rules,
                                    Assumed& taken) {
   std::vector<std::string> notes;
-  like::GeminiOptions options{.world_size = r.strategy.world_size,
+  like::GeminiOptions options{.world_size = r.strategy.chosen.world_size,
                               .chunk = {},
                               .shard_param_frac = r.flags.shard_param_frac,
                               .offload_optim_frac = r.flags.offload_optim_frac,

@@ -20,7 +20,6 @@
 #include "sim/ir/hash.h"
 #include "sim/model/freeze.h"
 #include "sim/model/graph_limits.h"
-#include "sim/strategy/conflicts.h"
 
 namespace shard::plan {
 namespace {

@@ -11,8 +11,12 @@
 
 namespace shard::engine {
 
+/// Of the objects that hold a strategy, in every command: 1 had it as a line of text.
+inline constexpr int kSchemaVersion = 2;
+
 /// `change` is what smallest_change() found, if it was asked.
-/// {"plan_hash", "cluster", "strategy", "world_size", "steps", "fits", "device_capacity_bytes" (null: no limit),
+/// {"schema_version", "plan_hash", "cluster", "strategy" (an object), "world_size", "steps", "fits",
+/// "device_capacity_bytes" (null: no limit),
 ///  "headroom_bytes" (null), "peak_device_bytes", "live_peak_device_bytes" (largest rank, phases of the run),
 ///  "peak_host_bytes" (of a host), "host_capacity_bytes" (null), "peak_disk_bytes" (of the largest rank), "peak_memory"
 ///  (the one that is too small, else "device"), "peak_phase", "largest_holders" (of both): [{"name", "category",
@@ -29,6 +33,9 @@ namespace shard::engine {
 
 /// Live device memory by category, a column per moment; lines ended by newlines.
 [[nodiscard]] std::string moments_table(const std::vector<Moment>& moments);
+
+/// The strategy's fields by their keys in the table (sim/strategy/fields.h), all of them; null: not set.
+[[nodiscard]] nlohmann::json to_json(const plan::Strategy& strategy);
 
 /// {"parameter": bytes, ...}, without those that are 0.
 [[nodiscard]] nlohmann::json to_json(const CategoryBytes& bytes);

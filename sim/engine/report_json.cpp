@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "sim/engine/report.h"
+#include "sim/strategy/fields.h"
 
 namespace shard::engine {
 nlohmann::json to_json(const CategoryBytes& bytes) {
@@ -130,13 +132,20 @@ double share(Seconds part, Seconds whole) {
 
 }  // namespace
 
+json to_json(const plan::Strategy& strategy) {
+  json j;
+  for (const plan::Field& field : plan::fields())
+    std::visit([&](const auto& value) { j[std::string(field.key)] = value; }, plan::json_value(field, strategy));
+  return j;
+}
+
 json to_json(const Simulation& s, const std::optional<Change>& change) {
   const ClassResult& largest = s.largest();
   json j;
-  j["schema_version"] = 1;
+  j["schema_version"] = kSchemaVersion;
   j["plan_hash"] = s.plan_hash;
   j["cluster"] = s.cluster;
-  j["strategy"] = plan::to_string(s.strategy);
+  j["strategy"] = to_json(s.strategy);
   j["world_size"] = s.strategy.world_size;
   j["steps"] = s.steps;
   j["fits"] = s.fits;

@@ -1,8 +1,12 @@
 // Neighbours in order of price.
 #include "sim/engine/smallest_change.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "sim/strategy/fields.h"
 
 namespace shard::engine {
 namespace {
@@ -11,14 +15,24 @@ using plan::Recompute;
 using plan::Strategy;
 using plan::UnitKind;
 
+using plan::FieldId;
+
 /// A strategy and how it differs from the user's.
 struct Candidate {
   Strategy strategy;
-  std::string text;
+  std::vector<FieldId> changed{};  ///< in the order in which they are said, each once
+  std::string_view beside{};       ///< what goes with them and is no field
 };
 
-void say(Candidate& c, const std::string& option) {
-  c.text += (c.text.empty() ? "" : " ") + option;
+void say(Candidate& c, FieldId field) {
+  if (std::ranges::find(c.changed, field) == c.changed.end()) c.changed.push_back(field);
+}
+
+/// The options that make one of the other.
+std::string options_of(const Candidate& c) {
+  std::string text;
+  for (const FieldId id : c.changed) text += (text.empty() ? "" : " ") + plan::option_text(plan::field(id), c.strategy);
+  return text + std::string(c.beside);
 }
 
 // Each returns false where the step cannot be taken.
@@ -26,14 +40,14 @@ void say(Candidate& c, const std::string& option) {
 bool distribute(Candidate& c) {
   if (c.strategy.distributed || c.strategy.world_size == 1 || c.strategy.stage == 0) return false;
   c.strategy.distributed = true;
-  say(c, "--distributed-storage");
+  say(c, FieldId::distributed);
   return true;
 }
 
 bool reduce_one_by_one(Candidate& c) {
   if (c.strategy.bucket_mib == 0) return false;
   c.strategy.bucket_mib = 0;
-  say(c, "--reduce-scatter-bucket-size-mb 0");
+  say(c, FieldId::bucket_mib);
   return true;
 }
 
@@ -44,7 +58,7 @@ bool reuse_shards(Candidate& c) {
       s.accumulation() != 1)
     return false;
   c.strategy.reuse_shard = true;
-  say(c, "--reuse-fp16-shard");
+  say(c, FieldId::reuse_shard);
   return true;
 }
 
@@ -55,14 +69,14 @@ bool split_units(Candidate& c) {
   if (c.strategy.unit == UnitKind::chunk && !c.strategy.chunk_per_tensor && !c.strategy.has_variable_chunks() &&
       c.strategy.chunk_elems.count() % c.strategy.cuts() != 0)
     return false;
-  say(c, "--chunk-owner split");
+  say(c, FieldId::ownership);
   return true;
 }
 
 bool drop_behind_forward(Candidate& c) {
   if (!c.strategy.keep_gathered) return false;
   c.strategy.keep_gathered = false;
-  say(c, "--no-keep-gathered");
+  say(c, FieldId::keep_gathered);
   return true;
 }
 
@@ -70,14 +84,14 @@ bool raise_stage(Candidate& c, std::int32_t stage) {
   if (c.strategy.world_size == 1 || c.strategy.stage >= stage) return false;
   c.strategy.stage = stage;
   if (stage != 1) c.strategy.partition = plan::Partition::flat;
-  say(c, "--stage " + std::to_string(stage));
+  say(c, FieldId::stage);
   return true;
 }
 
 bool recompute(Candidate& c, Recompute how) {
   if (c.strategy.recompute == how || c.strategy.recompute == Recompute::block) return false;
   c.strategy.recompute = how;
-  say(c, std::string("--recompute ") + to_string(how));
+  say(c, FieldId::recompute);
   return true;
 }
 
@@ -86,7 +100,7 @@ bool shrink_micro_batch(Candidate& c, std::int64_t micro_batch) {
   if (micro_batch >= c.strategy.micro_batch || micro_batch < 1) return false;
   if (c.strategy.global_batch % (micro_batch * c.strategy.data_parallel()) != 0) return false;
   c.strategy.micro_batch = micro_batch;
-  say(c, "--micro-batch " + std::to_string(micro_batch));
+  say(c, FieldId::micro_batch);
   return true;
 }
 
@@ -96,21 +110,17 @@ bool shrink_chunk(Candidate& c, std::int64_t divisor) {
   if (smaller >= c.strategy.chunk_elems || smaller < Elems{1}) return false;
   c.strategy.chunk_elems = smaller;
   c.strategy.chunk_starts.clear();
-  say(c, "--chunk-size " + std::to_string(smaller.count()));
+  say(c, FieldId::chunk_elems);
   return true;
 }
 
 struct Kind {
   std::optional<plan::Share> plan::Placement::*share;
-  const char* option;
+  FieldId field;
 };
-constexpr Kind kParameters{&plan::Placement::parameters, "--param-placement"};
-constexpr Kind kGradients{&plan::Placement::gradients, "--grad-placement"};
-constexpr Kind kOptimizer{&plan::Placement::optimizer, "--optimizer-placement"};
-
-std::string placed(const char* option, plan::Share where) {
-  return std::string(option) + ' ' + plan::to_string(where);
-}
+constexpr Kind kParameters{&plan::Placement::parameters, FieldId::param_placement};
+constexpr Kind kGradients{&plan::Placement::gradients, FieldId::grad_placement};
+constexpr Kind kOptimizer{&plan::Placement::optimizer, FieldId::optimizer_placement};
 
 /// One kind of model data to another memory, or back from it. Where all are in host memory each is said anew, and what
 /// names the disk goes with what is on it: options that contradict each other are refused.
@@ -123,16 +133,16 @@ bool rest(Candidate& c, const Kind& kind, plan::Share where) {
   p.*kind.share = where;
   if (on_host) {
     p.policy = plan::PlacementPolicy::fixed;
-    say(c, std::string("--placement ") + plan::to_string(p.policy));
+    say(c, FieldId::placement);
     for (const Kind& each : {kParameters, kGradients, kOptimizer}) {
       p.*each.share = (p.*each.share).value_or(plan::kOnHost);
-      say(c, placed(each.option, *(p.*each.share)));
+      say(c, each.field);
     }
   } else {
-    say(c, placed(kind.option, where));
+    say(c, kind.field);
   }
-  if (where == plan::kOnDisk) say(c, "--disk-path DIR");
-  if (now.rest == Memory::disk && where.rest != Memory::disk) c.text += ", and leave --disk-path out";
+  if (where == plan::kOnDisk) c.beside = " --disk-path DIR";
+  if (now.rest == Memory::disk && where.rest != Memory::disk) c.beside = ", and leave --disk-path out";
   return true;
 }
 
@@ -142,14 +152,14 @@ bool rest_all(Candidate& c, plan::PlacementPolicy where) {
   if (p.policy == plan::PlacementPolicy::automatic || p.policy == where) return false;
   if (where == plan::PlacementPolicy::device && p.policy != plan::PlacementPolicy::host) return false;
   p.policy = where;
-  say(c, std::string("--placement ") + plan::to_string(where));
+  say(c, FieldId::placement);
   return true;
 }
 
 std::vector<Candidate> candidates(const Strategy& strategy) {
   std::vector<Candidate> all;
   const auto one = [&](auto step) {
-    Candidate c{strategy, ""};
+    Candidate c{.strategy = strategy};
     if (step(c)) all.push_back(std::move(c));
   };
   one(distribute);
@@ -178,24 +188,15 @@ std::vector<Candidate> candidates(const Strategy& strategy) {
   one([](Candidate& c) { return rest_all(c, plan::PlacementPolicy::device); });
 
   // Together, each adding to the one before: what is already there is left as it is.
-  Candidate c{strategy, ""};
+  Candidate c{.strategy = strategy};
   const bool distributes = distribute(c);
   const bool reduces = reduce_one_by_one(c);
   const bool drops = drop_behind_forward(c);
   if (int{distributes} + int{reduces} + int{drops} > 1) all.push_back(c);
   if (raise_stage(c, 3)) all.push_back(c);
   if (recompute(c, Recompute::block)) all.push_back(c);
-  for (std::int64_t micro = c.strategy.micro_batch / 2; micro >= 1; micro /= 2) {
-    if (shrink_micro_batch(c, micro)) {
-      all.push_back({c.strategy, c.text});
-      // Only the last size is to be told.
-      c.text.resize(c.text.rfind("--micro-batch"));
-      while (!c.text.empty() && c.text.back() == ' ') c.text.pop_back();
-    }
-  }
-  if (c.strategy.micro_batch != strategy.micro_batch) {
-    say(c, "--micro-batch " + std::to_string(c.strategy.micro_batch));
-  }
+  for (std::int64_t micro = c.strategy.micro_batch / 2; micro >= 1; micro /= 2)
+    if (shrink_micro_batch(c, micro)) all.push_back(c);
   if (shrink_chunk(c, 4)) all.push_back(c);
   if (rest_all(c, plan::PlacementPolicy::host)) all.push_back(c);
   return all;
@@ -206,7 +207,7 @@ std::vector<Candidate> candidates(const Strategy& strategy) {
 std::optional<Change> smallest_change(const Strategy& strategy, Bytes capacity, const PeakOf& peak_of) {
   for (Candidate& c : candidates(strategy)) {
     const Result<Bytes> peak = peak_of(c.strategy);
-    if (peak && *peak <= capacity) return Change{std::move(c.text), c.strategy, *peak};
+    if (peak && *peak <= capacity) return Change{options_of(c), c.strategy, *peak};
   }
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "sim/engine/report.h"
 #include "traces/base/numbers.h"
 
 namespace shard::like {
@@ -101,9 +102,10 @@ json to_json(const LikeResult& r, std::size_t holders) {
                            {"kind", to_string(c.kind)},
                            {"predicted_count", c.count},
                            {"predicted_bytes", c.bytes.count()}});
-  return {{"like", r.framework},
+  return {{"schema_version", engine::kSchemaVersion},
+          {"like", r.framework},
           {"model", r.model},
-          {"strategy", plan::to_string(r.strategy)},
+          {"strategy", engine::to_json(r.strategy)},
           {"world_size", r.strategy.world_size},
           {"rank", r.rank},
           {"fits", r.fits},

@@ -8,12 +8,13 @@
 #include <utility>
 
 #include "sim/model/closest_name.h"
+#include "traces/base/mentions.h"
 
 namespace shard::model {
 namespace {
 
-Error refused(std::string what, std::string help) {
-  return {.code = Errc::contradiction, .what = std::move(what), .where = "strategy", .help = std::move(help)};
+Error refused(const std::string& patterns, std::string what, std::string help) {
+  return contradiction_of({option_piece("freeze", patterns), std::move(what)}, "strategy", std::move(help));
 }
 
 }  // namespace
@@ -23,7 +24,7 @@ Result<Model> freeze(Model model, std::span<const std::string> patterns) {
   model.frozen.assign(model.parameters.size(), false);
   std::string all;
   for (const std::string& pattern : patterns) {
-    all += ' ' + pattern;
+    all += (all.empty() ? "" : " ") + pattern;
     bool found = false;
     for (std::size_t p = 0; p < model.parameters.size(); ++p) {
       if (fnmatch(pattern.c_str(), model.parameters[p].name.c_str(), 0) != 0) continue;
@@ -35,12 +36,11 @@ Result<Model> freeze(Model model, std::span<const std::string> patterns) {
     for (const Parameter& p : model.parameters) names.emplace_back(p.name);
     const std::string close = did_you_mean(pattern, names);
     return refused(
-        "--freeze " + pattern + " matches no parameter of " + model.name,
+        pattern, " matches no parameter of " + model.name,
         close.empty() ? "a parameter's name, such as " + model.parameters.front().name + ", or a pattern" : close);
   }
   if (std::ranges::find(model.frozen, false) == model.frozen.end())
-    return refused("--freeze" + all + " leaves no parameter of " + model.name + " to train",
-                   "fewer patterns, or narrower ones");
+    return refused(all, " leaves no parameter of " + model.name + " to train", "fewer patterns, or narrower ones");
   return model;
 }
 

@@ -1,12 +1,15 @@
 // The cuts of each family's parameters, per layout.
 #include "sim/model/split.h"
 
+#include <initializer_list>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "sim/model/graph.h"
+#include "traces/base/mentions.h"
 
 namespace shard::model {
 namespace {
@@ -89,21 +92,25 @@ std::vector<Divided> divided(const Model& m, TensorLayout layout) {
 
 Result<void> check_split(const Model& whole, std::int32_t degree, TensorLayout layout) {
   if (degree == 1) return {};
-  const auto refuse = [](std::string what, std::string help) {
-    return Error{.code = Errc::contradiction, .what = std::move(what), .where = "model", .help = std::move(help)};
+  const auto refuse = [](std::initializer_list<Piece> what, std::string help) {
+    Error error = contradiction_of(what, "model", std::move(help));
+    error.mentions.push_back({.option = "model", .end = Mention::kWhere});
+    return error;
   };
-  const std::string option = "--tensor-parallel " + std::to_string(degree);
+  const Piece option = option_piece("tensor-parallel", std::to_string(degree));
   if (whole.family == Family::mlp && layout != TensorLayout::megatron)
-    return refuse("--tensor-parallel-layout colossalai names layers of transformers, and " + whole.name + " is an mlp",
+    return refuse({option_piece("tensor-parallel-layout", to_string(layout)),
+                   " names layers of transformers, and " + whole.name + " is an mlp"},
                   "--tensor-parallel-layout megatron");
   const std::vector<Divided> parts = divided(whole, layout);
   if (parts.empty())
-    return refuse(option + " splits pairs of layers, and " + whole.name + " has only one layer", "--tensor-parallel 1");
+    return refuse({option, " splits pairs of layers, and " + whole.name + " has only one layer"},
+                  "--tensor-parallel 1");
   std::int64_t common = 0;
   for (const Divided& part : parts) common = std::gcd(common, part.size);
   for (const Divided& part : parts)
     if (part.size % degree != 0)
-      return refuse(option + " does not divide the " + part.what + " of " + whole.name,
+      return refuse({option, std::string(" does not divide the ") + part.what + " of " + whole.name},
                     "--tensor-parallel " + std::to_string(std::gcd<std::int64_t>(common, degree)));
   return {};
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "traces/base/result.h"
+#include "traces/base/word.h"
 
 namespace shard::model {
 
@@ -18,12 +19,16 @@ struct Model;
 ///               the first product of the MLP by output column, the second by input row; attention is not split
 enum class TensorLayout : std::uint8_t { megatron, colossalai };
 
-[[nodiscard]] constexpr const char* to_string(TensorLayout v) {
+[[nodiscard]] constexpr Word word(TensorLayout v) {
   switch (v) {
-    case TensorLayout::megatron: return "megatron";
-    case TensorLayout::colossalai: return "colossalai";
+    case TensorLayout::megatron: return {"megatron", "heads, MLP and vocabulary; two sums each way per block"};
+    case TensorLayout::colossalai:
+      return {"colossalai", "as its Gemini tutorial: columns, gathered after every product"};
   }
-  return "?";
+  return {};
+}
+[[nodiscard]] constexpr const char* to_string(TensorLayout v) {
+  return word(v).text;
 }
 
 /// One parameter's cut. Along `axis` the whole is `pieces` equal parts (packed q|k|v: 3); rank t of T holds the t-th

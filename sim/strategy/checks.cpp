@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <string>
-#include <tuple>
+#include <variant>
 
 #include "sim/model/freeze.h"
 #include "sim/model/graph_limits.h"
-#include "sim/strategy/conflicts.h"
+#include "sim/strategy/fields.h"
+#include "sim/strategy/rules.h"
 
 namespace shard::plan {
 namespace {
@@ -18,56 +18,93 @@ namespace {
 /// A plan names every micro-step's ops.
 constexpr std::int64_t kMaxMicroSteps = 1 << 20;
 
+constexpr const char* kStrategy = "strategy";
+
 Error contradiction(std::string what, std::string help) {
-  return {.code = Errc::contradiction, .what = std::move(what), .where = "strategy", .help = std::move(help)};
+  return {.code = Errc::contradiction, .what = std::move(what), .where = kStrategy, .help = std::move(help)};
+}
+
+Piece said(const Strategy& s, FieldId id) {
+  return option_piece(field(id), s);
+}
+
+std::string digits(std::int64_t number) {
+  return std::to_string(number);
 }
 
 /// "world size 8", or where those are not all "the 4 ranks that ...".
-std::string ranks_that(const Strategy& s, std::int32_t ranks, const char* what) {
-  if (ranks == s.world_size) return "world size " + std::to_string(ranks);
-  return "the " + std::to_string(ranks) + " ranks that " + what;
+std::string ranks_that(const Strategy& s, std::int32_t count, const char* what) {
+  if (count == s.world_size) return "world size " + digits(count);
+  return "the " + digits(count) + " ranks that " + what;
 }
 
-/// Hybrid sharding divides the data-parallel ranks evenly, and needs something that is sharded.
+/// A number as a user types it.
+std::string plain(double value) {
+  return value == std::floor(value) && std::abs(value) < 9e18 ? digits(static_cast<std::int64_t>(value))
+                                                              : std::to_string(value);
+}
+
+/// Every number is in the range of its row.
+Result<void> check_ranges(const Strategy& s) {
+  for (const Field& f : fields()) {
+    if (!f.least && !f.most) continue;
+    const JsonValue value = json_value(f, s);
+    const auto* whole = std::get_if<std::int64_t>(&value);
+    const auto* real = std::get_if<double>(&value);
+    const double number = whole != nullptr ? static_cast<double>(*whole) : real != nullptr ? *real : 0;
+    const bool above = !f.least || number >= *f.least;
+    if (above && (!f.most || number <= *f.most)) continue;
+    const double nearest = above ? *f.most : *f.least;
+    return contradiction_of(
+        {option_piece(f, s), std::string(" is not at ") + (above ? "most " : "least ") + plain(nearest)}, kStrategy,
+        "--" + std::string(f.option) + ' ' + plain(nearest));
+  }
+  return {};
+}
+
+/// Hybrid sharding divides the data-parallel ranks evenly.
 Result<void> check_shard_group(const Strategy& s) {
-  if (s.shard_group == 0) return {};
-  const std::string group = "--shard-group " + std::to_string(s.shard_group);
-  if (s.shard_group < 2 || s.data_parallel() % s.shard_group != 0)
-    return contradiction(group + " does not divide the " + std::to_string(s.data_parallel()) + " data-parallel ranks",
-                         "--shard-group " + std::to_string(s.data_parallel()));
-  if (s.stage == 0) return contradiction(group + " shards, but --stage 0 shards nothing", "--stage 3");
-  if (s.partition == Partition::parameter)
-    return contradiction(group + " cuts flats, but --partition parameter gives away whole parameters",
-                         "--partition flat");
-  return {};
-}
-
-Result<void> check_precision(const Strategy& s) {
-  if (s.fp32_reduce_scatter && !s.has_masters())
-    return contradiction("--fp32-reduce-scatter widens 16-bit gradients, but --precision is fp32", "--precision bf16");
-  if (!(s.predivide > 0) || !std::isfinite(s.predivide))
-    return contradiction("--gradient-predivide-factor is not a positive number", "--gradient-predivide-factor 1");
-  return {};
+  if (s.shard_group == 0 || (s.shard_group > 1 && s.data_parallel() % s.shard_group == 0)) return {};
+  return contradiction_of(
+      {said(s, FieldId::shard_group), " does not divide the " + digits(s.data_parallel()) + " data-parallel ranks"},
+      kStrategy, "--shard-group " + digits(s.data_parallel()));
 }
 
 Result<void> check_placement(const Strategy& s) {
-  const Placement& p = s.placement;
-  const auto is_fraction = [](double v) { return v >= 0 && v <= 1; };
-  for (const auto& [option, share, disk] :
-       {std::tuple{"--param-placement", p.parameters, false}, std::tuple{"--grad-placement", p.gradients, false},
-        std::tuple{"--optimizer-placement", p.optimizer, true}}) {
-    if (!share) continue;
-    if (!is_fraction(share->on_device))
-      return contradiction(std::string(option) + " " + to_string(*share) + " is no fraction between 0 and 1", "0.5");
-    if (share->on_device < 1 && share->rest != Memory::host && (share->rest != Memory::disk || !disk))
-      return contradiction(std::string(option) + " " + to_string(*share) + ": only optimizer state may rest on disk",
-                           std::string(option) + " host");
+  for (const Field& f : fields()) {
+    const auto* kind = std::get_if<ShareMember>(&f.place);
+    if (kind == nullptr || !kind->member.of(s)) continue;
+    const Share& share = *kind->member.of(s);
+    if (!(share.on_device >= 0 && share.on_device <= 1))
+      return contradiction_of({option_piece(f, s), " is no fraction between 0 and 1"}, kStrategy, "0.5");
+    if (share.on_device < 1 && share.rest != Memory::host && (share.rest != Memory::disk || !kind->disk))
+      return contradiction_of({option_piece(f, s), ": only optimizer state may rest on disk"}, kStrategy,
+                              "--" + std::string(f.option) + " host");
   }
-  if (p.policy != PlacementPolicy::automatic) return {};
-  if (p.device_capacity.count() <= 0)
-    return contradiction("--placement auto has no device memory to fill", "--device-capacity BYTES");
-  if (!is_fraction(p.margin_ratio))
-    return contradiction("--gpu-margin-mem-ratio is no fraction between 0 and 1", "--gpu-margin-mem-ratio 1");
+  if (s.placement.policy == PlacementPolicy::automatic && s.placement.device_capacity.count() <= 0)
+    return contradiction_of({said(s, FieldId::placement), " has no device memory to fill"}, kStrategy,
+                            "--device-capacity BYTES");
+  return {};
+}
+
+/// Batches that ranks share evenly, sequences that the model has positions for.
+Result<void> check_batches(const model::Model& model, const Strategy& s) {
+  const std::int64_t step = s.micro_batch * s.data_parallel();
+  if (s.global_batch < step || s.global_batch % step != 0)
+    return contradiction("global batch " + digits(s.global_batch) + " is not a positive multiple of micro-batch " +
+                             digits(s.micro_batch) + " x " + ranks_that(s, s.data_parallel(), "work on different data"),
+                         "--global-batch " + digits(std::max<std::int64_t>(1, s.global_batch / step) * step));
+  if (s.accumulation() > kMaxMicroSteps)
+    return contradiction("global batch " + digits(s.global_batch) + " takes " + digits(s.accumulation()) +
+                             " micro-steps a step; at most " + digits(kMaxMicroSteps) + " are supported",
+                         "--global-batch " + digits(step * kMaxMicroSteps) + " or a larger --micro-batch");
+  if (model.family == model::Family::mlp && s.sequence != 1)
+    return contradiction_of({said(s, FieldId::sequence), " has no meaning for an mlp, whose batches count samples"},
+                            kStrategy, "leave --sequence out");
+  if (model.max_sequence > 0 && s.sequence > model.max_sequence)
+    return contradiction_of(
+        {said(s, FieldId::sequence), " exceeds the " + digits(model.max_sequence) + " positions of " + model.name},
+        kStrategy, "--sequence " + digits(model.max_sequence));
   return {};
 }
 
@@ -94,78 +131,40 @@ Result<void> check_chunk_starts(const model::Model& model, const Strategy& s) {
   return {};
 }
 
-Result<void> check_sharding(const Strategy& s) {
-  const std::optional<Conflict> found = sharding_conflict(s);
-  if (!found) return {};
-  const auto spelled = [](const std::string& name, const std::string& value) {
-    return "--" + name + (value.empty() ? "" : " " + value);
-  };
-  return contradiction(spelled(found->option, found->value) + " " + found->does + ", but " +
-                           spelled(found->other, found->other_value) + " " + found->prevents,
-                       found->help);
+Result<void> check_chunks(const model::Model& model, const Strategy& s) {
+  if (s.has_variable_chunks()) return check_chunk_starts(model, s);
+  if (s.unit != UnitKind::chunk || s.chunk_per_tensor) return {};
+  if (s.chunk_elems.count() < 1) return contradiction("unit chunk without a chunk size", "--chunk-size search");
+  const std::string size = "chunk size " + digits(s.chunk_elems.count()) + " elements";
+  if (s.chunk_elems.count() > model::kMaxValueElements)
+    return contradiction(size + " is more than 2^48, which is not supported", "--chunk-size search");
+  if (s.chunk_elems.count() % s.cuts() != 0)
+    return contradiction(size + " is not a multiple of " + ranks_that(s, s.shard_degree(), "share its shards"),
+                         "--chunk-size " + digits(round_up(s.chunk_elems, s.cuts()).count()));
+  return {};
 }
 
 }  // namespace
 
 Result<void> check_tensor_parallel(const model::Model& model, const Strategy& s) {
   if (s.tensor_parallel < 1 || s.world_size % s.tensor_parallel != 0)
-    return contradiction("--tensor-parallel " + std::to_string(s.tensor_parallel) + " does not divide --world-size " +
-                             std::to_string(s.world_size),
-                         "--tensor-parallel " + std::to_string(std::gcd(s.tensor_parallel, s.world_size)));
+    return contradiction_of({said(s, FieldId::tensor_parallel), " does not divide ", said(s, FieldId::world_size)},
+                            kStrategy, "--tensor-parallel " + digits(std::gcd(s.tensor_parallel, s.world_size)));
   return model::check_split(model, s.tensor_parallel, s.tensor_layout);
 }
 
 Result<void> check(const model::Model& model, const Strategy& s) {
-  const auto n = [](std::int64_t v) { return std::to_string(v); };
-  if (s.world_size < 1) return contradiction("world size " + n(s.world_size) + " is not positive", "--world-size 1");
-  if (s.stage < 0 || s.stage > 3)
-    return contradiction("stage " + n(s.stage) + " is not one of 0, 1, 2, 3", "--stage 3");
-  if (s.micro_batch < 1)
-    return contradiction("micro-batch " + n(s.micro_batch) + " is not positive", "--micro-batch 1");
-  if (s.threads < 1) return contradiction("threads " + n(s.threads) + " is not positive", "--threads 1");
-  if (s.prefetch < 0) return contradiction("prefetch distance " + n(s.prefetch) + " is negative", "--prefetch 0");
+  if (Result<void> ok = check_ranges(s); !ok) return ok;
   if (Result<void> ok = check_tensor_parallel(model, s); !ok) return ok;
   if (Result<void> ok = check_shard_group(s); !ok) return ok;
-  if (Result<void> ok = check_precision(s); !ok) return ok;
   if (Result<void> ok = check_placement(s); !ok) return ok;
   if (!s.freeze.empty())
     if (Result<model::Model> frozen = model::freeze(model, s.freeze); !frozen) return frozen.error();
-  if (!(s.dropout >= 0 && s.dropout < 1))
-    return contradiction("--dropout " + std::to_string(s.dropout) + " is not a probability below 1", "--dropout 0.1");
-  const std::int64_t step = s.micro_batch * s.data_parallel();
-  if (s.global_batch < step || s.global_batch % step != 0)
-    return contradiction("global batch " + n(s.global_batch) + " is not a positive multiple of micro-batch " +
-                             n(s.micro_batch) + " x " + ranks_that(s, s.data_parallel(), "work on different data"),
-                         "--global-batch " + n(std::max<std::int64_t>(1, s.global_batch / step) * step));
-  if (s.accumulation() > kMaxMicroSteps)
-    return contradiction("global batch " + n(s.global_batch) + " takes " + n(s.accumulation()) +
-                             " micro-steps a step; at most " + n(kMaxMicroSteps) + " are supported",
-                         "--global-batch " + n(step * kMaxMicroSteps) + " or a larger --micro-batch");
-  if (s.sequence < 1) return contradiction("sequence " + n(s.sequence) + " is not positive", "--sequence 1");
-  if (model.family == model::Family::mlp && s.sequence != 1)
-    return contradiction("sequence " + n(s.sequence) + " has no meaning for an mlp, whose batches count samples",
-                         "leave --sequence out");
-  if (model.max_sequence > 0 && s.sequence > model.max_sequence)
-    return contradiction(
-        "sequence " + n(s.sequence) + " exceeds the " + n(model.max_sequence) + " positions of " + model.name,
-        "--sequence " + n(model.max_sequence));
-  // Stage 0 partitions nothing, so any partition is right there.
-  if (s.partition == Partition::parameter && s.stage > 1)
-    return contradiction("--partition parameter belongs to stage 1, but --stage is " + n(s.stage), "--stage 1");
-  if (Result<void> ok = check_sharding(s); !ok) return ok;
-  if (s.has_variable_chunks()) return check_chunk_starts(model, s);
-  if (s.unit == UnitKind::chunk && !s.chunk_per_tensor) {
-    if (s.chunk_elems.count() < 1) return contradiction("unit chunk without a chunk size", "--chunk-size search");
-    if (s.chunk_elems.count() > model::kMaxValueElements)
-      return contradiction(
-          "chunk size " + n(s.chunk_elems.count()) + " elements is more than 2^48, which is not supported",
-          "--chunk-size search");
-    if (s.chunk_elems.count() % s.cuts() != 0)
-      return contradiction("chunk size " + n(s.chunk_elems.count()) + " elements is not a multiple of " +
-                               ranks_that(s, s.shard_degree(), "share its shards"),
-                           "--chunk-size " + n(round_up(s.chunk_elems, s.cuts()).count()));
-  }
-  return {};
+  if (!(s.dropout < 1))
+    return contradiction_of({said(s, FieldId::dropout), " is not a probability below 1"}, kStrategy, "--dropout 0.1");
+  if (Result<void> ok = check_batches(model, s); !ok) return ok;
+  if (Result<void> ok = check_rules(s); !ok) return ok;
+  return check_chunks(model, s);
 }
 
 }  // namespace shard::plan

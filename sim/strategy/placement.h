@@ -7,6 +7,7 @@
 
 #include "traces/base/ids.h"
 #include "traces/base/units.h"
+#include "traces/base/word.h"
 
 namespace shard::plan {
 
@@ -17,14 +18,18 @@ enum class PlacementPolicy : std::uint8_t {
   automatic,  ///< as much in device memory as its capacity allows ("auto")
 };
 
-[[nodiscard]] constexpr const char* to_string(PlacementPolicy v) {
+[[nodiscard]] constexpr Word word(PlacementPolicy v) {
   switch (v) {
-    case PlacementPolicy::device: return "device";
-    case PlacementPolicy::host: return "host";
-    case PlacementPolicy::fixed: return "static";
-    case PlacementPolicy::automatic: return "auto";
+    case PlacementPolicy::device: return {"device", "everything rests in device memory"};
+    case PlacementPolicy::host: return {"host", "parameters, gradients and optimizer state rest in host memory"};
+    case PlacementPolicy::fixed:
+      return {"static", "as --param-placement, --grad-placement and --optimizer-placement say"};
+    case PlacementPolicy::automatic: return {"auto", "in device memory what its capacity allows"};
   }
-  return "?";
+  return {};
+}
+[[nodiscard]] constexpr const char* to_string(PlacementPolicy v) {
+  return word(v).text;
 }
 
 /// How much of a kind of model data stays on the device, and where the rest of it rests.
@@ -60,8 +65,5 @@ struct Placement {
   }
   friend bool operator==(const Placement&, const Placement&) = default;
 };
-
-/// "host", "static parameters 0.5 optimizer disk"
-[[nodiscard]] std::string to_string(const Placement& placement);
 
 }  // namespace shard::plan

@@ -1,52 +1,72 @@
-// A strategy in one line.
+// A strategy in one line: the table's fields in the order that plans' hashes have known.
 #include "sim/strategy/strategy.h"
 
-#include <charconv>
+#include "sim/strategy/fields.h"
 
 namespace shard::plan {
 namespace {
 
-/// The shortest digits that give the same number back.
-[[nodiscard]] std::string shortest(float number) {
-  char digits[32];
-  return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+constexpr FieldId kOrder[] = {FieldId::stage,
+                              FieldId::unit,
+                              FieldId::chunk_starts,
+                              FieldId::chunk_per_tensor,
+                              FieldId::chunk_elems,
+                              FieldId::partition,
+                              FieldId::world_size,
+                              FieldId::micro_batch,
+                              FieldId::global_batch,
+                              FieldId::sequence,
+                              FieldId::recompute,
+                              FieldId::optimizer,
+                              FieldId::precision,
+                              FieldId::prefetch,
+                              FieldId::threads,
+                              FieldId::reproducible,
+                              FieldId::transport,
+                              FieldId::tensor_parallel,
+                              FieldId::tensor_layout,
+                              FieldId::shard_group,
+                              FieldId::fp32_reduce_scatter,
+                              FieldId::clip_norm,
+                              FieldId::loss_scaling,
+                              FieldId::predivide,
+                              FieldId::placement,
+                              FieldId::param_placement,
+                              FieldId::grad_placement,
+                              FieldId::optimizer_placement,
+                              FieldId::device_capacity,
+                              FieldId::margin_ratio,
+                              FieldId::non_model_peak,
+                              FieldId::freeze,
+                              FieldId::dropout,
+                              FieldId::ownership,
+                              FieldId::distributed,
+                              FieldId::keep_gathered,
+                              FieldId::reuse_shard,
+                              FieldId::bucket_mib};
+
+void add(std::string& line, std::string_view word) {
+  if (word.empty()) return;
+  if (!line.empty()) line += ' ';
+  line += word;
 }
 
 }  // namespace
 
 std::string to_string(const Strategy& s) {
-  std::string out = "stage " + std::to_string(s.stage) + " unit " + to_string(s.unit);
-  if (s.unit == UnitKind::chunk && s.has_variable_chunks()) {
-    const char* before = " from parameters ";
-    for (const std::int32_t start : s.chunk_starts) {
-      out += before + std::to_string(start);
-      before = ",";
+  std::string line;
+  for (const FieldId id : kOrder) {
+    const Field& f = field(id);
+    if (!f.text.shown(s)) continue;
+    if (const auto* flag = std::get_if<Member<bool>>(&f.place)) {
+      add(line, flag->of(s) ? f.text.word : f.text.otherwise);
+      continue;
     }
-  } else if (s.unit == UnitKind::chunk) {
-    out += s.chunk_per_tensor ? " per tensor" : " of " + std::to_string(s.chunk_elems.count()) + " elements";
+    add(line, f.text.word);
+    add(line, value_text(f, s));
+    line += f.text.behind;
   }
-  out += std::string(" partition ") + to_string(s.partition) + " world " + std::to_string(s.world_size) +
-         " micro_batch " + std::to_string(s.micro_batch) + " global_batch " + std::to_string(s.global_batch) +
-         " sequence " + std::to_string(s.sequence) + " recompute " + to_string(s.recompute) + " optimizer " +
-         to_string(s.optimizer) + " precision " + to_string(s.precision) + " prefetch " + std::to_string(s.prefetch) +
-         " threads " + std::to_string(s.threads) + (s.reproducible ? " reproducible" : " fast_sums") + " transport " +
-         to_string(s.transport);
-  if (s.tensor_parallel > 1)
-    out += " tensor_parallel " + std::to_string(s.tensor_parallel) + ' ' + model::to_string(s.tensor_layout);
-  if (s.shard_group > 0) out += " shard_group " + std::to_string(s.shard_group);
-  if (s.fp32_reduce_scatter) out += " fp32_reduce_scatter";
-  if (s.clip_norm) out += " clip_norm";
-  if (s.loss_scaling) out += " loss_scaling";
-  if (s.predivide != 1.0f) out += " predivide " + shortest(s.predivide);
-  if (!s.placement.all_on_device()) out += " placement " + to_string(s.placement);
-  for (std::size_t i = 0; i < s.freeze.size(); ++i) out += (i == 0 ? " freeze " : ",") + s.freeze[i];
-  if (s.dropout > 0) out += " dropout " + shortest(s.dropout);
-  if (s.ownership == Ownership::rank) out += " owned_by rank";
-  if (!s.distributed) out += " not_distributed";
-  if (s.keep_gathered) out += " keep_gathered";
-  if (s.reuse_shard) out += " reuse_shard";
-  if (s.bucket_mib > 0) out += " bucket_mib " + std::to_string(s.bucket_mib);
-  return out;
+  return line;
 }
 
 }  // namespace shard::plan

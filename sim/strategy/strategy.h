@@ -1,4 +1,5 @@
-// The user's choices: how a model is sharded, stepped and scheduled. Everything here is part of a plan's hash.
+// The user's choices: how a model is sharded, stepped and scheduled. Everything here is part of a plan's hash, and has
+// a row in fields.h.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include "sim/strategy/placement.h"
 #include "traces/base/dtype.h"
 #include "traces/base/units.h"
+#include "traces/base/word.h"
 
 namespace shard::plan {
 
@@ -49,60 +51,82 @@ enum class Precision : std::uint8_t {
 /// How ranks of one run exchange data; messages need planned staging memory.
 enum class Transport : std::uint8_t { shared, messages };
 
-[[nodiscard]] constexpr const char* to_string(UnitKind v) {
+[[nodiscard]] constexpr Word word(UnitKind v) {
   switch (v) {
-    case UnitKind::tensor: return "tensor";
-    case UnitKind::bucket: return "bucket";
-    case UnitKind::module: return "module";
-    case UnitKind::chunk: return "chunk";
+    case UnitKind::tensor: return {"tensor", "each parameter by itself"};
+    case UnitKind::bucket: return {"bucket", "the parameters of one operator, sharded singly, gathered in one call"};
+    case UnitKind::module: return {"module", "a transformer block (an mlp layer) flattened"};
+    case UnitKind::chunk: return {"chunk", "chunks over the parameters in order"};
   }
-  return "?";
+  return {};
+}
+[[nodiscard]] constexpr const char* to_string(UnitKind v) {
+  return word(v).text;
+}
+[[nodiscard]] constexpr Word word(Partition v) {
+  switch (v) {
+    case Partition::flat: return {"flat", "equal shards of every unit"};
+    case Partition::parameter: return {"parameter", "stage 1: whole parameters, as PyTorch's ZeroRedundancyOptimizer"};
+  }
+  return {};
 }
 [[nodiscard]] constexpr const char* to_string(Partition v) {
+  return word(v).text;
+}
+[[nodiscard]] constexpr Word word(Ownership v) {
   switch (v) {
-    case Partition::flat: return "flat";
-    case Partition::parameter: return "parameter";
+    case Ownership::split: return {"split", "every rank has an equal part of each"};
+    case Ownership::rank: return {"rank", "each lies whole on one rank, dealt in turn: broadcast and reduce"};
   }
-  return "?";
+  return {};
 }
 [[nodiscard]] constexpr const char* to_string(Ownership v) {
+  return word(v).text;
+}
+[[nodiscard]] constexpr Word word(Recompute v) {
   switch (v) {
-    case Ownership::split: return "split";
-    case Ownership::rank: return "rank";
+    case Recompute::none: return {"none", "keep what backward needs"};
+    case Recompute::block: return {"block", "keep each block's input, make the rest again"};
+    case Recompute::selective:
+      return {"selective", "make norms, activations and rotations again, keep the costly rest"};
   }
-  return "?";
+  return {};
 }
 [[nodiscard]] constexpr const char* to_string(Recompute v) {
+  return word(v).text;
+}
+[[nodiscard]] constexpr Word word(OptimizerKind v) {
   switch (v) {
-    case Recompute::none: return "none";
-    case Recompute::block: return "block";
-    case Recompute::selective: return "selective";
+    case OptimizerKind::sgd: return {"sgd"};
+    case OptimizerKind::adam: return {"adam"};
+    case OptimizerKind::adamw: return {"adamw"};
   }
-  return "?";
+  return {};
 }
 [[nodiscard]] constexpr const char* to_string(OptimizerKind v) {
+  return word(v).text;
+}
+[[nodiscard]] constexpr Word word(Precision v) {
   switch (v) {
-    case OptimizerKind::sgd: return "sgd";
-    case OptimizerKind::adam: return "adam";
-    case OptimizerKind::adamw: return "adamw";
+    case Precision::fp32: return {"fp32"};
+    case Precision::bf16: return {"bf16", "16 bits, fp32 master parameters"};
+    case Precision::fp16: return {"fp16", "16 bits, fp32 master parameters"};
+    case Precision::tf32: return {"tf32", "fp32, products in TF32 on GPUs that have it"};
   }
-  return "?";
+  return {};
 }
 [[nodiscard]] constexpr const char* to_string(Precision v) {
+  return word(v).text;
+}
+[[nodiscard]] constexpr Word word(Transport v) {
   switch (v) {
-    case Precision::fp32: return "fp32";
-    case Precision::bf16: return "bf16";
-    case Precision::fp16: return "fp16";
-    case Precision::tf32: return "tf32";
+    case Transport::shared: return {"shared", "ranks of one host, through shared memory"};
+    case Transport::messages: return {"messages", "across hosts, with planned staging"};
   }
-  return "?";
+  return {};
 }
 [[nodiscard]] constexpr const char* to_string(Transport v) {
-  switch (v) {
-    case Transport::shared: return "shared";
-    case Transport::messages: return "messages";
-  }
-  return "?";
+  return word(v).text;
 }
 
 struct Strategy {
@@ -141,6 +165,8 @@ struct Strategy {
   bool keep_gathered = false;   ///< stage 3: a unit is gathered once a step and dropped after its last use
   bool reuse_shard = false;     ///< stage 3, 16 bits, no accumulation: gradients take their parameters' place
   std::int32_t bucket_mib = 0;  ///< stages 2 and 3: units are reduced together up to so many MiB; 0: one by one
+
+  friend bool operator==(const Strategy&, const Strategy&) = default;
 
   /// Ranks that work on different micro-batches.
   [[nodiscard]] constexpr std::int32_t data_parallel() const { return world_size / tensor_parallel; }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/strategy/conflicts.h"
+#include "sim/strategy/rules.h"
 #include "tests/agreement/matrix.h"
 
 namespace shard {
@@ -47,7 +47,7 @@ plan::Strategy strategy_of(const std::vector<std::size_t>& row, const Class& of)
   s.reuse_shard = row[6] == 1 && s.stage == 3 && s.has_masters() && !s.fp32_reduce_scatter && s.accumulation() == 1;
   s.bucket_mib = row[7] == 1 && s.stage >= 2 && s.ownership == Ownership::split ? 1 : 0;
   s.distributed = row[8] == 0;
-  if (plan::sharding_conflict(s)) s.distributed = true;
+  if (!plan::check_rules(s)) s.distributed = true;
   s.loss_scaling = row[11] == 1;
   s.placement = kPlacements[kPlaced[row[12]]];
   return s;

@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "traces/base/mentions.h"
+
 namespace shard::cli {
 namespace {
 
-std::string shown(std::vector<std::string> arguments, std::string what) {
+Error shown(std::vector<std::string> arguments, Error error) {
   int ranks = 1;
   int stage = 0;
   bool fast = false;
@@ -19,25 +23,38 @@ std::string shown(std::vector<std::string> arguments, std::string what) {
   group.add_flag("fast", &fast, "no care");
   const auto parsed = command.parse(arguments);
   EXPECT_TRUE(parsed);
-  return with_origins(command, {.code = Errc::contradiction, .what = std::move(what), .where = "", .help = ""}).what;
+  return with_origins(command, std::move(error));
+}
+
+std::string shown(std::vector<std::string> arguments, std::initializer_list<Piece> pieces) {
+  return shown(std::move(arguments), contradiction_of(pieces, "", "")).what;
 }
 
 TEST(Origins, FollowTheirValues) {
-  EXPECT_EQ(shown({"--ranks", "6", "--stage", "2"}, "--world-size 6 and --stage 2 differ"),
+  EXPECT_EQ(shown({"--ranks", "6", "--stage", "2"},
+                  {option_piece("world-size", "6"), " and ", option_piece("stage", "2"), " differ"}),
             "--world-size 6 (command line) and --stage 2 (command line) differ");
-  EXPECT_EQ(shown({"--world-size", "6"}, "--stage 0 shards nothing"), "--stage 0 (default) shards nothing");
-  EXPECT_EQ(shown({"--fast"}, "--fast is careless"), "--fast (command line) is careless");
+  EXPECT_EQ(shown({"--world-size", "6"}, {option_piece("stage", "0"), " shards nothing"}),
+            "--stage 0 (default) shards nothing");
+  EXPECT_EQ(shown({"--fast"}, {Piece("fast", "--fast"), " is careless"}), "--fast (command line) is careless");
 }
 
 TEST(Origins, OfOneOfSeveralValues) {
-  EXPECT_EQ(shown({"--names", "a", "--names", "b,c"}, "--names c is none"), "--names c (command line) is none");
-  EXPECT_EQ(shown({"--names", "a,b"}, "--names a b leaves none"), "--names a b (command line) leaves none");
-  EXPECT_EQ(shown({"--names", "a,b"}, "--names d is none"), "--names d is none");
+  EXPECT_EQ(shown({"--names", "a", "--names", "b,c"}, {option_piece("names", "c"), " is none"}),
+            "--names c (command line) is none");
+  EXPECT_EQ(shown({"--names", "a,b"}, {option_piece("names", "a b"), " leaves none"}),
+            "--names a b (command line) leaves none");
 }
 
-TEST(Origins, OfOtherValuesAreNotNamed) {
-  EXPECT_EQ(shown({"--ranks", "6"}, "--world-size 64 and --stage 1"), "--world-size 64 and --stage 1");
-  EXPECT_EQ(shown({}, "--faster is no option"), "--faster is no option");
+TEST(Origins, OfWhatIsNotMentionedAreNotNamed) {
+  EXPECT_EQ(shown({"--ranks", "6"}, {"--world-size 6 and ", option_piece("stages", "1")}),
+            "--world-size 6 and --stages 1");
+}
+
+TEST(Origins, AnErrorCanBeWhereAnOptionIs) {
+  Error error = contradiction_of({"no part is even"}, "model", "");
+  error.mentions.push_back({.option = "stage", .end = Mention::kWhere});
+  EXPECT_EQ(shown({"--stage", "3"}, std::move(error)).where, "--stage 3 (command line)");
 }
 
 }  // namespace

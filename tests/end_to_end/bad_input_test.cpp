@@ -163,7 +163,7 @@ std::vector<Mistake> of_commands() {
       {"ConfigContradicts",
        {"simulate", "--config", "stage3.conf", "--partition", "parameter"},
        78,
-       {"--partition parameter", "--stage is 3", "--stage 1"}},
+       {"--partition parameter (command line)", "--stage 3 (stage3.conf:2)", "--stage 1"}},
   };
 }
 
@@ -385,7 +385,7 @@ std::vector<Mistake> of_strategies() {
       {"PartitionAndStage",
        nano({"--partition", "parameter", "--stage", "2"}),
        78,
-       {"--partition parameter (command line) belongs to stage 1", "--stage is 2", "--stage 1"}},
+       {"--partition parameter (command line) belongs to stage 1", "--stage 2 (command line)", "--stage 1"}},
       {"FreezeNothingKnown",
        nano({"--freeze", "transformer.wte.weigth"}),
        78,

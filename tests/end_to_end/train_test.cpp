@@ -45,7 +45,7 @@ TEST(Train, AnswersInJsonAndLeavesTheTracesItWasAskedFor) {
                                      {.directory = scratch.path()});
   const json run = json_of(outcome);
   EXPECT_THAT(outcome.err, HasSubstr("step 4/4  loss "));
-  EXPECT_EQ(run["schema_version"], 1);
+  EXPECT_EQ(run["schema_version"], 2);
   EXPECT_EQ(run["command"], "train");
   ASSERT_EQ(run["steps"].size(), 4u);
   EXPECT_LT(run["steps"][3]["loss"], run["steps"][0]["loss"]);

@@ -152,7 +152,7 @@ TEST(Simulate, FitsComparesTheExtentsOfTheRunsPhases) {
 TEST(Simulate, JsonHasTheKeysThatProgramsRead) {
   const nlohmann::json j = to_json(simulated({.steps = 10, .device_capacity = Bytes{900}}),
                                    Change{"--stage 3", plan::Strategy{}, Bytes{700}});
-  EXPECT_EQ(j["schema_version"], 1);
+  EXPECT_EQ(j["schema_version"], 2);
   EXPECT_EQ(j["fits"], false);
   EXPECT_EQ(j["headroom_bytes"], -60);
   EXPECT_EQ(j["peak_device_bytes"], 960);

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cassert>
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace shard {
 
@@ -58,12 +61,20 @@ enum class Errc {
   return 70;
 }
 
+/// An option that an error names: what read the option adds where its value came from.
+struct Mention {
+  static constexpr std::size_t kWhere = std::string::npos;
+  std::string_view option;  ///< without dashes; a literal's or a table's
+  std::size_t end = 0;      ///< where the mention ends in `what`; kWhere: the option is where the error is
+};
+
 /// What happened, where (file and line, JSON pointer, rank, op, chunk), and the smallest change that helps.
 struct Error {
   Errc code = Errc::internal;
   std::string what;
-  std::string where;  ///< may be empty
-  std::string help;   ///< may be empty
+  std::string where;                ///< may be empty
+  std::string help;                 ///< may be empty
+  std::vector<Mention> mentions{};  ///< in order of their ends
 };
 
 /// "WHERE: WHAT\n  try: HELP", the form every program prints.
