@@ -140,7 +140,6 @@ class Backend {
   [[nodiscard]] bool conflicts(const plan::Op& a, const plan::Op& b) const;
   [[nodiscard]] Result<void> load_batch(const plan::Op& op, const plan::LoadBatch& batch);
   void compute(const plan::Op& op, const plan::Compute& c);
-  void compute_part(const plan::Op& op, const plan::Compute& c);
   void initialize(const plan::Op& op, const plan::Initialize& a);
   /// run(local, whole, n): stretches of a range's elements that lie together in the whole parameter.
   template <class Run>

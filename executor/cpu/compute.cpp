@@ -1,8 +1,9 @@
-// Model operators to kernels: the operand order of each is that of sim/ir/SPEC.md.
+// Model operators to kernels.
 #include <array>
 #include <cassert>
 
 #include "executor/cpu/backend.h"
+#include "executor/cpu/call.h"
 #include "executor/cpu/kernels/activation.h"
 #include "executor/cpu/kernels/attention.h"
 #include "executor/cpu/kernels/dropout.h"
@@ -20,10 +21,6 @@ namespace {
 using model::Attributes;
 using model::OperatorKind;
 using plan::Direction;
-
-Store store(bool accumulate) {
-  return accumulate ? Store::add : Store::write;
-}
 
 AttentionShape attention_shape(const Attributes& a) {
   return {.batch = a.batch, .sequence = a.sequence, .heads = a.heads, .kv_heads = a.kv_heads, .head_dim = a.head_dim};
@@ -52,192 +49,192 @@ void split(const Attributes& a, std::span<const Pointer> tensors, View& q, View&
   }
 }
 
-/// What a norm's backward makes, behind the `read` operands that it reads; null where that is frozen, or nothing under
-/// the input is trained.
-struct NormGradients {
-  Elements input, weight, bias;
-};
-template <class E>
-NormGradients norm_gradients(const plan::Op& op, const Attributes& a, std::size_t read, std::size_t parameters,
-                             const E& elements) {
-  std::size_t trained = 0;
-  for (std::size_t i = 0; i < parameters; ++i) trained += a.freezes(i) ? 0U : 1U;
-  std::size_t next = read;
-  const auto take = [&](bool present) { return present ? elements(next++) : Elements(nullptr); };
-  NormGradients d;
-  d.input = take(op.operands.size() == read + 1 + trained);
-  d.weight = take(!a.freezes(0));
-  d.bias = take(parameters > 1 && !a.freezes(1));
-  return d;
+void compute_embedding(const Call& o) {
+  const Attributes& a = o.attributes();
+  const std::int64_t rows = o.count(o.forward() ? Role::p : Role::dp) / a.out_columns;
+  const EmbeddingShape shape{.tokens = a.rows,
+                             .vocabulary = rows,
+                             .columns = a.out_columns,
+                             .first = o.op.kind == OperatorKind::embedding ? 0 : o.tensor_rank * rows};
+  if (o.forward())
+    embedding_forward(o.pool, shape, o.indices(Role::x), o(Role::p), o(Role::y));
+  else
+    embedding_backward(o.pool, shape, o(Role::dy), o.indices(Role::x), o(Role::dp), o.into_weight(), o.workspace());
+}
+
+void compute_position(const Call& o) {
+  const Attributes& a = o.attributes();
+  const std::int64_t positions = o.count(o.forward() ? Role::p : Role::dp) / a.columns;
+  const PositionShape shape{.batch = a.batch, .sequence = a.sequence, .positions = positions, .columns = a.columns};
+  if (o.forward())
+    add_position_forward(o.pool, shape, o(Role::x), o(Role::p), o(Role::y));
+  else
+    add_position_backward(o.pool, shape, o(Role::dy), o(Role::dp), o.into_weight());
+}
+
+void compute_layer_norm(const Call& o) {
+  const Attributes& a = o.attributes();
+  const NormShape shape{.rows = a.rows, .columns = a.columns};
+  float* mean = o.floats(Role::statistic, 0);
+  float* rstd = o.floats(Role::statistic, 1);
+  if (o.forward())
+    layer_norm_forward(o.pool, shape, a.epsilon, o(Role::x), o(Role::p, 0), o(Role::p, 1), o(Role::y), mean, rstd);
+  else
+    layer_norm_backward(o.pool, shape, o(Role::x), o(Role::p), mean, rstd, o(Role::dy), o.optional(Role::dx),
+                        o.into_input(), o.optional(Role::dp, 0), o.optional(Role::dp, 1), o.into_weight());
+}
+
+void compute_rms_norm(const Call& o) {
+  const Attributes& a = o.attributes();
+  const NormShape shape{.rows = a.rows, .columns = a.columns};
+  float* rstd = o.floats(Role::statistic);
+  if (o.forward())
+    rms_norm_forward(o.pool, shape, a.epsilon, o(Role::x), o(Role::p), o(Role::y), rstd);
+  else
+    rms_norm_backward(o.pool, shape, o(Role::x), o(Role::p), rstd, o(Role::dy), o.optional(Role::dx), o.into_input(),
+                      o.optional(Role::dp), o.into_weight());
+}
+
+void compute_linear(const Call& o) {
+  const LinearShape shape = linear_shape(o.attributes());
+  switch (o.op.direction) {
+    case Direction::forward:
+      linear_forward(o.pool, shape, o(Role::x), o(Role::p, 0), o.optional(Role::p, 1), o(Role::y), o.workspace());
+      return;
+    case Direction::backward_input:
+      linear_backward_input(o.pool, shape, o(Role::dy), o(Role::p), o(Role::dx), o.into_input(), o.workspace());
+      return;
+    case Direction::backward_weight:
+      if (!o.slots.has(Role::dp, 0))
+        bias_gradient(o.pool, shape.rows, shape.out, o(Role::dy), o(Role::dp, 1), o.into_weight());
+      else
+        linear_backward_weight(o.pool, shape, o(Role::x), o(Role::dy), o(Role::dp, 0), o.optional(Role::dp, 1),
+                               o.into_weight(), o.workspace());
+      return;
+    case Direction::backward: assert(false && "a linear operator has two backward ops"); return;
+  }
+}
+
+void compute_attention(const Call& o) {
+  const Attributes& a = o.attributes();
+  const AttentionShape shape = attention_shape(a);
+  const auto inputs = static_cast<std::size_t>(model::inputs_of(o.op.kind, a));
+  HeadsView q, k, v;
+  std::array<ConstElements, 3> in{};
+  for (std::size_t i = 0; i < inputs; ++i) in[i] = o(Role::x, static_cast<int>(i));
+  split(a, std::span<const ConstElements>(in).first(inputs), q, k, v);
+  const std::int64_t out_stride = a.heads * a.head_dim;
+  AttentionDropout drop{.probability = a.probability};
+  if (a.probability > 0) {
+    const bool some = a.parts > 0;  // heads [rank x heads, (rank + 1) x heads) of the whole model's
+    drop.key = o.mask;
+    drop.heads = some ? a.parts * a.heads : a.heads;
+    drop.first_head = some ? o.tensor_rank * a.heads : 0;
+  }
+  float* lse = o.floats(Role::statistic);
+  if (o.forward()) {
+    attention_forward(o.pool, shape, q, k, v, {o(Role::y), out_stride}, lse, o.workspace(), drop);
+    return;
+  }
+  HeadsOut dq, dk, dv;
+  std::array<Elements, 3> out{};
+  for (std::size_t i = 0; i < inputs; ++i) out[i] = o(Role::dx, static_cast<int>(i));
+  split(a, std::span<const Elements>(out).first(inputs), dq, dk, dv);
+  attention_backward(o.pool, shape, q, k, v, lse, {o(Role::dy), out_stride}, dq, dk, dv, o.workspace(), drop);
+}
+
+void compute_loss(const Call& o) {
+  const Attributes& a = o.attributes();
+  if (o.op.kind == OperatorKind::mse) {
+    if (o.forward())
+      mse_forward(o.pool, o.count(Role::x), o(Role::x, 0), o(Role::x, 1), o.floats(Role::y));
+    else
+      mse_backward(o.pool, o.count(Role::x), o(Role::x, 0), o(Role::x, 1), o.scale(), o(Role::dx));
+    return;
+  }
+  const CrossEntropyShape shape{.rows = a.rows, .vocabulary = a.columns};
+  if (o.forward())
+    cross_entropy_forward(o.pool, shape, o(Role::x), o.indices(Role::x, 1), o.floats(Role::y),
+                          o.floats(Role::statistic));
+  else
+    cross_entropy_backward(o.pool, shape, o(Role::x), o.indices(Role::x, 1), o.floats(Role::statistic), o.scale(),
+                           o(Role::dx));
+}
+
+void compute_dropout(const Call& o) {
+  const float probability = o.attributes().probability;
+  if (o.forward())
+    dropout(o.pool, o.mask, probability, 0, o.count(Role::x), o(Role::x), o(Role::y));
+  else
+    dropout(o.pool, o.mask, probability, 0, o.count(Role::dy), o(Role::dy), o(Role::dx));
+}
+
+void compute_rotary(const Call& o) {
+  if (o.forward())
+    rotary_forward(o.pool, rotary_shape(o.attributes()), o(Role::x), o(Role::y));
+  else
+    rotary_backward(o.pool, rotary_shape(o.attributes()), o(Role::dy), o(Role::dx));
+}
+
+void compute_gelu(const Call& o) {
+  if (o.forward())
+    gelu_forward(o.pool, o.count(Role::x), o(Role::x), o(Role::y));
+  else
+    gelu_backward(o.pool, o.count(Role::x), o(Role::x), o(Role::dy), o(Role::dx));
+}
+
+void compute_swiglu(const Call& o) {
+  if (o.forward())
+    swiglu_forward(o.pool, o.count(Role::x), o(Role::x, 0), o(Role::x, 1), o(Role::y));
+  else
+    swiglu_backward(o.pool, o.count(Role::x), o(Role::x, 0), o(Role::x, 1), o(Role::dy), o(Role::dx, 0),
+                    o(Role::dx, 1));
+}
+
+void call(const Call& o) {
+  switch (o.op.kind) {
+    case OperatorKind::embedding:
+    case OperatorKind::embedding_part: return compute_embedding(o);
+    case OperatorKind::add_position: return compute_position(o);
+    case OperatorKind::layer_norm: return compute_layer_norm(o);
+    case OperatorKind::rms_norm: return compute_rms_norm(o);
+    case OperatorKind::linear: return compute_linear(o);
+    case OperatorKind::rotary: return compute_rotary(o);
+    case OperatorKind::attention: return compute_attention(o);
+    case OperatorKind::gelu: return compute_gelu(o);
+    case OperatorKind::swiglu: return compute_swiglu(o);
+    case OperatorKind::add: return add(o.pool, o.count(Role::y), o(Role::x, 0), o(Role::x, 1), o(Role::y));
+    case OperatorKind::dropout: return compute_dropout(o);
+    case OperatorKind::cross_entropy:
+    case OperatorKind::mse: return compute_loss(o);
+    case OperatorKind::join_columns:
+    case OperatorKind::take_columns:
+    case OperatorKind::add_bias:
+    case OperatorKind::vocabulary_statistics:
+    case OperatorKind::cross_entropy_part: return compute_part(o);
+    case OperatorKind::tensor_sum:
+    case OperatorKind::tensor_input:
+    case OperatorKind::tensor_gather:
+    case OperatorKind::tensor_part: assert(false && "these are collectives"); return;
+  }
 }
 
 }  // namespace
 
 void Backend::compute(const plan::Op& op, const plan::Compute& c) {
   const Attributes& a = c.attributes;
-  const bool forward = c.direction == Direction::forward;
-  // Statistics and losses are fp32; the rest is what its buffer says.
-  const auto e = [&](std::size_t i) { return elements(op.operands[i]); };
-  const auto f = [&](std::size_t i) {
-    assert(plan_.buffer(op.operands[i].buffer).dtype == Dtype::f32);
-    return floats(op.operands[i]);
-  };
-  const auto tokens = [&](std::size_t i) { return reinterpret_cast<const std::int32_t*>(at(op.operands[i])); };
-  const auto n = [&](std::size_t i) { return count(op.operands[i]); };
-  // The operands behind the listed ones, where there are any: the loss scale, then the workspace.
-  const auto scale = [&](std::size_t listed) { return c.scaled ? c.scale * *f(listed) : c.scale; };
-  const auto workspace = [&](std::size_t listed) {
-    if (listed == op.operands.size()) return std::span<std::byte>{};
-    return std::span<std::byte>(at(op.operands[listed]), static_cast<std::size_t>(op.operands[listed].bytes));
-  };
-  // Belongs to the micro-batch, whoever computes it and whenever.
-  const auto mask_key = [&] {
+  Call o{.pool = pool_, .op = c, .slots = signature(c), .tensor_rank = position_.tensor};
+  assert(o.slots.size() == op.operands.size());
+  for (std::size_t i = 0; i < op.operands.size(); ++i)
+    o.bound[i] = {.elements = elements(op.operands[i]), .bytes = op.operands[i].bytes};
+  if (a.probability > 0) {
+    // Belongs to the micro-batch, whoever computes it and whenever.
     const plan::LoadBatch dealt = plan::dealt(plan_.strategy, op.micro_step);
     const std::int64_t micro_batch =
         step_ * plan_.strategy.micro_batches() + dealt.micro_batch(position_.shard, position_.replica);
-    return dropout_key(options_.seed, micro_batch, a.mask);
-  };
-  const Store into_input = store(c.accumulate_input);
-  const Store into_weight = store(c.accumulate_weight);
-  switch (c.kind) {
-    case OperatorKind::embedding:
-    case OperatorKind::embedding_part: {
-      const std::int64_t rows = n(forward ? 1 : 2) / a.out_columns;
-      const bool whole = c.kind == OperatorKind::embedding;
-      const EmbeddingShape shape{
-          .tokens = a.rows, .vocabulary = rows, .columns = a.out_columns, .first = whole ? 0 : position_.tensor * rows};
-      if (forward)
-        embedding_forward(pool_, shape, tokens(0), e(1), e(2));
-      else
-        embedding_backward(pool_, shape, e(1), tokens(0), e(2), into_weight, workspace(3));
-      return;
-    }
-    case OperatorKind::add_position: {
-      const PositionShape shape{
-          .batch = a.batch, .sequence = a.sequence, .positions = n(1) / a.columns, .columns = a.columns};
-      if (forward)
-        add_position_forward(pool_, shape, e(0), e(1), e(2));
-      else
-        add_position_backward(pool_, shape, e(0), e(1), into_weight);
-      return;
-    }
-    case OperatorKind::layer_norm: {
-      const NormShape shape{.rows = a.rows, .columns = a.columns};
-      if (forward) {
-        layer_norm_forward(pool_, shape, a.epsilon, e(0), e(1), e(2), e(3), f(4), f(5));
-      } else {
-        const NormGradients d = norm_gradients(op, a, 5, 2, e);
-        layer_norm_backward(pool_, shape, e(0), e(1), f(2), f(3), e(4), d.input, into_input, d.weight, d.bias,
-                            into_weight);
-      }
-      return;
-    }
-    case OperatorKind::rms_norm: {
-      const NormShape shape{.rows = a.rows, .columns = a.columns};
-      if (forward) {
-        rms_norm_forward(pool_, shape, a.epsilon, e(0), e(1), e(2), f(3));
-      } else {
-        const NormGradients d = norm_gradients(op, a, 4, 1, e);
-        rms_norm_backward(pool_, shape, e(0), e(1), f(2), e(3), d.input, into_input, d.weight, into_weight);
-      }
-      return;
-    }
-    case OperatorKind::linear: {
-      const LinearShape shape = linear_shape(a);
-      const std::size_t bias = a.has_bias ? 1 : 0;
-      switch (c.direction) {
-        case Direction::forward:
-          linear_forward(pool_, shape, e(0), e(1), a.has_bias ? e(2) : nullptr, e(2 + bias), workspace(3 + bias));
-          return;
-        case Direction::backward_input:
-          linear_backward_input(pool_, shape, e(0), e(1), e(2), into_input, workspace(3));
-          return;
-        case Direction::backward_weight: {
-          const bool with_bias = a.has_bias && !a.freezes(1);
-          if (a.freezes(0))
-            bias_gradient(pool_, shape.rows, shape.out, e(0), e(1), into_weight);
-          else
-            linear_backward_weight(pool_, shape, e(0), e(1), e(2), with_bias ? e(3) : nullptr, into_weight,
-                                   workspace(with_bias ? 4 : 3));
-          return;
-        }
-        case Direction::backward: assert(false && "a linear operator has two backward ops"); return;
-      }
-      return;
-    }
-    case OperatorKind::rotary:
-      if (forward)
-        rotary_forward(pool_, rotary_shape(a), e(0), e(1));
-      else
-        rotary_backward(pool_, rotary_shape(a), e(0), e(op.operands.size() - 1));
-      return;
-    case OperatorKind::attention: {
-      const AttentionShape shape = attention_shape(a);
-      const std::size_t inputs = forward ? op.operands.size() - 3 : (op.operands.size() - 3) / 2;
-      HeadsView q, k, v;
-      std::array<ConstElements, 3> in{};
-      for (std::size_t i = 0; i < inputs; ++i) in[i] = e(i);
-      split(a, std::span<const ConstElements>(in).first(inputs), q, k, v);
-      const std::int64_t out_stride = a.heads * a.head_dim;
-      AttentionDropout drop{.probability = a.probability};
-      if (a.probability > 0) {
-        const bool some = a.parts > 0;  // heads [rank x heads, (rank + 1) x heads) of the whole model's
-        drop.key = mask_key();
-        drop.heads = some ? a.parts * a.heads : a.heads;
-        drop.first_head = some ? position_.tensor * a.heads : 0;
-      }
-      if (forward) {
-        attention_forward(pool_, shape, q, k, v, {e(inputs), out_stride}, f(inputs + 1), workspace(inputs + 2), drop);
-        return;
-      }
-      HeadsOut dq, dk, dv;
-      std::array<Elements, 3> out{};
-      for (std::size_t i = 0; i < inputs; ++i) out[i] = e(inputs + 2 + i);
-      split(a, std::span<const Elements>(out).first(inputs), dq, dk, dv);
-      attention_backward(pool_, shape, q, k, v, f(inputs), {e(inputs + 1), out_stride}, dq, dk, dv,
-                         workspace(2 * inputs + 2), drop);
-      return;
-    }
-    case OperatorKind::gelu:
-      if (forward)
-        gelu_forward(pool_, n(0), e(0), e(1));
-      else
-        gelu_backward(pool_, n(0), e(0), e(1), e(op.operands.size() - 1));
-      return;
-    case OperatorKind::swiglu:
-      if (forward)
-        swiglu_forward(pool_, n(0), e(0), e(1), e(2));
-      else
-        swiglu_backward(pool_, n(0), e(0), e(1), e(2), e(3), e(4));
-      return;
-    case OperatorKind::dropout:
-      dropout(pool_, mask_key(), a.probability, 0, n(0), e(0), e(op.operands.size() - 1));
-      return;
-    case OperatorKind::add: add(pool_, n(0), e(0), e(1), e(2)); return;
-    case OperatorKind::cross_entropy: {
-      const CrossEntropyShape shape{.rows = a.rows, .vocabulary = a.columns};
-      if (forward)
-        cross_entropy_forward(pool_, shape, e(0), tokens(1), f(2), f(3));
-      else
-        cross_entropy_backward(pool_, shape, e(0), tokens(2), f(1), scale(3), e(0));
-      return;
-    }
-    case OperatorKind::mse:
-      if (forward)
-        mse_forward(pool_, n(0), e(0), e(1), f(2));
-      else
-        mse_backward(pool_, n(0), e(0), e(1), scale(3), e(2));
-      return;
-    case OperatorKind::join_columns:
-    case OperatorKind::take_columns:
-    case OperatorKind::add_bias:
-    case OperatorKind::vocabulary_statistics:
-    case OperatorKind::cross_entropy_part: compute_part(op, c); return;
-    case OperatorKind::tensor_sum:
-    case OperatorKind::tensor_input:
-    case OperatorKind::tensor_gather:
-    case OperatorKind::tensor_part: assert(false && "these are collectives"); return;
+    o.mask = dropout_key(options_.seed, micro_batch, a.mask);
   }
+  call(o);
 }
 
 }  // namespace shard::cpu

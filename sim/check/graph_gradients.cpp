@@ -39,8 +39,7 @@ GraphGradients::GraphGradients(const Plan& plan)
     using Kind = model::OperatorKind;
     if (op.kind == Kind::vocabulary_statistics) continue;  // the loss differentiates what it is made of
     if (!trains(op.outputs[0])) continue;
-    const bool passes_on = op.kind == Kind::add || op.kind == Kind::add_position || op.kind == Kind::add_bias ||
-                           op.kind == Kind::tensor_sum || op.kind == Kind::tensor_gather;
+    const bool passes_on = model::row(op.kind).gradient == model::Gradient::passed_on || op.kind == Kind::tensor_gather;
     // The last uses come first, so what an operator passes on is already whole.
     for (std::size_t k = 0; k < op.inputs.size(); ++k)
       values_[static_cast<std::size_t>(op.inputs[k].value)] +=

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <limits>
 #include <set>
-#include <tuple>
 
 #include "sim/check/content.h"
 #include "sim/check/control_book.h"
@@ -336,41 +335,36 @@ class Interpreter {
     return {.meaning = Meaning::value_gradient, .step = step, .tag = sum};
   }
 
-  static bool alike(const model::Attributes& a, const model::Attributes& b) {
-    const auto all = [](const model::Attributes& x) {
-      return std::tie(x.rows, x.columns, x.out_columns, x.batch, x.sequence, x.heads, x.kv_heads, x.head_dim, x.epsilon,
-                      x.rotary_base, x.weight_in_out, x.has_bias, x.probability, x.mask, x.parts, x.vocabulary,
-                      x.frozen);
-    };
-    return all(a) == all(b);
-  }
-
   void compute(const Op& op, const Compute& c) {
     if (c.source < 0 || static_cast<std::size_t>(c.source) >= plan_.graph->operators.size())
       return faults_.fail("P9", "names no operator of the graph");
     const model::Operator& source = plan_.graph->operators[static_cast<std::size_t>(c.source)];
-    if (source.kind != c.kind || !alike(source.attributes, c.attributes))
+    if (source.kind != c.kind || source.attributes != c.attributes)
       return faults_.fail("P9", "is not the operator that it names");
-    const bool is_leaf = c.direction != Direction::forward && is_loss(c.kind);
+    const bool is_leaf = c.direction != Direction::forward && model::row(c.kind).loss;
     if (c.scale != (is_leaf ? leaf_scale() : 1.0f) || c.scaled != (is_leaf && plan_.strategy.has_scaler()))
       return faults_.fail("P9", "has the wrong scale");
-    const std::vector<Slot> slots = slots_of(plan_, source, c.direction, op.operands.size());
-    if (slots.empty()) return faults_.fail("P9", "this operator has no op of that direction");
-    if (!count(op, slots.size(), "P9")) return;
-    for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (c.workspace != (expected_workspace(plan_, c).count() > 0)) return faults_.fail("P9", "has the wrong workspace");
+    const std::vector<Expected> operands = expected_operands(plan_, source, c);
+    if (operands.empty()) return faults_.fail("P9", "this operator has no op of that direction");
+    if (!count(op, operands.size(), "P9")) return;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
       const Operand& o = op.operands[i];
-      const std::int64_t bytes = bytes_of(slots[i].dtype, Elems{slots[i].elems}).count();
-      if (o.bytes != bytes && (slots[i].role != Role::workspace || o.bytes < bytes))
+      const Expected& e = operands[i];
+      const std::int64_t bytes = bytes_of(e.dtype, Elems{e.elems}).count();
+      if (o.bytes != bytes && (e.slot.role != Role::workspace || o.bytes < bytes))
         return faults_.fail("P9", "operand " + std::to_string(i) + " has " + std::to_string(o.bytes) +
                                       " bytes instead of " + std::to_string(bytes));
-      if (slots[i].role != Role::workspace && dtype(o) != slots[i].dtype)
+      if (e.slot.role != Role::workspace && dtype(o) != e.dtype)
         return faults_.fail("P9", "operand " + std::to_string(i) + " is " + shard::to_string(dtype(o)) +
-                                      " instead of " + shard::to_string(slots[i].dtype));
+                                      " instead of " + shard::to_string(e.dtype));
     }
-    for (std::size_t i = 0; i < slots.size() && !faults_.failed(); ++i)
-      read_slot(op, c, source, op.operands[i], slots[i]);
-    for (std::size_t i = 0; i < slots.size() && !faults_.failed(); ++i)
-      write_slot(op, c, source, op.operands[i], slots[i]);
+    if (c.direction != Direction::forward && !expected_.trains(source.outputs[0]))
+      return faults_.fail("P30", "differentiates what no trained parameter is under");
+    for (std::size_t i = 0; i < operands.size() && !faults_.failed(); ++i)
+      read_operand(op.micro_step, source, op.operands[i], operands[i]);
+    for (std::size_t i = 0; i < operands.size() && !faults_.failed(); ++i)
+      write_operand(op.micro_step, c, source, op.operands[i], operands[i]);
   }
   /// With a predivide factor f the leaves' sum over ranks is the gradient times D / f, else the gradient.
   [[nodiscard]] float leaf_scale() const {
@@ -381,70 +375,47 @@ class Interpreter {
   [[nodiscard]] float left_to_multiply() const {
     return plan_.strategy.predivide == 1.0f ? 1.0f : plan_.strategy.predivide / static_cast<float>(ranks_);
   }
-  static bool is_loss(model::OperatorKind kind) {
-    return kind == model::OperatorKind::cross_entropy || kind == model::OperatorKind::mse ||
-           kind == model::OperatorKind::cross_entropy_part;
-  }
-  [[nodiscard]] Place place_of(const model::Operator& source, const Slot& slot) const {
-    return place_[static_cast<std::size_t>(source.params[static_cast<std::size_t>(slot.index)].value)];
+  [[nodiscard]] Place place_of(const model::Operator& source, const Expected& e) const {
+    return place_[static_cast<std::size_t>(source.params[static_cast<std::size_t>(e.slot.index)].value)];
   }
 
-  void read_slot(const Op& op, const Compute& c, const model::Operator& source, const Operand& o, const Slot& slot) {
-    const std::int32_t j = op.micro_step;
-    if (c.direction != Direction::forward && !expected_.trains(source.outputs[0]))
-      return faults_.fail("P30", "differentiates what no trained parameter is under");
-    switch (slot.role) {
-      case Role::value:
-        if (access(o, Access::read, "P9")) expect(o, value(slot.value, j), "P10");
-        break;
-      case Role::parameter: {
-        const Place at = place_of(source, slot);
-        if (access(o, Access::read, "P9")) expect(o, parameters(at.flat, at.offset, 0), "P11");
+  /// In micro-step j: that the operand is accessed as it should be, and holds what is read.
+  void read_operand(std::int32_t j, const model::Operator& source, const Operand& o, const Expected& e) {
+    // Operators of several inputs write the gradients of all where one needs it.
+    if (e.slot.role == Role::dx && source.inputs.size() == 1 && !expected_.trains(source.inputs[0]))
+      return faults_.fail("P30", "makes the gradient of a value that no trained parameter is under");
+    if (!access(o, e.slot.access, "P9") || e.slot.access == Access::write) return;
+    switch (e.slot.role) {
+      case Role::x:
+      case Role::statistic: expect(o, value(e.value, j), "P10"); break;
+      case Role::p: {
+        const Place at = place_of(source, e);
+        expect(o, parameters(at.flat, at.offset, 0), "P11");
         break;
       }
-      case Role::result_gradient:
-        if (access(o, Access::read, "P9")) expect(o, value_gradient(expected_.of_value(source.outputs[0]), j), "P12");
-        break;
-      case Role::gradient_in_place:
-        if (access(o, Access::update, "P9")) expect(o, value_gradient(expected_.of_value(source.outputs[0]), j), "P12");
-        break;
-      case Role::result_becomes_gradient:
-        if (access(o, Access::update, "P9")) expect(o, value(slot.value, j), "P10");
-        break;
-      case Role::loss_scale:
-        if (access(o, Access::read, "P9")) expect(o, simple(Meaning::loss_scale), "P10");
-        break;
-      case Role::becomes_result:
-        if (access(o, Access::update, "P9")) expect(o, value(source.inputs[0], j), "P10");
-        break;
-      case Role::input_gradient:
-        // Operators of several inputs write the gradients of all where one needs it.
-        if (source.inputs.size() == 1 && !expected_.trains(source.inputs[0]))
-          return faults_.fail("P30", "makes the gradient of a value that no trained parameter is under");
-        access(o, c.accumulate_input ? Access::update : Access::write, "P9");
-        break;
-      case Role::parameter_gradient: access(o, c.accumulate_weight ? Access::update : Access::write, "P9"); break;
-      case Role::output:
-      case Role::workspace: access(o, Access::write, "P9"); break;
+      case Role::dy: expect(o, value_gradient(expected_.of_value(e.value), j), "P12"); break;
+      case Role::loss_scale: expect(o, simple(Meaning::loss_scale), "P10"); break;
+      case Role::dx:  // what they add to is looked at where they are written
+      case Role::dp:
+      case Role::none:
+      case Role::y:
+      case Role::workspace: break;
     }
   }
 
-  void write_slot(const Op& op, const Compute& c, const model::Operator& source, const Operand& o, const Slot& slot) {
-    const std::int32_t j = op.micro_step;
-    switch (slot.role) {
-      case Role::value:
-      case Role::parameter:
-      case Role::loss_scale:
-      case Role::result_gradient: break;
-      case Role::becomes_result:
-      case Role::output:
-        write(o, slot.value == plan_.graph->loss ? simple(Meaning::loss, j) : value(slot.value, j));
+  void write_operand(std::int32_t j, const Compute& c, const model::Operator& source, const Operand& o,
+                     const Expected& e) {
+    if (e.slot.access == Access::read) return;
+    switch (e.slot.made()) {
+      case Role::y: {
+        const model::ValueId y = source.outputs[0];
+        write(o, y == plan_.graph->loss ? simple(Meaning::loss, j) : value(y, j));
         break;
-      case Role::gradient_in_place:
-      case Role::result_becomes_gradient: write(o, value_gradient(GraphGradients::contribution(c.source, 0), j)); break;
-      case Role::input_gradient: {
-        std::uint64_t sum = GraphGradients::contribution(c.source, slot.index);
-        if (o.reads()) {
+      }
+      case Role::statistic: write(o, value(e.value, j)); break;
+      case Role::dx: {
+        std::uint64_t sum = GraphGradients::contribution(c.source, e.slot.index);
+        if (e.slot.role == Role::dx && o.reads()) {
           const std::vector<Piece> before = read(o);
           if (before.size() != 1 || before[0].content.meaning != Meaning::value_gradient ||
               before[0].content.step != j || before[0].content.start != 0)
@@ -455,18 +426,23 @@ class Interpreter {
         write(o, value_gradient(sum, j));
         break;
       }
-      case Role::parameter_gradient: contribute(op, c, source, o, slot); break;
+      case Role::dp: contribute(j, c, source, o, e); break;
       case Role::workspace: write(o, simple(Meaning::scratch)); break;
+      case Role::none:
+      case Role::x:
+      case Role::p:
+      case Role::dy:
+      case Role::loss_scale: break;
     }
   }
 
   /// P13: one more contribution to a parameter's gradient.
-  void contribute(const Op& op, const Compute& c, const model::Operator& source, const Operand& o, const Slot& slot) {
-    const Place at = place_of(source, slot);
-    const model::ParamId param = source.params[static_cast<std::size_t>(slot.index)];
-    const std::int32_t j = op.micro_step;
+  void contribute(std::int32_t j, const Compute& c, const model::Operator& source, const Operand& o,
+                  const Expected& e) {
+    const Place at = place_of(source, e);
+    const model::ParamId param = source.params[static_cast<std::size_t>(e.slot.index)];
     const auto with = [&](std::uint64_t history) {
-      history = GraphGradients::appended(history, c.source, slot.index);
+      history = GraphGradients::appended(history, c.source, e.slot.index);
       return history == expected_.of_parameter(param) ? nodes_.leaf(j) : nodes_.partial(j, history);
     };
     if (!o.reads()) {

@@ -1,6 +1,7 @@
 // Follows through the graph which columns of each value a tensor rank has.
 #include "sim/check/split.h"
 
+#include <array>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -198,65 +199,94 @@ class SplitGraph {
     if (of(op.inputs[0]).columns != wanted) fail(op, "has other logits than those of its part of the vocabulary");
   }
 
-  void follow(const model::Operator& op) {
+  void rotary(const model::Operator& op) {
+    by_column(op);
+    const Has& x = of(op.inputs[0]);
+    if (x.what == Has::What::columns) has_heads(op, x.columns, 0, op.attributes.heads, 0);
+  }
+
+  void table_part(const model::Operator& op) {
+    if (cut(op.params[0]).axis != 0) return fail(op, "has a table that is not cut by rows");
+    if (const std::vector<std::int64_t> rows = held(op.params[0]);
+        rows.front() >= 0 && rows.front() != rank_ * static_cast<std::int64_t>(rows.size()))
+      return fail(op, "has other rows than those that it looks up");
+    of(op.outputs[0]) = {Has::What::addend, {}};
+  }
+
+  void sum(const model::Operator& op) { needs(op, op.inputs[0], Has::What::addend); }
+
+  void input(const model::Operator& op) {
+    summed_[static_cast<std::size_t>(op.outputs[0].value)] = true;
+    needs(op, op.inputs[0], Has::What::whole);
+  }
+
+  void gather(const model::Operator& op) {
     const model::ValueId x = op.inputs[0];
-    Has& y = of(op.outputs[0]);
-    switch (op.kind) {
-      case OperatorKind::linear: return linear(op);
-      case OperatorKind::attention: return attention(op);
-      case OperatorKind::rotary:
-        by_column(op);
-        if (of(x).what == Has::What::columns) has_heads(op, of(x).columns, 0, op.attributes.heads, 0);
-        return;
-      case OperatorKind::gelu:
-      case OperatorKind::swiglu: return by_column(op);
-      case OperatorKind::embedding:
-      case OperatorKind::add_position: return table(op);
-      case OperatorKind::embedding_part:
-        if (cut(op.params[0]).axis != 0) return fail(op, "has a table that is not cut by rows");
-        if (const std::vector<std::int64_t> rows = held(op.params[0]);
-            rows.front() >= 0 && rows.front() != rank_ * static_cast<std::int64_t>(rows.size()))
-          return fail(op, "has other rows than those that it looks up");
-        y = {Has::What::addend, {}};
-        return;
-      case OperatorKind::layer_norm:
-      case OperatorKind::rms_norm:
-      case OperatorKind::add_bias:
-      case OperatorKind::dropout:
+    of(op.outputs[0]) = {Has::What::all_columns, {}};
+    if (graph_.values[static_cast<std::size_t>(x.value)].statistic) return;
+    if (needs(op, x, Has::What::columns) && of(x).columns != run(static_cast<std::int64_t>(of(x).columns.size())))
+      fail(op, "gathers columns that do not lie in rank order");
+  }
+
+  void join(const model::Operator& op) { needs(op, op.inputs[0], Has::What::all_columns); }
+
+  void take(const model::Operator& op) {
+    of(op.outputs[0]) = {Has::What::columns, run(op.attributes.columns / degree_)};
+    needs(op, op.inputs[0], Has::What::whole);
+  }
+
+  void part(const model::Operator& op) {
+    of(op.outputs[0]) = of(op.inputs[0]);
+    needs(op, op.inputs[0], Has::What::columns);
+  }
+
+  void vocabulary_loss(const model::Operator& op) {
+    vocabulary(op);
+    needs(op, op.inputs[2], Has::What::all_columns);
+  }
+
+  struct Rule {
+    OperatorKind kind;
+    void (SplitGraph::*check)(const model::Operator& op);
+  };
+  static constexpr std::array kRules = std::to_array<Rule>({
+      {OperatorKind::linear, &SplitGraph::linear},
+      {OperatorKind::attention, &SplitGraph::attention},
+      {OperatorKind::rotary, &SplitGraph::rotary},
+      {OperatorKind::embedding, &SplitGraph::table},
+      {OperatorKind::add_position, &SplitGraph::table},
+      {OperatorKind::embedding_part, &SplitGraph::table_part},
+      {OperatorKind::tensor_sum, &SplitGraph::sum},
+      {OperatorKind::tensor_input, &SplitGraph::input},
+      {OperatorKind::tensor_gather, &SplitGraph::gather},
+      {OperatorKind::tensor_part, &SplitGraph::part},
+      {OperatorKind::join_columns, &SplitGraph::join},
+      {OperatorKind::take_columns, &SplitGraph::take},
+      {OperatorKind::vocabulary_statistics, &SplitGraph::vocabulary},
+      {OperatorKind::cross_entropy_part, &SplitGraph::vocabulary_loss},
+  });
+
+  static constexpr bool complete() {
+    for (const model::OperatorRow& row : model::operators::kTable) {
+      std::size_t rules = 0;
+      for (const Rule& rule : kRules) rules += rule.kind == row.kind ? 1U : 0U;
+      if (rules != (row.columns == model::Columns::own_rule ? 1U : 0U)) return false;
+    }
+    return true;
+  }
+
+  void follow(const model::Operator& op) {
+    static_assert(complete(), "a rule for each operator that the table gives its own");
+    switch (model::row(op.kind).columns) {
+      case model::Columns::any: return by_column(op);
+      case model::Columns::all:
         needs_uncut(op);
-        needs(op, x, Has::What::whole);
-        return;
-      case OperatorKind::add:
-      case OperatorKind::cross_entropy:
-      case OperatorKind::mse:
         for (model::ValueId v : op.inputs) needs(op, v, Has::What::whole);
         return;
-      case OperatorKind::tensor_sum: needs(op, x, Has::What::addend); return;
-      case OperatorKind::tensor_input:
-        summed_[static_cast<std::size_t>(op.outputs[0].value)] = true;
-        needs(op, x, Has::What::whole);
-        return;
-      case OperatorKind::tensor_gather:
-        y = {Has::What::all_columns, {}};
-        if (graph_.values[static_cast<std::size_t>(x.value)].statistic) return;
-        if (needs(op, x, Has::What::columns) && of(x).columns != run(static_cast<std::int64_t>(of(x).columns.size())))
-          fail(op, "gathers columns that do not lie in rank order");
-        return;
-      case OperatorKind::join_columns: needs(op, x, Has::What::all_columns); return;
-      case OperatorKind::take_columns:
-        y = {Has::What::columns, run(op.attributes.columns / degree_)};
-        needs(op, x, Has::What::whole);
-        return;
-      case OperatorKind::tensor_part:
-        y = of(x);
-        needs(op, x, Has::What::columns);
-        return;
-      case OperatorKind::vocabulary_statistics: return vocabulary(op);
-      case OperatorKind::cross_entropy_part:
-        vocabulary(op);
-        needs(op, op.inputs[2], Has::What::all_columns);
-        return;
+      case model::Columns::own_rule: break;
     }
+    for (const Rule& rule : kRules)
+      if (rule.kind == op.kind) return (this->*rule.check)(op);
   }
 
   const model::Graph& graph_;

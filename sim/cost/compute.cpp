@@ -8,30 +8,11 @@ namespace shard::cost {
 using model::OperatorKind;
 
 FlopsPerSecond reached_flops(OperatorKind kind, const Rates& rates) {
-  switch (kind) {
-    case OperatorKind::linear: return rates.matrix;
-    case OperatorKind::attention: return rates.attention;
-    case OperatorKind::embedding:
-    case OperatorKind::add_position:
-    case OperatorKind::layer_norm:
-    case OperatorKind::rms_norm:
-    case OperatorKind::rotary:
-    case OperatorKind::gelu:
-    case OperatorKind::swiglu:
-    case OperatorKind::add:
-    case OperatorKind::dropout:
-    case OperatorKind::cross_entropy:
-    case OperatorKind::mse:
-    case OperatorKind::tensor_sum:
-    case OperatorKind::tensor_input:
-    case OperatorKind::tensor_gather:
-    case OperatorKind::tensor_part:
-    case OperatorKind::join_columns:
-    case OperatorKind::take_columns:
-    case OperatorKind::add_bias:
-    case OperatorKind::embedding_part:
-    case OperatorKind::vocabulary_statistics:
-    case OperatorKind::cross_entropy_part: return rates.elementwise;
+  switch (model::row(kind).work.of) {
+    case model::Work::Of::product: return rates.matrix;
+    case model::Work::Of::attention: return rates.attention;
+    case model::Work::Of::result:
+    case model::Work::Of::input: break;
   }
   return rates.elementwise;
 }

@@ -12,27 +12,21 @@ namespace {
   return total;
 }
 
-[[nodiscard]] Flops flops_of(const Plan& plan, const Op& op, const Compute& c) {
+[[nodiscard]] Flops flops_of(const Plan& plan, const Compute& c) {
   const model::Operator& source = plan.graph->operators[static_cast<std::size_t>(c.source)];
-  model::OperatorCost cost = model::operator_cost(*plan.graph, plan.model->parameters, source);
-  if (c.attributes.freezes(0)) cost.backward_parameters = {};
+  model::OperatorFlops flops = model::operator_flops(*plan.graph, source);
+  if (c.attributes.freezes(0)) flops.backward_parameters = {};
   // A linear operator's bias alone: sums over its rows.
   if (c.attributes.freezes(0) && c.attributes.has_bias && !c.attributes.freezes(1))
-    cost.backward_parameters.flops = Flops{static_cast<double>(c.attributes.rows * c.attributes.out_columns)};
-  // A norm over what is not trained has no gradient of its input.
-  const bool norm = c.kind == model::OperatorKind::layer_norm || c.kind == model::OperatorKind::rms_norm;
-  if (norm && c.direction == Direction::backward) {
-    std::size_t listed = source.inputs.size() + source.outputs.size() + 1;  // x, weight, statistics, dy
-    for (std::size_t i = 0; i < source.params.size(); ++i) listed += c.attributes.freezes(i) ? 0U : 1U;
-    if (op.operands.size() == listed) cost.backward_inputs = {};
-  }
+    flops.backward_parameters = Flops{static_cast<double>(c.attributes.rows * c.attributes.out_columns)};
+  if (!c.input_gradient) flops.backward_inputs = {};
   switch (c.direction) {
-    case Direction::forward: return cost.forward.flops;
-    case Direction::backward_input: return cost.backward_inputs.flops;
-    case Direction::backward_weight: return cost.backward_parameters.flops;
-    case Direction::backward: return cost.backward_inputs.flops + cost.backward_parameters.flops;
+    case Direction::forward: return flops.forward;
+    case Direction::backward_input: return flops.backward_inputs;
+    case Direction::backward_weight: return flops.backward_parameters;
+    case Direction::backward: return flops.backward_inputs + flops.backward_parameters;
   }
-  return cost.forward.flops;
+  return flops.forward;
 }
 
 /// Multiply-adds and the like per element: Adam's two moments, their corrections, root, division, decay.
@@ -56,7 +50,7 @@ Effects effects(const Plan& plan, const Op& op) {
   }
   const auto nothing = [](const auto&) {};
   std::visit(
-      on{[&](const Compute& c) { e.flops = flops_of(plan, op, c); },
+      on{[&](const Compute& c) { e.flops = flops_of(plan, c); },
          [&](const Communicate& c) { e.sends = Sends{.kind = c.kind, .bytes = full_bytes(op, c)}; },
          [&](const Accumulate&) { e.flops = Flops{static_cast<double>(op.operands[0].bytes) / 4}; },
          [&](const OptimizerStep& s) {

@@ -82,8 +82,9 @@ void add(Sink& sink, const model::Attributes& attributes) {
 void add(Sink& sink, const Action& action) {
   sink.add(action.index());
   std::visit(on{[&](const Compute& a) {
-                  const auto& [kind, direction, source, attributes, accumulate_input, accumulate_weight, scale,
-                               scaled] = a;
+                  // Which operands there are, the operands say (rule P9).
+                  const auto& [kind, direction, source, attributes, input_gradient, in_place, accumulate_input,
+                               accumulate_weight, workspace, scale, scaled] = a;
                   sink.add(kind, direction, source, accumulate_input, accumulate_weight, scale, scaled);
                   add(sink, attributes);
                 },

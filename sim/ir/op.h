@@ -8,15 +8,15 @@
 
 #include "sim/model/direction.h"
 #include "sim/model/graph.h"
+#include "sim/model/signature.h"
 #include "sim/strategy/topology.h"
 #include "traces/base/ids.h"
 #include "traces/base/units.h"
 
 namespace shard::plan {
 
+using model::Access;
 using model::Direction;
-
-enum class Access : std::uint8_t { read, write, update };
 
 /// A byte range of a planned buffer. On the rank that holds shard r it starts at
 /// offset + r * rank_stride (topology.h), so equal ranks share one plan.
@@ -33,17 +33,30 @@ struct Operand {
   [[nodiscard]] std::int64_t offset_on(std::int32_t shard_rank) const { return offset + shard_rank * rank_stride; }
 };
 
-/// An operator of the model on one micro-batch.
+/// An operator of the model on one micro-batch. Operands: those of its signature().
 struct Compute {
   model::OperatorKind kind{};
   Direction direction = Direction::forward;
   std::int32_t source = -1;  ///< index of the operator in the graph
   model::Attributes attributes{};
+  bool input_gradient = false;     ///< backward: there is a gradient of the input
+  bool in_place = false;           ///< backward: it takes the place of that of the result
   bool accumulate_input = false;   ///< the input gradient is added to, not written
   bool accumulate_weight = false;  ///< the parameter gradient is added to, not written
-  float scale = 1.0f;              ///< loss operators, backward: 1 / M, so that nothing divides afterwards
-  bool scaled = false;  ///< loss operators, backward: times the loss scale, an operand behind the listed ones
+  bool workspace = false;
+  float scale = 1.0f;   ///< loss operators, backward: 1 / M, so that nothing divides afterwards
+  bool scaled = false;  ///< loss operators, backward: times the loss scale, which is an operand
 };
+
+[[nodiscard]] inline model::Signature signature(const Compute& c) {
+  return model::signature(c.kind, c.direction, c.attributes,
+                          {.input_gradient = c.input_gradient,
+                           .in_place = c.in_place,
+                           .accumulate_input = c.accumulate_input,
+                           .accumulate_weight = c.accumulate_weight,
+                           .scaled = c.scaled,
+                           .workspace = c.workspace});
+}
 
 /// Writes the samples and targets of one micro-batch of this step. Operands: input (write), target (write).
 struct LoadBatch {

@@ -4,12 +4,12 @@
 
 #include "sim/compile/passes/operands.h"
 #include "sim/like/passes.h"
-#include "sim/target/workspace.h"
 
 namespace shard::like {
 namespace {
 
 using model::OperatorKind;
+using model::Role;
 using plan::Access;
 using plan::Compute;
 using plan::Direction;
@@ -53,11 +53,11 @@ class Autograd {
     }
   }
 
-  /// Only attention has one, its last operand.
   void drop_workspace(plan::Op& op, const Compute& compute) {
-    const Bytes bytes = plan::compute_workspace(compute.kind, compute.direction, compute.attributes,
-                                                plan_.strategy.storage(), plan_.strategy.threads);
-    if (bytes.count() > 0) op.operands.pop_back();
+    if (!compute.workspace) return;
+    op.operands.erase(op.operands.begin() +
+                      static_cast<std::ptrdiff_t>(plan::signature(compute).position(Role::workspace)));
+    std::get<Compute>(op.action).workspace = false;
   }
 
   [[nodiscard]] const model::Operator& source(const Compute& compute) const {
@@ -73,6 +73,11 @@ class Autograd {
     buffer.name += name;
   }
 
+  /// Of an op that has nothing but the operands of its signature before it.
+  [[nodiscard]] static const Operand& operand(const plan::Op& op, const Compute& compute, Role role) {
+    return op.operands[plan::signature(compute).position(role)];
+  }
+
   [[nodiscard]] static Bytes scores_bytes(const model::Attributes& a) {
     return Bytes{a.batch * a.heads * a.sequence * a.sequence * bytes_per_element(Dtype::f32)};
   }
@@ -80,12 +85,13 @@ class Autograd {
   void forward(plan::Op& op, const Compute& compute) {
     if (compute.kind == OperatorKind::attention) {
       const Bytes bytes = scores_bytes(compute.attributes);
-      resize_statistic(op.operands.back(), " probabilities", bytes);
+      resize_statistic(operand(op, compute, Role::statistic), " probabilities", bytes);
       write(op, temporary(op.name + " scores", bytes));
     } else if (compute.kind == OperatorKind::cross_entropy) {
-      resize_statistic(op.operands.back(), " log probabilities", plan_.buffer(op.operands[0].buffer).bytes);
+      resize_statistic(operand(op, compute, Role::statistic), " log probabilities",
+                       plan_.buffer(operand(op, compute, Role::x).buffer).bytes);
     } else if (compute.kind == OperatorKind::mse) {
-      write(op, temporary(op.name + " squared differences", plan_.buffer(op.operands[0].buffer).bytes));
+      write(op, temporary(op.name + " squared differences", plan_.buffer(operand(op, compute, Role::x).buffer).bytes));
     }
     const BufferId loss = plan_.value_buffer(plan_.graph->loss);
     std::erase_if(op.operands, [&](const Operand& o) { return o.buffer == loss; });
@@ -101,8 +107,8 @@ class Autograd {
       write(op, temporary("d " + source(compute).name + " probabilities", bytes));
       write(op, temporary("d " + source(compute).name + " scores", bytes));
     } else if (compute.kind == OperatorKind::cross_entropy) {
-      write(op,
-            temporary("d " + source(compute).name + " log probabilities", plan_.buffer(op.operands[0].buffer).bytes));
+      write(op, temporary("d " + source(compute).name + " log probabilities",
+                          plan_.buffer(operand(op, compute, Role::x).buffer).bytes));
     }
     const std::size_t count = op.operands.size();
     for (std::size_t i = 0; i < count; ++i) {

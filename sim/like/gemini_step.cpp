@@ -32,12 +32,9 @@ std::vector<bool> not_halved(const plan::Plan& plan) {
     const auto& compute = std::get<plan::Compute>(op.action);
     if (compute.direction != plan::Direction::forward) continue;
     if (compute.kind != model::OperatorKind::layer_norm && compute.kind != model::OperatorKind::rms_norm) continue;
-    bool result = true;  // the first that is written
-    for (const plan::Operand& o : op.operands) {
-      if (!o.writes()) continue;
-      keep[static_cast<std::size_t>(o.buffer.value)] = !result;
-      result = false;
-    }
+    const model::Signature slots = plan::signature(compute);
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      if (slots[i].role == model::Role::statistic) keep[static_cast<std::size_t>(op.operands[i].buffer.value)] = true;
   }
   for (const model::ValueId v : {plan.graph->input, plan.graph->target})
     if (plan.graph->values[static_cast<std::size_t>(v.value)].dtype != Dtype::f32)

@@ -18,8 +18,8 @@ class Script {
       : plan_(std::move(plan)),
         body_(std::move(plan_.find(Phase::steady_step)->ops)),
         loss_(static_cast<std::size_t>(std::find_if(body_.begin(), body_.end(), is_loss) - body_.begin())),
-        output_(body_[loss_].operands[0].buffer),
-        labels_(body_[loss_].operands[1].buffer) {
+        output_(input_of_loss(0)),
+        labels_(input_of_loss(1)) {
     plan_.buffer(output_).name = "outputs";
     plan_.buffer(labels_).name = "labels";
   }
@@ -38,8 +38,11 @@ class Script {
  private:
   static bool is_loss(const plan::Op& op) {
     const auto& compute = std::get<Compute>(op.action);
-    return compute.direction == plan::Direction::forward &&
-           (compute.kind == model::OperatorKind::mse || compute.kind == model::OperatorKind::cross_entropy);
+    return compute.direction == plan::Direction::forward && model::row(compute.kind).loss;
+  }
+  [[nodiscard]] BufferId input_of_loss(int i) const {
+    const plan::Op& loss = body_[loss_];
+    return loss.operands[plan::signature(std::get<Compute>(loss.action)).position(model::Role::x, i)].buffer;
   }
 
   [[nodiscard]] BufferId now(BufferId id) const {

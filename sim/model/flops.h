@@ -6,18 +6,25 @@
 
 namespace shard::model {
 
+/// Backward is in two parts, because the first operators of a model need no gradient of their input. An operator whose
+/// backward is one kernel has the sum of both; what only one part needs is counted in that part.
+struct OperatorFlops {
+  Flops forward;
+  Flops backward_inputs;      ///< gradients of the inputs
+  Flops backward_parameters;  ///< gradients of the parameters; zero for operators without
+};
+
 /// One pass over one operator.
 struct PassCost {
   Flops flops;
   Bytes bytes;  ///< every operand read once and every result written once: a lower bound, reached when nothing spills
 };
 
-/// Backward is in two parts, because the first operators of a model need no gradient of their input. An operator whose
-/// backward is one kernel has the sum of both; what only one part needs is counted in that part.
+/// In the parts of OperatorFlops.
 struct OperatorCost {
   PassCost forward;
-  PassCost backward_inputs;      ///< gradients of the inputs
-  PassCost backward_parameters;  ///< gradients of the parameters; zero for operators without
+  PassCost backward_inputs;
+  PassCost backward_parameters;
 };
 
 /// T rows, I and O columns, B sequences of S tokens, H heads of D, n elements of the result. A multiply-add counts two;
@@ -39,10 +46,13 @@ struct OperatorCost {
 /// Products: PaLM (arXiv 2204.02311) appendix B, whose 12LHQT per token is the attention's 4 + 8 here; the fifth
 /// product of the attention backward is FlashAttention-2's (arXiv 2307.08691, section 3.1.2), needed as scores are not
 /// saved. Elementwise counts are read off the formulas of the operators; such operators are bound by bytes, not by
-/// these.
+/// these. The counts for each element stand in the rows of operators.h.
+[[nodiscard]] OperatorFlops operator_flops(const Graph& graph, const Operator& op);
+
+/// With the bytes of the operands that each pass has.
 [[nodiscard]] OperatorCost operator_cost(const Graph& graph, const ParameterList& parameters, const Operator& op);
 
 /// Sum of all three passes over the whole graph. The first operator's gradient of its input is left out.
-[[nodiscard]] Flops training_flops(const Graph& graph, const ParameterList& parameters);
+[[nodiscard]] Flops training_flops(const Graph& graph);
 
 }  // namespace shard::model

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/model/operators.h"
 #include "sim/model/parameters.h"
 #include "sim/model/split.h"
 #include "traces/base/dtype.h"
@@ -17,72 +18,6 @@ namespace shard::model {
 using ValueId = Id<struct ValueTag>;
 /// Index into Model::parameters.
 using ParamId = Id<struct ParamTag>;
-
-/// T = B x S tokens (mlp: T = B samples), C = hidden size. Row-major, last dimension contiguous.
-enum class OperatorKind : std::uint8_t {
-  embedding,     ///< in: tokens i32 [B,S]; params: table [V,C]; out: y [B,S,C]
-  add_position,  ///< in: x [B,S,C]; params: table [P,C]; out: y = x + table[s]
-  layer_norm,    ///< in: x [B,S,C]; params: weight [C], bias [C]; out: y, mean [T], rstd [T]
-  rms_norm,      ///< in: x [B,S,C]; params: weight [C]; out: y, rstd [T]
-  linear,  ///< in: x [..,I]; params: weight, optional bias [O]; out: y [..,O]; weight [O,I], or [I,O] if weight_in_out
-  rotary,  ///< in: x [B,S,H*D]; out: y; rotate-half pairs (i, i + D/2) as Hugging Face llama
-  attention,      ///< causal; in: qkv [B,S,3C] packed q|k|v, or q [B,S,H*D], k and v [B,S,K*D]; out: y [B,S,H*D], lse
-                  ///< [B,H,S]; drops shares of v as dropout does elements
-  gelu,           ///< tanh approximation; in: x; out: y
-  swiglu,         ///< in: gate, up; out: y = silu(gate) * up
-  add,            ///< in: a, b; out: y = a + b
-  dropout,        ///< in: x; out: y, in x's place: 0 with a probability, else x / (1 - probability)
-  cross_entropy,  ///< in: logits [B,S,V], targets i32 [B,S]; out: loss [1] (mean over T), lse [T]
-  mse,            ///< in: prediction [B,O], target [B,O]; out: loss [1] (mean over all elements)
-  // Tensor parallelism (split.h): N ranks, of which each has its own part of some values. Four only exchange:
-  tensor_sum,  ///< in: x, to be summed over the ranks; out: y = the sum, in x's place; backward passes the gradient on
-  tensor_input,    ///< in: x, the same on all ranks; out: y = x; backward sums the gradient over the ranks
-  tensor_gather,   ///< in: x; out: y [N, shape of x] of all ranks; backward is that of the join_columns behind it
-  tensor_part,     ///< in: x, this rank's columns; out: y = x; backward gathers the gradient, [N, shape of x]
-  join_columns,    ///< in: x [N,B,S,C/N]; out: y [B,S,C]
-  take_columns,    ///< in: x [B,S,C]; out: y [B,S,C/N], this rank's
-  add_bias,        ///< in: x [..,O]; params: bias [O]; out: y = x + bias, in x's place
-  embedding_part,  ///< in: tokens; params: this rank's rows of the table [V/N,C]; out: y, zero where a token is not
-                   ///< here
-  vocabulary_statistics,  ///< in: this rank's logits [B,S,V/N], targets; out: [3,T]: maximum, sum of exponentials,
-                          ///< target
-  cross_entropy_part,     ///< in: logits, targets, statistics of all ranks [N,3,T]; out: loss [1], lse [T]
-};
-
-[[nodiscard]] constexpr const char* to_string(OperatorKind kind) {
-  switch (kind) {
-    case OperatorKind::embedding: return "embedding";
-    case OperatorKind::add_position: return "add_position";
-    case OperatorKind::layer_norm: return "layer_norm";
-    case OperatorKind::rms_norm: return "rms_norm";
-    case OperatorKind::linear: return "linear";
-    case OperatorKind::rotary: return "rotary";
-    case OperatorKind::attention: return "attention";
-    case OperatorKind::gelu: return "gelu";
-    case OperatorKind::swiglu: return "swiglu";
-    case OperatorKind::add: return "add";
-    case OperatorKind::dropout: return "dropout";
-    case OperatorKind::cross_entropy: return "cross_entropy";
-    case OperatorKind::mse: return "mse";
-    case OperatorKind::tensor_sum: return "tensor_sum";
-    case OperatorKind::tensor_input: return "tensor_input";
-    case OperatorKind::tensor_gather: return "tensor_gather";
-    case OperatorKind::tensor_part: return "tensor_part";
-    case OperatorKind::join_columns: return "join_columns";
-    case OperatorKind::take_columns: return "take_columns";
-    case OperatorKind::add_bias: return "add_bias";
-    case OperatorKind::embedding_part: return "embedding_part";
-    case OperatorKind::vocabulary_statistics: return "vocabulary_statistics";
-    case OperatorKind::cross_entropy_part: return "cross_entropy_part";
-  }
-  return "?";
-}
-
-/// Operators that compute nothing: tensor-parallel ranks exchange their parts of a value, or of its gradient.
-[[nodiscard]] constexpr bool exchanges(OperatorKind kind) {
-  return kind == OperatorKind::tensor_sum || kind == OperatorKind::tensor_input ||
-         kind == OperatorKind::tensor_gather || kind == OperatorKind::tensor_part;
-}
 
 /// A tensor that flows between operators.
 struct Value {
@@ -118,6 +53,7 @@ struct Attributes {
   std::int64_t vocabulary = 0;   ///< operators on a part of a vocabulary: V of the whole
   std::uint32_t frozen = 0;      ///< bit i: parameter i of the operator is frozen
   [[nodiscard]] constexpr bool freezes(std::size_t i) const { return (frozen >> i & 1U) != 0; }
+  friend bool operator==(const Attributes&, const Attributes&) = default;
 };
 
 /// One forward operator.

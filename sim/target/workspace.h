@@ -132,44 +132,24 @@ struct GemmPanels {
 ///   embedding  backward, in 16 bits.
 [[nodiscard]] constexpr Bytes compute_workspace(model::OperatorKind kind, Direction direction,
                                                 const model::Attributes& a, Dtype storage, std::int64_t threads) {
-  using model::OperatorKind;
   const bool forward = direction == Direction::forward;
-  switch (kind) {
-    case OperatorKind::embedding:
-    case OperatorKind::embedding_part: return forward ? Bytes{0} : embedding_backward_workspace(a.rows, storage);
-    case OperatorKind::attention:
+  switch (model::row(kind).workspace) {
+    case model::WorkspaceKind::none: return Bytes{0};
+    case model::WorkspaceKind::table_gradient:
+      return forward ? Bytes{0} : embedding_backward_workspace(a.rows, storage);
+    case model::WorkspaceKind::attention:
       return forward ? attention_forward_workspace(a.sequence, threads, storage, a.head_dim)
                      : attention_backward_workspace(a.sequence, threads, storage, a.head_dim);
-    case OperatorKind::linear:
-      switch (direction) {
-        case Direction::forward: return gemm_workspace(a.rows, a.out_columns, a.columns, storage, threads);
-        case Direction::backward_input: return gemm_workspace(a.rows, a.columns, a.out_columns, storage, threads);
-        case Direction::backward_weight:
-          if (a.freezes(0)) return Bytes{0};  // the bias alone
-          return a.weight_in_out ? gemm_workspace(a.columns, a.out_columns, a.rows, storage, threads)
-                                 : gemm_workspace(a.out_columns, a.columns, a.rows, storage, threads);
-        case Direction::backward: break;
-      }
-      return Bytes{0};
-    case OperatorKind::add_position:
-    case OperatorKind::layer_norm:
-    case OperatorKind::rms_norm:
-    case OperatorKind::rotary:
-    case OperatorKind::gelu:
-    case OperatorKind::swiglu:
-    case OperatorKind::add:
-    case OperatorKind::dropout:
-    case OperatorKind::cross_entropy:
-    case OperatorKind::mse:
-    case OperatorKind::tensor_sum:
-    case OperatorKind::tensor_input:
-    case OperatorKind::tensor_gather:
-    case OperatorKind::tensor_part:
-    case OperatorKind::join_columns:
-    case OperatorKind::take_columns:
-    case OperatorKind::add_bias:
-    case OperatorKind::vocabulary_statistics:
-    case OperatorKind::cross_entropy_part: break;
+    case model::WorkspaceKind::product: break;
+  }
+  switch (direction) {
+    case Direction::forward: return gemm_workspace(a.rows, a.out_columns, a.columns, storage, threads);
+    case Direction::backward_input: return gemm_workspace(a.rows, a.columns, a.out_columns, storage, threads);
+    case Direction::backward_weight:
+      if (a.freezes(0)) return Bytes{0};  // the bias alone
+      return a.weight_in_out ? gemm_workspace(a.columns, a.out_columns, a.rows, storage, threads)
+                             : gemm_workspace(a.out_columns, a.columns, a.rows, storage, threads);
+    case Direction::backward: break;
   }
   return Bytes{0};
 }

@@ -531,6 +531,29 @@ const Planted kPlanted[] = {
              Operand dx = op.operands[4];
              dx.access = Access::write;
              op.operands.insert(op.operands.begin() + 5, dx);
+             std::get<Compute>(op.action).input_gradient = true;
+           })},
+    {"GradientThatTheOpDoesNotSayItHas", "P9", zero(3),
+     at_op("transformer.h.1.ln_1 backward", 0,
+           [](Plan&, Op& op) { std::get<Compute>(op.action).input_gradient = false; })},
+    {"GradientOfTheInputLeftOut", "P12", zero(3),
+     at_op("transformer.h.1.ln_1 backward", 0,
+           [](Plan&, Op& op) {
+             auto& c = std::get<Compute>(op.action);
+             const auto dx = static_cast<std::ptrdiff_t>(signature(c).position(model::Role::dx));
+             op.operands.erase(op.operands.begin() + dx);
+             c.input_gradient = false;
+           })},
+    {"GradientInPlaceThatSaysItIsApart", "P9", zero(3),
+     at_op("transformer.h.0.mlp.act backward", 0,
+           [](Plan&, Op& op) { std::get<Compute>(op.action).in_place = false; })},
+    {"WorkspaceThatTheOpDoesNotSayItHas", "P9", zero(3),
+     at_op("transformer.h.1.attn backward", 0, [](Plan&, Op& op) { std::get<Compute>(op.action).workspace = false; })},
+    {"WorkspaceLeftOut", "P9", zero(3),
+     at_op("transformer.h.1.attn backward", 0,
+           [](Plan&, Op& op) {
+             op.operands.pop_back();
+             std::get<Compute>(op.action).workspace = false;
            })},
     {"BiasOfAFrozenProductForgotten", "P8", freezing(2, {"*c_attn.weight"}),
      drop("transformer.h.1.attn.c_attn backward_weight")},

@@ -65,11 +65,9 @@ void Control::begin(std::vector<Op>& ops) {
 void Control::scale_losses(std::vector<Op>& ops) const {
   for (Op& op : ops)
     if (auto* c = std::get_if<Compute>(&op.action);
-        c != nullptr && c->direction == Direction::backward &&
-        (c->kind == model::OperatorKind::cross_entropy || c->kind == model::OperatorKind::mse ||
-         c->kind == model::OperatorKind::cross_entropy_part)) {
+        c != nullptr && c->direction == Direction::backward && model::row(c->kind).loss) {
       c->scaled = true;
-      op.operands.push_back(reads(plan_, loss_scale_));
+      insert_operand(op, *c, model::Role::loss_scale, reads(plan_, loss_scale_));
     }
 }
 

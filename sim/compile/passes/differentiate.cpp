@@ -1,7 +1,6 @@
 // Pass differentiate: reverse-mode derivatives of the forward operators, and which values forward must keep.
 #include <algorithm>
 #include <cassert>
-#include <iterator>
 #include <map>
 #include <set>
 
@@ -13,8 +12,9 @@
 namespace shard::plan {
 namespace {
 
-using model::OperatorKind;
 using model::ParamId;
+using model::Role;
+using model::Slot;
 using model::ValueId;
 
 class Differentiator {
@@ -65,35 +65,18 @@ class Differentiator {
     return it->second;
   }
 
-  /// The operand that receives a contribution to the gradient of v: written first, added to afterwards.
-  Operand contribution(ValueId v, bool& accumulate) {
-    if (const auto it = gradient_of_.find(v.value); it != gradient_of_.end()) {
-      accumulate = true;
-      return updates(plan_, it->second);
+  /// The buffer of the gradient of v: made by its first contribution, added to by others.
+  BufferId into(ValueId v, model::Extent extent) {
+    if (const auto it = gradient_of_.find(v.value); it != gradient_of_.end()) return it->second;
+    Buffer made{.name = "d " + plan_.buffer(value(v)).name,
+                .category = Category::workspace,
+                .dtype = plan_.buffer(value(v)).dtype,
+                .bytes = plan_.buffer(value(v)).bytes};
+    if (extent == model::Extent::all_columns) {
+      made.name += " of all ranks";
+      made.bytes = plan_.strategy.tensor_parallel * made.bytes;
     }
-    accumulate = false;
-    const BufferId id = plan_.add_buffer({.name = "d " + plan_.buffer(value(v)).name,
-                                          .category = Category::workspace,
-                                          .dtype = plan_.buffer(value(v)).dtype,
-                                          .bytes = plan_.buffer(value(v)).bytes});
-    gradient_of_[v.value] = id;
-    return writes(plan_, id);
-  }
-
-  Operand parameter_gradient(ParamId p, bool& accumulate) {
-    const auto index = static_cast<std::size_t>(p.value);
-    accumulate = gradient_begun_[index];
-    gradient_begun_[index] = true;
-    const BufferId id = plan_.gradients[index];
-    return accumulate ? updates(plan_, id) : writes(plan_, id);
-  }
-
-  /// The same for all parameters of an operator that are not frozen.
-  std::vector<Operand> parameter_gradients(const model::Operator& op, bool& accumulate) {
-    std::vector<Operand> operands;
-    for (std::size_t i = 0; i < op.params.size(); ++i)
-      if (!op.attributes.freezes(i)) operands.push_back(parameter_gradient(op.params[i], accumulate));
-    return operands;
+    return gradient_of_[v.value] = plan_.add_buffer(std::move(made));
   }
 
   /// The gradient of v becomes that of `from` itself; both names then mean one buffer.
@@ -104,185 +87,106 @@ class Differentiator {
     if (const auto users = ++aliases_[gradient(from).value]; users > 1) shared_.insert(gradient(from).value);
   }
 
-  Op& emit(const model::Operator& source, Direction direction, std::vector<Operand> operands, const char* suffix) {
-    const Bytes workspace =
-        compute_workspace(source.kind, direction, source.attributes, plan_.strategy.storage(), plan_.strategy.threads);
-    if (workspace.count() > 0)
-      operands.push_back(writes(plan_, plan_.add_buffer({.name = source.name + ".workspace" + suffix,
-                                                         .category = Category::workspace,
-                                                         .bytes = workspace})));
-    backward_.push_back({.name = source.name + suffix,
-                         .part = Part::backward,
-                         .block = source.block,
-                         .action = Compute{.kind = source.kind,
-                                           .direction = direction,
-                                           .source = static_cast<std::int32_t>(&source - graph_.operators.data()),
-                                           .attributes = source.attributes},
-                         .operands = std::move(operands)});
-    return backward_.back();
+  /// Whose gradient the operator's input `i` contributes to.
+  [[nodiscard]] ValueId receiver(const model::Operator& op, std::size_t i) const {
+    // Its own columns of the gradient are those of what was gathered.
+    const bool joins = model::row(op.kind).gradient == model::Gradient::of_what_is_joined;
+    return joins ? graph_.operators[index_of(op) - 1].inputs[0] : op.inputs[i];
   }
 
-  void elementwise_in_place(const model::Operator& op, std::vector<Operand> saved) {
-    const BufferId dy = gradient(op.outputs[0]);
-    const bool shared = shared_.contains(dy.value) || gradient_of_.contains(op.inputs[0].value);
-    bool accumulate = false;
-    if (shared) {
-      saved.push_back(reads(plan_, dy));
-      saved.push_back(contribution(op.inputs[0], accumulate));
-    } else {
-      saved.push_back(updates(plan_, dy));
-      gradient_of_[op.inputs[0].value] = dy;
+  /// What the operator's op of that direction has, as things stand: which gradients are wanted, which are begun, and
+  /// whether dy has no other reader left.
+  Compute action(const model::Operator& op, Direction direction) {
+    Compute c{.kind = op.kind,
+              .direction = direction,
+              .source = static_cast<std::int32_t>(index_of(op)),
+              .attributes = op.attributes,
+              .input_gradient = std::ranges::any_of(op.inputs, [&](ValueId v) { return needed(v); })};
+    c.in_place = signature(c).has(Role::dy) && !shared_.contains(gradient(op.outputs[0]).value) &&
+                 !gradient_of_.contains(op.inputs[0].value);
+    for (const Slot& slot : signature(c)) {
+      const auto i = static_cast<std::size_t>(slot.index);
+      if (slot.role == Role::dx) c.accumulate_input = gradient_of_.contains(receiver(op, i).value);
+      if (slot.role == Role::dp) c.accumulate_weight = gradient_begun_[static_cast<std::size_t>(op.params[i].value)];
     }
-    std::get<Compute>(emit(op, Direction::backward, std::move(saved), " backward").action).accumulate_input =
-        accumulate;
+    assert((!c.accumulate_input || op.inputs.size() == 1) && "one of several inputs has one use");
+    if (model::row(op.kind).loss) c.scale = plan_.strategy.leaf_scale();
+    return c;
+  }
+
+  /// The buffer of one operand, and what it now holds.
+  BufferId buffer_of(const model::Operator& op, const Slot& slot, const char* suffix, Bytes workspace) {
+    const auto i = static_cast<std::size_t>(slot.index);
+    switch (slot.role) {
+      case Role::x:
+      case Role::statistic: {
+        const BufferId id = value(model::value_of(op, slot));
+        if (slot.becomes == Role::dx) gradient_of_[op.inputs[i].value] = id;
+        return id;
+      }
+      case Role::p: return BufferId{op.params[i].value};
+      case Role::dy: {
+        const BufferId id = gradient(op.outputs[0]);
+        if (slot.becomes == Role::dx) gradient_of_[op.inputs[i].value] = id;
+        return id;
+      }
+      case Role::dx: return into(receiver(op, i), slot.extent);
+      case Role::dp: {
+        const auto p = static_cast<std::size_t>(op.params[i].value);
+        gradient_begun_[p] = true;
+        return plan_.gradients[p];
+      }
+      case Role::workspace:
+        return plan_.add_buffer(
+            {.name = op.name + ".workspace" + suffix, .category = Category::workspace, .bytes = workspace});
+      case Role::none:
+      case Role::y:
+      case Role::loss_scale: break;
+    }
+    assert(false && "no operand of a backward op");
+    return {};
+  }
+
+  /// The op of that direction, where there is one and something wants what it makes.
+  void emit(const model::Operator& op, Direction direction) {
+    Compute c = action(op, direction);
+    if (!signature(c).makes_gradient()) return;
+    const Bytes workspace =
+        compute_workspace(op.kind, direction, op.attributes, plan_.strategy.storage(), plan_.strategy.threads);
+    c.workspace = workspace.count() > 0;
+    const std::string suffix = std::string(" ") + model::to_string(direction);
+    std::vector<Operand> operands =
+        operands_of(plan_, c, [&](const Slot& slot) { return buffer_of(op, slot, suffix.c_str(), workspace); });
+    backward_.push_back({.name = op.name + suffix,
+                         .part = Part::backward,
+                         .block = op.block,
+                         .action = c,
+                         .operands = std::move(operands)});
   }
 
   void differentiate(const model::Operator& op) {
     if (!needed(op.outputs[0])) return;
-    bool into = false;
-    bool weight = false;
-    switch (op.kind) {
-      case OperatorKind::add:
-        alias(op.inputs[0], op.outputs[0]);
-        alias(op.inputs[1], op.outputs[0]);
+    switch (model::row(op.kind).gradient) {
+      case model::Gradient::elsewhere: return;
+      case model::Gradient::passed_on:
+        emit(op, Direction::backward);
+        for (ValueId x : op.inputs) alias(x, op.outputs[0]);
         return;
-      case OperatorKind::tensor_sum: alias(op.inputs[0], op.outputs[0]); return;
-      case OperatorKind::tensor_input: sum_gradient(op); return;
-      case OperatorKind::tensor_part: gather_gradient(op); return;
-      case OperatorKind::tensor_gather:
-      case OperatorKind::vocabulary_statistics: return;
-      case OperatorKind::join_columns: {
-        // Its own columns of the gradient are those of what was gathered.
-        const ValueId gathered = graph_.operators[index_of(op) - 1].inputs[0];
-        Op& b = emit(op, Direction::backward, {reads(plan_, gradient(op.outputs[0])), contribution(gathered, into)},
-                     " backward");
-        std::get<Compute>(b.action).accumulate_input = into;
+      case model::Gradient::summed: assert(!shared_.contains(gradient(op.outputs[0]).value)); [[fallthrough]];
+      case model::Gradient::gathered:
+        assert(!gradient_of_.contains(op.inputs[0].value));
+        emit(op, Direction::backward);
+        start_before_last_weight();
         return;
-      }
-      case OperatorKind::take_columns: {
-        Op& b = emit(op, Direction::backward, {reads(plan_, gradient(op.outputs[0])), contribution(op.inputs[0], into)},
-                     " backward");
-        std::get<Compute>(b.action).accumulate_input = into;
+      case model::Gradient::made:
+      case model::Gradient::of_what_is_joined:
+        for (Direction d : {Direction::backward, Direction::backward_input, Direction::backward_weight}) emit(op, d);
         return;
-      }
-      case OperatorKind::add_bias: {
-        backward_of_addend(op);
-        return;
-      }
-      case OperatorKind::embedding:
-      case OperatorKind::embedding_part: {
-        Operand table = parameter_gradient(op.params[0], weight);
-        Op& b = emit(op, Direction::backward,
-                     {reads(plan_, value(op.inputs[0])), reads(plan_, gradient(op.outputs[0])), table}, " backward");
-        std::get<Compute>(b.action).accumulate_weight = weight;
-        return;
-      }
-      case OperatorKind::add_position: {
-        backward_of_addend(op);
-        return;
-      }
-      case OperatorKind::layer_norm:
-      case OperatorKind::rms_norm: {
-        std::vector<Operand> operands{reads(plan_, value(op.inputs[0])), reads(plan_, BufferId{op.params[0].value})};
-        for (std::size_t i = 1; i < op.outputs.size(); ++i) operands.push_back(reads(plan_, value(op.outputs[i])));
-        operands.push_back(reads(plan_, gradient(op.outputs[0])));
-        if (needed(op.inputs[0])) operands.push_back(contribution(op.inputs[0], into));
-        std::ranges::move(parameter_gradients(op, weight), std::back_inserter(operands));
-        Op& b = emit(op, Direction::backward, std::move(operands), " backward");
-        std::get<Compute>(b.action).accumulate_input = into;
-        std::get<Compute>(b.action).accumulate_weight = weight;
-        return;
-      }
-      case OperatorKind::linear: {
-        const BufferId dy = gradient(op.outputs[0]);
-        if (needed(op.inputs[0])) {
-          Operand dx = contribution(op.inputs[0], into);
-          Op& b = emit(op, Direction::backward_input,
-                       {reads(plan_, dy), reads(plan_, BufferId{op.params[0].value}), dx}, " backward_input");
-          std::get<Compute>(b.action).accumulate_input = into;
-        }
-        std::vector<Operand> gradients = parameter_gradients(op, weight);
-        if (gradients.empty()) return;
-        std::vector<Operand> operands;
-        if (!op.attributes.freezes(0)) operands.push_back(reads(plan_, value(op.inputs[0])));
-        operands.push_back(reads(plan_, dy));
-        std::ranges::move(gradients, std::back_inserter(operands));
-        Op& b = emit(op, Direction::backward_weight, std::move(operands), " backward_weight");
-        std::get<Compute>(b.action).accumulate_weight = weight;
-        return;
-      }
-      case OperatorKind::rotary:
-      case OperatorKind::dropout: elementwise_in_place(op, {}); return;
-      case OperatorKind::gelu: elementwise_in_place(op, {reads(plan_, value(op.inputs[0]))}); return;
-      case OperatorKind::swiglu: {
-        std::vector<Operand> operands{reads(plan_, value(op.inputs[0])), reads(plan_, value(op.inputs[1])),
-                                      reads(plan_, gradient(op.outputs[0])), contribution(op.inputs[0], into)};
-        operands.push_back(contribution(op.inputs[1], weight));
-        assert(!into && !weight && "gate and up have one use each");
-        emit(op, Direction::backward, std::move(operands), " backward");
-        return;
-      }
-      case OperatorKind::attention: {
-        std::vector<Operand> operands;
-        for (ValueId v : op.inputs) operands.push_back(reads(plan_, value(v)));
-        operands.push_back(reads(plan_, value(op.outputs[1])));
-        operands.push_back(reads(plan_, gradient(op.outputs[0])));
-        for (ValueId v : op.inputs) {
-          operands.push_back(contribution(v, into));
-          assert(!into && "queries, keys and values have one use each");
-        }
-        emit(op, Direction::backward, std::move(operands), " backward");
-        return;
-      }
-      case OperatorKind::cross_entropy:
-      case OperatorKind::cross_entropy_part: {
-        const BufferId logits = value(op.inputs[0]);
-        gradient_of_[op.inputs[0].value] = logits;
-        loss_backward(op,
-                      {updates(plan_, logits), reads(plan_, value(op.outputs[1])), reads(plan_, value(op.inputs[1]))});
-        return;
-      }
-      case OperatorKind::mse: {
-        std::vector<Operand> operands{reads(plan_, value(op.inputs[0])), reads(plan_, value(op.inputs[1]))};
-        operands.push_back(contribution(op.inputs[0], into));
-        loss_backward(op, std::move(operands));
-        return;
-      }
     }
-  }
-
-  /// y = x + a table or bias: what a parameter that is added gets; dx is dy.
-  void backward_of_addend(const model::Operator& op) {
-    bool accumulate = false;
-    for (const Operand& gradient_of_addend : parameter_gradients(op, accumulate)) {
-      Op& b = emit(op, Direction::backward, {reads(plan_, gradient(op.outputs[0])), gradient_of_addend}, " backward");
-      std::get<Compute>(b.action).accumulate_weight = accumulate;
-    }
-    alias(op.inputs[0], op.outputs[0]);
   }
 
   [[nodiscard]] std::size_t index_of(const model::Operator& op) const {
     return static_cast<std::size_t>(&op - graph_.operators.data());
-  }
-
-  /// What each rank's columns contribute to the gradient of their common input, summed over the ranks in place. The sum
-  /// is started before the last gradient of a weight, which does not need it.
-  void sum_gradient(const model::Operator& op) {
-    const BufferId sum = gradient(op.outputs[0]);
-    assert(!shared_.contains(sum.value) && !gradient_of_.contains(op.inputs[0].value));
-    gradient_of_[op.inputs[0].value] = sum;
-    emit(op, Direction::backward, {updates(plan_, sum)}, " backward");
-    start_before_last_weight();
-  }
-
-  void gather_gradient(const model::Operator& op) {
-    const BufferId own = gradient(op.outputs[0]);
-    Buffer all = plan_.buffer(own);
-    all.name += " of all ranks";
-    all.bytes = plan_.strategy.tensor_parallel * all.bytes;
-    gradient_of_[op.inputs[0].value] = plan_.add_buffer(std::move(all));
-    emit(op, Direction::backward, {reads(plan_, own), writes(plan_, gradient_of_[op.inputs[0].value])}, " backward");
-    start_before_last_weight();
   }
 
   /// Moves the op just emitted before the one before, where that is the gradient of a weight.
@@ -291,11 +195,6 @@ class Differentiator {
     const auto* before = last > 0 ? std::get_if<Compute>(&backward_[last - 1].action) : nullptr;
     if (before != nullptr && before->direction == Direction::backward_weight)
       std::swap(backward_[last - 1], backward_[last]);
-  }
-
-  void loss_backward(const model::Operator& op, std::vector<Operand> operands) {
-    Op& b = emit(op, Direction::backward, std::move(operands), " backward");
-    std::get<Compute>(b.action).scale = plan_.strategy.leaf_scale();
   }
 
   Plan plan_;

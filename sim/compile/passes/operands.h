@@ -1,6 +1,9 @@
 // Small builders for operands, shared by the passes.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "sim/ir/plan.h"
 
 namespace shard::plan {
@@ -16,6 +19,25 @@ namespace shard::plan {
 }
 [[nodiscard]] inline Operand updates(const Plan& plan, BufferId buffer) {
   return whole(plan, buffer, Access::update);
+}
+
+/// The operands of an operator's op: buffer_of(slot) names the buffer of each slot of its signature, in their order.
+template <class BufferOf>
+[[nodiscard]] std::vector<Operand> operands_of(const Plan& plan, const Compute& c, const BufferOf& buffer_of) {
+  const model::Signature slots = signature(c);
+  std::vector<Operand> operands;
+  operands.reserve(slots.size() + 1);  // a loss scale may come
+  for (const model::Slot& slot : slots) {
+    const BufferId buffer = buffer_of(slot);
+    operands.push_back(whole(plan, buffer, slot.access));
+  }
+  return operands;
+}
+
+/// Gives the op an operand that its action `c` now says it has.
+inline void insert_operand(Op& op, const Compute& c, model::Role role, const Operand& operand) {
+  const std::size_t position = signature(c).position(role);
+  op.operands.insert(op.operands.begin() + static_cast<std::ptrdiff_t>(position), operand);
 }
 
 [[nodiscard]] inline std::int64_t element_bytes(const Plan& plan, BufferId buffer) {

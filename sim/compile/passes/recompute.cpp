@@ -29,37 +29,6 @@ std::vector<std::size_t> slice(const std::vector<Op>& ops, const std::vector<std
   return needed;
 }
 
-/// Operators whose time is that of reading and writing: making them again costs little.
-bool cheap(const Op& op) {
-  using model::OperatorKind;
-  switch (std::get<Compute>(op.action).kind) {
-    case OperatorKind::layer_norm:
-    case OperatorKind::rms_norm:
-    case OperatorKind::rotary:
-    case OperatorKind::gelu:
-    case OperatorKind::swiglu: return true;
-    case OperatorKind::embedding:
-    case OperatorKind::add_position:
-    case OperatorKind::linear:
-    case OperatorKind::attention:
-    case OperatorKind::add:  // its result is as large as its inputs
-    case OperatorKind::cross_entropy:
-    case OperatorKind::mse:
-    case OperatorKind::tensor_sum:
-    case OperatorKind::tensor_input:
-    case OperatorKind::tensor_gather:
-    case OperatorKind::tensor_part:
-    case OperatorKind::join_columns:  // its result is as large as its input
-    case OperatorKind::take_columns:
-    case OperatorKind::dropout:   // its result takes the place of its input
-    case OperatorKind::add_bias:  // so does this one's
-    case OperatorKind::embedding_part:
-    case OperatorKind::vocabulary_statistics:
-    case OperatorKind::cross_entropy_part: return false;
-  }
-  return false;
-}
-
 }  // namespace
 
 Plan recompute(Plan plan) {
@@ -75,7 +44,7 @@ Plan recompute(Plan plan) {
     Block& block = blocks[ops[i].block];
     if (ops[i].part == Part::backward)
       block.backward.push_back(i);
-    else if (plan.strategy.recompute == Recompute::block || cheap(ops[i]))
+    else if (plan.strategy.recompute == Recompute::block || model::row(std::get<Compute>(ops[i].action).kind).cheap)
       block.forward.push_back(i);
   }
   const auto is_value = [&](BufferId id) {
