@@ -50,7 +50,7 @@ std::span<std::byte> gap(const Memories& memories, const plan::Buffer& buffer) {
 Backend::Backend(const plan::Plan& plan, Communicator& communicator, const Memories& memories, DataSource& data,
                  ThreadPool& pool, const BackendOptions& options)
     : plan_(plan),
-      position_(plan::position(plan.strategy, communicator.rank().value)),
+      position_(plan::position(plan.topology, communicator.rank().value)),
       communicator_(communicator),
       memories_(memories),
       data_(data),
@@ -129,8 +129,7 @@ Result<void> Backend::check_operands(const Op& op) const {
 }
 
 Result<void> Backend::load_batch(const Op& op, const plan::LoadBatch& batch) {
-  const std::int64_t number =
-      step_ * plan_.strategy.micro_batches() + batch.micro_batch(position_.shard, position_.replica);
+  const std::int64_t number = step_ * plan_.micro_batches + batch.micro_batch(position_.shard, position_.replica);
   const auto bytes = [&](std::size_t i) {
     return std::span(at(op.operands[i]), static_cast<std::size_t>(op.operands[i].bytes));
   };
@@ -220,7 +219,7 @@ Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
     segments_.push_back({.shard_offset = sharded ? offset(s.shard_operand) : 0,
                          .full_offset = offset(s.full_operand),
                          .elems = s.elems});
-  const RankGroup group = plan::members(plan_.strategy, call.group, communicator_.rank().value);
+  const RankGroup group = plan::members(plan_.topology, call.group, communicator_.rank().value);
   const Dtype dtype =
       plan_.buffer(op.operands[static_cast<std::size_t>(call.segments.front().full_operand)].buffer).dtype;
   CollectiveRequest request{.op = op.id,
@@ -338,7 +337,7 @@ void Backend::optimizer_step(const Op& op, const plan::OptimizerStep& a) {
     OptimizerScalars own = *scalars;
     // Norm weights and biases are not decayed: they have one dimension.
     if (plan_.model->parameters[static_cast<std::size_t>(p.param.value)].shape.size() < 2) own.weight_decay = 0;
-    switch (plan_.strategy.optimizer) {
+    switch (a.kind) {
       case plan::OptimizerKind::sgd:
         sgd(pool_, own, n, gradients.from(at_elem), parameters + at_elem, nullptr, multiplier);
         break;
@@ -383,25 +382,15 @@ void Backend::inspect(const Op& op, const plan::InspectGradient& a) {
 void Backend::decide(const Op& op, const plan::Decide& a) {
   plan::ScalerState* state = op.operands.size() > 3 ? &as<plan::ScalerState>(op.operands[3]).front() : nullptr;
   as<plan::ControlBlock>(op.operands[2]).front() =
-      cpu::decide(plan_, a, as<GradientFacts>(op.operands[0]), as<plan::ControlKnobs>(op.operands[1]).front(),
-                  plan_.strategy.clip_norm, state);
+      cpu::decide(plan_, a, as<GradientFacts>(op.operands[0]), as<plan::ControlKnobs>(op.operands[1]).front(), state);
 }
 
 void Backend::mean_loss(const Op& op, const plan::MeanLoss& a) {
   const float* losses = floats(op.operands[0]);
-  const std::int64_t micro_batches = plan_.strategy.micro_batches();
-  const std::int64_t per_rank = plan_.strategy.accumulation();
-  const std::int64_t shards = plan_.strategy.shard_degree();
-  // Micro-batch m = (g A + j) S + i lies at [g S + i][j].
-  const auto place = [&](std::int64_t m) {
-    const std::int64_t i = m % shards;
-    const std::int64_t j = m / shards % per_rank;
-    const std::int64_t g = m / shards / per_rank;
-    return (g * shards + i) * per_rank + j;
-  };
   double sum = 0;
-  for (std::int64_t m = 0; m < micro_batches; ++m) sum += static_cast<double>(losses[a.dealt_in_turn ? place(m) : m]);
-  *floats(op.operands[1]) = static_cast<float>(sum / static_cast<double>(micro_batches));
+  for (std::int64_t m = 0; m < a.micro_batches; ++m)
+    sum += static_cast<double>(losses[a.dealing.place(m, a.micro_steps, a.shards)]);
+  *floats(op.operands[1]) = static_cast<float>(sum / static_cast<double>(a.micro_batches));
 }
 
 void Backend::digest_flat(const Op& op, const plan::Digest& a) {

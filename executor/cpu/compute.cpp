@@ -229,9 +229,8 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
     o.bound[i] = {.elements = elements(op.operands[i]), .bytes = op.operands[i].bytes};
   if (a.probability > 0) {
     // Belongs to the micro-batch, whoever computes it and whenever.
-    const plan::LoadBatch dealt = plan::dealt(plan_.strategy, op.micro_step);
     const std::int64_t micro_batch =
-        step_ * plan_.strategy.micro_batches() + dealt.micro_batch(position_.shard, position_.replica);
+        step_ * plan_.micro_batches + plan_.dealing.micro_batch(op.micro_step, position_.shard, position_.replica);
     o.mask = dropout_key(options_.seed, micro_batch, a.mask);
   }
   call(o);

@@ -110,7 +110,7 @@ void inspect_local(ThreadPool& pool, const plan::Plan& plan, std::int32_t f, OpI
 }
 
 plan::ControlBlock decide(const plan::Plan& plan, const plan::Decide& a, std::span<const GradientFacts> facts,
-                          const plan::ControlKnobs& knobs, bool clips, plan::ScalerState* state) {
+                          const plan::ControlKnobs& knobs, plan::ScalerState* state) {
   const std::size_t slots = state != nullptr ? 2 : 1;
   assert(facts.size() == static_cast<std::size_t>(a.members) * slots);
   GradientFacts whole;
@@ -140,7 +140,7 @@ plan::ControlBlock decide(const plan::Plan& plan, const plan::Decide& a, std::sp
                         : std::sqrt(square_sum(whole)) * static_cast<double>(a.factor) / scale;
   const double clipped = static_cast<double>(knobs.max_norm) / (block.norm + 1e-6);
   // Comparisons with what is not a number are false, and keep it.
-  const double coefficient = clips && !(clipped >= 1.0) ? clipped : 1.0;
+  const double coefficient = a.clips && !(clipped >= 1.0) ? clipped : 1.0;
   block.multiplier = static_cast<float>(coefficient / scale);
   if (state != nullptr) {
     block.skip = overflow ? 1 : 0;

@@ -29,12 +29,12 @@ void inspect_local(ThreadPool& pool, const plan::Plan& plan, std::int32_t flat, 
                    GradientFacts& facts);
 
 /// The decision, from the facts of `a.members` members: of each those on what it steps, and with a scaler those on its
-/// local gradients. Updates `state` where there is one (else null). `clips`: the norm is kept within knobs.max_norm.
-/// norm = sqrt(sum of squares) x factor / loss scale, multiplier = min(1, max_norm / (norm + 1e-6)) / loss scale
-/// (torch.nn.utils.clip_grad_norm_). Without a scaler nothing is skipped: a norm that is not finite makes the
-/// multiplier not a number.
+/// local gradients. Updates `state` where there is one (else null). Where `a` clips, the norm is kept within
+/// knobs.max_norm. norm = sqrt(sum of squares) x factor / loss scale, multiplier = min(1, max_norm / (norm + 1e-6)) /
+/// loss scale (torch.nn.utils.clip_grad_norm_). Without a scaler nothing is skipped: a norm that is not finite makes
+/// the multiplier not a number.
 [[nodiscard]] plan::ControlBlock decide(const plan::Plan& plan, const plan::Decide& a,
                                         std::span<const GradientFacts> facts, const plan::ControlKnobs& knobs,
-                                        bool clips, plan::ScalerState* state);
+                                        plan::ScalerState* state);
 
 }  // namespace shard::cpu

@@ -88,7 +88,7 @@ class Session {
   /// Ranks that share the model hash a part of it each; rank 0 hashes their numbers, in rank order.
   Result<void> finish_digest(Communicator& communicator) {
     const std::string own = backend_.digest().finish(options_.steps);
-    const std::int32_t parts = plan_.strategy.tensor_parallel;
+    const std::int32_t parts = plan_.topology.tensor_parallel;
     if (parts == 1) {
       if (communicator.rank().value == 0) result_.state_sha256 = own;
       return {};

@@ -120,7 +120,7 @@ void check_roots(const PlanSet& plans, Faults& faults) {
       for (const Op& op : phase.ops)
         if (const auto* call = std::get_if<Communicate>(&op.action);
             call != nullptr && (call->kind == Collective::broadcast || call->kind == Collective::reduce) &&
-            (call->root < 0 || call->root >= size_of(s, call->group))) {
+            (call->root < 0 || call->root >= size_of(s.topology(), call->group))) {
           faults.at(&phase, &op);
           faults.fail("P18", "there is no rank " + std::to_string(call->root));
         }

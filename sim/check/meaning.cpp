@@ -15,7 +15,6 @@
 #include "sim/check/graph_gradients.h"
 #include "sim/check/roles.h"
 #include "sim/target/comm_workspace.h"
-#include "sim/target/workspace.h"
 
 namespace shard::plan::verification {
 namespace {
@@ -24,7 +23,7 @@ class Interpreter {
  public:
   Interpreter(const Plan& plan, std::int32_t rank, Faults& faults)
       : plan_(plan),
-        at_(position(plan.strategy, rank)),
+        at_(position(plan.topology, rank)),
         shards_(plan.strategy.shard_degree()),
         ranks_(plan.strategy.data_parallel()),
         faults_(faults),
@@ -572,8 +571,8 @@ class Interpreter {
   }
   /// Whether the two are the same ranks.
   bool wants_group(Group found, Group wanted) {
-    const RankGroup a = members(plan_.strategy, found, 0);
-    const RankGroup b = members(plan_.strategy, wanted, 0);
+    const RankGroup a = members(plan_.topology, found, 0);
+    const RankGroup b = members(plan_.topology, wanted, 0);
     if (a.count == b.count && (a.count == 1 || a.stride == b.stride)) return true;
     faults_.fail("P18", std::string("is a collective of the ") + to_string(found) + " group instead of the " +
                             to_string(wanted) + " group");
@@ -581,7 +580,7 @@ class Interpreter {
   }
   void check_shard(const Operand& shard, const Operand& full, Group group) {
     if (dtype(shard) != dtype(full)) faults_.fail("P18", "a shard has another type than its whole");
-    if (elems(shard) * size_of(plan_.strategy, group) != elems(full))
+    if (elems(shard) * size_of(plan_.topology, group) != elems(full))
       faults_.fail("P18", "a shard is not the group's part of its whole");
     const Range s = elements(shard);
     const Range f = elements(full);
@@ -592,7 +591,7 @@ class Interpreter {
   void check_staging(const Op& op, const Communicate& call, Bytes largest) {
     const bool messages = plan_.strategy.transport == Transport::messages;
     const Bytes needed =
-        messages ? comm_workspace_bytes(call.kind, largest, size_of(plan_.strategy, call.group)) : Bytes{0};
+        messages ? comm_workspace_bytes(call.kind, largest, size_of(plan_.topology, call.group)) : Bytes{0};
     if (call.workspace_operand < 0) {
       if (needed.count() > 0) faults_.fail("P18", "the message transport has no staging");
       return;
@@ -1116,11 +1115,14 @@ class Interpreter {
       const auto* batch = std::get_if<LoadBatch>(&load.action);
       if (batch == nullptr) continue;
       const std::int64_t j = load.micro_step;
-      const std::int64_t first = a.dealt_in_turn ? j * shards_ : j;
-      const std::int64_t stride = a.dealt_in_turn ? 1 : micro_steps;
-      if (batch->first != first || (shards_ > 1 && batch->shard_stride != stride) ||
-          (ranks_ > shards_ && batch->replica_stride != micro_steps * shards_))
-        return faults_.fail("P20", "takes losses for those of other micro-batches");
+      // Ranks' losses are taken in the order in which the batches were dealt.
+      const std::int64_t last = ranks_ - 1;
+      for (const std::int64_t r : {std::int64_t{0}, std::min<std::int64_t>(1, last), std::int64_t{shards_} - 1,
+                                   std::min<std::int64_t>(shards_, last), last})
+        if (a.dealing.place(
+                batch->micro_batch(static_cast<std::int32_t>(r % shards_), static_cast<std::int32_t>(r / shards_)),
+                a.micro_steps, a.shards) != r * micro_steps + j)
+          return faults_.fail("P20", "takes losses for those of other micro-batches");
     }
     write(op.operands[1], simple(Meaning::mean_loss));
     loss_known_ = true;

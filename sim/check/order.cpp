@@ -60,7 +60,7 @@ class PhaseOrder {
   PhaseOrder(const Plan& plan, const PhaseOps& phase, std::int32_t rank, Faults& faults)
       : plan_(plan),
         phase_(phase),
-        shard_(position(plan.strategy, rank).shard),
+        shard_(position(plan.topology, rank).shard),
         faults_(faults),
         clocks_(phase.ops.size()),
         number_(phase.ops.size()) {}

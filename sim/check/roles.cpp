@@ -1,12 +1,10 @@
 // What each operand of a compute op has to be.
 #include "sim/check/roles.h"
 
-#include "sim/target/workspace.h"
-
 namespace shard::plan::verification {
 
 Bytes expected_workspace(const Plan& plan, const Compute& c) {
-  return compute_workspace(c.kind, c.direction, c.attributes, plan.strategy.storage(), plan.strategy.threads);
+  return plan.target.workspace(c.kind, c.direction, c.attributes);
 }
 
 std::vector<Expected> expected_operands(const Plan& plan, const model::Operator& op, const Compute& c) {

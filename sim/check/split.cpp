@@ -23,7 +23,7 @@ class SplitGraph {
       : graph_(*plan.graph),
         model_(*plan.model),
         degree_(plan.strategy.tensor_parallel),
-        rank_(position(plan.strategy, rank).tensor),
+        rank_(position(plan.topology, rank).tensor),
         faults_(faults),
         has_(graph_.values.size()),
         summed_(graph_.values.size(), false) {}

@@ -14,7 +14,7 @@ class Structure {
  public:
   Structure(const Plan& plan, std::int32_t rank, Faults& faults)
       : plan_(plan),
-        shard_(position(plan.strategy, rank).shard),
+        shard_(position(plan.topology, rank).shard),
         faults_(faults),
         live_(plan.buffers.size(), false),
         born_(plan.buffers.size(), false) {}

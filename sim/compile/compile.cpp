@@ -72,7 +72,7 @@ class Signatures {
   }
   [[nodiscard]] Signature of(std::int32_t rank) const {
     Signature signature;
-    const Position at = position(strategy_, rank);
+    const Position at = position(strategy_.topology(), rank);
     for (std::size_t p = 0; p < owners_.size(); ++p)
       if (owners_[p] == at.data) signature.push_back(static_cast<std::int64_t>(p));
     for (const Flat& flat : flats_) {

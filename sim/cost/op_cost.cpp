@@ -48,12 +48,12 @@ Memories memories_of(const plan::Plan& plan, const plan::Op& op) {
 OpCost::OpCost(const plan::Plan& plan, const cluster::Cluster& cluster)
     : plan_(plan),
       cluster_(cluster),
-      layout_(cluster::layout(cluster, plan.strategy.world_size)),
+      layout_(cluster::layout(cluster, plan.topology.world_size)),
       ranks_per_host_((layout_.ranks + layout_.hosts - 1) / layout_.hosts),
-      rates_(rates(cluster, layout_, plan.strategy.threads, plan.strategy.precision)),
+      rates_(rates(cluster, layout_, plan.target)),
       host_(host_rates(cluster, rates_, ranks_per_host_)) {
   for (std::size_t g = 0; g < groups_.size(); ++g)
-    groups_[g] = cluster::layout_of(plan::members(plan.strategy, static_cast<plan::Group>(g), plan.rank), layout_);
+    groups_[g] = cluster::layout_of(plan::members(plan.topology, static_cast<plan::Group>(g), plan.rank), layout_);
 }
 
 Seconds OpCost::operator()(const plan::Op& op, const plan::Effects& e) const {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/cluster/cluster.h"
-#include "sim/strategy/strategy.h"
+#include "sim/target/target.h"
 #include "traces/base/units.h"
 
 namespace shard::cost {
@@ -21,11 +21,10 @@ struct Rates {
 };
 
 /// Of one device in products and attention. A precision that the description says nothing of is no faster than fp32.
-[[nodiscard]] FlopsPerSecond product_peak(const cluster::Cluster& cluster, plan::Precision precision);
+[[nodiscard]] FlopsPerSecond product_peak(const cluster::Cluster& cluster, const plan::Target& target);
 
 /// A cuda device is divided evenly among its r ranks. On a cpu of c cores a rank computes with min(threads, c / r)
 /// cores; memory bandwidth is divided by r. Products and attention run at the precision's peak, the rest in fp32.
-[[nodiscard]] Rates rates(const cluster::Cluster& cluster, const cluster::Layout& layout, std::int32_t threads,
-                          plan::Precision precision);
+[[nodiscard]] Rates rates(const cluster::Cluster& cluster, const cluster::Layout& layout, const plan::Target& target);
 
 }  // namespace shard::cost

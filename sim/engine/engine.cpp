@@ -28,6 +28,7 @@ Result<void> Engine::begin_phase(const plan::PhaseOps& phase) {
   run_.phase = phase.phase;
   run_.interval.begin = timeline_.now();
   run_.ops.reserve(phase.ops.size());
+  run_.changes.reserve(2 * phase.ops.size());
   for (int m = 0; m < kMemoryCount; ++m) {
     ArenaLedger& books = ledgers_[static_cast<std::size_t>(m)];
     books.reset_peaks();

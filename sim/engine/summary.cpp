@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -36,10 +35,12 @@ std::string without_numbers(const std::string& name) {
   return out;
 }
 
-std::vector<Holder> largest(const plan::Plan& plan, const std::set<BufferId>& live, std::size_t count) {
+/// `live`: by BufferId.
+std::vector<Holder> largest(const plan::Plan& plan, const std::vector<bool>& live, std::size_t count) {
   std::map<std::pair<std::string, Category>, Holder> groups;
-  for (const BufferId id : live) {
-    const plan::Buffer& b = plan.buffer(id);
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (!live[i]) continue;
+    const plan::Buffer& b = plan.buffers[i];
     const std::string name = without_numbers(b.name);
     const auto [it, is_new] = groups.try_emplace({name, b.category}, Holder{b.name, b.category, Bytes{0}, 0});
     if (!is_new) it->second.name = name;  // more than one: the pattern
@@ -60,19 +61,18 @@ MemoryPeak peak_of(const plan::Plan& plan, const PhaseRun& run, const ArenaRun& 
                   .by_category = arena.peak_by_category,
                   .largest_holders = {},
                   .op = {}};
-  std::set<BufferId> live(arena.resident.begin(), arena.resident.end());
+  std::vector<bool> live(plan.buffers.size(), false);
+  for (const BufferId id : arena.resident) live[static_cast<std::size_t>(id.value)] = true;
   Bytes bytes = arena.live_begin;
+  const plan::Op* last = nullptr;
   // Replays the changes up to the first moment of the peak, when these buffers were live.
   for (auto it = run.changes.begin(); bytes != arena.live_peak && it != run.changes.end(); ++it) {
     if (plan.buffer(it->buffer).memory != arena.memory) continue;
     bytes += it->delta;
-    if (it->delta < Bytes{0}) {
-      live.erase(it->buffer);
-    } else {
-      live.insert(it->buffer);
-    }
-    peak.op = it->op->name;
+    live[static_cast<std::size_t>(it->buffer.value)] = it->delta >= Bytes{0};
+    last = it->op;
   }
+  if (last != nullptr) peak.op = last->name;
   peak.largest_holders = largest(plan, live, holders);
   return peak;
 }

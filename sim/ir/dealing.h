@@ -3,18 +3,27 @@
 
 #include <cstdint>
 
-#include "sim/ir/op.h"
-#include "sim/strategy/strategy.h"
-
 namespace shard::plan {
 
-/// Micro-step j of a rank, 0 <= j < accumulation: in turn over the ranks where every micro-step's gradients leave the
-/// rank, else one run of micro-batches after another, so that the sums along the tree are of the same micro-batches.
-[[nodiscard]] inline LoadBatch dealt(const Strategy& s, std::int64_t j) {
-  const std::int64_t of_group = s.accumulation() * s.shard_degree();
-  if (s.reduces_every_micro_step())
-    return {.first = j * s.shard_degree(), .shard_stride = 1, .replica_stride = of_group};
-  return {.first = j, .shard_stride = s.accumulation(), .replica_stride = of_group};
-}
+/// Micro-step j of member i of shard group g works on micro-batch j x micro_stride + i x shard_stride +
+/// g x replica_stride. With A micro-steps and S members the strides are 1, A and A S (one run of micro-batches after
+/// another), or S, 1 and A S (in turn over the members of a group), so every micro-batch is dealt once.
+struct Dealing {
+  std::int64_t micro_stride = 1;
+  std::int64_t shard_stride = 0;
+  std::int64_t replica_stride = 0;
+  [[nodiscard]] constexpr std::int64_t micro_batch(std::int64_t micro_step, std::int32_t shard_rank,
+                                                   std::int32_t replica) const {
+    return micro_step * micro_stride + shard_rank * shard_stride + replica * replica_stride;
+  }
+  /// Where micro-batch m's loss lies among those of all ranks, [rank][micro-step], with A micro-steps and S members.
+  [[nodiscard]] constexpr std::int64_t place(std::int64_t m, std::int64_t micro_steps, std::int64_t shards) const {
+    const bool in_turn = shard_stride < micro_stride;
+    const std::int64_t member = in_turn ? m % shards : m / micro_steps % shards;
+    const std::int64_t micro_step = in_turn ? m / shards % micro_steps : m % micro_steps;
+    return (m / shards / micro_steps * shards + member) * micro_steps + micro_step;
+  }
+  friend bool operator==(const Dealing&, const Dealing&) = default;
+};
 
 }  // namespace shard::plan

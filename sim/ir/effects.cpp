@@ -49,20 +49,19 @@ Effects effects(const Plan& plan, const Op& op) {
     if (o.writes()) e.bytes_written += Bytes{o.bytes};
   }
   const auto nothing = [](const auto&) {};
-  std::visit(
-      on{[&](const Compute& c) { e.flops = flops_of(plan, c); },
-         [&](const Communicate& c) { e.sends = Sends{.kind = c.kind, .bytes = full_bytes(op, c)}; },
-         [&](const Accumulate&) { e.flops = Flops{static_cast<double>(op.operands[0].bytes) / 4}; },
-         [&](const OptimizerStep& s) {
-           e.flops = Flops{static_cast<double>(s.elems.count()) * optimizer_flops_per_element(plan.strategy.optimizer)};
-         },
-         [&](const LoadBatch& a) { nothing(a); }, [&](const LoadScalars& a) { nothing(a); },
-         [&](const Initialize& a) { nothing(a); }, [&](const ZeroState& a) { nothing(a); },
-         [&](const MeanLoss& a) { nothing(a); }, [&](const Copy& a) { nothing(a); },
-         [&](const Digest& a) { nothing(a); }, [&](const BeginControl& a) { nothing(a); },
-         [&](const InspectGradient& a) { e.flops = Flops{2 * static_cast<double>(a.elems.count())}; },
-         [&](const Decide& a) { nothing(a); }, [&](const Absent& a) { nothing(a); }},
-      op.action);
+  std::visit(on{[&](const Compute& c) { e.flops = flops_of(plan, c); },
+                [&](const Communicate& c) { e.sends = Sends{.kind = c.kind, .bytes = full_bytes(op, c)}; },
+                [&](const Accumulate&) { e.flops = Flops{static_cast<double>(op.operands[0].bytes) / 4}; },
+                [&](const OptimizerStep& s) {
+                  e.flops = Flops{static_cast<double>(s.elems.count()) * optimizer_flops_per_element(s.kind)};
+                },
+                [&](const LoadBatch& a) { nothing(a); }, [&](const LoadScalars& a) { nothing(a); },
+                [&](const Initialize& a) { nothing(a); }, [&](const ZeroState& a) { nothing(a); },
+                [&](const MeanLoss& a) { nothing(a); }, [&](const Copy& a) { nothing(a); },
+                [&](const Digest& a) { nothing(a); }, [&](const BeginControl& a) { nothing(a); },
+                [&](const InspectGradient& a) { e.flops = Flops{2 * static_cast<double>(a.elems.count())}; },
+                [&](const Decide& a) { nothing(a); }, [&](const Absent& a) { nothing(a); }},
+             op.action);
   return e;
 }
 

@@ -14,6 +14,20 @@
 namespace shard::plan {
 namespace {
 
+template <class Tag>
+[[nodiscard]] auto raw(Id<Tag> id) {
+  return id.value;
+}
+template <class Tag, class Rep>
+[[nodiscard]] auto raw(shard::Unit<Tag, Rep> value) {
+  return value.count();
+}
+template <class T>
+requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+[[nodiscard]] T raw(T value) {
+  return value;
+}
+
 /// Collects small values and hashes them by the block: a search hashes hundreds of plans.
 class Sink {
  public:
@@ -21,12 +35,27 @@ class Sink {
 
   template <class... Values>
   void add(const Values&... values) {
-    (put(values), ...);
+    constexpr std::size_t kSize = (sizeof(raw(values)) + ...);
+    static_assert(kSize <= kBlock);
+    if (used_ + kSize > kBlock) flush();
+    char* at = block_.data() + used_;
+    const auto put = [&](auto value) {
+      std::memcpy(at, &value, sizeof value);
+      at += sizeof value;
+    };
+    (put(raw(values)), ...);
+    used_ += kSize;
   }
-  template <class T>
-  void list(const std::vector<T>& values) {
-    put(static_cast<std::int64_t>(values.size()));
-    for (const T& value : values) put(value);
+  void text(std::string_view text) {
+    add(text.size());
+    bytes(text.data(), text.size());
+  }
+  /// Ids or numbers that lie one behind the other.
+  template <class List>
+  void list(const List& values) {
+    static_assert(std::has_unique_object_representations_v<typename List::value_type>);
+    add(values.size());
+    bytes(values.data(), values.size() * sizeof(typename List::value_type));
   }
   [[nodiscard]] std::string hex() {
     flush();
@@ -38,24 +67,12 @@ class Sink {
   }
 
  private:
-  template <class T>
-  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
-  void put(T value) { bytes(&value, sizeof value); }
-  template <class Tag>
-  void put(Id<Tag> id) {
-    put(id.value);
-  }
-  template <class Tag, class Rep>
-  void put(shard::Unit<Tag, Rep> value) {
-    put(value.count());
-  }
-  void put(std::string_view text) {
-    put(static_cast<std::int64_t>(text.size()));
-    bytes(text.data(), text.size());
-  }
+  static constexpr std::size_t kBlock = 4096;
+
   void bytes(const void* data, std::size_t size) {
-    if (used_ + size > block_.size()) flush();
-    if (size > block_.size()) {
+    if (size == 0) return;
+    if (used_ + size > kBlock) flush();
+    if (size > kBlock) {
       XXH3_128bits_update(&state_, data, size);
       return;
     }
@@ -68,7 +85,7 @@ class Sink {
   }
 
   XXH3_state_t state_;
-  std::array<char, 4096> block_;
+  std::array<char, kBlock> block_;
   std::size_t used_ = 0;
 };
 
@@ -82,10 +99,10 @@ void add(Sink& sink, const model::Attributes& attributes) {
 void add(Sink& sink, const Action& action) {
   sink.add(action.index());
   std::visit(on{[&](const Compute& a) {
-                  // Which operands there are, the operands say (rule P9).
                   const auto& [kind, direction, source, attributes, input_gradient, in_place, accumulate_input,
                                accumulate_weight, workspace, scale, scaled] = a;
-                  sink.add(kind, direction, source, accumulate_input, accumulate_weight, scale, scaled);
+                  sink.add(kind, direction, source, input_gradient, in_place, accumulate_input, accumulate_weight,
+                           workspace, scale, scaled);
                   add(sink, attributes);
                 },
                 [&](const LoadBatch& a) {
@@ -111,12 +128,13 @@ void add(Sink& sink, const Action& action) {
                   sink.add(flat);
                 },
                 [&](const OptimizerStep& a) {
-                  const auto& [flat, param, first, stride, elems, factor] = a;
-                  sink.add(flat, param, first, stride, elems, factor);
+                  const auto& [flat, param, first, stride, elems, factor, kind] = a;
+                  sink.add(flat, param, first, stride, elems, factor, kind);
                 },
                 [&](const MeanLoss& a) {
-                  const auto& [in_turn] = a;
-                  sink.add(in_turn);
+                  const auto& [dealing, micro_steps, shards, micro_batches] = a;
+                  const auto& [micro_stride, shard_stride, replica_stride] = dealing;
+                  sink.add(micro_stride, shard_stride, replica_stride, micro_steps, shards, micro_batches);
                 },
                 [&](const Copy& a) {
                   const auto& [unit] = a;
@@ -132,8 +150,8 @@ void add(Sink& sink, const Action& action) {
                   sink.add(of, flat, first, stride, elems);
                 },
                 [&](const Decide& a) {
-                  const auto& [members, counted, factor] = a;
-                  sink.add(members, counted, factor);
+                  const auto& [members, counted, factor, clips] = a;
+                  sink.add(members, counted, factor, clips);
                 },
                 [&](const Absent& a) {
                   const auto& [lacks, flat] = a;
@@ -145,9 +163,9 @@ void add(Sink& sink, const Action& action) {
 void add(Sink& sink, const Op& op) {
   const auto& [id, name, part, stream, block, micro_step, first_step_only, action, operands, dependencies, acquire,
                release] = op;
-  sink.add(id, name, part, stream, block, micro_step, first_step_only);
+  sink.add(id, part, stream, block, micro_step, first_step_only, operands.size());
+  sink.text(name);
   add(sink, action);
-  sink.add(operands.size());
   for (const auto& [buffer, offset, bytes, rank_stride, access, fresh] : operands)
     sink.add(buffer, offset, bytes, rank_stride, access, fresh);
   sink.list(dependencies);
@@ -156,7 +174,10 @@ void add(Sink& sink, const Op& op) {
 }
 
 void add(Sink& sink, const Plan& plan) {
-  sink.add(plan.model->name, to_string(plan.strategy));
+  sink.text(plan.model->name);
+  sink.text(to_string(plan.strategy));
+  const auto& [device, threads, storage, tensor_float] = plan.target;
+  sink.add(device, threads, storage, tensor_float);
   for (const Bytes bytes : plan.arena_bytes) sink.add(bytes);
   std::vector<bool> touched(plan.buffers.size(), false);
   for (const PhaseOps& phase : plan.phases)
@@ -165,7 +186,8 @@ void add(Sink& sink, const Plan& plan) {
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     if (!touched[i]) continue;
     const auto& [name, category, memory, dtype, bytes, persistent, unit, offset] = plan.buffers[i];
-    sink.add(i, name, category, memory, dtype, bytes, persistent, unit, offset);
+    sink.add(i, category, memory, dtype, bytes, persistent, unit, offset);
+    sink.text(name);
   }
   for (const PhaseOps& phase : plan.phases) {
     sink.add(phase.phase, phase.ops.size());

@@ -6,9 +6,11 @@
 #include <variant>
 #include <vector>
 
+#include "sim/ir/dealing.h"
 #include "sim/model/direction.h"
 #include "sim/model/graph.h"
 #include "sim/model/signature.h"
+#include "sim/strategy/strategy.h"
 #include "sim/strategy/topology.h"
 #include "traces/base/ids.h"
 #include "traces/base/units.h"
@@ -121,6 +123,7 @@ struct OptimizerStep {
   Elems rank_stride_elems{};
   Elems elems{};        ///< real elements on this rank class, padding excluded
   float factor = 1.0f;  ///< of the gradient: what --gradient-predivide-factor left to do
+  OptimizerKind kind{};
 };
 
 /// Begins the control of a step. Operands: knobs (read), gradient facts (write: nothing seen yet), and with a loss
@@ -148,12 +151,15 @@ struct Decide {
   std::int32_t members = 1;  ///< whose facts are there
   std::int32_t counted = 1;  ///< how many of them, from the first, step every element once between them
   float factor = 1.0f;       ///< as OptimizerStep: the norm is that of the gradients multiplied by it
+  bool clips = false;        ///< the norm is kept within the knobs' threshold
 };
 
 /// Mean of all micro-batches' losses along the fixed tree. Operands: losses (read), mean (write).
 struct MeanLoss {
-  bool dealt_in_turn =
-      false;  ///< losses[r * A + j] belongs to micro-batch (g A + j) S + i, else to r A + j (r = g S + i)
+  Dealing dealing{};             ///< losses[r * A + j] belongs to the micro-batch of micro-step j of rank r
+  std::int64_t micro_steps = 1;  ///< A
+  std::int64_t shards = 1;       ///< S; rank r is member r mod S of shard group r / S
+  std::int64_t micro_batches = 1;
 };
 
 /// Copies elements, rounded to nearest even where the destination's type is smaller, between memories where the

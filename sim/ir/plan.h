@@ -7,11 +7,14 @@
 #include <vector>
 
 #include "sim/chunk/layout.h"
+#include "sim/ir/dealing.h"
 #include "sim/ir/op.h"
 #include "sim/ir/placed.h"
 #include "sim/memory/arena.h"
 #include "sim/model/graph.h"
 #include "sim/strategy/strategy.h"
+#include "sim/strategy/topology.h"
+#include "sim/target/target.h"
 #include "traces/base/ids.h"
 #include "traces/base/units.h"
 
@@ -78,9 +81,13 @@ struct PhaseOps {
 struct Plan {
   std::shared_ptr<const model::Model> model{};
   std::shared_ptr<const model::Graph> graph{};  ///< one micro-batch; its values have the buffers from values_begin on
-  Strategy strategy{};
-  std::int32_t rank = 0;          ///< the representative of this class of ranks
-  std::vector<Buffer> buffers{};  ///< BufferId indexes this
+  Strategy strategy{};                          ///< what the passes go by; interpreters read the rest
+  Target target{};
+  Topology topology{};
+  Dealing dealing{};               ///< since accumulate
+  std::int64_t micro_batches = 1;  ///< M, of a step, over all ranks
+  std::int32_t rank = 0;           ///< the representative of this class of ranks
+  std::vector<Buffer> buffers{};   ///< BufferId indexes this
   std::vector<Flat> flats{};
   std::vector<Unit> units{};             ///< UnitId indexes this
   std::vector<PhaseOps> phases{};        ///< creation, first_step, steady_step, digest

@@ -70,7 +70,7 @@ void append_action(std::string& out, const Plan& plan, const Op& op) {
                 },
                 [&](const LoadBatch& a) {
                   append(out, "load_batch(", a.first, "+r*", a.shard_stride);
-                  if (plan.strategy.replicas() > 1) append(out, "+g*", a.replica_stride);
+                  if (plan.topology.replicas() > 1) append(out, "+g*", a.replica_stride);
                   append(out, ')');
                 },
                 [&](const LoadScalars&) { append(out, "load_scalars"); },
@@ -92,7 +92,10 @@ void append_action(std::string& out, const Plan& plan, const Op& op) {
                          ")");
                   if (a.factor != 1.0f) append(out, " times ", a.factor);
                 },
-                [&](const MeanLoss& a) { append(out, a.dealt_in_turn ? "mean_loss(in turn)" : "mean_loss"); },
+                [&](const MeanLoss& a) {
+                  const bool in_turn = a.dealing.shard_stride < a.dealing.micro_stride;
+                  append(out, in_turn ? "mean_loss(in turn)" : "mean_loss");
+                },
                 [&](const Copy&) { append(out, "copy"); },
                 [&](const Digest& a) { append(out, "digest(", to_string(a.content), ')'); },
                 [&](const BeginControl&) { append(out, "begin_control"); },

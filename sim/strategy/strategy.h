@@ -8,6 +8,8 @@
 
 #include "sim/model/split.h"
 #include "sim/strategy/placement.h"
+#include "sim/strategy/topology.h"
+#include "sim/target/target.h"
 #include "traces/base/dtype.h"
 #include "traces/base/units.h"
 #include "traces/base/word.h"
@@ -172,11 +174,18 @@ struct Strategy {
   [[nodiscard]] constexpr std::int32_t data_parallel() const { return world_size / tensor_parallel; }
   /// Ranks that share the shards of a flat.
   [[nodiscard]] constexpr std::int32_t shard_degree() const { return shard_group > 0 ? shard_group : data_parallel(); }
+  [[nodiscard]] constexpr Topology topology() const {
+    return {.world_size = world_size, .tensor_parallel = tensor_parallel, .shard_degree = shard_degree()};
+  }
   /// Shard groups that hold the same.
   [[nodiscard]] constexpr std::int32_t replicas() const { return data_parallel() / shard_degree(); }
   /// What parameters, activations and gradients are stored as.
   [[nodiscard]] constexpr Dtype storage() const {
     return precision == Precision::fp16 ? Dtype::f16 : precision == Precision::bf16 ? Dtype::bf16 : Dtype::f32;
+  }
+  /// What the plan is compiled for.
+  [[nodiscard]] constexpr Target target() const {
+    return {.threads = threads, .storage = storage(), .tensor_float = precision == Precision::tf32};
   }
   /// What gradients are summed as, over micro-batches and ranks.
   [[nodiscard]] constexpr Dtype reduction() const { return fp32_reduce_scatter ? Dtype::f32 : storage(); }

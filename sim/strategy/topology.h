@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sim/strategy/strategy.h"
 #include "traces/base/rank_group.h"
 
 namespace shard::plan {
@@ -33,6 +32,16 @@ inline constexpr std::size_t kGroupCount = 5;
   return "?";
 }
 
+/// How many ranks there are and how they divide the work: all that an interpreter of a plan needs to know of it.
+struct Topology {
+  std::int32_t world_size = 1;       ///< W
+  std::int32_t tensor_parallel = 1;  ///< T
+  std::int32_t shard_degree = 1;     ///< S
+  [[nodiscard]] constexpr std::int32_t data_parallel() const { return world_size / tensor_parallel; }
+  [[nodiscard]] constexpr std::int32_t replicas() const { return data_parallel() / shard_degree; }
+  friend bool operator==(const Topology&, const Topology&) = default;
+};
+
 /// Where a rank stands.
 struct Position {
   std::int32_t tensor = 0;
@@ -41,19 +50,19 @@ struct Position {
   std::int32_t replica = 0;
 };
 
-[[nodiscard]] constexpr Position position(const Strategy& s, std::int32_t rank) {
+[[nodiscard]] constexpr Position position(const Topology& s, std::int32_t rank) {
   const std::int32_t data = rank / s.tensor_parallel;
   return {.tensor = rank % s.tensor_parallel,
           .data = data,
-          .shard = data % s.shard_degree(),
-          .replica = data / s.shard_degree()};
+          .shard = data % s.shard_degree,
+          .replica = data / s.shard_degree};
 }
 
 /// The group of that kind which `rank` is in.
-[[nodiscard]] constexpr RankGroup members(const Strategy& s, Group group, std::int32_t rank) {
+[[nodiscard]] constexpr RankGroup members(const Topology& s, Group group, std::int32_t rank) {
   const Position at = position(s, rank);
   const std::int32_t t = s.tensor_parallel;
-  const std::int32_t shards = s.shard_degree();
+  const std::int32_t shards = s.shard_degree;
   switch (group) {
     case Group::shard: return {.first = at.replica * shards * t + at.tensor, .stride = t, .count = shards};
     case Group::replica: return {.first = at.shard * t + at.tensor, .stride = shards * t, .count = s.replicas()};
@@ -65,7 +74,7 @@ struct Position {
 }
 
 /// How many ranks are in a group of that kind.
-[[nodiscard]] constexpr std::int32_t size_of(const Strategy& s, Group group) {
+[[nodiscard]] constexpr std::int32_t size_of(const Topology& s, Group group) {
   return members(s, group, 0).count;
 }
 

@@ -172,7 +172,7 @@ TEST(PlanProperties, StagesZeroToTwoSendWhatTheyMust) {
       std::int64_t own = 0;
       std::set<std::int32_t> owned;
       for (const Flat& flat : plan.flats)
-        if (!flat.frozen && flat.owner == position(s, plan.rank).shard) {
+        if (!flat.frozen && flat.owner == position(s.topology(), plan.rank).shard) {
           own += flat.elems.count();
           owned.insert(flat.unit.value);
         }

@@ -1,5 +1,6 @@
 // Is the roofline a roofline, and is a device divided as rates.h says?
 #include "sim/cost/compute.h"
+#include "sim/strategy/strategy.h"
 
 #include <gtest/gtest.h>
 
@@ -47,8 +48,8 @@ TEST(Rates, RanksOfACpuShareItsCoresAndItsBandwidth) {
   c.peak_fp32 = FlopsPerSecond{400e9};
   c.memory_bandwidth = BytesPerSecond{20e9};
   const auto with = [&](std::int32_t ranks_per_device, std::int32_t threads) {
-    return rates(c, cluster::Layout{.ranks = 8, .hosts = 1, .ranks_per_device = ranks_per_device}, threads,
-                 plan::Precision::fp32);
+    return rates(c, cluster::Layout{.ranks = 8, .hosts = 1, .ranks_per_device = ranks_per_device},
+                 {.threads = threads});
   };
   EXPECT_DOUBLE_EQ(with(1, 1).matrix.count(), 100e9);
   EXPECT_DOUBLE_EQ(with(1, 4).matrix.count(), 400e9);
@@ -62,7 +63,7 @@ TEST(Rates, ACudaDeviceIgnoresThreads) {
   cluster::Cluster c;
   c.peak_fp32 = FlopsPerSecond{400e9};
   c.matrix_efficiency = 0.5;
-  EXPECT_DOUBLE_EQ(rates(c, cluster::Layout{}, 1, plan::Precision::fp32).matrix.count(), 200e9);
+  EXPECT_DOUBLE_EQ(rates(c, cluster::Layout{}, plan::Target{}).matrix.count(), 200e9);
 }
 
 // Products run at their precision's peak, everything else in fp32; what a description leaves out is fp32's.
@@ -73,7 +74,9 @@ TEST(Rates, ProductsRunAtThePeakOfTheirPrecision) {
   c.peak_bf16 = FlopsPerSecond{300e12};
   c.matrix_efficiency = 0.5;
   c.attention_efficiency = 0.25;
-  const auto in = [&](plan::Precision precision) { return rates(c, cluster::Layout{}, 1, precision); };
+  const auto in = [&](plan::Precision precision) {
+    return rates(c, cluster::Layout{}, plan::Strategy{.precision = precision}.target());
+  };
   EXPECT_DOUBLE_EQ(in(plan::Precision::fp32).matrix.count(), 10e12);
   EXPECT_DOUBLE_EQ(in(plan::Precision::tf32).matrix.count(), 75e12);
   EXPECT_DOUBLE_EQ(in(plan::Precision::bf16).matrix.count(), 150e12);

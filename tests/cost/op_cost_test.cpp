@@ -27,7 +27,7 @@ cluster::Cluster round_cluster() {
 /// Two buffers of 4 MB in device memory and one in host memory, on two ranks.
 Plan two_and_one() {
   Plan p;
-  p.strategy.world_size = 2;
+  p.topology = {.world_size = 2, .shard_degree = 2};
   for (const Memory memory : {Memory::device, Memory::device, Memory::host}) {
     p.buffers.push_back({.name = "b", .category = Category::workspace, .memory = memory, .bytes = Bytes{4'000'000}});
   }

@@ -31,6 +31,7 @@ class HandMade {
  public:
   explicit HandMade(std::int32_t world_size = 1) {
     plan.strategy.world_size = world_size;
+    plan.topology = plan.strategy.topology();
     scratch_ = buffer("scratch", 0, 1 << 20, Category::workspace);
   }
   BufferId buffer(std::string name, std::int64_t offset, std::int64_t bytes, Category category,

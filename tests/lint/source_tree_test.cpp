@@ -81,6 +81,15 @@ TEST(House, NothingBelowMainPrintsOrExits) {
   }
 }
 
+// What a plan does not say, an interpreter may not know: it would be a second copy of some pass's rule.
+TEST(House, InterpretersReadThePlanAndNotTheStrategy) {
+  static const std::regex kStrategy(".*(\\.|->)strategy\\b.*");
+  for (const SourceFile& file :
+       files_under({"executor/cpu", "executor/comm", "executor/train", "sim/cost"}, {".h", ".cpp"}))
+    for (const auto& [number, line] : code_lines(file.text))
+      EXPECT_FALSE(std::regex_match(line, kStrategy)) << file.path << ":" << number << ": reads the strategy";
+}
+
 TEST(House, CodeLinesLeaveOutCommentsAndLiterals) {
   const auto lines = code_lines("int a = 1'000;  // exit(1)\nf(\"exit(\\\"1\");\n#include \"a/b.h\"\n");
   ASSERT_EQ(lines.size(), 3u);

@@ -33,11 +33,22 @@ std::vector<BufferId> load_buffers(Plan& plan) {
   return buffers;
 }
 
+/// In turn over the ranks where every micro-step's gradients leave the rank, else one run of micro-batches after
+/// another: so that every reduction closes a subtree of neighbours.
+Dealing dealing_of(const Strategy& s) {
+  const std::int64_t of_group = s.accumulation() * s.shard_degree();
+  if (s.reduces_every_micro_step())
+    return {.micro_stride = s.shard_degree(), .shard_stride = 1, .replica_stride = of_group};
+  return {.micro_stride = 1, .shard_stride = s.accumulation(), .replica_stride = of_group};
+}
+
 void load_batch(const Plan& plan, std::vector<Op>& ops, std::int32_t micro_step, const std::vector<BufferId>& loaded) {
   ops.push_back({.name = "load batch",
                  .part = Part::data,
                  .micro_step = micro_step,
-                 .action = dealt(plan.strategy, micro_step),
+                 .action = LoadBatch{.first = micro_step * plan.dealing.micro_stride,
+                                     .shard_stride = plan.dealing.shard_stride,
+                                     .replica_stride = plan.dealing.replica_stride},
                  .operands = {writes(plan, loaded[0]), writes(plan, loaded[1])}});
   const model::ValueId values[] = {plan.graph->input, plan.graph->target};
   for (std::size_t i = 0; i < loaded.size(); ++i) {
@@ -56,6 +67,7 @@ void load_batch(const Plan& plan, std::vector<Op>& ops, std::int32_t micro_step,
 Plan accumulate(Plan plan) {
   const Strategy& s = plan.strategy;
   const std::int64_t micro_steps = s.accumulation();
+  plan.dealing = dealing_of(s);
   // Where leaves have a buffer of their own, the shard pass adds the tree's nodes.
   const bool local = !s.has_leaves();
   const Tree tree = make_tree(micro_steps, s.reproducible, local);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cassert>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -197,17 +198,32 @@ bool move_apart(Plan& plan, Memory memory, Packings& known) {
   return moved.has_value();
 }
 
-/// The steady step's edges where bytes are reused, once what works at the same time is apart.
-void order_steady_step(Plan& plan, Packings& known) {
+/// The memories that some buffer is in.
+[[nodiscard]] std::vector<Memory> memories_of(const Plan& plan) {
+  std::array<bool, kMemoryCount> used{};
+  for (const Buffer& buffer : plan.buffers) used[static_cast<std::size_t>(buffer.memory)] = true;
+  std::vector<Memory> memories;
+  for (int m = 0; m < kMemoryCount; ++m)
+    if (used[static_cast<std::size_t>(m)]) memories.push_back(static_cast<Memory>(m));
+  return memories;
+}
+
+/// Edges where bytes are reused, once what works at the same time in a steady step is apart.
+void order_phases(Plan& plan, std::span<const Memory> memories, Packings& known) {
   PhaseOps& step = *plan.find(Phase::steady_step);
+  ArenaPlaces places(plan);
   Edges edges = edges_of(step);
-  order_reuse(plan, ArenaPlaces(plan), step);
-  if (!waits_for_bytes(step, edges)) return;
+  order_reuse(plan, places, step);
   bool moved = false;
-  for (int m = 0; m < kMemoryCount; ++m) moved = move_apart(plan, static_cast<Memory>(m), known) || moved;
-  if (!moved) return;
-  for (std::size_t i = 0; i < edges.size(); ++i) step.ops[i].dependencies = std::move(edges[i]);
-  order_reuse(plan, ArenaPlaces(plan), step);
+  if (waits_for_bytes(step, edges))
+    for (Memory memory : memories) moved = move_apart(plan, memory, known) || moved;
+  if (moved) {
+    places = ArenaPlaces(plan);
+    for (std::size_t i = 0; i < edges.size(); ++i) step.ops[i].dependencies = std::move(edges[i]);
+    order_reuse(plan, places, step);
+  }
+  for (PhaseOps& phase : plan.phases)
+    if (phase.phase != Phase::steady_step) order_reuse(plan, places, phase);
 }
 
 }  // namespace
@@ -219,11 +235,9 @@ Plan allocate(Plan plan) {
 
 Plan allocate(Plan plan, Packings& known) {
   find_lifetimes(plan);
-  for (int m = 0; m < kMemoryCount; ++m) pack_memory(plan, static_cast<Memory>(m), known);
-  order_steady_step(plan, known);
-  const ArenaPlaces places(plan);
-  for (PhaseOps& phase : plan.phases)
-    if (phase.phase != Phase::steady_step) order_reuse(plan, places, phase);
+  const std::vector<Memory> memories = memories_of(plan);
+  for (Memory memory : memories) pack_memory(plan, memory, known);
+  order_phases(plan, memories, known);
   return plan;
 }
 

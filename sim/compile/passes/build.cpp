@@ -3,7 +3,6 @@
 
 #include "sim/compile/passes/operands.h"
 #include "sim/compile/passes/passes.h"
-#include "sim/target/workspace.h"
 
 namespace shard::plan {
 namespace {
@@ -14,7 +13,7 @@ using model::Role;
 Op forward(Plan& plan, std::size_t i) {
   const model::Operator& source = plan.graph->operators[i];
   const Strategy& s = plan.strategy;
-  const Bytes workspace = compute_workspace(source.kind, Direction::forward, source.attributes, s.storage(), s.threads);
+  const Bytes workspace = s.target().workspace(source.kind, Direction::forward, source.attributes);
   const Compute action{.kind = source.kind,
                        .direction = Direction::forward,
                        .source = static_cast<std::int32_t>(i),
@@ -50,6 +49,9 @@ Op forward(Plan& plan, std::size_t i) {
 Plan build(std::shared_ptr<const model::Model> model, const Strategy& strategy, std::int32_t rank) {
   Plan plan;
   plan.strategy = strategy;
+  plan.target = strategy.target();
+  plan.topology = strategy.topology();
+  plan.micro_batches = strategy.micro_batches();
   plan.rank = rank;
   plan.graph =
       std::make_shared<const model::Graph>(model::build_graph(*model, strategy.micro_batch, strategy.sequence));

@@ -27,7 +27,7 @@ Op make_collective(Plan& plan, Collective kind, Group group, std::string name, P
     largest = std::max(largest, Bytes{p.full.bytes});
   }
   if (plan.strategy.transport == Transport::messages) {
-    const Bytes staging = comm_workspace_bytes(kind, largest, size_of(plan.strategy, group));
+    const Bytes staging = comm_workspace_bytes(kind, largest, size_of(plan.topology, group));
     if (staging.count() > 0) {
       const BufferId buffer =
           plan.add_buffer({.name = op.name + ".staging", .category = Category::communication, .bytes = staging});
@@ -45,7 +45,7 @@ namespace {
 Op send_from_owner(Plan& plan, const std::vector<std::int32_t>& flats, std::vector<FlatPart> parts, std::string name,
                    Part part) {
   const Flat& first = plan.flats[static_cast<std::size_t>(flats.front())];
-  const bool own = first.owner == position(plan.strategy, plan.rank).shard;
+  const bool own = first.owner == position(plan.topology, plan.rank).shard;
   for (FlatPart& p : parts) p.full.access = own ? Access::read : Access::write;
   Op op = make_collective(plan, Collective::broadcast, Group::shard, std::move(name), part, first.unit, parts);
   std::get<Communicate>(op.action).root = first.owner;

@@ -7,7 +7,6 @@
 #include "sim/compile/passes/operands.h"
 #include "sim/compile/units.h"
 #include "sim/ir/control_block.h"
-#include "sim/target/workspace.h"
 
 namespace shard::plan {
 namespace {
@@ -140,7 +139,7 @@ void Control::decide(std::vector<Op>& ops, const std::vector<SteppedGradient>& s
   const std::int32_t parts = strategy.tensor_parallel;
   const std::int32_t counted = (strategy.effective_stage() == 0 ? 1 : strategy.shard_degree()) * parts;
   const Group group = parts > 1 ? Group::world : scaler ? Group::data : Group::shard;
-  const std::int32_t members = scaler || counted > 1 ? size_of(strategy, group) : 1;
+  const std::int32_t members = scaler || counted > 1 ? size_of(plan_.topology, group) : 1;
   BufferId all = facts_;
   if (members > 1) {
     all = plan_.add_buffer({.name = "gradient facts of all ranks",
@@ -154,7 +153,10 @@ void Control::decide(std::vector<Op>& ops, const std::vector<SteppedGradient>& s
       {.name = "control", .category = Category::input, .bytes = kControlBlockBytes, .persistent = true});
   Op decide{.name = "decide",
             .part = Part::optimizer,
-            .action = Decide{.members = members, .counted = counted, .factor = strategy.gradient_factor()},
+            .action = Decide{.members = members,
+                             .counted = counted,
+                             .factor = strategy.gradient_factor(),
+                             .clips = strategy.clip_norm},
             .operands = {reads(plan_, all), reads(plan_, knobs_), writes(plan_, plan_.control)}};
   if (scaler) decide.operands.push_back(updates(plan_, scaler_));
   ops.push_back(std::move(decide));

@@ -7,7 +7,6 @@
 #include "sim/compile/passes/operands.h"
 #include "sim/compile/passes/passes.h"
 #include "sim/model/freeze.h"
-#include "sim/target/workspace.h"
 
 namespace shard::plan {
 namespace {
@@ -151,8 +150,7 @@ class Differentiator {
   void emit(const model::Operator& op, Direction direction) {
     Compute c = action(op, direction);
     if (!signature(c).makes_gradient()) return;
-    const Bytes workspace =
-        compute_workspace(op.kind, direction, op.attributes, plan_.strategy.storage(), plan_.strategy.threads);
+    const Bytes workspace = plan_.target.workspace(op.kind, direction, op.attributes);
     c.workspace = workspace.count() > 0;
     const std::string suffix = std::string(" ") + model::to_string(direction);
     std::vector<Operand> operands =

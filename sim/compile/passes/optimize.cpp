@@ -5,7 +5,6 @@
 #include "sim/compile/passes/passes.h"
 #include "sim/compile/units.h"
 #include "sim/ir/control_block.h"
-#include "sim/target/workspace.h"
 
 namespace shard::plan {
 namespace {
@@ -16,7 +15,7 @@ class Optimizer {
       : plan_(std::move(plan)),
         stage_(plan_.strategy.effective_stage()),
         shards_(plan_.strategy.cuts()),
-        at_(position(plan_.strategy, plan_.rank)),
+        at_(position(plan_.topology, plan_.rank)),
         whole_parameters_(stage_ == 1 && plan_.strategy.partition == Partition::parameter) {
     if (whole_parameters_)
       owners_ = greedy_owners(plan_.model->parameters, plan_.strategy.data_parallel(), plan_.model->frozen);
@@ -210,7 +209,8 @@ class Optimizer {
                                 .first_elem = Elems{s.first},
                                 .rank_stride_elems = Elems{s.rank_stride},
                                 .elems = Elems{s.elems},
-                                .factor = plan_.strategy.gradient_factor()};
+                                .factor = plan_.strategy.gradient_factor(),
+                                .kind = plan_.strategy.optimizer};
       const auto f = static_cast<std::size_t>(s.flat);
       const Operand stored = inside(plan_.flat_parameters[f], s, stage_ == 3, Access::update);
       if (s.master.valid()) store.operands = {reads(plan_, s.master), stored};
@@ -259,7 +259,10 @@ class Optimizer {
     }
     ops.push_back({.name = "mean loss",
                    .part = Part::report,
-                   .action = MeanLoss{.dealt_in_turn = plan_.strategy.reduces_every_micro_step()},
+                   .action = MeanLoss{.dealing = plan_.dealing,
+                                      .micro_steps = plan_.strategy.accumulation(),
+                                      .shards = plan_.topology.shard_degree,
+                                      .micro_batches = plan_.micro_batches},
                    .operands = {reads(plan_, all), writes(plan_, plan_.loss)}});
   }
 

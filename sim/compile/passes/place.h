@@ -29,7 +29,7 @@ void place_digest(Plan& plan, Mover& mover);
 /// Another rank of the shard group owns all of the flat.
 [[nodiscard]] inline bool is_foreign(const Plan& plan, std::int32_t flat) {
   const std::int32_t owner = plan.flats[static_cast<std::size_t>(flat)].owner;
-  return owner >= 0 && owner != position(plan.strategy, plan.rank).shard;
+  return owner >= 0 && owner != position(plan.topology, plan.rank).shard;
 }
 
 [[nodiscard]] inline const Resting& resting(const Plan& plan, std::int32_t flat) {

@@ -27,7 +27,7 @@ class Sharder {
       : plan_(std::move(plan)),
         stage_(plan_.strategy.effective_stage()),
         shards_(plan_.strategy.cuts()),
-        own_(position(plan_.strategy, plan_.rank).shard),
+        own_(position(plan_.topology, plan_.rank).shard),
         scattered_(plan_.strategy.reduces_every_micro_step()),
         has_leaves_(plan_.strategy.has_leaves()),
         widens_(plan_.strategy.reduction() != plan_.strategy.storage()),
