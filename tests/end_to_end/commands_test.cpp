@@ -306,6 +306,15 @@ TEST(Plan, PrintsEveryPass) {
   expect_keys(j, {"plan_hash", "classes[].ranks", "classes[].text"});
 }
 
+TEST(Plan, VerifiesWhatItPrints) {
+  const Outcome plan =
+      shardscope({"plan", "--model", "gpt2-nano", "--world-size", "3", "--stage", "3", "--unit", "chunk", "--verify"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_TRUE(plan.out.starts_with("verified: every rule of a correct plan holds, in ")) << plan.out;
+  const json j = json_of(shardscope({"plan", "--model", "mlp-20x2000", "--verify", "--json"}));
+  EXPECT_EQ(j["verified"], true);
+}
+
 TEST(Inspect, ReplaysARecordingOfPyTorchsAllocator) {
   for (const char* name : {"small", "transformer_forward"}) {
     const json j = json_of(shardscope({"inspect", std::string(TEST_DATA) + "/data/allocator/" + name + ".csv",
