@@ -5,7 +5,7 @@
 #include "sim/commands/commands.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/snapshot_recording.h"
-#include "sim/memory/replay.h"
+#include "sim/like/pytorch/replay.h"
 #include "sim/model/read_model.h"
 #include "traces/base/read_file.h"
 #include "traces/import/import.h"

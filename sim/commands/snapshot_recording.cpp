@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "sim/memory/recording.h"
+#include "sim/like/pytorch/recording.h"
 
 namespace shard::commands {
 

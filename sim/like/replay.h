@@ -8,7 +8,7 @@
 
 #include "sim/ir/plan.h"
 #include "sim/like/passes.h"
-#include "sim/memory/caching_allocator.h"
+#include "sim/like/pytorch/caching_allocator.h"
 #include "traces/base/result.h"
 
 namespace shard::like {

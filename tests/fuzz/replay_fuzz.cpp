@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "sim/memory/replay.h"
+#include "sim/like/pytorch/replay.h"
 #include "tests/fuzz/limits.h"
 
 namespace {

@@ -57,6 +57,7 @@ const std::vector<Layer>& layers() {
       {"sim/engine/", kSimulates},
       {"sim/search/", with(kSimulates, "sim/engine/")},
       {"sim/cli/", {"traces/base/", "sim/model/"}},
+      {"sim/like/pytorch/", {"traces/base/"}},
       {"sim/like/", with(kSimulates, "sim/engine/")},
       {"sim/commands/", kPlanner},
       {"sim/main", kWithPlannerCommands},

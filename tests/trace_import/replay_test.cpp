@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "sim/commands/snapshot_recording.h"
-#include "sim/memory/replay.h"
+#include "sim/like/pytorch/replay.h"
 #include "tests/trace_import/files.h"
 
 namespace shard {

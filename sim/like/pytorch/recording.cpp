@@ -1,5 +1,5 @@
 // Parses recording rows; nothing here knows what an allocator does with them.
-#include "sim/memory/recording.h"
+#include "sim/like/pytorch/recording.h"
 
 #include <array>
 #include <charconv>

@@ -1,5 +1,5 @@
 // Rounding, best fit, splitting, merging and segments of the caching allocator model.
-#include "sim/memory/caching_allocator.h"
+#include "sim/like/pytorch/caching_allocator.h"
 
 #include <algorithm>
 #include <cassert>

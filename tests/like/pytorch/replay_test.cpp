@@ -1,5 +1,5 @@
 // Does the replay agree with what PyTorch recorded, and notice where it does not?
-#include "sim/memory/replay.h"
+#include "sim/like/pytorch/replay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

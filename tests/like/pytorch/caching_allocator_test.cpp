@@ -1,5 +1,5 @@
 // Does the allocator model follow its published rules, and keep its books, whatever the sequence?
-#include "sim/memory/caching_allocator.h"
+#include "sim/like/pytorch/caching_allocator.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The replay loop: recorded addresses name blocks, the model says where it would have put them.
-#include "sim/memory/replay.h"
+#include "sim/like/pytorch/replay.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sim/memory/recording.h"
+#include "sim/like/pytorch/recording.h"
 
 namespace shard {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/memory/caching_allocator.h"
+#include "sim/like/pytorch/caching_allocator.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/memory/caching_allocator.h"
+#include "sim/like/pytorch/caching_allocator.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 
