@@ -14,9 +14,9 @@
 
 #include "sim/check/verify.h"
 #include "sim/compile/packings.h"
+#include "sim/compile/parameter_units.h"
 #include "sim/compile/passes/passes.h"
 #include "sim/compile/placement/automatic.h"
-#include "sim/compile/units.h"
 #include "sim/ir/hash.h"
 #include "sim/model/freeze.h"
 #include "sim/model/graph_limits.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sim/compile/units.h"
+#include "sim/compile/parameter_units.h"
 
 namespace shard::like {
 

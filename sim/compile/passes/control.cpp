@@ -3,9 +3,9 @@
 
 #include <map>
 
+#include "sim/compile/parameter_units.h"
 #include "sim/compile/passes/collectives.h"
 #include "sim/compile/passes/operands.h"
-#include "sim/compile/units.h"
 #include "sim/ir/control_block.h"
 
 namespace shard::plan {

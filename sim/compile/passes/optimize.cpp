@@ -1,9 +1,9 @@
 // Pass optimize: optimizer state and steps, refresh of parameters, the mean loss, creation, and the digest of a run.
+#include "sim/compile/parameter_units.h"
 #include "sim/compile/passes/collectives.h"
 #include "sim/compile/passes/control.h"
 #include "sim/compile/passes/operands.h"
 #include "sim/compile/passes/passes.h"
-#include "sim/compile/units.h"
 #include "sim/ir/control_block.h"
 
 namespace shard::plan {

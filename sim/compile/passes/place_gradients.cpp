@@ -3,10 +3,10 @@
 #include <map>
 #include <set>
 
+#include "sim/compile/parameter_units.h"
 #include "sim/compile/passes/collectives.h"
 #include "sim/compile/passes/operands.h"
 #include "sim/compile/passes/place.h"
-#include "sim/compile/units.h"
 
 namespace shard::plan {
 namespace {

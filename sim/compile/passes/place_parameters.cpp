@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/compile/parameter_units.h"
 #include "sim/compile/passes/collectives.h"
 #include "sim/compile/passes/fetches.h"
 #include "sim/compile/passes/operands.h"
 #include "sim/compile/passes/place.h"
-#include "sim/compile/units.h"
 
 namespace shard::plan {
 namespace {

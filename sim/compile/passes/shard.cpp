@@ -4,13 +4,13 @@
 #include <set>
 #include <vector>
 
+#include "sim/compile/parameter_units.h"
 #include "sim/compile/passes/bucket.h"
 #include "sim/compile/passes/collectives.h"
 #include "sim/compile/passes/fetches.h"
 #include "sim/compile/passes/operands.h"
 #include "sim/compile/passes/passes.h"
 #include "sim/compile/tree.h"
-#include "sim/compile/units.h"
 
 namespace shard::plan {
 namespace {

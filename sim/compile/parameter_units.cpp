@@ -1,5 +1,5 @@
 // Parameters into units, and the parts of a flat that a rank owns.
-#include "sim/compile/units.h"
+#include "sim/compile/parameter_units.h"
 
 #include <algorithm>
 #include <iterator>
