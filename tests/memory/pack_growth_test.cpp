@@ -27,6 +27,14 @@ void* operator new(std::size_t bytes) {
   if (live_bytes > most_bytes) most_bytes = live_bytes.load();
   return block + kHeader;
 }
+// The sanitizers' run-time libraries have one of their own.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* at) noexcept {
   if (at == nullptr) return;
   auto* const block = static_cast<std::byte*>(at) - kHeader;
