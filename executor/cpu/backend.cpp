@@ -81,7 +81,12 @@ Result<void> Backend::acquire(const Op& op, std::span<const BufferId> buffers) {
         !r)
       return r;
 #ifdef SHARDSCOPE_GUARDS
-    if (buffer.memory != Memory::disk) std::ranges::fill(gap(memories_, buffer), kGuard);
+    if (buffer.memory != Memory::disk) {
+      // What stream order alone gives on, from one collective to the next, may still be read by peers.
+      if (!flights_.empty())
+        if (Result<void> r = wait_for(flights_.back().op->id); !r) return r;
+      std::ranges::fill(gap(memories_, buffer), kGuard);
+    }
 #endif
     if (options_.observer != nullptr)
       options_.observer->memory({.op = &op, .buffer = id, .acquire = true, .time_ns = now_ns()});
