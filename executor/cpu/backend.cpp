@@ -45,6 +45,10 @@ std::span<std::byte> gap(const Memories& memories, const plan::Buffer& buffer) {
 }
 #endif
 
+[[nodiscard]] bool overlap(const std::byte* a, std::int64_t a_bytes, const std::byte* b, std::int64_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
+
 }  // namespace
 
 Backend::Backend(const plan::Plan& plan, Communicator& communicator, const Memories& memories, DataSource& data,
@@ -82,10 +86,15 @@ Result<void> Backend::acquire(const Op& op, std::span<const BufferId> buffers) {
       return r;
 #ifdef SHARDSCOPE_GUARDS
     if (buffer.memory != Memory::disk) {
+      const std::span<std::byte> guard = gap(memories_, buffer);
       // What stream order alone gives on, from one collective to the next, may still be read by peers.
-      if (!flights_.empty())
-        if (Result<void> r = wait_for(flights_.back().op->id); !r) return r;
-      std::ranges::fill(gap(memories_, buffer), kGuard);
+      const auto uses_guard = [&](const Op& flying) {
+        return std::ranges::any_of(flying.operands, [&](const Operand& o) {
+          return overlap(at(o), o.bytes, guard.data(), std::ssize(guard));
+        });
+      };
+      if (Result<void> r = wait_for_last(uses_guard); !r) return r;
+      std::ranges::fill(guard, kGuard);
     }
 #endif
     if (options_.observer != nullptr)
@@ -198,20 +207,21 @@ bool Backend::conflicts(const Op& a, const Op& b) const {
   for (const Operand& x : a.operands)
     for (const Operand& y : b.operands) {
       if (!x.writes() && !y.writes()) continue;
-      const std::byte* xb = at(x);
-      const std::byte* yb = at(y);
-      if (xb < yb + y.bytes && yb < xb + x.bytes) return true;
+      if (overlap(at(x), x.bytes, at(y), y.bytes)) return true;
     }
   return false;
 }
 
+template <class Meets>
+Result<void> Backend::wait_for_last(const Meets& meets) {
+  for (std::size_t i = flights_.size(); i-- > 0;)
+    if (meets(*flights_[i].op)) return wait_for(flights_[i].op->id);  // the older ones land with it
+  return {};
+}
+
 Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
   // Stream order between collectives matters only where their bytes meet; the rest may be in flight together.
-  for (std::size_t i = flights_.size(); i-- > 0;) {
-    if (!conflicts(*flights_[i].op, op)) continue;
-    if (Result<void> r = wait_for(flights_[i].op->id); !r) return r;
-    break;  // the older ones have landed too
-  }
+  if (Result<void> r = wait_for_last([&](const Op& flying) { return conflicts(flying, op); }); !r) return r;
   while (flights_.size() >= static_cast<std::size_t>(CommLimits{}.in_flight))
     if (Result<void> r = wait_for(flights_.front().op->id); !r) return r;
   const auto offset = [&](std::int32_t operand) {
