@@ -171,8 +171,7 @@ Result<void> Backend::issue(const Op& op) {
          [&](const plan::ZeroState&) {
            for (const Operand& o : op.operands) zero(pool_, count(o), elements(o));
          },
-         [&](const plan::OptimizerStep& a) { optimizer_step(op, a); },
-         [&](const plan::MeanLoss& a) { mean_loss(op, a); },
+         [&](const plan::OptimizerStep& a) { optimizer_step(op, a); }, [&](const plan::MeanLoss&) { mean_loss(op); },
          [&](const plan::Copy&) {
            convert_copy(pool_, count(op.operands[0]), elements(op.operands[0]), elements(op.operands[1]));
          },
@@ -400,12 +399,14 @@ void Backend::decide(const Op& op, const plan::Decide& a) {
       cpu::decide(plan_, a, as<GradientFacts>(op.operands[0]), as<plan::ControlKnobs>(op.operands[1]).front(), state);
 }
 
-void Backend::mean_loss(const Op& op, const plan::MeanLoss& a) {
+void Backend::mean_loss(const Op& op) {
   const float* losses = floats(op.operands[0]);
+  const std::int64_t shards = plan_.topology.shard_degree;
+  const std::int64_t micro_steps = plan_.micro_batches / plan_.topology.data_parallel();
   double sum = 0;
-  for (std::int64_t m = 0; m < a.micro_batches; ++m)
-    sum += static_cast<double>(losses[a.dealing.place(m, a.micro_steps, a.shards)]);
-  *floats(op.operands[1]) = static_cast<float>(sum / static_cast<double>(a.micro_batches));
+  for (std::int64_t m = 0; m < plan_.micro_batches; ++m)
+    sum += static_cast<double>(losses[plan_.dealing.place(m, micro_steps, shards)]);
+  *floats(op.operands[1]) = static_cast<float>(sum / static_cast<double>(plan_.micro_batches));
 }
 
 void Backend::digest_flat(const Op& op, const plan::Digest& a) {

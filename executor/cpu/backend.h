@@ -148,7 +148,7 @@ class Backend {
   template <class Run>
   void for_each_run(const plan::ParamRange& range, const Run& run) const;
   void optimizer_step(const plan::Op& op, const plan::OptimizerStep& a);
-  void mean_loss(const plan::Op& op, const plan::MeanLoss& a);
+  void mean_loss(const plan::Op& op);
   void load_scalars(const plan::Op& op);
   void begin_control(const plan::Op& op);
   void inspect(const plan::Op& op, const plan::InspectGradient& a);

@@ -13,7 +13,6 @@
 #include "executor/cpu/kernels/loss.h"
 #include "executor/cpu/kernels/norm.h"
 #include "executor/cpu/kernels/rotary.h"
-#include "sim/ir/dealing.h"
 
 namespace shard::cpu {
 namespace {

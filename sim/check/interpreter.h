@@ -34,6 +34,8 @@ class Interpreter {
   [[nodiscard]] std::string name(const Operand& o) const { return '\'' + plan_.buffer(o.buffer).name + '\''; }
 
   // --- the plan's own tables -------------------------------------------------------------------------------------
+  /// P32: what interpreters read in place of the strategy says what it says.
+  void check_choices();
   /// P30: the parameters that the strategy names are frozen, and no others.
   void check_frozen();
   /// P31: what can drop does so with the probability of the strategy, and no two operators draw one mask.
@@ -143,7 +145,7 @@ class Interpreter {
   [[nodiscard]] Group facts_group() const;
   void decide(const Op& op, const Decide& a);
   void end_control();
-  void mean_loss(const Op& op, const MeanLoss& a);
+  void mean_loss(const Op& op);
   void copy(const Op& op);
   void digest(const Op& op, const Digest& a);
 

@@ -22,7 +22,8 @@ Interpreter::Interpreter(const Plan& plan, std::int32_t rank, Faults& faults)
 }
 
 void Interpreter::check() {
-  check_frozen();
+  check_choices();
+  if (!faults_.failed()) check_frozen();
   if (!faults_.failed()) check_masks();
   check_flats();
   for (const PhaseOps& phase : plan_.phases) {
@@ -47,7 +48,7 @@ void Interpreter::issue(const Op& op) {
          [&](const LoadScalars&) { load_scalars(op); }, [&](const Communicate& c) { communicate(op, c); },
          [&](const Accumulate&) { accumulate(op); }, [&](const Initialize& a) { initialize(op, a); },
          [&](const ZeroState& a) { zero(op, a); }, [&](const OptimizerStep& a) { step(op, a); },
-         [&](const MeanLoss& a) { mean_loss(op, a); }, [&](const Copy&) { copy(op); },
+         [&](const MeanLoss&) { mean_loss(op); }, [&](const Copy&) { copy(op); },
          [&](const Digest& a) { digest(op, a); }, [&](const BeginControl&) { begin_control(op); },
          [&](const InspectGradient& a) { a.of == InspectGradient::Of::local ? inspect_local(op, a) : inspect(op, a); },
          [&](const Decide& a) { decide(op, a); }, [&](const Absent&) {}},

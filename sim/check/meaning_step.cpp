@@ -106,7 +106,7 @@ bool Interpreter::expect_step_gradient(const Operand& o, std::int32_t f, std::in
   return true;
 }
 
-void Interpreter::mean_loss(const Op& op, const MeanLoss& a) {
+void Interpreter::mean_loss(const Op& op) {
   if (!count(op, 2, "P20")) return;
   const std::int64_t micro_steps = plan_.strategy.accumulation();
   const Operand& in = op.operands[0];
@@ -118,14 +118,17 @@ void Interpreter::mean_loss(const Op& op, const MeanLoss& a) {
     const auto* batch = std::get_if<LoadBatch>(&load.action);
     if (batch == nullptr) continue;
     const std::int64_t j = load.micro_step;
-    // Ranks' losses are taken in the order in which the batches were dealt.
+    // Losses are averaged, and masks drawn, as the batches were dealt.
     const std::int64_t last = ranks_ - 1;
     for (const std::int64_t r : {std::int64_t{0}, std::min<std::int64_t>(1, last), std::int64_t{shards_} - 1,
-                                 std::min<std::int64_t>(shards_, last), last})
-      if (a.dealing.place(
-              batch->micro_batch(static_cast<std::int32_t>(r % shards_), static_cast<std::int32_t>(r / shards_)),
-              a.micro_steps, a.shards) != r * micro_steps + j)
+                                 std::min<std::int64_t>(shards_, last), last}) {
+      const auto member = static_cast<std::int32_t>(r % shards_);
+      const auto group = static_cast<std::int32_t>(r / shards_);
+      const std::int64_t m = batch->micro_batch(member, group);
+      if (plan_.dealing.micro_batch(j, member, group) != m ||
+          plan_.dealing.place(m, micro_steps, shards_) != r * micro_steps + j)
         return faults_.fail("P20", "takes losses for those of other micro-batches");
+    }
   }
   write(op.operands[1], simple(Meaning::mean_loss));
   loss_known_ = true;

@@ -9,6 +9,15 @@
 
 namespace shard::plan::verification {
 
+void Interpreter::check_choices() {
+  faults_.at(nullptr, nullptr);
+  if (plan_.target != plan_.strategy.target())
+    faults_.fail("P32", "is compiled for another target than the strategy's");
+  if (plan_.topology != plan_.strategy.topology()) faults_.fail("P32", "divides the ranks in another way");
+  if (plan_.micro_batches != plan_.strategy.micro_batches())
+    faults_.fail("P32", "has another number of micro-batches than the strategy");
+}
+
 void Interpreter::check_frozen() {
   faults_.at(nullptr, nullptr);
   const model::Model& model = *plan_.model;

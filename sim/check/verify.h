@@ -1,4 +1,4 @@
-// The plan verifier: is a compiled plan a correct, safe program for training? Rules P1 to P26 of SPEC.md.
+// The plan verifier: is a compiled plan a correct, safe program for training? Its rules are in sim/ir/SPEC.md.
 #pragma once
 
 #include "sim/ir/plan.h"

@@ -12,15 +12,16 @@ struct Dealing {
   std::int64_t micro_stride = 1;
   std::int64_t shard_stride = 0;
   std::int64_t replica_stride = 0;
+  /// Over the members of a group: neighbours work on neighbouring micro-batches.
+  [[nodiscard]] constexpr bool in_turn() const { return shard_stride < micro_stride; }
   [[nodiscard]] constexpr std::int64_t micro_batch(std::int64_t micro_step, std::int32_t shard_rank,
                                                    std::int32_t replica) const {
     return micro_step * micro_stride + shard_rank * shard_stride + replica * replica_stride;
   }
   /// Where micro-batch m's loss lies among those of all ranks, [rank][micro-step], with A micro-steps and S members.
   [[nodiscard]] constexpr std::int64_t place(std::int64_t m, std::int64_t micro_steps, std::int64_t shards) const {
-    const bool in_turn = shard_stride < micro_stride;
-    const std::int64_t member = in_turn ? m % shards : m / micro_steps % shards;
-    const std::int64_t micro_step = in_turn ? m / shards % micro_steps : m % micro_steps;
+    const std::int64_t member = in_turn() ? m % shards : m / micro_steps % shards;
+    const std::int64_t micro_step = in_turn() ? m / shards % micro_steps : m % micro_steps;
     return (m / shards / micro_steps * shards + member) * micro_steps + micro_step;
   }
   friend bool operator==(const Dealing&, const Dealing&) = default;

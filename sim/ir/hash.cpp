@@ -131,11 +131,7 @@ void add(Sink& sink, const Action& action) {
                   const auto& [flat, param, first, stride, elems, factor, kind] = a;
                   sink.add(flat, param, first, stride, elems, factor, kind);
                 },
-                [&](const MeanLoss& a) {
-                  const auto& [dealing, micro_steps, shards, micro_batches] = a;
-                  const auto& [micro_stride, shard_stride, replica_stride] = dealing;
-                  sink.add(micro_stride, shard_stride, replica_stride, micro_steps, shards, micro_batches);
-                },
+                [](const MeanLoss&) {},
                 [&](const Copy& a) {
                   const auto& [unit] = a;
                   sink.add(unit);
@@ -178,6 +174,9 @@ void add(Sink& sink, const Plan& plan) {
   sink.text(to_string(plan.strategy));
   const auto& [device, threads, storage, tensor_float] = plan.target;
   sink.add(device, threads, storage, tensor_float);
+  const auto& [world_size, tensor_parallel, shard_degree] = plan.topology;
+  const auto& [micro_stride, shard_stride, replica_stride] = plan.dealing;
+  sink.add(world_size, tensor_parallel, shard_degree, micro_stride, shard_stride, replica_stride, plan.micro_batches);
   for (const Bytes bytes : plan.arena_bytes) sink.add(bytes);
   std::vector<bool> touched(plan.buffers.size(), false);
   for (const PhaseOps& phase : plan.phases)

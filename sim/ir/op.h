@@ -6,7 +6,6 @@
 #include <variant>
 #include <vector>
 
-#include "sim/ir/dealing.h"
 #include "sim/model/direction.h"
 #include "sim/model/graph.h"
 #include "sim/model/signature.h"
@@ -154,13 +153,9 @@ struct Decide {
   bool clips = false;        ///< the norm is kept within the knobs' threshold
 };
 
-/// Mean of all micro-batches' losses along the fixed tree. Operands: losses (read), mean (write).
-struct MeanLoss {
-  Dealing dealing{};             ///< losses[r * A + j] belongs to the micro-batch of micro-step j of rank r
-  std::int64_t micro_steps = 1;  ///< A
-  std::int64_t shards = 1;       ///< S; rank r is member r mod S of shard group r / S
-  std::int64_t micro_batches = 1;
-};
+/// Mean of all micro-batches' losses. Operands: losses (read), mean (write). Plan::dealing says which micro-batch the
+/// loss of a rank's micro-step belongs to.
+struct MeanLoss {};
 
 /// Copies elements, rounded to nearest even where the destination's type is smaller, between memories where the
 /// buffers' differ. Operands: source (read), destination (write or update), equally many elements.

@@ -92,10 +92,7 @@ void append_action(std::string& out, const Plan& plan, const Op& op) {
                          ")");
                   if (a.factor != 1.0f) append(out, " times ", a.factor);
                 },
-                [&](const MeanLoss& a) {
-                  const bool in_turn = a.dealing.shard_stride < a.dealing.micro_stride;
-                  append(out, in_turn ? "mean_loss(in turn)" : "mean_loss");
-                },
+                [&](const MeanLoss&) { append(out, plan.dealing.in_turn() ? "mean_loss(in turn)" : "mean_loss"); },
                 [&](const Copy&) { append(out, "copy"); },
                 [&](const Digest& a) { append(out, "digest(", to_string(a.content), ')'); },
                 [&](const BeginControl&) { append(out, "begin_control"); },

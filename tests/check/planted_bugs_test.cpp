@@ -637,7 +637,21 @@ const Planted kPlanted[] = {
     {"MicroBatchLoadedTwice", "P20", zero(3),
      at_op("load batch", 1, [](Plan&, Op& op) { std::get<LoadBatch>(op.action).first = 0; })},
     {"LossesTakenForOthers", "P20", zero(3),
-     at_op("mean loss", 0, [](Plan&, Op& op) { std::get<MeanLoss>(op.action).dealing = {.micro_stride = 1, .shard_stride = 4, .replica_stride = 16}; })},
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.dealing = {.micro_stride = 1, .shard_stride = 4, .replica_stride = 16};
+     }},
+    {"OtherTarget", "P32", zero(3),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.target.threads += 1;
+     }},
+    {"OtherTopology", "P32", zero(3),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.topology.shard_degree = 1;
+     }},
+    {"OtherNumberOfMicroBatches", "P32", zero(3),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.micro_batches *= 2;
+     }},
     {"StepsDiffer", "P21", zero(3),
      [](PlanSet& plans) {
        for (Plan& p : plans.classes) p.find(Phase::steady_step)->ops.front().stream = Stream::host;

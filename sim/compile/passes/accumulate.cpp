@@ -4,7 +4,6 @@
 #include "sim/compile/passes/operands.h"
 #include "sim/compile/passes/passes.h"
 #include "sim/compile/tree.h"
-#include "sim/ir/dealing.h"
 
 namespace shard::plan {
 namespace {

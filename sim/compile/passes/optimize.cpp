@@ -259,10 +259,7 @@ class Optimizer {
     }
     ops.push_back({.name = "mean loss",
                    .part = Part::report,
-                   .action = MeanLoss{.dealing = plan_.dealing,
-                                      .micro_steps = plan_.strategy.accumulation(),
-                                      .shards = plan_.topology.shard_degree,
-                                      .micro_batches = plan_.micro_batches},
+                   .action = MeanLoss{},
                    .operands = {reads(plan_, all), writes(plan_, plan_.loss)}});
   }
 
