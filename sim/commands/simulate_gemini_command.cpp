@@ -1,6 +1,5 @@
 // From options to Gemini's figures, and these to stdout.
 #include "sim/commands/simulate_gemini_command.h"
-#include "sim/strategy/checks.h"
 
 #include <algorithm>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "sim/model/graph_limits.h"
 #include "sim/model/read_model.h"
 #include "sim/search/chunk_search.h"
+#include "sim/strategy/checks.h"
 
 namespace shard::commands {
 namespace {

@@ -1,16 +1,11 @@
 // The compiler: passes in order, one plan per class of equal ranks.
 #include "sim/compile/compile.h"
-#include "sim/strategy/checks.h"
 
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cmath>
-#include <functional>
 #include <map>
-#include <numeric>
 #include <set>
-#include <tuple>
 
 #include "sim/check/verify.h"
 #include "sim/compile/packings.h"
@@ -19,7 +14,7 @@
 #include "sim/compile/placement/automatic.h"
 #include "sim/ir/hash.h"
 #include "sim/model/freeze.h"
-#include "sim/model/graph_limits.h"
+#include "sim/strategy/checks.h"
 
 namespace shard::plan {
 namespace {

@@ -1,6 +1,5 @@
 // The passes of PyTorch 1.8, in order.
 #include "sim/like/pytorch_1_8.h"
-#include "sim/strategy/checks.h"
 
 #include <string>
 #include <utility>
@@ -8,6 +7,7 @@
 #include "sim/compile/compile.h"
 #include "sim/compile/lifetimes.h"
 #include "sim/compile/passes/passes.h"
+#include "sim/strategy/checks.h"
 
 namespace shard::like {
 namespace {

@@ -8,7 +8,6 @@
 #include "sim/like/passes.h"
 #include "sim/like/rules.h"
 #include "sim/model/graph.h"
-#include "sim/strategy/checks.h"
 #include "sim/strategy/strategy.h"
 #include "traces/base/result.h"
 

@@ -11,7 +11,6 @@
 #include "sim/like/gemini_passes.h"
 #include "sim/like/ledger.h"
 #include "sim/model/graph.h"
-#include "sim/strategy/checks.h"
 #include "sim/strategy/strategy.h"
 #include "traces/base/result.h"
 

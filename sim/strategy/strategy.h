@@ -178,7 +178,7 @@ struct Strategy {
     return {.world_size = world_size, .tensor_parallel = tensor_parallel, .shard_degree = shard_degree()};
   }
   /// Shard groups that hold the same.
-  [[nodiscard]] constexpr std::int32_t replicas() const { return data_parallel() / shard_degree(); }
+  [[nodiscard]] constexpr std::int32_t replicas() const { return topology().replicas(); }
   /// What parameters, activations and gradients are stored as.
   [[nodiscard]] constexpr Dtype storage() const {
     return precision == Precision::fp16 ? Dtype::f16 : precision == Precision::bf16 ? Dtype::bf16 : Dtype::f32;

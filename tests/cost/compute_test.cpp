@@ -1,11 +1,11 @@
 // Is the roofline a roofline, and is a device divided as rates.h says?
 #include "sim/cost/compute.h"
-#include "sim/strategy/strategy.h"
 
 #include <gtest/gtest.h>
 
 #include "sim/cost/optimizer.h"
 #include "sim/cost/transfer.h"
+#include "sim/strategy/strategy.h"
 
 namespace shard::cost {
 namespace {

@@ -1,6 +1,5 @@
 // A superaccumulator: squares are summed per exponent as integers, then moved to the limbs.
 #include "executor/cpu/kernels/exact_sum.h"
-#include "sim/ir/control_block.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +9,7 @@
 
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
-#include "sim/target/workspace.h"
+#include "sim/ir/control_block.h"
 
 namespace shard::cpu {
 namespace {

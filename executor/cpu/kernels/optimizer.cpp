@@ -1,12 +1,11 @@
 // Optimizers: one pass that reads and writes each buffer once.
 #include "executor/cpu/kernels/optimizer.h"
-#include "sim/ir/control_block.h"
 
 #include <cmath>
 
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
-#include "sim/target/workspace.h"
+#include "sim/ir/control_block.h"
 
 namespace shard::cpu {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/threads.h"
-#include "sim/ir/control_block.h"
 
 namespace shard::cpu {
 

@@ -36,6 +36,7 @@ class ArenaUse {
     });
   }
 
+  [[nodiscard]] Memory memory() const { return memory_; }
   [[nodiscard]] const std::vector<Bytes>& sizes() const { return sizes_; }
   [[nodiscard]] const std::vector<BufferId>& buffers() const { return buffers_; }
   /// What stays, and how much that is.
@@ -143,24 +144,23 @@ class ArenaUse {
 };
 
 /// `offsets`, per item, above what stays.
-void place(Plan& plan, Memory memory, const ArenaUse& use, const std::vector<Bytes>& offsets) {
+void place(Plan& plan, const ArenaUse& use, const std::vector<Bytes>& offsets) {
   Bytes extent = use.base();
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     Buffer& buffer = plan.buffer(use.buffers()[i]);
     buffer.offset = (use.base() + offsets[i]).count();
     extent = std::max(extent, Bytes{buffer.offset} + arena_bytes(buffer));
   }
-  plan.arena_bytes[static_cast<std::size_t>(memory)] = extent;
+  plan.arena_bytes[static_cast<std::size_t>(use.memory())] = extent;
 }
 
-void pack_memory(Plan& plan, Memory memory, Packings& known) {
-  const ArenaUse use(plan, memory);
+void pack_memory(Plan& plan, const ArenaUse& use, Packings& known) {
   Bytes end{0};
   for (BufferId id : use.stays()) {
     plan.buffer(id).offset = end.count();
     end += arena_bytes(plan.buffer(id));
   }
-  place(plan, memory, use, known.pack(use.sizes(), use.events()));
+  place(plan, use, known.pack(use.sizes(), use.events()));
 }
 
 using Edges = std::vector<std::vector<OpId>>;
@@ -181,8 +181,7 @@ using Edges = std::vector<std::vector<OpId>>;
 
 /// Where memory is not scarce, what works at the same time gets bytes of its own. No extent of a phase grows. Whether
 /// anything moved.
-bool move_apart(Plan& plan, Memory memory, Packings& known) {
-  const ArenaUse use(plan, memory);
+bool move_apart(Plan& plan, const ArenaUse& use, Packings& known) {
   const ArenaUse::Apart apart = use.apart();
   if (std::ranges::all_of(apart.after, [](std::int32_t after) { return after < 0; })) return false;
   std::vector<Bytes> offsets;
@@ -194,29 +193,29 @@ bool move_apart(Plan& plan, Memory memory, Packings& known) {
                                                                      .offsets = offsets,
                                                                      .limit = use.step_extent(offsets),
                                                                      .alignment = kAlignment});
-  if (moved) place(plan, memory, use, *moved);
+  if (moved) place(plan, use, *moved);
   return moved.has_value();
 }
 
-/// The memories that some buffer is in.
-[[nodiscard]] std::vector<Memory> memories_of(const Plan& plan) {
+/// Of each memory that some buffer is in. Valid while the plan's ops and buffers stay, wherever the buffers lie.
+[[nodiscard]] std::vector<ArenaUse> arenas_of(const Plan& plan) {
   std::array<bool, kMemoryCount> used{};
   for (const Buffer& buffer : plan.buffers) used[static_cast<std::size_t>(buffer.memory)] = true;
-  std::vector<Memory> memories;
+  std::vector<ArenaUse> arenas;
   for (int m = 0; m < kMemoryCount; ++m)
-    if (used[static_cast<std::size_t>(m)]) memories.push_back(static_cast<Memory>(m));
-  return memories;
+    if (used[static_cast<std::size_t>(m)]) arenas.emplace_back(plan, static_cast<Memory>(m));
+  return arenas;
 }
 
 /// Edges where bytes are reused, once what works at the same time in a steady step is apart.
-void order_phases(Plan& plan, std::span<const Memory> memories, Packings& known) {
+void order_phases(Plan& plan, std::span<const ArenaUse> arenas, Packings& known) {
   PhaseOps& step = *plan.find(Phase::steady_step);
   ArenaPlaces places(plan);
   Edges edges = edges_of(step);
   order_reuse(plan, places, step);
   bool moved = false;
   if (waits_for_bytes(step, edges))
-    for (Memory memory : memories) moved = move_apart(plan, memory, known) || moved;
+    for (const ArenaUse& use : arenas) moved = move_apart(plan, use, known) || moved;
   if (moved) {
     places = ArenaPlaces(plan);
     for (std::size_t i = 0; i < edges.size(); ++i) step.ops[i].dependencies = std::move(edges[i]);
@@ -235,9 +234,9 @@ Plan allocate(Plan plan) {
 
 Plan allocate(Plan plan, Packings& known) {
   find_lifetimes(plan);
-  const std::vector<Memory> memories = memories_of(plan);
-  for (Memory memory : memories) pack_memory(plan, memory, known);
-  order_phases(plan, memories, known);
+  const std::vector<ArenaUse> arenas = arenas_of(plan);
+  for (const ArenaUse& use : arenas) pack_memory(plan, use, known);
+  order_phases(plan, arenas, known);
   return plan;
 }
 

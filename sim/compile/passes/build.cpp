@@ -12,8 +12,7 @@ using model::Role;
 /// The forward op of an operator.
 Op forward(Plan& plan, std::size_t i) {
   const model::Operator& source = plan.graph->operators[i];
-  const Strategy& s = plan.strategy;
-  const Bytes workspace = s.target().workspace(source.kind, Direction::forward, source.attributes);
+  const Bytes workspace = plan.target.workspace(source.kind, Direction::forward, source.attributes);
   const Compute action{.kind = source.kind,
                        .direction = Direction::forward,
                        .source = static_cast<std::int32_t>(i),
