@@ -75,11 +75,31 @@ class Build:
         return ""
 
 
-def plant(build: Build, mutant: dict) -> str:
-    path = build.source / mutant["file"]
-    text = path.read_text()
+def text_of(folder: pathlib.Path, mutant: dict) -> str:
+    """The file that the bug is planted in. It has the place once, or there is nothing to plant."""
+    path = folder / mutant["file"]
+    text = path.read_text() if path.is_file() else ""
     if text.count(mutant["old"]) != 1:
         raise ValueError(f"{mutant['file']} has its text {text.count(mutant['old'])} times")
+    return text
+
+
+def stand(mutants: list[dict]) -> int:
+    """Whether every bug could be planted in the sources as they are."""
+    lost = 0
+    for mutant in mutants:
+        try:
+            text_of(ROOT, mutant)
+        except ValueError as error:
+            print(f"{mutant['name']}: {error}", file=sys.stderr)
+            lost += 1
+    print(f"{len(mutants) - lost} of {len(mutants)} bugs have their place")
+    return 1 if lost else 0
+
+
+def plant(build: Build, mutant: dict) -> str:
+    path = build.source / mutant["file"]
+    text = text_of(build.source, mutant)
     path.write_text(text.replace(mutant["old"], mutant["new"]))
     try:
         if error := build.make():
@@ -96,6 +116,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Plants the bugs of mutants.toml one by one.")
     parser.add_argument("--build", default="build/mutants", help="folder of the copy and its build (=build/mutants)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these bugs only")
+    parser.add_argument("--check", action="store_true", help="plant nothing: does every bug still have its place?")
     parser.add_argument("--table", help="write the result as Markdown")
     parser.add_argument("--jobs", type=int, default=2, help="compilers at a time (=2)")
     parser.add_argument("--limit", type=int, default=300, help="seconds that a suite may take (=300)")
@@ -108,6 +129,8 @@ def main() -> int:
             print(f"plant.py: mutants.toml has no {', '.join(sorted(unknown))}", file=sys.stderr)
             return 2
         mutants = [m for m in mutants if m["name"] in arguments.only]
+    if arguments.check:
+        return stand(mutants)
     build = Build(pathlib.Path(arguments.build).resolve(), arguments.jobs, arguments.limit, arguments.cmake)
     print("building without a bug", flush=True)
     if error := build.make():
