@@ -20,6 +20,11 @@ namespace shard::import {
 /// A row of the foreign timeline. Rows are numbered in the order in which they are first named.
 using RowId = Id<struct RowTag>;
 
+/// The nearest that fits: ids and steps of foreign files may be anything.
+[[nodiscard]] inline std::int32_t clamp32(std::int64_t value) {
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(value, -0x8000'0000ll, 0x7fff'ffff));
+}
+
 class Builder {
  public:
   explicit Builder(TraceFormat format);

@@ -14,59 +14,15 @@
 #include <vector>
 
 #include "traces/import/builder.h"
-#include "traces/import/json_reader.h"
+#include "traces/import/chrome_events.h"
+#include "traces/import/kineto.h"
 #include "traces/import/names.h"
 
 namespace shard::import {
 namespace {
 
-using Token = JsonReader::Token;
-
-/// A scalar value as it is written.
-struct Scalar {
-  std::string text;
-  bool number = false;
-};
-
-/// One member of an event's args.
-struct Argument {
-  std::string key;
-  Scalar value;
-};
-
-constexpr std::size_t kMaxArguments = 256;
-constexpr std::size_t kMaxArgumentText = 4096;
-
 // What a process, a row and an asynchronous id take, with the maps that find them; see Builder::room().
 constexpr std::uint64_t kProcessBytes = 256, kRowInfoBytes = 512, kGroupBytes = 160;
-
-/// An event as it is written; reused from event to event.
-struct Event {
-  std::string phase, name, category, pid, tid, time, duration, id, scope, bound_id, flow_in, flow_out;
-  bool global_id = false;  ///< id counts for all processes
-  std::vector<Argument> arguments;
-  std::size_t argument_count = 0;
-
-  void clear() {
-    for (std::string* text :
-         {&phase, &name, &category, &pid, &tid, &time, &duration, &id, &scope, &bound_id, &flow_in, &flow_out}) {
-      text->clear();
-    }
-    global_id = false;
-    argument_count = 0;
-  }
-  [[nodiscard]] const Scalar* argument(std::string_view key) const {
-    for (std::size_t i = 0; i < argument_count; ++i) {
-      if (arguments[i].key == key) return &arguments[i].value;
-    }
-    return nullptr;
-  }
-  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key) const {
-    std::int64_t value = 0;
-    const Scalar* found = argument(key);
-    return found != nullptr && to_integer(found->text, value) ? std::optional(value) : std::nullopt;
-  }
-};
 
 /// A process of the file, or a GPU of a process.
 struct Process {
@@ -85,61 +41,21 @@ struct RowInfo {
   StreamVotes votes{};
 };
 
-/// A `[memory]` instant.
-struct KinetoMemory {
-  std::int64_t time_ns = 0, bytes = 0;
-  std::uint64_t address = 0;
-  std::optional<std::int64_t> allocated{}, reserved{};
-  std::int32_t process = 0;
-  Memory memory = Memory::device;
-};
-
-struct StepRange {
-  std::int64_t begin_ns = 0, end_ns = 0;
-  std::int32_t step = 0;
-};
-
-bool is_gpu_category(std::string_view category) {
-  return category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset" || category == "cuda_sync" ||
-         category == "gpu_user_annotation";
-}
-
-bool is_kineto_category(std::string_view category) {
-  return is_gpu_category(category) || category == "cpu_op" || category == "cuda_runtime" || category == "cuda_driver" ||
-         category == "user_annotation" || category == "python_function" || category == "ac2g" || category == "fwdbwd" ||
-         category == "cpu_instant_event";
-}
-
-std::int32_t clamp32(std::int64_t value) {
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(value, -0x8000'0000ll, 0x7fff'ffff));
-}
-
 class Importer {
  public:
-  explicit Importer(ByteSource& source) : source_(source), json_(source) {}
+  explicit Importer(ByteSource& source) : source_(source), file_(source) {}
 
   Result<LoadedTrace> run() {
-    const Token first = json_.next();
-    bool whole = false;
-    if (first == Token::begin_array) {
-      in_events_ = true;
-      whole = read_events();
-    } else if (first == Token::begin_object) {
-      whole = read_document();
+    while (file_.next()) {
+      handle();
+      if (!builder_.room(source_.offset()))
+        file_.stop(source_.offset(), "more events and names than a file of this size can hold");
     }
-    if (whole && json_.next() != Token::end) whole = false;
-    if (!whole && stop_.empty()) {
-      stop_ = *json_.error() == '\0' ? "is neither an object nor a list of events" : json_.error();
-      stop_at_ = json_.at();
-    }
-    if (stop_.empty() && !source_.fault().empty()) {
-      stop_ = source_.fault();
-      stop_at_ = source_.offset();
-    }
-    if (!stop_.empty() && (event_count_ == 0 || !in_events_)) return refused(stop_at_, stop_);
-    if (!in_events_) return refused(0, "holds no traceEvents");
+    const std::optional<Truncated>& stopped = file_.stopped();
+    if (stopped && (event_count_ == 0 || !file_.listed())) return refused(stopped->offset, stopped->why);
+    if (!file_.listed()) return refused(0, "holds no traceEvents");
     if (event_count_ == 0 && other_count_ > 0) return refused(0, "what it lists has no phase (ph)");
-    if (!stop_.empty()) builder_.loaded.trace.truncated.push_back({stop_at_, stop_});
+    if (stopped) builder_.loaded.trace.truncated.push_back(*stopped);
     return finish();
   }
 
@@ -149,142 +65,6 @@ class Importer {
             .what = "is no trace in Chrome's JSON format: " + why,
             .where = source_.label() + ": byte " + std::to_string(at),
             .help = "a file with a list traceEvents, as a profiler wrote it"};
-  }
-
-  // --- reading ---
-
-  bool take_scalar(Token token, Scalar& into) {
-    if (token != Token::string && token != Token::number && token != Token::word) return json_.skip(token);
-    into.number = token == Token::number;
-    into.text.assign(json_.text().substr(0, kMaxArgumentText));
-    return true;
-  }
-
-  bool read_document() {
-    for (;;) {
-      Token token = json_.next();
-      if (token == Token::end_object) return true;
-      if (token != Token::string) return false;
-      const std::string key(json_.text().substr(0, 256));
-      token = json_.next();
-      if (key == "traceEvents" && token == Token::begin_array) {
-        in_events_ = true;
-        if (!read_events()) return false;
-      } else if (token == Token::begin_object && key != "stackFrames") {
-        if (key == "distributedInfo") kineto_ = true;
-        if (!read_metadata(key + ".", 3)) return false;
-      } else if (token == Token::begin_object || token == Token::begin_array) {
-        if (key == "deviceProperties") kineto_ = true;
-        if (!json_.skip(token)) return false;
-      } else {
-        Scalar value;
-        if (!take_scalar(token, value)) return false;
-        keep(key, value);
-      }
-    }
-  }
-
-  /// Scalars of an object and of those inside it, as "object.key".
-  bool read_metadata(const std::string& prefix, int levels) {
-    for (;;) {
-      Token token = json_.next();
-      if (token == Token::end_object) return true;
-      if (token != Token::string) return false;
-      const std::string key = prefix + std::string(json_.text().substr(0, 256));
-      token = json_.next();
-      if (token == Token::begin_object && levels > 1) {
-        if (!read_metadata(key + ".", levels - 1)) return false;
-        continue;
-      }
-      Scalar value;
-      const bool scalar = token == Token::string || token == Token::number || token == Token::word;
-      if (!take_scalar(token, value)) return false;
-      if (scalar) keep(key, value);
-    }
-  }
-
-  void keep(const std::string& key, const Scalar& value) {
-    if (metadata_.size() < 4096) metadata_[key] = value.text;
-  }
-
-  bool read_events() {
-    for (;;) {
-      const Token token = json_.next();
-      if (token == Token::end_array) return true;
-      if (token == Token::begin_object) {
-        event_.clear();
-        if (!read_event()) return false;
-        handle();
-      } else if (!json_.skip(token)) {
-        return false;
-      }
-      if (!builder_.room(source_.offset())) {
-        stop_ = "more events and names than a file of this size can hold";
-        stop_at_ = source_.offset();
-        return false;
-      }
-    }
-  }
-
-  std::string* field(std::string_view key) {
-    if (key == "ph") return &event_.phase;
-    if (key == "name") return &event_.name;
-    if (key == "cat") return &event_.category;
-    if (key == "pid") return &event_.pid;
-    if (key == "tid") return &event_.tid;
-    if (key == "ts") return &event_.time;
-    if (key == "dur") return &event_.duration;
-    if (key == "id") return &event_.id;
-    if (key == "s") return &event_.scope;
-    if (key == "bind_id") return &event_.bound_id;
-    if (key == "flow_in") return &event_.flow_in;
-    if (key == "flow_out") return &event_.flow_out;
-    return nullptr;
-  }
-
-  bool read_event() {
-    for (;;) {
-      Token token = json_.next();
-      if (token == Token::end_object) return true;
-      if (token != Token::string) return false;
-      std::string* into = field(json_.text());
-      const bool arguments = into == nullptr && json_.text() == "args";
-      const bool scoped_id = into == nullptr && json_.text() == "id2";
-      token = json_.next();
-      if (into != nullptr && (token == Token::string || token == Token::number || token == Token::word)) {
-        into->assign(json_.text());
-      } else if ((arguments || scoped_id) && token == Token::begin_object) {
-        if (!read_arguments(scoped_id)) return false;
-      } else if (!json_.skip(token)) {
-        return false;
-      }
-    }
-  }
-
-  /// Scalars of args; of id2 the one id, which says whether it is the process's own.
-  bool read_arguments(bool scoped_id) {
-    for (;;) {
-      Token token = json_.next();
-      if (token == Token::end_object) return true;
-      if (token != Token::string) return false;
-      const bool kept = !scoped_id && event_.argument_count < kMaxArguments;
-      if (kept && event_.argument_count == event_.arguments.size()) event_.arguments.emplace_back();
-      Argument* argument = kept ? &event_.arguments[event_.argument_count] : nullptr;
-      if (kept) argument->key.assign(json_.text().substr(0, kMaxArgumentText));
-      const bool local = scoped_id && json_.text() == "local";
-      if (scoped_id && json_.text() == "global") event_.global_id = true;
-      token = json_.next();
-      const bool scalar = token == Token::string || token == Token::number || token == Token::word;
-      if (scalar && kept) {
-        argument->value.number = token == Token::number;
-        argument->value.text.assign(json_.text().substr(0, kMaxArgumentText));
-        ++event_.argument_count;
-      } else if (scalar && scoped_id) {
-        event_.id = (local ? "local " : "") + std::string(json_.text().substr(0, kMaxArgumentText));
-      } else if (!json_.skip(token)) {
-        return false;
-      }
-    }
   }
 
   // --- rows ---
@@ -554,55 +334,6 @@ class Importer {
     }
   }
 
-  /// In the order of time; what was allocated before the recording is one buffer that stays.
-  void place_memories() {
-    std::stable_sort(memories_.begin(), memories_.end(),
-                     [](const KinetoMemory& a, const KinetoMemory& b) { return a.time_ns < b.time_ns; });
-    std::map<std::pair<std::int32_t, Memory>, std::uint64_t> lowest;
-    for (const KinetoMemory& m : memories_) {
-      const auto [at, added] = lowest.try_emplace({m.process, m.memory}, m.address);
-      at->second = std::min(at->second, m.address);
-    }
-    std::set<std::pair<std::int32_t, Memory>> begun;
-    LiveBuffers live;
-    for (const KinetoMemory& m : memories_) {
-      MemoryEvent event{.rank = Rank{m.process}, .memory = m.memory, .time_ns = m.time_ns};
-      if (begun.insert({m.process, m.memory}).second && m.allocated && *m.allocated > m.bytes) {
-        event.buffer = live.fresh();
-        event.delta_bytes = *m.allocated - m.bytes;
-        builder_.memory(event, false);
-      }
-      const std::uint64_t offset = m.address - lowest[{m.process, m.memory}];
-      event.offset_bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(offset, std::uint64_t{1} << 60));
-      event.delta_bytes = m.bytes;
-      event.buffer = m.bytes >= 0 ? live.add(event.rank, m.memory, m.address, m.bytes)
-                                  : live.remove(event.rank, m.memory, m.address).buffer;
-      if (!event.buffer.valid()) event.buffer = live.fresh();
-      builder_.memory(event);
-      if (m.reserved && m.memory == Memory::device) {
-        builder_.counter({event.rank, builder_.name("reserved_bytes"), m.time_ns, static_cast<double>(*m.reserved)});
-      }
-    }
-  }
-
-  void number_steps(Trace& trace) {
-    if (steps_.empty()) return;
-    std::stable_sort(steps_.begin(), steps_.end(),
-                     [](const StepRange& a, const StepRange& b) { return a.begin_ns < b.begin_ns; });
-    const auto place = [&](std::int64_t time, Phase& phase, std::int32_t& step) {
-      const auto after = std::upper_bound(steps_.begin(), steps_.end(), time,
-                                          [](std::int64_t t, const StepRange& range) { return t < range.begin_ns; });
-      phase = after == steps_.begin() ? Phase::creation : Phase::steady_step;
-      step = after == steps_.begin() ? -1 : std::prev(after)->step;
-    };
-    for (std::size_t i = 0; i < trace.spans.size(); ++i) {
-      place(trace.spans.begin_ns[i], trace.spans.phase[i], trace.spans.step[i]);
-    }
-    for (std::size_t i = 0; i < trace.memory.size(); ++i) {
-      place(trace.memory.time_ns[i], trace.memory.phase[i], trace.memory.step[i]);
-    }
-  }
-
   void describe(Header& header) {
     if (const auto world = number("distributedInfo.world_size"); world && *world > 0) {
       header.world_size = clamp32(*world);
@@ -631,28 +362,28 @@ class Importer {
 
   Result<LoadedTrace> finish() {
     describe_rows();
-    place_memories();
+    place_memories(memories_, builder_);
     Trace& trace = builder_.loaded.trace;
     for (Rank& rank : trace.memory.rank) rank = rank_of(processes_[static_cast<std::size_t>(rank.value)]);
     for (Counter& counter : trace.counters) {
       counter.rank = rank_of(processes_[static_cast<std::size_t>(counter.rank.value)]);
     }
     describe(trace.header);
-    if (kineto_) builder_.loaded.format = TraceFormat::kineto;
+    if (kineto_ || file_.kineto()) builder_.loaded.format = TraceFormat::kineto;
     if (other_count_ > 0) {
       builder_.loaded.notes.push_back(std::to_string(other_count_) + " events of phases that are not shown");
     }
     if (untimed_count_ > 0) builder_.loaded.notes.push_back(std::to_string(untimed_count_) + " events without a time");
     LoadedTrace loaded = builder_.finish(ours() ? number("otherData.origin_ns").value_or(0) : 0);
-    number_steps(loaded.trace);
+    number_steps(steps_, loaded.trace);
     return loaded;
   }
 
   ByteSource& source_;
-  JsonReader json_;
+  ChromeEvents file_;
+  const ChromeEvent& event_ = file_.event();
+  const std::map<std::string, std::string>& metadata_ = file_.metadata();
   Builder builder_{TraceFormat::chrome};
-  Event event_;
-  std::map<std::string, std::string> metadata_;
   std::deque<Process> processes_;
   std::unordered_map<std::string, std::int32_t> process_ids_;
   std::deque<RowInfo> rows_;  // by RowId
@@ -663,10 +394,7 @@ class Importer {
   std::vector<StepRange> steps_;
   MemoryCurves curves_;
   bool kineto_ = false;
-  bool in_events_ = false;
   std::int64_t event_count_ = 0, other_count_ = 0, untimed_count_ = 0;
-  std::string stop_;  // why reading ended early
-  std::uint64_t stop_at_ = 0;
 };
 
 }  // namespace

@@ -135,14 +135,14 @@ class Importer {
     return at == strings_.end() ? NameId{} : at->second;
   }
 
-  static std::int32_t clamp32(std::int64_t value) {
+  static std::int32_t nonnegative32(std::int64_t value) {
     return static_cast<std::int32_t>(std::clamp<std::int64_t>(value, 0, 0x7fff'ffff));
   }
 
   RowId stream_row(std::int64_t device, std::int64_t stream) {
     const auto [at, added] = streams_.try_emplace({device, stream});
     if (added) {
-      at->second = builder_.add_row({.rank = Rank{clamp32(std::min<std::int64_t>(device, 4095))},
+      at->second = builder_.add_row({.rank = Rank{nonnegative32(std::min<std::int64_t>(device, 4095))},
                                      .kind = TrackKind::stream,
                                      .name = "GPU " + std::to_string(device) + " stream " + std::to_string(stream)});
       builder_.set_order(at->second, {1, stream});
@@ -228,7 +228,7 @@ class Importer {
       // CUpti_ActivityMemoryKind: pageable 1, pinned 2, device 3, array 4, managed 5, static 6 and 7.
       const std::int64_t kind = integer(s, 4);
       const Memory where = kind == 1 || kind == 2 ? Memory::host : Memory::device;
-      const Rank rank{clamp32(std::min<std::int64_t>(integer(s, 1), 4095))};
+      const Rank rank{nonnegative32(std::min<std::int64_t>(integer(s, 1), 4095))};
       const auto address = static_cast<std::uint64_t>(integer(s, 2));
       constexpr std::int64_t kAllocation = 0;
       MemoryEvent event{.rank = rank, .memory = where, .time_ns = integer(s, 0)};

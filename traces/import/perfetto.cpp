@@ -1,8 +1,6 @@
 // Field numbers are those of protos/perfetto/trace in github.com/google/perfetto.
 #include "traces/import/perfetto.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -16,25 +14,15 @@
 #include "traces/import/builder.h"
 #include "traces/import/json_reader.h"
 #include "traces/import/names.h"
+#include "traces/import/perfetto_clocks.h"
+#include "traces/import/perfetto_event.h"
+#include "traces/import/perfetto_packets.h"
 #include "traces/import/proto_reader.h"
 
 namespace shard::import {
 namespace {
 
-constexpr std::uint32_t kBootTime = 6;
-/// Perfetto compresses at most 512 KiB of packets together; more than this is no trace.
-constexpr std::size_t kMaxInflated = 8u << 20;
 constexpr std::uint64_t kMaxRank = 1u << 20;
-
-std::int64_t plus(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-std::int64_t times(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-}
-std::int32_t clamp32(std::int64_t value) {
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(value, -0x8000'0000ll, 0x7fff'ffff));
-}
 
 struct Described {
   std::string name, process_name, thread_name;
@@ -52,119 +40,37 @@ struct RowInfo {
   std::string first_category{};
 };
 
-/// What interning, defaults and clocks have come to on one sequence of packets.
-struct Sequence {
-  bool state_valid = false;
-  std::unordered_map<std::uint64_t, NameId> names, categories, annotations;
-  std::uint64_t default_track = 0;
-  std::uint32_t default_clock = 0;
-  std::vector<std::uint64_t> default_counters;
-  std::int64_t thread_us = 0;  // of the older, per-thread time stamps
-};
-
-struct Clock {
-  std::int64_t unit_ns = 1;
-  bool incremental = false;
-  std::int64_t last_ns = 0;
-  std::optional<std::int64_t> to_trace_ns;
-};
-
-/// The fields of a TrackEvent that are used.
-struct TrackEvent {
-  std::int64_t type = 0;
-  std::optional<std::uint64_t> track;
-  NameId name{};
-  std::string_view category;
-  NameId category_id{};
-  std::optional<double> value;
-  std::optional<std::int64_t> integer_value;
-  std::vector<std::uint64_t> flows, terminating_flows, counters;
-  std::vector<std::int64_t> counter_values;
-  std::optional<std::int64_t> delta_us, absolute_us;
-  std::string_view legacy;
-  Span described;
-};
-
 class Importer {
  public:
-  explicit Importer(ByteSource& source) : source_(source) {}
+  explicit Importer(ByteSource& source) : source_(source), packets_(source) {}
 
   Result<LoadedTrace> run() {
-    while (read_packet()) {
-    }
-    if (!source_.fault().empty() && stop_.empty()) stop(source_.offset(), source_.fault());
     std::vector<Truncated>& lost = builder_.loaded.trace.truncated;
+    std::string_view message;
+    while (packets_.next(message)) {
+      if (!packet(message, false) && lost.size() < 100) lost.push_back({packets_.at(), "a packet is damaged"});
+      if (!builder_.room(source_.offset()))
+        packets_.stop(source_.offset(), "more events and names than a file of this size can hold");
+    }
+    if (packets_.stopped()) lost.push_back(*packets_.stopped());
     if (!known_) {
-      const std::uint64_t at = !lost.empty() ? lost.front().offset : stop_.empty() ? 0 : stop_at_;
-      const std::string why = !lost.empty() ? lost.front().why : stop_.empty() ? "no packet of it is known" : stop_;
+      const Truncated first = lost.empty() ? Truncated{0, "no packet of it is known"} : lost.front();
       return Error{.code = Errc::malformed,
-                   .what = "is no Perfetto trace: " + why,
-                   .where = source_.label() + ": byte " + std::to_string(at),
+                   .what = "is no Perfetto trace: " + first.why,
+                   .where = source_.label() + ": byte " + std::to_string(first.offset),
                    .help = "a file of TracePackets, as Perfetto's SDK or traced wrote it"};
     }
-    if (!stop_.empty()) lost.push_back({stop_at_, stop_});
     return finish();
   }
 
  private:
-  void stop(std::uint64_t at, const std::string& why) {
-    stop_ = why;
-    stop_at_ = at;
-  }
-
-  bool varint(std::uint64_t& value) {
-    value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const int byte = source_.get();
-      if (byte < 0) return false;
-      value |= (static_cast<std::uint64_t>(byte) & 0x7f) << shift;
-      if (byte < 0x80) return true;
-    }
-    return false;
-  }
-
-  /// One field of the outermost message. False at the end, or where what follows cannot be made out.
-  bool read_packet() {
-    const std::uint64_t at = source_.offset();
-    if (source_.peek() < 0) return false;
-    std::uint64_t tag = 0, length = 0;
-    const auto cut = [&] {
-      stop(at, source_.fault().empty() ? "the file ends inside a packet" : source_.fault());
-      return false;
-    };
-    if (!varint(tag)) return cut();
-    switch (tag & 7) {
-      case 0: return varint(length) || cut();
-      case 1: return source_.skip(8) || cut();
-      case 5: return source_.skip(4) || cut();
-      case 2: break;
-      default: stop(at, "no packet begins here"); return false;
-    }
-    if (!varint(length)) return cut();
-    if (tag >> 3 != 1) return source_.skip(length) || cut();
-    buffer_.clear();
-    if (!source_.append(buffer_, length)) return cut();
-    if (!packet(buffer_, false)) lost(at, "a packet is damaged");
-    if (buffer_.capacity() > kLargePacket) buffer_ = std::string();
-    if (!builder_.room(source_.offset())) {
-      stop(source_.offset(), "more events and names than a file of this size can hold");
-      return false;
-    }
-    return true;
-  }
-
-  void lost(std::uint64_t at, const char* why) {
-    std::vector<Truncated>& lost = builder_.loaded.trace.truncated;
-    if (lost.size() < 100) lost.push_back({at, why});
-  }
-
   bool packet(std::string_view message, bool inside) {
     ProtoReader reader(message);
     ProtoField field;
     std::uint64_t timestamp = 0;
     std::uint32_t clock = 0;
     std::uint64_t sequence_id = 0, flags = 0;
-    std::string_view event, interned, descriptor, defaults, clocks, thread;
+    std::string_view event, names, descriptor, defaults, clocks, thread;
     bool has_event = false, dropped = false, ok = true;
     while (reader.next(field)) {
       switch (field.number) {
@@ -178,13 +84,13 @@ class Importer {
           event = field.bytes;
           has_event = field.delimited;
           break;
-        case 12: interned = field.bytes; break;
+        case 12: names = field.bytes; break;
         case 60: descriptor = field.bytes; break;
         case 59: defaults = field.bytes; break;
         case 6: clocks = field.bytes; break;
         case 44: thread = field.bytes; break;
         case 50:
-          if (!inside && field.delimited) ok = inflated(field.bytes) && ok;
+          if (!inside && field.delimited) ok = compressed(field.bytes) && ok;
           known_ = known_ || ok;
           break;
         default: break;
@@ -193,16 +99,16 @@ class Importer {
     if (!reader.ok()) return false;
     if (sequence_id != 0 || has_event || !descriptor.empty() || !clocks.empty()) known_ = true;
     const auto [at, first] = sequences_.try_emplace(sequence_id);
-    Sequence& sequence = at->second;
-    if (first) builder_.charge(sizeof(Sequence) + 64);
+    PerfettoSequence& sequence = at->second;
+    if (first) builder_.charge(sizeof(PerfettoSequence) + 64);
     if (dropped && !first) ++builder_.loaded.trace.dropped_count;
     if ((flags & 1) != 0) {
-      sequence = Sequence{};
+      sequence = PerfettoSequence{};
       sequence.state_valid = true;
     }
-    if (!defaults.empty()) ok = take_defaults(defaults, sequence) && ok;
-    if (!interned.empty()) ok = intern(interned, sequence) && ok;
-    if (!clocks.empty()) ok = take_clocks(clocks, sequence_id) && ok;
+    if (!defaults.empty()) ok = take_defaults(defaults, sequence, builder_) && ok;
+    if (!names.empty()) ok = take_names(names, sequence, builder_) && ok;
+    if (!clocks.empty()) ok = clocks_.take(clocks, sequence_id) && ok;
     if (!descriptor.empty()) ok = describe(descriptor) && ok;
     if (!thread.empty()) ok = take_thread(thread, sequence) && ok;
     if (has_event) {
@@ -210,30 +116,17 @@ class Importer {
         ++builder_.loaded.trace.dropped_count;  // what it refers to was lost
         return ok;
       }
-      const std::uint32_t id = clock != 0 ? clock : sequence.default_clock != 0 ? sequence.default_clock : kBootTime;
-      ok = track_event(event, to_trace_time(timestamp, id, sequence_id), sequence) && ok;
+      const std::uint32_t id = clock != 0                    ? clock
+                               : sequence.default_clock != 0 ? sequence.default_clock
+                                                             : PerfettoClocks::kBootTime;
+      ok = track_event(event, clocks_.to_trace_time(timestamp, id, sequence_id), sequence) && ok;
     }
     return ok;
   }
 
-  bool inflated(std::string_view bytes) {
-    z_stream zlib{};
-    if (inflateInit(&zlib) != Z_OK) return false;
-    std::string packets;
-    zlib.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));  // zlib's interface; it only reads
-    zlib.avail_in = static_cast<uInt>(std::min<std::size_t>(bytes.size(), 1u << 30));
-    int code = Z_OK;
-    while (code == Z_OK && packets.size() < kMaxInflated) {
-      const std::size_t held = packets.size();
-      packets.resize(held + (1u << 16));
-      zlib.next_out = reinterpret_cast<Bytef*>(packets.data() + held);
-      zlib.avail_out = 1u << 16;
-      code = ::inflate(&zlib, Z_NO_FLUSH);
-      packets.resize(packets.size() - zlib.avail_out);
-      if (zlib.avail_in == 0 && zlib.avail_out != 0 && code == Z_OK) break;
-    }
-    inflateEnd(&zlib);
-    bool ok = code == Z_STREAM_END;
+  bool compressed(std::string_view bytes) {
+    bool ok = false;
+    const std::string packets = inflated_packets(bytes, ok);
     ProtoReader reader(packets);
     ProtoField field;
     while (reader.next(field)) {
@@ -243,138 +136,9 @@ class Importer {
     return ok && reader.ok();
   }
 
-  // --- clocks ---
+  // --- tracks ---
 
-  /// Sequence-scoped clocks by their sequence, the others for all.
-  Clock& clock(std::uint32_t id, std::uint64_t sequence_id) {
-    const auto [at, added] = clocks_.try_emplace({id >= 64 && id < 128 ? sequence_id : 0, id});
-    if (added) builder_.charge(96);
-    return at->second;
-  }
-
-  std::int64_t to_trace_time(std::uint64_t timestamp, std::uint32_t id, std::uint64_t sequence_id) {
-    if (id == trace_clock_) return static_cast<std::int64_t>(timestamp);
-    Clock& of = clock(id, sequence_id);
-    std::int64_t time = times(static_cast<std::int64_t>(timestamp), of.unit_ns);
-    if (of.incremental) time = of.last_ns = plus(of.last_ns, time);
-    return plus(time, of.to_trace_ns.value_or(0));
-  }
-
-  bool take_clocks(std::string_view message, std::uint64_t sequence_id) {
-    ProtoReader reader(message);
-    ProtoField field;
-    std::vector<std::uint32_t> ids;
-    while (reader.next(field)) {
-      if (field.number == 2) trace_clock_ = static_cast<std::uint32_t>(field.value);
-      if (field.number != 1 || !field.delimited) continue;
-      ProtoReader entry(field.bytes);
-      std::uint32_t id = 0;
-      std::uint64_t timestamp = 0, unit = 1;
-      bool incremental = false;
-      ProtoField member;
-      while (entry.next(member)) {
-        if (member.number == 1) id = static_cast<std::uint32_t>(member.value);
-        if (member.number == 2) timestamp = member.value;
-        if (member.number == 3) incremental = member.value != 0;
-        if (member.number == 4 && member.value != 0) unit = member.value;
-      }
-      if (!entry.ok()) return false;
-      Clock& of = clock(id, sequence_id);
-      of.unit_ns = static_cast<std::int64_t>(unit);
-      of.incremental = incremental;
-      of.last_ns = times(static_cast<std::int64_t>(timestamp), of.unit_ns);
-      ids.push_back(id);
-    }
-    // Through the trace's own clock, or else any whose relation to it is known.
-    std::optional<std::int64_t> now;
-    for (const std::uint32_t id : ids) {
-      const Clock& of = clock(id, sequence_id);
-      if (id == trace_clock_) {
-        now = of.last_ns;
-        break;
-      }
-      if (!now && of.to_trace_ns) now = plus(of.last_ns, *of.to_trace_ns);
-    }
-    for (const std::uint32_t id : ids) {
-      Clock& of = clock(id, sequence_id);
-      if (now && id != trace_clock_) of.to_trace_ns = *now - of.last_ns;
-      constexpr std::uint32_t kRealTime = 1;
-      if (now && id == kRealTime && builder_.loaded.trace.header.wall_ns == 0) {
-        builder_.loaded.trace.header.clock_ns = *now;
-        builder_.loaded.trace.header.wall_ns = of.last_ns;
-      }
-    }
-    return reader.ok();
-  }
-
-  // --- state of a sequence ---
-
-  bool take_defaults(std::string_view message, Sequence& sequence) {
-    ProtoReader reader(message);
-    ProtoField field;
-    while (reader.next(field)) {
-      if (field.number == 58) sequence.default_clock = static_cast<std::uint32_t>(field.value);
-      if (field.number != 11 || !field.delimited) continue;
-      ProtoReader event(field.bytes);
-      ProtoField member;
-      while (event.next(member)) {
-        if (member.number == 11) sequence.default_track = member.value;
-        if (member.number == 31) append_integers(member, sequence.default_counters);
-      }
-      if (!event.ok()) return false;
-    }
-    return reader.ok();
-  }
-
-  /// A repeated integer field, packed or not.
-  template <class T>
-  void append_integers(const ProtoField& field, std::vector<T>& values) {
-    builder_.charge(8 * (field.delimited ? field.bytes.size() : 1));
-    if (!field.delimited) {
-      values.push_back(static_cast<T>(field.value));
-      return;
-    }
-    std::string_view rest = field.bytes;
-    std::uint64_t value = 0;
-    while (!rest.empty() && ProtoReader::take_varint(rest, value)) values.push_back(static_cast<T>(value));
-  }
-  static void append_fixed(const ProtoField& field, std::vector<std::uint64_t>& values) {
-    if (!field.delimited) {
-      values.push_back(field.value);
-      return;
-    }
-    for (std::string_view rest = field.bytes; rest.size() >= 8; rest.remove_prefix(8)) {
-      std::uint64_t value = 0;
-      std::memcpy(&value, rest.data(), 8);
-      values.push_back(value);
-    }
-  }
-
-  bool intern(std::string_view message, Sequence& sequence) {
-    ProtoReader reader(message);
-    ProtoField field;
-    while (reader.next(field)) {
-      auto* table = field.number == 1   ? &sequence.categories
-                    : field.number == 2 ? &sequence.names
-                    : field.number == 3 ? &sequence.annotations
-                                        : nullptr;
-      if (table == nullptr || !field.delimited) continue;
-      ProtoReader entry(field.bytes);
-      ProtoField member;
-      std::uint64_t iid = 0;
-      std::string_view name;
-      while (entry.next(member)) {
-        if (member.number == 1) iid = member.value;
-        if (member.number == 2) name = member.bytes;
-      }
-      if (!entry.ok()) return false;
-      builder_.charge(32);
-      (*table)[iid] = builder_.name(name);
-    }
-    return reader.ok();
-  }
-
-  bool take_thread(std::string_view message, Sequence& sequence) {
+  bool take_thread(std::string_view message, PerfettoSequence& sequence) {
     ProtoReader reader(message);
     ProtoField field;
     std::uint64_t pid = 0, tid = 0;
@@ -473,79 +237,9 @@ class Importer {
     return of.row;
   }
 
-  NameId found(const std::unordered_map<std::uint64_t, NameId>& table, std::uint64_t iid) const {
-    const auto at = table.find(iid);
-    return at == table.end() ? NameId{} : at->second;
-  }
-
-  bool annotation(std::string_view message, const Sequence& sequence, Span& span) {
-    ProtoReader reader(message);
-    ProtoField field;
-    std::string_view name, text;
-    std::optional<std::int64_t> value;
-    while (reader.next(field)) {
-      if (field.number == 1) name = builder_.loaded.trace.name_of(found(sequence.annotations, field.value));
-      if (field.number == 10) name = field.bytes;
-      if (field.number == 3 || field.number == 4) value = field.integer();
-      if (field.number == 6) text = field.bytes;
-    }
-    if (!reader.ok()) return false;
-    if (value && name == "op") span.op = OpId{clamp32(*value)};
-    if (value && name == "unit") span.unit = UnitId{clamp32(*value)};
-    if (value && name == "step") span.step = clamp32(*value);
-    if (value && name == "micro_step") span.micro_step = clamp32(*value);
-    if (value && name == "bytes") span.bytes = *value;
-    if (value && name == "waiting_ns") span.waiting_ns = *value;
-    if (name == "phase") span.phase = phase_named(text).value_or(span.phase);
-    return true;
-  }
-
-  bool parse(std::string_view message, const Sequence& sequence, TrackEvent& event) {
-    ProtoReader reader(message);
-    ProtoField field;
-    while (reader.next(field)) {
-      switch (field.number) {
-        case 9: event.type = field.integer(); break;
-        case 11: event.track = field.value; break;
-        case 10: event.name = found(sequence.names, field.value); break;
-        case 23: event.name = builder_.name(field.bytes); break;
-        case 3:
-          if (!event.category_id.valid() && !field.delimited)
-            event.category_id = found(sequence.categories, field.value);
-          break;
-        case 22:
-          if (event.category.empty()) event.category = field.bytes;
-          break;
-        case 4:
-          if (field.delimited && !annotation(field.bytes, sequence, event.described)) return false;
-          break;
-        case 30:
-          event.integer_value = field.integer();
-          event.value = static_cast<double>(field.integer());
-          break;
-        case 44: event.value = field.real(); break;
-        case 47:
-        case 36: field.number == 47 ? append_fixed(field, event.flows) : append_integers(field, event.flows); break;
-        case 48:
-        case 42:
-          field.number == 48 ? append_fixed(field, event.terminating_flows)
-                             : append_integers(field, event.terminating_flows);
-          break;
-        case 31: append_integers(field, event.counters); break;
-        case 12: append_integers(field, event.counter_values); break;
-        case 1: event.delta_us = field.integer(); break;
-        case 16: event.absolute_us = field.integer(); break;
-        case 6: event.legacy = field.bytes; break;
-        default: break;
-      }
-    }
-    if (event.category.empty()) event.category = builder_.loaded.trace.name_of(event.category_id);
-    return reader.ok();
-  }
-
-  bool track_event(std::string_view message, std::int64_t time, Sequence& sequence) {
+  bool track_event(std::string_view message, std::int64_t time, PerfettoSequence& sequence) {
     TrackEvent event;
-    if (!parse(message, sequence, event)) return false;
+    if (!parse_event(message, sequence, builder_, event)) return false;
     if (event.absolute_us) {
       time = times(*event.absolute_us, 1000);
     } else if (event.delta_us) {
@@ -600,7 +294,7 @@ class Importer {
     return span;
   }
 
-  bool legacy_event(TrackEvent& event, std::uint64_t uuid, std::int64_t time, const Sequence& sequence) {
+  bool legacy_event(TrackEvent& event, std::uint64_t uuid, std::int64_t time, const PerfettoSequence& sequence) {
     ProtoReader reader(event.legacy);
     ProtoField field;
     std::int64_t phase = 0, duration_us = 0;
@@ -612,7 +306,7 @@ class Importer {
         global = global || field.number == 11;
       }
       if (field.number == 7) key.append(",").append(field.bytes.substr(0, 256));
-      if (field.number == 1 && !event.name.valid()) event.name = found(sequence.names, field.value);
+      if (field.number == 1 && !event.name.valid()) event.name = interned(sequence.names, field.value);
       if (field.number == 2) phase = field.integer();
       if (field.number == 3) duration_us = field.integer();
     }
@@ -766,16 +460,14 @@ class Importer {
   }
 
   static constexpr std::uint64_t kThreadTracks = 0x5348'4152'4400'0000;  // keeps invented ids apart from the file's
-  static constexpr std::size_t kLargePacket = 1u << 20;
 
   ByteSource& source_;
+  PerfettoPackets packets_;
   Builder builder_{TraceFormat::perfetto};
-  std::string buffer_;
-  std::unordered_map<std::uint64_t, Sequence> sequences_;
+  PerfettoClocks clocks_{builder_};
+  std::unordered_map<std::uint64_t, PerfettoSequence> sequences_;
   std::unordered_map<std::uint64_t, Described> tracks_;
   std::map<std::int64_t, const Described*> processes_;
-  std::map<std::pair<std::uint64_t, std::uint32_t>, Clock> clocks_;
-  std::uint32_t trace_clock_ = kBootTime;
   std::vector<RowInfo> rows_;  // by RowId
   std::unordered_map<std::uint64_t, std::int32_t> source_ids_;
   std::vector<std::uint64_t> sources_;
@@ -784,8 +476,6 @@ class Importer {
   std::unordered_map<std::string, std::size_t> asynchronous_;  // rows and groups of legacy events
   std::int64_t other_count_ = 0;
   bool known_ = false;
-  std::string stop_;
-  std::uint64_t stop_at_ = 0;
 };
 
 }  // namespace

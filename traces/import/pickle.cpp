@@ -209,12 +209,6 @@ bool PickleReader::put(std::uint64_t index) {
 bool PickleReader::step(int opcode, bool& stopped) {
   std::uint64_t n = 0;
   std::size_t from = 0;
-  std::string ignored;
-  const auto replace = [&](std::size_t count) {  // `count` values by an inert one
-    if (!need(count)) return false;
-    stack_.resize(stack_.size() - count);
-    return push({Kind::inert, 0});
-  };
   switch (opcode) {
     case 0x80:  // PROTO
       return number(1, n) && (n <= 5 || fail("is of protocol " + std::to_string(n) + ", newer than 5"));
@@ -235,31 +229,6 @@ bool PickleReader::step(int opcode, bool& stopped) {
       stack_.resize(from);
       return true;
     case '2': return need(1) && push(stack_.back());  // DUP
-
-    case 'N': return push({Kind::none, 0});
-    case 0x88: return push({Kind::boolean, 1});
-    case 0x89: return push({Kind::boolean, 0});
-    case 'I':
-    case 'L': return push_number_line(false);
-    case 'F': return push_number_line(true);
-    case 'J': return number(4, n) && push_integer(static_cast<std::int32_t>(static_cast<std::uint32_t>(n)));
-    case 'K': return number(1, n) && push_integer(static_cast<std::int64_t>(n));
-    case 'M': return number(2, n) && push_integer(static_cast<std::int64_t>(n));
-    case 0x8a: return number(1, n) && push_long(n);
-    case 0x8b: return number(4, n) && push_long(n);
-    case 'G': return number(8, n) && push({Kind::real, 0});
-
-    case 'S': return push_line(true);
-    case 'V': return push_line(false);
-    case 'U':
-    case 'C':
-    case 0x8c: return number(1, n) && push_text(n);
-    case 'T':
-    case 'B':
-    case 'X': return number(4, n) && push_text(n);
-    case 0x8d:
-    case 0x8e:
-    case 0x96: return number(8, n) && push_text(n);
 
     case ']':
     case ')':
@@ -291,7 +260,51 @@ bool PickleReader::step(int opcode, bool& stopped) {
       if (fault != std::errc{} || end != text.data() + text.size()) return fail("names a memo by no number");
       return opcode == 'g' ? get(n) : put(n);
     }
+    default: return push_scalar(opcode);
+  }
+}
 
+bool PickleReader::push_scalar(int opcode) {
+  std::uint64_t n = 0;
+  switch (opcode) {
+    case 'N': return push({Kind::none, 0});
+    case 0x88: return push({Kind::boolean, 1});
+    case 0x89: return push({Kind::boolean, 0});
+    case 'I':
+    case 'L': return push_number_line(false);
+    case 'F': return push_number_line(true);
+    case 'J': return number(4, n) && push_integer(static_cast<std::int32_t>(static_cast<std::uint32_t>(n)));
+    case 'K': return number(1, n) && push_integer(static_cast<std::int64_t>(n));
+    case 'M': return number(2, n) && push_integer(static_cast<std::int64_t>(n));
+    case 0x8a: return number(1, n) && push_long(n);
+    case 0x8b: return number(4, n) && push_long(n);
+    case 'G': return number(8, n) && push({Kind::real, 0});
+
+    case 'S': return push_line(true);
+    case 'V': return push_line(false);
+    case 'U':
+    case 'C':
+    case 0x8c: return number(1, n) && push_text(n);
+    case 'T':
+    case 'B':
+    case 'X': return number(4, n) && push_text(n);
+    case 0x8d:
+    case 0x8e:
+    case 0x96: return number(8, n) && push_text(n);
+    default: return make_object(opcode);
+  }
+}
+
+bool PickleReader::make_object(int opcode) {
+  std::uint64_t n = 0;
+  std::size_t from = 0;
+  std::string ignored;
+  const auto replace = [&](std::size_t count) {  // `count` values by an inert one
+    if (!need(count)) return false;
+    stack_.resize(stack_.size() - count);
+    return push({Kind::inert, 0});
+  };
+  switch (opcode) {
     case 'c': return line(ignored) && line(ignored) && push({Kind::inert, 0});  // GLOBAL
     case 0x93: return replace(2);                                               // STACK_GLOBAL
     case 'R':                                                                   // REDUCE

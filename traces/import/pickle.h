@@ -62,7 +62,11 @@ class PickleReader {
     std::uint64_t size = 0;
   };
 
+  /// One opcode: of the stack, containers and the memo here, of values and of objects, which stay inert, in the other
+  /// two.
   bool step(int opcode, bool& stopped);
+  bool push_scalar(int opcode);
+  bool make_object(int opcode);
   bool fail(const std::string& why);
   bool push(Value value);
   bool push_text(std::uint64_t size);

@@ -1,0 +1,70 @@
+// Category names are those of libkineto and torch.profiler.
+#include "traces/import/kineto.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace shard::import {
+
+bool is_gpu_category(std::string_view category) {
+  return category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset" || category == "cuda_sync" ||
+         category == "gpu_user_annotation";
+}
+
+bool is_kineto_category(std::string_view category) {
+  return is_gpu_category(category) || category == "cpu_op" || category == "cuda_runtime" || category == "cuda_driver" ||
+         category == "user_annotation" || category == "python_function" || category == "ac2g" || category == "fwdbwd" ||
+         category == "cpu_instant_event";
+}
+
+void place_memories(std::deque<KinetoMemory>& memories, Builder& builder) {
+  std::stable_sort(memories.begin(), memories.end(),
+                   [](const KinetoMemory& a, const KinetoMemory& b) { return a.time_ns < b.time_ns; });
+  std::map<std::pair<std::int32_t, Memory>, std::uint64_t> lowest;
+  for (const KinetoMemory& m : memories) {
+    const auto [at, added] = lowest.try_emplace({m.process, m.memory}, m.address);
+    at->second = std::min(at->second, m.address);
+  }
+  std::set<std::pair<std::int32_t, Memory>> begun;
+  LiveBuffers live;
+  for (const KinetoMemory& m : memories) {
+    MemoryEvent event{.rank = Rank{m.process}, .memory = m.memory, .time_ns = m.time_ns};
+    if (begun.insert({m.process, m.memory}).second && m.allocated && *m.allocated > m.bytes) {
+      event.buffer = live.fresh();
+      event.delta_bytes = *m.allocated - m.bytes;
+      builder.memory(event, false);
+    }
+    const std::uint64_t offset = m.address - lowest[{m.process, m.memory}];
+    event.offset_bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(offset, std::uint64_t{1} << 60));
+    event.delta_bytes = m.bytes;
+    event.buffer = m.bytes >= 0 ? live.add(event.rank, m.memory, m.address, m.bytes)
+                                : live.remove(event.rank, m.memory, m.address).buffer;
+    if (!event.buffer.valid()) event.buffer = live.fresh();
+    builder.memory(event);
+    if (m.reserved && m.memory == Memory::device) {
+      builder.counter({event.rank, builder.name("reserved_bytes"), m.time_ns, static_cast<double>(*m.reserved)});
+    }
+  }
+}
+
+void number_steps(std::vector<StepRange>& steps, Trace& trace) {
+  if (steps.empty()) return;
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const StepRange& a, const StepRange& b) { return a.begin_ns < b.begin_ns; });
+  const auto place = [&](std::int64_t time, Phase& phase, std::int32_t& step) {
+    const auto after = std::upper_bound(steps.begin(), steps.end(), time,
+                                        [](std::int64_t t, const StepRange& range) { return t < range.begin_ns; });
+    phase = after == steps.begin() ? Phase::creation : Phase::steady_step;
+    step = after == steps.begin() ? -1 : std::prev(after)->step;
+  };
+  for (std::size_t i = 0; i < trace.spans.size(); ++i) {
+    place(trace.spans.begin_ns[i], trace.spans.phase[i], trace.spans.step[i]);
+  }
+  for (std::size_t i = 0; i < trace.memory.size(); ++i) {
+    place(trace.memory.time_ns[i], trace.memory.phase[i], trace.memory.step[i]);
+  }
+}
+
+}  // namespace shard::import
