@@ -116,6 +116,61 @@ std::string moments_text(const TrainReport& report) {
   return out + '\n';
 }
 
+void add_steps(Json& j, const TrainReport& report) {
+  j["steps"] = Json::array();
+  j["skipped_steps"] = Json::array();
+  for (std::size_t i = 0; i < report.own.losses.size(); ++i) {
+    train::StepResult step{.step = static_cast<std::int64_t>(i),
+                           .loss = report.own.losses[i],
+                           .seconds = report.own.step_seconds[i],
+                           .learning_rate = report.own.learning_rates[i]};
+    if (i < report.own.controls.size()) step.control = report.own.controls[i];
+    j["steps"].push_back(step_json(step));
+    if (step.control && step.control->skip != 0)
+      j["skipped_steps"].push_back(skipped_json(*report.planned->model, step.step, *step.control));
+  }
+}
+
+/// What each rank held and sent, beside what was predicted of its class.
+void add_ranks(Json& j, const TrainReport& report) {
+  j["arenas"] = Json::array();
+  j["collectives"] = Json::array();
+  j["optimizer_state_bytes"] = Json::array();
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    const RankReport& rank = report.ranks[i];
+    const engine::ClassResult& c = class_of(*report.prediction, static_cast<std::int32_t>(i));
+    for (std::size_t m = 0; m < rank.peak.size(); ++m) {
+      if (m > 0 && c.peak[m] == Bytes{0} && rank.peak[m] == Bytes{0}) continue;
+      j["arenas"].push_back({{"rank", i},
+                             {"memory", to_string(static_cast<Memory>(m))},
+                             {"predicted_peak_bytes", c.peak[m].count()},
+                             {"measured_peak_bytes", rank.peak[m].count()}});
+    }
+    for (int k = 0; k < kCollectiveCount; ++k) {
+      const auto kind = static_cast<Collective>(k);
+      const auto& predicted = c.collectives[static_cast<std::size_t>(k)];
+      const CollectiveCount& measured = rank.collectives[kind];
+      if (predicted.count == 0 && measured.calls == 0) continue;
+      j["collectives"].push_back({{"rank", i},
+                                  {"kind", to_string(kind)},
+                                  {"predicted_count", predicted.count},
+                                  {"measured_count", measured.calls},
+                                  {"predicted_bytes", predicted.bytes.count()},
+                                  {"measured_bytes", measured.bytes.count()}});
+    }
+    j["optimizer_state_bytes"].push_back(rank.optimizer_state.count());
+  }
+}
+
+void add_moments(Json& j, const TrainReport& report) {
+  j["moments"] = Json::array();
+  const std::vector<engine::Moment>& predicted_moments = class_of(*report.prediction, 0).moments;
+  for (std::size_t i = 0; i < report.own.moments.size() && i < predicted_moments.size(); ++i)
+    j["moments"].push_back({{"name", report.own.moments[i].name},
+                            {"predicted_by_category", engine::to_json(predicted_moments[i].by_category)},
+                            {"measured_by_category", engine::to_json(report.own.moments[i].by_category)}});
+}
+
 }  // namespace
 
 std::string pack(const RankReport& r) {
@@ -153,57 +208,15 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
   j["transport"] = report.transport;
   j["world_size"] = s.world_size;
   j["plan_hash"] = p.plan_hash;
-  j["steps"] = Json::array();
-  j["skipped_steps"] = Json::array();
-  for (std::size_t i = 0; i < report.own.losses.size(); ++i) {
-    train::StepResult step{.step = static_cast<std::int64_t>(i),
-                           .loss = report.own.losses[i],
-                           .seconds = report.own.step_seconds[i],
-                           .learning_rate = report.own.learning_rates[i]};
-    if (i < report.own.controls.size()) step.control = report.own.controls[i];
-    j["steps"].push_back(step_json(step));
-    if (step.control && step.control->skip != 0)
-      j["skipped_steps"].push_back(skipped_json(*report.planned->model, step.step, *step.control));
-  }
+  add_steps(j, report);
   j["state_sha256"] = report.own.state_sha256;
   j["numerics"] = {{"instruction_set", cpu::to_string(report.instruction_set)},
                    {"library", cpu::matrix_library()},
                    {"reproducible", s.reproducible}};
   for (const char* key : {"fits", "device_capacity_bytes", "headroom_bytes", "largest_holders", "smallest_change"})
     j[key] = answer[key];
-  j["arenas"] = Json::array();
-  j["collectives"] = Json::array();
-  j["optimizer_state_bytes"] = Json::array();
-  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
-    const RankReport& rank = report.ranks[i];
-    const engine::ClassResult& c = class_of(p, static_cast<std::int32_t>(i));
-    for (std::size_t m = 0; m < rank.peak.size(); ++m) {
-      if (m > 0 && c.peak[m] == Bytes{0} && rank.peak[m] == Bytes{0}) continue;
-      j["arenas"].push_back({{"rank", i},
-                             {"memory", to_string(static_cast<Memory>(m))},
-                             {"predicted_peak_bytes", c.peak[m].count()},
-                             {"measured_peak_bytes", rank.peak[m].count()}});
-    }
-    for (int k = 0; k < kCollectiveCount; ++k) {
-      const auto kind = static_cast<Collective>(k);
-      const auto& predicted = c.collectives[static_cast<std::size_t>(k)];
-      const CollectiveCount& measured = rank.collectives[kind];
-      if (predicted.count == 0 && measured.calls == 0) continue;
-      j["collectives"].push_back({{"rank", i},
-                                  {"kind", to_string(kind)},
-                                  {"predicted_count", predicted.count},
-                                  {"measured_count", measured.calls},
-                                  {"predicted_bytes", predicted.bytes.count()},
-                                  {"measured_bytes", measured.bytes.count()}});
-    }
-    j["optimizer_state_bytes"].push_back(rank.optimizer_state.count());
-  }
-  j["moments"] = Json::array();
-  const std::vector<engine::Moment>& predicted_moments = class_of(p, 0).moments;
-  for (std::size_t i = 0; i < report.own.moments.size() && i < predicted_moments.size(); ++i)
-    j["moments"].push_back({{"name", report.own.moments[i].name},
-                            {"predicted_by_category", engine::to_json(predicted_moments[i].by_category)},
-                            {"measured_by_category", engine::to_json(report.own.moments[i].by_category)}});
+  add_ranks(j, report);
+  add_moments(j, report);
   j["resident_bytes"] = {{"predicted", predicted_resident(report).count()},
                          {"measured", measured_resident(report).count()}};
   const double step = measured_step(report.own);

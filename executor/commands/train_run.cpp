@@ -229,6 +229,71 @@ Result<void> same_instruction_set(const Prepared& p, Communicator& communicator)
   });
 }
 
+/// What a run is watched by: its trace, and on rank 0 the lines of its steps.
+struct Watchers {
+  explicit Watchers(std::int32_t ranks) : traces(ranks) {}
+  OwnedRankTraces traces;
+  std::optional<Writer> writer;
+  std::optional<train::Recorder> recorder;
+  std::optional<StepLines> step_lines;
+
+  [[nodiscard]] Result<void> start(const Prepared& p, const TrainOptions& o, const cluster::Cluster& cluster,
+                                   Communicator& communicator, std::ostream& lines) {
+    const Rank rank = communicator.rank();
+    if (!o.trace.empty()) {
+      Result<TraceStart> first = trace_start(p, o, cluster, communicator);
+      if (!first) return first.error();
+      traces.files = std::move(first->files);
+      Result<Writer> created = Writer::create(traces.files.of(rank.value), first->header, Appears::temporary);
+      if (!created) return created.error();
+      writer.emplace(std::move(*created));
+      recorder.emplace(p.plans.of_rank(rank.value), rank, *writer);
+    }
+    if (rank.value > 0) return {};
+    step_lines.emplace(p, o, lines);
+    return step_lines->open_log(o.log);
+  }
+
+  [[nodiscard]] Result<void> finish(const Prepared& p, const train::SessionResult& result) {
+    if (writer) {
+      recorder->summarize(result);
+      writer->add_metadata("command", "train");
+      writer->add_metadata("instruction_set", cpu::to_string(p.instruction_set));
+      writer->add_metadata("matrix_library", cpu::matrix_library());
+      if (Result<void> closed = writer->close(); !closed) return closed.error();
+    }
+    if (step_lines) return step_lines->close_log();
+    return {};
+  }
+};
+
+/// The session that `watchers` watch, and stay for.
+train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, Watchers& watchers) {
+  train::SessionOptions session{
+      .steps = o.steps,
+      .digest = true,
+      .scalars = scalars_of(o),
+      .knobs = knobs_of(o.strategy),
+      .inject = injections_of(o.control),
+      .learning_rate = [schedule = schedule_of(o.control, o.steps)](
+                           std::int64_t step) { return train::learning_rate(schedule, step); },
+      .seed = o.seed,
+      .observer = watchers.recorder ? &*watchers.recorder : nullptr,
+      .after_step = {},
+      .before_phase = {},
+      .disk_path = o.strategy.placement.disk_path};
+  session.after_step = [&watchers, steps_per_flush = steps_between_flushes(plan)](const train::StepResult& done) {
+    if (watchers.step_lines) (*watchers.step_lines)(done);
+    // A failed write is reported by close().
+    if (watchers.writer && (done.step + 1) % steps_per_flush == 0) static_cast<void>(watchers.writer->flush());
+  };
+  session.before_phase = [&watchers, steps = o.steps](Phase phase, std::int64_t step) {
+    set_run_place(place_of(phase, step));
+    if (watchers.recorder) watchers.recorder->begin(phase, phase == Phase::digest ? steps - 1 : step);
+  };
+  return session;
+}
+
 }  // namespace
 
 Result<void> check_fits(const Prepared& prepared, const TrainOptions& options) {
@@ -286,49 +351,11 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   cpu::ThreadPool pool(s.threads);
   touch_everything(pool, s);
 
-  OwnedRankTraces traces(s.world_size);
-  std::optional<Writer> writer;
-  std::optional<train::Recorder> recorder;
-  if (!o.trace.empty()) {
-    Result<TraceStart> start = trace_start(p, o, *cluster, communicator);
-    if (!start) return start.error();
-    traces.files = std::move(start->files);
-    Result<Writer> created = Writer::create(traces.files.of(rank.value), start->header, Appears::temporary);
-    if (!created) return created.error();
-    writer.emplace(std::move(*created));
-    recorder.emplace(plan, rank, *writer);
-  }
-  std::optional<StepLines> step_lines;
-  if (rank.value == 0) {
-    step_lines.emplace(p, o, lines);
-    if (Result<void> opened = step_lines->open_log(o.log); !opened) return opened.error();
-  }
-
+  Watchers watchers(s.world_size);
+  if (Result<void> ok = watchers.start(p, o, *cluster, communicator, lines); !ok) return ok.error();
   const Bytes baseline = train::proportional_set_size();
   Bytes resident{0};
-  train::SessionOptions session{
-      .steps = o.steps,
-      .digest = true,
-      .scalars = scalars_of(o),
-      .knobs = knobs_of(o.strategy),
-      .inject = injections_of(o.control),
-      .learning_rate = [schedule = schedule_of(o.control, o.steps)](
-                           std::int64_t step) { return train::learning_rate(schedule, step); },
-      .seed = o.seed,
-      .observer = recorder ? &*recorder : nullptr,
-      .after_step = {},
-      .before_phase = {},
-      .disk_path = o.strategy.placement.disk_path};
-  const std::int64_t steps_per_flush = steps_between_flushes(plan);
-  session.after_step = [&](const train::StepResult& done) {
-    if (step_lines) (*step_lines)(done);
-    // A failed write is reported by close().
-    if (writer && (done.step + 1) % steps_per_flush == 0) static_cast<void>(writer->flush());
-  };
-  session.before_phase = [&](Phase phase, std::int64_t step) {
-    set_run_place(place_of(phase, step));
-    if (recorder) recorder->begin(phase, phase == Phase::digest ? o.steps - 1 : step);
-  };
+  train::SessionOptions session = session_of(o, plan, watchers);
   session.before_end = [&]() -> Result<void> {
     set_run_place({RunPart::results});
     // A shared page counts by the processes that have touched it: nobody asks before all ranks have run.
@@ -339,15 +366,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   set_run_place({RunPart::arenas});
   Result<train::SessionResult> result = run_session(plan, communicator, **data, pool, session);
   if (!result) return result.error();
-  if (writer) {
-    recorder->summarize(*result);
-    writer->add_metadata("command", "train");
-    writer->add_metadata("instruction_set", cpu::to_string(p.instruction_set));
-    writer->add_metadata("matrix_library", cpu::matrix_library());
-    if (Result<void> closed = writer->close(); !closed) return closed.error();
-  }
-  if (step_lines)
-    if (Result<void> closed = step_lines->close_log(); !closed) return closed.error();
+  if (Result<void> ok = watchers.finish(p, *result); !ok) return ok.error();
   const auto reports = communicator.exchange(pack({.peak = result->peak,
                                                    .optimizer_state = result->optimizer_state,
                                                    .resident = resident,
@@ -362,9 +381,9 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
                      .instruction_set = p.instruction_set};
   for (const std::string& text : *reports) report.ranks.push_back(unpack(text));
   if (rank.value > 0) {
-    traces.left_to_rank_0 = true;
+    watchers.traces.left_to_rank_0 = true;
   } else {
-    if (Result<void> merged = traces.files.merge(s.world_size, o.trace); !merged) return merged.error();
+    if (Result<void> merged = watchers.traces.files.merge(s.world_size, o.trace); !merged) return merged.error();
     if (Result<void> written = write_predicted(p, *cluster, o); !written) return written.error();
   }
   return report;

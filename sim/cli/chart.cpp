@@ -23,6 +23,81 @@ std::size_t first_of(std::size_t column, std::size_t width, std::size_t count) {
   return column * count / width;
 }
 
+/// The layers that have anything to show, and their sum.
+struct Stack {
+  std::vector<const Layer*> layers;
+  std::vector<int> colors;  ///< by place among all layers, so that a name keeps its colour from picture to picture
+  std::vector<double> totals;
+  std::size_t peak = 0;
+
+  /// The moment that each of `width` columns shows: of all that fall into it, the one with the largest total.
+  [[nodiscard]] std::vector<std::size_t> moments(std::size_t width) const {
+    std::vector<std::size_t> result;
+    for (std::size_t c = 0; c < width; ++c) {
+      const std::size_t first = first_of(c, width, totals.size());
+      const std::size_t last = std::max(first + 1, first_of(c + 1, width, totals.size()));
+      std::size_t best = first;
+      for (std::size_t i = first; i < last; ++i) {
+        if (totals[i] > totals[best]) best = i;
+      }
+      result.push_back(best);
+    }
+    return result;
+  }
+
+  /// `cells` columns of one band.
+  [[nodiscard]] std::string band(std::size_t layer, std::size_t cells, const Style& style) const {
+    if (!style.color) return std::string(cells, layers[layer]->letter);
+    std::string blocks;
+    for (std::size_t i = 0; i < cells; ++i) blocks += style.unicode ? "█" : "#";
+    return colored(colors[layer], blocks);
+  }
+
+  /// Which band covers `level` at a moment; layers.size() above them all.
+  [[nodiscard]] std::size_t layer_at(std::size_t moment, double level) const {
+    double sum = 0;
+    std::size_t layer = 0;
+    while (layer < layers.size() && (sum += layers[layer]->values[moment]) <= level) ++layer;
+    return layer;
+  }
+
+  /// One line of the picture, without blanks at its end.
+  [[nodiscard]] std::string row(std::span<const std::size_t> moments, double level, const Style& style) const {
+    std::string text;
+    std::size_t blanks = 0;
+    for (std::size_t c = 0; c < moments.size();) {
+      const std::size_t layer = layer_at(moments[c], level);
+      std::size_t end = c + 1;
+      while (end < moments.size() && layer_at(moments[end], level) == layer) ++end;
+      if (layer == layers.size()) {
+        blanks += end - c;
+      } else {
+        text += std::string(blanks, ' ') + band(layer, end - c, style);
+        blanks = 0;
+      }
+      c = end;
+    }
+    return text;
+  }
+};
+
+Stack stacked(std::span<const Layer> layers) {
+  Stack stack;
+  for (const Layer& layer : layers) {
+    assert(layer.values.size() == layers[0].values.size());
+    assert(std::ranges::count(layers, layer.letter, &Layer::letter) == 1);
+    if (std::ranges::none_of(layer.values, [](double value) { return value > 0; })) continue;
+    stack.layers.push_back(&layer);
+    stack.colors.push_back(kColors.at(static_cast<std::size_t>(&layer - layers.data()) % kColors.size()));
+  }
+  if (stack.layers.empty()) return stack;
+  stack.totals.resize(stack.layers[0]->values.size());
+  for (const Layer* layer : stack.layers)
+    for (std::size_t i = 0; i < stack.totals.size(); ++i) stack.totals[i] += layer->values[i];
+  stack.peak = static_cast<std::size_t>(std::ranges::max_element(stack.totals) - stack.totals.begin());
+  return stack;
+}
+
 }  // namespace
 
 std::string bar(double fraction, int width, const Style& style) {
@@ -53,83 +128,29 @@ std::string sparkline(std::span<const double> values, int width, const Style& st
 }
 
 std::string stacked_area(std::span<const Layer> layers, const AreaOptions& options, const Style& style) {
-  std::vector<const Layer*> drawn;
-  std::vector<int> colors;  // by place among all layers, so that a name keeps its colour from picture to picture
-  for (const Layer& layer : layers) {
-    assert(layer.values.size() == layers[0].values.size());
-    assert(std::ranges::count(layers, layer.letter, &Layer::letter) == 1);
-    if (std::ranges::none_of(layer.values, [](double value) { return value > 0; })) continue;
-    drawn.push_back(&layer);
-    colors.push_back(kColors.at(static_cast<std::size_t>(&layer - layers.data()) % kColors.size()));
-  }
-  if (drawn.empty() || options.width < 1 || options.height < 1) return "";
-  const std::size_t count = drawn[0]->values.size();
+  const Stack stack = stacked(layers);
+  if (stack.layers.empty() || options.width < 1 || options.height < 1) return "";
   const auto width = static_cast<std::size_t>(options.width);
   const auto height = static_cast<std::size_t>(options.height);
-
-  std::vector<double> totals(count, 0.0);
-  for (const Layer* layer : drawn) {
-    for (std::size_t i = 0; i < count; ++i) totals[i] += layer->values[i];
-  }
-  const auto peak = static_cast<std::size_t>(std::ranges::max_element(totals) - totals.begin());
-
-  // The moment each column shows: of all that fall into it, the one with the largest total.
-  std::vector<std::size_t> moments;
-  for (std::size_t c = 0; c < width; ++c) {
-    const std::size_t first = first_of(c, width, count);
-    const std::size_t last = std::max(first + 1, first_of(c + 1, width, count));
-    std::size_t best = first;
-    for (std::size_t i = first; i < last; ++i) {
-      if (totals[i] > totals[best]) best = i;
-    }
-    moments.push_back(best);
-  }
-
   const auto show = [&options](double value) { return options.show ? options.show(value) : std::to_string(value); };
-  // `cells` columns of one band.
-  const auto band = [&](std::size_t layer, std::size_t cells) {
-    if (!style.color) return std::string(cells, drawn[layer]->letter);
-    std::string blocks;
-    for (std::size_t i = 0; i < cells; ++i) blocks += style.unicode ? "█" : "#";
-    return colored(colors[layer], blocks);
-  };
-  const std::string top = show(totals[peak]);
-  const std::string middle = show(totals[peak] / 2);
+  const double highest = stack.totals[stack.peak];
+  const std::string top = show(highest);
+  const std::string middle = show(highest / 2);
   const std::size_t margin = std::max({top.size(), middle.size(), std::size_t{1}});
   const auto axis = [&](const std::string& label) {
     return std::string(margin - label.size(), ' ') + label + (style.unicode ? " │" : " |");
   };
 
-  // Which band covers `level` at a moment; drawn.size() above them all.
-  const auto layer_at = [&](std::size_t moment, double level) {
-    double sum = 0;
-    std::size_t layer = 0;
-    while (layer < drawn.size() && (sum += drawn[layer]->values[moment]) <= level) ++layer;
-    return layer;
-  };
-
+  const std::vector<std::size_t> moments = stack.moments(width);
   std::string text;
   for (std::size_t r = 0; r < height; ++r) {
-    const double level = (static_cast<double>(height - r) - 0.5) / static_cast<double>(height) * totals[peak];
-    std::string row;
-    std::size_t blanks = 0;
-    for (std::size_t c = 0; c < width;) {
-      const std::size_t layer = layer_at(moments[c], level);
-      std::size_t end = c + 1;
-      while (end < width && layer_at(moments[end], level) == layer) ++end;
-      if (layer == drawn.size()) {
-        blanks += end - c;
-      } else {
-        row += std::string(blanks, ' ') + band(layer, end - c);
-        blanks = 0;
-      }
-      c = end;
-    }
-    text += axis(r == 0 ? top : height > 2 && r == height / 2 ? middle : "") + row + "\n";
+    const double level = (static_cast<double>(height - r) - 0.5) / static_cast<double>(height) * highest;
+    text += axis(r == 0 ? top : height > 2 && r == height / 2 ? middle : "") + stack.row(moments, level, style) + "\n";
   }
   text += std::string(margin - 1, ' ') + "0" + (style.unicode ? " └" : " +");
   for (std::size_t c = 0; c < width; ++c) text += style.unicode ? "─" : "-";
   text += "\n";
+  const std::string indent(margin + 2, ' ');
   if (!options.marks.empty()) {
     std::string line;
     for (const auto& [fraction, word] : options.marks) {
@@ -137,13 +158,12 @@ std::string stacked_area(std::span<const Layer> layers, const AreaOptions& optio
       if (!line.empty() && at <= line.size()) continue;  // no room: the earlier word stays
       line += std::string(at - line.size(), ' ') + word;
     }
-    text += std::string(margin + 2, ' ') + line + "\n";
+    text += indent + line + "\n";
   }
-  text += std::string(margin + 2, ' ') + "at the peak, " + top + ":\n";
-  for (std::size_t layer = drawn.size(); layer-- > 0;) {
-    text += std::string(margin + 2, ' ') + band(layer, 1) + " " + drawn[layer]->name + ": " +
-            show(drawn[layer]->values[peak]) + "\n";
-  }
+  text += indent + "at the peak, " + top + ":\n";
+  for (std::size_t layer = stack.layers.size(); layer-- > 0;)
+    text += indent + stack.band(layer, 1, style) + " " + stack.layers[layer]->name + ": " +
+            show(stack.layers[layer]->values[stack.peak]) + "\n";
   return text;
 }
 

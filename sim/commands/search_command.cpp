@@ -3,7 +3,9 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -186,6 +188,71 @@ Error one_of_two(const cli::Command& command, const Options& o) {
           .help = "--model gpt2-medium"};
 }
 
+/// What is searched, and what was taken for granted.
+struct Searched {
+  ParameterList parameters;
+  Assumed taken;
+  std::function<std::optional<ChunkForecast>(const ChunkCut&)> forecast;
+};
+
+Result<Searched> of_list(const cli::Command& command, const Options& o) {
+  Result<ParameterList> read = read_parameter_list(o.parameters);
+  if (!read) return read.error();
+  model::Model named;
+  named.name = o.parameters;
+  named.parameters = std::move(*read);
+  const Result<model::Model> frozen = model::freeze(std::move(named), o.strategy.chosen.freeze);
+  if (!frozen) return cli::with_origins(command, frozen.error());
+  return Searched{.parameters = model::trained_parameters(*frozen),
+                  .taken = {.model = o.parameters,
+                            .parameter_elements = frozen->parameter_elements(),
+                            .precision = plan::to_string(o.strategy.chosen.precision),
+                            .world_size = o.strategy.chosen.world_size,
+                            .has_batch = false},
+                  .forecast = {}};
+}
+
+Result<Searched> of_model(const cli::Command& command, const Options& o) {
+  Result<model::ConfiguredModel> read = model::read_configured_model(o.strategy.model);
+  if (!read) return read.error();
+  print_notes(read->model.notes);
+  const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
+  if (!cluster) return cluster.error();
+  const auto model = std::make_shared<const model::Model>(std::move(read->model));
+  plan::Strategy strategy = training_strategy(o.strategy, *model);
+  strategy.chunk_elems = Elems{strategy.world_size};
+  if (Result<void> ok = plan::check(*model, strategy); !ok) return cli::with_origins(command, ok.error());
+  Result<model::Model> frozen = model::freeze(*model, strategy.freeze);
+  if (!frozen) return cli::with_origins(command, frozen.error());
+  Searched searched{.parameters = model::trained_parameters(*frozen),
+                    .taken = assumed(*model, strategy, cluster->name, cluster->device_memory),
+                    .forecast = {}};
+  searched.taken.config_dtype = read->dtype;
+  searched.taken.has_batch = o.forecast;
+  if (!o.forecast) searched.taken.cluster.reset();
+  searched.forecast = [model, frozen = std::make_shared<const model::Model>(std::move(*frozen)), strategy,
+                       cluster = *cluster](const ChunkCut& cut) {
+    return forecast(model, *frozen, strategy, cluster, cut);
+  };
+  return searched;
+}
+
+cli::Table curve_table(const ChunkSearchResult& result) {
+  cli::Table table{.columns = {{.key = "chunk_elements", .title = "chunk size"},
+                               {.key = "chunk_count", .title = "chunks"},
+                               {.key = "waste_elements", .title = "waste"},
+                               {.key = "gather_working_set_elements", .title = "gather working set"},
+                               {.key = "peak_device_bytes", .title = "peak, device"},
+                               {.key = "step_seconds", .title = "step"}},
+                   .rows = {}};
+  for (const ForecastCurvePoint& p : result.curve)
+    table.rows.push_back({cli::cell(p.point.chunk), p.point.chunk_count, cli::cell(p.point.waste),
+                          cli::cell(p.point.gather_working_set),
+                          p.forecast ? cli::cell(p.forecast->peak_device_bytes) : cli::Cell{},
+                          p.forecast ? cli::cell(p.forecast->step_seconds) : cli::Cell{}});
+  return table;
+}
+
 }  // namespace
 
 int search_command(std::span<const std::string> arguments) {
@@ -200,50 +267,19 @@ int search_command(std::span<const std::string> arguments) {
   o.search.world_size = o.strategy.chosen.world_size;
   o.search.bytes_per_element = stored_element(o.strategy);
 
-  ParameterList parameters;
-  Assumed taken;
-  std::unique_ptr<cli::Progress> progress;
-  if (!o.parameters.empty()) {
-    Result<ParameterList> read = read_parameter_list(o.parameters);
-    if (!read) return failed(read.error());
-    model::Model named;
-    named.name = o.parameters;
-    named.parameters = std::move(*read);
-    const Result<model::Model> frozen = model::freeze(std::move(named), o.strategy.chosen.freeze);
-    if (!frozen) return failed(cli::with_origins(command, frozen.error()));
-    parameters = model::trained_parameters(*frozen);
-    taken = {.model = o.parameters,
-             .parameter_elements = frozen->parameter_elements(),
-             .precision = plan::to_string(o.strategy.chosen.precision),
-             .world_size = o.strategy.chosen.world_size,
-             .has_batch = false};
-  } else {
-    Result<model::ConfiguredModel> read = model::read_configured_model(o.strategy.model);
-    if (!read) return failed(read.error());
-    print_notes(read->model.notes);
-    const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
-    if (!cluster) return failed(cluster.error());
-    const auto model = std::make_shared<const model::Model>(std::move(read->model));
-    plan::Strategy strategy = training_strategy(o.strategy, *model);
-    strategy.chunk_elems = Elems{strategy.world_size};
-    if (Result<void> ok = plan::check(*model, strategy); !ok) return failed(cli::with_origins(command, ok.error()));
-    Result<model::Model> frozen = model::freeze(*model, strategy.freeze);
-    if (!frozen) return failed(cli::with_origins(command, frozen.error()));
-    parameters = model::trained_parameters(*frozen);
-    taken = assumed(*model, strategy, cluster->name, cluster->device_memory);
-    taken.config_dtype = read->dtype;
-    if (!o.forecast) taken.cluster.reset();
-    taken.has_batch = o.forecast;
-    progress = std::make_unique<cli::Progress>(std::cerr, "forecast", cli::style_of(2));
-    if (o.forecast)
-      o.search.forecast = [model, frozen = std::make_shared<const model::Model>(std::move(*frozen)), strategy,
-                           cluster = *cluster, &progress](const ChunkCut& cut) {
-        progress->update(-1, cut.starts.empty() ? "chunk size " + std::to_string(cut.chunk.count())
-                                                : std::to_string(cut.starts.size()) + " chunks of their own sizes");
-        return forecast(model, *frozen, strategy, cluster, cut);
-      };
+  Result<Searched> searched = o.parameters.empty() ? of_model(command, o) : of_list(command, o);
+  if (!searched) return failed(searched.error());
+  const Assumed& taken = searched->taken;
+  std::optional<cli::Progress> progress;
+  if (o.forecast && o.parameters.empty()) {
+    progress.emplace(std::cerr, "forecast", cli::style_of(2));
+    o.search.forecast = [&](const ChunkCut& cut) {
+      progress->update(-1, cut.starts.empty() ? "chunk size " + std::to_string(cut.chunk.count())
+                                              : std::to_string(cut.starts.size()) + " chunks of their own sizes");
+      return searched->forecast(cut);
+    };
   }
-  const Result<ChunkSearchResult> result = search_chunks(parameters, o.search);
+  const Result<ChunkSearchResult> result = search_chunks(searched->parameters, o.search);
   if (progress) progress->finish();
   if (!result) return failed(result.error());
   const std::string to_try = command_to_try(command, o, result->answer);
@@ -259,19 +295,7 @@ int search_command(std::span<const std::string> arguments) {
     if (!to_try.empty()) cli::print(std::cout, "\ntry it: " + to_try + "\n");
     std::cout << kWordsHint;
   } else {
-    cli::Table table{.columns = {{.key = "chunk_elements", .title = "chunk size"},
-                                 {.key = "chunk_count", .title = "chunks"},
-                                 {.key = "waste_elements", .title = "waste"},
-                                 {.key = "gather_working_set_elements", .title = "gather working set"},
-                                 {.key = "peak_device_bytes", .title = "peak, device"},
-                                 {.key = "step_seconds", .title = "step"}},
-                     .rows = {}};
-    for (const ForecastCurvePoint& p : result->curve)
-      table.rows.push_back({cli::cell(p.point.chunk), p.point.chunk_count, cli::cell(p.point.waste),
-                            cli::cell(p.point.gather_working_set),
-                            p.forecast ? cli::cell(p.forecast->peak_device_bytes) : cli::Cell{},
-                            p.forecast ? cli::cell(p.forecast->step_seconds) : cli::Cell{}});
-    std::cout << cli::render(table, *format, cli::style_of(1));
+    std::cout << cli::render(curve_table(*result), *format, cli::style_of(1));
   }
   return 0;
 }

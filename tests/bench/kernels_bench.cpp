@@ -143,11 +143,13 @@ void add_streams() {
   });
 }
 
-void add_operators() {
-  constexpr std::int64_t kTokens = 256;
-  constexpr std::int64_t kHidden = 768;
-  constexpr std::int64_t kVocabulary = 50257;
-  constexpr double kBytes = 4.0 * kTokens * kHidden;
+// Of gpt2, four sequences of 64.
+constexpr std::int64_t kTokens = 256;
+constexpr std::int64_t kHidden = 768;
+constexpr std::int64_t kVocabulary = 50257;
+constexpr double kBytes = 4.0 * kTokens * kHidden;
+
+void add_elementwise() {
   add("layer_norm_forward/gpt2", [](benchmark::State& state, int threads) {
     const std::vector<float> x = values(kTokens * kHidden), w = values(kHidden);
     std::vector<float> y(x.size()), mean(kTokens), rstd(kTokens);
@@ -185,6 +187,9 @@ void add_operators() {
                              Store::write);
     });
   });
+}
+
+void add_attention() {
   for (const auto& [sequence, probability] :
        {std::pair<std::int64_t, float>{64, 0.0F}, {64, 0.1F}, {1024, 0.0F}, {1024, 0.1F}}) {
     const std::string name = std::to_string(sequence) + (probability > 0 ? "_dropout" : "");
@@ -215,6 +220,9 @@ void add_operators() {
       });
     });
   }
+}
+
+void add_vocabulary() {
   add("cross_entropy_forward/gpt2", [](benchmark::State& state, int threads) {
     const std::vector<float> logits = values(kTokens * kVocabulary);
     const std::vector<std::int32_t> targets(kTokens, 7);
@@ -249,7 +257,9 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   add_products();
   add_streams();
-  add_operators();
+  add_elementwise();
+  add_attention();
+  add_vocabulary();
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -11,6 +11,8 @@
 #include <iterator>
 #include <random>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "traces/event.h"
@@ -75,52 +77,21 @@ struct RandomOptions {
   int flush_every = 0;  ///< events between flushes; 0: never
 };
 
-/// Writes random events, extreme values among them, and returns what was written.
-inline Recorded write_random(const std::filesystem::path& path, unsigned seed, const RandomOptions& options = {}) {
-  std::mt19937_64 random(seed);
-  const auto below = [&](std::int64_t n) {
-    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
-  };
-  Recorded all;
-  Header& header = all.header;
-  header.kind = below(2) == 0 ? TraceKind::predicted : TraceKind::measured;
-  header.world_size = static_cast<std::int32_t>(1 + below(16));
-  header.plan_hash = below(3) == 0 ? "" : "00ff" + std::to_string(below(1000));
-  header.parent_plan_hash = below(3) == 0 ? "abcdef" : "";
-  header.clock_ns = below(1000);
-  header.wall_ns = below(1'000'000);
-  for (auto& byte : header.uuid) byte = static_cast<std::uint8_t>(below(256));
-  header.metadata = {{"model", "gpt2"},
-                     {"", ""},
-                     {"config", std::string(static_cast<std::size_t>(below(seed % 2 == 0 ? 3000 : 30)), '{')}};
-
-  Result<Writer> writer = Writer::create(path, header);
-  EXPECT_TRUE(writer) << to_string(writer.error());
-  for (int rank = 0; rank < 3; ++rank) {
-    for (const Stream stream : {Stream::compute, Stream::communication}) {
-      all.tracks.push_back({Rank{rank}, TrackKind::stream, stream, Memory::device, rank == 2 ? "named" : ""});
-      EXPECT_EQ(writer->track(all.tracks.back()).value, static_cast<int>(all.tracks.size()) - 1);
+/// Gives a writer random events, extreme values among them, and keeps what it gave.
+class RandomEvents {
+ public:
+  RandomEvents(const std::filesystem::path& path, unsigned seed, int flush_every)
+      : random_(seed), flush_every_(flush_every), writer_(Writer::create(path, header(seed))) {
+    EXPECT_TRUE(writer_) << to_string(writer_.error());
+    for (int rank = 0; rank < 3; ++rank) {
+      for (const Stream stream : {Stream::compute, Stream::communication}) {
+        all.tracks.push_back({Rank{rank}, TrackKind::stream, stream, Memory::device, rank == 2 ? "named" : ""});
+        EXPECT_EQ(writer_->track(all.tracks.back()).value, static_cast<int>(all.tracks.size()) - 1);
+      }
     }
   }
-  int events = 0;
-  const auto added = [&] {
-    if (options.flush_every > 0 && ++events % options.flush_every == 0) {
-      EXPECT_TRUE(writer->flush());
-    }
-  };
-  const auto name = [&]() -> NameId {
-    const std::string text = "name" + std::to_string(below(40));
-    const NameId id = writer->name(text);
-    if (static_cast<std::size_t>(id.value) == all.names.size()) all.names.push_back(text);
-    return id;
-  };
-  const auto id = [&] { return static_cast<std::int32_t>(below(100) == 0 ? below(2) * 0x7fffffff - 1 : below(500)); };
-  std::int64_t now = -1000;
-  const auto time = [&] {
-    if (below(100) == 0) return (std::int64_t{1} << 60) * (below(2) == 0 ? -1 : 1);
-    return now += below(50);
-  };
-  for (int i = 0; i < options.spans; ++i) {
+
+  void span() {
     Span span;
     span.track = TrackId{static_cast<std::int32_t>(below(6))};
     span.begin_ns = time();
@@ -130,14 +101,12 @@ inline Recorded write_random(const std::filesystem::path& path, unsigned seed, c
     span.phase = static_cast<Phase>(below(kPhaseCount));
     span.step = id();
     span.micro_step = id();
-    span.bytes = below(10) == 0 ? static_cast<std::int64_t>(random()) : below(1 << 20);
+    span.bytes = below(10) == 0 ? static_cast<std::int64_t>(random_()) : below(1 << 20);
     span.unit = UnitId{id()};
     if (span.bytes % 2 == 0) span.waiting_ns = span.duration_ns / 3;
-    writer->add(span);
-    all.spans.push_back(span);
-    added();
+    add(all.spans, span);
   }
-  for (int i = 0; i < options.memory_events; ++i) {
+  void memory() {
     MemoryEvent event;
     event.rank = Rank{static_cast<std::int32_t>(below(3))};
     event.memory = static_cast<Memory>(below(kMemoryCount));
@@ -150,29 +119,77 @@ inline Recorded write_random(const std::filesystem::path& path, unsigned seed, c
     event.phase = static_cast<Phase>(below(kPhaseCount));
     event.step = id();
     event.unit = UnitId{id()};
-    writer->add(event);
-    all.memory.push_back(event);
-    added();
+    add(all.memory, event);
   }
-  for (int i = 0; i < options.others; ++i) {
+  /// One of each other kind.
+  void others() {
     const Rank rank{static_cast<std::int32_t>(below(3))};
     const Memory memory = static_cast<Memory>(below(kMemoryCount));
-    all.counters.push_back({rank, name(), time(), static_cast<double>(below(1000)) / 7});
-    all.chunk_states.push_back({rank, UnitId{id()}, time(), memory, static_cast<UnitState>(below(5))});
-    all.flows.push_back({TrackId{static_cast<std::int32_t>(below(6))}, time(),
-                         TrackId{static_cast<std::int32_t>(below(6))}, time(), static_cast<FlowKind>(below(3))});
-    all.arenas.push_back({rank, memory, static_cast<Phase>(below(kPhaseCount)), below(1 << 30), below(1 << 30), id()});
-    all.collectives.push_back({rank, static_cast<Collective>(below(kCollectiveCount)), below(1000), below(1 << 30)});
-    writer->add(all.counters.back());
-    writer->add(all.chunk_states.back());
-    writer->add(all.flows.back());
-    writer->add(all.arenas.back());
-    writer->add(all.collectives.back());
-    added();
+    add(all.counters, {rank, name(), time(), static_cast<double>(below(1000)) / 7});
+    add(all.chunk_states, {rank, UnitId{id()}, time(), memory, static_cast<UnitState>(below(5))});
+    add(all.flows, {TrackId{static_cast<std::int32_t>(below(6))}, time(), TrackId{static_cast<std::int32_t>(below(6))},
+                    time(), static_cast<FlowKind>(below(3))});
+    add(all.arenas, {rank, memory, static_cast<Phase>(below(kPhaseCount)), below(1 << 30), below(1 << 30), id()});
+    add(all.collectives, {rank, static_cast<Collective>(below(kCollectiveCount)), below(1000), below(1 << 30)});
   }
-  const Result<void> closed = writer->close();
-  EXPECT_TRUE(closed) << to_string(closed.error());
-  return all;
+  void close() {
+    const Result<void> closed = writer_->close();
+    EXPECT_TRUE(closed) << to_string(closed.error());
+  }
+
+  Recorded all;
+
+ private:
+  Header header(unsigned seed) {
+    Header& header = all.header;
+    header.kind = below(2) == 0 ? TraceKind::predicted : TraceKind::measured;
+    header.world_size = static_cast<std::int32_t>(1 + below(16));
+    header.plan_hash = below(3) == 0 ? "" : "00ff" + std::to_string(below(1000));
+    header.parent_plan_hash = below(3) == 0 ? "abcdef" : "";
+    header.clock_ns = below(1000);
+    header.wall_ns = below(1'000'000);
+    for (auto& byte : header.uuid) byte = static_cast<std::uint8_t>(below(256));
+    header.metadata = {{"model", "gpt2"},
+                       {"", ""},
+                       {"config", std::string(static_cast<std::size_t>(below(seed % 2 == 0 ? 3000 : 30)), '{')}};
+    return header;
+  }
+  std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n)); }
+  NameId name() {
+    const std::string text = "name" + std::to_string(below(40));
+    const NameId id = writer_->name(text);
+    if (static_cast<std::size_t>(id.value) == all.names.size()) all.names.push_back(text);
+    return id;
+  }
+  std::int32_t id() { return static_cast<std::int32_t>(below(100) == 0 ? below(2) * 0x7fffffff - 1 : below(500)); }
+  std::int64_t time() {
+    if (below(100) == 0) return (std::int64_t{1} << 60) * (below(2) == 0 ? -1 : 1);
+    return now_ += below(50);
+  }
+  template <class Event>
+  void add(std::vector<Event>& events, const std::type_identity_t<Event>& event) {
+    writer_->add(event);
+    events.push_back(event);
+    if (flush_every_ > 0 && ++count_ % flush_every_ == 0) {
+      EXPECT_TRUE(writer_->flush());
+    }
+  }
+
+  std::mt19937_64 random_;
+  int flush_every_;
+  int count_ = 0;
+  std::int64_t now_ = -1000;
+  Result<Writer> writer_;
+};
+
+/// Writes random events and returns what was written.
+inline Recorded write_random(const std::filesystem::path& path, unsigned seed, const RandomOptions& options = {}) {
+  RandomEvents events(path, seed, options.flush_every);
+  for (int i = 0; i < options.spans; ++i) events.span();
+  for (int i = 0; i < options.memory_events; ++i) events.memory();
+  for (int i = 0; i < options.others; ++i) events.others();
+  events.close();
+  return std::move(events.all);
 }
 
 /// All rows of a table.

@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace shard::view {
 namespace {
@@ -158,6 +159,43 @@ std::int64_t edge_bias(Fixed a, Fixed b) {
   return top_left ? 0 : -1;
 }
 
+/// The pixels of a row, `count` from its start, that the three edges leave.
+std::pair<std::int64_t, std::int64_t> inside(const std::int64_t (&start)[3], const std::int64_t (&bias)[3],
+                                             const std::int64_t (&step)[3], std::int64_t count) {
+  std::int64_t begin = 0;
+  std::int64_t end = count;
+  for (int i = 0; i < 3; ++i) {
+    const std::int64_t value = start[i] + bias[i];
+    if (step[i] == 0) {
+      if (value < 0) end = 0;
+    } else if (step[i] > 0) {
+      if (value < 0) begin = std::max(begin, (-value + step[i] - 1) / step[i]);
+    } else {
+      end = value < 0 ? 0 : std::min(end, value / -step[i] + 1);
+    }
+  }
+  return {begin, end};
+}
+
+std::uint32_t mixed_color(const ImDrawVert* const (&corner)[3], const float (&weight)[3]) {
+  std::uint32_t color = 0;
+  for (unsigned shift = 0; shift < 32; shift += 8) {
+    float channel = 0.5F;
+    for (int i = 0; i < 3; ++i) channel += weight[i] * static_cast<float>((corner[i]->col >> shift) & 0xFFU);
+    color |= static_cast<std::uint32_t>(std::clamp(channel, 0.0F, 255.0F)) << shift;
+  }
+  return color;
+}
+
+std::uint32_t mixed_texel(const Texture& texture, const ImDrawVert* const (&corner)[3], const float (&weight)[3]) {
+  ImVec2 uv(0, 0);
+  for (int i = 0; i < 3; ++i) {
+    uv.x += weight[i] * corner[i]->uv.x;
+    uv.y += weight[i] * corner[i]->uv.y;
+  }
+  return texel_of(texture, uv);
+}
+
 void triangle(const Target& target, const Texture& texture, const ImDrawVert& v0, const ImDrawVert& v1,
               const ImDrawVert& v2) {
   const ImDrawVert* corner[3] = {&v0, &v1, &v2};
@@ -191,23 +229,9 @@ void triangle(const Target& target, const Texture& texture, const ImDrawVert& v0
     step_y[i] = (b.x - a.x) * 256;
   }
   const float scale = 1.0F / static_cast<float>(area);
-  const auto width = static_cast<float>(texture.width);
-  const auto height = static_cast<float>(texture.height);
   for (int y = y0; y < y1; ++y) {
     std::uint32_t* row = target.row(y);
-    // The pixels of this row, from the three edges.
-    std::int64_t begin = 0;
-    std::int64_t end = x1 - x0;
-    for (int i = 0; i < 3; ++i) {
-      const std::int64_t value = start[i] + bias[i];
-      if (step_x[i] == 0) {
-        if (value < 0) end = 0;
-      } else if (step_x[i] > 0) {
-        if (value < 0) begin = std::max(begin, (-value + step_x[i] - 1) / step_x[i]);
-      } else {
-        end = value < 0 ? 0 : std::min(end, value / -step_x[i] + 1);
-      }
-    }
+    const auto [begin, end] = inside(start, bias, step_x, x1 - x0);
     if (begin < end) {
       if (one_texel && one_color) {
         fill_row(row, x0 + static_cast<int>(begin), x0 + static_cast<int>(end), flat);
@@ -215,25 +239,8 @@ void triangle(const Target& target, const Texture& texture, const ImDrawVert& v0
         for (std::int64_t k = begin; k < end; ++k) {
           float weight[3];
           for (int i = 0; i < 3; ++i) weight[i] = static_cast<float>(start[i] + k * step_x[i]) * scale;
-          std::uint32_t color = v0.col;
-          if (!one_color) {
-            color = 0;
-            for (unsigned shift = 0; shift < 32; shift += 8) {
-              float channel = 0.5F;
-              for (int i = 0; i < 3; ++i) channel += weight[i] * static_cast<float>((corner[i]->col >> shift) & 0xFFU);
-              color |= static_cast<std::uint32_t>(std::clamp(channel, 0.0F, 255.0F)) << shift;
-            }
-          }
-          std::uint32_t here = texel;
-          if (!one_texel) {
-            float u = 0;
-            float v = 0;
-            for (int i = 0; i < 3; ++i) {
-              u += weight[i] * corner[i]->uv.x;
-              v += weight[i] * corner[i]->uv.y;
-            }
-            here = sample(texture, u * width, v * height);
-          }
+          std::uint32_t color = one_color ? v0.col : mixed_color(corner, weight);
+          const std::uint32_t here = one_texel ? texel : mixed_texel(texture, corner, weight);
           if (here != 0xFFFFFFFFU) color = modulate(color, here);
           std::uint32_t& pixel = row[x0 + k];
           pixel = over(color, pixel);

@@ -71,6 +71,113 @@ void draw_legend(const Canvas& canvas, const Rect& gutter, const Frame& frame) {
   }
 }
 
+/// What the pane shows: the chunks of one rank of one document, on rows.
+struct ChunkScene {
+  const Session& session;
+  ViewState& state;
+  const Frame& frame;
+  const Canvas& canvas;
+  const PaneArea& pane;
+  const ChunkMap& map;
+  std::size_t document;
+  Rank rank;
+  std::span<const UnitId> units;
+  RowPlan plan;
+
+  [[nodiscard]] float top() const { return pane.plot.y0 + 1; }
+  [[nodiscard]] float y(std::int32_t row) const { return top() + static_cast<float>(row) * plan.height; }
+  /// Of the first unit of a row.
+  [[nodiscard]] std::size_t position(std::int32_t row) const {
+    return plan.rows.first + static_cast<std::size_t>(row) * plan.rows.units_per_row;
+  }
+};
+
+void draw_states(const ChunkScene& scene, const Alignment& alignment, std::vector<ChunkRun>& runs) {
+  const Rect& plot = scene.pane.plot;
+  const float gap = scene.plan.height >= 5 ? 1.0F : 0.0F;
+  const PixelRange view = pixels(scene.state.camera, static_cast<std::int32_t>(plot.width()));
+  scene.map.draw(scene.rank, scene.plan.rows, scene.document == 0 ? view : alignment.to_other(view), runs);
+  for (const ChunkRun& run : runs) {
+    const float y = scene.y(run.row);
+    scene.canvas.fill({plot.x0 + static_cast<float>(run.first_column), y, plot.x0 + static_cast<float>(run.last_column),
+                       y + scene.plan.height - gap},
+                      color_of_shares(run.share, scene.frame.theme));
+  }
+}
+
+/// Names of rows, as many as fit.
+void draw_names(const ChunkScene& scene) {
+  const Frame& frame = scene.frame;
+  const float line = scene.canvas.line_height(frame.fonts.small);
+  const auto every = static_cast<std::int32_t>(std::ceil((line + 2) / scene.plan.height));
+  float free_from = 0;
+  for (std::int32_t row = 0; row < scene.plan.rows.rows; row += every) {
+    const float y = std::max(scene.pane.plot.y0, scene.y(row) + scene.plan.height / 2 - line / 2);
+    // The first name may have been moved down from the edge.
+    if (y < free_from) continue;
+    free_from = y + line;
+    scene.canvas.text(scene.pane.gutter.x1 - frame.px(6), y, scene.map.name_of(scene.units[scene.position(row)]),
+                      frame.theme.dim, Anchor::right, frame.fonts.small);
+  }
+}
+
+/// Around the row of the selected chunk.
+void draw_selected(const ChunkScene& scene) {
+  const std::optional<ChunkRef>& chunk = scene.state.chunk;
+  if (!chunk || chunk->rank != scene.rank) return;
+  const auto position = scene.map.position_of(scene.rank, chunk->unit);
+  if (!position || *position < scene.plan.rows.first) return;
+  const auto row = static_cast<std::int32_t>((*position - scene.plan.rows.first) / scene.plan.rows.units_per_row);
+  if (row >= scene.plan.rows.rows) return;
+  const Rect& plot = scene.pane.plot;
+  const float y = scene.y(row);
+  scene.canvas.outline({plot.x0, y - 1, plot.x1, y + std::max(2.0F, scene.plan.height)}, scene.frame.theme.text);
+}
+
+void hover_text(const ChunkScene& scene, UnitId unit, std::int64_t time) {
+  ImGui::BeginTooltip();
+  ImGui::TextUnformatted(scene.map.name_of(unit).c_str());
+  if (const auto stretch = scene.map.at(scene.rank, unit, time)) {
+    ImGui::TextDisabled("%s", in_words(to_string(chunk_class(stretch->state, stretch->memory))).c_str());
+    ImGui::TextDisabled("for %s", duration_text(stretch->time.length_ns()).c_str());
+  } else {
+    ImGui::TextDisabled("no state yet");
+  }
+  if (scene.plan.rows.units_per_row > 1)
+    ImGui::TextDisabled("and %zu more units on this row; ctrl + wheel spreads them", scene.plan.rows.units_per_row - 1);
+  ImGui::EndTooltip();
+}
+
+/// More units or fewer; the row under the mouse stays where it is.
+void spread(const ChunkScene& scene, const PlotMouse& mouse, std::size_t position) {
+  ViewState& state = scene.state;
+  const auto all = static_cast<double>(scene.units.size());
+  const double shown = state.chunk_count == 0 ? all : static_cast<double>(state.chunk_count);
+  const double count = std::clamp(shown * std::pow(1.5, -mouse.wheel), 1.0, all);
+  const double at =
+      (mouse.y - scene.top()) / std::max(1.0F, scene.plan.height * static_cast<float>(scene.plan.rows.rows));
+  const double from = static_cast<double>(position) - at * count;
+  state.chunk_count = static_cast<std::size_t>(std::lround(count));
+  state.chunk_first = static_cast<std::size_t>(std::lround(std::clamp(from, 0.0, all - count)));
+  if (state.chunk_count == scene.units.size()) state.chunk_count = 0;
+}
+
+void act_on_mouse(const ChunkScene& scene, const PlotMouse& mouse, const Alignment& alignment) {
+  const auto row = static_cast<std::int32_t>((mouse.y - scene.top()) / scene.plan.height);
+  if (!mouse.hovered || mouse.y < scene.top() || row >= scene.plan.rows.rows) return;
+  const std::size_t position = scene.position(row);
+  const UnitId unit = scene.units[position];
+  if (mouse.clicked) {
+    scene.state.chunk = ChunkRef{scene.rank, unit};
+    scene.state.tab = Pane::selection;
+  }
+  if (scene.state.drag == Drag::none) {
+    const std::int64_t time = time_at(scene.state.camera, mouse.x - scene.pane.plot.x0, scene.pane.plot.width());
+    hover_text(scene, unit, scene.document == 0 ? time : alignment.to_other(time));
+  }
+  if (mouse.wheel != 0) spread(scene, mouse, position);
+}
+
 }  // namespace
 
 std::optional<std::size_t> chunk_document(const Session& session, const ViewState& state) {
@@ -101,97 +208,28 @@ void draw_chunks(const Session& session, ViewState& state, Derived& derived, con
     return;
   }
   const std::span<const UnitId> units = map->units(rank);
-  const RowPlan plan = plan_rows(state, units.size(), pane.plot.height() - 2, frame);
+  const ChunkScene scene{session, state,  frame, canvas, pane,
+                         *map,    *shown, rank,  units,  plan_rows(state, units.size(), pane.plot.height() - 2, frame)};
   std::string title = "Chunks of rank " + std::to_string(rank.value);
   if (session.documents.size() > 1) title += ", " + short_name(session, *shown);
   std::string note = show_count(static_cast<std::int64_t>(units.size())) + " units";
-  if (plan.rows.units_per_row > 1) note += ", " + std::to_string(plan.rows.units_per_row) + " on each row";
+  if (scene.plan.rows.units_per_row > 1) note += ", " + std::to_string(scene.plan.rows.units_per_row) + " on each row";
   draw_pane_ground(canvas, pane, title, note, frame);
   const PlotMouse mouse = plot_mouse("chunks", pane.plot, session, state, frame);
 
   zoom_to_range(mouse, state);
   const Clip clip(canvas, {area.x0, pane.plot.y0, area.x1, area.y1});
   draw_legend(canvas, pane.gutter, frame);
-  const float top = pane.plot.y0 + 1;
-  const bool gaps = plan.height >= 5;
-  const PixelRange view = pixels(state.camera, static_cast<std::int32_t>(pane.plot.width()));
   const Alignment alignment = alignment_of(session, state.align, *shown);
-  map->draw(rank, plan.rows, *shown == 0 ? view : alignment.to_other(view), derived.chunk_runs);
-  for (const ChunkRun& run : derived.chunk_runs) {
-    const float y = top + static_cast<float>(run.row) * plan.height;
-    canvas.fill({pane.plot.x0 + static_cast<float>(run.first_column), y,
-                 pane.plot.x0 + static_cast<float>(run.last_column), y + plan.height - (gaps ? 1.0F : 0.0F)},
-                color_of_shares(run.share, frame.theme));
-  }
-  // Names of rows, as many as fit.
-  const float line = canvas.line_height(frame.fonts.small);
-  const auto every = static_cast<std::int32_t>(std::ceil((line + 2) / plan.height));
-  float free_from = 0;
-  for (std::int32_t row = 0; row < plan.rows.rows; row += every) {
-    const std::size_t unit = plan.rows.first + static_cast<std::size_t>(row) * plan.rows.units_per_row;
-    const float middle = top + (static_cast<float>(row) + 0.5F) * plan.height;
-    const float y = std::max(pane.plot.y0, middle - line / 2);
-    // The first name may have been moved down from the edge.
-    if (y < free_from) continue;
-    free_from = y + line;
-    canvas.text(pane.gutter.x1 - frame.px(6), y, map->name_of(units[unit]), frame.theme.dim, Anchor::right,
-                frame.fonts.small);
-  }
-  const auto row_of = [&](std::size_t position) -> std::optional<std::int32_t> {
-    if (position < plan.rows.first) return std::nullopt;
-    const auto row = static_cast<std::int32_t>((position - plan.rows.first) / plan.rows.units_per_row);
-    return row < plan.rows.rows ? std::optional(row) : std::nullopt;
-  };
-  if (state.chunk && state.chunk->rank == rank) {
-    if (const auto position = map->position_of(rank, state.chunk->unit)) {
-      if (const auto row = row_of(*position)) {
-        const float y = top + static_cast<float>(*row) * plan.height;
-        canvas.outline({pane.plot.x0, y - 1, pane.plot.x1, y + std::max(2.0F, plan.height)}, frame.theme.text);
-      }
-    }
-  }
+  draw_states(scene, alignment, derived.chunk_runs);
+  draw_names(scene);
+  draw_selected(scene);
   if (frame.items != nullptr) {
-    for (std::int32_t row = 0; row < plan.rows.rows; ++row) {
-      const std::size_t unit = plan.rows.first + static_cast<std::size_t>(row) * plan.rows.units_per_row;
-      const float y = top + static_cast<float>(row) * plan.height;
-      frame.name("chunk:" + std::to_string(units[unit].value), {pane.plot.x0, y, pane.plot.x1, y + plan.height});
-    }
+    for (std::int32_t row = 0; row < scene.plan.rows.rows; ++row)
+      frame.name("chunk:" + std::to_string(units[scene.position(row)].value),
+                 {pane.plot.x0, scene.y(row), pane.plot.x1, scene.y(row) + scene.plan.height});
   }
-  const auto row = static_cast<std::int32_t>((mouse.y - top) / plan.height);
-  if (mouse.hovered && mouse.y >= top && row < plan.rows.rows) {
-    const std::size_t position = plan.rows.first + static_cast<std::size_t>(row) * plan.rows.units_per_row;
-    const UnitId unit = units[position];
-    if (mouse.clicked) {
-      state.chunk = ChunkRef{rank, unit};
-      state.tab = Pane::selection;
-    }
-    if (state.drag == Drag::none) {
-      std::int64_t time = time_at(state.camera, mouse.x - pane.plot.x0, pane.plot.width());
-      if (*shown != 0) time = alignment.to_other(time);
-      ImGui::BeginTooltip();
-      ImGui::TextUnformatted(map->name_of(unit).c_str());
-      if (const auto stretch = map->at(rank, unit, time)) {
-        ImGui::TextDisabled("%s", in_words(to_string(chunk_class(stretch->state, stretch->memory))).c_str());
-        ImGui::TextDisabled("for %s", duration_text(stretch->time.length_ns()).c_str());
-      } else {
-        ImGui::TextDisabled("no state yet");
-      }
-      if (plan.rows.units_per_row > 1)
-        ImGui::TextDisabled("and %zu more units on this row; ctrl + wheel spreads them", plan.rows.units_per_row - 1);
-      ImGui::EndTooltip();
-    }
-    if (mouse.wheel != 0) {
-      // The row under the mouse stays where it is.
-      const double spread = static_cast<double>(state.chunk_count == 0 ? units.size() : state.chunk_count);
-      const double count = std::clamp(spread * std::pow(1.5, -mouse.wheel), 1.0, static_cast<double>(units.size()));
-      const double at = (mouse.y - top) / std::max(1.0F, plan.height * static_cast<float>(plan.rows.rows));
-      const double from = static_cast<double>(position) - at * count;
-      state.chunk_count = static_cast<std::size_t>(std::lround(count));
-      state.chunk_first =
-          static_cast<std::size_t>(std::lround(std::clamp(from, 0.0, static_cast<double>(units.size()) - count)));
-      if (state.chunk_count == units.size()) state.chunk_count = 0;
-    }
-  }
+  act_on_mouse(scene, mouse, alignment);
   draw_time_marks(canvas, pane.plot, state, frame);
 }
 

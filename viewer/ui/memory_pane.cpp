@@ -208,6 +208,42 @@ void draw_difference(const Scene& scene, const Rect& plot, const Rect& gutter, s
   draw_sizes(scene, axis, false);
 }
 
+/// The bytes that the plot has to reach: the peaks, and the capacity where that is near. Where it is not, `note` says
+/// so.
+double highest_shown(const Scene& scene, std::string& note) {
+  const std::int64_t capacity = scene.first->capacity_bytes();
+  const auto peak = static_cast<double>(std::max<std::int64_t>(scene.first->peak_bytes(), 1));
+  double highest = peak;
+  for (std::size_t d = 1; d < scene.session.documents.size(); ++d) {
+    if (const MemorySeries* other = series_of(scene, d))
+      highest = std::max(highest, static_cast<double>(other->peak_bytes()));
+  }
+  if (capacity <= 0) return highest;
+  if (static_cast<double>(capacity) <= highest * kCapacityInView)
+    return std::max(highest, static_cast<double>(capacity));
+  note += "; capacity " + size_text(capacity) + ", " + show_number(std::round(static_cast<double>(capacity) / peak)) +
+          " times the peak";
+  return highest;
+}
+
+/// The first trace by category, the others as outlines over it.
+void draw_live(const Scene& scene, const ByteAxis& axis) {
+  const Theme& theme = scene.frame.theme;
+  const std::vector<Document>& documents = scene.session.documents;
+  const PixelRange view = pixels(scene.state.camera, static_cast<std::int32_t>(axis.plot.width()));
+  scene.first->columns(documents[0].trace().memory, view, scene.derived.columns);
+  draw_memory_stack(scene.canvas, axis, scene.derived.columns, theme);
+  for (std::size_t d = 1; d < documents.size(); ++d) {
+    const MemorySeries* other = series_of(scene, d);
+    if (other == nullptr) continue;
+    const Alignment alignment = alignment_of(scene.session, scene.state.align, d);
+    other->columns(documents[d].trace().memory, alignment.to_other(view), scene.derived.columns);
+    draw_memory_outline(scene.canvas, axis, scene.derived.columns, theme.pane, scene.frame.px(4));
+    draw_memory_outline(scene.canvas, axis, scene.derived.columns, theme.series[d % theme.series.size()],
+                        scene.frame.px(2));
+  }
+}
+
 void hover_text(const Scene& scene, const PlotMouse& mouse, const Rect& plot) {
   if (!mouse.hovered || scene.state.drag != Drag::none) return;
   ImGui::BeginTooltip();
@@ -255,20 +291,7 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
   const Scene scene{session, state, derived, frame, canvas, first};
   std::string note = show_count(static_cast<std::int64_t>(first->event_count())) + " events";
   if (first->arena_peak_bytes() > 0) note += "; arena's extent " + size_text(first->arena_peak_bytes());
-  const std::int64_t capacity = first->capacity_bytes();
-  double highest = static_cast<double>(std::max<std::int64_t>(first->peak_bytes(), 1));
-  for (std::size_t d = 1; d < session.documents.size(); ++d) {
-    if (const MemorySeries* other = series_of(scene, d))
-      highest = std::max(highest, static_cast<double>(other->peak_bytes()));
-  }
-  if (capacity > 0 && static_cast<double>(capacity) <= highest * kCapacityInView) {
-    highest = std::max(highest, static_cast<double>(capacity));
-  } else if (capacity > 0) {
-    note += "; capacity " + size_text(capacity) + ", " +
-            show_number(std::round(static_cast<double>(capacity) /
-                                   static_cast<double>(std::max<std::int64_t>(first->peak_bytes(), 1)))) +
-            " times the peak";
-  }
+  const double highest = highest_shown(scene, note);
   draw_pane_ground(canvas, pane, title_of(*first), note, frame);
   const PlotMouse mouse = plot_mouse("memory", pane.plot, session, state, frame);
   zoom_to_range(mouse, state);
@@ -289,18 +312,7 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
     ByteAxis axis{plot, highest * 1.12, 0};
     draw_time_grid(canvas, plot, session, state, frame);
     draw_byte_grid(canvas, axis, frame);
-    const PixelRange view = pixels(state.camera, static_cast<std::int32_t>(plot.width()));
-    first->columns(session.documents[0].trace().memory, view, derived.columns);
-    draw_memory_stack(canvas, axis, derived.columns, frame.theme);
-    for (std::size_t d = 1; d < session.documents.size(); ++d) {
-      const MemorySeries* other = series_of(scene, d);
-      if (other == nullptr) continue;
-      const Alignment alignment = alignment_of(session, state.align, d);
-      other->columns(session.documents[d].trace().memory, alignment.to_other(view), derived.columns);
-      draw_memory_outline(canvas, axis, derived.columns, frame.theme.pane, frame.px(4));
-      draw_memory_outline(canvas, axis, derived.columns, frame.theme.series[d % frame.theme.series.size()],
-                          frame.px(2));
-    }
+    draw_live(scene, axis);
     draw_sizes(scene, axis, true);
     const Rect legend{pane.gutter.x0, plot.y0, pane.gutter.x1, plot.y1};
     const float lines = compares ? (canvas.line_height(frame.fonts.small) + frame.px(4)) *
