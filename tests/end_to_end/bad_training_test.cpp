@@ -1,0 +1,70 @@
+// What does a user read after a mistake about training: its data, its steps, its files?
+#include "tests/end_to_end/mistakes.h"
+
+namespace shard::test {
+namespace {
+
+Words small(const Words& more) {
+  return with({"train", "--model", "small.json"}, more);
+}
+Words random(const Words& more) {
+  return with({"train", "--model", "gpt2-nano", "--data", "random"}, more);
+}
+
+const std::vector<Mistake> kTraining = {
+    {"NoData", small({}), 2, {"--data is required", "text:FILE"}},
+    {"DataOfNoKind", small({"--data", "long.txt"}), 2, {"'long.txt' names no kind of data", "--data text:long.txt"}},
+    {"TextAbsent", small({"--data", "text:nosuch.txt"}), 66, {"nosuch.txt", "No such file"}},
+    {"TextIsADirectory", small({"--data", "text:empty"}), 66, {"empty", "regular file"}},
+    {"TextEmpty", small({"--data", "text:empty.txt"}), 65, {"empty.txt", "is empty"}},
+    {"TextTooShort", small({"--data", "text:short.txt"}), 65, {"holds 5 tokens", "33", "--sequence 4"}},
+    {"TokensBeyondVocabulary", small({"--data", "text:long.txt"}), 78, {"token 120", "vocabulary of 64"}},
+    {"TokenFileOdd", small({"--data", "odd.bin"}), 65, {"odd.bin", "odd number of bytes"}},
+    {"TokenFileBeyondVocabulary", small({"--data", "big.bin"}), 78, {"token 65535 at position 0", "64"}},
+    {"ScalerWithoutFp16", random({"--hysteresis", "1"}), 78, {"--hysteresis 1", "--precision", "fp16"}},
+    {"InjectionWithoutFp16", random({"--inject-overflow", "0:1"}), 78, {"--inject-overflow 0:1", "--precision"}},
+    {"InjectionOnNoRank",
+     random({"--precision", "fp16", "--inject-overflow", "1:1"}),
+     78,
+     {"--inject-overflow 1:1", "--world-size", "from 0 to 0"}},
+    {"InjectionInNoStep",
+     random({"--precision", "fp16", "--steps", "3", "--inject-overflow", "0:4"}),
+     78,
+     {"--inject-overflow 0:4", "--steps 3", "from 1 to 3"}},
+    {"InjectionIsAWord",
+     random({"--precision", "fp16", "--inject-overflow", "0,1"}),
+     2,
+     {"--inject-overflow 0,1", "0:1"}},
+    {"MoreWarmUpThanSteps", random({"--steps", "3", "--warmup-steps", "4"}), 78, {"--warmup-steps 4", "--steps 3"}},
+    {"LowestRateWithoutSchedule", random({"--min-lr", "0"}), 78, {"--min-lr 0", "--lr-schedule"}},
+    {"LowestRateAboveTheRate", random({"--min-lr", "1", "--lr-schedule", "cosine"}), 78, {"--min-lr 1", "--lr"}},
+    {"BetaOfOne", random({"--beta2", "1"}), 78, {"--beta2 1"}},
+    {"UnknownSchedule", random({"--lr-schedule", "cosin"}), 2, {"--lr-schedule", "cosine"}},
+    {"TextForAnMlp", {"train", "--model", "mlp-20x2000", "--data", "text:long.txt"}, 78, {"mlp", "--data random"}},
+    {"RateIsAWord", random({"--lr", "fast"}), 2, {"--lr: 'fast' is not a number", "3e-4"}},
+    {"NoSteps", random({"--steps", "0"}), 2, {"--steps", "at least 1"}},
+    {"TrainTraceIntoNowhere", random({"--trace", "nosuch/a.sst"}), 73, {"--trace", "nosuch", "mkdir -p"}},
+    {"TrainTraceIsADirectory", random({"--trace", "empty"}), 73, {"--trace", "'empty' is a directory"}},
+    {"PredictedTraceIntoNowhere", random({"--trace-predicted", "nosuch/a.sst"}), 73, {"--trace-predicted", "mkdir -p"}},
+    {"LogIntoNowhere", random({"--log", "nosuch/a.jsonl"}), 73, {"--log", "nosuch"}},
+    {"TrainBatchAndRanks", random({"--ranks", "2", "--global-batch", "3"}), 78, {"global batch 3", "--global-batch 2"}},
+    {"TrainDoesNotFit",
+     random({"--ranks", "2", "--stage", "1", "--device-capacity", "14Mi", "--trace", "a.sst"}),
+     3,
+     {"--device-capacity", "14680064 are allowed", "moment", "try: --"}},
+    {"DiskPathAbsent",
+     random({"--optimizer-placement", "disk", "--disk-path", "nosuch"}),
+     73,
+     {"--disk-path", "nosuch", "mkdir -p"}},
+    {"TrainHostDoesNotFit",
+     random({"--ranks", "2", "--stage", "3", "--placement", "host", "--host-capacity", "4Mi"}),
+     3,
+     {"--host-capacity", "4194304 are allowed", "try: --"}},
+    {"TrainAsCsv", random({"--format", "csv"}), 78, {"--format csv", "--json"}},
+    {"TrainPositional", random({"gpt2"}), 2, {"unexpected argument 'gpt2'"}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Training, BadInput, testing::ValuesIn(kTraining), name_of);
+
+}  // namespace
+}  // namespace shard::test
