@@ -38,7 +38,7 @@ struct GeminiPlan {
 /// - Chunks are marked for the host until T offload_optim_frac is reached; the peer walks a set of objects, whose order
 ///   differs between runs: here the order of creation.
 /// - A 16-bit shard on the host is stale after the step: its next access copies the fp32 shard and casts on the device.
-[[nodiscard]] GeminiPlan split_chunks(GeminiStep step, ChunkLayout layout, const GeminiOptions& options);
+[[nodiscard]] GeminiPlan split_chunks(GeminiStep step, const ChunkLayout& layout, const GeminiOptions& options);
 
 /// Chunk, ChunkManager, GeminiManager, its policies cuda and cpu, and ZeROHookV2 of Colossal-AI v0.1.9.
 /// Sources: colossalai/gemini/{chunk,chunk_mgr,gemini_mgr,placement_policy}.py, colossalai/zero/utils/zero_hook_v2.py,
@@ -50,6 +50,6 @@ struct GeminiPlan {
 /// - Policy cpu moves every chunk on the device that is not in use to the host before each op.
 /// - The gradient is reduced to the owner when a chunk's last tensor has one, and moved to the host under policy cpu.
 /// - Without distributed storage every rank owns all chunks: no broadcast, all-reduce.
-[[nodiscard]] GeminiPlan whole_chunks(GeminiStep step, ChunkLayout layout, const GeminiOptions& options);
+[[nodiscard]] GeminiPlan whole_chunks(GeminiStep step, const ChunkLayout& layout, const GeminiOptions& options);
 
 }  // namespace shard::like

@@ -2,10 +2,9 @@
 #include <algorithm>
 #include <cassert>
 #include <set>
+#include <utility>
 
-#include "sim/like/gemini_chunks.h"
-#include "sim/like/gemini_passes.h"
-#include "sim/like/gemini_states.h"
+#include "sim/like/gemini_run.h"
 
 namespace shard::like {
 namespace {
@@ -39,51 +38,30 @@ struct StaticPolicy {
   static double bytes(const Chunk& c) { return kHalfBytes * static_cast<double>(c.elems.count()); }
 };
 
-class Split {
- public:
-  Split(GeminiStep step, ChunkLayout layout, const GeminiOptions& options)
-      : options_(options),
-        layout_(std::move(layout)),
-        policy_(layout_, options),
-        states_(layout_, step.hooked),
-        chunks_(std::move(step), layout_, options.world_size, kept()),
-        stale_(layout_.chunks.size(), false) {}
-
-  GeminiPlan run() {
-    create();
-    for (const Phase phase : {Phase::first_step, Phase::steady_step}) {
-      chunks_.begin_phase(phase);
-      train();
+std::vector<ChunkOps::Kept> kept_of(const ChunkLayout& layout, const GeminiOptions& o) {
+  std::vector<ChunkOps::Kept> kept;
+  for (const Chunk& c : layout.chunks) {
+    if (o.keep_gathered) {
+      kept.push_back({.elems = c.elems, .real = c.used});
+      continue;
     }
-    GeminiPlan result{.plan = {},
-                      .marks = {},
-                      .layout = {},
-                      .offloaded_chunks = std::count(policy_.offload.begin(), policy_.offload.end(), true),
-                      .keep_gathered_bytes = policy_.keep_gathered,
-                      .order_matters = policy_.order_matters};
-    result.plan = chunks_.finish(result.marks);
-    result.layout = std::move(layout_);
-    return result;
+    const ElemRange shard = shard_range(c.elems, o.rank, o.world_size);
+    const std::int64_t real = std::min(shard.end, c.used).count() - shard.begin.count();
+    kept.push_back({.elems = shard.end - shard.begin, .real = Elems{std::max<std::int64_t>(real, 0)}});
   }
+  return kept;
+}
+
+class Split final : public GeminiRun {
+ public:
+  Split(GeminiStep step, const ChunkLayout& layout, const GeminiOptions& options)
+      : GeminiRun(std::move(step), layout, options, kept_of(layout, options)),
+        policy_(layout, options),
+        stale_(layout.chunks.size(), false) {}
 
  private:
-  [[nodiscard]] std::vector<ChunkOps::Kept> kept() const {
-    std::vector<ChunkOps::Kept> kept;
-    for (const Chunk& c : layout_.chunks) {
-      if (options_.keep_gathered) {
-        kept.push_back({.elems = c.elems, .real = c.used});
-        continue;
-      }
-      const ElemRange shard = shard_range(c.elems, options_.rank, options_.world_size);
-      const std::int64_t real = std::min(shard.end, c.used).count() - shard.begin.count();
-      kept.push_back({.elems = shard.end - shard.begin, .real = Elems{std::max<std::int64_t>(real, 0)}});
-    }
-    return kept;
-  }
-
   /// The argument decides where chunks are closed, even where the policy then ignores it.
-  void create() {
-    chunks_.begin_phase(Phase::creation);
+  void create() override {
     const bool on_host = options_.offload_param_frac > 0 && !options_.keep_gathered;
     for (std::size_t c = 0; c < chunks_.chunks(); ++c)
       chunks_.build_through_device(c, on_host ? Place::host : Place::device);
@@ -91,45 +69,19 @@ class Split {
       chunks_.move_master(c, policy_.offload[c] ? Place::host : Place::device);
   }
 
-  void train() {
-    bool forward = true;
-    for (const HookedOp& op : hooked()) {
-      chunks_.run_until(op.first);
-      if (forward && op.part != plan::Part::forward) {
-        chunks_.mark("after forward");
-        forward = false;
-      }
-      pre_op(op);
-      chunks_.run_until(op.last);
-      post_op(op, forward);
-    }
-    chunks_.run_to_end();
-    chunks_.mark("after backward");
-    for (std::size_t c = 0; c < chunks_.chunks(); ++c) {
-      chunks_.step_optimizer(c);
-      stale_[c] = policy_.offload[c];
-      if (!stale_[c]) chunks_.refresh(c);
-    }
-    chunks_.mark("after step");
+  void describe(GeminiPlan& plan) const override {
+    plan.offloaded_chunks = std::count(policy_.offload.begin(), policy_.offload.end(), true);
+    plan.keep_gathered_bytes = policy_.keep_gathered;
+    plan.order_matters = policy_.order_matters;
   }
 
-  void pre_op(const HookedOp& op) {
-    for (std::size_t p : op.parameters) states_.set(p, TensorState::compute);
-    evict();
-    for (std::size_t c : states_.chunks_of(op.parameters)) access(c);
+  void step_optimizer(std::size_t c) override {
+    chunks_.step_optimizer(c);
+    stale_[c] = policy_.offload[c];
+    if (!stale_[c]) chunks_.refresh(c);
   }
 
-  void post_op(const HookedOp& op, bool forward) {
-    for (std::size_t p : op.parameters) states_.set(p, forward ? TensorState::hold : TensorState::hold_after_backward);
-    if (op.part != plan::Part::backward) return;
-    for (std::size_t p : op.parameters) {
-      if (!states_.gradient_complete(p)) continue;
-      states_.set(p, TensorState::ready_for_reduce);
-      if (const std::size_t c = states_.chunk_of(p); states_.all_ready(c)) reduce(c);
-    }
-  }
-
-  void evict() {
+  void make_room() override {
     std::vector<std::size_t> evictable;
     double left = 0;
     for (std::size_t c : gathered_) {
@@ -151,7 +103,7 @@ class Split {
     }
   }
 
-  void access(std::size_t c) {
+  void access(std::size_t c) override {
     if (options_.keep_gathered || chunks_.gathered(c)) return;
     if (chunks_.rest(c) == Place::host) {
       if (stale_[c])
@@ -164,7 +116,7 @@ class Split {
     gathered_.insert(c);
   }
 
-  void reduce(std::size_t c) {
+  void reduce(std::size_t c) override {
     states_.hold_all(layout_.chunks[c]);
     if (options_.world_size == 1 && !options_.keep_gathered) {
       chunks_.scatter(c);
@@ -178,13 +130,7 @@ class Split {
     if (policy_.offload[c]) chunks_.move(c, Place::host);
   }
 
-  [[nodiscard]] const std::vector<HookedOp>& hooked() const { return chunks_.step().hooked; }
-
-  GeminiOptions options_;
-  ChunkLayout layout_;
   StaticPolicy policy_;
-  TensorStates states_;
-  ChunkOps chunks_;
   std::set<std::size_t> gathered_;  ///< in order of creation
   std::vector<bool> stale_;         ///< the masters have been stepped since the 16-bit shard was written
 };
@@ -201,8 +147,8 @@ ChunkLayout gemini_layout(GeminiRules rules, const ParameterList& parameters, co
                         rules == GeminiRules::whole ? Oversize::exact : Oversize::round_up);
 }
 
-GeminiPlan split_chunks(GeminiStep step, ChunkLayout layout, const GeminiOptions& options) {
-  return Split(std::move(step), std::move(layout), options).run();
+GeminiPlan split_chunks(GeminiStep step, const ChunkLayout& layout, const GeminiOptions& options) {
+  return Split(std::move(step), layout, options).run();
 }
 
 }  // namespace shard::like

@@ -24,9 +24,9 @@ std::vector<std::string> notes_on(GeminiRules rules, const GeminiOptions& o, con
 
 GeminiResult evaluate(GeminiRules rules, std::string model, GeminiStep step, const ParameterList& parameters,
                       const GeminiOptions& options, std::int32_t iterations, std::optional<Bytes> capacity) {
-  ChunkLayout layout = gemini_layout(rules, parameters, options);
-  const GeminiPlan gemini = rules == GeminiRules::whole ? whole_chunks(std::move(step), std::move(layout), options)
-                                                        : split_chunks(std::move(step), std::move(layout), options);
+  const ChunkLayout layout = gemini_layout(rules, parameters, options);
+  const GeminiPlan gemini = rules == GeminiRules::whole ? whole_chunks(std::move(step), layout, options)
+                                                        : split_chunks(std::move(step), layout, options);
   Ledger ledger(gemini.plan, gemini.marks);
   const auto run = [&](Phase phase) {
     const Result<void> done = plan::run(*gemini.plan.find(phase), ledger);
