@@ -1,4 +1,4 @@
-// Reads a search's JSON as a stream of values, so that a large or hostile file costs no more than its points.
+// What is missing in the JSON stays as it is by default; what is of another type counts as missing.
 #include "viewer/index/search_result.h"
 
 #include <algorithm>
@@ -17,121 +17,44 @@ namespace {
 /// Some hundred bytes a candidate, and as many candidates as anyone waits for.
 constexpr Bytes kLargestResult{256 << 20};
 
-/// Follows the few keys that matter: scalars at the top, the object "chunk", the object "variable" of "rules", and the
-/// arrays "curve" or "points".
-class Handler : public nlohmann::json_sax<nlohmann::json> {
- public:
-  SearchResult result;
-  std::string fault;  ///< what is wrong with the values, empty if nothing
-  std::size_t fault_at = 0;
-  bool is_object = false, has_answer = false, has_points = false;
-  std::int64_t schema_version = 1;
+using Json = nlohmann::json;
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t value) override {
-    number(static_cast<double>(value), value);
-    return true;
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    constexpr auto kMost = static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max());
-    number(static_cast<double>(value), static_cast<std::int64_t>(std::min(value, kMost)));
-    return true;
-  }
-  bool number_float(number_float_t value, const string_t&) override {
-    // Doubles that hold no 64-bit integer are no sizes.
-    const bool whole = std::abs(value) < 9e18;
-    number(value, whole ? static_cast<std::int64_t>(value) : 0);
-    return true;
-  }
-  bool string(string_t& value) override {
-    if (depth_ == 1 && key_ == "rule") result.rule = value;
-    if (depth_ == 1 && key_ == "why") result.why = value;
-    if (SearchPoint* at = point()) {
-      if (key_ == "label" || key_ == "strategy" || key_ == "name") at->label = value;
-    }
-    return true;
-  }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override {
-    ++depth_;
-    if (depth_ == 1) is_object = true;
-    if (depth_ == 2 && key_ == "chunk") {
-      place_ = Place::answer;
-      has_answer = true;
-    }
-    if (depth_ == 2 && key_ == "rules") place_ = Place::rules;
-    if (depth_ == 3 && place_ == Place::rules && key_ == "variable") {
-      result.variable.emplace();
-      in_point_ = true;
-    }
-    if (depth_ == 3 && place_ == Place::points) {
-      result.points.emplace_back();
-      in_point_ = true;
-    }
-    return true;
-  }
-  bool end_object() override {
-    if (depth_ == 3) in_point_ = false;
-    return leave();
-  }
-  bool start_array(std::size_t) override {
-    ++depth_;
-    if (depth_ == 2 && (key_ == "curve" || key_ == "points")) {
-      place_ = Place::points;
-      has_points = true;
-    }
-    return true;
-  }
-  bool end_array() override { return leave(); }
-  bool key(string_t& value) override {
-    // Keys inside what is skipped do not count.
-    key_ = value;
-    return true;
-  }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    fault = "not JSON";
-    fault_at = position;
-    return false;
-  }
+/// Doubles that hold no 64-bit integer are no sizes.
+std::optional<std::int64_t> whole(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_number()) return std::nullopt;
+  if (at->is_number_unsigned())
+    return static_cast<std::int64_t>(
+        std::min<std::uint64_t>(at->get<std::uint64_t>(), std::numeric_limits<std::int64_t>::max()));
+  if (at->is_number_integer()) return at->get<std::int64_t>();
+  const auto value = at->get<double>();
+  return std::abs(value) < 9e18 ? static_cast<std::int64_t>(value) : 0;
+}
 
- private:
-  enum class Place { top, answer, points, rules };
+std::string text_in(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
 
-  bool leave() {
-    --depth_;
-    if (depth_ == 1) place_ = Place::top;
-    return true;
-  }
-  SearchPoint* point() {
-    if (place_ == Place::answer && depth_ == 2) return &result.answer;
-    if (depth_ != 3 || !in_point_) return nullptr;
-    if (place_ == Place::points) return &result.points.back();
-    if (place_ == Place::rules) return &*result.variable;
-    return nullptr;
-  }
-  void number(double value, std::int64_t whole) {
-    if (depth_ == 1) {
-      if (key_ == "schema_version") schema_version = whole;
-      if (key_ == "world_size") result.world_size = whole;
-      if (key_ == "total_elements") result.total_elements = whole;
-      if (key_ == "bytes_per_element") result.bytes_per_element = whole;
-    }
-    SearchPoint* at = point();
-    if (at == nullptr) return;
-    if (key_ == "chunk_elements") at->chunk_elements = whole;
-    if (key_ == "chunk_count") at->chunk_count = whole;
-    if (key_ == "waste_elements") at->waste_elements = whole;
-    if (key_ == "gather_working_set_elements") at->gather_working_set_elements = whole;
-    if (key_ == "peak_device_bytes") at->peak_device_bytes = whole;
-    if (key_ == "step_seconds") at->step_seconds = value;
-  }
+SearchPoint point_in(const Json& object) {
+  SearchPoint point;
+  for (const char* key : {"name", "strategy", "label"})
+    if (std::string text = text_in(object, key); !text.empty()) point.label = std::move(text);
+  point.chunk_elements = whole(object, "chunk_elements").value_or(0);
+  point.chunk_count = whole(object, "chunk_count").value_or(0);
+  point.waste_elements = whole(object, "waste_elements").value_or(0);
+  point.gather_working_set_elements = whole(object, "gather_working_set_elements").value_or(0);
+  point.peak_device_bytes = whole(object, "peak_device_bytes");
+  if (const auto at = object.find("step_seconds"); at != object.end() && at->is_number())
+    point.step_seconds = at->get<double>();
+  return point;
+}
 
-  std::size_t depth_ = 0;
-  Place place_ = Place::top;
-  bool in_point_ = false;
-  std::string key_;
-};
+/// The member of that name, where it is an object.
+const Json* object_in(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_object() ? &*at : nullptr;
+}
 
 Error malformed(std::string_view label, std::string what) {
   return {Errc::malformed, std::move(what), std::string(label), "write it with: shardscope search ... --json"};
@@ -184,16 +107,37 @@ std::vector<std::size_t> pareto_front(const std::vector<SearchPoint>& points) {
 }
 
 Result<SearchResult> parse_search_result(std::string_view text, std::string_view label) {
-  Handler handler;
-  const bool parsed = nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
-  if (!parsed) return malformed(std::string(label) + ": byte " + std::to_string(handler.fault_at), handler.fault);
-  if (!handler.is_object) return malformed(label, "not the result of a search: no object");
-  if (handler.schema_version != 1) {
-    return malformed(label, "schema_version " + std::to_string(handler.schema_version) + ", this program reads 1");
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& fault) {
+    return malformed(std::string(label) + ": byte " + std::to_string(fault.byte), "not JSON");
+  } catch (const Json::exception&) {  // a number beyond all doubles
+    return malformed(label, "not JSON");
   }
-  if (!handler.has_points) return malformed(label, "not the result of a search: no \"curve\"");
-  SearchResult& result = handler.result;
-  if (result.answer_is_variable() && handler.has_answer) result.variable = result.answer;
+  if (!json.is_object()) return malformed(label, "not the result of a search: no object");
+  if (const auto version = whole(json, "schema_version").value_or(1); version != 1)
+    return malformed(label, "schema_version " + std::to_string(version) + ", this program reads 1");
+  SearchResult result;
+  bool has_points = false;
+  for (const char* key : {"curve", "points"}) {
+    const auto at = json.find(key);
+    if (at == json.end() || !at->is_array()) continue;
+    has_points = true;
+    for (const Json& each : *at)
+      if (each.is_object()) result.points.push_back(point_in(each));
+  }
+  if (!has_points) return malformed(label, "not the result of a search: no \"curve\"");
+  result.rule = text_in(json, "rule");
+  result.why = text_in(json, "why");
+  result.world_size = whole(json, "world_size").value_or(1);
+  result.total_elements = whole(json, "total_elements").value_or(0);
+  result.bytes_per_element = whole(json, "bytes_per_element").value_or(4);
+  const Json* answer = object_in(json, "chunk");
+  if (answer != nullptr) result.answer = point_in(*answer);
+  if (const Json* rules = object_in(json, "rules"))
+    if (const Json* variable = object_in(*rules, "variable")) result.variable = point_in(*variable);
+  if (result.answer_is_variable() && answer != nullptr) result.variable = result.answer;
   // A rule that had no answer says why instead.
   if (result.variable && result.variable->chunk_count < 1) result.variable.reset();
   const auto fault_in = [](const SearchPoint& point) -> const char* {
@@ -208,7 +152,7 @@ Result<SearchResult> parse_search_result(std::string_view text, std::string_view
   std::stable_sort(result.points.begin(), result.points.end(),
                    [](const SearchPoint& a, const SearchPoint& b) { return a.chunk_elements < b.chunk_elements; });
   result.pareto = pareto_front(result.points);
-  if (!handler.has_answer && !result.points.empty()) {
+  if (answer == nullptr && !result.points.empty()) {
     result.answer = *std::min_element(
         result.points.begin(), result.points.end(),
         [](const SearchPoint& a, const SearchPoint& b) { return a.waste_elements < b.waste_elements; });
@@ -218,7 +162,7 @@ Result<SearchResult> parse_search_result(std::string_view text, std::string_view
     result.answer.peak_device_bytes = point.peak_device_bytes;
     result.answer.step_seconds = point.step_seconds;
   }
-  return std::move(result);
+  return result;
 }
 
 Result<SearchResult> load_search_result(const std::filesystem::path& path) {
