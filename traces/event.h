@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "traces/base/ids.h"
 
@@ -24,6 +25,34 @@ enum class TraceKind : std::uint8_t {
   return "?";
 }
 
+/// A unit of parameters: what is gathered, released and reduced in one call. Its id is its place in the table.
+struct UnitInfo {
+  std::string name{};         ///< "chunk 3"; empty where not known
+  std::int64_t elements = 0;  ///< gathered whole, padding included
+  std::int64_t bytes = 0;     ///< of these
+
+  friend bool operator==(const UnitInfo&, const UnitInfo&) = default;
+};
+
+/// One choice of the strategy behind the plan.
+struct StrategyField {
+  std::string name{};   ///< with its unit: "chunk_elements"
+  std::string value{};  ///< as the option takes it; empty for what is not set
+  bool telling = true;  ///< false: says nothing beside the others, and is left out where room is short
+
+  friend bool operator==(const StrategyField&, const StrategyField&) = default;
+};
+
+/// What may be used of a memory, as far as it is known: a limit, not what an arena sets aside.
+struct MemoryCapacity {
+  Rank rank{};  ///< invalid: every rank
+  Memory memory = Memory::device;
+  std::int32_t sharers = 1;  ///< how many ranks share these bytes: those of a host its memory
+  std::int64_t bytes = 0;
+
+  friend bool operator==(const MemoryCapacity&, const MemoryCapacity&) = default;
+};
+
 /// What is true of the whole trace. All times of a trace are nanoseconds of one clock with an arbitrary zero.
 struct Header {
   TraceKind kind = TraceKind::predicted;
@@ -33,7 +62,10 @@ struct Header {
   std::int64_t clock_ns = 0;                      ///< the trace's clock at one moment ...
   std::int64_t wall_ns = 0;                       ///< ... and Unix time at the same moment; 0 in predicted traces
   std::array<std::uint8_t, 16> uuid{};            ///< tells recordings apart; all zero where not needed
-  std::map<std::string, std::string> metadata{};  ///< "model", "strategy", "command", "config", ...
+  std::map<std::string, std::string> metadata{};  ///< "model", "cluster", "command", ...
+  std::vector<UnitInfo> units{};                  ///< indexed by UnitId
+  std::vector<StrategyField> strategy{};          ///< in the order in which a strategy's fields are told
+  std::vector<MemoryCapacity> capacities{};
 
   friend bool operator==(const Header&, const Header&) = default;
 };
@@ -74,6 +106,7 @@ struct Span {
   /// Of the duration, how long nothing was moved: a collective of a measured run waits until the other ranks have come,
   /// and on the CPU while this rank computes. The rest is the transfer, what a prediction gives. 0..duration.
   std::int64_t waiting_ns = 0;
+  Part part = Part::unknown;
 
   [[nodiscard]] std::int64_t busy_ns() const { return duration_ns - waiting_ns; }
   friend bool operator==(const Span&, const Span&) = default;

@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little, "trace files are littl
 
 inline constexpr std::array<unsigned char, 8> kMagic = {0x89, 'S', 'S', 'T', '\r', '\n', 0x1a, '\n'};  // T1
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 1;
+inline constexpr std::uint16_t kMinor = 2;
 inline constexpr std::uint32_t kByteOrderMark = 0x0102'0304;
 inline constexpr std::size_t kFileHeaderBytes = 64;
 
@@ -44,11 +44,13 @@ enum class FrameType : std::uint16_t {
   collectives = 10,
   dropped = 11,
   end = 12,
+  units = 13,
+  strategy = 14,
+  capacities = 15,
 };
 
-/// Version of every frame type, but of spans of which some wait.
+/// Version of every frame type, but of those whose columns say more (rows.h).
 inline constexpr std::uint16_t kFrameVersion = 1;
-inline constexpr std::uint16_t kWaitingSpansVersion = 2;
 
 enum class Codec : std::uint8_t { raw = 0, zstd = 1 };
 

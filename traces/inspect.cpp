@@ -137,7 +137,23 @@ Json to_json(const TraceSummary& summary) {
             {"arenas", Json::array()},
             {"collectives", Json::array()},
             {"peaks", Json::array()},
-            {"metadata", header.metadata}};
+            {"metadata", header.metadata},
+            {"strategy", Json::object()},
+            {"units", Json::array()},
+            {"capacities", Json::array()}};
+  for (const StrategyField& field : header.strategy)
+    json["strategy"][field.name] = field.value.empty() ? Json() : Json(field.value);
+  for (std::size_t unit = 0; unit < header.units.size(); ++unit) {
+    const UnitInfo& info = header.units[unit];
+    json["units"].push_back(
+        {{"unit", unit}, {"name", info.name}, {"elements", info.elements}, {"gathered_bytes", info.bytes}});
+  }
+  for (const MemoryCapacity& capacity : header.capacities) {
+    json["capacities"].push_back({{"rank", capacity.rank.valid() ? Json(capacity.rank.value) : Json()},
+                                  {"memory", to_string(capacity.memory)},
+                                  {"sharing_ranks", capacity.sharers},
+                                  {"capacity_bytes", capacity.bytes}});
+  }
   for (const Truncated& note : summary.truncated) {
     json["truncated"].push_back({{"offset_bytes", note.offset}, {"why", note.why}});
   }
@@ -173,6 +189,43 @@ Json to_json(const TraceSummary& summary) {
   }
   return json;
 }
+
+namespace {
+
+/// Names from files, on one line of a terminal.
+std::string one_line(std::string text) {
+  if (text.size() > 60) text = text.substr(0, 57) + "...";
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return text;
+}
+
+/// Metadata and tables, a line each.
+std::string facts_text(const Header& header) {
+  std::string text;
+  for (const auto& [key, value] : header.metadata) text += key + ": " + one_line(value) + "\n";
+  std::string strategy;
+  for (const StrategyField& field : header.strategy) {
+    if (field.telling && !field.value.empty())
+      strategy += (strategy.empty() ? "" : ", ") + one_line(field.name) + ' ' + one_line(field.value);
+  }
+  if (!strategy.empty()) text += "strategy: " + strategy + "\n";
+  if (!header.units.empty()) {
+    const auto largest = std::ranges::max_element(header.units, {}, &UnitInfo::bytes);
+    text += "units: " + std::to_string(header.units.size()) + ", the largest " + one_line(largest->name) + " of " +
+            std::to_string(largest->elements) + " elements, " + bytes_text(largest->bytes) + "\n";
+  }
+  for (const MemoryCapacity& capacity : header.capacities) {
+    text += std::string("capacity of ") + to_string(capacity.memory) + " memory";
+    if (capacity.rank.valid()) text += " of rank " + std::to_string(capacity.rank.value);
+    text += ": " + bytes_text(capacity.bytes);
+    if (capacity.sharers > 1) text += " for " + std::to_string(capacity.sharers) + " ranks";
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string to_text(const TraceSummary& summary) {
   const Header& header = summary.header;
@@ -216,12 +269,8 @@ std::string to_text(const TraceSummary& summary) {
                      bytes_text(total.bytes)});
   }
   if (!collectives.empty()) text += "\n" + collectives.str();
-  for (const auto& [key, value] : header.metadata) {
-    std::string shown = value.size() > 60 ? value.substr(0, 57) + "..." : value;
-    std::replace_if(
-        shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-    text += (key == header.metadata.begin()->first ? "\n" : "") + key + ": " + shown + "\n";
-  }
+  const std::string facts = facts_text(header);
+  if (!facts.empty()) text += "\n" + facts;
   return text;
 }
 

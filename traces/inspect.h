@@ -60,7 +60,7 @@ struct TraceSummary {
 
 /// The object of `inspect --json`, without schema_version: format, kind, world_size, plan_hash, span_count, lane_count,
 /// memory_event_count, begin_ns, end_ns, dropped_count, complete, truncated[], step_seconds, steps[], communication{},
-/// arenas[], collectives[], peaks[], metadata{}.
+/// arenas[], collectives[], peaks[], metadata{}, strategy{}, units[], capacities[].
 [[nodiscard]] nlohmann::ordered_json to_json(const TraceSummary& summary);
 
 /// The same for people, several lines.

@@ -26,7 +26,9 @@ std::uint64_t clock_shift(const Header& from, const Header& to) {
   return (u(from.wall_ns) - u(from.clock_ns)) - (u(to.wall_ns) - u(to.clock_ns));
 }
 
-void append(const Trace& trace, std::uint64_t shift, Writer& out) {
+}  // namespace
+
+void append_events(const Trace& trace, Writer& out, std::uint64_t shift) {
   const auto shifted = [&](std::int64_t time) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(time) + shift);
   };
@@ -70,8 +72,6 @@ void append(const Trace& trace, std::uint64_t shift, Writer& out) {
   if (trace.dropped_count > 0) out.add_dropped(trace.dropped_count);
 }
 
-}  // namespace
-
 Result<MergeReport> merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
                                  BrokenOff broken_off) {
   if (inputs.empty()) return Error{Errc::usage, "no traces to merge", output.string(), ""};
@@ -94,7 +94,7 @@ Result<MergeReport> merge_traces(const std::vector<std::filesystem::path>& input
     if (broken_off == BrokenOff::refused && !report.incomplete.empty())
       return Error{Errc::io, "a rank's trace broke off, so there is no trace of the run: " + report.incomplete.back(),
                    output.string(), "run again, where no other process touches the files " + inputs[i].string()};
-    append(*trace, clock_shift(trace->header, first), *out);
+    append_events(*trace, *out, clock_shift(trace->header, first));
     for (const auto& [key, value] : trace->header.metadata) {
       if (metadata.try_emplace(key, value).second) out->add_metadata(key, value);
     }

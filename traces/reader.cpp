@@ -11,6 +11,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "traces/frame.h"
 #include "traces/reader_events.h"
 #include "traces/reader_frames.h"
+#include "traces/rows.h"
 
 namespace shard {
 namespace {
@@ -65,9 +67,19 @@ Result<void> read_file_header(Bytes bytes, std::string_view label, Trace& trace)
   return {};
 }
 
-bool time_fits(std::int64_t time) {
-  return time >= -sst::kMaxTime && time <= sst::kMaxTime;
-}
+/// Takes the fields of an entry from a payload.
+struct EntryReader {
+  ColumnReader& in;
+  bool sound = true;  ///< no value is out of range
+  template <class T>
+  void number(T& value, sst::Limit limit = sst::Limit::type) {
+    const auto number = in.scalar<sst::Stored<T>>();
+    sound = sound && sst::in_range<T>(number, limit);
+    if (sound) value = sst::restored<T>(number);
+  }
+  void text(std::string& text) { text = in.text(); }
+  void zero() { sound = in.scalar<std::uint8_t>() == 0 && sound; }
+};
 
 class Decoder {
  public:
@@ -152,7 +164,8 @@ class Decoder {
       } else if (is_event(frame)) {
         check_total(*event);
         fault = event->why;
-        if (fault == nullptr) (frame.type() == FrameType::spans ? sound_.spans : sound_.memory) += frame.header.count;
+        if (fault == nullptr)
+          (frame.type() == FrameType::spans ? sound_.spans : sound_.memory_events) += frame.header.count;
         ++event;
       }
       if (fault == nullptr) {
@@ -186,13 +199,17 @@ class Decoder {
     const FrameHeader& header = frame.header;
     switch (frame.type()) {
       case FrameType::meta: return meta(header, in);
-      case FrameType::strings: return strings(header, in);
+      case FrameType::strings: return numbered(header, in, trace_.names, {"a STRINGS frame is out of order", kStrings});
       case FrameType::tracks: return tracks(header, in);
-      case FrameType::counters: return counters(header, in);
-      case FrameType::chunk_states: return chunk_states(header, in);
-      case FrameType::flows: return flows(header, in);
-      case FrameType::arenas: return arenas(header, in);
-      case FrameType::collectives: return collectives(header, in);
+      case FrameType::units:
+        return numbered(header, in, trace_.header.units, {"a UNITS frame is out of order", kUnits});
+      case FrameType::strategy: return listed(header, in, trace_.header.strategy, kStrategy);
+      case FrameType::capacities: return listed(header, in, trace_.header.capacities, kCapacities);
+      case FrameType::counters: return rows(header, in, trace_.counters);
+      case FrameType::chunk_states: return rows(header, in, trace_.chunk_states);
+      case FrameType::flows: return rows(header, in, trace_.flows);
+      case FrameType::arenas: return rows(header, in, trace_.arenas);
+      case FrameType::collectives: return rows(header, in, trace_.collectives);
       case FrameType::dropped: return dropped(header, in);
       case FrameType::end: return end(header, in);
       case FrameType::spans:
@@ -201,23 +218,63 @@ class Decoder {
     return "unknown frame";
   }
 
+  // --- Tables ---
+
   static constexpr const char* kTooMuchText = "more names than a file of this size can have (T6)";
+  static constexpr const char* kMeta = "a META frame is not what it says";
+  static constexpr const char* kStrings = "a STRINGS frame is not what it says";
+  static constexpr const char* kTracks = "a TRACKS frame is not what it says, or has a value out of range (T9)";
+  static constexpr const char* kUnits = "a UNITS frame is not what it says, or has a value out of range (T9)";
+  static constexpr const char* kStrategy = "a STRATEGY frame is not what it says";
+  static constexpr const char* kCapacities = "a CAPACITIES frame is not what it says, or has a value out of range (T9)";
+
   /// Whether so many more bytes of tables are in proportion to the file (T6).
   bool keep(std::uint64_t bytes) {
     kept_bytes_ += bytes;
     return kept_bytes_ <= (16u << 20) + 2 * std::uint64_t{bytes_.size()};
   }
 
+  /// All entries of a frame; false where it is not what it says. What it says of their number is not believed.
+  template <class Entry>
+  static bool read(const FrameHeader& header, ColumnReader& in, std::vector<Entry>& entries) {
+    EntryReader reader{in};
+    for (std::uint32_t i = 0; i < header.count && in.ok() && reader.sound; ++i)
+      sst::fields_of(reader, entries.emplace_back());
+    return in.finished() && reader.sound;
+  }
+
+  /// Entries with ids, of which the frame says the first.
+  struct Faults {
+    const char* order;
+    const char* content;
+  };
+  template <class Entry>
+  const char* numbered(const FrameHeader& header, ColumnReader& in, std::vector<Entry>& table, const Faults& faults) {
+    // T8: an id is never more than the file can have defined before; a gap is a lost frame.
+    if (header.track < table.size() || header.track > bytes_.size() / sst::least_bytes<Entry>()) return faults.order;
+    std::vector<Entry> entries;
+    if (!read(header, in, entries)) return faults.content;
+    if (!keep((header.track + entries.size() - table.size()) * sizeof(Entry))) return kTooMuchText;
+    table.resize(header.track);
+    std::move(entries.begin(), entries.end(), std::back_inserter(table));
+    return nullptr;
+  }
+
+  /// Entries without.
+  template <class Entry>
+  const char* listed(const FrameHeader& header, ColumnReader& in, std::vector<Entry>& table, const char* fault) {
+    std::vector<Entry> entries;
+    if (!read(header, in, entries)) return fault;
+    if (!keep(entries.size() * sizeof(Entry))) return kTooMuchText;
+    std::move(entries.begin(), entries.end(), std::back_inserter(table));
+    return nullptr;
+  }
+
   const char* meta(const FrameHeader& header, ColumnReader& in) {
-    std::vector<std::pair<std::string, std::string>> entries;
-    for (std::uint32_t i = 0; i < header.count && in.ok(); ++i) {
-      const std::string_view key = in.text();
-      const std::string_view value = in.text();
-      if (in.ok()) entries.emplace_back(key, value);
-    }
-    if (!in.finished()) return "a META frame is not what it says";
+    std::vector<sst::MetaEntry> entries;
+    if (!read(header, in, entries)) return kMeta;
     for (auto& [key, value] : entries) {
-      if (!keep(sizeof(std::pair<std::string, std::string>) + 48 + key.size() + value.size())) return kTooMuchText;
+      if (!keep(sizeof(sst::MetaEntry) + 48 + key.size() + value.size())) return kTooMuchText;
       if (key == "plan_hash") {
         trace_.header.plan_hash = std::move(value);
       } else if (key == "parent_plan_hash") {
@@ -229,43 +286,11 @@ class Decoder {
     return nullptr;
   }
 
-  const char* strings(const FrameHeader& header, ColumnReader& in) {
-    // T8: an id is never more than the file can have defined before; a gap is a lost frame.
-    if (header.track < trace_.names.size() || header.track > bytes_.size() / 4)
-      return "a STRINGS frame is out of order";
-    std::vector<std::string> entries;
-    for (std::uint32_t i = 0; i < header.count && in.ok(); ++i) entries.emplace_back(in.text());
-    if (!in.finished()) return "a STRINGS frame is not what it says";
-    if (!keep((header.track + entries.size() - trace_.names.size()) * sizeof(std::string))) return kTooMuchText;
-    trace_.names.resize(header.track);
-    std::move(entries.begin(), entries.end(), std::back_inserter(trace_.names));
-    return nullptr;
-  }
-
   const char* tracks(const FrameHeader& header, ColumnReader& in) {
-    if (header.track < trace_.tracks.size() || header.track > bytes_.size() / 12)
-      return "a TRACKS frame is out of order";
-    std::vector<Track> entries;
-    for (std::uint32_t i = 0; i < header.count && in.ok(); ++i) {
-      Track track;
-      track.rank = Rank{in.scalar<std::int32_t>()};
-      track.kind = static_cast<TrackKind>(in.scalar<std::uint8_t>());
-      track.stream = static_cast<Stream>(in.scalar<std::uint8_t>());
-      track.memory = static_cast<Memory>(in.scalar<std::uint8_t>());
-      if (in.scalar<std::uint8_t>() != 0) return "a TRACKS frame has an unknown field";
-      track.name = in.text();
-      if (track.rank.value < 0 || track.kind > TrackKind::other || static_cast<int>(track.stream) >= kStreamCount ||
-          static_cast<int>(track.memory) >= kMemoryCount) {
-        return "a TRACKS frame has a value out of range (T9)";
-      }
-      entries.push_back(std::move(track));
-    }
-    if (!in.finished()) return "a TRACKS frame is not what it says";
-    if (!keep((header.track + entries.size() - trace_.tracks.size()) * sizeof(Track))) return kTooMuchText;
+    const char* fault = numbered(header, in, trace_.tracks, {"a TRACKS frame is out of order", kTracks});
+    if (fault != nullptr) return fault;
     defined_.resize(header.track, false);
-    defined_.resize(header.track + entries.size(), true);
-    trace_.tracks.resize(header.track);
-    std::move(entries.begin(), entries.end(), std::back_inserter(trace_.tracks));
+    defined_.resize(trace_.tracks.size(), true);
     return nullptr;
   }
 
@@ -274,138 +299,78 @@ class Decoder {
     return track.valid() && defined(static_cast<std::uint32_t>(track.value));
   }
 
-  /// T8: a name that no frame defined reads as none.
-  void drop_unknown(std::span<NameId> names) const {
-    const auto known_names = static_cast<std::int64_t>(trace_.names.size());
-    for (NameId& name : names) {
-      if (name.value < 0 || name.value >= known_names) name.value = -1;
-    }
+  // --- Rows ---
+
+  /// All columns of a frame as rows; false where a value is out of range.
+  template <class Row>
+  static bool read(const FrameHeader& header, ColumnReader& in, std::vector<Row>& rows) requires requires {
+    sst::Rows<Row>::columns;
+  }
+  {
+    rows.resize(header.count);
+    bool sound = true;
+    sst::for_each_column<Row>([&](const auto& column) {
+      using Value = typename std::decay_t<decltype(column)>::Type;
+      if (column.since > header.version) return;
+      std::vector<sst::Stored<Value>> values(rows.size());
+      if (column.coding == sst::Coding::delta) {
+        in.delta(std::span(values));
+      } else {
+        in.plain(std::span(values));
+      }
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        sound = sound && sst::in_range<Value>(values[i], column.limit);
+        if (sound) rows[i].*column.of = sst::restored<Value>(values[i]);
+      }
+    });
+    return sound && in.finished();
   }
 
-  /// Decodes rows into a scratch column each, then hands them over one by one.
-  template <class T>
-  std::vector<T> column(std::size_t count, ColumnReader& in, bool delta = false) {
-    std::vector<T> values(count);
-    if (delta) {
-      in.delta(std::span<T>(values));
-    } else {
-      in.plain(std::span<T>(values));
-    }
-    return values;
+  // T8: what a row refers to is defined.
+  [[nodiscard]] bool refers(const Flow& flow) const { return defined(flow.from_track) && defined(flow.to_track); }
+  template <class Row>
+  [[nodiscard]] static bool refers(const Row& /*to nothing*/) {
+    return true;
   }
 
-  const char* counters(const FrameHeader& header, ColumnReader& in) {
-    const std::size_t n = header.count;
-    const auto rank = column<std::int32_t>(n, in), name = column<std::int32_t>(n, in);
-    const auto time = column<std::int64_t>(n, in, true);
-    const auto value = column<std::uint64_t>(n, in);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (rank[i] < 0 || !time_fits(time[i])) return "a COUNTERS frame has a value out of range (T9)";
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      Counter row{Rank{rank[i]}, NameId{name[i]}, time[i], std::bit_cast<double>(value[i])};
-      drop_unknown(std::span(&row.name, 1));
-      trace_.counters.push_back(row);
-    }
-    return nullptr;
-  }
-
-  const char* chunk_states(const FrameHeader& header, ColumnReader& in) {
-    const std::size_t n = header.count;
-    const auto rank = column<std::int32_t>(n, in), unit = column<std::int32_t>(n, in);
-    const auto time = column<std::int64_t>(n, in, true);
-    const auto memory = column<std::uint8_t>(n, in), state = column<std::uint8_t>(n, in);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (rank[i] < 0 || !time_fits(time[i]) || memory[i] >= kMemoryCount ||
-          state[i] > static_cast<std::uint8_t>(UnitState::moving)) {
-        return "a CHUNK_STATES frame has a value out of range (T9)";
+  template <class Row>
+  const char* rows(const FrameHeader& header, ColumnReader& in, std::vector<Row>& table) {
+    std::vector<Row> entries;
+    if (!read(header, in, entries)) return sst::Rows<Row>::out_of_range;
+    if (!std::ranges::all_of(entries, [&](const Row& row) { return refers(row); })) return sst::Rows<Row>::out_of_range;
+    if constexpr (std::is_same_v<Row, Counter>) {
+      const auto known_names = static_cast<std::int64_t>(trace_.names.size());
+      for (Counter& row : entries) {
+        if (row.name.value < 0 || row.name.value >= known_names) row.name.value = -1;  // T8
       }
     }
-    for (std::size_t i = 0; i < n; ++i) {
-      trace_.chunk_states.push_back(
-          {Rank{rank[i]}, UnitId{unit[i]}, time[i], static_cast<Memory>(memory[i]), static_cast<UnitState>(state[i])});
-    }
-    return nullptr;
-  }
-
-  const char* flows(const FrameHeader& header, ColumnReader& in) {
-    const std::size_t n = header.count;
-    const auto from = column<std::int32_t>(n, in);
-    const auto from_ns = column<std::int64_t>(n, in, true);
-    const auto to = column<std::int32_t>(n, in);
-    const auto to_ns = column<std::int64_t>(n, in, true);
-    const auto kind = column<std::uint8_t>(n, in);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!defined(TrackId{from[i]}) || !defined(TrackId{to[i]}) || !time_fits(from_ns[i]) || !time_fits(to_ns[i]) ||
-          kind[i] > static_cast<std::uint8_t>(FlowKind::communication)) {
-        return "a FLOWS frame has a value out of range (T9)";
-      }
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      trace_.flows.push_back({TrackId{from[i]}, from_ns[i], TrackId{to[i]}, to_ns[i], static_cast<FlowKind>(kind[i])});
-    }
-    return nullptr;
-  }
-
-  const char* arenas(const FrameHeader& header, ColumnReader& in) {
-    const std::size_t n = header.count;
-    const auto rank = column<std::int32_t>(n, in);
-    const auto memory = column<std::uint8_t>(n, in), phase = column<std::uint8_t>(n, in);
-    const auto peak = column<std::int64_t>(n, in), live = column<std::int64_t>(n, in);
-    const auto capacity = column<std::int64_t>(n, in);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (rank[i] < 0 || memory[i] >= kMemoryCount || phase[i] >= kPhaseCount) {
-        return "an ARENAS frame has a value out of range (T9)";
-      }
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      trace_.arenas.push_back(
-          {Rank{rank[i]}, static_cast<Memory>(memory[i]), static_cast<Phase>(phase[i]), peak[i], live[i], capacity[i]});
-    }
-    return nullptr;
-  }
-
-  const char* collectives(const FrameHeader& header, ColumnReader& in) {
-    const std::size_t n = header.count;
-    const auto rank = column<std::int32_t>(n, in);
-    const auto kind = column<std::uint8_t>(n, in);
-    const auto count = column<std::int64_t>(n, in), bytes = column<std::int64_t>(n, in);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (rank[i] < 0 || kind[i] >= kCollectiveCount) return "a COLLECTIVES frame has a value out of range (T9)";
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      trace_.collectives.push_back({Rank{rank[i]}, static_cast<Collective>(kind[i]), count[i], bytes[i]});
-    }
+    table.insert(table.end(), entries.begin(), entries.end());
     return nullptr;
   }
 
   const char* dropped(const FrameHeader& header, ColumnReader& in) {
-    const auto count = in.scalar<std::int64_t>();
-    if (header.count != 1 || count < 0 || count > sst::kMaxTime - trace_.dropped_count) {
-      return "a DROPPED frame has a value out of range (T9)";
+    std::vector<sst::DroppedCount> counts;
+    if (!read(header, in, counts) || counts.size() != 1 || counts[0].count > sst::kMaxTime - trace_.dropped_count) {
+      return sst::Rows<sst::DroppedCount>::out_of_range;
     }
-    trace_.dropped_count += count;
+    trace_.dropped_count += counts[0].count;
     return nullptr;
   }
 
   const char* end(const FrameHeader& header, ColumnReader& in) {
-    const auto frames = in.scalar<std::int64_t>();
-    const auto spans = in.scalar<std::int64_t>();
-    const auto memory_events = in.scalar<std::int64_t>();
-    const bool agrees = frames == sound_.frames && spans == sound_.spans && memory_events == sound_.memory;
-    if (header.count != 1 || (!agrees && !damaged_ && trace_.skipped_frame_count == 0)) {
-      return "the END frame counts other frames than the file has (T12)";
-    }
+    std::vector<sst::EndCounts> counts;
+    const bool agrees = read(header, in, counts) && counts.size() == 1 && counts[0].frames == sound_.frames &&
+                        counts[0].spans == sound_.spans && counts[0].memory_events == sound_.memory_events;
+    const bool whole = !damaged_ && trace_.skipped_frame_count == 0;
+    if (counts.size() != 1 || (!agrees && whole)) return "the END frame counts other frames than the file has (T12)";
     return nullptr;
   }
 
   Bytes bytes_;
   Trace& trace_;
   sst::Payloads payloads_;
-  bool damaged_ = false;  // something before this frame was lost
-  struct {
-    std::int64_t frames = 0, spans = 0, memory = 0;
-  } sound_;                                                // before the frame being settled
+  bool damaged_ = false;                                   // something before this frame was lost
+  sst::EndCounts sound_;                                   // before the frame being settled
   std::vector<bool> defined_;                              // tracks that a frame defined
   std::unordered_map<std::uint32_t, std::uint64_t> live_;  // running total per memory track
   std::uint64_t kept_bytes_ = 0;                           // that tables of text take

@@ -25,13 +25,16 @@ struct SpanTable {
   std::vector<std::int64_t> bytes;
   std::vector<UnitId> unit;
   std::vector<std::int64_t> waiting_ns;
+  std::vector<Part> part;
 
   [[nodiscard]] std::size_t size() const { return begin_ns.size(); }
   [[nodiscard]] bool empty() const { return begin_ns.empty(); }
   [[nodiscard]] Span operator[](std::size_t i) const {
-    return {track[i], begin_ns[i],   duration_ns[i], op[i],   name[i],      phase[i],
-            step[i],  micro_step[i], bytes[i],       unit[i], waiting_ns[i]};
+    return {track[i], begin_ns[i],   duration_ns[i], op[i],   name[i],       phase[i],
+            step[i],  micro_step[i], bytes[i],       unit[i], waiting_ns[i], part[i]};
   }
+  void push_back(const Span& span);
+  void reserve(std::size_t rows);
   /// Of the duration, what is not waiting.
   [[nodiscard]] std::int64_t busy_ns(std::size_t i) const { return duration_ns[i] - waiting_ns[i]; }
 };
@@ -55,6 +58,8 @@ struct MemoryTable {
     return {rank[i], memory[i],  buffer[i], offset_bytes[i], delta_bytes[i], category[i],
             op[i],   time_ns[i], phase[i],  step[i],         unit[i]};
   }
+  void push_back(const MemoryEvent& event);
+  void reserve(std::size_t rows);
 };
 
 /// A part of the file that could not be used.

@@ -8,23 +8,13 @@
 
 #include "traces/columns.h"
 #include "traces/parallel.h"
+#include "traces/rows.h"
 
 namespace shard::sst {
 namespace {
 
 /// Fewer rows are decoded before a thread has started.
 constexpr std::size_t kRowsForThreads = 100'000;
-
-template <class E>
-bool all_at_most(std::span<const E> values, E last) {
-  std::uint8_t highest = 0;
-  for (const E value : values) highest = std::max(highest, static_cast<std::uint8_t>(value));
-  return highest <= static_cast<std::uint8_t>(last);
-}
-
-bool time_fits(std::int64_t time) {
-  return time >= -kMaxTime && time <= kMaxTime;
-}
 
 // The integers inside ids and enumerations, for decoding in place.
 template <class Tag>
@@ -38,92 +28,105 @@ std::span<std::uint8_t> numbers(std::span<E> values) {
   return {reinterpret_cast<std::uint8_t*>(values.data()), values.size()};
 }
 
-template <class Visit>
-void for_each_column(SpanTable& t, Visit visit) {
-  visit(t.begin_ns), visit(t.duration_ns), visit(t.bytes), visit(t.track), visit(t.op), visit(t.name), visit(t.step);
-  visit(t.micro_step), visit(t.unit), visit(t.phase), visit(t.waiting_ns);
+std::span<std::int64_t> numbers(std::span<std::int64_t> values) {
+  return values;
 }
-template <class Visit>
-void for_each_column(MemoryTable& t, Visit visit) {
-  visit(t.offset_bytes), visit(t.delta_bytes), visit(t.time_ns), visit(t.rank), visit(t.buffer), visit(t.op);
-  visit(t.step), visit(t.unit), visit(t.memory), visit(t.category), visit(t.phase);
+std::span<std::int32_t> numbers(std::span<std::int32_t> values) {
+  return values;
+}
+
+/// Calls visit(vector) for every vector of a table.
+template <class Row, class Table, class Visit>
+void for_each_vector(Table& table, Visit visit) {
+  for_each_column<Row>([&](const auto& column) { visit(table.*column.held); });
+  std::apply([&](const auto&... column) { (visit(table.*column.held), ...); }, Rows<Row>::beside);
+}
+
+/// Highest and lowest decide, which compilers find for many values at once.
+template <class T>
+bool all_in_range(std::span<const Stored<T>> values, Limit limit) {
+  if (values.empty()) return true;
+  Stored<T> least = values.front(), most = values.front();
+  for (const Stored<T> value : values) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  return in_range<T>(least, limit) && in_range<T>(most, limit);
+}
+
+/// Decodes a frame's columns into its rows of the table. False where a value is out of range or bytes are left over.
+template <class Row>
+bool decode_columns(const EventFrame& event, ColumnReader& in, typename Rows<Row>::Table& table) {
+  const FrameHeader& header = event.frame->header;
+  bool sound = true;
+  for_each_column<Row>([&](const auto& column) {
+    using Value = typename std::decay_t<decltype(column)>::Type;
+    const std::span<Value> rows = std::span(table.*column.held).subspan(event.row, header.count);
+    if (column.since > header.version) {
+      std::ranges::fill(rows, Row{}.*column.of);
+      return;
+    }
+    const auto values = numbers(rows);
+    if (column.coding == Coding::delta) {
+      in.delta(values);
+    } else {
+      in.plain(values);
+    }
+    sound = sound && all_in_range<Value>(values, column.limit);
+  });
+  return sound && in.finished();
 }
 
 void decode_spans(EventFrame& event, ColumnReader in, SpanTable& table) {
-  const FrameHeader& header = event.frame->header;
-  const std::size_t n = header.count;
+  const std::size_t n = event.frame->header.count;
   const auto rows = [&](auto& column) { return std::span(column).subspan(event.row, n); };
-  const std::span begin = rows(table.begin_ns), duration = rows(table.duration_ns);
-  const std::span phase = rows(table.phase);
-  const std::span name = rows(table.name);
-  in.plain(begin);
-  in.plain(duration);
-  in.delta(numbers(rows(table.op)));
-  in.plain(numbers(name));
-  in.plain(numbers(phase));
-  in.delta(rows(table.step));
-  in.delta(rows(table.micro_step));
-  in.plain(rows(table.bytes));
-  in.delta(numbers(rows(table.unit)));
-  const std::span waiting = rows(table.waiting_ns);
-  if (header.version == kWaitingSpansVersion)
-    in.plain(waiting);
-  else
-    std::ranges::fill(waiting, 0);
-  std::ranges::fill(rows(table.track), TrackId{static_cast<std::int32_t>(header.track)});
-
-  bool sound = in.finished() && all_at_most<Phase>(phase, Phase::digest);
+  const std::span begin = rows(table.begin_ns), duration = rows(table.duration_ns), waiting = rows(table.waiting_ns);
+  bool sound = decode_columns<Span>(event, in, table);
+  std::ranges::fill(rows(table.track), TrackId{static_cast<std::int32_t>(event.frame->header.track)});
   std::int64_t previous_end = 0;
   for (std::size_t i = 0; i < n && sound; ++i) {
     begin[i] =
         static_cast<std::int64_t>(static_cast<std::uint64_t>(begin[i]) + static_cast<std::uint64_t>(previous_end));
-    sound = duration[i] >= 0 && time_fits(begin[i]) && duration[i] <= kMaxTime - begin[i] &&  // T9
-            waiting[i] >= 0 && waiting[i] <= duration[i];
+    sound = in_range<std::int64_t>(begin[i], Limit::time) && duration[i] <= kMaxTime - begin[i] &&  // T9
+            waiting[i] <= duration[i];
     if (sound) previous_end = begin[i] + duration[i];
   }
-  for (NameId& each : name) {
+  for (NameId& each : rows(table.name)) {
     if (each.value < 0 || each.value >= event.known_names) each.value = -1;  // T8
   }
-  if (!sound) event.why = "a SPANS frame has a value out of range (T9)";
+  if (!sound) event.why = Rows<Span>::out_of_range;
 }
 
 void decode_memory(EventFrame& event, ColumnReader in, MemoryTable& table) {
-  const FrameHeader& header = event.frame->header;
-  const std::size_t n = header.count;
+  const std::size_t n = event.frame->header.count;
   const auto rows = [&](auto& column) { return std::span(column).subspan(event.row, n); };
   event.live_before = static_cast<std::uint64_t>(in.scalar<std::int64_t>());
-  const std::span delta = rows(table.delta_bytes), time = rows(table.time_ns);
-  const std::span phase = rows(table.phase);
-  const std::span category = rows(table.category);
-  in.plain(numbers(rows(table.buffer)));
-  in.plain(rows(table.offset_bytes));
-  in.plain(delta);
-  in.plain(numbers(category));
-  in.delta(numbers(rows(table.op)));
-  in.delta(time);
-  in.plain(numbers(phase));
-  in.delta(rows(table.step));
-  in.plain(numbers(rows(table.unit)));
+  const bool sound = decode_columns<MemoryEvent>(event, in, table);
   std::ranges::fill(rows(table.rank), event.rank);
   std::ranges::fill(rows(table.memory), event.memory);
-  for (const std::int64_t bytes : delta) event.live_change += static_cast<std::uint64_t>(bytes);
-  const bool in_range = in.finished() && all_at_most<Phase>(phase, Phase::digest) &&
-                        all_at_most<Category>(category, Category::input) && std::ranges::all_of(time, time_fits);
-  if (!in_range) event.why = "a MEMORY frame has a value out of range (T9)";
+  for (const std::int64_t bytes : rows(table.delta_bytes)) event.live_change += static_cast<std::uint64_t>(bytes);
+  if (!sound) event.why = Rows<MemoryEvent>::out_of_range;
 }
 
 /// Moves the rows of usable frames together, column by column.
-template <class Table>
-void close_gaps(const std::vector<EventFrame>& frames, FrameType type, Table& table) {
-  for_each_column(table, [&](auto& column) {
+template <class Row>
+void close_gaps(const std::vector<EventFrame>& frames, typename Rows<Row>::Table& table) {
+  for_each_vector<Row>(table, [&](auto& column) {
     auto to = column.begin();
     for (const EventFrame& event : frames) {
-      if (event.frame->type() != type || event.why != nullptr) continue;
+      if (event.frame->type() != Rows<Row>::type || event.why != nullptr) continue;
       const auto from = column.begin() + static_cast<std::ptrdiff_t>(event.row);
       to = std::move(from, from + static_cast<std::ptrdiff_t>(event.frame->header.count), to);
     }
     column.erase(to, column.end());
   });
+}
+
+template <class Row>
+void append_row(const Row& row, typename Rows<Row>::Table& table) {
+  const auto append = [&](const auto& column) { (table.*column.held).push_back(row.*column.of); };
+  for_each_column<Row>(append);
+  std::apply([&](const auto&... column) { (append(column), ...); }, Rows<Row>::beside);
 }
 
 }  // namespace
@@ -137,8 +140,9 @@ void decode_events(std::span<const std::byte> file, std::vector<EventFrame>& fra
   }
   const bool parallel = span_rows + memory_rows > kRowsForThreads;
   std::vector<std::function<void()>> columns;  // the kernel's clearing of fresh memory costs as much as decoding
-  for_each_column(trace.spans, [&](auto& column) { columns.emplace_back([&] { column.resize(span_rows); }); });
-  for_each_column(trace.memory, [&](auto& column) { columns.emplace_back([&] { column.resize(memory_rows); }); });
+  for_each_vector<Span>(trace.spans, [&](auto& column) { columns.emplace_back([&] { column.resize(span_rows); }); });
+  for_each_vector<MemoryEvent>(trace.memory,
+                               [&](auto& column) { columns.emplace_back([&] { column.resize(memory_rows); }); });
   for_each_index(columns.size(), parallel, [&](std::size_t i) { columns[i](); });
 
   // Neighbouring frames in one piece of work share a decompressor, which costs as much to make as a frame to decode.
@@ -164,8 +168,26 @@ void decode_events(std::span<const std::byte> file, std::vector<EventFrame>& fra
 
 void drop_unusable(const std::vector<EventFrame>& frames, Trace& trace) {
   if (std::ranges::all_of(frames, [](const EventFrame& event) { return event.why == nullptr; })) return;
-  close_gaps(frames, FrameType::spans, trace.spans);
-  close_gaps(frames, FrameType::memory, trace.memory);
+  close_gaps<Span>(frames, trace.spans);
+  close_gaps<MemoryEvent>(frames, trace.memory);
 }
 
 }  // namespace shard::sst
+
+namespace shard {
+
+void SpanTable::push_back(const Span& span) {
+  sst::append_row(span, *this);
+}
+void SpanTable::reserve(std::size_t rows) {
+  sst::for_each_vector<Span>(*this, [&](auto& column) { column.reserve(rows); });
+}
+
+void MemoryTable::push_back(const MemoryEvent& event) {
+  sst::append_row(event, *this);
+}
+void MemoryTable::reserve(std::size_t rows) {
+  sst::for_each_vector<MemoryEvent>(*this, [&](auto& column) { column.reserve(rows); });
+}
+
+}  // namespace shard

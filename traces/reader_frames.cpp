@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "traces/rows.h"
+
 namespace shard::sst {
 namespace {
 
@@ -45,29 +47,6 @@ void walk(Bytes bytes, OnFrame on_frame, OnNote on_note) {
   }
 }
 
-bool waits(const FrameHeader& header) {
-  return header.type == static_cast<std::uint16_t>(FrameType::spans) && header.version == kWaitingSpansVersion;
-}
-
-/// Bytes of one row of a frame of rows; 0 for tables of strings and for unknown types.
-std::uint32_t row_bytes(const FrameHeader& header) {
-  switch (static_cast<FrameType>(header.type)) {
-    case FrameType::spans: return waits(header) ? 53 : 45;
-    case FrameType::memory: return 42;
-    case FrameType::counters: return 24;
-    case FrameType::chunk_states: return 18;
-    case FrameType::flows: return 25;
-    case FrameType::arenas: return 30;
-    case FrameType::collectives: return 21;
-    case FrameType::dropped: return 8;
-    case FrameType::end: return 24;
-    case FrameType::meta:
-    case FrameType::strings:
-    case FrameType::tracks: return 0;
-  }
-  return 0;
-}
-
 }  // namespace
 
 std::vector<Frame> scan(Bytes bytes, std::vector<Truncated>& truncated) {
@@ -86,18 +65,23 @@ std::vector<Frame> scan(Bytes bytes, std::vector<Truncated>& truncated) {
 }
 
 bool known(const FrameHeader& header) {
-  return header.type >= static_cast<std::uint16_t>(FrameType::meta) &&
-         header.type <= static_cast<std::uint16_t>(FrameType::end) &&
-         (header.version == kFrameVersion || waits(header)) && header.codec <= static_cast<std::uint8_t>(Codec::zstd);
+  if (header.codec > static_cast<std::uint8_t>(Codec::zstd)) return false;
+  const auto type = static_cast<FrameType>(header.type);
+  std::uint16_t latest = is_table(type) ? kFrameVersion : 0;
+  with_row_type(type, [&]<class Row>() { latest = latest_version<Row>(); });
+  return header.version >= 1 && header.version <= latest;
 }
 
 bool sizes_agree(const FrameHeader& header) {
   if (header.raw_bytes > kMaxRawBytes || header.count > kMaxRows) return false;
   if (header.codec == 0 && header.stored_bytes != header.raw_bytes) return false;
-  const std::uint32_t row = row_bytes(header);
-  if (row == 0) return header.codec == 0;  // T6: tables of strings are never compressed
-  const std::uint64_t fixed = header.type == static_cast<std::uint16_t>(FrameType::memory) ? 8 : 0;
-  return header.raw_bytes == fixed + std::uint64_t{row} * header.count;
+  const auto type = static_cast<FrameType>(header.type);
+  if (is_table(type)) return header.codec == 0;  // T6
+  std::uint64_t expected = 0;
+  with_row_type(type, [&]<class Row>() {
+    expected = Rows<Row>::fixed_bytes + std::uint64_t{row_bytes<Row>(header.version)} * header.count;
+  });
+  return header.raw_bytes == expected;
 }
 
 Payloads::Payloads(Bytes file) : file_(file) {}

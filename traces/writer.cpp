@@ -11,11 +11,13 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
 #include "traces/columns.h"
 #include "traces/frame.h"
+#include "traces/rows.h"
 
 namespace shard {
 namespace {
@@ -37,12 +39,28 @@ std::string_view cut(std::string_view text) {
   return text.substr(0, sst::kMaxStringBytes);
 }  // T5
 
-/// A column out of rows: `field` picks the value.
-template <class T, class Row, class Field>
-std::vector<T> column(const std::vector<Row>& rows, Field field) {
-  std::vector<T> values(rows.size());
-  std::transform(rows.begin(), rows.end(), values.begin(), [&](const Row& row) { return static_cast<T>(field(row)); });
-  return values;
+/// Appends the fields of an entry to a payload.
+struct EntryWriter {
+  ColumnWriter& out;
+  template <class T>
+  void number(const T& value, sst::Limit /*checked by readers*/ = sst::Limit::type) {
+    out.scalar(sst::stored(value));
+  }
+  void text(const std::string& text) { out.text(cut(text)); }
+  void zero() { out.scalar(std::uint8_t{0}); }
+};
+
+/// The oldest version of a frame that says all of its rows: columns that it lacks would hold what they hold without.
+template <class Row>
+std::uint16_t version_for(const std::vector<Row>& rows) {
+  std::uint16_t version = sst::kFrameVersion;
+  const Row unsaid{};
+  sst::for_each_column<Row>([&](const auto& column) {
+    if (column.since <= version) return;
+    if (std::ranges::any_of(rows, [&](const Row& row) { return row.*column.of != unsaid.*column.of; }))
+      version = column.since;
+  });
+  return version;
 }
 
 struct FreeZstd {
@@ -66,9 +84,13 @@ struct Writer::State {
     std::vector<MemoryEvent> events;
   };
 
-  std::vector<std::pair<std::string, std::string>> metadata;
-  std::vector<std::string> names;        // not yet written
-  std::vector<Track> tracks;             // not yet written
+  // Not yet written.
+  std::vector<sst::MetaEntry> metadata;
+  std::vector<std::string> names;
+  std::vector<Track> tracks;
+  std::vector<UnitInfo> units;
+  std::vector<StrategyField> strategy;
+  std::vector<MemoryCapacity> capacities;
   std::vector<std::vector<Span>> spans;  // by track
   std::vector<MemoryTrack> memory;
   std::vector<Counter> counters;
@@ -79,8 +101,7 @@ struct Writer::State {
   std::int64_t dropped = 0;
 
   std::size_t buffered = 0;
-  std::uint32_t next_name = 0;   // id of names.front()
-  std::uint32_t next_track = 0;  // id of tracks.front()
+  std::uint32_t next_name = 0, next_track = 0, next_unit = 0;  // ids of names.front(), ...
   std::int64_t frame_count = 0, span_count = 0, memory_event_count = 0;
 
   std::unique_ptr<ZSTD_CCtx, FreeZstd> zstd{ZSTD_createCCtx()};
@@ -125,168 +146,98 @@ struct Writer::State {
     payload.clear();
   }
 
-  template <class T, class Row, class Field>
-  void plain(const std::vector<Row>& rows, Field field) {
-    const std::vector<T> values = column<T>(rows, field);
-    payload.plain(std::span<const T>(values));
+  /// Appends one column of `rows` to the payload.
+  template <class Row, class Column>
+  void append_column(const std::vector<Row>& rows, const Column& column) {
+    std::vector<sst::Stored<typename Column::Type>> values(rows.size());
+    std::ranges::transform(rows, values.begin(), [&](const Row& row) { return sst::stored(row.*column.of); });
+    if constexpr (std::is_same_v<Row, Span> && std::is_same_v<typename Column::Type, std::int64_t>) {
+      for (std::size_t i = 1; i < rows.size() && column.coding == sst::Coding::gap; ++i)
+        values[i] -= rows[i - 1].begin_ns + rows[i - 1].duration_ns;
+    }
+    if (column.coding == sst::Coding::delta) {
+      payload.delta(std::span(values));
+    } else {
+      payload.plain(std::span(std::as_const(values)));
+    }
   }
-  template <class T, class Row, class Field>
-  void delta(const std::vector<Row>& rows, Field field) {
-    std::vector<T> values = column<T>(rows, field);
-    payload.delta(std::span<T>(values));
+
+  /// Appends all columns of `rows`, and writes them as a frame of the oldest version that holds them.
+  template <class Row>
+  void write_rows(std::vector<Row>& rows, bool compress = true, std::uint32_t track = 0, std::int64_t t_min = 0,
+                  std::int64_t t_max = 0) {
+    if (rows.empty()) return;
+    const std::uint16_t version = version_for(rows);
+    sst::for_each_column<Row>([&](const auto& column) {
+      if (column.since <= version) append_column(rows, column);
+    });
+    write_frame(sst::Rows<Row>::type, rows.size(), track, compress, t_min, t_max, version);
+    rows.clear();
+  }
+
+  /// `next_id`, where entries have ids: that of the first; counts on.
+  template <class Entry>
+  void write_entries(FrameType type, std::vector<Entry>& entries, std::uint32_t* next_id = nullptr) {
+    EntryWriter out{payload};
+    for (std::size_t done = 0; done < entries.size();) {
+      std::size_t count = 0;
+      for (; done < entries.size() && payload.bytes().size() < kTableFrameBytes && count < sst::kMaxRows; ++count)
+        sst::fields_of(out, std::as_const(entries[done++]));
+      const std::uint32_t first = next_id == nullptr ? 0 : *next_id;
+      if (next_id != nullptr) *next_id += static_cast<std::uint32_t>(count);
+      write_frame(type, count, first, false);
+    }
+    entries.clear();
   }
 
   void write_tables() {
-    std::size_t done = 0;
-    while (done < metadata.size()) {
-      std::size_t count = 0;
-      for (; done < metadata.size() && payload.bytes().size() < kTableFrameBytes && count < sst::kMaxRows; ++count) {
-        payload.text(cut(metadata[done].first));
-        payload.text(cut(metadata[done].second));
-        ++done;
-      }
-      write_frame(FrameType::meta, count, 0, false);
-    }
-    metadata.clear();
-
-    for (done = 0; done < names.size();) {
-      const std::uint32_t first = next_name;
-      std::size_t count = 0;
-      for (; done < names.size() && payload.bytes().size() < kTableFrameBytes && count < sst::kMaxRows; ++count) {
-        payload.text(cut(names[done++]));
-      }
-      next_name += static_cast<std::uint32_t>(count);
-      write_frame(FrameType::strings, count, first, false);
-    }
-    names.clear();
-
-    for (done = 0; done < tracks.size();) {
-      const std::uint32_t first = next_track;
-      std::size_t count = 0;
-      for (; done < tracks.size() && payload.bytes().size() < kTableFrameBytes && count < sst::kMaxRows; ++count) {
-        const Track& track = tracks[done++];
-        payload.scalar(track.rank.value);
-        payload.scalar(static_cast<std::uint8_t>(track.kind));
-        payload.scalar(static_cast<std::uint8_t>(track.stream));
-        payload.scalar(static_cast<std::uint8_t>(track.memory));
-        payload.scalar(std::uint8_t{0});
-        payload.text(cut(track.name));
-      }
-      next_track += static_cast<std::uint32_t>(count);
-      write_frame(FrameType::tracks, count, first, false);
-    }
-    tracks.clear();
+    write_entries(FrameType::meta, metadata);
+    write_entries(FrameType::strategy, strategy);
+    write_entries(FrameType::units, units, &next_unit);
+    write_entries(FrameType::capacities, capacities);
+    write_entries(FrameType::strings, names, &next_name);
+    write_entries(FrameType::tracks, tracks, &next_track);
   }
 
   void write_spans(std::uint32_t track, std::vector<Span>& rows) {
+    if (rows.empty()) return;
     const auto earlier = [](const Span& a, const Span& b) { return a.begin_ns < b.begin_ns; };
     if (!std::is_sorted(rows.begin(), rows.end(), earlier)) std::stable_sort(rows.begin(), rows.end(), earlier);
     std::int64_t t_max = std::numeric_limits<std::int64_t>::min();
-    std::vector<std::int64_t> gaps(rows.size());
-    std::int64_t previous_end = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      gaps[i] = rows[i].begin_ns - previous_end;
-      previous_end = rows[i].begin_ns + rows[i].duration_ns;
-      t_max = std::max(t_max, previous_end);
-    }
-    payload.plain(std::span<const std::int64_t>(gaps));
-    plain<std::int64_t>(rows, [](const Span& s) { return s.duration_ns; });
-    delta<std::int32_t>(rows, [](const Span& s) { return s.op.value; });
-    plain<std::int32_t>(rows, [](const Span& s) { return s.name.value; });
-    plain<std::uint8_t>(rows, [](const Span& s) { return s.phase; });
-    delta<std::int32_t>(rows, [](const Span& s) { return s.step; });
-    delta<std::int32_t>(rows, [](const Span& s) { return s.micro_step; });
-    plain<std::int64_t>(rows, [](const Span& s) { return s.bytes; });
-    delta<std::int32_t>(rows, [](const Span& s) { return s.unit.value; });
-    const bool any_waits = std::ranges::any_of(rows, [](const Span& s) { return s.waiting_ns != 0; });
-    if (any_waits) plain<std::int64_t>(rows, [](const Span& s) { return s.waiting_ns; });
-    write_frame(FrameType::spans, rows.size(), track, true, rows.front().begin_ns, t_max,
-                any_waits ? sst::kWaitingSpansVersion : sst::kFrameVersion);
+    for (const Span& row : rows) t_max = std::max(t_max, row.begin_ns + row.duration_ns);
     span_count += static_cast<std::int64_t>(rows.size());
-    rows.clear();
+    write_rows(rows, true, track, rows.front().begin_ns, t_max);
   }
 
   void write_memory(MemoryTrack& track) {
     std::vector<MemoryEvent>& rows = track.events;
+    if (rows.empty()) return;
     const auto [first, last] = std::minmax_element(
         rows.begin(), rows.end(), [](const MemoryEvent& a, const MemoryEvent& b) { return a.time_ns < b.time_ns; });
     const std::int64_t t_min = first->time_ns, t_max = last->time_ns;
     payload.scalar(track.live_before);
-    plain<std::int32_t>(rows, [](const MemoryEvent& e) { return e.buffer.value; });
-    plain<std::int64_t>(rows, [](const MemoryEvent& e) { return e.offset_bytes; });
-    plain<std::int64_t>(rows, [](const MemoryEvent& e) { return e.delta_bytes; });
-    plain<std::uint8_t>(rows, [](const MemoryEvent& e) { return e.category; });
-    delta<std::int32_t>(rows, [](const MemoryEvent& e) { return e.op.value; });
-    delta<std::int64_t>(rows, [](const MemoryEvent& e) { return e.time_ns; });
-    plain<std::uint8_t>(rows, [](const MemoryEvent& e) { return e.phase; });
-    delta<std::int32_t>(rows, [](const MemoryEvent& e) { return e.step; });
-    plain<std::int32_t>(rows, [](const MemoryEvent& e) { return e.unit.value; });
     for (const MemoryEvent& event : rows) track.live_before += event.delta_bytes;
-    write_frame(FrameType::memory, rows.size(), static_cast<std::uint32_t>(track.id.value), true, t_min, t_max);
     memory_event_count += static_cast<std::int64_t>(rows.size());
-    rows.clear();
+    write_rows(rows, true, static_cast<std::uint32_t>(track.id.value), t_min, t_max);
   }
 
   void write_rest() {
-    if (!counters.empty()) {
-      plain<std::int32_t>(counters, [](const Counter& c) { return c.rank.value; });
-      plain<std::int32_t>(counters, [](const Counter& c) { return c.name.value; });
-      delta<std::int64_t>(counters, [](const Counter& c) { return c.time_ns; });
-      plain<std::uint64_t>(counters, [](const Counter& c) { return std::bit_cast<std::uint64_t>(c.value); });
-      write_frame(FrameType::counters, counters.size(), 0, true);
-      counters.clear();
-    }
-    if (!chunk_states.empty()) {
-      plain<std::int32_t>(chunk_states, [](const ChunkState& c) { return c.rank.value; });
-      plain<std::int32_t>(chunk_states, [](const ChunkState& c) { return c.unit.value; });
-      delta<std::int64_t>(chunk_states, [](const ChunkState& c) { return c.time_ns; });
-      plain<std::uint8_t>(chunk_states, [](const ChunkState& c) { return c.memory; });
-      plain<std::uint8_t>(chunk_states, [](const ChunkState& c) { return c.state; });
-      write_frame(FrameType::chunk_states, chunk_states.size(), 0, true);
-      chunk_states.clear();
-    }
-    if (!flows.empty()) {
-      plain<std::int32_t>(flows, [](const Flow& f) { return f.from_track.value; });
-      delta<std::int64_t>(flows, [](const Flow& f) { return f.from_ns; });
-      plain<std::int32_t>(flows, [](const Flow& f) { return f.to_track.value; });
-      delta<std::int64_t>(flows, [](const Flow& f) { return f.to_ns; });
-      plain<std::uint8_t>(flows, [](const Flow& f) { return f.kind; });
-      write_frame(FrameType::flows, flows.size(), 0, true);
-      flows.clear();
-    }
-    if (!arenas.empty()) {
-      plain<std::int32_t>(arenas, [](const ArenaSummary& a) { return a.rank.value; });
-      plain<std::uint8_t>(arenas, [](const ArenaSummary& a) { return a.memory; });
-      plain<std::uint8_t>(arenas, [](const ArenaSummary& a) { return a.phase; });
-      plain<std::int64_t>(arenas, [](const ArenaSummary& a) { return a.peak_bytes; });
-      plain<std::int64_t>(arenas, [](const ArenaSummary& a) { return a.live_peak_bytes; });
-      plain<std::int64_t>(arenas, [](const ArenaSummary& a) { return a.capacity_bytes; });
-      write_frame(FrameType::arenas, arenas.size(), 0, true);
-      arenas.clear();
-    }
-    if (!collectives.empty()) {
-      plain<std::int32_t>(collectives, [](const CollectiveTotal& c) { return c.rank.value; });
-      plain<std::uint8_t>(collectives, [](const CollectiveTotal& c) { return c.kind; });
-      plain<std::int64_t>(collectives, [](const CollectiveTotal& c) { return c.count; });
-      plain<std::int64_t>(collectives, [](const CollectiveTotal& c) { return c.bytes; });
-      write_frame(FrameType::collectives, collectives.size(), 0, true);
-      collectives.clear();
-    }
-    if (dropped != 0) {
-      payload.scalar(dropped);
-      write_frame(FrameType::dropped, 1, 0, false);
-      dropped = 0;
-    }
+    write_rows(counters);
+    write_rows(chunk_states);
+    write_rows(flows);
+    write_rows(arenas);
+    write_rows(collectives);
+    std::vector<sst::DroppedCount> lost;
+    if (dropped != 0) lost.push_back({dropped});
+    dropped = 0;
+    write_rows(lost, false);
   }
 
   void write_everything() {
     write_tables();  // T8: what an event refers to comes before it
-    for (std::size_t track = 0; track < spans.size(); ++track) {
-      if (!spans[track].empty()) write_spans(static_cast<std::uint32_t>(track), spans[track]);
-    }
-    for (MemoryTrack& track : memory) {
-      if (!track.events.empty()) write_memory(track);
-    }
+    for (std::size_t track = 0; track < spans.size(); ++track)
+      write_spans(static_cast<std::uint32_t>(track), spans[track]);
+    for (MemoryTrack& track : memory) write_memory(track);
     write_rest();
     buffered = 0;
   }
@@ -341,6 +292,9 @@ Result<Writer> Writer::create(const std::filesystem::path& path, const Header& h
   if (!header.plan_hash.empty()) state->metadata.emplace_back("plan_hash", header.plan_hash);
   if (!header.parent_plan_hash.empty()) state->metadata.emplace_back("parent_plan_hash", header.parent_plan_hash);
   for (const auto& [key, value] : header.metadata) state->metadata.emplace_back(key, value);
+  state->units = header.units;
+  state->strategy = header.strategy;
+  state->capacities = header.capacities;
   state->write_tables();
   if (const Result<void> begun = state->file.flush(); !begun) {
     state->open = false;
@@ -437,10 +391,8 @@ Result<void> Writer::flush() {
 Result<void> Writer::close() {
   State& state = *state_;
   state.write_everything();
-  state.payload.scalar(state.frame_count);
-  state.payload.scalar(state.span_count);
-  state.payload.scalar(state.memory_event_count);
-  state.write_frame(FrameType::end, 1, 0, false);
+  std::vector<sst::EndCounts> end{{state.frame_count, state.span_count, state.memory_event_count}};
+  state.write_rows(end, false);
   state.open = false;
   return state.file.finish();
 }

@@ -78,11 +78,15 @@ enum class BrokenOff : std::uint8_t {
   refused,  ///< Errc::io, and nothing is written
 };
 
+struct Trace;
+/// Writes all events and totals of a trace again, times shifted (modulo 2^64); not what its header says.
+void append_events(const Trace& trace, Writer& out, std::uint64_t shift_ns = 0);
+
 /// Merges the traces that ranks wrote into one: `inputs` stay as they are, `output` appears complete or not at all.
-/// Header and metadata are those of the first input; a key that only others have is added. Where both know the wall
-/// clock, an input's times are shifted so that wall times agree; ranks of one host should therefore record the same
-/// (clock_ns, wall_ns) pair, which makes the shift exactly zero.
-/// Fails as load() and Writer do, and with Errc::contradiction where kind, world size or plan differ.
+/// Header, tables and metadata are those of the first input; a key that only others have is added. Where both know the
+/// wall clock, an input's times are shifted so that wall times agree; ranks of one host should therefore record the
+/// same (clock_ns, wall_ns) pair, which makes the shift exactly zero. Fails as load() and Writer do, and with
+/// Errc::contradiction where kind, world size or plan differ.
 [[nodiscard]] Result<MergeReport> merge_traces(const std::vector<std::filesystem::path>& inputs,
                                                const std::filesystem::path& output,
                                                BrokenOff broken_off = BrokenOff::kept);

@@ -18,6 +18,7 @@ namespace shard::plan {
 
 using model::Access;
 using model::Direction;
+using shard::Part;
 
 /// A byte range of a planned buffer. On the rank that holds shard r it starts at
 /// offset + r * rank_stride (topology.h), so equal ranks share one plan.
@@ -180,36 +181,6 @@ struct Absent {
 
 using Action = std::variant<Compute, LoadBatch, LoadScalars, Communicate, Accumulate, Initialize, ZeroState,
                             OptimizerStep, MeanLoss, Copy, Digest, BeginControl, InspectGradient, Decide, Absent>;
-
-/// Which part of a step an op belongs to, for people and pictures.
-enum class Part : std::uint8_t {
-  data,
-  forward,
-  recompute,
-  backward,
-  reduce,
-  gather,
-  optimizer,
-  report,
-  creation,
-  digest
-};
-
-[[nodiscard]] constexpr const char* to_string(Part part) {
-  switch (part) {
-    case Part::data: return "data";
-    case Part::forward: return "forward";
-    case Part::recompute: return "recompute";
-    case Part::backward: return "backward";
-    case Part::reduce: return "reduce";
-    case Part::gather: return "gather";
-    case Part::optimizer: return "optimizer";
-    case Part::report: return "report";
-    case Part::creation: return "creation";
-    case Part::digest: return "digest";
-  }
-  return "?";
-}
 
 struct Op {
   OpId id{};

@@ -22,14 +22,16 @@ bool below(Id<Tag> id, std::size_t count) {
 /// `sorted`: the spans of a track are all in one run, by begin; a .sst may have several.
 inline void check_trace(const Trace& trace, bool sorted) {
   const SpanTable& s = trace.spans;
-  for (const std::size_t size : {s.track.size(), s.duration_ns.size(), s.op.size(), s.name.size(), s.phase.size(),
-                                 s.step.size(), s.micro_step.size(), s.bytes.size(), s.unit.size()}) {
+  for (const std::size_t size :
+       {s.track.size(), s.duration_ns.size(), s.op.size(), s.name.size(), s.phase.size(), s.step.size(),
+        s.micro_step.size(), s.bytes.size(), s.unit.size(), s.waiting_ns.size(), s.part.size()}) {
     require(size == s.size());
   }
   for (std::size_t i = 0; i < s.size(); ++i) {
     require(below(s.track[i], trace.tracks.size()) && trace.track_of(s.track[i]).rank.valid());
     require(!s.name[i].valid() || below(s.name[i], trace.names.size()));
     require(static_cast<int>(s.phase[i]) < kPhaseCount && s.duration_ns[i] >= 0);
+    require(static_cast<int>(s.part[i]) < kPartCount && s.waiting_ns[i] >= 0 && s.waiting_ns[i] <= s.duration_ns[i]);
     require(s.begin_ns[i] >= -sst::kMaxTime && s.begin_ns[i] + s.duration_ns[i] <= sst::kMaxTime);
     const bool follows = sorted && i > 0 && s.track[i] == s.track[i - 1];
     require(!follows || s.begin_ns[i] >= s.begin_ns[i - 1]);
@@ -47,6 +49,10 @@ inline void check_trace(const Trace& trace, bool sorted) {
   }
   for (const Flow& flow : trace.flows) {
     require(below(flow.from_track, trace.tracks.size()) && below(flow.to_track, trace.tracks.size()));
+  }
+  for (const UnitInfo& unit : trace.header.units) require(unit.elements >= 0 && unit.bytes >= 0);
+  for (const MemoryCapacity& capacity : trace.header.capacities) {
+    require(static_cast<int>(capacity.memory) < kMemoryCount && capacity.sharers > 0 && capacity.bytes >= 0);
   }
   for (const Counter& counter : trace.counters) {
     require(counter.rank.valid() && (!counter.name.valid() || below(counter.name, trace.names.size())));

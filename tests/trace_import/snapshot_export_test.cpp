@@ -16,34 +16,12 @@ namespace {
 using sample::TempFile;
 
 void add(Trace& trace, const MemoryEvent& event) {
-  MemoryTable& table = trace.memory;
-  table.rank.push_back(event.rank);
-  table.memory.push_back(event.memory);
-  table.buffer.push_back(event.buffer);
-  table.offset_bytes.push_back(event.offset_bytes);
-  table.delta_bytes.push_back(event.delta_bytes);
-  table.category.push_back(event.category);
-  table.op.push_back(event.op);
-  table.time_ns.push_back(event.time_ns);
-  table.phase.push_back(event.phase);
-  table.step.push_back(event.step);
-  table.unit.push_back(event.unit);
+  trace.memory.push_back(event);
 }
 
 /// A span of no length, for its op's name.
 void name_op(Trace& trace, OpId op, NameId name) {
-  SpanTable& table = trace.spans;
-  table.track.push_back(TrackId{0});
-  table.begin_ns.push_back(0);
-  table.duration_ns.push_back(0);
-  table.op.push_back(op);
-  table.name.push_back(name);
-  table.phase.push_back(Phase::steady_step);
-  table.step.push_back(0);
-  table.micro_step.push_back(0);
-  table.bytes.push_back(0);
-  table.unit.push_back(UnitId{});
-  table.waiting_ns.push_back(0);
+  trace.spans.push_back({.track = TrackId{0}, .op = op, .name = name});
 }
 
 /// Buffers come and go at random in an arena of slots, on two ranks; some stay.

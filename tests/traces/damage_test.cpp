@@ -142,7 +142,7 @@ TEST(Newer, T10_UnknownTypesAndVersionsAreSkippedAndCounted) {
   ASSERT_TRUE(whole);
   const std::vector<std::byte> payload(13, std::byte{1});
   const std::vector<std::byte> news =
-      frame(99, 3, 0, payload) + frame(static_cast<std::uint16_t>(sst::FrameType::spans), 1, 0, payload, 3);
+      frame(99, 3, 0, payload) + frame(static_cast<std::uint16_t>(sst::FrameType::spans), 1, 0, payload, 4);
   // A second writer knows the frames that it writes: END counts them.
   bytes.resize(frame_offsets(bytes).back());
   const Result<Trace> trace = load_bytes(bytes + news);
@@ -252,6 +252,82 @@ TEST(Hostile, T11_TheRunningTotalIsChecked) {
   ASSERT_TRUE(wrong);
   EXPECT_EQ(wrong->memory.size(), 1u);
   EXPECT_EQ(wrong->truncated.at(0).offset, offset_of_second);
+}
+
+/// A UNITS frame of one unit.
+std::vector<std::byte> unit(std::uint32_t first_id, std::int64_t elements, std::int64_t bytes, const char* name) {
+  sst::ColumnWriter payload;
+  payload.scalar(elements);
+  payload.scalar(bytes);
+  payload.text(name);
+  return frame(static_cast<std::uint16_t>(sst::FrameType::units), 1, first_id, payload.bytes());
+}
+
+TEST(Tables, T7_ALostUnitShiftsNoOther) {
+  const Result<Trace> trace = load_bytes(bare_file() + unit(0, 1, 4, "a") + unit(2, 3, 12, "c"));
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->header.units, (std::vector<UnitInfo>{{"a", 1, 4}, {}, {"c", 3, 12}}));
+}
+
+TEST(Tables, T8_UnitsComeInOrderAndTheirIdsCannotRunAway) {
+  const Result<Trace> trace =
+      load_bytes(bare_file() + unit(0, 1, 4, "a") + unit(0, 2, 8, "again") + unit(0x7fff'ffff, 3, 12, "far"));
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->header.units, (std::vector<UnitInfo>{{"a", 1, 4}}));
+  EXPECT_EQ(trace->truncated.size(), 2u);
+}
+
+TEST(Tables, T9_UnitsHaveNoNegativeSizes) {
+  const Result<Trace> trace = load_bytes(bare_file() + unit(0, -1, 4, "a") + unit(0, 1, -4, "b") + unit(0, 1, 4, "c"));
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->header.units, (std::vector<UnitInfo>{{"c", 1, 4}}));
+  EXPECT_EQ(trace->truncated.size(), 2u);
+}
+
+/// A CAPACITIES frame of one memory.
+std::vector<std::byte> capacity(std::uint8_t memory, std::int32_t sharers, std::int64_t bytes) {
+  sst::ColumnWriter payload;
+  payload.scalar(std::int32_t{-1});
+  payload.scalar(memory);
+  payload.scalar(sharers);
+  payload.scalar(bytes);
+  return frame(static_cast<std::uint16_t>(sst::FrameType::capacities), 1, 0, payload.bytes());
+}
+
+TEST(Tables, T9_CapacitiesAreOfMemoriesThatThereAre) {
+  const Result<Trace> trace =
+      load_bytes(bare_file() + capacity(3, 1, 8) + capacity(1, 0, 8) + capacity(1, 1, -8) + capacity(1, 2, 8));
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->header.capacities, (std::vector<MemoryCapacity>{{Rank{}, Memory::host, 2, 8}}));
+  EXPECT_EQ(trace->truncated.size(), 3u);
+}
+
+TEST(Tables, OfEntriesThatAreNotThereAreLeftOut) {
+  sst::ColumnWriter payload;
+  payload.scalar(std::uint8_t{1});
+  payload.text("stage");
+  payload.text("3");
+  const auto type = static_cast<std::uint16_t>(sst::FrameType::strategy);
+  const std::span<const std::byte> whole = payload.bytes();
+  const Result<Trace> trace =
+      load_bytes(bare_file() + frame(type, 0xffff'ffff, 0, whole) + frame(type, 60'000, 0, whole) +
+                 frame(type, 1, 0, whole.first(whole.size() - 1)) + frame(type, 1, 0, whole));
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->header.strategy, (std::vector<StrategyField>{{"stage", "3", true}}));
+  EXPECT_EQ(trace->truncated.size(), 3u);
+}
+
+TEST(Tables, AreNeverCompressed) {
+  std::vector<std::byte> bytes = unit(0, 1, 4, "a");
+  bytes[8] = std::byte{1};
+  sst::FrameHeader header;
+  ASSERT_TRUE(sst::unpack(std::span<const std::byte, 56>(unit(0, 1, 4, "a").data(), 56), header));
+  header.codec = 1;
+  sst::pack(header, std::span<std::byte, 56>(bytes.data(), 56));
+  const Result<Trace> trace = load_bytes(bare_file() + bytes);
+  ASSERT_TRUE(trace);
+  EXPECT_TRUE(trace->header.units.empty());
+  EXPECT_EQ(trace->truncated.size(), 1u);
 }
 
 TEST(Unreadable, GivesNoInput) {

@@ -162,6 +162,31 @@ TEST(Inspect, JsonOfARandomTraceCounts) {
   EXPECT_EQ(json["arenas"].size(), 20u);
 }
 
+TEST(Inspect, SaysWhatTheTablesSay) {
+  Trace trace;
+  trace.header.units = {{"chunk 0", 10, 40}, {"chunk 1", 1000, 4000}};
+  trace.header.strategy = {{"stage", "3", true}, {"freeze", "", true}, {"distributed_storage", "true", false}};
+  trace.header.capacities = {{Rank{}, Memory::device, 1, std::int64_t{1} << 30}, {Rank{2}, Memory::host, 8, 2048}};
+  const TraceSummary summary = summarize(trace);
+  const nlohmann::ordered_json json = to_json(summary);
+  EXPECT_EQ(json["units"][1]["name"], "chunk 1");
+  EXPECT_EQ(json["units"][1]["unit"], 1);
+  EXPECT_EQ(json["units"][1]["elements"], 1000);
+  EXPECT_EQ(json["units"][1]["gathered_bytes"], 4000);
+  EXPECT_EQ(json["strategy"]["stage"], "3");
+  EXPECT_TRUE(json["strategy"]["freeze"].is_null());
+  EXPECT_EQ(json["strategy"]["distributed_storage"], "true");
+  EXPECT_TRUE(json["capacities"][0]["rank"].is_null());
+  EXPECT_EQ(json["capacities"][0]["capacity_bytes"], 1 << 30);
+  EXPECT_EQ(json["capacities"][1]["sharing_ranks"], 8);
+  const std::string text = to_text(summary);
+  EXPECT_NE(text.find("\nstrategy: stage 3\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("units: 2, the largest chunk 1 of 1000 elements"), std::string::npos) << text;
+  EXPECT_NE(text.find("capacity of device memory: "), std::string::npos) << text;
+  EXPECT_NE(text.find("capacity of host memory of rank 2: "), std::string::npos) << text;
+  EXPECT_NE(text.find(" for 8 ranks\n"), std::string::npos) << text;
+}
+
 TEST(Inspect, TextSaysWhereAFileBrokeOff) {
   const TempFile file;
   sample::write_random(file.path(), 3);

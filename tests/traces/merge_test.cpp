@@ -12,7 +12,12 @@ void write_rank(const std::filesystem::path& path, int rank, const Header& heade
   ASSERT_TRUE(writer);
   (void)writer->name("only of rank " + std::to_string(rank));
   const TrackId track = writer->track({.rank = Rank{rank}});
-  writer->add(Span{.track = track, .begin_ns = 100, .duration_ns = 5, .op = OpId{1}, .name = writer->name("op")});
+  writer->add(Span{.track = track,
+                   .begin_ns = 100,
+                   .duration_ns = 5,
+                   .op = OpId{1},
+                   .name = writer->name("op"),
+                   .part = Part::gather});
   writer->add(MemoryEvent{.rank = Rank{rank}, .delta_bytes = 10, .time_ns = 100});
   writer->add(CollectiveTotal{Rank{rank}, Collective::all_reduce, 1, 10});
   if (close) {
@@ -62,6 +67,21 @@ TEST(Merge, OneRankThatBrokeOffIsMergedAndNamed) {
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->spans.size(), 2u);
   EXPECT_EQ(trace->header.metadata.at("incomplete"), report->incomplete[0]);
+}
+
+TEST(Merge, TablesAreThoseOfTheFirst) {
+  const TempFile a, b, out;
+  Header header = header_of(0, 0);
+  header.units = {{"chunk 0", 10, 40}, {"chunk 1", 10, 40}};
+  header.strategy = {{"stage", "3", true}};
+  header.capacities = {{Rank{}, Memory::device, 1, 1000}};
+  write_rank(a.path(), 0, header);
+  write_rank(b.path(), 1, header);
+  ASSERT_TRUE(merge_traces({a.path(), b.path()}, out.path()));
+  const Result<Trace> trace = load(out.path());
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->header, header);
+  EXPECT_EQ(trace->spans.part, (std::vector<Part>{Part::gather, Part::gather}));
 }
 
 TEST(Merge, RefusesTwoRunsAndLeavesNothingBehind) {

@@ -46,5 +46,47 @@ TEST(Sample, Version1_1) {
   EXPECT_GT(waiting, 0);
 }
 
+// What programs of format 1.1 wrote of a run: the tables that 1.2 brought are empty, and no span says its part.
+//   simulate --model tests/data/models/mlp-small.json --world-size 2 --stage 3 --unit chunk --steps 2 --trace ...
+//   train --model tests/data/models/mlp-small.json --data random --ranks 2 --stage 3 --unit module --steps 2 --trace
+//   ...
+TEST(Sample, RunsOfVersion1_1) {
+  for (const char* name : {"v1.1-simulate.sst", "v1.1-train.sst"}) {
+    const Result<Trace> trace = load(std::filesystem::path(TEST_DATA "/traces/samples") / name);
+    ASSERT_TRUE(trace) << to_string(trace.error());
+    EXPECT_TRUE(trace->complete());
+    EXPECT_EQ(trace->format_minor, 1);
+    EXPECT_EQ(trace->skipped_frame_count, 0);
+    EXPECT_TRUE(trace->header.units.empty() && trace->header.strategy.empty() && trace->header.capacities.empty());
+    EXPECT_GE(trace->spans.size(), 86u);
+    EXPECT_EQ(std::ranges::count(trace->spans.part, Part::unknown), static_cast<std::ptrdiff_t>(trace->spans.size()));
+    EXPECT_FALSE(trace->chunk_states.empty());
+    EXPECT_EQ(trace->header.metadata.at("model"), "mlp-small");
+  }
+}
+
+// samples/v1.2.sst was written as v1.0.sst and v1.1.sst; it has the tables, and its spans say their part.
+TEST(Sample, Version1_2) {
+  const Result<Trace> trace = load(std::filesystem::path(TEST_DATA "/traces/samples/v1.2.sst"));
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  EXPECT_TRUE(trace->complete());
+  EXPECT_EQ(trace->format_minor, 2);
+  EXPECT_EQ(trace->skipped_frame_count, 0);
+  EXPECT_EQ(trace->header.units, (std::vector<UnitInfo>{{"chunk 0", 0, 0}}));
+  EXPECT_EQ(
+      trace->header.strategy,
+      (std::vector<StrategyField>{{"stage", "3", true}, {"chunk_elements", "1000", true}, {"distributed", "", false}}));
+  EXPECT_EQ(trace->header.capacities, (std::vector<MemoryCapacity>{{Rank{}, Memory::device, 1, std::int64_t{80} << 30},
+                                                                   {Rank{2}, Memory::host, 8, 0}}));
+  const Result<Trace> before = load(std::filesystem::path(TEST_DATA "/traces/samples/v1.1.sst"));
+  ASSERT_TRUE(before);
+  ASSERT_EQ(trace->spans.size(), before->spans.size());
+  for (std::size_t i = 0; i < trace->spans.size(); ++i) {
+    Span expected = before->spans[i];
+    expected.part = static_cast<Part>(expected.bytes % kPartCount + (expected.bytes < 0 ? kPartCount - 1 : 0));
+    EXPECT_EQ(trace->spans[i], expected);
+  }
+}
+
 }  // namespace
 }  // namespace shard

@@ -80,8 +80,8 @@ struct RandomOptions {
 /// Gives a writer random events, extreme values among them, and keeps what it gave.
 class RandomEvents {
  public:
-  RandomEvents(const std::filesystem::path& path, unsigned seed, int flush_every)
-      : random_(seed), flush_every_(flush_every), writer_(Writer::create(path, header(seed))) {
+  RandomEvents(const std::filesystem::path& path, unsigned seed, const RandomOptions& options)
+      : random_(seed), flush_every_(options.flush_every), writer_(Writer::create(path, header(seed, options.others))) {
     EXPECT_TRUE(writer_) << to_string(writer_.error());
     for (int rank = 0; rank < 3; ++rank) {
       for (const Stream stream : {Stream::compute, Stream::communication}) {
@@ -104,6 +104,7 @@ class RandomEvents {
     span.bytes = below(10) == 0 ? static_cast<std::int64_t>(random_()) : below(1 << 20);
     span.unit = UnitId{id()};
     if (span.bytes % 2 == 0) span.waiting_ns = span.duration_ns / 3;
+    span.part = static_cast<Part>(span.bytes % kPartCount + (span.bytes < 0 ? kPartCount - 1 : 0));
     add(all.spans, span);
   }
   void memory() {
@@ -140,7 +141,7 @@ class RandomEvents {
   Recorded all;
 
  private:
-  Header header(unsigned seed) {
+  Header header(unsigned seed, std::int64_t units) {
     Header& header = all.header;
     header.kind = below(2) == 0 ? TraceKind::predicted : TraceKind::measured;
     header.world_size = static_cast<std::int32_t>(1 + below(16));
@@ -152,6 +153,12 @@ class RandomEvents {
     header.metadata = {{"model", "gpt2"},
                        {"", ""},
                        {"config", std::string(static_cast<std::size_t>(below(seed % 2 == 0 ? 3000 : 30)), '{')}};
+    for (std::int64_t unit = 0; unit < units; ++unit)
+      header.units.push_back({unit % 7 == 3 ? "" : "chunk " + std::to_string(unit), unit * 1000, (unit * 1000) << 20});
+    if (units > 0) {
+      header.strategy = {{"stage", "3", true}, {"chunk_elements", "1000", true}, {"distributed", "", false}};
+      header.capacities = {{Rank{}, Memory::device, 1, std::int64_t{80} << 30}, {Rank{2}, Memory::host, 8, 0}};
+    }
     return header;
   }
   std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n)); }
@@ -184,7 +191,7 @@ class RandomEvents {
 
 /// Writes random events and returns what was written.
 inline Recorded write_random(const std::filesystem::path& path, unsigned seed, const RandomOptions& options = {}) {
-  RandomEvents events(path, seed, options.flush_every);
+  RandomEvents events(path, seed, options);
   for (int i = 0; i < options.spans; ++i) events.span();
   for (int i = 0; i < options.memory_events; ++i) events.memory();
   for (int i = 0; i < options.others; ++i) events.others();
@@ -216,7 +223,8 @@ namespace shard {
 inline void PrintTo(const Span& s, std::ostream* out) {
   *out << "span{track " << s.track.value << ", " << s.begin_ns << "+" << s.duration_ns << ", op " << s.op.value
        << ", name " << s.name.value << ", " << to_string(s.phase) << " " << s.step << "." << s.micro_step << ", "
-       << s.bytes << " bytes, unit " << s.unit.value << ", waiting " << s.waiting_ns << "}";
+       << s.bytes << " bytes, unit " << s.unit.value << ", waiting " << s.waiting_ns << ", " << to_string(s.part)
+       << "}";
 }
 inline void PrintTo(const MemoryEvent& e, std::ostream* out) {
   *out << "memory{rank " << e.rank.value << " " << to_string(e.memory) << ", buffer " << e.buffer.value << " at "

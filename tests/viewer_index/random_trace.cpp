@@ -11,33 +11,11 @@ std::int64_t pick(Random& random, std::int64_t least, std::int64_t most) {
 }
 
 void add_span(Trace& trace, const Span& span) {
-  SpanTable& t = trace.spans;
-  t.track.push_back(span.track);
-  t.begin_ns.push_back(span.begin_ns);
-  t.duration_ns.push_back(span.duration_ns);
-  t.op.push_back(span.op);
-  t.name.push_back(span.name);
-  t.phase.push_back(span.phase);
-  t.step.push_back(span.step);
-  t.micro_step.push_back(span.micro_step);
-  t.bytes.push_back(span.bytes);
-  t.unit.push_back(span.unit);
-  t.waiting_ns.push_back(span.waiting_ns);
+  trace.spans.push_back(span);
 }
 
 void add_event(Trace& trace, const MemoryEvent& event) {
-  MemoryTable& t = trace.memory;
-  t.rank.push_back(event.rank);
-  t.memory.push_back(event.memory);
-  t.buffer.push_back(event.buffer);
-  t.offset_bytes.push_back(event.offset_bytes);
-  t.delta_bytes.push_back(event.delta_bytes);
-  t.category.push_back(event.category);
-  t.op.push_back(event.op);
-  t.time_ns.push_back(event.time_ns);
-  t.phase.push_back(event.phase);
-  t.step.push_back(event.step);
-  t.unit.push_back(event.unit);
+  trace.memory.push_back(event);
 }
 
 namespace {

@@ -58,6 +58,22 @@ inline constexpr int kPhaseCount = 6;
 enum class Collective : std::uint8_t { all_gather = 0, reduce_scatter = 1, all_reduce = 2, broadcast = 3, reduce = 4 };
 inline constexpr int kCollectiveCount = 5;
 
+/// Which part of a step an op belongs to, for people and pictures.
+enum class Part : std::uint8_t {
+  data = 0,
+  forward = 1,
+  recompute = 2,
+  backward = 3,
+  reduce = 4,  ///< gradients on their way to their owners
+  gather = 5,  ///< parameters on their way to where they are used
+  optimizer = 6,
+  report = 7,
+  creation = 8,
+  digest = 9,
+  unknown = 10,  ///< of spans: not an op's, or not said
+};
+inline constexpr int kPartCount = 11;
+
 [[nodiscard]] constexpr const char* to_string(Memory memory) {
   switch (memory) {
     case Memory::device: return "device";
@@ -102,6 +118,23 @@ inline constexpr int kCollectiveCount = 5;
     case Phase::save: return "save";
     case Phase::load: return "load";
     case Phase::digest: return "digest";
+  }
+  return "?";
+}
+
+[[nodiscard]] constexpr const char* to_string(Part part) {
+  switch (part) {
+    case Part::data: return "data";
+    case Part::forward: return "forward";
+    case Part::recompute: return "recompute";
+    case Part::backward: return "backward";
+    case Part::reduce: return "reduce";
+    case Part::gather: return "gather";
+    case Part::optimizer: return "optimizer";
+    case Part::report: return "report";
+    case Part::creation: return "creation";
+    case Part::digest: return "digest";
+    case Part::unknown: return "unknown";
   }
   return "?";
 }

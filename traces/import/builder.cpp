@@ -105,18 +105,7 @@ void Builder::memory(const MemoryEvent& event, bool counted) {
     return;
   }
   charged_ += kMemoryBytes;
-  MemoryTable& m = loaded.trace.memory;
-  m.rank.push_back(event.rank);
-  m.memory.push_back(event.memory);
-  m.buffer.push_back(event.buffer);
-  m.offset_bytes.push_back(event.offset_bytes);
-  m.delta_bytes.push_back(event.delta_bytes);
-  m.category.push_back(event.category);
-  m.op.push_back(event.op);
-  m.time_ns.push_back(event.time_ns);
-  m.phase.push_back(event.phase);
-  m.step.push_back(event.step);
-  m.unit.push_back(event.unit);
+  loaded.trace.memory.push_back(event);
 }
 
 void Builder::counter(const Counter& counter) {
@@ -145,18 +134,7 @@ void Builder::flow(const std::string& key, FlowEnd end, RowId row, std::int64_t 
 }
 
 void Builder::reserve_memory(std::size_t count) {
-  MemoryTable& m = loaded.trace.memory;
-  m.rank.reserve(count);
-  m.memory.reserve(count);
-  m.buffer.reserve(count);
-  m.offset_bytes.reserve(count);
-  m.delta_bytes.reserve(count);
-  m.category.reserve(count);
-  m.op.reserve(count);
-  m.time_ns.reserve(count);
-  m.phase.reserve(count);
-  m.step.reserve(count);
-  m.unit.reserve(count);
+  loaded.trace.memory.reserve(count);
 }
 
 /// Walks every group in the order of time and keeps the stack of its open spans.
@@ -291,22 +269,13 @@ void Builder::fill_spans(std::int64_t shift_ns) {
     if (a.duration_ns != b.duration_ns) return a.duration_ns > b.duration_ns;
     return x < y;
   });
-  SpanTable& s = loaded.trace.spans;
-  const auto fill = [&](auto& column, const auto& of) {
-    column.reserve(spans_.size());
-    for (const std::uint32_t i : order) column.push_back(of(spans_[i]));
-  };
-  fill(s.track, [](const Span& span) { return span.track; });
-  fill(s.begin_ns, [&](const Span& span) { return span.begin_ns + shift_ns; });
-  fill(s.duration_ns, [](const Span& span) { return span.duration_ns; });
-  fill(s.op, [](const Span& span) { return span.op; });
-  fill(s.name, [](const Span& span) { return span.name; });
-  fill(s.phase, [](const Span& span) { return span.phase; });
-  fill(s.step, [](const Span& span) { return span.step; });
-  fill(s.micro_step, [](const Span& span) { return span.micro_step; });
-  fill(s.bytes, [](const Span& span) { return span.bytes; });
-  fill(s.unit, [](const Span& span) { return span.unit; });
-  fill(s.waiting_ns, [](const Span& span) { return std::clamp(span.waiting_ns, std::int64_t{0}, span.duration_ns); });
+  loaded.trace.spans.reserve(spans_.size());
+  for (const std::uint32_t i : order) {
+    Span span = spans_[i];
+    span.begin_ns += shift_ns;
+    span.waiting_ns = std::clamp(span.waiting_ns, std::int64_t{0}, span.duration_ns);
+    loaded.trace.spans.push_back(span);
+  }
   spans_.clear();
 }
 
