@@ -15,8 +15,8 @@
 #include "executor/commands/step_report.h"
 #include "executor/cpu/kernels/gemm.h"
 #include "executor/launch/address_space.h"
-#include "executor/train/recorder.h"
 #include "executor/train/resident.h"
+#include "executor/train/trace_observer.h"
 #include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/simulate.h"
@@ -72,7 +72,7 @@ struct TraceStart {
 
 Result<TraceStart> trace_start(const Prepared& p, const TrainOptions& o, const cluster::Cluster& cluster,
                                Communicator& communicator) {
-  Header header = engine::trace_header(p.plans, cluster);
+  Header header = engine::trace_header(p.plans, cluster, simulate_options(o));
   header.kind = TraceKind::measured;
   const std::string own = std::to_string(now_ns(std::chrono::steady_clock::now())) + ' ' +
                           std::to_string(now_ns(std::chrono::system_clock::now())) + ' ' +
@@ -159,7 +159,8 @@ void touch_everything(cpu::ThreadPool& pool, const plan::Strategy& like) {
 
 Result<void> write_predicted(const Prepared& p, const cluster::Cluster& cluster, const TrainOptions& o) {
   if (o.trace_predicted.empty()) return {};
-  Result<Writer> writer = Writer::create(o.trace_predicted, engine::trace_header(p.plans, cluster), Appears::whole);
+  Result<Writer> writer =
+      Writer::create(o.trace_predicted, engine::trace_header(p.plans, cluster, simulate_options(o)), Appears::whole);
   if (!writer) return writer.error();
   engine::SimulateOptions options = simulate_options(o);
   options.trace = &*writer;
@@ -234,7 +235,7 @@ struct Watchers {
   explicit Watchers(std::int32_t ranks) : traces(ranks) {}
   OwnedRankTraces traces;
   std::optional<Writer> writer;
-  std::optional<train::Recorder> recorder;
+  std::optional<train::TraceObserver> observer;
   std::optional<StepLines> step_lines;
 
   [[nodiscard]] Result<void> start(const Prepared& p, const TrainOptions& o, const cluster::Cluster& cluster,
@@ -247,7 +248,7 @@ struct Watchers {
       Result<Writer> created = Writer::create(traces.files.of(rank.value), first->header, Appears::temporary);
       if (!created) return created.error();
       writer.emplace(std::move(*created));
-      recorder.emplace(p.plans.of_rank(rank.value), rank, *writer);
+      observer.emplace(p.plans.of_rank(rank.value), rank, *writer);
     }
     if (rank.value > 0) return {};
     step_lines.emplace(p, o, lines);
@@ -256,7 +257,7 @@ struct Watchers {
 
   [[nodiscard]] Result<void> finish(const Prepared& p, const train::SessionResult& result) {
     if (writer) {
-      recorder->summarize(result);
+      observer->summarize(result);
       writer->add_metadata("command", "train");
       writer->add_metadata("instruction_set", cpu::to_string(p.instruction_set));
       writer->add_metadata("matrix_library", cpu::matrix_library());
@@ -278,7 +279,7 @@ train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, 
       .learning_rate = [schedule = schedule_of(o.control, o.steps)](
                            std::int64_t step) { return train::learning_rate(schedule, step); },
       .seed = o.seed,
-      .observer = watchers.recorder ? &*watchers.recorder : nullptr,
+      .observer = watchers.observer ? &*watchers.observer : nullptr,
       .after_step = {},
       .before_phase = {},
       .disk_path = o.strategy.placement.disk_path};
@@ -289,7 +290,7 @@ train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, 
   };
   session.before_phase = [&watchers, steps = o.steps](Phase phase, std::int64_t step) {
     set_run_place(place_of(phase, step));
-    if (watchers.recorder) watchers.recorder->begin(phase, phase == Phase::digest ? steps - 1 : step);
+    if (watchers.observer) watchers.observer->begin(phase, phase == Phase::digest ? steps - 1 : step);
   };
   return session;
 }

@@ -189,7 +189,7 @@ int simulate_command(std::span<const std::string> arguments) {
                                   .host_capacity = o.strategy.placement.host_capacity};
   std::optional<Writer> writer;
   if (!o.trace.empty()) {
-    Result<Writer> created = Writer::create(o.trace, engine::trace_header(*plans, *cluster), Appears::whole);
+    Result<Writer> created = Writer::create(o.trace, engine::trace_header(*plans, *cluster, options), Appears::whole);
     if (!created) return failed(created.error());
     writer.emplace(std::move(*created));
     options.trace = &*writer;

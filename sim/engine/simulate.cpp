@@ -11,6 +11,7 @@
 #include "sim/engine/summary.h"
 #include "sim/engine/trace_events.h"
 #include "sim/ir/run.h"
+#include "sim/record/header.h"
 
 namespace shard::engine {
 namespace {
@@ -96,6 +97,7 @@ Seconds slowest(const Simulation& simulation, Phase phase) {
 /// together, when the slowest has ended the one before: their collectives tie them to each other.
 void write_rank(Writer& writer, const plan::Plan& plan, const std::vector<PhaseRun>& runs, const Simulation& simulation,
                 const ClassResult& result, const SimulateOptions& options, Rank rank) {
+  record::Recorder recorder(plan, rank, writer);
   Seconds begin;
   for (const PhaseRun& run : runs) {
     const std::int64_t times = repetitions(run.phase, options);
@@ -106,12 +108,12 @@ void write_rank(Writer& writer, const plan::Plan& plan, const std::vector<PhaseR
       if (run.phase == Phase::steady_step && step >= options.trace_steps) break;
       if (run.phase == Phase::digest) step = options.steps - 1;
       const Seconds own = begin + static_cast<double>(i) * length - run.interval.begin;
-      write_phase(writer, plan, run, {rank, static_cast<std::int32_t>(step), own});
+      write_phase(recorder, run, step, own);
     }
     begin += static_cast<double>(times) * length;
-    if (times > 0) write_arenas(writer, plan, run, rank);
+    if (times > 0) write_peaks(recorder, run);
   }
-  write_collectives(writer, result.collectives, rank);
+  write_collectives(recorder, result.collectives);
 }
 
 void finish_time(Simulation& s, const SimulateOptions& options) {
@@ -130,11 +132,21 @@ void finish_time(Simulation& s, const SimulateOptions& options) {
   }
 }
 
+std::optional<Bytes> device_capacity(const cluster::Cluster& cluster, const SimulateOptions& options) {
+  return options.device_capacity ? options.device_capacity : cluster.device_memory;
+}
+std::optional<Bytes> host_capacity(const cluster::Cluster& cluster, const SimulateOptions& options) {
+  return options.host_capacity ? options.host_capacity : cluster.host_memory;
+}
+std::int32_t ranks_of_host(const cluster::Layout& layout) {
+  return (layout.ranks + layout.hosts - 1) / layout.hosts;
+}
+
 void finish_capacity(Simulation& s, const cluster::Cluster& cluster, const SimulateOptions& options) {
-  s.device_capacity = options.device_capacity ? options.device_capacity : cluster.device_memory;
-  s.host_capacity = options.host_capacity ? options.host_capacity : cluster.host_memory;
+  s.device_capacity = device_capacity(cluster, options);
+  s.host_capacity = host_capacity(cluster, options);
   const cluster::Layout layout = cluster::layout(cluster, s.strategy.world_size);
-  const std::int32_t ranks_per_host = (layout.ranks + layout.hosts - 1) / layout.hosts;
+  const std::int32_t ranks_per_host = ranks_of_host(layout);
   std::vector<Bytes> hosts(static_cast<std::size_t>(layout.hosts));
   for (const ClassResult& c : s.classes)
     for (const std::int32_t rank : c.ranks)
@@ -208,18 +220,16 @@ std::optional<Change> change_that_fits(const std::shared_ptr<const model::Model>
   });
 }
 
-Header trace_header(const plan::PlanSet& plans, const cluster::Cluster& cluster) {
-  Header header;
+Header trace_header(const plan::PlanSet& plans, const cluster::Cluster& cluster, const SimulateOptions& options) {
+  Header header = record::header_of(plans);
   header.kind = TraceKind::predicted;
-  header.world_size = static_cast<std::int32_t>(plans.class_of_rank.size());
-  header.plan_hash = plans.hash;
-  header.parent_plan_hash = plans.parent_hash;
-  if (!plans.classes.empty()) {
-    const plan::Plan& plan = plans.classes.front();
-    if (plan.model) header.metadata["model"] = plan.model->name;
-    header.metadata["strategy"] = plan::to_string(plan.strategy);
-  }
   header.metadata["cluster"] = cluster.name;
+  if (const auto bytes = device_capacity(cluster, options))
+    header.capacities.push_back({.memory = Memory::device, .bytes = bytes->count()});
+  if (const auto bytes = host_capacity(cluster, options)) {
+    const std::int32_t sharers = ranks_of_host(cluster::layout(cluster, header.world_size));
+    header.capacities.push_back({.memory = Memory::host, .sharers = sharers, .bytes = bytes->count()});
+  }
   return header;
 }
 

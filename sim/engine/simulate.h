@@ -49,7 +49,8 @@ struct SimulateOptions {
                                                      const Simulation& simulation, const cluster::Cluster& cluster,
                                                      const SimulateOptions& options);
 
-/// The header of the trace that simulate() fills.
-[[nodiscard]] Header trace_header(const plan::PlanSet& plans, const cluster::Cluster& cluster);
+/// The header of the trace that simulate() fills; all but its kind and clocks is true of a measured one too.
+[[nodiscard]] Header trace_header(const plan::PlanSet& plans, const cluster::Cluster& cluster,
+                                  const SimulateOptions& options);
 
 }  // namespace shard::engine

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
+#include <string>
 #include <tuple>
 
 #include "tests/end_to_end/as_predicted.h"
@@ -165,6 +167,23 @@ std::map<std::tuple<std::int32_t, std::int32_t, UnitState>, int> states_of(const
   return counts;
 }
 
+/// What a trace says of its spans but for their times, each as often as it says so.
+std::multiset<std::string> spans_of(const Trace& trace) {
+  std::multiset<std::string> all;
+  for (std::size_t i = 0; i < trace.spans.size(); ++i) {
+    const Span s = trace.spans[i];
+    const Track& track = trace.track_of(s.track);
+    std::string text(trace.name_of(s.name));
+    for (const char* word : {to_string(track.stream), to_string(s.phase), to_string(s.part)})
+      text += ' ' + std::string(word);
+    for (const std::int64_t number : {std::int64_t{track.rank.value}, std::int64_t{s.op.value}, std::int64_t{s.step},
+                                      std::int64_t{s.micro_step}, s.bytes, std::int64_t{s.unit.value}})
+      text += ' ' + std::to_string(number);
+    all.insert(text);
+  }
+  return all;
+}
+
 TEST(Train, UnitsAreGatheredAndReducedAsPredicted) {
   const ScratchDirectory scratch;
   const Words options{"--model", "gpt2-nano", "--data",     "random",       "--ranks",           "2",
@@ -174,6 +193,15 @@ TEST(Train, UnitsAreGatheredAndReducedAsPredicted) {
   const auto measured = states_of(scratch.file("measured.sst"));
   EXPECT_FALSE(measured.empty());
   EXPECT_EQ(measured, states_of(scratch.file("predicted.sst")));
+
+  const Result<Trace> predicted = load(std::filesystem::path(scratch.file("predicted.sst")));
+  const Result<Trace> run = load(std::filesystem::path(scratch.file("measured.sst")));
+  ASSERT_TRUE(predicted && run);
+  EXPECT_EQ(predicted->header.units, run->header.units);
+  EXPECT_EQ(predicted->header.strategy, run->header.strategy);
+  EXPECT_EQ(predicted->header.capacities, run->header.capacities);
+  EXPECT_FALSE(run->header.units.empty() || run->header.strategy.empty());
+  EXPECT_EQ(spans_of(*predicted), spans_of(*run));
 }
 
 TEST(Train, IsTheSameStartedByItselfOrByALauncher) {

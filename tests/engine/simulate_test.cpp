@@ -187,7 +187,7 @@ TEST(Simulate, RefusesARunWithoutStepsAndTooManyRanks) {
 TEST(Simulate, ALongRunsTraceHoldsItsFirstStepsAndAllTotals) {
   const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "simulate_long_test.trace";
   const plan::PlanSet plans = training().set();
-  Result<Writer> writer = Writer::create(path, trace_header(plans, slow_cluster()));
+  Result<Writer> writer = Writer::create(path, trace_header(plans, slow_cluster(), {}));
   ASSERT_TRUE(writer);
   ASSERT_TRUE(simulate(plans, slow_cluster(), {.steps = 1000, .trace = &*writer, .trace_ranks = 1, .trace_steps = 4}));
   ASSERT_TRUE(writer->close());
@@ -198,10 +198,25 @@ TEST(Simulate, ALongRunsTraceHoldsItsFirstStepsAndAllTotals) {
   EXPECT_EQ(trace->collectives[0].count, 1000);
 }
 
+TEST(Simulate, TheTraceKnowsTheCapacitiesThatDecideWhatFits) {
+  cluster::Cluster machine = slow_cluster();
+  machine.device_memory = std::nullopt;
+  machine.host_memory = std::nullopt;
+  const plan::PlanSet plans = training().set();
+  EXPECT_TRUE(trace_header(plans, machine, {}).capacities.empty());
+  machine.device_memory = Bytes{2000};
+  machine.host_memory = Bytes{5000};
+  machine.devices_per_host = 2;
+  EXPECT_EQ(trace_header(plans, machine, {}).capacities,
+            (std::vector<MemoryCapacity>{{Rank{}, Memory::device, 1, 2000}, {Rank{}, Memory::host, 2, 5000}}));
+  EXPECT_EQ(trace_header(plans, machine, {.device_capacity = Bytes{900}, .host_capacity = Bytes{700}}).capacities,
+            (std::vector<MemoryCapacity>{{Rank{}, Memory::device, 1, 900}, {Rank{}, Memory::host, 2, 700}}));
+}
+
 TEST(Simulate, TheTraceTellsTheSameRunForEveryRank) {
   const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "simulate_test.trace";
   const plan::PlanSet plans = training().set();
-  Result<Writer> writer = Writer::create(path, trace_header(plans, slow_cluster()));
+  Result<Writer> writer = Writer::create(path, trace_header(plans, slow_cluster(), {}));
   ASSERT_TRUE(writer);
   const Result<Simulation> s = simulate(plans, slow_cluster(), {.steps = 3, .digest = true, .trace = &*writer});
   ASSERT_TRUE(s);

@@ -22,10 +22,10 @@ const std::vector<Layer>& layers() {
   static const std::vector<std::string> kPlans{"traces/base/", "sim/model/",  "sim/chunk/",
                                                "sim/memory/",  "sim/target/", "sim/strategy/",
                                                "sim/ir/",      "sim/check/",  "sim/compile/"};
-  static const std::vector<std::string> kPlanner{"traces/",      "sim/model/",    "sim/chunk/", "sim/memory/",
-                                                 "sim/target/",  "sim/strategy/", "sim/ir/",    "sim/check/",
-                                                 "sim/compile/", "sim/cluster/",  "sim/cost/",  "sim/engine/",
-                                                 "sim/search/",  "sim/like/",     "sim/cli/"};
+  static const std::vector<std::string> kPlanner{"traces/",     "sim/model/",    "sim/chunk/",   "sim/memory/",
+                                                 "sim/target/", "sim/strategy/", "sim/ir/",      "sim/record/",
+                                                 "sim/check/",  "sim/compile/",  "sim/cluster/", "sim/cost/",
+                                                 "sim/engine/", "sim/search/",   "sim/like/",    "sim/cli/"};
   static const auto with = [](std::vector<std::string> list, const std::string& more) {
     list.push_back(more);
     return list;
@@ -34,13 +34,13 @@ const std::vector<Layer>& layers() {
   static const std::vector<std::string> kWithCommands = with(kWithPlannerCommands, "executor/");
   // What knows the plan, but neither its price nor the simulator.
   static const std::vector<std::string> kRunsPlans{
-      "traces/",        "sim/model/",      "sim/chunk/",    "sim/memory/",      "sim/target/",
-      "sim/strategy/",  "sim/ir/",         "sim/check/",    "sim/compile/",     "executor/comm/",
-      "executor/data/", "executor/state/", "executor/cpu/", "executor/launch/", "executor/numeric/"};
+      "traces/",         "sim/model/",    "sim/chunk/",       "sim/memory/",      "sim/target/",    "sim/strategy/",
+      "sim/ir/",         "sim/record/",   "sim/check/",       "sim/compile/",     "executor/comm/", "executor/data/",
+      "executor/state/", "executor/cpu/", "executor/launch/", "executor/numeric/"};
   // With the compiler and what is made of plans.
-  static const std::vector<std::string> kSimulates{"traces/",      "sim/model/",    "sim/chunk/", "sim/memory/",
-                                                   "sim/target/",  "sim/strategy/", "sim/ir/",    "sim/check/",
-                                                   "sim/compile/", "sim/cluster/",  "sim/cost/"};
+  static const std::vector<std::string> kSimulates{"traces/",     "sim/model/",    "sim/chunk/",   "sim/memory/",
+                                                   "sim/target/", "sim/strategy/", "sim/ir/",      "sim/record/",
+                                                   "sim/check/",  "sim/compile/",  "sim/cluster/", "sim/cost/"};
   static const std::vector<Layer> kLayers{
       {"traces/base/", {}},
       {"traces/", {"traces/"}},
@@ -49,7 +49,8 @@ const std::vector<Layer>& layers() {
       {"sim/memory/", {"traces/base/", "sim/chunk/", "sim/model/"}},
       {"sim/target/", {"traces/base/", "sim/model/"}},
       {"sim/strategy/", {"traces/base/", "sim/model/", "sim/target/"}},
-      {"sim/ir/", with(kDescribes, "traces/event.h")},
+      {"sim/ir/", kDescribes},
+      {"sim/record/", with(with(kDescribes, "sim/ir/"), "traces/")},
       {"sim/check/", with(kDescribes, "sim/ir/")},
       {"sim/compile/", kPlans},
       {"sim/cluster/", kPlans},

@@ -1,0 +1,27 @@
+// What a backend reports, op by op and buffer by buffer.
+#include "executor/train/trace_observer.h"
+
+namespace shard::train {
+
+void TraceObserver::finished(const cpu::OpRecord& record) {
+  recorder_.op(*record.op, {.begin_ns = record.begin_ns, .end_ns = record.end_ns, .waiting_ns = record.waiting_ns});
+}
+
+void TraceObserver::memory(const cpu::MemoryRecord& record) {
+  if (record.acquire) {
+    recorder_.acquired(*record.op, record.buffer, record.time_ns);
+  } else {
+    recorder_.released(*record.op, record.buffer, record.time_ns);
+  }
+}
+
+void TraceObserver::summarize(const SessionResult& result) {
+  for (const PhasePeak& phase : result.phases) recorder_.peak(phase.phase, phase.memory, phase.peak, phase.live_peak);
+  for (int k = 0; k < kCollectiveCount; ++k) {
+    const auto kind = static_cast<Collective>(k);
+    const CollectiveCount& total = result.collectives[kind];
+    recorder_.collective(kind, total.calls, total.bytes);
+  }
+}
+
+}  // namespace shard::train
