@@ -84,13 +84,9 @@ TEST(ChunkMap, PictureEqualsItsRows) {
 
 TEST(ChunkMap, HistoryNamesAndPlaces) {
   Trace trace;
-  Track track;
-  track.rank = Rank{0};
-  track.stream = Stream::communication;
-  trace.tracks.push_back(track);
-  trace.names = {"gather embedding", "reduce h.0"};
-  testing::add_span(trace, {.track = TrackId{0}, .name = NameId{0}, .unit = UnitId{4}});
-  testing::add_span(trace, {.track = TrackId{0}, .name = NameId{1}, .unit = UnitId{7}});
+  trace.header.units.resize(8);
+  trace.header.units[4] = {"embedding", 100, 400};
+  trace.header.units[7] = {"h.0", 50, 200};
   trace.chunk_states = {{Rank{0}, UnitId{7}, 30, Memory::host, UnitState::sharded},
                         {Rank{0}, UnitId{7}, 10, Memory::device, UnitState::gathering},
                         {Rank{0}, UnitId{4}, 20, Memory::disk, UnitState::sharded}};
@@ -98,6 +94,11 @@ TEST(ChunkMap, HistoryNamesAndPlaces) {
   EXPECT_EQ(map.name_of(UnitId{4}), "embedding");
   EXPECT_EQ(map.name_of(UnitId{7}), "h.0");
   EXPECT_EQ(map.name_of(UnitId{8}), "unit 8");
+  EXPECT_EQ(map.name_of(UnitId{5}), "unit 5");
+  EXPECT_EQ(map.name_of(UnitId{}), "");
+  EXPECT_EQ(map.info_of(UnitId{4})->elements, 100);
+  EXPECT_EQ(map.info_of(UnitId{5}), nullptr);
+  EXPECT_EQ(map.info_of(UnitId{8}), nullptr);
   EXPECT_EQ(map.position_of(Rank{0}, UnitId{7}), 1u);
   EXPECT_FALSE(map.position_of(Rank{0}, UnitId{5}));
   const std::vector<ChunkStretch> history = map.history(Rank{0}, UnitId{7});

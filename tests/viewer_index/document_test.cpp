@@ -90,7 +90,37 @@ TEST(Document, ProgressGrowsToOne) {
   EXPECT_EQ(seen.back(), 1);
 }
 
-TEST(SpanClass, IsToldFromStreamAndName) {
+TEST(SpanClass, IsToldFromStreamAndPart) {
+  const auto on = [](Stream stream, Part part) {
+    Track track;
+    track.stream = stream;
+    return class_of(track, part);
+  };
+  EXPECT_EQ(on(Stream::compute, Part::forward), SpanClass::forward);
+  EXPECT_EQ(on(Stream::compute, Part::recompute), SpanClass::recompute);
+  EXPECT_EQ(on(Stream::compute, Part::reduce), SpanClass::reduce);
+  EXPECT_EQ(on(Stream::compute, Part::data), SpanClass::host);
+  EXPECT_EQ(on(Stream::communication, Part::gather), SpanClass::gather);
+  EXPECT_EQ(on(Stream::communication, Part::digest), SpanClass::gather);
+  EXPECT_EQ(on(Stream::communication, Part::backward), SpanClass::communication);
+  EXPECT_EQ(on(Stream::copy_in, Part::gather), SpanClass::copy);
+  EXPECT_EQ(on(Stream::optimizer, Part::optimizer), SpanClass::optimizer);
+}
+
+TEST(SpanClass, ThePartCountsWhereThereIsOneAndNamesDoNot) {
+  Trace trace;
+  trace.tracks.push_back({.rank = Rank{0}, .stream = Stream::compute});
+  trace.names = {"step chunk 3", "gather"};
+  testing::add_span(trace, {.track = TrackId{0}, .begin_ns = 0, .name = NameId{0}, .part = Part::backward});
+  testing::add_span(trace, {.track = TrackId{0}, .begin_ns = 9, .name = NameId{0}});
+  const Document document = Document::build(std::move(trace), "t");
+  EXPECT_EQ(document.class_of(0), SpanClass::backward);
+  EXPECT_EQ(document.class_of(1), SpanClass::optimizer);
+  EXPECT_EQ(document.rows()[0].index.class_at(0), SpanClass::backward);
+  EXPECT_EQ(document.rows()[0].index.class_at(1), SpanClass::optimizer);
+}
+
+TEST(SpanClass, OfASpanWithoutAPartIsToldFromStreamAndName) {
   const auto on = [](Stream stream, std::string_view name) {
     Track track;
     track.stream = stream;

@@ -149,6 +149,18 @@ TEST(Memory, CapacityAndArenaPeakComeFromTheArenas) {
   EXPECT_EQ(series.arena_peak_bytes(), 80);
 }
 
+TEST(Memory, AKnownCapacityCountsInPlaceOfTheArenasSize) {
+  Trace trace;
+  testing::add_event(trace, {.rank = Rank{1}, .buffer = BufferId{0}, .delta_bytes = 5});
+  trace.arenas = {{Rank{1}, Memory::device, Phase::first_step, 70, 60, 100}};
+  trace.header.capacities = {{Rank{0}, Memory::device, 1, 7000}, {Rank{}, Memory::host, 1, 8000}};
+  EXPECT_EQ(memory_series(trace).at(0).capacity_bytes(), 100);
+  trace.header.capacities = {{Rank{}, Memory::device, 4, 9000}};  // what one rank may use of it is not said
+  EXPECT_EQ(memory_series(trace).at(0).capacity_bytes(), 100);
+  trace.header.capacities = {{Rank{}, Memory::device, 1, 9000}};
+  EXPECT_EQ(memory_series(trace).at(0).capacity_bytes(), 9000);
+}
+
 TEST(Memory, ABrokenTraceStillAddsUp) {
   Trace trace;
   for (const auto& [buffer, delta] :

@@ -9,6 +9,7 @@
 #include "viewer/index/ticks.h"
 #include "viewer/ui/chunk_pane.h"
 #include "viewer/ui/derived.h"
+#include "viewer/ui/span_text.h"
 #include "viewer/ui/text.h"
 
 namespace shard::view {
@@ -50,9 +51,9 @@ ReportTable overview(const Session& session) {
                           model == metadata.end() ? cli::Cell() : cli::Cell(model->second)});
   }
   if (!session.documents.empty()) {
-    const auto& metadata = session.documents[0].trace().header.metadata;
-    if (const auto strategy = metadata.find("strategy"); strategy != metadata.end())
-      result.note = "Strategy: " + strategy->second;
+    for (const auto& [name, value] : plan_facts(session.documents[0]))
+      result.note += (result.note.empty() ? "Planned with " : ", ") + name + " " + value;
+    if (!result.note.empty()) result.note += ".";
   }
   return result;
 }

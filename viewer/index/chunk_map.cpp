@@ -2,7 +2,6 @@
 #include "viewer/index/chunk_map.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "traces/parallel.h"
@@ -128,7 +127,7 @@ ChunkClass chunk_class(UnitState state, Memory memory) {
   return ChunkClass::sharded;
 }
 
-ChunkMap::ChunkMap(const Trace& trace, std::int64_t end_ns) : end_ns_(end_ns) {
+ChunkMap::ChunkMap(const Trace& trace, std::int64_t end_ns) : of_unit_(trace.header.units), end_ns_(end_ns) {
   std::vector<std::uint32_t> order(trace.chunk_states.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -153,22 +152,6 @@ ChunkMap::ChunkMap(const Trace& trace, std::int64_t end_ns) : end_ns_(end_ns) {
     entries_.push_back({state.time_ns, state.memory, state.state});
   }
   if (!by_rank_.empty()) by_rank_.back().first.push_back(entries_.size());
-
-  // Names: what follows the verb in the name of a unit's collective.
-  std::vector<std::uint8_t> named;
-  const SpanTable& spans = trace.spans;
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    const auto unit = static_cast<std::size_t>(spans.unit[i].value);
-    if (!spans.unit[i].valid() || unit >= 16'000'000 || (unit < named.size() && named[unit] != 0)) continue;
-    const std::string_view name = trace.name_of(spans.name[i]);
-    for (const std::string_view verb : {"gather ", "reduce "}) {
-      if (!name.starts_with(verb)) continue;
-      if (unit >= named.size()) named.resize(std::max(unit + 1, 2 * named.size()));
-      named[unit] = 1;
-      names_.emplace_back(spans.unit[i], name.substr(verb.size()));
-    }
-  }
-  std::sort(names_.begin(), names_.end());
 }
 
 const ChunkMap::OfRank* ChunkMap::of(Rank rank) const {
@@ -185,11 +168,16 @@ std::span<const UnitId> ChunkMap::units(Rank rank) const {
   return of_rank == nullptr ? std::span<const UnitId>() : std::span<const UnitId>(of_rank->units);
 }
 
+const UnitInfo* ChunkMap::info_of(UnitId unit) const {
+  if (!unit.valid() || static_cast<std::size_t>(unit.value) >= of_unit_.size()) return nullptr;
+  const UnitInfo& info = of_unit_[static_cast<std::size_t>(unit.value)];
+  return info == UnitInfo{} ? nullptr : &info;  // its part of the table was lost
+}
+
 std::string ChunkMap::name_of(UnitId unit) const {
-  const auto at = std::lower_bound(names_.begin(), names_.end(), unit,
-                                   [](const auto& named, UnitId id) { return named.first < id; });
-  if (at != names_.end() && at->first == unit) return at->second;
-  return unit.valid() ? "unit " + std::to_string(unit.value) : "";
+  if (!unit.valid()) return "";
+  const UnitInfo* info = info_of(unit);
+  return info == nullptr || info->name.empty() ? "unit " + std::to_string(unit.value) : info->name;
 }
 
 template <class Sums>

@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "traces/reader.h"
@@ -65,8 +64,10 @@ class ChunkMap {
   [[nodiscard]] const std::vector<Rank>& ranks() const { return ranks_; }
   /// The units of a rank that have states, in order.
   [[nodiscard]] std::span<const UnitId> units(Rank rank) const;
-  /// "chunk 3": what follows the first word of a gather's or a reduction's name; "unit 3" where none names it.
+  /// "chunk 3", as the trace calls it; "unit 3" where it does not. Empty for none.
   [[nodiscard]] std::string name_of(UnitId unit) const;
+  /// What the trace says of the unit's size; null where it does not.
+  [[nodiscard]] const UnitInfo* info_of(UnitId unit) const;
 
   /// Nanoseconds x units per class for one pixel row and each column, exactly: the reference for draw().
   void row(Rank rank, std::size_t first, std::size_t count, const PixelRange& view,
@@ -102,8 +103,8 @@ class ChunkMap {
 
   std::vector<Rank> ranks_;
   std::vector<OfRank> by_rank_;
-  std::vector<Entry> entries_;                         ///< by rank, unit, time; at one time in file order
-  std::vector<std::pair<UnitId, std::string>> names_;  ///< by unit
+  std::vector<Entry> entries_;     ///< by rank, unit, time; at one time in file order
+  std::vector<UnitInfo> of_unit_;  ///< by unit, as far as the trace has them
   std::int64_t end_ns_ = 0;
 };
 

@@ -82,8 +82,13 @@ std::vector<Row> rows_of(const Trace& trace, TrackId id, const TrackSpans& track
     ++counts[row_of[n]];
   }
 
-  std::array<SpanClass, kSpanClassCount> class_here{};  // by what the name says
   const Track& where = trace.track_of(id);
+  std::array<SpanClass, kPartCount> class_of_part{};  // but of those that say none
+  for (int part = 0; part < kPartCount; ++part) {
+    if (static_cast<Part>(part) != Part::unknown)
+      class_of_part[static_cast<std::size_t>(part)] = view::class_of(where, static_cast<Part>(part));
+  }
+  std::array<SpanClass, kSpanClassCount> class_here{};  // by what the name says
   for (std::size_t c = 0; c < class_here.size(); ++c) {
     class_here[c] = view::class_of(where, static_cast<SpanClass>(c));
   }
@@ -96,9 +101,13 @@ std::vector<Row> rows_of(const Trace& trace, TrackId id, const TrackSpans& track
   }
   for (std::size_t n = 0; n < order.size(); ++n) {
     const NameId name = table.name[order[n]];
-    const SpanClass kind =
-        name.valid() ? class_here[static_cast<std::size_t>(class_of_name[static_cast<std::size_t>(name.value)])]
-                     : nameless;
+    const Part part = table.part[order[n]];
+    SpanClass kind = nameless;
+    if (part != Part::unknown) {
+      kind = class_of_part[static_cast<std::size_t>(part)];
+    } else if (name.valid()) {
+      kind = class_here[static_cast<std::size_t>(class_of_name[static_cast<std::size_t>(name.value)])];
+    }
     classes[row_of[n]].push_back(kind);
     if (counts.size() > 1) spans[row_of[n]].push_back(order[n]);
   }
@@ -155,7 +164,7 @@ Document Document::build(Trace trace, std::string label, const std::function<voi
   // Everything that does not need the tracks is one more piece of work beside them.
   enum Piece : std::size_t { memory_piece, steps_piece, chunks_piece, counters_piece, pieces };
   const std::vector<TrackSpans> by_track = spans_by_track(t);
-  std::vector<SpanClass> class_of_names(t.names.size());
+  std::vector<SpanClass> class_of_names(t.names.size());  // read only of spans that say no part
   constexpr std::size_t kNamesTogether = 10'000;
   for_each_index((t.names.size() + kNamesTogether - 1) / kNamesTogether, parallel, [&](std::size_t piece) {
     const std::size_t last = std::min(t.names.size(), (piece + 1) * kNamesTogether);
@@ -265,6 +274,8 @@ Place Document::place_of(std::uint32_t span) const {
 }
 
 SpanClass Document::class_of(std::uint32_t span) const {
+  const Part part = trace_.spans.part[span];
+  if (part != Part::unknown) return view::class_of(trace_.track_of(trace_.spans.track[span]), part);
   const NameId name = trace_.spans.name[span];
   return view::class_of(trace_.track_of(trace_.spans.track[span]),
                         name.valid() ? class_of_name(trace_.name_of(name)) : SpanClass::other);

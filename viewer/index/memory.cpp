@@ -61,6 +61,10 @@ MemorySeries::MemorySeries(const Trace& trace, Rank rank, Memory memory, std::ve
     capacity_bytes_ = std::max(capacity_bytes_, arena.capacity_bytes);
     arena_peak_bytes_ = std::max(arena_peak_bytes_, arena.peak_bytes);
   }
+  for (const MemoryCapacity& known : trace.header.capacities) {
+    const bool here = known.memory == memory && (!known.rank.valid() || known.rank == rank);
+    if (here && known.sharers == 1) capacity_bytes_ = known.bytes;
+  }
   shown_ns_.reserve(events_.size());
   live_bytes_.reserve(events_.size());
   stacks_.reserve(events_.size() / kBlock + 1);

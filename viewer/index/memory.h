@@ -48,7 +48,7 @@ class MemorySeries {
   [[nodiscard]] Rank rank() const { return rank_; }
   [[nodiscard]] Memory memory() const { return memory_; }
   [[nodiscard]] std::size_t event_count() const { return events_.size(); }
-  /// Size of the arena; 0 where unknown.
+  /// What may be used of the memory, where the trace knows; else the size of the arena; 0 where unknown.
   [[nodiscard]] std::int64_t capacity_bytes() const { return capacity_bytes_; }
   /// The arena's own high-water mark over all phases, alignment and gaps included; 0 where unknown.
   [[nodiscard]] std::int64_t arena_peak_bytes() const { return arena_peak_bytes_; }

@@ -1,6 +1,7 @@
-// Words in names: our own ops, NCCL kernels, CUDA copies, optimizers.
+// Parts of our own ops; words in the names of others: NCCL kernels, CUDA copies, optimizers.
 #include "viewer/index/span_class.h"
 
+#include <cassert>
 #include <string>
 
 namespace shard::view {
@@ -19,6 +20,43 @@ const char* to_string(SpanClass value) {
     case SpanClass::other: return "other";
   }
   return "?";
+}
+
+namespace {
+
+SpanClass class_of_part(Part part) {
+  switch (part) {
+    case Part::forward: return SpanClass::forward;
+    case Part::recompute: return SpanClass::recompute;
+    case Part::backward: return SpanClass::backward;
+    case Part::reduce: return SpanClass::reduce;
+    case Part::gather: return SpanClass::gather;
+    case Part::optimizer: return SpanClass::optimizer;
+    case Part::data:
+    case Part::creation: return SpanClass::host;
+    case Part::report:
+    case Part::digest:
+    case Part::unknown: return SpanClass::other;
+  }
+  return SpanClass::other;
+}
+
+}  // namespace
+
+SpanClass class_of(const Track& track, Part part) {
+  assert(part != Part::unknown);
+  if (track.kind != TrackKind::stream) return class_of_part(part);
+  switch (track.stream) {
+    case Stream::communication:
+      if (part == Part::digest) return SpanClass::gather;  // of what it looks at
+      return part == Part::gather || part == Part::reduce ? class_of_part(part) : SpanClass::communication;
+    case Stream::copy_in:
+    case Stream::copy_out: return SpanClass::copy;
+    case Stream::optimizer: return SpanClass::optimizer;
+    case Stream::compute:
+    case Stream::host: return class_of_part(part);
+  }
+  return SpanClass::other;
 }
 
 SpanClass class_of_name(std::string_view name) {

@@ -1,4 +1,5 @@
-// What a span is doing, as one of a few colours: told from its stream, its phase and its name.
+// What a span is doing, as one of a few colours: told from its stream and its part; from its name where it says no
+// part.
 #pragma once
 
 #include <array>
@@ -28,10 +29,15 @@ inline constexpr int kSpanClassCount = 10;
 /// Nanoseconds, or counts, per class.
 using ByClass = std::array<std::int64_t, kSpanClassCount>;
 
-/// What the name alone says: words of our own ops, of NCCL and of the CUDA runtime. `other` where it says nothing.
+/// The stream decides between kinds that it can hold, the part within. Not for Part::unknown.
+[[nodiscard]] SpanClass class_of(const Track& track, Part part);
+
+/// For spans that say no part, those of other tools and of files before format 1.2: what the name alone says, in words
+/// of our ops, of NCCL and of the CUDA runtime. `other` where it says nothing.
 [[nodiscard]] SpanClass class_of_name(std::string_view name);
 
-/// The stream decides between kinds that it can hold (a "reduce" on a compute stream is a kernel); the name within.
+/// Likewise: the stream decides between kinds that it can hold (a "reduce" on a compute stream is a kernel); the name
+/// within.
 [[nodiscard]] SpanClass class_of(const Track& track, SpanClass by_name);
 
 }  // namespace shard::view

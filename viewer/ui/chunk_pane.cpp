@@ -137,6 +137,8 @@ void draw_selected(const ChunkScene& scene) {
 void hover_text(const ChunkScene& scene, UnitId unit, std::int64_t time) {
   ImGui::BeginTooltip();
   ImGui::TextUnformatted(scene.map.name_of(unit).c_str());
+  if (const UnitInfo* info = scene.map.info_of(unit); info != nullptr && info->elements > 0)
+    ImGui::TextDisabled("%s elements, %s", show_count(info->elements).c_str(), size_text(info->bytes).c_str());
   if (const auto stretch = scene.map.at(scene.rank, unit, time)) {
     ImGui::TextDisabled("%s", in_words(to_string(chunk_class(stretch->state, stretch->memory))).c_str());
     ImGui::TextDisabled("for %s", duration_text(stretch->time.length_ns()).c_str());

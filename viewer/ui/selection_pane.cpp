@@ -85,6 +85,7 @@ void draw_chunk(const Session& session, ViewState& state, const Frame& frame) {
   const ChunkMap& map = session.documents[document].chunks();
   const std::vector<ChunkStretch> history = map.history(ref.rank, ref.unit);
   heading(map.name_of(ref.unit) + ", rank " + std::to_string(ref.rank.value), frame);
+  for (const auto& [name, value] : unit_facts(session.documents[document], ref.unit)) fact(name, value, frame);
   ByChunkClass total{};
   for (const ChunkStretch& stretch : history)
     total[static_cast<std::size_t>(chunk_class(stretch.state, stretch.memory))] += stretch.time.length_ns();
@@ -141,6 +142,7 @@ void draw_trace(const Session& session, const Frame& frame, std::size_t index) {
   if (!trace.header.plan_hash.empty()) fact("plan", trace.header.plan_hash.substr(0, 16), frame);
   if (trace.dropped_count > 0) fact("lost events", show_count(trace.dropped_count), frame);
   for (const auto& [key, value] : trace.header.metadata) fact(in_words(key), value, frame);
+  for (const auto& [name, value] : plan_facts(document)) fact(name, value, frame);
   ImGui::Spacing();
 }
 

@@ -1,4 +1,4 @@
-// Facts about a span.
+// Facts about a span, a unit and the plan.
 #include "viewer/ui/span_text.h"
 
 #include "viewer/index/ticks.h"
@@ -31,7 +31,32 @@ std::vector<std::pair<std::string, std::string>> span_facts(const Document& docu
       facts.emplace_back("rate",
                          show_number(static_cast<double>(s.bytes) / static_cast<double>(s.busy_ns())) + " GB/s");
   }
-  if (s.unit.valid()) facts.emplace_back("unit", document.chunks().name_of(s.unit));
+  if (s.unit.valid()) {
+    facts.emplace_back("unit", document.chunks().name_of(s.unit));
+    for (auto& fact : unit_facts(document, s.unit)) facts.push_back(std::move(fact));
+  }
+  return facts;
+}
+
+std::vector<std::pair<std::string, std::string>> unit_facts(const Document& document, UnitId unit) {
+  const UnitInfo* info = document.chunks().info_of(unit);
+  if (info == nullptr || info->elements == 0) return {};
+  return {{"elements", show_count(info->elements)}, {"gathered", size_text(info->bytes)}};
+}
+
+std::vector<std::pair<std::string, std::string>> plan_facts(const Document& document) {
+  const Header& header = document.trace().header;
+  std::vector<std::pair<std::string, std::string>> facts;
+  for (const StrategyField& field : header.strategy) {
+    if (field.telling && !field.value.empty()) facts.emplace_back(in_words(field.name), field.value);
+  }
+  for (const MemoryCapacity& capacity : header.capacities) {
+    std::string name = std::string(to_string(capacity.memory)) + " memory";
+    if (capacity.rank.valid()) name += " of rank " + std::to_string(capacity.rank.value);
+    std::string value = size_text(capacity.bytes);
+    if (capacity.sharers > 1) value += " for " + std::to_string(capacity.sharers) + " ranks";
+    facts.emplace_back(std::move(name), std::move(value));
+  }
   return facts;
 }
 
