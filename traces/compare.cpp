@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -243,6 +244,30 @@ bool same_plan(const Header& a, const Header& b) {
   return made_from(a, b) || made_from(b, a);
 }
 
+/// Fields of both strategies that differ, in the order of the first.
+std::vector<FieldComparison> strategy_differences(const Header& a, const Header& b) {
+  std::map<std::string_view, std::string_view> others;
+  for (const StrategyField& field : b.strategy) others.emplace(field.name, field.value);
+  std::vector<FieldComparison> differences;
+  for (const StrategyField& field : a.strategy) {
+    const auto other = others.find(field.name);
+    if (other != others.end() && other->second != field.value)
+      differences.push_back({field.name, {field.value, std::string(other->second)}});
+  }
+  return differences;
+}
+
+std::string listed(const std::vector<FieldComparison>& differences) {
+  constexpr std::size_t kMost = 4;
+  const auto said = [](const std::string& value) { return value.empty() ? "not set" : value; };
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, differences.size()); ++i) {
+    const FieldComparison& field = differences[i];
+    text += (i == 0 ? "; " : ", ") + field.name + " " + said(field.value.first) + " and " + said(field.value.second);
+  }
+  return text + (differences.size() > kMost ? ", ..." : "");
+}
+
 std::string described(const std::string& hash) {
   return hash.empty() ? "no plan" : "plan " + hash.substr(0, 16);
 }
@@ -274,10 +299,10 @@ Result<Comparison> compare_traces(const Trace& a, const Trace& b, const CompareO
   Comparison result;
   result.same_plan = same_plan(a.header, b.header);
   if (!result.same_plan && !options.force) {
-    return Error{
-        Errc::contradiction,
-        "traces of two different plans: " + described(a.header.plan_hash) + " and " + described(b.header.plan_hash),
-        name_a + ", " + name_b, "record both with the same options, or line them up anyway with --force"};
+    return Error{Errc::contradiction,
+                 "traces of two different plans: " + described(a.header.plan_hash) + " and " +
+                     described(b.header.plan_hash) + listed(strategy_differences(a.header, b.header)),
+                 name_a + ", " + name_b, "record both with the same options, or line them up anyway with --force"};
   }
   const bool swapped = a.header.kind == TraceKind::measured && b.header.kind == TraceKind::predicted;
   const Trace& first = swapped ? b : a;
@@ -288,6 +313,7 @@ Result<Comparison> compare_traces(const Trace& a, const Trace& b, const CompareO
     result.label = {"predicted", "measured"};
   }
   result.plan_hash = {first.header.plan_hash, second.header.plan_hash};
+  result.strategy = strategy_differences(first.header, second.header);
   result.complete = {first.complete() && first.dropped_count == 0, second.complete() && second.dropped_count == 0};
   result.world_size = std::max(first.header.world_size, second.header.world_size);
   result.step_seconds = {median_step_seconds(step_times(first)), median_step_seconds(step_times(second))};

@@ -74,6 +74,12 @@ struct CollectiveComparison {
   [[nodiscard]] bool equal() const { return count.equal() && bytes.equal(); }
 };
 
+/// A choice of the strategies that the traces do not share.
+struct FieldComparison {
+  std::string name;
+  Pair<std::string> value;  ///< empty for what is not set
+};
+
 struct CompareOptions {
   bool force = false;        ///< line up traces of different plans
   std::size_t max_ops = 20;  ///< how many single ops to keep, largest residual first
@@ -84,6 +90,7 @@ struct Comparison {
   Pair<std::string> plan_hash;
   std::int32_t world_size = 1;
   bool same_plan = true;                          ///< false: lined up by force
+  std::vector<FieldComparison> strategy;          ///< fields that differ, where both traces say theirs
   Pair<bool> complete;                            ///< neither broken off nor damaged
   Pair<double> step_seconds;                      ///< median of the steady steps
   std::vector<MemoryComparison> memory;           ///< by rank, memory, phase
@@ -113,7 +120,7 @@ struct Comparison {
 /// compared with a transfer. Peaks are the producers' own (ARENAS) where both traces have
 /// them, else those of the memory events; a phase that one trace lacks altogether is listed and not compared. Fails
 /// with Errc::contradiction when the plans differ, unless one was made again from the other (its parent's hash) or
-/// `force` is set; `name_a` and `name_b` name the traces in that error.
+/// `force` is set; `name_a` and `name_b` name the traces in that error, which says what differs in the strategies.
 [[nodiscard]] Result<Comparison> compare_traces(const Trace& a, const Trace& b, const CompareOptions& options = {},
                                                 const std::string& name_a = "first trace",
                                                 const std::string& name_b = "second trace");

@@ -60,8 +60,13 @@ Json to_json(const Comparison& comparison) {
   json["world_size"] = comparison.world_size;
   put(json, comparison, "step_seconds", comparison.step_seconds);
   json["step_seconds_ratio"] = ratio(comparison.step_seconds);
-  for (const char* key : {"memory", "categories", "collectives", "streams", "ranks", "names", "ops"}) {
+  for (const char* key : {"strategy", "memory", "categories", "collectives", "streams", "ranks", "names", "ops"}) {
     json[key] = Json::array();
+  }
+  for (const FieldComparison& field : comparison.strategy) {
+    Json row{{"field", field.name}};
+    put(row, comparison, "value", field.value);
+    json["strategy"].push_back(std::move(row));
   }
   for (const MemoryComparison& memory : comparison.memory) {
     Json row{{"rank", memory.rank.value}, {"memory", to_string(memory.memory)}, {"phase", to_string(memory.phase)}};
@@ -118,6 +123,11 @@ std::string to_text(const Comparison& comparison, std::size_t most_ops) {
   text += "step           " + first + " " + seconds_text(comparison.step_seconds.first) + ", " + second + " " +
           seconds_text(comparison.step_seconds.second) + ", " +
           ratio_text(comparison.step_seconds.first, comparison.step_seconds.second) + "\n";
+
+  TextTable strategy({"strategy", first, second}, 3);
+  for (const FieldComparison& field : comparison.strategy)
+    strategy.add({field.name, field.value.first, field.value.second});
+  if (!strategy.empty()) text += "\n" + strategy.str();
 
   TextTable memory({"rank", "memory", "phase", first + " peak", second + " peak", "difference", "live peak"}, 3);
   for (const MemoryComparison& row : comparison.memory) {

@@ -112,6 +112,24 @@ Json categories(const BytesByCategory& bytes) {
 
 }  // namespace
 
+Json tables_json(const Header& header) {
+  Json json{{"strategy", Json::object()}, {"units", Json::array()}, {"capacities", Json::array()}};
+  for (const StrategyField& field : header.strategy)
+    json["strategy"][field.name] = field.value.empty() ? Json() : Json(field.value);
+  for (std::size_t unit = 0; unit < header.units.size(); ++unit) {
+    const UnitInfo& info = header.units[unit];
+    json["units"].push_back(
+        {{"unit", unit}, {"name", info.name}, {"elements", info.elements}, {"gathered_bytes", info.bytes}});
+  }
+  for (const MemoryCapacity& capacity : header.capacities) {
+    json["capacities"].push_back({{"rank", capacity.rank.valid() ? Json(capacity.rank.value) : Json()},
+                                  {"memory", to_string(capacity.memory)},
+                                  {"sharing_ranks", capacity.sharers},
+                                  {"capacity_bytes", capacity.bytes}});
+  }
+  return json;
+}
+
 Json to_json(const TraceSummary& summary) {
   const Header& header = summary.header;
   Json json{{"format", summary.format},
@@ -137,23 +155,8 @@ Json to_json(const TraceSummary& summary) {
             {"arenas", Json::array()},
             {"collectives", Json::array()},
             {"peaks", Json::array()},
-            {"metadata", header.metadata},
-            {"strategy", Json::object()},
-            {"units", Json::array()},
-            {"capacities", Json::array()}};
-  for (const StrategyField& field : header.strategy)
-    json["strategy"][field.name] = field.value.empty() ? Json() : Json(field.value);
-  for (std::size_t unit = 0; unit < header.units.size(); ++unit) {
-    const UnitInfo& info = header.units[unit];
-    json["units"].push_back(
-        {{"unit", unit}, {"name", info.name}, {"elements", info.elements}, {"gathered_bytes", info.bytes}});
-  }
-  for (const MemoryCapacity& capacity : header.capacities) {
-    json["capacities"].push_back({{"rank", capacity.rank.valid() ? Json(capacity.rank.value) : Json()},
-                                  {"memory", to_string(capacity.memory)},
-                                  {"sharing_ranks", capacity.sharers},
-                                  {"capacity_bytes", capacity.bytes}});
-  }
+            {"metadata", header.metadata}};
+  json.update(tables_json(header));
   for (const Truncated& note : summary.truncated) {
     json["truncated"].push_back({{"offset_bytes", note.offset}, {"why", note.why}});
   }

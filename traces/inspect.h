@@ -58,6 +58,9 @@ struct TraceSummary {
 
 [[nodiscard]] TraceSummary summarize(const Trace& trace);
 
+/// What a header's tables say: strategy{}, units[], capacities[].
+[[nodiscard]] nlohmann::ordered_json tables_json(const Header& header);
+
 /// The object of `inspect --json`, without schema_version: format, kind, world_size, plan_hash, span_count, lane_count,
 /// memory_event_count, begin_ns, end_ns, dropped_count, complete, truncated[], step_seconds, steps[], communication{},
 /// arenas[], collectives[], peaks[], metadata{}, strategy{}, units[], capacities[].

@@ -37,12 +37,12 @@ TEST(ExportCsv, ARowPerEventWithEveryColumn) {
   ASSERT_TRUE(export_csv(trace, file.path()));
   const std::vector<std::string> lines = lines_of(text_of(file.path()));
   ASSERT_EQ(lines.size(), 1 + trace.spans.size() + trace.memory.size() + trace.counters.size() + trace.flows.size());
-  for (const std::string& line : lines) EXPECT_EQ(std::count(line.begin(), line.end(), ','), 17) << line;
+  for (const std::string& line : lines) EXPECT_EQ(std::count(line.begin(), line.end(), ','), 18) << line;
   const Span first = trace.spans[0];
   EXPECT_THAT(lines[1], ::testing::StartsWith("span,0,compute," + std::string(trace.name_of(first.name)) + "," +
                                               std::to_string(first.begin_ns) + ","));
-  EXPECT_THAT(lines, ::testing::Contains("counter,1,,loss,5,5,0,,,,,,,,,,2.5,"));
-  EXPECT_THAT(lines, ::testing::Contains("flow,0,compute,communication,1,9,,,,,,,,,,,,"));
+  EXPECT_THAT(lines, ::testing::Contains("counter,1,,loss,5,5,0,,,,,,,,,,2.5,,"));
+  EXPECT_THAT(lines, ::testing::Contains("flow,0,compute,communication,1,9,,,,,,,,,,,,,"));
 }
 
 TEST(ExportCsv, QuotesWhatNeedsIt) {

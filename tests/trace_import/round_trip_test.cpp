@@ -16,7 +16,7 @@ using sample::TempFile;
 /// Spans by what they say, whatever the numbers of tracks and names are.
 auto rows(const Trace& trace) {
   std::vector<std::tuple<int, int, int, std::string, std::int64_t, std::int64_t, int, std::string, int, int, int,
-                         std::int64_t, int, std::int64_t>>
+                         std::int64_t, int, std::int64_t, int>>
       result;
   for (std::size_t i = 0; i < trace.spans.size(); ++i) {
     const Span s = trace.spans[i];
@@ -24,7 +24,7 @@ auto rows(const Trace& trace) {
     const int stream = track.kind == TrackKind::stream ? static_cast<int>(track.stream) : -1;
     result.emplace_back(track.rank.value, static_cast<int>(track.kind), stream, track.name, s.begin_ns, s.duration_ns,
                         s.op.value, trace.name_of(s.name), static_cast<int>(s.phase), s.step, s.micro_step, s.bytes,
-                        s.unit.value, s.waiting_ns);
+                        s.unit.value, s.waiting_ns, static_cast<int>(s.part));
   }
   std::sort(result.begin(), result.end());
   return result;
@@ -72,6 +72,7 @@ TEST(RoundTrip, ChromeJson) {
     EXPECT_EQ(again.trace.header.plan_hash, "00ff");
     EXPECT_EQ(again.trace.header.kind, TraceKind::predicted);
     EXPECT_EQ(again.trace.header.metadata.at("model"), "tiny");
+    EXPECT_EQ(again.trace.header.units, trace.header.units);
   }
 }
 

@@ -21,6 +21,7 @@ inline Trace two_ranks(unsigned seed) {
   header.world_size = 2;
   header.plan_hash = "00ff";
   header.metadata["model"] = "tiny";
+  header.units = {{"chunk 0", 10, 40}, {"", 0, 0}, {"chunk 2", 7, 28}};
   Result<Writer> writer = Writer::create(file.path(), header);
   EXPECT_TRUE(writer);
   std::vector<TrackId> tracks;
@@ -43,7 +44,8 @@ inline Trace two_ranks(unsigned seed) {
                      .micro_step = static_cast<std::int32_t>(random() % 3) - 1,
                      .bytes = random() % 1000,
                      .unit = UnitId{static_cast<std::int32_t>(random() % 5) - 1},
-                     .waiting_ns = i % 3});
+                     .waiting_ns = i % 3,
+                     .part = static_cast<Part>(i % kPartCount)});
     const int rank = static_cast<int>(random() % 2), category = static_cast<int>(random() % 2);
     std::int64_t& bytes = live[static_cast<std::size_t>(rank)][static_cast<std::size_t>(category)];
     const std::int64_t delta = bytes > 500 ? -bytes / 2 - 1 : 1 + random() % 400;

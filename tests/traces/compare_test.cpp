@@ -252,6 +252,27 @@ TEST(Compare, RefusesTwoPlansUnlessForcedOrMadeFromEachOther) {
   EXPECT_FALSE(compare_traces(make({}), make(other)));
 }
 
+TEST(Compare, SaysWhatDiffersInTheStrategies) {
+  Scenario other = measured();
+  other.plan_hash = "bbbb";
+  Trace a = make({}), b = make(other);
+  a.header.strategy = {
+      {"stage", "3", true}, {"unit", "chunk", true}, {"clip_norm", "", false}, {"only_here", "1", true}};
+  b.header.strategy = {{"clip_norm", "true", true}, {"unit", "chunk", true}, {"stage", "2", true}};
+  const Result<Comparison> refused = compare_traces(a, b);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().what.ends_with("; stage 3 and 2, clip_norm not set and true")) << refused.error().what;
+  const Result<Comparison> forced = compare_traces(b, a, {.force = true});  // the prediction becomes the first
+  ASSERT_TRUE(forced);
+  const nlohmann::ordered_json json = to_json(*forced);
+  ASSERT_EQ(json["strategy"].size(), 2u);
+  EXPECT_EQ(json["strategy"][0]["field"], "stage");
+  EXPECT_EQ(json["strategy"][0]["predicted_value"], "3");
+  EXPECT_EQ(json["strategy"][0]["measured_value"], "2");
+  EXPECT_NE(to_text(*forced).find("strategy   predicted  measured\nstage      3          2\n"), std::string::npos)
+      << to_text(*forced);
+}
+
 TEST(Compare, ATraceThatBrokeOffIsNotEqual) {
   const Trace predicted = make({});
   Trace cut = make(measured());

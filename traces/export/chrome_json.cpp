@@ -13,6 +13,7 @@
 
 #include "traces/base/output_file.h"
 #include "traces/export/timeline.h"
+#include "traces/inspect.h"
 
 namespace shard {
 namespace {
@@ -37,6 +38,11 @@ class Exporter {
                {"complete", trace_.complete()},
                {"origin_ns", origin_},
                {"metadata", trace_.header.metadata}};
+    other.update(tables_json(trace_.header));
+    // By id: what reads it again keeps values of objects, not of lists.
+    Json units = Json::object();
+    for (const Json& unit : other["units"]) units[std::to_string(unit["unit"].get<std::int64_t>())] = unit;
+    other["units"] = std::move(units);
     out_.write("{\"displayTimeUnit\":\"ns\",\"otherData\":" +
                other.dump(-1, ' ', false, Json::error_handler_t::replace) + ",\"traceEvents\":[");
     names();
@@ -114,6 +120,7 @@ class Exporter {
       body += ",\"args\":{\"op\":" + std::to_string(span.op.value) + ",\"phase\":\"" + to_string(span.phase);
       body += "\",\"step\":" + std::to_string(span.step) + ",\"micro_step\":" + std::to_string(span.micro_step);
       if (span.waiting_ns != 0) body += ",\"waiting_ns\":" + std::to_string(span.waiting_ns);
+      if (span.part != Part::unknown) body += std::string(",\"part\":\"") + to_string(span.part) + "\"";
       if (span.bytes != 0) body += ",\"bytes\":" + std::to_string(span.bytes);
       if (span.unit.valid()) body += ",\"unit\":" + std::to_string(span.unit.value);
       event(body + "}");

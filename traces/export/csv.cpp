@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kHeader =
     "kind,rank,track,name,begin_ns,end_ns,duration_ns,bytes,offset_bytes,category,buffer,op,phase,step,micro_step,unit,"
-    "value,waiting_ns\n";
+    "value,waiting_ns,part\n";
 
 std::string field(std::string_view text) {
   std::string shown;
@@ -50,26 +50,26 @@ class Exporter {
     out_.write("span," + number(track.rank.value) + field(lane_name(track, 0)) + "," + field(trace_.name_of(s.name)) +
                "," + number(s.begin_ns) + number(s.begin_ns + s.duration_ns) + number(s.duration_ns) + number(s.bytes) +
                ",,," + id(s.op) + "," + to_string(s.phase) + "," + number(s.step) + number(s.micro_step) + id(s.unit) +
-               ",," + std::to_string(s.waiting_ns) + "\n");
+               ",," + number(s.waiting_ns) + (s.part == Part::unknown ? "" : to_string(s.part)) + "\n");
   }
 
   void memory(const MemoryEvent& e) {
     out_.write("memory," + number(e.rank.value) + to_string(e.memory) + " memory,," + number(e.time_ns) +
                number(e.time_ns) + "0," + number(e.delta_bytes) + number(e.offset_bytes) + to_string(e.category) + "," +
                id(e.buffer) + "," + id(e.op) + "," + to_string(e.phase) + "," + number(e.step) + "," + id(e.unit) +
-               ",,\n");
+               ",,,\n");
   }
 
   void sample(const Counter& c) {
     const std::string value = std::isfinite(c.value) ? nlohmann::json(c.value).dump() : std::string();
     out_.write("counter," + number(c.rank.value) + "," + field(trace_.name_of(c.name)) + "," + number(c.time_ns) +
-               number(c.time_ns) + "0,,,,,,,,,," + value + ",\n");
+               number(c.time_ns) + "0,,,,,,,,,," + value + ",,\n");
   }
 
   void arrow(const Flow& f) {
     const Track &from = trace_.track_of(f.from_track), &to = trace_.track_of(f.to_track);
     out_.write("flow," + number(from.rank.value) + field(lane_name(from, 0)) + "," + field(lane_name(to, 0)) + "," +
-               number(f.from_ns) + number(f.to_ns) + ",,,,,,,,,,,\n");
+               number(f.from_ns) + number(f.to_ns) + ",,,,,,,,,,,,\n");
   }
 
   const Trace& trace_;

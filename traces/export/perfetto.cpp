@@ -39,8 +39,8 @@ constexpr std::uint32_t categories = 1, event_names = 2, annotation_names = 3, i
 }  // namespace interned
 
 /// Annotations of a span; the position is the interned id.
-enum class Note : std::uint8_t { none, op, phase, step, micro_step, bytes, unit, waiting_ns };
-constexpr const char* kNoteNames[] = {"", "op", "phase", "step", "micro_step", "bytes", "unit", "waiting_ns"};
+enum class Note : std::uint8_t { none, op, phase, step, micro_step, bytes, unit, waiting_ns, part };
+constexpr const char* kNoteNames[] = {"", "op", "phase", "step", "micro_step", "bytes", "unit", "waiting_ns", "part"};
 
 constexpr std::int64_t kOtherCategory = kStreamCount + 1;  // interned ids of categories: stream + 1, then this
 constexpr std::int64_t kSequence = 1;
@@ -181,6 +181,7 @@ class Exporter {
     if (span.bytes != 0) note(rest, Note::bytes, span.bytes);
     if (span.unit.valid()) note(rest, Note::unit, span.unit.value);
     if (span.waiting_ns != 0) note(rest, Note::waiting_ns, span.waiting_ns);
+    if (span.part != Part::unknown) note(rest, Note::part, to_string(span.part));
     track_event(span.begin_ns, event::begin, track, rest);
   }
 

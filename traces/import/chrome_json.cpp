@@ -154,6 +154,7 @@ class Importer {
     if (const auto value = event_.integer("step")) span.step = clamp32(*value);
     if (const auto value = event_.integer("micro_step")) span.micro_step = clamp32(*value);
     if (const Scalar* phase = event_.argument("phase")) span.phase = phase_named(phase->text).value_or(span.phase);
+    if (const Scalar* part = event_.argument("part")) span.part = part_named(part->text).value_or(span.part);
     return span;
   }
 
@@ -358,6 +359,17 @@ class Importer {
     header.plan_hash = text("plan_hash");
     header.world_size = clamp32(std::clamp<std::int64_t>(number("otherData.world_size").value_or(1), 1, 1 << 30));
     builder_.loaded.trace.dropped_count = std::max<std::int64_t>(0, number("otherData.dropped_count").value_or(0));
+    describe_units(header.units);
+  }
+
+  void describe_units(std::vector<UnitInfo>& units) {
+    for (;;) {
+      const std::string at = "otherData.units." + std::to_string(units.size()) + ".";
+      const auto name = metadata_.find(at + "name");
+      if (name == metadata_.end()) return;
+      const auto size = [&](const char* key) { return std::max<std::int64_t>(0, number(at + key).value_or(0)); };
+      units.push_back({name->second, size("elements"), size("gathered_bytes")});
+    }
   }
 
   Result<LoadedTrace> finish() {

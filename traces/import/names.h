@@ -36,6 +36,9 @@ template <class Enum>
 [[nodiscard]] inline std::optional<Phase> phase_named(std::string_view text) {
   return named<Phase>(text, kPhaseCount);
 }
+[[nodiscard]] inline std::optional<Part> part_named(std::string_view text) {
+  return named<Part>(text, kPartCount);
+}
 
 /// "device memory": the counters that our exports draw memory with.
 [[nodiscard]] inline std::optional<Memory> memory_counter_named(std::string_view text) {
