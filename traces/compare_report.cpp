@@ -1,8 +1,9 @@
 // A comparison as JSON and as text.
 #include <nlohmann/json.hpp>
 
+#include "traces/base/numbers.h"
+#include "traces/base/text_table.h"
 #include "traces/compare.h"
-#include "traces/text_table.h"
 
 namespace shard {
 namespace {
@@ -36,7 +37,7 @@ Json group_json(const Comparison& comparison, const GroupComparison& group, cons
 }
 
 std::string waiting_text(double seconds) {
-  return seconds > 0 ? seconds_text(seconds) : "-";
+  return seconds > 0 ? duration(Seconds{seconds}, 4) : "-";
 }
 
 std::string signed_bytes(const Pair<std::int64_t>& pair) {
@@ -44,7 +45,7 @@ std::string signed_bytes(const Pair<std::int64_t>& pair) {
   // Modulo 2^64: sizes of a hostile file may be anything.
   const auto difference =
       static_cast<std::int64_t>(static_cast<std::uint64_t>(pair.second) - static_cast<std::uint64_t>(pair.first));
-  return (difference > 0 ? "+" : "") + bytes_text(difference);
+  return (difference > 0 ? "+" : "") + show_bytes(Bytes{difference});
 }
 
 }  // namespace
@@ -120,9 +121,9 @@ std::string to_text(const Comparison& comparison, std::size_t most_ops) {
   if (!comparison.complete.second) text += "The second trace (" + second + ") is incomplete.\n";
   text += std::string("memory         ") + verdict(comparison.memory_equal()) + "\n";
   text += std::string("communication  ") + verdict(comparison.communication_equal()) + "\n";
-  text += "step           " + first + " " + seconds_text(comparison.step_seconds.first) + ", " + second + " " +
-          seconds_text(comparison.step_seconds.second) + ", " +
-          ratio_text(comparison.step_seconds.first, comparison.step_seconds.second) + "\n";
+  text += "step           " + first + " " + duration(Seconds{comparison.step_seconds.first}, 4) + ", " + second + " " +
+          duration(Seconds{comparison.step_seconds.second}, 4) + ", " +
+          show_ratio(comparison.step_seconds.first, comparison.step_seconds.second) + "\n";
 
   TextTable strategy({"strategy", first, second}, 3);
   for (const FieldComparison& field : comparison.strategy)
@@ -132,7 +133,7 @@ std::string to_text(const Comparison& comparison, std::size_t most_ops) {
   TextTable memory({"rank", "memory", "phase", first + " peak", second + " peak", "difference", "live peak"}, 3);
   for (const MemoryComparison& row : comparison.memory) {
     memory.add({std::to_string(row.rank.value), to_string(row.memory), to_string(row.phase),
-                bytes_text(row.peak_bytes.first), bytes_text(row.peak_bytes.second),
+                show_bytes(Bytes{row.peak_bytes.first}), show_bytes(Bytes{row.peak_bytes.second}),
                 row.compared ? signed_bytes(row.peak_bytes) : "not run",
                 row.compared ? signed_bytes(row.live_peak_bytes) : "not run"});
   }
@@ -143,8 +144,8 @@ std::string to_text(const Comparison& comparison, std::size_t most_ops) {
       2);
   for (const CollectiveComparison& row : comparison.collectives) {
     collectives.add({std::to_string(row.rank.value), to_string(row.kind), std::to_string(row.count.first),
-                     std::to_string(row.count.second), bytes_text(row.bytes.first), bytes_text(row.bytes.second),
-                     row.equal() ? "equal" : "DIFFERS"});
+                     std::to_string(row.count.second), show_bytes(Bytes{row.bytes.first}),
+                     show_bytes(Bytes{row.bytes.second}), row.equal() ? "equal" : "DIFFERS"});
   }
   if (!collectives.empty()) text += "\n" + collectives.str();
 
@@ -161,9 +162,9 @@ std::string to_text(const Comparison& comparison, std::size_t most_ops) {
     for (const GroupComparison& group : groups) {
       if (most-- == 0) break;
       std::vector<std::string> row{group.rank.valid() ? std::to_string(group.rank.value) : group.key,
-                                   to_string(group.phase), seconds_text(group.seconds.first),
-                                   seconds_text(group.seconds.second),
-                                   ratio_text(group.seconds.first, group.seconds.second)};
+                                   to_string(group.phase), duration(Seconds{group.seconds.first}, 4),
+                                   duration(Seconds{group.seconds.second}, 4),
+                                   show_ratio(group.seconds.first, group.seconds.second)};
       if (waits.first) row.push_back(waiting_text(group.waiting_seconds.first));
       if (waits.second) row.push_back(waiting_text(group.waiting_seconds.second));
       table.add(std::move(row));

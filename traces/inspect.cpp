@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "traces/base/numbers.h"
+#include "traces/base/text_table.h"
 #include "traces/lanes.h"
-#include "traces/text_table.h"
 
 namespace shard {
 
@@ -216,12 +217,12 @@ std::string facts_text(const Header& header) {
   if (!header.units.empty()) {
     const auto largest = std::ranges::max_element(header.units, {}, &UnitInfo::bytes);
     text += "units: " + std::to_string(header.units.size()) + ", the largest " + one_line(largest->name) + " of " +
-            std::to_string(largest->elements) + " elements, " + bytes_text(largest->bytes) + "\n";
+            std::to_string(largest->elements) + " elements, " + show_bytes(Bytes{largest->bytes}) + "\n";
   }
   for (const MemoryCapacity& capacity : header.capacities) {
     text += std::string("capacity of ") + to_string(capacity.memory) + " memory";
     if (capacity.rank.valid()) text += " of rank " + std::to_string(capacity.rank.value);
-    text += ": " + bytes_text(capacity.bytes);
+    text += ": " + show_bytes(Bytes{capacity.bytes});
     if (capacity.sharers > 1) text += " for " + std::to_string(capacity.sharers) + " ranks";
     text += "\n";
   }
@@ -237,15 +238,16 @@ std::string to_text(const TraceSummary& summary) {
   if (!header.plan_hash.empty()) text += ", plan " + header.plan_hash.substr(0, 16);
   text += "\n" + std::to_string(summary.span_count) + " spans on " + std::to_string(summary.lane_count) + " lanes, " +
           std::to_string(summary.memory_event_count) + " memory events, " +
-          seconds_text((static_cast<double>(summary.end_ns) - static_cast<double>(summary.begin_ns)) / 1e9) + "\n";
+          duration(Seconds{(static_cast<double>(summary.end_ns) - static_cast<double>(summary.begin_ns)) / 1e9}, 4) +
+          "\n";
   if (!summary.steps.empty()) {
     text += std::to_string(summary.steps.size()) + (summary.steps.size() == 1 ? " step, " : " steps, median ") +
-            seconds_text(median_step_seconds(summary.steps)) + "\n";
+            duration(Seconds{median_step_seconds(summary.steps)}, 4) + "\n";
   }
   const CommunicationTime& communication = summary.communication;
   if (communication.transfer_seconds > 0 || communication.waiting_seconds > 0) {
-    text += "collectives of a step and rank: transfer " + seconds_text(communication.transfer_seconds) + ", waiting " +
-            seconds_text(communication.waiting_seconds) + "\n";
+    text += "collectives of a step and rank: transfer " + duration(Seconds{communication.transfer_seconds}, 4) +
+            ", waiting " + duration(Seconds{communication.waiting_seconds}, 4) + "\n";
   }
   if (summary.dropped_count > 0) text += std::to_string(summary.dropped_count) + " events lost by the producer\n";
   if (summary.skipped_frame_count > 0) {
@@ -257,19 +259,19 @@ std::string to_text(const TraceSummary& summary) {
   TextTable arenas({"rank", "memory", "phase", "peak", "live peak"}, 3);
   for (const ArenaSummary& arena : summary.arenas) {
     arenas.add({std::to_string(arena.rank.value), to_string(arena.memory), to_string(arena.phase),
-                bytes_text(arena.peak_bytes), bytes_text(arena.live_peak_bytes)});
+                show_bytes(Bytes{arena.peak_bytes}), show_bytes(Bytes{arena.live_peak_bytes})});
   }
   if (arenas.empty()) {
     for (const MemoryPeak& peak : summary.peaks) {
       arenas.add({std::to_string(peak.rank.value), to_string(peak.memory), to_string(peak.phase),
-                  bytes_text(peak.peak_bytes), bytes_text(peak.live_peak_bytes)});
+                  show_bytes(Bytes{peak.peak_bytes}), show_bytes(Bytes{peak.live_peak_bytes})});
     }
   }
   if (!arenas.empty()) text += "\n" + arenas.str();
   TextTable collectives({"rank", "collective", "calls", "bytes"}, 2);
   for (const CollectiveTotal& total : summary.collectives) {
     collectives.add({std::to_string(total.rank.value), to_string(total.kind), std::to_string(total.count),
-                     bytes_text(total.bytes)});
+                     show_bytes(Bytes{total.bytes})});
   }
   if (!collectives.empty()) text += "\n" + collectives.str();
   const std::string facts = facts_text(header);

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "traces/base/numbers.h"
+
 namespace shard {
 namespace {
 
@@ -26,11 +28,6 @@ std::string control_variable(const char* name) {
   const bool read = MPI_T_cvar_read(handle, text.data()) == MPI_SUCCESS;
   MPI_T_cvar_handle_free(&handle);
   return read ? std::string(text.data()) : std::string();
-}
-
-std::string mib(Bytes bytes) {
-  const std::int64_t tenths = bytes.count() * 10 / (1024 * 1024);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " MiB";
 }
 
 }  // namespace
@@ -68,8 +65,8 @@ Result<void> check_room(const std::string& directory, Bytes needed, Bytes availa
   if (needed <= available) return {};
   const std::int64_t missing = (needed.count() - available.count() + (1 << 20) - 1) >> 20;
   return Error{Errc::does_not_fit,
-               "the ranks' arenas and MPI need " + std::to_string(needed.count()) + " bytes (" + mib(needed) +
-                   ") of shared memory, and " + std::to_string(available.count()) + " (" + mib(available) +
+               "the ranks' arenas and MPI need " + std::to_string(needed.count()) + " bytes (" + show_mib(needed, 1) +
+                   ") of shared memory, and " + std::to_string(available.count()) + " (" + show_mib(available, 1) +
                    ") are available",
                mount_point(directory),
                "make it " + std::to_string(missing) +

@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <cstdio>
 
 #include "sim/model/parameters.h"
 
@@ -114,14 +113,8 @@ std::string short_count(std::int64_t count) {
 }
 
 std::string mib(Bytes bytes) {
-  std::array<char, 64> text{};
-  const double value = static_cast<double>(bytes.count()) / 1048576.0;
-  if (std::abs(value) < 0.1) {
-    std::snprintf(text.data(), text.size(), "%lld B", static_cast<long long>(bytes.count()));
-  } else {
-    std::snprintf(text.data(), text.size(), "%.1f MiB", value);
-  }
-  return text.data();
+  const bool small = std::abs(static_cast<double>(bytes.count())) < 0.1 * (1 << 20);
+  return small ? std::to_string(bytes.count()) + " B" : show_mib(bytes, 1);
 }
 
 std::string elements_and_mib(Elems count, std::int64_t bytes_per_element) {

@@ -5,11 +5,12 @@
 #include <array>
 #include <cassert>
 #include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/cli/sizes.h"
+#include "traces/base/numbers.h"
 #include "traces/base/printable.h"
+#include "traces/base/text_table.h"
 
 namespace shard::cli {
 namespace {
@@ -22,15 +23,11 @@ template <class... F>
 on(F...) -> on<F...>;  // clang 14 deduces no aggregates
 
 std::string raw_text(const Cell& cell) {
-  return std::visit(on{[](std::monostate) { return std::string(); }, [](const std::string& text) { return text; },
-                       [](std::int64_t count) { return std::to_string(count); },
-                       [](double number) {
-                         std::array<char, 64> text{};
-                         const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
-                         return std::string(text.data(), end);
-                       },
-                       [](bool flag) { return std::string(flag ? "true" : "false"); }},
-                    cell.value);
+  return std::visit(
+      on{[](std::monostate) { return std::string(); }, [](const std::string& text) { return text; },
+         [](std::int64_t count) { return std::to_string(count); }, [](double number) { return shortest(number); },
+         [](bool flag) { return std::string(flag ? "true" : "false"); }},
+      cell.value);
 }
 
 /// As people see it, on one line.
@@ -45,42 +42,21 @@ std::string shown_text(const Cell& cell) {
   return printable_line(raw_text(cell));
 }
 
-/// Columns of a terminal: code points, which is right for all but combining and double-width characters.
-std::size_t columns_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
-std::string padded(const std::string& text, std::size_t width, Align align) {
-  const std::string blanks(width - std::min(width, columns_of(text)), ' ');
-  return align == Align::left ? text + blanks : blanks + text;
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + "\"";
-}
-
 std::string aligned_text(const Table& table, const Style& style) {
-  std::vector<std::size_t> widths;
-  for (const Column& column : table.columns) widths.push_back(columns_of(column.title));
-  for (const auto& row : table.rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(shown_text(row[i])));
+  std::vector<std::string> titles;
+  std::vector<bool> left;
+  for (const Column& column : table.columns) {
+    titles.push_back(column.title);
+    left.push_back(column.align == Align::left);
   }
-  std::string text;
-  const auto add_line = [&](auto field) {
-    std::string line;
-    for (std::size_t i = 0; i < table.columns.size(); ++i) {
-      line.append(i == 0 ? "" : "  ").append(padded(field(i), widths[i], table.columns[i].align));
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    return line;
-  };
-  const std::string header = add_line([&](std::size_t i) { return table.columns[i].title; });
-  text += style.color ? "\033[1m" + header + "\033[0m\n" : header + "\n";
-  for (const auto& row : table.rows) text += add_line([&](std::size_t i) { return shown_text(row[i]); }) + "\n";
+  TextTable shown(std::move(titles), std::move(left));
+  for (const auto& row : table.rows) {
+    std::vector<std::string> cells;
+    for (const Cell& cell : row) cells.push_back(shown_text(cell));
+    shown.add(std::move(cells));
+  }
+  std::string text = shown.str();
+  if (style.color) text = "\033[1m" + text.insert(text.find('\n'), "\033[0m");
   return text;
 }
 

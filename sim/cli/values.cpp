@@ -1,12 +1,12 @@
 // Reads and shows the values of options.
 #include "sim/cli/values.h"
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "sim/cli/sizes.h"
+#include "traces/base/numbers.h"
 
 namespace shard::cli {
 namespace {
@@ -137,17 +137,6 @@ std::string show_value(std::int64_t value) {
 std::string show_value(std::uint64_t value) {
   return std::to_string(value);
 }
-namespace {
-
-template <class T>
-std::string shortest(T value) {
-  std::array<char, 64> text{};
-  const auto [end, fault] = std::to_chars(text.data(), text.data() + text.size(), value);
-  return fault == std::errc{} ? std::string(text.data(), end) : "?";
-}
-
-}  // namespace
-
 std::string show_value(double value) {
   return shortest(value);
 }

@@ -2,10 +2,11 @@
 #include "sim/like/gemini_report.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "traces/base/numbers.h"
 
 namespace shard::like {
 namespace {
@@ -45,13 +46,6 @@ json iteration(const GeminiIteration& it, GeminiRules rules) {
   return j;
 }
 
-std::string mib(Bytes bytes) {
-  char text[32];
-  const int length =
-      std::snprintf(text, sizeof text, "%.2f MiB", static_cast<double>(bytes.count()) / (1024.0 * 1024.0));
-  return std::string(text, static_cast<std::size_t>(length));
-}
-
 std::string right(const std::string& text, std::size_t width) {
   return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
 }
@@ -71,7 +65,7 @@ class Lines {
     if (!any) return;
     add(what, [&](const GeminiIteration& it) {
       const Calls& c = calls(it.after_backward, kind);
-      return std::to_string(c.count) + ", " + mib(c.bytes);
+      return std::to_string(c.count) + ", " + show_mib(c.bytes);
     });
   }
   std::string text;
@@ -124,7 +118,7 @@ json to_json(const GeminiResult& r, std::size_t holders) {
 std::string to_text(const GeminiResult& r, std::size_t holders) {
   std::string text;
   if (r.device_capacity)
-    text += (r.fits ? "fits: " : "does not fit: ") + mib(r.device_peak) + " of " + mib(*r.device_capacity) +
+    text += (r.fits ? "fits: " : "does not fit: ") + show_mib(r.device_peak) + " of " + show_mib(*r.device_capacity) +
             " device memory\n";
   text += "like " + std::string(name_of(r.rules)) + ", rank " + std::to_string(r.options.rank) + " of " +
           std::to_string(r.options.world_size) + ", " + std::to_string(r.layout.chunks.size()) + " chunks" +
@@ -140,21 +134,21 @@ std::string to_text(const GeminiResult& r, std::size_t holders) {
   lines.add_calls("all-reduces", Collective::all_reduce);
   lines.add_calls("broadcasts", Collective::broadcast);
   lines.add_calls("reduces", Collective::reduce);
-  lines.add("host to device", [](const GeminiIteration& it) { return mib(it.after_backward.to_device); });
-  lines.add("device to host", [](const GeminiIteration& it) { return mib(it.after_backward.to_host); });
+  lines.add("host to device", [](const GeminiIteration& it) { return show_mib(it.after_backward.to_device); });
+  lines.add("device to host", [](const GeminiIteration& it) { return show_mib(it.after_backward.to_host); });
   lines.add("model data on the device, peak",
-            [](const GeminiIteration& it) { return mib(it.after_backward.model_data_peak); });
+            [](const GeminiIteration& it) { return show_mib(it.after_backward.model_data_peak); });
   lines.add("  after forward",
-            [](const GeminiIteration& it) { return mib(model_data(it.after_forward, Memory::device)); });
+            [](const GeminiIteration& it) { return show_mib(model_data(it.after_forward, Memory::device)); });
   lines.add("  after backward",
-            [](const GeminiIteration& it) { return mib(model_data(it.after_backward, Memory::device)); });
+            [](const GeminiIteration& it) { return show_mib(model_data(it.after_backward, Memory::device)); });
   lines.add("model data in host memory",
-            [](const GeminiIteration& it) { return mib(model_data(it.after_backward, Memory::host)); });
+            [](const GeminiIteration& it) { return show_mib(model_data(it.after_backward, Memory::host)); });
   text += lines.text;
-  text += "everything on the device, peak: " + mib(r.device_peak) + ", reached by \"" + r.peak_op + "\"" +
+  text += "everything on the device, peak: " + show_mib(r.device_peak) + ", reached by \"" + r.peak_op + "\"" +
           (r.with_activations ? "" : "; no activations") + "\n";
   for (std::size_t i = 0; i < std::min(holders, r.holders.size()); ++i)
-    text += right(mib(r.holders[i].bytes), 16) + "  " + std::string(to_string(r.holders[i].category)) + "  " +
+    text += right(show_mib(r.holders[i].bytes), 16) + "  " + std::string(to_string(r.holders[i].category)) + "  " +
             r.holders[i].name + "\n";
   return text;
 }

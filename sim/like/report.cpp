@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -36,13 +35,6 @@ std::vector<BlockGroup> largest(const LikeResult& result, std::size_t count) {
                    [](const BlockGroup& a, const BlockGroup& b) { return a.together() > b.together(); });
   groups.resize(std::min(groups.size(), count));
   return groups;
-}
-
-std::string mib(Bytes bytes) {
-  char text[32];
-  const int length =
-      std::snprintf(text, sizeof text, "%.2f MiB", static_cast<double>(bytes.count()) / (1024.0 * 1024.0));
-  return std::string(text, static_cast<std::size_t>(length));
 }
 
 std::string padded(std::string text, std::size_t width, bool right = false) {
@@ -127,8 +119,8 @@ json to_json(const LikeResult& r, std::size_t holders) {
 std::string to_text(const LikeResult& r, std::size_t holders) {
   std::string text;
   if (r.device_capacity) {
-    text += (r.fits ? "fits: " : "does not fit: ") + mib(r.peak_reserved()) + " reserved of " +
-            mib(*r.device_capacity) + " device memory\n";
+    text += (r.fits ? "fits: " : "does not fit: ") + show_mib(r.peak_reserved()) + " reserved of " +
+            show_mib(*r.device_capacity) + " device memory\n";
   }
   text += "like " + r.framework + ", rank " + std::to_string(r.rank) + " of " + std::to_string(r.strategy.world_size) +
           ", first step\n";
@@ -138,7 +130,7 @@ std::string to_text(const LikeResult& r, std::size_t holders) {
             padded(with_commas(m.max_reserved.count()), 17, true) + "\n";
   text += "largest at the highest moment:\n";
   for (const BlockGroup& g : largest(r, holders)) {
-    text += padded(mib(g.together()), 16, true) + "  " + padded(to_string(g.category), 17) + g.name;
+    text += padded(show_mib(g.together()), 16, true) + "  " + padded(to_string(g.category), 17) + g.name;
     if (g.blocks > 1) text += " (" + std::to_string(g.blocks) + " blocks)";
     text += "\n";
   }

@@ -3,42 +3,25 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <utility>
 
 #include "sim/search/explain.h"
+#include "traces/base/numbers.h"
+#include "traces/base/text_table.h"
 
 namespace shard {
 namespace {
 
 using Row = std::vector<std::string>;
 
-/// Columns as wide as their widest cell, the first left-aligned, the others right-aligned.
-std::string table(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      widths[column] = std::max(widths[column], row[column].size());
-    }
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      const std::string pad(widths[column] - row[column].size(), ' ');
-      if (column > 0) text += "  ";
-      text += column == 0 ? row[column] + pad : pad + row[column];
-    }
-    while (text.back() == ' ') text.pop_back();
-    text += '\n';
-  }
-  return text;
+std::string table(std::vector<Row> rows) {
+  TextTable text(std::move(rows.front()), 1);
+  for (std::size_t i = 1; i < rows.size(); ++i) text.add(std::move(rows[i]));
+  return text.str();
 }
 
 std::string milliseconds(Seconds seconds) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.3f ms", seconds.count() * 1e3);
-  return text;
+  return show_fixed(seconds.count() * 1e3, 3) + " ms";
 }
 
 Row row_of(const ChunkSearchResult& result, std::string name, std::int64_t count, Elems chunk, Elems waste,
@@ -75,7 +58,7 @@ std::string rules_table(const ChunkSearchResult& result) {
       refused += name + ": " + answer.error().what + "\n";
     }
   }
-  return table(rows) + refused +
+  return table(std::move(rows)) + refused +
          "waste: padding of the layout built; gather set: all chunks that one module touches, at most; peer's score:\n"
          "the waste that Colossal-AI's own search reports for the size\n";
 }

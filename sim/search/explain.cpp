@@ -1,7 +1,7 @@
 // Words for a chunk search's answer.
 #include "sim/search/explain.h"
 
-#include <cstdio>
+#include "traces/base/numbers.h"
 
 namespace shard {
 namespace {
@@ -75,18 +75,13 @@ std::string explain(const ChunkSearchResult& result) {
 }
 
 std::string in_mib(Elems elems, Bytes bytes_per_element) {
-  char text[64];
-  const double mib = static_cast<double>(elems.count()) * static_cast<double>(bytes_per_element.count()) / (1 << 20);
-  std::snprintf(text, sizeof text, "%.2f MiB", mib);
-  return text;
+  return show_mib(Bytes{elems.count() * bytes_per_element.count()});
 }
 
 std::string percent(Elems part, Elems whole) {
-  char text[64];
   const double share = 100 * static_cast<double>(part.count()) / static_cast<double>(whole.count());
   if (share > 0 && share < 0.005) return "<0.01 %";
-  std::snprintf(text, sizeof text, "%.2f %%", share);
-  return text;
+  return show_fixed(share, 2) + " %";
 }
 
 }  // namespace shard

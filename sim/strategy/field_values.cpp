@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "sim/strategy/fields.h"
+#include "traces/base/numbers.h"
 
 namespace shard::plan {
 namespace {
@@ -13,13 +14,6 @@ struct On : Fs... {
 };
 template <class... Fs>
 On(Fs...) -> On<Fs...>;
-
-/// The shortest digits that give the same number back.
-template <class T>
-std::string shortest(T number) {
-  char digits[32];
-  return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
-}
 
 template <class List, class Show>
 std::string joined(const List& list, Show show) {

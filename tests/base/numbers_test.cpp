@@ -34,6 +34,30 @@ TEST(Numbers, SizesAreInTheUnitThatFits) {
   EXPECT_EQ(show_bytes(Bytes{640}), "640 B");
   EXPECT_EQ(show_bytes(Bytes{16} * (1 << 20)), "16.00 MiB");
   EXPECT_EQ(show_bytes(Bytes{-42412802048}), "-39.50 GiB");
+  EXPECT_EQ(show_bytes(Bytes{1 << 19}), "0.50 MiB");
+  EXPECT_EQ(show_bytes(Bytes{INT64_MIN}), "-8589934592.00 GiB");
+  EXPECT_EQ(show_mib(Bytes{640}), "0.00 MiB");
+  EXPECT_EQ(show_mib(Bytes{3 << 19}, 1), "1.5 MiB");
+}
+
+TEST(Numbers, TimesKeepTheirDigits) {
+  EXPECT_EQ(duration(Seconds{412e-6}), "412 us");
+  EXPECT_EQ(duration(Seconds{1.2351e-3}), "1.24 ms");
+  EXPECT_EQ(duration(Seconds{9.994e-3}), "9.99 ms");
+  EXPECT_EQ(duration(Seconds{9.996e-3}), "10.0 ms");
+  EXPECT_EQ(duration(Seconds{99.96e-9}), "100 ns");
+  EXPECT_EQ(duration(Seconds{0.9996e-3}), "1.00 ms");
+  EXPECT_EQ(duration(Seconds{1.23456}, 4), "1.235 s");
+  EXPECT_EQ(duration(Seconds{0.99996}, 4), "1.000 s");
+  EXPECT_EQ(duration(Seconds{412.34e-3}, 4), "412.3 ms");
+  EXPECT_EQ(duration(Seconds{252}), "4 min 12 s");
+  EXPECT_EQ(duration(Seconds{0}), "0 s");
+}
+
+TEST(Numbers, TheShortestDigitsGiveTheSameNumber) {
+  EXPECT_EQ(shortest(0.1), "0.1");
+  EXPECT_EQ(shortest(0.1F), "0.1");
+  EXPECT_EQ(shortest(1e-30), "1e-30");
 }
 
 }  // namespace

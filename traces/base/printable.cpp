@@ -74,4 +74,11 @@ std::string printable_line(std::string_view text) {
   return escaped(text, Escape::text, true);
 }
 
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + "\"";
+}
+
 }  // namespace shard

@@ -20,4 +20,7 @@ enum class Escape {
 /// The same for what has to stay on one line: newlines and tabs too.
 [[nodiscard]] std::string printable_line(std::string_view text);
 
+/// A field of a CSV line: in quotes where it holds what would end it.
+[[nodiscard]] std::string csv_field(std::string_view text);
+
 }  // namespace shard

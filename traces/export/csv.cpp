@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "traces/base/output_file.h"
+#include "traces/base/printable.h"
 #include "traces/export/timeline.h"
 
 namespace shard {
@@ -19,10 +20,7 @@ constexpr std::string_view kHeader =
 std::string field(std::string_view text) {
   std::string shown;
   for (const char c : text) shown += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  if (shown.find_first_of(",\"") == std::string::npos && shown == text) return shown;
-  std::string quoted = "\"";
-  for (const char c : shown) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
+  return csv_field(shown);
 }
 
 template <class Tag>

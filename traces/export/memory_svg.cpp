@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/base/numbers.h"
 #include "traces/base/output_file.h"
+#include "traces/base/text_table.h"
 #include "traces/export/timeline.h"
-#include "traces/text_table.h"
 
 namespace shard {
 namespace {
@@ -59,9 +60,7 @@ Panel columns_of(const MemoryCurve& curve, std::int64_t begin, std::int64_t end,
 }
 
 std::string number(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", value);
-  return text.data();
+  return show_fixed(value, 1);
 }
 
 class Exporter {
@@ -130,10 +129,11 @@ class Exporter {
     const double height = options_.panel_height;
     const auto y_of = [&](double bytes) { return top + height - height * std::clamp(bytes / most, 0.0, 1.0); };
 
-    std::string title = "rank " + std::to_string(curve.rank.value) + ", " + to_string(curve.memory) + " memory: peak " +
-                        bytes_text(panel.peak_bytes) + " at " +
-                        seconds_text((static_cast<double>(panel.peak_time_ns) - static_cast<double>(begin_)) / 1e9);
-    if (limit > 0) title += ", capacity " + bytes_text(limit);
+    std::string title =
+        "rank " + std::to_string(curve.rank.value) + ", " + to_string(curve.memory) + " memory: peak " +
+        show_bytes(Bytes{panel.peak_bytes}) + " at " +
+        duration(Seconds{(static_cast<double>(panel.peak_time_ns) - static_cast<double>(begin_)) / 1e9}, 4);
+    if (limit > 0) title += ", capacity " + show_bytes(Bytes{limit});
     text(kLeft, top - 6, title);
     std::vector<double> base(panel.columns.size(), 0.0);
     for (const Category category : curve.categories) layer(panel, category, base, y_of);
@@ -178,12 +178,12 @@ class Exporter {
       const std::string y = number(y_of(bytes));
       out_.write("<line x1=\"" + std::to_string(kLeft) + "\" x2=\"" + std::to_string(kLeft + plot_width_) + "\" y1=\"" +
                  y + "\" y2=\"" + y + "\" stroke=\"#00000022\"/>\n");
-      text(kLeft - 6, y_of(bytes) + 4, bytes_text(static_cast<std::int64_t>(bytes)), "end");
+      text(kLeft - 6, y_of(bytes) + 4, show_bytes(Bytes{static_cast<std::int64_t>(bytes)}), "end");
     }
     const double seconds = (static_cast<double>(end_) - static_cast<double>(begin_)) / 1e9;
     for (int tick = 0; tick <= 4; ++tick) {
       const char* anchor = tick == 0 ? "start" : tick == 4 ? "end" : "middle";
-      text(kLeft + plot_width_ * tick / 4.0, top + height + 15, seconds_text(seconds * tick / 4), anchor);
+      text(kLeft + plot_width_ * tick / 4.0, top + height + 15, duration(Seconds{seconds * tick / 4}, 4), anchor);
     }
   }
 

@@ -6,12 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "traces/base/numbers.h"
+#include "traces/base/text_table.h"
 #include "traces/import/byte_source.h"
 #include "traces/import/chrome_json.h"
 #include "traces/import/nsys.h"
 #include "traces/import/perfetto.h"
 #include "traces/import/pytorch_snapshot.h"
-#include "traces/text_table.h"
 
 namespace shard {
 namespace {
@@ -142,8 +143,8 @@ std::string to_text(const LoadedTrace& loaded) {
     const Snapshot& snapshot = *loaded.snapshot;
     const Snapshot::Start start = snapshot.start();
     TextTable table({"memory", "at the start", "at the end"}, 1);
-    table.add({"reserved", bytes_text(start.reserved_bytes), bytes_text(snapshot.reserved_bytes())});
-    table.add({"allocated", bytes_text(start.allocated_bytes), bytes_text(snapshot.allocated_bytes())});
+    table.add({"reserved", show_bytes(Bytes{start.reserved_bytes}), show_bytes(Bytes{snapshot.reserved_bytes()})});
+    table.add({"allocated", show_bytes(Bytes{start.allocated_bytes}), show_bytes(Bytes{snapshot.allocated_bytes()})});
     text += "\n" + std::to_string(snapshot.segments.size()) + " segments of " + std::to_string(snapshot.block_count()) +
             " blocks at the end\n" + table.str();
   }

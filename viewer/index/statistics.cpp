@@ -2,8 +2,10 @@
 #include "viewer/index/statistics.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
+
+#include "traces/base/numbers.h"
+#include "traces/base/printable.h"
 
 namespace shard::view {
 namespace {
@@ -20,20 +22,9 @@ struct Sum {
   }
 };
 
-std::string csv_text(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-/// The shortest form that reads back as the same number.
 std::string number(double value) {
-  std::array<char, 32> text{};
-  const auto result = std::to_chars(text.data(), text.data() + text.size(), value);
-  return {text.data(), result.ptr};
+  return shortest(value);
 }
-
 std::string number(std::int64_t value) {
   return std::to_string(value);
 }
@@ -167,7 +158,7 @@ void sort_rows(std::vector<SpanStatistics>& rows, SpanColumn by, bool descending
 std::string to_csv(const std::vector<SpanStatistics>& rows) {
   std::string csv = "key,count,total_ns,mean_ns,min_ns,max_ns,share,bytes\r\n";
   for (const SpanStatistics& row : rows) {
-    csv += csv_text(row.key) + "," + number(row.count) + "," + number(row.total_ns) + "," + number(row.mean_ns) + "," +
+    csv += csv_field(row.key) + "," + number(row.count) + "," + number(row.total_ns) + "," + number(row.mean_ns) + "," +
            number(row.least_ns) + "," + number(row.most_ns) + "," + number(row.share) + "," + number(row.bytes) +
            "\r\n";
   }
@@ -189,7 +180,7 @@ std::string to_csv(const Document& document, const std::vector<LiveBuffer>& rows
   std::string csv = "buffer,unit,unit_name,category,bytes,offset_bytes,since_ns,op,phase,step\r\n";
   for (const LiveBuffer& row : rows) {
     csv += number(std::int64_t{row.buffer.value}) + "," + number(std::int64_t{row.unit.value}) + "," +
-           csv_text(document.chunks().name_of(row.unit)) + "," + to_string(row.category) + "," + number(row.bytes) +
+           csv_field(document.chunks().name_of(row.unit)) + "," + to_string(row.category) + "," + number(row.bytes) +
            "," + number(row.offset_bytes) + "," + number(row.since_ns) + "," + number(std::int64_t{row.op.value}) +
            "," + to_string(row.phase) + "," + number(std::int64_t{row.step}) + "\r\n";
   }

@@ -2,7 +2,6 @@
 #include "sim/like/pytorch/replay.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "sim/like/pytorch/recording.h"
+#include "traces/base/numbers.h"
 
 namespace shard {
 
@@ -271,12 +271,7 @@ nlohmann::json to_json(const AllocatorReplay& replay) {
 }
 
 std::string to_text(const AllocatorReplay& replay) {
-  const auto mib = [](Bytes bytes) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.1f MiB (%lld bytes)", static_cast<double>(bytes.count()) / (1 << 20),
-                  static_cast<long long>(bytes.count()));
-    return std::string(text);
-  };
+  const auto mib = [](Bytes bytes) { return show_mib(bytes, 1) + " (" + std::to_string(bytes.count()) + " bytes)"; };
   const auto of = [](std::int64_t same, std::int64_t all) {
     return std::to_string(same) + " of " + std::to_string(all);
   };

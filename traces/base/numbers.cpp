@@ -1,0 +1,87 @@
+// Rounds before it chooses a unit, so that none shows 1000 of itself.
+#include "traces/base/numbers.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace shard {
+namespace {
+
+template <class T>
+std::string to_chars(T value) {
+  std::array<char, 64> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+}  // namespace
+
+std::string with_commas(std::int64_t number) {
+  std::string text = std::to_string(number);
+  const std::size_t first = number < 0 ? 1 : 0;
+  for (std::size_t at = text.size(); at > first + 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+std::string show_number(double value, int digits) {
+  const double size = std::fabs(value);
+  if (!std::isfinite(value) || (size > 0 && size < 1e-6) || size > 1e15) {
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%.*g", digits, value);
+    return text.data();
+  }
+  const int before_point = size > 0 ? static_cast<int>(std::floor(std::log10(size))) + 1 : 1;
+  if (before_point >= digits) return with_commas(std::llround(value));
+  std::string number = show_fixed(value, digits - before_point);
+  number.erase(number.find_last_not_of('0') + 1);  // it has a point
+  if (number.back() != '.') return number;
+  return with_commas(std::llround(value));
+}
+
+std::string show_fixed(double value, int decimals) {
+  std::array<char, 352> text{};  // the largest double has 309 digits
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+std::string shortest(double value) {
+  return to_chars(value);
+}
+std::string shortest(float value) {
+  return to_chars(value);
+}
+
+std::string show_bytes(Bytes bytes) {
+  const double mib = static_cast<double>(bytes.count()) / (1 << 20);
+  if (std::fabs(mib) >= 1024) return show_fixed(mib / 1024, 2) + " GiB";
+  if (std::fabs(mib) >= 0.1) return show_mib(bytes);
+  return std::to_string(bytes.count()) + " B";
+}
+
+std::string show_mib(Bytes bytes, int decimals) {
+  return show_fixed(static_cast<double>(bytes.count()) / (1 << 20), decimals) + " MiB";
+}
+
+std::string duration(Seconds time, int digits) {
+  const double s = time.count();
+  if (s <= 0) return "0 s";
+  const double almost = 1 - 0.5 * std::pow(10.0, -digits);  // of 1000, what rounds to it
+  const auto shown = [digits](double value, const char* unit) {
+    int decimals = digits - 1;
+    for (double next = 10; decimals > 0 && value >= next - 0.5 * std::pow(10.0, -decimals); next *= 10) --decimals;
+    return show_fixed(value, decimals) + " " + unit;
+  };
+  if (s < almost * 1e-6) return shown(s * 1e9, "ns");
+  if (s < almost * 1e-3) return shown(s * 1e6, "us");
+  if (s < almost) return shown(s * 1e3, "ms");
+  if (s < 119.5) return shown(s, "s");
+  const auto whole = static_cast<long long>(std::llround(s));
+  return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+}
+
+std::string show_ratio(double first, double second) {
+  return first == 0 ? "-" : show_fixed(second / first, 2) + "x";
+}
+
+}  // namespace shard
