@@ -23,7 +23,7 @@ void LaneFit::close(std::size_t lane, std::int64_t begin) {
   while (!open.empty() && open.back() <= begin) open.pop_back();
 }
 
-LaneFit::Place LaneFit::place(std::int64_t begin, std::int64_t end) {
+LaneFit::Slot LaneFit::place(std::int64_t begin, std::int64_t end) {
   std::size_t lane = 0;
   if (leaves_ == 0) {
     for (; lane < open_.size(); ++lane) {

@@ -13,11 +13,11 @@ namespace shard {
 /// per lane while those are few, else the logarithm of their number.
 class LaneFit {
  public:
-  struct Place {
+  struct Slot {
     std::size_t lane = 0;
     std::size_t depth = 0;  ///< open spans around it on its lane
   };
-  [[nodiscard]] Place place(std::int64_t begin, std::int64_t end);
+  [[nodiscard]] Slot place(std::int64_t begin, std::int64_t end);
   [[nodiscard]] std::size_t lane_count() const { return open_.size(); }
   /// As new.
   void clear();

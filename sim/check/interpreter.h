@@ -24,7 +24,7 @@ class Interpreter {
   void check();
 
  private:
-  struct Place {
+  struct InFlat {
     std::int32_t flat = -1;
     std::int64_t offset = 0;  ///< elements
   };
@@ -81,7 +81,7 @@ class Interpreter {
   /// With a predivide factor f the leaves' sum over ranks is the gradient times D / f, else the gradient.
   [[nodiscard]] float leaf_scale() const;
   [[nodiscard]] float left_to_multiply() const;
-  [[nodiscard]] Place place_of(const model::Operator& source, const Expected& e) const;
+  [[nodiscard]] InFlat place_of(const model::Operator& source, const Expected& e) const;
   /// In micro-step j: that the operand is accessed as it should be, and holds what is read.
   void read_operand(std::int32_t j, const model::Operator& source, const Operand& o, const Expected& e);
   void write_operand(std::int32_t j, const Compute& c, const model::Operator& source, const Operand& o,
@@ -158,7 +158,7 @@ class Interpreter {
   GradientNodes nodes_;
   ControlBook book_;
   std::vector<Contents> contents_;     // by buffer
-  std::vector<Place> place_;           // by parameter
+  std::vector<InFlat> place_;          // by parameter
   std::vector<std::int32_t> same_as_;  // by value: the one whose name its bytes have
   const PhaseOps* phase_ = nullptr;
   bool in_step_ = false;

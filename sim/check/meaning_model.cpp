@@ -65,7 +65,7 @@ float Interpreter::left_to_multiply() const {
   return plan_.strategy.predivide == 1.0f ? 1.0f : plan_.strategy.predivide / static_cast<float>(ranks_);
 }
 
-Interpreter::Place Interpreter::place_of(const model::Operator& source, const Expected& e) const {
+Interpreter::InFlat Interpreter::place_of(const model::Operator& source, const Expected& e) const {
   return place_[static_cast<std::size_t>(source.params[static_cast<std::size_t>(e.slot.index)].value)];
 }
 
@@ -78,7 +78,7 @@ void Interpreter::read_operand(std::int32_t j, const model::Operator& source, co
     case Role::x:
     case Role::statistic: expect(o, value(e.value, j), "P10"); break;
     case Role::p: {
-      const Place at = place_of(source, e);
+      const InFlat at = place_of(source, e);
       expect(o, parameters(at.flat, at.offset, 0), "P11");
       break;
     }
@@ -126,7 +126,7 @@ void Interpreter::write_operand(std::int32_t j, const Compute& c, const model::O
 
 void Interpreter::contribute(std::int32_t j, const Compute& c, const model::Operator& source, const Operand& o,
                              const Expected& e) {
-  const Place at = place_of(source, e);
+  const InFlat at = place_of(source, e);
   const model::ParamId param = source.params[static_cast<std::size_t>(e.slot.index)];
   const auto with = [&](std::uint64_t history) {
     history = GraphGradients::appended(history, c.source, e.slot.index);

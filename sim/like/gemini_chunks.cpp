@@ -58,7 +58,7 @@ ChunkOps::ChunkOps(GeminiStep step, const ChunkLayout& layout, std::int32_t worl
 
 BufferId ChunkOps::payload(const Chunk& c) const {
   if (c.gathered) return c.gathered_buffer;
-  return c.rest == Place::host ? c.host : c.device;
+  return c.rest == Home::host ? c.host : c.device;
 }
 
 BufferId ChunkOps::temporary(std::string name, Memory memory, Dtype dtype, Bytes bytes) {
@@ -99,12 +99,12 @@ void ChunkOps::communicate(Collective kind, std::size_t c, Part part, BufferId s
        std::move(acquire), std::move(release), Stream::communication);
 }
 
-void ChunkOps::build_through_device(std::size_t i, Place rest) {
+void ChunkOps::build_through_device(std::size_t i, Home rest) {
   Chunk& c = chunks_[i];
   const auto close = [&](const std::string& what, Dtype dtype, BufferId on_device, BufferId on_host) {
     const Bytes full_bytes{c.full.count() / kHalfBytes * bytes_per_element(dtype)};
     const BufferId temp = temporary(what + " being filled", Memory::host, dtype, full_bytes);
-    if (c.rest_bytes == c.full && rest == Place::device) {
+    if (c.rest_bytes == c.full && rest == Home::device) {
       emit("fill " + what, Part::creation, plan::Copy{}, {plan::writes(plan_, temp)}, {temp}, {}, Stream::host);
       emit(what + " to the device", Part::creation, plan::Copy{},
            {plan::reads(plan_, temp), plan::writes(plan_, on_device)}, {on_device}, {temp}, Stream::copy_in);
@@ -116,7 +116,7 @@ void ChunkOps::build_through_device(std::size_t i, Place rest) {
          {full}, {temp}, Stream::copy_in);
     emit("cut " + what, Part::creation, plan::Copy{}, {plan::reads(plan_, full), plan::writes(plan_, on_device)},
          {on_device}, {full}, Stream::compute);
-    if (rest == Place::host)
+    if (rest == Home::host)
       emit(what + " to the host", Part::creation, plan::Copy{},
            {plan::reads(plan_, on_device), plan::writes(plan_, on_host)}, {on_host}, {on_device}, Stream::copy_out);
   };
@@ -125,19 +125,19 @@ void ChunkOps::build_through_device(std::size_t i, Place rest) {
   c.rest = c.master_rest = rest;
 }
 
-void ChunkOps::build(std::size_t i, Place rest) {
+void ChunkOps::build(std::size_t i, Home rest) {
   Chunk& c = chunks_[i];
   if (!c.owned) return;
   c.rest = c.master_rest = rest;
-  const BufferId masters = rest == Place::host ? c.master_host : c.master_device;
+  const BufferId masters = rest == Home::host ? c.master_host : c.master_device;
   emit("fill " + c.name, Part::creation, plan::Copy{}, {plan::writes(plan_, payload(c)), plan::writes(plan_, masters)},
        {payload(c), masters}, {}, Stream::compute);
 }
 
-void ChunkOps::move_master(std::size_t i, Place to) {
+void ChunkOps::move_master(std::size_t i, Home to) {
   Chunk& c = chunks_[i];
   if (c.master_rest == to) return;
-  const bool out = to == Place::host;
+  const bool out = to == Home::host;
   const BufferId from = out ? c.master_device : c.master_host, into = out ? c.master_host : c.master_device;
   emit(c.name + (out ? " masters to the host" : " masters to the device"), Part::creation, plan::Copy{},
        {plan::reads(plan_, from), plan::writes(plan_, into)}, {into}, {from}, out ? Stream::copy_out : Stream::copy_in);
@@ -160,7 +160,7 @@ void ChunkOps::run_until(std::size_t end) {
 
 void ChunkOps::all_gather(std::size_t i) {
   Chunk& c = chunks_[i];
-  assert(!c.gathered && c.rest == Place::device);
+  assert(!c.gathered && c.rest == Home::device);
   communicate(Collective::all_gather, i, Part::gather, c.device, c.gathered_buffer, {c.gathered_buffer}, {c.device});
   c.gathered = true;
 }
@@ -172,7 +172,7 @@ void ChunkOps::scatter(std::size_t i) {
        {plan::reads(plan_, c.gathered_buffer), plan::writes(plan_, c.device)}, {c.device}, {c.gathered_buffer},
        Stream::compute);
   c.gathered = false;
-  c.rest = Place::device;
+  c.rest = Home::device;
 }
 
 void ChunkOps::reduce_scatter(std::size_t i) {
@@ -181,7 +181,7 @@ void ChunkOps::reduce_scatter(std::size_t i) {
   communicate(Collective::reduce_scatter, i, Part::reduce, c.device, c.gathered_buffer, {c.device},
               {c.gathered_buffer});
   c.gathered = false;
-  c.rest = Place::device;
+  c.rest = Home::device;
 }
 
 void ChunkOps::all_reduce(std::size_t i) {
@@ -189,9 +189,9 @@ void ChunkOps::all_reduce(std::size_t i) {
   communicate(Collective::all_reduce, i, Part::reduce, full, full, {}, {});
 }
 
-void ChunkOps::move(std::size_t i, Place to) {
+void ChunkOps::move(std::size_t i, Home to) {
   Chunk& c = chunks_[i];
-  const bool out = to == Place::host;
+  const bool out = to == Home::host;
   const BufferId from = payload(c), into = out ? c.host : c.device;
   assert(from != into);
   emit(c.name + (out ? " to the host" : " to the device"), Part::gather, plan::Copy{},
@@ -201,21 +201,21 @@ void ChunkOps::move(std::size_t i, Place to) {
 
 void ChunkOps::refresh_through_device(std::size_t i) {
   Chunk& c = chunks_[i];
-  assert(c.rest == Place::host && c.master_rest == Place::host);
+  assert(c.rest == Home::host && c.master_rest == Home::host);
   const BufferId temp = temporary(c.name + " masters on the device", Memory::device, Dtype::f32, c.master_bytes);
   emit(c.name + " masters to the device", Part::gather, plan::Copy{},
        {plan::reads(plan_, c.master_host), plan::writes(plan_, temp)}, {temp}, {}, Stream::copy_in);
   emit("cast " + c.name, Part::gather, plan::Copy{}, {plan::reads(plan_, temp), plan::writes(plan_, c.device)},
        {c.device}, {temp, c.host}, Stream::compute);
-  c.rest = Place::device;
+  c.rest = Home::device;
 }
 
 void ChunkOps::broadcast(std::size_t i, std::int32_t owner) {
   Chunk& c = chunks_[i];
-  const bool stands = c.rest == Place::device;
+  const bool stands = c.rest == Home::device;
   communicate(Collective::broadcast, i, Part::gather, c.device, c.device,
               stands ? std::vector<BufferId>{} : std::vector<BufferId>{c.device}, {}, owner);
-  c.rest = Place::device;
+  c.rest = Home::device;
 }
 
 void ChunkOps::reduce(std::size_t i, std::int32_t owner) {
@@ -225,16 +225,16 @@ void ChunkOps::reduce(std::size_t i, std::int32_t owner) {
 
 void ChunkOps::drop(std::size_t i) {
   Chunk& c = chunks_[i];
-  assert(!c.owned && c.rest != Place::nowhere);
+  assert(!c.owned && c.rest != Home::nowhere);
   emit("free " + c.name, Part::gather, plan::Copy{}, {plan::reads(plan_, payload(c))}, {}, {payload(c)},
        Stream::compute);
-  c.rest = Place::nowhere;
+  c.rest = Home::nowhere;
 }
 
 void ChunkOps::step_optimizer(std::size_t i) {
   Chunk& c = chunks_[i];
-  if (c.master_rest == Place::nowhere || c.real.count() == 0) return;
-  const bool on_host = c.master_rest == Place::host;
+  if (c.master_rest == Home::nowhere || c.real.count() == 0) return;
+  const bool on_host = c.master_rest == Home::host;
   const BufferId masters = on_host ? c.master_host : c.master_device;
   std::vector<BufferId> born;
   if (!c.has_state) {
@@ -252,8 +252,8 @@ void ChunkOps::step_optimizer(std::size_t i) {
 
 void ChunkOps::refresh(std::size_t i) {
   Chunk& c = chunks_[i];
-  if (c.master_rest == Place::nowhere) return;
-  const bool on_host = c.master_rest == Place::host;
+  if (c.master_rest == Home::nowhere) return;
+  const bool on_host = c.master_rest == Home::host;
   emit("refresh " + c.name, Part::optimizer, plan::Copy{},
        {plan::reads(plan_, on_host ? c.master_host : c.master_device), plan::writes(plan_, payload(c))}, {}, {},
        on_host ? Stream::host : Stream::optimizer);

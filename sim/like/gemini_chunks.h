@@ -13,7 +13,7 @@
 namespace shard::like {
 
 /// Where a shard or a whole chunk rests.
-enum class Place : std::uint8_t { nowhere, device, host };
+enum class Home : std::uint8_t { nowhere, device, host };
 
 /// One chunk: its 16-bit payload, which holds parameters, then their gradients, and its fp32 masters.
 /// Each function appends its ops with what they take and give back, in the order in which the peer allocates and frees;
@@ -33,17 +33,17 @@ class ChunkOps {
   /// The full chunk stands beside its shard's place (all_gather).
   [[nodiscard]] bool gathered(std::size_t c) const { return chunks_[c].gathered; }
   [[nodiscard]] bool owned(std::size_t c) const { return chunks_[c].owned; }
-  [[nodiscard]] Place rest(std::size_t c) const { return chunks_[c].rest; }
-  [[nodiscard]] Place master(std::size_t c) const { return chunks_[c].master_rest; }
+  [[nodiscard]] Home rest(std::size_t c) const { return chunks_[c].rest; }
+  [[nodiscard]] Home master(std::size_t c) const { return chunks_[c].master_rest; }
 
   void begin_phase(Phase phase);
   void mark(std::string name);
 
   /// Built on the host in full, 16 bits and fp32, each copied to the device and cut there; the cut rests where said.
-  void build_through_device(std::size_t c, Place rest);
+  void build_through_device(std::size_t c, Home rest);
   /// Built where it rests.
-  void build(std::size_t c, Place rest);
-  void move_master(std::size_t c, Place to);
+  void build(std::size_t c, Home rest);
+  void move_master(std::size_t c, Home to);
 
   /// The op of the model between a pre_op and its post_op, and those before it that touch no parameter.
   void run_until(std::size_t op);
@@ -54,7 +54,7 @@ class ChunkOps {
   void scatter(std::size_t c);
   void reduce_scatter(std::size_t c);
   void all_reduce(std::size_t c);
-  void move(std::size_t c, Place to);
+  void move(std::size_t c, Home to);
   /// The fp32 masters cross the bus and are cast on the device.
   void refresh_through_device(std::size_t c);
 
@@ -80,8 +80,8 @@ class ChunkOps {
     bool owned = true;
     BufferId gathered_buffer{}, device{}, host{}, master_device{}, master_host{};
     bool gathered = false;
-    Place rest = Place::nowhere;
-    Place master_rest = Place::nowhere;
+    Home rest = Home::nowhere;
+    Home master_rest = Home::nowhere;
     bool has_state = false;
   };
   /// Where a parameter lies.

@@ -64,9 +64,9 @@ class Split final : public GeminiRun {
   void create() override {
     const bool on_host = options_.offload_param_frac > 0 && !options_.keep_gathered;
     for (std::size_t c = 0; c < chunks_.chunks(); ++c)
-      chunks_.build_through_device(c, on_host ? Place::host : Place::device);
+      chunks_.build_through_device(c, on_host ? Home::host : Home::device);
     for (std::size_t c = 0; c < chunks_.chunks(); ++c)
-      chunks_.move_master(c, policy_.offload[c] ? Place::host : Place::device);
+      chunks_.move_master(c, policy_.offload[c] ? Home::host : Home::device);
   }
 
   void describe(GeminiPlan& plan) const override {
@@ -98,18 +98,18 @@ class Split final : public GeminiRun {
     }
     for (std::size_t c : evictable) {
       if (on_device <= policy_.keep_on_device) break;
-      if (!chunks_.gathered(c) && chunks_.rest(c) == Place::device) chunks_.move(c, Place::host);
+      if (!chunks_.gathered(c) && chunks_.rest(c) == Home::device) chunks_.move(c, Home::host);
       on_device -= StaticPolicy::bytes(layout_.chunks[c]);
     }
   }
 
   void access(std::size_t c) override {
     if (options_.keep_gathered || chunks_.gathered(c)) return;
-    if (chunks_.rest(c) == Place::host) {
+    if (chunks_.rest(c) == Home::host) {
       if (stale_[c])
         chunks_.refresh_through_device(c);
       else
-        chunks_.move(c, Place::device);
+        chunks_.move(c, Home::device);
       stale_[c] = false;
     }
     chunks_.all_gather(c);
@@ -127,7 +127,7 @@ class Split final : public GeminiRun {
       chunks_.reduce_scatter(c);
     }
     gathered_.erase(c);
-    if (policy_.offload[c]) chunks_.move(c, Place::host);
+    if (policy_.offload[c]) chunks_.move(c, Home::host);
   }
 
   StaticPolicy policy_;

@@ -46,7 +46,7 @@ class Whole final : public GeminiRun {
 
  private:
   void create() override {
-    for (std::size_t c = 0; c < chunks_.chunks(); ++c) chunks_.build(c, on_host_ ? Place::host : Place::device);
+    for (std::size_t c = 0; c < chunks_.chunks(); ++c) chunks_.build(c, on_host_ ? Home::host : Home::device);
   }
 
   void describe(GeminiPlan& plan) const override {
@@ -58,17 +58,17 @@ class Whole final : public GeminiRun {
     if (!on_host_) return;
     const std::set<std::size_t> standing = std::exchange(on_device_, {});
     for (std::size_t c : standing) {
-      if (chunks_.rest(c) != Place::device) continue;
+      if (chunks_.rest(c) != Home::device) continue;
       if (states_.busy(c))
         on_device_.insert(c);
       else
-        chunks_.move(c, Place::host);
+        chunks_.move(c, Home::host);
     }
   }
 
   void access(std::size_t c) override {
     on_device_.insert(c);
-    if (chunks_.rest(c) == Place::host) chunks_.move(c, Place::device);
+    if (chunks_.rest(c) == Home::host) chunks_.move(c, Home::device);
     if (accessed_[c]) return;
     chunks_.broadcast(c, owners_[c]);
     accessed_[c] = true;
@@ -94,7 +94,7 @@ class Whole final : public GeminiRun {
       chunks_.all_reduce(c);
     states_.hold_all(layout_.chunks[c]);
     release(c);
-    if (on_host_ && chunks_.rest(c) == Place::device) chunks_.move(c, Place::host);
+    if (on_host_ && chunks_.rest(c) == Home::device) chunks_.move(c, Home::host);
   }
 
   void step_optimizer(std::size_t c) override {

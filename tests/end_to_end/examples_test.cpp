@@ -26,7 +26,7 @@ Words numbered() {
   return names;
 }
 
-Place place(const ScratchDirectory& scratch, const std::string& path) {
+Surroundings place(const ScratchDirectory& scratch, const std::string& path) {
   return {.directory = scratch.path(), .environment = {{"PATH", path}}};
 }
 
@@ -54,8 +54,8 @@ TEST_P(Example, SaysWhatItAsksAndWhatToLookAt) {
 INSTANTIATE_TEST_SUITE_P(All, Example, testing::ValuesIn(numbered()),
                          [](const auto& each) { return each.param.substr(3); });
 
-Place short_run(const ScratchDirectory& scratch, const std::string& path) {
-  Place result = place(scratch, path);
+Surroundings short_run(const ScratchDirectory& scratch, const std::string& path) {
+  Surroundings result = place(scratch, path);
   result.environment["SHARDSCOPE_DEMO_STEPS"] = "20";
   return result;
 }

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Words environment_of(const Place& place) {
+Words environment_of(const Surroundings& place) {
   std::map<std::string, std::string> variables{{"LC_ALL", "C.UTF-8"}};
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
@@ -43,7 +43,7 @@ std::vector<char*> pointers(Words& words) {
 
 }  // namespace
 
-Program::Program(const Words& command, const Place& place) {
+Program::Program(const Words& command, const Surroundings& place) {
   Words words = command;
   Words variables = environment_of(place);
   const std::vector<char*> argv = pointers(words);
@@ -120,7 +120,7 @@ Outcome Program::wait() {
   return outcome_;
 }
 
-Outcome run(const Words& command, const Place& place) {
+Outcome run(const Words& command, const Surroundings& place) {
   return Program(command, place).wait();
 }
 
@@ -132,7 +132,7 @@ std::string shardscope_path() {
   return programs_directory() + "/shardscope";
 }
 
-Outcome shardscope(const Words& arguments, const Place& place) {
+Outcome shardscope(const Words& arguments, const Surroundings& place) {
   Words command{shardscope_path()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run(command, place);

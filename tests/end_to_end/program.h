@@ -21,7 +21,7 @@ struct Outcome {
 };
 
 /// Where and with which variables, beside this process's own, a program runs.
-struct Place {
+struct Surroundings {
   std::filesystem::path directory = {};
   std::map<std::string, std::string> environment = {};
 };
@@ -29,7 +29,7 @@ struct Place {
 /// A running program in a process group of its own. What it prints is read by wait() and read_line() only.
 class Program {
  public:
-  explicit Program(const Words& command, const Place& place = {});
+  explicit Program(const Words& command, const Surroundings& place = {});
   ~Program();  ///< kills what still runs
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -50,9 +50,9 @@ class Program {
 };
 
 /// Runs a command to its end.
-[[nodiscard]] Outcome run(const Words& command, const Place& place = {});
+[[nodiscard]] Outcome run(const Words& command, const Surroundings& place = {});
 /// The same for `shardscope ARGUMENTS...` of this build.
-[[nodiscard]] Outcome shardscope(const Words& arguments, const Place& place = {});
+[[nodiscard]] Outcome shardscope(const Words& arguments, const Surroundings& place = {});
 /// Its path, and the directory of this build's programs.
 [[nodiscard]] std::string shardscope_path();
 [[nodiscard]] std::string programs_directory();

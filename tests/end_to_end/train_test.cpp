@@ -270,7 +270,7 @@ TEST(Train, WorksWithMoreRanksThanCores) {
 }
 
 TEST(Train, OneRankNeedsNoLauncherAndMoreRanksSayThatTheyDo) {
-  const Place without_mpirun{.environment = {{"PATH", "/nowhere"}}};
+  const Surroundings without_mpirun{.environment = {{"PATH", "/nowhere"}}};
   const Words options{"--model", "gpt2-nano", "--data", "random", "--sequence", "32", "--steps", "1"};
   expect_as_predicted(json_of(shardscope(train(options), without_mpirun)), 1);
   Words words = options;

@@ -41,7 +41,7 @@ TEST(Document, RowsAreLanesAndDepths) {
         ASSERT_EQ(depth[span], row.depth);
         ASSERT_GE(document.time_of(span).begin_ns, end);
         end = document.time_of(span).end_ns;
-        const Place place = document.place_of(span);
+        const RowPosition place = document.place_of(span);
         ASSERT_EQ(place.row, r);
         ASSERT_EQ(place.position, i);
         ASSERT_EQ(row.index.class_at(i), document.class_of(span));

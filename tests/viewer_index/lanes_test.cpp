@@ -68,7 +68,7 @@ TEST(LaneFit, IsFirstFit) {
       }
       while (lane < lanes.size() && !lanes[lane].empty() && end > lanes[lane].back()) ++lane;
       if (lane == lanes.size()) lanes.emplace_back();
-      const LaneFit::Place place = fit.place(begin, end);
+      const LaneFit::Slot place = fit.place(begin, end);
       ASSERT_EQ(place.lane, lane) << i << " " << longest;
       ASSERT_EQ(place.depth, lanes[lane].size()) << i << " " << longest;
       lanes[lane].push_back(end);

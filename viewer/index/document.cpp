@@ -71,7 +71,7 @@ std::vector<Row> rows_of(const Trace& trace, TrackId id, const TrackSpans& track
   std::vector<std::size_t> counts;
   for (std::size_t n = 0; n < order.size(); ++n) {
     const std::int64_t begin = table.begin_ns[order[n]];
-    const LaneFit::Place place = fit.place(begin, begin + table.duration_ns[order[n]]);
+    const LaneFit::Slot place = fit.place(begin, begin + table.duration_ns[order[n]]);
     if (place.lane == row_of_depth.size()) row_of_depth.emplace_back();
     std::vector<std::uint32_t>& rows_here = row_of_depth[place.lane];
     if (place.depth == rows_here.size()) {
@@ -257,7 +257,7 @@ std::optional<std::uint32_t> Document::span_at(std::size_t row, std::int64_t tim
   return index.spans()[*position];
 }
 
-Place Document::place_of(std::uint32_t span) const {
+RowPosition Document::place_of(std::uint32_t span) const {
   const TrackRows& track = tracks_[rows_of_track_[static_cast<std::size_t>(trace_.spans.track[span].value)]];
   const std::int64_t begin = trace_.spans.begin_ns[span];
   for (std::size_t row = track.first_row; row < track.first_row + track.row_count; ++row) {

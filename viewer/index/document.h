@@ -36,7 +36,7 @@ struct TrackRows {
 };
 
 /// Where a span is drawn.
-struct Place {
+struct RowPosition {
   std::size_t row = 0;       ///< in Document::rows()
   std::size_t position = 0;  ///< within the row's index
 };
@@ -84,7 +84,7 @@ class Document {
   }
   /// The span of a row under a time, or none.
   [[nodiscard]] std::optional<std::uint32_t> span_at(std::size_t row, std::int64_t time_ns) const;
-  [[nodiscard]] Place place_of(std::uint32_t span) const;
+  [[nodiscard]] RowPosition place_of(std::uint32_t span) const;
   [[nodiscard]] SpanClass class_of(std::uint32_t span) const;
   [[nodiscard]] TimeRange time_of(std::uint32_t span) const {
     const std::int64_t begin = trace_.spans.begin_ns[span];
