@@ -36,34 +36,20 @@ SharedRegion region_of(Group& group) {
   return region;
 }
 
-class InProcess final : public Communicator {
+class InProcess final : public SharedCommunicator {
  public:
   InProcess(std::shared_ptr<Group> group, Rank rank, CommOptions options, std::string_view name)
-      : group_(std::move(group)),
+      : SharedCommunicator(region_of(*group), rank, options, PeerWatch{}),
+        group_(std::move(group)),
         options_(options),
-        name_(name),
-        calls_(region_of(*group_), rank, options, PeerWatch{}) {
+        name_(name) {
     own().head.state.store(RankHead::present, std::memory_order_release);
   }
   ~InProcess() override { own().head.state.store(RankHead::left, std::memory_order_release); }
 
-  [[nodiscard]] Rank rank() const override { return calls_.rank(); }
-  [[nodiscard]] int size() const override { return calls_.size(); }
   [[nodiscard]] std::string_view name() const override { return name_; }
-  [[nodiscard]] bool needs_workspace() const override { return false; }
   [[nodiscard]] Result<std::span<std::byte>> make_arena(Bytes bytes, CommLimits limits) override;
-  [[nodiscard]] Result<Ticket> start(const CollectiveRequest& request) override {
-    Result<Ticket> ticket = calls_.start(request);
-    if (ticket) count(request);
-    return ticket;
-  }
-  [[nodiscard]] Result<bool> poll(Ticket ticket) override { return calls_.poll(ticket); }
-  [[nodiscard]] std::chrono::nanoseconds moving_time(Ticket ticket) const override {
-    return calls_.moving_time(ticket);
-  }
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view text) override;
-  void abort(std::string_view reason) override { calls_.abort(reason); }
-  [[nodiscard]] std::optional<Error> lost_peer() const override { return calls_.lost_peer(); }
 
  private:
   [[nodiscard]] Member& own() { return group_->members[static_cast<std::size_t>(rank().value)]; }
@@ -74,7 +60,6 @@ class InProcess final : public Communicator {
   std::shared_ptr<Group> group_;
   CommOptions options_;
   std::string_view name_;
-  SharedCollectives calls_;
 };
 
 Result<std::span<std::byte>> InProcess::make_arena(Bytes bytes, CommLimits limits) {

@@ -68,35 +68,21 @@ struct ArenaWish {
   std::int32_t unused = 0;
 };
 
-class MpiShared final : public Communicator {
+class MpiShared final : public SharedCommunicator {
  public:
   MpiShared(std::shared_ptr<MpiRuntime> runtime, CommOptions options, SharedWindow heads, SharedRegion region,
             PeerWatch watch)
-      : runtime_(std::move(runtime)),
+      : SharedCommunicator(std::move(region), runtime->rank(), options, std::move(watch)),
+        runtime_(std::move(runtime)),
         options_(options),
-        heads_(std::move(heads)),
-        calls_(std::move(region), runtime_->rank(), options, std::move(watch)) {}
+        heads_(std::move(heads)) {}
   ~MpiShared() override;
 
-  [[nodiscard]] Rank rank() const override { return runtime_->rank(); }
-  [[nodiscard]] int size() const override { return runtime_->size(); }
   [[nodiscard]] std::string_view name() const override { return "mpi-shared"; }
-  [[nodiscard]] bool needs_workspace() const override { return false; }
   [[nodiscard]] Result<std::span<std::byte>> make_arena(Bytes bytes, CommLimits limits) override;
-  [[nodiscard]] Result<Ticket> start(const CollectiveRequest& request) override {
-    Result<Ticket> ticket = calls_.start(request);
-    if (ticket) count(request);
-    return ticket;
-  }
-  [[nodiscard]] Result<bool> poll(Ticket ticket) override { return calls_.poll(ticket); }
-  [[nodiscard]] std::chrono::nanoseconds moving_time(Ticket ticket) const override {
-    return calls_.moving_time(ticket);
-  }
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view own) override {
     return exchange(own, "an exchange");
   }
-  void abort(std::string_view reason) override { calls_.abort(reason); }
-  [[nodiscard]] std::optional<Error> lost_peer() const override { return calls_.lost_peer(); }
 
  private:
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view own, const char* what) {
@@ -111,7 +97,6 @@ class MpiShared final : public Communicator {
   CommOptions options_;
   SharedWindow heads_;
   SharedWindow arenas_;
-  SharedCollectives calls_;
 };
 
 MpiShared::~MpiShared() {

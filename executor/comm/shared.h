@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "executor/comm/communicator.h"
@@ -147,6 +148,29 @@ class SharedCollectives {
   std::optional<Error> error_;
   std::optional<std::chrono::steady_clock::time_point> idle_since_;
   std::chrono::steady_clock::time_point next_watch_{};
+};
+
+/// A communicator whose ranks see one another's memory; how they come to is the derived class's.
+class SharedCommunicator : public Communicator {
+ public:
+  [[nodiscard]] Rank rank() const final { return calls_.rank(); }
+  [[nodiscard]] int size() const final { return calls_.size(); }
+  [[nodiscard]] bool needs_workspace() const final { return false; }
+  [[nodiscard]] Result<Ticket> start(const CollectiveRequest& request) final {
+    Result<Ticket> ticket = calls_.start(request);
+    if (ticket) count(request);
+    return ticket;
+  }
+  [[nodiscard]] Result<bool> poll(Ticket ticket) final { return calls_.poll(ticket); }
+  [[nodiscard]] std::chrono::nanoseconds moving_time(Ticket ticket) const final { return calls_.moving_time(ticket); }
+  void abort(std::string_view reason) final { calls_.abort(reason); }
+  [[nodiscard]] std::optional<Error> lost_peer() const final { return calls_.lost_peer(); }
+
+ protected:
+  SharedCommunicator(SharedRegion region, Rank rank, CommOptions options, PeerWatch watch)
+      : calls_(std::move(region), rank, options, std::move(watch)) {}
+
+  SharedCollectives calls_;
 };
 
 }  // namespace shard

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/search/chunk_search.h"
+#include "tests/search/oracle_options.h"
 
 namespace shard {
 namespace {
@@ -24,22 +25,6 @@ const ParameterList& model(const std::string& name) {
   const auto found = models.find(name);
   if (found != models.end()) return found->second;
   return models[name] = *read_parameter_list(TEST_DATA "/data/chunk_oracle/models/" + name + ".json");
-}
-
-ChunkSearchOptions options_of(const Json& row) {
-  ChunkSearchOptions options;
-  options.world_size = row.at("world_size");
-  if (row.at("algo").get<std::string>().starts_with("old")) {
-    options.rule = ChunkRule::gemini_v019;
-    options.search_range = Elems{row.at("search_range_elems")};
-    options.grids = row.at("n_grids");
-  } else {
-    options.rule = ChunkRule::gemini;
-    options.search_range = Elems{row.at("search_range_m").get<std::int64_t>() << 20};
-    options.search_interval = Elems{row.at("interval")};
-    options.min_chunk = Elems{row.at("min_chunk_size_m").get<std::int64_t>() << 20};
-  }
-  return options;
 }
 
 /// Seconds of the search alone, median of `runs`.
@@ -67,7 +52,7 @@ int print_ratios() {
     double peer = row.value("search_seconds", 0.0);
     for (const char* key : {"search_seconds_median3", "search_seconds_median3_ws1"}) peer = row.value(key, peer);
     if (peer <= 0.05) continue;
-    ChunkSearchOptions options = options_of(row);
+    ChunkSearchOptions options = testing::options_of(row);
     Ratio ratio{row.at("model").get<std::string>() + " " + row.at("algo").get<std::string>() + " N=" +
                     std::to_string(options.world_size) + " range " + std::to_string(options.search_range.count()) +
                     " interval " + std::to_string(options.search_interval.count()),

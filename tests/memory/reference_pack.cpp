@@ -1,4 +1,5 @@
-// Every pair of items that meet is written down: quadratic in time and memory, and plain.
+// Every pair of items that meet is written down: quadratic in time and memory, and plain. When items live is read as
+// the packer reads it; who meets whom is not.
 #include "tests/memory/reference_pack.h"
 
 #include <algorithm>
@@ -8,24 +9,17 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sim/memory/pack_lifetimes.h"
+
 namespace shard {
 
 namespace {
 
-using Index = std::uint32_t;
-using Offset = std::int64_t;
+using packing::Index;
+using packing::Lifetimes;
+using packing::Offset;
 // An extent within 1/1024 of the live peak is not worth another order.
 constexpr Offset kGoodEnough = 1024;
-
-/// What the events say about each item.
-struct Lifetimes {
-  std::vector<std::int64_t> held;  // events during which the item is live
-  std::vector<std::int32_t> acquisitions;
-  std::vector<bool> meets_all;   // acquired before the first release, and never released
-  std::vector<Index> acquired;   // items ever acquired, in order of their first acquisition
-  std::vector<Offset> pressure;  // the most that is live at any moment of the item's
-  Offset live_peak = 0;
-};
 
 /// Who is ever live together with whom, except for items that meet all others; rows one behind the other.
 struct Conflicts {
@@ -33,64 +27,11 @@ struct Conflicts {
   std::vector<Index> neighbours;   // a pair may appear twice, never more
 };
 
-Error broken(std::string what, std::size_t event) {
-  return Error{Errc::internal, std::move(what), "packing event " + std::to_string(event),
-               "report this as a fault of the program"};
-}
-
-Result<Lifetimes> read_lifetimes(std::span<const Offset> sizes, std::span<const PackEvent> events) {
-  constexpr std::int64_t kNotLive = -1;
-  const auto end = static_cast<std::int64_t>(events.size());
-  Lifetimes result;
-  result.held.assign(sizes.size(), 0);
-  result.acquisitions.assign(sizes.size(), 0);
-  result.meets_all.assign(sizes.size(), false);
-  result.pressure.assign(sizes.size(), 0);
-  std::vector<std::int64_t> since(sizes.size(), kNotLive);
-  Offset live_bytes = 0;
-  std::int64_t first_release = end;
-  // (moment, live bytes), later ones smaller: the first at or after a moment is the most that was live since.
-  std::vector<std::pair<std::int64_t, Offset>> highs;
-  const auto lived_until_now = [&](Index item, std::int64_t now) {
-    result.held[item] += now - since[item];
-    const auto high = std::lower_bound(highs.begin(), highs.end(), std::pair{since[item], Offset{0}});
-    result.pressure[item] = std::max(result.pressure[item], high->second);
-  };
-  for (std::int64_t now = 0; now < end; ++now) {
-    const PackEvent& event = events[static_cast<std::size_t>(now)];
-    if (event.item < 0 || static_cast<std::size_t>(event.item) >= sizes.size()) {
-      return broken("there is no item " + std::to_string(event.item), static_cast<std::size_t>(now));
-    }
-    const auto item = static_cast<Index>(event.item);
-    const bool live = since[item] != kNotLive;
-    if (event.acquire == live) {
-      return broken("item " + std::to_string(item) + (live ? " is live already" : " is not live"),
-                    static_cast<std::size_t>(now));
-    }
-    if (event.acquire) {
-      since[item] = now;
-      if (result.acquisitions[item]++ == 0) result.acquired.push_back(item);
-      live_bytes += sizes[item];
-      result.live_peak = std::max(result.live_peak, live_bytes);
-      while (!highs.empty() && highs.back().second <= live_bytes) highs.pop_back();
-      highs.emplace_back(now, live_bytes);
-    } else {
-      lived_until_now(item, now);
-      since[item] = kNotLive;
-      live_bytes -= sizes[item];
-      first_release = std::min(first_release, now);
-    }
-  }
-  for (const Index item : result.acquired) {
-    if (since[item] == kNotLive) continue;
-    lived_until_now(item, end);
-    result.meets_all[item] = since[item] < first_release;
-  }
-  return result;
-}
-
 /// An item meets whatever is live when it is acquired.
 Conflicts find_conflicts(std::span<const Offset> sizes, std::span<const PackEvent> events, const Lifetimes& lifetimes) {
+  std::vector<std::int32_t> acquisitions(sizes.size(), 0);
+  for (const PackEvent& event : events)
+    if (event.acquire) ++acquisitions[static_cast<std::size_t>(event.item)];
   std::vector<std::pair<Index, Index>> pairs;
   std::vector<std::size_t> degree(sizes.size() + 1, 0);
   std::vector<Index> live;
@@ -107,7 +48,7 @@ Conflicts find_conflicts(std::span<const Offset> sizes, std::span<const PackEven
       live.pop_back();
       continue;
     }
-    std::vector<Index>* const known = lifetimes.acquisitions[item] > 1 ? &met[item] : nullptr;
+    std::vector<Index>* const known = acquisitions[item] > 1 ? &met[item] : nullptr;
     ++turn;
     if (known != nullptr) {
       for (const Index other : *known) mark[other] = turn;
@@ -231,7 +172,7 @@ Result<Packing> reference_pack(std::span<const Bytes> items, std::span<const Pac
   std::vector<Offset> sizes;
   sizes.reserve(items.size());
   for (const Bytes bytes : items) sizes.push_back(round_up(bytes, options.alignment).count());
-  const Result<Lifetimes> lifetimes = read_lifetimes(sizes, events);
+  const Result<Lifetimes> lifetimes = packing::read_lifetimes(sizes, events);
   if (!lifetimes) return lifetimes.error();
 
   Packing result;

@@ -8,6 +8,7 @@
 #include "sim/search/chunk_search.h"
 #include "sim/search/curve.h"
 #include "tests/search/models.h"
+#include "tests/search/oracle_options.h"
 
 namespace shard::testing {
 namespace {
@@ -17,22 +18,6 @@ using Json = nlohmann::json;
 const Json& rows() {
   static const Json oracle = Json::parse(std::ifstream(TEST_DATA "/data/chunk_oracle/chunk_search.json"));
   return oracle.at("rows");
-}
-
-ChunkSearchOptions options_of(const Json& row) {
-  ChunkSearchOptions options;
-  options.world_size = row.at("world_size");
-  if (row.at("algo").get<std::string>().starts_with("old")) {
-    options.rule = ChunkRule::gemini_v019;
-    options.search_range = Elems{row.at("search_range_elems")};
-    options.grids = row.at("n_grids");
-  } else {
-    options.rule = ChunkRule::gemini;
-    options.search_range = Elems{row.at("search_range_m").get<std::int64_t>() << 20};
-    options.search_interval = Elems{row.at("interval")};
-    options.min_chunk = Elems{row.at("min_chunk_size_m").get<std::int64_t>() << 20};
-  }
-  return options;
 }
 
 TEST(ChunkOracle, EveryFieldOfEveryRow) {

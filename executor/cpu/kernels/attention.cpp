@@ -170,52 +170,61 @@ SHARD_CLONES void dropped_score_gradient(const RandomKey& key, std::int64_t firs
   for (std::int64_t j = valid; j < width; ++j) dp[j] = 0.0F;
 }
 
+/// How attention is cut into tiles of query rows.
+struct Tiling {
+  explicit Tiling(const AttentionShape& shape)
+      : group(shape.heads / shape.kv_heads),
+        count(ceil_div(shape.sequence, kAttentionTileRows)),
+        most_rows(std::min(shape.sequence, kAttentionTileRows)),
+        stride(tile_stride(shape.sequence)),
+        score_scale(1.0F / std::sqrt(static_cast<float>(shape.head_dim))) {}
+  std::int64_t group;  ///< query heads of one key head
+  std::int64_t count, most_rows, stride;
+  float score_scale;
+};
+
 template <class T>
 void forward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsView k, HeadsView v, HeadsOut y,
              float* lse, std::span<std::byte> workspace, const AttentionDropout& dropout) {
   const Drop drop = drop_of(shape, dropout);
   const std::int64_t s = shape.sequence;
   const std::int64_t d = shape.head_dim;
-  const std::int64_t group = shape.heads / shape.kv_heads;
-  const std::int64_t tiles = ceil_div(s, kAttentionTileRows);
-  const std::int64_t most_rows = std::min(s, kAttentionTileRows);
-  const std::int64_t stride = tile_stride(s);
-  const float score_scale = 1.0F / std::sqrt(static_cast<float>(d));
+  const Tiling tiles(shape);
   const std::int64_t per_thread = plan::attention_forward_workspace(s, 1, kDtypeOf<T>, d).count();
   assert(static_cast<std::int64_t>(workspace.size()) >= per_thread * pool.threads());
-  pool.run(shape.batch * shape.heads * tiles, [&](std::int64_t task, int worker) {
+  pool.run(shape.batch * shape.heads * tiles.count, [&](std::int64_t task, int worker) {
     // Long tiles (late rows) first, so that the last tasks are short.
-    const std::int64_t tile = tiles - 1 - task / (shape.batch * shape.heads);
+    const std::int64_t tile = tiles.count - 1 - task / (shape.batch * shape.heads);
     const std::int64_t b = task % (shape.batch * shape.heads) / shape.heads;
     const std::int64_t h = task % shape.heads;
     const std::int64_t first = tile * kAttentionTileRows;
     const std::int64_t rows = std::min(kAttentionTileRows, s - first);
     const std::int64_t width = first + rows;  // keys that the tile's last row sees
     const T* qh = q.data.as<T>() + (b * s + first) * q.row_stride + h * d;
-    const T* kh = k.data.as<T>() + b * s * k.row_stride + h / group * d;
-    const T* vh = v.data.as<T>() + b * s * v.row_stride + h / group * d;
+    const T* kh = k.data.as<T>() + b * s * k.row_stride + h / tiles.group * d;
+    const T* vh = v.data.as<T>() + b * s * v.row_stride + h / tiles.group * d;
     T* yh = y.data.as<T>() + (b * s + first) * y.row_stride + h * d;
     float* lse_h = lse + (b * shape.heads + h) * s + first;
     Scratch scratch(workspace.data() + worker * per_thread);
     float* p = scratch.tile(s);
-    const MatrixView q32 = widened(rows, d, qh, q.row_stride, scratch.panel(most_rows, d));
+    const MatrixView q32 = widened(rows, d, qh, q.row_stride, scratch.panel(tiles.most_rows, d));
     const MatrixView k32 = widened(width, d, kh, k.row_stride, scratch.panel(s, d));
     const MatrixView v32 = widened(width, d, vh, v.row_stride, scratch.panel(s, d));
-    const Rows y32 = summed(yh, y.row_stride, d, scratch.panel(most_rows, d));
+    const Rows y32 = summed(yh, y.row_stride, d, scratch.panel(tiles.most_rows, d));
 
-    gemm_tile(rows, width, d, score_scale, q32, transposed(k32), 0.0F, p, stride);
+    gemm_tile(rows, width, d, tiles.score_scale, q32, transposed(k32), 0.0F, p, tiles.stride);
     float sums[kAttentionTileRows];
     for (std::int64_t i = 0; i < rows; ++i) {
       float peak = 0;
-      sums[i] = exponentials(first + i + 1, width, p + i * stride, &peak);
+      sums[i] = exponentials(first + i + 1, width, p + i * tiles.stride, &peak);
       lse_h[i] = peak + static_cast<float>(std::log(static_cast<double>(sums[i])));
     }
     if (dropout.probability > 0) {
       const std::int64_t element = dropout.first_element(b, h, s);
       for (std::int64_t i = 0; i < rows; ++i)
-        drop_row(dropout.row_key(first + i), element, drop.threshold, first + i + 1, p + i * stride);
+        drop_row(dropout.row_key(first + i), element, drop.threshold, first + i + 1, p + i * tiles.stride);
     }
-    gemm_tile(rows, d, width, 1.0F, {p, stride, false}, v32, 0.0F, y32.data, y32.stride);
+    gemm_tile(rows, d, width, 1.0F, {p, tiles.stride, false}, v32, 0.0F, y32.data, y32.stride);
     for (std::int64_t i = 0; i < rows; ++i) scale_row(d, drop.factor / sums[i], y32.data + i * y32.stride);
     round_into(rows, d, y32, yh, y.row_stride);
   });
@@ -228,11 +237,7 @@ void backward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsV
   const Drop drop = drop_of(shape, dropout);
   const std::int64_t s = shape.sequence;
   const std::int64_t d = shape.head_dim;
-  const std::int64_t group = shape.heads / shape.kv_heads;
-  const std::int64_t tiles = ceil_div(s, kAttentionTileRows);
-  const std::int64_t most_rows = std::min(s, kAttentionTileRows);
-  const std::int64_t stride = tile_stride(s);
-  const float score_scale = 1.0F / std::sqrt(static_cast<float>(d));
+  const Tiling tiles(shape);
   const std::int64_t per_thread = plan::attention_backward_workspace(s, 1, kDtypeOf<T>, d).count();
   assert(static_cast<std::int64_t>(workspace.size()) >= per_thread * pool.threads());
   pool.run(shape.batch * shape.kv_heads, [&](std::int64_t task, int worker) {
@@ -249,14 +254,14 @@ void backward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsV
     const MatrixView v32 = widened(s, d, vh, v.row_stride, scratch.panel(s, d));
     const Rows dk32 = summed(dkh, dk.row_stride, d, scratch.panel(s, d));
     const Rows dv32 = summed(dvh, dv.row_stride, d, scratch.panel(s, d));
-    float* q_panel = scratch.panel(most_rows, d);
-    float* dy_panel = scratch.panel(most_rows, d);
-    float* dq_panel = scratch.panel(most_rows, d);
+    float* q_panel = scratch.panel(tiles.most_rows, d);
+    float* dy_panel = scratch.panel(tiles.most_rows, d);
+    float* dq_panel = scratch.panel(tiles.most_rows, d);
     float beta = 0.0F;  // the first tile, of the first head's last rows, sees all keys and so writes all of dk and dv
-    for (std::int64_t h = kv * group; h < (kv + 1) * group; ++h) {
+    for (std::int64_t h = kv * tiles.group; h < (kv + 1) * tiles.group; ++h) {
       const float* lse_h = lse + (b * shape.heads + h) * s;
       const std::int64_t element = dropout.first_element(b, h, s);
-      for (std::int64_t tile = tiles - 1; tile >= 0; --tile) {
+      for (std::int64_t tile = tiles.count - 1; tile >= 0; --tile) {
         const std::int64_t first = tile * kAttentionTileRows;
         const std::int64_t rows = std::min(kAttentionTileRows, s - first);
         const std::int64_t width = first + rows;
@@ -267,21 +272,22 @@ void backward(ThreadPool& pool, const AttentionShape& shape, HeadsView q, HeadsV
             widened(rows, d, dy.data.as<T>() + (b * s + first) * dy.row_stride + h * d, dy.row_stride, dy_panel);
         const Rows dq32 = summed(dqh, dq.row_stride, d, dq_panel);
 
-        gemm_tile(rows, width, d, score_scale, q32, transposed(k32), 0.0F, p, stride);
-        for (std::int64_t i = 0; i < rows; ++i) probabilities(first + i + 1, width, lse_h[first + i], p + i * stride);
-        gemm_tile(rows, width, d, 1.0F, dy32, transposed(v32), 0.0F, ds, stride);
+        gemm_tile(rows, width, d, tiles.score_scale, q32, transposed(k32), 0.0F, p, tiles.stride);
+        for (std::int64_t i = 0; i < rows; ++i)
+          probabilities(first + i + 1, width, lse_h[first + i], p + i * tiles.stride);
+        gemm_tile(rows, width, d, 1.0F, dy32, transposed(v32), 0.0F, ds, tiles.stride);
         for (std::int64_t i = 0; i < rows; ++i) {
-          float* p_row = p + i * stride;
-          float* ds_row = ds + i * stride;
+          float* p_row = p + i * tiles.stride;
+          float* ds_row = ds + i * tiles.stride;
           if (dropout.probability > 0)
-            dropped_score_gradient(dropout.row_key(first + i), element, drop, first + i + 1, width, score_scale, p_row,
-                                   ds_row);
+            dropped_score_gradient(dropout.row_key(first + i), element, drop, first + i + 1, width, tiles.score_scale,
+                                   p_row, ds_row);
           else
-            score_gradient(first + i + 1, width, score_scale, p_row, ds_row);
+            score_gradient(first + i + 1, width, tiles.score_scale, p_row, ds_row);
         }
-        gemm_tile(width, d, rows, 1.0F, {p, stride, true}, dy32, beta, dv32.data, dv32.stride);
-        gemm_tile(rows, d, width, 1.0F, {ds, stride, false}, k32, 0.0F, dq32.data, dq32.stride);
-        gemm_tile(width, d, rows, 1.0F, {ds, stride, true}, q32, beta, dk32.data, dk32.stride);
+        gemm_tile(width, d, rows, 1.0F, {p, tiles.stride, true}, dy32, beta, dv32.data, dv32.stride);
+        gemm_tile(rows, d, width, 1.0F, {ds, tiles.stride, false}, k32, 0.0F, dq32.data, dq32.stride);
+        gemm_tile(width, d, rows, 1.0F, {ds, tiles.stride, true}, q32, beta, dk32.data, dk32.stride);
         round_into(rows, d, dq32, dqh, dq.row_stride);
         beta = 1.0F;
       }
