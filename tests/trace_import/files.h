@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "traces/export/protobuf.h"
+#include "traces/base/protobuf.h"
 #include "traces/import/import.h"
 
 namespace shard::files {

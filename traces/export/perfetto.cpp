@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "traces/base/output_file.h"
-#include "traces/export/protobuf.h"
+#include "traces/base/protobuf.h"
 #include "traces/export/timeline.h"
 
 namespace shard {

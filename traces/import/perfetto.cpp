@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "traces/base/protobuf.h"
 #include "traces/import/builder.h"
 #include "traces/import/json_reader.h"
 #include "traces/import/names.h"
 #include "traces/import/perfetto_clocks.h"
 #include "traces/import/perfetto_event.h"
 #include "traces/import/perfetto_packets.h"
-#include "traces/import/proto_reader.h"
 
 namespace shard::import {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "traces/import/proto_reader.h"
+#include "traces/base/protobuf.h"
 
 namespace shard::import {
 

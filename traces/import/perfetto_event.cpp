@@ -3,8 +3,8 @@
 
 #include <cstring>
 
+#include "traces/base/protobuf.h"
 #include "traces/import/names.h"
-#include "traces/import/proto_reader.h"
 
 namespace shard::import {
 namespace {

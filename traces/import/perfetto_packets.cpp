@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "traces/base/protobuf.h"
+
 namespace shard::import {
 namespace {
 
@@ -35,14 +37,11 @@ bool PerfettoPackets::cut() {
 }
 
 bool PerfettoPackets::varint(std::uint64_t& value) {
-  value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    const int byte = source_.get();
-    if (byte < 0) return false;
-    value |= (static_cast<std::uint64_t>(byte) & 0x7f) << shift;
-    if (byte < 0x80) return true;
-  }
-  return false;
+  const std::string_view head = source_.peek(10);
+  std::string_view rest = head;
+  const bool ok = ProtoReader::take_varint(rest, value);
+  source_.consume(head.size() - rest.size());
+  return ok;
 }
 
 bool PerfettoPackets::field(bool& found) {
@@ -50,18 +49,19 @@ bool PerfettoPackets::field(bool& found) {
   if (source_.peek() < 0) return false;
   std::uint64_t tag = 0, length = 0;
   if (!varint(tag)) return cut();
-  switch (tag & 7) {
-    case 0: return varint(length) || cut();
-    case 1: return source_.skip(8) || cut();
-    case 5: return source_.skip(4) || cut();
-    case 2: break;
-    default: stop(at_, "no packet begins here"); return false;
+  switch (static_cast<ProtoWire>(tag & 7)) {
+    case ProtoWire::varint: return varint(length) || cut();
+    case ProtoWire::fixed64: return source_.skip(8) || cut();
+    case ProtoWire::fixed32: return source_.skip(4) || cut();
+    case ProtoWire::delimited:
+      if (!varint(length)) return cut();
+      if (tag >> 3 != 1) return source_.skip(length) || cut();
+      buffer_.clear();
+      found = source_.append(buffer_, length);
+      return found || cut();
   }
-  if (!varint(length)) return cut();
-  if (tag >> 3 != 1) return source_.skip(length) || cut();
-  buffer_.clear();
-  found = source_.append(buffer_, length);
-  return found || cut();
+  stop(at_, "no packet begins here");
+  return false;
 }
 
 std::string inflated_packets(std::string_view bytes, bool& ok) {
