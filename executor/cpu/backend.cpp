@@ -133,8 +133,8 @@ Result<void> Backend::check_operands(const Op& op) const {
     const bool live = phase_ledger(buffer.memory).is_live(o.buffer);
     if (live && begin >= 0 && begin + o.bytes <= buffer.bytes.count()) continue;
     return Error{.code = Errc::internal,
-                 .what = "op '" + op.name + "' touches bytes [" + std::to_string(begin) + ", " +
-                         std::to_string(begin + o.bytes) + ") of buffer '" + buffer.name + "', which " +
+                 .what = "op '" + std::string(op.name) + "' touches bytes [" + std::to_string(begin) + ", " +
+                         std::to_string(begin + o.bytes) + ") of buffer '" + std::string(buffer.name) + "', which " +
                          (live ? "has " + std::to_string(buffer.bytes.count()) : "is not live"),
                  .where = "rank " + std::to_string(communicator_.rank().value) + " op " + std::to_string(op.id.value),
                  .help = {}};

@@ -31,7 +31,7 @@ struct Call {
   std::int64_t tensor_rank = 0;                        ///< which part of a model that ranks share this one has
   RandomKey mask{};                                    ///< of an operator that drops
 
-  [[nodiscard]] const model::Attributes& attributes() const { return op.attributes; }
+  [[nodiscard]] const model::Attributes& attributes() const { return *op.attributes; }
   [[nodiscard]] bool forward() const { return op.direction == plan::Direction::forward; }
   [[nodiscard]] Store into_input() const { return op.accumulate_input ? Store::add : Store::write; }
   [[nodiscard]] Store into_weight() const { return op.accumulate_weight ? Store::add : Store::write; }

@@ -221,7 +221,7 @@ void call(const Call& o) {
 }  // namespace
 
 void Backend::compute(const plan::Op& op, const plan::Compute& c) {
-  const Attributes& a = c.attributes;
+  const Attributes& a = *c.attributes;
   Call o{.pool = pool_, .op = c, .slots = signature(c), .tensor_rank = position_.tensor};
   assert(o.slots.size() == op.operands.size());
   for (std::size_t i = 0; i < op.operands.size(); ++i)

@@ -27,7 +27,7 @@ bool may_be_missing(const Plan& plan, const Op& op) {
 
 std::string difference(const Plan& p, const Op& a, const Plan& q, const Op& b) {
   if (a.id != b.id) return "it has id " + std::to_string(b.id.value) + " there";
-  if (a.name != b.name || a.action.index() != b.action.index()) return "it is \"" + b.name + "\" there";
+  if (a.name != b.name || a.action.index() != b.action.index()) return "it is \"" + std::string(b.name) + "\" there";
   if (a.stream != b.stream || a.micro_step != b.micro_step) return "it runs elsewhere there";
   if (a.operands.size() != b.operands.size()) return "it has other operands there";
   const auto* x = std::get_if<Communicate>(&a.action);

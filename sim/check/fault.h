@@ -25,7 +25,7 @@ class Faults {
     if (first_) return;
     std::string where = "rank " + std::to_string(rank_);
     if (phase_ != nullptr) where += std::string(" ") + to_string(phase_->phase);
-    if (op_ != nullptr) where += " op " + std::to_string(op_->id.value) + " \"" + op_->name + '"';
+    if (op_ != nullptr) where += " op " + std::to_string(op_->id.value) + " \"" + std::string(op_->name) + '"';
     first_ = Error{.code = Errc::internal,
                    .what = std::move(what) + " (" + std::string(rule) + ")",
                    .where = std::move(where),

@@ -31,7 +31,9 @@ class Interpreter {
   [[nodiscard]] Contents& of(BufferId id) { return contents_[static_cast<std::size_t>(id.value)]; }
   [[nodiscard]] const Flat& flat(std::int32_t f) const { return plan_.flats[static_cast<std::size_t>(f)]; }
   [[nodiscard]] std::int64_t used(std::int32_t f) const { return flat(f).used.count(); }
-  [[nodiscard]] std::string name(const Operand& o) const { return '\'' + plan_.buffer(o.buffer).name + '\''; }
+  [[nodiscard]] std::string name(const Operand& o) const {
+    return '\'' + std::string(plan_.buffer(o.buffer).name) + '\'';
+  }
 
   // --- the plan's own tables -------------------------------------------------------------------------------------
   /// P32: what interpreters read in place of the strategy says what it says.

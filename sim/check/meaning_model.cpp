@@ -27,7 +27,7 @@ void Interpreter::compute(const Op& op, const Compute& c) {
   if (c.source < 0 || static_cast<std::size_t>(c.source) >= plan_.graph->operators.size())
     return faults_.fail("P9", "names no operator of the graph");
   const model::Operator& source = plan_.graph->operators[static_cast<std::size_t>(c.source)];
-  if (source.kind != c.kind || source.attributes != c.attributes)
+  if (source.kind != c.kind || source.attributes != *c.attributes)
     return faults_.fail("P9", "is not the operator that it names");
   const bool is_leaf = c.direction != Direction::forward && model::row(c.kind).loss;
   if (c.scale != (is_leaf ? leaf_scale() : 1.0f) || c.scaled != (is_leaf && plan_.strategy.has_scaler()))

@@ -144,16 +144,17 @@ void Interpreter::end_step() {
     if (!plan_.buffers[b].persistent) continue;
     contents_[b].for_each([&](Content& c) {
       if (c.meaning == Meaning::gradient)
-        faults_.fail("P17", "buffer '" + plan_.buffers[b].name + "' holds " + describe(plan_, c) +
+        faults_.fail("P17", "buffer '" + std::string(plan_.buffers[b].name) + "' holds " + describe(plan_, c) +
                                 " where parameters rest when the step ends");
       if (c.meaning != Meaning::parameter && c.meaning != Meaning::master) return;
       if (c.meaning == Meaning::parameter && flat(c.what).frozen) {
-        if (c.tag != 0) faults_.fail("P30", "buffer '" + plan_.buffers[b].name + "' holds other frozen parameters");
+        if (c.tag != 0)
+          faults_.fail("P30", "buffer '" + std::string(plan_.buffers[b].name) + "' holds other frozen parameters");
         return;
       }
       if (c.tag != 1)
-        faults_.fail(
-            "P17", "buffer '" + plan_.buffers[b].name + "' still holds " + describe(plan_, c) + " when the step ends");
+        faults_.fail("P17", "buffer '" + std::string(plan_.buffers[b].name) + "' still holds " + describe(plan_, c) +
+                                " when the step ends");
       c.tag = 0;
     });
   }

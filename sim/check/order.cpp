@@ -127,9 +127,10 @@ class PhaseOrder {
   void require(std::size_t i, const Operand& o, std::int32_t other, const char* did) {
     if (faults_.failed() || finished_before(other, i)) return;
     const Op& source = phase_.ops[static_cast<std::size_t>(other)];
-    faults_.fail("P7", std::string(o.writes() ? "writes" : "reads") + " bytes of '" + plan_.buffer(o.buffer).name +
-                           "' that op " + std::to_string(source.id.value) + " \"" + source.name + "\" of stream " +
-                           to_string(source.stream) + ' ' + did + ", and no edge orders the two");
+    faults_.fail("P7", std::string(o.writes() ? "writes" : "reads") + " bytes of '" +
+                           std::string(plan_.buffer(o.buffer).name) + "' that op " + std::to_string(source.id.value) +
+                           " \"" + std::string(source.name) + "\" of stream " + to_string(source.stream) + ' ' + did +
+                           ", and no edge orders the two");
   }
 
   const Plan& plan_;

@@ -4,7 +4,7 @@
 namespace shard::plan::verification {
 
 Bytes expected_workspace(const Plan& plan, const Compute& c) {
-  return plan.target.workspace(c.kind, c.direction, c.attributes);
+  return plan.target.workspace(c.kind, c.direction, *c.attributes);
 }
 
 std::vector<Expected> expected_operands(const Plan& plan, const model::Operator& op, const Compute& c) {

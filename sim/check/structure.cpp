@@ -36,7 +36,7 @@ class Structure {
   [[nodiscard]] bool known(BufferId id) const {
     return id.value >= 0 && static_cast<std::size_t>(id.value) < plan_.buffers.size();
   }
-  [[nodiscard]] std::string name(BufferId id) const { return '\'' + plan_.buffer(id).name + '\''; }
+  [[nodiscard]] std::string name(BufferId id) const { return '\'' + std::string(plan_.buffer(id).name) + '\''; }
 
   void check_phase(const PhaseOps& phase) {
     std::unordered_map<std::int32_t, Stream> earlier;
@@ -69,7 +69,8 @@ class Structure {
     faults_.at(&phase, nullptr);
     for (std::size_t b = 0; b < live_.size(); ++b)
       if (live_[b] && !plan_.buffers[b].persistent)
-        faults_.fail("P4", "buffer '" + plan_.buffers[b].name + "' is not given back at the end of the phase");
+        faults_.fail("P4",
+                     "buffer '" + std::string(plan_.buffers[b].name) + "' is not given back at the end of the phase");
   }
 
   void check_operand(const Operand& o) {
@@ -128,7 +129,7 @@ class Structure {
     if (next != arena.begin()) {
       const Buffer& before = plan_.buffer(std::prev(next)->second);
       if (before.offset + before.bytes.count() > buffer.offset)
-        faults_.fail("P5", "buffer " + name(id) + " takes bytes of live buffer '" + before.name + '\'');
+        faults_.fail("P5", "buffer " + name(id) + " takes bytes of live buffer '" + std::string(before.name) + '\'');
     }
     arena[buffer.offset] = id;
     highest_[m] = std::max(highest_[m], end);

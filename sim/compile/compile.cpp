@@ -37,7 +37,7 @@ constexpr std::array<Pass, 9> kPasses{{{"differentiate", alone<differentiate>},
                                        {"shard", alone<shard>},
                                        {"optimize", alone<optimize>},
                                        {"place", alone<place>},
-                                       {"schedule", alone<schedule>},
+                                       {"schedule", schedule},
                                        {"allocate", allocate}}};
 
 /// No pass before this one looks at the rank.
@@ -136,6 +136,7 @@ Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strateg
     if (is_new) {
       Plan plan = common;
       plan.rank = rank;
+      packings.allocated = set.classes;
       set.classes.push_back(run_passes(std::move(plan), packings, rank_passes));
       common.placed = set.classes.front().placed;  // rank 0 decides for all
     }

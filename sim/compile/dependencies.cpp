@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,7 @@ void join(Clock& into, const Clock& other) {
 /// What has finished before each op starts, given stream order and the edges added so far.
 class Order {
  public:
-  explicit Order(PhaseOps& phase) : ops_(phase.ops), before_(phase.ops.size(), kNothing) {
+  Order(const Plan& plan, PhaseOps& phase) : pool_(*plan.pool), ops_(phase.ops), before_(phase.ops.size(), kNothing) {
     last_.fill(-1);
     if (ops_.empty()) return;
     first_id_ = ops_.front().id.value;
@@ -43,10 +44,10 @@ class Order {
   /// Starts op i, the next in plan order, with those of its edges that say more than others do by now.
   void begin(std::size_t i) {
     if (const std::int32_t previous = last_[index_of(ops_[i].stream)]; previous >= 0) learn(i, previous);
-    std::vector<OpId> edges = std::move(ops_[i].dependencies);
-    std::sort(edges.rbegin(), edges.rend());
-    ops_[i].dependencies.clear();
-    for (OpId d : edges) need_op(i, position(d));
+    edges_.clear();
+    before_edges_.assign(ops_[i].dependencies.begin(), ops_[i].dependencies.end());
+    std::sort(before_edges_.rbegin(), before_edges_.rend());
+    for (OpId d : before_edges_) need_op(i, position(d));
     last_[index_of(ops_[i].stream)] = static_cast<std::int32_t>(i);
   }
 
@@ -55,7 +56,8 @@ class Order {
   void need(std::size_t i, Clock needed) {
     std::sort(needed.rbegin(), needed.rend());
     for (std::int32_t other : needed) need_op(i, other);
-    if (ops_[i].dependencies.size() > 1) drop_implied(i);
+    if (edges_.size() > 1) drop_implied();
+    ops_[i].dependencies = pool_.keep(std::span<const OpId>(edges_));
   }
 
  private:
@@ -63,24 +65,23 @@ class Order {
     if (other < 0) return;
     const Op& source = ops_[static_cast<std::size_t>(other)];
     if (source.stream == ops_[i].stream || before_[i][index_of(source.stream)] >= other) return;
-    ops_[i].dependencies.push_back(source.id);
+    edges_.push_back(source.id);
     learn(i, other);
   }
   /// Drops edges that others of the same op imply: what came first may be older than what came later.
-  void drop_implied(std::size_t i) {
-    std::vector<OpId>& edges = ops_[i].dependencies;
-    std::vector<OpId> kept;
-    for (OpId d : edges) {
+  void drop_implied() {
+    before_edges_.clear();
+    for (OpId d : edges_) {
       const std::int32_t at = position(d);
       const std::size_t stream = index_of(ops_[static_cast<std::size_t>(at)].stream);
-      const bool implied = std::any_of(edges.begin(), edges.end(), [&](OpId e) {
+      const bool implied = std::any_of(edges_.begin(), edges_.end(), [&](OpId e) {
         const auto other = static_cast<std::size_t>(position(e));
         if (e == d) return false;
         return index_of(ops_[other].stream) == stream ? position(e) > at : before_[other][stream] >= at;
       });
-      if (!implied) kept.push_back(d);
+      if (!implied) before_edges_.push_back(d);
     }
-    edges = std::move(kept);
+    edges_.swap(before_edges_);
   }
   [[nodiscard]] std::int32_t position(OpId id) const {
     return position_[static_cast<std::size_t>(id.value - first_id_)];
@@ -92,7 +93,10 @@ class Order {
     known = std::max(known, other);
   }
 
+  Pool& pool_;
   std::vector<Op>& ops_;
+  std::vector<OpId> edges_;         // of the op begun last, so far
+  std::vector<OpId> before_edges_;  // the same before the step at hand
   std::vector<Clock> before_;
   Clock last_{};
   std::int32_t first_id_ = 0;
@@ -107,7 +111,7 @@ void order_buffers(const Plan& plan, PhaseOps& phase) {
     Clock read = kNothing;
   };
   std::vector<Last> last(plan.buffers.size());
-  Order order(phase);
+  Order order(plan, phase);
   for (std::size_t i = 0; i < phase.ops.size(); ++i) {
     order.begin(i);
     const Op& op = phase.ops[i];
@@ -158,7 +162,7 @@ void order_reuse(const Plan& plan, const ArenaPlaces& places, PhaseOps& phase) {
   for (int m = 0; m < kMemoryCount; ++m) arenas.emplace_back(places.count(static_cast<Memory>(m)));
   std::vector<Clock> given_back;                           // accesses of lifetimes that are over
   std::vector<Clock> last(plan.buffers.size(), kNothing);  // accesses of this lifetime
-  Order order(phase);
+  Order order(plan, phase);
   for (std::size_t i = 0; i < phase.ops.size(); ++i) {
     order.begin(i);
     Op& op = phase.ops[i];

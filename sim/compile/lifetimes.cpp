@@ -2,13 +2,11 @@
 #include "sim/compile/lifetimes.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 namespace shard::plan {
 namespace {
-
-[[nodiscard]] bool contains(const std::vector<BufferId>& ids, BufferId id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
 
 /// Whether content that the buffer held before this op is dead. An op that also reads the buffer needs it.
 [[nodiscard]] bool begins_lifetime(const Plan& plan, const Op& op, BufferId id) {
@@ -21,34 +19,56 @@ namespace {
   return begins;
 }
 
+/// The end of a lifetime: the op that touched the buffer last.
+struct Over {
+  std::int32_t op = 0;
+  BufferId buffer{};
+};
+
+/// What each op gives back, by id.
+void set_releases(const Plan& plan, std::vector<Op>& ops, const std::vector<Over>& over) {
+  std::vector<std::size_t> begin(ops.size() + 1, 0);  // of each op's in `released`
+  for (const Over& o : over) ++begin[static_cast<std::size_t>(o.op) + 1];
+  for (std::size_t i = 0; i < ops.size(); ++i) begin[i + 1] += begin[i];
+  const std::span<BufferId> released = plan.pool->make<BufferId>(over.size());
+  std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
+  for (const Over& o : over) released[next[static_cast<std::size_t>(o.op)]++] = o.buffer;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const std::span<BufferId> of_op = released.subspan(begin[i], begin[i + 1] - begin[i]);
+    if (of_op.size() > 1) std::ranges::sort(of_op);
+    ops[i].release = List<BufferId>(of_op);
+  }
+}
+
 void phase_lifetimes(const Plan& plan, PhaseOps& phase, std::vector<bool>& born) {
-  std::vector<std::int64_t> last(plan.buffers.size(), -1);
+  std::vector<std::int32_t> last(plan.buffers.size(), -1);
+  std::vector<BufferId> acquired;
+  std::vector<Over> over;
   for (std::size_t i = 0; i < phase.ops.size(); ++i) {
     Op& op = phase.ops[i];
-    op.acquire.clear();
-    op.release.clear();
+    const auto index = static_cast<std::int32_t>(i);
+    acquired.clear();
     for (const Operand& o : op.operands) {
       const auto b = static_cast<std::size_t>(o.buffer.value);
-      if (contains(op.acquire, o.buffer)) continue;
       if (plan.buffers[b].persistent) {
-        if (!born[b]) op.acquire.push_back(o.buffer);
+        if (!born[b]) acquired.push_back(o.buffer);
         born[b] = true;
         continue;
       }
-      if (last[b] == static_cast<std::int64_t>(i)) continue;
+      if (last[b] == index) continue;
       if (last[b] < 0) {
-        op.acquire.push_back(o.buffer);
+        acquired.push_back(o.buffer);
       } else if (begins_lifetime(plan, op, o.buffer)) {
-        phase.ops[static_cast<std::size_t>(last[b])].release.push_back(o.buffer);
-        op.acquire.push_back(o.buffer);
+        over.push_back({last[b], o.buffer});
+        acquired.push_back(o.buffer);
       }
-      last[b] = static_cast<std::int64_t>(i);
+      last[b] = index;
     }
+    op.acquire = plan.list(acquired);
   }
   for (std::size_t b = 0; b < last.size(); ++b)
-    if (last[b] >= 0)
-      phase.ops[static_cast<std::size_t>(last[b])].release.push_back(BufferId{static_cast<std::int32_t>(b)});
-  for (Op& op : phase.ops) std::sort(op.release.begin(), op.release.end());
+    if (last[b] >= 0) over.push_back({last[b], BufferId{static_cast<std::int32_t>(b)}});
+  set_releases(plan, phase.ops, over);
 }
 
 }  // namespace

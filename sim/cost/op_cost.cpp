@@ -19,7 +19,7 @@ constexpr BytesPerSecond kHashRate{1e9};
 Bytes touched_bytes(const plan::Plan& plan, const plan::Op& op, const plan::Compute& compute) {
   Bytes total;
   for (const plan::Operand& o : op.operands) {
-    const Bytes part = touched(compute.kind, compute.attributes, plan.buffer(o.buffer).dtype, Bytes{o.bytes});
+    const Bytes part = touched(compute.kind, *compute.attributes, plan.buffer(o.buffer).dtype, Bytes{o.bytes});
     if (o.reads()) total += part;
     if (o.writes()) total += part;
   }

@@ -7,7 +7,8 @@
 namespace shard::engine {
 
 Busy::Busy(std::vector<Interval> intervals) {
-  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+  // Those of one stream come in order.
+  if (!std::ranges::is_sorted(intervals, {}, &Interval::begin)) std::ranges::sort(intervals, {}, &Interval::begin);
   for (const Interval& i : intervals) {
     if (!parts_.empty() && i.begin <= parts_.back().end) {
       parts_.back().end = std::max(parts_.back().end, i.end);

@@ -86,7 +86,8 @@ Result<void> Engine::change(const plan::Op& op, BufferId id, bool taken, Seconds
   if (Result<void> r = taken ? books.acquire(id, Bytes{buffer.offset}, bytes, buffer.category) : books.release(id);
       !r) {
     Error e = r.error();
-    e.where = "op " + std::to_string(op.id.value) + " (" + op.name + "), buffer " + buffer.name;
+    e.where =
+        "op " + std::to_string(op.id.value) + " (" + std::string(op.name) + "), buffer " + std::string(buffer.name);
     return e;
   }
   live_[static_cast<std::size_t>(id.value)] = taken;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "sim/engine/trace_events.h"
 #include "sim/ir/run.h"
 #include "sim/record/header.h"
+#include "traces/parallel.h"
 
 namespace shard::engine {
 namespace {
@@ -60,9 +62,10 @@ bool add(CollectiveCounts& total, const CollectiveCounts& part, std::int64_t tim
 Result<ClassResult> result_of(const plan::Plan& plan, const std::vector<PhaseRun>& runs,
                               const SimulateOptions& options) {
   ClassResult result;
+  Holders holders(plan);
   const Phase shown = options.steps > 1 && plan.find(Phase::steady_step) ? Phase::steady_step : Phase::first_step;
   for (const PhaseRun& run : runs) {
-    PhaseResult phase = summarize(plan, run, options.holders);
+    PhaseResult phase = summarize(plan, run, holders, options.holders);
     const std::int64_t times = repetitions(run.phase, options);
     phase.in_run = times > 0;
     // The digest is a check after the training, of no interest to what the training costs.
@@ -83,6 +86,30 @@ Result<ClassResult> result_of(const plan::Plan& plan, const std::vector<PhaseRun
   }
   std::copy(std::begin(plan.arena_bytes), std::end(plan.arena_bytes), result.arena.begin());
   return result;
+}
+
+/// One class of ranks, simulated; its phases are kept where they are to be written.
+struct ClassRun {
+  std::optional<Error> error;
+  ClassResult result;
+  std::vector<PhaseRun> phases;
+};
+
+ClassRun run_class(const plan::Plan& plan, const cluster::Cluster& cluster, const SimulateOptions& options) {
+  Result<std::vector<PhaseRun>> phases = run_phases(plan, cluster);
+  if (!phases) return {.error = phases.error(), .result = {}, .phases = {}};
+  Result<ClassResult> result = result_of(plan, *phases, options);
+  if (!result) return {.error = result.error(), .result = {}, .phases = {}};
+  if (options.trace == nullptr) phases->clear();
+  return {.error = {}, .result = std::move(*result), .phases = std::move(*phases)};
+}
+
+/// A thread costs as much as some hundred ops.
+bool is_worth_threads(const plan::PlanSet& plans) {
+  constexpr std::size_t kOps = 2000;
+  std::size_t ops = 0;
+  for (const plan::PhaseOps& phase : plans.classes.front().phases) ops += phase.ops.size();
+  return plans.classes.size() > 1 && ops >= kOps;
 }
 
 Seconds slowest(const Simulation& simulation, Phase phase) {
@@ -170,22 +197,17 @@ Result<Simulation> simulate(const plan::PlanSet& plans, const cluster::Cluster& 
   s.steps = options.steps;
   if (Result<void> r = cluster::check_ranks(cluster, s.strategy.world_size); !r) return r.error();
 
+  std::vector<ClassRun> runs(plans.classes.size());
+  for_each_index(runs.size(), is_worth_threads(plans),
+                 [&](std::size_t c) { runs[c] = run_class(plans.classes[c], cluster, options); });
   std::vector<std::vector<PhaseRun>> runs_of_class;
-  for (std::size_t c = 0; c < plans.classes.size(); ++c) {
-    const plan::Plan& plan = plans.classes[c];
-    Result<std::vector<PhaseRun>> runs = run_phases(plan, cluster);
-    if (!runs) return runs.error();
-    Result<ClassResult> told = result_of(plan, *runs, options);
-    if (!told) return told.error();
-    ClassResult& result = *told;
-    for (std::size_t rank = 0; rank < plans.class_of_rank.size(); ++rank) {
-      if (plans.class_of_rank[rank] == static_cast<std::int32_t>(c)) {
-        result.ranks.push_back(static_cast<std::int32_t>(rank));
-      }
-    }
-    s.classes.push_back(std::move(result));
-    if (options.trace != nullptr) runs_of_class.push_back(std::move(*runs));
+  for (ClassRun& run : runs) {
+    if (run.error) return *run.error;
+    s.classes.push_back(std::move(run.result));
+    if (options.trace != nullptr) runs_of_class.push_back(std::move(run.phases));
   }
+  for (std::size_t rank = 0; rank < plans.class_of_rank.size(); ++rank)
+    s.classes[static_cast<std::size_t>(plans.class_of_rank[rank])].ranks.push_back(static_cast<std::int32_t>(rank));
   for (std::size_t c = 0; c < runs_of_class.size(); ++c) {
     const ClassResult& result = s.classes[c];
     for (const std::int32_t rank : result.ranks) {

@@ -16,45 +16,8 @@ constexpr std::size_t index(Category c) {
   return static_cast<std::size_t>(c);
 }
 
-/// Layers that differ only in their number hold one kind of thing: "h.0.mlp" and "h.1.mlp" become "h.*.mlp".
-std::string without_numbers(const std::string& name) {
-  std::string out;
-  for (std::size_t i = 0; i < name.size();) {
-    const auto digit = [&](std::size_t k) { return k < name.size() && name[k] >= '0' && name[k] <= '9'; };
-    const bool starts = digit(i) && (i == 0 || name[i - 1] == '.' || name[i - 1] == ' ' || name[i - 1] == '[');
-    std::size_t end = i;
-    while (digit(end)) ++end;
-    const bool whole = end == name.size() || name[end] == '.' || name[end] == ' ' || name[end] == ']';
-    if (starts && whole) {
-      out += '*';
-      i = end;
-    } else {
-      out += name[i++];
-    }
-  }
-  return out;
-}
-
-/// `live`: by BufferId.
-std::vector<Holder> largest(const plan::Plan& plan, const std::vector<bool>& live, std::size_t count) {
-  std::map<std::pair<std::string, Category>, Holder> groups;
-  for (std::size_t i = 0; i < live.size(); ++i) {
-    if (!live[i]) continue;
-    const plan::Buffer& b = plan.buffers[i];
-    const std::string name = without_numbers(b.name);
-    const auto [it, is_new] = groups.try_emplace({name, b.category}, Holder{b.name, b.category, Bytes{0}, 0});
-    if (!is_new) it->second.name = name;  // more than one: the pattern
-    it->second.bytes += plan::arena_bytes(b);
-    ++it->second.buffers;
-  }
-  std::vector<Holder> holders;
-  for (auto& [key, holder] : groups) holders.push_back(std::move(holder));
-  std::stable_sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
-  if (holders.size() > count) holders.resize(count);
-  return holders;
-}
-
-MemoryPeak peak_of(const plan::Plan& plan, const PhaseRun& run, const ArenaRun& arena, std::size_t holders) {
+MemoryPeak peak_of(const plan::Plan& plan, const PhaseRun& run, const ArenaRun& arena, Holders& holders,
+                   std::size_t count) {
   MemoryPeak peak{.memory = arena.memory,
                   .peak = arena.extent,
                   .live_peak = arena.live_peak,
@@ -73,7 +36,7 @@ MemoryPeak peak_of(const plan::Plan& plan, const PhaseRun& run, const ArenaRun& 
     last = it->op;
   }
   if (last != nullptr) peak.op = last->name;
-  peak.largest_holders = largest(plan, live, holders);
+  peak.largest_holders = holders.largest(live, count);
   return peak;
 }
 
@@ -103,7 +66,7 @@ class DeviceReplay {
 
 }  // namespace
 
-PhaseResult summarize(const plan::Plan& plan, const PhaseRun& run, std::size_t holders) {
+PhaseResult summarize(const plan::Plan& plan, const PhaseRun& run, Holders& holders, std::size_t count) {
   PhaseResult result;
   result.phase = run.phase;
   result.seconds = run.interval.length();
@@ -120,7 +83,8 @@ PhaseResult summarize(const plan::Plan& plan, const PhaseRun& run, std::size_t h
   result.communication_seconds = communication.length();
   result.exposed_communication_seconds = communication.length_outside(compute);
   result.collectives = run.collectives;
-  for (std::size_t m = 0; m < run.arenas.size(); ++m) result.memory[m] = peak_of(plan, run, run.arenas[m], holders);
+  for (std::size_t m = 0; m < run.arenas.size(); ++m)
+    result.memory[m] = result.memory[m] = peak_of(plan, run, run.arenas[m], holders, count);
   return result;
 }
 

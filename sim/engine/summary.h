@@ -4,13 +4,15 @@
 #include <cstddef>
 #include <vector>
 
+#include "sim/engine/holders.h"
 #include "sim/engine/phase_run.h"
 #include "sim/engine/simulation.h"
 #include "sim/ir/plan.h"
 
 namespace shard::engine {
 
-[[nodiscard]] PhaseResult summarize(const plan::Plan& plan, const PhaseRun& run, std::size_t holders);
+/// With the `count` groups that hold most of each memory at its peak, by `holders` of this plan.
+[[nodiscard]] PhaseResult summarize(const plan::Plan& plan, const PhaseRun& run, Holders& holders, std::size_t count);
 
 /// Device memory after every change, beginning with what was live at time 0.
 [[nodiscard]] std::vector<MemoryPoint> device_series(const plan::Plan& plan, const PhaseRun& run);

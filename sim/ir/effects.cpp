@@ -15,10 +15,10 @@ namespace {
 [[nodiscard]] Flops flops_of(const Plan& plan, const Compute& c) {
   const model::Operator& source = plan.graph->operators[static_cast<std::size_t>(c.source)];
   model::OperatorFlops flops = model::operator_flops(*plan.graph, source);
-  if (c.attributes.freezes(0)) flops.backward_parameters = {};
+  if (c.attributes->freezes(0)) flops.backward_parameters = {};
   // A linear operator's bias alone: sums over its rows.
-  if (c.attributes.freezes(0) && c.attributes.has_bias && !c.attributes.freezes(1))
-    flops.backward_parameters = Flops{static_cast<double>(c.attributes.rows * c.attributes.out_columns)};
+  if (c.attributes->freezes(0) && c.attributes->has_bias && !c.attributes->freezes(1))
+    flops.backward_parameters = Flops{static_cast<double>(c.attributes->rows * c.attributes->out_columns)};
   if (!c.input_gradient) flops.backward_inputs = {};
   switch (c.direction) {
     case Direction::forward: return flops.forward;

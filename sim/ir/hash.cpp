@@ -103,7 +103,7 @@ void add(Sink& sink, const Action& action) {
                                accumulate_weight, workspace, scale, scaled] = a;
                   sink.add(kind, direction, source, input_gradient, in_place, accumulate_input, accumulate_weight,
                            workspace, scale, scaled);
-                  add(sink, attributes);
+                  add(sink, *attributes);
                 },
                 [&](const LoadBatch& a) {
                   const auto& [first, shard_stride, replica_stride] = a;

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
+#include <type_traits>
 #include <variant>
-#include <vector>
 
+#include "sim/ir/pool.h"
 #include "sim/model/direction.h"
 #include "sim/model/graph.h"
 #include "sim/model/signature.h"
@@ -35,23 +36,25 @@ struct Operand {
   [[nodiscard]] std::int64_t offset_on(std::int32_t shard_rank) const { return offset + shard_rank * rank_stride; }
 };
 
+inline constexpr model::Attributes kNoAttributes{};
+
 /// An operator of the model on one micro-batch. Operands: those of its signature().
 struct Compute {
   model::OperatorKind kind{};
   Direction direction = Direction::forward;
-  std::int32_t source = -1;  ///< index of the operator in the graph
-  model::Attributes attributes{};
-  bool input_gradient = false;     ///< backward: there is a gradient of the input
-  bool in_place = false;           ///< backward: it takes the place of that of the result
-  bool accumulate_input = false;   ///< the input gradient is added to, not written
-  bool accumulate_weight = false;  ///< the parameter gradient is added to, not written
+  std::int32_t source = -1;                              ///< index of the operator in the graph
+  const model::Attributes* attributes = &kNoAttributes;  ///< never null; of the operator, in the plan's graph
+  bool input_gradient = false;                           ///< backward: there is a gradient of the input
+  bool in_place = false;                                 ///< backward: it takes the place of that of the result
+  bool accumulate_input = false;                         ///< the input gradient is added to, not written
+  bool accumulate_weight = false;                        ///< the parameter gradient is added to, not written
   bool workspace = false;
   float scale = 1.0f;   ///< loss operators, backward: 1 / M, so that nothing divides afterwards
   bool scaled = false;  ///< loss operators, backward: times the loss scale, which is an operand
 };
 
 [[nodiscard]] inline model::Signature signature(const Compute& c) {
-  return model::signature(c.kind, c.direction, c.attributes,
+  return model::signature(c.kind, c.direction, *c.attributes,
                           {.input_gradient = c.input_gradient,
                            .in_place = c.in_place,
                            .accumulate_input = c.accumulate_input,
@@ -86,7 +89,7 @@ struct Segment {
 struct Communicate {
   Collective kind{};
   UnitId unit{};
-  std::vector<Segment> segments{};
+  List<Segment> segments{};
   Group group = Group::shard;
   std::int32_t root = 0;                ///< broadcast, reduce: a member's number in the group
   std::int32_t workspace_operand = -1;  ///< staging of the message transport, -1: none
@@ -182,20 +185,22 @@ struct Absent {
 using Action = std::variant<Compute, LoadBatch, LoadScalars, Communicate, Accumulate, Initialize, ZeroState,
                             OptimizerStep, MeanLoss, Copy, Digest, BeginControl, InspectGradient, Decide, Absent>;
 
+/// Lists and name lie in the pool of the op's plan, or are literals.
 struct Op {
   OpId id{};
-  std::string name{};  ///< e.g. "h.0.attn.c_attn backward_weight"
+  Name name{};  ///< e.g. "h.0.attn.c_attn backward_weight"
   Part part = Part::forward;
   Stream stream = Stream::compute;
   std::int32_t block = -1;
   std::int32_t micro_step = -1;  ///< -1: once per step
   bool first_step_only = false;  ///< births of optimizer state
   Action action{};
-  std::vector<Operand> operands{};
-  std::vector<OpId> dependencies{};  ///< ops of other streams that must have finished; order inside a stream is implied
-  std::vector<BufferId> acquire{};   ///< buffers whose lifetime begins with this op
-  std::vector<BufferId> release{};   ///< buffers whose lifetime ends with this op
+  List<Operand> operands{};
+  List<OpId> dependencies{};  ///< ops of other streams that must have finished; order inside a stream is implied
+  List<BufferId> acquire{};   ///< buffers whose lifetime begins with this op
+  List<BufferId> release{};   ///< buffers whose lifetime ends with this op
 };
+static_assert(std::is_trivially_copyable_v<Op>, "ranks and phases copy ops by the thousand");
 
 /// One visitor made of lambdas; a forgotten alternative does not compile.
 template <class... F>

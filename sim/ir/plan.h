@@ -1,8 +1,12 @@
 // A plan: ordered ops over named buffers for one class of equal ranks, in phases. Immutable once compiled.
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,7 +28,7 @@ namespace shard::plan {
 inline constexpr std::int64_t kAlignment = kArenaAlignment;
 
 struct Buffer {
-  std::string name{};
+  Name name{};  ///< in the plan's pool, its model or graph, or a literal
   Category category{};
   Memory memory = Memory::device;
   Dtype dtype = Dtype::f32;  ///< of its elements
@@ -79,6 +83,8 @@ struct PhaseOps {
 };
 
 struct Plan {
+  /// Lists and names of ops and buffers. Copies of a plan share it: none changes what it holds.
+  std::shared_ptr<Pool> pool = std::make_shared<Pool>();
   std::shared_ptr<const model::Model> model{};
   std::shared_ptr<const model::Graph> graph{};  ///< one micro-batch; its values have the buffers from values_begin on
   Strategy strategy{};                          ///< what the passes go by; interpreters read the rest
@@ -113,6 +119,33 @@ struct Plan {
   [[nodiscard]] Buffer& buffer(BufferId id) { return buffers[static_cast<std::size_t>(id.value)]; }
   [[nodiscard]] BufferId value_buffer(model::ValueId v) const {
     return value_buffers[static_cast<std::size_t>(v.value)];
+  }
+  template <class T>
+  [[nodiscard]] List<T> list(std::initializer_list<T> elements) const {
+    return pool->keep(std::span<const T>(elements.begin(), elements.size()));
+  }
+  template <class T>
+  [[nodiscard]] List<T> list(const std::vector<T>& elements) const {
+    return pool->keep(std::span<const T>(elements));
+  }
+  /// A name of these parts.
+  template <class... Parts>
+  [[nodiscard]] std::string_view text(const Parts&... parts) const {
+    return pool->text({std::string_view(parts)...});
+  }
+  /// The op's operands, to be changed: its own from now on.
+  [[nodiscard]] std::span<Operand> own_operands(Op& op) const {
+    const std::span<Operand> own = pool->make<Operand>(op.operands.size());
+    std::copy(op.operands.begin(), op.operands.end(), own.begin());
+    op.operands = List<Operand>(own);
+    return own;
+  }
+  /// Gives the op one more operand, the last.
+  void add_operand(Op& op, const Operand& operand) const {
+    const std::span<Operand> own = pool->make<Operand>(op.operands.size() + 1);
+    std::copy(op.operands.begin(), op.operands.end(), own.begin());
+    own.back() = operand;
+    op.operands = List<Operand>(own);
   }
   /// Adds a buffer and returns its id.
   BufferId add_buffer(Buffer buffer) {

@@ -62,7 +62,7 @@ void append_attributes(std::string& out, const model::Attributes& a) {
 void append_action(std::string& out, const Plan& plan, const Op& op) {
   std::visit(on{[&](const Compute& c) {
                   append(out, model::to_string(c.kind), '.', to_string(c.direction));
-                  append_attributes(out, c.attributes);
+                  append_attributes(out, *c.attributes);
                   if (c.accumulate_input) append(out, " adds_input");
                   if (c.accumulate_weight) append(out, " adds_weight");
                   if (c.scale != 1.0f) append(out, " scale ", c.scale);
@@ -108,7 +108,7 @@ void append_action(std::string& out, const Plan& plan, const Op& op) {
              op.action);
 }
 
-void append_ids(std::string& out, const Plan& plan, const char* label, const std::vector<BufferId>& ids) {
+void append_ids(std::string& out, const Plan& plan, const char* label, List<BufferId> ids) {
   if (ids.empty()) return;
   append(out, label);
   const char* before = " ";

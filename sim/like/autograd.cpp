@@ -25,7 +25,7 @@ class Autograd {
     widen_indices();
     std::vector<plan::Op>& ops = plan_.find(Phase::steady_step)->ops;
     for (plan::Op& op : ops) {
-      for (Operand& o : op.operands)
+      for (Operand& o : plan_.own_operands(op))
         if (const auto it = current_.find(o.buffer.value); it != current_.end()) o.buffer = it->second;
       const Compute compute = std::get<Compute>(op.action);
       drop_workspace(op, compute);
@@ -35,15 +35,16 @@ class Autograd {
         backward(op, compute);
     }
     for (plan::Op& op : ops)
-      for (Operand& o : op.operands) o.bytes = plan_.buffer(o.buffer).bytes.count();
+      for (Operand& o : plan_.own_operands(op)) o.bytes = plan_.buffer(o.buffer).bytes.count();
     return std::move(plan_);
   }
 
  private:
-  BufferId temporary(std::string name, Bytes bytes) {
-    return plan_.add_buffer({.name = std::move(name), .category = Category::workspace, .bytes = bytes});
+  /// Of the parts' name.
+  BufferId temporary(Bytes bytes, const auto&... parts) {
+    return plan_.add_buffer({.name = plan_.text(parts...), .category = Category::workspace, .bytes = bytes});
   }
-  void write(plan::Op& op, BufferId buffer) { op.operands.push_back(plan::writes(plan_, buffer)); }
+  void write(plan::Op& op, BufferId buffer) { plan_.add_operand(op, plan::writes(plan_, buffer)); }
 
   void widen_indices() {
     for (std::size_t v = 0; v < plan_.graph->values.size(); ++v) {
@@ -55,8 +56,9 @@ class Autograd {
 
   void drop_workspace(plan::Op& op, const Compute& compute) {
     if (!compute.workspace) return;
-    op.operands.erase(op.operands.begin() +
-                      static_cast<std::ptrdiff_t>(plan::signature(compute).position(Role::workspace)));
+    std::vector<Operand> rest(op.operands.begin(), op.operands.end());
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(plan::signature(compute).position(Role::workspace)));
+    op.operands = plan_.list(rest);
     std::get<Compute>(op.action).workspace = false;
   }
 
@@ -69,8 +71,10 @@ class Autograd {
     plan::Buffer& buffer = plan_.buffer(operand.buffer);
     if (buffer.bytes == bytes) return;
     buffer.bytes = bytes;
-    if (const std::size_t at = buffer.name.rfind(".lse"); at != std::string::npos) buffer.name.erase(at, 4);
-    buffer.name += name;
+    constexpr std::string_view kFused = ".lse";
+    const std::size_t at = buffer.name.rfind(kFused);
+    const bool fused = at != std::string_view::npos;
+    buffer.name = plan_.text(buffer.name.substr(0, at), fused ? buffer.name.substr(at + kFused.size()) : "", name);
   }
 
   /// Of an op that has nothing but the operands of its signature before it.
@@ -84,17 +88,18 @@ class Autograd {
 
   void forward(plan::Op& op, const Compute& compute) {
     if (compute.kind == OperatorKind::attention) {
-      const Bytes bytes = scores_bytes(compute.attributes);
+      const Bytes bytes = scores_bytes(*compute.attributes);
       resize_statistic(operand(op, compute, Role::statistic), " probabilities", bytes);
-      write(op, temporary(op.name + " scores", bytes));
+      write(op, temporary(bytes, op.name, " scores"));
     } else if (compute.kind == OperatorKind::cross_entropy) {
       resize_statistic(operand(op, compute, Role::statistic), " log probabilities",
                        plan_.buffer(operand(op, compute, Role::x).buffer).bytes);
     } else if (compute.kind == OperatorKind::mse) {
-      write(op, temporary(op.name + " squared differences", plan_.buffer(operand(op, compute, Role::x).buffer).bytes));
+      write(op, temporary(plan_.buffer(operand(op, compute, Role::x).buffer).bytes, op.name, " squared differences"));
     }
     const BufferId loss = plan_.value_buffer(plan_.graph->loss);
-    std::erase_if(op.operands, [&](const Operand& o) { return o.buffer == loss; });
+    std::vector<Operand> rest(op.operands.begin(), op.operands.end());
+    if (std::erase_if(rest, [&](const Operand& o) { return o.buffer == loss; }) > 0) op.operands = plan_.list(rest);
   }
 
   [[nodiscard]] bool is_parameter_gradient(BufferId id) const {
@@ -103,24 +108,24 @@ class Autograd {
 
   void backward(plan::Op& op, const Compute& compute) {
     if (compute.kind == OperatorKind::attention) {
-      const Bytes bytes = scores_bytes(compute.attributes);
-      write(op, temporary("d " + source(compute).name + " probabilities", bytes));
-      write(op, temporary("d " + source(compute).name + " scores", bytes));
+      const Bytes bytes = scores_bytes(*compute.attributes);
+      write(op, temporary(bytes, "d ", source(compute).name, " probabilities"));
+      write(op, temporary(bytes, "d ", source(compute).name, " scores"));
     } else if (compute.kind == OperatorKind::cross_entropy) {
-      write(op, temporary("d " + source(compute).name + " log probabilities",
-                          plan_.buffer(operand(op, compute, Role::x).buffer).bytes));
+      write(op, temporary(plan_.buffer(operand(op, compute, Role::x).buffer).bytes, "d ", source(compute).name,
+                          " log probabilities"));
     }
     const std::size_t count = op.operands.size();
     for (std::size_t i = 0; i < count; ++i) {
       const Operand operand = op.operands[i];
       if (operand.access != Access::update) continue;
       const Bytes bytes = plan_.buffer(operand.buffer).bytes;
-      const std::string& name = plan_.buffer(operand.buffer).name;
+      const std::string_view name = plan_.buffer(operand.buffer).name;
       if (is_parameter_gradient(operand.buffer) || compute.accumulate_input) {
-        write(op, temporary(name + " contribution", bytes));
+        write(op, temporary(bytes, name, " contribution"));
       } else {  // in place with us, a new tensor with PyTorch
-        const BufferId result = temporary("d " + source(compute).name + " input", bytes);
-        op.operands[i].access = Access::read;
+        const BufferId result = temporary(bytes, "d ", source(compute).name, " input");
+        plan_.own_operands(op)[i].access = Access::read;
         write(op, result);
         for (auto& [old, renamed] : current_)
           if (renamed == operand.buffer) renamed = result;

@@ -34,14 +34,15 @@ class Distributor {
   static BufferId parameter(std::size_t param) { return BufferId{static_cast<std::int32_t>(param)}; }
 
   /// Everything is allocated on the stream that is current, whichever stream then uses it.
-  static plan::Op op(std::string name, plan::Part part, plan::Action action, std::vector<Operand> operands) {
-    return {.name = std::move(name), .part = part, .action = std::move(action), .operands = std::move(operands)};
+  [[nodiscard]] plan::Op op(const std::string& name, plan::Part part, const plan::Action& action,
+                            const std::vector<Operand>& operands) const {
+    return {.name = plan_.text(name), .part = part, .action = action, .operands = plan_.list(operands)};
   }
   [[nodiscard]] plan::Communicate send(Collective kind, std::size_t full_operand, Bytes bytes) const {
     return {.kind = kind,
-            .segments = {{.shard_operand = static_cast<std::int32_t>(full_operand),
-                          .full_operand = static_cast<std::int32_t>(full_operand),
-                          .elems = Elems{bytes.count() / bytes_per_element(Dtype::f32)}}}};
+            .segments = plan_.list<plan::Segment>({{.shard_operand = static_cast<std::int32_t>(full_operand),
+                                                    .full_operand = static_cast<std::int32_t>(full_operand),
+                                                    .elems = Elems{bytes.count() / bytes_per_element(Dtype::f32)}}})};
   }
 
   /// Modules are made on the host; .to(device) allocates parameter by parameter.
@@ -95,7 +96,7 @@ class Distributor {
       }
       const std::string name = "broadcast " + std::to_string(sent.number);
       if (bucket.size() > 1) {
-        sent.flat = plan_.add_buffer({.name = name, .category = Category::communication, .bytes = bytes});
+        sent.flat = plan_.add_buffer({.name = plan_.text(name), .category = Category::communication, .bytes = bytes});
         operands.push_back(plan::writes(plan_, sent.flat));
       }
       const std::size_t full = operands.size() - 1;
@@ -126,7 +127,7 @@ class Distributor {
     for (std::size_t b = assigned.size(); b-- > 0;) {
       Bytes bytes{0};
       for (std::size_t p : assigned[b]) bytes += sizes[p];
-      const BufferId bucket = plan_.add_buffer({.name = "gradient bucket " + std::to_string(b),
+      const BufferId bucket = plan_.add_buffer({.name = plan_.text("gradient bucket ", std::to_string(b)),
                                                 .category = Category::communication,
                                                 .bytes = bytes,
                                                 .persistent = true});

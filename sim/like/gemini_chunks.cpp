@@ -36,7 +36,7 @@ ChunkOps::ChunkOps(GeminiStep step, const ChunkLayout& layout, std::int32_t worl
                 .owned = kept[i].owned};
     const UnitId unit{static_cast<std::int32_t>(i)};
     const auto add = [&](const char* what, Category category, Memory memory, Bytes bytes) {
-      return plan_.add_buffer({.name = chunk.name + what,
+      return plan_.add_buffer({.name = plan_.text(chunk.name, what),
                                .category = category,
                                .memory = memory,
                                .dtype = category == Category::master_parameter ? Dtype::f32 : Dtype::f16,
@@ -63,7 +63,7 @@ BufferId ChunkOps::payload(const Chunk& c) const {
 
 BufferId ChunkOps::temporary(std::string name, Memory memory, Dtype dtype, Bytes bytes) {
   return plan_.add_buffer(
-      {.name = std::move(name), .category = Category::workspace, .memory = memory, .dtype = dtype, .bytes = bytes});
+      {.name = plan_.text(name), .category = Category::workspace, .memory = memory, .dtype = dtype, .bytes = bytes});
 }
 
 void ChunkOps::begin_phase(Phase phase) {
@@ -78,20 +78,20 @@ void ChunkOps::mark(std::string name) {
 
 void ChunkOps::emit(std::string name, Part part, plan::Action action, std::vector<plan::Operand> operands,
                     std::vector<BufferId> acquire, std::vector<BufferId> release, Stream stream) {
-  ops_->push_back({.name = std::move(name),
+  ops_->push_back({.name = plan_.text(name),
                    .part = part,
                    .stream = stream,
-                   .action = std::move(action),
-                   .operands = std::move(operands),
-                   .acquire = std::move(acquire),
-                   .release = std::move(release)});
+                   .action = action,
+                   .operands = plan_.list(operands),
+                   .acquire = plan_.list(acquire),
+                   .release = plan_.list(release)});
 }
 
 void ChunkOps::communicate(Collective kind, std::size_t c, Part part, BufferId shard, BufferId full,
                            std::vector<BufferId> acquire, std::vector<BufferId> release, std::int32_t root) {
   plan::Communicate call{.kind = kind, .unit = UnitId{static_cast<std::int32_t>(c)}, .root = root};
-  call.segments.push_back(
-      {.shard_operand = 0, .full_operand = 1, .elems = Elems{plan_.buffer(full).bytes.count() / kHalfBytes}});
+  call.segments = plan_.list<plan::Segment>(
+      {{.shard_operand = 0, .full_operand = 1, .elems = Elems{plan_.buffer(full).bytes.count() / kHalfBytes}}});
   const bool to_full = kind == Collective::all_gather || kind == Collective::broadcast;
   emit(std::string(to_string(kind)) + " " + chunks_[c].name, part, std::move(call),
        {to_full ? plan::reads(plan_, shard) : plan::writes(plan_, shard),
@@ -147,14 +147,14 @@ void ChunkOps::move_master(std::size_t i, Home to) {
 void ChunkOps::run_until(std::size_t end) {
   for (; done_ < end; ++done_) {
     plan::Op op = model_[done_];
-    for (plan::Operand& o : op.operands) {
+    for (plan::Operand& o : plan_.own_operands(op)) {
       if (static_cast<std::size_t>(o.buffer.value) >= slices_.size()) continue;
       const Slice& slice = slices_[static_cast<std::size_t>(o.buffer.value)];
       assert(payload(chunks_[slice.chunk]) != chunks_[slice.chunk].host && "an op's parameters are on the device");
       o.buffer = payload(chunks_[slice.chunk]);
       o.offset = slice.offset;
     }
-    ops_->push_back(std::move(op));
+    ops_->push_back(op);
   }
 }
 
@@ -238,7 +238,7 @@ void ChunkOps::step_optimizer(std::size_t i) {
   const BufferId masters = on_host ? c.master_host : c.master_device;
   std::vector<BufferId> born;
   if (!c.has_state) {
-    born.push_back(plan_.add_buffer({.name = c.name + ", moments",
+    born.push_back(plan_.add_buffer({.name = plan_.text(c.name, ", moments"),
                                      .category = Category::optimizer_state,
                                      .memory = on_host ? Memory::host : Memory::device,
                                      .bytes = Bytes{c.real.count() * kAdamBytes},

@@ -19,10 +19,10 @@ using plan::Part;
 constexpr std::int64_t kHalfBytes = 2;
 constexpr std::int64_t kFloatBytes = 4;
 
-plan::Op use(const plan::Plan& plan, std::string name, Part part, const std::vector<std::size_t>& parameters) {
-  plan::Op op{.name = std::move(name), .part = part, .action = plan::Copy{}};
-  for (std::size_t p : parameters) op.operands.push_back(plan::reads(plan, BufferId{static_cast<std::int32_t>(p)}));
-  return op;
+plan::Op use(const plan::Plan& plan, std::string_view name, Part part, const std::vector<std::size_t>& parameters) {
+  std::vector<plan::Operand> operands;
+  for (std::size_t p : parameters) operands.push_back(plan::reads(plan, BufferId{static_cast<std::int32_t>(p)}));
+  return {.name = name, .part = part, .action = plan::Copy{}, .operands = plan.list(operands)};
 }
 
 /// Statistics of norms, which PyTorch keeps in fp32 beside 16-bit results, and indices.
@@ -51,7 +51,7 @@ void halve(plan::Plan& plan) {
     }
   for (plan::PhaseOps& phase : plan.phases)
     for (plan::Op& op : phase.ops)
-      for (plan::Operand& o : op.operands) o.bytes = plan.buffer(o.buffer).bytes.count();
+      for (plan::Operand& o : plan.own_operands(op)) o.bytes = plan.buffer(o.buffer).bytes.count();
 }
 
 /// Consecutive ops of one operator and part: what lies between a pre_op and its post_op.
@@ -77,7 +77,7 @@ GeminiStep step_of_modules(const ParameterList& parameters) {
   std::vector<std::pair<std::string_view, std::vector<std::size_t>>> modules;
   std::unordered_map<std::string_view, std::size_t> known;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
-    step.plan.add_buffer({.name = parameters[p].name,
+    step.plan.add_buffer({.name = step.plan.text(parameters[p].name),
                           .category = Category::parameter,
                           .dtype = Dtype::f16,
                           .bytes = Bytes{parameters[p].elems.count() * kHalfBytes}});
@@ -90,7 +90,7 @@ GeminiStep step_of_modules(const ParameterList& parameters) {
   const auto add = [&](const auto& module, Part part, const char* suffix) {
     step.hooked.push_back(
         {.first = phase.ops.size(), .last = phase.ops.size() + 1, .part = part, .parameters = module.second});
-    phase.ops.push_back(use(step.plan, std::string(module.first) + suffix, part, module.second));
+    phase.ops.push_back(use(step.plan, step.plan.text(module.first, suffix), part, module.second));
   };
   for (const auto& module : modules) add(module, Part::forward, "");
   for (auto it = modules.rbegin(); it != modules.rend(); ++it) add(*it, Part::backward, " backward");
@@ -107,8 +107,11 @@ GeminiStep step_of_operators(std::shared_ptr<const model::Model> model, const pl
   halve(step.plan);
   plan::find_lifetimes(step.plan);
   const auto parameters = static_cast<std::int32_t>(step.plan.model->parameters.size());
-  for (plan::Op& op : step.plan.find(Phase::steady_step)->ops)
-    std::erase_if(op.acquire, [&](BufferId id) { return id.value < parameters; });
+  for (plan::Op& op : step.plan.find(Phase::steady_step)->ops) {
+    std::vector<BufferId> acquired(op.acquire.begin(), op.acquire.end());
+    if (std::erase_if(acquired, [&](BufferId id) { return id.value < parameters; }) > 0)
+      op.acquire = step.plan.list(acquired);
+  }
   step.hooked = hook(step.plan);
   return step;
 }

@@ -89,7 +89,7 @@ std::vector<LedgerHolder> Ledger::holders_at_peak() const {
   for (std::size_t b = 0; b < live_at_peak_.size(); ++b) {
     const plan::Buffer& buffer = plan_.buffers[b];
     if (live_at_peak_[b] && buffer.memory == Memory::device)
-      holders.push_back({buffer.name, buffer.category, buffer.bytes});
+      holders.push_back({std::string(buffer.name), buffer.category, buffer.bytes});
   }
   std::stable_sort(holders.begin(), holders.end(),
                    [](const LedgerHolder& a, const LedgerHolder& b) { return a.bytes > b.bytes; });

@@ -43,30 +43,30 @@ class Stepper {
 
   BufferId add(std::string name, Category category, std::size_t p, bool persistent) {
     return plan_.add_buffer(
-        {.name = std::move(name), .category = category, .bytes = plan_.buffers[p].bytes, .persistent = persistent});
+        {.name = plan_.text(name), .category = category, .bytes = plan_.buffers[p].bytes, .persistent = persistent});
   }
 
   plan::Op state(std::size_t p) {
-    plan::Op op{.name = "state of " + parameter(p).name,
+    plan::Op op{.name = plan_.text("state of ", parameter(p).name),
                 .part = plan::Part::optimizer,
                 .first_step_only = true,
                 .action = plan::ZeroState{}};
     for (const char* name : {".exp_avg", ".exp_avg_sq"}) {
       states_[p].push_back(add(parameter(p).name + name, Category::optimizer_state, p, true));
-      op.operands.push_back(plan::writes(plan_, states_[p].back()));
+      plan_.add_operand(op, plan::writes(plan_, states_[p].back()));
     }
     return op;
   }
 
   plan::Op step(std::size_t p) {
-    plan::Op op{.name = "step " + parameter(p).name,
+    plan::Op op{.name = plan_.text("step ", parameter(p).name),
                 .part = plan::Part::optimizer,
                 .action = plan::OptimizerStep{.param = {static_cast<std::int32_t>(p)}, .elems = parameter(p).elems},
-                .operands = {plan::updates(plan_, buffer(p)), plan::reads(plan_, plan_.gradients[p])}};
-    for (BufferId id : states_[p]) op.operands.push_back(plan::updates(plan_, id));
+                .operands = plan_.list({plan::updates(plan_, buffer(p)), plan::reads(plan_, plan_.gradients[p])})};
+    for (BufferId id : states_[p]) plan_.add_operand(op, plan::updates(plan_, id));
     for (std::int32_t i = 0; has_state() && i < rules_.adam_temporaries; ++i) {
       const char* name = i == 0 ? "root of " : "denominator of ";
-      op.operands.push_back(plan::writes(plan_, add(name + parameter(p).name, Category::workspace, p, false)));
+      plan_.add_operand(op, plan::writes(plan_, add(name + parameter(p).name, Category::workspace, p, false)));
     }
     return op;
   }
@@ -79,12 +79,12 @@ class Stepper {
       return owners_[a] != owners_[b] ? owners_[a] < owners_[b] : parameter(a).elems < parameter(b).elems;
     });
     for (std::size_t p : order)
-      ops.push_back({.name = "broadcast " + parameter(p).name,
+      ops.push_back({.name = plan_.text("broadcast ", parameter(p).name),
                      .part = plan::Part::gather,
                      .action = plan::Communicate{.kind = Collective::broadcast,
-                                                 .segments = {{.elems = parameter(p).elems}},
+                                                 .segments = plan_.list<plan::Segment>({{.elems = parameter(p).elems}}),
                                                  .root = owners_[p]},
-                     .operands = {plan::updates(plan_, buffer(p))}});
+                     .operands = plan_.list({plan::updates(plan_, buffer(p))})});
   }
 
   plan::Plan plan_;

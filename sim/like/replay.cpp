@@ -41,7 +41,7 @@ class Replayer {
       Result<BlockId> block = allocator_.allocate(buffer.bytes);
       if (!block) {
         Error error = block.error();
-        error.where = op.name + ", " + buffer.name;
+        error.where = std::string(op.name) + ", " + std::string(buffer.name);
         return error;
       }
       live_[id.value] = *block;
@@ -68,7 +68,7 @@ class Replayer {
                   .max_allocated = s.allocated.peak,
                   .max_reserved = s.reserved.peak,
                   .allocated = s.allocated.current,
-                  .op = highest_op_ == nullptr ? "" : highest_op_->name,
+                  .op = std::string(highest_op_ == nullptr ? "" : highest_op_->name),
                   .blocks = {}};
     std::map<std::int32_t, std::size_t> begun;  // the event that took each live buffer
     for (std::size_t e = 0; e < highest_event_; ++e) {
@@ -82,7 +82,7 @@ class Replayer {
     std::sort(order.begin(), order.end());
     for (std::size_t e : order) {
       const plan::Buffer& buffer = plan_.buffer(events_[e].buffer);
-      moment.blocks.push_back({buffer.name, buffer.category, buffer.bytes, events_[e].taken});
+      moment.blocks.push_back({std::string(buffer.name), buffer.category, buffer.bytes, events_[e].taken});
     }
     result_.moments.push_back(std::move(moment));
   }

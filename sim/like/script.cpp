@@ -30,7 +30,7 @@ class Script {
     ops_.push_back({.name = "the script ends",
                     .part = plan::Part::report,
                     .action = plan::Copy{},
-                    .operands = {plan::reads(plan_, now(output_)), plan::reads(plan_, now(labels_))}});
+                    .operands = plan_.list({plan::reads(plan_, now(output_)), plan::reads(plan_, now(labels_))})});
     *plan_.find(Phase::steady_step) = {.phase = Phase::first_step, .ops = std::move(ops_)};
     return std::move(plan_);
   }
@@ -55,21 +55,21 @@ class Script {
                     .part = plan::Part::data,
                     .micro_step = micro_step_,
                     .action = plan::LoadBatch{.first = micro_step_, .shard_stride = plan_.strategy.accumulation()},
-                    .operands = {plan::writes(plan_, buffer)}});
+                    .operands = plan_.list({plan::writes(plan_, buffer)})});
   }
 
   /// A variable's new tensor exists before it lets go of the old one.
   BufferId bind_again(BufferId id) {
     plan::Buffer copy = plan_.buffer(id);
-    copy.name += " of micro-step " + std::to_string(micro_step_);
-    return plan_.add_buffer(std::move(copy));
+    copy.name = plan_.text(copy.name, " of micro-step ", std::to_string(micro_step_));
+    return plan_.add_buffer(copy);
   }
   void let_go(const char* name, BufferId old) {
     ops_.push_back({.name = name,
                     .part = plan::Part::data,
                     .micro_step = micro_step_,
                     .action = plan::Copy{},
-                    .operands = {plan::reads(plan_, old)}});
+                    .operands = plan_.list({plan::reads(plan_, old)})});
   }
 
   void micro_step(std::int32_t j) {
@@ -89,25 +89,25 @@ class Script {
       plan::Op op = body_[i];
       op.micro_step = j;
       for (std::size_t k = 0, count = op.operands.size(); k < count; ++k) {
-        op.operands[k].buffer = now(op.operands[k].buffer);
+        plan_.own_operands(op)[k].buffer = now(op.operands[k].buffer);
         if (j > 0 && op.operands[k].access == Access::write) add_to_gradient(op, k);
       }
-      ops_.push_back(std::move(op));
+      ops_.push_back(op);
     }
   }
 
   void add_to_gradient(plan::Op& op, std::size_t k) {
     const BufferId gradient = op.operands[k].buffer;
     if (std::find(plan_.gradients.begin(), plan_.gradients.end(), gradient) == plan_.gradients.end()) return;
-    op.operands[k].access = Access::update;
+    plan_.own_operands(op)[k].access = Access::update;
     std::get<Compute>(op.action).accumulate_weight = true;
     BufferId& contribution = contributions_[gradient.value];
     if (!contribution.valid()) {
-      contribution = plan_.add_buffer({.name = plan_.buffer(gradient).name + " contribution",
+      contribution = plan_.add_buffer({.name = plan_.text(plan_.buffer(gradient).name, " contribution"),
                                        .category = Category::workspace,
                                        .bytes = plan_.buffer(gradient).bytes});
     }
-    op.operands.push_back(plan::writes(plan_, contribution));
+    plan_.add_operand(op, plan::writes(plan_, contribution));
   }
 
   plan::Plan plan_;

@@ -10,6 +10,7 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/compile/compile.h"
 #include "sim/engine/simulate.h"
+#include "sim/ir/hash.h"
 #include "sim/ir/text.h"
 #include "sim/model/config.h"
 #include "sim/model/examples.h"

@@ -33,7 +33,7 @@ std::string group_of(const plan::Op& op) {
   if (c == nullptr) return "other";
   if (c->kind != model::OperatorKind::linear)
     return to_string(c->kind) + std::string(c->direction == plan::Direction::forward ? "" : "_backward");
-  const std::string layer = c->attributes.out_columns > 10'000 ? "lm_head" : "linear";
+  const std::string layer = c->attributes->out_columns > 10'000 ? "lm_head" : "linear";
   switch (c->direction) {
     case plan::Direction::backward_input: return layer + "_input";
     case plan::Direction::backward_weight: return layer + "_weight";
@@ -52,8 +52,8 @@ class Groups final : public cpu::Observer {
     const auto* c = std::get_if<plan::Compute>(&record.op->action);
     if (c == nullptr || c->kind != model::OperatorKind::linear) return;
     product_seconds_ += seconds;
-    product_flops_ += 2.0 * static_cast<double>(c->attributes.rows) * static_cast<double>(c->attributes.columns) *
-                      static_cast<double>(c->attributes.out_columns);
+    product_flops_ += 2.0 * static_cast<double>(c->attributes->rows) * static_cast<double>(c->attributes->columns) *
+                      static_cast<double>(c->attributes->out_columns);
   }
   void memory(const cpu::MemoryRecord&) override {}
 

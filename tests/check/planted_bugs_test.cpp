@@ -31,20 +31,20 @@ const Planted kPlanted[] = {
     {"AbsentOpLeftBehind", "P1", zero(3), at_op("mean loss", 0, [](Plan&, Op& op) { op.action = Absent{}; })},
     {"BufferShrunk", "P2", zero(3),
      at_op("transformer.h.0.mlp.c_fc", 0, [](Plan& p, Op& op) { buffer_of(p, op, 3).bytes = Bytes{64}; })},
-    {"RankStrideTooFar", "P2", zero(1), at_op("step", 0, [](Plan&, Op& op) { op.operands[0].rank_stride *= 64; })},
+    {"RankStrideTooFar", "P2", zero(1), at_op("step", 0, [](Plan&, Op& op) { edit(op.operands)[0].rank_stride *= 64; })},
     {"EdgeToALaterOp", "P3", zero(3),
-     at_op("transformer.wpe", 0, [](Plan&, Op& op) { op.dependencies.push_back(OpId{op.id.value + 1}); })},
+     at_op("transformer.wpe", 0, [](Plan&, Op& op) { edit(op.dependencies).push_back(OpId{op.id.value + 1}); })},
     {"EdgeWithinAStream", "P3", zero(3),
-     at_op("transformer.h.0.mlp.act", 0, [](Plan&, Op& op) { op.dependencies.push_back(OpId{op.id.value - 1}); })},
+     at_op("transformer.h.0.mlp.act", 0, [](Plan&, Op& op) { edit(op.dependencies).push_back(OpId{op.id.value - 1}); })},
     {"ReleasedEarly", "P4", zero(3), release_at("transformer.h.0.ln_1")},
     {"NeverReleased", "P4", zero(3), in_steps([](Plan&, std::vector<Op>& ops) {
        for (auto it = ops.rbegin(); it != ops.rend(); ++it)
-         if (!it->release.empty()) return it->release.pop_back();
+         if (!it->release.empty()) return edit(it->release).pop_back();
      })},
     {"TakenTwice", "P4", zero(3), in_steps([](Plan&, std::vector<Op>& ops) {
        for (std::size_t i = 0; i < ops.size(); ++i)
          if (!ops[i].acquire.empty() && ops[i].release.empty() && i > 3)
-           return ops[i + 1].acquire.push_back(ops[i].acquire.back());
+           return edit(ops[i + 1].acquire).push_back(ops[i].acquire.back());
      })},
     {"OffsetShifted", "P5", zero(3),
      at_op("transformer.h.0.mlp.c_fc", 0, [](Plan& p, Op& op) { buffer_of(p, op, 0).offset = buffer_of(p, op, 3).offset; })},
@@ -54,11 +54,11 @@ const Planted kPlanted[] = {
        for (Plan& p : plans.classes) p.arena_bytes[0] -= Bytes{64};
      }},
     {"EdgesOfAReaderDropped", "P7", zero(3),
-     at_op("transformer.wte", 0, [](Plan&, Op& op) { op.dependencies.clear(); })},
-    {"EdgesOfAReductionDropped", "P7", zero(2), at_op("reduce", 1, [](Plan&, Op& op) { op.dependencies.clear(); })},
+     at_op("transformer.wte", 0, [](Plan&, Op& op) { edit(op.dependencies).clear(); })},
+    {"EdgesOfAReductionDropped", "P7", zero(2), at_op("reduce", 1, [](Plan&, Op& op) { edit(op.dependencies).clear(); })},
     {"EdgesOfAGatherIntoReusedBytesDropped", "P7", zero(3), in_steps([](Plan&, std::vector<Op>& ops) {
        for (auto it = ops.rbegin(); it != ops.rend(); ++it)
-         if (it->name.starts_with("gather block") && !it->dependencies.empty()) return it->dependencies.clear();
+         if (it->name.starts_with("gather block") && !it->dependencies.empty()) return edit(it->dependencies).clear();
      })},
     {"GatherDropped", "P8", zero(3), drop("gather block 1")},
     {"BatchNotLoaded", "P20", zero(3), drop("load batch", 1)},
@@ -68,7 +68,7 @@ const Planted kPlanted[] = {
        for (Plan& p : plans.classes) {
          std::vector<Op>& ops = p.find(Phase::first_step)->ops;
          const std::size_t i = find_op(*p.find(Phase::first_step), "zero state");
-         for (BufferId b : ops[i].acquire) ops[i + 1].acquire.push_back(b);
+         for (BufferId b : ops[i].acquire) edit(ops[i + 1].acquire).push_back(b);
          ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i));
        }
      }},
@@ -77,10 +77,10 @@ const Planted kPlanted[] = {
     {"WrongAccumulateFlag", "P9", zero(3),
      at_op("transformer.wte backward", 0, [](Plan&, Op& op) { std::get<Compute>(op.action).accumulate_weight = false; })},
     {"OperandMissing", "P9", zero(3),
-     at_op("transformer.h.1.attn backward", 0, [](Plan&, Op& op) { op.operands.erase(op.operands.begin()); })},
+     at_op("transformer.h.1.attn backward", 0, [](Plan&, Op& op) { auto operands = edit(op.operands); operands.erase(operands.begin()); })},
     {"OperandsSwapped", "P10", zero(3),
      at_op("transformer.h.1.ln_1 backward", 0,
-           [](Plan&, Op& op) { std::swap(op.operands[2].buffer, op.operands[3].buffer); })},
+           [](Plan&, Op& op) { auto operands = edit(op.operands); std::swap(operands[2].buffer, operands[3].buffer); })},
     {"NeighboursSwapped", "P8", zero(3), swap_with_next("transformer.h.0.ln_2")},
     {"RecomputationSkipsAnOp", "P8", recomputed(), drop("transformer.h.0.mlp.act again")},
     {"StaleValue", "P10", zero(3),
@@ -88,25 +88,25 @@ const Planted kPlanted[] = {
            [](Plan& p, Op& op) {
              for (std::size_t b = 0; b < p.buffers.size(); ++b)
                if (p.buffers[b].name == "transformer.h.0.attn.residual")
-                 op.operands[0].buffer = BufferId{static_cast<std::int32_t>(b)};
+                 edit(op.operands)[0].buffer = BufferId{static_cast<std::int32_t>(b)};
            })},
     {"ParameterOffsetShifted", "P11", zero(3),
-     at_op("transformer.h.0.attn.c_attn", 0, [](Plan&, Op& op) { op.operands[1].offset += 4; })},
+     at_op("transformer.h.0.attn.c_attn", 0, [](Plan&, Op& op) { edit(op.operands)[1].offset += 4; })},
     {"NeighbouringParameterRead", "P11", zero(0),
-     at_op("transformer.h.0.ln_1", 0, [](Plan&, Op& op) { std::swap(op.operands[1].offset, op.operands[2].offset); })},
+     at_op("transformer.h.0.ln_1", 0, [](Plan&, Op& op) { auto operands = edit(op.operands); std::swap(operands[1].offset, operands[2].offset); })},
     {"ResidualGradientOverwritten", "P9", zero(3),
-     at_op("transformer.h.1.ln_2 backward", 0, [](Plan&, Op& op) { op.operands[5].access = Access::write; })},
+     at_op("transformer.h.1.ln_2 backward", 0, [](Plan&, Op& op) { edit(op.operands)[5].access = Access::write; })},
     {"ResidualGradientStartedAgain", "P12", zero(3),
      at_op("transformer.h.1.ln_2 backward", 0,
            [](Plan&, Op& op) {
-             op.operands[5].access = Access::write;
+             edit(op.operands)[5].access = Access::write;
              std::get<Compute>(op.action).accumulate_input = false;
            })},
     {"BackwardSkipped", "P12", zero(3), drop("transformer.h.1.ln_2 backward")},
     {"TiedGradientOverwritten", "P13", zero(0),
      at_op("transformer.wte backward", 0,
            [](Plan&, Op& op) {
-             op.operands[2].access = Access::write;
+             edit(op.operands)[2].access = Access::write;
              std::get<Compute>(op.action).accumulate_weight = false;
            })},
     {"TiedGradientReducedTooEarly", "P13", zero(3, 2, 1), drop("transformer.wte backward")},
@@ -142,7 +142,7 @@ const Planted kPlanted[] = {
     {"StepWithALeaf", "P16", zero(2, 2, 1),
      at_op("step block 0", 0,
            [](Plan& p, Op& op) {
-             op.operands[1].buffer = p.flat_gradients[static_cast<std::size_t>(std::get<OptimizerStep>(op.action).flat) + 1];
+             edit(op.operands)[1].buffer = p.flat_gradients[static_cast<std::size_t>(std::get<OptimizerStep>(op.action).flat) + 1];
            })},
     {"StepDroppedOnOneRank", "P16", zero(2),
      [](PlanSet& plans) {
@@ -154,13 +154,13 @@ const Planted kPlanted[] = {
     {"BroadcastFromAnother", "P17", by_parameter(),
      at_op("refresh transformer.wte", 0, [](Plan&, Op& op) { call(op).root = 1 - call(op).root; })},
     {"StagingTooSmall", "P18", by_messages(2),
-     at_op("reduce block 0", 0, [](Plan&, Op& op) { op.operands.back().bytes /= 2; })},
-    {"SegmentOfAnotherSize", "P18", zero(2), at_op("reduce", 0, [](Plan&, Op& op) { call(op).segments[0].elems += Elems{2}; })},
-    {"ShardOfAnotherRank", "P18", zero(1), at_op("refresh", 0, [](Plan&, Op& op) { op.operands[0].offset += 8; })},
+     at_op("reduce block 0", 0, [](Plan&, Op& op) { edit(op.operands).back().bytes /= 2; })},
+    {"SegmentOfAnotherSize", "P18", zero(2), at_op("reduce", 0, [](Plan&, Op& op) { edit(call(op).segments)[0].elems += Elems{2}; })},
+    {"ShardOfAnotherRank", "P18", zero(1), at_op("refresh", 0, [](Plan&, Op& op) { edit(op.operands)[0].offset += 8; })},
     {"ClassesCallOtherSizes", "P19", by_parameter(),
      [](PlanSet& plans) {
        for (PhaseOps& phase : plans.classes.back().phases)
-         if (phase.phase == Phase::steady_step) call(phase.ops[find_op(phase, "reduce")]).segments[0].elems += Elems{2};
+         if (phase.phase == Phase::steady_step) edit(call(phase.ops[find_op(phase, "reduce")]).segments)[0].elems += Elems{2};
      }},
     {"ClassLacksACollective", "P19", by_parameter(),
      [](PlanSet& plans) {

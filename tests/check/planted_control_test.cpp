@@ -13,10 +13,10 @@ namespace {
 void decide_alone(Plan& plan, std::vector<Op>& ops) {
   const BufferId facts = named(plan, "gradient facts");
   for (Op& op : ops) {
-    std::erase(op.release, facts);
+    edit(op.release).remove(facts);
     if (op.name != "decide") continue;
-    op.operands[0] = {.buffer = facts, .bytes = plan.buffer(facts).bytes.count()};
-    op.release.push_back(facts);
+    edit(op.operands)[0] = {.buffer = facts, .bytes = plan.buffer(facts).bytes.count()};
+    edit(op.release).push_back(facts);
     std::get<Decide>(op.action) = {.members = 1, .counted = 1};
   }
 }
@@ -38,8 +38,8 @@ const Planted kOfControl[] = {
        std::swap(ops[gather - 1], ops[gather]);
        std::swap(ops[gather - 1].id, ops[gather].id);
        std::swap(ops[gather - 1].release, ops[gather].release);
-       for (Op& op : ops) std::erase(op.dependencies, ops[gather].id);
-       ops[gather - 1].dependencies.clear();
+       for (Op& op : ops) edit(op.dependencies).remove(ops[gather].id);
+       edit(ops[gather - 1].dependencies).clear();
      })},
     {"ClippedByOwnNorm", "P26", clipped(2), in_steps(decide_alone)},
     {"OverflowOfOneRankAlone", "P26", scaled(1), in_steps(decide_alone)},
@@ -47,9 +47,9 @@ const Planted kOfControl[] = {
     {"LossNotScaled", "P9", scaled(2),
      at_op("loss backward", 0, [](Plan&, Op& op) { std::get<Compute>(op.action).scaled = false; })},
     {"LossScaledByThatOfTheNextStep", "P10", scaled(2),
-     at_op("loss backward", 0, [](Plan& p, Op& op) { op.operands.back().buffer = named(p, "loss scaler"); })},
+     at_op("loss backward", 0, [](Plan& p, Op& op) { edit(op.operands).back().buffer = named(p, "loss scaler"); })},
     {"ScalerNotUpdated", "P26", scaled(0),
-     at_op("decide", 0, [](Plan&, Op& op) { op.operands[3].access = Access::read; })},
+     at_op("decide", 0, [](Plan&, Op& op) { edit(op.operands)[3].access = Access::read; })},
     {"LocalOverflowNotLookedFor", "P26", scaled(2), drop("inspect own block 1", 1)},
     {"LocalOverflowNotLookedForAlone", "P26", scaled(0, 1), drop("inspect own block 1")},
     {"PredivideForgotten", "P26", clipped(0),

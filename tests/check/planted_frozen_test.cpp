@@ -31,7 +31,8 @@ const Planted kFrozen[] = {
     {"RefreshesWhatIsFrozen", "P30", freezing(1, {"transformer.h.1.*"}),
      at_op("refresh block 0", 0,
            [](Plan& p, Op& op) {
-             for (Operand& o : op.operands) o.buffer = p.flat_parameters[static_cast<std::size_t>(first_frozen(p))];
+             for (Operand& o : edit(op.operands))
+               o.buffer = p.flat_parameters[static_cast<std::size_t>(first_frozen(p))];
            })},
     {"AParameterOfThePatternIsTrained", "P30", freezing(2, {"transformer.h.1.*"}),
      [](PlanSet& plans) {
@@ -54,7 +55,8 @@ const Planted kFrozen[] = {
            [](Plan&, Op& op) {
              Operand dx = op.operands[4];
              dx.access = Access::write;
-             op.operands.insert(op.operands.begin() + 5, dx);
+             auto operands = edit(op.operands);
+             operands.insert(operands.begin() + 5, dx);
              std::get<Compute>(op.action).input_gradient = true;
            })},
     {"GradientThatTheOpDoesNotSayItHas", "P9", zero(3),
@@ -65,7 +67,8 @@ const Planted kFrozen[] = {
            [](Plan&, Op& op) {
              auto& c = std::get<Compute>(op.action);
              const auto dx = static_cast<std::ptrdiff_t>(signature(c).position(model::Role::dx));
-             op.operands.erase(op.operands.begin() + dx);
+             auto operands = edit(op.operands);
+             operands.erase(operands.begin() + dx);
              c.input_gradient = false;
            })},
     {"GradientInPlaceThatSaysItIsApart", "P9", zero(3),
@@ -76,7 +79,7 @@ const Planted kFrozen[] = {
     {"WorkspaceLeftOut", "P9", zero(3),
      at_op("transformer.h.1.attn backward", 0,
            [](Plan&, Op& op) {
-             op.operands.pop_back();
+             edit(op.operands).pop_back();
              std::get<Compute>(op.action).workspace = false;
            })},
     {"BiasOfAFrozenProductForgotten", "P8", freezing(2, {"*c_attn.weight"}),

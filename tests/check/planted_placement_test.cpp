@@ -18,16 +18,16 @@ const Planted kMisplaced[] = {
                  op.release, [&](BufferId b) { return plan.buffer(b).name == "fetched parameters block 0"; });
              it != op.release.end()) {
            const BufferId fetched = *it;
-           op.release.erase(it);
-           return std::ranges::find_if(ops, [](const Op& o) { return o.name == "transformer.h.0.ln_1"; })
-               ->release.push_back(fetched);
+           edit(op.release).remove(fetched);
+           const auto later = std::ranges::find_if(ops, [](const Op& o) { return o.name == "transformer.h.0.ln_1"; });
+           return edit(later->release).push_back(fetched);
          }
      })},
     {"ShardBroughtToAnotherRanksPlace", "P18", on_host(3),
      at_op("gather block 0", 0,
            [](Plan&, Op& op) {
-             op.operands[0].offset += op.operands[0].bytes;
-             op.operands[0].rank_stride = 0;
+             edit(op.operands)[0].offset += op.operands[0].bytes;
+             edit(op.operands)[0].rank_stride = 0;
            })},
     {"HostCopyStale", "P17", on_host(1), drop("take back fetched parameters block 1")},
     {"StepNotTakenBack", "P17", optimizer_on(kOnHost), drop("take back parameters block 0")},
@@ -38,7 +38,7 @@ const Planted kMisplaced[] = {
          for (PhaseOps& phase : plan.phases)
            for (std::size_t i = 0; i + 1 < phase.ops.size(); ++i)
              if (phase.ops[i].name == "take back block 0 first moment on host")
-               phase.ops[i].operands[0].buffer = phase.ops[i + 1].operands[0].buffer;
+               edit(phase.ops[i].operands)[0].buffer = phase.ops[i + 1].operands[0].buffer;
      }},
     {"StateNotReadFromDisk", "P8", optimizer_on(kOnDisk), drop("bring block 0 first moment")},
     {"GradientNotOffloaded", "P8", gradients_on_host(2), drop("offload gradient shard block 0")},
@@ -51,37 +51,37 @@ const Planted kMisplaced[] = {
        std::swap(ops[node].action, ops[moved].action);
        std::swap(ops[node].name, ops[moved].name);
        // What both need is there for both.
-       ops[moved].acquire.insert(ops[moved].acquire.end(), ops[node].acquire.begin(), ops[node].acquire.end());
-       ops[node].release.insert(ops[node].release.end(), ops[moved].release.begin(), ops[moved].release.end());
-       ops[node].acquire.clear();
-       ops[moved].release.clear();
+       edit(ops[moved].acquire).append(ops[node].acquire);
+       edit(ops[node].release).append(ops[moved].release);
+       edit(ops[node].acquire).clear();
+       edit(ops[moved].release).clear();
      })},
     {"RefreshedOnTheHost", "P24", on_host(1),
      at_op("refresh block 0", 0,
            [](Plan& p, Op& op) {
              for (std::size_t b = 0; b < p.buffers.size(); ++b)
                if (p.buffers[b].name == "parameters block 0")
-                 op.operands[0].buffer = BufferId{static_cast<std::int32_t>(b)};
+                 edit(op.operands)[0].buffer = BufferId{static_cast<std::int32_t>(b)};
            })},
     {"StepInTwoMemories", "P24", optimizer_on(kOnHost),
-     at_op("step block 0", 0, [](Plan& p, Op& op) { op.operands[2].buffer = p.scalars; })},
+     at_op("step block 0", 0, [](Plan& p, Op& op) { edit(op.operands)[2].buffer = p.scalars; })},
     {"StepOnDisk", "P24", optimizer_on(kOnDisk),
      at_op("step block 0", 0,
            [](Plan& p, Op& op) {
              for (std::size_t b = 0; b < p.buffers.size(); ++b)
                if (p.buffers[b].name == "block 0 first moment")
-                 op.operands[4].buffer = BufferId{static_cast<std::int32_t>(b)};
+                 edit(op.operands)[4].buffer = BufferId{static_cast<std::int32_t>(b)};
            })},
     {"RoundedBehindTheBus", "P25", optimizer_on(kOnHost, Precision::bf16), in_steps([](Plan&, std::vector<Op>& ops) {
        const PhaseOps view{.phase = Phase::steady_step, .ops = ops};
        const std::size_t i = find_op(view, "store block 0");
-       ops[i + 1].operands[0] = ops[i].operands[0];
+       edit(ops[i + 1].operands)[0] = ops[i].operands[0];
      })},
     {"OwnedUnitNotBrought", "P8", owned_on_host(3), drop_on_owner("bring parameters block 1")},
     {"OwnedUnitSentFromTheHost", "P24", owned_on_host(3), in_steps([](Plan& p, std::vector<Op>& ops) {
        for (Op& op : ops)
          if (op.name == "gather block 1" && op.operands[0].reads())
-           op.operands[0].buffer = named(p, "parameters block 1");
+           edit(op.operands)[0].buffer = named(p, "parameters block 1");
      })},
     {"OwnedRefreshNotTakenBack", "P17", owned_on_host(2), drop_on_owner("take back fetched parameters block 1")},
     {"OwnedSumNotOffloaded", "P8", owned_on_host(2), drop_on_owner("offload summed gradients block 1")},

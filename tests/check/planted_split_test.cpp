@@ -18,7 +18,7 @@ const Planted kOfParts[] = {
     {"BiasAddedOnEveryRank", "P10", split_in_two(0), in_steps([](Plan&, std::vector<Op>& ops) {
        const PhaseOps view{.phase = Phase::steady_step, .ops = ops};
        const std::size_t i = find_op(view, "transformer.h.0.mlp.c_proj.sum");
-       ops[i + 1].dependencies.clear();
+       edit(ops[i + 1].dependencies).clear();
        std::swap(ops[i], ops[i + 1]);
        std::swap(ops[i].id, ops[i + 1].id);
      })},
@@ -27,8 +27,8 @@ const Planted kOfParts[] = {
     {"HalfOfAPartSummed", "P27", split_in_two(0),
      at_op("transformer.h.0.mlp.c_proj.sum", 0,
            [](Plan&, Op& op) {
-             op.operands[0].bytes /= 2;
-             call(op).segments[0].elems = Elems{call(op).segments[0].elems.count() / 2};
+             edit(op.operands)[0].bytes /= 2;
+             edit(call(op).segments)[0].elems = Elems{call(op).segments[0].elems.count() / 2};
            })},
     {"StatisticsNotGathered", "P8", split_in_two(2), drop("loss.statistics.all")},
     {"SumAgainLeftOut", "P10",

@@ -44,14 +44,14 @@ const Planted kOfUnits[] = {
     {"GradientOverParametersStillNeeded", "P15", reused(),
      at_op("reduce block 1", 0,
            [](Plan& p, Op& op) {
-             op.operands[0].buffer = p.flat_parameters[static_cast<std::size_t>(
+             edit(op.operands)[0].buffer = p.flat_parameters[static_cast<std::size_t>(
                  std::ranges::find(p.units, "block 0", &Unit::name)->flats.front())];
            })},
     {"UnitLeftOutOfItsBucket", "P8", in_buckets(),
      at_op("reduce", 0,
            [](Plan&, Op& op) {
-             call(op).segments.pop_back();
-             op.operands.resize(op.operands.size() - 2);
+             edit(call(op).segments).pop_back();
+             edit(op.operands).resize(op.operands.size() - 2);
            })},
     {"ParameterInTwoFlats", "P22", zero(3),
      [](PlanSet& plans) {
@@ -73,7 +73,7 @@ const Planted kOfUnits[] = {
      [](PlanSet& plans) {
        for (Plan& p : plans.classes) {
          Op& op = p.find(Phase::creation)->ops[1];
-         op.operands[0].bytes /= 2;
+         edit(op.operands)[0].bytes /= 2;
        }
      }},
 };

@@ -33,8 +33,8 @@ std::function<void(PlanSet&)> release_at(std::string name) {
               std::ranges::find_if(op.release, [&](BufferId b) { return plan.buffer(b).name == "gathered block 0"; });
           it != op.release.end()) {
         const BufferId gathered = *it;
-        op.release.erase(it);
-        std::ranges::find(ops, name, &Op::name)->release.push_back(gathered);
+        edit(op.release).remove(gathered);
+        edit(std::ranges::find(ops, std::string_view(name), &Op::name)->release).push_back(gathered);
         return;
       }
   });
@@ -56,14 +56,14 @@ std::function<void(PlanSet&)> drop(std::string name, std::size_t nth) {
         if (phase.phase != Phase::first_step && phase.phase != Phase::steady_step) continue;
         std::vector<Op>& ops = phase.ops;
         const std::size_t i = find_op(phase, name, nth);
-        for (BufferId b : ops[i].acquire) ops[i + 1].acquire.push_back(b);
-        for (BufferId b : ops[i].release) ops[i - 1].release.push_back(b);
-        for (Op& op : ops) std::erase(op.dependencies, ops[i].id);
+        for (BufferId b : ops[i].acquire) edit(ops[i + 1].acquire).push_back(b);
+        for (BufferId b : ops[i].release) edit(ops[i - 1].release).push_back(b);
+        for (Op& op : ops) edit(op.dependencies).remove(ops[i].id);
         // A buffer that only this op touched is gone with it.
         for (BufferId b : ops[i].acquire)
           if (std::ranges::count(ops[i].release, b) == 1) {
-            std::erase(ops[i + 1].acquire, b);
-            std::erase(ops[i - 1].release, b);
+            edit(ops[i + 1].acquire).remove(b);
+            edit(ops[i - 1].release).remove(b);
           }
         ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i));
       }
@@ -73,7 +73,7 @@ std::function<void(PlanSet&)> drop(std::string name, std::size_t nth) {
 std::function<void(PlanSet&)> drop_on_owner(std::string name, std::size_t nth) {
   return [=](PlanSet& plans) {
     for (Plan& plan : plans.classes) {
-      if (std::ranges::find(plan.find(Phase::steady_step)->ops, name, &Op::name) ==
+      if (std::ranges::find(plan.find(Phase::steady_step)->ops, std::string_view(name), &Op::name) ==
           plan.find(Phase::steady_step)->ops.end())
         continue;
       PlanSet one;
@@ -94,15 +94,15 @@ std::function<void(PlanSet&)> twice(std::string name, std::size_t nth) {
         if (id < 0) continue;
         for (Op& op : phase.ops) {
           if (op.id.value > id) ++op.id.value;
-          for (OpId& d : op.dependencies)
+          for (OpId& d : edit(op.dependencies))
             if (d.value > id) ++d.value;
         }
         if (!step) continue;
         const std::size_t i = find_op(phase, name, nth);
         Op copy = phase.ops[i];
         ++copy.id.value;
-        copy.acquire.clear();
-        phase.ops[i].release.clear();
+        edit(copy.acquire).clear();
+        edit(phase.ops[i].release).clear();
         phase.ops.insert(phase.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(copy));
       }
     }
@@ -116,10 +116,10 @@ std::function<void(PlanSet&)> swap_with_next(std::string name, std::size_t nth) 
     std::swap(ops[i], ops[i + 1]);
     std::swap(ops[i].id, ops[i + 1].id);
     // Lifetimes cover both.
-    for (BufferId b : ops[i + 1].acquire) ops[i].acquire.push_back(b);
-    for (BufferId b : ops[i].release) ops[i + 1].release.push_back(b);
-    ops[i + 1].acquire.clear();
-    ops[i].release.clear();
+    for (BufferId b : ops[i + 1].acquire) edit(ops[i].acquire).push_back(b);
+    for (BufferId b : ops[i].release) edit(ops[i + 1].release).push_back(b);
+    edit(ops[i + 1].acquire).clear();
+    edit(ops[i].release).clear();
   });
 }
 
@@ -137,14 +137,14 @@ std::function<void(PlanSet&)> cut_otherwise(std::string parameter, std::function
 std::function<void(PlanSet&)> operator_otherwise(std::string name, std::function<void(model::Attributes&)> change) {
   return [=](PlanSet& plans) {
     for (Plan& plan : plans.classes) {
-      model::Graph graph = *plan.graph;
-      for (model::Operator& op : graph.operators)
+      const auto graph = std::make_shared<model::Graph>(*plan.graph);
+      for (model::Operator& op : graph->operators)
         if (op.name == name) change(op.attributes);
       for (PhaseOps& phase : plan.phases)
         for (Op& op : phase.ops)
           if (auto* compute = std::get_if<Compute>(&op.action))
-            compute->attributes = graph.operators[static_cast<std::size_t>(compute->source)].attributes;
-      plan.graph = std::make_shared<const model::Graph>(std::move(graph));
+            compute->attributes = &graph->operators[static_cast<std::size_t>(compute->source)].attributes;
+      plan.graph = graph;
     }
   };
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/compile/support.h"
+#include "tests/ir/lists.h"
 
 namespace shard::plan {
 

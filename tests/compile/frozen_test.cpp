@@ -36,7 +36,7 @@ const std::vector<std::string> kUnderBlock1{"transformer.wte.weight", "transform
 std::vector<std::string> backward_ops(const Plan& plan) {
   std::vector<std::string> names;
   for (const Op& op : plan.find(Phase::steady_step)->ops)
-    if (op.part == Part::backward && op.micro_step == 0) names.push_back(op.name);
+    if (op.part == Part::backward && op.micro_step == 0) names.emplace_back(op.name);
   return names;
 }
 

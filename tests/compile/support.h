@@ -57,7 +57,7 @@ inline std::string words(const Plan& plan, Phase phase = Phase::steady_step) {
   std::string text;
   const PhaseOps* ops = plan.find(phase);
   if (ops == nullptr) return "no such phase";
-  for (const Op& op : ops->ops) text += (text.empty() ? "" : " | ") + op.name;
+  for (const Op& op : ops->ops) text.append(text.empty() ? "" : " | ").append(op.name);
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/cost/collective.h"
+#include "tests/ir/lists.h"
 
 namespace shard::cost {
 namespace {
@@ -45,7 +46,7 @@ Operand operand(std::int32_t buffer, Access access) {
 Op op(plan::Action action, std::vector<Operand> operands) {
   Op o;
   o.action = std::move(action);
-  o.operands = std::move(operands);
+  o.operands = plan::list(operands);
   return o;
 }
 
@@ -56,7 +57,7 @@ double microseconds(const Op& o) {
 TEST(OpCost, ACollectiveCostsItsFullBuffer) {
   plan::Communicate call;
   call.kind = Collective::all_gather;
-  call.segments = {{.shard_operand = 0, .full_operand = 1, .elems = Elems{1'000'000}}};
+  call.segments = plan::list<plan::Segment>({{.shard_operand = 0, .full_operand = 1, .elems = Elems{1'000'000}}});
   Operand shard = operand(0, Access::read);
   shard.bytes /= 2;
   // t0 + (n - 1) a + (n - 1) / n S / B = 1 + 2 + 1 / 2 * 40

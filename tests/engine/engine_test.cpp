@@ -32,11 +32,11 @@ TEST(Engine, LedgerOfThreeBuffersByHand) {
   const BufferId c = h.buffer("c", 640, 10, Category::workspace);   // up to 704, a hole below it
   const BufferId host = h.buffer("host", 0, 1000, Category::input, Memory::host);
   h.phase(Phase::creation);
-  h.work(Stream::compute, 1).acquire = {a, host};
+  h.work(Stream::compute, 1).acquire = plan::list({a, host});
   plan::Op& second = h.work(Stream::compute, 1);
-  second.acquire = {b};
-  h.work(Stream::compute, 1).acquire = {c};
-  h.work(Stream::compute, 1).release = {b};
+  second.acquire = plan::list({b});
+  h.work(Stream::compute, 1).acquire = plan::list({c});
+  h.work(Stream::compute, 1).release = plan::list({b});
   const PhaseRun run = run_one(h.plan);
   const ArenaRun& device = run.arenas[0];
   EXPECT_EQ(device.extent, Bytes{704});
@@ -55,8 +55,8 @@ TEST(Engine, WhatAPhaseLeavesTheNextOneFinds) {
   const BufferId passing = h.buffer("passing", 64, 64, Category::activation);
   h.phase(Phase::creation);
   plan::Op& create = h.work(Stream::compute, 1);
-  create.acquire = {kept, passing};
-  create.release = {passing};
+  create.acquire = plan::list({kept, passing});
+  create.release = plan::list({passing});
   h.phase(Phase::first_step);
   h.work(Stream::compute, 1);
   const cluster::Cluster cluster = slow_cluster();
@@ -77,11 +77,11 @@ TEST(Engine, MemoryIsTakenWhenAnOpBeginsAndGivenBackWhenItEndsInPlanOrder) {
   const BufferId b = h.buffer("b", 64, 64, Category::activation);
   const BufferId c = h.buffer("c", 128, 64, Category::activation);
   h.phase(Phase::steady_step);
-  h.gather(20).acquire = {a};                      // 0 .. 10
+  h.gather(20).acquire = plan::list({a});          // 0 .. 10
   plan::Op& compute = h.work(Stream::compute, 4);  // 0 .. 4
-  compute.acquire = {b};
-  h.work(Stream::compute, 2, {OpId{0}}).release = {a};  // waits: 10 .. 12
-  h.work(Stream::optimizer, 1).acquire = {c};           // 0 .. 1, but after the release in plan order
+  compute.acquire = plan::list({b});
+  h.work(Stream::compute, 2, {OpId{0}}).release = plan::list({a});  // waits: 10 .. 12
+  h.work(Stream::optimizer, 1).acquire = plan::list({c});           // 0 .. 1, but after the release in plan order
   const PhaseRun run = run_one(h.plan);
   ASSERT_EQ(run.ops.size(), 4u);
   EXPECT_EQ(run.ops[2].interval.begin, Seconds{10});
@@ -115,10 +115,10 @@ TEST(Engine, APlanThatContradictsItselfIsNamed) {
     const BufferId unplaced = h.buffer("unplaced", -1, 64, Category::parameter);
     h.phase(Phase::creation);
     plan::Op& op = h.work(Stream::compute, 1);
-    if (fault == 0) op.acquire = {a, over};
-    if (fault == 1) op.acquire = {unplaced};
-    if (fault == 2) op.acquire = {a, a};
-    if (fault == 3) op.release = {a};
+    if (fault == 0) op.acquire = plan::list({a, over});
+    if (fault == 1) op.acquire = plan::list({unplaced});
+    if (fault == 2) op.acquire = plan::list({a, a});
+    if (fault == 3) op.release = plan::list({a});
     const cluster::Cluster cluster = slow_cluster();
     Engine engine(h.plan, cluster);
     const Result<void> r = plan::run(h.plan.phases.front(), engine);

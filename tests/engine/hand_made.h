@@ -2,12 +2,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "sim/cluster/cluster.h"
 #include "sim/compile/compile.h"
 #include "sim/ir/plan.h"
+#include "tests/ir/lists.h"
 
 namespace shard::engine::test {
 
@@ -34,10 +36,10 @@ class HandMade {
     plan.topology = plan.strategy.topology();
     scratch_ = buffer("scratch", 0, 1 << 20, Category::workspace);
   }
-  BufferId buffer(std::string name, std::int64_t offset, std::int64_t bytes, Category category,
+  BufferId buffer(std::string_view name, std::int64_t offset, std::int64_t bytes, Category category,
                   Memory memory = Memory::device) {
     plan::Buffer b;
-    b.name = std::move(name);
+    b.name = plan.text(name);
     b.category = category;
     b.memory = memory;
     b.bytes = Bytes{bytes};
@@ -51,17 +53,18 @@ class HandMade {
   /// Copies `seconds` bytes.
   plan::Op& work(Stream stream, std::int64_t seconds, std::vector<OpId> after = {}) {
     plan::Op& op = add(stream, std::move(after), plan::Copy{});
-    op.operands = {operand(seconds, plan::Access::read), operand(seconds, plan::Access::write)};
+    op.operands = plan::list({operand(seconds, plan::Access::read), operand(seconds, plan::Access::write)});
     return op;
   }
   plan::Op& gather(std::int64_t full_bytes, std::vector<OpId> after = {}, Collective kind = Collective::all_gather) {
     plan::Communicate call;
     call.kind = kind;
     call.unit = UnitId{0};
-    call.segments = {{.shard_operand = 0, .full_operand = 1, .elems = Elems{full_bytes / 4}}};
+    call.segments =
+        plan::list<plan::Segment>({{.shard_operand = 0, .full_operand = 1, .elems = Elems{full_bytes / 4}}});
     plan::Op& op = add(Stream::communication, std::move(after), call);
-    op.operands = {operand(full_bytes / plan.strategy.world_size, plan::Access::read),
-                   operand(full_bytes, plan::Access::write)};
+    op.operands = plan::list(
+        {operand(full_bytes / plan.strategy.world_size, plan::Access::read), operand(full_bytes, plan::Access::write)});
     return op;
   }
   [[nodiscard]] plan::PlanSet set() const {
@@ -78,9 +81,9 @@ class HandMade {
   plan::Op& add(Stream stream, std::vector<OpId> after, plan::Action action) {
     plan::Op op;
     op.id = OpId{next_++};
-    op.name = "op " + std::to_string(op.id.value);
+    op.name = plan.text("op ", std::to_string(op.id.value));
     op.stream = stream;
-    op.dependencies = std::move(after);
+    op.dependencies = plan::list(after);
     op.action = std::move(action);
     plan.phases.back().ops.push_back(std::move(op));
     return plan.phases.back().ops.back();

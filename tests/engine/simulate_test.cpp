@@ -27,26 +27,26 @@ HandMade training() {
   const BufferId g = h.buffer("h.0.g", 640, 256, Category::gathered);
   const BufferId a = h.buffer("a", 896, 64, Category::activation);
   h.plan.arena_bytes[0] = Bytes{960};
-  h.phase(Phase::creation).work(Stream::compute, 5).acquire = {p};
+  h.phase(Phase::creation).work(Stream::compute, 5).acquire = plan::list({p});
   for (const Phase phase : {Phase::first_step, Phase::steady_step}) {
     h.phase(phase);
     plan::Op& gather = h.gather(40);
     const OpId gathered = gather.id;
-    gather.acquire = {g};
+    gather.acquire = plan::list({g});
     gather.part = plan::Part::gather;
     h.work(Stream::compute, 10).part = plan::Part::forward;
     plan::Op& forward = h.work(Stream::compute, 4, {gathered});  // 20 .. 24
     forward.part = plan::Part::forward;
-    forward.acquire = {a};
-    forward.release = {g};
+    forward.acquire = plan::list({a});
+    forward.release = plan::list({g});
     plan::Op& backward = h.work(Stream::compute, 6);  // 24 .. 30
     const OpId done = backward.id;
     backward.part = plan::Part::backward;
-    backward.release = {a};
+    backward.release = plan::list({a});
     h.gather(80, {done}, Collective::reduce_scatter).part = plan::Part::reduce;  // 30 .. 70
     if (phase == Phase::first_step) {
       plan::Op& birth = h.work(Stream::compute, 3, {OpId{done.value + 1}});
-      birth.acquire = {s};
+      birth.acquire = plan::list({s});
       birth.part = plan::Part::optimizer;
     }
   }
@@ -107,9 +107,10 @@ TEST(Simulate, HoldersThatDifferInALayerNumberAreOne) {
   h.phase(Phase::creation);
   plan::Op& op = h.work(Stream::compute, 1);
   for (int i = 0; i < 12; ++i) {
-    op.acquire.push_back(h.buffer("h." + std::to_string(i) + ".fc2.weight", i * 64, 64, Category::parameter));
+    plan::edit(op.acquire)
+        .push_back(h.buffer("h." + std::to_string(i) + ".fc2.weight", i * 64, 64, Category::parameter));
   }
-  op.acquire.push_back(h.buffer("wte2", 768, 128, Category::parameter));
+  plan::edit(op.acquire).push_back(h.buffer("wte2", 768, 128, Category::parameter));
   const Result<Simulation> s = simulate(h.set(), slow_cluster());
   ASSERT_TRUE(s);
   const std::vector<Holder>& holders = s->classes[0].find(Phase::creation)->memory[0].largest_holders;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/ir/lists.h"
+
 #include <algorithm>
 #include <map>
 #include <random>
@@ -16,7 +18,7 @@ plan::Op op(std::int32_t id, Stream stream, std::vector<std::int32_t> after = {}
   plan::Op o;
   o.id = OpId{id};
   o.stream = stream;
-  for (const std::int32_t a : after) o.dependencies.push_back(OpId{a});
+  for (const std::int32_t a : after) plan::edit(o.dependencies).push_back(OpId{a});
   return o;
 }
 

@@ -88,7 +88,7 @@ LikePlan plan_of(const model::Model& model, const plan::Strategy& strategy) {
 std::vector<std::string> ops(const LikePlan& like, Phase phase, const std::string& begin) {
   std::vector<std::string> names;
   for (const plan::Op& op : like.plan.find(phase)->ops)
-    if (op.name.starts_with(begin)) names.push_back(op.name);
+    if (op.name.starts_with(begin)) names.emplace_back(op.name);
   return names;
 }
 

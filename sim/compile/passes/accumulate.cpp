@@ -9,8 +9,8 @@ namespace shard::plan {
 namespace {
 
 /// Adds the leaf's gradients to what their buffers hold.
-void into(Op& op, const std::vector<std::int32_t>& param_of) {
-  for (Operand& o : op.operands) {
+void into(Op& op, std::span<Operand> operands, const std::vector<std::int32_t>& param_of) {
+  for (Operand& o : operands) {
     if (!o.writes() || param_of[static_cast<std::size_t>(o.buffer.value)] < 0) continue;
     o.access = Access::update;
     std::get<Compute>(op.action).accumulate_weight = true;
@@ -24,7 +24,7 @@ std::vector<BufferId> load_buffers(Plan& plan) {
     const model::Value& value = plan.graph->values[static_cast<std::size_t>(v.value)];
     const Buffer& stored = plan.buffer(plan.value_buffer(v));
     buffers.push_back(stored.dtype == value.dtype ? plan.value_buffer(v)
-                                                  : plan.add_buffer({.name = stored.name + " as loaded",
+                                                  : plan.add_buffer({.name = plan.text(stored.name, " as loaded"),
                                                                      .category = Category::input,
                                                                      .dtype = value.dtype,
                                                                      .bytes = value.bytes()}));
@@ -48,16 +48,16 @@ void load_batch(const Plan& plan, std::vector<Op>& ops, std::int32_t micro_step,
                  .action = LoadBatch{.first = micro_step * plan.dealing.micro_stride,
                                      .shard_stride = plan.dealing.shard_stride,
                                      .replica_stride = plan.dealing.replica_stride},
-                 .operands = {writes(plan, loaded[0]), writes(plan, loaded[1])}});
+                 .operands = plan.list({writes(plan, loaded[0]), writes(plan, loaded[1])})});
   const model::ValueId values[] = {plan.graph->input, plan.graph->target};
   for (std::size_t i = 0; i < loaded.size(); ++i) {
     const BufferId stored = plan.value_buffer(values[i]);
     if (stored == loaded[i]) continue;
-    ops.push_back({.name = "store " + plan.buffer(stored).name,
+    ops.push_back({.name = plan.text("store ", plan.buffer(stored).name),
                    .part = Part::data,
                    .micro_step = micro_step,
                    .action = Copy{},
-                   .operands = {reads(plan, loaded[i]), writes(plan, stored)}});
+                   .operands = plan.list({reads(plan, loaded[i]), writes(plan, stored)})});
   }
 }
 
@@ -83,8 +83,8 @@ Plan accumulate(Plan plan) {
         continue;
       }
       Buffer copy = plan.buffer(id);
-      copy.name += " @" + std::to_string(k);
-      slot.push_back(plan.add_buffer(std::move(copy)));
+      copy.name = plan.text(copy.name, " @", std::to_string(k));
+      slot.push_back(plan.add_buffer(copy));
     }
   }
   const BufferId losses = plan.add_buffer(
@@ -100,8 +100,9 @@ Plan accumulate(Plan plan) {
     load_batch(plan, ops, micro_step, loaded);
     for (Op op : body) {
       op.micro_step = micro_step;
-      if (local && step.in_place) into(op, param_of);
-      for (Operand& o : op.operands) {
+      const std::span<Operand> operands = plan.own_operands(op);
+      if (local && step.in_place) into(op, operands, param_of);
+      for (Operand& o : operands) {
         if (o.buffer == loss_value) {
           o.buffer = losses;
           o.offset = j * kScalarBytes;
@@ -111,18 +112,18 @@ Plan accumulate(Plan plan) {
           o.buffer = slots[static_cast<std::size_t>(step.slot)][static_cast<std::size_t>(p)];
         }
       }
-      ops.push_back(std::move(op));
+      ops.push_back(op);
     }
     for (const auto& [dst, src] : step.merges) {
       if (!local) break;
       for (std::size_t p = 0; p < plan.gradients.size(); ++p) {
         if (!plan.gradients[p].valid()) continue;
-        ops.push_back({.name = "add gradient " + plan.model->parameters[p].name,
+        ops.push_back({.name = plan.text("add gradient ", plan.model->parameters[p].name),
                        .part = Part::reduce,
                        .micro_step = micro_step,
                        .action = Accumulate{},
-                       .operands = {updates(plan, slots[static_cast<std::size_t>(dst)][p]),
-                                    reads(plan, slots[static_cast<std::size_t>(src)][p])}});
+                       .operands = plan.list({updates(plan, slots[static_cast<std::size_t>(dst)][p]),
+                                              reads(plan, slots[static_cast<std::size_t>(src)][p])})});
       }
     }
   }

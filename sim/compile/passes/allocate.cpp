@@ -11,6 +11,7 @@
 #include "sim/compile/lifetimes.h"
 #include "sim/compile/packings.h"
 #include "sim/compile/passes/passes.h"
+#include "sim/compile/twins.h"
 #include "sim/ir/effects.h"
 
 namespace shard::plan {
@@ -163,7 +164,7 @@ void pack_memory(Plan& plan, const ArenaUse& use, Packings& known) {
   place(plan, use, known.pack(use.sizes(), use.events()));
 }
 
-using Edges = std::vector<std::vector<OpId>>;
+using Edges = std::vector<List<OpId>>;
 
 [[nodiscard]] Edges edges_of(const PhaseOps& phase) {
   Edges edges;
@@ -218,7 +219,7 @@ void order_phases(Plan& plan, std::span<const ArenaUse> arenas, Packings& known)
     for (const ArenaUse& use : arenas) moved = move_apart(plan, use, known) || moved;
   if (moved) {
     places = ArenaPlaces(plan);
-    for (std::size_t i = 0; i < edges.size(); ++i) step.ops[i].dependencies = std::move(edges[i]);
+    for (std::size_t i = 0; i < edges.size(); ++i) step.ops[i].dependencies = edges[i];
     order_reuse(plan, places, step);
   }
   for (PhaseOps& phase : plan.phases)
@@ -233,6 +234,7 @@ Plan allocate(Plan plan) {
 }
 
 Plan allocate(Plan plan, Packings& known) {
+  if (known.twin != nullptr) return allocate_like(std::move(plan), *known.twin);
   find_lifetimes(plan);
   const std::vector<ArenaUse> arenas = arenas_of(plan);
   for (const ArenaUse& use : arenas) pack_memory(plan, use, known);

@@ -16,7 +16,7 @@ Op forward(Plan& plan, std::size_t i) {
   const Compute action{.kind = source.kind,
                        .direction = Direction::forward,
                        .source = static_cast<std::int32_t>(i),
-                       .attributes = source.attributes,
+                       .attributes = &source.attributes,
                        .workspace = workspace.count() > 0};
   const auto buffer_of = [&](const model::Slot& slot) {
     switch (slot.role) {
@@ -26,7 +26,7 @@ Op forward(Plan& plan, std::size_t i) {
       case Role::p: return BufferId{source.params[static_cast<std::size_t>(slot.index)].value};
       case Role::workspace:
         return plan.add_buffer(
-            {.name = source.name + ".workspace", .category = Category::workspace, .bytes = workspace});
+            {.name = plan.text(source.name, ".workspace"), .category = Category::workspace, .bytes = workspace});
       case Role::none:
       case Role::dy:
       case Role::dx:
@@ -36,7 +36,7 @@ Op forward(Plan& plan, std::size_t i) {
     assert(false && "no operand of a forward op");
     return BufferId{};
   };
-  return {.name = source.name,
+  return {.name = std::string_view(source.name),
           .part = Part::forward,
           .block = source.block,
           .action = action,
@@ -56,7 +56,7 @@ Plan build(std::shared_ptr<const model::Model> model, const Strategy& strategy, 
       std::make_shared<const model::Graph>(model::build_graph(*model, strategy.micro_batch, strategy.sequence));
   plan.model = std::move(model);
   for (const Parameter& p : plan.model->parameters) {
-    plan.add_buffer({.name = p.name,
+    plan.add_buffer({.name = std::string_view(p.name),
                      .category = Category::parameter,
                      .dtype = strategy.storage(),
                      .bytes = bytes_of(strategy.storage(), p.elems),
@@ -68,7 +68,7 @@ Plan build(std::shared_ptr<const model::Model> model, const Strategy& strategy, 
     const model::ValueId id{static_cast<std::int32_t>(v)};
     const bool data = id == plan.graph->input || id == plan.graph->target || id == plan.graph->loss;
     const Dtype stored = model::stored_as(value, strategy.storage());
-    plan.value_buffers.push_back(plan.add_buffer({.name = value.name,
+    plan.value_buffers.push_back(plan.add_buffer({.name = std::string_view(value.name),
                                                   .category = data ? Category::input : Category::workspace,
                                                   .dtype = stored,
                                                   .bytes = bytes_of(stored, Elems{value.elements()})}));
@@ -78,7 +78,7 @@ Plan build(std::shared_ptr<const model::Model> model, const Strategy& strategy, 
       plan.value_buffers[static_cast<std::size_t>(op.outputs[0].value)] = plan.value_buffer(op.inputs[0]);
   PhaseOps step{.phase = Phase::steady_step, .ops = {}};
   for (std::size_t i = 0; i < plan.graph->operators.size(); ++i)
-    if (Op op = forward(plan, i); !op.operands.empty()) step.ops.push_back(std::move(op));
+    if (const Op op = forward(plan, i); !op.operands.empty()) step.ops.push_back(op);
   plan.phases.push_back(std::move(step));
   return plan;
 }

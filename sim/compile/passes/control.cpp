@@ -39,13 +39,13 @@ void Control::begin(std::vector<Op>& ops) {
   Op begin{.name = "begin control",
            .part = Part::data,
            .action = BeginControl{},
-           .operands = {reads(plan_, knobs_), writes(plan_, facts_)}};
+           .operands = plan_.list({reads(plan_, knobs_), writes(plan_, facts_)})};
   if (scaler) {
     scaler_ = plan_.add_buffer(
         {.name = "loss scaler", .category = Category::optimizer_state, .bytes = kScalerStateBytes, .persistent = true});
     loss_scale_ = plan_.add_buffer({.name = "loss scale", .category = Category::input, .bytes = Bytes{kScalarBytes}});
-    begin.operands.push_back(updates(plan_, scaler_));
-    begin.operands.push_back(writes(plan_, loss_scale_));
+    plan_.add_operand(begin, updates(plan_, scaler_));
+    plan_.add_operand(begin, writes(plan_, loss_scale_));
     scale_losses(ops);
     ops = with_local_inspections(std::move(ops));
   }
@@ -55,10 +55,10 @@ void Control::begin(std::vector<Op>& ops) {
                     .part = Part::optimizer,
                     .first_step_only = true,
                     .action = ZeroState{},
-                    .operands = {writes(plan_, scaler_)}});
-  head.push_back(std::move(begin));
-  ops.front().operands.push_back(writes(plan_, knobs_));
-  ops.insert(ops.begin() + 1, std::make_move_iterator(head.begin()), std::make_move_iterator(head.end()));
+                    .operands = plan_.list({writes(plan_, scaler_)})});
+  head.push_back(begin);
+  plan_.add_operand(ops.front(), writes(plan_, knobs_));
+  ops.insert(ops.begin() + 1, head.begin(), head.end());
 }
 
 void Control::scale_losses(std::vector<Op>& ops) const {
@@ -66,7 +66,7 @@ void Control::scale_losses(std::vector<Op>& ops) const {
     if (auto* c = std::get_if<Compute>(&op.action);
         c != nullptr && c->direction == Direction::backward && model::row(c->kind).loss) {
       c->scaled = true;
-      insert_operand(op, *c, model::Role::loss_scale, reads(plan_, loss_scale_));
+      insert_operand(plan_, op, *c, model::Role::loss_scale, reads(plan_, loss_scale_));
     }
 }
 
@@ -76,11 +76,11 @@ Op Control::inspect_local(std::int32_t f, const Operand& gradient, std::int32_t 
   real.bytes = flat.used.count() * element_bytes(plan_, gradient.buffer);
   real.access = Access::read;
   real.fresh = false;
-  return {.name = "inspect own " + plan_.units[static_cast<std::size_t>(flat.unit.value)].name,
+  return {.name = plan_.text("inspect own ", plan_.units[static_cast<std::size_t>(flat.unit.value)].name),
           .part = Part::reduce,
           .micro_step = micro_step,
           .action = InspectGradient{.of = InspectGradient::Of::local, .flat = f, .elems = flat.used},
-          .operands = {real, facts_of(true)}};
+          .operands = plan_.list({real, facts_of(true)})};
 }
 
 std::vector<Op> Control::with_local_inspections(std::vector<Op> ops) const {
@@ -109,7 +109,7 @@ std::vector<Op> Control::with_local_inspections(std::vector<Op> ops) const {
       }
     }
     const std::int32_t micro_step = ops[i].micro_step;
-    result.push_back(std::move(ops[i]));
+    result.push_back(ops[i]);
     if (const auto it = complete.find(i); it != complete.end())
       for (std::int32_t f : it->second)
         result.push_back(inspect_local(f, reads(plan_, plan_.flat_gradients[static_cast<std::size_t>(f)]), micro_step));
@@ -119,7 +119,7 @@ std::vector<Op> Control::with_local_inspections(std::vector<Op> ops) const {
 
 void Control::decide(std::vector<Op>& ops, const std::vector<SteppedGradient>& stepped) {
   for (const SteppedGradient& s : stepped) {
-    Op op{.name = "inspect " + s.name,
+    Op op{.name = plan_.text("inspect ", s.name),
           .part = Part::optimizer,
           .action = Absent{.lacks = Absent::Lacks::inspect, .flat = s.flat},
           .operands = {}};
@@ -129,9 +129,9 @@ void Control::decide(std::vector<Op>& ops, const std::vector<SteppedGradient>& s
                                   .first_elem = Elems{s.first},
                                   .rank_stride_elems = Elems{s.rank_stride},
                                   .elems = Elems{s.elems}};
-      op.operands = {s.gradient, facts_of(false)};
+      op.operands = plan_.list({s.gradient, facts_of(false)});
     }
-    ops.push_back(std::move(op));
+    ops.push_back(op);
   }
   const Strategy& strategy = plan_.strategy;
   const bool scaler = strategy.has_scaler();
@@ -157,9 +157,9 @@ void Control::decide(std::vector<Op>& ops, const std::vector<SteppedGradient>& s
                              .counted = counted,
                              .factor = strategy.gradient_factor(),
                              .clips = strategy.clip_norm},
-            .operands = {reads(plan_, all), reads(plan_, knobs_), writes(plan_, plan_.control)}};
-  if (scaler) decide.operands.push_back(updates(plan_, scaler_));
-  ops.push_back(std::move(decide));
+            .operands = plan_.list({reads(plan_, all), reads(plan_, knobs_), writes(plan_, plan_.control)})};
+  if (scaler) plan_.add_operand(decide, updates(plan_, scaler_));
+  ops.push_back(decide);
 }
 
 }  // namespace shard::plan

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/ir/plan.h"
@@ -11,7 +11,7 @@ namespace shard::plan {
 
 /// What one rank steps, in one op.
 struct SteppedGradient {
-  std::string name{};
+  std::string_view name{};
   std::int32_t flat = -1;
   std::int64_t first = 0;        ///< elements of the flat, on rank 0
   std::int64_t rank_stride = 0;  ///< elements

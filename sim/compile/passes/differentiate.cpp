@@ -25,10 +25,10 @@ class Differentiator {
     make_gradient_buffers();
     for (auto it = graph_.operators.rbegin(); it != graph_.operators.rend(); ++it) differentiate(*it);
     std::vector<Op>& ops = plan_.find(Phase::steady_step)->ops;
-    for (Op& op : backward_) {
+    for (const Op& op : backward_) {
       for (const Operand& operand : op.operands)
         if (operand.reads()) keep(operand.buffer);
-      ops.push_back(std::move(op));
+      ops.push_back(op);
     }
     return std::move(plan_);
   }
@@ -39,7 +39,7 @@ class Differentiator {
       const ParamId id{static_cast<std::int32_t>(plan_.gradients.size())};
       plan_.gradients.push_back(plan_.model->is_frozen(id)
                                     ? BufferId{}
-                                    : plan_.add_buffer({.name = "d " + p.name,
+                                    : plan_.add_buffer({.name = plan_.text("d ", p.name),
                                                         .category = Category::gradient,
                                                         .dtype = plan_.strategy.storage(),
                                                         .bytes = bytes_of(plan_.strategy.storage(), p.elems)}));
@@ -67,15 +67,13 @@ class Differentiator {
   /// The buffer of the gradient of v: made by its first contribution, added to by others.
   BufferId into(ValueId v, model::Extent extent) {
     if (const auto it = gradient_of_.find(v.value); it != gradient_of_.end()) return it->second;
-    Buffer made{.name = "d " + plan_.buffer(value(v)).name,
+    const bool of_all = extent == model::Extent::all_columns;
+    Buffer made{.name = plan_.text("d ", plan_.buffer(value(v)).name, of_all ? " of all ranks" : ""),
                 .category = Category::workspace,
                 .dtype = plan_.buffer(value(v)).dtype,
                 .bytes = plan_.buffer(value(v)).bytes};
-    if (extent == model::Extent::all_columns) {
-      made.name += " of all ranks";
-      made.bytes = plan_.strategy.tensor_parallel * made.bytes;
-    }
-    return gradient_of_[v.value] = plan_.add_buffer(std::move(made));
+    if (of_all) made.bytes = plan_.strategy.tensor_parallel * made.bytes;
+    return gradient_of_[v.value] = plan_.add_buffer(made);
   }
 
   /// The gradient of v becomes that of `from` itself; both names then mean one buffer.
@@ -99,7 +97,7 @@ class Differentiator {
     Compute c{.kind = op.kind,
               .direction = direction,
               .source = static_cast<std::int32_t>(index_of(op)),
-              .attributes = op.attributes,
+              .attributes = &op.attributes,
               .input_gradient = std::ranges::any_of(op.inputs, [&](ValueId v) { return needed(v); })};
     c.in_place = signature(c).has(Role::dy) && !shared_.contains(gradient(op.outputs[0]).value) &&
                  !gradient_of_.contains(op.inputs[0].value);
@@ -114,7 +112,7 @@ class Differentiator {
   }
 
   /// The buffer of one operand, and what it now holds.
-  BufferId buffer_of(const model::Operator& op, const Slot& slot, const char* suffix, Bytes workspace) {
+  BufferId buffer_of(const model::Operator& op, const Slot& slot, Direction direction, Bytes workspace) {
     const auto i = static_cast<std::size_t>(slot.index);
     switch (slot.role) {
       case Role::x:
@@ -136,8 +134,9 @@ class Differentiator {
         return plan_.gradients[p];
       }
       case Role::workspace:
-        return plan_.add_buffer(
-            {.name = op.name + ".workspace" + suffix, .category = Category::workspace, .bytes = workspace});
+        return plan_.add_buffer({.name = plan_.text(op.name, ".workspace ", model::to_string(direction)),
+                                 .category = Category::workspace,
+                                 .bytes = workspace});
       case Role::none:
       case Role::y:
       case Role::loss_scale: break;
@@ -152,14 +151,13 @@ class Differentiator {
     if (!signature(c).makes_gradient()) return;
     const Bytes workspace = plan_.target.workspace(op.kind, direction, op.attributes);
     c.workspace = workspace.count() > 0;
-    const std::string suffix = std::string(" ") + model::to_string(direction);
-    std::vector<Operand> operands =
-        operands_of(plan_, c, [&](const Slot& slot) { return buffer_of(op, slot, suffix.c_str(), workspace); });
-    backward_.push_back({.name = op.name + suffix,
+    const List<Operand> operands =
+        operands_of(plan_, c, [&](const Slot& slot) { return buffer_of(op, slot, direction, workspace); });
+    backward_.push_back({.name = plan_.text(op.name, " ", model::to_string(direction)),
                          .part = Part::backward,
                          .block = op.block,
                          .action = c,
-                         .operands = std::move(operands)});
+                         .operands = operands});
   }
 
   void differentiate(const model::Operator& op) {

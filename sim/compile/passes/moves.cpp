@@ -24,7 +24,7 @@ int hops(Memory from, Memory to) {
   return from == Memory::host || to == Memory::host ? 1 : 2;
 }
 
-BufferId Mover::beside(BufferId like, Memory memory, std::int64_t bytes, const std::string& name) {
+BufferId Mover::beside(BufferId like, Memory memory, std::int64_t bytes, std::string_view name) {
   const Buffer& source = plan_.buffer(like);
   return plan_.add_buffer({.name = name,
                            .category = source.category,
@@ -34,21 +34,21 @@ BufferId Mover::beside(BufferId like, Memory memory, std::int64_t bytes, const s
                            .unit = source.unit});
 }
 
-void Mover::move(std::vector<Op>& out, Operand from, Operand to, const std::string& verb, Part part,
+void Mover::move(std::vector<Op>& out, Operand from, Operand to, std::string_view verb, Part part,
                  std::int32_t micro_step) {
   const auto memory = [&](const Operand& o) { return plan_.buffer(o.buffer).memory; };
   const auto copy = [&](const Operand& source, const Operand& target, const Buffer& named) {
     const auto is_parameter = [](Category c) { return c == Category::parameter || c == Category::gathered; };
-    out.push_back({.name = verb + ' ' + named.name,
+    out.push_back({.name = plan_.text(verb, " ", named.name),
                    .part = part,
                    .stream = stream_of(memory(source), memory(target)),
                    .micro_step = micro_step,
                    .action = Copy{.unit = is_parameter(named.category) ? named.unit : UnitId{}},
-                   .operands = {source, target}});
+                   .operands = plan_.list({source, target})});
   };
   const Buffer named = plan_.buffer(from.buffer);
   if (hops(memory(from), memory(to)) == 2) {
-    const BufferId between = beside(from.buffer, Memory::host, from.bytes, named.name + " on its way");
+    const BufferId between = beside(from.buffer, Memory::host, from.bytes, plan_.text(named.name, " on its way"));
     copy(from, writes(plan_, between), named);
     copy(reads(plan_, between), to, named);
   } else {
@@ -61,11 +61,11 @@ void Mover::run_in(std::vector<Op>& out, Op op, Memory memory) {
     Operand from, to;
   };
   std::vector<Back> back;
-  for (Operand& o : op.operands) {
+  for (Operand& o : plan_.own_operands(op)) {
     if (plan_.buffer(o.buffer).memory == memory) continue;
     const Operand home = o;
     const BufferId buffer =
-        beside(o.buffer, memory, o.bytes, plan_.buffer(o.buffer).name + " on " + shard::to_string(memory));
+        beside(o.buffer, memory, o.bytes, plan_.text(plan_.buffer(o.buffer).name, " on ", shard::to_string(memory)));
     o = whole(plan_, buffer, home.access);
     if (home.reads()) {
       Operand source = home;
@@ -80,10 +80,8 @@ void Mover::run_in(std::vector<Op>& out, Op op, Memory memory) {
     std::erase_if(brought_, [&](const Brought& b) { return same_bytes(b.home, home); });
     brought_.push_back({home, buffer});
   }
-  const Part part = op.part;
-  const std::int32_t micro_step = op.micro_step;
-  out.push_back(std::move(op));
-  for (const Back& b : back) move(out, b.from, b.to, "take back", part, micro_step);
+  out.push_back(op);
+  for (const Back& b : back) move(out, b.from, b.to, "take back", op.part, op.micro_step);
 }
 
 void Mover::lack(std::vector<Op>& out, std::int32_t flat, Stream stream, Part part, std::int32_t micro_step) {

@@ -1,7 +1,7 @@
 // Moves between memories: what the parts of pass `place` have in common.
 #pragma once
 
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/ir/plan.h"
@@ -20,12 +20,13 @@ class Mover {
   /// `plan` outlives it.
   explicit Mover(Plan& plan) : plan_(plan) {}
 
-  /// A transient buffer in `memory` for `bytes` of what `like` holds, of its type, category and unit.
-  BufferId beside(BufferId like, Memory memory, std::int64_t bytes, const std::string& name);
+  /// A transient buffer in `memory` for `bytes` of what `like` holds, of its type, category and unit. `name`: in the
+  /// plan's pool.
+  BufferId beside(BufferId like, Memory memory, std::int64_t bytes, std::string_view name);
 
   /// Elements of `from` to `to`, `name` in front of the resting buffer's name. Takes two copies between device and
   /// disk.
-  void move(std::vector<Op>& out, Operand from, Operand to, const std::string& verb, Part part,
+  void move(std::vector<Op>& out, Operand from, Operand to, std::string_view verb, Part part,
             std::int32_t micro_step = -1);
 
   /// Appends `op` with all operands in `memory`: those that are elsewhere are brought in front of it and, where it

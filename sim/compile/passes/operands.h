@@ -1,8 +1,8 @@
 // Small builders for operands, shared by the passes.
 #pragma once
 
-#include <utility>
-#include <vector>
+#include <algorithm>
+#include <span>
 
 #include "sim/ir/plan.h"
 
@@ -23,21 +23,23 @@ namespace shard::plan {
 
 /// The operands of an operator's op: buffer_of(slot) names the buffer of each slot of its signature, in their order.
 template <class BufferOf>
-[[nodiscard]] std::vector<Operand> operands_of(const Plan& plan, const Compute& c, const BufferOf& buffer_of) {
+[[nodiscard]] List<Operand> operands_of(const Plan& plan, const Compute& c, const BufferOf& buffer_of) {
   const model::Signature slots = signature(c);
-  std::vector<Operand> operands;
-  operands.reserve(slots.size() + 1);  // a loss scale may come
+  const std::span<Operand> operands = plan.pool->make<Operand>(slots.size());
+  std::size_t i = 0;
   for (const model::Slot& slot : slots) {
-    const BufferId buffer = buffer_of(slot);
-    operands.push_back(whole(plan, buffer, slot.access));
+    const BufferId buffer = buffer_of(slot);  // may add it to the plan
+    operands[i++] = whole(plan, buffer, slot.access);
   }
-  return operands;
+  return List<Operand>(operands);
 }
 
 /// Gives the op an operand that its action `c` now says it has.
-inline void insert_operand(Op& op, const Compute& c, model::Role role, const Operand& operand) {
+inline void insert_operand(const Plan& plan, Op& op, const Compute& c, model::Role role, const Operand& operand) {
   const std::size_t position = signature(c).position(role);
-  op.operands.insert(op.operands.begin() + static_cast<std::ptrdiff_t>(position), operand);
+  plan.add_operand(op, operand);
+  const std::span<Operand> operands = plan.own_operands(op);
+  std::rotate(operands.begin() + static_cast<std::ptrdiff_t>(position), operands.end() - 1, operands.end());
 }
 
 [[nodiscard]] inline std::int64_t element_bytes(const Plan& plan, BufferId buffer) {

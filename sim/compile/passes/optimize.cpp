@@ -41,7 +41,7 @@ class Optimizer {
  private:
   [[nodiscard]] const Flat& flat(std::int32_t f) const { return plan_.flats[static_cast<std::size_t>(f)]; }
   [[nodiscard]] BufferId parameters(std::int32_t f) const { return plan_.flat_parameters[static_cast<std::size_t>(f)]; }
-  [[nodiscard]] std::string flat_name(std::int32_t f) const { return plan::flat_name(plan_, flat(f)); }
+  [[nodiscard]] std::string_view flat_name(std::int32_t f) const { return plan_.text(plan::flat_name(plan_, flat(f))); }
   [[nodiscard]] const std::string& param_name(model::ParamId p) const {
     return plan_.model->parameters[static_cast<std::size_t>(p.value)].name;
   }
@@ -54,19 +54,22 @@ class Optimizer {
   void create() {
     PhaseOps phase{.phase = Phase::creation, .ops = {}};
     for (std::int32_t f : all_flats()) {
-      Op op{.name = "initialize " + flat_name(f), .part = Part::creation, .action = Absent{}, .operands = {}};
+      Op op{.name = plan_.text("initialize ", plan::flat_name(plan_, flat(f))),
+            .part = Part::creation,
+            .action = Absent{},
+            .operands = {}};
       if (parameters(f).valid()) {
         const bool shard = stage_ == 3 && flat(f).owner < 0;
         op.action =
             shard ? Initialize{.flat = f, .rank_stride_elems = flat(f).shard(shards_), .elems = flat(f).shard(shards_)}
                   : Initialize{.flat = f, .elems = flat(f).elems};
-        op.operands = {writes(plan_, parameters(f))};
+        op.operands = plan_.list({writes(plan_, parameters(f))});
       }
-      phase.ops.push_back(std::move(op));
+      phase.ops.push_back(op);
     }
     for (const Stretch& s : stretches_) {
       if (!plan_.strategy.has_masters()) break;
-      Op op{.name = "initialize masters " + s.name,
+      Op op{.name = plan_.text("initialize masters ", s.name),
             .part = Part::creation,
             .action = Absent{.lacks = Absent::Lacks::initialize, .flat = s.flat},
             .operands = {}};
@@ -75,9 +78,9 @@ class Optimizer {
                                .first_elem = Elems{s.first},
                                .rank_stride_elems = Elems{s.rank_stride},
                                .elems = Elems{s.elems}};
-        op.operands = {writes(plan_, s.master)};
+        op.operands = plan_.list({writes(plan_, s.master)});
       }
-      phase.ops.push_back(std::move(op));
+      phase.ops.push_back(op);
     }
     plan_.phases.insert(plan_.phases.begin(), std::move(phase));
   }
@@ -89,7 +92,7 @@ class Optimizer {
     std::int64_t first = 0;        ///< elements, on rank 0
     std::int64_t rank_stride = 0;  ///< elements
     std::int64_t elems = 0;        ///< 0: not on this rank
-    std::string name{};
+    std::string_view name{};
     BufferId master{};
     std::vector<BufferId> state{};
   };
@@ -125,7 +128,7 @@ class Optimizer {
     for (Stretch& s : result) {
       if (s.elems == 0) continue;
       const auto state = [&](const char* what, Category category) {
-        return plan_.add_buffer({.name = s.name + what,
+        return plan_.add_buffer({.name = plan_.text(s.name, what),
                                  .category = category,
                                  .bytes = bytes_of(Dtype::f32, Elems{s.elems}),
                                  .persistent = true});
@@ -152,12 +155,12 @@ class Optimizer {
     ops.insert(ops.begin(), Op{.name = "load scalars",
                                .part = Part::data,
                                .action = LoadScalars{},
-                               .operands = {writes(plan_, plan_.scalars)}});
+                               .operands = plan_.list({writes(plan_, plan_.scalars)})});
     ops.push_back({.name = "zero step counts",
                    .part = Part::optimizer,
                    .first_step_only = true,
                    .action = ZeroState{},
-                   .operands = {writes(plan_, counts_)}});
+                   .operands = plan_.list({writes(plan_, counts_)})});
     if (plan_.strategy.is_controlled()) control(ops);
     for (std::size_t i = 0; i < stretches_.size(); ++i) {
       const Stretch& s = stretches_[i];
@@ -191,19 +194,21 @@ class Optimizer {
   }
 
   void step_stretch(std::vector<Op>& ops, const Stretch& s) {
-    Op born{.name = "zero state " + s.name,
+    Op born{.name = plan_.text("zero state ", s.name),
             .part = Part::optimizer,
             .first_step_only = true,
             .action = ZeroState{.flat = s.flat},
             .operands = {}};
-    Op op{.name = "step " + s.name, .part = Part::optimizer, .action = {}, .operands = {}};
-    Op store{.name = "store " + s.name, .part = Part::optimizer, .action = Copy{}, .operands = {}};
+    Op op{.name = plan_.text("step ", s.name), .part = Part::optimizer, .action = {}, .operands = {}};
+    Op store{.name = plan_.text("store ", s.name), .part = Part::optimizer, .action = Copy{}, .operands = {}};
     if (s.elems == 0) {
       born.action = Absent{};
       op.action = Absent{.lacks = Absent::Lacks::step, .flat = s.flat};
       store.action = Absent{.lacks = Absent::Lacks::store, .flat = s.flat};
     } else {
-      for (BufferId b : s.state) born.operands.push_back(writes(plan_, b));
+      std::vector<Operand> born_operands;
+      for (BufferId b : s.state) born_operands.push_back(writes(plan_, b));
+      born.operands = plan_.list(born_operands);
       op.action = OptimizerStep{.flat = s.flat,
                                 .param = s.param,
                                 .first_elem = Elems{s.first},
@@ -213,25 +218,26 @@ class Optimizer {
                                 .kind = plan_.strategy.optimizer};
       const auto f = static_cast<std::size_t>(s.flat);
       const Operand stored = inside(plan_.flat_parameters[f], s, stage_ == 3, Access::update);
-      if (s.master.valid()) store.operands = {reads(plan_, s.master), stored};
-      op.operands = {s.master.valid() ? updates(plan_, s.master) : stored, gradient_of(s), reads(plan_, plan_.scalars),
-                     updates(plan_, counts_)};
-      for (BufferId b : s.state) op.operands.push_back(updates(plan_, b));
-      if (plan_.control.valid()) op.operands.push_back(reads(plan_, plan_.control));
+      if (s.master.valid()) store.operands = plan_.list({reads(plan_, s.master), stored});
+      std::vector<Operand> operands{s.master.valid() ? updates(plan_, s.master) : stored, gradient_of(s),
+                                    reads(plan_, plan_.scalars), updates(plan_, counts_)};
+      for (BufferId b : s.state) operands.push_back(updates(plan_, b));
+      if (plan_.control.valid()) operands.push_back(reads(plan_, plan_.control));
+      op.operands = plan_.list(operands);
     }
-    if (state_count_ > 0) ops.push_back(std::move(born));
-    ops.push_back(std::move(op));
-    if (plan_.strategy.has_masters()) ops.push_back(std::move(store));
+    if (state_count_ > 0) ops.push_back(born);
+    ops.push_back(op);
+    if (plan_.strategy.has_masters()) ops.push_back(store);
   }
 
   void refresh_unit(std::vector<Op>& ops, UnitId id) {
     const Unit unit = trained_part(plan_, plan_.units[static_cast<std::size_t>(id.value)]);
-    ops.push_back(make_refresh(plan_, unit.flats, "refresh " + unit.name));
+    ops.push_back(make_refresh(plan_, unit.flats, plan_.text("refresh ", unit.name)));
   }
 
   /// A broadcast of one whole parameter from its owner.
-  Op broadcast(std::string name, Part part, const Stretch& s, Operand content) {
-    Op op = make_collective(plan_, Collective::broadcast, Group::data, std::move(name), part, flat(s.flat).unit,
+  Op broadcast(std::string_view name, Part part, const Stretch& s, Operand content) {
+    Op op = make_collective(plan_, Collective::broadcast, Group::data, name, part, flat(s.flat).unit,
                             {{.flat = s.flat, .full = content, .shard = {}}});
     std::get<Communicate>(op.action).root = owners_[static_cast<std::size_t>(s.param.value)];
     return op;
@@ -239,7 +245,7 @@ class Optimizer {
 
   void refresh_parameter(std::vector<Op>& ops, const Stretch& s) {
     const std::int64_t elems = plan_.model->parameters[static_cast<std::size_t>(s.param.value)].elems.count();
-    ops.push_back(broadcast("refresh " + s.name, Part::gather, s,
+    ops.push_back(broadcast(plan_.text("refresh ", s.name), Part::gather, s,
                             {.buffer = parameters(s.flat),
                              .offset = s.first * element_bytes(plan_, parameters(s.flat)),
                              .bytes = elems * element_bytes(plan_, parameters(s.flat)),
@@ -260,7 +266,7 @@ class Optimizer {
     ops.push_back({.name = "mean loss",
                    .part = Part::report,
                    .action = MeanLoss{},
-                   .operands = {reads(plan_, all), writes(plan_, plan_.loss)}});
+                   .operands = plan_.list({reads(plan_, all), writes(plan_, plan_.loss)})});
   }
 
   void digest() {
@@ -269,12 +275,13 @@ class Optimizer {
       BufferId content = parameters(f);
       if (stage_ == 3) {
         content = plan_.flat_gathered[static_cast<std::size_t>(f)];
-        phase.ops.push_back(make_gather(plan_, {f}, "gather " + flat_name(f), Part::digest));
+        phase.ops.push_back(
+            make_gather(plan_, {f}, plan_.text("gather ", plan::flat_name(plan_, flat(f))), Part::digest));
       }
-      phase.ops.push_back({.name = "digest " + flat_name(f),
+      phase.ops.push_back({.name = plan_.text("digest ", plan::flat_name(plan_, flat(f))),
                            .part = Part::digest,
                            .action = Digest{.content = Digest::Content::parameter, .flat = f, .param = {}},
-                           .operands = {reads(plan_, content)}});
+                           .operands = plan_.list({reads(plan_, content)})});
     }
     using Content = Digest::Content;
     for (const Stretch& s : stretches_) {
@@ -290,21 +297,23 @@ class Optimizer {
   void digest_state(std::vector<Op>& ops, const Stretch& s, Digest::Content content, BufferId state,
                     const char* suffix) {
     const Digest what{.content = content, .flat = s.flat, .param = s.param};
-    const std::string name = s.name + suffix;
+    const std::string_view name = plan_.text(s.name, suffix);
     if (stage_ == 0) {
-      ops.push_back(
-          {.name = "digest " + name, .part = Part::digest, .action = what, .operands = {reads(plan_, state)}});
+      ops.push_back({.name = plan_.text("digest ", name),
+                     .part = Part::digest,
+                     .action = what,
+                     .operands = plan_.list({reads(plan_, state)})});
       return;
     }
     if (flat(s.flat).owner >= 0) return digest_owned(ops, s, what, state, name);
     const std::int64_t elems = whole_parameters_
                                    ? plan_.model->parameters[static_cast<std::size_t>(s.param.value)].elems.count()
                                    : flat(s.flat).elems.count();
-    const BufferId staging = plan_.add_buffer({.name = name + " staged",
+    const BufferId staging = plan_.add_buffer({.name = plan_.text(name, " staged"),
                                                .category = Category::communication,
                                                .bytes = bytes_of(Dtype::f32, Elems{elems}),
                                                .unit = flat(s.flat).unit});
-    Op stage{.name = "stage " + name,
+    Op stage{.name = plan_.text("stage ", name),
              .part = Part::digest,
              .action = Absent{.lacks = Absent::Lacks::stage, .flat = s.flat},
              .operands = {}};
@@ -312,37 +321,40 @@ class Optimizer {
       stage.action = Copy{};
       Operand to = inside(staging, s, whole_parameters_, Access::write);
       to.fresh = true;
-      stage.operands = {reads(plan_, state), to};
+      stage.operands = plan_.list({reads(plan_, state), to});
     }
-    ops.push_back(std::move(stage));
+    ops.push_back(stage);
     if (whole_parameters_)
-      ops.push_back(broadcast("broadcast " + name, Part::digest, s, updates(plan_, staging)));
+      ops.push_back(broadcast(plan_.text("broadcast ", name), Part::digest, s, updates(plan_, staging)));
     else
-      ops.push_back(make_collective(plan_, Collective::all_gather, Group::shard, "gather " + name, Part::digest,
-                                    flat(s.flat).unit,
+      ops.push_back(make_collective(plan_, Collective::all_gather, Group::shard, plan_.text("gather ", name),
+                                    Part::digest, flat(s.flat).unit,
                                     {{.flat = s.flat,
                                       .full = updates(plan_, staging),
                                       .shard = own_part(plan_, s.flat, staging, Access::read)}}));
-    ops.push_back(
-        {.name = "digest " + name, .part = Part::digest, .action = what, .operands = {reads(plan_, staging)}});
+    ops.push_back({.name = plan_.text("digest ", name),
+                   .part = Part::digest,
+                   .action = what,
+                   .operands = plan_.list({reads(plan_, staging)})});
   }
 
   /// The owner sends what it has.
-  void digest_owned(std::vector<Op>& ops, const Stretch& s, const Digest& what, BufferId state,
-                    const std::string& name) {
+  void digest_owned(std::vector<Op>& ops, const Stretch& s, const Digest& what, BufferId state, std::string_view name) {
     const Flat& source = flat(s.flat);
     const BufferId content = state.valid() ? state
-                                           : plan_.add_buffer({.name = name + " staged",
+                                           : plan_.add_buffer({.name = plan_.text(name, " staged"),
                                                                .category = Category::communication,
                                                                .bytes = bytes_of(Dtype::f32, source.used),
                                                                .unit = source.unit});
     Op op = make_collective(
-        plan_, Collective::broadcast, Group::shard, "broadcast " + name, Part::digest, source.unit,
+        plan_, Collective::broadcast, Group::shard, plan_.text("broadcast ", name), Part::digest, source.unit,
         {{.flat = s.flat, .full = whole(plan_, content, state.valid() ? Access::read : Access::write), .shard = {}}});
     std::get<Communicate>(op.action).root = source.owner;
-    ops.push_back(std::move(op));
-    ops.push_back(
-        {.name = "digest " + name, .part = Part::digest, .action = what, .operands = {reads(plan_, content)}});
+    ops.push_back(op);
+    ops.push_back({.name = plan_.text("digest ", name),
+                   .part = Part::digest,
+                   .action = what,
+                   .operands = plan_.list({reads(plan_, content)})});
   }
 
   Plan plan_;

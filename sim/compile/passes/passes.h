@@ -37,12 +37,15 @@ namespace shard::plan {
 /// Gathers run `prefetch` ahead; tree nodes leave the way of reductions; ids; first and steady step; dependencies
 /// between streams.
 [[nodiscard]] Plan schedule(Plan plan);
+class Packings;
+/// The same, where plans of several ranks are scheduled and allocated in turn: the twin of one that is allocated
+/// already gets its edges with the rest of what allocate() gives it.
+[[nodiscard]] Plan schedule(Plan plan, Packings& known);
 
 /// Lifetimes, an offset for every buffer (apart from what still works on another stream, where memory is not scarce),
 /// and a dependency wherever bytes are reused across streams.
 [[nodiscard]] Plan allocate(Plan plan);
-class Packings;
-/// The same, where plans that have arenas in common are allocated one after another.
+/// The same, where plans that have arenas in common are allocated one after another, each behind its schedule().
 [[nodiscard]] Plan allocate(Plan plan, Packings& known);
 
 }  // namespace shard::plan

@@ -32,7 +32,7 @@ void settle(Plan& plan) {
 std::vector<Op> legal(Plan& plan, Mover& mover, std::vector<Op> ops) {
   std::vector<Op> out;
   out.reserve(ops.size());
-  for (Op& op : ops) {
+  for (const Op& op : ops) {
     const auto in = [&](Memory memory) {
       return std::all_of(op.operands.begin(), op.operands.end(),
                          [&](const Operand& o) { return plan.buffer(o.buffer).memory == memory; });
@@ -41,9 +41,9 @@ std::vector<Op> legal(Plan& plan, Mover& mover, std::vector<Op> ops) {
     const bool device_only =
         std::holds_alternative<Compute>(op.action) || std::holds_alternative<Communicate>(op.action);
     if (copies || in(Memory::device) || (!device_only && in(Memory::host)))
-      out.push_back(std::move(op));
+      out.push_back(op);
     else
-      mover.run_in(out, std::move(op), Memory::device);
+      mover.run_in(out, op, Memory::device);
   }
   return out;
 }

@@ -70,7 +70,7 @@ class Gradients {
   [[nodiscard]] BufferId host_of(BufferId device, Slot& slot) {
     if (!slot.host.valid())
       slot.host = mover_.beside(device, Memory::host, plan_.buffer(device).bytes.count(),
-                                plan_.buffer(device).name + " on host");
+                                plan_.text(plan_.buffer(device).name, " on host"));
     return slot.host;
   }
 
@@ -78,11 +78,12 @@ class Gradients {
   void make_apart(std::int32_t f) {
     const BufferId home = plan_.flat_parameters[static_cast<std::size_t>(f)];
     const Buffer& resting = plan_.buffer(home);
-    const Buffer sum{.name = "reduced gradients " + flat_name(plan_, plan_.flats[static_cast<std::size_t>(f)]),
-                     .category = Category::gradient,
-                     .dtype = resting.dtype,
-                     .bytes = resting.bytes,
-                     .unit = resting.unit};
+    const Buffer sum{
+        .name = plan_.text("reduced gradients ", flat_name(plan_, plan_.flats[static_cast<std::size_t>(f)])),
+        .category = Category::gradient,
+        .dtype = resting.dtype,
+        .bytes = resting.bytes,
+        .unit = resting.unit};
     const BufferId device = plan_.add_buffer(sum);
     slots_[device.value] = Slot{.flat = f, .touched_by = {}, .host = home};
     apart_[home.value] = device;
@@ -93,29 +94,29 @@ class Gradients {
       const bool stepped = k == 1 && std::holds_alternative<OptimizerStep>(op.action);
       if (!stepped && op.part != Part::reduce && inspection(op) == nullptr) continue;
       if (const auto it = apart_.find(op.operands[k].buffer.value); it != apart_.end())
-        op.operands[k].buffer = it->second;
+        plan_.own_operands(op)[k].buffer = it->second;
     }
   }
 
   void place(std::vector<Op>& out, std::size_t i) {
-    Op op = std::move((*ops_)[i]);
+    Op op = (*ops_)[i];
     place_facts(out, op);
     if (const auto* absent = std::get_if<Absent>(&op.action)) {
       const Absent lacking = *absent;
-      place_absent(out, std::move(op), lacking);
+      place_absent(out, op, lacking);
       return;
     }
     std::set<std::int32_t> touches;
     for (const Operand& o : op.operands)
       if (slots_.contains(o.buffer.value)) touches.insert(o.buffer.value);
     if (touches.empty()) {
-      out.push_back(std::move(op));
+      out.push_back(op);
       lack_sums(out);
       return;
     }
     if (!needs_device(op)) {
       on_host(op, i);
-      out.push_back(std::move(op));
+      out.push_back(op);
       return;
     }
     const std::int32_t micro_step = op.micro_step;
@@ -128,7 +129,7 @@ class Gradients {
         mover_.move(out, reads(plan_, slot.host), writes(plan_, BufferId{b}), "bring", Part::reduce, micro_step);
       slot.on_host = false;
     }
-    out.push_back(std::move(op));
+    out.push_back(op);
     for (std::int32_t b : touches)
       if (Slot& slot = slots_.at(b); !stays(slot, i)) take_out(out, BufferId{b}, slot, communicates, micro_step);
   }
@@ -149,7 +150,8 @@ class Gradients {
     }
     const Operand shard = own_part(plan_, slot.flat, device, Access::read);
     if (!slot.host_shard.valid())
-      slot.host_shard = mover_.beside(device, Memory::host, shard.bytes, plan_.buffer(device).name + " shard on host");
+      slot.host_shard =
+          mover_.beside(device, Memory::host, shard.bytes, plan_.text(plan_.buffer(device).name, " shard on host"));
     mover_.move(out, shard, writes(plan_, slot.host_shard), "offload", Part::reduce, micro_step);
   }
 
@@ -179,12 +181,12 @@ class Gradients {
     if (lacking.lacks != Absent::Lacks::all_reduce) {
       // An owner's sum, copied to its parameters' place.
       if (lacking.lacks == Absent::Lacks::other && !flats.empty() && s.replicas() == 1) op.stream = Stream::copy_out;
-      out.push_back(std::move(op));
+      out.push_back(op);
       return;
     }
     if (s.accumulation() > 1)
       for (std::int32_t f : flats) Mover::lack(out, f, Stream::copy_in, Part::reduce, micro_step);
-    out.push_back(std::move(op));
+    out.push_back(op);
     for (std::int32_t f : flats) Mover::lack(out, f, Stream::copy_out, Part::reduce, micro_step);
   }
 
@@ -199,13 +201,15 @@ class Gradients {
                                : inspection(op) != nullptr && is_on_host(op.operands[0].buffer);
     if (on_host && !facts_on_host_) {
       host_facts_ = mover_.beside(facts_, Memory::host, plan_.buffer(facts_).bytes.count(),
-                                  plan_.buffer(facts_).name + " on host");
+                                  plan_.text(plan_.buffer(facts_).name, " on host"));
       mover_.move(out, reads(plan_, facts_), writes(plan_, host_facts_), "bring", op.part, op.micro_step);
     } else if (!on_host && facts_on_host_) {
       mover_.move(out, reads(plan_, host_facts_), writes(plan_, facts_), "take back", op.part, op.micro_step);
     }
     facts_on_host_ = on_host;
-    if (on_host && !lacks) facts->buffer = host_facts_;
+    if (!on_host || lacks) return;
+    const auto index = static_cast<std::size_t>(facts - op.operands.begin());
+    plan_.own_operands(op)[index].buffer = host_facts_;
   }
   [[nodiscard]] bool is_on_host(BufferId gradient) const {
     const auto it = slots_.find(gradient.value);
@@ -214,8 +218,9 @@ class Gradients {
 
   /// An op that runs where the gradients are.
   void on_host(Op& op, std::size_t i) {
-    for (std::size_t k = 0; k < op.operands.size(); ++k) {
-      Operand& o = op.operands[k];
+    const std::span<Operand> operands = plan_.own_operands(op);
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      Operand& o = operands[k];
       const auto it = slots_.find(o.buffer.value);
       if (it == slots_.end()) continue;
       Slot& slot = it->second;

@@ -39,9 +39,9 @@ class Parameters {
         if (sharded_ && gathers && op.part == Part::gather &&
             is_held(call->unit, fetched[static_cast<std::size_t>(call->unit.value)]++))
           continue;
-        place_call(out, std::move(op));
+        place_call(out, op);
       } else {
-        out.push_back(std::move(op));
+        out.push_back(op);
       }
     }
     return out;
@@ -51,22 +51,23 @@ class Parameters {
   void place_call(std::vector<Op>& out, Op op) {
     const auto& call = std::get<Communicate>(op.action);
     const Collective kind = call.kind;
-    if (kind == Collective::broadcast && plan_.strategy.has_owners()) return place_sending(out, std::move(op));
+    if (kind == Collective::broadcast && plan_.strategy.has_owners()) return place_sending(out, op);
     std::vector<Segment> segments;
     for (const Segment& s : call.segments)
       if (is_resting(
               op.operands[static_cast<std::size_t>(kind == Collective::all_gather ? s.shard_operand : s.full_operand)]))
         segments.push_back(s);
     if (segments.empty()) {
-      out.push_back(std::move(op));
+      out.push_back(op);
       return;
     }
     const Part part = sharded_ ? op.part : Part::optimizer;
+    const std::span<Operand> operands = plan_.own_operands(op);
     std::vector<std::pair<Operand, Operand>> back;
     for (const Segment& s : segments) {
-      Operand& full = op.operands[static_cast<std::size_t>(s.full_operand)];
+      Operand& full = operands[static_cast<std::size_t>(s.full_operand)];
       if (kind == Collective::all_gather) {
-        Operand& shard = op.operands[static_cast<std::size_t>(s.shard_operand)];
+        Operand& shard = operands[static_cast<std::size_t>(s.shard_operand)];
         const BufferId home = shard.buffer;
         const std::int32_t f = flat_of_.at(home.value);
         const BufferId whole = plan_.flat_gathered[static_cast<std::size_t>(f)];
@@ -78,8 +79,8 @@ class Parameters {
         if (!sharded_) back.emplace_back(reads(plan_, whole), writes(plan_, home));
       } else {
         const Operand home = full;
-        const BufferId staged =
-            mover_.beside(home.buffer, Memory::device, home.bytes, plan_.buffer(home.buffer).name + " refreshed");
+        const BufferId staged = mover_.beside(home.buffer, Memory::device, home.bytes,
+                                              plan_.text(plan_.buffer(home.buffer).name, " refreshed"));
         Operand from = home;
         from.access = Access::read;
         mover_.move(out, from, writes(plan_, staged), "bring", part, op.micro_step);
@@ -88,14 +89,14 @@ class Parameters {
       }
     }
     const std::int32_t micro_step = op.micro_step;
-    out.push_back(std::move(op));
+    out.push_back(op);
     for (const auto& [from, to] : back) mover_.move(out, from, to, "take back", part, micro_step);
   }
 
   /// Where a flat's owner computes with it, in place of where it rests.
   void use_sent(Op& op) const {
     if (!std::holds_alternative<Compute>(op.action) && !std::holds_alternative<Digest>(op.action)) return;
-    for (Operand& o : op.operands)
+    for (Operand& o : plan_.own_operands(op))
       if (is_resting(o)) o.buffer = plan_.flat_gathered[static_cast<std::size_t>(flat_of_.at(o.buffer.value))];
   }
 
@@ -104,10 +105,11 @@ class Parameters {
   void place_sending(std::vector<Op>& out, Op op) {
     const Part part = sharded_ ? op.part : Part::optimizer;
     const std::int32_t micro_step = op.micro_step;
-    const std::vector<Segment> segments = std::get<Communicate>(op.action).segments;
+    const List<Segment> segments = std::get<Communicate>(op.action).segments;
+    const std::span<Operand> operands = plan_.own_operands(op);
     std::vector<std::pair<std::int32_t, BufferId>> back;
     for (const Segment& s : segments) {
-      Operand& full = op.operands[static_cast<std::size_t>(s.full_operand)];
+      Operand& full = operands[static_cast<std::size_t>(s.full_operand)];
       if (const auto it = foreign_.find(full.buffer.value); it != foreign_.end()) {
         Mover::lack(out, it->second, Stream::copy_in, part, micro_step);
         continue;
@@ -122,7 +124,7 @@ class Parameters {
         mover_.move(out, reads(plan_, home), writes(plan_, full.buffer), "bring", part, micro_step);
       if (!sharded_) back.emplace_back(f, home);
     }
-    out.push_back(std::move(op));
+    out.push_back(op);
     for (const auto& [f, home] : back)
       if (is_foreign(plan_, f))
         mover_.move(out, reads(plan_, plan_.flat_gathered[static_cast<std::size_t>(f)]), writes(plan_, home),
@@ -144,7 +146,7 @@ class Parameters {
     plan_.flat_gathered.resize(plan_.flats.size());
     for (const auto& [buffer, f] : flat_of_) {
       const Buffer& home = plan_.buffer(BufferId{buffer});
-      const Buffer fetched{.name = "fetched " + home.name,
+      const Buffer fetched{.name = plan_.text("fetched ", home.name),
                            .category = Category::gathered,
                            .dtype = home.dtype,
                            .bytes = home.bytes,
@@ -159,11 +161,12 @@ class Parameters {
       BufferId& gathered = plan_.flat_gathered[static_cast<std::size_t>(f)];
       if (gathered != BufferId{buffer}) continue;
       const Buffer home = plan_.buffer(gathered);
-      gathered = plan_.add_buffer({.name = "gathered " + flat_name(plan_, plan_.flats[static_cast<std::size_t>(f)]),
-                                   .category = Category::gathered,
-                                   .dtype = home.dtype,
-                                   .bytes = home.bytes,
-                                   .unit = home.unit});
+      gathered =
+          plan_.add_buffer({.name = plan_.text("gathered ", flat_name(plan_, plan_.flats[static_cast<std::size_t>(f)])),
+                            .category = Category::gathered,
+                            .dtype = home.dtype,
+                            .bytes = home.bytes,
+                            .unit = home.unit});
     }
   }
 
@@ -176,7 +179,7 @@ class Parameters {
     }
     for (Op& op : ops) {
       if (!std::holds_alternative<Compute>(op.action)) continue;
-      for (Operand& o : op.operands)
+      for (Operand& o : plan_.own_operands(op))
         if (is_resting(o)) o.buffer = plan_.flat_gathered[static_cast<std::size_t>(flat_of_.at(o.buffer.value))];
     }
     const auto points = fetch_points(plan_, ops, unit_of);
@@ -192,7 +195,7 @@ class Parameters {
                         "bring", Part::gather, ops[i].micro_step);
           }
         }
-      out.push_back(std::move(ops[i]));
+      out.push_back(ops[i]);
     }
     return out;
   }
@@ -219,9 +222,9 @@ void place_creation(Plan& plan, Mover& mover) {
       out.push_back(op);
     // Nothing is computed on disk.
     if (!op.operands.empty() && plan.buffer(op.operands[0].buffer).memory == Memory::disk)
-      mover.run_in(out, std::move(op), Memory::host);
+      mover.run_in(out, op, Memory::host);
     else
-      out.push_back(std::move(op));
+      out.push_back(op);
   }
   ops = std::move(out);
 }
@@ -236,19 +239,19 @@ namespace {
 /// State that its owner sends to the digest from the device; returns where it then is, in place of its home.
 std::pair<BufferId, BufferId> place_owned_state(Plan& plan, Mover& mover, std::vector<Op>& out, Op op) {
   const auto& call = std::get<Communicate>(op.action);
-  Operand& full = op.operands[static_cast<std::size_t>(call.segments.front().full_operand)];
+  Operand& full = plan.own_operands(op)[static_cast<std::size_t>(call.segments.front().full_operand)];
   const std::int32_t f = plan.units[static_cast<std::size_t>(call.unit.value)].flats.front();
   const BufferId home = full.buffer;
   const int moves = hops(resting(plan, f).optimizer, Memory::device);
   if (moves > 0 && full.reads()) {
-    full.buffer = mover.beside(home, Memory::device, full.bytes, plan.buffer(home).name + " staged");
+    full.buffer = mover.beside(home, Memory::device, full.bytes, plan.text(plan.buffer(home).name, " staged"));
     plan.buffer(full.buffer).category = Category::communication;
     mover.move(out, reads(plan, home), writes(plan, full.buffer), "stage", Part::digest);
   } else {
     for (int i = 0; i < moves; ++i) Mover::lack(out, f, Stream::copy_in, Part::digest);
   }
   const BufferId staged = full.buffer;
-  out.push_back(std::move(op));
+  out.push_back(op);
   return {home, staged};
 }
 
@@ -263,26 +266,26 @@ void place_digest(Plan& plan, Mover& mover) {
   for (Op& op : ops) {
     const auto memory = [&](std::size_t i) { return plan.buffer(op.operands[i].buffer).memory; };
     if (owners && digests_state(op) && op.operands[0].buffer == staged.first)
-      op.operands[0].buffer = staged.second;
+      plan.own_operands(op)[0].buffer = staged.second;
     else if (owners && plan.strategy.effective_stage() == 3)
       parameters.use_sent(op);
     const auto* call = std::get_if<Communicate>(&op.action);
     // What is sent is digested next.
     if (owners && call != nullptr && digests_state(*(&op + 1))) {
-      staged = place_owned_state(plan, mover, out, std::move(op));
+      staged = place_owned_state(plan, mover, out, op);
     } else if (std::holds_alternative<Communicate>(op.action)) {
-      parameters.place_call(out, std::move(op));
+      parameters.place_call(out, op);
     } else if (std::holds_alternative<Digest>(op.action) && memory(0) == Memory::disk) {
-      mover.run_in(out, std::move(op), Memory::host);
+      mover.run_in(out, op, Memory::host);
     } else if (std::holds_alternative<Copy>(op.action) && memory(0) != Memory::device) {
       std::vector<Op> moves;
       mover.move(moves, op.operands[0], op.operands[1], "stage", Part::digest);
-      for (Op& move : moves) out.push_back(std::move(move));
+      out.insert(out.end(), moves.begin(), moves.end());
     } else {
       if (const auto* absent = std::get_if<Absent>(&op.action);
           absent != nullptr && absent->flat >= 0 && resting(plan, absent->flat).optimizer == Memory::disk)
         out.push_back(op);
-      out.push_back(std::move(op));
+      out.push_back(op);
     }
   }
   ops = std::move(out);

@@ -20,20 +20,20 @@ class Steps {
     out.reserve(ops.size());
     for (Op& op : ops) {
       if (const auto* step = std::get_if<OptimizerStep>(&op.action)) {
-        place_step(out, std::move(op), step->flat);
+        place_step(out, op, step->flat);
       } else if (const auto* zero = std::get_if<ZeroState>(&op.action);
                  zero != nullptr && zero->flat < 0 && op.operands[0].buffer != scaler_) {
-        zero_counts(out, std::move(op));
+        zero_counts(out, op);
       } else if (const auto* absent = std::get_if<Absent>(&op.action)) {
         place_absent(out, *absent, op);
       } else if (stores(op)) {
-        place_store(out, std::move(op));
+        place_store(out, op);
       } else {
         if (std::any_of(op.operands.begin(), op.operands.end(), [&](const Operand& o) {
               return o.writes() && (o.buffer == plan_.scalars || o.buffer == plan_.control);
             }))
           scalars_are_new_ = false;
-        out.push_back(std::move(op));
+        out.push_back(op);
       }
     }
     return out;
@@ -58,16 +58,16 @@ class Steps {
     }
     if (on_host) {
       Buffer counts = plan_.buffer(device);
-      counts.name += " on host";
+      counts.name = plan_.text(counts.name, " on host");
       counts.memory = Memory::host;
       host_counts_ = plan_.add_buffer(counts);
     }
     Op host = op;
-    if (on_device) out.push_back(std::move(op));
+    if (on_device) out.push_back(op);
     if (!on_host) return;
-    host.name += " on host";
-    host.operands[0].buffer = host_counts_;
-    out.push_back(std::move(host));
+    host.name = plan_.text(host.name, " on host");
+    plan_.own_operands(host)[0].buffer = host_counts_;
+    out.push_back(host);
   }
 
   /// What steps read of learning rate and the like, and of what was decided, once more in host memory.
@@ -77,7 +77,7 @@ class Steps {
       if (!device.valid()) return;
       if (!host.valid())
         host = mover_.beside(device, Memory::host, plan_.buffer(device).bytes.count(),
-                             plan_.buffer(device).name + " on host");
+                             plan_.text(plan_.buffer(device).name, " on host"));
       mover_.move(out, reads(plan_, device), writes(plan_, host), "hand over", Part::optimizer);
     };
     mirror(plan_.scalars, host_scalars_);
@@ -89,26 +89,28 @@ class Steps {
     const Memory memory = stepped_in(resting(plan_, flat).optimizer);
     if (memory == Memory::host) {
       mirror_scalars(out);
-      op.operands[2].buffer = host_scalars_;
-      op.operands[3].buffer = host_counts_;
-      if (plan_.control.valid()) op.operands.back().buffer = host_control_;
+      const std::span<Operand> operands = plan_.own_operands(op);
+      operands[2].buffer = host_scalars_;
+      operands[3].buffer = host_counts_;
+      if (plan_.control.valid()) operands.back().buffer = host_control_;
     }
-    mover_.run_in(out, std::move(op), memory);
+    mover_.run_in(out, op, memory);
   }
 
   /// The stored parameters of a step's masters: rounded where they are, moved after that.
   void place_store(std::vector<Op>& out, Op op) {
-    op.operands[0] = mover_.brought(op.operands[0]);
+    const std::span<Operand> operands = plan_.own_operands(op);
+    operands[0] = mover_.brought(operands[0]);
     const Memory from = plan_.buffer(op.operands[0].buffer).memory;
     const Operand stored = op.operands[1];
     if (plan_.buffer(stored.buffer).memory == from) {
-      out.push_back(std::move(op));
+      out.push_back(op);
       return;
     }
-    const BufferId rounded =
-        mover_.beside(stored.buffer, from, stored.bytes, plan_.buffer(op.operands[0].buffer).name + " rounded");
-    op.operands[1] = writes(plan_, rounded);
-    out.push_back(std::move(op));
+    const BufferId rounded = mover_.beside(stored.buffer, from, stored.bytes,
+                                           plan_.text(plan_.buffer(op.operands[0].buffer).name, " rounded"));
+    operands[1] = writes(plan_, rounded);
+    out.push_back(op);
     mover_.move(out, reads(plan_, rounded), stored, "store", Part::optimizer);
   }
 

@@ -70,26 +70,26 @@ Plan recompute(Plan plan) {
       if (!made.contains(id.value)) return id;
       if (const auto it = again.find(id.value); it != again.end()) return it->second;
       Buffer copy = plan.buffer(id);
-      copy.name += "'";
+      copy.name = plan.text(copy.name, "'");
       copy.category = wanted.contains(id.value) ? Category::activation : Category::workspace;
-      return again[id.value] = plan.add_buffer(std::move(copy));
+      return again[id.value] = plan.add_buffer(copy);
     };
     std::vector<Op>& copies = inserted[block.backward.front()];
     for (std::size_t i : slice(ops, block.forward, wanted)) {
       Op copy = ops[i];
       copy.part = Part::recompute;
-      copy.name += " again";
-      for (Operand& o : copy.operands) {
+      copy.name = plan.text(copy.name, " again");
+      for (Operand& o : plan.own_operands(copy)) {
         o.buffer = renamed(o.buffer);
         // What is read again has to be kept.
         if (Buffer& kept = plan.buffer(o.buffer);
             o.reads() && !made.contains(o.buffer.value) && is_value(o.buffer) && kept.category == Category::workspace)
           kept.category = Category::activation;
       }
-      copies.push_back(std::move(copy));
+      copies.push_back(copy);
     }
     for (std::size_t i : block.backward)
-      for (Operand& o : ops[i].operands)
+      for (Operand& o : plan.own_operands(ops[i]))
         if (wanted.contains(o.buffer.value)) {
           dropped.insert(o.buffer.value);
           o.buffer = renamed(o.buffer);
@@ -107,8 +107,8 @@ Plan recompute(Plan plan) {
   std::vector<Op> result;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (const auto it = inserted.find(i); it != inserted.end())
-      for (Op& op : it->second) result.push_back(std::move(op));
-    result.push_back(std::move(ops[i]));
+      result.insert(result.end(), it->second.begin(), it->second.end());
+    result.push_back(ops[i]);
   }
   ops = std::move(result);
   return plan;

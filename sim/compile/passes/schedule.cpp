@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "sim/compile/dependencies.h"
+#include "sim/compile/packings.h"
 #include "sim/compile/passes/fetches.h"
 #include "sim/compile/passes/passes.h"
+#include "sim/compile/twins.h"
 
 namespace shard::plan {
 namespace {
@@ -74,7 +76,7 @@ std::vector<Op> hoist_fetches(const Plan& plan, std::vector<Op> ops, std::int32_
   });
   std::vector<Op> result;
   result.reserve(ops.size());
-  for (std::size_t i : order) result.push_back(std::move(ops[i]));
+  for (std::size_t i : order) result.push_back(ops[i]);
   return result;
 }
 
@@ -85,11 +87,11 @@ std::vector<Op> postpone_nodes(std::vector<Op> ops) {
   result.reserve(ops.size());
   std::vector<Op> waiting;
   const auto flush = [&] {
-    for (Op& op : waiting) result.push_back(std::move(op));
+    result.insert(result.end(), waiting.begin(), waiting.end());
     waiting.clear();
   };
   std::int32_t micro_step = -1;
-  for (Op& op : ops) {
+  for (const Op& op : ops) {
     const auto* call = std::get_if<Communicate>(&op.action);
     const bool of_gradients = call != nullptr && call->group != Group::tensor && call->kind == Collective::all_reduce;
     const bool brings_back = op.part == Part::reduce && op.stream == Stream::copy_in;
@@ -97,11 +99,11 @@ std::vector<Op> postpone_nodes(std::vector<Op> ops) {
     micro_step = op.micro_step;
     const bool offloads = op.part == Part::reduce && op.stream == Stream::copy_out;
     if (std::holds_alternative<Accumulate>(op.action) || is_absent(op, Absent::Lacks::accumulate) || offloads) {
-      waiting.push_back(std::move(op));
+      waiting.push_back(op);
       continue;
     }
     const bool reduction = is_collective(op, Collective::reduce_scatter) || is_collective(op, Collective::reduce);
-    result.push_back(std::move(op));
+    result.push_back(op);
     if (reduction) flush();
   }
   flush();
@@ -111,6 +113,11 @@ std::vector<Op> postpone_nodes(std::vector<Op> ops) {
 }  // namespace
 
 Plan schedule(Plan plan) {
+  Packings known;
+  return schedule(std::move(plan), known);
+}
+
+Plan schedule(Plan plan, Packings& known) {
   std::vector<Op>& step = plan.find(Phase::steady_step)->ops;
   step = hoist_fetches(plan, std::move(step), plan.strategy.prefetch);
   if (plan.strategy.reduces_every_micro_step()) step = postpone_nodes(std::move(step));
@@ -124,7 +131,9 @@ Plan schedule(Plan plan) {
   const auto steady = std::find_if(plan.phases.begin(), plan.phases.end(),
                                    [](const PhaseOps& p) { return p.phase == Phase::steady_step; });
   plan.phases.insert(steady, std::move(first));
-  for (PhaseOps& phase : plan.phases) order_buffers(plan, phase);
+  known.twin = find_twin(plan, known.allocated);
+  if (known.twin == nullptr)  // else its edges will be those of its twin
+    for (PhaseOps& phase : plan.phases) order_buffers(plan, phase);
   return plan;
 }
 

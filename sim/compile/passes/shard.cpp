@@ -51,8 +51,8 @@ class Sharder {
   [[nodiscard]] std::string name_of(const Flat& f) const { return flat_name(plan_, f); }
 
   /// A buffer for all of a flat, or for a shard of it.
-  BufferId add(const Flat& flat, bool whole, std::string name, Category category, Dtype dtype, bool persistent) {
-    return plan_.add_buffer({.name = std::move(name),
+  BufferId add(const Flat& flat, bool whole, std::string_view name, Category category, Dtype dtype, bool persistent) {
+    return plan_.add_buffer({.name = name,
                              .category = category,
                              .dtype = dtype,
                              .bytes = bytes_of(dtype, whole ? flat.elems : flat.shard(shards_)),
@@ -95,17 +95,18 @@ class Sharder {
   void make_parameters(const Flat& flat, const std::string& name) {
     const Dtype stored = plan_.strategy.storage();
     if (stage_ != 3) {
-      plan_.flat_parameters.push_back(add(flat, true, "parameters " + name, Category::parameter, stored, true));
+      plan_.flat_parameters.push_back(
+          add(flat, true, plan_.text("parameters ", name), Category::parameter, stored, true));
       return;
     }
-    plan_.flat_parameters.push_back(is_foreign(flat)
-                                        ? BufferId{}
-                                        : add(flat, false, (is_owner(flat) ? "parameters " : "parameter shard ") + name,
-                                              Category::parameter, stored, true));
+    plan_.flat_parameters.push_back(
+        is_foreign(flat) ? BufferId{}
+                         : add(flat, false, plan_.text(is_owner(flat) ? "parameters " : "parameter shard ", name),
+                               Category::parameter, stored, true));
     // What an owner sends is what it reads itself.
-    plan_.flat_gathered.push_back(is_owner(flat)
-                                      ? plan_.flat_parameters.back()
-                                      : add(flat, true, "gathered " + name, Category::gathered, stored, false));
+    plan_.flat_gathered.push_back(
+        is_owner(flat) ? plan_.flat_parameters.back()
+                       : add(flat, true, plan_.text("gathered ", name), Category::gathered, stored, false));
   }
 
   void make_gradients(const Flat& flat, const std::string& name) {
@@ -115,10 +116,10 @@ class Sharder {
     // Reductions to an owner are in place: its leaves are made, or widened, where their sum is wanted.
     const bool in_slot = owner && !plan_.strategy.reuses_shards();
     leaf_.push_back(has_leaves_ && (!in_slot || widens_)
-                        ? add(flat, true, "gradients " + name, Category::gradient, stored, false)
+                        ? add(flat, true, plan_.text("gradients ", name), Category::gradient, stored, false)
                         : BufferId{});
     wide_leaf_.push_back(scattered_ && widens_ && !in_slot
-                             ? add(flat, true, "gradients fp32 " + name, Category::gradient, reduced, false)
+                             ? add(flat, true, plan_.text("gradients fp32 ", name), Category::gradient, reduced, false)
                              : BufferId{});
     std::vector<BufferId>& slots = slots_.emplace_back();
     if (plan_.strategy.reuses_shards()) {
@@ -126,7 +127,8 @@ class Sharder {
     } else if (!scattered_ || !is_foreign(flat)) {
       const char* what = scattered_ && !owner ? "gradient shard " : has_leaves_ ? "summed gradients " : "gradients ";
       for (std::int32_t k = 0; k < tree_.slots; ++k)
-        slots.push_back(add(flat, !scattered_, what + name + (k > 0 ? " @" + std::to_string(k) : ""),
+        slots.push_back(add(flat, !scattered_,
+                            k > 0 ? plan_.text(what, name, " @", std::to_string(k)) : plan_.text(what, name),
                             Category::gradient, reduced, false));
     }
     plan_.flat_gradients.push_back(slots.empty() ? BufferId{} : slots[static_cast<std::size_t>(tree_.root)]);
@@ -158,7 +160,7 @@ class Sharder {
         micro_step = op.micro_step;
         begun.clear();
       }
-      for (Operand& o : op.operands) {
+      for (Operand& o : plan_.own_operands(op)) {
         const std::size_t b = index_of(o.buffer);
         if (const Place& parameter = parameter_place_[b]; parameter.flat >= 0) {
           const auto flat = static_cast<std::size_t>(parameter.flat);
@@ -172,7 +174,7 @@ class Sharder {
           flat_written_by_[{micro_step, gradient.flat}] = result.size();
         }
       }
-      result.push_back(std::move(op));
+      result.push_back(op);
     }
     return result;
   }
@@ -180,17 +182,17 @@ class Sharder {
   void merge(std::vector<Op>& ops, const Unit& unit, UnitId id, std::int32_t micro_step) {
     for (const auto& [dst, src] : tree_.steps[static_cast<std::size_t>(micro_step)].merges)
       for (std::int32_t f : unit.flats) {
-        Op op{.name = "add gradient " + name_of(plan_.flats[static_cast<std::size_t>(f)]),
+        Op op{.name = plan_.text("add gradient ", name_of(plan_.flats[static_cast<std::size_t>(f)])),
               .part = Part::reduce,
               .micro_step = micro_step,
               .action = Absent{.lacks = Absent::Lacks::accumulate},
               .operands = {}};
         if (const std::vector<BufferId>& slots = slots_[static_cast<std::size_t>(f)]; !slots.empty()) {
           op.action = Accumulate{.unit = id};
-          op.operands = {updates(plan_, slots[static_cast<std::size_t>(dst)]),
-                         reads(plan_, slots[static_cast<std::size_t>(src)])};
+          op.operands = plan_.list({updates(plan_, slots[static_cast<std::size_t>(dst)]),
+                                    reads(plan_, slots[static_cast<std::size_t>(src)])});
         }
-        ops.push_back(std::move(op));
+        ops.push_back(op);
       }
   }
 
@@ -198,17 +200,17 @@ class Sharder {
   void store_leaves(std::vector<Op>& ops, const Unit& unit, std::int32_t micro_step) {
     for (std::int32_t f : unit.flats) {
       const auto index = static_cast<std::size_t>(f);
-      ops.push_back({.name = "widen gradient " + name_of(plan_.flats[index]),
+      ops.push_back({.name = plan_.text("widen gradient ", name_of(plan_.flats[index])),
                      .part = Part::reduce,
                      .micro_step = micro_step,
                      .action = Copy{},
-                     .operands = {reads(plan_, leaf_[index]), writes(plan_, summand(index, micro_step))}});
+                     .operands = plan_.list({reads(plan_, leaf_[index]), writes(plan_, summand(index, micro_step))})});
     }
   }
 
   /// Hybrid sharding: what one shard group has summed, over the replicas.
   void reduce_replicas(std::vector<Op>& ops, const Unit& unit, UnitId id, std::int32_t micro_step) {
-    const std::string name = "reduce replicas of " + unit.name;
+    const std::string_view name = plan_.text("reduce replicas of ", unit.name);
     if (is_foreign(first_flat(unit))) {
       ops.push_back({.name = name,
                      .part = Part::reduce,
@@ -225,7 +227,7 @@ class Sharder {
     }
     Op op = make_collective(plan_, Collective::all_reduce, Group::replica, name, Part::reduce, id, parts);
     op.micro_step = micro_step;
-    ops.push_back(std::move(op));
+    ops.push_back(op);
   }
 
   [[nodiscard]] const Flat& first_flat(const Unit& unit) const {
@@ -243,13 +245,15 @@ class Sharder {
     for (UnitId id : units)
       for (std::int32_t f : trained(id).flats) parts.push_back(summed(f, all, owner >= 0, micro_step));
     const Collective kind = all ? Collective::all_reduce : owner >= 0 ? Collective::reduce : Collective::reduce_scatter;
-    std::string name = "reduce " + unit_of(units.front()).name;
-    if (units.size() > 1) name += " and " + std::to_string(units.size() - 1) + " more";
-    Op op = make_collective(plan_, kind, all ? Group::data : Group::shard, std::move(name), Part::reduce,
+    const std::string& first = unit_of(units.front()).name;
+    const std::string_view name = units.size() > 1
+                                      ? plan_.text("reduce ", first, " and ", std::to_string(units.size() - 1), " more")
+                                      : plan_.text("reduce ", first);
+    Op op = make_collective(plan_, kind, all ? Group::data : Group::shard, name, Part::reduce,
                             units.size() == 1 ? units.front() : UnitId{}, parts);
     if (owner >= 0) std::get<Communicate>(op.action).root = owner;
     op.micro_step = micro_step;
-    ops.push_back(std::move(op));
+    ops.push_back(op);
     if (owner >= 0 && plan_.strategy.reuses_shards())
       for (const FlatPart& part : parts) keep_sum(ops, part, micro_step);
   }
@@ -273,17 +277,17 @@ class Sharder {
   /// An owner's sum takes its parameters' place.
   void keep_sum(std::vector<Op>& ops, const FlatPart& part, std::int32_t micro_step) {
     const Flat& flat = plan_.flats[static_cast<std::size_t>(part.flat)];
-    Op op{.name = "keep gradient " + name_of(flat),
+    Op op{.name = plan_.text("keep gradient ", name_of(flat)),
           .part = Part::reduce,
           .micro_step = micro_step,
           .action = Absent{.flat = part.flat},
           .operands = {}};
     if (is_owner(flat)) {
       op.action = Copy{};
-      op.operands = {reads(plan_, part.full.buffer),
-                     writes(plan_, plan_.flat_gradients[static_cast<std::size_t>(part.flat)])};
+      op.operands = plan_.list(
+          {reads(plan_, part.full.buffer), writes(plan_, plan_.flat_gradients[static_cast<std::size_t>(part.flat)])});
     }
-    ops.push_back(std::move(op));
+    ops.push_back(op);
   }
 
   /// After the last contribution to a unit's gradient in a micro-step: tree nodes and the reduction, per stage.
@@ -301,7 +305,7 @@ class Sharder {
     result.reserve(ops.size() + complete.size());
     Bucket bucket(scattered_ ? Bytes{std::int64_t{plan_.strategy.bucket_mib} << 20} : Bytes{0});
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      result.push_back(std::move(ops[i]));
+      result.push_back(ops[i]);
       if (const auto it = complete.find(i); it != complete.end())
         for (const auto& [j, id] : it->second) {
           if (widens_) store_leaves(result, trained(id), j);
@@ -344,14 +348,14 @@ class Sharder {
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (const auto it = gathers.find(i); it != gathers.end())
         for (UnitId id : it->second) result.push_back(gather(id, ops[i].micro_step));
-      result.push_back(std::move(ops[i]));
+      result.push_back(ops[i]);
     }
     return result;
   }
 
   Op gather(UnitId id, std::int32_t micro_step) {
     const Unit& unit = unit_of(id);
-    Op op = make_gather(plan_, unit.flats, "gather " + unit.name, Part::gather);
+    Op op = make_gather(plan_, unit.flats, plan_.text("gather ", unit.name), Part::gather);
     op.micro_step = micro_step;
     return op;
   }

@@ -13,8 +13,8 @@ Op exchange(Plan& plan, const Op& op, const Compute& c) {
   const bool sums = c.kind == OperatorKind::tensor_sum || c.kind == OperatorKind::tensor_input;
   const bool forward = c.direction == Direction::forward;
   const model::Signature slots = signature(c);
-  const Operand& own = op.operands[slots.position(forward ? Role::x : Role::dy)];
-  const Operand& all = op.operands[slots.position(forward ? Role::y : Role::dx)];
+  const Operand own = op.operands[slots.position(forward ? Role::x : Role::dy)];
+  const Operand all = op.operands[slots.position(forward ? Role::y : Role::dx)];
   const FlatPart part = sums ? FlatPart{.full = all} : FlatPart{.full = all, .shard = own};
   Op call = make_collective(plan, sums ? Collective::all_reduce : Collective::all_gather, Group::tensor, op.name,
                             op.part, UnitId{}, {part});

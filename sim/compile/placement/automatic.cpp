@@ -106,7 +106,7 @@ class Room {
           if (const Buffer& b = small.buffer(id); b.persistent && counts(b)) resting += arena_bytes(b).count();
     for (const PhaseOps& phase : small.phases) {
       std::int64_t live = resting;
-      const auto change = [&](const std::vector<BufferId>& ids, int sign) {
+      const auto change = [&](List<BufferId> ids, int sign) {
         for (BufferId id : ids)
           if (const Buffer& b = small.buffer(id); !b.persistent && counts(b)) live += sign * arena_bytes(b).count();
       };
