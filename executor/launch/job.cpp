@@ -35,7 +35,7 @@ constexpr std::size_t kOutputKept = 16 * 1024;
 /// How often the loop looks at what it is not woken for: mpirun's end, the watch.
 constexpr int kLookMilliseconds = 50;
 /// From the first report of code 75 to the verdict: a rank that knows the cause may still be speaking.
-constexpr std::chrono::milliseconds kForTheCause{300};
+constexpr std::chrono::milliseconds kForTheCause{1'000};
 /// From a death without a word to the verdict, for mpirun to say by which signal.
 constexpr std::chrono::milliseconds kForTheSignal{10'000};
 /// For processes whose work is done to end by themselves.
