@@ -2,6 +2,7 @@
 // the rest is made again for its backward.
 #include <map>
 #include <set>
+#include <utility>
 
 #include "sim/compile/passes/passes.h"
 
@@ -27,6 +28,29 @@ std::vector<std::size_t> slice(const std::vector<Op>& ops, const std::vector<std
     needed.insert(needed.begin(), *it);
   }
   return needed;
+}
+
+/// What no backward op reads any more is not saved.
+void unsave(Plan& plan, const std::vector<Op>& ops, std::set<std::int32_t> dropped) {
+  for (const Op& op : ops) {
+    if (op.part != Part::backward) continue;
+    for (const Operand& o : op.operands)
+      if (o.reads()) dropped.erase(o.buffer.value);
+  }
+  for (std::int32_t id : dropped)
+    if (Buffer& buffer = plan.buffer(BufferId{id}); buffer.category == Category::activation)
+      buffer.category = Category::workspace;
+}
+
+/// `inserted`: by the index of the op that they stand before.
+std::vector<Op> with_inserted(const std::vector<Op>& ops, const std::map<std::size_t, std::vector<Op>>& inserted) {
+  std::vector<Op> result;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (const auto it = inserted.find(i); it != inserted.end())
+      result.insert(result.end(), it->second.begin(), it->second.end());
+    result.push_back(ops[i]);
+  }
+  return result;
 }
 
 }  // namespace
@@ -95,22 +119,8 @@ Plan recompute(Plan plan) {
           o.buffer = renamed(o.buffer);
         }
   }
-  // What no backward op reads any more is not saved.
-  for (const Op& op : ops) {
-    if (op.part != Part::backward) continue;
-    for (const Operand& o : op.operands)
-      if (o.reads()) dropped.erase(o.buffer.value);
-  }
-  for (std::int32_t id : dropped)
-    if (Buffer& buffer = plan.buffer(BufferId{id}); buffer.category == Category::activation)
-      buffer.category = Category::workspace;
-  std::vector<Op> result;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    if (const auto it = inserted.find(i); it != inserted.end())
-      result.insert(result.end(), it->second.begin(), it->second.end());
-    result.push_back(ops[i]);
-  }
-  ops = std::move(result);
+  unsave(plan, ops, std::move(dropped));
+  ops = with_inserted(ops, inserted);
   return plan;
 }
 
