@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "sim/compile/passes/operands.h"
+
 namespace shard::plan {
 namespace {
 
@@ -14,7 +16,7 @@ namespace {
   for (const Operand& o : op.operands) {
     if (o.buffer != id) continue;
     if (o.reads() && !o.fresh) return false;
-    begins = begins || o.fresh || (o.rank_stride == 0 && o.offset == 0 && o.bytes == plan.buffer(id).bytes.count());
+    begins = begins || o.fresh || is_whole(plan, o);
   }
   return begins;
 }

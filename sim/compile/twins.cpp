@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/compile/passes/operands.h"
 #include "sim/ir/effects.h"
 
 namespace shard::plan {
@@ -15,7 +16,7 @@ namespace {
 
 /// The operand ends what its buffer held before.
 [[nodiscard]] bool overwrites(const Plan& plan, const Operand& o) {
-  return !o.reads() && o.rank_stride == 0 && o.offset == 0 && o.bytes == plan.buffer(o.buffer).bytes.count();
+  return !o.reads() && is_whole(plan, o);
 }
 
 /// All that lifetimes, packing and edges are made from.

@@ -2,7 +2,6 @@
 #include "sim/engine/summary.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -84,7 +83,7 @@ PhaseResult summarize(const plan::Plan& plan, const PhaseRun& run, Holders& hold
   result.exposed_communication_seconds = communication.length_outside(compute);
   result.collectives = run.collectives;
   for (std::size_t m = 0; m < run.arenas.size(); ++m)
-    result.memory[m] = result.memory[m] = peak_of(plan, run, run.arenas[m], holders, count);
+    result.memory[m] = peak_of(plan, run, run.arenas[m], holders, count);
   return result;
 }
 

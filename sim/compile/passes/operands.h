@@ -21,6 +21,11 @@ namespace shard::plan {
   return whole(plan, buffer, Access::update);
 }
 
+/// The operand is all of its buffer, on every rank.
+[[nodiscard]] inline bool is_whole(const Plan& plan, const Operand& o) {
+  return o.rank_stride == 0 && o.offset == 0 && o.bytes == plan.buffer(o.buffer).bytes.count();
+}
+
 /// The operands of an operator's op: buffer_of(slot) names the buffer of each slot of its signature, in their order.
 template <class BufferOf>
 [[nodiscard]] List<Operand> operands_of(const Plan& plan, const Compute& c, const BufferOf& buffer_of) {
