@@ -36,6 +36,11 @@ void initialize_range(ThreadPool& pool, const model::Initialization& how, const 
 }
 
 #ifdef SHARDSCOPE_GUARDS
+constexpr bool kHasGuards = true;
+#else
+constexpr bool kHasGuards = false;
+#endif
+
 /// Fills the alignment gap behind a buffer; a kernel that writes past its end is found at release.
 constexpr std::byte kGuard{0xA5};
 
@@ -43,7 +48,6 @@ std::span<std::byte> gap(const Memories& memories, const plan::Buffer& buffer) {
   const auto size = static_cast<std::size_t>(plan::arena_bytes(buffer).count() - buffer.bytes.count());
   return {memories.at(buffer.memory, buffer.offset + buffer.bytes.count()), size};
 }
-#endif
 
 [[nodiscard]] bool overlap(const std::byte* a, std::int64_t a_bytes, const std::byte* b, std::int64_t b_bytes) {
   return a < b + b_bytes && b < a + a_bytes;
@@ -84,19 +88,8 @@ Result<void> Backend::acquire(const Op& op, std::span<const BufferId> buffers) {
             ledger_of(buffer).acquire(id, Bytes{buffer.offset}, plan::arena_bytes(buffer), buffer.category);
         !r)
       return r;
-#ifdef SHARDSCOPE_GUARDS
-    if (buffer.memory != Memory::disk) {
-      const std::span<std::byte> guard = gap(memories_, buffer);
-      // What stream order alone gives on, from one collective to the next, may still be read by peers.
-      const auto uses_guard = [&](const Op& flying) {
-        return std::ranges::any_of(flying.operands, [&](const Operand& o) {
-          return overlap(at(o), o.bytes, guard.data(), std::ssize(guard));
-        });
-      };
-      if (Result<void> r = wait_for_last(uses_guard); !r) return r;
-      std::ranges::fill(guard, kGuard);
-    }
-#endif
+    if constexpr (kHasGuards)
+      if (Result<void> r = set_guard(buffer); !r) return r;
     if (options_.observer != nullptr)
       options_.observer->memory({.op = &op, .buffer = id, .acquire = true, .time_ns = now_ns()});
   }
@@ -111,19 +104,35 @@ Result<void> Backend::release(const Op& op, std::span<const BufferId> buffers) {
   for (BufferId id : buffers) {
     const plan::Buffer& buffer = plan_.buffer(id);
     if (Result<void> r = ledger_of(buffer).release(id); !r) return r;
-#ifdef SHARDSCOPE_GUARDS
-    if (buffer.memory != Memory::disk &&
-        !std::ranges::all_of(gap(memories_, buffer), [](std::byte b) { return b == kGuard; }))
-      return Error{.code = Errc::internal,
-                   .what = "something wrote past the end of buffer '" + buffer.name + "'",
-                   .where = "rank " + std::to_string(communicator_.rank().value) + " op " + std::to_string(op.id.value),
-                   .help = {}};
-#endif
+    if constexpr (kHasGuards)
+      if (Result<void> r = check_guard(op, buffer); !r) return r;
     if (options_.observer != nullptr)
       options_.observer->memory({.op = &op, .buffer = id, .acquire = false, .time_ns = now_ns()});
   }
   live_after_[static_cast<std::size_t>(op.part)] = phase_ledger(Memory::device).live_by_category();
   return {};
+}
+
+Result<void> Backend::set_guard(const plan::Buffer& buffer) {
+  if (buffer.memory == Memory::disk) return {};
+  const std::span<std::byte> guard = gap(memories_, buffer);
+  // What stream order alone gives on, from one collective to the next, may still be read by peers.
+  const auto uses_guard = [&](const Op& flying) {
+    return std::ranges::any_of(
+        flying.operands, [&](const Operand& o) { return overlap(at(o), o.bytes, guard.data(), std::ssize(guard)); });
+  };
+  if (Result<void> r = wait_for_last(uses_guard); !r) return r;
+  std::ranges::fill(guard, kGuard);
+  return {};
+}
+
+Result<void> Backend::check_guard(const Op& op, const plan::Buffer& buffer) const {
+  if (buffer.memory == Memory::disk) return {};
+  if (std::ranges::all_of(gap(memories_, buffer), [](std::byte b) { return b == kGuard; })) return {};
+  return Error{.code = Errc::internal,
+               .what = "something wrote past the end of buffer '" + std::string(buffer.name) + "'",
+               .where = "rank " + std::to_string(communicator_.rank().value) + " op " + std::to_string(op.id.value),
+               .help = {}};
 }
 
 Result<void> Backend::check_operands(const Op& op) const {

@@ -155,6 +155,10 @@ class Backend {
   void decide(const plan::Op& op, const plan::Decide& a);
   void digest_flat(const plan::Op& op, const plan::Digest& a);
   [[nodiscard]] Result<void> check_operands(const plan::Op& op) const;
+  /// In builds with guards: fills the gap behind a buffer that begins to live.
+  [[nodiscard]] Result<void> set_guard(const plan::Buffer& buffer);
+  /// Errc::internal where the gap behind a buffer that ceases to live is no longer as it was filled.
+  [[nodiscard]] Result<void> check_guard(const plan::Op& op, const plan::Buffer& buffer) const;
   [[nodiscard]] Memory memory_of(const plan::Operand& operand) const { return plan_.buffer(operand.buffer).memory; }
   [[nodiscard]] bool touches_disk(const plan::Op& op) const;
   /// A copy from or to the disk, or a birth on it.
