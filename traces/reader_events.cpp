@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "traces/columns.h"
-#include "traces/parallel.h"
+#include "traces/base/parallel.h"
 #include "traces/rows.h"
 
 namespace shard::sst {

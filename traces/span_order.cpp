@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "traces/parallel.h"
+#include "traces/base/parallel.h"
 
 namespace shard {
 namespace {

@@ -186,7 +186,8 @@ int simulate_command(std::span<const std::string> arguments) {
   plans->parent_hash = planned->parent_plan_hash;
   engine::SimulateOptions options{.steps = static_cast<std::int32_t>(o.steps),
                                   .device_capacity = o.strategy.placement.device_capacity,
-                                  .host_capacity = o.strategy.placement.host_capacity};
+                                  .host_capacity = o.strategy.placement.host_capacity,
+                                  .series = *format == cli::Format::table};
   std::optional<Writer> writer;
   if (!o.trace.empty()) {
     Result<Writer> created = Writer::create(o.trace, engine::trace_header(*plans, *cluster, options), Appears::whole);

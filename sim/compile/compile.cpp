@@ -12,9 +12,11 @@
 #include "sim/compile/parameter_units.h"
 #include "sim/compile/passes/passes.h"
 #include "sim/compile/placement/automatic.h"
+#include "sim/compile/twins.h"
 #include "sim/ir/hash.h"
 #include "sim/model/freeze.h"
 #include "sim/strategy/checks.h"
+#include "traces/base/parallel.h"
 
 namespace shard::plan {
 namespace {
@@ -30,15 +32,16 @@ Plan alone(Plan plan, Packings&) {
   return kPass(std::move(plan));
 }
 
-constexpr std::array<Pass, 9> kPasses{{{"differentiate", alone<differentiate>},
-                                       {"recompute", alone<recompute>},
-                                       {"accumulate", alone<accumulate>},
-                                       {"tensor_parallel", alone<tensor_parallel>},
-                                       {"shard", alone<shard>},
-                                       {"optimize", alone<optimize>},
-                                       {"place", alone<place>},
-                                       {"schedule", schedule},
-                                       {"allocate", allocate}}};
+constexpr std::array<Pass, 10> kPasses{{{"differentiate", alone<differentiate>},
+                                        {"recompute", alone<recompute>},
+                                        {"accumulate", alone<accumulate>},
+                                        {"tensor_parallel", alone<tensor_parallel>},
+                                        {"shard", alone<shard>},
+                                        {"optimize", alone<optimize>},
+                                        {"place", alone<place>},
+                                        {"schedule", alone<schedule>},
+                                        {"order", alone<order>},
+                                        {"allocate", allocate}}};
 
 /// No pass before this one looks at the rank.
 std::string_view first_rank_pass(const Strategy& strategy) {
@@ -102,6 +105,23 @@ void place_for_all(Plan& common, const Pass* begin, const Signatures& signatures
   common.placed = place_automatically(ranks);
 }
 
+/// The passes behind schedule, for one of each kind of twins, beside each other; the others get what they got.
+void finish(std::vector<Plan>& classes) {
+  std::array<Packings, kMostWorkers> packings;
+  const Pass* const begin = std::ranges::find(kPasses, "order", &Pass::name);
+  const std::vector<std::size_t> first = first_twins(classes);
+  std::vector<std::size_t> firsts;
+  for (std::size_t c = 0; c < classes.size(); ++c)
+    if (first[c] == c) firsts.push_back(c);
+  for_each_index(firsts.size(), is_worth_a_thread(classes.front()), [&](std::size_t i, std::size_t worker) {
+    Plan& plan = classes[firsts[i]];
+    plan.pool = std::make_shared<Pool>(plan.pool);
+    plan = run_passes(std::move(plan), packings[worker], begin);
+  });
+  for (std::size_t c = 0; c < classes.size(); ++c)
+    if (first[c] != c) classes[c] = allocate_like(std::move(classes[c]), classes[first[c]]);
+}
+
 /// What each rank computes with.
 std::shared_ptr<const model::Model> part_of(std::shared_ptr<const model::Model> whole, const Strategy& s) {
   if (s.tensor_parallel == 1 && s.freeze.empty() && s.dropout == whole->dropout) return whole;
@@ -136,12 +156,12 @@ Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strateg
     if (is_new) {
       Plan plan = common;
       plan.rank = rank;
-      packings.allocated = set.classes;
-      set.classes.push_back(run_passes(std::move(plan), packings, rank_passes));
+      set.classes.push_back(run_passes(std::move(plan), packings, rank_passes, "schedule"));
       common.placed = set.classes.front().placed;  // rank 0 decides for all
     }
     set.class_of_rank.push_back(it->second);
   }
+  finish(set.classes);
   assert(verify(set) && "the passes break no rule of SPEC.md");
   set.hash = hash_of(set.classes, set.class_of_rank);
   return set;

@@ -1,13 +1,10 @@
-// What is allocated already: what ranks of several classes, or placements that are tried, have in common is packed
-// once.
+// What is packed already: arenas that ranks of several classes have in common are packed once.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "sim/ir/plan.h"
 #include "sim/memory/pack.h"
 #include "sim/memory/pack_apart.h"
 
@@ -16,13 +13,9 @@ namespace shard::plan {
 /// Not synchronised; holds what it was asked for until it goes.
 class Packings {
  public:
-  /// Plans of the same compilation that allocate() has finished. They outlive the calls that look at them.
-  std::span<const Plan> allocated{};
-  /// The one of them that schedule() has found the plan at hand to be a twin of, or null.
-  const Plan* twin = nullptr;
   /// pack() of them. The events acquire and release in turn.
   [[nodiscard]] const std::vector<Bytes>& pack(const std::vector<Bytes>& items, const std::vector<PackEvent>& events);
-  /// pack_apart() of the request; valid until the next call.
+  /// pack_apart() of the request. Both are valid until the next call.
   [[nodiscard]] const std::optional<std::vector<Bytes>>& pack_apart(const PackApart& request);
 
  private:

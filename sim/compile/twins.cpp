@@ -56,12 +56,19 @@ template <class Visit>
 
 }  // namespace
 
-const Plan* find_twin(const Plan& plan, std::span<const Plan> allocated) {
-  const auto twin = std::ranges::find_if(allocated, [&](const Plan& other) { return alike(plan, other); });
-  return twin == allocated.end() ? nullptr : &*twin;
+std::vector<std::size_t> first_twins(std::span<const Plan> plans) {
+  std::vector<std::size_t> first(plans.size());
+  std::vector<std::size_t> firsts;
+  for (std::size_t p = 0; p < plans.size(); ++p) {
+    const auto twin = std::ranges::find_if(firsts, [&](std::size_t other) { return alike(plans[p], plans[other]); });
+    first[p] = twin == firsts.end() ? p : *twin;
+    if (first[p] == p) firsts.push_back(p);
+  }
+  return first;
 }
 
 Plan allocate_like(Plan plan, const Plan& twin) {
+  plan.pool = twin.pool;
   for (std::size_t p = 0; p < plan.phases.size(); ++p)
     for (std::size_t i = 0; i < plan.phases[p].ops.size(); ++i) {
       const Op& like = twin.phases[p].ops[i];

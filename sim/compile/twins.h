@@ -1,17 +1,19 @@
 // Ranks that differ only in how much of what they step is padding: one of them is allocated, the others alike.
 #pragma once
 
+#include <cstddef>
 #include <span>
+#include <vector>
 
 #include "sim/ir/plan.h"
 
 namespace shard::plan {
 
-/// The one of `allocated` that would get the edges, lifetimes and offsets of `plan`, whose ops are scheduled, but for
-/// the sizes of what stays; null where there is none. All are of one compilation.
-[[nodiscard]] const Plan* find_twin(const Plan& plan, std::span<const Plan> allocated);
+/// By plan, the first one that gets the same edges, lifetimes and offsets but for the sizes of what stays; itself where
+/// there is none before it. The plans are those of one compilation behind its pass schedule.
+[[nodiscard]] std::vector<std::size_t> first_twins(std::span<const Plan> plans);
 
-/// What allocate() makes of `plan`, from what it made of its twin.
+/// What the passes behind schedule make of `plan`, from what they made of its twin.
 [[nodiscard]] Plan allocate_like(Plan plan, const Plan& twin);
 
 }  // namespace shard::plan

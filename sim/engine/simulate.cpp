@@ -13,7 +13,7 @@
 #include "sim/engine/trace_events.h"
 #include "sim/ir/run.h"
 #include "sim/record/header.h"
-#include "traces/parallel.h"
+#include "traces/base/parallel.h"
 
 namespace shard::engine {
 namespace {
@@ -81,7 +81,7 @@ Result<ClassResult> result_of(const plan::Plan& plan, const std::vector<PhaseRun
     if (run.phase == Phase::creation) result.moments.push_back(moment_after(run, "creation"));
     if (run.phase == shown) {
       for (Moment& moment : moments_of_step(plan, run)) result.moments.push_back(std::move(moment));
-      result.series = device_series(plan, run);
+      if (options.series) result.series = device_series(plan, run);
     }
   }
   std::copy(std::begin(plan.arena_bytes), std::end(plan.arena_bytes), result.arena.begin());
@@ -102,14 +102,6 @@ ClassRun run_class(const plan::Plan& plan, const cluster::Cluster& cluster, cons
   if (!result) return {.error = result.error(), .result = {}, .phases = {}};
   if (options.trace == nullptr) phases->clear();
   return {.error = {}, .result = std::move(*result), .phases = std::move(*phases)};
-}
-
-/// A thread costs as much as some hundred ops.
-bool is_worth_threads(const plan::PlanSet& plans) {
-  constexpr std::size_t kOps = 2000;
-  std::size_t ops = 0;
-  for (const plan::PhaseOps& phase : plans.classes.front().phases) ops += phase.ops.size();
-  return plans.classes.size() > 1 && ops >= kOps;
 }
 
 Seconds slowest(const Simulation& simulation, Phase phase) {
@@ -198,7 +190,7 @@ Result<Simulation> simulate(const plan::PlanSet& plans, const cluster::Cluster& 
   if (Result<void> r = cluster::check_ranks(cluster, s.strategy.world_size); !r) return r.error();
 
   std::vector<ClassRun> runs(plans.classes.size());
-  for_each_index(runs.size(), is_worth_threads(plans),
+  for_each_index(runs.size(), plan::is_worth_a_thread(plans.classes.front()),
                  [&](std::size_t c) { runs[c] = run_class(plans.classes[c], cluster, options); });
   std::vector<std::vector<PhaseRun>> runs_of_class;
   for (ClassRun& run : runs) {
@@ -226,6 +218,7 @@ Result<Bytes> peak_device_bytes(const std::shared_ptr<const model::Model>& model
   if (!plans) return plans.error();
   SimulateOptions untraced = options;
   untraced.trace = nullptr;
+  untraced.series = false;
   const Result<Simulation> simulation = simulate(*plans, cluster, untraced);
   if (!simulation) return simulation.error();
   if (simulation->host_capacity && simulation->host_peak > *simulation->host_capacity)

@@ -23,6 +23,7 @@ struct SimulateOptions {
   bool digest = false;                                  ///< the run ends with a digest of its state
   std::optional<Bytes> device_capacity = std::nullopt;  ///< in place of the cluster's
   std::optional<Bytes> host_capacity = std::nullopt;    ///< of one host, in place of the cluster's
+  bool series = true;                                   ///< ClassResult::series is wanted
   std::size_t holders = 5;                              ///< how many largest holders to name
   Writer* trace = nullptr;                              ///< receives the run's events; the caller makes and closes it
   /// Ranks in the trace: this many from rank 0 on, and a representative of each class that is not among them.

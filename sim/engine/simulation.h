@@ -65,9 +65,10 @@ struct ClassResult {
   std::vector<std::int32_t> ranks;
   std::vector<PhaseResult> phases;
   std::vector<Moment> moments;
-  std::vector<MemoryPoint> series;         ///< device memory over the steady step (of a run of one step: the first)
-  CollectiveCounts collectives{};          ///< of creation and all steps
-  std::array<Bytes, kMemoryCount> peak{};  ///< extent over the phases of the run
+  /// Where asked for: device memory over the steady step (of a run of one step: the first).
+  std::vector<MemoryPoint> series;
+  CollectiveCounts collectives{};               ///< of creation and all steps
+  std::array<Bytes, kMemoryCount> peak{};       ///< extent over the phases of the run
   std::array<Bytes, kMemoryCount> live_peak{};  ///< over the phases of the run
   std::array<Bytes, kMemoryCount> arena{};      ///< what the plan sets aside: the extent over all phases
   /// The phase of the run whose extent in that memory is largest, among equals the one with the most live; null when

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
@@ -169,7 +170,42 @@ void add(Sink& sink, const Op& op) {
   sink.list(release);
 }
 
-void add(Sink& sink, const Plan& plan) {
+/// What follows a run of ops that are equal to the next ones of another plan.
+enum class Then : std::uint8_t { own, lacking, end };
+
+/// Ops as they differ from `others`, which has them under the same ids, ascending like these: runs of equal ones by
+/// their number, its own whole, those that it lacks by that.
+void add(Sink& sink, const std::vector<Op>& ops, std::span<const Op> others) {
+  std::size_t equal = 0;
+  const auto then = [&](Then what) {
+    sink.add(equal, what);
+    equal = 0;
+  };
+  auto other = others.begin();
+  for (const Op& op : ops) {
+    for (; other != others.end() && other->id < op.id; ++other) then(Then::lacking);
+    if (other != others.end() && other->id == op.id) {
+      if (const Op& same = *other++; same == op) {
+        ++equal;
+        continue;
+      }
+    }
+    then(Then::own);
+    add(sink, op);
+  }
+  then(Then::end);
+}
+
+[[nodiscard]] std::vector<bool> touched_buffers(const Plan& plan) {
+  std::vector<bool> touched(plan.buffers.size(), false);
+  for (const PhaseOps& phase : plan.phases)
+    for (const Op& op : phase.ops)
+      for (const Operand& o : op.operands) touched[static_cast<std::size_t>(o.buffer.value)] = true;
+  return touched;
+}
+
+/// `first`: a class hashed before, from which this one may differ little; null for none.
+void add(Sink& sink, const Plan& plan, const Plan* first) {
   sink.text(plan.model->name);
   sink.text(to_string(plan.strategy));
   const auto& [device, threads, storage, tensor_float] = plan.target;
@@ -178,19 +214,18 @@ void add(Sink& sink, const Plan& plan) {
   const auto& [micro_stride, shard_stride, replica_stride] = plan.dealing;
   sink.add(world_size, tensor_parallel, shard_degree, micro_stride, shard_stride, replica_stride, plan.micro_batches);
   for (const Bytes bytes : plan.arena_bytes) sink.add(bytes);
-  std::vector<bool> touched(plan.buffers.size(), false);
-  for (const PhaseOps& phase : plan.phases)
-    for (const Op& op : phase.ops)
-      for (const Operand& o : op.operands) touched[static_cast<std::size_t>(o.buffer.value)] = true;
+  const std::vector<bool> touched = touched_buffers(plan);
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     if (!touched[i]) continue;
     const auto& [name, category, memory, dtype, bytes, persistent, unit, offset] = plan.buffers[i];
     sink.add(i, category, memory, dtype, bytes, persistent, unit, offset);
     sink.text(name);
   }
-  for (const PhaseOps& phase : plan.phases) {
+  for (std::size_t p = 0; p < plan.phases.size(); ++p) {
+    const PhaseOps& phase = plan.phases[p];
     sink.add(phase.phase, phase.ops.size());
-    for (const Op& op : phase.ops) add(sink, op);
+    const bool has_other = first != nullptr && p < first->phases.size();
+    add(sink, phase.ops, has_other ? std::span<const Op>(first->phases[p].ops) : std::span<const Op>());
   }
 }
 
@@ -198,7 +233,7 @@ void add(Sink& sink, const Plan& plan) {
 
 std::string hash_of(const std::vector<Plan>& classes, const std::vector<std::int32_t>& class_of_rank) {
   Sink sink;
-  for (const Plan& plan : classes) add(sink, plan);
+  for (const Plan& plan : classes) add(sink, plan, &plan == classes.data() ? nullptr : classes.data());
   sink.list(class_of_rank);
   return sink.hex();
 }

@@ -34,6 +34,7 @@ struct Operand {
   [[nodiscard]] bool reads() const { return access != Access::write; }
   [[nodiscard]] bool writes() const { return access != Access::read; }
   [[nodiscard]] std::int64_t offset_on(std::int32_t shard_rank) const { return offset + shard_rank * rank_stride; }
+  friend bool operator==(const Operand&, const Operand&) = default;
 };
 
 inline constexpr model::Attributes kNoAttributes{};
@@ -51,6 +52,7 @@ struct Compute {
   bool workspace = false;
   float scale = 1.0f;   ///< loss operators, backward: 1 / M, so that nothing divides afterwards
   bool scaled = false;  ///< loss operators, backward: times the loss scale, which is an operand
+  friend bool operator==(const Compute&, const Compute&) = default;
 };
 
 [[nodiscard]] inline model::Signature signature(const Compute& c) {
@@ -71,17 +73,21 @@ struct LoadBatch {
   [[nodiscard]] constexpr std::int64_t micro_batch(std::int32_t shard_rank, std::int32_t replica) const {
     return first + shard_rank * shard_stride + replica * replica_stride;
   }
+  friend bool operator==(const LoadBatch&, const LoadBatch&) = default;
 };
 
 /// Writes learning rate, step number and the other scalars that ops read. Operands: scalars (write), where the step is
 /// controlled (Strategy::is_controlled) the knobs of control_block.h (write).
-struct LoadScalars {};
+struct LoadScalars {
+  friend bool operator==(const LoadScalars&, const LoadScalars&) = default;
+};
 
 /// One part of a collective: full bytes [full, full + elems) hold one shard per member of the group, in order.
 struct Segment {
   std::int32_t shard_operand = 0;  ///< index into operands: this rank's shard (may lie inside full)
   std::int32_t full_operand = 0;   ///< index into operands
   Elems elems{};                   ///< of full; a multiple of the group's size for gather and scatter
+  friend bool operator==(const Segment&, const Segment&) = default;
 };
 
 /// A collective over a group of ranks: one call, however many segments. Counted once, bytes = sum of full segments.
@@ -93,11 +99,13 @@ struct Communicate {
   Group group = Group::shard;
   std::int32_t root = 0;                ///< broadcast, reduce: a member's number in the group
   std::int32_t workspace_operand = -1;  ///< staging of the message transport, -1: none
+  friend bool operator==(const Communicate&, const Communicate&) = default;
 };
 
 /// dst += src, the inner node of the gradient tree. Operands: dst (update), src (read).
 struct Accumulate {
   UnitId unit{};
+  friend bool operator==(const Accumulate&, const Accumulate&) = default;
 };
 
 /// Writes the first values of elements [first_elem + shard rank * rank_stride_elems, + elems) of a flat, padding too.
@@ -107,11 +115,13 @@ struct Initialize {
   Elems first_elem{};
   Elems rank_stride_elems{};
   Elems elems{};
+  friend bool operator==(const Initialize&, const Initialize&) = default;
 };
 
 /// Zeroes optimizer state when it is born. Operands: each state buffer (write).
 struct ZeroState {
   std::int32_t flat = -1;
+  friend bool operator==(const ZeroState&, const ZeroState&) = default;
 };
 
 /// One optimizer step over parameters of a flat that this rank owns.
@@ -127,11 +137,14 @@ struct OptimizerStep {
   Elems elems{};        ///< real elements on this rank class, padding excluded
   float factor = 1.0f;  ///< of the gradient: what --gradient-predivide-factor left to do
   OptimizerKind kind{};
+  friend bool operator==(const OptimizerStep&, const OptimizerStep&) = default;
 };
 
 /// Begins the control of a step. Operands: knobs (read), gradient facts (write: nothing seen yet), and with a loss
 /// scaler its state (update: a newborn scale becomes the initial one) and the loss scale of this step (write).
-struct BeginControl {};
+struct BeginControl {
+  friend bool operator==(const BeginControl&, const BeginControl&) = default;
+};
 
 /// Adds what it finds in gradients to what is known of them (control_block.h, GradientFacts). Operands: gradient
 /// (read), facts (update). Elements as OptimizerStep says them.
@@ -145,6 +158,7 @@ struct InspectGradient {
   Elems first_elem{};
   Elems rank_stride_elems{};
   Elems elems{};
+  friend bool operator==(const InspectGradient&, const InspectGradient&) = default;
 };
 
 /// Decides for all ranks alike by what factor gradients are multiplied, whether the step is skipped, and how the loss
@@ -155,16 +169,20 @@ struct Decide {
   std::int32_t counted = 1;  ///< how many of them, from the first, step every element once between them
   float factor = 1.0f;       ///< as OptimizerStep: the norm is that of the gradients multiplied by it
   bool clips = false;        ///< the norm is kept within the knobs' threshold
+  friend bool operator==(const Decide&, const Decide&) = default;
 };
 
 /// Mean of all micro-batches' losses. Operands: losses (read), mean (write). Plan::dealing says which micro-batch the
 /// loss of a rank's micro-step belongs to.
-struct MeanLoss {};
+struct MeanLoss {
+  friend bool operator==(const MeanLoss&, const MeanLoss&) = default;
+};
 
 /// Copies elements, rounded to nearest even where the destination's type is smaller, between memories where the
 /// buffers' differ. Operands: source (read), destination (write or update), equally many elements.
 struct Copy {
   UnitId unit{};  ///< whose data moves between memories; invalid where it stays in one
+  friend bool operator==(const Copy&, const Copy&) = default;
 };
 
 /// Feeds a whole flat's content to the run's digest, parameter by parameter (rank 0 hashes). Operands: content (read).
@@ -172,6 +190,7 @@ struct Digest {
   enum class Content : std::uint8_t { parameter, first_moment, second_moment, master } content{};
   std::int32_t flat = -1;
   model::ParamId param{};  ///< valid: this parameter only, content starts at its first element
+  friend bool operator==(const Digest&, const Digest&) = default;
 };
 
 /// An op that this rank lacks; keeps ids equal on all ranks and is dropped before the plan is used. Where other ranks'
@@ -180,12 +199,14 @@ struct Absent {
   enum class Lacks : std::uint8_t { other, initialize, inspect, step, store, stage, accumulate, all_reduce };
   Lacks lacks = Lacks::other;
   std::int32_t flat = -1;  ///< what it would be about: pass place adds absent moves where other ranks have moves
+  friend bool operator==(const Absent&, const Absent&) = default;
 };
 
 using Action = std::variant<Compute, LoadBatch, LoadScalars, Communicate, Accumulate, Initialize, ZeroState,
                             OptimizerStep, MeanLoss, Copy, Digest, BeginControl, InspectGradient, Decide, Absent>;
 
-/// Lists and name lie in the pool of the op's plan, or are literals.
+/// Lists and name lie in the pool of the op's plan, or are literals. Equal: of one plan set, or at least of one graph,
+/// whose attributes are compared by where they are.
 struct Op {
   OpId id{};
   Name name{};  ///< e.g. "h.0.attn.c_attn backward_weight"
@@ -199,6 +220,7 @@ struct Op {
   List<OpId> dependencies{};  ///< ops of other streams that must have finished; order inside a stream is implied
   List<BufferId> acquire{};   ///< buffers whose lifetime begins with this op
   List<BufferId> release{};   ///< buffers whose lifetime ends with this op
+  friend bool operator==(const Op&, const Op&) = default;
 };
 static_assert(std::is_trivially_copyable_v<Op>, "ranks and phases copy ops by the thousand");
 

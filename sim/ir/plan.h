@@ -164,4 +164,7 @@ struct Plan {
   }
 };
 
+/// Whether work on all ops of such a plan is worth a thread, which costs as much as some hundred ops.
+[[nodiscard]] bool is_worth_a_thread(const Plan& plan);
+
 }  // namespace shard::plan

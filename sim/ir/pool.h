@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace shard::plan {
 
@@ -46,7 +47,9 @@ class List {
   [[nodiscard]] constexpr const T& operator[](std::size_t i) const { return first_[i]; }
   [[nodiscard]] constexpr const T& front() const { return first_[0]; }
   [[nodiscard]] constexpr const T& back() const { return first_[size_ - 1]; }
-  friend bool operator==(const List& a, const List& b) { return std::ranges::equal(a, b); }
+  friend bool operator==(const List& a, const List& b) {
+    return (a.first_ == b.first_ && a.size_ == b.size_) || std::ranges::equal(a, b);
+  }
 
  private:
   const T* first_ = nullptr;
@@ -57,6 +60,11 @@ class List {
 /// makes a plan, and once it is made all may read it.
 class Pool {
  public:
+  Pool() = default;
+  /// Keeps `other` alive as long as it lives itself: its lists may be used beside those made here, by a plan that goes
+  /// on from a common one on a thread of its own.
+  explicit Pool(std::shared_ptr<const Pool> other) : other_(std::move(other)) {}
+
   /// Elements to be written at once, before anybody else sees them. T's destructor never runs.
   template <class T>
   [[nodiscard]] std::span<T> make(std::size_t count) {
@@ -86,6 +94,7 @@ class Pool {
 
  private:
   static constexpr std::size_t kFirstBytes = 1 << 16;
+  std::shared_ptr<const Pool> other_;
   std::pmr::monotonic_buffer_resource memory_{kFirstBytes};
 };
 

@@ -23,6 +23,7 @@ Result<void> ArenaLedger::acquire(BufferId buffer, Bytes offset, Bytes bytes, Ca
     return broken(describe(buffer, begin, end) + " is not a range aligned to " + std::to_string(alignment_));
   }
   if (is_live(buffer)) return broken(describe(buffer, begin, end) + " is acquired while it is live");
+  Entry entry{.bytes = bytes, .category = category, .live = true, .range = {}};
   if (end > begin) {
     const auto above = ranges_.lower_bound(begin);
     const auto refuse = [&](std::int64_t other_begin, const Range& other) {
@@ -33,11 +34,11 @@ Result<void> ArenaLedger::acquire(BufferId buffer, Bytes offset, Bytes bytes, Ca
       const auto below = std::prev(above);
       if (below->second.end > begin) return refuse(below->first, below->second);
     }
-    ranges_.emplace_hint(above, begin, Range{end, buffer});
+    entry.range = insert(above, begin, {end, buffer});
   }
   const auto b = static_cast<std::size_t>(buffer.value);
   if (b >= buffers_.size()) buffers_.resize(std::max(b + 1, 2 * buffers_.size()));
-  buffers_[b] = {.offset = offset, .bytes = bytes, .category = category, .live = true};
+  buffers_[b] = entry;
   ++live_count_;
   live_ += bytes;
   live_by_category_[static_cast<std::size_t>(category)] += bytes;
@@ -49,12 +50,21 @@ Result<void> ArenaLedger::acquire(BufferId buffer, Bytes offset, Bytes bytes, Ca
   return {};
 }
 
+ArenaLedger::Ranges::iterator ArenaLedger::insert(Ranges::iterator above, std::int64_t begin, Range range) {
+  if (unused_.empty()) return ranges_.emplace_hint(above, begin, range);
+  Ranges::node_type node = std::move(unused_.back());
+  unused_.pop_back();
+  node.key() = begin;
+  node.mapped() = range;
+  return ranges_.insert(above, std::move(node));
+}
+
 Result<void> ArenaLedger::release(BufferId buffer) {
   if (!is_live(buffer)) return broken("buffer " + std::to_string(buffer.value) + " is released but not live");
   Entry& held = buffers_[static_cast<std::size_t>(buffer.value)];
   live_ -= held.bytes;
   live_by_category_[static_cast<std::size_t>(held.category)] -= held.bytes;
-  if (held.bytes > Bytes{0}) ranges_.erase(held.offset.count());
+  if (held.bytes > Bytes{0}) unused_.push_back(ranges_.extract(held.range));
   held.live = false;
   --live_count_;
   return {};

@@ -25,6 +25,12 @@ class ArenaLedger {
  public:
   explicit ArenaLedger(Memory memory, std::int64_t alignment = kArenaAlignment)
       : memory_(memory), alignment_(alignment) {}
+  ArenaLedger(ArenaLedger&&) = default;
+  ArenaLedger& operator=(ArenaLedger&&) = default;
+  // Entries point into ranges_.
+  ArenaLedger(const ArenaLedger&) = delete;
+  ArenaLedger& operator=(const ArenaLedger&) = delete;
+  ~ArenaLedger() = default;
 
   /// `buffer` now owns [offset, offset + bytes). Errc::internal, and nothing changes, when it is live already, when the
   /// offset is negative or not aligned, or when the bytes meet a live buffer's (both are named).
@@ -51,17 +57,20 @@ class ArenaLedger {
   void reset_peaks();
 
  private:
-  struct Entry {
-    Bytes offset{0};
-    Bytes bytes{0};
-    Category category = Category::parameter;
-    bool live = false;
-  };
   struct Range {
     std::int64_t end = 0;
     BufferId buffer;
   };
+  using Ranges = std::map<std::int64_t, Range>;
+  struct Entry {
+    Bytes bytes{0};
+    Category category = Category::parameter;
+    bool live = false;
+    Ranges::iterator range;  // of a live buffer of one byte or more
+  };
 
+  /// Right below `above`.
+  Ranges::iterator insert(Ranges::iterator above, std::int64_t begin, Range range);
   [[nodiscard]] Error broken(std::string what) const;
   [[nodiscard]] static std::string describe(BufferId buffer, std::int64_t begin, std::int64_t end);
 
@@ -69,7 +78,8 @@ class ArenaLedger {
   std::int64_t alignment_;
   std::vector<Entry> buffers_;  // by BufferId, as far as any was live
   std::size_t live_count_ = 0;
-  std::map<std::int64_t, Range> ranges_;  // live buffers of one byte or more, by first offset
+  Ranges ranges_;                          // live buffers of one byte or more, by first offset
+  std::vector<Ranges::node_type> unused_;  // what buffers that are gone left to those to come
   Bytes live_{0}, live_peak_{0}, extent_{0};
   CategoryBytes live_by_category_{}, by_category_at_peak_{};
 };

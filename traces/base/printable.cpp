@@ -1,6 +1,7 @@
 // One pass; UTF-8 as RFC 3629 allows it: no overlong forms, no surrogates.
 #include "traces/base/printable.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -41,10 +42,20 @@ std::string hex(const char* pattern, std::uint32_t value) {
   return text.data();
 }
 
+/// How much of the text is printed as it is without a second look: ASCII that is no control.
+std::size_t plain_prefix(std::string_view text) {
+  const auto plain = [](char c) { return c >= ' ' && c <= '~'; };
+  return static_cast<std::size_t>(std::ranges::find_if_not(text, plain) - text.begin());
+}
+
 std::string escaped(std::string_view text, Escape how, bool one_line) {
   std::string safe;
   safe.reserve(text.size());
-  while (!text.empty()) {
+  for (;;) {
+    const std::size_t plain = plain_prefix(text);
+    safe += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) return safe;
     const Character next = first_of(text);
     const std::size_t bytes = next.bytes == 0 ? 1 : next.bytes;
     const bool kept = (next.code == '\n' || next.code == '\t') && !one_line;
@@ -61,7 +72,6 @@ std::string escaped(std::string_view text, Escape how, bool one_line) {
       safe += hex(next.code < 0x80 ? "\\x%02x" : "\\u{%x}", next.code);
     text.remove_prefix(bytes);
   }
-  return safe;
 }
 
 }  // namespace

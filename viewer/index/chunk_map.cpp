@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "traces/parallel.h"
+#include "traces/base/parallel.h"
 
 namespace shard::view {
 namespace {

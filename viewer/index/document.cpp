@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "traces/lane_fit.h"
-#include "traces/parallel.h"
+#include "traces/base/parallel.h"
 #include "traces/span_order.h"
 
 namespace shard::view {

@@ -11,7 +11,6 @@
 #include "sim/compile/lifetimes.h"
 #include "sim/compile/packings.h"
 #include "sim/compile/passes/passes.h"
-#include "sim/compile/twins.h"
 #include "sim/ir/effects.h"
 
 namespace shard::plan {
@@ -234,7 +233,6 @@ Plan allocate(Plan plan) {
 }
 
 Plan allocate(Plan plan, Packings& known) {
-  if (known.twin != nullptr) return allocate_like(std::move(plan), *known.twin);
   find_lifetimes(plan);
   const std::vector<ArenaUse> arenas = arenas_of(plan);
   for (const ArenaUse& use : arenas) pack_memory(plan, use, known);

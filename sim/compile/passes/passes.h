@@ -34,18 +34,17 @@ namespace shard::plan {
 /// Decides where Plan::placed is not filled yet: by the strategy's shares, or by what the device has room for.
 [[nodiscard]] Plan place(Plan plan);
 
-/// Gathers run `prefetch` ahead; tree nodes leave the way of reductions; ids; first and steady step; dependencies
-/// between streams.
+/// Gathers run `prefetch` ahead; tree nodes leave the way of reductions; ids; first and steady step.
 [[nodiscard]] Plan schedule(Plan plan);
-class Packings;
-/// The same, where plans of several ranks are scheduled and allocated in turn: the twin of one that is allocated
-/// already gets its edges with the rest of what allocate() gives it.
-[[nodiscard]] Plan schedule(Plan plan, Packings& known);
+
+/// A dependency wherever ops of different streams touch the same content.
+[[nodiscard]] Plan order(Plan plan);
 
 /// Lifetimes, an offset for every buffer (apart from what still works on another stream, where memory is not scarce),
 /// and a dependency wherever bytes are reused across streams.
 [[nodiscard]] Plan allocate(Plan plan);
-/// The same, where plans that have arenas in common are allocated one after another, each behind its schedule().
+class Packings;
+/// The same, where several plans have arenas in common.
 [[nodiscard]] Plan allocate(Plan plan, Packings& known);
 
 }  // namespace shard::plan

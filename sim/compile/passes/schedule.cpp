@@ -1,13 +1,10 @@
-// Pass schedule: where fetches and tree nodes stand in plan order, ids, the first and the steady step, dependencies.
+// Pass schedule: where fetches and tree nodes stand in plan order, ids, the first and the steady step.
 #include <algorithm>
 #include <limits>
 #include <vector>
 
-#include "sim/compile/dependencies.h"
-#include "sim/compile/packings.h"
 #include "sim/compile/passes/fetches.h"
 #include "sim/compile/passes/passes.h"
-#include "sim/compile/twins.h"
 
 namespace shard::plan {
 namespace {
@@ -113,11 +110,6 @@ std::vector<Op> postpone_nodes(std::vector<Op> ops) {
 }  // namespace
 
 Plan schedule(Plan plan) {
-  Packings known;
-  return schedule(std::move(plan), known);
-}
-
-Plan schedule(Plan plan, Packings& known) {
   std::vector<Op>& step = plan.find(Phase::steady_step)->ops;
   step = hoist_fetches(plan, std::move(step), plan.strategy.prefetch);
   if (plan.strategy.reduces_every_micro_step()) step = postpone_nodes(std::move(step));
@@ -131,9 +123,6 @@ Plan schedule(Plan plan, Packings& known) {
   const auto steady = std::find_if(plan.phases.begin(), plan.phases.end(),
                                    [](const PhaseOps& p) { return p.phase == Phase::steady_step; });
   plan.phases.insert(steady, std::move(first));
-  known.twin = find_twin(plan, known.allocated);
-  if (known.twin == nullptr)  // else its edges will be those of its twin
-    for (PhaseOps& phase : plan.phases) order_buffers(plan, phase);
   return plan;
 }
 

@@ -265,7 +265,7 @@ class Room {
 std::int64_t arena_of(const Plan& plan, const Placed& placed) {
   Plan filled = plan;
   filled.placed = placed;
-  filled = allocate(schedule(place(std::move(filled))));
+  filled = allocate(order(schedule(place(std::move(filled)))));
   return filled.arena_bytes[static_cast<std::size_t>(Memory::device)].count();
 }
 
