@@ -46,7 +46,7 @@ class Order {
     if (const std::int32_t previous = last_[index_of(ops_[i].stream)]; previous >= 0) learn(i, previous);
     edges_.clear();
     before_edges_.assign(ops_[i].dependencies.begin(), ops_[i].dependencies.end());
-    std::sort(before_edges_.rbegin(), before_edges_.rend());
+    if (before_edges_.size() > 1) std::sort(before_edges_.rbegin(), before_edges_.rend());
     for (OpId d : before_edges_) need_op(i, position(d));
     last_[index_of(ops_[i].stream)] = static_cast<std::int32_t>(i);
   }
@@ -54,10 +54,12 @@ class Order {
   /// Op i needs the op of each stream that `needed` names (an index, -1: none) to have finished. The newest first, so
   /// that it implies as many of the others as possible.
   void need(std::size_t i, Clock needed) {
-    std::sort(needed.rbegin(), needed.rend());
+    if (std::ranges::count_if(needed, [](std::int32_t other) { return other >= 0; }) > 1)
+      std::sort(needed.rbegin(), needed.rend());
     for (std::int32_t other : needed) need_op(i, other);
     if (edges_.size() > 1) drop_implied();
-    ops_[i].dependencies = pool_.keep(std::span<const OpId>(edges_));
+    if (!std::ranges::equal(ops_[i].dependencies, edges_))
+      ops_[i].dependencies = pool_.keep(std::span<const OpId>(edges_));
   }
 
  private:

@@ -45,14 +45,29 @@ Result<void> Engine::begin_phase(const plan::PhaseOps& phase) {
   return {};
 }
 
+const Engine::Price& Engine::price(const plan::Op& op) {
+  const auto id = static_cast<std::size_t>(op.id.valid() ? op.id.value : 0);
+  if (id >= prices_.size()) prices_.resize(std::max(id + 1, 2 * prices_.size()));
+  Price& known = prices_[id];
+  if (known.op != nullptr && known.op->operands.data() == op.operands.data() && known.op->action == op.action)
+    return known;
+  const plan::Effects effects = plan::effects(plan_, op);
+  known = {.op = &op,
+           .seconds = cost_(op, effects),
+           .flops = effects.flops,
+           .sends = effects.sends,
+           .bytes_read = effects.bytes_read};
+  return known;
+}
+
 Result<void> Engine::acquire(const plan::Op& op, std::span<const BufferId> buffers) {
   // The clock first: what an op takes, it takes when it begins.
-  effects_ = plan::effects(plan_, op);
+  price_ = &price(op);
   current_ = OpRun{.op = &op,
-                   .interval = timeline_.add(op, cost_(op, effects_)),
+                   .interval = timeline_.add(op, price_->seconds),
                    .work = work_of(op),
                    .bytes = {},
-                   .flops = effects_.flops};
+                   .flops = price_->flops};
   for (const BufferId id : buffers) {
     if (Result<void> r = change(op, id, true, current_.interval.begin); !r) return r;
   }
@@ -60,13 +75,13 @@ Result<void> Engine::acquire(const plan::Op& op, std::span<const BufferId> buffe
 }
 
 Result<void> Engine::issue(const plan::Op&) {
-  if (effects_.sends) {
-    CollectiveCount& counter = run_.collectives[static_cast<std::size_t>(effects_.sends->kind)];
+  if (price_->sends) {
+    CollectiveCount& counter = run_.collectives[static_cast<std::size_t>(price_->sends->kind)];
     ++counter.count;
-    counter.bytes += effects_.sends->bytes;
-    current_.bytes = effects_.sends->bytes;
+    counter.bytes += price_->sends->bytes;
+    current_.bytes = price_->sends->bytes;
   } else if (current_.work == Work::transfer) {
-    current_.bytes = effects_.bytes_read;
+    current_.bytes = price_->bytes_read;
   }
   run_.ops.push_back(current_);
   return {};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,16 @@ class Engine {
   [[nodiscard]] PhaseRun take() { return std::move(run_); }
 
  private:
+  /// What an op takes of time, sends and computes, by what it is alone.
+  struct Price {
+    const plan::Op* op = nullptr;
+    Seconds seconds;
+    Flops flops;
+    std::optional<plan::Sends> sends;
+    Bytes bytes_read;
+  };
+  /// That of the current op until the next is asked for. The steady step has the ops of the first under their ids.
+  [[nodiscard]] const Price& price(const plan::Op& op);
   [[nodiscard]] Result<void> change(const plan::Op& op, BufferId buffer, bool taken, Seconds time);
   [[nodiscard]] ArenaLedger& ledger(Memory memory) { return ledgers_[static_cast<std::size_t>(memory)]; }
 
@@ -46,7 +57,8 @@ class Engine {
   std::vector<bool> live_;  // by BufferId
   PhaseRun run_;
   OpRun current_;
-  plan::Effects effects_;  // of the current op
+  std::vector<Price> prices_;     // by OpId
+  const Price* price_ = nullptr;  // of the current op
 };
 
 static_assert(plan::Backend<Engine>);

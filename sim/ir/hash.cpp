@@ -97,14 +97,20 @@ void add(Sink& sink, const model::Attributes& attributes) {
            has_bias, probability, mask, parts, vocabulary, frozen);
 }
 
-void add(Sink& sink, const Action& action) {
+/// Whether the attributes are those of the operator in the graph, which are hashed with the graph.
+[[nodiscard]] bool has_operators_attributes(const model::Graph& graph, const Compute& a) {
+  return a.source >= 0 && a.attributes == &graph.operators[static_cast<std::size_t>(a.source)].attributes;
+}
+
+void add(Sink& sink, const Action& action, const model::Graph& graph) {
   sink.add(action.index());
   std::visit(on{[&](const Compute& a) {
                   const auto& [kind, direction, source, attributes, input_gradient, in_place, accumulate_input,
                                accumulate_weight, workspace, scale, scaled] = a;
+                  const bool known = has_operators_attributes(graph, a);
                   sink.add(kind, direction, source, input_gradient, in_place, accumulate_input, accumulate_weight,
-                           workspace, scale, scaled);
-                  add(sink, *attributes);
+                           workspace, scale, scaled, known);
+                  if (!known) add(sink, *attributes);
                 },
                 [&](const LoadBatch& a) {
                   const auto& [first, shard_stride, replica_stride] = a;
@@ -157,12 +163,12 @@ void add(Sink& sink, const Action& action) {
              action);
 }
 
-void add(Sink& sink, const Op& op) {
+void add(Sink& sink, const Op& op, const model::Graph& graph) {
   const auto& [id, name, part, stream, block, micro_step, first_step_only, action, operands, dependencies, acquire,
                release] = op;
   sink.add(id, part, stream, block, micro_step, first_step_only, operands.size());
   sink.text(name);
-  add(sink, action);
+  add(sink, action, graph);
   for (const auto& [buffer, offset, bytes, rank_stride, access, fresh] : operands)
     sink.add(buffer, offset, bytes, rank_stride, access, fresh);
   sink.list(dependencies);
@@ -175,7 +181,7 @@ enum class Then : std::uint8_t { own, lacking, end };
 
 /// Ops as they differ from `others`, which has them under the same ids, ascending like these: runs of equal ones by
 /// their number, its own whole, those that it lacks by that.
-void add(Sink& sink, const std::vector<Op>& ops, std::span<const Op> others) {
+void add(Sink& sink, const std::vector<Op>& ops, std::span<const Op> others, const model::Graph& graph) {
   std::size_t equal = 0;
   const auto then = [&](Then what) {
     sink.add(equal, what);
@@ -191,7 +197,7 @@ void add(Sink& sink, const std::vector<Op>& ops, std::span<const Op> others) {
       }
     }
     then(Then::own);
-    add(sink, op);
+    add(sink, op, graph);
   }
   then(Then::end);
 }
@@ -214,6 +220,7 @@ void add(Sink& sink, const Plan& plan, const Plan* first) {
   const auto& [micro_stride, shard_stride, replica_stride] = plan.dealing;
   sink.add(world_size, tensor_parallel, shard_degree, micro_stride, shard_stride, replica_stride, plan.micro_batches);
   for (const Bytes bytes : plan.arena_bytes) sink.add(bytes);
+  for (const model::Operator& op : plan.graph->operators) add(sink, op.attributes);
   const std::vector<bool> touched = touched_buffers(plan);
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     if (!touched[i]) continue;
@@ -225,7 +232,7 @@ void add(Sink& sink, const Plan& plan, const Plan* first) {
     const PhaseOps& phase = plan.phases[p];
     sink.add(phase.phase, phase.ops.size());
     const bool has_other = first != nullptr && p < first->phases.size();
-    add(sink, phase.ops, has_other ? std::span<const Op>(first->phases[p].ops) : std::span<const Op>());
+    add(sink, phase.ops, has_other ? std::span<const Op>(first->phases[p].ops) : std::span<const Op>(), *plan.graph);
   }
 }
 

@@ -57,6 +57,14 @@ void choose_streams(const Plan& plan, std::vector<Op>& ops) {
       op.stream = op.part == Part::optimizer ? Stream::optimizer : Stream::host;
 }
 
+/// All rests on the device, and no fetch is left out.
+[[nodiscard]] bool nothing_moves(const Plan& plan) {
+  const auto holds = [](const std::vector<bool>& held) { return std::ranges::find(held, true) != held.end(); };
+  return std::ranges::all_of(plan.placed.resting, [](const Resting& r) { return r == Resting{}; }) &&
+         std::ranges::none_of(plan.placed.held, holds) &&
+         std::ranges::all_of(plan.buffers, [](const Buffer& b) { return b.memory == Memory::device; });
+}
+
 }  // namespace
 
 Plan place(Plan plan) {
@@ -65,6 +73,7 @@ Plan place(Plan plan) {
   else if (plan.placed.resting.empty())
     plan.placed.resting = rest_by_share(plan.strategy, plan.flats, plan.units);
   settle(plan);
+  if (nothing_moves(plan)) return plan;
   Mover mover(plan);
   std::vector<Op>& step = plan.find(Phase::steady_step)->ops;
   step = place_gradients(plan, mover, std::move(step));
