@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <iterator>
 #include <map>
-#include <set>
+#include <span>
 
 #include "sim/check/verify.h"
 #include "sim/compile/packings.h"
 #include "sim/compile/parameter_units.h"
 #include "sim/compile/passes/passes.h"
 #include "sim/compile/placement/automatic.h"
+#include "sim/compile/placement/shares.h"
 #include "sim/compile/twins.h"
 #include "sim/ir/hash.h"
 #include "sim/model/freeze.h"
@@ -23,12 +25,12 @@ namespace {
 
 struct Pass {
   std::string_view name;
-  Plan (*run)(Plan, Packings&);
+  Draft (*run)(Draft, Packings&);
 };
 
-/// A pass that knows nothing but its plan.
-template <Plan (*kPass)(Plan)>
-Plan alone(Plan plan, Packings&) {
+/// A pass that knows nothing but its draft.
+template <Draft (*kPass)(Draft)>
+Draft alone(Draft plan, Packings&) {
   return kPass(std::move(plan));
 }
 
@@ -48,11 +50,11 @@ std::string_view first_rank_pass(const Strategy& strategy) {
   return strategy.has_owners() ? "shard" : "optimize";
 }
 
-/// The plan of `rank` after the passes from `begin` on, up to the one named `until` (empty: the last).
-Plan run_passes(Plan plan, Packings& packings, const Pass* begin, std::string_view until = {}) {
-  for (const Pass* pass = begin; pass != kPasses.data() + kPasses.size(); ++pass) {
+/// The draft after the passes from `first` until `last`, both included.
+Draft run_passes(Draft plan, Packings& packings, std::string_view first, std::string_view last) {
+  for (const Pass* pass = std::ranges::find(kPasses, first, &Pass::name); pass != std::end(kPasses); ++pass) {
     plan = pass->run(std::move(plan), packings);
-    if (pass->name == until) break;
+    if (pass->name == last) break;
   }
   return plan;
 }
@@ -87,39 +89,63 @@ class Signatures {
   std::vector<Flat> flats_;
 };
 
-/// Placement auto where ranks hold unlike data: one decision for all, from what each kind of rank needs. `common`: the
-/// plan of any rank after the passes before `begin`.
-void place_for_all(Plan& common, const Pass* begin, const Signatures& signatures) {
-  const Strategy& s = common.strategy;
-  const bool unlike = s.has_owners() || (s.effective_stage() == 1 && s.partition == Partition::parameter);
-  if (s.placement.policy != PlacementPolicy::automatic || !unlike) return;
+/// One draft for all ranks with equal signatures, behind pass optimize, rank 0's first.
+struct Kinds {
+  std::vector<Draft> drafts;
+  std::vector<std::int32_t> of_rank;  ///< index into drafts
+};
+
+Kinds kinds_of(const std::shared_ptr<const model::Model>& model, const Strategy& strategy) {
+  Kinds kinds;
+  std::map<Signature, std::int32_t> known;
+  const Signatures signatures(*model, strategy);
   Packings packings;
-  std::vector<Plan> ranks;
-  std::set<Signature> seen;
-  for (std::int32_t rank = 0; rank < s.world_size; ++rank) {
-    if (!seen.insert(signatures.of(rank)).second) continue;
-    Plan plan = common;
-    plan.rank = rank;
-    ranks.push_back(run_passes(std::move(plan), packings, begin, "optimize"));
+  const std::string_view first = first_rank_pass(strategy);
+  Draft common = build(model, strategy, 0);
+  for (const Pass* pass = kPasses.data(); pass->name != first; ++pass) common = pass->run(std::move(common), packings);
+  for (std::int32_t rank = 0; rank < strategy.world_size; ++rank) {
+    const auto [it, is_new] = known.try_emplace(signatures.of(rank), static_cast<std::int32_t>(kinds.drafts.size()));
+    if (is_new) {
+      Draft draft = common;
+      draft.rank = rank;
+      kinds.drafts.push_back(run_passes(std::move(draft), packings, first, "optimize"));
+    }
+    kinds.of_rank.push_back(it->second);
   }
-  common.placed = place_automatically(ranks);
+  return kinds;
+}
+
+/// Where model data rests on all ranks. Where they hold unlike data, automatic placement looks at every kind.
+void decide_placement(std::vector<Draft>& kinds) {
+  const Draft& first = kinds.front();
+  const Strategy& s = first.strategy;
+  Placed placed;
+  if (s.placement.policy == PlacementPolicy::automatic) {
+    const bool unlike = s.has_owners() || (s.effective_stage() == 1 && s.partition == Partition::parameter);
+    Packings packings;
+    placed = place_automatically(
+        std::span<const Draft>(kinds).first(unlike ? kinds.size() : 1),
+        [&](Draft draft, std::string_view until) { return run_passes(std::move(draft), packings, "place", until); });
+  } else {
+    placed.resting = rest_by_share(s, first.flats, first.units);
+  }
+  for (Draft& kind : kinds) kind.placed = placed;
 }
 
 /// The passes behind schedule, for one of each kind of twins, beside each other; the others get what they got.
-void finish(std::vector<Plan>& classes) {
+void finish(std::vector<Draft>& kinds) {
   std::array<Packings, kMostWorkers> packings;
-  const Pass* const begin = std::ranges::find(kPasses, "order", &Pass::name);
-  const std::vector<std::size_t> first = first_twins(classes);
+  const std::vector<std::size_t> first = first_twins(kinds);
   std::vector<std::size_t> firsts;
-  for (std::size_t c = 0; c < classes.size(); ++c)
-    if (first[c] == c) firsts.push_back(c);
-  for_each_index(firsts.size(), is_worth_a_thread(classes.front()), [&](std::size_t i, std::size_t worker) {
-    Plan& plan = classes[firsts[i]];
-    plan.pool = std::make_shared<Pool>(plan.pool);
-    plan = run_passes(std::move(plan), packings[worker], begin);
+  for (std::size_t k = 0; k < kinds.size(); ++k)
+    if (first[k] == k) firsts.push_back(k);
+  for_each_index(firsts.size(), is_worth_a_thread(kinds.front()), [&](std::size_t i, std::size_t worker) {
+    Draft& kind = kinds[firsts[i]];
+    kind.pool = std::make_shared<Pool>(kind.pool);
+    kind = run_passes(std::move(kind), packings[worker], "order", "allocate");
   });
-  for (std::size_t c = 0; c < classes.size(); ++c)
-    if (first[c] != c) classes[c] = allocate_like(std::move(classes[c]), classes[first[c]]);
+  for (std::size_t k = 0; k < kinds.size(); ++k)
+    if (first[k] != k) kinds[k] = allocate_like(std::move(kinds[k]), kinds[first[k]]);
 }
 
 /// What each rank computes with.
@@ -142,26 +168,14 @@ std::vector<std::string_view> pass_names() {
 
 Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strategy& strategy) {
   if (Result<void> ok = check(*model, strategy); !ok) return ok.error();
-  model = part_of(std::move(model), strategy);
-  PlanSet set;
-  std::map<Signature, std::int32_t> known;
-  const Signatures signatures(*model, strategy);
-  const Pass* const rank_passes = std::ranges::find(kPasses, first_rank_pass(strategy), &Pass::name);
+  Kinds kinds = kinds_of(part_of(std::move(model), strategy), strategy);
+  decide_placement(kinds.drafts);
   Packings packings;
-  Plan common = build(model, strategy, 0);
-  for (const Pass* pass = kPasses.data(); pass != rank_passes; ++pass) common = pass->run(std::move(common), packings);
-  place_for_all(common, rank_passes, signatures);
-  for (std::int32_t rank = 0; rank < strategy.world_size; ++rank) {
-    const auto [it, is_new] = known.try_emplace(signatures.of(rank), static_cast<std::int32_t>(set.classes.size()));
-    if (is_new) {
-      Plan plan = common;
-      plan.rank = rank;
-      set.classes.push_back(run_passes(std::move(plan), packings, rank_passes, "schedule"));
-      common.placed = set.classes.front().placed;  // rank 0 decides for all
-    }
-    set.class_of_rank.push_back(it->second);
-  }
-  finish(set.classes);
+  for (Draft& kind : kinds.drafts) kind = run_passes(std::move(kind), packings, "place", "schedule");
+  finish(kinds.drafts);
+  PlanSet set;
+  set.classes.assign(std::make_move_iterator(kinds.drafts.begin()), std::make_move_iterator(kinds.drafts.end()));
+  set.class_of_rank = std::move(kinds.of_rank);
   assert(verify(set) && "the passes break no rule of SPEC.md");
   set.hash = hash_of(set.classes, set.class_of_rank);
   return set;
@@ -170,22 +184,22 @@ Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strateg
 Result<Plan> compile_until(std::shared_ptr<const model::Model> model, const Strategy& strategy, std::string_view pass) {
   if (Result<void> ok = check(*model, strategy); !ok) return ok.error();
   model = part_of(std::move(model), strategy);
-  std::string names;
-  for (std::string_view name : pass_names()) {
-    if (name == pass) {
-      Plan plan = build(model, strategy, 0);
-      if (pass == "build") return plan;
-      place_for_all(plan, kPasses.data(), Signatures(*model, strategy));
-      Packings packings;
-      return run_passes(std::move(plan), packings, kPasses.data(), pass);
-    }
-    names += names.empty() ? "" : ", ";
-    names += name;
+  if (pass == "build") return Plan(build(model, strategy, 0));
+  const auto* const last = std::ranges::find(kPasses, pass, &Pass::name);
+  if (last == kPasses.end()) {
+    std::string names;
+    for (std::string_view name : pass_names()) names.append(names.empty() ? "" : ", ").append(name);
+    return Error{.code = Errc::usage,
+                 .what = "there is no pass '" + std::string(pass) + "'",
+                 .where = "--after",
+                 .help = "one of " + names};
   }
-  return Error{.code = Errc::usage,
-               .what = "there is no pass '" + std::string(pass) + "'",
-               .where = "--after",
-               .help = "one of " + names};
+  Packings packings;
+  if (last < std::ranges::find(kPasses, "place", &Pass::name))
+    return Plan(run_passes(build(model, strategy, 0), packings, kPasses.front().name, pass));
+  Kinds kinds = kinds_of(model, strategy);
+  decide_placement(kinds.drafts);
+  return Plan(run_passes(std::move(kinds.drafts.front()), packings, "place", pass));
 }
 
 }  // namespace shard::plan

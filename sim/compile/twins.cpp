@@ -56,7 +56,7 @@ template <class Visit>
 
 }  // namespace
 
-std::vector<std::size_t> first_twins(std::span<const Plan> plans) {
+std::vector<std::size_t> first_twins(std::span<const Draft> plans) {
   std::vector<std::size_t> first(plans.size());
   std::vector<std::size_t> firsts;
   for (std::size_t p = 0; p < plans.size(); ++p) {
@@ -67,7 +67,7 @@ std::vector<std::size_t> first_twins(std::span<const Plan> plans) {
   return first;
 }
 
-Plan allocate_like(Plan plan, const Plan& twin) {
+Draft allocate_like(Draft plan, const Plan& twin) {
   plan.pool = twin.pool;
   for (std::size_t p = 0; p < plan.phases.size(); ++p)
     for (std::size_t i = 0; i < plan.phases[p].ops.size(); ++i) {

@@ -5,15 +5,15 @@
 #include <span>
 #include <vector>
 
-#include "sim/ir/plan.h"
+#include "sim/compile/draft.h"
 
 namespace shard::plan {
 
 /// By plan, the first one that gets the same edges, lifetimes and offsets but for the sizes of what stays; itself where
 /// there is none before it. The plans are those of one compilation behind its pass schedule.
-[[nodiscard]] std::vector<std::size_t> first_twins(std::span<const Plan> plans);
+[[nodiscard]] std::vector<std::size_t> first_twins(std::span<const Draft> plans);
 
 /// What the passes behind schedule make of `plan`, from what they made of its twin.
-[[nodiscard]] Plan allocate_like(Plan plan, const Plan& twin);
+[[nodiscard]] Draft allocate_like(Draft plan, const Plan& twin);
 
 }  // namespace shard::plan

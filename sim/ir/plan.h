@@ -86,7 +86,7 @@ struct Plan {
   /// Lists and names of ops and buffers. Copies of a plan share it: none changes what it holds.
   std::shared_ptr<Pool> pool = std::make_shared<Pool>();
   std::shared_ptr<const model::Model> model{};
-  std::shared_ptr<const model::Graph> graph{};  ///< one micro-batch; its values have the buffers from values_begin on
+  std::shared_ptr<const model::Graph> graph{};  ///< one micro-batch
   Strategy strategy{};                          ///< what the passes go by; interpreters read the rest
   Target target{};
   Topology topology{};
@@ -98,28 +98,16 @@ struct Plan {
   std::vector<Unit> units{};             ///< UnitId indexes this
   std::vector<PhaseOps> phases{};        ///< creation, first_step, steady_step, digest
   Bytes arena_bytes[kMemoryCount] = {};  ///< extent of each memory's arena over all phases; set by allocate
-  std::int32_t values_begin = 0;
-  std::vector<BufferId>
-      value_buffers{};                ///< by value: values_begin + v, or that of the value in whose place it is made
-  std::vector<BufferId> gradients{};  ///< until shard: the gradient buffer of each parameter
-  std::vector<std::vector<BufferId>> gradient_slots{};  ///< until shard: [slot of the tree][parameter]
-  /// Since shard, by flat: the parameters that rest on this rank, all or its shard; invalid where another owns them.
+  /// By flat: the parameters that rest on this rank, all or its shard; invalid where another owns them.
   std::vector<BufferId> flat_parameters{};
-  std::vector<BufferId> flat_gathered{};  ///< since shard, stage 3: by flat, the gathered parameters
-  /// Since shard, by flat: the reduced gradient, full (stages 0 and 1, owners) or its shard; invalid as
-  /// flat_parameters.
-  std::vector<BufferId> flat_gradients{};
-  std::vector<std::vector<BufferId>> flat_gradient_slots{};  ///< since shard: by flat, the slots of the gradient tree
-  Placed placed{};                                           ///< since place: where model data rests
-  BufferId losses{};                                         ///< f32 [micro-steps], this rank's
-  BufferId loss{};                                           ///< mean loss of the step, f32 [1]
-  BufferId scalars{};                                        ///< what LoadScalars writes
-  BufferId control{};  ///< what Decide writes; invalid where the step is not controlled
+  std::vector<BufferId> flat_gathered{};  ///< stage 3, by flat: the gathered parameters
+  Placed placed{};                        ///< where model data rests
+  BufferId losses{};                      ///< f32 [micro-steps], this rank's
+  BufferId loss{};                        ///< mean loss of the step, f32 [1]
+  BufferId scalars{};                     ///< what LoadScalars writes
+  BufferId control{};                     ///< what Decide writes; invalid where the step is not controlled
   [[nodiscard]] const Buffer& buffer(BufferId id) const { return buffers[static_cast<std::size_t>(id.value)]; }
   [[nodiscard]] Buffer& buffer(BufferId id) { return buffers[static_cast<std::size_t>(id.value)]; }
-  [[nodiscard]] BufferId value_buffer(model::ValueId v) const {
-    return value_buffers[static_cast<std::size_t>(v.value)];
-  }
   template <class T>
   [[nodiscard]] List<T> list(std::initializer_list<T> elements) const {
     return pool->keep(std::span<const T>(elements.begin(), elements.size()));

@@ -19,9 +19,9 @@ constexpr std::int64_t kIndexBytes = 8;  // torch.long
 
 class Autograd {
  public:
-  explicit Autograd(plan::Plan plan) : plan_(std::move(plan)) {}
+  explicit Autograd(plan::Draft plan) : plan_(std::move(plan)) {}
 
-  plan::Plan run() {
+  plan::Draft run() {
     widen_indices();
     std::vector<plan::Op>& ops = plan_.find(Phase::steady_step)->ops;
     for (plan::Op& op : ops) {
@@ -134,13 +134,13 @@ class Autograd {
     }
   }
 
-  plan::Plan plan_;
+  plan::Draft plan_;
   std::map<std::int32_t, BufferId> current_;  ///< the tensor that stands for a buffer since an op changed it in place
 };
 
 }  // namespace
 
-plan::Plan autograd(plan::Plan plan) {
+plan::Draft autograd(plan::Draft plan) {
   return Autograd(std::move(plan)).run();
 }
 

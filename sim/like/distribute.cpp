@@ -13,9 +13,9 @@ using plan::Operand;
 
 class Distributor {
  public:
-  Distributor(plan::Plan plan, const Rules& rules) : plan_(std::move(plan)), rules_(rules) {}
+  Distributor(plan::Draft plan, const Rules& rules) : plan_(std::move(plan)), rules_(rules) {}
 
-  plan::Plan run(std::vector<Mark>& marks) {
+  plan::Draft run(std::vector<Mark>& marks) {
     create_local_model();
     marks.push_back({"after the local model", Phase::creation, creation_.size()});
     broadcast_state();
@@ -155,7 +155,7 @@ class Distributor {
     ops.push_back(std::move(end));
   }
 
-  plan::Plan plan_;
+  plan::Draft plan_;
   const Rules& rules_;
   std::vector<plan::Op> creation_;
   std::vector<Sent> buckets_;  ///< gradient buckets, in the order they are made
@@ -163,7 +163,7 @@ class Distributor {
 
 }  // namespace
 
-plan::Plan distribute(plan::Plan plan, const Rules& rules, std::vector<Mark>& marks) {
+plan::Draft distribute(plan::Draft plan, const Rules& rules, std::vector<Mark>& marks) {
   return Distributor(std::move(plan), rules).run(marks);
 }
 

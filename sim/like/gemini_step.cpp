@@ -26,7 +26,7 @@ plan::Op use(const plan::Plan& plan, std::string_view name, Part part, const std
 }
 
 /// Statistics of norms, which PyTorch keeps in fp32 beside 16-bit results, and indices.
-std::vector<bool> not_halved(const plan::Plan& plan) {
+std::vector<bool> not_halved(const plan::Draft& plan) {
   std::vector<bool> keep(plan.buffers.size(), false);
   for (const plan::Op& op : plan.find(Phase::steady_step)->ops) {
     const auto& compute = std::get<plan::Compute>(op.action);
@@ -42,7 +42,7 @@ std::vector<bool> not_halved(const plan::Plan& plan) {
   return keep;
 }
 
-void halve(plan::Plan& plan) {
+void halve(plan::Draft& plan) {
   const std::vector<bool> keep = not_halved(plan);
   for (std::size_t b = 0; b < plan.buffers.size(); ++b)
     if (!keep[b]) {
@@ -102,9 +102,9 @@ GeminiStep step_of_operators(std::shared_ptr<const model::Model> model, const pl
   plan::Strategy like = strategy;
   like.reproducible = false;
   like.precision = plan::Precision::fp32;  // autograd's tensors first, then their half
-  GeminiStep step{.plan = autograd(plan::recompute(plan::differentiate(plan::build(std::move(model), like, 0)))),
-                  .hooked = {}};
-  halve(step.plan);
+  plan::Draft draft = autograd(plan::recompute(plan::differentiate(plan::build(std::move(model), like, 0))));
+  halve(draft);
+  GeminiStep step{.plan = std::move(draft), .hooked = {}};
   plan::find_lifetimes(step.plan);
   const auto parameters = static_cast<std::int32_t>(step.plan.model->parameters.size());
   for (plan::Op& op : step.plan.find(Phase::steady_step)->ops) {

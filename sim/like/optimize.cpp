@@ -13,13 +13,13 @@ using plan::Operand;
 
 class Stepper {
  public:
-  Stepper(plan::Plan plan, const Rules& rules) : plan_(std::move(plan)), rules_(rules) {
+  Stepper(plan::Draft plan, const Rules& rules) : plan_(std::move(plan)), rules_(rules) {
     const plan::Strategy& s = plan_.strategy;
     owners_ = s.stage == 1 ? zero_owners(plan_.model->parameters, s.world_size, rules_.owner_order)
                            : std::vector<std::int32_t>(plan_.model->parameters.size(), plan_.rank);
   }
 
-  plan::Plan run(std::vector<Mark>& marks) {
+  plan::Draft run(std::vector<Mark>& marks) {
     std::vector<plan::Op>& ops = plan_.find(Phase::first_step)->ops;
     plan::Op end = std::move(ops.back());
     ops.pop_back();
@@ -87,7 +87,7 @@ class Stepper {
                      .operands = plan_.list({plan::updates(plan_, buffer(p))})});
   }
 
-  plan::Plan plan_;
+  plan::Draft plan_;
   const Rules& rules_;
   std::vector<std::int32_t> owners_;
   std::vector<std::vector<BufferId>> states_;
@@ -95,7 +95,7 @@ class Stepper {
 
 }  // namespace
 
-plan::Plan optimize(plan::Plan plan, const Rules& rules, std::vector<Mark>& marks) {
+plan::Draft optimize(plan::Draft plan, const Rules& rules, std::vector<Mark>& marks) {
   return Stepper(std::move(plan), rules).run(marks);
 }
 

@@ -1,7 +1,7 @@
-// From a differentiated plan to what PyTorch 1.8 would take and give back: each step a function from plan to plan.
+// From a differentiated plan to what PyTorch 1.8 would take and give back: each step a function from draft to draft.
 #pragma once
 
-#include "sim/ir/plan.h"
+#include "sim/compile/draft.h"
 #include "sim/like/rules.h"
 
 namespace shard::like {
@@ -22,21 +22,21 @@ struct Mark {
 /// - attention is not fused: scores, then probabilities [B, H, S, S], which are saved;
 /// - indices (tokens, targets of cross_entropy) have eight bytes.
 /// Kernels' own workspaces of our backends are dropped.
-[[nodiscard]] plan::Plan autograd(plan::Plan plan);
+[[nodiscard]] plan::Draft autograd(plan::Draft plan);
 
 /// The training script, in phase first_step in place of steady_step: the input goes to the device, forward, then the
 /// labels, the loss, backward; outputs and labels stay until the script's variables are bound again, or end. Further
 /// micro-steps add to the gradients that are there. An op that reads them all ends the phase.
-[[nodiscard]] plan::Plan script(plan::Plan plan);
+[[nodiscard]] plan::Draft script(plan::Draft plan);
 
 /// DistributedDataParallel: phase creation (the local model, then the constructor: the broadcast of the module's
 /// state, the check of shapes, the gradient buckets), and the reduction of each bucket at the end of backward. A tied
 /// weight is twice in the module's state. Marks "after the local model", "after DDP" and "before step".
-[[nodiscard]] plan::Plan distribute(plan::Plan plan, const Rules& rules, std::vector<Mark>& marks);
+[[nodiscard]] plan::Draft distribute(plan::Draft plan, const Rules& rules, std::vector<Mark>& marks);
 
 /// The optimizer's step before the op that ends the script: all states are born, in the order in which the optimizer
 /// has its parameters, then parameters are updated one by one. In stage 1 on this rank's parameters only, and every
 /// parameter is broadcast by its owner, in place. Marks "after step".
-[[nodiscard]] plan::Plan optimize(plan::Plan plan, const Rules& rules, std::vector<Mark>& marks);
+[[nodiscard]] plan::Draft optimize(plan::Draft plan, const Rules& rules, std::vector<Mark>& marks);
 
 }  // namespace shard::like

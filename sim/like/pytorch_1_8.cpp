@@ -45,10 +45,10 @@ LikePlan pytorch_1_8_plan(std::shared_ptr<const model::Model> model, const plan:
                           const Rules& rules) {
   plan::Strategy like = strategy;
   like.reproducible = false;
-  LikePlan result{.plan = plan::recompute(plan::differentiate(plan::build(std::move(model), like, 0))), .marks = {}};
-  result.plan = script(autograd(std::move(result.plan)));
-  result.plan = distribute(std::move(result.plan), rules, result.marks);
-  result.plan = optimize(std::move(result.plan), rules, result.marks);
+  LikePlan result;
+  plan::Draft draft = plan::recompute(plan::differentiate(plan::build(std::move(model), like, 0)));
+  draft = distribute(script(autograd(std::move(draft))), rules, result.marks);
+  result.plan = optimize(std::move(draft), rules, result.marks);
   plan::find_lifetimes(result.plan);
   std::int32_t id = 0;
   for (plan::PhaseOps& phase : result.plan.phases)

@@ -14,7 +14,7 @@ using plan::Operand;
 
 class Script {
  public:
-  explicit Script(plan::Plan plan)
+  explicit Script(plan::Draft plan)
       : plan_(std::move(plan)),
         body_(std::move(plan_.find(Phase::steady_step)->ops)),
         loss_(static_cast<std::size_t>(std::find_if(body_.begin(), body_.end(), is_loss) - body_.begin())),
@@ -24,7 +24,7 @@ class Script {
     plan_.buffer(labels_).name = "labels";
   }
 
-  plan::Plan run() {
+  plan::Draft run() {
     const std::int64_t micro_steps = plan_.strategy.accumulation();
     for (std::int64_t j = 0; j < micro_steps; ++j) micro_step(static_cast<std::int32_t>(j));
     ops_.push_back({.name = "the script ends",
@@ -110,7 +110,7 @@ class Script {
     plan_.add_operand(op, plan::writes(plan_, contribution));
   }
 
-  plan::Plan plan_;
+  plan::Draft plan_;
   std::vector<plan::Op> body_;
   std::size_t loss_;
   BufferId output_, labels_;
@@ -122,7 +122,7 @@ class Script {
 
 }  // namespace
 
-plan::Plan script(plan::Plan plan) {
+plan::Draft script(plan::Draft plan) {
   return Script(std::move(plan)).run();
 }
 

@@ -142,7 +142,9 @@ const Planted kPlanted[] = {
     {"StepWithALeaf", "P16", zero(2, 2, 1),
      at_op("step block 0", 0,
            [](Plan& p, Op& op) {
-             edit(op.operands)[1].buffer = p.flat_gradients[static_cast<std::size_t>(std::get<OptimizerStep>(op.action).flat) + 1];
+             const std::vector<Op>& ops = p.find(Phase::steady_step)->ops;
+             const auto other = std::ranges::find_if(ops, [](const Op& o) { return o.name == "step block 1"; });
+             edit(op.operands)[1].buffer = other->operands[1].buffer;
            })},
     {"StepDroppedOnOneRank", "P16", zero(2),
      [](PlanSet& plans) {

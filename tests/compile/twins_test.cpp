@@ -15,8 +15,8 @@ namespace shard::plan {
 namespace {
 
 /// The plan of one class of the set, behind the pass schedule, made without looking at the other classes.
-Plan scheduled(const Plan& like) {
-  Plan plan = build(like.model, like.strategy, like.rank);
+Draft scheduled(const Plan& like) {
+  Draft plan = build(like.model, like.strategy, like.rank);
   plan = tensor_parallel(accumulate(recompute(differentiate(std::move(plan)))));
   plan = optimize(shard(std::move(plan)));
   plan.placed = like.placed;
@@ -95,7 +95,7 @@ PlanSet twins() {
 TEST(Twins, ADifferenceInWhatEdgesOrOffsetsAreMadeFromMakesNone) {
   const PlanSet set = twins();
   ASSERT_EQ(set.classes.size(), 2U);
-  const std::vector<Plan> alike{scheduled(set.classes[0]), scheduled(set.classes[1])};
+  const std::vector<Draft> alike{scheduled(set.classes[0]), scheduled(set.classes[1])};
   ASSERT_EQ(first_twins(alike), (std::vector<std::size_t>{0, 0}));
   const auto op_of = [](Plan& plan) -> Op& { return plan.find(Phase::steady_step)->ops[20]; };
   const std::vector<std::function<void(Plan&)>> changes{
@@ -110,7 +110,7 @@ TEST(Twins, ADifferenceInWhatEdgesOrOffsetsAreMadeFromMakesNone) {
       [&](Plan& plan) { plan.buffer(op_of(plan).operands.back().buffer).memory = Memory::host; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    std::vector<Plan> plans = alike;
+    std::vector<Draft> plans = alike;
     changes[i](plans[1]);
     EXPECT_EQ(first_twins(plans), (std::vector<std::size_t>{0, 1})) << "change " << i;
   }

@@ -18,7 +18,7 @@ void into(Op& op, std::span<Operand> operands, const std::vector<std::int32_t>& 
 }
 
 /// Where the data source writes input and target: their values, or fp32 buffers beside those that are stored smaller.
-std::vector<BufferId> load_buffers(Plan& plan) {
+std::vector<BufferId> load_buffers(Draft& plan) {
   std::vector<BufferId> buffers;
   for (model::ValueId v : {plan.graph->input, plan.graph->target}) {
     const model::Value& value = plan.graph->values[static_cast<std::size_t>(v.value)];
@@ -41,7 +41,7 @@ Dealing dealing_of(const Strategy& s) {
   return {.micro_stride = 1, .shard_stride = s.accumulation(), .replica_stride = of_group};
 }
 
-void load_batch(const Plan& plan, std::vector<Op>& ops, std::int32_t micro_step, const std::vector<BufferId>& loaded) {
+void load_batch(const Draft& plan, std::vector<Op>& ops, std::int32_t micro_step, const std::vector<BufferId>& loaded) {
   ops.push_back({.name = "load batch",
                  .part = Part::data,
                  .micro_step = micro_step,
@@ -63,7 +63,7 @@ void load_batch(const Plan& plan, std::vector<Op>& ops, std::int32_t micro_step,
 
 }  // namespace
 
-Plan accumulate(Plan plan) {
+Draft accumulate(Draft plan) {
   const Strategy& s = plan.strategy;
   const std::int64_t micro_steps = s.accumulation();
   plan.dealing = dealing_of(s);

@@ -227,12 +227,12 @@ void order_phases(Plan& plan, std::span<const ArenaUse> arenas, Packings& known)
 
 }  // namespace
 
-Plan allocate(Plan plan) {
+Draft allocate(Draft plan) {
   Packings known;
   return allocate(std::move(plan), known);
 }
 
-Plan allocate(Plan plan, Packings& known) {
+Draft allocate(Draft plan, Packings& known) {
   find_lifetimes(plan);
   const std::vector<ArenaUse> arenas = arenas_of(plan);
   for (const ArenaUse& use : arenas) pack_memory(plan, use, known);

@@ -10,7 +10,7 @@ namespace {
 using model::Role;
 
 /// The forward op of an operator.
-Op forward(Plan& plan, std::size_t i) {
+Op forward(Draft& plan, std::size_t i) {
   const model::Operator& source = plan.graph->operators[i];
   const Bytes workspace = plan.target.workspace(source.kind, Direction::forward, source.attributes);
   const Compute action{.kind = source.kind,
@@ -45,8 +45,8 @@ Op forward(Plan& plan, std::size_t i) {
 
 }  // namespace
 
-Plan build(std::shared_ptr<const model::Model> model, const Strategy& strategy, std::int32_t rank) {
-  Plan plan;
+Draft build(std::shared_ptr<const model::Model> model, const Strategy& strategy, std::int32_t rank) {
+  Draft plan;
   plan.strategy = strategy;
   plan.target = strategy.target();
   plan.topology = strategy.topology();

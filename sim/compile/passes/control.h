@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/ir/plan.h"
+#include "sim/compile/draft.h"
 
 namespace shard::plan {
 
@@ -32,7 +32,7 @@ struct SteppedGradient {
 ///   decide         writes plan.control
 class Control {
  public:
-  explicit Control(Plan& plan) : plan_(plan) {}
+  explicit Control(Draft& plan) : plan_(plan) {}
   void begin(std::vector<Op>& ops);
   void decide(std::vector<Op>& ops, const std::vector<SteppedGradient>& stepped);
 
@@ -42,7 +42,7 @@ class Control {
   [[nodiscard]] Op inspect_local(std::int32_t flat, const Operand& gradient, std::int32_t micro_step) const;
   [[nodiscard]] Operand facts_of(bool local) const;
 
-  Plan& plan_;
+  Draft& plan_;
   BufferId knobs_{};
   BufferId facts_{};
   BufferId scaler_{};      ///< with a loss scaler

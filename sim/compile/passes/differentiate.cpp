@@ -18,10 +18,10 @@ using model::ValueId;
 
 class Differentiator {
  public:
-  explicit Differentiator(Plan plan)
+  explicit Differentiator(Draft plan)
       : plan_(std::move(plan)), graph_(*plan_.graph), needed_(model::values_with_gradient(graph_)) {}
 
-  Plan run() {
+  Draft run() {
     make_gradient_buffers();
     for (auto it = graph_.operators.rbegin(); it != graph_.operators.rend(); ++it) differentiate(*it);
     std::vector<Op>& ops = plan_.find(Phase::steady_step)->ops;
@@ -193,7 +193,7 @@ class Differentiator {
       std::swap(backward_[last - 1], backward_[last]);
   }
 
-  Plan plan_;
+  Draft plan_;
   const model::Graph& graph_;
   std::vector<bool> needed_;  ///< by value: whether it gets a gradient
   std::vector<Op> backward_;
@@ -205,7 +205,7 @@ class Differentiator {
 
 }  // namespace
 
-Plan differentiate(Plan plan) {
+Draft differentiate(Draft plan) {
   return Differentiator(std::move(plan)).run();
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 class Optimizer {
  public:
-  explicit Optimizer(Plan plan)
+  explicit Optimizer(Draft plan)
       : plan_(std::move(plan)),
         stage_(plan_.strategy.effective_stage()),
         shards_(plan_.strategy.cuts()),
@@ -22,7 +22,7 @@ class Optimizer {
     state_count_ = plan_.strategy.optimizer == OptimizerKind::sgd ? 0 : 2;
   }
 
-  Plan run() {
+  Draft run() {
     plan_.scalars = plan_.add_buffer({.name = "optimizer scalars",
                                       .category = Category::input,
                                       .bytes = kOptimizerScalarsBytes,
@@ -357,7 +357,7 @@ class Optimizer {
                    .operands = plan_.list({reads(plan_, content)})});
   }
 
-  Plan plan_;
+  Draft plan_;
   std::int32_t stage_;
   std::int32_t shards_;
   Position at_;
@@ -370,7 +370,7 @@ class Optimizer {
 
 }  // namespace
 
-Plan optimize(Plan plan) {
+Draft optimize(Draft plan) {
   return Optimizer(std::move(plan)).run();
 }
 

@@ -4,7 +4,7 @@
 
 namespace shard::plan {
 
-Plan order(Plan plan) {
+Draft order(Draft plan) {
   for (PhaseOps& phase : plan.phases) order_buffers(plan, phase);
   return plan;
 }

@@ -1,11 +1,9 @@
-// Pass place: which memory model data rests in, and when it moves.
+// Pass place: when model data moves that rests where it is decided.
 #include "sim/compile/passes/place.h"
 
 #include <algorithm>
 
 #include "sim/compile/passes/passes.h"
-#include "sim/compile/placement/automatic.h"
-#include "sim/compile/placement/shares.h"
 
 namespace shard::plan {
 namespace {
@@ -67,11 +65,7 @@ void choose_streams(const Plan& plan, std::vector<Op>& ops) {
 
 }  // namespace
 
-Plan place(Plan plan) {
-  if (plan.placed.resting.empty() && plan.strategy.placement.policy == PlacementPolicy::automatic)
-    plan.placed = place_automatically({&plan, 1});
-  else if (plan.placed.resting.empty())
-    plan.placed.resting = rest_by_share(plan.strategy, plan.flats, plan.units);
+Draft place(Draft plan) {
   settle(plan);
   if (nothing_moves(plan)) return plan;
   Mover mover(plan);

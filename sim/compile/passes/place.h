@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "sim/compile/draft.h"
 #include "sim/compile/passes/moves.h"
-#include "sim/ir/plan.h"
 
 namespace shard::plan {
 
@@ -13,7 +13,7 @@ namespace shard::plan {
 
 /// Gradients that rest on the host leave the device when nothing on it needs them next: after their reduction, or, as
 /// nodes of the gradient tree that wait, before it. Tree nodes are added on the host.
-[[nodiscard]] std::vector<Op> place_gradients(Plan& plan, Mover& mover, std::vector<Op> step);
+[[nodiscard]] std::vector<Op> place_gradients(Draft& plan, Mover& mover, std::vector<Op> step);
 
 /// Each shard steps in the memory that its state rests in, or, from disk, in host memory. What a step needs is brought
 /// there. Parameters are rounded to their stored type before they cross.

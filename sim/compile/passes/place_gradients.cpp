@@ -22,7 +22,7 @@ namespace {
 
 class Gradients {
  public:
-  Gradients(Plan& plan, Mover& mover) : plan_(plan), mover_(mover) {
+  Gradients(Draft& plan, Mover& mover) : plan_(plan), mover_(mover) {
     for (std::size_t f = 0; f < plan.flats.size(); ++f) {
       const auto flat = static_cast<std::int32_t>(f);
       if (resting(plan, flat).gradients != Memory::host) continue;
@@ -243,7 +243,7 @@ class Gradients {
     }
   }
 
-  Plan& plan_;
+  Draft& plan_;
   Mover& mover_;
   std::map<std::int32_t, Slot> slots_;      // by buffer
   std::map<std::int32_t, BufferId> apart_;  // by buffer of parameters whose gradient takes their place: on the device
@@ -255,7 +255,7 @@ class Gradients {
 
 }  // namespace
 
-std::vector<Op> place_gradients(Plan& plan, Mover& mover, std::vector<Op> step) {
+std::vector<Op> place_gradients(Draft& plan, Mover& mover, std::vector<Op> step) {
   return Gradients(plan, mover).place(std::move(step));
 }
 

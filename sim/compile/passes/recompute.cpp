@@ -31,7 +31,7 @@ std::vector<std::size_t> slice(const std::vector<Op>& ops, const std::vector<std
 }
 
 /// What no backward op reads any more is not saved.
-void unsave(Plan& plan, const std::vector<Op>& ops, std::set<std::int32_t> dropped) {
+void unsave(Draft& plan, const std::vector<Op>& ops, std::set<std::int32_t> dropped) {
   for (const Op& op : ops) {
     if (op.part != Part::backward) continue;
     for (const Operand& o : op.operands)
@@ -55,7 +55,7 @@ std::vector<Op> with_inserted(const std::vector<Op>& ops, const std::map<std::si
 
 }  // namespace
 
-Plan recompute(Plan plan) {
+Draft recompute(Draft plan) {
   if (plan.strategy.recompute == Recompute::none) return plan;
   std::vector<Op>& ops = plan.find(Phase::steady_step)->ops;
   std::map<std::int32_t, Block> blocks;

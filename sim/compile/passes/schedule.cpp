@@ -109,7 +109,7 @@ std::vector<Op> postpone_nodes(std::vector<Op> ops) {
 
 }  // namespace
 
-Plan schedule(Plan plan) {
+Draft schedule(Draft plan) {
   std::vector<Op>& step = plan.find(Phase::steady_step)->ops;
   step = hoist_fetches(plan, std::move(step), plan.strategy.prefetch);
   if (plan.strategy.reduces_every_micro_step()) step = postpone_nodes(std::move(step));

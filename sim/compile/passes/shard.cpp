@@ -23,7 +23,7 @@ struct Place {
 
 class Sharder {
  public:
-  explicit Sharder(Plan plan)
+  explicit Sharder(Draft plan)
       : plan_(std::move(plan)),
         stage_(plan_.strategy.effective_stage()),
         shards_(plan_.strategy.cuts()),
@@ -33,7 +33,7 @@ class Sharder {
         widens_(plan_.strategy.reduction() != plan_.strategy.storage()),
         tree_(make_tree(plan_.strategy.accumulation(), plan_.strategy.reproducible, !has_leaves_)) {}
 
-  Plan run() {
+  Draft run() {
     std::tie(plan_.flats, plan_.units) = make_units(*plan_.model, plan_.strategy);
     parameter_place_.resize(plan_.buffers.size());
     gradient_place_.resize(plan_.buffers.size());
@@ -360,7 +360,7 @@ class Sharder {
     return op;
   }
 
-  Plan plan_;
+  Draft plan_;
   std::int32_t stage_;
   std::int32_t shards_;
   std::int32_t own_;  ///< this rank's number in its shard group
@@ -379,7 +379,7 @@ class Sharder {
 
 }  // namespace
 
-Plan shard(Plan plan) {
+Draft shard(Draft plan) {
   return Sharder(std::move(plan)).run();
 }
 

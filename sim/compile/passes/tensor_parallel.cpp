@@ -25,7 +25,7 @@ Op exchange(Plan& plan, const Op& op, const Compute& c) {
 
 }  // namespace
 
-Plan tensor_parallel(Plan plan) {
+Draft tensor_parallel(Draft plan) {
   if (plan.strategy.tensor_parallel == 1) return plan;
   for (Op& op : plan.find(Phase::steady_step)->ops)
     if (const auto* c = std::get_if<Compute>(&op.action); c != nullptr && model::exchanges(c->kind))

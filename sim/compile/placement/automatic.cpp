@@ -7,7 +7,6 @@
 
 #include "sim/compile/lifetimes.h"
 #include "sim/compile/passes/fetches.h"
-#include "sim/compile/passes/passes.h"
 #include "sim/compile/placement/belady.h"
 #include "sim/compile/placement/shares.h"
 #include "sim/ir/effects.h"
@@ -56,13 +55,13 @@ struct Free {
 
 class Room {
  public:
-  explicit Room(std::span<const Plan> ranks)
+  Room(std::span<const Draft> ranks, const RestOfPasses& rest)
       : ranks_(ranks), plan_(ranks.front()), capacity_(plan_.strategy.placement.device_capacity.count()) {
     smallest_.resting = rest_by_share(plan_.strategy, plan_.flats, plan_.units);  // automatic: the host
-    for (const Plan& rank : ranks) {
-      Plan small = rank;
+    for (const Draft& rank : ranks) {
+      Draft small = rank;
       small.placed = smallest_;
-      small = place(std::move(small));
+      small = rest(std::move(small), "place");
       find_lifetimes(small);
       rooms_.push_back(measure(small));
       if (visits_.empty()) find_visits(small);
@@ -253,21 +252,13 @@ class Room {
     }
   }
 
-  std::span<const Plan> ranks_;
+  std::span<const Draft> ranks_;
   const Plan& plan_;  ///< rank 0's, for what is the same on all
   std::int64_t capacity_;
   Placed smallest_;
   std::vector<RankRoom> rooms_;             ///< by rank
   std::vector<std::vector<Visit>> visits_;  ///< by unit
 };
-
-/// What the device's arena takes of it.
-std::int64_t arena_of(const Plan& plan, const Placed& placed) {
-  Plan filled = plan;
-  filled.placed = placed;
-  filled = allocate(order(schedule(place(std::move(filled)))));
-  return filled.arena_bytes[static_cast<std::size_t>(Memory::device)].count();
-}
 
 /// Optimizer state of the first `count` units on the device, and gradients where it is.
 Placed with_optimizer(const Plan& plan, Placed placed, std::size_t count) {
@@ -278,21 +269,38 @@ Placed with_optimizer(const Plan& plan, Placed placed, std::size_t count) {
   return placed;
 }
 
-std::vector<std::int64_t> arenas_of(std::span<const Plan> ranks, const Placed& placed) {
-  std::vector<std::int64_t> arenas;
-  for (const Plan& rank : ranks) arenas.push_back(arena_of(rank, placed));
-  return arenas;
-}
+/// What devices' arenas take of placements that are tried.
+class Trials {
+ public:
+  Trials(std::span<const Draft> ranks, const RestOfPasses& rest) : ranks_(ranks), rest_(rest) {}
+
+  [[nodiscard]] std::int64_t arena(std::size_t rank, const Placed& placed) const {
+    Draft filled = ranks_[rank];
+    filled.placed = placed;
+    filled = rest_(std::move(filled), "allocate");
+    return filled.arena_bytes[static_cast<std::size_t>(Memory::device)].count();
+  }
+  /// By rank.
+  [[nodiscard]] std::vector<std::int64_t> arenas(const Placed& placed) const {
+    std::vector<std::int64_t> arenas;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) arenas.push_back(arena(r, placed));
+    return arenas;
+  }
+
+ private:
+  std::span<const Draft> ranks_;
+  const RestOfPasses& rest_;
+};
 
 /// Optimizer state into the margins between arenas and the capacity: as many units as all ranks hold.
-Placed fill_margin(std::span<const Plan> ranks, const Placed& placed, const std::vector<std::int64_t>& arenas,
-                   std::int64_t capacity) {
-  const Plan& plan = ranks.front();
+Placed fill_margin(const Plan& plan, const Trials& trials, const Placed& placed,
+                   const std::vector<std::int64_t>& arenas) {
+  const std::int64_t capacity = plan.strategy.placement.device_capacity.count();
   const auto within = [&](std::size_t count) {
     const Placed filled = with_optimizer(plan, placed, count);
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
+    for (std::size_t r = 0; r < arenas.size(); ++r) {
       const double margin = plan.strategy.placement.margin_ratio * static_cast<double>(capacity - arenas[r]);
-      if (arena_of(ranks[r], filled) > arenas[r] + static_cast<std::int64_t>(margin)) return false;
+      if (trials.arena(r, filled) > arenas[r] + static_cast<std::int64_t>(margin)) return false;
     }
     return true;
   };
@@ -305,17 +313,18 @@ Placed fill_margin(std::span<const Plan> ranks, const Placed& placed, const std:
 
 }  // namespace
 
-Placed place_automatically(std::span<const Plan> ranks) {
+Placed place_automatically(std::span<const Draft> ranks, const RestOfPasses& rest) {
   const Placement& asked = ranks.front().strategy.placement;
   const std::int64_t capacity = asked.device_capacity.count();
-  const Room room(ranks);
+  const Room room(ranks, rest);
+  const Trials trials(ranks, rest);
   // Packing and prefetch need a little more than what is live: give up what the arena exceeds, and try again.
   constexpr int kTries = 12;
   std::int64_t spare = 0;
   Placed placed = room.smallest();
   for (int i = 0; i < kTries; ++i) {
     const Placed filled = room.fill(spare);
-    const std::int64_t over = std::ranges::max(arenas_of(ranks, filled)) - capacity;
+    const std::int64_t over = std::ranges::max(trials.arenas(filled)) - capacity;
     if (over <= 0) {
       placed = filled;
       break;
@@ -323,9 +332,9 @@ Placed place_automatically(std::span<const Plan> ranks) {
     if (filled == room.smallest()) break;
     spare += std::max(over, spare / 4);
   }
-  const std::vector<std::int64_t> arenas = arenas_of(ranks, placed);
+  const std::vector<std::int64_t> arenas = trials.arenas(placed);
   if (asked.optimizer || asked.non_model_peak || std::ranges::max(arenas) >= capacity) return placed;
-  return fill_margin(ranks, placed, arenas, capacity);
+  return fill_margin(ranks.front(), trials, placed, arenas);
 }
 
 }  // namespace shard::plan

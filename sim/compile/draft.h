@@ -1,0 +1,26 @@
+// A plan in the making: with what only passes need while they work.
+#pragma once
+
+#include <vector>
+
+#include "sim/ir/plan.h"
+
+namespace shard::plan {
+
+/// Passes hand it on; what leaves the compiler is the plan in it.
+struct Draft : Plan {
+  std::int32_t values_begin = 0;
+  std::vector<BufferId>
+      value_buffers{};                ///< by value: values_begin + v, or that of the value in whose place it is made
+  std::vector<BufferId> gradients{};  ///< until shard: the gradient buffer of each parameter
+  std::vector<std::vector<BufferId>> gradient_slots{};  ///< until shard: [slot of the tree][parameter]
+  /// Since shard, by flat: the reduced gradient, full (stages 0 and 1, owners) or its shard; invalid as
+  /// flat_parameters.
+  std::vector<BufferId> flat_gradients{};
+  std::vector<std::vector<BufferId>> flat_gradient_slots{};  ///< since shard: by flat, the slots of the gradient tree
+  [[nodiscard]] BufferId value_buffer(model::ValueId v) const {
+    return value_buffers[static_cast<std::size_t>(v.value)];
+  }
+};
+
+}  // namespace shard::plan
