@@ -2,9 +2,9 @@
 #include "sim/compile/twins.h"
 
 #include <algorithm>
-#include <array>
 
 #include "sim/compile/passes/operands.h"
+#include "sim/compile/stays.h"
 #include "sim/ir/effects.h"
 
 namespace shard::plan {
@@ -35,23 +35,6 @@ namespace {
   };
   return std::ranges::equal(a.buffers, b.buffers, [](const Buffer& x, const Buffer& y) { return alike(x, y); }) &&
          std::ranges::equal(a.phases, b.phases, phases_alike);
-}
-
-using Bases = std::array<Bytes, kMemoryCount>;
-
-/// What stays in each memory, in order of birth: where each such buffer lies, and how much they are.
-template <class Visit>
-[[nodiscard]] Bases lay_what_stays(const Plan& plan, const Visit& visit) {
-  Bases bases{};
-  for (const PhaseOps& phase : plan.phases)
-    for (const Op& op : phase.ops)
-      for (BufferId id : op.acquire)
-        if (const Buffer& buffer = plan.buffer(id); buffer.persistent) {
-          Bytes& end = bases[static_cast<std::size_t>(buffer.memory)];
-          visit(id, end);
-          end += arena_bytes(buffer);
-        }
-  return bases;
 }
 
 }  // namespace

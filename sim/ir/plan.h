@@ -52,7 +52,7 @@ struct Flat {
   std::vector<Item> items{};
   std::int32_t owner = -1;  ///< Ownership::rank: the member of the shard group that holds all of it; -1: split
   bool frozen = false;      ///< all its parameters are: no gradient, no master, no optimizer state, no step
-  [[nodiscard]] Elems shard(std::int32_t shards) const { return Elems{elems.count() / shards}; }
+  [[nodiscard]] Elems shard(std::int32_t shards) const { return shard_range(elems, 0, shards).end; }
 };
 
 /// What is gathered, released and reduced in one call: one flat, or several for UnitKind::bucket.

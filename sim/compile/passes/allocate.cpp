@@ -11,6 +11,7 @@
 #include "sim/compile/lifetimes.h"
 #include "sim/compile/packings.h"
 #include "sim/compile/passes/passes.h"
+#include "sim/compile/stays.h"
 #include "sim/ir/effects.h"
 
 namespace shard::plan {
@@ -21,14 +22,9 @@ namespace {
 /// comes and goes is packed above it. first_step touches nothing that steady_step does not, births apart.
 class ArenaUse {
  public:
-  ArenaUse(const Plan& plan, Memory memory) : plan_(plan), memory_(memory), item_of_(plan.buffers.size(), -1) {
-    for (const PhaseOps& phase : plan.phases)
-      for (const Op& op : phase.ops)
-        for (BufferId id : op.acquire)
-          if (plan.buffer(id).persistent && is_here(id)) {
-            stays_.push_back(id);
-            base_ += arena_bytes(plan.buffer(id));
-          }
+  /// `base`: the end of what stays.
+  ArenaUse(const Plan& plan, Memory memory, Bytes base)
+      : plan_(plan), memory_(memory), item_of_(plan.buffers.size(), -1), base_(base) {
     for_each_phase([&](const PhaseOps& phase) {
       for (const Op& op : phase.ops)
         for (BufferId id : op.acquire)
@@ -39,8 +35,7 @@ class ArenaUse {
   [[nodiscard]] Memory memory() const { return memory_; }
   [[nodiscard]] const std::vector<Bytes>& sizes() const { return sizes_; }
   [[nodiscard]] const std::vector<BufferId>& buffers() const { return buffers_; }
-  /// What stays, and how much that is.
-  [[nodiscard]] const std::vector<BufferId>& stays() const { return stays_; }
+  /// How much stays.
   [[nodiscard]] Bytes base() const { return base_; }
 
   [[nodiscard]] std::vector<PackEvent> events() const {
@@ -139,7 +134,6 @@ class ArenaUse {
   std::vector<Bytes> sizes_;           // by item
   std::vector<BufferId> buffers_;      // by item
   std::vector<std::int32_t> item_of_;  // by buffer, -1: none
-  std::vector<BufferId> stays_;
   Bytes base_{0};
 };
 
@@ -152,15 +146,6 @@ void place(Plan& plan, const ArenaUse& use, const std::vector<Bytes>& offsets) {
     extent = std::max(extent, Bytes{buffer.offset} + arena_bytes(buffer));
   }
   plan.arena_bytes[static_cast<std::size_t>(use.memory())] = extent;
-}
-
-void pack_memory(Plan& plan, const ArenaUse& use, Packings& known) {
-  Bytes end{0};
-  for (BufferId id : use.stays()) {
-    plan.buffer(id).offset = end.count();
-    end += arena_bytes(plan.buffer(id));
-  }
-  place(plan, use, known.pack(use.sizes(), use.events()));
 }
 
 using Edges = std::vector<List<OpId>>;
@@ -198,12 +183,13 @@ bool move_apart(Plan& plan, const ArenaUse& use, Packings& known) {
 }
 
 /// Of each memory that some buffer is in. Valid while the plan's ops and buffers stay, wherever the buffers lie.
-[[nodiscard]] std::vector<ArenaUse> arenas_of(const Plan& plan) {
+[[nodiscard]] std::vector<ArenaUse> arenas_of(const Plan& plan, const Bases& bases) {
   std::array<bool, kMemoryCount> used{};
   for (const Buffer& buffer : plan.buffers) used[static_cast<std::size_t>(buffer.memory)] = true;
   std::vector<ArenaUse> arenas;
   for (int m = 0; m < kMemoryCount; ++m)
-    if (used[static_cast<std::size_t>(m)]) arenas.emplace_back(plan, static_cast<Memory>(m));
+    if (used[static_cast<std::size_t>(m)])
+      arenas.emplace_back(plan, static_cast<Memory>(m), bases[static_cast<std::size_t>(m)]);
   return arenas;
 }
 
@@ -234,8 +220,9 @@ Draft allocate(Draft plan) {
 
 Draft allocate(Draft plan, Packings& known) {
   find_lifetimes(plan);
-  const std::vector<ArenaUse> arenas = arenas_of(plan);
-  for (const ArenaUse& use : arenas) pack_memory(plan, use, known);
+  const Bases bases = lay_what_stays(plan, [&](BufferId id, Bytes begin) { plan.buffer(id).offset = begin.count(); });
+  const std::vector<ArenaUse> arenas = arenas_of(plan, bases);
+  for (const ArenaUse& use : arenas) place(plan, use, known.pack(use.sizes(), use.events()));
   order_phases(plan, arenas, known);
   return plan;
 }
