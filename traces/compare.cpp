@@ -10,15 +10,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "traces/base/wrapping.h"
 #include "traces/inspect.h"
 #include "traces/peaks.h"
 
 namespace shard {
 namespace {
-
-std::int64_t plus(std::int64_t a, std::int64_t b) {  // sums of a hostile file wrap
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
 
 struct OpKey {
   std::int32_t rank, op, micro_step;
@@ -65,7 +62,7 @@ void collect(const Trace& trace, OpTotal Pair<OpTotal>::*side, Joined& joined) {
     total.last_step = spans.step[i];
     total.nanoseconds += static_cast<double>(spans.busy_ns(i));
     total.waiting_nanoseconds += static_cast<double>(spans.waiting_ns[i]);
-    total.bytes = plus(total.bytes, spans.bytes[i]);
+    total.bytes = wrapping_sum(total.bytes, spans.bytes[i]);
     total.name = spans.name[i];
     total.track = spans.track[i];
   }
@@ -226,8 +223,8 @@ void compare_collectives(const Trace& first, const Trace& second, Comparison& re
       CollectiveComparison& row = rows[{total.rank, total.kind}];
       row.rank = total.rank;
       row.kind = total.kind;
-      row.count.*side = plus(row.count.*side, total.count);
-      row.bytes.*side = plus(row.bytes.*side, total.bytes);
+      row.count.*side = wrapping_sum(row.count.*side, total.count);
+      row.bytes.*side = wrapping_sum(row.bytes.*side, total.bytes);
     }
   };
   fill(first.collectives, &Pair<std::int64_t>::first);

@@ -1,5 +1,6 @@
 // One pass over the memory events, with a ledger per rank and memory.
 #include "traces/peaks.h"
+#include "traces/base/wrapping.h"
 
 #include <algorithm>
 #include <map>
@@ -10,11 +11,6 @@
 
 namespace shard {
 namespace {
-
-/// Sums of a hostile file may overflow; they wrap.
-std::int64_t plus(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
 
 struct Ledger {
   std::int64_t live = 0;
@@ -61,15 +57,15 @@ std::vector<MemoryPeak> memory_peaks(const Trace& trace) {
     if (ledger->phase != event.phase) raise();  // what earlier phases left live
     ledger->phase = event.phase;
 
-    ledger->live = plus(ledger->live, event.delta_bytes);
+    ledger->live = wrapping_sum(ledger->live, event.delta_bytes);
     std::int64_t& category = ledger->by_category[static_cast<std::size_t>(event.category)];
-    category = plus(category, event.delta_bytes);
+    category = wrapping_sum(category, event.delta_bytes);
     if (const auto old = ledger->end_of_buffer.find(event.buffer.value); old != ledger->end_of_buffer.end()) {
       ledger->ends.erase(ledger->ends.find(old->second));
       ledger->end_of_buffer.erase(old);
     }
     if (event.delta_bytes > 0) {
-      const std::int64_t end = plus(event.offset_bytes, event.delta_bytes);
+      const std::int64_t end = wrapping_sum(event.offset_bytes, event.delta_bytes);
       ledger->end_of_buffer.emplace(event.buffer.value, end);
       ledger->ends.insert(end);
       raise();

@@ -6,8 +6,8 @@
 #include <functional>
 #include <type_traits>
 
-#include "traces/columns.h"
 #include "traces/base/parallel.h"
+#include "traces/columns.h"
 #include "traces/rows.h"
 
 namespace shard::sst {

@@ -94,7 +94,7 @@ constexpr auto kWords = std::to_array<Word>({
     {"workspace", "memory that lives within one pass: temporaries, gradients of activations"},
 });
 
-std::string folded(std::string_view word) {
+std::string folded_word(std::string_view word) {
   std::string text;
   for (const char c : word)
     if (c != '-' && c != '_' && c != ' ') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -120,14 +120,14 @@ std::span<const Word> known_words() {
 }
 
 const Word* find_word(std::string_view word) {
-  const std::string wanted = folded(word);
-  const auto by_name = std::ranges::find_if(kWords, [&](const Word& each) { return folded(each.name) == wanted; });
+  const std::string wanted = folded_word(word);
+  const auto by_name = std::ranges::find_if(kWords, [&](const Word& each) { return folded_word(each.name) == wanted; });
   if (by_name != kWords.end()) return &*by_name;
   for (const Word& each : kWords) {
     std::string_view rest = each.also;
     while (!rest.empty()) {
       const std::size_t end = rest.find(", ");
-      if (folded(rest.substr(0, end)) == wanted) return &each;
+      if (folded_word(rest.substr(0, end)) == wanted) return &each;
       rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 2);
     }
   }

@@ -6,7 +6,7 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kCompareDetails =
     R"(Lines two traces of one plan up, op by op: memory peaks and collectives must be equal, times are shown side by
 side. Two different plans are refused unless --force.
 
@@ -32,7 +32,7 @@ int compare_command(std::span<const std::string> arguments) {
   CompareOptions options;
   std::int64_t ops = 15;
   cli::OutputOptions output;
-  cli::Command command("shardscope", "compare", "lines two traces up, op by op", kDetails);
+  cli::Command command("shardscope", "compare", "lines two traces up, op by op", kCompareDetails);
   command.add_positional("TRACE", &first, "a trace").required().reads_file();
   command.add_positional("OTHER", &second, "another trace of the same plan").required().reads_file();
   cli::Group group = command.group("Compare");

@@ -15,7 +15,7 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kConvertDetails =
     R"(Writes a trace in another form: Perfetto's protobuf (ui.perfetto.dev), Chrome's JSON (chrome://tracing), a table
 (CSV), a picture of its memory (SVG), a picture of what 'view' shows (PNG), a PyTorch memory snapshot
 (pytorch.org/memory_viz), or .sst. The form follows the name of the output (.perfetto-trace, .pftrace, .pb; .json;
@@ -84,7 +84,7 @@ int convert_command(std::span<const std::string> arguments) {
   std::string output;
   Form to = Form::automatic;
   bool incomplete = false;
-  cli::Command command("shardscope", "convert", "writes a trace for other tools", kDetails);
+  cli::Command command("shardscope", "convert", "writes a trace for other tools", kConvertDetails);
   command.add_positional("TRACE", &input, "a trace of any tool that inspect knows").required().reads_file();
   command.add_positional("OUTPUT", &output, "the file to write").required().writes_file();
   cli::Group group = command.group("Convert");

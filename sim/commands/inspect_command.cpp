@@ -13,7 +13,7 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kInspectDetails =
     R"(Says what is in a trace: spans, memory, steps, peaks, collectives, and what of it is damaged. Besides .sst it
 reads Chrome's and PyTorch's profiler JSON (.json, .json.gz), Perfetto's track events, PyTorch's memory snapshots
 (.pickle, of which nothing is executed) and Nsight Systems' SQLite exports; the content tells which.
@@ -77,7 +77,7 @@ int inspect_command(std::span<const std::string> arguments) {
   std::string allocator;
   bool incomplete = false;
   cli::OutputOptions output;
-  cli::Command command("shardscope", "inspect", "says what is in one trace or recording", kDetails);
+  cli::Command command("shardscope", "inspect", "says what is in one trace or recording", kInspectDetails);
   command.add_positional("FILE", &path, "a trace, or with --replay-allocator a recording").required().reads_file();
   cli::Group group = command.group("Inspect");
   group.add("replay-allocator", &allocator, "NAME", "run a recording through this allocator's model: pytorch");

@@ -9,7 +9,7 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kPlanDetails =
     R"(Prints what each class of equal ranks would do: buffers with their offsets, and every op with its operands
 (= written, + updated), the ops of other streams it waits for, and the memory it takes and gives back.
 
@@ -42,7 +42,7 @@ int plan_command(std::span<const std::string> arguments) {
   std::string after;
   bool json = false;
   bool verifies = false;
-  cli::Command command("shardscope", "plan", "prints what each rank would do, op by op", kDetails);
+  cli::Command command("shardscope", "plan", "prints what each rank would do, op by op", kPlanDetails);
   add_strategy_options(command, strategy);
   cli::Group output = command.group("Output");
   std::string passes;

@@ -31,7 +31,7 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kSearchDetails =
     R"(Finds the chunk size that a model's parameters should be cut into before they are sharded, offline.
 
 Rules: exact (least padding of the layout really built, over every size in range), variable (chunks of different
@@ -50,7 +50,7 @@ Examples:
   shardscope search --parameters params.json --world-size 4 --rule variable --json
 )";
 
-struct Options {
+struct SearchOptions {
   StrategyOptions strategy{.chosen = {.stage = 3, .unit = plan::UnitKind::chunk, .global_batch = 0, .sequence = 0}};
   std::string parameters;
   std::string over = "chunk";
@@ -60,7 +60,7 @@ struct Options {
   cli::OutputOptions output;
 };
 
-void declare(cli::Command& command, Options& o) {
+void declare(cli::Command& command, SearchOptions& o) {
   cli::Group model = command.group("Model");
   model
       .add("model", &o.strategy.model, "NAME|PATH",
@@ -145,7 +145,7 @@ std::string one_word(const std::string& text) {
 
 /// The command that simulates the answer: the options that were given and are not about searching, and the chunks.
 /// Empty where no plan can have them.
-std::string command_to_try(const cli::Command& command, const Options& o, const RuleAnswer& answer) {
+std::string command_to_try(const cli::Command& command, const SearchOptions& o, const RuleAnswer& answer) {
   constexpr std::array<std::string_view, 6> kBounds{"search-range", "search-interval", "min-chunk",
                                                     "max-chunk",    "filter",          "grids"};
   constexpr std::array<std::string_view, 9> kOther{"over",         "rule",   "parameters", "stage", "forecast",
@@ -177,7 +177,7 @@ std::string command_to_try(const cli::Command& command, const Options& o, const 
   return text;
 }
 
-Error one_of_two(const cli::Command& command, const Options& o) {
+Error one_of_two(const cli::Command& command, const SearchOptions& o) {
   if (!o.parameters.empty())
     return cli::contradiction(
         command.describe("model") + " and " + command.describe("parameters") + " both name what to search",
@@ -195,7 +195,7 @@ struct Searched {
   std::function<std::optional<ChunkForecast>(const ChunkCut&)> forecast;
 };
 
-Result<Searched> of_list(const cli::Command& command, const Options& o) {
+Result<Searched> of_list(const cli::Command& command, const SearchOptions& o) {
   Result<ParameterList> read = read_parameter_list(o.parameters);
   if (!read) return read.error();
   model::Model named;
@@ -212,7 +212,7 @@ Result<Searched> of_list(const cli::Command& command, const Options& o) {
                   .forecast = {}};
 }
 
-Result<Searched> of_model(const cli::Command& command, const Options& o) {
+Result<Searched> of_model(const cli::Command& command, const SearchOptions& o) {
   Result<model::ConfiguredModel> read = model::read_configured_model(o.strategy.model);
   if (!read) return read.error();
   print_notes(read->model.notes);
@@ -256,8 +256,8 @@ cli::Table curve_table(const ChunkSearchResult& result) {
 }  // namespace
 
 int search_command(std::span<const std::string> arguments) {
-  Options o;
-  cli::Command command("shardscope", "search", "finds the chunk size that wastes least, offline", kDetails);
+  SearchOptions o;
+  cli::Command command("shardscope", "search", "finds the chunk size that wastes least, offline", kSearchDetails);
   declare(command, o);
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<cli::Format> format = cli::chosen_format(command, o.output);

@@ -22,7 +22,7 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kSimulateDetails =
     R"(Predicts, without running anything, what every rank will hold and send and how long a step takes.
 
 Examples:
@@ -35,7 +35,7 @@ Examples:
       --offload-optim-frac 1 --json
 )";
 
-struct Options {
+struct SimulateOptions {
   StrategyOptions strategy;
   std::string cluster = "cpu-local";
   std::int64_t steps = 2;
@@ -45,7 +45,7 @@ struct Options {
   cli::OutputOptions output;
 };
 
-void declare(cli::Command& command, Options& o) {
+void declare(cli::Command& command, SimulateOptions& o) {
   add_strategy_options(command, o.strategy, false);
   cli::Group machine = command.group("Machine");
   machine
@@ -115,7 +115,7 @@ cli::Table phase_table(const engine::Simulation& s) {
 }
 
 /// What another framework would take.
-int simulate_other(const cli::Command& command, const Options& o, const Planned& planned,
+int simulate_other(const cli::Command& command, const SimulateOptions& o, const Planned& planned,
                    const cluster::Cluster& cluster, cli::Format format) {
   const std::optional<Bytes> capacity =
       o.strategy.placement.device_capacity ? o.strategy.placement.device_capacity : cluster.device_memory;
@@ -140,7 +140,7 @@ int simulate_other(const cli::Command& command, const Options& o, const Planned&
 }
 
 /// Options that have no meaning for another framework's prediction.
-Result<void> check_like(const cli::Command& command, const Options& o) {
+Result<void> check_like(const cli::Command& command, const SimulateOptions& o) {
   if (o.like.empty()) return {};
   if (Result<void> ok = refuse_own_options(command, {}); !ok) return ok;
   if (command.given("unit") && o.strategy.chosen.unit != plan::UnitKind::bucket)
@@ -157,8 +157,9 @@ Result<void> check_like(const cli::Command& command, const Options& o) {
 }  // namespace
 
 int simulate_command(std::span<const std::string> arguments) {
-  Options o;
-  cli::Command command("shardscope", "simulate", "predicts memory, communication and time of one strategy", kDetails);
+  SimulateOptions o;
+  cli::Command command("shardscope", "simulate", "predicts memory, communication and time of one strategy",
+                       kSimulateDetails);
   declare(command, o);
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<cli::Format> format = cli::chosen_format(command, o.output);

@@ -1,6 +1,7 @@
 // A simulation as JSON and as text.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -13,6 +14,13 @@ namespace shard::engine {
 
 /// Of the objects that hold a strategy, in every command: 1 had it as a line of text.
 inline constexpr int kSchemaVersion = 2;
+
+inline constexpr std::size_t kDevice = static_cast<std::size_t>(Memory::device);
+
+/// Of a time; 0 where there is none.
+[[nodiscard]] inline double share(Seconds part, Seconds whole) {
+  return whole > Seconds{0} ? part.count() / whole.count() : 0;
+}
 
 /// `change` is what smallest_change() found, if it was asked.
 /// {"schema_version", "plan_hash", "cluster", "strategy" (an object), "world_size", "steps", "fits",

@@ -21,7 +21,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kDevice = static_cast<std::size_t>(Memory::device);
 constexpr std::int32_t kRanksListed = 64;
 
 json optional_bytes(const std::optional<Bytes>& bytes) {
@@ -124,10 +123,6 @@ json collectives(const Simulation& s) {
     }
   }
   return array;
-}
-
-double share(Seconds part, Seconds whole) {
-  return whole > Seconds{0} ? part.count() / whole.count() : 0;
 }
 
 }  // namespace

@@ -8,12 +8,6 @@
 namespace shard::engine {
 namespace {
 
-constexpr std::size_t kDevice = static_cast<std::size_t>(Memory::device);
-
-double share(Seconds part, Seconds whole) {
-  return whole > Seconds{0} ? part.count() / whole.count() : 0;
-}
-
 template <class... Values>
 std::string format(const char* pattern, Values... values) {
   char text[256];

@@ -9,7 +9,6 @@
 namespace shard::like {
 namespace {
 
-constexpr std::int64_t kHalfBytes = 2;
 constexpr std::int64_t kMasterBytes = 4;
 constexpr std::int64_t kAdamBytes = 8;  // two fp32 moments
 

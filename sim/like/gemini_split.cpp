@@ -9,8 +9,6 @@
 namespace shard::like {
 namespace {
 
-constexpr double kHalfBytes = 2;
-
 /// All sums are exact below 2^53; the products round as the peer's doubles do.
 struct StaticPolicy {
   double keep_gathered = 0;
@@ -35,7 +33,7 @@ struct StaticPolicy {
     for (const Chunk& c : layout.chunks) same = same && c.elems == layout.chunks[0].elems;
     order_matters = !same && offload.front() && !offload.back();
   }
-  static double bytes(const Chunk& c) { return kHalfBytes * static_cast<double>(c.elems.count()); }
+  static double bytes(const Chunk& c) { return static_cast<double>(kHalfBytes * c.elems.count()); }
 };
 
 std::vector<ChunkOps::Kept> kept_of(const ChunkLayout& layout, const GeminiOptions& o) {

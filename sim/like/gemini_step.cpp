@@ -16,7 +16,6 @@ namespace {
 
 using plan::Part;
 
-constexpr std::int64_t kHalfBytes = 2;
 constexpr std::int64_t kFloatBytes = 4;
 
 plan::Op use(const plan::Plan& plan, std::string_view name, Part part, const std::vector<std::size_t>& parameters) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "sim/strategy/strategy.h"
 
 namespace shard::like {
+
+inline constexpr std::int64_t kHalfBytes = 2;  ///< of a 16-bit element
 
 /// Ops [first, last) of phase steady_step between one pre_op and its post_op.
 struct HookedOp {

@@ -11,7 +11,7 @@
 namespace shard::model {
 namespace {
 
-std::string block_name(std::int64_t block) {
+std::string gpt2_block(std::int64_t block) {
   return "transformer.h." + std::to_string(block) + ".";
 }
 
@@ -35,7 +35,7 @@ void refuse_other_attention(ConfigFields& fields) {
   }
 }
 
-void add_parameters(const ConfigFields& fields, Model& model, ParameterBuilder& add, float range) {
+void add_gpt2_parameters(const ConfigFields& fields, Model& model, ParameterBuilder& add, float range) {
   using Kind = Initialization::Kind;
   const std::int64_t c = model.hidden;
   const Initialization normal{Kind::normal, range};
@@ -46,7 +46,7 @@ void add_parameters(const ConfigFields& fields, Model& model, ParameterBuilder& 
   add.add("transformer.wte.weight", {model.vocabulary, c}, normal);
   add.add("transformer.wpe.weight", {model.max_sequence, c}, normal);
   for (std::int64_t i = 0; i < model.layers && !add.too_large(); ++i) {
-    const std::string block = block_name(i);
+    const std::string block = gpt2_block(i);
     add.set_block(static_cast<std::int32_t>(i));
     add.add(block + "ln_1.weight", {c}, ones);
     add.add(block + "ln_1.bias", {c}, zeros);
@@ -89,7 +89,7 @@ void describe_gpt2(ConfigFields& fields, Model& model) {
   model.head_dim = model.hidden / model.heads;
 
   ParameterBuilder add(model);
-  add_parameters(fields, model, add, range);
+  add_gpt2_parameters(fields, model, add, range);
   check_total(fields, add);
 }
 
@@ -101,7 +101,7 @@ Graph gpt2_graph(const Model& model, std::int64_t batch, std::int64_t sequence) 
   x = g.add_position("transformer.wpe", x);
   x = g.dropout("transformer.drop", x);
   for (std::int64_t i = 0; i < model.layers; ++i) {
-    const std::string block = block_name(i);
+    const std::string block = gpt2_block(i);
     g.set_block(static_cast<std::int32_t>(i));
     ValueId h = g.layer_norm(block + "ln_1", x);
     h = g.linear(block + "attn.c_attn", h, true);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kDefaultTheta = 10000.0;
 
-std::string block_name(std::int64_t block) {
+std::string llama_block(std::int64_t block) {
   return "model.layers." + std::to_string(block) + ".";
 }
 
@@ -67,7 +67,7 @@ void refuse_other_operators(ConfigFields& fields) {
   }
 }
 
-void add_parameters(const ConfigFields& fields, Model& model, ParameterBuilder& add, float range) {
+void add_llama_parameters(const ConfigFields& fields, Model& model, ParameterBuilder& add, float range) {
   using Kind = Initialization::Kind;
   const Initialization normal{Kind::normal, range};
   const Initialization zeros{Kind::zeros, 0};
@@ -82,7 +82,7 @@ void add_parameters(const ConfigFields& fields, Model& model, ParameterBuilder& 
   const std::int64_t kv = model.kv_heads * model.head_dim;
   add.add("model.embed_tokens.weight", {model.vocabulary, c}, normal);
   for (std::int64_t i = 0; i < model.layers && !add.too_large(); ++i) {
-    const std::string block = block_name(i);
+    const std::string block = llama_block(i);
     add.set_block(static_cast<std::int32_t>(i));
     linear(block + "self_attn.q_proj", q, c, model.attention_bias);
     linear(block + "self_attn.k_proj", kv, c, model.attention_bias);
@@ -131,7 +131,7 @@ void describe_llama(ConfigFields& fields, Model& model) {
   }
 
   ParameterBuilder add(model);
-  add_parameters(fields, model, add, range);
+  add_llama_parameters(fields, model, add, range);
   check_total(fields, add);
 }
 
@@ -142,7 +142,7 @@ Graph llama_graph(const Model& model, std::int64_t batch, std::int64_t sequence)
   ValueId x = g.embedding("model.embed_tokens", tokens);
   x = g.dropout("model.dropout", x);
   for (std::int64_t i = 0; i < model.layers; ++i) {
-    const std::string block = block_name(i);
+    const std::string block = llama_block(i);
     g.set_block(static_cast<std::int32_t>(i));
     ValueId h = g.rms_norm(block + "input_layernorm", x);
     ValueId q = g.linear(block + "self_attn.q_proj", h, false);

@@ -63,12 +63,12 @@ TEST(Readme, CommandsRunAndPrintWhatItQuotes) {
       std::string whole = line + "\n";
       while (line.ends_with('\\') && std::getline(in, line)) whole += line + "\n";
       const CommandLine command = command_lines(whole).at(0);
+      ++commands;
       comparing = has_programs_for(command.text);
       if (!comparing) continue;
       const Outcome outcome = run_line(command, scratch);
       EXPECT_EQ(outcome.exit_code, command.exit_code) << command.text << "\n" << outcome.err;
       said = plain(outcome.out + outcome.err);
-      ++commands;
     } else if (line.empty() || line.starts_with("```") || line.starts_with("$ ")) {
       comparing = false;
     } else if (comparing && line != "...") {

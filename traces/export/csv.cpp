@@ -28,9 +28,9 @@ std::string id(Id<Tag> value) {
   return value.valid() ? std::to_string(value.value) : std::string();
 }
 
-class Exporter {
+class CsvExporter {
  public:
-  Exporter(const Trace& trace, OutputFile& out) : trace_(trace), out_(out) {}
+  CsvExporter(const Trace& trace, OutputFile& out) : trace_(trace), out_(out) {}
 
   void run() {
     out_.write(kHeader);
@@ -79,7 +79,7 @@ class Exporter {
 Result<void> export_csv(const Trace& trace, const std::filesystem::path& path) {
   Result<OutputFile> out = OutputFile::create(path);
   if (!out) return out.error();
-  Exporter(trace, *out).run();
+  CsvExporter(trace, *out).run();
   return out->finish();
 }
 

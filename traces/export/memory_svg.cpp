@@ -63,9 +63,9 @@ std::string number(double value) {
   return show_fixed(value, 1);
 }
 
-class Exporter {
+class SvgExporter {
  public:
-  Exporter(const Trace& trace, OutputFile& out, const MemorySvgOptions& options)
+  SvgExporter(const Trace& trace, OutputFile& out, const MemorySvgOptions& options)
       : trace_(trace), out_(out), options_(options), plot_width_(options.width - kLeft - kRight) {}
 
   void run(const std::vector<MemoryCurve>& curves) {
@@ -206,7 +206,7 @@ Result<void> export_memory_svg(const Trace& trace, const std::filesystem::path& 
   }
   Result<OutputFile> out = OutputFile::create(path);
   if (!out) return out.error();
-  Exporter(trace, *out, options).run(curves);
+  SvgExporter(trace, *out, options).run(curves);
   return out->finish();
 }
 

@@ -47,9 +47,9 @@ constexpr std::int64_t kSequence = 1;
 /// Packets are handed on in pieces of this size.
 constexpr std::size_t kPieceBytes = 1u << 20;
 
-class Exporter {
+class PerfettoExporter {
  public:
-  Exporter(const Trace& trace, OutputFile& out) : trace_(trace), out_(out), origin_(time_origin(trace)) {}
+  PerfettoExporter(const Trace& trace, OutputFile& out) : trace_(trace), out_(out), origin_(time_origin(trace)) {}
 
   void run() {
     intern();
@@ -276,7 +276,7 @@ class Exporter {
 Result<void> export_perfetto(const Trace& trace, const std::filesystem::path& path) {
   Result<OutputFile> out = OutputFile::create(path);
   if (!out) return out.error();
-  Exporter(trace, *out).run();
+  PerfettoExporter(trace, *out).run();
   return out->finish();
 }
 

@@ -77,9 +77,9 @@ class Arena {
   std::int64_t end_ = 0, now_ns_ = 0;
 };
 
-class Exporter {
+class SnapshotExporter {
  public:
-  Exporter(const Trace& trace, OutputFile& out) : trace_(trace), pickle_(out) {
+  SnapshotExporter(const Trace& trace, OutputFile& out) : trace_(trace), pickle_(out) {
     // Names of ops: that of their first span.
     for (std::size_t i = 0; i < trace.spans.size(); ++i) {
       if (trace.spans.op[i].valid()) op_names_.try_emplace(trace.spans.op[i].value, trace.spans.name[i]);
@@ -259,7 +259,7 @@ Result<void> export_pytorch_snapshot(const Trace& trace, const std::filesystem::
   }
   Result<OutputFile> out = OutputFile::create(path);
   if (!out) return out.error();
-  Exporter(trace, *out).run(arenas);
+  SnapshotExporter(trace, *out).run(arenas);
   return out->finish();
 }
 

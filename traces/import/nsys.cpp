@@ -33,9 +33,9 @@ using Statement = std::unique_ptr<sqlite3_stmt, FinishStatement>;
 /// SQLite's virtual machine steps between two looks at the budget: a damaged database may make it walk in circles.
 constexpr int kStepsPerLook = 10'000;
 
-class Importer {
+class NsysImporter {
  public:
-  Importer(Database database, std::string label, std::uint64_t bytes)
+  NsysImporter(Database database, std::string label, std::uint64_t bytes)
       : database_(std::move(database)), label_(std::move(label)), bytes_(bytes) {
     // Lengths of a damaged record are believed by SQLite; the limit is the whole process's, and only this uses it.
     sqlite3_hard_heap_limit64(sqlite3_memory_used() + (32 << 20) + static_cast<sqlite3_int64>(bytes));
@@ -320,7 +320,7 @@ Result<LoadedTrace> import_nsys(const std::filesystem::path& path) {
   if (code != SQLITE_OK) return refused(path.string(), opened);
   std::error_code ignored;
   const std::uintmax_t bytes = std::filesystem::file_size(path, ignored);
-  return Importer(std::move(database), path.string(), bytes).run();
+  return NsysImporter(std::move(database), path.string(), bytes).run();
 }
 
 Result<LoadedTrace> import_nsys(std::span<const std::byte> bytes, std::string_view label) {
@@ -337,7 +337,7 @@ Result<LoadedTrace> import_nsys(std::span<const std::byte> bytes, std::string_vi
                           SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) != SQLITE_OK) {
     return refused(std::string(label), opened);
   }
-  return Importer(std::move(database), std::string(label), bytes.size()).run();
+  return NsysImporter(std::move(database), std::string(label), bytes.size()).run();
 }
 
 }  // namespace shard::import

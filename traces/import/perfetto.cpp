@@ -35,14 +35,14 @@ struct Described {
   RowId row{};
 };
 
-struct RowInfo {
+struct PacketRow {
   std::uint64_t uuid = 0;
   std::string first_category{};
 };
 
-class Importer {
+class PerfettoImporter {
  public:
-  explicit Importer(ByteSource& source) : source_(source), packets_(source) {}
+  explicit PerfettoImporter(ByteSource& source) : source_(source), packets_(source) {}
 
   Result<LoadedTrace> run() {
     std::vector<Truncated>& lost = builder_.loaded.trace.truncated;
@@ -241,10 +241,10 @@ class Importer {
     TrackEvent event;
     if (!parse_event(message, sequence, builder_, event)) return false;
     if (event.absolute_us) {
-      time = times(*event.absolute_us, 1000);
+      time = wrapping_product(*event.absolute_us, 1000);
     } else if (event.delta_us) {
-      sequence.thread_us = plus(sequence.thread_us, *event.delta_us);
-      time = times(sequence.thread_us, 1000);
+      sequence.thread_us = wrapping_sum(sequence.thread_us, *event.delta_us);
+      time = wrapping_product(sequence.thread_us, 1000);
     }
     const std::uint64_t uuid = event.track.value_or(sequence.default_track);
     const std::vector<std::uint64_t>& counters = event.counters.empty() ? sequence.default_counters : event.counters;
@@ -315,7 +315,7 @@ class Importer {
       const RowId id = row(uuid);
       vote(id, event);
       Span span = described(event, time);
-      span.duration_ns = times(duration_us, 1000);
+      span.duration_ns = wrapping_product(duration_us, 1000);
       builder_.complete(id, span);
       return true;
     }
@@ -422,10 +422,10 @@ class Importer {
       if (of.pid >= 0 && of.tid < 0) processes_.try_emplace(of.pid, &of);
     }
     std::set<const Described*> shown;
-    for (const RowInfo& row : rows_) shown.insert(process_of(row.uuid));
+    for (const PacketRow& row : rows_) shown.insert(process_of(row.uuid));
     OurLanes lanes;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const RowInfo& row = rows_[i];
+      const PacketRow& row = rows_[i];
       const RowId id{static_cast<std::int32_t>(i)};
       const Described& of = tracks_[row.uuid];
       const Described* process = process_of(row.uuid);
@@ -468,7 +468,7 @@ class Importer {
   std::unordered_map<std::uint64_t, PerfettoSequence> sequences_;
   std::unordered_map<std::uint64_t, Described> tracks_;
   std::map<std::int64_t, const Described*> processes_;
-  std::vector<RowInfo> rows_;  // by RowId
+  std::vector<PacketRow> rows_;  // by RowId
   std::unordered_map<std::uint64_t, std::int32_t> source_ids_;
   std::vector<std::uint64_t> sources_;
   std::set<std::pair<std::uint64_t, Memory>> categories_of_;  // processes whose memory is told by category
@@ -481,7 +481,7 @@ class Importer {
 }  // namespace
 
 Result<LoadedTrace> import_perfetto(ByteSource& source) {
-  return Importer(source).run();
+  return PerfettoImporter(source).run();
 }
 
 }  // namespace shard::import

@@ -16,9 +16,9 @@ PerfettoClocks::Clock& PerfettoClocks::clock(std::uint32_t id, std::uint64_t seq
 std::int64_t PerfettoClocks::to_trace_time(std::uint64_t timestamp, std::uint32_t id, std::uint64_t sequence_id) {
   if (id == trace_clock_) return static_cast<std::int64_t>(timestamp);
   Clock& of = clock(id, sequence_id);
-  std::int64_t time = times(static_cast<std::int64_t>(timestamp), of.unit_ns);
-  if (of.incremental) time = of.last_ns = plus(of.last_ns, time);
-  return plus(time, of.to_trace_ns.value_or(0));
+  std::int64_t time = wrapping_product(static_cast<std::int64_t>(timestamp), of.unit_ns);
+  if (of.incremental) time = of.last_ns = wrapping_sum(of.last_ns, time);
+  return wrapping_sum(time, of.to_trace_ns.value_or(0));
 }
 
 bool PerfettoClocks::take(std::string_view message, std::uint64_t sequence_id) {
@@ -43,7 +43,7 @@ bool PerfettoClocks::take(std::string_view message, std::uint64_t sequence_id) {
     Clock& of = clock(id, sequence_id);
     of.unit_ns = static_cast<std::int64_t>(unit);
     of.incremental = incremental;
-    of.last_ns = times(static_cast<std::int64_t>(timestamp), of.unit_ns);
+    of.last_ns = wrapping_product(static_cast<std::int64_t>(timestamp), of.unit_ns);
     ids.push_back(id);
   }
   // Through the trace's own clock, or else any whose relation to it is known.
@@ -54,7 +54,7 @@ bool PerfettoClocks::take(std::string_view message, std::uint64_t sequence_id) {
       now = of.last_ns;
       break;
     }
-    if (!now && of.to_trace_ns) now = plus(of.last_ns, *of.to_trace_ns);
+    if (!now && of.to_trace_ns) now = wrapping_sum(of.last_ns, *of.to_trace_ns);
   }
   for (const std::uint32_t id : ids) {
     Clock& of = clock(id, sequence_id);

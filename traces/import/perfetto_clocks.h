@@ -7,17 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "traces/base/wrapping.h"
 #include "traces/import/builder.h"
 
 namespace shard::import {
-
-// Of what foreign files say: it may wrap around.
-[[nodiscard]] inline std::int64_t plus(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-[[nodiscard]] inline std::int64_t times(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-}
 
 class PerfettoClocks {
  public:

@@ -7,7 +7,7 @@
 namespace shard::view {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kConvertPictureDetails =
     R"(Draws one picture of a trace, as 'view --screenshot' does, without a display. The other forms are written by
 'shardscope convert', which needs no viewer.
 
@@ -26,7 +26,7 @@ int convert_picture_command(std::span<const std::string> arguments) {
   std::string output;
   Form to = Form::png;
   ViewOptions options;
-  cli::Command command("shardscope", "convert", "writes a picture of a trace", kDetails);
+  cli::Command command("shardscope", "convert", "writes a picture of a trace", kConvertPictureDetails);
   command.add_positional("TRACE", &input, "a trace of any tool that inspect knows")
       .required()
       .reads_file(trace_and_notes);

@@ -11,7 +11,7 @@
 namespace shard::view {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kReportDetails =
     R"(Writes one self-contained file: the verdicts, pictures of memory, lanes and chunks, peaks, the largest holders at
 the peak, and with several traces the largest residuals. The form follows the name: .html or .md.
 
@@ -45,7 +45,7 @@ int report_command(std::span<const std::string> arguments) {
   for (std::string& word : words) {
     if (word == "-o") word = "--output";
   }
-  cli::Command command("shardscope", "report", "writes what view shows as pictures and text", kDetails);
+  cli::Command command("shardscope", "report", "writes what view shows as pictures and text", kReportDetails);
   command.add_positional("TRACE", &sources.traces, "traces; the others are compared with the first")
       .required()
       .reads_file(trace_and_notes);

@@ -12,7 +12,7 @@
 namespace shard::view {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kViewDetails =
     R"(Opens traces (.sst) and recordings of other tools (Chrome and PyTorch profiler JSON, Perfetto, PyTorch memory
 snapshots, nsys) in a window: lanes, memory stacked by category, which chunk is where, counters, tables. Several traces
 of one plan are lined up; different plans are refused unless --force. '?' in the window shows every key. A file that
@@ -53,7 +53,7 @@ int view_command(std::span<const std::string> arguments) {
   bool json = false;
   bool log = false;
   cli::Command command("shardscope", "view", "opens traces in a window, predicted and measured on one timeline",
-                       kDetails);
+                       kViewDetails);
   command.add_positional("TRACE", &sources.traces, "traces; the first one's clock is the time axis")
       .reads_file(trace_and_notes);
   cli::Group group = command.group("View");

@@ -1,5 +1,6 @@
 // Running sums in plan order, with whole stacks every 16 events and whole live sets every 1024 or more.
 #include "viewer/index/memory.h"
+#include "traces/base/wrapping.h"
 
 #include <algorithm>
 #include <map>
@@ -13,14 +14,9 @@ namespace {
 constexpr std::size_t kBlock = 16;
 constexpr std::size_t kLiveSetEvery = 1024;
 
-/// Sums of a hostile file may overflow; they wrap.
-std::int64_t plus(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-
 void apply(BytesByCategory& stack, const MemoryTable& table, std::uint32_t event) {
   std::int64_t& bytes = stack[static_cast<std::size_t>(table.category[event])];
-  bytes = plus(bytes, table.delta_bytes[event]);
+  bytes = wrapping_sum(bytes, table.delta_bytes[event]);
 }
 
 /// Consecutive numbers for buffers: the ids themselves where those are small, as all of ours are.
@@ -76,7 +72,7 @@ MemorySeries::MemorySeries(const Trace& trace, Rank rank, Memory memory, std::ve
     if (n % kBlock == 0) stacks_.push_back(stack);
     apply(stack, table, event);
     seen[static_cast<std::size_t>(table.category[event])] = true;
-    live = plus(live, table.delta_bytes[event]);
+    live = wrapping_sum(live, table.delta_bytes[event]);
     shown = std::max(shown, table.time_ns[event]);
     live_bytes_.push_back(live);
     shown_ns_.push_back(shown);
@@ -109,7 +105,7 @@ void MemorySeries::index_live_sets(const MemoryTable& table) {
       live.push_back({buffer.value, event, 0});
     }
     Holding& holding = live[at];
-    holding.bytes = plus(holding.bytes, table.delta_bytes[event]);
+    holding.bytes = wrapping_sum(holding.bytes, table.delta_bytes[event]);
     if (table.delta_bytes[event] > 0) holding.event = event;
     if (holding.bytes == 0) {
       holding = live.back();
@@ -181,7 +177,7 @@ std::vector<LiveBuffer> MemorySeries::live_at(const MemoryTable& table, std::siz
     const std::int32_t buffer = table.buffer[event].value;
     const auto [at, added] = live.try_emplace(buffer, Holding{buffer, event, 0});
     Holding& holding = at->second;
-    holding.bytes = plus(holding.bytes, table.delta_bytes[event]);
+    holding.bytes = wrapping_sum(holding.bytes, table.delta_bytes[event]);
     if (table.delta_bytes[event] > 0) holding.event = event;
     if (holding.bytes == 0) live.erase(at);
   }

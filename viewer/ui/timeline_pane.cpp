@@ -29,7 +29,7 @@ constexpr double kWaiting = 0.4;
 constexpr float kNamePixels = 30;
 
 /// What the lanes are drawn from in one frame.
-struct Scene {
+struct TimelineScene {
   const Session& session;
   ViewState& state;
   Derived& derived;
@@ -40,7 +40,7 @@ struct Scene {
 
 /// Columns of narrow spans: each class as high as its share of the column's time, so that what is free is idle. While a
 /// search is on they are dimmed: which of them match shows when they are wide enough to be drawn.
-void draw_columns(const Scene& scene, const Rect& lane, const PixelRange& pixels, bool dimmed) {
+void draw_columns(const TimelineScene& scene, const Rect& lane, const PixelRange& pixels, bool dimmed) {
   const auto& columns = scene.derived.row.columns;
   for (std::size_t i = 0; i < columns.size();) {
     const BusyColumn& column = columns[i];
@@ -72,7 +72,7 @@ void draw_columns(const Scene& scene, const Rect& lane, const PixelRange& pixels
 }
 
 /// The pale part of a span: as long as it waited, and in front, since a collective mostly waits for others to come.
-void draw_waiting(const Scene& scene, const Span& span, const Rect& whole, const Rect& shown, Color color) {
+void draw_waiting(const TimelineScene& scene, const Span& span, const Rect& whole, const Rect& shown, Color color) {
   if (span.waiting_ns == 0 || span.duration_ns == 0) return;
   const auto share = static_cast<float>(static_cast<double>(span.waiting_ns) / static_cast<double>(span.duration_ns));
   const float end = std::min(shown.x1, whole.x0 + whole.width() * share);
@@ -80,7 +80,7 @@ void draw_waiting(const Scene& scene, const Span& span, const Rect& whole, const
     scene.canvas.fill({shown.x0, shown.y0, end, shown.y1}, mix(color, scene.frame.theme.pane, kWaiting));
 }
 
-void draw_wide(const Scene& scene, const TimelineLine& line, const Rect& lane, const Alignment* alignment,
+void draw_wide(const TimelineScene& scene, const TimelineLine& line, const Rect& lane, const Alignment* alignment,
                const NameMatch* match) {
   const Document& document = scene.session.documents[line.document];
   const Theme& theme = scene.frame.theme;
@@ -116,7 +116,7 @@ void draw_wide(const Scene& scene, const TimelineLine& line, const Rect& lane, c
   }
 }
 
-void draw_line_label(const Scene& scene, const TimelineLine& line, const Rect& gutter, float top) {
+void draw_line_label(const TimelineScene& scene, const TimelineLine& line, const Rect& gutter, float top) {
   const Theme& theme = scene.frame.theme;
   const float pad = scene.frame.px(kPad);
   const Rect box{gutter.x0 + pad, top, gutter.x1 - pad, top + line.height};
@@ -141,7 +141,7 @@ void draw_line_label(const Scene& scene, const TimelineLine& line, const Rect& g
 }
 
 /// Arrows from and to the selected span: a line, and a head where it arrives.
-void draw_flows(const Scene& scene, const std::vector<TimelineLine>& lines, float origin) {
+void draw_flows(const TimelineScene& scene, const std::vector<TimelineLine>& lines, float origin) {
   if (!scene.state.selected) return;
   const SpanRef selected = *scene.state.selected;
   const Document& document = scene.session.documents[selected.document];
@@ -225,7 +225,7 @@ void draw_timeline(const Session& session, ViewState& state, Derived& derived, c
   {
     const Clip clip(canvas, {area.x0, pane.plot.y0, area.x1, area.y1});
     draw_time_grid(canvas, pane.plot, session, state, frame);
-    const Scene scene{session, state, derived, frame, canvas, pane.plot};
+    const TimelineScene scene{session, state, derived, frame, canvas, pane.plot};
     const float origin = pane.plot.y0 + frame.px(2) - std::floor(state.lanes_scroll);
     const NameMatch* match = state.query.empty() ? nullptr : &matches(session, state, derived);
     const PixelRange view = pixels(state.camera, static_cast<std::int32_t>(pane.plot.width()));
