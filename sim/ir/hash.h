@@ -10,7 +10,8 @@
 namespace shard::plan {
 
 /// 128 bits (XXH3) over every field of every op and touched buffer of all classes, the model's name, the strategy, and
-/// which rank is in which class; 32 hex digits. All classes are of one compilation. Equal on every machine of one byte order.
+/// which rank is in which class; 32 hex digits. All classes are of one compilation. Equal on every machine of one byte
+/// order.
 [[nodiscard]] std::string hash_of(const std::vector<Plan>& classes, const std::vector<std::int32_t>& class_of_rank);
 
 }  // namespace shard::plan
