@@ -211,15 +211,6 @@ Result<void> Backend::use_disk(const Op& op) {
   return memories_.write_disk(offset(to), {at(from), bytes});
 }
 
-bool Backend::conflicts(const Op& a, const Op& b) const {
-  for (const Operand& x : a.operands)
-    for (const Operand& y : b.operands) {
-      if (!x.writes() && !y.writes()) continue;
-      if (overlap(at(x), x.bytes, at(y), y.bytes)) return true;
-    }
-  return false;
-}
-
 template <class Meets>
 Result<void> Backend::wait_for_last(const Meets& meets) {
   for (std::size_t i = flights_.size(); i-- > 0;)
@@ -228,10 +219,8 @@ Result<void> Backend::wait_for_last(const Meets& meets) {
 }
 
 Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
-  // Stream order between collectives matters only where their bytes meet; the rest may be in flight together.
-  if (Result<void> r = wait_for_last([&](const Op& flying) { return conflicts(flying, op); }); !r) return r;
-  while (flights_.size() >= static_cast<std::size_t>(CommLimits{}.in_flight))
-    if (Result<void> r = wait_for(flights_.front().op->id); !r) return r;
+  static_assert(plan::kCollectivesAtOnce <= static_cast<std::size_t>(CommLimits{}.in_flight));
+  if (Result<void> r = wait_for(call.behind); !r) return r;
   const auto offset = [&](std::int32_t operand) {
     return at(op.operands[static_cast<std::size_t>(operand)]) - memories_.device().data();
   };

@@ -140,7 +140,6 @@ class Backend {
   template <class Meets>
   [[nodiscard]] Result<void> wait_for_last(const Meets& meets);
   void land();  ///< the oldest flight
-  [[nodiscard]] bool conflicts(const plan::Op& a, const plan::Op& b) const;
   [[nodiscard]] Result<void> load_batch(const plan::Op& op, const plan::LoadBatch& batch);
   void compute(const plan::Op& op, const plan::Compute& c);
   void initialize(const plan::Op& op, const plan::Initialize& a);

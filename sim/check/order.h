@@ -1,4 +1,5 @@
-// Rule P7: ops of different streams that touch the same bytes, one of them writing, are ordered by edges.
+// Rules P7 and P33: ops of different streams, and collectives in flight together, that touch the same bytes, one of
+// them writing, are ordered.
 #pragma once
 
 #include "sim/check/fault.h"
@@ -6,7 +7,8 @@
 
 namespace shard::plan::verification {
 
-/// Needs a plan that passed check_structure.
+/// Both need a plan that passed check_structure.
 void check_order(const Plan& plan, std::int32_t rank, Faults& faults);
+void check_flights(const Plan& plan, std::int32_t rank, Faults& faults);
 
 }  // namespace shard::plan::verification

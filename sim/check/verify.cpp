@@ -18,6 +18,7 @@ Result<void> verify(const Plan& plan, Rank rank) {
   // Meaning before order: a wrong operand is better explained by what it holds than by whom it races with.
   if (!faults.failed()) verification::check_meaning(plan, rank.value, faults);
   if (!faults.failed()) verification::check_order(plan, rank.value, faults);
+  if (!faults.failed()) verification::check_flights(plan, rank.value, faults);
   if (!faults.failed()) verification::check_split(plan, rank.value, faults);
   return faults.result();
 }

@@ -34,7 +34,7 @@ Draft alone(Draft plan, Packings&) {
   return kPass(std::move(plan));
 }
 
-constexpr std::array<Pass, 10> kPasses{{{"differentiate", alone<differentiate>},
+constexpr std::array<Pass, 11> kPasses{{{"differentiate", alone<differentiate>},
                                         {"recompute", alone<recompute>},
                                         {"accumulate", alone<accumulate>},
                                         {"tensor_parallel", alone<tensor_parallel>},
@@ -43,7 +43,8 @@ constexpr std::array<Pass, 10> kPasses{{{"differentiate", alone<differentiate>},
                                         {"place", alone<place>},
                                         {"schedule", alone<schedule>},
                                         {"order", alone<order>},
-                                        {"allocate", allocate}}};
+                                        {"allocate", allocate},
+                                        {"overlap", alone<overlap>}}};
 
 /// No pass before this one looks at the rank.
 std::string_view first_rank_pass(const Strategy& strategy) {
@@ -146,6 +147,7 @@ void finish(std::vector<Draft>& kinds) {
   });
   for (std::size_t k = 0; k < kinds.size(); ++k)
     if (first[k] != k) kinds[k] = allocate_like(std::move(kinds[k]), kinds[first[k]]);
+  for (Draft& kind : kinds) kind = run_passes(std::move(kind), packings.front(), "overlap", "overlap");
 }
 
 /// What each rank computes with.

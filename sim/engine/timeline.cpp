@@ -14,10 +14,13 @@ void Timeline::begin_phase() {
 Interval Timeline::add(const plan::Op& op, Seconds duration) {
   Seconds& stream_free = free_[static_cast<std::size_t>(op.stream)];
   Seconds begin = stream_free;
-  for (const OpId id : op.dependencies) {
+  const auto wait_for = [&](OpId id) {
     const auto i = static_cast<std::size_t>(id.value);
     if (i < finish_.size() && finish_[i].phase == phase_) begin = std::max(begin, finish_[i].end);
-  }
+  };
+  for (const OpId id : op.dependencies) wait_for(id);
+  if (const auto* call = std::get_if<plan::Communicate>(&op.action); call != nullptr && call->behind.valid())
+    wait_for(call->behind);
   const Interval interval{begin, begin + duration};
   stream_free = interval.end;
   now_ = std::max(now_, interval.end);

@@ -21,6 +21,9 @@ struct Interval {
 /// phases all streams meet. Ops are added in plan order, so that every dependency within the phase is known already;
 /// a dependency on an op of an earlier phase has ended by then.
 ///
+/// What is shown of a collective is when its data moves: in stream order, and not before that has landed which it
+/// starts behind. Others may be in flight with it, waiting for their turn.
+///
 /// A collective begins when its own rank reaches it: ranks of one class reach it together, those of other classes are
 /// taken to. Classes differ only in padding and in whose optimizer step is larger, so what is lost is the wait for the
 /// slowest rank.

@@ -118,8 +118,8 @@ void add(Sink& sink, const Action& action, const model::Graph& graph) {
                 },
                 [](const LoadScalars&) {},
                 [&](const Communicate& a) {
-                  const auto& [kind, unit, segments, group, root, workspace] = a;
-                  sink.add(kind, unit, segments.size(), group, root, workspace);
+                  const auto& [kind, unit, segments, group, root, workspace, behind] = a;
+                  sink.add(kind, unit, segments.size(), group, root, workspace, behind);
                   for (const auto& [shard, full, elems] : segments) sink.add(shard, full, elems);
                 },
                 [&](const Accumulate& a) {

@@ -90,6 +90,9 @@ struct Segment {
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 
+/// So many collectives of a rank may be in flight at once, started and not landed.
+inline constexpr std::size_t kCollectivesAtOnce = 16;
+
 /// A collective over a group of ranks: one call, however many segments. Counted once, bytes = sum of full segments.
 /// all_reduce, broadcast and reduce use full_operand alone.
 struct Communicate {
@@ -99,6 +102,9 @@ struct Communicate {
   Group group = Group::shard;
   std::int32_t root = 0;                ///< broadcast, reduce: a member's number in the group
   std::int32_t workspace_operand = -1;  ///< staging of the message transport, -1: none
+  /// It starts when this earlier collective of the phase, and all before that, have landed: the newest whose bytes meet
+  /// its own, or the one that would make too many. Invalid: it may be in flight together with all before it.
+  OpId behind{};
   friend bool operator==(const Communicate&, const Communicate&) = default;
 };
 

@@ -80,6 +80,7 @@ void append_action(std::string& out, const Plan& plan, const Op& op) {
                   if (c.kind == Collective::broadcast || c.kind == Collective::reduce)
                     append(out, "(root ", std::int64_t{c.root}, ')');
                   for (const Segment& s : c.segments) append(out, " {", s.elems.count(), '}');
+                  if (c.behind.valid()) append(out, " behind %", std::int64_t{c.behind.value});
                 },
                 [&](const Accumulate&) { append(out, "accumulate"); },
                 [&](const Initialize& a) {

@@ -176,6 +176,13 @@ const Planted kPlanted[] = {
      [](PlanSet& plans) {
        for (Plan& p : plans.classes) p.dealing = {.micro_stride = 1, .shard_stride = 4, .replica_stride = 16};
      }},
+    {"CollectiveThatWaitsForNone", "P33", zero(3), in_steps([](Plan&, std::vector<Op>& ops) {
+       for (auto it = ops.rbegin(); it != ops.rend(); ++it)
+         if (auto* call = std::get_if<Communicate>(&it->action); call != nullptr && call->behind.valid()) {
+           call->behind = OpId{};
+           return;
+         }
+     })},
     {"OtherTarget", "P32", zero(3),
      [](PlanSet& plans) {
        for (Plan& p : plans.classes) p.target.threads += 1;

@@ -48,4 +48,7 @@ class Packings;
 /// The same, where several plans have arenas in common.
 [[nodiscard]] Draft allocate(Draft plan, Packings& known);
 
+/// Collectives say behind which others they start; the rest may be in flight together.
+[[nodiscard]] Draft overlap(Draft plan);
+
 }  // namespace shard::plan
