@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <system_error>
+#include <functional>
 #include <thread>
 #include <type_traits>
-#include <vector>
+
+#include "traces/base/helper_threads.h"
 
 namespace shard {
 
@@ -21,7 +22,7 @@ inline constexpr std::size_t kMostWorkers = 4;
 template <class Work>
 void for_each_index(std::size_t count, bool parallel, const Work& work) {
   std::atomic<std::size_t> next = 0;
-  const auto run = [&](std::size_t worker) {
+  const std::function<void(std::size_t)> run = [&](std::size_t worker) {
     for (std::size_t i = next++; i < count; i = next++) {
       if constexpr (std::is_invocable_v<const Work&, std::size_t, std::size_t>)
         work(i, worker);
@@ -29,16 +30,13 @@ void for_each_index(std::size_t count, bool parallel, const Work& work) {
         work(i);
     }
   };
-  std::vector<std::thread> helpers;
   const std::size_t threads =
       std::min({parallel ? kMostWorkers : 1, count, std::max<std::size_t>(1, std::thread::hardware_concurrency())});
-  helpers.reserve(threads);
-  try {
-    while (helpers.size() + 1 < threads) helpers.emplace_back(run, helpers.size() + 1);
-  } catch (const std::system_error&) {  // no more threads for this process: those that there are do it
-  }
+  HelperThreads helpers;
+  // Where the process gets no more threads, those that there are do it.
+  for (std::size_t worker = 1; worker < threads && helpers.start(run, worker);) ++worker;
   run(0);
-  for (std::thread& helper : helpers) helper.join();
+  helpers.join();
 }
 
 }  // namespace shard
