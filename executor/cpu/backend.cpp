@@ -117,11 +117,13 @@ Result<void> Backend::set_guard(const plan::Buffer& buffer) {
   if (buffer.memory == Memory::disk) return {};
   const std::span<std::byte> guard = gap(memories_, buffer);
   // What stream order alone gives on, from one collective to the next, may still be read by peers.
-  const auto uses_guard = [&](const Op& flying) {
-    return std::ranges::any_of(
-        flying.operands, [&](const Operand& o) { return overlap(at(o), o.bytes, guard.data(), std::ssize(guard)); });
+  const auto uses_guard = [&](const Flight& flight) {
+    return std::ranges::any_of(flight.op->operands, [&](const Operand& o) {
+      return overlap(at(o), o.bytes, guard.data(), std::ssize(guard));
+    });
   };
-  if (Result<void> r = wait_for_last(uses_guard); !r) return r;
+  while (std::ranges::any_of(flights_, uses_guard))
+    if (Result<void> r = wait_for(flights_.front().op->id); !r) return r;
   std::ranges::fill(guard, kGuard);
   return {};
 }
@@ -209,13 +211,6 @@ Result<void> Backend::use_disk(const Op& op) {
   const auto bytes = static_cast<std::size_t>(from.bytes);
   if (memory_of(from) == Memory::disk) return memories_.read_disk(offset(from), {at(to), bytes});
   return memories_.write_disk(offset(to), {at(from), bytes});
-}
-
-template <class Meets>
-Result<void> Backend::wait_for_last(const Meets& meets) {
-  for (std::size_t i = flights_.size(); i-- > 0;)
-    if (meets(*flights_[i].op)) return wait_for(flights_[i].op->id);  // the older ones land with it
-  return {};
 }
 
 Result<void> Backend::start(const Op& op, const plan::Communicate& call) {

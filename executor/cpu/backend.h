@@ -136,9 +136,6 @@ class Backend {
   [[nodiscard]] Result<void> start(const plan::Op& op, const plan::Communicate& call);
   /// Waits for a collective in flight, and for those started before it.
   [[nodiscard]] Result<void> wait_for(OpId op);
-  /// For the newest collective in flight of which `meets(op)` holds, and those before it.
-  template <class Meets>
-  [[nodiscard]] Result<void> wait_for_last(const Meets& meets);
   void land();  ///< the oldest flight
   [[nodiscard]] Result<void> load_batch(const plan::Op& op, const plan::LoadBatch& batch);
   void compute(const plan::Op& op, const plan::Compute& c);

@@ -53,6 +53,12 @@ struct Range {
   const std::int64_t begin = o.offset_on(shard_rank);
   return {begin, begin + o.bytes};
 }
+/// The same, of its memory's arena.
+[[nodiscard]] inline Range range_in_arena(const Plan& plan, const Operand& o, std::int32_t shard_rank) {
+  const Range r = range_of(o, shard_rank);
+  const std::int64_t base = plan.buffer(o.buffer).offset;
+  return {base + r.begin, base + r.end};
+}
 [[nodiscard]] inline std::string to_string(Range r) {
   return '[' + std::to_string(r.begin) + ", " + std::to_string(r.end) + ')';
 }

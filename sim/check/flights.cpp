@@ -9,27 +9,25 @@ namespace shard::plan::verification {
 namespace {
 
 [[nodiscard]] bool shares_bytes(const Plan& plan, const Op& a, const Op& b, std::int32_t shard) {
-  const auto in_arena = [&](const Operand& o) {
-    const Range r = range_of(o, shard);
-    const std::int64_t base = plan.buffer(o.buffer).offset;
-    return Range{base + r.begin, base + r.end};
-  };
   return std::ranges::any_of(a.operands, [&](const Operand& x) {
     return std::ranges::any_of(b.operands, [&](const Operand& y) {
-      const Range p = in_arena(x);
-      const Range q = in_arena(y);
+      const Range p = range_in_arena(plan, x, shard);
+      const Range q = range_in_arena(plan, y, shard);
       return (x.writes() || y.writes()) && p.begin < q.end && q.begin < p.end;
     });
   });
 }
 
 void check_phase(const Plan& plan, const PhaseOps& phase, std::int32_t shard, Faults& faults) {
+  std::vector<OpId> started;         // of collectives, ascending
   std::vector<const Op*> in_flight;  // in plan order
   for (const Op& op : phase.ops) {
     const auto* call = std::get_if<Communicate>(&op.action);
     if (call == nullptr) continue;
     faults.at(&phase, &op);
-    if (call->behind >= op.id) faults.fail("P33", "starts behind itself or a later collective");
+    if (call->behind.valid() && !std::ranges::binary_search(started, call->behind))
+      faults.fail("P33", "starts behind what is no earlier collective of the phase");
+    started.push_back(op.id);
     std::erase_if(in_flight, [&](const Op* other) { return other->id <= call->behind; });
     for (const Op* other : in_flight)
       if (shares_bytes(plan, *other, op, shard))

@@ -103,11 +103,7 @@ class PhaseOrder {
     const auto o = static_cast<std::size_t>(other);
     return clocks_[i][static_cast<std::size_t>(phase_.ops[o].stream)] > number_[o];
   }
-  [[nodiscard]] Range in_arena(const Operand& o) const {
-    const Range r = range_of(o, shard_);
-    const std::int64_t base = plan_.buffer(o.buffer).offset;
-    return {base + r.begin, base + r.end};
-  }
+  [[nodiscard]] Range in_arena(const Operand& o) const { return range_in_arena(plan_, o, shard_); }
   [[nodiscard]] History& history(const Operand& o) {
     return histories_[static_cast<std::size_t>(plan_.buffer(o.buffer).memory)];
   }

@@ -123,7 +123,8 @@ std::optional<ChunkForecast> forecast(const std::shared_ptr<const model::Model>&
     strategy.chunk_elems = cut.chunk;
   const Result<plan::PlanSet> plans = plan::compile(model, strategy);
   if (!plans) return std::nullopt;
-  const Result<engine::Simulation> simulation = engine::simulate(*plans, cluster, {.steps = 2, .device_capacity = {}});
+  const Result<engine::Simulation> simulation =
+      engine::simulate(*plans, cluster, {.steps = 2, .device_capacity = {}, .series = false});
   if (!simulation) return std::nullopt;
   std::int64_t ops = 0;
   for (const plan::Plan& plan : plans->classes)

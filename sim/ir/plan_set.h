@@ -13,7 +13,7 @@ namespace shard::plan {
 struct PlanSet {
   std::vector<Plan> classes;
   std::vector<std::int32_t> class_of_rank;  ///< index into classes, one per rank
-  std::string hash;                         ///< over the text of all classes and who is in which; 32 hex digits
+  std::string hash;                         ///< hash_of() them (hash.h)
   std::string parent_hash{};                ///< of the plan whose measurement this one was made from; empty for none
   [[nodiscard]] const Plan& of_rank(std::int32_t rank) const {
     return classes[static_cast<std::size_t>(class_of_rank[static_cast<std::size_t>(rank)])];

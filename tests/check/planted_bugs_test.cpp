@@ -183,6 +183,14 @@ const Planted kPlanted[] = {
            return;
          }
      })},
+    {"CollectiveBehindAComputation", "P33", zero(3), in_steps([](Plan&, std::vector<Op>& ops) {
+       for (std::size_t i = ops.size(); i-- > 1;)
+         if (auto* call = std::get_if<Communicate>(&ops[i].action);
+             call != nullptr && call->behind.valid() && std::holds_alternative<Compute>(ops[i - 1].action)) {
+           call->behind = ops[i - 1].id;
+           return;
+         }
+     })},
     {"OtherTarget", "P32", zero(3),
      [](PlanSet& plans) {
        for (Plan& p : plans.classes) p.target.threads += 1;

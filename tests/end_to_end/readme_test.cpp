@@ -49,6 +49,7 @@ TEST(Readme, CommandsRunAndPrintWhatItQuotes) {
   std::string said;
   bool comparing = false;
   int commands = 0;
+  int run = 0;
   int quoted = 0;
   for (std::string line; std::getline(in, line);) {
     if (line == "$ make demo") {
@@ -69,6 +70,7 @@ TEST(Readme, CommandsRunAndPrintWhatItQuotes) {
       const Outcome outcome = run_line(command, scratch);
       EXPECT_EQ(outcome.exit_code, command.exit_code) << command.text << "\n" << outcome.err;
       said = plain(outcome.out + outcome.err);
+      ++run;
     } else if (line.empty() || line.starts_with("```") || line.starts_with("$ ")) {
       comparing = false;
     } else if (comparing && line != "...") {
@@ -79,6 +81,9 @@ TEST(Readme, CommandsRunAndPrintWhatItQuotes) {
     }
   }
   EXPECT_GE(commands, 4);
+  if (has_programs_for("shardscope train, then shardscope view")) {
+    EXPECT_EQ(run, commands);
+  }
   EXPECT_GE(quoted, 15);
 }
 
