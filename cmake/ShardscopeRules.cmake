@@ -95,7 +95,7 @@ function(shardscope_test name)
   add_executable(${name} ${ARG_SOURCES})
   # Tests are compiled often and run once: what they test keeps its own optimisation.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  target_link_libraries(${name} PRIVATE shardscope_rules ${ARG_LINKS} GTest::gtest_main GTest::gmock)
+  target_link_libraries(${name} PRIVATE shardscope_rules ${ARG_LINKS} shardscope_test_main GTest::gmock)
   target_compile_definitions(${name} PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   # One value each: gtest_discover_tests() flattens lists.

@@ -101,7 +101,7 @@ class Job : public testing::Test {
     setenv("TMPDIR", scratch_->path().c_str(), 1);
   }
   void TearDown() override {
-    unsetenv("TMPDIR");
+    setenv("TMPDIR", temporary_.c_str(), 1);
     setenv("PATH", path_.c_str(), 1);
   }
 
@@ -123,6 +123,7 @@ class Job : public testing::Test {
 
   std::optional<Scratch> scratch_;
   const std::string path_ = std::getenv("PATH");
+  const std::string temporary_ = std::getenv("TMPDIR");
 };
 
 TEST_F(Job, EndsWell) {
