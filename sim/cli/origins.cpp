@@ -1,18 +1,16 @@
 // Origins behind what an error mentions.
 #include "sim/cli/origins.h"
 
-#include <ranges>
-
 namespace shard::cli {
 
 Error with_origins(const Command& command, Error error) {
   // From the back: what is put in moves what stands behind it.
-  for (const Mention& mention : std::views::reverse(error.mentions)) {
-    if (!command.has(mention.option)) continue;
-    if (mention.end == Mention::kWhere)
-      error.where = command.describe(mention.option);
+  for (auto mention = error.mentions.rbegin(); mention != error.mentions.rend(); ++mention) {
+    if (!command.has(mention->option)) continue;
+    if (mention->end == Mention::kWhere)
+      error.where = command.describe(mention->option);
     else
-      error.what.insert(mention.end, " (" + command.origin(mention.option).where + ")");
+      error.what.insert(mention->end, " (" + command.origin(mention->option).where + ")");
   }
   error.mentions.clear();
   return error;
