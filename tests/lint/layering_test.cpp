@@ -37,6 +37,7 @@ TEST(Layering, OnlyMainKnowsSimulatorAndExecutor) {
 TEST(Layering, ForeignHeadersStayWhereTheyBelong) {
   EXPECT_EQ(faults_of("executor/cpu/x.cpp", "#include <cuda_runtime.h>").size(), 1u);
   EXPECT_EQ(faults_of("executor/cuda/x.cu", "#include <cuda_runtime.h>").size(), 0u);
+  EXPECT_EQ(faults_of("sim/cli/x.cpp", "#include <ranges>").size(), 1u);
   EXPECT_EQ(faults_of("viewer/index/lod.cpp", "#include \"imgui.h\"").size(), 1u);
   EXPECT_EQ(faults_of("viewer/ui/timeline.cpp", "#include \"imgui.h\"").size(), 0u);
   EXPECT_EQ(faults_of("sim/ir/x.cpp", "#include <chrono>").size(), 1u);
