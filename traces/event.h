@@ -73,6 +73,26 @@ struct Header {
 using TrackId = Id<struct TrackTag>;
 using NameId = Id<struct NameTag>;
 
+/// A line of a program that was being executed.
+struct StackFrame {
+  NameId function{};
+  NameId file{};
+  std::int32_t line = 0;  ///< from 1; 0 where not known
+
+  friend bool operator==(const StackFrame&, const StackFrame&) = default;
+};
+using FrameId = Id<struct StackFrameTag>;
+using StackId = Id<struct StackTag>;
+
+/// A stack: its innermost frame, and the stack of whoever called that; invalid at the outermost. A caller's id is
+/// smaller, so stacks share their outer ends and each is held once.
+struct StackNode {
+  FrameId frame{};
+  StackId caller{};
+
+  friend bool operator==(const StackNode&, const StackNode&) = default;
+};
+
 /// Which kind of row of the timeline.
 enum class TrackKind : std::uint8_t {
   stream = 0,  ///< spans of one Stream of one rank
@@ -126,6 +146,9 @@ struct MemoryEvent {
   Phase phase = Phase::steady_step;
   std::int32_t step = 0;
   UnitId unit{};
+  /// Acquired: how much of `delta_bytes` the program asked for, where an allocator gave more; 0 where not known.
+  std::int64_t requested_bytes = 0;
+  StackId stack{};  ///< who acquired or released it; invalid where not known
 
   friend bool operator==(const MemoryEvent&, const MemoryEvent&) = default;
 };

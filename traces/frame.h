@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little, "trace files are littl
 
 inline constexpr std::array<unsigned char, 8> kMagic = {0x89, 'S', 'S', 'T', '\r', '\n', 0x1a, '\n'};  // T1
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 2;
+inline constexpr std::uint16_t kMinor = 3;
 inline constexpr std::uint32_t kByteOrderMark = 0x0102'0304;
 inline constexpr std::size_t kFileHeaderBytes = 64;
 
@@ -47,6 +47,8 @@ enum class FrameType : std::uint16_t {
   units = 13,
   strategy = 14,
   capacities = 15,
+  frames = 16,
+  stacks = 17,
 };
 
 /// Version of every frame type, but of those whose columns say more (rows.h).

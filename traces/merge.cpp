@@ -39,6 +39,17 @@ void append_events(const Trace& trace, Writer& out, std::uint64_t shift) {
   const auto renamed = [&](NameId name) { return name.valid() ? names[static_cast<std::size_t>(name.value)] : name; };
   const auto moved = [&](TrackId track) { return tracks[static_cast<std::size_t>(track.value)]; };
 
+  std::vector<FrameId> frames;
+  for (const StackFrame& frame : trace.frames)
+    frames.push_back(out.frame({renamed(frame.function), renamed(frame.file), frame.line}));
+  std::vector<StackId> stacks;
+  const auto restacked = [&](StackId stack) {
+    return stack.valid() ? stacks[static_cast<std::size_t>(stack.value)] : stack;
+  };
+  for (const StackNode& node : trace.stacks)  // callers come before whom they call
+    stacks.push_back(out.stack({node.frame.valid() ? frames[static_cast<std::size_t>(node.frame.value)] : node.frame,
+                                restacked(node.caller)}));
+
   for (std::size_t i = 0; i < trace.spans.size(); ++i) {
     Span span = trace.spans[i];
     span.track = moved(span.track);
@@ -49,6 +60,7 @@ void append_events(const Trace& trace, Writer& out, std::uint64_t shift) {
   for (std::size_t i = 0; i < trace.memory.size(); ++i) {
     MemoryEvent event = trace.memory[i];
     event.time_ns = shifted(event.time_ns);
+    event.stack = restacked(event.stack);
     out.add(event);
   }
   for (Counter counter : trace.counters) {

@@ -116,7 +116,7 @@ class Decoder {
   }
 
   void reserve(const std::vector<Frame>& frames) {
-    std::array<std::size_t, 16> rows{};
+    std::array<std::size_t, 18> rows{};
     for (const Frame& frame : frames) {
       if (sst::known(frame.header) && sst::sizes_agree(frame.header)) rows[frame.header.type] += frame.header.count;
     }
@@ -130,7 +130,9 @@ class Decoder {
 
   [[nodiscard]] EventFrame event_of(const Frame& frame) const {
     const FrameHeader& header = frame.header;
-    EventFrame event{.frame = &frame, .known_names = static_cast<std::int64_t>(trace_.names.size())};
+    EventFrame event{.frame = &frame,
+                     .known_names = static_cast<std::int64_t>(trace_.names.size()),
+                     .known_stacks = static_cast<std::int64_t>(trace_.stacks.size())};
     if (!sst::sizes_agree(header)) {
       event.why = "sizes in a frame header contradict each other (T5)";
     } else if (frame.type() == FrameType::spans) {
@@ -205,6 +207,8 @@ class Decoder {
         return numbered(header, in, trace_.header.units, {"a UNITS frame is out of order", kUnits});
       case FrameType::strategy: return listed(header, in, trace_.header.strategy, kStrategy);
       case FrameType::capacities: return listed(header, in, trace_.header.capacities, kCapacities);
+      case FrameType::frames: return frames(header, in);
+      case FrameType::stacks: return stacks(header, in);
       case FrameType::counters: return rows(header, in, trace_.counters);
       case FrameType::chunk_states: return rows(header, in, trace_.chunk_states);
       case FrameType::flows: return rows(header, in, trace_.flows);
@@ -223,6 +227,8 @@ class Decoder {
   static constexpr const char* kTooMuchText = "more names than a file of this size can have (T6)";
   static constexpr const char* kMeta = "a META frame is not what it says";
   static constexpr const char* kStrings = "a STRINGS frame is not what it says";
+  static constexpr const char* kFrames = "a FRAMES frame is not what it says, or has a value out of range (T9)";
+  static constexpr const char* kStacks = "a STACKS frame is not what it says";
   static constexpr const char* kTracks = "a TRACKS frame is not what it says, or has a value out of range (T9)";
   static constexpr const char* kUnits = "a UNITS frame is not what it says, or has a value out of range (T9)";
   static constexpr const char* kStrategy = "a STRATEGY frame is not what it says";
@@ -291,6 +297,30 @@ class Decoder {
     if (fault != nullptr) return fault;
     defined_.resize(header.track, false);
     defined_.resize(trace_.tracks.size(), true);
+    return nullptr;
+  }
+
+  /// T8: what no earlier frame defines is none.
+  template <class Id>
+  static void forget_undefined(Id& id, std::size_t defined) {
+    if (id.value < 0 || static_cast<std::size_t>(id.value) >= defined) id = Id{};
+  }
+  const char* frames(const FrameHeader& header, ColumnReader& in) {
+    const char* fault = numbered(header, in, trace_.frames, {"a FRAMES frame is out of order", kFrames});
+    if (fault != nullptr) return fault;
+    for (std::size_t i = header.track; i < trace_.frames.size(); ++i) {
+      forget_undefined(trace_.frames[i].function, trace_.names.size());
+      forget_undefined(trace_.frames[i].file, trace_.names.size());
+    }
+    return nullptr;
+  }
+  const char* stacks(const FrameHeader& header, ColumnReader& in) {
+    const char* fault = numbered(header, in, trace_.stacks, {"a STACKS frame is out of order", kStacks});
+    if (fault != nullptr) return fault;
+    for (std::size_t i = header.track; i < trace_.stacks.size(); ++i) {
+      forget_undefined(trace_.stacks[i].frame, trace_.frames.size());
+      forget_undefined(trace_.stacks[i].caller, i);  // so that no stack is without an end
+    }
     return nullptr;
   }
 

@@ -51,12 +51,14 @@ struct MemoryTable {
   std::vector<Phase> phase;
   std::vector<std::int32_t> step;
   std::vector<UnitId> unit;
+  std::vector<std::int64_t> requested_bytes;
+  std::vector<StackId> stack;
 
   [[nodiscard]] std::size_t size() const { return delta_bytes.size(); }
   [[nodiscard]] bool empty() const { return delta_bytes.empty(); }
   [[nodiscard]] MemoryEvent operator[](std::size_t i) const {
-    return {rank[i], memory[i],  buffer[i], offset_bytes[i], delta_bytes[i], category[i],
-            op[i],   time_ns[i], phase[i],  step[i],         unit[i]};
+    return {rank[i],    memory[i], buffer[i], offset_bytes[i], delta_bytes[i],     category[i], op[i],
+            time_ns[i], phase[i],  step[i],   unit[i],         requested_bytes[i], stack[i]};
   }
   void push_back(const MemoryEvent& event);
   void reserve(std::size_t rows);
@@ -68,12 +70,15 @@ struct Truncated {
   std::string why;
 };
 
-/// A trace in memory. Every track, name and enumerator in it is valid (names may be -1: none).
+/// A trace in memory. Every track, name, frame, stack and enumerator in it is valid (names, frames and stacks may be
+/// -1: none).
 struct Trace {
   Header header;
   std::uint16_t format_minor = 0;  ///< of the file; the major is the one this program reads
   std::vector<Track> tracks;       ///< indexed by TrackId
   std::vector<std::string> names;  ///< indexed by NameId
+  std::vector<StackFrame> frames;  ///< indexed by FrameId
+  std::vector<StackNode> stacks;   ///< indexed by StackId
   SpanTable spans;
   MemoryTable memory;
   std::vector<Counter> counters;
@@ -91,6 +96,10 @@ struct Trace {
   /// The name, or "" for none.
   [[nodiscard]] std::string_view name_of(NameId name) const {
     return name.valid() ? std::string_view(names[static_cast<std::size_t>(name.value)]) : std::string_view();
+  }
+  [[nodiscard]] const StackNode& stack_of(StackId stack) const { return stacks[static_cast<std::size_t>(stack.value)]; }
+  [[nodiscard]] const StackFrame& frame_of(FrameId frame) const {
+    return frames[static_cast<std::size_t>(frame.value)];
   }
   [[nodiscard]] const Track& track_of(TrackId track) const { return tracks[static_cast<std::size_t>(track.value)]; }
 };

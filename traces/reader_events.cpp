@@ -104,6 +104,9 @@ void decode_memory(EventFrame& event, ColumnReader in, MemoryTable& table) {
   const bool sound = decode_columns<MemoryEvent>(event, in, table);
   std::ranges::fill(rows(table.rank), event.rank);
   std::ranges::fill(rows(table.memory), event.memory);
+  for (StackId& each : rows(table.stack)) {
+    if (each.value < 0 || each.value >= event.known_stacks) each.value = -1;  // T8
+  }
   for (const std::int64_t bytes : rows(table.delta_bytes)) event.live_change += static_cast<std::uint64_t>(bytes);
   if (!sound) event.why = Rows<MemoryEvent>::out_of_range;
 }

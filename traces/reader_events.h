@@ -18,6 +18,7 @@ struct EventFrame {
   const char* why = nullptr;       ///< not null: why it cannot be used; set before decoding, it is not decoded
   std::size_t row = 0;             ///< of its table, the first
   std::int64_t known_names = 0;    ///< names that earlier frames define (T8)
+  std::int64_t known_stacks = 0;   ///< stacks likewise
   Rank rank{};                     ///< of memory events, as their track says
   Memory memory = Memory::device;  ///< likewise
   std::uint64_t live_before = 0;   ///< memory events: the running total that the frame claims ...

@@ -201,18 +201,24 @@ struct Rows<MemoryEvent> {
   static constexpr FrameType type = FrameType::memory;
   static constexpr const char* out_of_range = "a MEMORY frame has a value out of range (T9)";
   static constexpr std::uint32_t fixed_bytes = 8;  // T11
-  static constexpr auto columns = std::tuple{plain(&MemoryEvent::buffer, &MemoryTable::buffer),
-                                             plain(&MemoryEvent::offset_bytes, &MemoryTable::offset_bytes),
-                                             plain(&MemoryEvent::delta_bytes, &MemoryTable::delta_bytes),
-                                             plain(&MemoryEvent::category, &MemoryTable::category),
-                                             delta(&MemoryEvent::op, &MemoryTable::op),
-                                             delta(&MemoryEvent::time_ns, &MemoryTable::time_ns) | Limit::time,
-                                             plain(&MemoryEvent::phase, &MemoryTable::phase),
-                                             delta(&MemoryEvent::step, &MemoryTable::step),
-                                             plain(&MemoryEvent::unit, &MemoryTable::unit)};
+  static constexpr auto columns =
+      std::tuple{plain(&MemoryEvent::buffer, &MemoryTable::buffer),
+                 plain(&MemoryEvent::offset_bytes, &MemoryTable::offset_bytes),
+                 plain(&MemoryEvent::delta_bytes, &MemoryTable::delta_bytes),
+                 plain(&MemoryEvent::category, &MemoryTable::category),
+                 delta(&MemoryEvent::op, &MemoryTable::op),
+                 delta(&MemoryEvent::time_ns, &MemoryTable::time_ns) | Limit::time,
+                 plain(&MemoryEvent::phase, &MemoryTable::phase),
+                 delta(&MemoryEvent::step, &MemoryTable::step),
+                 plain(&MemoryEvent::unit, &MemoryTable::unit),
+                 plain(&MemoryEvent::requested_bytes, &MemoryTable::requested_bytes).from(2),
+                 plain(&MemoryEvent::stack, &MemoryTable::stack).from(2)};
   static constexpr auto beside =
       std::tuple{plain(&MemoryEvent::rank, &MemoryTable::rank), plain(&MemoryEvent::memory, &MemoryTable::memory)};
 };
+
+/// The version of MEMORY that knows Category::not_known: readers of older ones refuse it.
+inline constexpr std::uint16_t kCategoryNotKnownSince = 2;
 
 template <>
 struct Rows<Counter> {
@@ -322,7 +328,8 @@ constexpr bool with_row_type(FrameType type, Visit visit) {
 
 [[nodiscard]] constexpr bool is_table(FrameType type) {
   return type == FrameType::meta || type == FrameType::strings || type == FrameType::tracks ||
-         type == FrameType::units || type == FrameType::strategy || type == FrameType::capacities;
+         type == FrameType::units || type == FrameType::strategy || type == FrameType::capacities ||
+         type == FrameType::frames || type == FrameType::stacks;
 }
 
 template <class T, class Entry>
@@ -368,6 +375,18 @@ void fields_of(Io& io, Entry& capacity) {
   io.number(capacity.memory);
   io.number(capacity.sharers, Limit::positive);
   io.number(capacity.bytes, Limit::count);
+}
+
+template <class Io, IsEntry<StackFrame> Entry>
+void fields_of(Io& io, Entry& frame) {
+  io.number(frame.function, Limit::any);
+  io.number(frame.file, Limit::any);
+  io.number(frame.line, Limit::count);
+}
+template <class Io, IsEntry<StackNode> Entry>
+void fields_of(Io& io, Entry& node) {
+  io.number(node.frame, Limit::any);
+  io.number(node.caller, Limit::any);
 }
 
 /// Bytes of a table's entry at least: how many of them a file can have.

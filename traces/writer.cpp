@@ -18,6 +18,7 @@
 #include "traces/columns.h"
 #include "traces/frame.h"
 #include "traces/rows.h"
+#include "traces/stack_ids.h"
 
 namespace shard {
 namespace {
@@ -60,6 +61,10 @@ std::uint16_t version_for(const std::vector<Row>& rows) {
     if (std::ranges::any_of(rows, [&](const Row& row) { return row.*column.of != unsaid.*column.of; }))
       version = column.since;
   });
+  if constexpr (std::is_same_v<Row, MemoryEvent>) {
+    const auto is_new = [](const MemoryEvent& row) { return row.category == Category::not_known; };
+    if (std::ranges::any_of(rows, is_new)) version = std::max(version, sst::kCategoryNotKnownSince);
+  }
   return version;
 }
 
@@ -76,6 +81,7 @@ struct Writer::State {
 
   std::map<TrackKey, TrackId> track_ids;
   std::unordered_map<std::string, NameId> name_ids;
+  StackIds stack_ids;
   std::unordered_map<std::uint64_t, std::size_t> memory_tracks;  // (rank, memory) -> index into memory_tracks_list
 
   struct MemoryTrack {
@@ -91,6 +97,8 @@ struct Writer::State {
   std::vector<UnitInfo> units;
   std::vector<StrategyField> strategy;
   std::vector<MemoryCapacity> capacities;
+  std::vector<StackFrame> frames;
+  std::vector<StackNode> stacks;
   std::vector<std::vector<Span>> spans;  // by track
   std::vector<MemoryTrack> memory;
   std::vector<Counter> counters;
@@ -101,7 +109,8 @@ struct Writer::State {
   std::int64_t dropped = 0;
 
   std::size_t buffered = 0;
-  std::uint32_t next_name = 0, next_track = 0, next_unit = 0;  // ids of names.front(), ...
+  std::uint32_t next_name = 0, next_track = 0, next_unit = 0, next_frame = 0,
+                next_stack = 0;  // ids of names.front(), ...
   std::int64_t frame_count = 0, span_count = 0, memory_event_count = 0;
 
   std::unique_ptr<ZSTD_CCtx, FreeZstd> zstd{ZSTD_createCCtx()};
@@ -197,6 +206,8 @@ struct Writer::State {
     write_entries(FrameType::capacities, capacities);
     write_entries(FrameType::strings, names, &next_name);
     write_entries(FrameType::tracks, tracks, &next_track);
+    write_entries(FrameType::frames, frames, &next_frame);
+    write_entries(FrameType::stacks, stacks, &next_stack);
   }
 
   void write_spans(std::uint32_t track, std::vector<Span>& rows) {
@@ -319,6 +330,18 @@ NameId Writer::name(std::string_view text) {
   const auto [at, added] = state_->name_ids.try_emplace(std::string(text), next);
   if (added) state_->names.emplace_back(text);
   return at->second;
+}
+
+FrameId Writer::frame(const StackFrame& frame) {
+  const auto [id, added] = state_->stack_ids.frame(frame);
+  if (added) state_->frames.push_back(frame);
+  return id;
+}
+
+StackId Writer::stack(const StackNode& node) {
+  const auto [id, added] = state_->stack_ids.stack(node);
+  if (added) state_->stacks.push_back(node);
+  return id;
 }
 
 void Writer::add(const Span& span) {

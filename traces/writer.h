@@ -38,7 +38,14 @@ class Writer {
   /// The id of a name; equal names are one name.
   [[nodiscard]] NameId name(std::string_view text);
 
-  /// Adds an event. Tracks and names must be ids that this writer gave (names may be invalid: none).
+  /// The id of a frame; equal frames are one frame.
+  [[nodiscard]] FrameId frame(const StackFrame& frame);
+  /// The id of the stack of `node.frame` called by the stack `node.caller`, which this writer gave; equal stacks are
+  /// one stack.
+  [[nodiscard]] StackId stack(const StackNode& node);
+
+  /// Adds an event. Tracks, names and stacks must be ids that this writer gave (names and stacks may be
+  /// invalid: none).
   void add(const Span& span);
   void add(const MemoryEvent& event);
   void add(const Counter& counter);

@@ -11,8 +11,8 @@
 namespace shard::cli {
 namespace {
 
-// 256-colour numbers that stay apart for the common colour deficiencies, after Okabe and Ito's palette, and brown.
-constexpr std::array<int, 9> kColors{33, 214, 36, 227, 26, 166, 175, 250, 94};
+// 256-colour numbers that stay apart for the common colour deficiencies, after Okabe and Ito's palette, brown and grey.
+constexpr std::array<int, 10> kColors{33, 214, 36, 227, 26, 166, 175, 250, 94, 240};
 
 std::string colored(int color, std::string_view text) {
   return "\033[38;5;" + std::to_string(color) + "m" + std::string(text) + "\033[0m";

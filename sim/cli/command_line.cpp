@@ -210,6 +210,19 @@ Result<void> Command::set(OptionState& state, const std::string& text, const Ori
   return {};
 }
 
+/// The arguments with "--output" for "-o".
+std::vector<std::string> Command::spelled_out(std::span<const std::string> arguments) const {
+  std::vector<std::string> list(arguments.begin(), arguments.end());
+  for (std::size_t i = 0; i < list.size() && list[i] != "--"; ++i) {
+    if (list[i].size() != 2 || list[i][0] != '-' || list[i][1] == '\0') continue;
+    const char letter = list[i][1];
+    for (const auto& each : groups_)
+      for (const auto& option : each->options)
+        if (option->letter == letter) list[i] = "--" + option->name;
+  }
+  return list;
+}
+
 Result<void> Command::parse_arguments(std::span<const std::string> arguments) {
   po::options_description known;
   for (const auto& each : groups_) {
@@ -231,7 +244,7 @@ Result<void> Command::parse_arguments(std::span<const std::string> arguments) {
                     po::command_line_style::long_allow_next;
   std::vector<po::option> given;
   try {
-    const std::vector<std::string> list(arguments.begin(), arguments.end());
+    const std::vector<std::string> list = spelled_out(arguments);
     given = po::command_line_parser(list).options(known).style(style).run().options;
   } catch (const po::unknown_option& fault) {
     const std::string name = bare(fault.get_option_name());
@@ -393,6 +406,7 @@ std::string Command::help(int width) const {
       if (left_out > 0 && !state->is_common) continue;
       std::string text = state->help;
       for (const std::string& alias : state->aliases) text += " (also --" + alias + ")";
+      if (state->letter != '\0') text += std::string(" (also -") + state->letter + ")";
       if (state->is_required) text += " (required)";
       if (state->several) text += " (may be given several times)";
       // Boost takes a tab for a paragraph's indent and '%' as it stands.

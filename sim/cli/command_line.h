@@ -62,6 +62,7 @@ enum class FileUse { none, read, written };
 struct OptionState {
   std::string name;
   std::vector<std::string> aliases;
+  char letter = '\0';      ///< "-o" is the same; none as a rule
   std::string value_name;  ///< empty: a flag, which takes no value on the command line
   std::string help;
   std::string default_text;  ///< as help prints it; empty: none
@@ -87,6 +88,8 @@ class Option {
   Option& required() { return state_->is_required = true, *this; }
   /// Another name for the same option.
   Option& alias(std::string name) { return state_->aliases.push_back(std::move(name)), *this; }
+  /// "-o" for the same option: for those few that people write so everywhere.
+  Option& letter(char letter) { return state_->letter = letter, *this; }
   /// Bounds of a number, inclusive; a value outside is a usage error.
   Option& least(double bound) { return state_->range.least = bound, *this; }
   Option& most(double bound) { return state_->range.most = bound, *this; }
@@ -245,6 +248,7 @@ class Command {
   [[nodiscard]] const OptionState& find(std::string_view name) const;
   [[nodiscard]] OptionState* lookup(std::string_view name, bool& negated);
   [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] std::vector<std::string> spelled_out(std::span<const std::string> arguments) const;
   [[nodiscard]] Result<void> parse_arguments(std::span<const std::string> arguments);
   [[nodiscard]] Result<void> parse_file(const std::string& path);
   [[nodiscard]] Result<void> set(OptionState& state, const std::string& text, const Origin& origin);

@@ -62,6 +62,7 @@ constexpr auto kWords = std::to_array<Word>({
      "micro-step"},
     {"moment", "the state of memory after a part of the run: creation, forward, backward, step",
      "forward, backward, step"},
+    {"not_known", "of a recording of another program, which does not say what its memory is for"},
     {"op", "one entry of the plan: compute an operator, gather a unit, move or step it"},
     {"optimizer", "the stream in which parameters are stepped where their state rests"},
     {"optimizer_state", "what the optimizer keeps from step to step: Adam's two moments"},

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/cli/dispatch.h"
+#include "sim/cli/output_path.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/printing.h"
 #include "traces/export/chrome_json.h"
@@ -9,6 +10,7 @@
 #include "traces/export/memory_svg.h"
 #include "traces/export/perfetto.h"
 #include "traces/export/pytorch_snapshot.h"
+#include "traces/export/snapshot_again.h"
 #include "traces/import/import.h"
 #include "traces/import/write_trace.h"
 
@@ -19,13 +21,15 @@ constexpr const char* kConvertDetails =
     R"(Writes a trace in another form: Perfetto's protobuf (ui.perfetto.dev), Chrome's JSON (chrome://tracing), a table
 (CSV), a picture of its memory (SVG), a picture of what 'view' shows (PNG), a PyTorch memory snapshot
 (pytorch.org/memory_viz), or .sst. The form follows the name of the output (.perfetto-trace, .pftrace, .pb; .json;
-.csv; .svg; .png; .pickle; .sst) or --to. Reads what inspect reads: traces of other tools too. PNG needs the viewer, and
-takes the options of 'view' that say what to show ('view --help').
+.csv; .svg; .png; .pickle; .sst) or --to. Reads what inspect reads: traces of other tools too; a snapshot
+becomes the same snapshot again. PNG needs the viewer, and takes the options of 'view' that say what to show
+('view --help').
 
 Examples:
   shardscope convert measured.sst measured.perfetto-trace
   shardscope convert snapshot.pickle memory.svg
   shardscope convert predicted.sst predicted.pickle
+  shardscope convert snapshot.pickle -o same.pickle
 )";
 
 constexpr const char* kPicture = ".png";
@@ -60,7 +64,9 @@ Result<Form> form_of(const std::string& path, Form asked) {
           ".csv, .svg, .png, .pickle or .sst"};
 }
 
-Result<void> write(const Trace& trace, Form form, const std::string& path) {
+Result<void> write(const LoadedTrace& loaded, Form form, const std::string& path) {
+  const Trace& trace = loaded.trace;
+  if (loaded.snapshot && form == Form::pickle) return export_snapshot_again(*loaded.snapshot, trace, path);
   switch (form) {
     case Form::perfetto: return export_perfetto(trace, path);
     case Form::csv: return export_csv(trace, path);
@@ -81,13 +87,13 @@ int convert_command(std::span<const std::string> arguments) {
     return failed(cli::hand_over("shardscope-view", "convert", arguments));
   }
   std::string input;
-  std::string output;
+  cli::OutputPath output_path;
   Form to = Form::automatic;
   bool incomplete = false;
   cli::Command command("shardscope", "convert", "writes a trace for other tools", kConvertDetails);
   command.add_positional("TRACE", &input, "a trace of any tool that inspect knows").required().reads_file();
-  command.add_positional("OUTPUT", &output, "the file to write").required().writes_file();
   cli::Group group = command.group("Convert");
+  cli::add_output_path(command, group, output_path);
   group.add_choice<Form>("to", &to,
                          {{"auto", Form::automatic, "by the output's name"},
                           {"perfetto", Form::perfetto, "Perfetto's protobuf"},
@@ -99,7 +105,9 @@ int convert_command(std::span<const std::string> arguments) {
                          "the form to write");
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
   if (const auto code = parsed(command, arguments)) return *code;
-  const Result<Form> form = form_of(output, to);
+  const Result<std::string> output = output_path.chosen();
+  if (!output) return failed(output.error());
+  const Result<Form> form = form_of(*output, to);
   if (!form) return failed(form.error());
   const Result<LoadedTrace> loaded = load_any(input);
   if (!loaded) return failed(loaded.error());
@@ -107,7 +115,7 @@ int convert_command(std::span<const std::string> arguments) {
   for (const std::string& note : loaded->notes) print_notes({input + ": passed over: " + note});
   for (const Truncated& lost : loaded->trace.truncated)
     print_notes({input + ": from byte " + std::to_string(lost.offset) + " on: " + lost.why});
-  const Result<void> written = write(loaded->trace, *form, output);
+  const Result<void> written = write(*loaded, *form, *output);
   if (!written) return failed(written.error());
   return 0;
 }

@@ -1,13 +1,18 @@
 // `shardscope inspect`: what is in a trace, a model, or an allocator recording.
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "sim/cli/sizes.h"
+#include "sim/cli/times.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/snapshot_recording.h"
 #include "sim/like/pytorch/replay.h"
 #include "sim/model/read_model.h"
 #include "traces/base/read_file.h"
+#include "traces/base/wrapping.h"
+#include "traces/holders.h"
 #include "traces/import/import.h"
 
 namespace shard::commands {
@@ -17,14 +22,62 @@ constexpr const char* kInspectDetails =
     R"(Says what is in a trace: spans, memory, steps, peaks, collectives, and what of it is damaged. Besides .sst it
 reads Chrome's and PyTorch's profiler JSON (.json, .json.gz), Perfetto's track events, PyTorch's memory snapshots
 (.pickle, of which nothing is executed) and Nsight Systems' SQLite exports; the content tells which.
+A PyTorch memory snapshot says who held memory: --at picks the moment, --by whether blocks are put together by the
+line of your own code that asked for them or by the whole stack. "takes" is what the allocator gave, rounded and with
+the tail that it did not split off; "asked for" what the program wanted.
 With --replay-allocator runs a recording of PyTorch's allocator (a memory snapshot, or CSV) through the model of that
 allocator and counts where the two agree.
 
 Examples:
   shardscope inspect measured.sst
   shardscope inspect profile.json.gz --json
+  shardscope inspect snapshot.pickle --at peak --top 20
+  shardscope inspect snapshot.pickle --at 12.5ms --by stack --json
   shardscope inspect snapshot.pickle --replay-allocator pytorch --json
 )";
+
+/// Of which moment who held memory is said, how and how much of it.
+struct HoldersOptions {
+  bool asked = false;                 ///< otherwise only of a trace that knows stacks
+  std::optional<std::int64_t> at_ns;  ///< since the trace's begin; none: at the peak
+  std::optional<std::int64_t> rank;
+  Memory memory = Memory::device;
+  HeldBy by = HeldBy::site;
+  std::int64_t top = 10;
+
+  void add_to(cli::Command& command) {
+    cli::Group group = command.group("Who held memory");
+    group.add_custom("at", "peak|TIME", "at its peak, or so long after the trace's begin (12.5ms)",
+                     [this](std::string_view text, std::string_view from, const cli::Range&) -> Result<void> {
+                       asked = true;
+                       at_ns.reset();
+                       if (text == "peak") return {};
+                       const Result<std::int64_t> time = cli::parse_time(text, from);
+                       if (!time) return time.error();
+                       at_ns = *time;
+                       return {};
+                     });
+    group.add_choice(
+        "by", &by,
+        {{"site", HeldBy::site, "the innermost line of your own code"}, {"stack", HeldBy::stack, "the whole stack"}},
+        "what blocks are put together by");
+    group.add("top", &top, "N", "so many of the largest").least(0);
+    group.add("rank", &rank, "N", "of this rank; without, of the one with the highest peak").least(0);
+    group.add_choice("memory", &memory, {{"device", Memory::device}, {"host", Memory::host}, {"disk", Memory::disk}},
+                     "of this memory");
+  }
+  /// Nothing where nobody asked and the trace knows no stacks.
+  [[nodiscard]] Result<std::optional<Held>> of(const Trace& trace, std::int64_t begin_ns) const {
+    if (!asked && trace.stacks.empty()) return std::optional<Held>();
+    HeldQuery query{.memory = memory, .by = by};
+    if (rank) query.rank = Rank{static_cast<std::int32_t>(*rank)};
+    if (at_ns) query.time_ns = wrapping_sum(begin_ns, *at_ns);
+    Result<Held> held = held_at(trace, query);
+    if (!held && !asked) return std::optional<Held>();
+    if (!held) return held.error();
+    return std::optional<Held>(std::move(*held));
+  }
+};
 
 /// Forty bytes an event, and ten million of them.
 constexpr Bytes kLargestRecording{512 << 20};
@@ -76,12 +129,14 @@ int inspect_command(std::span<const std::string> arguments) {
   std::string path;
   std::string allocator;
   bool incomplete = false;
+  HoldersOptions holders;
   cli::OutputOptions output;
   cli::Command command("shardscope", "inspect", "says what is in one trace or recording", kInspectDetails);
   command.add_positional("FILE", &path, "a trace, or with --replay-allocator a recording").required().reads_file();
   cli::Group group = command.group("Inspect");
   group.add("replay-allocator", &allocator, "NAME", "run a recording through this allocator's model: pytorch");
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
+  holders.add_to(command);
   cli::add_output_options(command, output);
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<cli::Format> format = document_format(command, output);
@@ -90,13 +145,21 @@ int inspect_command(std::span<const std::string> arguments) {
   const Result<LoadedTrace> trace = load_any(path);
   if (!trace) return failed(trace.error());
   if (const Result<void> whole = check_whole(*trace, path); !whole && !incomplete) return failed(whole.error());
+  const TraceSummary summary = summarize(*trace);
+  const Result<std::optional<Held>> held = holders.of(trace->trace, summary.begin_ns);
+  if (!held) return failed(held.error());
+  const auto top = static_cast<std::size_t>(holders.top);
   if (*format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("inspect");
     j["file"] = path;
-    j.update(to_json(*trace));
+    j.update(to_json(*trace, summary));
+    if (*held) j["peak"] = to_json(trace->trace, **held, top, summary.begin_ns);
     std::cout << cli::json_text(j);
   } else {
-    cli::print(std::cout, to_text(*trace));
+    if (!holders.asked) cli::print(std::cout, to_text(*trace, summary));
+    if (*held)
+      cli::print(std::cout,
+                 std::string(holders.asked ? "" : "\n") + to_text(trace->trace, **held, top, summary.begin_ns));
   }
   return 0;
 }

@@ -77,6 +77,7 @@ constexpr char letter_of(Category category) {
     case Category::workspace: return 'W';
     case Category::communication: return 'C';
     case Category::input: return 'I';
+    case Category::not_known: return 'N';
   }
   return '?';
 }

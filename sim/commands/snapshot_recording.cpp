@@ -20,7 +20,7 @@ std::int32_t busiest_device(const Snapshot& snapshot) {
 std::string recording_of(const Snapshot& snapshot, std::int32_t device) {
   const auto number = [](auto value) { return std::to_string(value) + ","; };
   std::string rows = std::string(kRecordingHeader) + "\n";
-  const Snapshot::Start start = snapshot.start();
+  const Snapshot::Start& start = snapshot.at_start;
   for (const SnapshotSegment& segment : start.segments) {
     if (segment.device != device) continue;
     rows += "segment," + number(segment.address) + number(segment.bytes) + number(segment.stream) +

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "traces/import/snapshot.h"
+#include "traces/snapshot.h"
 
 namespace shard::commands {
 

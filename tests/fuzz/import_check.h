@@ -20,8 +20,8 @@ inline void check(const LoadedTrace& loaded) {
     require(!instant.name.valid() || below(instant.name, loaded.trace.names.size()));
   }
   require(loaded.lane_count >= 0 && static_cast<std::size_t>(loaded.lane_count) <= loaded.trace.spans.size());
-  (void)to_json(loaded).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  (void)to_text(loaded);
+  (void)to_json(loaded, summarize(loaded)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  (void)to_text(loaded, summarize(loaded));
 }
 
 inline std::size_t decompressed_bytes(std::span<const std::byte> bytes) {

@@ -9,6 +9,7 @@
 #include "tests/fuzz/import_check.h"
 #include "traces/export/chrome_json.h"
 #include "traces/export/perfetto.h"
+#include "traces/export/snapshot_again.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace shard;
@@ -21,5 +22,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!loaded || size % 4 != 0) return 0;  // exporting costs more than reading
   fuzz::require(export_chrome_json(loaded->trace, "/dev/null").has_value());
   fuzz::require(export_perfetto(loaded->trace, "/dev/null").has_value());
+  if (loaded->snapshot) fuzz::require(export_snapshot_again(*loaded->snapshot, loaded->trace, "/dev/null").has_value());
   return 0;
 }

@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
+#include "traces/base/wrapping.h"
 #include "traces/frame.h"
+#include "traces/holders.h"
 #include "traces/reader.h"
 
 namespace shard::fuzz {
@@ -39,13 +42,32 @@ inline void check_trace(const Trace& trace, bool sorted) {
   const MemoryTable& m = trace.memory;
   for (const std::size_t size :
        {m.rank.size(), m.memory.size(), m.buffer.size(), m.offset_bytes.size(), m.category.size(), m.op.size(),
-        m.time_ns.size(), m.phase.size(), m.step.size(), m.unit.size()}) {
+        m.time_ns.size(), m.phase.size(), m.step.size(), m.unit.size(), m.requested_bytes.size(), m.stack.size()}) {
     require(size == m.size());
   }
   for (std::size_t i = 0; i < m.size(); ++i) {
     require(m.rank[i].valid() && static_cast<int>(m.memory[i]) < kMemoryCount);
     require(static_cast<int>(m.category[i]) < kCategoryCount && static_cast<int>(m.phase[i]) < kPhaseCount);
     require(m.time_ns[i] >= -sst::kMaxTime && m.time_ns[i] <= sst::kMaxTime);
+    require(!m.stack[i].valid() || below(m.stack[i], trace.stacks.size()));
+  }
+  for (const StackFrame& frame : trace.frames) {
+    require(!frame.function.valid() || below(frame.function, trace.names.size()));
+    require((!frame.file.valid() || below(frame.file, trace.names.size())) && frame.line >= 0);
+  }
+  for (std::size_t i = 0; i < trace.stacks.size(); ++i) {
+    const StackNode& node = trace.stacks[i];
+    require(!node.frame.valid() || below(node.frame, trace.frames.size()));
+    require(!node.caller.valid() || below(node.caller, i));
+  }
+  for (const HeldBy by : {HeldBy::site, HeldBy::stack}) {
+    const Result<Held> held = held_at(trace, {.by = by});
+    if (!held) continue;
+    std::int64_t sum = 0;
+    for (const Holder& holder : held->holders) sum = wrapping_sum(sum, holder.bytes);
+    require(sum == held->allocated_bytes);
+    (void)to_json(trace, *held, 5, 0).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    (void)to_text(trace, *held, 5, 0);
   }
   for (const Flow& flow : trace.flows) {
     require(below(flow.from_track, trace.tracks.size()) && below(flow.to_track, trace.tracks.size()));

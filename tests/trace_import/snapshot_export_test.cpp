@@ -92,8 +92,8 @@ TEST_P(SnapshotExport, ComesBackEventForEvent) {
       EXPECT_EQ(allocated, live);
     }
     // Undone to the start nothing is left, and blocks tile their segments.
-    EXPECT_EQ(back->snapshot->start().allocated_bytes, 0);
-    EXPECT_EQ(back->snapshot->start().reserved_bytes, 0);
+    EXPECT_EQ(back->snapshot->at_start.allocated_bytes, 0);
+    EXPECT_EQ(back->snapshot->at_start.reserved_bytes, 0);
     for (const SnapshotSegment& segment : back->snapshot->segments) {
       std::uint64_t next = segment.address;
       for (const SnapshotBlock& block : segment.blocks) {
@@ -151,7 +151,7 @@ TEST(PickleWriter, NumbersComeBack) {
   ASSERT_TRUE(out->finish());
   Result<import::ByteSource> source = import::ByteSource::open(file.path());
   ASSERT_TRUE(source);
-  import::PickleReader reader(*source, "");
+  import::PickleReader reader(*source);
   ASSERT_TRUE(reader.run());
   std::vector<std::int64_t> read;
   for (const auto value : reader.items(reader.result())) read.push_back(reader.integer(value).value_or(7));

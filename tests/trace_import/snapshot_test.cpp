@@ -19,7 +19,7 @@ TEST(ImportSnapshot, EventsBecomeMemoryAndTheStartIsFoundByUndoing) {
   EXPECT_EQ(all.snapshot->segments.size(), 1u);
   EXPECT_EQ(all.snapshot->block_count(), 2);
   EXPECT_EQ(all.memory_event_count, 3);
-  const Snapshot::Start start = all.snapshot->start();
+  const Snapshot::Start& start = all.snapshot->at_start;
   EXPECT_EQ(start.allocated_bytes, 1024);  // 700 bytes took two units of 512
   std::vector<std::int64_t> deltas;
   for (std::size_t i = 0; i < all.trace.memory.size(); ++i) deltas.push_back(all.trace.memory[i].delta_bytes);
@@ -47,12 +47,32 @@ TEST_P(SnapshotProtocol, SaysTheSame) {
   const std::uint64_t base = 140'000'000'000'000;
   const Snapshot& snapshot = *all->snapshot;
   ASSERT_EQ(snapshot.segments.size(), 1u);
-  EXPECT_EQ(snapshot.segments[0].blocks,
-            (std::vector<SnapshotBlock>{{base, 1536, 1100, true}, {base + 1536, (2 << 20) - 1536, 0, false}}));
+  const Trace& trace = all->trace;
+  const StackId stack = snapshot.events[0].stack;
+  std::vector<std::string> frames;
+  for (StackId at = stack; at.valid(); at = trace.stack_of(at).caller) {
+    const StackFrame& frame = trace.frame_of(trace.stack_of(at).frame);
+    frames.push_back(std::string(trace.name_of(frame.function)) + " " + std::string(trace.name_of(frame.file)) + ":" +
+                     std::to_string(frame.line));
+  }
+  EXPECT_THAT(frames, ::testing::ElementsAre("forward model.py:7", "main train.py:1"));
+  std::vector<SnapshotBlock> blocks = snapshot.segments[0].blocks;
+  ASSERT_EQ(blocks.size(), 2u);
+  EXPECT_EQ(trace.name_of(blocks[0].state), "active_allocated");
+  EXPECT_EQ(trace.name_of(blocks[1].state), "inactive");
+  blocks[0].state = blocks[1].state = NameId{};
+  EXPECT_EQ(blocks, (std::vector<SnapshotBlock>{{base, 1536, 1100, true, stack, true},
+                                                {base + 1536, (2 << 20) - 1536, 0, false}}));
   ASSERT_EQ(snapshot.events.size(), 6u);
-  EXPECT_EQ(snapshot.events[2], (SnapshotEvent{SnapshotAction::alloc, 0, base + 1536, 600, 0, 1'700'000'000'000'003}));
+  EXPECT_EQ(snapshot.events[2],
+            (SnapshotEvent{SnapshotAction::alloc, 0, base + 1536, 600, 0, 1'700'000'000'000'003, stack, true}));
+  EXPECT_FALSE(snapshot.events[5].has_stack);
+  ASSERT_EQ(snapshot.remarks.size(), 2u);
+  EXPECT_EQ(snapshot.remarks[0].event, 2u);
+  EXPECT_EQ(trace.name_of(snapshot.remarks[0].text), "activation");
+  EXPECT_EQ(snapshot.remarks[1].number, 5) << "device_free";
   EXPECT_EQ(snapshot.events[5].bytes, std::int64_t{1} << 40);
-  EXPECT_EQ(snapshot.start().reserved_bytes, 0);
+  EXPECT_EQ(snapshot.at_start.reserved_bytes, 0);
   EXPECT_EQ(all->trace.header.metadata.at("allocator_settings.expandable_segments"), "false");
   EXPECT_TRUE(all->trace.complete());
   // Offsets count within the segments, not the address space.
@@ -144,8 +164,8 @@ TEST_P(SnapshotRecording, CountsAndBytesAreThePublishedOnes) {
   EXPECT_EQ(all->memory_event_count, r.events);
   EXPECT_EQ(snapshot.reserved_bytes(), r.reserved);
   EXPECT_EQ(snapshot.allocated_bytes(), r.allocated);
-  EXPECT_EQ(snapshot.start().reserved_bytes, r.start_reserved);
-  EXPECT_EQ(snapshot.start().allocated_bytes, r.start_allocated);
+  EXPECT_EQ(snapshot.at_start.reserved_bytes, r.start_reserved);
+  EXPECT_EQ(snapshot.at_start.allocated_bytes, r.start_allocated);
   // The events, from the start on, sum to what the blocks at the end hold.
   std::int64_t live = 0;
   for (const std::int64_t delta : all->trace.memory.delta_bytes) live += delta;

@@ -284,6 +284,41 @@ TEST(Tables, T9_UnitsHaveNoNegativeSizes) {
   EXPECT_EQ(trace->truncated.size(), 2u);
 }
 
+/// A table's frame of entries that are numbers alone.
+std::vector<std::byte> entry(sst::FrameType type, std::uint32_t first_id, const std::vector<std::int32_t>& numbers) {
+  sst::ColumnWriter payload;
+  for (const std::int32_t number : numbers) payload.scalar(number);
+  return frame(static_cast<std::uint16_t>(type), 1, first_id, payload.bytes());
+}
+
+TEST(Stacks, T8_FramesOfNamesThatAreNotDefinedHaveNone) {
+  const Result<Trace> trace = load_bytes(bare_file() + entry(sst::FrameType::frames, 0, {7, -3, 12}) +
+                                         entry(sst::FrameType::frames, 2, {0, 0, 1}));
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->frames, (std::vector<StackFrame>{{NameId{}, NameId{}, 12}, {}, {NameId{}, NameId{}, 1}}));
+}
+
+TEST(Stacks, T8_NoStackIsItsOwnCaller) {
+  const auto stack = [](std::uint32_t id, std::int32_t frame, std::int32_t caller) {
+    return entry(sst::FrameType::stacks, id, {frame, caller});
+  };
+  const Result<Trace> trace = load_bytes(bare_file() + entry(sst::FrameType::frames, 0, {-1, -1, 1}) + stack(0, 0, 0) +
+                                         stack(1, 5, 0) + stack(2, 0, 3) + stack(4, 0, 2) + stack(1, 0, 0));
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(
+      trace->stacks,
+      (std::vector<StackNode>{
+          {FrameId{0}, StackId{}}, {FrameId{}, StackId{0}}, {FrameId{0}, StackId{}}, {}, {FrameId{0}, StackId{2}}}));
+  EXPECT_EQ(trace->truncated.size(), 1u) << "the second one of id 1";
+}
+
+TEST(Stacks, T9_NoLineIsNegative) {
+  const Result<Trace> trace = load_bytes(bare_file() + entry(sst::FrameType::frames, 0, {-1, -1, -1}));
+  ASSERT_TRUE(trace);
+  EXPECT_TRUE(trace->frames.empty());
+  EXPECT_EQ(trace->truncated.size(), 1u);
+}
+
 /// A CAPACITIES frame of one memory.
 std::vector<std::byte> capacity(std::uint8_t memory, std::int32_t sharers, std::int64_t bytes) {
   sst::ColumnWriter payload;

@@ -33,6 +33,8 @@ void expect_same(const Trace& trace, const Recorded& written) {
   EXPECT_EQ(trace.header, written.header);
   for (std::size_t i = 0; i < written.tracks.size(); ++i) EXPECT_EQ(trace.tracks[i], written.tracks[i]);
   EXPECT_EQ(trace.names, written.names);
+  EXPECT_EQ(trace.frames, written.frames);
+  EXPECT_EQ(trace.stacks, written.stacks);
   EXPECT_EQ(by_track(rows(trace.spans)), by_track(written.spans));
   EXPECT_EQ(by_memory(rows(trace.memory)), by_memory(written.memory));
   EXPECT_EQ(trace.counters, written.counters);

@@ -88,5 +88,28 @@ TEST(Sample, Version1_2) {
   }
 }
 
+// samples/v1.3-snapshot.sst: fuzz/corpus/snapshot_fuzz/protocol4.pickle, converted. Stacks, and what was asked for.
+TEST(Sample, SnapshotOfVersion1_3) {
+  const Result<Trace> trace = load(std::filesystem::path(TEST_DATA "/traces/samples/v1.3-snapshot.sst"));
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  EXPECT_TRUE(trace->complete());
+  EXPECT_EQ(trace->format_minor, 3);
+  EXPECT_EQ(trace->skipped_frame_count, 0);
+  EXPECT_EQ(trace->memory.delta_bytes, (std::vector<std::int64_t>{1536, 1024, -1024}));
+  EXPECT_EQ(trace->memory.requested_bytes, (std::vector<std::int64_t>{1100, 600, 0}));
+  EXPECT_EQ(trace->memory.category, std::vector<Category>(3, Category::not_known));
+  for (const StackId stack : trace->memory.stack) {
+    ASSERT_TRUE(stack.valid());
+    const StackFrame& inner = trace->frame_of(trace->stack_of(stack).frame);
+    EXPECT_EQ(trace->name_of(inner.function), "forward");
+    EXPECT_EQ(trace->name_of(inner.file), "model.py");
+    EXPECT_EQ(inner.line, 7);
+    const StackId caller = trace->stack_of(stack).caller;
+    ASSERT_TRUE(caller.valid());
+    EXPECT_EQ(trace->name_of(trace->frame_of(trace->stack_of(caller).frame).function), "main");
+    EXPECT_FALSE(trace->stack_of(caller).caller.valid());
+  }
+}
+
 }  // namespace
 }  // namespace shard

@@ -61,6 +61,8 @@ struct Recorded {
   Header header;
   std::vector<Track> tracks;
   std::vector<std::string> names;
+  std::vector<StackFrame> frames;
+  std::vector<StackNode> stacks;
   std::vector<Span> spans;
   std::vector<MemoryEvent> memory;
   std::vector<Counter> counters;
@@ -120,6 +122,8 @@ class RandomEvents {
     event.phase = static_cast<Phase>(below(kPhaseCount));
     event.step = id();
     event.unit = UnitId{id()};
+    if (below(3) != 0) event.requested_bytes = below(1 << 29);
+    if (below(4) != 0) event.stack = stack();
     add(all.memory, event);
   }
   /// One of each other kind.
@@ -166,6 +170,19 @@ class RandomEvents {
     const std::string text = "name" + std::to_string(below(40));
     const NameId id = writer_->name(text);
     if (static_cast<std::size_t>(id.value) == all.names.size()) all.names.push_back(text);
+    return id;
+  }
+  /// One that was given before, or one more call, of anybody.
+  StackId stack() {
+    const auto known = static_cast<std::int64_t>(all.stacks.size());
+    if (known > 0 && below(2) == 0) return StackId{static_cast<std::int32_t>(below(known))};
+    const StackFrame frame{name(), below(5) == 0 ? NameId{} : name(), static_cast<std::int32_t>(below(100))};
+    const FrameId frame_id = writer_->frame(frame);
+    if (static_cast<std::size_t>(frame_id.value) == all.frames.size()) all.frames.push_back(frame);
+    const StackNode node{frame_id,
+                         known == 0 || below(4) == 0 ? StackId{} : StackId{static_cast<std::int32_t>(below(known))}};
+    const StackId id = writer_->stack(node);
+    if (id.value == known) all.stacks.push_back(node);
     return id;
   }
   std::int32_t id() { return static_cast<std::int32_t>(below(100) == 0 ? below(2) * 0x7fffffff - 1 : below(500)); }
@@ -229,6 +246,6 @@ inline void PrintTo(const Span& s, std::ostream* out) {
 inline void PrintTo(const MemoryEvent& e, std::ostream* out) {
   *out << "memory{rank " << e.rank.value << " " << to_string(e.memory) << ", buffer " << e.buffer.value << " at "
        << e.offset_bytes << ", " << e.delta_bytes << ", " << to_string(e.category) << ", op " << e.op.value << ", t "
-       << e.time_ns << "}";
+       << e.time_ns << ", asked for " << e.requested_bytes << ", stack " << e.stack.value << "}";
 }
 }  // namespace shard

@@ -36,8 +36,9 @@ enum class Category : std::uint8_t {
   workspace = 6,      ///< live within one pass only: temporaries, gradients of activations
   communication = 7,  ///< staging for collectives
   input = 8,          ///< batch, labels, losses, scalars that ops read
+  not_known = 9,      ///< of recordings of other programs
 };
-inline constexpr int kCategoryCount = 9;
+inline constexpr int kCategoryCount = 10;
 
 /// A queue of ops that run in order; different streams overlap unless an edge orders them.
 enum class Stream : std::uint8_t {
@@ -94,6 +95,7 @@ inline constexpr int kPartCount = 11;
     case Category::workspace: return "workspace";
     case Category::communication: return "communication";
     case Category::input: return "input";
+    case Category::not_known: return "not_known";
   }
   return "?";
 }

@@ -18,7 +18,7 @@ namespace {
 
 /// Colours that stay apart for most colour-blind readers too (Okabe and Ito, and two greys), by category.
 constexpr std::array<const char*, kCategoryCount> kColours = {"#0072b2", "#56b4e9", "#d55e00", "#004c78", "#009e73",
-                                                              "#e69f00", "#999999", "#cc79a7", "#f0e442"};
+                                                              "#e69f00", "#999999", "#cc79a7", "#f0e442", "#666666"};
 constexpr int kLeft = 90, kRight = 20, kTop = 44, kGap = 46;
 
 struct Column {

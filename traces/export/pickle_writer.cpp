@@ -1,6 +1,7 @@
 // Opcodes of protocol 2.
 #include "traces/export/pickle_writer.h"
 
+#include <bit>
 #include <nlohmann/json.hpp>
 
 namespace shard {
@@ -41,6 +42,19 @@ void PickleWriter::integer(std::int64_t value) {
 
 void PickleWriter::boolean(bool value) {
   out_.write(value ? "\x88" : "\x89");  // NEWTRUE, NEWFALSE
+}
+
+void PickleWriter::real(double value) {
+  out_.write("G");  // BINFLOAT, most significant byte first
+  little_endian(__builtin_bswap64(std::bit_cast<std::uint64_t>(value)), 8);
+}
+
+void PickleWriter::none() {
+  out_.write("N");  // NONE
+}
+
+void PickleWriter::tuple_of_two() {
+  out_.write("\x86");  // TUPLE2
 }
 
 void PickleWriter::text(std::string_view value) {

@@ -1,4 +1,4 @@
-// Writes Python pickles of protocol 2: integers, text, booleans, lists and dicts, equal texts once.
+// Writes Python pickles of protocol 2: numbers, text, booleans, lists, dicts and pairs, equal texts once.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,10 @@ class PickleWriter {
 
   void integer(std::int64_t value);
   void boolean(bool value);
+  void real(double value);
+  void none();
+  /// The two values just written become a tuple.
+  void tuple_of_two();
   /// Bytes that are not UTF-8 are replaced: Python would refuse them.
   void text(std::string_view value);
   void begin_list();

@@ -168,8 +168,9 @@ class SnapshotExporter {
     number("requested_size", allocated);
     number("stream", 0);
     text("segment_type", arena.bytes() > kSmallSegment ? "large" : "small");
+    // Readers of other segments take small gaps behind blocks for parts of these.
     pickle_.text("is_expandable");
-    pickle_.boolean(false);
+    pickle_.boolean(true);
     pickle_.text("frames");
     empty_list();
     pickle_.text("blocks");
@@ -209,7 +210,7 @@ class SnapshotExporter {
     pickle_.begin_list();
     if (!arena.actions().empty()) {
       pickle_.begin_dict();
-      event("segment_alloc", address(rank, 0), arena.bytes(), arena.actions().front().time_ns);
+      event("segment_map", address(rank, 0), arena.bytes(), arena.actions().front().time_ns);
       pickle_.text("frames");
       empty_list();
       pickle_.end_dict();

@@ -13,8 +13,8 @@ namespace shard::import {
 namespace {
 
 // What a row of each kind takes while the trace is being built and afterwards; see room().
-constexpr std::uint64_t kSpanBytes = 64, kMarkBytes = 16, kMemoryBytes = 64, kCounterBytes = 48, kFlowBytes = 48,
-                        kNameBytes = 128, kRowBytes = 256, kKeyBytes = 112;
+constexpr std::uint64_t kSpanBytes = 64, kMarkBytes = 16, kMemoryBytes = 80, kCounterBytes = 48, kFlowBytes = 48,
+                        kNameBytes = 128, kRowBytes = 256, kKeyBytes = 112, kStackBytes = 72;
 
 }  // namespace
 
@@ -40,6 +40,24 @@ NameId Builder::name(std::string_view text) {
   const auto id = static_cast<std::int32_t>(names.size() - 1);
   name_ids_.insert(id);
   return NameId{id};
+}
+
+FrameId Builder::frame(const StackFrame& frame) {
+  const auto [id, added] = stack_ids_.frame(frame);
+  if (added) {
+    charged_ += kStackBytes;
+    loaded.trace.frames.push_back(frame);
+  }
+  return id;
+}
+
+StackId Builder::stack(const StackNode& node) {
+  const auto [id, added] = stack_ids_.stack(node);
+  if (added) {
+    charged_ += kStackBytes;
+    loaded.trace.stacks.push_back(node);
+  }
+  return id;
 }
 
 RowId Builder::add_row(Track track) {

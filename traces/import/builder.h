@@ -14,6 +14,7 @@
 
 #include "traces/event.h"
 #include "traces/import/import.h"
+#include "traces/stack_ids.h"
 
 namespace shard::import {
 
@@ -34,6 +35,8 @@ class Builder {
   LoadedTrace loaded;
 
   [[nodiscard]] NameId name(std::string_view text);
+  [[nodiscard]] FrameId frame(const StackFrame& frame);
+  [[nodiscard]] StackId stack(const StackNode& node);
   /// The track that a row becomes; may be set until finish(). Equal tracks get the row's number in their name.
   [[nodiscard]] RowId add_row(Track track = {});
   [[nodiscard]] Track& row(RowId row) { return rows_[static_cast<std::size_t>(row.value)].track; }
@@ -119,6 +122,7 @@ class Builder {
 
   std::deque<Row> rows_;
   std::unordered_set<std::int32_t, NameHash, NameEqual> name_ids_;
+  StackIds stack_ids_;
   std::deque<Span> spans_;  // negative duration: open
   std::deque<Mark> marks_;
   std::unordered_map<std::string, std::uint64_t> flow_keys_;

@@ -124,8 +124,8 @@ TraceSummary summarize(const LoadedTrace& loaded) {
   return summary;
 }
 
-nlohmann::ordered_json to_json(const LoadedTrace& loaded) {
-  nlohmann::ordered_json json = to_json(summarize(loaded));
+nlohmann::ordered_json to_json(const LoadedTrace& loaded, const TraceSummary& summary) {
+  nlohmann::ordered_json json = to_json(summary);
   json["flow_count"] = loaded.trace.flows.size();
   if (loaded.format == TraceFormat::sst) return json;
   json["flow_event_count"] = loaded.flow_event_count;
@@ -135,13 +135,13 @@ nlohmann::ordered_json to_json(const LoadedTrace& loaded) {
   return json;
 }
 
-std::string to_text(const LoadedTrace& loaded) {
-  std::string text = to_text(summarize(loaded));
+std::string to_text(const LoadedTrace& loaded, const TraceSummary& summary) {
+  std::string text = to_text(summary);
   if (loaded.format == TraceFormat::sst) return text;
   text = std::string("format ") + to_string(loaded.format) + "\n" + text;
   if (loaded.snapshot) {
     const Snapshot& snapshot = *loaded.snapshot;
-    const Snapshot::Start start = snapshot.start();
+    const Snapshot::Start& start = snapshot.at_start;
     TextTable table({"memory", "at the start", "at the end"}, 1);
     table.add({"reserved", show_bytes(Bytes{start.reserved_bytes}), show_bytes(Bytes{snapshot.reserved_bytes()})});
     table.add({"allocated", show_bytes(Bytes{start.allocated_bytes}), show_bytes(Bytes{snapshot.allocated_bytes()})});

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "traces/base/result.h"
-#include "traces/import/snapshot.h"
 #include "traces/inspect.h"
 #include "traces/reader.h"
+#include "traces/snapshot.h"
 
 namespace shard {
 
@@ -77,10 +77,11 @@ struct LoadedTrace {
 /// As summarize(Trace), with the file's format and its own counts.
 [[nodiscard]] TraceSummary summarize(const LoadedTrace& loaded);
 
-/// As to_json(TraceSummary), with "flow_count", "flow_event_count", "instant_count", "notes", and "snapshot" for those.
-[[nodiscard]] nlohmann::ordered_json to_json(const LoadedTrace& loaded);
+/// As to_json(TraceSummary) of summarize(loaded), with "flow_count", "flow_event_count", "instant_count", "notes", and
+/// "snapshot" for those.
+[[nodiscard]] nlohmann::ordered_json to_json(const LoadedTrace& loaded, const TraceSummary& summary);
 
-/// As to_text(TraceSummary), with the snapshot's facts.
-[[nodiscard]] std::string to_text(const LoadedTrace& loaded);
+/// As to_text(TraceSummary) of summarize(loaded), with the snapshot's facts.
+[[nodiscard]] std::string to_text(const LoadedTrace& loaded, const TraceSummary& summary);
 
 }  // namespace shard

@@ -57,6 +57,11 @@ bool PickleReader::push_integer(std::int64_t value) {
   return push({Kind::integer, std::clamp(value, -kIntegerLimit, kIntegerLimit)});
 }
 
+bool PickleReader::push_real(double value) {
+  reals_.push_back(value);
+  return charge(sizeof(double)) && push({Kind::real, static_cast<std::int64_t>(reals_.size() - 1)});
+}
+
 bool PickleReader::number(int bytes, std::uint64_t& value) {
   value = 0;
   for (int i = 0; i < bytes; ++i) {
@@ -96,7 +101,11 @@ bool PickleReader::push_line(bool quoted) {
 bool PickleReader::push_number_line(bool real) {
   std::string text;
   if (!line(text)) return false;
-  if (real) return push({Kind::real, 0});
+  if (real) {
+    double value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return push_real(value);
+  }
   if (text == "00" || text == "01") return push({Kind::boolean, text == "01"});
   if (!text.empty() && text.back() == 'L') text.pop_back();
   std::int64_t value = 0;
@@ -144,19 +153,14 @@ bool PickleReader::push_container(Kind kind, std::size_t from) {
   return push({kind, static_cast<std::int64_t>(containers_.size() - 1)});
 }
 
-/// Takes pairs of the dropped key out of the stack from `from` on.
-void PickleReader::drop(std::size_t from) {
-  std::size_t kept = from;
+/// Replaces the values of the folded key among the pairs that stand on the stack from `from` on.
+void PickleReader::fold(std::size_t from) {
   for (std::size_t i = from; i + 1 < stack_.size(); i += 2) {
-    if (text(stack_[i]) == dropped_) {
-      release(stack_[i + 1]);
-      continue;
-    }
-    stack_[kept] = stack_[i];
-    stack_[kept + 1] = stack_[i + 1];
-    kept += 2;
+    if (text(stack_[i]) != fold_.key) continue;
+    const Value whole = stack_[i + 1];
+    stack_[i + 1] = fold_.of(whole);
+    if (whole.kind() == Kind::list) release(whole);
   }
-  stack_.resize(kept);
 }
 
 void PickleReader::release(Value value) {
@@ -172,7 +176,7 @@ bool PickleReader::append(std::size_t target, std::size_t from) {
   if (to.kind() == Kind::list || to.kind() == Kind::dict) {
     if (to.kind() == Kind::dict) {
       if ((stack_.size() - from) % 2 == 1) return fail("gives a dict a key without a value");
-      if (!dropped_.empty()) drop(from);
+      if (!fold_.key.empty()) fold(from);
     }
     std::vector<Value>& items = containers_[static_cast<std::size_t>(to.payload())];
     const std::size_t count = stack_.size() - from;
@@ -278,7 +282,7 @@ bool PickleReader::push_scalar(int opcode) {
     case 'M': return number(2, n) && push_integer(static_cast<std::int64_t>(n));
     case 0x8a: return number(1, n) && push_long(n);
     case 0x8b: return number(4, n) && push_long(n);
-    case 'G': return number(8, n) && push({Kind::real, 0});
+    case 'G': return number(8, n) && push_real(std::bit_cast<double>(__builtin_bswap64(n)));
 
     case 'S': return push_line(true);
     case 'V': return push_line(false);
@@ -378,6 +382,11 @@ std::string_view PickleReader::text(Value value) const {
 std::optional<std::int64_t> PickleReader::integer(Value value) const {
   if (value.kind() != Kind::integer && value.kind() != Kind::boolean) return std::nullopt;
   return value.payload();
+}
+
+std::optional<double> PickleReader::real(Value value) const {
+  if (value.kind() != Kind::real) return std::nullopt;
+  return reals_[static_cast<std::size_t>(value.payload())];
 }
 
 std::optional<PickleReader::Value> PickleReader::find(Value dict, std::string_view key) const {

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "traces/import/byte_source.h"
@@ -35,9 +37,14 @@ class PickleReader {
     std::uint64_t bits_ = 0;
   };
 
-  /// What dicts hold under the key `dropped` is forgotten at once, lists with all that is in them: where it is most of
-  /// a file (a snapshot's stack frames) and nobody looks at it.
-  explicit PickleReader(ByteSource& source, std::string_view dropped = {}) : source_(source), dropped_(dropped) {}
+  /// What a dict holds under a key is replaced as soon as it comes, and the items of a list are freed: where it is most
+  /// of a file (a snapshot's stacks) and says the same over and over. `of` may see a list again that it has seen
+  /// before, then without items: the memo shares it.
+  struct Fold {
+    std::string key;
+    std::function<Value(Value)> of;
+  };
+  explicit PickleReader(ByteSource& source, Fold fold = {}) : source_(source), fold_(std::move(fold)) {}
 
   /// Reads up to STOP. False where the pickle is damaged or cut: error() says why and at() where; result() is then what
   /// was complete, as far as the outermost containers go.
@@ -51,6 +58,7 @@ class PickleReader {
   /// Of a string, else "".
   [[nodiscard]] std::string_view text(Value value) const;
   [[nodiscard]] std::optional<std::int64_t> integer(Value value) const;
+  [[nodiscard]] std::optional<double> real(Value value) const;
   /// Frees the items of a list or dict, for all that share it.
   void release(Value value);
   /// The last value of that key of a dict.
@@ -74,6 +82,7 @@ class PickleReader {
   bool push_long(std::uint64_t bytes);
   bool push_integer(std::int64_t value);
   bool push_number_line(bool real);
+  bool push_real(double value);
   bool push_container(Kind kind, std::size_t from);
   bool number(int bytes, std::uint64_t& value);
   bool line(std::string& text);
@@ -84,11 +93,11 @@ class PickleReader {
   bool get(std::uint64_t index);
   bool put(std::uint64_t index);
   bool charge(std::uint64_t bytes);
-  void drop(std::size_t from);
+  void fold(std::size_t from);
   void close_all();
 
   ByteSource& source_;
-  std::string dropped_;
+  Fold fold_;
   // Deques, which grow without a second copy of themselves.
   std::deque<Value> stack_;
   std::size_t stack_peak_ = 0;
@@ -98,6 +107,7 @@ class PickleReader {
   std::deque<std::vector<Value>> containers_;
   std::string characters_;
   std::deque<Text> texts_;
+  std::deque<double> reals_;
   std::uint64_t charged_ = 0;
   bool full_ = false;  // nothing more may be made
   std::string error_;

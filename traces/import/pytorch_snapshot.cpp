@@ -2,15 +2,17 @@
 #include "traces/import/pytorch_snapshot.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "traces/import/builder.h"
 #include "traces/import/pickle.h"
+#include "traces/import/snapshot_stacks.h"
 
 namespace shard::import {
 namespace {
@@ -20,12 +22,20 @@ using Kind = PickleReader::Kind;
 
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 50;  // beyond any device; sums stay within 64 bits
 constexpr std::int32_t kMaxDevices = 4096;
+/// Of what is only kept to be written again.
+constexpr int kDeepest = 16;
+/// What SnapshotEvent holds.
+constexpr std::array<std::string_view, 6> kEventKeys = {"action", "addr", "size", "stream", "time_us", "frames"};
 /// An event, its part of the trace, and of the maps that follow addresses.
 constexpr std::uint64_t kEventBytes = 160;
 
 class Reader {
  public:
-  explicit Reader(ByteSource& source) : source_(source), pickle_(source, "frames") {}
+  Reader(ByteSource& source, Builder& builder)
+      : source_(source),
+        pickle_(source, {"frames", [this](Value frames) { return stacks_.fold(pickle_, frames); }}),
+        stacks_(builder, source),
+        builder_(builder) {}
 
   /// Fills `snapshot`; a note where the pickle is cut or damaged.
   Result<void> read(Snapshot& snapshot, std::vector<Truncated>& truncated, Header& header) {
@@ -53,6 +63,7 @@ class Reader {
       }
       ++device;
     }
+    snapshot.device_count = static_cast<std::size_t>(device);
     const bool nothing = snapshot.segments.empty() && snapshot.events.empty();
     if (!fits) return refused(source_.offset(), "names the same entries over and over");
     if (!is_one || (nothing && !whole)) {
@@ -62,7 +73,13 @@ class Reader {
       return refused(0, "is a list of other things");
     if (!whole) truncated.push_back({pickle_.at(), "the pickle " + pickle_.error()});
     if (whole && !source_.fault().empty()) truncated.push_back({source_.offset(), source_.fault()});
-    settings(pickle_.find(root, "allocator_settings").value_or(Value()), header);
+    const auto entries = root.kind() == Kind::dict ? pickle_.items(root) : std::span<const Value>();
+    for (std::size_t i = 0; i + 1 < entries.size(); i += 2) {
+      const std::string key(pickle_.text(entries[i]));
+      if (key != "segments" && key != "device_traces") snapshot.others[key] = plain(entries[i + 1]);
+    }
+    settings(pickle_.find(root, "allocator_settings").value_or(Value()), snapshot, header);
+    snapshot.find_block_sizes();
     return {};
   }
 
@@ -97,9 +114,15 @@ class Reader {
     segment.address = address(dict, "address");
     segment.bytes = bytes(dict, "total_size");
     segment.allocated_bytes = bytes(dict, "allocated_size");
+    segment.active_bytes = bytes(dict, "active_size");
+    segment.requested_bytes = bytes(dict, "requested_size");
+    const auto pool = pickle_.items(pickle_.find(dict, "segment_pool_id").value_or(Value()));
+    for (std::size_t i = 0; i < std::min(pool.size(), segment.pool.size()); ++i)
+      segment.pool[i] = pickle_.integer(pool[i]).value_or(0);
     segment.stream = address(dict, "stream");
     segment.large = text(dict, "segment_type") == "large";
     segment.expandable = integer(dict, "is_expandable", 0, 1) == 1;
+    std::tie(segment.stack, segment.has_stack) = stack(dict);
     std::uint64_t next = segment.address;
     for (const Value block_dict : pickle_.items(pickle_.find(dict, "blocks").value_or(Value()))) {
       if (block_dict.kind() != Kind::dict) continue;
@@ -109,6 +132,8 @@ class Reader {
       block.bytes = bytes(block_dict, "size");
       block.requested_bytes = bytes(block_dict, "requested_size");
       block.active = text(block_dict, "state").starts_with("active");
+      block.state = builder_.name(text(block_dict, "state"));
+      std::tie(block.stack, block.has_stack) = stack(block_dict);
       next = block.address + static_cast<std::uint64_t>(block.bytes);
       segment.blocks.push_back(block);
       if (!room(2 * sizeof(SnapshotBlock))) return false;
@@ -132,15 +157,23 @@ class Reader {
       ++snapshot.unknown_event_count;
       return;
     }
+    const auto [asked_by, has_stack] = stack(dict);
+    remarks(dict, snapshot);
     snapshot.events.push_back({.action = *action,
                                .device = device,
                                .address = address(dict, "addr"),
                                .bytes = bytes(dict, "size"),
                                .stream = address(dict, "stream"),
-                               .time_us = integer(dict, "time_us", 0, std::int64_t{1} << 51)});
+                               .time_us = integer(dict, "time_us", 0, std::int64_t{1} << 51),
+                               .stack = asked_by,
+                               .has_stack = has_stack});
   }
 
-  void settings(Value dict, Header& header) const {
+  void settings(Value dict, Snapshot& snapshot, Header& header) const {
+    snapshot.max_split_bytes = bytes(dict, "max_split_size");
+    const Value divisions = pickle_.find(dict, "roundup_power2_divisions").value_or(Value());
+    for (std::size_t i = 0; i < snapshot.roundup_power2_divisions.size(); ++i)
+      snapshot.roundup_power2_divisions[i] = integer(divisions, std::to_string(1u << i), 0, 1 << 20);
     const auto all = pickle_.items(dict);
     for (std::size_t i = 0; i + 1 < all.size() && header.metadata.size() < 100; i += 2) {
       const std::string key = "allocator_settings." + std::string(pickle_.text(all[i]).substr(0, 100));
@@ -153,8 +186,57 @@ class Reader {
     }
   }
 
+  /// The stack of an entry, and whether it says anything of one.
+  [[nodiscard]] std::pair<StackId, bool> stack(Value dict) const {
+    const auto frames = pickle_.find(dict, "frames");
+    return {stacks_.id_of(frames.value_or(Value())), frames.has_value()};
+  }
+
+  /// What an event says beside what the struct has room for: texts and whole numbers.
+  void remarks(Value dict, Snapshot& snapshot) {
+    const auto all = pickle_.items(dict);
+    for (std::size_t i = 0; i + 1 < all.size(); i += 2) {
+      const std::string_view key = pickle_.text(all[i]);
+      if (std::ranges::find(kEventKeys, key) != kEventKeys.end() || !room(2 * sizeof(SnapshotRemark))) continue;
+      SnapshotRemark remark{.event = snapshot.events.size(), .key = builder_.name(key)};
+      remark.is_text = all[i + 1].kind() == Kind::string;
+      if (remark.is_text) remark.text = builder_.name(pickle_.text(all[i + 1]));
+      remark.number = pickle_.integer(all[i + 1]).value_or(0);
+      if (remark.is_text || pickle_.integer(all[i + 1])) snapshot.remarks.push_back(remark);
+    }
+  }
+
+  /// A value that nobody here looks into, to be written again: as far as JSON has it, and not too deep.
+  [[nodiscard]] nlohmann::ordered_json plain(Value value, int depth = 0) {
+    using Json = nlohmann::ordered_json;
+    if (depth > kDeepest || !room(2 * sizeof(Json) + pickle_.text(value).size())) return nullptr;
+    switch (value.kind()) {
+      case Kind::boolean: return pickle_.integer(value) == 1;
+      case Kind::integer: return *pickle_.integer(value);
+      case Kind::real: return *pickle_.real(value);
+      case Kind::string: return pickle_.text(value);
+      case Kind::list: {
+        Json list = Json::array();
+        for (const Value each : pickle_.items(value)) list.push_back(plain(each, depth + 1));
+        return list;
+      }
+      case Kind::dict: {
+        Json object = Json::object();
+        const auto all = pickle_.items(value);
+        for (std::size_t i = 0; i + 1 < all.size(); i += 2)
+          object[std::string(pickle_.text(all[i]))] = plain(all[i + 1], depth + 1);
+        return object;
+      }
+      case Kind::none:
+      case Kind::inert: break;
+    }
+    return nullptr;
+  }
+
   ByteSource& source_;
   PickleReader pickle_;
+  SnapshotStacks stacks_;
+  Builder& builder_;
   std::uint64_t charged_ = 0;
 };
 
@@ -184,6 +266,24 @@ class Arena {
     used_.erase(at->second.first);
     segments_.erase(at);
   }
+  /// A piece of an expandable segment.
+  void cut(std::uint64_t address, std::int64_t bytes) {
+    auto at = segments_.upper_bound(address);
+    if (at == segments_.begin()) return;
+    --at;
+    const auto [begin, whole] = *at;
+    const auto before = static_cast<std::int64_t>(address - begin), behind = whole.second - before - bytes;
+    if (behind < 0) return;
+    remove(begin);
+    const auto keep = [&](std::uint64_t from, std::int64_t offset, std::int64_t kept) {
+      if (kept <= 0) return;
+      used_[offset] = offset + kept;
+      segments_[from] = {offset, kept};
+      reserved_ += kept;
+    };
+    keep(begin, whole.first, before);
+    keep(address + static_cast<std::uint64_t>(bytes), whole.first + before + bytes, behind);
+  }
   [[nodiscard]] std::int64_t offset_of(std::uint64_t address) const {
     auto at = segments_.upper_bound(address);
     if (at == segments_.begin()) return 0;
@@ -201,44 +301,18 @@ class Arena {
   std::int64_t reserved_ = 0;
 };
 
-/// What every alloc of the snapshot takes, by event; 0 for other events.
-std::vector<std::int64_t> block_bytes(const Snapshot& snapshot) {
-  constexpr auto rounded = [](std::int64_t bytes) { return (bytes + 511) / 512 * 512; };
-  std::vector<std::int64_t> result(snapshot.events.size());
-  std::map<std::int32_t, std::unordered_map<std::uint64_t, std::size_t>> last_alloc;
-  for (std::size_t i = 0; i < snapshot.events.size(); ++i) {
-    const SnapshotEvent& event = snapshot.events[i];
-    if (event.action == SnapshotAction::alloc) {
-      result[i] = rounded(event.bytes);
-      last_alloc[event.device][event.address] = i;
-    } else if (event.action == SnapshotAction::free_completed) {
-      last_alloc[event.device].erase(event.address);
-    }
-  }
-  for (const SnapshotSegment& segment : snapshot.segments) {
-    const auto allocs = last_alloc.find(segment.device);
-    if (allocs == last_alloc.end()) continue;
-    for (const SnapshotBlock& block : segment.blocks) {
-      const auto at = block.active ? allocs->second.find(block.address) : allocs->second.end();
-      if (at != allocs->second.end()) result[at->second] = block.bytes;
-    }
-  }
-  return result;
-}
-
 class Converter {
  public:
   Converter(Builder& builder, const Snapshot& snapshot) : builder_(builder), snapshot_(snapshot) {}
 
   void run() {
-    const std::vector<std::int64_t> bytes = block_bytes(snapshot_);
     builder_.reserve_memory(snapshot_.events.size());
     timed_ = std::any_of(snapshot_.events.begin(), snapshot_.events.end(),
                          [](const SnapshotEvent& event) { return event.time_us != 0; });
     begin();
     for (std::size_t i = 0; i < snapshot_.events.size(); ++i) {
       const SnapshotEvent& event = snapshot_.events[i];
-      add(event, bytes[i], timed_ ? event.time_us * 1000 : static_cast<std::int64_t>(i) * 1000);
+      add(event, snapshot_.block_bytes[i], timed_ ? event.time_us * 1000 : static_cast<std::int64_t>(i) * 1000);
     }
     for (const auto& [device, state] : devices_) {
       builder_.loaded.trace.arenas.push_back({.rank = Rank{device},
@@ -275,22 +349,32 @@ class Converter {
     builder_.counter({Rank{index}, builder_.name("reserved_bytes"), time_ns, static_cast<double>(of.arena.reserved())});
   }
 
-  void memory(std::int32_t index, BufferId buffer, std::uint64_t address, std::int64_t delta, std::int64_t time_ns) {
+  /// What the allocator gave (positive) or got back, and who asked for how much of it.
+  struct Change {
+    BufferId buffer{};
+    std::uint64_t address = 0;
+    std::int64_t bytes = 0;
+    std::int64_t requested_bytes = 0;
+    StackId stack{};
+  };
+  void memory(std::int32_t index, const Change& change, std::int64_t time_ns) {
     Device& of = device(index);
-    of.allocated += delta;
+    of.allocated += change.bytes;
     of.peak_allocated = std::max(of.peak_allocated, of.allocated);
     builder_.memory({.rank = Rank{index},
-                     .buffer = buffer,
-                     .offset_bytes = of.arena.offset_of(address),
-                     .delta_bytes = delta,
-                     .category = Category::workspace,
-                     .time_ns = time_ns},
+                     .buffer = change.buffer,
+                     .offset_bytes = of.arena.offset_of(change.address),
+                     .delta_bytes = change.bytes,
+                     .category = Category::not_known,
+                     .time_ns = time_ns,
+                     .requested_bytes = change.requested_bytes,
+                     .stack = change.stack},
                     false);
   }
 
   /// The state before the first event, at the time of the device's first event.
   void begin() {
-    const Snapshot::Start start = snapshot_.start();
+    const Snapshot::Start& start = snapshot_.at_start;
     std::map<std::int32_t, std::int64_t> first;
     for (std::size_t i = 0; i < snapshot_.events.size(); ++i) {
       const SnapshotEvent& event = snapshot_.events[i];
@@ -305,7 +389,8 @@ class Converter {
     for (const auto& [index, state] : devices_) reserved(index, time_of(index));
     for (const Snapshot::Start::Live& block : start.blocks) {
       const BufferId buffer = live_.add(Rank{block.device}, Memory::device, block.address, block.bytes);
-      memory(block.device, buffer, block.address, block.bytes, time_of(block.device));
+      memory(block.device, {buffer, block.address, block.bytes, block.requested_bytes, block.stack},
+             time_of(block.device));
     }
   }
 
@@ -314,20 +399,22 @@ class Converter {
     switch (event.action) {
       case SnapshotAction::alloc: {
         const BufferId buffer = live_.add(rank, Memory::device, event.address, bytes);
-        return memory(event.device, buffer, event.address, bytes, time_ns);
+        return memory(event.device, {buffer, event.address, bytes, event.bytes, event.stack}, time_ns);
       }
       case SnapshotAction::free_completed: {
         const LiveBuffers::Live freed = live_.remove(rank, Memory::device, event.address);
         if (!freed.buffer.valid()) return;
-        return memory(event.device, freed.buffer, event.address, -freed.bytes, time_ns);
+        return memory(event.device, {freed.buffer, event.address, -freed.bytes, 0, event.stack}, time_ns);
       }
       case SnapshotAction::segment_alloc:
       case SnapshotAction::segment_map:
         device(event.device).arena.add(event.address, event.bytes);
         return reserved(event.device, time_ns);
       case SnapshotAction::segment_free:
-      case SnapshotAction::segment_unmap:
         device(event.device).arena.remove(event.address);
+        return reserved(event.device, time_ns);
+      case SnapshotAction::segment_unmap:
+        device(event.device).arena.cut(event.address, event.bytes);
         return reserved(event.device, time_ns);
       case SnapshotAction::free_requested: return;  // still taken until it is completed
       case SnapshotAction::oom:
@@ -353,7 +440,7 @@ Result<LoadedTrace> import_pytorch_snapshot(ByteSource& source) {
   Builder builder(TraceFormat::pytorch_snapshot);
   Snapshot snapshot;
   {
-    Reader reader(source);
+    Reader reader(source, builder);
     const Result<void> read = reader.read(snapshot, builder.loaded.trace.truncated, builder.loaded.trace.header);
     if (!read) return read.error();
   }

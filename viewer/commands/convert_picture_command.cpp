@@ -1,4 +1,5 @@
 // `shardscope convert` to PNG: the picture that view would show.
+#include "sim/cli/output_path.h"
 #include "sim/commands/printing.h"
 #include "viewer/commands/commands.h"
 #include "viewer/commands/notes_file.h"
@@ -23,21 +24,23 @@ enum class Form { png };
 int convert_picture_command(std::span<const std::string> arguments) {
   Sources sources;
   std::string input;
-  std::string output;
+  cli::OutputPath output_path;
   Form to = Form::png;
   ViewOptions options;
   cli::Command command("shardscope", "convert", "writes a picture of a trace", kConvertPictureDetails);
   command.add_positional("TRACE", &input, "a trace of any tool that inspect knows")
       .required()
       .reads_file(trace_and_notes);
-  command.add_positional("OUTPUT.png", &output, "the file to write").required().writes_file();
   cli::Group group = command.group("Convert");
+  cli::add_output_path(command, group, output_path, "OUTPUT.png");
   group.add_choice<Form>("to", &to, {{"png", Form::png, "a picture"}}, "the form to write");
   group.add_flag("incomplete", &sources.incomplete, commands::kIncompleteHelp);
   add_view_options(command, options);
   if (const auto code = commands::parsed(command, arguments)) return *code;
+  const Result<std::string> output = output_path.chosen();
+  if (!output) return commands::failed(output.error());
   sources.traces = {input};
-  return take_screenshot(sources, options, output, "convert", false);
+  return take_screenshot(sources, options, *output, "convert", false);
 }
 
 }  // namespace shard::view

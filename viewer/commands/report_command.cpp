@@ -40,22 +40,17 @@ int report_command(std::span<const std::string> arguments) {
   std::string output;
   bool json = false;
   bool dark = false;
-  // The one short option of the family, since reports are what people type -o for.
-  std::vector<std::string> words(arguments.begin(), arguments.end());
-  for (std::string& word : words) {
-    if (word == "-o") word = "--output";
-  }
   cli::Command command("shardscope", "report", "writes what view shows as pictures and text", kReportDetails);
   command.add_positional("TRACE", &sources.traces, "traces; the others are compared with the first")
       .required()
       .reads_file(trace_and_notes);
   cli::Group group = command.group("Report");
-  group.add("output", &output, "FILE.html|FILE.md", "the file to write (also -o)").required().writes_file();
+  group.add("output", &output, "FILE.html|FILE.md", "the file to write").letter('o').required().writes_file();
   group.add_flag("force", &sources.force, "line up traces of different plans");
   group.add_flag("incomplete", &sources.incomplete, commands::kIncompleteHelp);
   group.add_flag("dark", &dark, "dark instead of light");
   group.add_flag("json", &json, "what the report says as one JSON object on stdout");
-  if (const auto code = commands::parsed(command, words)) return *code;
+  if (const auto code = commands::parsed(command, arguments)) return *code;
   const std::string form = std::filesystem::path(output).extension().string();
   const bool html = form == ".html" || form == ".htm";
   if (!html && form != ".md" && form != ".markdown")

@@ -1,40 +1,20 @@
-// Reading times.
+// Two times and what is between them.
 #include "viewer/commands/time_option.h"
 
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <string>
-#include <utility>
+
+#include "sim/cli/times.h"
 
 namespace shard::view {
-
-Result<std::int64_t> parse_time(std::string_view text, std::string_view where) {
-  constexpr std::array<std::pair<std::string_view, double>, 5> kUnits{
-      {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"", 1}}};
-  const Error wrong{Errc::usage, "'" + std::string(text) + "' is no time", std::string(where),
-                    "a number with ns, us, ms or s, such as 12.5ms"};
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || !std::isfinite(value)) return wrong;
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  for (const auto& [name, factor] : kUnits) {
-    if (unit != name) continue;
-    const double ns = value * factor;
-    if (std::fabs(ns) > 9e18) return wrong;
-    return static_cast<std::int64_t>(std::llround(ns));
-  }
-  return wrong;
-}
 
 Result<TimeRange> parse_range(std::string_view text, std::string_view where) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos)
     return Error{Errc::usage, "'" + std::string(text) + "' is no range of time", std::string(where),
                  "two times with a colon between, such as 10ms:12.5ms"};
-  const Result<std::int64_t> begin = parse_time(text.substr(0, colon), where);
+  const Result<std::int64_t> begin = cli::parse_time(text.substr(0, colon), where);
   if (!begin) return begin.error();
-  const Result<std::int64_t> end = parse_time(text.substr(colon + 1), where);
+  const Result<std::int64_t> end = cli::parse_time(text.substr(colon + 1), where);
   if (!end) return end.error();
   if (*end <= *begin)
     return Error{Errc::usage, "the range '" + std::string(text) + "' is empty", std::string(where),

@@ -48,7 +48,7 @@ void add_view_options(cli::Command& command, ViewOptions& options) {
   cli::Group where = command.group("What to show");
   where.add_custom("at", "TIME", "put the marker there (12.5ms, 1.2s; since the begin of the first trace)",
                    [&options](std::string_view text, std::string_view from, const cli::Range&) -> Result<void> {
-                     const Result<std::int64_t> time = parse_time(text, from);
+                     const Result<std::int64_t> time = cli::parse_time(text, from);
                      if (!time) return time.error();
                      options.at_ns = *time;
                      return {};

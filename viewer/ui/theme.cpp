@@ -25,7 +25,7 @@ Theme dark() {
   t.warning = rgb(0xF2B84B);
   t.bad = rgb(0xF26D6D);
   t.category = {rgb(0x3F6FD1), rgb(0x86B6FF), rgb(0xEFA13A), rgb(0x7650C9), rgb(0xB48CF2),
-                rgb(0x45B07A), rgb(0x8B95A5), rgb(0xE5605E), rgb(0xDCD05A)};
+                rgb(0x45B07A), rgb(0x8B95A5), rgb(0xE5605E), rgb(0xDCD05A), rgb(0x68728A)};
   t.span_class = {rgb(0x45B07A), rgb(0x2A9AA6), rgb(0xA9C65A), rgb(0x9B74E8), rgb(0x7FB2FF),
                   rgb(0xEFA13A), rgb(0xE5605E), rgb(0xD06BB0), rgb(0x8B95A5), rgb(0x68728A)};
   t.series = {rgb(0x5EA3FF), rgb(0xF2A544), rgb(0x5CC98B), rgb(0xE877B5),
@@ -51,7 +51,7 @@ Theme light() {
   t.warning = rgb(0xB87400);
   t.bad = rgb(0xC8322F);
   t.category = {rgb(0x2F5FC4), rgb(0x8FB8F5), rgb(0xE8962A), rgb(0x6B43BF), rgb(0xB592EC),
-                rgb(0x3EA56F), rgb(0x9BA4B2), rgb(0xD84F4D), rgb(0xD3C545)};
+                rgb(0x3EA56F), rgb(0x9BA4B2), rgb(0xD84F4D), rgb(0xD3C545), rgb(0x7A8496)};
   t.span_class = {rgb(0x47AE79), rgb(0x2C97A4), rgb(0xA3BF55), rgb(0x8E66DD), rgb(0x7BABEF),
                   rgb(0xE8962A), rgb(0xD84F4D), rgb(0xC45DA4), rgb(0x97A0AF), rgb(0x7A8496)};
   t.series = {rgb(0x1F66D0), rgb(0xD9780F), rgb(0x1E8E55), rgb(0xC24A8C),

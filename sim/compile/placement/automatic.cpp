@@ -23,7 +23,8 @@ bool is_model_data(Category category) {
     case Category::activation:
     case Category::workspace:
     case Category::communication:
-    case Category::input: return false;
+    case Category::input:
+    case Category::not_known: return false;
   }
   return false;
 }

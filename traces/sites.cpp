@@ -1,0 +1,176 @@
+// A stack's site from its caller's: callers come first, so one pass finds all.
+#include "traces/sites.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+namespace shard {
+namespace {
+
+using std::string_view;
+
+[[nodiscard]] string_view file_name(string_view path) {
+  const std::size_t slash = path.find_last_of("/\\");
+  return slash == string_view::npos ? path : path.substr(slash + 1);
+}
+
+[[nodiscard]] bool is_python(string_view file) {
+  return file.ends_with(".py") || (file.starts_with('<') && file.ends_with('>'));
+}
+
+/// Folders of Python, of installed packages, and of PyTorch where it runs from its sources.
+constexpr std::array kLibraryFolders = {
+    string_view("/site-packages/"), string_view("/dist-packages/"), string_view("/lib/python"),
+    string_view("/torch/nn/"),      string_view("/torch/optim/"),   string_view("/torch/autograd/"),
+    string_view("/torch/utils/"),   string_view("/torch/cuda/"),    string_view("/torch/distributed/"),
+    string_view("/torch/amp/"),     string_view("/torch/_"),        string_view("/torch/functional.py"),
+    string_view("/torch/func/"),    string_view("/torch/fx/"),      string_view("/torch/library.py"),
+};
+
+/// File and function, "" for all of its functions: names that PyTorch, Python and einops have and programs do not.
+constexpr std::pair<string_view, string_view> kLibraryFunctions[] = {
+    {"module.py", "_call_impl"},
+    {"module.py", "_wrapped_call_impl"},
+    {"module.py", "_apply"},
+    {"module.py", "convert"},
+    {"module.py", "_slow_forward"},
+    {"_tensor.py", ""},
+    {"functional.py", "einsum"},
+    {"functional.py", "_max_pool2d"},
+    {"functional.py", "batch_norm"},
+    {"functional.py", "cross_entropy"},
+    {"functional.py", "dropout"},
+    {"functional.py", "embedding"},
+    {"functional.py", "gelu"},
+    {"functional.py", "layer_norm"},
+    {"functional.py", "linear"},
+    {"functional.py", "relu"},
+    {"functional.py", "rms_norm"},
+    {"functional.py", "silu"},
+    {"functional.py", "softmax"},
+    {"functional.py", "log_softmax"},
+    {"functional.py", "norm"},
+    {"_backends.py", ""},
+    {"einops.py", ""},
+    {"contextlib.py", ""},
+    {"_contextlib.py", ""},
+    {"_jit_internal.py", ""},
+    {"eval_frame.py", ""},
+    {"_compile.py", ""},
+    {"optimizer.py", "_use_grad"},
+    {"optimizer.py", "maybe_fallback"},
+    {"optimizer.py", "profile_hook_step"},
+    {"optimizer.py", "wrapper"},
+    {"optimizer.py", "zero_grad"},
+    {"adam.py", "adam"},
+    {"adam.py", "_init_group"},
+    {"adam.py", "_multi_tensor_adam"},
+    {"adam.py", "_single_tensor_adam"},
+    {"adam.py", "_fused_adam"},
+    {"adamw.py", "adamw"},
+    {"adamw.py", "_init_group"},
+    {"adamw.py", "_multi_tensor_adamw"},
+    {"adamw.py", "_single_tensor_adamw"},
+    {"sgd.py", "_multi_tensor_sgd"},
+    {"sgd.py", "_init_group"},
+    {"_foreach_utils.py", ""},
+    {"__init__.py", "backward"},
+    {"__init__.py", "_make_grads"},
+    {"graph.py", "_engine_run_backward"},
+    {"batchnorm.py", "forward"},
+    {"pooling.py", "forward"},
+    {"normalization.py", "forward"},
+    {"clip_grad.py", ""},
+    {"checkpoint.py", "checkpoint"},
+    {"grad_scaler.py", ""},
+    {"autocast_mode.py", ""},
+    {"_fsdp_param_group.py", ""},
+    {"_fsdp_param.py", ""},
+    {"_fsdp_collectives.py", ""},
+    {"_fsdp_state.py", ""},
+};
+
+/// Of an optimizer of PyTorch's, which another of its functions calls.
+[[nodiscard]] bool is_optimizer_step(string_view function, string_view called_by) {
+  return function == "step" && (called_by == "_use_grad" || called_by == "_use_grad_for_differentiable");
+}
+
+struct Candidates {
+  FrameId own, python, autograd, op, innermost;
+};
+
+[[nodiscard]] FrameId site_of(const Candidates& candidates) {
+  for (const FrameId each :
+       {candidates.own, candidates.python, candidates.autograd, candidates.op, candidates.innermost})
+    if (each.valid()) return each;
+  return {};
+}
+
+}  // namespace
+
+bool is_library(const Trace& trace, const StackFrame& frame) {
+  const string_view path = trace.name_of(frame.file), function = trace.name_of(frame.function);
+  if (!is_python(path) || path.starts_with("<frozen ")) return true;
+  if (path.find('/') != string_view::npos)
+    return std::ranges::any_of(kLibraryFolders, [&](string_view folder) { return path.find(folder) != path.npos; });
+  const string_view file = file_name(path);
+  return std::ranges::any_of(kLibraryFunctions, [&](const auto& known) {
+    return known.first == file && (known.second.empty() || known.second == function);
+  });
+}
+
+std::vector<FrameId> sites(const Trace& trace) {
+  struct Of {
+    bool python = false, library = false, autograd = false, op = false;
+    string_view function;
+  };
+  std::vector<Of> frames(trace.frames.size());
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const StackFrame& frame = trace.frames[i];
+    const string_view function = trace.name_of(frame.function);
+    frames[i] = {.python = is_python(trace.name_of(frame.file)),
+                 .library = is_library(trace, frame),
+                 .autograd = function.starts_with("torch::autograd::") && function.find("::apply(") != function.npos,
+                 .op = function.starts_with("at::_ops::"),
+                 .function = function};
+  }
+  std::vector<Candidates> of(trace.stacks.size());
+  std::vector<FrameId> result(trace.stacks.size());
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const StackNode& node = trace.stacks[i];
+    if (node.caller.valid()) of[i] = of[static_cast<std::size_t>(node.caller.value)];
+    if (node.frame.valid()) {
+      const Of& frame = frames[static_cast<std::size_t>(node.frame.value)];
+      const FrameId caller = of[i].python;  // the nearest one of Python
+      const string_view called_by = caller.valid() ? frames[static_cast<std::size_t>(caller.value)].function : "";
+      of[i].innermost = node.frame;
+      if (frame.python) of[i].python = node.frame;
+      if (!frame.library && !is_optimizer_step(frame.function, called_by)) of[i].own = node.frame;
+      if (frame.autograd) of[i].autograd = node.frame;
+      if (frame.op) of[i].op = node.frame;
+    }
+    result[i] = site_of(of[i]);
+  }
+  return result;
+}
+
+std::string site_text(const Trace& trace, FrameId id) {
+  if (!id.valid()) return "";
+  const StackFrame& frame = trace.frame_of(id);
+  string_view function = trace.name_of(frame.function);
+  const string_view file = trace.name_of(frame.file);
+  if (is_python(file))
+    return std::string(file_name(file)) + ":" + std::to_string(frame.line) + " " + std::string(function);
+  // torch::autograd::generated::MmBackward0::apply(...), at::_ops::mm::call(...): the last name but the call itself.
+  function = function.substr(0, function.find('('));
+  for (const string_view call : {"::apply", "::call", "::redispatch"})
+    if (function.ends_with(call)) function.remove_suffix(call.size());
+  const std::size_t last = function.rfind("::");
+  return std::string(last == string_view::npos || function.find('<') != function.npos ? function
+                                                                                      : function.substr(last + 2));
+}
+
+}  // namespace shard

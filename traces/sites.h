@@ -1,0 +1,23 @@
+// Which frame of a stack is the user's own: where somebody would look who wants to change what a program does.
+#pragma once
+
+#include <string>
+
+#include "traces/reader.h"
+
+namespace shard {
+
+/// Whether a frame is of Python's or PyTorch's own code, of an installed package, or of no Python code at all. Files
+/// that are named without a directory (people take them out before they publish) are told by their and their function's
+/// name, as far as these are PyTorch's alone.
+[[nodiscard]] bool is_library(const Trace& trace, const StackFrame& frame);
+
+/// The site of every stack of a trace, by its id: the innermost frame of the user's own code; where there is none, the
+/// innermost frame of Python; where there is none of these either, what autograd ran (the backward of an operator),
+/// the operator, or the innermost frame.
+[[nodiscard]] std::vector<FrameId> sites(const Trace& trace);
+
+/// "train.py:31 step", "MmBackward0": a frame in few words; "" for an invalid one.
+[[nodiscard]] std::string site_text(const Trace& trace, FrameId frame);
+
+}  // namespace shard
