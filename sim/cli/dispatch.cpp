@@ -17,7 +17,7 @@
 namespace shard::cli {
 namespace {
 
-constexpr std::array<KnownCommand, 13> kCommands{{
+constexpr std::array<KnownCommand, 14> kCommands{{
     {"search", "shardscope", "finds the chunk size that wastes least, offline"},
     {"simulate", "shardscope", "predicts memory, communication and time of one strategy; runs nothing", "predicts"},
     {"plan", "shardscope", "prints what each rank would do, op by op, after any pass"},
@@ -31,6 +31,8 @@ constexpr std::array<KnownCommand, 13> kCommands{{
     {"verify", "shardscope-train", "proves a strategy equal to unsharded training, bit for bit",
      "proves a strategy equal to unsharded training", false},
     {"calibrate", "shardscope-train", "measures this machine, so that predicted times are its own", "", false},
+    {"dryrun", "shardscope-profile", "runs your own PyTorch program on a stand-in GPU and says what memory it takes",
+     "runs your own PyTorch program on a stand-in GPU"},
     {"profile", "shardscope-profile", "records where a run's time and memory go", "", false},
     {"view", "shardscope-view", "opens traces in a window, predicted and measured on one timeline"},
     {"report", "shardscope-view", "writes what view shows as pictures and text"},

@@ -34,6 +34,13 @@ struct HostLink {
   BytesPerSecond bandwidth;
 };
 
+/// What CUDA's libraries choose kernels, workspaces and reductions by.
+struct Card {
+  std::int32_t compute_capability = 0;  ///< 10 * major + minor: 90 for 9.0
+  std::int32_t multiprocessors = 0;
+  std::int32_t threads_per_multiprocessor = 0;
+};
+
 /// Equal hosts of equal devices.
 struct Cluster {
   std::string name;
@@ -43,6 +50,7 @@ struct Cluster {
   std::optional<std::int32_t> hosts;  ///< none: as many as the run needs
   bool ranks_share_device = false;    ///< more ranks than devices are allowed and divide them
   std::int32_t cores = 0;             ///< of one cpu device; 0 for cuda
+  std::optional<Card> card;           ///< none: not known
 
   std::optional<Bytes> device_memory;  ///< what a process can allocate; none: no limit
   BytesPerSecond memory_bandwidth;     ///< of one device's memory, by its data sheet

@@ -1,6 +1,8 @@
 // Cluster descriptions by name, from files and from text.
 #include "sim/cluster/read_cluster.h"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -36,6 +38,15 @@ HostLink read_host_link(JsonObject json) {
   return link;
 }
 
+Card read_card(JsonObject& json) {
+  constexpr double kNewest = 99;
+  const double capability = json.positive("compute_capability");
+  if (capability > kNewest) json.fail("compute_capability", "is no compute capability", "a number such as 9.0");
+  return {.compute_capability = static_cast<std::int32_t>(std::lround(10 * std::min(capability, kNewest))),
+          .multiprocessors = static_cast<std::int32_t>(json.count("multiprocessors", 65'536)),
+          .threads_per_multiprocessor = static_cast<std::int32_t>(json.count("threads_per_multiprocessor", 65'536))};
+}
+
 Cluster read_fields(JsonObject& json) {
   Cluster c;
   if (const std::int64_t version = json.count("schema_version", std::numeric_limits<std::int32_t>::max());
@@ -54,6 +65,7 @@ Cluster read_fields(JsonObject& json) {
   c.ranks_share_device = json.boolean("ranks_share_device", false);
   if (c.device == DeviceKind::cpu) c.cores = static_cast<std::int32_t>(json.count("cores", 65'536));
 
+  if (json.has("compute_capability")) c.card = read_card(json);
   if (json.has("device_memory_bytes")) c.device_memory = Bytes{json.count("device_memory_bytes", kMostBytes)};
   c.memory_bandwidth = BytesPerSecond{json.positive("memory_bandwidth_bytes_per_second")};
   c.memory_efficiency = json.share("memory_efficiency");

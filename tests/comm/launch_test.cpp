@@ -17,7 +17,7 @@
 
 #include "executor/launch/mpirun_command.h"
 #include "executor/launch/role.h"
-#include "executor/launch/scratch.h"
+#include "traces/base/scratch.h"
 
 namespace shard::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "executor/launch/mpirun_command.h"
-#include "executor/launch/scratch.h"
+#include "traces/base/scratch.h"
 
 namespace shard::test {
 namespace {

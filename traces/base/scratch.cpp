@@ -1,5 +1,5 @@
 // A lock tells who is still needed: unlike a process id it holds across containers that share a directory.
-#include "executor/launch/scratch.h"
+#include "traces/base/scratch.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,0 +1,214 @@
+// `shardscope dryrun`: what memory a PyTorch program would take, on a machine without a GPU.
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "profiler/commands/commands.h"
+#include "profiler/dryrun/dry_run.h"
+#include "sim/cli/command_line.h"
+#include "sim/cli/output.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/commands/printing.h"
+#include "traces/base/numbers.h"
+#include "traces/base/scratch.h"
+#include "traces/holders.h"
+#include "traces/import/write_trace.h"
+
+namespace shard::dryrun {
+namespace {
+
+using commands::failed;
+namespace fs = std::filesystem;
+
+constexpr const char* kDetails =
+    R"(Runs your own PyTorch program, unmodified, on a machine without a GPU, and says to the byte what GPU memory it takes
+and who holds it. PyTorch itself runs: its operators, autograd, optimizers, FSDP, and its caching allocator. Only CUDA's
+libraries below it are replaced by a stand-in, whose device memory is address space, whose kernels do nothing and whose
+collectives return at once.
+
+Needed: the PyTorch for CUDA (pip install torch on Linux), which installs without a GPU.
+Not seen: values, which are zeros (a loop that ends when the loss is small does not end: --timeout; shapes that depend on
+data are those of zeros); memory outside of PyTorch's allocator (CUDA's context, NCCL's buffers); when a GPU would be done
+with what another stream still uses (it is done at once).
+
+With --world-size the program is one rank of so many, as under torchrun, and does not wait for the others.
+
+Examples:
+  shardscope dryrun --cluster h100-80gb-x8 -- python3 train.py
+  shardscope dryrun --cluster h100-80gb-x8 --world-size 8 --trace fsdp.sst -- python3 train.py --fsdp
+)";
+
+struct Options {
+  std::string cluster = "h100-80gb-x8";
+  std::int64_t world_size = 1;
+  std::int64_t rank = 0;
+  std::optional<double> timeout_seconds;
+  std::string trace;
+  HeldBy by = HeldBy::site;
+  std::int64_t top = 10;
+  cli::OutputOptions output;
+};
+
+Result<Place> place_of(const Options& options) {
+  const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
+  if (!cluster) return cluster.error();
+  if (!cluster->card || !cluster->device_memory)
+    return Error{Errc::contradiction, "the cluster '" + cluster->name + "' does not say which card its GPUs are",
+                 "--cluster",
+                 "one with compute_capability, multiprocessors, threads_per_multiprocessor and device_memory_bytes"};
+  const auto world_size = static_cast<std::int32_t>(options.world_size);
+  if (const Result<void> fits = cluster::check_ranks(*cluster, world_size); !fits) return fits.error();
+  if (options.rank >= options.world_size)
+    return Error{Errc::contradiction, "there is no rank " + std::to_string(options.rank), "--rank",
+                 "0 to " + std::to_string(options.world_size - 1)};
+  return Place{.name = cluster->name,
+               .compute_capability = cluster->card->compute_capability,
+               .multiprocessors = cluster->card->multiprocessors,
+               .threads_per_multiprocessor = cluster->card->threads_per_multiprocessor,
+               .device_bytes = cluster->device_memory->count(),
+               .devices = cluster->devices_per_host,
+               .world_size = world_size,
+               .rank = static_cast<int>(options.rank),
+               .ranks_per_host = cluster->devices_per_host};
+}
+
+/// What the recording says; none where the program used no GPU.
+struct Answer {
+  std::int64_t allocated_bytes = 0, reserved_bytes = 0, begin_ns = 0;
+  bool out_of_memory = false;
+  Held held;
+};
+
+Result<std::optional<Answer>> answer_of(const DryRun& run, HeldBy by) {
+  if (!run.recording || run.recording->trace.memory.empty()) return std::optional<Answer>();
+  const LoadedTrace& recording = *run.recording;
+  Answer answer;
+  const Result<Held> held = held_at(recording.trace, {.by = by});
+  if (!held) return held.error();
+  answer.held = *held;
+  answer.allocated_bytes = held->allocated_bytes;
+  answer.begin_ns = summarize(recording).begin_ns;
+  for (const ArenaSummary& arena : recording.trace.arenas)
+    if (arena.rank == held->rank) answer.reserved_bytes = std::max(answer.reserved_bytes, arena.peak_bytes);
+  for (const SnapshotEvent& event : recording.snapshot->events)
+    answer.out_of_memory = answer.out_of_memory || event.action == SnapshotAction::oom;
+  return std::optional<Answer>(std::move(answer));
+}
+
+nlohmann::ordered_json to_json(const DryRun& run, const Place& place, const std::optional<Answer>& answer,
+                               std::size_t top) {
+  nlohmann::ordered_json j = cli::json_document("dryrun");
+  j["cluster"] = place.name;
+  j["world_size"] = place.world_size;
+  j["rank"] = place.rank;
+  j["pytorch_version"] = run.pytorch.version;
+  j["capacity_bytes"] = place.device_bytes;
+  j["exit_code"] = run.ended.exit_code;
+  j["signal"] = run.ended.signal;
+  j["timed_out"] = run.ended.timed_out;
+  j["out_of_memory"] = answer && answer->out_of_memory;
+  j["unknown_functions"] = run.unknown_functions;
+  j["peak_allocated_bytes"] = answer ? answer->allocated_bytes : 0;
+  j["peak_reserved_bytes"] = answer ? answer->reserved_bytes : 0;
+  j["headroom_bytes"] = place.device_bytes - (answer ? answer->reserved_bytes : 0);
+  j["holders"] = nlohmann::ordered_json::array();
+  if (answer) {
+    nlohmann::ordered_json held = shard::to_json(run.recording->trace, answer->held, top, answer->begin_ns);
+    j["peak_seconds"] = held["time_seconds"];
+    j["peak_requested_bytes"] = held["requested_bytes"];
+    j["holders"] = std::move(held["holders"]);
+    j["rest"] = std::move(held["rest"]);
+  }
+  return j;
+}
+
+std::string to_text(const DryRun& run, const Place& place, const std::optional<Answer>& answer, std::size_t top) {
+  std::ostringstream text;
+  text << "on one " << place.name << " that is not there";
+  if (place.world_size > 1) text << ", as rank " << place.rank << " of " << place.world_size;
+  text << " (PyTorch " << run.pytorch.version << ")\n";
+  const auto bytes = [](std::int64_t count) {
+    return with_commas(count) + " bytes (" + show_bytes(Bytes{count}) + ")";
+  };
+  if (answer) {
+    text << "peak allocated  " << bytes(answer->allocated_bytes) << "\n";
+    text << "peak reserved   " << bytes(answer->reserved_bytes) << " of " << show_bytes(Bytes{place.device_bytes})
+         << ": " << show_bytes(Bytes{place.device_bytes - answer->reserved_bytes}) << " to spare\n";
+    if (answer->out_of_memory) text << "out of memory: at least one request got none\n";
+    text << "\n" << shard::to_text(run.recording->trace, answer->held, top, answer->begin_ns);
+  } else {
+    text << (run.fault.empty() ? "the program used no GPU, or ended before it could say what it used"
+                               : "PyTorch could not write what it recorded: " + run.fault)
+         << "\n";
+  }
+  if (run.ended.timed_out) text << "ended by --timeout\n";
+  if (run.ended.signal != 0) text << "ended by signal " << run.ended.signal << "\n";
+  if (run.ended.signal == 0 && run.ended.exit_code != 0) text << "exit code " << run.ended.exit_code << "\n";
+  return text.str();
+}
+
+Result<void> write_recording(const DryRun& run, const std::string& path) {
+  if (!run.recording) return Error{Errc::contradiction, "there is nothing to write: the program used no GPU", path, ""};
+  if (!path.ends_with(".pickle")) return write_trace(run.recording->trace, path);
+  std::error_code error;
+  fs::copy_file(run.snapshot, path, fs::copy_options::overwrite_existing, error);
+  if (!error) return {};
+  return Error{Errc::cannot_create, "the snapshot cannot be written: " + error.message(), path, ""};
+}
+
+}  // namespace
+
+int dryrun_command(std::span<const std::string> arguments) {
+  Options options;
+  cli::Command command("shardscope", "dryrun", "runs a PyTorch program on a stand-in GPU", kDetails);
+  cli::Group group = command.group("Dry run");
+  group.add("cluster", &options.cluster, "NAME|PATH", "the GPUs to stand in for").reads_file(cluster::cluster_file);
+  group.add("world-size", &options.world_size, "N", "run as one rank of so many").alias("ranks").least(1);
+  group.add("rank", &options.rank, "R", "as this one").least(0);
+  group.add("timeout", &options.timeout_seconds, "SECONDS", "end the program after so long").least(0);
+  group.add("trace", &options.trace, "FILE", "write what the allocator did: .sst, or .pickle as PyTorch would")
+      .writes_file();
+  group.add_choice(
+      "by", &options.by,
+      {{"site", HeldBy::site, "the innermost line of your own code"}, {"stack", HeldBy::stack, "the whole stack"}},
+      "what blocks are put together by");
+  group.add("top", &options.top, "N", "so many of the largest holders").least(0);
+  cli::add_output_options(command, options.output);
+  const auto end = std::ranges::find(arguments, "--");
+  const std::vector<std::string> own(arguments.begin(), end);
+  if (const auto code = commands::parsed(command, own)) return *code;
+  const std::vector<std::string> program(end == arguments.end() ? end : end + 1, arguments.end());
+  if (program.empty())
+    return failed(
+        {Errc::usage, "no program to run", "dryrun", "-- and the program behind the options: -- python3 train.py"});
+  const Result<cli::Format> format = commands::document_format(command, options.output);
+  if (!format) return failed(format.error());
+  const Result<Place> place = place_of(options);
+  if (!place) return failed(place.error());
+  std::error_code error;
+  const fs::path temporary = fs::temp_directory_path(error);
+  const std::optional<Scratch> folder = Scratch::make(error ? "/tmp" : temporary.string());
+  if (!folder)
+    return failed({Errc::cannot_create, "no directory for the run's files", temporary.string(),
+                   "set TMPDIR to a writable directory"});
+  const Result<DryRun> run =
+      dry_run(program, *place, folder->path(),
+              {.out_to_errors = *format == cli::Format::json, .timeout_seconds = options.timeout_seconds});
+  if (!run) return failed(run.error());
+  const Result<std::optional<Answer>> answer = answer_of(*run, options.by);
+  if (!answer) return failed(answer.error());
+  const auto top = static_cast<std::size_t>(options.top);
+  if (*format == cli::Format::json) {
+    std::cout << cli::json_text(to_json(*run, *place, *answer, top));
+  } else {
+    cli::print(std::cout, to_text(*run, *place, *answer, top));
+  }
+  if (!options.trace.empty()) {
+    if (const Result<void> written = write_recording(*run, options.trace); !written) return failed(written.error());
+  }
+  return run->ended.timed_out ? exit_code(Errc::retryable) : run->ended.exit_code;
+}
+
+}  // namespace shard::dryrun

@@ -1,0 +1,45 @@
+// Runs a PyTorch program on a GPU that is not there, and brings back what its allocator did.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/dryrun/child.h"
+#include "profiler/dryrun/program_python.h"
+#include "traces/base/result.h"
+#include "traces/import/import.h"
+
+namespace shard::dryrun {
+
+/// The card to stand in for, and the ranks that the program believes to be one of.
+struct Place {
+  std::string name;
+  int compute_capability = 0;  ///< 10 * major + minor
+  int multiprocessors = 0;
+  int threads_per_multiprocessor = 0;
+  std::int64_t device_bytes = 0;
+  int devices = 1;  ///< that the program sees
+  int world_size = 1;
+  int rank = 0;
+  int ranks_per_host = 1;
+};
+
+struct DryRun {
+  PyTorch pytorch;
+  Ended ended;
+  std::optional<LoadedTrace> recording;  ///< of the process that used a GPU most; none where none did, or was killed
+  std::filesystem::path snapshot;        ///< it, as PyTorch wrote it; gone when the run's folder is
+  std::string fault;                     ///< why PyTorch could not write it
+  std::vector<std::string> unknown_functions;  ///< that the stand-in does not know, and answered success
+};
+
+/// Folder: for the run's files, an empty one that stays until the answer has been used. `how.environment` is added to.
+/// Fails where there is no PyTorch
+/// for CUDA, or the program cannot be started.
+[[nodiscard]] Result<DryRun> dry_run(const std::vector<std::string>& program, const Place& place,
+                                     const std::filesystem::path& folder, const Started& how);
+
+}  // namespace shard::dryrun

@@ -1,0 +1,103 @@
+// One line of Python says where PyTorch is and what it was built for; importing it would take seconds.
+#include "profiler/dryrun/program_python.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "profiler/dryrun/child.h"
+
+namespace shard::dryrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kQuestion = R"(
+import importlib.util, os
+spec = importlib.util.find_spec("torch")
+if spec is None or not spec.origin:
+    print("no torch")
+else:
+    said = {}
+    folder = os.path.dirname(spec.origin)
+    with open(os.path.join(folder, "version.py")) as file:
+        exec(file.read(), said)
+    print(os.path.dirname(folder))
+    print(said["__version__"])
+    print(said.get("cuda") or "none")
+)";
+
+/// The interpreter of a program: itself, that of its first line, or python3.
+std::string interpreter_of(const std::string& program) {
+  const std::string name = fs::path(program).filename().string();
+  if (name.starts_with("python") || name.starts_with("pypy")) return program;
+  const std::string path = found_in_path(program);
+  std::ifstream file(path.empty() ? program : path, std::ios::binary);
+  std::string first;
+  std::getline(file, first);
+  if (first.starts_with("#!") && first.find("python") != std::string::npos && first.size() < 1000) {
+    std::istringstream words(first.substr(2));
+    std::string word, interpreter;
+    words >> interpreter;
+    if (interpreter.ends_with("/env")) words >> interpreter;
+    return interpreter;
+  }
+  return "python3";
+}
+
+int cuda_version_of(const std::string& text) {
+  int major = 0, minor = 0;
+  if (std::sscanf(text.c_str(), "%d.%d", &major, &minor) != 2) return 0;
+  return 1000 * major + 10 * minor;
+}
+
+Error unavailable(const std::string& what, const std::string& where, const std::string& help) {
+  return {.code = Errc::unavailable, .what = what, .where = where, .help = help};
+}
+
+}  // namespace
+
+Result<PyTorch> pytorch_of(const std::vector<std::string>& program) {
+  const std::string python = interpreter_of(program.front());
+  const Result<Ended> asked = run_and_read({python, "-c", kQuestion});
+  if (!asked) return asked.error();
+  std::istringstream lines(asked->out);
+  std::string folder, version, cuda;
+  if (asked->exit_code != 0 || !std::getline(lines, folder))
+    return unavailable("this Python does not answer", python,
+                       "a Python that has PyTorch, as in: dryrun -- python3 train.py");
+  if (folder == "no torch") {
+    return unavailable("this Python has no PyTorch, which is what a dry run runs", python,
+                       "the Python of the environment that has it (" + python + " -m pip install torch)");
+  }
+  std::getline(lines, version);
+  std::getline(lines, cuda);
+  PyTorch found{.version = version, .cuda_version = cuda_version_of(cuda), .packages = folder};
+  if (found.cuda_version == 0)
+    return unavailable("PyTorch " + version + " is built without CUDA, so it has no allocator for GPUs", python,
+                       "the PyTorch for CUDA, which needs no GPU to be installed (pip install torch on Linux)");
+  return found;
+}
+
+std::vector<fs::path> libraries_of(const PyTorch& pytorch) {
+  std::vector<fs::path> libraries;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(pytorch.packages, fs::directory_options::skip_permission_denied, error),
+       none;
+       !error && entry != none; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    // What CUDA's own libraries ask of each other nobody will ask.
+    if (entry.depth() == 0 && (name == "nvidia" || name == "triton" || name.starts_with("nvidia_"))) {
+      entry.disable_recursion_pending();
+      continue;
+    }
+    const bool is_library = name.ends_with(".so") || name.find(".so.") != std::string::npos;
+    if (is_library && entry->is_regular_file(error)) libraries.push_back(entry->path());
+    error.clear();
+  }
+  std::ranges::sort(libraries);
+  return libraries;
+}
+
+}  // namespace shard::dryrun

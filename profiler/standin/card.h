@@ -1,0 +1,23 @@
+// The card that the stand-in pretends to be, as the environment says.
+#pragma once
+
+#include <cstddef>
+
+namespace shard::standin {
+
+/// What decides how much memory PyTorch takes: its libraries choose workspaces and reductions by these.
+struct Card {
+  char name[128] = "stand-in";
+  int compute_capability = 90;  ///< major * 10 + minor
+  int multiprocessors = 132;
+  int threads_per_multiprocessor = 2048;
+  std::size_t bytes = std::size_t{80} << 30;
+  int count = 1;             ///< cards that the program sees
+  int cuda_version = 12040;  ///< of the runtime that the program was built for: 1000 * major + 10 * minor
+};
+
+/// From SHARDSCOPE_STANDIN: "name=NVIDIA H100,cc=90,sms=132,threads=2048,bytes=85899345920,count=8,cuda=12040". Read
+/// once.
+[[nodiscard]] const Card& card();
+
+}  // namespace shard::standin

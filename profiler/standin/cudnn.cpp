@@ -1,0 +1,125 @@
+// cuDNN: one way to do everything, which needs no workspace. What the real one would choose nobody here knows.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "profiler/standin/card.h"
+#include "profiler/standin/handles.h"
+
+using namespace shard::standin;
+
+namespace {
+
+int hand_out(void** handle) {
+  *handle = fresh_handle();
+  return kSuccess;
+}
+int none_needed(std::size_t* bytes) {
+  *bytes = 0;
+  return kSuccess;
+}
+
+/// cudnnConvolution*AlgoPerf_t, which differ in the type of their first field alone.
+struct Found {
+  int algorithm, status;
+  float time;
+  std::size_t memory;
+  int determinism, math, reserved[3];
+};
+int one_algorithm(int* count, void* found) {
+  const Found best{};
+  std::memcpy(found, &best, sizeof(best));
+  *count = 1;
+  return kSuccess;
+}
+
+// cudnnBackendAttributeType_t and cudnnBackendAttributeName_t (cudnn_graph.h).
+constexpr int kTypeInt64 = 3, kTypeDescriptor = 15;
+constexpr int kHeuristicResults = 202;
+
+}  // namespace
+
+STANDIN std::size_t cudnnGetVersion() {
+  return 90100;
+}
+STANDIN std::size_t cudnnGetCudartVersion() {
+  return static_cast<std::size_t>(card().cuda_version);
+}
+STANDIN const char* cudnnGetErrorString(int) {
+  return "CUDNN_STATUS_SUCCESS";
+}
+STANDIN int cudnnCreate(void** handle) {
+  return hand_out(handle);
+}
+
+#define DESCRIPTOR(NAME)                                \
+  STANDIN int cudnnCreate##NAME##Descriptor(void** d) { \
+    return hand_out(d);                                 \
+  }
+DESCRIPTOR(Activation)
+DESCRIPTOR(CTCLoss)
+DESCRIPTOR(Convolution)
+DESCRIPTOR(Dropout)
+DESCRIPTOR(Filter)
+DESCRIPTOR(Pooling)
+DESCRIPTOR(RNN)
+DESCRIPTOR(RNNData)
+DESCRIPTOR(SpatialTransformer)
+DESCRIPTOR(Tensor)
+
+// --- The backend of graphs: engines found by heuristics, plans made of them ---
+
+STANDIN int cudnnBackendCreateDescriptor(int, void** descriptor) {
+  return hand_out(descriptor);
+}
+STANDIN int cudnnBackendGetAttribute(void*, int name, int type, std::int64_t requested, std::int64_t* count,
+                                     void* values) {
+  // Descriptors are the caller's, to be filled in. Of heuristics' results there is one.
+  const bool is_one = type == kTypeDescriptor || name == kHeuristicResults || (type == kTypeInt64 && requested == 1);
+  if (count != nullptr) *count = is_one ? 1 : 0;
+  if (type == kTypeInt64 && requested == 1 && values != nullptr) std::memset(values, 0, sizeof(std::int64_t));
+  return kSuccess;
+}
+
+// --- Convolutions by algorithm ---
+
+#define CONVOLUTION(DIRECTION)                                                                                     \
+  STANDIN int cudnnGetConvolution##DIRECTION##Algorithm_v7(void*, void*, void*, void*, void*, int, int* count,     \
+                                                           void* found) {                                          \
+    return one_algorithm(count, found);                                                                            \
+  }                                                                                                                \
+  STANDIN int cudnnFindConvolution##DIRECTION##AlgorithmEx(void*, void*, void*, void*, void*, void*, void*, void*, \
+                                                           int, int* count, void* found, void*, std::size_t) {     \
+    return one_algorithm(count, found);                                                                            \
+  }                                                                                                                \
+  STANDIN int cudnnGetConvolution##DIRECTION##WorkspaceSize(void*, void*, void*, void*, void*, int,                \
+                                                            std::size_t* bytes) {                                  \
+    return none_needed(bytes);                                                                                     \
+  }
+CONVOLUTION(Forward)
+CONVOLUTION(BackwardData)
+CONVOLUTION(BackwardFilter)
+
+// --- Normalisation, recurrence, dropout: sizes ---
+
+STANDIN int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void*, int, int, void*, void*, void*, void*, void*,
+                                                                     std::size_t* bytes) {
+  return none_needed(bytes);
+}
+STANDIN int cudnnGetBatchNormalizationBackwardExWorkspaceSize(void*, int, int, void*, void*, void*, void*, void*, void*,
+                                                              void*, std::size_t* bytes) {
+  return none_needed(bytes);
+}
+STANDIN int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void*, int, int, void*, void*, std::size_t* bytes) {
+  return none_needed(bytes);
+}
+STANDIN int cudnnDropoutGetStatesSize(void*, std::size_t* bytes) {
+  return none_needed(bytes);
+}
+STANDIN int cudnnGetRNNWeightSpaceSize(void*, void*, std::size_t* bytes) {
+  return none_needed(bytes);
+}
+STANDIN int cudnnGetRNNTempSpaceSizes(void*, void*, int, void*, std::size_t* work, std::size_t* reserve) {
+  *reserve = 0;
+  return none_needed(work);
+}

@@ -1,0 +1,185 @@
+// One reserved range of addresses, a list of what is allocated in it and a list of gaps.
+#include "profiler/standin/device_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "profiler/standin/card.h"
+
+namespace shard::standin {
+namespace {
+
+constexpr std::size_t kSpace = std::size_t{1} << 42;
+constexpr std::size_t kGranule = std::size_t{2} << 20, kRange = std::size_t{32} << 20;
+/// Copies of more are no numbers that a program looks at.
+constexpr std::size_t kLargestCopy = std::size_t{1} << 20;
+/// Of device memory that was written to, in all.
+constexpr std::size_t kMostWritten = std::size_t{256} << 20;
+
+std::size_t rounded(std::size_t bytes, std::size_t to) {
+  return (bytes + to - 1) / to * to;
+}
+
+class DeviceMemory {
+ public:
+  void* allocate(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t size = rounded(std::max<std::size_t>(bytes, 1), kGranule);
+    if (size > card().bytes || used_ > card().bytes - size || !begin()) return nullptr;
+    auto gap = std::ranges::find_if(gaps_, [&](const auto& each) { return each.second >= size; });
+    if (gap == gaps_.end()) {
+      const std::size_t range = rounded(bytes, kRange);
+      if (low_ - base_ < range) return nullptr;
+      low_ -= range;
+      add_gap(low_, range);
+      gap = std::ranges::find_if(gaps_, [&](const auto& each) { return each.second >= size; });
+    }
+    const auto [address, room] = *gap;
+    gaps_.erase(gap);
+    if (room > size) gaps_[address + size] = room - size;
+    live_[address] = size;
+    count(size);
+    return reinterpret_cast<void*>(address);
+  }
+
+  bool release(void* pointer) {
+    const std::lock_guard lock(mutex_);
+    const auto block = live_.find(reinterpret_cast<std::uintptr_t>(pointer));
+    if (block == live_.end()) return false;
+    madvise(pointer, block->second, MADV_DONTNEED);
+    used_ -= block->second;
+    add_gap(block->first, block->second);
+    live_.erase(block);
+    return true;
+  }
+
+  void* reserve(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t range = rounded(bytes, kRange);
+    if (!begin() || low_ - base_ < range) return nullptr;
+    low_ -= range;
+    return reinterpret_cast<void*>(low_);
+  }
+  bool take(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (bytes > card().bytes || used_ > card().bytes - bytes) return false;
+    count(bytes);
+    return true;
+  }
+  void give_back(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    used_ -= std::min(used_, bytes);
+  }
+
+  [[nodiscard]] bool is_device(const void* pointer) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    return base_ != 0 && address >= base_ && address < base_ + kSpace;
+  }
+  [[nodiscard]] std::size_t used() const { return used_; }
+  [[nodiscard]] std::size_t peak() const { return peak_; }
+
+  /// Whether so much more may be written.
+  bool may_write(const void* to, std::size_t bytes) {
+    if (bytes > kLargestCopy) return false;
+    if (!is_device(to)) return true;
+    const std::lock_guard lock(mutex_);
+    if (written_ > kMostWritten) return false;
+    written_ += bytes;
+    return true;
+  }
+
+  /// Whether anything of a piece that may be written has been.
+  [[nodiscard]] static bool is_resident(const void* from, std::size_t bytes) {
+    constexpr std::uintptr_t kPage = 4096;
+    if (bytes == 0 || bytes > kLargestCopy) return false;
+    const auto address = reinterpret_cast<std::uintptr_t>(from);
+    const std::uintptr_t first = address / kPage * kPage;
+    const std::size_t length = address + bytes - first;
+    unsigned char pages[kLargestCopy / kPage + 2] = {};
+    if (mincore(reinterpret_cast<void*>(first), length, pages) != 0) return true;
+    return std::ranges::any_of(pages, [](unsigned char page) { return (page & 1) != 0; });
+  }
+
+ private:
+  bool begin() {
+    if (base_ != 0) return true;
+    void* const space =
+        mmap(nullptr, kSpace, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED) return false;
+    madvise(space, kSpace, MADV_DONTDUMP);
+    madvise(space, kSpace, MADV_NOHUGEPAGE);  // a byte written costs a page, not 2 MiB
+    base_ = reinterpret_cast<std::uintptr_t>(space);
+    low_ = (base_ + kSpace) / kRange * kRange;
+    return true;
+  }
+  void count(std::size_t bytes) {
+    used_ += bytes;
+    peak_ = std::max(peak_, used_);
+  }
+  void add_gap(std::uintptr_t address, std::size_t bytes) {
+    auto next = gaps_.lower_bound(address);
+    if (next != gaps_.end() && address + bytes == next->first) {
+      bytes += next->second;
+      next = gaps_.erase(next);
+    }
+    if (next != gaps_.begin() && std::prev(next)->first + std::prev(next)->second == address) {
+      std::prev(next)->second += bytes;
+    } else {
+      gaps_[address] = bytes;
+    }
+  }
+
+  std::mutex mutex_;
+  std::uintptr_t base_ = 0, low_ = 0;  // of the space; of the lowest range that was begun
+  std::map<std::uintptr_t, std::size_t> live_, gaps_;
+  std::size_t used_ = 0, peak_ = 0, written_ = 0;
+};
+
+/// Never destroyed: threads of the program may outlive main().
+DeviceMemory& memory() {
+  static auto* const memory = new DeviceMemory;
+  return *memory;
+}
+
+}  // namespace
+
+void* allocate(std::size_t bytes) {
+  return memory().allocate(bytes);
+}
+bool release(void* address) {
+  return memory().release(address);
+}
+bool is_device(const void* address) {
+  return memory().is_device(address);
+}
+std::size_t used_bytes() {
+  return memory().used();
+}
+std::size_t peak_bytes() {
+  return memory().peak();
+}
+void* reserve(std::size_t bytes) {
+  return memory().reserve(bytes);
+}
+bool take(std::size_t bytes) {
+  return memory().take(bytes);
+}
+void give_back(std::size_t bytes) {
+  memory().give_back(bytes);
+}
+
+void copy(void* to, const void* from, std::size_t bytes) {
+  if (to != from && memory().may_write(to, bytes)) std::memmove(to, from, bytes);
+}
+void fill(void* to, int value, std::size_t bytes) {
+  // What nobody wrote to reads as zeros already; clearing it would only cost memory.
+  if (value == 0 && is_device(to) && !memory().is_resident(to, bytes)) return;
+  if (memory().may_write(to, bytes)) std::memset(to, value, bytes);
+}
+
+}  // namespace shard::standin

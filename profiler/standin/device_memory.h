@@ -1,0 +1,31 @@
+// Device memory that is address space alone: it costs no host memory until somebody writes to it.
+#pragma once
+
+#include <cstddef>
+
+namespace shard::standin {
+
+/// Synchronised. Addresses are given as Linux drivers do: 2 MiB granules of ranges that are rounded up to 32 MiB; a new
+/// range lies directly below the last one, and the lowest gap that fits comes first (found out from recordings of real
+/// cards). Only its order matters: free blocks of one size are chosen by their address.
+///
+/// nullptr where the card has no such room left, or the process no such address space.
+[[nodiscard]] void* allocate(std::size_t bytes);
+/// What was written to it is forgotten. False for what was not allocated.
+bool release(void* address);
+
+[[nodiscard]] bool is_device(const void* address);
+[[nodiscard]] std::size_t used_bytes();
+[[nodiscard]] std::size_t peak_bytes();
+
+/// Address space without memory, and memory without an address (the driver's virtual memory management).
+[[nodiscard]] void* reserve(std::size_t bytes);
+/// False where the card has no such room left.
+[[nodiscard]] bool take(std::size_t bytes);
+void give_back(std::size_t bytes);
+
+/// Copies as cudaMemcpy does, as far as anybody could look at it: small pieces, and not more than a bound in all.
+void copy(void* to, const void* from, std::size_t bytes);
+void fill(void* to, int value, std::size_t bytes);
+
+}  // namespace shard::standin
