@@ -1,0 +1,72 @@
+// Is the stand-in's device memory address space that is given out once, within the card's size?
+#include "profiler/standin/device_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "profiler/standin/card.h"
+
+namespace shard::standin {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+TEST(DeviceMemory, IsGivenOutOnceAndWithinTheCard) {
+  std::mt19937_64 random(3);
+  std::map<std::uintptr_t, std::size_t> live;
+  std::size_t used = used_bytes();
+  for (int i = 0; i < 20'000; ++i) {
+    if (!live.empty() && random() % 2 == 0) {
+      const auto block = std::next(live.begin(), static_cast<std::ptrdiff_t>(random() % live.size()));
+      ASSERT_TRUE(release(reinterpret_cast<void*>(block->first)));
+      used -= block->second;
+      live.erase(block);
+    } else {
+      const std::size_t bytes = 1 + random() % (2000 * kMiB);
+      const std::size_t size = (bytes + 2 * kMiB - 1) / (2 * kMiB) * 2 * kMiB;
+      void* const pointer = allocate(bytes);
+      ASSERT_EQ(pointer == nullptr, used + size > card().bytes);
+      if (pointer == nullptr) continue;
+      const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+      EXPECT_EQ(address % (2 * kMiB), 0u);
+      const auto next = live.lower_bound(address);
+      EXPECT_TRUE(next == live.end() || address + size <= next->first);
+      EXPECT_TRUE(next == live.begin() || std::prev(next)->first + std::prev(next)->second <= address);
+      live[address] = size;
+      used += size;
+    }
+    ASSERT_EQ(used_bytes(), used);
+  }
+  for (const auto& [address, size] : live) EXPECT_TRUE(release(reinterpret_cast<void*>(address)));
+}
+
+TEST(DeviceMemory, ReadsAsZerosUntilItIsWrittenTo) {
+  void* const pointer = allocate(8 * kMiB);
+  ASSERT_NE(pointer, nullptr);
+  EXPECT_TRUE(is_device(pointer));
+  int value = 7, seen = -1;
+  copy(&seen, pointer, sizeof(seen));
+  EXPECT_EQ(seen, 0);
+  copy(pointer, &value, sizeof(value));
+  copy(&seen, pointer, sizeof(seen));
+  EXPECT_EQ(seen, 7);
+  fill(pointer, 0, sizeof(value));
+  copy(&seen, pointer, sizeof(seen));
+  EXPECT_EQ(seen, 0);
+  copy(pointer, &value, sizeof(value));
+  ASSERT_TRUE(release(pointer));
+  void* const again = allocate(8 * kMiB);
+  EXPECT_EQ(again, pointer) << "the lowest gap that fits";
+  copy(&seen, again, sizeof(seen));
+  EXPECT_EQ(seen, 0) << "what was written is forgotten";
+  EXPECT_TRUE(release(again));
+  EXPECT_FALSE(release(again));
+  EXPECT_FALSE(is_device(&value));
+}
+
+}  // namespace
+}  // namespace shard::standin

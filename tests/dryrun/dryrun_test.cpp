@@ -1,0 +1,156 @@
+// Does `shardscope dryrun` run a program on a GPU that is not there, and say what its allocator did?
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/end_to_end/program.h"
+
+namespace shard::test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+/// A folder with a PyTorch that is as small as can be, and a program that uses it.
+class DryRun : public ::testing::Test {
+ protected:
+  DryRun() {
+    fs::copy(fs::path(TEST_DATA) / "dryrun" / "fake_torch", scratch_.path() / "packages", fs::copy_options::recursive);
+    fs::create_directories(scratch_.path() / "packages" / "torch" / "lib");
+    fs::copy_file(USES_CUDA, scratch_.path() / "packages" / "torch" / "lib" / "libuses_cuda.so");
+  }
+
+  /// Runs the lines as a Python program.
+  Outcome dryrun(const std::string& program, Words options = {"--json"}) {
+    scratch_.write("program.py", program);
+    options.insert(options.begin(), "dryrun");
+    for (const char* word : {"--", "python3", "program.py"}) options.emplace_back(word);
+    return shardscope(options, {.directory = scratch_.path(), .environment = environment()});
+  }
+  [[nodiscard]] std::map<std::string, std::string> environment() const {
+    return {{"PYTHONPATH", scratch_.path() / "packages"}, {"PYTHONDONTWRITEBYTECODE", "1"}};
+  }
+
+  ScratchDirectory scratch_;
+};
+
+TEST_F(DryRun, SaysWhatWasHeldAtThePeakAndByWhichLine) {
+  const Outcome outcome = dryrun(R"(import torch
+first = torch.empty(3 << 20)
+second = torch.empty(5 << 20)
+second.free()
+third = torch.empty(4 << 20)
+)");
+  const nlohmann::json answer = json_of(outcome, 0);
+  EXPECT_EQ(answer["peak_allocated_bytes"], 8 << 20);
+  EXPECT_EQ(answer["out_of_memory"], false);
+  EXPECT_EQ(answer["exit_code"], 0);
+  ASSERT_EQ(answer["holders"].size(), 2u);
+  EXPECT_EQ(answer["holders"][0]["bytes"], 5 << 20);
+  EXPECT_EQ(answer["holders"][0]["line"], 3);
+  EXPECT_THAT(answer["holders"][0]["file"].get<std::string>(), HasSubstr("program.py"));
+  EXPECT_EQ(answer["holders"][1]["line"], 2);
+}
+
+TEST_F(DryRun, OutOfMemoryIsTheProgramsOwnFault) {
+  const Outcome outcome = dryrun("import torch\nkept = [torch.empty(1 << 30) for _ in range(200)]\n",
+                                 {"--json", "--cluster", "a100-40gb-x8"});
+  const nlohmann::json answer = json_of(outcome, 1);
+  EXPECT_EQ(answer["out_of_memory"], true);
+  EXPECT_EQ(answer["exit_code"], 1);
+  EXPECT_THAT(outcome.err, HasSubstr("OutOfMemoryError"));
+  const std::int64_t capacity = answer["capacity_bytes"];
+  EXPECT_EQ(answer["peak_allocated_bytes"], capacity >> 30 << 30);
+}
+
+TEST_F(DryRun, EndsAsTheProgramEnds) {
+  const std::string begin = "import os, signal, sys, torch\nkept = torch.empty(1 << 20)\n";
+  const struct {
+    const char* end;
+    int exit_code, signal;
+  } kEnds[] = {{"sys.exit(7)", 7, 0},
+               {"raise ValueError('no')", 1, 0},
+               {"os._exit(3)", 3, 0},
+               {"os.kill(os.getpid(), signal.SIGTERM)", 143, 15}};
+  for (const auto& each : kEnds) {
+    const nlohmann::json answer = json_of(dryrun(begin + each.end + "\n"), each.exit_code);
+    EXPECT_EQ(answer["exit_code"], each.exit_code) << each.end;
+    EXPECT_EQ(answer["signal"], each.signal) << each.end;
+    EXPECT_EQ(answer["peak_allocated_bytes"], 1 << 20) << each.end;
+  }
+}
+
+TEST_F(DryRun, OneThatIsKilledSaysNothingAndThatIsSaid) {
+  const std::string program = "import os, signal, torch\nkept = torch.empty(1)\nos.kill(os.getpid(), signal.SIGKILL)\n";
+  EXPECT_EQ(json_of(dryrun(program), 137)["peak_allocated_bytes"], 0);
+  EXPECT_THAT(dryrun(program, {}).out, HasSubstr("ended before it could say what it used"));
+}
+
+TEST_F(DryRun, ATimeOutEndsItWithTheAnswerUpToThere) {
+  const Outcome outcome =
+      dryrun("import torch\nkept = torch.empty(1 << 20)\nwhile True: pass\n", {"--json", "--timeout", "0.5"});
+  const nlohmann::json answer = json_of(outcome, 75);
+  EXPECT_EQ(answer["timed_out"], true);
+  EXPECT_EQ(answer["peak_allocated_bytes"], 1 << 20);
+}
+
+TEST_F(DryRun, WhatTheProgramPrintsIsNoPartOfTheAnswer) {
+  const Outcome outcome = dryrun("print('hello')\n");
+  EXPECT_EQ(json_of(outcome, 0)["peak_allocated_bytes"], 0);
+  EXPECT_THAT(outcome.err, HasSubstr("hello"));
+  EXPECT_THAT(dryrun("print('hello')\n", {}).out, HasSubstr("hello"));
+}
+
+TEST_F(DryRun, FunctionsThatNobodyKnowsSucceedAndAreNamed) {
+  const Outcome outcome = dryrun(R"(import ctypes, os, torch
+library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libuses_cuda.so"))
+assert library.allocate_and_frobnicate() == 0
+)");
+  EXPECT_EQ(json_of(outcome, 0)["unknown_functions"], nlohmann::json({"cudaFrobnicate"}));
+}
+
+TEST_F(DryRun, IsOneRankOfMany) {
+  const Outcome outcome =
+      dryrun("import os\nprint(*(os.environ[n] for n in ('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE')))\n",
+             {"--world-size", "16", "--rank", "9"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("9 1 16 8"));
+}
+
+TEST_F(DryRun, WhatItRecordedIsATrace) {
+  const std::string program = "import torch\nkept = torch.empty(3 << 20)\n";
+  const nlohmann::json answer = json_of(dryrun(program, {"--json", "--trace", "run.sst"}), 0);
+  EXPECT_EQ(dryrun(program, {"--json", "--trace", "run.pickle"}).exit_code, 0);
+  for (const char* file : {"run.sst", "run.pickle"}) {
+    const nlohmann::json seen =
+        json_of(shardscope({"inspect", file, "--at", "peak", "--json"}, {.directory = scratch_.path()}), 0);
+    EXPECT_EQ(seen["peak"]["allocated_bytes"], answer["peak_allocated_bytes"]) << file;
+    EXPECT_EQ(seen["peak"]["holders"][0]["line"], 2) << file;
+  }
+}
+
+TEST_F(DryRun, TheUsersSitecustomizeRunsToo) {
+  scratch_.write("packages/sitecustomize.py", "import builtins\nbuiltins.theirs = 5\n");
+  EXPECT_EQ(dryrun("import sys\nsys.exit(theirs)\n").exit_code, 5);
+}
+
+TEST(DryRunFaults, SayWhatIsMissing) {
+  const ScratchDirectory scratch;
+  const struct {
+    Words words;
+    int exit_code;
+    const char* says;
+  } kFaults[] = {{{"dryrun"}, 2, "no program to run"},
+                 {{"dryrun", "--", "python3", "-c", "pass"}, 69, "has no PyTorch"},
+                 {{"dryrun", "--", "/nowhere/python3", "x.py"}, 69, "cannot be started"},
+                 {{"dryrun", "--cluster", "cpu-local", "--", "python3", "x.py"}, 78, "which card"},
+                 {{"dryrun", "--rank", "2", "--", "python3", "x.py"}, 78, "no rank 2"}};
+  for (const auto& each : kFaults) {
+    const Outcome outcome = shardscope(each.words, {.directory = scratch.path(), .environment = {{"PYTHONPATH", ""}}});
+    EXPECT_EQ(outcome.exit_code, each.exit_code) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(each.says));
+  }
+}
+
+}  // namespace
+}  // namespace shard::test

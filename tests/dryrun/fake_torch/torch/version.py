@@ -1,0 +1,2 @@
+__version__ = "0.0+fake"
+cuda = "12.4"
