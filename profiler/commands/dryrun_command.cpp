@@ -44,6 +44,7 @@ struct Options {
   std::string cluster = "h100-80gb-x8";
   std::int64_t world_size = 1;
   std::int64_t rank = 0;
+  bool addresses_upwards = false;
   std::optional<double> timeout_seconds;
   std::string trace;
   HeldBy by = HeldBy::site;
@@ -69,6 +70,7 @@ Result<Place> place_of(const Options& options) {
                .threads_per_multiprocessor = cluster->card->threads_per_multiprocessor,
                .device_bytes = cluster->device_memory->count(),
                .devices = cluster->devices_per_host,
+               .addresses_upwards = options.addresses_upwards,
                .world_size = world_size,
                .rank = static_cast<int>(options.rank),
                .ranks_per_host = cluster->devices_per_host};
@@ -167,6 +169,11 @@ int dryrun_command(std::span<const std::string> arguments) {
   group.add("cluster", &options.cluster, "NAME|PATH", "the GPUs to stand in for").reads_file(cluster::cluster_file);
   group.add("world-size", &options.world_size, "N", "run as one rank of so many").alias("ranks").least(1);
   group.add("rank", &options.rank, "R", "as this one").least(0);
+  group.add_choice(
+      "addresses", &options.addresses_upwards,
+      {{"down", false, "below earlier ones, as most Linux drivers"},
+       {"up", true, "above earlier ones, as seen of others: what is split off, and so the peak, differs a little"}},
+      "where the driver places new memory");
   group.add("timeout", &options.timeout_seconds, "SECONDS", "end the program after so long").least(0);
   group.add("trace", &options.trace, "FILE", "write what the allocator did: .sst, or .pickle as PyTorch would")
       .writes_file();

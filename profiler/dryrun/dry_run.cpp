@@ -51,11 +51,11 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
   std::string name = place.name;
   std::ranges::replace(name, ',', ' ');
   std::map<std::string, std::string> environment{
-      {"SHARDSCOPE_STANDIN", "name=" + name + ",cc=" + std::to_string(place.compute_capability) +
-                                 ",sms=" + std::to_string(place.multiprocessors) +
-                                 ",threads=" + std::to_string(place.threads_per_multiprocessor) + ",bytes=" +
-                                 std::to_string(place.device_bytes) + ",count=" + std::to_string(place.devices) +
-                                 ",cuda=" + std::to_string(pytorch.cuda_version)},
+      {"SHARDSCOPE_STANDIN",
+       "name=" + name + ",cc=" + std::to_string(place.compute_capability) + ",sms=" +
+           std::to_string(place.multiprocessors) + ",threads=" + std::to_string(place.threads_per_multiprocessor) +
+           ",bytes=" + std::to_string(place.device_bytes) + ",count=" + std::to_string(place.devices) + ",upwards=" +
+           std::to_string(place.addresses_upwards ? 1 : 0) + ",cuda=" + std::to_string(pytorch.cuda_version)},
       {"SHARDSCOPE_STANDIN_UNKNOWN", folder / "unknown"},
       {"SHARDSCOPE_DRYRUN_FOLDER", folder},
       {"SHARDSCOPE_DRYRUN_RANKS", std::to_string(place.world_size)},

@@ -21,7 +21,8 @@ struct Place {
   int multiprocessors = 0;
   int threads_per_multiprocessor = 0;
   std::int64_t device_bytes = 0;
-  int devices = 1;  ///< that the program sees
+  int devices = 1;                 ///< that the program sees
+  bool addresses_upwards = false;  ///< how the driver places new memory (standin/device_memory.h)
   int world_size = 1;
   int rank = 0;
   int ranks_per_host = 1;

@@ -13,11 +13,12 @@ struct Card {
   int threads_per_multiprocessor = 2048;
   std::size_t bytes = std::size_t{80} << 30;
   int count = 1;             ///< cards that the program sees
+  bool upwards = false;      ///< new addresses lie above earlier ones (device_memory.h)
   int cuda_version = 12040;  ///< of the runtime that the program was built for: 1000 * major + 10 * minor
 };
 
-/// From SHARDSCOPE_STANDIN: "name=NVIDIA H100,cc=90,sms=132,threads=2048,bytes=85899345920,count=8,cuda=12040". Read
-/// once.
+/// From SHARDSCOPE_STANDIN: "name=NVIDIA
+/// H100,cc=90,sms=132,threads=2048,bytes=85899345920,count=8,cuda=12040,upwards=0". Read once.
 [[nodiscard]] const Card& card();
 
 }  // namespace shard::standin

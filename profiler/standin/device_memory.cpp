@@ -33,10 +33,7 @@ class DeviceMemory {
     if (size > card().bytes || used_ > card().bytes - size || !begin()) return nullptr;
     auto gap = std::ranges::find_if(gaps_, [&](const auto& each) { return each.second >= size; });
     if (gap == gaps_.end()) {
-      const std::size_t range = rounded(bytes, kRange);
-      if (low_ - base_ < range) return nullptr;
-      low_ -= range;
-      add_gap(low_, range);
+      if (!extend(bytes, size)) return nullptr;
       gap = std::ranges::find_if(gaps_, [&](const auto& each) { return each.second >= size; });
     }
     const auto [address, room] = *gap;
@@ -61,7 +58,7 @@ class DeviceMemory {
   void* reserve(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const std::size_t range = rounded(bytes, kRange);
-    if (!begin() || low_ - base_ < range) return nullptr;
+    if (!begin() || low_ - high_ < range) return nullptr;
     low_ -= range;
     return reinterpret_cast<void*>(low_);
   }
@@ -114,7 +111,21 @@ class DeviceMemory {
     madvise(space, kSpace, MADV_DONTDUMP);
     madvise(space, kSpace, MADV_NOHUGEPAGE);  // a byte written costs a page, not 2 MiB
     base_ = reinterpret_cast<std::uintptr_t>(space);
+    high_ = rounded(base_, kRange);
     low_ = (base_ + kSpace) / kRange * kRange;
+    return true;
+  }
+  /// Adds a gap of `size` bytes at least.
+  bool extend(std::size_t bytes, std::size_t size) {
+    const std::size_t range = card().upwards ? size : rounded(bytes, kRange);
+    if (low_ - high_ < range) return false;
+    if (card().upwards) {
+      add_gap(high_, range);
+      high_ += range;
+    } else {
+      low_ -= range;
+      add_gap(low_, range);
+    }
     return true;
   }
   void count(std::size_t bytes) {
@@ -135,7 +146,7 @@ class DeviceMemory {
   }
 
   std::mutex mutex_;
-  std::uintptr_t base_ = 0, low_ = 0;  // of the space; of the lowest range that was begun
+  std::uintptr_t base_ = 0, high_ = 0, low_ = 0;  // of the space; up to where, and from where on it was begun
   std::map<std::uintptr_t, std::size_t> live_, gaps_;
   std::size_t used_ = 0, peak_ = 0, written_ = 0;
 };

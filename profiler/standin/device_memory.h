@@ -5,9 +5,10 @@
 
 namespace shard::standin {
 
-/// Synchronised. Addresses are given as Linux drivers do: 2 MiB granules of ranges that are rounded up to 32 MiB; a new
-/// range lies directly below the last one, and the lowest gap that fits comes first (found out from recordings of real
-/// cards). Only its order matters: free blocks of one size are chosen by their address.
+/// Synchronised. Addresses matter since PyTorch's allocator chooses free blocks of one size by them, and with them what
+/// is split off. Two ways to give them are known from recordings of real cards. Most Linux drivers: 2 MiB granules of
+/// ranges that are rounded up to 32 MiB; a new range lies directly below the last one, and the lowest gap that fits
+/// comes first. Others (card().upwards): the lowest gap that fits, and above all others where none does.
 ///
 /// nullptr where the card has no such room left, or the process no such address space.
 [[nodiscard]] void* allocate(std::size_t bytes);

@@ -168,7 +168,6 @@ def main():
         loss = cross_entropy(last, wanted)
         loss.backward()
         optimizer.step()
-    torch.cuda.memory._dump_snapshot("from_start.pickle")
 
 
 if __name__ == "__main__":
