@@ -1,6 +1,7 @@
 // Who held memory at a moment: the blocks in use, by stack or by the line of the user's own code that asked for them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -34,7 +35,8 @@ struct Held {
   Memory memory = Memory::device;
   std::int64_t time_ns = 0;  ///< of the event after which it was held, on the trace's clock
   std::int64_t allocated_bytes = 0, requested_bytes = 0, blocks = 0;
-  std::vector<Holder> holders{};  ///< add up to allocated_bytes; the largest first
+  std::vector<Holder> holders{};                              ///< add up to allocated_bytes; the largest first
+  std::array<std::int64_t, kCategoryCount> category_bytes{};  ///< by Category; add up to allocated_bytes too
 };
 
 struct HeldQuery {
@@ -47,7 +49,8 @@ struct HeldQuery {
 /// Errc::contradiction where the trace has no events of that memory and rank, or none at that time.
 [[nodiscard]] Result<Held> held_at(const Trace& trace, const HeldQuery& query);
 
-/// {"rank", "memory", "time_seconds" (since `begin_ns`), "allocated_bytes", "requested_bytes", "blocks", "holders":
+/// {"rank", "memory", "time_seconds" (since `begin_ns`), "allocated_bytes", "requested_bytes", "blocks",
+/// "categories": {name: bytes} of those that hold something, "holders":
 /// [{"bytes", "requested_bytes", "blocks", "share", "file", "line", "function", "stack": [{"file", "line",
 /// "function"}]}], "rest": {"holders", "bytes", "requested_bytes", "blocks"}}: the `top` largest, and the rest's sums.
 /// Stacks begin with the innermost frame; empty, with "file" and "function": of blocks whose stack is not known.

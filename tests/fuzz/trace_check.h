@@ -66,6 +66,9 @@ inline void check_trace(const Trace& trace, bool sorted) {
     std::int64_t sum = 0;
     for (const Holder& holder : held->holders) sum = wrapping_sum(sum, holder.bytes);
     require(sum == held->allocated_bytes);
+    std::int64_t of_categories = 0;
+    for (const std::int64_t bytes : held->category_bytes) of_categories = wrapping_sum(of_categories, bytes);
+    require(of_categories == held->allocated_bytes);
     (void)to_json(trace, *held, 5, 0).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     (void)to_text(trace, *held, 5, 0);
   }

@@ -12,6 +12,7 @@
 
 #include "traces/import/builder.h"
 #include "traces/import/pickle.h"
+#include "traces/import/pytorch_categories.h"
 #include "traces/import/snapshot_stacks.h"
 
 namespace shard::import {
@@ -446,6 +447,7 @@ Result<LoadedTrace> import_pytorch_snapshot(ByteSource& source) {
   }
   Converter(builder, snapshot).run();
   LoadedTrace loaded = builder.finish();
+  recognise_categories(loaded.trace);
   loaded.snapshot = std::move(snapshot);
   return loaded;
 }

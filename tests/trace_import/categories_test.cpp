@@ -1,0 +1,168 @@
+// Which category do blocks of a PyTorch program get, by the frames that asked for them and by what they outlive?
+#include "traces/import/pytorch_categories.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shard::import {
+namespace {
+
+using Frames = std::vector<std::pair<std::string, std::string>>;  // file and function, the innermost first
+
+const std::string kTorch = "/opt/venv/lib/python3.11/site-packages/torch/";
+const Frames kMain = {{"train.py", "main"}};
+
+Frames called(Frames inner, const Frames& by) {
+  inner.insert(inner.end(), by.begin(), by.end());
+  return inner;
+}
+Frames forward(const Frames& by = kMain) {
+  return called({{"model.py", "forward"}, {kTorch + "nn/modules/module.py", "_call_impl"}}, by);
+}
+Frames backward() {
+  return {{"??", "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)"},
+          {"??", "torch::autograd::Engine::thread_main(std::shared_ptr<GraphTask> const&)"}};
+}
+Frames accumulate() {
+  return called({{"??", "torch::autograd::AccumulateGrad::apply(std::vector<at::Tensor>&&)"}}, backward());
+}
+Frames step() {
+  return called({{kTorch + "optim/adamw.py", "_init_group"}, {kTorch + "optim/optimizer.py", "wrapper"}}, kMain);
+}
+
+/// Writes a program's blocks down as an importer would.
+class Program {
+ public:
+  /// A block; its number.
+  int alloc(const Frames& frames) {
+    event(blocks_, 512, frames);
+    return blocks_++;
+  }
+  void free(int block, const Frames& frames) { event(block, -512, frames); }
+
+  /// Categories by block; each of its events has the same one.
+  [[nodiscard]] std::vector<Category> categories() {
+    recognise_categories(trace_);
+    std::vector<Category> of(static_cast<std::size_t>(blocks_), Category::not_known);
+    for (std::size_t i = 0; i < trace_.memory.size(); ++i) {
+      Category& category = of[static_cast<std::size_t>(trace_.memory.buffer[i].value)];
+      if (trace_.memory.delta_bytes[i] > 0) category = trace_.memory.category[i];
+      EXPECT_EQ(category, trace_.memory.category[i]) << "event " << i;
+    }
+    return of;
+  }
+  Trace& trace() { return trace_; }
+
+ private:
+  NameId name(const std::string& text) {
+    trace_.names.push_back(text);
+    return NameId{static_cast<std::int32_t>(trace_.names.size()) - 1};
+  }
+  StackId stack(const Frames& frames) {
+    StackId stack;
+    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+      trace_.frames.push_back({.function = name(frame->second), .file = name(frame->first), .line = 1});
+      trace_.stacks.push_back({FrameId{static_cast<std::int32_t>(trace_.frames.size()) - 1}, stack});
+      stack = StackId{static_cast<std::int32_t>(trace_.stacks.size()) - 1};
+    }
+    return stack;
+  }
+  void event(int block, std::int64_t bytes, const Frames& frames) {
+    trace_.memory.push_back({.rank = Rank{0},
+                             .buffer = BufferId{block},
+                             .delta_bytes = bytes,
+                             .category = Category::not_known,
+                             .time_ns = static_cast<std::int64_t>(trace_.memory.size()),
+                             .stack = stack(frames)});
+  }
+
+  Trace trace_;
+  int blocks_ = 0;
+};
+
+TEST(Categories, OfATrainingStep) {
+  Program program;
+  const Frames moving = called({{kTorch + "nn/modules/module.py", "convert"}}, kMain);
+  const int weight = program.alloc(moving);
+  const int batch = program.alloc(kMain);
+  const int hidden = program.alloc(forward());
+  const int loss = program.alloc(kMain);
+  const int temporary = program.alloc(backward());
+  const int stolen = program.alloc(backward());
+  program.free(loss, backward());
+  program.free(temporary, backward());
+  program.free(hidden, backward());
+  const int accumulated = program.alloc(accumulate());
+  const int state = program.alloc(step());
+  const int scratch = program.alloc(step());
+  program.free(scratch, step());
+  program.free(stolen, kMain);
+  program.free(batch, kMain);
+  const std::vector<Category> is = program.categories();
+  const auto at = [&](int block) { return is[static_cast<std::size_t>(block)]; };
+  EXPECT_EQ(at(weight), Category::parameter);
+  EXPECT_EQ(at(batch), Category::not_known);
+  EXPECT_EQ(at(hidden), Category::activation);
+  EXPECT_EQ(at(loss), Category::activation) << "autograd held it, though no module made it";
+  EXPECT_EQ(at(temporary), Category::not_known);
+  EXPECT_EQ(at(stolen), Category::gradient) << "outlived its backward";
+  EXPECT_EQ(at(accumulated), Category::gradient);
+  EXPECT_EQ(at(state), Category::optimizer_state);
+  EXPECT_EQ(at(scratch), Category::not_known);
+}
+
+TEST(Categories, WhatBackwardComputesAgainDoesNotEndIt) {
+  Program program;
+  const int early = program.alloc(backward());
+  const int again = program.alloc(forward(backward()));
+  program.free(early, backward());
+  program.free(again, backward());
+  const int gradient = program.alloc(backward());
+  (void)program.alloc(kMain);
+  const std::vector<Category> is = program.categories();
+  EXPECT_EQ(is[static_cast<std::size_t>(early)], Category::not_known);
+  EXPECT_EQ(is[static_cast<std::size_t>(again)], Category::activation);
+  EXPECT_EQ(is[static_cast<std::size_t>(gradient)], Category::gradient);
+}
+
+TEST(Categories, FilesWithoutFoldersAreKnownByFunctionsThatPyTorchAloneHas) {
+  Program program;
+  (void)program.alloc({{"model.py", "forward"}, {"module.py", "_call_impl"}, {"train.py", "main"}});
+  (void)program.alloc({{"linear.py", "__init__"}, {"train.py", "main"}});
+  (void)program.alloc({{"/home/me/mytorch/nn/modules/module.py", "_call_impl"}, {"train.py", "main"}});
+  EXPECT_EQ(program.categories(), (std::vector{Category::activation, Category::not_known, Category::not_known}));
+}
+
+TEST(Categories, BlocksWithoutFramesStayNotKnownAndEndNoPhase) {
+  Program program;
+  const int gradient = program.alloc(backward());
+  const int unknown = program.alloc({});
+  program.free(gradient, {});
+  (void)program.alloc(step());
+  const std::vector<Category> is = program.categories();
+  EXPECT_EQ(is[static_cast<std::size_t>(gradient)], Category::not_known);
+  EXPECT_EQ(is[static_cast<std::size_t>(unknown)], Category::not_known);
+}
+
+TEST(Categories, AStepOfAnOwnOptimizerMakesNobodyKnowsWhat) {
+  Program program;
+  (void)program.alloc(called({{"mine.py", "step"}, {kTorch + "optim/optimizer.py", "wrapper"}}, kMain));
+  (void)program.alloc({{"mine.py", "step"}, {"optimizer.py", "wrapper"}, {"train.py", "main"}});
+  (void)program.alloc({{"adamw.py", "_init_group"}, {"optimizer.py", "wrapper"}, {"train.py", "main"}});
+  (void)program.alloc(kMain);
+  EXPECT_EQ(program.categories(),
+            (std::vector{Category::not_known, Category::not_known, Category::optimizer_state, Category::not_known}));
+}
+
+TEST(Categories, ThatAProducerToldAreKept) {
+  Program program;
+  (void)program.alloc(forward());
+  program.trace().memory.category[0] = Category::input;
+  EXPECT_EQ(program.categories(), std::vector{Category::input});
+}
+
+}  // namespace
+}  // namespace shard::import

@@ -1,0 +1,19 @@
+// What blocks of a PyTorch program are for, where the frames that asked for them and their lives make that plain.
+#pragma once
+
+#include "traces/reader.h"
+
+namespace shard::import {
+
+/// Sets the category of the trace's memory events of Category::not_known, both ends of a block alike:
+/// - parameter: allocated where a module moves or converts itself (`_apply`), or under torch.nn's own constructors;
+/// - gathered: full parameters that FSDP gathers;
+/// - activation: allocated in the forward of a module (the recomputed one too), or by other Python code and given back
+///   by a backward: only what autograd saved is;
+/// - gradient: allocated in a backward that it outlives, or by the accumulation into `.grad`;
+/// - optimizer_state: allocated in a step of PyTorch's own optimizers that it outlives.
+/// The innermost of such frames counts. The rest stays not known: temporaries of backward and step, what has no frames,
+/// and the steps of other optimizers, which make new parameters as well as state.
+void recognise_categories(Trace& trace);
+
+}  // namespace shard::import
