@@ -32,7 +32,25 @@ snapshot = {
     "allocator_settings": {"expandable_segments": False, "PYTORCH_CUDA_ALLOC_CONF": "", "garbage_collection_threshold": 0.5},
     "external_annotations": [collections.OrderedDict(stage="START"), None, -(1 << 70), b"bytes", {1, 2}],
 }
+# As PyTorch 2.0 wrote it: what was asked for, and by whom, in a list; no addresses of blocks, no times.
+history = [{"addr": BASE, "real_size": 1100, "frames": frames}]
+of_2_0 = {
+    "segments": [{
+        "device": 0, "address": BASE, "total_size": 2 << 20, "allocated_size": 1536, "active_size": 1536, "stream": 0,
+        "segment_type": "small",
+        "blocks": [
+            {"size": 1536, "state": "active_allocated", "history": history},
+            {"size": (2 << 20) - 1536, "state": "inactive"},
+        ],
+    }],
+    "device_traces": [[
+        {"action": "alloc", "addr": BASE, "size": 1100, "stream": 0, "frames": frames},
+        {"action": "alloc", "addr": BASE + 1536, "size": 600, "stream": 0, "frames": frames[1:]},
+        {"action": "free", "addr": BASE + 1536, "size": 600, "stream": 0, "frames": frames[1:]},
+    ]],
+}
 folder = pathlib.Path(__file__).resolve().parent.parent / "fuzz/corpus/snapshot_fuzz"
 folder.mkdir(parents=True, exist_ok=True)
 for protocol in range(2, 6):
     (folder / f"protocol{protocol}.pickle").write_bytes(pickle.dumps(snapshot, protocol=protocol))
+(folder / "of_2_0.pickle").write_bytes(pickle.dumps(of_2_0, protocol=4))

@@ -37,6 +37,17 @@ TEST(ImportSnapshot, TextProtocolsAndSharedValues) {
   EXPECT_EQ(all.snapshot->block_count(), 2);
 }
 
+TEST(ImportSnapshot, BlocksOfPyTorch20HaveAHistory) {
+  const Result<LoadedTrace> all = load_any(TEST_DATA "/fuzz/corpus/snapshot_fuzz/of_2_0.pickle");
+  ASSERT_TRUE(all) << to_string(all.error());
+  const SnapshotBlock& block = all->snapshot->segments.at(0).blocks.at(0);
+  EXPECT_EQ(block.requested_bytes, 1100);
+  ASSERT_TRUE(block.stack.valid());
+  EXPECT_EQ(block.stack, all->snapshot->events.at(0).stack);
+  EXPECT_EQ(all->snapshot->events.size(), 3u);
+  EXPECT_EQ(all->trace.memory[0].delta_bytes, 1536);
+}
+
 /// Written by Python's own pickler (make_snapshots.py).
 class SnapshotProtocol : public ::testing::TestWithParam<int> {};
 

@@ -135,12 +135,21 @@ class Reader {
       block.active = text(block_dict, "state").starts_with("active");
       block.state = builder_.name(text(block_dict, "state"));
       std::tie(block.stack, block.has_stack) = stack(block_dict);
+      if (!block.has_stack) from_history(block_dict, block);
       next = block.address + static_cast<std::uint64_t>(block.bytes);
       segment.blocks.push_back(block);
       if (!room(2 * sizeof(SnapshotBlock))) return false;
     }
     snapshot.segments.push_back(std::move(segment));
     return room(2 * sizeof(SnapshotSegment));
+  }
+
+  /// Until PyTorch 2.0 a block had a list of who took it, the last one first, and what was asked for there.
+  void from_history(Value block_dict, SnapshotBlock& block) const {
+    const auto history = pickle_.items(pickle_.find(block_dict, "history").value_or(Value()));
+    if (history.empty() || history[0].kind() != Kind::dict) return;
+    std::tie(block.stack, block.has_stack) = stack(history[0]);
+    if (block.requested_bytes == 0) block.requested_bytes = bytes(history[0], "real_size");
   }
 
   static std::optional<SnapshotAction> action_named(std::string_view text) {
