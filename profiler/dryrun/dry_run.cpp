@@ -29,7 +29,7 @@ Result<void> write(const fs::path& path, std::span<const std::byte> bytes) {
   return Error{Errc::io, "the run's files cannot be written", path.string(), "room in TMPDIR"};
 }
 
-/// The functions that the program's libraries import and the stand-in lacks.
+/// The functions that the program's libraries import, or ask for by name, and the stand-in lacks.
 Result<std::set<std::string>> functions_to_make_up(const PyTorch& pytorch, const fs::path& standin) {
   const Result<std::set<std::string>> known = exported_functions(standin);
   if (!known) return known.error();
@@ -38,6 +38,8 @@ Result<std::set<std::string>> functions_to_make_up(const PyTorch& pytorch, const
     const Result<std::set<std::string>> imported = imported_functions(library);
     if (!imported) continue;  // one that nobody may read is none of the program's
     std::ranges::set_difference(*imported, *known, std::inserter(missing, missing.end()));
+    const std::set<std::string> named = functions_named_in(library);
+    std::ranges::set_difference(named, *known, std::inserter(missing, missing.end()));
   }
   return missing;
 }

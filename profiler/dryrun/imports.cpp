@@ -11,7 +11,9 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -21,6 +23,9 @@ namespace {
 
 /// A table of symbols that is longer is none.
 constexpr std::uint64_t kLongestTable = std::uint64_t{256} << 20;
+
+/// A library that is longer holds kernels, and names of others.
+constexpr std::uint64_t kLongestSearched = std::uint64_t{16} << 20;
 
 /// So many bytes from an offset on; fewer at the end of the file.
 using Read = std::function<std::vector<std::byte>(std::uint64_t offset, std::uint64_t bytes)>;
@@ -114,6 +119,26 @@ Result<std::set<std::string>> imported_functions(const std::filesystem::path& li
 
 Result<std::set<std::string>> exported_functions(const std::filesystem::path& library) {
   return symbols_of(library, is_export);
+}
+
+std::set<std::string> functions_named_in(const std::filesystem::path& library) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(library, error);
+  if (error || size > kLongestSearched) return {};
+  std::ifstream in(library, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const auto is_of_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  std::set<std::string> names;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t end = std::min(bytes.find('\0', at), bytes.size());
+    const std::string_view text(bytes.data() + at, end - at);
+    if (text.size() > 4 && text.size() < 200 && is_of_cuda(text) && std::ranges::all_of(text, is_of_name))
+      names.emplace(text);
+    at = end + 1;
+  }
+  return names;
 }
 
 std::set<std::string> imported_functions(std::span<const std::byte> elf) {

@@ -18,6 +18,10 @@ namespace shard::dryrun {
 /// The same for bytes in memory, which may be anything.
 [[nodiscard]] std::set<std::string> imported_functions(std::span<const std::byte> elf);
 
+/// Names of such functions that stand as texts in a library: it may ask for them by name, dlsym(3). Empty for libraries
+/// of over 16 MiB, which nobody would want to search, and where nothing can be read.
+[[nodiscard]] std::set<std::string> functions_named_in(const std::filesystem::path& library);
+
 /// Names of the functions that a shared library offers, of whatever kind. Fails likewise.
 [[nodiscard]] Result<std::set<std::string>> exported_functions(const std::filesystem::path& library);
 

@@ -58,9 +58,19 @@ class DeviceMemory {
   void* reserve(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const std::size_t range = rounded(bytes, kRange);
+    if (const auto again = given_back_.find(range); again != given_back_.end()) {
+      const std::uintptr_t address = again->second;
+      given_back_.erase(again);
+      return reinterpret_cast<void*>(address);
+    }
     if (!begin() || low_ - high_ < range) return nullptr;
     low_ -= range;
     return reinterpret_cast<void*>(low_);
+  }
+  void give_back_range(void* pointer, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    madvise(pointer, bytes, MADV_DONTNEED);
+    given_back_.emplace(rounded(bytes, kRange), reinterpret_cast<std::uintptr_t>(pointer));
   }
   bool take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -148,6 +158,7 @@ class DeviceMemory {
   std::mutex mutex_;
   std::uintptr_t base_ = 0, high_ = 0, low_ = 0;  // of the space; up to where, and from where on it was begun
   std::map<std::uintptr_t, std::size_t> live_, gaps_;
+  std::multimap<std::size_t, std::uintptr_t> given_back_;  // ranges of reserve()
   std::size_t used_ = 0, peak_ = 0, written_ = 0;
 };
 
@@ -176,6 +187,9 @@ std::size_t peak_bytes() {
 }
 void* reserve(std::size_t bytes) {
   return memory().reserve(bytes);
+}
+void give_back_range(void* address, std::size_t bytes) {
+  memory().give_back_range(address, bytes);
 }
 bool take(std::size_t bytes) {
   return memory().take(bytes);

@@ -21,6 +21,8 @@ bool release(void* address);
 
 /// Address space without memory, and memory without an address (the driver's virtual memory management).
 [[nodiscard]] void* reserve(std::size_t bytes);
+/// What reserve() gave for so many bytes, which it may give again.
+void give_back_range(void* address, std::size_t bytes);
 /// False where the card has no such room left.
 [[nodiscard]] bool take(std::size_t bytes);
 void give_back(std::size_t bytes);

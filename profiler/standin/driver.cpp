@@ -47,6 +47,7 @@ STANDIN int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
   *bytes = card().bytes;
   return kSuccess;
 }
+STANDIN int cuDeviceGetAttribute(int* value, int which, int device);  // properties.cpp
 STANDIN int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active) {
   *flags = 0;
   *active = 1;
@@ -71,6 +72,20 @@ STANDIN int cuMemAddressReserve(unsigned long long* address, std::size_t bytes, 
                                 unsigned long long) {
   *address = reinterpret_cast<unsigned long long>(reserve(bytes));
   return *address == 0 ? kOutOfMemory : kSuccess;
+}
+STANDIN int cuMemAddressFree(unsigned long long address, std::size_t bytes) {
+  give_back_range(reinterpret_cast<void*>(address), bytes);
+  return kSuccess;
+}
+// Handles stand for room on the card; where they are mapped matters to nobody.
+STANDIN int cuMemMap(unsigned long long, std::size_t, std::size_t, unsigned long long, unsigned long long) {
+  return kSuccess;
+}
+STANDIN int cuMemSetAccess(unsigned long long, std::size_t, const void*, std::size_t) {
+  return kSuccess;
+}
+STANDIN int cuMemUnmap(unsigned long long, std::size_t) {
+  return kSuccess;
 }
 STANDIN int cuMemCreate(unsigned long long* handle, std::size_t bytes, const void*, unsigned long long) {
   if (!take(bytes)) return kOutOfMemory;
@@ -106,6 +121,7 @@ void* function_named(const char* name) {
       entry("cuDriverGetVersion", cuDriverGetVersion),
       entry("cuDeviceGetCount", cuDeviceGetCount),
       entry("cuDeviceGet", cuDeviceGet),
+      entry("cuDeviceGetAttribute", cuDeviceGetAttribute),
       entry("cuDeviceGetName", cuDeviceGetName),
       entry("cuDeviceTotalMem", cuDeviceTotalMem_v2),
       entry("cuDevicePrimaryCtxGetState", cuDevicePrimaryCtxGetState),
@@ -113,7 +129,11 @@ void* function_named(const char* name) {
       entry("cuGetErrorString", cuGetErrorString),
       entry("cuMemGetAllocationGranularity", cuMemGetAllocationGranularity),
       entry("cuMemAddressReserve", cuMemAddressReserve),
+      entry("cuMemAddressFree", cuMemAddressFree),
       entry("cuMemCreate", cuMemCreate),
+      entry("cuMemMap", cuMemMap),
+      entry("cuMemSetAccess", cuMemSetAccess),
+      entry("cuMemUnmap", cuMemUnmap),
       entry("cuMemRelease", cuMemRelease),
   };
   for (const Entry& each : kEntries)
