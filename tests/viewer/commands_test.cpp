@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "sim/cli/times.h"
 #include "tests/viewer/driver.h"
 #include "traces/import/import.h"
 #include "viewer/commands/report.h"
@@ -185,7 +186,7 @@ TEST(View, SelectOfARankFindsTheOpThere) {
 
 /// -1 where it is refused.
 std::int64_t nanoseconds(std::string_view text) {
-  const Result<std::int64_t> time = parse_time(text, "");
+  const Result<std::int64_t> time = cli::parse_time(text, "");
   return time ? *time : -1;
 }
 
@@ -195,7 +196,7 @@ TEST(TimeOption, ReadsUnitsAndRefusesTheRest) {
   EXPECT_EQ(nanoseconds("-2us"), -2'000);
   EXPECT_EQ(nanoseconds("1s"), 1'000'000'000);
   for (const char* text : {"", "ms", "1 s", "1h", "inf", "nan", "1e300s", "1ms "})
-    EXPECT_FALSE(parse_time(text, "")) << text;
+    EXPECT_FALSE(cli::parse_time(text, "")) << text;
   const Result<TimeRange> range = parse_range("1us:2us", "");
   ASSERT_TRUE(range.has_value());
   EXPECT_EQ(*range, (TimeRange{1'000, 2'000}));
