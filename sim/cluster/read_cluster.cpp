@@ -88,21 +88,25 @@ Cluster read_fields(JsonObject& json) {
 
 Error unknown_name(std::string_view argument) {
   std::vector<std::string_view> names;
-  std::string list;
-  for (const ExampleCluster& example : example_clusters()) {
-    names.push_back(example.name);
-    if (!list.empty()) list += ", ";
-    list += example.name;
-  }
+  for (const ExampleCluster& example : example_clusters()) names.push_back(example.name);
   std::string what{argument};
   what += " is neither a known cluster nor a file";
   std::string help = model::did_you_mean(argument, names);
   if (!help.empty()) help += " ";
-  help += "known: " + list + "; or give the path of a description";
+  help += "known: " + example_names() + "; or give the path of a description";
   return Error{Errc::usage, std::move(what), "--cluster", std::move(help)};
 }
 
 }  // namespace
+
+std::string example_names() {
+  std::string list;
+  for (const ExampleCluster& example : example_clusters()) {
+    if (!list.empty()) list += ", ";
+    list += example.name;
+  }
+  return list;
+}
 
 Result<Cluster> parse_cluster(std::string_view text, std::string_view file) {
   nlohmann::json json;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "sim/cluster/cluster.h"
@@ -21,6 +22,9 @@ inline constexpr int kSchemaVersion = 1;
 /// Errors: usage (neither a known name nor anything that looks like a path), no_input (absent or unreadable), and those
 /// of parse_cluster. The only function of this folder that reads files.
 [[nodiscard]] Result<Cluster> read_cluster(std::string_view argument);
+
+/// The names that `read_cluster` knows, with commas.
+[[nodiscard]] std::string example_names();
 
 /// The file that `argument` leads to, whether it exists or not; none for an example's name.
 [[nodiscard]] std::optional<std::filesystem::path> cluster_file(std::string_view argument);

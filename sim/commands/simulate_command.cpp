@@ -50,7 +50,7 @@ void declare(cli::Command& command, SimulateOptions& o) {
   cli::Group machine = command.group("Machine");
   machine
       .add("cluster", &o.cluster, "NAME|PATH",
-           "a100-40gb-x8, h100-80gb-x8, h200-141gb-x1, cpu-local, or a description's file")
+           "cpu-local, a100-40gb-x8, h100-80gb-x8, ... (a wrong name shows all),\nor a description's file")
       .common()
       .reads_file(cluster::cluster_file);
   machine

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "sim/cluster/examples.h"
@@ -22,7 +23,7 @@ Error fault_of(const nlohmann::json& json) {
   return c ? Error{} : c.error();
 }
 
-TEST(Examples, AllFourAreReadByName) {
+TEST(Examples, AllAreReadByName) {
   std::vector<std::string> names;
   for (const ExampleCluster& e : example_clusters()) {
     const Result<Cluster> c = read_cluster(e.name);
@@ -31,7 +32,29 @@ TEST(Examples, AllFourAreReadByName) {
     EXPECT_FALSE(c->source.empty());
     names.push_back(c->name);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"a100-40gb-x8", "cpu-local", "h100-80gb-x8", "h200-141gb-x1"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"a100-40gb-x8", "a100-80gb-x8", "b200-180gb-x8", "cpu-local", "h100-80gb-x8",
+                                      "h200-141gb-x1", "h200-141gb-x8", "l4-24gb-x8", "l40s-48gb-x8", "rtx3090-24gb-x1",
+                                      "rtx4090-24gb-x1", "t4-16gb-x4", "v100-16gb-x8", "v100-32gb-x8"}));
+}
+
+TEST(Examples, EveryGpuSaysWhichCardItIs) {
+  for (const ExampleCluster& e : example_clusters()) {
+    const Result<Cluster> c = read_cluster(e.name);
+    ASSERT_TRUE(c);
+    EXPECT_EQ(c->card.has_value(), c->device == DeviceKind::cuda) << e.name;
+    if (!c->card) continue;
+    // Cards of one compute capability have as many threads on a multiprocessor (CUDA C++ Programming Guide).
+    const std::map<int, int> threads = {{70, 2048}, {75, 1024}, {80, 2048}, {86, 1536},
+                                        {89, 1536}, {90, 2048}, {100, 2048}};
+    ASSERT_TRUE(threads.contains(c->card->compute_capability)) << e.name;
+    EXPECT_EQ(c->card->threads_per_multiprocessor, threads.at(c->card->compute_capability)) << e.name;
+    // Sold as so many GB, and not less than nine tenths of it in GiB.
+    const std::string name = c->name;
+    const double sold = std::stod(name.substr(name.find('-') + 1));
+    EXPECT_LT(c->device_memory->count(), sold * (1 << 30)) << name;
+    EXPECT_GT(c->device_memory->count(), 0.9 * sold * (1 << 30)) << name;
+  }
 }
 
 TEST(Examples, A100HasTheFiguresOfItsDataSheet) {
