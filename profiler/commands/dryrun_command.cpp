@@ -33,6 +33,10 @@ Not seen: values, which are zeros (a loop that ends when the loss is small does 
 data are those of zeros); memory outside of PyTorch's allocator (CUDA's context, NCCL's buffers); when a GPU would be done
 with what another stream still uses (it is done at once).
 
+Cards, as --cluster calls them: a100-40gb-x8, a100-80gb-x8, b200-180gb-x8, h100-80gb-x8, h200-141gb-x1, h200-141gb-x8,
+l4-24gb-x8, l40s-48gb-x8, rtx3090-24gb-x1, rtx4090-24gb-x1, t4-16gb-x4, v100-16gb-x8, v100-32gb-x8; or the file of a
+description with compute_capability, multiprocessors, threads_per_multiprocessor and device_memory_bytes.
+
 With --world-size the program is one rank of so many, as under torchrun, and does not wait for the others.
 
 Examples:
@@ -99,6 +103,11 @@ Result<std::optional<Answer>> answer_of(const DryRun& run, HeldBy by) {
   return std::optional<Answer>(std::move(answer));
 }
 
+/// Of a program that was killed, what it took of the card; the recording went with it.
+std::int64_t reserved_bytes(const DryRun& run, const std::optional<Answer>& answer) {
+  return answer ? answer->reserved_bytes : run.device_peak_bytes;
+}
+
 nlohmann::ordered_json to_json(const DryRun& run, const Place& place, const std::optional<Answer>& answer,
                                std::size_t top) {
   nlohmann::ordered_json j = cli::json_document("dryrun");
@@ -113,8 +122,12 @@ nlohmann::ordered_json to_json(const DryRun& run, const Place& place, const std:
   j["out_of_memory"] = answer && answer->out_of_memory;
   j["unknown_functions"] = run.unknown_functions;
   j["peak_allocated_bytes"] = answer ? answer->allocated_bytes : 0;
-  j["peak_reserved_bytes"] = answer ? answer->reserved_bytes : 0;
-  j["headroom_bytes"] = place.device_bytes - (answer ? answer->reserved_bytes : 0);
+  j["peak_reserved_bytes"] = reserved_bytes(run, answer);
+  j["headroom_bytes"] = place.device_bytes - reserved_bytes(run, answer);
+  j["pinned_host_peak_bytes"] = run.pinned_peak_bytes;
+  j["host_peak_resident_bytes"] = run.ended.peak_resident_bytes;
+  j["unknown_workspaces"] = run.unknown_workspaces;
+  j["values_read_as_zeros"] = run.values_read;
   j["holders"] = nlohmann::ordered_json::array();
   if (answer) {
     nlohmann::ordered_json held = shard::to_json(run.recording->trace, answer->held, top, answer->begin_ns);
@@ -134,15 +147,26 @@ std::string to_text(const DryRun& run, const Place& place, const std::optional<A
   const auto bytes = [](std::int64_t count) {
     return with_commas(count) + " bytes (" + show_bytes(Bytes{count}) + ")";
   };
+  if (answer) text << "peak allocated  " << bytes(answer->allocated_bytes) << "\n";
+  if (const std::int64_t reserved = reserved_bytes(run, answer); reserved > 0)
+    text << "peak reserved   " << bytes(reserved) << " of " << show_bytes(Bytes{place.device_bytes}) << ": "
+         << show_bytes(Bytes{place.device_bytes - reserved}) << " to spare\n";
+  if (run.pinned_peak_bytes > 0) text << "pinned on host  " << bytes(run.pinned_peak_bytes) << "\n";
+  text << "host memory     " << show_bytes(Bytes{run.ended.peak_resident_bytes}) << " resident at most\n";
+  if (answer && answer->out_of_memory) text << "out of memory: at least one request got none\n";
+  if (run.unknown_workspaces > 0)
+    text << "not counted: workspaces of cuDNN (convolutions, recurrent nets, its attention), whose sizes only it "
+            "knows\n";
+  if (run.values_read > 0)
+    text << "values read     " << with_commas(run.values_read)
+         << " times, of what no kernel has computed: zeros, and shapes and branches that depend on values are those of "
+            "zeros\n";
   if (answer) {
-    text << "peak allocated  " << bytes(answer->allocated_bytes) << "\n";
-    text << "peak reserved   " << bytes(answer->reserved_bytes) << " of " << show_bytes(Bytes{place.device_bytes})
-         << ": " << show_bytes(Bytes{place.device_bytes - answer->reserved_bytes}) << " to spare\n";
-    if (answer->out_of_memory) text << "out of memory: at least one request got none\n";
     text << "\n" << shard::to_text(run.recording->trace, answer->held, top, answer->begin_ns);
   } else {
-    text << (run.fault.empty() ? "the program used no GPU, or ended before it could say what it used"
-                               : "PyTorch could not write what it recorded: " + run.fault)
+    text << (!run.fault.empty()           ? "PyTorch could not write what it recorded: " + run.fault
+             : run.device_peak_bytes == 0 ? "the program used no GPU"
+                                          : "the program ended before it could say who held it")
          << "\n";
   }
   if (run.ended.timed_out) text << "ended by --timeout\n";

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,8 +103,9 @@ Result<Ended> run_to_its_end(const std::vector<std::string>& words, const Starte
   const auto begin = Clock::now();
   bool told = false, killed = false;
   int status = 0;
+  rusage used{};
   while (true) {
-    const pid_t found = ::waitpid(*process, &status, how.timeout_seconds ? WNOHANG : 0);
+    const pid_t found = ::wait4(*process, &status, how.timeout_seconds ? WNOHANG : 0, &used);
     if (found == *process) break;
     if (found < 0 && errno != EINTR)
       return Error{Errc::internal, std::string("waiting failed: ") + std::strerror(errno), words.front(), ""};
@@ -122,6 +124,7 @@ Result<Ended> run_to_its_end(const std::vector<std::string>& words, const Starte
   }
   Ended result = ended(status);
   result.timed_out = told;
+  result.peak_resident_bytes = std::int64_t{used.ru_maxrss} << 10;
   return result;
 }
 

@@ -1,6 +1,7 @@
 // Another program as a process of its own: started, waited for, and ended when this one is.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,10 +13,11 @@ namespace shard::dryrun {
 
 /// How a process ended.
 struct Ended {
-  int exit_code = 0;       ///< 128 + signal where it ended by one
-  int signal = 0;          ///< 0: by itself
-  bool timed_out = false;  ///< it was told to end
-  std::string out;         ///< what it printed, where that was read
+  int exit_code = 0;                     ///< 128 + signal where it ended by one
+  int signal = 0;                        ///< 0: by itself
+  bool timed_out = false;                ///< it was told to end
+  std::string out;                       ///< what it printed, where that was read
+  std::int64_t peak_resident_bytes = 0;  ///< host memory, the most of it and of each of its children
 };
 
 struct Started {

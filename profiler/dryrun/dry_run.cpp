@@ -11,6 +11,7 @@
 #include "profiler/dryrun/imports.h"
 #include "profiler/dryrun/resources.h"
 #include "profiler/dryrun/stub_library.h"
+#include "profiler/standin/counters.h"
 
 namespace shard::dryrun {
 namespace {
@@ -34,13 +35,16 @@ Result<std::set<std::string>> functions_to_make_up(const PyTorch& pytorch, const
   const Result<std::set<std::string>> known = exported_functions(standin);
   if (!known) return known.error();
   std::set<std::string> missing;
+  const auto add = [&](const std::set<std::string>& names) {
+    std::ranges::set_difference(names, *known, std::inserter(missing, missing.end()));
+  };
   for (const fs::path& library : libraries_of(pytorch)) {
     const Result<std::set<std::string>> imported = imported_functions(library);
     if (!imported) continue;  // one that nobody may read is none of the program's
-    std::ranges::set_difference(*imported, *known, std::inserter(missing, missing.end()));
-    const std::set<std::string> named = functions_named_in(library);
-    std::ranges::set_difference(named, *known, std::inserter(missing, missing.end()));
+    add(*imported);
+    if (!imported->empty()) add(named_functions(library));
   }
+  for (const fs::path& source : sources_of_triton(pytorch)) add(named_functions(source));
   return missing;
 }
 
@@ -59,6 +63,10 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
            ",bytes=" + std::to_string(place.device_bytes) + ",count=" + std::to_string(place.devices) + ",upwards=" +
            std::to_string(place.addresses_upwards ? 1 : 0) + ",cuda=" + std::to_string(pytorch.cuda_version)},
       {"SHARDSCOPE_STANDIN_UNKNOWN", folder / "unknown"},
+      {"SHARDSCOPE_STANDIN_COUNTERS", folder},
+      // What is compiled and tuned here is not for a real card to find.
+      {"TORCHINDUCTOR_CACHE_DIR", folder / "inductor"},
+      {"TRITON_CACHE_DIR", folder / "triton"},
       {"SHARDSCOPE_DRYRUN_FOLDER", folder},
       {"SHARDSCOPE_DRYRUN_RANKS", std::to_string(place.world_size)},
       {"PYTHONPATH", before(folder / "hook", "PYTHONPATH")},
@@ -76,6 +84,17 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
   return environment;
 }
 
+/// What the stand-in counted: of the process that took most of a card, whatever became of it.
+void add_counters(const fs::path& path, DryRun& run) {
+  standin::Counters counters{};
+  std::ifstream in(path, std::ios::binary);
+  if (!in.read(reinterpret_cast<char*>(&counters), sizeof(counters))) return;
+  run.device_peak_bytes = std::max(run.device_peak_bytes, counters.device_peak_bytes);
+  run.pinned_peak_bytes = std::max(run.pinned_peak_bytes, counters.pinned_peak_bytes);
+  run.values_read += counters.values_read;
+  run.unknown_workspaces += counters.unknown_workspaces;
+}
+
 /// What came back: the snapshot of the process that held most.
 void collect(const fs::path& folder, DryRun& run) {
   std::error_code error;
@@ -86,6 +105,7 @@ void collect(const fs::path& folder, DryRun& run) {
       std::ifstream in(path);
       std::getline(in, run.fault);
     }
+    if (path.extension() == standin::kCountersSuffix) add_counters(path, run);
     if (path.extension() != ".pickle") continue;
     Result<LoadedTrace> loaded = load_any(path);
     if (!loaded) {
@@ -123,8 +143,9 @@ Result<DryRun> dry_run(const std::vector<std::string>& program, const Place& pla
   started.environment.merge(environment_of(*pytorch, place, folder));
   const Result<Ended> ended = run_to_its_end(program, started);
   if (!ended) return ended.error();
-  DryRun run{
-      .pytorch = *pytorch, .ended = *ended, .recording = {}, .snapshot = {}, .fault = {}, .unknown_functions = {}};
+  DryRun run;
+  run.pytorch = *pytorch;
+  run.ended = *ended;
   collect(folder, run);
   return run;
 }

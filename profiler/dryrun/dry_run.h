@@ -35,11 +35,16 @@ struct DryRun {
   std::filesystem::path snapshot;        ///< it, as PyTorch wrote it; gone when the run's folder is
   std::string fault;                     ///< why PyTorch could not write it
   std::vector<std::string> unknown_functions;  ///< that the stand-in does not know, and answered success
+
+  // Counted by the stand-in, and so known of a process that was killed, too.
+  std::int64_t device_peak_bytes = 0;   ///< taken of one card, by the process that took most
+  std::int64_t pinned_peak_bytes = 0;   ///< pinned host memory, likewise
+  std::int64_t unknown_workspaces = 0;  ///< of cuDNN, which are counted as none
+  std::int64_t values_read = 0;         ///< copies to the host of what no kernel has computed: zeros
 };
 
 /// Folder: for the run's files, an empty one that stays until the answer has been used. `how.environment` is added to.
-/// Fails where there is no PyTorch
-/// for CUDA, or the program cannot be started.
+/// Fails where there is no PyTorch for CUDA, or the program cannot be started.
 [[nodiscard]] Result<DryRun> dry_run(const std::vector<std::string>& program, const Place& place,
                                      const std::filesystem::path& folder, const Started& how);
 

@@ -1,6 +1,7 @@
 # What `shardscope dryrun` runs in the Python of the program, before the program: PyTorch records its allocator's events
 # from its first use of a GPU on, and what it recorded is written when the process ends, however it does.
 import atexit
+import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -20,7 +21,17 @@ class Recording:
     def start(self, torch):
         """Called by PyTorch when it first uses a GPU."""
         self.torch, self.owner = torch, os.getpid()
-        torch.cuda.memory._record_memory_history(max_entries=10_000_000, stacks=os.environ.get("SHARDSCOPE_DRYRUN_STACKS", "python"))
+        self.record(max_entries=10_000_000, stacks=os.environ.get("SHARDSCOPE_DRYRUN_STACKS", "python"))
+
+    def take_over(self, torch):
+        """The program's own recording is this one: it can be looked at, but neither shortened nor ended."""
+        memory = torch.cuda.memory
+        self.record = memory._record_memory_history
+
+        def already_recording(*arguments, **more):
+            torch.cuda.init()
+
+        memory._record_memory_history = already_recording
 
     def write(self):
         if self.torch is None or self.owner != os.getpid():
@@ -116,10 +127,32 @@ def join_others(torch):
         rendezvous._rendezvous_handlers[scheme] = handler
 
 
+def keep_own_objects(torch):
+    """Objects that another rank would send: this rank keeps those that it has."""
+    distributed = torch.distributed
+    broadcast = distributed.broadcast_object_list
+
+    @functools.wraps(broadcast)
+    def broadcast_object_list(object_list, src=None, *arguments, **more):
+        root = src if src is not None else more.get("group_src", 0)
+        if distributed.get_rank() == root:
+            broadcast(object_list, src, *arguments, **more)
+
+    def scatter_object_list(output, inputs=None, src=None, *arguments, **more):
+        if inputs:
+            output[0] = inputs[distributed.get_rank()]
+
+    for module in (distributed, distributed.distributed_c10d):
+        module.broadcast_object_list = broadcast_object_list
+        module.scatter_object_list = scatter_object_list
+
+
 def prepare(torch):
+    recording.take_over(torch)
     torch.cuda._lazy_call(lambda: recording.start(torch))
     if int(os.environ.get("SHARDSCOPE_DRYRUN_RANKS", "1")) > 1 and torch.distributed.is_available():
         join_others(torch)
+        keep_own_objects(torch)
 
 
 class TorchFinder(importlib.abc.MetaPathFinder):
@@ -148,9 +181,18 @@ def end_by_signal(number, frame):
     os.kill(os.getpid(), number)
 
 
+def write_at_end():
+    """The last of what runs at the end. Python dies of an interrupt that nobody caught, but forgets it while we write."""
+    recording.write()
+    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+        sys.stdout.flush()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+
+
 def install():
     sys.meta_path.insert(0, TorchFinder())
-    atexit.register(recording.write)
+    atexit.register(write_at_end)
     leave = os._exit
 
     def leave_after_writing(status):

@@ -24,8 +24,9 @@ namespace {
 /// A table of symbols that is longer is none.
 constexpr std::uint64_t kLongestTable = std::uint64_t{256} << 20;
 
-/// A library that is longer holds kernels, and names of others.
-constexpr std::uint64_t kLongestSearched = std::uint64_t{16} << 20;
+/// Texts of longer files are not looked through: what asks for functions by name is small.
+constexpr std::uintmax_t kLongestText = std::uintmax_t{8} << 20;
+constexpr std::size_t kLongestName = 64;
 
 /// So many bytes from an offset on; fewer at the end of the file.
 using Read = std::function<std::vector<std::byte>(std::uint64_t offset, std::uint64_t bytes)>;
@@ -46,12 +47,16 @@ std::string_view text_at(std::span<const std::byte> bytes, std::uint64_t offset)
   return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
 }
 
+/// The driver: cuMemAlloc, cuLaunchKernel.
+bool is_of_driver(std::string_view name) {
+  return name.size() > 2 && name.starts_with("cu") && name[2] >= 'A' && name[2] <= 'Z';
+}
+
 bool is_of_cuda(std::string_view name) {
   constexpr std::array<std::string_view, 10> kPrefixes = {"cuda",     "__cuda",   "cublas", "cudnn",  "nccl",
                                                           "cusparse", "cusolver", "cufft",  "curand", "nvml"};
-  if (std::ranges::any_of(kPrefixes, [&](std::string_view prefix) { return name.starts_with(prefix); })) return true;
-  // The driver: cuMemAlloc, cuLaunchKernel.
-  return name.size() > 2 && name.starts_with("cu") && name[2] >= 'A' && name[2] <= 'Z';
+  return is_of_driver(name) ||
+         std::ranges::any_of(kPrefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 /// The dynamic symbols that `wanted` takes, by name.
@@ -95,16 +100,16 @@ Result<std::set<std::string>> symbols_of(const std::filesystem::path& library, c
     return Error{Errc::no_input, std::string("the library cannot be read: ") + std::strerror(errno), library.string(),
                  ""};
   const Read read = [file](std::uint64_t offset, std::uint64_t bytes) {
-    std::vector<std::byte> read(bytes);
+    std::vector<std::byte> piece(bytes);
     std::size_t got = 0;
-    while (got < read.size()) {
-      const ssize_t more = ::pread(file, read.data() + got, read.size() - got, static_cast<off_t>(offset + got));
+    while (got < piece.size()) {
+      const ssize_t more = ::pread(file, piece.data() + got, piece.size() - got, static_cast<off_t>(offset + got));
       if (more < 0 && errno == EINTR) continue;
       if (more <= 0) break;
       got += static_cast<std::size_t>(more);
     }
-    read.resize(got);
-    return read;
+    piece.resize(got);
+    return piece;
   };
   std::set<std::string> names = symbols_of(read, wanted);
   ::close(file);
@@ -121,24 +126,30 @@ Result<std::set<std::string>> exported_functions(const std::filesystem::path& li
   return symbols_of(library, is_export);
 }
 
-std::set<std::string> functions_named_in(const std::filesystem::path& library) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(library, error);
-  if (error || size > kLongestSearched) return {};
-  std::ifstream in(library, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+std::set<std::string> functions_named_in(std::string_view text) {
   const auto is_of_name = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   };
   std::set<std::string> names;
-  for (std::size_t at = 0; at < bytes.size();) {
-    const std::size_t end = std::min(bytes.find('\0', at), bytes.size());
-    const std::string_view text(bytes.data() + at, end - at);
-    if (text.size() > 4 && text.size() < 200 && is_of_cuda(text) && std::ranges::all_of(text, is_of_name))
-      names.emplace(text);
-    at = end + 1;
+  for (auto at = text.begin(); at != text.end();) {
+    const auto begin = std::find_if(at, text.end(), is_of_name);
+    at = std::find_if_not(begin, text.end(), is_of_name);
+    const std::string_view word(begin, at);
+    // "..._t" is a type of such a function.
+    if (word.size() <= kLongestName && is_of_driver(word) && !word.ends_with("_t")) names.emplace(word);
   }
   return names;
+}
+
+std::set<std::string> named_functions(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(file, error);
+  if (error || bytes > kLongestText) return {};
+  std::string text(bytes, '\0');
+  std::ifstream in(file, std::ios::binary);
+  in.read(text.data(), static_cast<std::streamsize>(bytes));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return functions_named_in(text);
 }
 
 std::set<std::string> imported_functions(std::span<const std::byte> elf) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "traces/base/result.h"
 
@@ -18,9 +19,10 @@ namespace shard::dryrun {
 /// The same for bytes in memory, which may be anything.
 [[nodiscard]] std::set<std::string> imported_functions(std::span<const std::byte> elf);
 
-/// Names of such functions that stand as texts in a library: it may ask for them by name, dlsym(3). Empty for libraries
-/// of over 16 MiB, which nobody would want to search, and where nothing can be read.
-[[nodiscard]] std::set<std::string> functions_named_in(const std::filesystem::path& library);
+/// Names of functions of the CUDA driver that stand in a file's text: libraries ask for these by name when they run.
+/// Empty for files that are long or cannot be read.
+[[nodiscard]] std::set<std::string> named_functions(const std::filesystem::path& file);
+[[nodiscard]] std::set<std::string> functions_named_in(std::string_view text);
 
 /// Names of the functions that a shared library offers, of whatever kind. Fails likewise.
 [[nodiscard]] Result<std::set<std::string>> exported_functions(const std::filesystem::path& library);

@@ -100,4 +100,14 @@ std::vector<fs::path> libraries_of(const PyTorch& pytorch) {
   return libraries;
 }
 
+std::vector<fs::path> sources_of_triton(const PyTorch& pytorch) {
+  std::vector<fs::path> sources;
+  std::error_code error;
+  for (fs::directory_iterator entry(pytorch.packages / "triton" / "backends" / "nvidia", error), none;
+       !error && entry != none; entry.increment(error)) {
+    if (entry->path().extension() == ".c" || entry->path().extension() == ".py") sources.push_back(entry->path());
+  }
+  return sources;
+}
+
 }  // namespace shard::dryrun

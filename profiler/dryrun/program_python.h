@@ -22,4 +22,7 @@ struct PyTorch {
 /// Shared libraries of PyTorch and of the packages beside it, but for those of CUDA itself.
 [[nodiscard]] std::vector<std::filesystem::path> libraries_of(const PyTorch& pytorch);
 
+/// Sources that Triton compiles and loads when a program runs, and that call the driver.
+[[nodiscard]] std::vector<std::filesystem::path> sources_of_triton(const PyTorch& pytorch);
+
 }  // namespace shard::dryrun

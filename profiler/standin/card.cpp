@@ -51,4 +51,22 @@ const Card& card() {
   return card;
 }
 
+int visible_cards() {
+  const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (list == nullptr) return card().count;
+  int named = 0;
+  // Up to the first that is no number of a card, as the driver does; a name (GPU-..., MIG-...) is one that is there.
+  while (*list != '\0' && named < card().count) {
+    char* end = nullptr;
+    const long number = std::strtol(list, &end, 10);
+    if (end != list && (number < 0 || number >= card().count)) break;
+    if (end == list && std::strncmp(list, "GPU-", 4) != 0 && std::strncmp(list, "MIG-", 4) != 0) break;
+    ++named;
+    const char* const comma = std::strchr(list, ',');
+    if (comma == nullptr) break;
+    list = comma + 1;
+  }
+  return named;
+}
+
 }  // namespace shard::standin

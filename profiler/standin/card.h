@@ -21,4 +21,7 @@ struct Card {
 /// H100,cc=90,sms=132,threads=2048,bytes=85899345920,count=8,cuda=12040,upwards=0". Read once.
 [[nodiscard]] const Card& card();
 
+/// Those that CUDA_VISIBLE_DEVICES leaves.
+[[nodiscard]] int visible_cards();
+
 }  // namespace shard::standin

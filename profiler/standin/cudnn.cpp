@@ -1,9 +1,12 @@
 // cuDNN: one way to do everything, which needs no workspace. What the real one would choose nobody here knows.
+#include <dlfcn.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "profiler/standin/card.h"
+#include "profiler/standin/counters.h"
 #include "profiler/standin/handles.h"
 
 using namespace shard::standin;
@@ -16,6 +19,7 @@ int hand_out(void** handle) {
 }
 int none_needed(std::size_t* bytes) {
   *bytes = 0;
+  count_unknown_workspace();
   return kSuccess;
 }
 
@@ -34,13 +38,29 @@ int one_algorithm(int* count, void* found) {
 }
 
 // cudnnBackendAttributeType_t and cudnnBackendAttributeName_t (cudnn_graph.h).
-constexpr int kTypeInt64 = 3, kTypeDescriptor = 15;
+constexpr int kTypeInt64 = 3, kTypeDescriptor = 15, kTypeInt32 = 23;
 constexpr int kHeuristicResults = 202;
 
 }  // namespace
 
+/// PyTorch refuses a cuDNN that is older than the one it was built with. The real one, which it has loaded, says which
+/// it is.
 STANDIN std::size_t cudnnGetVersion() {
+  static constexpr const char* kLibraries[] = {"libcudnn.so.9", "libcudnn.so.8"};
+  using Version = std::size_t (*)();
+  for (const char* const name : kLibraries) {
+    void* const library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    if (auto* const version = reinterpret_cast<Version>(dlsym(library, "cudnnGetVersion"))) return version();
+  }
   return 90100;
+}
+STANDIN int cudnnGetProperty(int which, int* value) {
+  const auto version = static_cast<int>(cudnnGetVersion());
+  const int major = version >= 90000 ? version / 10000 : version / 1000;
+  const int minor = version >= 90000 ? version / 100 % 100 : version / 100 % 10;
+  *value = which == 0 ? major : which == 1 ? minor : version % 100;
+  return kSuccess;
 }
 STANDIN std::size_t cudnnGetCudartVersion() {
   return static_cast<std::size_t>(card().cuda_version);
@@ -62,10 +82,7 @@ DESCRIPTOR(Convolution)
 DESCRIPTOR(Dropout)
 DESCRIPTOR(Filter)
 DESCRIPTOR(Pooling)
-DESCRIPTOR(RNN)
-DESCRIPTOR(RNNData)
 DESCRIPTOR(SpatialTransformer)
-DESCRIPTOR(Tensor)
 
 // --- The backend of graphs: engines found by heuristics, plans made of them ---
 
@@ -74,10 +91,13 @@ STANDIN int cudnnBackendCreateDescriptor(int, void** descriptor) {
 }
 STANDIN int cudnnBackendGetAttribute(void*, int name, int type, std::int64_t requested, std::int64_t* count,
                                      void* values) {
-  // Descriptors are the caller's, to be filled in. Of heuristics' results there is one.
-  const bool is_one = type == kTypeDescriptor || name == kHeuristicResults || (type == kTypeInt64 && requested == 1);
+  // Descriptors are the caller's, to be filled in. Of heuristics' results there is one. Single numbers are sizes.
+  const bool is_size = requested == 1 && (type == kTypeInt64 || type == kTypeInt32);
+  const bool is_one = type == kTypeDescriptor || name == kHeuristicResults || is_size;
   if (count != nullptr) *count = is_one ? 1 : 0;
-  if (type == kTypeInt64 && requested == 1 && values != nullptr) std::memset(values, 0, sizeof(std::int64_t));
+  if (is_size && values != nullptr)
+    std::memset(values, 0, type == kTypeInt64 ? sizeof(std::int64_t) : sizeof(std::int32_t));
+  if (is_size && type == kTypeInt64) count_unknown_workspace();
   return kSuccess;
 }
 
@@ -100,7 +120,7 @@ CONVOLUTION(Forward)
 CONVOLUTION(BackwardData)
 CONVOLUTION(BackwardFilter)
 
-// --- Normalisation, recurrence, dropout: sizes ---
+// --- Normalisation, dropout: sizes (recurrence: cudnn_recurrent.cpp) ---
 
 STANDIN int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void*, int, int, void*, void*, void*, void*, void*,
                                                                      std::size_t* bytes) {
@@ -115,11 +135,4 @@ STANDIN int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void*, int, int
 }
 STANDIN int cudnnDropoutGetStatesSize(void*, std::size_t* bytes) {
   return none_needed(bytes);
-}
-STANDIN int cudnnGetRNNWeightSpaceSize(void*, void*, std::size_t* bytes) {
-  return none_needed(bytes);
-}
-STANDIN int cudnnGetRNNTempSpaceSizes(void*, void*, int, void*, std::size_t* work, std::size_t* reserve) {
-  *reserve = 0;
-  return none_needed(work);
 }

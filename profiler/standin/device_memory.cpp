@@ -4,18 +4,22 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <mutex>
 
 #include "profiler/standin/card.h"
+#include "profiler/standin/counters.h"
 
 namespace shard::standin {
 namespace {
 
 constexpr std::size_t kSpace = std::size_t{1} << 42;
 constexpr std::size_t kGranule = std::size_t{2} << 20, kRange = std::size_t{32} << 20;
+/// Cards of one process; more are one.
+constexpr int kMostDevices = 64;
 /// Copies of more are no numbers that a program looks at.
 constexpr std::size_t kLargestCopy = std::size_t{1} << 20;
 /// Of device memory that was written to, in all.
@@ -27,10 +31,10 @@ std::size_t rounded(std::size_t bytes, std::size_t to) {
 
 class DeviceMemory {
  public:
-  void* allocate(std::size_t bytes) {
+  void* allocate(std::size_t bytes, int device) {
     const std::lock_guard lock(mutex_);
     const std::size_t size = rounded(std::max<std::size_t>(bytes, 1), kGranule);
-    if (size > card().bytes || used_ > card().bytes - size || !begin()) return nullptr;
+    if (!has_room(size, device) || !begin()) return nullptr;
     auto gap = std::ranges::find_if(gaps_, [&](const auto& each) { return each.second >= size; });
     if (gap == gaps_.end()) {
       if (!extend(bytes, size)) return nullptr;
@@ -39,8 +43,8 @@ class DeviceMemory {
     const auto [address, room] = *gap;
     gaps_.erase(gap);
     if (room > size) gaps_[address + size] = room - size;
-    live_[address] = size;
-    count(size);
+    live_[address] = {.bytes = size, .device = device};
+    count(size, device);
     return reinterpret_cast<void*>(address);
   }
 
@@ -48,9 +52,10 @@ class DeviceMemory {
     const std::lock_guard lock(mutex_);
     const auto block = live_.find(reinterpret_cast<std::uintptr_t>(pointer));
     if (block == live_.end()) return false;
-    madvise(pointer, block->second, MADV_DONTNEED);
-    used_ -= block->second;
-    add_gap(block->first, block->second);
+    const auto [bytes, device] = block->second;
+    madvise(pointer, bytes, MADV_DONTNEED);
+    used(device) -= bytes;
+    add_gap(block->first, bytes);
     live_.erase(block);
     return true;
   }
@@ -67,28 +72,39 @@ class DeviceMemory {
     low_ -= range;
     return reinterpret_cast<void*>(low_);
   }
-  void give_back_range(void* pointer, std::size_t bytes) {
+  void unreserve(void* address, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    madvise(pointer, bytes, MADV_DONTNEED);
-    given_back_.emplace(rounded(bytes, kRange), reinterpret_cast<std::uintptr_t>(pointer));
+    forget(address, bytes);
+    given_back_.emplace(rounded(bytes, kRange), reinterpret_cast<std::uintptr_t>(address));
   }
-  bool take(std::size_t bytes) {
+  bool take(std::size_t bytes, int device) {
     const std::lock_guard lock(mutex_);
-    if (bytes > card().bytes || used_ > card().bytes - bytes) return false;
-    count(bytes);
+    if (!has_room(bytes, device)) return false;
+    count(bytes, device);
     return true;
   }
-  void give_back(std::size_t bytes) {
+  void give_back(std::size_t bytes, int device) {
     const std::lock_guard lock(mutex_);
-    used_ -= std::min(used_, bytes);
+    used(device) -= std::min(used(device), bytes);
   }
+  static void forget(void* address, std::size_t bytes) { madvise(address, bytes, MADV_DONTNEED); }
 
   [[nodiscard]] bool is_device(const void* pointer) const {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     return base_ != 0 && address >= base_ && address < base_ + kSpace;
   }
-  [[nodiscard]] std::size_t used() const { return used_; }
-  [[nodiscard]] std::size_t peak() const { return peak_; }
+  [[nodiscard]] int device_of(const void* pointer) {
+    const std::lock_guard lock(mutex_);
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    const auto next = live_.upper_bound(address);
+    if (next == live_.begin()) return 0;
+    const auto& [begin, block] = *std::prev(next);
+    return address < begin + block.bytes ? block.device : 0;
+  }
+  [[nodiscard]] std::size_t used_of(int device) {
+    const std::lock_guard lock(mutex_);
+    return used(device);
+  }
 
   /// Whether so much more may be written.
   bool may_write(const void* to, std::size_t bytes) {
@@ -138,9 +154,13 @@ class DeviceMemory {
     }
     return true;
   }
-  void count(std::size_t bytes) {
-    used_ += bytes;
-    peak_ = std::max(peak_, used_);
+  std::size_t& used(int device) {
+    return used_[static_cast<std::size_t>(device >= 0 && device < kMostDevices ? device : 0)];
+  }
+  bool has_room(std::size_t bytes, int device) { return bytes <= card().bytes && used(device) <= card().bytes - bytes; }
+  void count(std::size_t bytes, int device) {
+    used(device) += bytes;
+    count_device(used(device));
   }
   void add_gap(std::uintptr_t address, std::size_t bytes) {
     auto next = gaps_.lower_bound(address);
@@ -157,9 +177,15 @@ class DeviceMemory {
 
   std::mutex mutex_;
   std::uintptr_t base_ = 0, high_ = 0, low_ = 0;  // of the space; up to where, and from where on it was begun
-  std::map<std::uintptr_t, std::size_t> live_, gaps_;
+  struct Block {
+    std::size_t bytes;
+    int device;
+  };
+  std::map<std::uintptr_t, Block> live_;
+  std::map<std::uintptr_t, std::size_t> gaps_;
   std::multimap<std::size_t, std::uintptr_t> given_back_;  // ranges of reserve()
-  std::size_t used_ = 0, peak_ = 0, written_ = 0;
+  std::array<std::size_t, kMostDevices> used_{};
+  std::size_t written_ = 0;
 };
 
 /// Never destroyed: threads of the program may outlive main().
@@ -170,8 +196,8 @@ DeviceMemory& memory() {
 
 }  // namespace
 
-void* allocate(std::size_t bytes) {
-  return memory().allocate(bytes);
+void* allocate(std::size_t bytes, int device) {
+  return memory().allocate(bytes, device);
 }
 bool release(void* address) {
   return memory().release(address);
@@ -179,26 +205,30 @@ bool release(void* address) {
 bool is_device(const void* address) {
   return memory().is_device(address);
 }
-std::size_t used_bytes() {
-  return memory().used();
+int device_of(const void* address) {
+  return memory().device_of(address);
 }
-std::size_t peak_bytes() {
-  return memory().peak();
+std::size_t used_bytes(int device) {
+  return memory().used_of(device);
 }
 void* reserve(std::size_t bytes) {
   return memory().reserve(bytes);
 }
-void give_back_range(void* address, std::size_t bytes) {
-  memory().give_back_range(address, bytes);
+void unreserve(void* address, std::size_t bytes) {
+  memory().unreserve(address, bytes);
 }
-bool take(std::size_t bytes) {
-  return memory().take(bytes);
+bool take(std::size_t bytes, int device) {
+  return memory().take(bytes, device);
 }
-void give_back(std::size_t bytes) {
-  memory().give_back(bytes);
+void give_back(std::size_t bytes, int device) {
+  memory().give_back(bytes, device);
+}
+void forget(void* address, std::size_t bytes) {
+  DeviceMemory::forget(address, bytes);
 }
 
 void copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0 && !is_device(to) && is_device(from) && !memory().is_resident(from, bytes)) count_read();
   if (to != from && memory().may_write(to, bytes)) std::memmove(to, from, bytes);
 }
 void fill(void* to, int value, std::size_t bytes) {

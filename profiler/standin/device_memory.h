@@ -10,25 +10,28 @@ namespace shard::standin {
 /// ranges that are rounded up to 32 MiB; a new range lies directly below the last one, and the lowest gap that fits
 /// comes first. Others (card().upwards): the lowest gap that fits, and above all others where none does.
 ///
-/// nullptr where the card has no such room left, or the process no such address space.
-[[nodiscard]] void* allocate(std::size_t bytes);
+/// nullptr where the card of that number has no such room left, or the process no such address space.
+[[nodiscard]] void* allocate(std::size_t bytes, int device = 0);
 /// What was written to it is forgotten. False for what was not allocated.
 bool release(void* address);
 
 [[nodiscard]] bool is_device(const void* address);
-[[nodiscard]] std::size_t used_bytes();
-[[nodiscard]] std::size_t peak_bytes();
+/// The card that an address was given out for; 0 for others.
+[[nodiscard]] int device_of(const void* address);
+[[nodiscard]] std::size_t used_bytes(int device = 0);
 
 /// Address space without memory, and memory without an address (the driver's virtual memory management).
 [[nodiscard]] void* reserve(std::size_t bytes);
 /// What reserve() gave for so many bytes, which it may give again.
-void give_back_range(void* address, std::size_t bytes);
+void unreserve(void* address, std::size_t bytes);
 /// False where the card has no such room left.
-[[nodiscard]] bool take(std::size_t bytes);
-void give_back(std::size_t bytes);
+[[nodiscard]] bool take(std::size_t bytes, int device);
+void give_back(std::size_t bytes, int device);
 
 /// Copies as cudaMemcpy does, as far as anybody could look at it: small pieces, and not more than a bound in all.
 void copy(void* to, const void* from, std::size_t bytes);
+/// What was written is forgotten.
+void forget(void* address, std::size_t bytes);
 void fill(void* to, int value, std::size_t bytes);
 
 }  // namespace shard::standin

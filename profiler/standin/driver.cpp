@@ -15,14 +15,26 @@ namespace {
 constexpr int kOutOfMemory = 2, kInvalidValue = 1;
 constexpr std::size_t kGranule = std::size_t{2} << 20;
 
-/// Memory without an address, by handle.
+/// Memory without an address.
+struct Physical {
+  std::size_t bytes;
+  int device;
+};
+/// CUmemAllocationProp, up to what is looked at.
+struct Properties {
+  int type, requested_handles, location_type, device;
+};
+
 std::mutex mutex;
-std::map<unsigned long long, std::size_t>& handles() {
-  static auto* const handles = new std::map<unsigned long long, std::size_t>;
+std::map<unsigned long long, Physical>& handles() {
+  static auto* const handles = new std::map<unsigned long long, Physical>;
   return *handles;
 }
 
 }  // namespace
+
+STANDIN int cudaGetDevice(int* device);                               // runtime.cpp
+STANDIN int cuDeviceGetAttribute(int* value, int which, int device);  // properties.cpp
 
 STANDIN int cuInit(unsigned) {
   return kSuccess;
@@ -32,7 +44,7 @@ STANDIN int cuDriverGetVersion(int* version) {
   return kSuccess;
 }
 STANDIN int cuDeviceGetCount(int* count) {
-  *count = card().count;
+  *count = visible_cards();
   return kSuccess;
 }
 STANDIN int cuDeviceGet(int* device, int ordinal) {
@@ -47,7 +59,6 @@ STANDIN int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
   *bytes = card().bytes;
   return kSuccess;
 }
-STANDIN int cuDeviceGetAttribute(int* value, int which, int device);  // properties.cpp
 STANDIN int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active) {
   *flags = 0;
   *active = 1;
@@ -74,7 +85,24 @@ STANDIN int cuMemAddressReserve(unsigned long long* address, std::size_t bytes, 
   return *address == 0 ? kOutOfMemory : kSuccess;
 }
 STANDIN int cuMemAddressFree(unsigned long long address, std::size_t bytes) {
-  give_back_range(reinterpret_cast<void*>(address), bytes);
+  unreserve(reinterpret_cast<void*>(address), bytes);
+  return kSuccess;
+}
+STANDIN int cuMemCreate(unsigned long long* handle, std::size_t bytes, const Properties* properties,
+                        unsigned long long) {
+  const int device = properties == nullptr ? 0 : properties->device;
+  if (!take(bytes, device)) return kOutOfMemory;
+  *handle = reinterpret_cast<unsigned long long>(fresh_handle());
+  const std::lock_guard lock(mutex);
+  handles()[*handle] = {.bytes = bytes, .device = device};
+  return kSuccess;
+}
+STANDIN int cuMemRelease(unsigned long long handle) {
+  const std::lock_guard lock(mutex);
+  const auto found = handles().find(handle);
+  if (found == handles().end()) return kInvalidValue;
+  give_back(found->second.bytes, found->second.device);
+  handles().erase(found);
   return kSuccess;
 }
 // Handles stand for room on the card; where they are mapped matters to nobody.
@@ -84,22 +112,42 @@ STANDIN int cuMemMap(unsigned long long, std::size_t, std::size_t, unsigned long
 STANDIN int cuMemSetAccess(unsigned long long, std::size_t, const void*, std::size_t) {
   return kSuccess;
 }
-STANDIN int cuMemUnmap(unsigned long long, std::size_t) {
+STANDIN int cuMemUnmap(unsigned long long address, std::size_t bytes) {
+  forget(reinterpret_cast<void*>(address), bytes);
   return kSuccess;
 }
-STANDIN int cuMemCreate(unsigned long long* handle, std::size_t bytes, const void*, unsigned long long) {
-  if (!take(bytes)) return kOutOfMemory;
-  *handle = reinterpret_cast<unsigned long long>(fresh_handle());
-  const std::lock_guard lock(mutex);
-  handles()[*handle] = bytes;
+
+// What compilers of kernels ask before they load what they made (Triton's driver.c).
+STANDIN int cuModuleLoadData(void** module, const void*) {
+  *module = fresh_handle();
   return kSuccess;
 }
-STANDIN int cuMemRelease(unsigned long long handle) {
-  const std::lock_guard lock(mutex);
-  const auto found = handles().find(handle);
-  if (found == handles().end()) return kInvalidValue;
-  give_back(found->second);
-  handles().erase(found);
+STANDIN int cuModuleGetFunction(void** function, void*, const char*) {
+  *function = fresh_handle();
+  return kSuccess;
+}
+STANDIN int cuFuncGetAttribute(int* value, int, void*) {
+  *value = 0;
+  return kSuccess;
+}
+STANDIN int cuDevicePrimaryCtxRetain(void** context, int) {
+  return cuCtxGetCurrent(context);
+}
+STANDIN int cuCtxGetDevice(int* device) {
+  return cudaGetDevice(device);
+}
+STANDIN int cuPointerGetAttribute(void* value, int which, unsigned long long address) {
+  constexpr int kDevicePointer = 3;  // CU_POINTER_ATTRIBUTE_DEVICE_POINTER; of numbers, others are ints
+  if (which == kDevicePointer) {
+    std::memcpy(value, &address, sizeof(address));
+  } else {
+    const int device = device_of(reinterpret_cast<const void*>(address));
+    std::memcpy(value, &device, sizeof(device));
+  }
+  return kSuccess;
+}
+STANDIN int cuOccupancyMaxActiveClusters(int* clusters, void*, const void*) {
+  *clusters = card().multiprocessors;
   return kSuccess;
 }
 
@@ -135,6 +183,12 @@ void* function_named(const char* name) {
       entry("cuMemSetAccess", cuMemSetAccess),
       entry("cuMemUnmap", cuMemUnmap),
       entry("cuMemRelease", cuMemRelease),
+      entry("cuModuleLoadData", cuModuleLoadData),
+      entry("cuModuleGetFunction", cuModuleGetFunction),
+      entry("cuFuncGetAttribute", cuFuncGetAttribute),
+      entry("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain),
+      entry("cuCtxGetDevice", cuCtxGetDevice),
+      entry("cuPointerGetAttribute", cuPointerGetAttribute),
   };
   for (const Entry& each : kEntries)
     if (std::strcmp(each.name, name) == 0) return each.function;

@@ -5,13 +5,14 @@
 #include "profiler/standin/card.h"
 #include "profiler/standin/device_memory.h"
 #include "profiler/standin/handles.h"
+#include "profiler/standin/host_memory.h"
 
 using namespace shard::standin;
 
 namespace {
 
-constexpr int kOutOfMemory = 2, kInvalidValue = 1;
-constexpr int kMemoryOfDevice = 2, kMemoryUnregistered = 0;
+constexpr int kOutOfMemory = 2, kInvalidValue = 1, kNoDevice = 100, kInvalidDevice = 101;
+constexpr int kMemoryOfDevice = 2, kMemoryOfHost = 1, kMemoryUnregistered = 0;
 constexpr int kThreadsPerBlock = 1024;
 
 /// dim3 of the runtime's launch functions.
@@ -36,7 +37,7 @@ int hand_out(void** handle) {
 // --- Memory ---
 
 STANDIN int cudaMalloc(void** pointer, std::size_t bytes) {
-  *pointer = bytes == 0 ? nullptr : allocate(bytes);
+  *pointer = bytes == 0 ? nullptr : allocate(bytes, current_device);
   return *pointer == nullptr && bytes > 0 ? failed(kOutOfMemory) : kSuccess;
 }
 STANDIN int cudaMallocAsync(void** pointer, std::size_t bytes, void*) {
@@ -53,20 +54,25 @@ STANDIN int cudaFreeAsync(void* pointer, void*) {
 }
 STANDIN int cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   *total = card().bytes;
-  *free = card().bytes - used_bytes();
+  *free = card().bytes - used_bytes(current_device);
   return kSuccess;
 }
 STANDIN int cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
-  constexpr std::size_t kPage = 4096;
-  *pointer = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  *pointer = allocate_pinned(bytes);
   return *pointer == nullptr ? failed(kOutOfMemory) : kSuccess;
 }
 STANDIN int cudaMallocHost(void** pointer, std::size_t bytes) {
   return cudaHostAlloc(pointer, bytes, 0);
 }
 STANDIN int cudaFreeHost(void* pointer) {
-  std::free(pointer);
+  return pointer == nullptr || release_pinned(pointer) ? kSuccess : failed(kInvalidValue);
+}
+STANDIN int cudaHostRegister(void* pointer, std::size_t bytes, unsigned) {
+  pin(pointer, bytes);
   return kSuccess;
+}
+STANDIN int cudaHostUnregister(void* pointer) {
+  return unpin(pointer) ? kSuccess : failed(kInvalidValue);
 }
 STANDIN int cudaHostGetDevicePointer(void** device, void* host, unsigned) {
   *device = host;
@@ -93,11 +99,15 @@ STANDIN int cudaMemsetAsync(void* to, int value, std::size_t bytes, void*) {
   return kSuccess;
 }
 STANDIN int cudaPointerGetAttributes(void* attributes, const void* pointer) {
+  const bool on_device = is_device(pointer), pinned = !on_device && is_pinned(pointer);
   struct {
     int type, device;
     const void *device_pointer, *host_pointer;
-  } const found{is_device(pointer) ? kMemoryOfDevice : kMemoryUnregistered, current_device,
-                is_device(pointer) ? pointer : nullptr, is_device(pointer) ? nullptr : pointer};
+  } const found{on_device ? kMemoryOfDevice
+                : pinned  ? kMemoryOfHost
+                          : kMemoryUnregistered,
+                on_device ? device_of(pointer) : current_device, on_device || pinned ? pointer : nullptr,
+                on_device ? nullptr : pointer};
   std::memcpy(attributes, &found, sizeof(found));
   return kSuccess;
 }
@@ -105,14 +115,15 @@ STANDIN int cudaPointerGetAttributes(void* attributes, const void* pointer) {
 // --- Devices ---
 
 STANDIN int cudaGetDeviceCount(int* count) {
-  *count = card().count;
-  return kSuccess;
+  *count = visible_cards();
+  return *count == 0 ? failed(kNoDevice) : kSuccess;
 }
 STANDIN int cudaGetDevice(int* device) {
   *device = current_device;
   return kSuccess;
 }
 STANDIN int cudaSetDevice(int device) {
+  if (device < 0 || device >= visible_cards()) return failed(kInvalidDevice);
   current_device = device;
   return kSuccess;
 }
@@ -151,20 +162,6 @@ STANDIN int cudaStreamCreateWithPriority(void** stream, unsigned, int) {
 }
 STANDIN int cudaStreamGetPriority(void*, int* priority) {
   *priority = 0;
-  return kSuccess;
-}
-STANDIN int cudaStreamIsCapturing(void*, int* status) {
-  *status = 0;
-  return kSuccess;
-}
-STANDIN int cudaStreamGetCaptureInfo(void*, int* status, unsigned long long* id) {
-  *status = 0;
-  if (id != nullptr) *id = 0;
-  return kSuccess;
-}
-STANDIN int cudaStreamGetCaptureInfo_v2(void*, int* status, unsigned long long* id, void**, void***, std::size_t*) {
-  *status = 0;
-  if (id != nullptr) *id = 0;
   return kSuccess;
 }
 STANDIN int cudaStreamAddCallback(void* stream, void (*call)(void*, int, void*), void* data, unsigned) {
@@ -248,10 +245,22 @@ STANDIN int cudaPeekAtLastError() {
   return last_error;
 }
 STANDIN const char* cudaGetErrorString(int error) {
-  return error == kOutOfMemory ? "out of memory" : error == kInvalidValue ? "invalid argument" : "no error";
+  switch (error) {
+    case kSuccess: return "no error";
+    case kInvalidValue: return "invalid argument";
+    case kOutOfMemory: return "out of memory";
+    case kNoDevice: return "no CUDA-capable device is detected";
+    case kInvalidDevice: return "invalid device ordinal";
+    default: return "unknown error";
+  }
 }
 STANDIN const char* cudaGetErrorName(int error) {
-  return error == kOutOfMemory    ? "cudaErrorMemoryAllocation"
-         : error == kInvalidValue ? "cudaErrorInvalidValue"
-                                  : "cudaSuccess";
+  switch (error) {
+    case kSuccess: return "cudaSuccess";
+    case kInvalidValue: return "cudaErrorInvalidValue";
+    case kOutOfMemory: return "cudaErrorMemoryAllocation";
+    case kNoDevice: return "cudaErrorNoDevice";
+    case kInvalidDevice: return "cudaErrorInvalidDevice";
+    default: return "cudaErrorUnknown";
+  }
 }

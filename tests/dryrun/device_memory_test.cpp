@@ -9,6 +9,7 @@
 #include <random>
 
 #include "profiler/standin/card.h"
+#include "profiler/standin/host_memory.h"
 
 namespace shard::standin {
 namespace {
@@ -66,6 +67,34 @@ TEST(DeviceMemory, ReadsAsZerosUntilItIsWrittenTo) {
   EXPECT_TRUE(release(again));
   EXPECT_FALSE(release(again));
   EXPECT_FALSE(is_device(&value));
+}
+
+TEST(HostMemory, IsPinnedWhereItWasAllocatedSo) {
+  char* const pointer = static_cast<char*>(allocate_pinned(10'000));
+  ASSERT_NE(pointer, nullptr);
+  EXPECT_TRUE(is_pinned(pointer) && is_pinned(pointer + 9'999));
+  EXPECT_FALSE(is_pinned(pointer + 10'000) || is_pinned(pointer - 1));
+  EXPECT_TRUE(release_pinned(pointer));
+  EXPECT_FALSE(is_pinned(pointer) || release_pinned(pointer));
+  int own[4];
+  pin(own, sizeof(own));
+  EXPECT_TRUE(is_pinned(own + 3) && unpin(own));
+  EXPECT_FALSE(is_pinned(own) || unpin(own));
+}
+
+TEST(DeviceMemory, CardsHaveRoomOfTheirOwn) {
+  const std::size_t half = card().bytes / 2 + 2 * kMiB;
+  void *const first = allocate(half, 0), *const second = allocate(half, 1);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  EXPECT_EQ(allocate(half, 1), nullptr);
+  EXPECT_EQ(device_of(first), 0);
+  EXPECT_EQ(device_of(static_cast<char*>(second) + 100), 1);
+  EXPECT_FALSE(take(half, 1));
+  EXPECT_TRUE(release(second));
+  EXPECT_TRUE(take(half, 1));
+  give_back(half, 1);
+  EXPECT_EQ(used_bytes(1), 0u);
+  EXPECT_TRUE(release(first));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "sim/cluster/examples.h"
 #include "tests/end_to_end/program.h"
 
 namespace shard::test {
@@ -80,15 +81,87 @@ TEST_F(DryRun, EndsAsTheProgramEnds) {
   }
 }
 
-TEST_F(DryRun, OneThatIsKilledSaysNothingAndThatIsSaid) {
-  const std::string program = "import os, signal, torch\nkept = torch.empty(1)\nos.kill(os.getpid(), signal.SIGKILL)\n";
-  EXPECT_EQ(json_of(dryrun(program), 137)["peak_allocated_bytes"], 0);
-  EXPECT_THAT(dryrun(program, {}).out, HasSubstr("ended before it could say what it used"));
+TEST_F(DryRun, OfOneThatIsKilledWhatItTookIsKnownButNotWhoHeldIt) {
+  const std::string program =
+      "import os, signal, torch\nkept = torch.empty(3 << 20)\nos.kill(os.getpid(), signal.SIGKILL)\n";
+  const nlohmann::json answer = json_of(dryrun(program), 137);
+  EXPECT_EQ(answer["signal"], 9);
+  EXPECT_EQ(answer["peak_allocated_bytes"], 0);
+  EXPECT_EQ(answer["peak_reserved_bytes"], 4 << 20) << "granules of 2 MiB";
+  EXPECT_THAT(dryrun(program, {}).out, HasSubstr("ended before it could say who held it"));
+}
+
+TEST_F(DryRun, PinnedHostMemoryIsAFigureOfItsOwn) {
+  const nlohmann::json answer = json_of(dryrun(R"(import ctypes, torch
+kept = torch.empty(1 << 20)
+runtime, pointer = ctypes.CDLL(None), ctypes.c_void_p()
+for _ in range(2):
+    assert runtime.cudaHostAlloc(ctypes.byref(pointer), ctypes.c_size_t(5000), 0) == 0
+    assert runtime.cudaFreeHost(pointer) == 0
+)"),
+                                        0);
+  EXPECT_EQ(answer["pinned_host_peak_bytes"], 5000);
+  EXPECT_GT(answer["host_peak_resident_bytes"], 1 << 20);
+}
+
+TEST_F(DryRun, CardsAreFullOneByOne) {
+  const nlohmann::json answer = json_of(dryrun(R"(import ctypes
+runtime, pointer = ctypes.CDLL(None), ctypes.c_void_p()
+for card in (0, 1):
+    assert runtime.cudaSetDevice(card) == 0
+    assert runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(60 << 30)) == 0, card
+assert runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(60 << 30)) == 2
+assert runtime.cudaSetDevice(8) == 101
+)"),
+                                        0);
+  EXPECT_EQ(answer["peak_reserved_bytes"], std::int64_t{60} << 30);
+}
+
+TEST_F(DryRun, SeesTheCardsThatItsEnvironmentLeaves) {
+  const std::string program = R"(import ctypes, os
+count = ctypes.c_int(-1)
+for visible, cards in (("0,1,5", 3), ("", 0), ("-1", 0), ("3,9,1", 1), ("GPU-abc", 1)):
+    os.environ["CUDA_VISIBLE_DEVICES"] = visible
+    ctypes.CDLL(None).cudaGetDeviceCount(ctypes.byref(count))
+    assert count.value == cards, (visible, count.value)
+)";
+  EXPECT_EQ(dryrun(program).exit_code, 0);
+}
+
+TEST_F(DryRun, AStreamsCaptureGoesOnToThoseThatWaitForIt) {
+  const std::string program = R"(import ctypes
+runtime, status, graph = ctypes.CDLL(None), ctypes.c_int(), ctypes.c_void_p()
+
+def capturing(stream):
+    assert runtime.cudaStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status)) == 0
+    return status.value == 1
+
+first, second, event = 16, 32, ctypes.c_void_p(48)
+assert not capturing(first)
+assert runtime.cudaStreamBeginCapture(ctypes.c_void_p(first), 0) == 0
+assert capturing(first) and not capturing(second)
+runtime.cudaEventRecord(event, ctypes.c_void_p(first))
+runtime.cudaStreamWaitEvent(ctypes.c_void_p(second), event, 0)
+assert capturing(second)
+assert runtime.cudaStreamEndCapture(ctypes.c_void_p(first), ctypes.byref(graph)) == 0 and graph.value
+assert not capturing(first) and not capturing(second)
+)";
+  const Outcome outcome = dryrun(program);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
+TEST_F(DryRun, HelpNamesEveryCard) {
+  const std::string help = shardscope({"dryrun", "--help"}).out;
+  for (const cluster::ExampleCluster& each : cluster::example_clusters()) {
+    if (each.name != "cpu-local") {
+      EXPECT_THAT(help, HasSubstr(std::string(each.name)));
+    }
+  }
 }
 
 TEST_F(DryRun, ATimeOutEndsItWithTheAnswerUpToThere) {
   const Outcome outcome =
-      dryrun("import torch\nkept = torch.empty(1 << 20)\nwhile True: pass\n", {"--json", "--timeout", "0.5"});
+      dryrun("import torch\nkept = torch.empty(1 << 20)\nwhile True: pass\n", {"--json", "--timeout", "4"});
   const nlohmann::json answer = json_of(outcome, 75);
   EXPECT_EQ(answer["timed_out"], true);
   EXPECT_EQ(answer["peak_allocated_bytes"], 1 << 20);

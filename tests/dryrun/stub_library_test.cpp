@@ -61,6 +61,14 @@ TEST(Imports, AreTheFunctionsOfCudaAlone) {
   EXPECT_TRUE(exported->contains("allocate_and_frobnicate"));
 }
 
+TEST(Imports, FunctionsOfTheDriverAreAskedForByName) {
+  EXPECT_EQ(functions_named_in("dlsym(h, \"cuMemMap\"); cuMemMap_t f; xcuMemFree cublasCreate cuda cu cuInit"),
+            (std::set<std::string>{"cuInit", "cuMemMap"}));
+  EXPECT_TRUE(functions_named_in(std::string(100, 'x') + " cuM" + std::string(100, 'a')).empty());
+  EXPECT_TRUE(named_functions(fs::path(USES_CUDA)).contains("cuMemMap"));
+  EXPECT_TRUE(named_functions("/nowhere/lib.so").empty());
+}
+
 TEST(Imports, OfWhatIsNoLibraryThereAreNone) {
   EXPECT_TRUE(imported_functions(fs::path(TEST_DATA) / "dryrun" / "uses_cuda.c")->empty());
   EXPECT_EQ(imported_functions(fs::path("/nowhere/lib.so")).error().code, Errc::no_input);

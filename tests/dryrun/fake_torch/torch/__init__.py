@@ -61,6 +61,9 @@ class _Cuda(types.ModuleType):
         super().__init__("torch.cuda")
         self._queued, self.memory = [], _Memory()
 
+    def init(self):
+        _gpu()
+
     def _lazy_call(self, call):
         self._queued.append(call)
 
