@@ -56,103 +56,17 @@ std::int32_t relative(std::uint64_t from, std::uint64_t to) {
   return static_cast<std::int32_t>(static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from));
 }
 
-}  // namespace
+Elf64_Phdr segment(Elf64_Word type, Elf64_Word flags, std::uint64_t at, std::uint64_t to, std::uint64_t align) {
+  Elf64_Phdr header{};
+  header.p_type = type;
+  header.p_flags = flags;
+  header.p_offset = header.p_vaddr = header.p_paddr = at;
+  header.p_filesz = header.p_memsz = to - at;
+  header.p_align = align;
+  return header;
+}
 
-std::vector<std::byte> stub_library(const std::set<std::string>& names, std::string_view soname,
-                                    const StubTarget& target) {
-  Image image;
-  const std::uint64_t header_at = image.add(Elf64_Ehdr{});
-  const std::uint64_t segments_at = image.add(std::array<Elf64_Phdr, 4>{});
-  // Texts; the first is empty.
-  const std::uint64_t texts_at = image.text("");
-  const std::uint64_t soname_at = image.text(soname), needed_at = image.text(target.library);
-  const std::uint64_t handler_at = image.text(target.handler);
-  std::vector<std::uint64_t> name_at;
-  for (const std::string& name : names) name_at.push_back(image.text(name));
-  const std::uint64_t texts_bytes = image.size() - texts_at;
-  // Symbols: none, the handler, the names. Their code follows below.
-  image.align(8);
-  const std::uint64_t symbols_at = image.add(Elf64_Sym{});
-  const auto offset_of = [&](std::uint64_t text) { return static_cast<Elf64_Word>(text - texts_at); };
-  Elf64_Sym undefined{};
-  undefined.st_name = offset_of(handler_at);
-  undefined.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
-  image.add(undefined);
-  for (std::size_t i = 0; i < names.size(); ++i) image.add(Elf64_Sym{});
-  const auto symbol_at = [&](std::size_t name) { return symbols_at + (2 + name) * sizeof(Elf64_Sym); };
-  // The hash table: buckets, then chains.
-  const auto count = static_cast<std::uint32_t>(names.size());
-  const std::uint32_t buckets = count + 1;
-  std::vector<std::uint32_t> hash(2 + buckets + 2 + count);
-  hash[0] = buckets;
-  hash[1] = 2 + count;
-  std::uint32_t symbol = 2;
-  for (const std::string& name : names) {
-    std::uint32_t& first = hash[2 + elf_hash(name) % buckets];
-    hash[2 + buckets + symbol] = first;
-    first = symbol++;
-  }
-  const std::uint64_t hash_at = image.size();
-  for (const std::uint32_t word : hash) image.add(word);
-  // The handler's address stands in the second segment, whose place the code's length decides.
-  image.align(kStubBytes);
-  const std::uint64_t code_at = image.size();
-  const std::uint64_t code_end = code_at + count * kStubBytes;
-  const std::uint64_t relocation_at = (code_end + 7) / 8 * 8;
-  const std::uint64_t read_only_end = relocation_at + sizeof(Elf64_Rela);
-  const std::uint64_t writable_at = (read_only_end + kPage - 1) / kPage * kPage;
-  const std::uint64_t address_at = writable_at;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::uint64_t at = image.size();
-    constexpr std::array<unsigned char, 3> kLoadName = {0x48, 0x8d, 0x3d};  // lea rdi, [rip + name]
-    constexpr std::array<unsigned char, 2> kJump = {0xff, 0x25};            // jmp [rip + address of the handler]
-    image.add(kLoadName);
-    image.add(relative(at + 7, name_at[i]));
-    image.add(kJump);
-    image.add(relative(at + 13, address_at));
-    image.align(kStubBytes);
-    Elf64_Sym entry{};
-    entry.st_name = offset_of(name_at[i]);
-    entry.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
-    entry.st_shndx = 1;  // any but undefined: there are no sections
-    entry.st_value = at;
-    entry.st_size = kStubBytes;
-    image.put(symbol_at(i), entry);
-  }
-  image.align(8);
-  Elf64_Rela relocation{};
-  relocation.r_offset = address_at;
-  relocation.r_info = ELF64_R_INFO(std::uint64_t{1}, R_X86_64_GLOB_DAT);
-  image.add(relocation);
-  image.align(kPage);
-  image.add(std::uint64_t{0});
-  const std::array<Elf64_Dyn, 11> dynamic{{{DT_NEEDED, {needed_at - texts_at}},
-                                           {DT_SONAME, {soname_at - texts_at}},
-                                           {DT_HASH, {hash_at}},
-                                           {DT_STRTAB, {texts_at}},
-                                           {DT_SYMTAB, {symbols_at}},
-                                           {DT_STRSZ, {texts_bytes}},
-                                           {DT_SYMENT, {sizeof(Elf64_Sym)}},
-                                           {DT_RELA, {relocation_at}},
-                                           {DT_RELASZ, {sizeof(Elf64_Rela)}},
-                                           {DT_RELAENT, {sizeof(Elf64_Rela)}},
-                                           {DT_NULL, {0}}}};
-  const std::uint64_t dynamic_at = image.add(dynamic);
-  const std::uint64_t end = image.size();
-
-  const auto segment = [](Elf64_Word type, Elf64_Word flags, std::uint64_t at, std::uint64_t to, std::uint64_t align) {
-    Elf64_Phdr header{};
-    header.p_type = type;
-    header.p_flags = flags;
-    header.p_offset = header.p_vaddr = header.p_paddr = at;
-    header.p_filesz = header.p_memsz = to - at;
-    header.p_align = align;
-    return header;
-  };
-  image.put(segments_at, std::array{segment(PT_LOAD, PF_R | PF_X, 0, read_only_end, kPage),
-                                    segment(PT_LOAD, PF_R | PF_W, writable_at, end, kPage),
-                                    segment(PT_DYNAMIC, PF_R | PF_W, dynamic_at, dynamic_at + sizeof(dynamic), 8),
-                                    segment(PT_GNU_STACK, PF_R | PF_W, 0, 0, 16)});
+Elf64_Ehdr header_with(std::uint64_t segments_at, Elf64_Half segments) {
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -164,9 +78,141 @@ std::vector<std::byte> stub_library(const std::set<std::string>& names, std::str
   header.e_phoff = segments_at;
   header.e_ehsize = sizeof(Elf64_Ehdr);
   header.e_phentsize = sizeof(Elf64_Phdr);
-  header.e_phnum = 4;
-  image.put(header_at, header);
-  return image.take();
+  header.e_phnum = segments;
+  return header;
+}
+
+/// The library's parts, one behind the other, written in this order. All addresses are offsets in the file.
+class Library {
+ public:
+  explicit Library(const std::set<std::string>& names) : names_(names) {
+    header_at_ = image_.add(Elf64_Ehdr{});
+    segments_at_ = image_.add(std::array<Elf64_Phdr, kSegments>{});
+  }
+
+  std::vector<std::byte> written(std::string_view soname, const StubTarget& target) {
+    texts(soname, target);
+    symbols();
+    hash_table();
+    code();
+    relocation();
+    dynamic();
+    image_.put(segments_at_,
+               std::array<Elf64_Phdr, kSegments>{segment(PT_LOAD, PF_R | PF_X, 0, read_only_end_, kPage),
+                                                 segment(PT_LOAD, PF_R | PF_W, writable_at_, image_.size(), kPage),
+                                                 segment(PT_DYNAMIC, PF_R | PF_W, dynamic_at_, image_.size(), 8),
+                                                 segment(PT_GNU_STACK, PF_R | PF_W, 0, 0, 16)});
+    image_.put(header_at_, header_with(segments_at_, kSegments));
+    return image_.take();
+  }
+
+ private:
+  static constexpr Elf64_Half kSegments = 4;
+  /// None, and the handler, stand before the names.
+  static constexpr std::uint32_t kSymbolsBefore = 2;
+
+  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(names_.size()); }
+  [[nodiscard]] Elf64_Word offset_of(std::uint64_t text) const { return static_cast<Elf64_Word>(text - texts_at_); }
+
+  /// The first is empty.
+  void texts(std::string_view soname, const StubTarget& target) {
+    texts_at_ = image_.text("");
+    soname_at_ = image_.text(soname);
+    needed_at_ = image_.text(target.library);
+    handler_at_ = image_.text(target.handler);
+    for (const std::string& name : names_) name_at_.push_back(image_.text(name));
+    texts_end_ = image_.size();
+  }
+
+  /// The names' entries are filled in where their code is written.
+  void symbols() {
+    image_.align(8);
+    symbols_at_ = image_.add(Elf64_Sym{});
+    Elf64_Sym handler{};
+    handler.st_name = offset_of(handler_at_);
+    handler.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+    image_.add(handler);
+    for (std::uint32_t i = 0; i < count(); ++i) image_.add(Elf64_Sym{});
+  }
+
+  /// Buckets, then chains.
+  void hash_table() {
+    const std::uint32_t buckets = count() + 1;
+    std::vector<std::uint32_t> hash(2 + buckets + kSymbolsBefore + count());
+    hash[0] = buckets;
+    hash[1] = kSymbolsBefore + count();
+    std::uint32_t symbol = kSymbolsBefore;
+    for (const std::string& name : names_) {
+      std::uint32_t& first = hash[2 + elf_hash(name) % buckets];
+      hash[2 + buckets + symbol] = first;
+      first = symbol++;
+    }
+    hash_at_ = image_.size();
+    for (const std::uint32_t word : hash) image_.add(word);
+  }
+
+  /// The handler's address stands in the second segment, whose place the code's length decides.
+  void code() {
+    image_.align(kStubBytes);
+    relocation_at_ = (image_.size() + count() * kStubBytes + 7) / 8 * 8;
+    read_only_end_ = relocation_at_ + sizeof(Elf64_Rela);
+    writable_at_ = (read_only_end_ + kPage - 1) / kPage * kPage;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      const std::uint64_t at = image_.size();
+      constexpr std::array<unsigned char, 3> kLoadName = {0x48, 0x8d, 0x3d};  // lea rdi, [rip + name]
+      constexpr std::array<unsigned char, 2> kJump = {0xff, 0x25};            // jmp [rip + address of the handler]
+      image_.add(kLoadName);
+      image_.add(relative(at + 7, name_at_[i]));
+      image_.add(kJump);
+      image_.add(relative(at + 13, writable_at_));
+      image_.align(kStubBytes);
+      Elf64_Sym entry{};
+      entry.st_name = offset_of(name_at_[i]);
+      entry.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+      entry.st_shndx = 1;  // any but undefined: there are no sections
+      entry.st_value = at;
+      entry.st_size = kStubBytes;
+      image_.put(symbols_at_ + (kSymbolsBefore + i) * sizeof(Elf64_Sym), entry);
+    }
+  }
+
+  void relocation() {
+    image_.align(8);
+    Elf64_Rela relocation{};
+    relocation.r_offset = writable_at_;
+    relocation.r_info = ELF64_R_INFO(std::uint64_t{1}, R_X86_64_GLOB_DAT);
+    image_.add(relocation);
+    image_.align(kPage);
+    image_.add(std::uint64_t{0});
+  }
+
+  void dynamic() {
+    dynamic_at_ = image_.add(std::array<Elf64_Dyn, 11>{{{DT_NEEDED, {needed_at_ - texts_at_}},
+                                                        {DT_SONAME, {soname_at_ - texts_at_}},
+                                                        {DT_HASH, {hash_at_}},
+                                                        {DT_STRTAB, {texts_at_}},
+                                                        {DT_SYMTAB, {symbols_at_}},
+                                                        {DT_STRSZ, {texts_end_ - texts_at_}},
+                                                        {DT_SYMENT, {sizeof(Elf64_Sym)}},
+                                                        {DT_RELA, {relocation_at_}},
+                                                        {DT_RELASZ, {sizeof(Elf64_Rela)}},
+                                                        {DT_RELAENT, {sizeof(Elf64_Rela)}},
+                                                        {DT_NULL, {0}}}});
+  }
+
+  const std::set<std::string>& names_;
+  Image image_;
+  std::vector<std::uint64_t> name_at_;
+  std::uint64_t header_at_ = 0, segments_at_ = 0, texts_at_ = 0, texts_end_ = 0, soname_at_ = 0, needed_at_ = 0,
+                handler_at_ = 0, symbols_at_ = 0, hash_at_ = 0, relocation_at_ = 0, read_only_end_ = 0,
+                writable_at_ = 0, dynamic_at_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::byte> stub_library(const std::set<std::string>& names, std::string_view soname,
+                                    const StubTarget& target) {
+  return Library(names).written(soname, target);
 }
 
 }  // namespace shard::dryrun
