@@ -44,8 +44,8 @@ class Program {
   void free(int block, const Frames& frames) { event(block, -512, frames); }
 
   /// Categories by block; each of its events has the same one.
-  [[nodiscard]] std::vector<Category> categories() {
-    recognise_categories(trace_);
+  [[nodiscard]] std::vector<Category> categories(std::size_t recorded_from = 0) {
+    recognise_categories(trace_, recorded_from);
     std::vector<Category> of(static_cast<std::size_t>(blocks_), Category::not_known);
     for (std::size_t i = 0; i < trace_.memory.size(); ++i) {
       Category& category = of[static_cast<std::size_t>(trace_.memory.buffer[i].value)];
@@ -134,6 +134,19 @@ TEST(Categories, FilesWithoutFoldersAreKnownByFunctionsThatPyTorchAloneHas) {
   (void)program.alloc({{"linear.py", "__init__"}, {"train.py", "main"}});
   (void)program.alloc({{"/home/me/mytorch/nn/modules/module.py", "_call_impl"}, {"train.py", "main"}});
   EXPECT_EQ(program.categories(), (std::vector{Category::activation, Category::not_known, Category::not_known}));
+}
+
+TEST(Categories, WithoutFramesOfCppAutogradsThreadsHaveNone) {
+  Program program;
+  const int before = program.alloc({});
+  const int saved = program.alloc(kMain);
+  const int gradient = program.alloc({});
+  program.free(saved, {});
+  (void)program.alloc(kMain);
+  const std::vector<Category> is = program.categories(1);
+  EXPECT_EQ(is[static_cast<std::size_t>(before)], Category::not_known);
+  EXPECT_EQ(is[static_cast<std::size_t>(saved)], Category::activation);
+  EXPECT_EQ(is[static_cast<std::size_t>(gradient)], Category::gradient);
 }
 
 TEST(Categories, BlocksWithoutFramesStayNotKnownAndEndNoPhase) {

@@ -185,8 +185,10 @@ class Blocks {
 
 }  // namespace
 
-void recognise_categories(Trace& trace) {
+void recognise_categories(Trace& trace, std::size_t recorded_from) {
   if (trace.stacks.empty()) return;
+  const bool python_alone = std::ranges::all_of(
+      trace.frames, [&](const StackFrame& frame) { return trace.name_of(frame.file).ends_with(".py"); });
   const std::vector<Doing> of = doings(trace);
   std::map<std::pair<Rank, Memory>, Blocks> memories;
   MemoryTable& memory = trace.memory;
@@ -194,7 +196,8 @@ void recognise_categories(Trace& trace) {
     if (memory.category[i] != Category::not_known) continue;
     Blocks& blocks = memories.try_emplace({memory.rank[i], memory.memory[i]}, memory).first->second;
     const StackId stack = memory.stack[i];
-    const Doing doing = stack.valid() ? of[static_cast<std::size_t>(stack.value)] : Doing::unknown;
+    const Doing without_frames = python_alone && i >= recorded_from ? Doing::backward : Doing::unknown;
+    const Doing doing = stack.valid() ? of[static_cast<std::size_t>(stack.value)] : without_frames;
     memory.delta_bytes[i] < 0 ? blocks.released(i, doing) : blocks.acquired(i, doing);
   }
 }

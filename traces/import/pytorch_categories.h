@@ -1,6 +1,8 @@
 // What blocks of a PyTorch program are for, where the frames that asked for them and their lives make that plain.
 #pragma once
 
+#include <cstddef>
+
 #include "traces/reader.h"
 
 namespace shard::import {
@@ -14,6 +16,9 @@ namespace shard::import {
 /// - optimizer_state: allocated in a step of PyTorch's own optimizers that it outlives.
 /// The innermost of such frames counts. The rest stays not known: temporaries of backward and step, what has no frames,
 /// and the steps of other optimizers, which make new parameters as well as state.
-void recognise_categories(Trace& trace);
+///
+/// `recorded_from`: the first event that was recorded; those before it are of blocks that were there already. Where
+/// frames of Python alone were recorded, what has none was done by autograd's threads.
+void recognise_categories(Trace& trace, std::size_t recorded_from);
 
 }  // namespace shard::import

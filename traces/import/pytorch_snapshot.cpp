@@ -456,7 +456,7 @@ Result<LoadedTrace> import_pytorch_snapshot(ByteSource& source) {
   }
   Converter(builder, snapshot).run();
   LoadedTrace loaded = builder.finish();
-  recognise_categories(loaded.trace);
+  recognise_categories(loaded.trace, snapshot.at_start.blocks.size());
   loaded.snapshot = std::move(snapshot);
   return loaded;
 }
