@@ -164,7 +164,7 @@ std::string to_text(const DryRun& run, const Place& place, const std::optional<A
   if (answer) {
     text << "\n" << shard::to_text(run.recording->trace, answer->held, top, answer->begin_ns);
   } else {
-    text << (!run.fault.empty()           ? "PyTorch could not write what it recorded: " + run.fault
+    text << (!run.fault.empty()           ? "PyTorch gave no record of its allocator: " + run.fault
              : run.device_peak_bytes == 0 ? "the program used no GPU"
                                           : "the program ended before it could say who held it")
          << "\n";

@@ -21,7 +21,15 @@ class Recording:
     def start(self, torch):
         """Called by PyTorch when it first uses a GPU."""
         self.torch, self.owner = torch, os.getpid()
-        self.record(max_entries=10_000_000, stacks=os.environ.get("SHARDSCOPE_DRYRUN_STACKS", "python"))
+        try:
+            self.record(max_entries=10_000_000, stacks=os.environ.get("SHARDSCOPE_DRYRUN_STACKS", "python"))
+        except Exception as fault:  # an allocator that cannot record (cudaMallocAsync): the program runs all the same
+            self.torch = None
+            self.give_up(fault)
+
+    def give_up(self, fault):
+        with open(os.path.join(FOLDER, f"{os.getpid()}.fault"), "w") as file:
+            file.write(str(fault))
 
     def take_over(self, torch):
         """The program's own recording is this one: it can be looked at, but neither shortened nor ended."""
@@ -42,8 +50,7 @@ class Recording:
             torch.cuda.memory._dump_snapshot(path + ".part")
             os.replace(path + ".part", path)
         except Exception as fault:  # the program's end is not to change
-            with open(os.path.join(FOLDER, f"{os.getpid()}.fault"), "w") as file:
-                file.write(str(fault))
+            self.give_up(fault)
 
 
 recording = Recording()
