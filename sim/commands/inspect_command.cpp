@@ -1,18 +1,15 @@
 // `shardscope inspect`: what is in a trace, a model, or an allocator recording.
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
 
 #include "sim/cli/sizes.h"
-#include "sim/cli/times.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/holders_options.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/snapshot_recording.h"
 #include "sim/like/pytorch/replay.h"
 #include "sim/model/read_model.h"
 #include "traces/base/read_file.h"
-#include "traces/base/wrapping.h"
-#include "traces/holders.h"
 #include "traces/import/import.h"
 
 namespace shard::commands {
@@ -24,7 +21,8 @@ reads Chrome's and PyTorch's profiler JSON (.json, .json.gz), Perfetto's track e
 (.pickle, of which nothing is executed) and Nsight Systems' SQLite exports; the content tells which.
 A PyTorch memory snapshot says who held memory: --at picks the moment, --by whether blocks are put together by the
 line of your own code that asked for them or by the whole stack. "takes" is what the allocator gave, rounded and with
-the tail that it did not split off; "asked for" what the program wanted.
+the tail that it did not split off; "asked for" what the program wanted. Below is what the allocator reserved beyond that, in
+gaps and free segments.
 With --replay-allocator runs a recording of PyTorch's allocator (a memory snapshot, or CSV) through the model of that
 allocator and counts where the two agree.
 
@@ -35,49 +33,6 @@ Examples:
   shardscope inspect snapshot.pickle --at 12.5ms --by stack --json
   shardscope inspect snapshot.pickle --replay-allocator pytorch --json
 )";
-
-/// Of which moment who held memory is said, how and how much of it.
-struct HoldersOptions {
-  bool asked = false;                 ///< otherwise only of a trace that knows stacks
-  std::optional<std::int64_t> at_ns;  ///< since the trace's begin; none: at the peak
-  std::optional<std::int64_t> rank;
-  Memory memory = Memory::device;
-  HeldBy by = HeldBy::site;
-  std::int64_t top = 10;
-
-  void add_to(cli::Command& command) {
-    cli::Group group = command.group("Who held memory");
-    group.add_custom("at", "peak|TIME", "at its peak, or so long after the trace's begin (12.5ms)",
-                     [this](std::string_view text, std::string_view from, const cli::Range&) -> Result<void> {
-                       asked = true;
-                       at_ns.reset();
-                       if (text == "peak") return {};
-                       const Result<std::int64_t> time = cli::parse_time(text, from);
-                       if (!time) return time.error();
-                       at_ns = *time;
-                       return {};
-                     });
-    group.add_choice(
-        "by", &by,
-        {{"site", HeldBy::site, "the innermost line of your own code"}, {"stack", HeldBy::stack, "the whole stack"}},
-        "what blocks are put together by");
-    group.add("top", &top, "N", "so many of the largest").least(0);
-    group.add("rank", &rank, "N", "of this rank; without, of the one with the highest peak").least(0);
-    group.add_choice("memory", &memory, {{"device", Memory::device}, {"host", Memory::host}, {"disk", Memory::disk}},
-                     "of this memory");
-  }
-  /// Nothing where nobody asked and the trace knows no stacks.
-  [[nodiscard]] Result<std::optional<Held>> of(const Trace& trace, std::int64_t begin_ns) const {
-    if (!asked && trace.stacks.empty()) return std::optional<Held>();
-    HeldQuery query{.memory = memory, .by = by};
-    if (rank) query.rank = Rank{static_cast<std::int32_t>(*rank)};
-    if (at_ns) query.time_ns = wrapping_sum(begin_ns, *at_ns);
-    Result<Held> held = held_at(trace, query);
-    if (!held && !asked) return std::optional<Held>();
-    if (!held) return held.error();
-    return std::optional<Held>(std::move(*held));
-  }
-};
 
 /// Forty bytes an event, and ten million of them.
 constexpr Bytes kLargestRecording{512 << 20};
@@ -146,7 +101,8 @@ int inspect_command(std::span<const std::string> arguments) {
   if (!trace) return failed(trace.error());
   if (const Result<void> whole = check_whole(*trace, path); !whole && !incomplete) return failed(whole.error());
   const TraceSummary summary = summarize(*trace);
-  const Result<std::optional<Held>> held = holders.of(trace->trace, summary.begin_ns);
+  const Snapshot* snapshot = trace->snapshot ? &*trace->snapshot : nullptr;
+  const Result<std::optional<HoldersAnswer>> held = holders.of(trace->trace, snapshot, summary.begin_ns);
   if (!held) return failed(held.error());
   const auto top = static_cast<std::size_t>(holders.top);
   if (*format == cli::Format::json) {

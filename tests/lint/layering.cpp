@@ -80,7 +80,8 @@ const std::vector<Layer>& layers() {
       {"viewer/index/", {"traces/"}},
       {"viewer/ui/", {"traces/", "viewer/index/"}},
       {"viewer/sink/", {"traces/", "viewer/index/", "viewer/ui/"}},
-      {"viewer/commands/", {"traces/", "sim/cli/", "sim/commands/printing.h", "viewer/"}},
+      {"viewer/commands/",
+       {"traces/", "sim/cli/", "sim/commands/holders_options.h", "sim/commands/printing.h", "viewer/"}},
       {"viewer/main", {"traces/", "sim/cli/", "viewer/"}},
   };
   return kLayers;
