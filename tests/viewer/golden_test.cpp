@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "tests/viewer/driver.h"
+#include "tests/viewer/sample_snapshot.h"
 #include "tests/viewer/sample_trace.h"
 #include "viewer/sink/picture.h"
 #include "viewer/ui/context.h"
@@ -72,6 +73,22 @@ void select_gather(ViewState& state, const Session& session) {
   state.selected = SpanRef{0, *find_op(session.documents[0], OpId{146}, Rank{0})};
 }
 
+Session snapshot() {
+  return snapshot_session();
+}
+
+/// The second activation of the first step.
+void select_block(ViewState& state, const Session& session) {
+  state.only = Pane::selection;
+  const MemoryTable& memory = session.documents[0].trace().memory;
+  for (std::uint32_t i = 0, seen = 0; i < memory.size(); ++i) {
+    if (memory.requested_bytes[i] == (16 << 20) - 300 && ++seen == 2) {
+      state.block = BlockRef{i};
+      return;
+    }
+  }
+}
+
 void everything(ViewState&, const Session&) {}
 
 void zoomed(ViewState& state, const Session& session) {
@@ -120,6 +137,10 @@ const std::vector<Golden>& goldens() {
       {"timeline_compare", 640, 400, predicted_and_measured, only<Pane::timeline>},
       {"memory", 640, 400, predicted_alone, only<Pane::memory>},
       {"memory_compare", 640, 400, predicted_and_measured, only<Pane::memory>},
+      {"blocks", 640, 400, snapshot, only<Pane::memory>},
+      {"block", 480, 300, snapshot, select_block},
+      {"segments", 640, 300, snapshot, only<Pane::segments>},
+      {"snapshot", 900, 640, snapshot, everything},
       {"chunks", 640, 400, predicted_alone, only<Pane::chunks>},
       {"counters", 640, 400, sample_session, only<Pane::counters>},
       {"selection", 480, 300, predicted_alone, select_gather},

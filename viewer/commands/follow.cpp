@@ -73,6 +73,11 @@ void carry_over(const Session& before, const Session& after, ViewState& state) {
     state.camera.begin_ns += static_cast<double>(new_whole.end_ns - old_whole.end_ns);
   }
   if (state.selected) state.selected = find_again(before, after, *state.selected);
+  if (state.block) {
+    const MemoryTable &old = before.documents[0].trace().memory, &now = after.documents[0].trace().memory;
+    const std::uint32_t event = state.block->event;
+    if (event >= old.size() || event >= now.size() || !(old[event] == now[event])) state.block.reset();
+  }
   state.document = std::min(state.document, after.documents.size() - 1);
 }
 

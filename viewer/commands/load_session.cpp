@@ -56,9 +56,10 @@ Result<Session> load_session(const Sources& sources, const LoadProgress& progres
     Result<LoadedTrace> loaded = load_any(std::filesystem::path(path));
     if (!loaded) return loaded.error();
     if (Result<void> whole = check_whole(*loaded, path); !whole && !sources.incomplete) return whole.error();
-    session.documents.push_back(Document::build(std::move(loaded->trace), name, [&](double share) {
+    const auto prepared = [&](double share) {
       report("preparing " + name, done + each * (kReading + (1 - kReading) * share));
-    }));
+    };
+    session.documents.push_back(Document::build(std::move(loaded->trace), name, prepared, std::move(loaded->snapshot)));
     note_losses(session.documents.back(), name, session);
   }
   for (std::size_t i = 1; i < session.documents.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/cli/table.h"
+#include "sim/commands/holders_options.h"
 #include "viewer/ui/session.h"
 
 namespace shard::view {
@@ -28,10 +29,12 @@ struct Report {
   std::vector<std::string> verdicts;  ///< one sentence each, the most important first
   std::vector<ReportPicture> pictures;
   std::vector<ReportTable> tables;
+  std::optional<commands::HoldersAnswer> held;  ///< of an allocator's recording: what the tables are made from
 };
 
 /// Numbers, memory and compare pictures, largest holders at the peak, residuals. `theme_light` for print.
-[[nodiscard]] Result<Report> make_report(const Session& session, bool light);
+[[nodiscard]] Result<Report> make_report(const Session& session, bool light,
+                                         const commands::HoldersOptions& options = {});
 
 /// One self-contained page: pictures are inside.
 [[nodiscard]] std::string to_html(const Report& report, bool light);

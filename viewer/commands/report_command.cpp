@@ -14,15 +14,19 @@ namespace {
 constexpr const char* kReportDetails =
     R"(Writes one self-contained file: the verdicts, pictures of memory, lanes and chunks, peaks, the largest holders at
 the peak, and with several traces the largest residuals. The form follows the name: .html or .md.
+Of a PyTorch memory snapshot it names who held memory at the peak or at --at TIME, line by line of your own code, shows
+the allocator's segments, and says what their gaps cost; --json adds "peak", as inspect says it.
 
 Exit codes: 0; 65 or 66 a trace that cannot be read; 73 or 74 the report cannot be written; 78 different plans.
 
 Examples:
   shardscope report predicted.sst measured.sst -o report.html
   shardscope report measured.sst -o report.md --json
+  shardscope report snapshot.pickle -o report.html --at peak --top 20
 )";
 
-nlohmann::ordered_json to_json(const Report& report, const std::string& output) {
+nlohmann::ordered_json to_json(const Session& session, const Report& report, const std::string& output,
+                               std::int64_t top) {
   nlohmann::ordered_json result = cli::json_document("report");
   result["file"] = output;
   result["title"] = report.title;
@@ -30,6 +34,10 @@ nlohmann::ordered_json to_json(const Report& report, const std::string& output) 
   nlohmann::ordered_json& tables = result["tables"] = nlohmann::ordered_json::array();
   for (const ReportTable& table : report.tables)
     tables.push_back({{"title", table.title}, {"rows", cli::to_json(table.table)}, {"note", table.note}});
+  const Document& first = session.documents[0];
+  if (report.held)
+    result["peak"] =
+        commands::to_json(first.trace(), *report.held, static_cast<std::size_t>(top), first.range().begin_ns);
   return result;
 }
 
@@ -40,6 +48,8 @@ int report_command(std::span<const std::string> arguments) {
   std::string output;
   bool json = false;
   bool dark = false;
+  commands::HoldersOptions holders;
+  holders.top = 15;
   cli::Command command("shardscope", "report", "writes what view shows as pictures and text", kReportDetails);
   command.add_positional("TRACE", &sources.traces, "traces; the others are compared with the first")
       .required()
@@ -50,6 +60,7 @@ int report_command(std::span<const std::string> arguments) {
   group.add_flag("incomplete", &sources.incomplete, commands::kIncompleteHelp);
   group.add_flag("dark", &dark, "dark instead of light");
   group.add_flag("json", &json, "what the report says as one JSON object on stdout");
+  holders.add_to(command);
   if (const auto code = commands::parsed(command, arguments)) return *code;
   const std::string form = std::filesystem::path(output).extension().string();
   const bool html = form == ".html" || form == ".htm";
@@ -58,11 +69,11 @@ int report_command(std::span<const std::string> arguments) {
                              "a name that says the form, such as report.html"});
   const Result<Session> session = load_session(sources);
   if (!session) return commands::failed(session.error());
-  const Result<Report> report = make_report(*session, !dark);
+  const Result<Report> report = make_report(*session, !dark, holders);
   if (!report) return commands::failed(report.error());
   const Result<void> written = write_file(output, html ? to_html(*report, !dark) : to_markdown(*report));
   if (!written) return commands::failed(written.error());
-  if (json) std::cout << cli::json_text(to_json(*report, output));
+  if (json) std::cout << cli::json_text(to_json(*session, *report, output, holders.top));
   return 0;
 }
 

@@ -1,22 +1,23 @@
 // The numbers and pictures of a report.
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <tuple>
+#include <optional>
 
 #include "viewer/commands/pictures.h"
 #include "viewer/commands/report.h"
+#include "viewer/commands/report_holders.h"
 #include "viewer/index/ticks.h"
 #include "viewer/ui/chunk_pane.h"
 #include "viewer/ui/derived.h"
+#include "viewer/ui/segment_pane.h"
 #include "viewer/ui/span_text.h"
 #include "viewer/ui/text.h"
 
 namespace shard::view {
 namespace {
 
-constexpr std::size_t kHolders = 15;
 constexpr std::size_t kResiduals = 20;
+constexpr std::size_t kKept = 5;
 constexpr int kPictureWidth = 1200;
 /// Twice the pixels: pages are looked at on dense screens.
 constexpr int kPictureScale = 2;
@@ -90,48 +91,6 @@ ReportTable peaks(const Session& session) {
   return result;
 }
 
-/// What holds the peak, by category and unit or op: what one would have to shrink.
-ReportTable holders(const Session& session) {
-  ReportTable result{"Largest holders at the peak", {}, ""};
-  result.table.columns = {{"category", "category", cli::Align::left},
-                          {"of", "of", cli::Align::left},
-                          {"buffers", "buffers"},
-                          {"bytes", "bytes"},
-                          {"share", "share"}};
-  const Document& document = session.documents[0];
-  const MemorySeries* series = document.highest_memory();
-  if (series == nullptr) return result;
-  std::map<std::tuple<Category, std::string>, std::pair<std::int64_t, std::int64_t>> sums;
-  for (const LiveBuffer& buffer : series->live_at(document.trace().memory, series->peak_moment())) {
-    const auto span = buffer.op.valid() ? find_op(document, buffer.op, series->rank()) : std::nullopt;
-    const std::string of = buffer.unit.valid() ? document.chunks().name_of(buffer.unit)
-                           : span              ? document.name_of(*span)
-                                               : std::string("-");
-    auto& [count, bytes] = sums[{buffer.category, of}];
-    ++count;
-    bytes += buffer.bytes;
-  }
-  std::vector<std::pair<std::tuple<Category, std::string>, std::pair<std::int64_t, std::int64_t>>> rows(sums.begin(),
-                                                                                                        sums.end());
-  std::ranges::stable_sort(rows, std::ranges::greater{}, [](const auto& row) { return row.second.second; });
-  const std::size_t all = rows.size();
-  if (rows.size() > kHolders) rows.resize(kHolders);
-  std::int64_t listed = 0;
-  for (const auto& [key, sum] : rows) {
-    listed += sum.second;
-    const double share =
-        static_cast<double>(sum.second) / static_cast<double>(std::max<std::int64_t>(1, series->peak_bytes()));
-    result.table.rows.push_back({in_words(to_string(std::get<0>(key))), std::get<1>(key), sum.first,
-                                 bytes_cell(sum.second), cli::Cell(share, show_percent(share))});
-  }
-  result.note = "Rank " + std::to_string(series->rank().value) + ", " + to_string(series->memory()) + ", " +
-                size_text(series->peak_bytes()) + " live.";
-  if (all > kHolders)
-    result.note +=
-        " The other " + std::to_string(all - kHolders) + " hold " + size_text(series->peak_bytes() - listed) + ".";
-  return result;
-}
-
 ReportTable residuals(const Session& session, std::size_t other) {
   const CompareView& view = session.compared[other - 1];
   ReportTable result{"Largest residuals: " + short_name(session, other) + " against " + short_name(session, 0), {}, ""};
@@ -159,7 +118,7 @@ ReportTable residuals(const Session& session, std::size_t other) {
   return result;
 }
 
-std::vector<std::string> verdicts(const Session& session) {
+std::vector<std::string> verdicts(const Session& session, const std::optional<commands::HoldersAnswer>& held) {
   std::vector<std::string> lines;
   const Document& document = session.documents[0];
   if (const MemorySeries* series = document.highest_memory()) {
@@ -171,6 +130,10 @@ std::vector<std::string> verdicts(const Session& session) {
               show_percent(static_cast<double>(series->peak_bytes()) / static_cast<double>(series->capacity_bytes())) +
               " of the capacity of " + size_text(series->capacity_bytes());
     lines.push_back(line + ".");
+  }
+  if (held && held->segments) {
+    for (std::string& words : in_words(document.trace(), *held->segments, fragmentation_of(*held->segments), kKept))
+      lines.push_back(std::move(words));
   }
   for (std::size_t d = 1; d < session.documents.size(); ++d) {
     const Comparison& c = session.compared[d - 1].comparison;
@@ -210,14 +173,22 @@ ViewState telling_view(const Session& session, ViewState state) {
 
 }  // namespace
 
-Result<Report> make_report(const Session& session, bool light) {
+Result<Report> make_report(const Session& session, bool light, const commands::HoldersOptions& options) {
   Report report;
+  Result<std::optional<commands::HoldersAnswer>> held = who_held(session, options);
+  if (!held) return held.error();
+  report.held = std::move(*held);
   report.title = session.documents.size() > 1 ? "Shardscope: " : "Shardscope: memory and time of ";
   for (std::size_t d = 0; d < session.documents.size(); ++d)
     report.title += (d == 0 ? "" : " against ") + session.documents[d].label();
-  report.verdicts = verdicts(session);
+  report.verdicts = verdicts(session, report.held);
   ViewState state = initial_state(session);
   state.theme = light ? ThemeName::light : ThemeName::dark;
+  if (report.held) {
+    state.rank = report.held->held.rank;
+    state.memory = report.held->held.memory;
+    if (options.at_ns) state.marker_ns = report.held->held.time_ns;
+  }
   const ViewState step = telling_view(session, state);
   const bool compares = session.documents.size() > 1;
   const Document& first = session.documents[0];
@@ -229,11 +200,25 @@ Result<Report> make_report(const Session& session, bool light) {
     const ViewState* from;
     int height;
   };
+  ViewState by_category = state;
+  by_category.memory_by = MemoryBy::category;
+  const bool sites = report.held && !first.trace().stacks.empty();
+  const std::string memory_title = compares ? "Memory over the whole run"
+                                   : sites  ? "Memory by the line that asked for it"
+                                            : "Memory by category";
+  // A picture that says "not known" alone says nothing.
+  const bool categories =
+      sites && std::ranges::any_of(first.trace().memory.category, [](Category c) { return c != Category::not_known; });
   const std::string where = compares ? "one step, as long in all" : "the first steps";
   for (const Wanted& each :
        {Wanted{memory && compares, "Memory over " + where + ", with the difference below", Pane::memory, &step, 460},
-        Wanted{memory, compares ? "Memory over the whole run" : "Memory by category", Pane::memory, &state,
-               compares ? 460 : 400},
+        Wanted{memory, memory_title, Pane::memory, &state,
+               report.held ? 560
+               : compares  ? 460
+                           : 400},
+        Wanted{categories, "Memory by category", Pane::memory, &by_category, 400},
+        Wanted{report.held && report.held->segments, "The allocator's segments, their blocks and gaps", Pane::segments,
+               &state, 300},
         Wanted{!first.trace().spans.empty(), "Lanes over " + where, Pane::timeline, &step, compares ? 420 : 320},
         Wanted{chunk_document(session, state).has_value(), "Which chunk is where", Pane::chunks, &step, 300}}) {
     if (!each.there) continue;
@@ -247,7 +232,8 @@ Result<Report> make_report(const Session& session, bool light) {
   }
   report.tables.push_back(overview(session));
   report.tables.push_back(peaks(session));
-  report.tables.push_back(holders(session));
+  report.tables.push_back(report.held ? holders_table(session, *report.held, options)
+                                      : holders_by_op(session, options));
   for (std::size_t d = 1; d < session.documents.size(); ++d) report.tables.push_back(residuals(session, d));
   std::erase_if(report.tables, [](const ReportTable& table) { return table.table.rows.empty(); });
   return report;

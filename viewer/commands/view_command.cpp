@@ -14,7 +14,8 @@ namespace {
 
 constexpr const char* kViewDetails =
     R"(Opens traces (.sst) and recordings of other tools (Chrome and PyTorch profiler JSON, Perfetto, PyTorch memory
-snapshots, nsys) in a window: lanes, memory stacked by category, which chunk is where, counters, tables. Several traces
+snapshots, nsys) in a window: lanes, memory stacked by category, which chunk is where, counters, tables. Of a memory
+snapshot: every block under the line of your own code that asked for it (--memory-by), and the allocator's segments. Several traces
 of one plan are lined up; different plans are refused unless --force. '?' in the window shows every key. A file that
 grows (a run in progress) is read again, and the view stays at its end. Notes (M) are kept in TRACE.notes.json.
 
@@ -27,6 +28,7 @@ Exit codes: 0; 65 or 66 a file that cannot be read; 69 no display; 78 different 
 Examples:
   shardscope view predicted.sst measured.sst
   shardscope view measured.sst --range 10ms:20ms --rank 1 --screenshot picture.png
+  shardscope view snapshot.pickle --pane memory --memory-by site --screenshot memory.png
   shardscope view --search result.json
 )";
 

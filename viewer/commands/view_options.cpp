@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "sim/cli/sizes.h"
+#include "sim/cli/times.h"
 #include "viewer/commands/time_option.h"
 #include "viewer/ui/actions.h"
 
@@ -22,6 +24,21 @@ Result<PixelSize> parse_size(std::string_view text, std::string_view where) {
     return Error{Errc::usage, "'" + std::string(text) + "' is no size of a picture", std::string(where),
                  "WIDTHxHEIGHT, from 160x120 to 16384x16384, such as 1600x1000"};
   return size;
+}
+
+Result<ByteRange> parse_byte_range(std::string_view text, std::string_view where) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos)
+    return Error{Errc::usage, "'" + std::string(text) + "' is no range of bytes", std::string(where),
+                 "two sizes with a colon between, such as 1Gi:1.2Gi"};
+  const Result<Bytes> low = cli::parse_bytes(text.substr(0, colon), where);
+  if (!low) return low.error();
+  const Result<Bytes> high = cli::parse_bytes(text.substr(colon + 1), where);
+  if (!high) return high.error();
+  if (high->count() <= low->count())
+    return Error{Errc::usage, "the range '" + std::string(text) + "' is empty", std::string(where),
+                 "the smaller size first"};
+  return ByteRange{static_cast<double>(low->count()), static_cast<double>(high->count())};
 }
 
 std::vector<cli::Choice<std::optional<Pane>>> pane_choices(int first, int last) {
@@ -67,6 +84,17 @@ void add_view_options(cli::Command& command, ViewOptions& options) {
   where.add_choice("pane", &options.pane, pane_choices(0, kPaneCount), "one pane fills the picture");
   where.add_choice("tab", &options.tab, pane_choices(static_cast<int>(Pane::selection), kPaneCount),
                    "which table the side panel shows");
+  where.add_choice("memory-by", &options.memory_by,
+                   {{"site", MemoryBy::site, "the line of your own code that asked for a block"},
+                    {"category", MemoryBy::category, "what it is for, as far as that is known"}},
+                   "what the colours of memory stand for, of an allocator's recording");
+  where.add_custom("bytes", "LOW:HIGH", "of an allocator's memory, show this part of the axis (1Gi:1.2Gi)",
+                   [&options](std::string_view text, std::string_view from, const cli::Range&) -> Result<void> {
+                     const Result<ByteRange> range = parse_byte_range(text, from);
+                     if (!range) return range.error();
+                     options.bytes = *range;
+                     return {};
+                   });
   where.add_choice("align", &options.align,
                    std::vector<cli::Choice<AlignMode>>{{"step", AlignMode::step, "steps begin together, at one speed"},
                                                        {"stretch", AlignMode::stretch, "steps begin and end together"},
@@ -94,6 +122,8 @@ Result<ViewState> first_state(const Session& session, const ViewOptions& options
   state.theme = options.theme;
   state.only = options.pane;
   state.align = options.align;
+  state.memory_by = options.memory_by;
+  state.bytes = options.bytes;
   state.camera = fit(state.camera.origin_ns, whole_range(session, state.align));
   state.query = options.find;
   if (options.rank) {

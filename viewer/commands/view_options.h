@@ -25,6 +25,8 @@ struct ViewOptions {
   std::optional<std::int64_t> step;   ///< shows this step of the first trace
   std::optional<std::int64_t> op;
   std::optional<std::int64_t> rank;
+  std::optional<ByteRange> bytes;     ///< of an allocator's memory
+  MemoryBy memory_by = MemoryBy::site;
   AlignMode align = AlignMode::step;
   ThemeName theme = ThemeName::dark;
   std::optional<Pane> pane;  ///< fills the picture

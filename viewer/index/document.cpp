@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "traces/lane_fit.h"
 #include "traces/base/parallel.h"
+#include "traces/lane_fit.h"
 #include "traces/span_order.h"
 
 namespace shard::view {
@@ -154,9 +154,11 @@ std::pair<int, int> order_of(const Track& track) {
 
 }  // namespace
 
-Document Document::build(Trace trace, std::string label, const std::function<void(double)>& progress) {
+Document Document::build(Trace trace, std::string label, const std::function<void(double)>& progress,
+                         std::optional<Snapshot> snapshot) {
   Document document;
   document.trace_ = std::move(trace);
+  document.snapshot_ = std::move(snapshot);
   document.label_ = std::move(label);
   const Trace& t = document.trace_;
   const bool parallel = t.spans.size() + t.memory.size() > 100'000;

@@ -10,6 +10,7 @@
 
 #include "traces/inspect.h"
 #include "traces/reader.h"
+#include "traces/snapshot.h"
 #include "viewer/index/chunk_map.h"
 #include "viewer/index/counters.h"
 #include "viewer/index/lod.h"
@@ -47,7 +48,9 @@ class Document {
  public:
   /// Takes the trace over. `label` names it for people (a file name). `progress`, if any, is called with a share from
   /// 0 to 1, from this thread. Two threads share the work where the trace is large.
-  [[nodiscard]] static Document build(Trace trace, std::string label, const std::function<void(double)>& progress = {});
+  /// `snapshot`: what the allocator recorded beside the trace, where there is one.
+  [[nodiscard]] static Document build(Trace trace, std::string label, const std::function<void(double)>& progress = {},
+                                      std::optional<Snapshot> snapshot = {});
 
   Document(Document&&) = default;
   Document& operator=(Document&&) = default;
@@ -70,6 +73,10 @@ class Document {
   [[nodiscard]] const std::vector<MemorySeries>& memory() const { return memory_; }       ///< by rank, memory
   [[nodiscard]] const std::vector<CounterSeries>& counters() const { return counters_; }  ///< by rank, name
   [[nodiscard]] const ChunkMap& chunks() const { return chunks_; }
+  /// Of a PyTorch memory snapshot, else null.
+  [[nodiscard]] const Snapshot* snapshot() const { return snapshot_ ? &*snapshot_ : nullptr; }
+  /// Whether its memory is an allocator's, of which one asks who held it: events know stacks, or are of a snapshot.
+  [[nodiscard]] bool of_allocator() const { return !trace_.stacks.empty() || snapshot_; }
 
   /// The memory series, or null.
   [[nodiscard]] const MemorySeries* memory_of(Rank rank, Memory memory) const;
@@ -98,6 +105,7 @@ class Document {
   Document() = default;
 
   Trace trace_;
+  std::optional<Snapshot> snapshot_;
   std::string label_;
   TimeRange range_;
   bool waits_ = false;

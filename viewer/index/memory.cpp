@@ -131,28 +131,36 @@ BytesByCategory MemorySeries::stack_at(const MemoryTable& table, std::size_t mom
   return stack;
 }
 
-void MemorySeries::columns(const MemoryTable& table, const PixelRange& view, std::vector<MemoryColumn>& out) const {
+void MemorySeries::moments(const PixelRange& view, std::vector<MomentColumn>& out) const {
   out.resize(static_cast<std::size_t>(view.width));
   const auto before = [&](std::int64_t time_ns) {
     return static_cast<std::size_t>(std::lower_bound(shown_ns_.begin(), shown_ns_.end(), time_ns) - shown_ns_.begin());
   };
-  std::size_t stacked = static_cast<std::size_t>(-1);
-  BytesByCategory stack{};
   for (std::int32_t c = 0; c < view.width; ++c) {
     const std::size_t first = before(view.begin(c)), last = before(view.end(c));
-    MemoryColumn& column = out[static_cast<std::size_t>(c)];
-    std::size_t highest = first;
-    column.highest_bytes = column.lowest_bytes = bytes_at(first);
+    MomentColumn& column = out[static_cast<std::size_t>(c)];
+    column.highest_moment = first;
+    column.lowest_bytes = bytes_at(first);
     if (first < last) {
       const std::size_t high = extremes_.highest(live_bytes_, first, last) + 1;
       const std::size_t low = extremes_.lowest(live_bytes_, first, last) + 1;
-      if (bytes_at(high) > column.highest_bytes) highest = high;
-      column.highest_bytes = bytes_at(highest);
+      if (bytes_at(high) > bytes_at(first)) column.highest_moment = high;
       column.lowest_bytes = std::min(column.lowest_bytes, bytes_at(low));
     }
+    column.highest_bytes = bytes_at(column.highest_moment);
     column.last_bytes = bytes_at(last);
-    if (stacked != highest) stack = stack_at(table, stacked = highest);
-    column.at_highest_bytes = stack;
+  }
+}
+
+void MemorySeries::columns(const MemoryTable& table, const PixelRange& view, std::vector<MemoryColumn>& out) const {
+  std::vector<MomentColumn> found;
+  moments(view, found);
+  out.resize(found.size());
+  std::size_t stacked = static_cast<std::size_t>(-1);
+  BytesByCategory stack{};
+  for (std::size_t c = 0; c < found.size(); ++c) {
+    if (stacked != found[c].highest_moment) stack = stack_at(table, stacked = found[c].highest_moment);
+    out[c] = {found[c].highest_bytes, found[c].lowest_bytes, found[c].last_bytes, stack};
   }
 }
 
@@ -185,8 +193,8 @@ std::vector<LiveBuffer> MemorySeries::live_at(const MemoryTable& table, std::siz
   result.reserve(live.size());
   for (const auto& [buffer, holding] : live) {
     const MemoryEvent event = table[holding.event];
-    result.push_back({event.buffer, event.unit, event.category, holding.bytes, event.offset_bytes, event.time_ns,
-                      event.op, event.phase, event.step});
+    result.push_back({event.buffer, holding.event, event.unit, event.category, holding.bytes, event.offset_bytes,
+                      event.time_ns, event.op, event.phase, event.step});
   }
   std::sort(result.begin(), result.end(), [](const LiveBuffer& a, const LiveBuffer& b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.buffer < b.buffer;

@@ -22,9 +22,18 @@ struct MemoryColumn {
   BytesByCategory at_highest_bytes{};  ///< the stack at the moment of the highest; sums to highest_bytes
 };
 
+/// The same without categories, but with the moment.
+struct MomentColumn {
+  std::size_t highest_moment = 0;  ///< the first of the highest value
+  std::int64_t highest_bytes = 0;
+  std::int64_t lowest_bytes = 0;
+  std::int64_t last_bytes = 0;
+};
+
 /// A buffer that is live at some moment.
 struct LiveBuffer {
   BufferId buffer{};
+  std::uint32_t event = 0;  ///< index into trace.memory of the one that acquired it
   UnitId unit{};
   Category category = Category::workspace;
   std::int64_t bytes = 0;
@@ -67,9 +76,12 @@ class MemorySeries {
   [[nodiscard]] std::int64_t bytes_at(std::size_t moment) const { return moment == 0 ? 0 : live_bytes_[moment - 1]; }
   /// Index into trace.memory of the event that led to a moment (> 0).
   [[nodiscard]] std::uint32_t event_of(std::size_t moment) const { return events_[moment - 1]; }
+  /// All of them in plan order: the one that leads to moment n is the (n - 1)th.
+  [[nodiscard]] const std::vector<std::uint32_t>& events() const { return events_; }
   [[nodiscard]] BytesByCategory stack_at(const MemoryTable& table, std::size_t moment) const;
 
   /// One entry per column into `out` (replaced).
+  void moments(const PixelRange& view, std::vector<MomentColumn>& out) const;
   void columns(const MemoryTable& table, const PixelRange& view, std::vector<MemoryColumn>& out) const;
   /// The largest value within a range, the one it begins with included: for scaling the axis.
   [[nodiscard]] std::int64_t highest_in(TimeRange range) const;

@@ -98,8 +98,8 @@ std::vector<Tick> time_ticks(const Camera& camera, std::int64_t zero_ns, double 
 }
 
 std::vector<Tick> byte_ticks(std::int64_t lowest, std::int64_t highest, double height, double label_height) {
-  return ticks_between(static_cast<double>(std::min<std::int64_t>(lowest, 0)), static_cast<double>(highest), height,
-                       label_height, kByteUnits, true, " ");
+  return ticks_between(static_cast<double>(lowest), static_cast<double>(highest), height, label_height, kByteUnits,
+                       true, " ");
 }
 
 std::vector<Tick> value_ticks(double lowest, double highest, double height, double label_height) {

@@ -20,7 +20,7 @@ struct Tick {
 [[nodiscard]] std::vector<Tick> time_ticks(const Camera& camera, std::int64_t zero_ns, double width,
                                            double label_width = 90);
 
-/// Ticks of an axis from 0 (or `lowest` < 0) to `highest` bytes over `height` pixels, at 1, 2 or 5 x a power of ten of
+/// Ticks of an axis from `lowest` to `highest` bytes over `height` pixels, at 1, 2 or 5 x a power of ten of
 /// one binary unit ("2 GiB", "500 MiB"). Position 0 is `lowest`.
 [[nodiscard]] std::vector<Tick> byte_ticks(std::int64_t lowest, std::int64_t highest, double height,
                                            double label_height = 28);

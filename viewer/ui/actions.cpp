@@ -11,17 +11,18 @@
 namespace shard::view {
 namespace {
 
-constexpr std::array<Key, 26> kKeys{{
+constexpr std::array<Key, 28> kKeys{{
     {"W  S", "zoom in, out at the mouse"},
     {"A  D", "move left, right"},
     {"wheel", "zoom at the mouse"},
     {"drag", "move"},
     {"shift + drag", "select a range of time"},
-    {"click", "select a span or chunk; in memory: set the marker"},
-    {"double click", "zoom to a span, or to the selected range"},
-    {"ctrl + wheel", "in the chunk map: fewer or more rows"},
+    {"click", "select a span, chunk or block; in memory: set the marker"},
+    {"double click", "zoom to a span or block, or to the selected range"},
+    {"ctrl + wheel", "chunks: fewer or more rows; memory: smaller blocks"},
     {"F", "fit everything, or the selected range", 'f', Action::fit},
     {"P", "go to the memory peak", 'p', Action::peak},
+    {"C", "colours of memory: sites or categories", 'c', Action::memory_by},
     {"/", "search for spans by name", '/', Action::search},
     {"n", "next match", 'n', Action::next_match},
     {"N", "previous match", 'N', Action::previous_match},
@@ -35,6 +36,7 @@ constexpr std::array<Key, 26> kKeys{{
     {"?", "these keys", '?', Action::help},
     {"Esc", "close help, search or a note; drop the range, then the selection", 0, Action::close},
     // Capitals do what their small letters do, except for N.
+    {"", "", 'C', Action::memory_by},
     {"", "", 'F', Action::fit},
     {"", "", 'P', Action::peak},
     {"", "", 'M', Action::note},
@@ -91,6 +93,14 @@ void walk_flow(const Session& session, ViewState& state, Derived& derived, bool 
   state.tab = Pane::selection;
 }
 
+void change_memory_by(const Session& session, ViewState& state) {
+  if (session.empty() || session.documents[0].trace().stacks.empty()) {
+    state.notice = "the trace knows no stacks, so memory is shown by category";
+    return;
+  }
+  state.memory_by = state.memory_by == MemoryBy::site ? MemoryBy::category : MemoryBy::site;
+}
+
 void close_one(ViewState& state) {
   if (state.help_open) {
     state.help_open = false;
@@ -103,6 +113,7 @@ void close_one(ViewState& state) {
   } else {
     state.selected.reset();
     state.chunk.reset();
+    state.block.reset();
   }
 }
 
@@ -120,6 +131,7 @@ TimeRange axis_time(const Session& session, const ViewState& state, SpanRef span
 }
 
 void fit_view(const Session& session, ViewState& state) {
+  state.bytes.reset();
   const Camera whole = fit(state.camera.origin_ns, whole_range(session, state.align));
   if (state.range) {
     const Camera part = fit(state.camera.origin_ns, *state.range);
@@ -165,6 +177,7 @@ void act(Action action, const Session& session, ViewState& state, Derived& deriv
     case Action::previous_match: step_match(session, state, derived, false); break;
     case Action::peak: go_to_peak(session, state); break;
     case Action::theme: state.theme = state.theme == ThemeName::dark ? ThemeName::light : ThemeName::dark; break;
+    case Action::memory_by: change_memory_by(session, state); break;
     case Action::side_panel: state.side_open = !state.side_open; break;
     case Action::help: state.help_open = !state.help_open; break;
     case Action::note: open_note(state); break;

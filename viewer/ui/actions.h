@@ -18,6 +18,7 @@ enum class Action : std::uint8_t {
   previous_match,
   peak,
   theme,
+  memory_by,  ///< colours of memory stand for sites, for categories
   side_panel,
   help,
   note,  ///< opens the field for a note

@@ -9,6 +9,7 @@ const char* to_string(Pane pane) {
     case Pane::memory: return "memory";
     case Pane::chunks: return "chunks";
     case Pane::counters: return "counters";
+    case Pane::segments: return "segments";
     case Pane::selection: return "selection";
     case Pane::live: return "live";
     case Pane::statistics: return "statistics";

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "traces/fragmentation.h"
+#include "viewer/index/block_picture.h"
 #include "viewer/index/flows.h"
 #include "viewer/index/search.h"
 #include "viewer/index/statistics.h"
@@ -37,6 +39,13 @@ class Memo {
 
 using RangeKey = std::pair<std::int64_t, std::int64_t>;
 
+/// Segments at a moment, and what is to say of them.
+struct SegmentsShown {
+  std::optional<SegmentMap> map;
+  Fragmentation fragmentation;
+  std::vector<std::string> words;
+};
+
 /// Belongs to one session; start with a new one when the session changes.
 struct Derived {
   Memo<std::tuple<std::size_t, RangeKey, int, std::int32_t>, std::vector<SpanStatistics>> statistics;
@@ -44,6 +53,12 @@ struct Derived {
   Memo<std::tuple<std::size_t, RangeKey, std::int32_t>, std::vector<MemoryStatistics>> memory_statistics;
   Memo<std::tuple<const MemorySeries*, std::size_t>, std::vector<LiveBuffer>> live;
   Memo<std::tuple<std::size_t, std::string>, NameMatch> match;
+  std::map<const MemorySeries*, BlockList> blocks;
+  std::map<std::pair<const MemorySeries*, MemoryBy>, MemoryClasses> classes;
+  std::optional<std::vector<FrameId>> sites;  ///< of the first document, by stack
+  Memo<std::tuple<const MemorySeries*, MemoryBy, RangeKey, std::int32_t, RangeKey, std::int64_t>, BlockPicture>
+      block_picture;
+  Memo<std::tuple<const MemorySeries*, std::optional<std::int64_t>>, SegmentsShown> segments;
   std::map<std::tuple<const MemorySeries*, const MemorySeries*, AlignMode>, StepCurve> differences;
   std::map<std::size_t, FlowIndex> flows;
   std::map<std::tuple<std::size_t, OpId, Rank>, std::optional<std::uint32_t>> op_spans;

@@ -7,6 +7,7 @@
 #include "viewer/ui/counter_pane.h"
 #include "viewer/ui/metrics.h"
 #include "viewer/ui/overlays.h"
+#include "viewer/ui/segment_pane.h"
 
 namespace shard::view {
 namespace {
@@ -37,10 +38,16 @@ Layout lay_out(const Rect& whole, const Session& session, const ViewState& state
   }
   layout.minimap = take(rest, frame.px(30));
   layout.ruler = take(rest, frame.px(36));
+  const bool segments = has_segments(session);
+  layout.segments = {rest.x0, rest.y1 - (segments ? std::round(rest.height() * state.heights[3]) : 0), rest.x1,
+                     rest.y1};
+  rest.y1 = layout.segments.y0;
   const float room = rest.height();
   const bool chunks = std::ranges::any_of(session.documents, [](const Document& d) { return !d.chunks().empty(); });
   const float chunk_height = chunks ? std::round(room * state.heights[1]) : 0;
-  const float counter_height = has_counters(session, state) ? std::round(room * state.heights[2]) : 0;
+  // Two lines of text have to fit in a counter, unless there is no room at all.
+  const float least = std::min(frame.px(kTitleHeight + 36), room / 4);
+  const float counter_height = has_counters(session, state) ? std::round(std::max(least, room * state.heights[2])) : 0;
   // A pane with nothing in it keeps its heading and a line that says why.
   const float empty = frame.px(kTitleHeight + 44);
   const auto has = [&](auto any) { return std::ranges::any_of(session.documents, any); };

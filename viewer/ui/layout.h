@@ -9,7 +9,7 @@ namespace shard::view {
 
 /// Rectangles of one frame; a pane that is not shown has no height.
 struct Layout {
-  Rect toolbar, problems, minimap, ruler, timeline, memory, chunks, counters, side, status;
+  Rect toolbar, problems, minimap, ruler, timeline, memory, chunks, counters, segments, side, status;
 };
 
 /// `lanes` is the height that the lanes need: less room is taken where they need less than their share.

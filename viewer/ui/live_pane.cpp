@@ -2,9 +2,11 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "viewer/index/ticks.h"
 #include "viewer/ui/actions.h"
+#include "viewer/ui/allocator.h"
 #include "viewer/ui/side_panes.h"
 #include "viewer/ui/text.h"
 #include "viewer/ui/widgets.h"
@@ -45,6 +47,8 @@ void draw_live(const Session& session, ViewState& state, Derived& derived, const
     hint("Nothing is live here. Click into the memory pane to look elsewhere.", frame);
     return;
   }
+  std::optional<BlockView> view;
+  if (state.document == 0 && document.of_allocator()) view.emplace(block_view(session, state, derived, *series));
   if (!ImGui::BeginTable("live", 4, ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthFixed, frame.px(118));
@@ -59,14 +63,22 @@ void draw_live(const Session& session, ViewState& state, Derived& derived, const
       const LiveBuffer& buffer = live[static_cast<std::size_t>(i)];
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
-      swatch(frame.theme.category[static_cast<std::size_t>(buffer.category)], frame);
+      const std::uint32_t block = view ? view->blocks.acquired_by(buffer.event) : kNone;
+      const bool by_site = block != kNone && view->by == MemoryBy::site;
+      swatch(by_site ? color_of(*view, view->classes.of(block), frame.theme)
+                     : frame.theme.category[static_cast<std::size_t>(buffer.category)],
+             frame);
       if (table_line(in_words(to_string(buffer.category)), i, frame)) {
-        if (const auto span = find_op(document, buffer.op, series->rank(), buffer.since_ns - 1))
+        if (block != kNone) {
+          select_block(state, buffer.event);
+        } else if (const auto span = find_op(document, buffer.op, series->rank(), buffer.since_ns - 1))
           go_to_span(session, state, {state.document, *span}, false);
       }
       if (i == 0) name_last("live:0", frame);
       ImGui::TableNextColumn();
-      if (buffer.unit.valid()) {
+      if (block != kNone) {
+        cell_text(site_name(session, derived, document.trace().memory.stack[buffer.event]));
+      } else if (buffer.unit.valid()) {
         cell_text(document.chunks().name_of(buffer.unit));
       } else if (const auto span = buffer.op.valid()
                                        ? span_of_op(session, derived, state.document, buffer.op, series->rank())

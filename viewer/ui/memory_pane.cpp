@@ -5,16 +5,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <ranges>
 
 #include "viewer/index/ticks.h"
 #include "viewer/ui/actions.h"
+#include "viewer/ui/block_stack.h"
 #include "viewer/ui/canvas.h"
 #include "viewer/ui/memory_stack.h"
 #include "viewer/ui/metrics.h"
 #include "viewer/ui/pane_parts.h"
 #include "viewer/ui/plot.h"
 #include "viewer/ui/text.h"
+#include "viewer/ui/widgets.h"
 
 namespace shard::view {
 namespace {
@@ -31,6 +34,7 @@ struct Scene {
   const Frame& frame;
   const Canvas& canvas;
   const MemorySeries* first;
+  std::optional<BlockView> blocks{};  ///< of an allocator's recording
 };
 
 const MemorySeries* series_of(const Scene& scene, std::size_t document) {
@@ -91,20 +95,15 @@ void draw_legend(const Scene& scene, const Rect& gutter) {
   const Theme& theme = scene.frame.theme;
   const Frame& frame = scene.frame;
   const Document& document = scene.session.documents[0];
-  const bool hover = scene.state.hover_ns.has_value();
-  const std::int64_t time = hover ? *scene.state.hover_ns : marker_time(scene.session, scene.state);
-  // Several moments may share the peak's time, and the peak is one certain of them.
-  const bool at_peak = !hover && time == scene.first->peak_time_ns();
-  const std::size_t moment = at_peak ? scene.first->peak_moment() : scene.first->moment_at(time);
-  const BytesByCategory stack = scene.first->stack_at(document.trace().memory, moment);
+  const LookedAt look = looked_at(scene.session, scene.state, *scene.first, true);
+  const BytesByCategory stack = scene.first->stack_at(document.trace().memory, look.moment);
   const float line = scene.canvas.line_height(frame.fonts.small) + frame.px(4);
   const float pad = frame.px(kPad);
   const float right = gutter.x1 - pad;
   float y = gutter.y0 + frame.px(6);
-  const char* when = hover ? "at the mouse" : at_peak ? "at the peak" : "at the marker";
-  scene.canvas.text_in({gutter.x0 + pad, y, right, y + line}, when, theme.dim, frame.fonts.small);
+  scene.canvas.text_in({gutter.x0 + pad, y, right, y + line}, look.when, theme.dim, frame.fonts.small);
   y += line;
-  scene.canvas.text_in({gutter.x0 + pad, y, right, y + line}, size_text(scene.first->bytes_at(moment)), theme.text,
+  scene.canvas.text_in({gutter.x0 + pad, y, right, y + line}, size_text(scene.first->bytes_at(look.moment)), theme.text,
                        frame.fonts.bold);
   y += line + frame.px(3);
   for (const Category category : std::views::reverse(scene.first->categories())) {
@@ -129,7 +128,8 @@ void draw_legend(const Scene& scene, const Rect& gutter) {
 void draw_limits(const Scene& scene, const ByteAxis& axis) {
   const Theme& theme = scene.frame.theme;
   const std::int64_t capacity = scene.first->capacity_bytes();
-  if (capacity > 0 && static_cast<double>(capacity) <= axis.top_bytes) {
+  if (capacity > 0 && static_cast<double>(capacity) <= axis.top_bytes &&
+      static_cast<double>(capacity) >= axis.low_bytes) {
     const float y = axis.y(static_cast<double>(capacity));
     scene.canvas.dashed_horizontal(axis.plot.x0, axis.plot.x1, y, theme.bad, scene.frame.px(7));
     scene.canvas.label(axis.plot.x1 - scene.frame.px(4), y + scene.frame.px(2), "capacity " + size_text(capacity),
@@ -144,6 +144,7 @@ void draw_peak(const Scene& scene, const ByteAxis& axis) {
   const float x = x_in(axis.plot, scene.state, series.peak_time_ns());
   if (x < axis.plot.x0 || x >= axis.plot.x1) return;
   const float y = axis.y(static_cast<double>(series.peak_bytes()));
+  if (y < axis.plot.y0 || y > axis.plot.y1) return;
   const float size = scene.frame.px(6);
   scene.canvas.triangle(x, y - scene.frame.px(1), x + size, y - size * 1.6F, x - size, y - size * 1.6F, theme.text);
   const Document& document = scene.session.documents[0];
@@ -226,13 +227,18 @@ double highest_shown(const Scene& scene, std::string& note) {
   return highest;
 }
 
-/// The first trace by category, the others as outlines over it.
+/// The first trace by block or category, the others as outlines over it.
 void draw_live(const Scene& scene, const ByteAxis& axis) {
   const Theme& theme = scene.frame.theme;
   const std::vector<Document>& documents = scene.session.documents;
   const PixelRange view = pixels(scene.state.camera, static_cast<std::int32_t>(axis.plot.width()));
-  scene.first->columns(documents[0].trace().memory, view, scene.derived.columns);
-  draw_memory_stack(scene.canvas, axis, scene.derived.columns, theme);
+  if (scene.blocks) {
+    const BlockPicture& picture = block_picture(*scene.blocks, scene.state, scene.derived, axis, scene.frame);
+    draw_block_stack(scene.canvas, axis, *scene.blocks, picture, scene.state, scene.frame);
+  } else {
+    scene.first->columns(documents[0].trace().memory, view, scene.derived.columns);
+    draw_memory_stack(scene.canvas, axis, scene.derived.columns, theme);
+  }
   for (std::size_t d = 1; d < documents.size(); ++d) {
     const MemorySeries* other = series_of(scene, d);
     if (other == nullptr) continue;
@@ -244,14 +250,99 @@ void draw_live(const Scene& scene, const ByteAxis& axis) {
   }
 }
 
-void hover_text(const Scene& scene, const PlotMouse& mouse, const Rect& plot) {
+/// The block under the mouse, or kNone.
+std::uint32_t block_under(const Scene& scene, const PlotMouse& mouse, const ByteAxis& axis) {
+  if (!scene.blocks || mouse.y < axis.plot.y0 || mouse.y >= axis.plot.y1) return kNone;
+  const BlockPicture& picture = block_picture(*scene.blocks, scene.state, scene.derived, axis, scene.frame);
+  return block_at(picture, scene.blocks->blocks, static_cast<std::int32_t>(mouse.x - axis.plot.x0),
+                  static_cast<std::int64_t>(axis.bytes_at(mouse.y)));
+}
+
+/// Sites or categories: what the colours stand for, to be chosen where the trace knows stacks. Returns where it ends.
+float choose_colors(const Scene& scene, const Rect& title, float x) {
+  if (!scene.blocks || scene.session.documents[0].trace().stacks.empty()) return x;
+  const Frame& frame = scene.frame;
+  ImGui::PushFont(frame.fonts.small);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(frame.px(6), frame.px(1)));
+  ImGui::SetCursorScreenPos(ImVec2(x, std::round(title.y0 + (title.height() - ImGui::GetFrameHeight()) / 2)));
+  if (toggle("by site", scene.blocks->by == MemoryBy::site, frame)) scene.state.memory_by = MemoryBy::site;
+  ImGui::SameLine(0, frame.px(3));
+  if (toggle("by category", scene.blocks->by == MemoryBy::category, frame)) scene.state.memory_by = MemoryBy::category;
+  const float end = ImGui::GetItemRectMax().x;
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  return end;
+}
+
+/// All of it, or the part that the user looks at.
+ByteAxis byte_axis(const Scene& scene, const Rect& plot, double top_bytes) {
+  if (!scene.blocks || !scene.state.bytes) return {plot, top_bytes, 0};
+  return {plot, scene.state.bytes->high, scene.state.bytes->low};
+}
+
+/// Control and the wheel look closer or from further away, a drag moves up and down: small blocks would never be high
+/// enough to be seen otherwise. A double click shows a block by itself.
+void look_closer(const Scene& scene, const PlotMouse& mouse, const ByteAxis& axis, double top_bytes) {
+  if (!scene.blocks) return;
+  ViewState& state = scene.state;
+  const double length = axis.top_bytes - axis.low_bytes;
+  if (const std::uint32_t number = mouse.double_clicked ? block_under(scene, mouse, axis) : kNone; number != kNone) {
+    const Block& block = scene.blocks->blocks.all()[number];
+    const BlockPicture& picture = block_picture(*scene.blocks, state, scene.derived, axis, scene.frame);
+    const auto drawn = std::ranges::find(picture.blocks, number, &BlockRect::block);
+    const auto bytes = static_cast<double>(block.bytes), low = static_cast<double>(drawn->low_bytes);
+    state.bytes = ByteRange{std::max(0.0, low - 3 * bytes), std::min(top_bytes, low + 4 * bytes)};
+    const std::int64_t last = scene.first->time_of(std::min(block.end, scene.first->event_count()));
+    state.camera = fit(state.camera.origin_ns, {scene.first->time_of(block.begin), last}, 0.2);
+    return;
+  }
+  if (mouse.wheel != 0) {
+    const double closer = std::clamp(length * std::pow(1.25, -mouse.wheel), 4096.0, top_bytes);
+    const double at = axis.bytes_at(mouse.y), share = (at - axis.low_bytes) / length;
+    const double low = std::clamp(at - share * closer, 0.0, top_bytes - closer);
+    state.bytes = ByteRange{low, low + closer};
+  } else if (mouse.dragged_y != 0 && state.bytes) {
+    const double moved = static_cast<double>(mouse.dragged_y) / static_cast<double>(axis.plot.height()) * length;
+    const double low = std::clamp(axis.low_bytes + moved, 0.0, std::max(0.0, top_bytes - length));
+    state.bytes = ByteRange{low, low + length};
+  }
+  if (state.bytes && state.bytes->high - state.bytes->low >= top_bytes) state.bytes.reset();
+}
+
+/// Heading and ground; the note gives way to the choice of colours.
+void draw_heading(const Scene& scene, const PaneArea& pane, const std::string& note) {
+  const Frame& frame = scene.frame;
+  const std::string title = title_of(*scene.first);
+  draw_pane_ground(scene.canvas, pane, title, "", frame);
+  const float from = pane.title.x0 + frame.px(kPad) + scene.canvas.width_of(title, frame.fonts.bold) + frame.px(20);
+  const float end = choose_colors(scene, pane.title, from);
+  const float left = end > from ? end + frame.px(16) : from;
+  const float right = pane.title.x1 - frame.px(kPad);
+  const float width = scene.canvas.width_of(note, frame.fonts.small);
+  scene.canvas.text_in({std::max(left, right - width - 1), pane.title.y0, right, pane.title.y1}, note, frame.theme.dim,
+                       frame.fonts.small);
+}
+
+/// The allocator's memory under the mouse: a block, or the band it is part of.
+bool hover_block(const Scene& scene, const PlotMouse& mouse, const ByteAxis& axis) {
+  const std::uint32_t block = block_under(scene, mouse, axis);
+  if (block == kNone) return false;
+  ImGui::BeginTooltip();
+  block_tooltip(scene.session, scene.derived, *scene.blocks, block, scene.frame);
+  ImGui::EndTooltip();
+  return true;
+}
+
+void hover_text(const Scene& scene, const PlotMouse& mouse, const Rect& plot, const ByteAxis& axis) {
   if (!mouse.hovered || scene.state.drag != Drag::none) return;
+  if (hover_block(scene, mouse, axis)) return;
   ImGui::BeginTooltip();
   const std::int64_t time = time_at(scene.state.camera, mouse.x - plot.x0, plot.width());
   ImGui::TextDisabled("at %s", exact_time_text(time - scene.state.camera.origin_ns).c_str());
   const Document& document = scene.session.documents[0];
   const std::size_t moment = scene.first->moment_at(time);
-  const BytesByCategory stack = scene.first->stack_at(document.trace().memory, moment);
+  BytesByCategory stack{};  // of an allocator the legend says it
+  if (!scene.blocks) stack = scene.first->stack_at(document.trace().memory, moment);
   for (std::size_t d = 0; d < scene.session.documents.size(); ++d) {
     const MemorySeries* series = series_of(scene, d);
     if (series == nullptr) continue;
@@ -288,18 +379,15 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
     draw_time_marks(canvas, pane.plot, state, frame);
     return;
   }
-  const Scene scene{session, state, derived, frame, canvas, first};
+  Scene scene{session, state, derived, frame, canvas, first};
+  if (session.documents[0].of_allocator()) scene.blocks.emplace(block_view(session, state, derived, *first));
   std::string note = show_count(static_cast<std::int64_t>(first->event_count())) + " events";
-  if (first->arena_peak_bytes() > 0) note += "; arena's extent " + size_text(first->arena_peak_bytes());
+  if (first->arena_peak_bytes() > 0)
+    note += (scene.blocks ? "; reserved at most " : "; arena's extent ") + size_text(first->arena_peak_bytes());
   const double highest = highest_shown(scene, note);
-  draw_pane_ground(canvas, pane, title_of(*first), note, frame);
+  draw_heading(scene, pane, note);
   const PlotMouse mouse = plot_mouse("memory", pane.plot, session, state, frame);
   zoom_to_range(mouse, state);
-  if (mouse.clicked) {
-    state.marker_ns = time_at(state.camera, mouse.x - pane.plot.x0, pane.plot.width());
-    state.tab = Pane::live;
-  }
-
   Rect plot = pane.plot;
   const bool compares = session.documents.size() > 1;
   Rect below = plot;
@@ -307,9 +395,17 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
     plot.y1 = std::round(plot.y0 + plot.height() * (1 - kDifferenceShare));
     below.y0 = plot.y1 + frame.px(2);
   }
+  const double top = highest * 1.12;
+  look_closer(scene, mouse, byte_axis(scene, plot, top), top);
+  const ByteAxis axis = byte_axis(scene, plot, top);
+  if (mouse.clicked) {
+    state.marker_ns = time_at(state.camera, mouse.x - pane.plot.x0, pane.plot.width());
+    state.tab = Pane::live;
+    if (const std::uint32_t block = block_under(scene, mouse, axis); block != kNone)
+      select_block(state, scene.blocks->blocks.all()[block].acquired);
+  }
   {
     const Clip clip(canvas, {area.x0, pane.plot.y0, area.x1, area.y1});
-    ByteAxis axis{plot, highest * 1.12, 0};
     draw_time_grid(canvas, plot, session, state, frame);
     draw_byte_grid(canvas, axis, frame);
     draw_live(scene, axis);
@@ -318,7 +414,12 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
     const float lines = compares ? (canvas.line_height(frame.fonts.small) + frame.px(4)) *
                                        static_cast<float>(session.documents.size() - 1)
                                  : 0;
-    draw_legend(scene, {legend.x0, legend.y0, legend.x1, legend.y1 - lines});
+    const Rect above{legend.x0, legend.y0, legend.x1, legend.y1 - lines};
+    if (scene.blocks) {
+      draw_block_legend(session, canvas, *scene.blocks, state, above, frame);
+    } else {
+      draw_legend(scene, above);
+    }
     if (compares) draw_traces(scene, legend);
     draw_limits(scene, axis);
     draw_peak(scene, axis);
@@ -328,7 +429,7 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
     }
   }
   draw_time_marks(canvas, pane.plot, state, frame);
-  hover_text(scene, mouse, pane.plot);
+  hover_text(scene, mouse, pane.plot, axis);
 }
 
 }  // namespace shard::view

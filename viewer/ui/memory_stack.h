@@ -14,6 +14,9 @@ struct ByteAxis {
   Rect plot;
   double top_bytes = 1;
   double low_bytes = 0;  ///< at y1; below 0 for differences
+  [[nodiscard]] double bytes_at(float y) const {
+    return low_bytes + static_cast<double>(plot.y1 - y) / static_cast<double>(plot.height()) * (top_bytes - low_bytes);
+  }
   [[nodiscard]] float y(double bytes) const {
     return plot.y1 - static_cast<float>((bytes - low_bytes) / (top_bytes - low_bytes)) * plot.height();
   }

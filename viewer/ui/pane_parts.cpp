@@ -8,6 +8,12 @@
 #include "viewer/ui/metrics.h"
 
 namespace shard::view {
+namespace {
+
+/// Of a plot: a range that fills more of it is not tinted.
+constexpr float kTinted = 0.8F;
+
+}  // namespace
 
 PaneArea cut_pane(const Rect& area, const Frame& frame) {
   const float title = std::min(area.y1, area.y0 + frame.px(kTitleHeight));
@@ -57,7 +63,9 @@ void draw_time_marks(const Canvas& canvas, const Rect& plot, const ViewState& st
   if (state.range) {
     const float x0 = x_in(plot, state, state.range->begin_ns);
     const float x1 = std::max(x0 + 1, x_in(plot, state, state.range->end_ns));
-    canvas.fill({std::max(plot.x0, x0), plot.y0, std::min(plot.x1, x1), plot.y1}, frame.theme.selection);
+    // Where hardly anything else is in view the tint would tell nothing, and change every colour.
+    const float left = std::max(plot.x0, x0), right = std::min(plot.x1, x1);
+    if (right - left < plot.width() * kTinted) canvas.fill({left, plot.y0, right, plot.y1}, frame.theme.selection);
     canvas.vertical(x0, plot.y0, plot.y1, frame.theme.accent);
     canvas.vertical(x1, plot.y0, plot.y1, frame.theme.accent);
   }
@@ -82,6 +90,25 @@ void draw_empty(const Canvas& canvas, const Rect& area, std::string_view what, s
     canvas.text(std::max(area.x0 + frame.px(kPad), middle - width / 2), top + line, help, frame.theme.dim, Anchor::left,
                 frame.fonts.small);
   }
+}
+
+std::vector<std::string> wrapped(const Canvas& canvas, std::string_view text, float width, ImFont* font) {
+  std::vector<std::string> lines;
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string word(text.substr(0, end));
+    text.remove_prefix(std::min(text.size(), end + 1));
+    const std::string longer = line.empty() ? word : line + " " + word;
+    if (!line.empty() && canvas.width_of(longer, font) > width) {
+      lines.push_back(line);
+      line = word;
+    } else {
+      line = longer;
+    }
+  }
+  if (!line.empty()) lines.push_back(line);
+  return lines;
 }
 
 }  // namespace shard::view

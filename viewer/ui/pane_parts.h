@@ -1,7 +1,9 @@
 // What the panes over the time axis have in common: heading, ground, grid, marker, cursor, an empty state.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "viewer/ui/canvas.h"
 #include "viewer/ui/derived.h"
@@ -31,6 +33,9 @@ void draw_time_marks(const Canvas& canvas, const Rect& plot, const ViewState& st
 /// Why there is nothing to see, and what would bring something: centred, dim, up to two lines.
 void draw_empty(const Canvas& canvas, const Rect& area, std::string_view what, std::string_view help,
                 const Frame& frame);
+
+/// Text cut at spaces into lines no wider than `width`; a word that is wider is a line of its own.
+[[nodiscard]] std::vector<std::string> wrapped(const Canvas& canvas, std::string_view text, float width, ImFont* font);
 
 /// Pixels of a time on the axis of `plot`.
 [[nodiscard]] float x_in(const Rect& plot, const ViewState& state, std::int64_t time_ns);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "traces/sites.h"
 #include "viewer/index/ticks.h"
 #include "viewer/ui/actions.h"
+#include "viewer/ui/allocator.h"
 #include "viewer/ui/chunk_pane.h"
 #include "viewer/ui/notes.h"
 #include "viewer/ui/side_panes.h"
@@ -17,6 +19,8 @@ namespace {
 
 /// More links or stretches than this are counted, not listed.
 constexpr std::size_t kListed = 40;
+/// Of a stack; a damaged file may have stacks without measure.
+constexpr std::size_t kFrames = 500;
 
 const char* word_of(FlowKind kind) {
   switch (kind) {
@@ -146,6 +150,50 @@ void draw_trace(const Session& session, const Frame& frame, std::size_t index) {
   ImGui::Spacing();
 }
 
+/// The stack of a block, innermost first; its site stands out.
+void draw_stack(const Session& session, Derived& derived, StackId stack, const Frame& frame) {
+  const Trace& trace = session.documents[0].trace();
+  const FrameId site = site_of(session, derived, stack);
+  std::size_t count = 0;
+  bool found = false;
+  for (StackId at = stack; at.valid() && count < kFrames; at = trace.stack_of(at).caller, ++count) {
+    const FrameId id = trace.stack_of(at).frame;
+    if (!id.valid()) continue;
+    const StackFrame& line = trace.frame_of(id);
+    const bool is_site = id == site && !found;
+    found = found || is_site;
+    if (is_site || !is_library(trace, line)) {
+      ImGui::PushStyleColor(ImGuiCol_Text, is_site ? frame.theme.accent : frame.theme.text);
+    } else {
+      ImGui::PushStyleColor(ImGuiCol_Text, frame.theme.dim);
+    }
+    cell_text(site_text(trace, id));
+    ImGui::PopStyleColor();
+    if (ImGui::IsItemHovered())
+      ImGui::SetTooltip("%s\n%s:%d", std::string(trace.name_of(line.function)).c_str(),
+                        std::string(trace.name_of(line.file)).c_str(), line.line);
+    if (is_site) name_last("frame:site", frame);
+  }
+  if (count == 0) hint("The recording holds no stack of it.", frame);
+  if (count == kFrames) hint("more frames are not shown", frame);
+}
+
+void draw_block(const Session& session, ViewState& state, Derived& derived, const Frame& frame) {
+  const Trace& trace = session.documents[0].trace();
+  const MemoryEvent event = trace.memory[state.block->event];
+  const MemorySeries* series = session.documents[0].memory_of(event.rank, event.memory);
+  if (series == nullptr) return;
+  const BlockView view = block_view(session, state, derived, *series);
+  const std::uint32_t block = view.blocks.acquired_by(state.block->event);
+  if (block == kNone) return;
+  swatch(color_of(view, view.classes.of(block), frame.theme), frame);
+  heading(site_name(session, derived, event.stack), frame);
+  for (const auto& [name, value] : block_facts(session, view, block)) fact(name, value, frame);
+  ImGui::Spacing();
+  heading("Stack, innermost first", frame);
+  draw_stack(session, derived, event.stack, frame);
+}
+
 }  // namespace
 
 void draw_selection(const Session& session, ViewState& state, Derived& derived, const Frame& frame) {
@@ -161,8 +209,13 @@ void draw_selection(const Session& session, ViewState& state, Derived& derived, 
     draw_chunk(session, state, frame);
     return;
   }
+  if (state.block && state.block->event < session.documents[0].trace().memory.size() &&
+      session.documents[0].of_allocator()) {
+    draw_block(session, state, derived, frame);
+    return;
+  }
   draw_note_list(state, frame);
-  hint("Click a span or a chunk to see what it is. Until then, what is open:", frame);
+  hint("Click a span, a chunk or an allocator's block to see what it is. Until then, what is open:", frame);
   ImGui::Spacing();
   for (std::size_t i = 0; i < session.documents.size(); ++i) draw_trace(session, frame, i);
 }

@@ -7,6 +7,7 @@
 #include "traces/base/ids.h"
 #include "traces/event.h"
 #include "viewer/index/chunk_map.h"
+#include "viewer/index/memory_classes.h"
 #include "viewer/index/span_class.h"
 
 namespace shard::view {
@@ -45,7 +46,8 @@ struct Theme {
   Color bad = 0;
   std::array<Color, kCategoryCount> category{};
   std::array<Color, kSpanClassCount> span_class{};
-  std::array<Color, 8> series{};  ///< one for each trace, counter or class that has no colour of its own
+  std::array<Color, kMostClasses> site{};  ///< the largest sites, all others, and what has no stack
+  std::array<Color, 8> series{};           ///< one for each trace, counter or class that has no colour of its own
   std::array<Color, kChunkClassCount> chunk{};
 };
 

@@ -16,6 +16,7 @@
 #include "viewer/ui/notes.h"
 #include "viewer/ui/overlays.h"
 #include "viewer/ui/plot.h"
+#include "viewer/ui/segment_pane.h"
 #include "viewer/ui/side_panes.h"
 #include "viewer/ui/time_axis.h"
 #include "viewer/ui/timeline_pane.h"
@@ -83,6 +84,7 @@ const char* tab_label(Pane pane) {
     case Pane::memory: return "Memory";
     case Pane::chunks: return "Chunks";
     case Pane::counters: return "Counters";
+    case Pane::segments: return "Segments";
   }
   return "?";
 }
@@ -97,7 +99,8 @@ void draw_table_pane(Pane pane, const Session& session, ViewState& state, Derive
     case Pane::timeline:
     case Pane::memory:
     case Pane::chunks:
-    case Pane::counters: break;
+    case Pane::counters:
+    case Pane::segments: break;
   }
 }
 
@@ -138,6 +141,7 @@ void draw_only(Pane pane, const Session& session, ViewState& state, Derived& der
     case Pane::memory: draw_memory(session, state, derived, frame, rest); return;
     case Pane::chunks: draw_chunks(session, state, derived, frame, rest); return;
     case Pane::counters: draw_counters(session, state, derived, frame, rest); return;
+    case Pane::segments: draw_segments(session, state, derived, frame, rest); return;
     case Pane::selection:
     case Pane::live:
     case Pane::statistics:
@@ -185,6 +189,11 @@ void draw_splitters(const Layout& layout, ViewState& state, const Frame& frame) 
     if (const float moved = splitter("counters", bar_at(layout.counters), true, frame); moved != 0)
       state.heights[2] = std::clamp(state.heights[2] - moved / room, 0.05F, 0.4F);
   }
+  if (layout.segments.height() > 0) {
+    const float whole = layout.segments.y1 - layout.timeline.y0;
+    if (const float moved = splitter("segments", bar_at(layout.segments), true, frame); moved != 0)
+      state.heights[3] = std::clamp(state.heights[3] - moved / whole, 0.08F, 0.7F);
+  }
   if (layout.side.width() > 0) {
     const Rect bar{layout.side.x0 - half, layout.side.y0, layout.side.x0 + half, layout.side.y1};
     if (const float moved = splitter("side", bar, false, frame); moved != 0)
@@ -230,6 +239,7 @@ void draw_view(const Session& session, ViewState& state, Derived& derived, const
   draw_memory(session, state, derived, frame, layout.memory);
   if (layout.chunks.height() > 0) draw_chunks(session, state, derived, frame, layout.chunks);
   if (layout.counters.height() > 0) draw_counters(session, state, derived, frame, layout.counters);
+  if (layout.segments.height() > 0) draw_segments(session, state, derived, frame, layout.segments);
   draw_side(session, state, derived, frame, layout.side);
   draw_status(session, state, frame, layout.status);
   const Rect over{layout.timeline.x0, layout.timeline.y0, layout.timeline.x1, layout.status.y0};
