@@ -13,6 +13,53 @@
 
 namespace shard::view {
 
+namespace {
+
+/// What the rows of the table are about.
+struct Of {
+  const Session& session;
+  ViewState& state;
+  Derived& derived;
+  const Frame& frame;
+  const MemorySeries& series;
+  std::optional<BlockView> blocks{};  ///< of an allocator's recording
+};
+
+/// The first two columns: what a buffer is, and whose. A click selects the block, or goes to the op.
+void draw_names(const Of& of, const LiveBuffer& buffer, int row) {
+  const Document& document = of.session.documents[of.state.document];
+  const Frame& frame = of.frame;
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  const std::uint32_t block = of.blocks ? of.blocks->blocks.acquired_by(buffer.event) : kNone;
+  const bool by_site = block != kNone && of.blocks->by == MemoryBy::site;
+  swatch(by_site ? color_of(*of.blocks, of.blocks->classes.of(block), frame.theme)
+                 : frame.theme.category[static_cast<std::size_t>(buffer.category)],
+         frame);
+  if (table_line(in_words(to_string(buffer.category)), row, frame)) {
+    if (block != kNone) {
+      select_block(of.state, buffer.event);
+    } else if (const auto span = find_op(document, buffer.op, of.series.rank(), buffer.since_ns - 1)) {
+      go_to_span(of.session, of.state, {of.state.document, *span}, false);
+    }
+  }
+  if (row == 0) name_last("live:0", frame);
+  ImGui::TableNextColumn();
+  if (block != kNone) {
+    cell_text(site_name(of.session, of.derived, document.trace().memory.stack[buffer.event]));
+  } else if (buffer.unit.valid()) {
+    cell_text(document.chunks().name_of(buffer.unit));
+  } else if (const auto span = buffer.op.valid()
+                                   ? span_of_op(of.session, of.derived, of.state.document, buffer.op, of.series.rank())
+                                   : std::nullopt) {
+    cell_text(document.name_of(*span));
+  } else {
+    ImGui::TextDisabled("buffer %d", buffer.buffer.value);
+  }
+}
+
+}  // namespace
+
 void draw_live(const Session& session, ViewState& state, Derived& derived, const Frame& frame) {
   const MemorySeries* first = session.empty() ? nullptr : shown_memory(session.documents[0], state);
   const MemorySeries* series =
@@ -47,8 +94,8 @@ void draw_live(const Session& session, ViewState& state, Derived& derived, const
     hint("Nothing is live here. Click into the memory pane to look elsewhere.", frame);
     return;
   }
-  std::optional<BlockView> view;
-  if (state.document == 0 && document.of_allocator()) view.emplace(block_view(session, state, derived, *series));
+  Of of{session, state, derived, frame, *series};
+  if (state.document == 0 && document.of_allocator()) of.blocks.emplace(block_view(session, state, derived, *series));
   if (!ImGui::BeginTable("live", 4, ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthFixed, frame.px(118));
@@ -61,32 +108,7 @@ void draw_live(const Session& session, ViewState& state, Derived& derived, const
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
       const LiveBuffer& buffer = live[static_cast<std::size_t>(i)];
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      const std::uint32_t block = view ? view->blocks.acquired_by(buffer.event) : kNone;
-      const bool by_site = block != kNone && view->by == MemoryBy::site;
-      swatch(by_site ? color_of(*view, view->classes.of(block), frame.theme)
-                     : frame.theme.category[static_cast<std::size_t>(buffer.category)],
-             frame);
-      if (table_line(in_words(to_string(buffer.category)), i, frame)) {
-        if (block != kNone) {
-          select_block(state, buffer.event);
-        } else if (const auto span = find_op(document, buffer.op, series->rank(), buffer.since_ns - 1))
-          go_to_span(session, state, {state.document, *span}, false);
-      }
-      if (i == 0) name_last("live:0", frame);
-      ImGui::TableNextColumn();
-      if (block != kNone) {
-        cell_text(site_name(session, derived, document.trace().memory.stack[buffer.event]));
-      } else if (buffer.unit.valid()) {
-        cell_text(document.chunks().name_of(buffer.unit));
-      } else if (const auto span = buffer.op.valid()
-                                       ? span_of_op(session, derived, state.document, buffer.op, series->rank())
-                                       : std::nullopt) {
-        cell_text(document.name_of(*span));
-      } else {
-        ImGui::TextDisabled("buffer %d", buffer.buffer.value);
-      }
+      draw_names(of, buffer, i);
       ImGui::TableNextColumn();
       right_text(size_text(buffer.bytes));
       ImGui::TableNextColumn();
