@@ -63,11 +63,12 @@ ReportTable overview(const Session& session) {
 ReportTable peaks(const Session& session) {
   ReportTable result{"Memory peaks", {}, ""};
   cli::Table& table = result.table;
+  const bool reserved = std::ranges::all_of(session.documents, &Document::of_allocator);
   table.columns = {{"trace", "trace", cli::Align::left},
                    {"rank", "rank"},
                    {"memory", "memory", cli::Align::left},
                    {"live_peak_bytes", "live peak"},
-                   {"peak_bytes", "arena's extent"},
+                   {"peak_bytes", reserved ? "reserved at most" : "arena's extent"},
                    {"capacity_bytes", "capacity"},
                    {"time_seconds", "at"}};
   for (std::size_t d = 0; d < session.documents.size(); ++d) {
@@ -230,10 +231,11 @@ Result<Report> make_report(const Session& session, bool light, const commands::H
     if (!png) return png.error();
     report.pictures.push_back({each.title, std::move(*png), kPictureWidth});
   }
+  // Of an allocator's recording the one question is who held memory.
+  if (report.held) report.tables.push_back(holders_table(session, *report.held, options));
   report.tables.push_back(overview(session));
   report.tables.push_back(peaks(session));
-  report.tables.push_back(report.held ? holders_table(session, *report.held, options)
-                                      : holders_by_op(session, options));
+  if (!report.held) report.tables.push_back(holders_by_op(session, options));
   for (std::size_t d = 1; d < session.documents.size(); ++d) report.tables.push_back(residuals(session, d));
   std::erase_if(report.tables, [](const ReportTable& table) { return table.table.rows.empty(); });
   return report;

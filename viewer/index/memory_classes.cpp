@@ -13,6 +13,10 @@ namespace shard::view {
 namespace {
 
 constexpr std::size_t kStretch = 16;
+/// Of the sites with a class of their own, so many are those of the peak.
+constexpr std::ptrdiff_t kAtPeak = 6;
+/// ... and these only with more than this part of it.
+constexpr std::int64_t kWorthIt = 100;
 constexpr std::size_t kOthers = kMostSites;
 constexpr std::size_t kNoStack = kMostSites + 1;
 
@@ -39,10 +43,10 @@ MemoryClasses::MemoryClasses(const Trace& trace, const MemorySeries& series, con
   of_block_.assign(blocks.all().size(), 0);
   if (by == MemoryBy::site) {
     choose_sites(trace, series, blocks, site_of_stack);
-    order_by_steadiness(series, blocks);
   } else {
     choose_categories(trace, series, blocks);
   }
+  order_by_steadiness(series, blocks);
   index_stacks(series, blocks);
   const ClassStack peak = at(blocks, series.peak_moment());
   for (std::size_t c = 0; c < classes_.size(); ++c) classes_[c].peak_bytes = peak.bytes[c];
@@ -61,18 +65,25 @@ void MemoryClasses::choose_sites(const Trace& trace, const MemorySeries& series,
     if (added) frame_of.push_back(frame);
     site_of_block[b] = at->second;
   }
-  std::vector<std::int64_t> live(frame_of.size()), most(frame_of.size());
-  walk(series, blocks, [&](std::uint32_t block, bool begins, std::size_t) {
+  std::vector<std::int64_t> live(frame_of.size()), most(frame_of.size()), at_peak(frame_of.size());
+  walk(series, blocks, [&](std::uint32_t block, bool begins, std::size_t moment) {
     const std::uint32_t site = site_of_block[block];
     const std::int64_t bytes = blocks.all()[block].bytes;
     live[site] = wrapping_sum(live[site], begins ? bytes : wrapping_product(-1, bytes));
     most[site] = std::max(most[site], live[site]);
+    if (moment <= series.peak_moment()) at_peak[site] = live[site];
   });
   std::vector<std::size_t> order;
   for (std::size_t site = 0; site < frame_of.size(); ++site) {
     if (frame_of[site].valid()) order.push_back(site);
   }
-  std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t site) { return most[site]; });
+  // First what held most at the peak, which people ask for first; the rest by what it ever held.
+  std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t site) { return at_peak[site]; });
+  const std::int64_t worth = series.peak_bytes() / kWorthIt;
+  const auto little = std::ranges::find_if(order, [&](std::size_t site) { return at_peak[site] <= worth; });
+  const auto first = std::min<std::ptrdiff_t>(little - order.begin(), kAtPeak);
+  std::ranges::stable_sort(order.begin() + first, order.end(), std::ranges::greater{},
+                           [&](std::size_t site) { return most[site]; });
   std::vector<std::uint8_t> class_of(frame_of.size(), 0);
   const std::size_t shown = order.size() <= kMostSites + 1 ? order.size() : kMostSites;
   for (std::size_t n = 0; n < shown; ++n) {

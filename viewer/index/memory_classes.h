@@ -45,7 +45,7 @@ class MemoryClasses {
   MemoryClasses(const Trace& trace, const MemorySeries& series, const BlockList& blocks,
                 const std::vector<FrameId>& site_of_stack, MemoryBy by);
 
-  /// As they are stacked, from the ground up: of sites what is always there first, what comes and goes on top of it.
+  /// As they are stacked, from the ground up: what is always there first, what comes and goes on top of it.
   [[nodiscard]] const std::vector<MemoryClass>& all() const { return classes_; }
   /// Of a block, a place in all().
   [[nodiscard]] std::size_t of(std::uint32_t block) const { return of_block_[block]; }

@@ -6,6 +6,7 @@
 
 #include "traces/base/numbers.h"
 #include "traces/base/printable.h"
+#include "traces/sites.h"
 
 namespace shard::view {
 namespace {
@@ -177,12 +178,20 @@ std::string to_csv(const std::vector<MemoryStatistics>& rows) {
 }
 
 std::string to_csv(const Document& document, const std::vector<LiveBuffer>& rows) {
-  std::string csv = "buffer,unit,unit_name,category,bytes,offset_bytes,since_ns,op,phase,step\r\n";
+  const Trace& trace = document.trace();
+  const std::vector<FrameId> site = sites(trace);
+  std::string csv = "buffer,unit,unit_name,category,bytes,offset_bytes,since_ns,op,phase,step,requested_bytes,site\r\n";
   for (const LiveBuffer& row : rows) {
     csv += number(std::int64_t{row.buffer.value}) + "," + number(std::int64_t{row.unit.value}) + "," +
            csv_field(document.chunks().name_of(row.unit)) + "," + to_string(row.category) + "," + number(row.bytes) +
            "," + number(row.offset_bytes) + "," + number(row.since_ns) + "," + number(std::int64_t{row.op.value}) +
-           "," + to_string(row.phase) + "," + number(std::int64_t{row.step}) + "\r\n";
+           "," + to_string(row.phase) + "," + number(std::int64_t{row.step}) + ",";
+    const std::int64_t requested = trace.memory.requested_bytes[row.event];
+    const StackId stack = trace.memory.stack[row.event];
+    if (requested > 0) csv += number(requested);
+    csv += ",";
+    if (stack.valid()) csv += csv_field(site_text(trace, site[static_cast<std::size_t>(stack.value)]));
+    csv += "\r\n";
   }
   return csv;
 }

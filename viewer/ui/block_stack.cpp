@@ -60,7 +60,8 @@ const BlockPicture& block_picture(const BlockView& view, const ViewState& state,
   const auto least = static_cast<std::int64_t>(std::ceil(pixel * static_cast<double>(frame.px(kLeastHeight))));
   const BlockDetail detail{.least_bytes = least,
                            .low_bytes = static_cast<std::int64_t>(axis.low_bytes),
-                           .high_bytes = static_cast<std::int64_t>(axis.top_bytes)};
+                           .high_bytes = static_cast<std::int64_t>(axis.top_bytes),
+                           .most_rects = many_vertices() ? std::size_t{20'000} : std::size_t{2'000}};
   const RangeKey time{range.time.begin_ns, range.time.end_ns}, bytes{detail.low_bytes, detail.high_bytes};
   return derived.block_picture.get({&view.series, view.by, time, range.width, bytes, least}, [&] {
     BlockPicture picture;
@@ -100,6 +101,28 @@ void draw_block_stack(const Canvas& canvas, const ByteAxis& axis, const BlockVie
                     axis.plot.x0 + static_cast<float>(each.x1) + 1, axis.y(static_cast<double>(each.low_bytes)) + 1},
                    theme.text, frame.px(1.5F));
   }
+}
+
+void draw_reserved(const Session& session, const Canvas& canvas, const ByteAxis& axis, const BlockView& view,
+                   const ViewState& state, Derived& derived, const Frame& frame) {
+  const Document& document = session.documents[0];
+  const auto series = std::ranges::find_if(document.counters(), [&](const CounterSeries& each) {
+    return each.rank == view.series.rank() && document.trace().name_of(each.name) == "reserved_bytes";
+  });
+  if (series == document.counters().end() || view.series.memory() != Memory::device) return;
+  series->curve.columns(pixels(state.camera, static_cast<std::int32_t>(axis.plot.width())), derived.values);
+  const float thick = std::max(1.0F, std::round(frame.px(1)));
+  for (std::size_t i = 0; i < derived.values.size(); ++i) {
+    const ValueColumn& column = derived.values[i];
+    if (!column.any) continue;
+    const float x = axis.plot.x0 + static_cast<float>(i), top = std::round(axis.y(column.highest));
+    canvas.fill({x, top, x + 1, std::max(top + thick, std::round(axis.y(column.lowest)))}, frame.theme.dim);
+  }
+  if (derived.values.empty() || !derived.values.back().any) return;
+  const float y = axis.y(derived.values.back().last);
+  if (y < axis.plot.y0 || y > axis.plot.y1) return;
+  canvas.label(axis.plot.x1 - frame.px(4), y - canvas.line_height(frame.fonts.small) - frame.px(7), "reserved",
+               frame.theme.dim, with_alpha(frame.theme.pane, 200), axis.plot, Anchor::right);
 }
 
 void draw_block_legend(const Session& session, const Canvas& canvas, const BlockView& view, const ViewState& state,

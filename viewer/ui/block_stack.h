@@ -16,6 +16,10 @@ namespace shard::view {
 void draw_block_stack(const Canvas& canvas, const ByteAxis& axis, const BlockView& view, const BlockPicture& picture,
                       const ViewState& state, const Frame& frame);
 
+/// What the allocator had reserved, as a line over the stack, where the trace has a counter of it.
+void draw_reserved(const Session& session, const Canvas& canvas, const ByteAxis& axis, const BlockView& view,
+                   const ViewState& state, Derived& derived, const Frame& frame);
+
 /// What held most at the peak first: name, bytes, blocks and share at the moment looked at.
 void draw_block_legend(const Session& session, const Canvas& canvas, const BlockView& view, const ViewState& state,
                        const Rect& gutter, const Frame& frame);

@@ -102,6 +102,10 @@ void Canvas::label(float x, float y, std::string_view text, Color ink, Color gro
   this->text(x + pad, y + pad / 2, text, ink, Anchor::left, frame_.fonts.small);
 }
 
+bool many_vertices() {
+  return (ImGui::GetIO().BackendFlags & ImGuiBackendFlags_RendererHasVtxOffset) != 0;
+}
+
 void Canvas::push_clip(const Rect& r) const {
   list_->PushClipRect(ImVec2(r.x0, r.y0), ImVec2(r.x1, r.y1), true);
 }

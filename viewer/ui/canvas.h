@@ -47,6 +47,9 @@ class Canvas {
   ImDrawList* list_;
 };
 
+/// Whether a picture may have more than 65,535 corners: not with OpenGL before 3.2.
+[[nodiscard]] bool many_vertices();
+
 /// Clips while it lives.
 class Clip {
  public:

@@ -215,6 +215,9 @@ double highest_shown(const Scene& scene, std::string& note) {
   const std::int64_t capacity = scene.first->capacity_bytes();
   const auto peak = static_cast<double>(std::max<std::int64_t>(scene.first->peak_bytes(), 1));
   double highest = peak;
+  // What is reserved beyond the peak is drawn too, where it would not flatten the picture.
+  const auto reserved = static_cast<double>(scene.first->arena_peak_bytes());
+  if (scene.blocks && reserved <= peak * kCapacityInView) highest = std::max(highest, reserved);
   for (std::size_t d = 1; d < scene.session.documents.size(); ++d) {
     if (const MemorySeries* other = series_of(scene, d))
       highest = std::max(highest, static_cast<double>(other->peak_bytes()));
@@ -235,6 +238,7 @@ void draw_live(const Scene& scene, const ByteAxis& axis) {
   if (scene.blocks) {
     const BlockPicture& picture = block_picture(*scene.blocks, scene.state, scene.derived, axis, scene.frame);
     draw_block_stack(scene.canvas, axis, *scene.blocks, picture, scene.state, scene.frame);
+    draw_reserved(scene.session, scene.canvas, axis, *scene.blocks, scene.state, scene.derived, scene.frame);
   } else {
     scene.first->columns(documents[0].trace().memory, view, scene.derived.columns);
     draw_memory_stack(scene.canvas, axis, scene.derived.columns, theme);

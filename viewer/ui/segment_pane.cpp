@@ -243,7 +243,9 @@ void draw_segments(const Session& session, ViewState& state, Derived& derived, c
   }
   const LookedAt look = looked_at(session, state, *series, false);
   draw_pane_ground(canvas, pane, std::string("Segments ") + look.when,
-                   std::to_string(shown.map->segments.size()) + " segments, the largest first", frame);
+                   show_count(static_cast<std::int64_t>(shown.map->segments.size())) +
+                       (shown.map->segments.size() == 1 ? " segment" : " segments, the largest first"),
+                   frame);
   const Scene scene{session, state, derived, frame, canvas, shown, block_view(session, state, derived, *series)};
   frame.name("plot:segments", pane.plot);
   const Clip clip(canvas, {area.x0, pane.plot.y0, area.x1, area.y1});
