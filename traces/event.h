@@ -75,9 +75,17 @@ using NameId = Id<struct NameTag>;
 
 /// A line of a program that was being executed.
 struct StackFrame {
+  /// Python gives lines to what it makes up, and PyTorch writes the absent one as 2^64 - 1.
+  static constexpr std::int32_t kNoLine = INT32_MAX;
+  [[nodiscard]] bool has_line() const { return line > 0 && line != kNoLine; }
+  /// As PyTorch writes it.
+  [[nodiscard]] std::uint64_t written_line() const {
+    return line == kNoLine ? UINT64_MAX : static_cast<std::uint64_t>(line);
+  }
+
   NameId function{};
   NameId file{};
-  std::int32_t line = 0;  ///< from 1; 0 where not known
+  std::int32_t line = 0;  ///< from 1; 0 or kNoLine where not known
 
   friend bool operator==(const StackFrame&, const StackFrame&) = default;
 };

@@ -295,7 +295,7 @@ nlohmann::ordered_json to_json(const Trace& trace, const SegmentMap& map, const 
       each["blocks"].push_back({{"bytes", block.bytes},
                                 {"requested_bytes", block.requested_bytes > 0 ? block.requested_bytes : block.bytes},
                                 {"file", trace.name_of(frame.file)},
-                                {"line", frame.line},
+                                {"line", frame.written_line()},
                                 {"function", trace.name_of(frame.function)}});
     }
     json["kept"].push_back(std::move(each));

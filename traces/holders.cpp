@@ -99,7 +99,7 @@ void describe(const Trace& trace, FrameId frame, Json& json) {
   const StackFrame none;
   const StackFrame& of = frame.valid() ? trace.frame_of(frame) : none;
   json["file"] = trace.name_of(of.file);
-  json["line"] = of.line;
+  json["line"] = of.written_line();
   json["function"] = trace.name_of(of.function);
 }
 

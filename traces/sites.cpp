@@ -163,7 +163,8 @@ std::string site_text(const Trace& trace, FrameId id) {
   string_view function = trace.name_of(frame.function);
   const string_view file = trace.name_of(frame.file);
   if (is_python(file))
-    return std::string(file_name(file)) + ":" + std::to_string(frame.line) + " " + std::string(function);
+    return std::string(file_name(file)) + (frame.has_line() ? ":" + std::to_string(frame.line) : "") + " " +
+           std::string(function);
   // torch::autograd::generated::MmBackward0::apply(...), at::_ops::mm::call(...): the last name but the call itself.
   function = function.substr(0, function.find('('));
   for (const string_view call : {"::apply", "::call", "::redispatch"})

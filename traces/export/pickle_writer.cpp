@@ -40,6 +40,13 @@ void PickleWriter::integer(std::int64_t value) {
   }
 }
 
+void PickleWriter::unsigned_integer(std::uint64_t value) {
+  if (value <= INT64_MAX) return integer(static_cast<std::int64_t>(value));
+  out_.write("\x8a\x09");  // LONG1 of nine bytes: the last one is the sign
+  little_endian(value, 8);
+  little_endian(0, 1);
+}
+
 void PickleWriter::boolean(bool value) {
   out_.write(value ? "\x88" : "\x89");  // NEWTRUE, NEWFALSE
 }

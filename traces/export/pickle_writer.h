@@ -17,6 +17,7 @@ class PickleWriter {
   explicit PickleWriter(OutputFile& out);
 
   void integer(std::int64_t value);
+  void unsigned_integer(std::uint64_t value);
   void boolean(bool value);
   void real(double value);
   void none();

@@ -1,6 +1,7 @@
 // Frames and stacks are written once each and named again afterwards, as PyTorch's own pickles do with frames.
 #include "traces/export/snapshot_again.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -12,7 +13,10 @@ namespace {
 class Again {
  public:
   Again(const Snapshot& snapshot, const Trace& trace, OutputFile& out)
-      : snapshot_(snapshot), trace_(trace), pickle_(out) {}
+      : snapshot_(snapshot),
+        trace_(trace),
+        pickle_(out),
+        timed_(std::ranges::any_of(snapshot.events, [](const SnapshotEvent& event) { return event.time_us != 0; })) {}
 
   void run() {
     pickle_.begin_dict();
@@ -77,7 +81,8 @@ class Again {
     pickle_.begin_dict();
     text("name", trace_.name_of(of.function));
     text("filename", trace_.name_of(of.file));
-    number("line", std::int64_t{of.line});
+    pickle_.text("line");
+    pickle_.unsigned_integer(of.written_line());
     pickle_.end_dict();
     frames_.emplace(id.value, pickle_.remember());
   }
@@ -121,7 +126,7 @@ class Again {
     number("addr", event.address);
     number("size", event.bytes);
     number("stream", event.stream);
-    number("time_us", event.time_us);
+    if (timed_) number("time_us", event.time_us);
     stack(event.stack, event.has_stack);
   }
 
@@ -147,6 +152,7 @@ class Again {
   const Snapshot& snapshot_;
   const Trace& trace_;
   PickleWriter pickle_;
+  bool timed_;                                                       // before PyTorch 2.1 events had no times
   std::unordered_map<std::int32_t, std::uint32_t> stacks_, frames_;  // what stands for them in the pickle
 };
 

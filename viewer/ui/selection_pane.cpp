@@ -171,7 +171,7 @@ void draw_stack(const Session& session, Derived& derived, StackId stack, const F
     ImGui::PopStyleColor();
     if (ImGui::IsItemHovered())
       ImGui::SetTooltip("%s\n%s:%d", std::string(trace.name_of(line.function)).c_str(),
-                        std::string(trace.name_of(line.file)).c_str(), line.line);
+                        std::string(trace.name_of(line.file)).c_str(), line.has_line() ? line.line : 0);
     if (is_site) name_last("frame:site", frame);
   }
   if (count == 0) hint("The recording holds no stack of it.", frame);
