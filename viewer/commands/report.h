@@ -36,6 +36,9 @@ struct Report {
 [[nodiscard]] Result<Report> make_report(const Session& session, bool light,
                                          const commands::HoldersOptions& options = {});
 
+/// As people read bytes, and as the number that they are.
+[[nodiscard]] cli::Cell bytes_cell(std::int64_t bytes);
+
 /// One self-contained page: pictures are inside.
 [[nodiscard]] std::string to_html(const Report& report, bool light);
 [[nodiscard]] std::string to_markdown(const Report& report);

@@ -14,6 +14,11 @@
 #include "viewer/ui/text.h"
 
 namespace shard::view {
+
+cli::Cell bytes_cell(std::int64_t bytes) {
+  return {bytes, size_text(bytes)};
+}
+
 namespace {
 
 constexpr std::size_t kResiduals = 20;
@@ -22,9 +27,6 @@ constexpr int kPictureWidth = 1200;
 /// Twice the pixels: pages are looked at on dense screens.
 constexpr int kPictureScale = 2;
 
-cli::Cell bytes_cell(std::int64_t bytes) {
-  return {bytes, size_text(bytes)};
-}
 cli::Cell seconds_cell(double seconds) {
   return {seconds, duration_text(static_cast<std::int64_t>(std::llround(seconds * 1e9)))};
 }

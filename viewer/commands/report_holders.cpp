@@ -17,10 +17,6 @@ namespace {
 /// Callers that a row by stack names.
 constexpr std::size_t kCallers = 6;
 
-cli::Cell bytes_cell(std::int64_t bytes) {
-  return {bytes, size_text(bytes)};
-}
-
 cli::Cell share_cell(std::int64_t part, std::int64_t whole) {
   const double share = static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(1, whole));
   return {share, show_percent(share)};

@@ -21,7 +21,7 @@ namespace {
 /// Logical pixels: a row with the room below it, and how much of it the bar is.
 constexpr float kRowPitch = 20, kBarHeight = 15, kHighestRow = 44;
 
-struct Scene {
+struct SegmentScene {
   const Session& session;
   ViewState& state;
   Derived& derived;
@@ -32,14 +32,14 @@ struct Scene {
 };
 
 /// The memory event's block of one that the snapshot told of: both count from the start. kNone where they do not agree.
-std::uint32_t in_trace(const Scene& scene, const PlacedBlock& placed) {
+std::uint32_t in_trace(const SegmentScene& scene, const PlacedBlock& placed) {
   const std::vector<Block>& all = scene.view.blocks.all();
   const auto number = static_cast<std::size_t>(placed.number);
   const bool same = number < all.size() && all[number].bytes == placed.bytes;
   return same ? static_cast<std::uint32_t>(number) : kNone;
 }
 
-Color color_of_block(const Scene& scene, const PlacedBlock& placed) {
+Color color_of_block(const SegmentScene& scene, const PlacedBlock& placed) {
   const std::uint32_t block = in_trace(scene, placed);
   return block == kNone ? scene.frame.theme.dim : color_of(scene.view, scene.view.classes.of(block), scene.frame.theme);
 }
@@ -56,7 +56,7 @@ struct Bar {
 };
 
 /// Neighbours of one colour without a visible gap are one rectangle: a segment may have a hundred thousand blocks.
-void draw_bar(const Scene& scene, const Bar& bar, bool kept) {
+void draw_bar(const SegmentScene& scene, const Bar& bar, bool kept) {
   const Theme& theme = scene.frame.theme;
   const PlacedSegment& segment = scene.shown.map->segments[bar.of.segment];
   scene.canvas.fill(bar.rect, mix(theme.border, theme.pane, 0.35));
@@ -87,7 +87,7 @@ void draw_bar(const Scene& scene, const Bar& bar, bool kept) {
                        kept ? theme.warning : theme.border);
 }
 
-void tooltip(const Scene& scene, const PlacedSegment& segment, std::uint64_t address) {
+void tooltip(const SegmentScene& scene, const PlacedSegment& segment, std::uint64_t address) {
   ImGui::BeginTooltip();
   const std::size_t place = block_of(segment, address);
   if (place < segment.blocks.size()) {
@@ -116,7 +116,7 @@ void tooltip(const Scene& scene, const PlacedSegment& segment, std::uint64_t add
   ImGui::EndTooltip();
 }
 
-void take_mouse(const Scene& scene, const std::vector<Bar>& bars, const Rect& plot) {
+void take_mouse(const SegmentScene& scene, const std::vector<Bar>& bars, const Rect& plot) {
   ImGui::SetCursorScreenPos(ImVec2(plot.x0, plot.y0));
   ImGui::InvisibleButton("segments", ImVec2(std::max(1.0F, plot.width()), std::max(1.0F, plot.height())));
   if (!ImGui::IsItemHovered()) return;
@@ -138,7 +138,7 @@ void take_mouse(const Scene& scene, const std::vector<Bar>& bars, const Rect& pl
   }
 }
 
-void draw_bars(const Scene& scene, const Rect& plot) {
+void draw_bars(const SegmentScene& scene, const Rect& plot) {
   const Frame& frame = scene.frame;
   const float pad = frame.px(kPad);
   const Rect room{plot.x0 + pad, plot.y0, plot.x1 - pad, plot.y1};
@@ -177,7 +177,7 @@ void draw_bars(const Scene& scene, const Rect& plot) {
 }
 
 /// Figures in the gutter.
-void draw_figures(const Scene& scene, const Rect& gutter) {
+void draw_figures(const SegmentScene& scene, const Rect& gutter) {
   const Frame& frame = scene.frame;
   const Theme& theme = frame.theme;
   const Fragmentation& of = scene.shown.fragmentation;
@@ -202,7 +202,7 @@ void draw_figures(const Scene& scene, const Rect& gutter) {
 }
 
 /// The words, as many lines as they take; returns where they end.
-float draw_words(const Scene& scene, const Rect& plot) {
+float draw_words(const SegmentScene& scene, const Rect& plot) {
   const Frame& frame = scene.frame;
   const float pad = frame.px(kPad), line = scene.canvas.line_height(frame.fonts.small) + frame.px(3);
   float y = plot.y0 + frame.px(5);
@@ -246,7 +246,7 @@ void draw_segments(const Session& session, ViewState& state, Derived& derived, c
                    show_count(static_cast<std::int64_t>(shown.map->segments.size())) +
                        (shown.map->segments.size() == 1 ? " segment" : " segments, the largest first"),
                    frame);
-  const Scene scene{session, state, derived, frame, canvas, shown, block_view(session, state, derived, *series)};
+  const SegmentScene scene{session, state, derived, frame, canvas, shown, block_view(session, state, derived, *series)};
   frame.name("plot:segments", pane.plot);
   const Clip clip(canvas, {area.x0, pane.plot.y0, area.x1, area.y1});
   draw_figures(scene, pane.gutter);
