@@ -10,6 +10,8 @@ import signal
 import sys
 
 FOLDER = os.environ.get("SHARDSCOPE_DRYRUN_FOLDER", "")
+# Of a longer run the last ones are kept: a million take about a gigabyte, with their stacks.
+MOST_EVENTS = 1_000_000
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -21,8 +23,10 @@ class Recording:
     def start(self, torch):
         """Called by PyTorch when it first uses a GPU."""
         self.torch, self.owner = torch, os.getpid()
+        # Stacks of allocations alone: to take those of frees, PyTorch 2.11 calls Python while an exception is under way,
+        # and loses it. C++ frames tell backward's operators, which have no line of Python.
         try:
-            self.record(max_entries=10_000_000, stacks=os.environ.get("SHARDSCOPE_DRYRUN_STACKS", "python"))
+            self.record(max_entries=MOST_EVENTS, context="alloc", stacks="all")
         except Exception as fault:  # an allocator that cannot record (cudaMallocAsync): the program runs all the same
             self.torch = None
             self.give_up(fault)

@@ -12,6 +12,7 @@
 
 #include "profiler/standin/card.h"
 #include "profiler/standin/counters.h"
+#include "profiler/standin/values.h"
 
 namespace shard::standin {
 namespace {
@@ -20,10 +21,6 @@ constexpr std::size_t kSpace = std::size_t{1} << 42;
 constexpr std::size_t kGranule = std::size_t{2} << 20, kRange = std::size_t{32} << 20;
 /// Cards of one process; more are one.
 constexpr int kMostDevices = 64;
-/// Copies of more are no numbers that a program looks at.
-constexpr std::size_t kLargestCopy = std::size_t{1} << 20;
-/// Of device memory that was written to, in all.
-constexpr std::size_t kMostWritten = std::size_t{256} << 20;
 
 std::size_t rounded(std::size_t bytes, std::size_t to) {
   return (bytes + to - 1) / to * to;
@@ -53,7 +50,7 @@ class DeviceMemory {
     const auto block = live_.find(reinterpret_cast<std::uintptr_t>(pointer));
     if (block == live_.end()) return false;
     const auto [bytes, device] = block->second;
-    madvise(pointer, bytes, MADV_DONTNEED);
+    forget(pointer, bytes);
     used(device) -= bytes;
     add_gap(block->first, bytes);
     live_.erase(block);
@@ -63,6 +60,7 @@ class DeviceMemory {
   void* reserve(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const std::size_t range = rounded(bytes, kRange);
+    has_reserved_ = true;
     if (const auto again = given_back_.find(range); again != given_back_.end()) {
       const std::uintptr_t address = again->second;
       given_back_.erase(again);
@@ -87,11 +85,21 @@ class DeviceMemory {
     const std::lock_guard lock(mutex_);
     used(device) -= std::min(used(device), bytes);
   }
-  static void forget(void* address, std::size_t bytes) { madvise(address, bytes, MADV_DONTNEED); }
+  void forget(void* address, std::size_t bytes) {
+    values_.drop(reinterpret_cast<std::uintptr_t>(address), bytes);
+    madvise(address, bytes, MADV_DONTNEED);
+  }
 
   [[nodiscard]] bool is_device(const void* pointer) const {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     return base_ != 0 && address >= base_ && address < base_ + kSpace;
+  }
+  [[nodiscard]] bool is_given(const void* pointer) {
+    if (!is_device(pointer)) return false;
+    const std::lock_guard lock(mutex_);
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    const auto next = live_.upper_bound(address);
+    return has_reserved_ || (next != live_.begin() && address < std::prev(next)->first + std::prev(next)->second.bytes);
   }
   [[nodiscard]] int device_of(const void* pointer) {
     const std::lock_guard lock(mutex_);
@@ -101,31 +109,15 @@ class DeviceMemory {
     const auto& [begin, block] = *std::prev(next);
     return address < begin + block.bytes ? block.device : 0;
   }
+  /// The values of it; nobody else may use them meanwhile.
+  template <class Use>
+  auto with_values(const Use& use) {
+    const std::lock_guard lock(mutex_);
+    return use(values_);
+  }
   [[nodiscard]] std::size_t used_of(int device) {
     const std::lock_guard lock(mutex_);
     return used(device);
-  }
-
-  /// Whether so much more may be written.
-  bool may_write(const void* to, std::size_t bytes) {
-    if (bytes > kLargestCopy) return false;
-    if (!is_device(to)) return true;
-    const std::lock_guard lock(mutex_);
-    if (written_ > kMostWritten) return false;
-    written_ += bytes;
-    return true;
-  }
-
-  /// Whether anything of a piece that may be written has been.
-  [[nodiscard]] static bool is_resident(const void* from, std::size_t bytes) {
-    constexpr std::uintptr_t kPage = 4096;
-    if (bytes == 0 || bytes > kLargestCopy) return false;
-    const auto address = reinterpret_cast<std::uintptr_t>(from);
-    const std::uintptr_t first = address / kPage * kPage;
-    const std::size_t length = address + bytes - first;
-    unsigned char pages[kLargestCopy / kPage + 2] = {};
-    if (mincore(reinterpret_cast<void*>(first), length, pages) != 0) return true;
-    return std::ranges::any_of(pages, [](unsigned char page) { return (page & 1) != 0; });
   }
 
  private:
@@ -185,7 +177,8 @@ class DeviceMemory {
   std::map<std::uintptr_t, std::size_t> gaps_;
   std::multimap<std::size_t, std::uintptr_t> given_back_;  // ranges of reserve()
   std::array<std::size_t, kMostDevices> used_{};
-  std::size_t written_ = 0;
+  Values values_;
+  bool has_reserved_ = false;  // what is mapped of reserved ranges is not kept
 };
 
 /// Never destroyed: threads of the program may outlive main().
@@ -204,6 +197,9 @@ bool release(void* address) {
 }
 bool is_device(const void* address) {
   return memory().is_device(address);
+}
+bool is_given(const void* address) {
+  return memory().is_given(address);
 }
 int device_of(const void* address) {
   return memory().device_of(address);
@@ -224,17 +220,44 @@ void give_back(std::size_t bytes, int device) {
   memory().give_back(bytes, device);
 }
 void forget(void* address, std::size_t bytes) {
-  DeviceMemory::forget(address, bytes);
+  memory().with_values([&](Values&) { memory().forget(address, bytes); });
 }
 
 void copy(void* to, const void* from, std::size_t bytes) {
-  if (bytes > 0 && !is_device(to) && is_device(from) && !memory().is_resident(from, bytes)) count_read();
-  if (to != from && memory().may_write(to, bytes)) std::memmove(to, from, bytes);
+  if (to == from || bytes == 0) return;
+  const bool to_device = is_device(to), from_device = is_device(from);
+  const auto target = reinterpret_cast<std::uintptr_t>(to), source = reinterpret_cast<std::uintptr_t>(from);
+  const bool known = memory().with_values([&](Values& values) {
+    const bool has_values = bytes <= Values::kLongest && (!from_device || values.knows(source, bytes));
+    if (has_values && (!to_device || values.note(target, bytes))) {
+      std::memmove(to, from, bytes);
+      return true;
+    }
+    if (to_device) values.drop(target, bytes);
+    return has_values;
+  });
+  if (known || to_device || !from_device) return;
+  count_read();
+  if (bytes <= Values::kLongest) std::memset(to, 0, bytes);
 }
+
 void fill(void* to, int value, std::size_t bytes) {
-  // What nobody wrote to reads as zeros already; clearing it would only cost memory.
-  if (value == 0 && is_device(to) && !memory().is_resident(to, bytes)) return;
-  if (memory().may_write(to, bytes)) std::memset(to, value, bytes);
+  if (!is_device(to)) {
+    std::memset(to, value, bytes);
+    return;
+  }
+  memory().with_values([&](Values& values) {
+    const auto target = reinterpret_cast<std::uintptr_t>(to);
+    if (value != 0 && bytes <= Values::kLongest && values.note(target, bytes)) {
+      std::memset(to, value, bytes);
+    } else {
+      values.drop(target, bytes);  // what has no value reads as zeros
+    }
+  });
+}
+
+void written_by_kernel(const void* address) {
+  memory().with_values([&](Values& values) { values.drop_at(reinterpret_cast<std::uintptr_t>(address)); });
 }
 
 }  // namespace shard::standin

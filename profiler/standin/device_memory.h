@@ -16,6 +16,8 @@ namespace shard::standin {
 bool release(void* address);
 
 [[nodiscard]] bool is_device(const void* address);
+/// Of device memory that is given out, as far as that is known.
+[[nodiscard]] bool is_given(const void* address);
 /// The card that an address was given out for; 0 for others.
 [[nodiscard]] int device_of(const void* address);
 [[nodiscard]] std::size_t used_bytes(int device = 0);
@@ -28,10 +30,14 @@ void unreserve(void* address, std::size_t bytes);
 [[nodiscard]] bool take(std::size_t bytes, int device);
 void give_back(std::size_t bytes, int device);
 
-/// Copies as cudaMemcpy does, as far as anybody could look at it: small pieces, and not more than a bound in all.
-void copy(void* to, const void* from, std::size_t bytes);
 /// What was written is forgotten.
 void forget(void* address, std::size_t bytes);
+
+/// As cudaMemcpy and cudaMemset do, as far as anybody could look at it (values.h). What has no value reads as zeros.
+void copy(void* to, const void* from, std::size_t bytes);
 void fill(void* to, int value, std::size_t bytes);
+
+/// A kernel writes to what begins there, nobody knows what.
+void written_by_kernel(const void* address);
 
 }  // namespace shard::standin

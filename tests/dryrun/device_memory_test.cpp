@@ -7,9 +7,11 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <vector>
 
 #include "profiler/standin/card.h"
 #include "profiler/standin/host_memory.h"
+#include "profiler/standin/values.h"
 
 namespace shard::standin {
 namespace {
@@ -67,6 +69,51 @@ TEST(DeviceMemory, ReadsAsZerosUntilItIsWrittenTo) {
   EXPECT_TRUE(release(again));
   EXPECT_FALSE(release(again));
   EXPECT_FALSE(is_device(&value));
+}
+
+TEST(DeviceMemory, WhatAKernelWroteToReadsAsZeros) {
+  int* const pointer = static_cast<int*>(allocate(kMiB));
+  const int given[3] = {3, 5, 7};
+  int seen[3] = {-1, -1, -1};
+  copy(pointer, given, sizeof(given));
+  copy(pointer + 100, pointer, sizeof(given));
+  written_by_kernel(pointer + 1);
+  copy(seen, pointer, sizeof(seen));
+  EXPECT_EQ(seen[2], 0) << "all that was copied there at once";
+  copy(seen, pointer + 100, sizeof(seen));
+  EXPECT_EQ(seen[2], 7);
+  copy(pointer + 100, pointer, sizeof(given));
+  copy(seen, pointer + 100, sizeof(seen));
+  EXPECT_EQ(seen[2], 0) << "a copy of what has no value";
+  EXPECT_TRUE(release(pointer));
+}
+
+TEST(DeviceMemory, ANumberIsNotOfALongPieceThatWasThereBefore) {
+  char* const pointer = static_cast<char*>(allocate(kMiB));
+  const std::vector<char> weights(8192, 1);
+  std::vector<char> seen(8192);
+  copy(pointer, weights.data(), weights.size());
+  copy(seen.data(), pointer, seen.size());
+  EXPECT_EQ(seen, weights);
+  int loss = -1;
+  copy(&loss, pointer, sizeof(loss));
+  EXPECT_EQ(loss, 0);
+  EXPECT_TRUE(release(pointer));
+}
+
+TEST(Values, DropsPartsOfPieces) {
+  std::vector<char> room(300, 1);
+  const auto at = reinterpret_cast<std::uintptr_t>(room.data());
+  Values values;
+  EXPECT_TRUE(values.note(at, 100));
+  EXPECT_TRUE(values.note(at + 100, 200));
+  values.drop(at + 50, 100);
+  EXPECT_TRUE(values.knows(at, 50) && values.knows(at + 150, 150));
+  EXPECT_FALSE(values.knows(at, 51) || values.knows(at + 149, 2) || values.knows(at + 60, 1));
+  for (std::size_t i = 0; i < room.size(); ++i) EXPECT_EQ(room[i], i < 50 || i >= 150 ? 1 : 0) << i;
+  EXPECT_FALSE(Values().note(at, std::size_t{257} << 20)) << "more than all may be";
+  values.drop(at, room.size());
+  EXPECT_TRUE(values.empty());
 }
 
 TEST(HostMemory, IsPinnedWhereItWasAllocatedSo) {

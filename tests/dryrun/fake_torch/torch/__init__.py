@@ -31,7 +31,7 @@ class _Memory(types.ModuleType):
         super().__init__("torch.cuda.memory")
         self.events, self.segments, self.recording = [], {}, False
 
-    def _record_memory_history(self, max_entries=0, stacks="all"):
+    def _record_memory_history(self, max_entries=0, context="all", stacks="all"):
         self.recording = True
 
     def _note(self, action, address, size):
