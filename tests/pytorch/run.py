@@ -9,7 +9,7 @@ A program's docstring says in lines `key: value` what comes out:
     signal         that ended it (0)                        peak     bytes allocated at the peak; without it, some
     reserved       bytes reserved at the peak               pinned   pinned host memory was taken
     out_of_memory  a request got none                       says     what stands in what it prints
-A recording of a GPU that RECORDINGS names is compared event by event: recordings.py.
+Recordings of GPUs in RECORDINGS are compared event by event (recordings.py).
 """
 import argparse
 import json
@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import recordings
 
 HERE = pathlib.Path(__file__).resolve().parent
 KEYS = {"dryrun", "needs", "arguments", "exit", "signal", "peak", "reserved", "pinned", "out_of_memory", "says"}
@@ -80,10 +82,17 @@ def run_one(options, program, said, arguments):
     return name, answer, seconds, faults_of(said, answer, run.returncode, run.stderr), run
 
 
+def version_of(python):
+    """Of PyTorch."""
+    return subprocess.run([python, "-c", "from torch.version import __version__ as v; print(v)"], capture_output=True,
+                          text=True, check=True).stdout.strip()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shardscope", default="shardscope")
     parser.add_argument("--python", required=True, help="of the environment that has PyTorch")
+    parser.add_argument("--recordings", type=pathlib.Path, help="a folder of recordings of GPUs (.pickle, .pickle.xz)")
     parser.add_argument("--verbose", action="store_true", help="print what the programs print")
     parser.add_argument("programs", nargs="*", help="names; without, all")
     options = parser.parse_args()
@@ -106,10 +115,15 @@ def main():
             print(f"{name:<22} {rows[-1][1]}", flush=True)
             if options.verbose:
                 print(run.stderr, file=sys.stderr)
-    print(f"\n{'program':<22} {'peak allocated':>15} {'peak reserved':>15}     time")
+    version = version_of(options.python)
+    for path in sorted(options.recordings.glob("*.pickle*")) if options.recordings else []:
+        text, good = recordings.compare(options.shardscope, options.python, version, path)
+        rows.append((path.name.split(".pickle")[0], text))
+        bad += good is False
+    print(f"\nPyTorch {version}\n{'program':<22} {'peak allocated':>15} {'peak reserved':>15}     time")
     for name, text in rows:
         print(f"{name:<22} {text}")
-    print(f"{len(rows)} programs, {bad} not as expected")
+    print(f"{len(rows)} programs and recordings, {bad} not as expected")
     return 1 if bad else 0
 
 

@@ -1,6 +1,7 @@
-"""DeepSpeed's ZeRO 3 with bf16, rank 0 of 4.
+"""DeepSpeed's ZeRO 1, 2 and 3 with bf16, rank 0 of 4.
 
 dryrun: --world-size 4
+arguments: 1;2;3
 needs: deepspeed
 """
 import sys
