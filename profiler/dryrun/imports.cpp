@@ -81,6 +81,7 @@ std::set<std::string> symbols_of(const Read& read, const Wanted& wanted) {
       const std::string_view name = text_at(strings, symbol.st_name);
       if (!name.empty() && wanted(symbol, name)) names.emplace(name);
     }
+    break;  // there is but one
   }
   return names;
 }
@@ -99,8 +100,10 @@ Result<std::set<std::string>> symbols_of(const std::filesystem::path& library, c
   if (file < 0)
     return Error{Errc::no_input, std::string("the library cannot be read: ") + std::strerror(errno), library.string(),
                  ""};
-  const Read read = [file](std::uint64_t offset, std::uint64_t bytes) {
-    std::vector<std::byte> piece(bytes);
+  const off_t end = ::lseek(file, 0, SEEK_END);
+  const std::uint64_t size = end < 0 ? 0 : static_cast<std::uint64_t>(end);
+  const Read read = [file, size](std::uint64_t offset, std::uint64_t bytes) {
+    std::vector<std::byte> piece(offset < size ? std::min(bytes, size - offset) : 0);
     std::size_t got = 0;
     while (got < piece.size()) {
       const ssize_t more = ::pread(file, piece.data() + got, piece.size() - got, static_cast<off_t>(offset + got));

@@ -1,8 +1,5 @@
-"""Recordings of real GPUs, and whether a program that does the same allocates the same under `dryrun`.
-
-Every allocation and free of the recording must stand in the dry run's in order and size, one behind the other; the peaks
-must be equal to the byte.
-"""
+# Recordings of real GPUs, and whether a program that does the same allocates the same under `dryrun`: every allocation
+# and free of the recording in order and size, one behind the other, and the peaks to the byte.
 import json
 import lzma
 import pathlib

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
+# Runs the programs of this folder under `shardscope dryrun`, and compares the answers with what each says of itself.
 """Runs the programs of this folder under `shardscope dryrun`, and compares the answers with what each says of itself.
 
     run.py --shardscope build/release/bin/shardscope --python VENV/bin/python3 [--recordings FOLDER] [PROGRAM ...]
 
-A program's docstring says in lines `key: value` what comes out:
+A program's first comment says in lines `key: value` what comes out:
     dryrun         options of the run                       needs    packages; without them the program is left out
     arguments      the program's own; several runs by ";"   exit     its exit code (0)
     signal         that ended it (0)                        peak     bytes allocated at the peak; without it, some
@@ -12,6 +13,7 @@ A program's docstring says in lines `key: value` what comes out:
 Recordings of GPUs in RECORDINGS are compared event by event (recordings.py).
 """
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -29,9 +31,9 @@ TIME_LIMIT_SECONDS = 300
 
 
 def said_of(program):
-    """What a program's docstring says of its run."""
-    text = program.read_text().split('"""')[1]
-    said = dict(re.findall(r"^([a-z_]+): (.*)$", text, re.MULTILINE))
+    """What a program's first comment says of its run."""
+    comment = itertools.takewhile(lambda line: line.startswith("#"), program.read_text().splitlines())
+    said = dict(re.findall(r"^# ([a-z_]+): (.*)$", "\n".join(comment), re.MULTILINE))
     assert said.keys() <= KEYS, (program, said.keys() - KEYS)
     return said
 

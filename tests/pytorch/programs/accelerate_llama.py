@@ -1,8 +1,7 @@
-"""A small Llama in accelerate's loop, as rank 1 of 4: DDP, bf16, accumulation, clipping, gathered metrics.
-
-dryrun: --world-size 4 --rank 1
-needs: transformers accelerate
-"""
+# A small Llama in accelerate's loop, as rank 1 of 4: DDP, bf16, accumulation, clipping, gathered metrics.
+#
+# dryrun: --world-size 4 --rank 1
+# needs: transformers accelerate
 import torch
 from accelerate import Accelerator
 from transformers import LlamaConfig, LlamaForCausalLM

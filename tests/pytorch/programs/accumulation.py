@@ -1,9 +1,8 @@
-"""Gradient accumulation over four micro-batches: the second gradient is added in place, so it takes as much as one.
-
-Four weights of 4 MiB: with gradients, two moments and the set of temporaries of AdamW 5 x 16 MiB, and two workspaces of 32 MiB.
-
-peak: 150994944
-"""
+# Gradient accumulation over four micro-batches: the second gradient is added in place, so it takes as much as one.
+#
+# Four weights of 4 MiB: with gradients, two moments and the set of temporaries of AdamW 5 x 16 MiB, and two workspaces of 32 MiB.
+#
+# peak: 150994944
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Scaled dot product attention by each of its implementations, forward and backward, and where it is causal or masked."""
+# Scaled dot product attention by each of its implementations, forward and backward, and where it is causal or masked.
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention

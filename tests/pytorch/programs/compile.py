@@ -1,4 +1,4 @@
-"""torch.compile of a small net: forward, backward, an optimizer's step."""
+# torch.compile of a small net: forward, backward, an optimizer's step.
 import torch
 from torch import nn
 

@@ -1,9 +1,8 @@
-"""A crash in native code: the signal, and the answer up to there.
-
-exit: 139
-signal: 11
-reserved: 20971520
-"""
+# A crash in native code: the signal, and the answer up to there.
+#
+# exit: 139
+# signal: 11
+# reserved: 20971520
 import ctypes
 
 import torch

@@ -1,6 +1,4 @@
-"""Shapes and branches that depend on values, which are zeros here: nonzero, masks, experts, a loop until converged.
-
-"""
+# Shapes and branches that depend on values, which are zeros here: nonzero, masks, experts, a loop until converged.
 import torch
 
 x = torch.randn(1000, 64, device="cuda")

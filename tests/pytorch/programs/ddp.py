@@ -1,7 +1,6 @@
-"""DistributedDataParallel with SyncBatchNorm, a sampler and no_sync, rank 5 of 16 on two hosts.
-
-dryrun: --world-size 16 --rank 13
-"""
+# DistributedDataParallel with SyncBatchNorm, a sampler and no_sync, rank 5 of 16 on two hosts.
+#
+# dryrun: --world-size 16 --rank 13
 import os
 
 import torch

@@ -1,7 +1,6 @@
-"""A small decoder from its first allocation on, with an optimizer of its own whose updates are out of place.
-
-What the published recording `transformer_small_from_start` is of: batch 10, sequence 100, fp32, three steps.
-"""
+# A small decoder from its first allocation on, with an optimizer of its own whose updates are out of place.
+#
+# What the published recording `transformer_small_from_start` is of: batch 10, sequence 100, fp32, three steps.
 import torch
 from torch import nn
 

@@ -1,7 +1,6 @@
-"""A decoder of 3.4 billion parameters as courses write it: einsum for every product, attention written out, AdamW.
-
-What the published recording `transformer_3.4b_step_fp32` is of: batch 4, sequence 128, fp32, one step after five.
-"""
+# A decoder of 3.4 billion parameters as courses write it: einsum for every product, attention written out, AdamW.
+#
+# What the published recording `transformer_3.4b_step_fp32` is of: batch 4, sequence 128, fp32, one step after five.
 import math
 
 import torch

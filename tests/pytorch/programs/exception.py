@@ -1,9 +1,8 @@
-"""An exception that nobody catches, from within backward: 4 MiB, and 512 bytes each of a sum, its buffer and semaphores.
-
-exit: 1
-peak: 4195840
-says: ValueError
-"""
+# An exception that nobody catches, from within backward: 4 MiB, and 512 bytes each of a sum, its buffer and semaphores.
+#
+# exit: 1
+# peak: 4195840
+# says: ValueError
 import torch
 
 

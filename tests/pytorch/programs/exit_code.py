@@ -1,8 +1,7 @@
-"""sys.exit with a number, from within a function, with threads running.
-
-exit: 7
-peak: 4194304
-"""
+# sys.exit with a number, from within a function, with threads running.
+#
+# exit: 7
+# peak: 4194304
 import sys
 import threading
 

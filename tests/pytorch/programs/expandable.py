@@ -1,7 +1,6 @@
-"""Segments that grow, as PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True asks for.
-
-peak: 104857600
-"""
+# Segments that grow, as PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True asks for.
+#
+# peak: 104857600
 import os
 
 os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"

@@ -1,7 +1,6 @@
-"""FullyShardedDataParallel (the first one), bf16 mixed precision, a wrapped block each, rank 3 of 8, clipping, full state.
-
-dryrun: --world-size 8 --rank 3
-"""
+# FullyShardedDataParallel (the first one), bf16 mixed precision, a wrapped block each, rank 3 of 8, clipping, full state.
+#
+# dryrun: --world-size 8 --rank 3
 import functools
 import os
 

@@ -1,7 +1,6 @@
-"""fully_shard (FSDP2), bf16 parameters, fp32 reduction, rank 0 of 8, clipping, a sharded checkpoint's state.
-
-dryrun: --world-size 8
-"""
+# fully_shard (FSDP2), bf16 parameters, fp32 reduction, rank 0 of 8, clipping, a sharded checkpoint's state.
+#
+# dryrun: --world-size 8
 import os
 
 import torch

@@ -1,7 +1,6 @@
-"""GPT-2 of transformers, small, in a loop of its own: bf16 autocast, AdamW, a schedule, clipping.
-
-needs: transformers
-"""
+# GPT-2 of transformers, small, in a loop of its own: bf16 autocast, AdamW, a schedule, clipping.
+#
+# needs: transformers
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, get_linear_schedule_with_warmup
 

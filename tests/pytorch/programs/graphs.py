@@ -1,4 +1,4 @@
-"""A CUDA graph: captured, replayed, and a callable made of one; its private pool."""
+# A CUDA graph: captured, replayed, and a callable made of one; its private pool.
 import torch
 
 net = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)).cuda()

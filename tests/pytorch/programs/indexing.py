@@ -1,4 +1,4 @@
-"""Embeddings, scatters, sorts, sums along an axis, draws: what CUB and Thrust do."""
+# Embeddings, scatters, sorts, sums along an axis, draws: what CUB and Thrust do.
 import torch
 from torch import nn
 

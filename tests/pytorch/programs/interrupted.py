@@ -1,9 +1,8 @@
-"""SIGINT as from a keyboard, which Python makes an exception.
-
-exit: 130
-signal: 2
-peak: 4194304
-"""
+# SIGINT as from a keyboard, which Python makes an exception.
+#
+# exit: 130
+# signal: 2
+# peak: 4194304
 import os
 import signal
 

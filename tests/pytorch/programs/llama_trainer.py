@@ -1,7 +1,6 @@
-"""A small Llama under transformers' Trainer: bf16, gradient checkpointing and accumulation, evaluation.
-
-needs: transformers accelerate
-"""
+# A small Llama under transformers' Trainer: bf16, gradient checkpointing and accumulation, evaluation.
+#
+# needs: transformers accelerate
 import tempfile
 
 import torch

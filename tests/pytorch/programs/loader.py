@@ -1,7 +1,6 @@
-"""A DataLoader with two workers and pinned memory, copied without waiting; validation in between.
-
-pinned: 1
-"""
+# A DataLoader with two workers and pinned memory, copied without waiting; validation in between.
+#
+# pinned: 1
 import torch
 from torch.utils.data import DataLoader, Dataset
 

@@ -1,4 +1,4 @@
-"""Recurrent nets, which are cuDNN's: LSTM of two layers both ways, GRU, packed sequences, CTC."""
+# Recurrent nets, which are cuDNN's: LSTM of two layers both ways, GRU, packed sequences, CTC.
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""A decoder as in nanoGPT: learned positions, tied head, fused attention, AdamW, fp16 with GradScaler, checkpointing."""
+# A decoder as in nanoGPT: learned positions, tied head, fused attention, AdamW, fp16 with GradScaler, checkpointing.
 import torch
 from torch import nn
 from torch.nn import functional as F

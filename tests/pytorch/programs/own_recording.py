@@ -1,7 +1,6 @@
-"""A program that records its memory itself, and writes its own snapshot; the answer is the same.
-
-peak: 8388608
-"""
+# A program that records its memory itself, and writes its own snapshot; the answer is the same.
+#
+# peak: 8388608
 import os
 import pickle
 import tempfile

@@ -1,8 +1,7 @@
-"""A library of custom kernels that is not installed: its ImportError, and the exit code.
-
-exit: 1
-says: No module named
-"""
+# A library of custom kernels that is not installed: its ImportError, and the exit code.
+#
+# exit: 1
+# says: No module named
 import torch
 
 torch.zeros(1, device="cuda")

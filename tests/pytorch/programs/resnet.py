@@ -1,4 +1,4 @@
-"""A residual convolution net with batch norm, channels-last, bf16, SGD with momentum, then evaluation."""
+# A residual convolution net with batch norm, channels-last, bf16, SGD with momentum, then evaluation.
 import torch
 from torch import nn
 

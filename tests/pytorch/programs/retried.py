@@ -1,8 +1,7 @@
-"""Out of memory, caught, and tried again with half of the batch, until it fits a card of 15 GB.
-
-dryrun: --cluster t4-16gb-x4
-out_of_memory: 1
-"""
+# Out of memory, caught, and tried again with half of the batch, until it fits a card of 15 GB.
+#
+# dryrun: --cluster t4-16gb-x4
+# out_of_memory: 1
 import gc
 
 import torch

@@ -1,4 +1,4 @@
-"""Two streams, events and record_stream; copies to the host and back on a stream of their own."""
+# Two streams, events and record_stream; copies to the host and back on a stream of their own.
 import torch
 
 side = torch.cuda.Stream()

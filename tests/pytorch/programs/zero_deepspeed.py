@@ -1,9 +1,8 @@
-"""DeepSpeed's ZeRO 1, 2 and 3 with bf16, rank 0 of 4.
-
-dryrun: --world-size 4
-arguments: 1;2;3
-needs: deepspeed
-"""
+# DeepSpeed's ZeRO 1, 2 and 3 with bf16, rank 0 of 4.
+#
+# dryrun: --world-size 4
+# arguments: 1;2;3
+# needs: deepspeed
 import sys
 
 import deepspeed

@@ -1,7 +1,6 @@
-"""ZeroRedundancyOptimizer over DDP, rank 0 of 2: optimizer state of half of the parameters.
-
-dryrun: --world-size 2
-"""
+# ZeroRedundancyOptimizer over DDP, rank 0 of 2: optimizer state of half of the parameters.
+#
+# dryrun: --world-size 2
 import os
 
 import torch

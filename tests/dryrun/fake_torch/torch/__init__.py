@@ -1,4 +1,4 @@
-"""As much of PyTorch as a dry run needs: a GPU used through the functions that are loaded, and a recorded allocator."""
+# As much of PyTorch as a dry run needs: a GPU used through the functions that are loaded, and a recorded allocator.
 import ctypes
 import os
 import pickle

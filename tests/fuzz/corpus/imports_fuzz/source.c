@@ -1,0 +1,1 @@
+dlsym(lib, "cuMemMap"); typedef int (*cuMemCreate_t)(void);
