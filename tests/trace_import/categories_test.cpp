@@ -136,6 +136,22 @@ TEST(Categories, FilesWithoutFoldersAreKnownByFunctionsThatPyTorchAloneHas) {
   EXPECT_EQ(program.categories(), (std::vector{Category::activation, Category::not_known, Category::not_known}));
 }
 
+TEST(Categories, WorkspacesOfLibrariesAreNoActivations) {
+  Program program;
+  const int workspace = program.alloc(
+      called({{"??", "at::cuda::getNewWorkspace()"}, {"??", "at::cuda::getCurrentCUDABlasHandle()"}}, forward()));
+  const int cache = program.alloc(forward()), saved = program.alloc(forward());
+  for (int step = 0; step < 3; ++step) {
+    (void)program.alloc(forward());
+    (void)program.alloc(backward());
+    if (step == 0) program.free(saved, backward());
+  }
+  const std::vector<Category> is = program.categories();
+  EXPECT_EQ(is[static_cast<std::size_t>(workspace)], Category::workspace);
+  EXPECT_EQ(is[static_cast<std::size_t>(cache)], Category::not_known);
+  EXPECT_EQ(is[static_cast<std::size_t>(saved)], Category::activation);
+}
+
 TEST(Categories, WithoutFramesOfCppAutogradsThreadsHaveNone) {
   Program program;
   const int before = program.alloc({});

@@ -27,6 +27,7 @@ enum class Doing : std::uint8_t {
   accumulating,  ///< of a backward, what goes into .grad
   stepping,      ///< a step of PyTorch's optimizers
   own_step,      ///< the same of somebody's own optimizer: state, or parameters anew
+  calling,       ///< a library, which wants a workspace for that
 };
 
 /// File or folder, function ("" for every one), and what they do. Files as PyTorch has them; a file without a directory
@@ -53,7 +54,8 @@ constexpr std::array kKnown = {
     Known{"_fsdp_collectives.py", "foreach_all_gather_copy_out", Doing::gathering, true},
     Known{"_flat_param.py", "_alloc_padded_unsharded_flat_param", Doing::gathering, true},
     Known{"_flat_param.py", "unshard", Doing::gathering, true},
-    Known{"torch/autograd/__init__.py", "backward", Doing::backward, true},
+    Known{"torch/utils/checkpoint.py", "unpack_hook", Doing::backward, true},
+    Known{"torch/utils/checkpoint.py", "recompute_fn", Doing::backward, true},
     Known{"torch/autograd/__init__.py", "grad", Doing::backward, false},
     Known{"graph.py", "_engine_run_backward", Doing::backward, true},
     Known{"torch/optim/", "", Doing::stepping, false},
@@ -81,7 +83,11 @@ constexpr std::array kKnown = {
   if (function.starts_with("torch::autograd::Engine::") ||
       function.starts_with("torch::autograd::python::PythonEngine"))
     return Doing::backward;
+  if (function.starts_with("at::cuda::getCurrentCUDABlasHandle") || function.starts_with("at::cuda::getNewWorkspace") ||
+      function.find("CUDABlasLtWorkspace") != string_view::npos)
+    return Doing::calling;
   if (!path.ends_with(".py")) return std::nullopt;
+  if (function == "backward") return Doing::backward;  // of a tensor, a function of somebody's, an engine: all the same
   const bool bare = path.find('/') == string_view::npos;
   const auto is = [&](const Known& known) {
     if (!known.function.empty() && known.function != function) return false;
@@ -93,8 +99,14 @@ constexpr std::array kKnown = {
   return known->doing;
 }
 
+/// What a stack does, and whether under a backward: a forward there computes again.
+struct Deed {
+  Doing doing = Doing::unknown;
+  bool under_backward = false;
+};
+
 /// By stack: callers come first, so one pass finds all.
-[[nodiscard]] std::vector<Doing> doings(const Trace& trace) {
+[[nodiscard]] std::vector<Deed> deeds(const Trace& trace) {
   struct Said {
     std::optional<Doing> doing;
     bool python = false, torch = false;
@@ -106,18 +118,20 @@ constexpr std::array kKnown = {
     frames.push_back({said_by(path, trace.name_of(frame.function)), path.ends_with(".py"),
                       path.find("/torch/") != string_view::npos});
   }
-  std::vector<Doing> of(trace.stacks.size(), Doing::unknown);
+  std::vector<Deed> of(trace.stacks.size());
   for (std::size_t i = 0; i < of.size(); ++i) {
     const StackNode& node = trace.stacks[i];
     if (node.caller.valid()) of[i] = of[static_cast<std::size_t>(node.caller.value)];
     if (!node.frame.valid()) continue;
     const auto& [said, python, torch] = frames[static_cast<std::size_t>(node.frame.value)];
+    Doing& doing = of[i].doing;
     if (said) {
-      of[i] = *said;
-    } else if (of[i] == Doing::stepping && python && !torch) {
-      of[i] = Doing::own_step;
+      doing = *said;
+      of[i].under_backward |= doing == Doing::backward;
+    } else if (doing == Doing::stepping && python && !torch) {
+      doing = Doing::own_step;
     }
-    if (of[i] == Doing::unknown && python) of[i] = Doing::other;
+    if (doing == Doing::unknown && python) doing = Doing::other;
   }
   return of;
 }
@@ -127,14 +141,16 @@ class Blocks {
  public:
   explicit Blocks(MemoryTable& memory) : memory_(memory) {}
 
-  void acquired(std::size_t event, Doing doing) {
-    enter(doing);
-    live_[memory_.buffer[event].value] = {event, doing};
+  void acquired(std::size_t event, Deed deed) {
+    enter(deed);
+    const Doing doing = deed.doing;
+    live_[memory_.buffer[event].value] = {event, doing, backwards_};
     switch (doing) {
       case Doing::setup: return is(event, Category::parameter);
       case Doing::gathering: return is(event, Category::gathered);
       case Doing::forward: return is(event, Category::activation);
       case Doing::accumulating: return is(event, Category::gradient);
+      case Doing::calling: return is(event, Category::workspace);
       case Doing::backward:
       case Doing::stepping: made_here_.push_back(event); return;
       case Doing::own_step:
@@ -143,37 +159,50 @@ class Blocks {
     }
   }
 
-  void released(std::size_t event, Doing doing) {
-    enter(doing);
+  void released(std::size_t event, Deed deed) {
+    enter(deed);
     const auto at = live_.find(memory_.buffer[event].value);
     if (at == live_.end()) return;
-    const auto [made, made_while] = at->second;
-    if (made_while == Doing::other && phase_ == Doing::backward) is(made, Category::activation);
+    const std::size_t made = at->second.event;
+    if (at->second.doing == Doing::other && phase_ == Doing::backward) is(made, Category::activation);
+    settle(at->second);
     memory_.category[event] = memory_.category[made];
     live_.erase(at);
+  }
+
+  void end() {
+    for (const auto& [buffer, block] : live_) settle(block);
   }
 
  private:
   struct Block {
     std::size_t event = 0;
     Doing doing = Doing::unknown;
+    int backwards = 0;  // that had begun when it was made
   };
+  /// A forward's blocks that outlived so many backwards were not made for these: caches, workspaces of libraries.
+  static constexpr int kBackwards = 2;
 
   void is(std::size_t event, Category category) { memory_.category[event] = category; }
 
+  void settle(const Block& block) {
+    if (block.doing == Doing::forward && backwards_ - block.backwards > kBackwards)
+      is(block.event, Category::not_known);
+  }
+
   /// Where another phase begins, what was made in the one before and is still there has outlived it.
-  void enter(Doing doing) {
-    if (doing == Doing::accumulating) doing = Doing::backward;
+  void enter(Deed deed) {
+    Doing doing = deed.doing;
+    if (doing == Doing::accumulating || deed.under_backward) doing = Doing::backward;
     if (doing == Doing::own_step) doing = Doing::stepping;
-    if (doing == Doing::unknown || doing == phase_) return;
-    const bool is_within = phase_ == Doing::backward && (doing == Doing::forward || doing == Doing::gathering);
-    if (is_within) return;  // recomputed, or gathered again
+    if (doing == Doing::unknown || doing == Doing::calling || doing == phase_) return;
     const Category outlived = phase_ == Doing::backward ? Category::gradient : Category::optimizer_state;
     for (const std::size_t made : made_here_) {
       const auto at = live_.find(memory_.buffer[made].value);
       if (at != live_.end() && at->second.event == made) is(made, outlived);
     }
     made_here_.clear();
+    if (doing == Doing::backward) ++backwards_;
     phase_ = doing;
   }
 
@@ -181,6 +210,7 @@ class Blocks {
   std::unordered_map<std::int32_t, Block> live_;  // by buffer
   std::vector<std::size_t> made_here_;            // in this backward, in this step
   Doing phase_ = Doing::unknown;
+  int backwards_ = 0;
 };
 
 }  // namespace
@@ -189,17 +219,18 @@ void recognise_categories(Trace& trace, std::size_t recorded_from) {
   if (trace.stacks.empty()) return;
   const bool python_alone = std::ranges::all_of(
       trace.frames, [&](const StackFrame& frame) { return trace.name_of(frame.file).ends_with(".py"); });
-  const std::vector<Doing> of = doings(trace);
+  const std::vector<Deed> of = deeds(trace);
   std::map<std::pair<Rank, Memory>, Blocks> memories;
   MemoryTable& memory = trace.memory;
   for (std::size_t i = 0; i < memory.size(); ++i) {
     if (memory.category[i] != Category::not_known) continue;
     Blocks& blocks = memories.try_emplace({memory.rank[i], memory.memory[i]}, memory).first->second;
     const StackId stack = memory.stack[i];
-    const Doing without_frames = python_alone && i >= recorded_from ? Doing::backward : Doing::unknown;
-    const Doing doing = stack.valid() ? of[static_cast<std::size_t>(stack.value)] : without_frames;
-    memory.delta_bytes[i] < 0 ? blocks.released(i, doing) : blocks.acquired(i, doing);
+    const Deed without_frames{.doing = python_alone && i >= recorded_from ? Doing::backward : Doing::unknown};
+    const Deed deed = stack.valid() ? of[static_cast<std::size_t>(stack.value)] : without_frames;
+    memory.delta_bytes[i] < 0 ? blocks.released(i, deed) : blocks.acquired(i, deed);
   }
+  for (auto& [of_rank, blocks] : memories) blocks.end();
 }
 
 }  // namespace shard::import

@@ -11,9 +11,10 @@ namespace shard::import {
 /// - parameter: allocated where a module moves or converts itself (`_apply`), or under torch.nn's own constructors;
 /// - gathered: full parameters that FSDP gathers;
 /// - activation: allocated in the forward of a module (the recomputed one too), or by other Python code and given back
-///   by a backward: only what autograd saved is;
+///   by a backward: only what autograd saved is. Not what outlives more than two backwards: caches, workspaces;
 /// - gradient: allocated in a backward that it outlives, or by the accumulation into `.grad`;
 /// - optimizer_state: allocated in a step of PyTorch's own optimizers that it outlives.
+/// - workspace: what PyTorch gives cuBLAS.
 /// The innermost of such frames counts. The rest stays not known: temporaries of backward and step, what has no frames,
 /// and the steps of other optimizers, which make new parameters as well as state.
 ///
