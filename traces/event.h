@@ -135,6 +135,7 @@ struct Span {
   /// and on the CPU while this rank computes. The rest is the transfer, what a prediction gives. 0..duration.
   std::int64_t waiting_ns = 0;
   Part part = Part::unknown;
+  Activity activity = Activity::unknown;
 
   [[nodiscard]] std::int64_t busy_ns() const { return duration_ns - waiting_ns; }
   friend bool operator==(const Span&, const Span&) = default;

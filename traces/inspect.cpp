@@ -9,6 +9,7 @@
 #include "traces/base/numbers.h"
 #include "traces/base/text_table.h"
 #include "traces/lanes.h"
+#include "traces/profile_report.h"
 
 namespace shard {
 
@@ -16,6 +17,18 @@ using Json = nlohmann::ordered_json;
 
 std::vector<StepTime> step_times(const Trace& trace) {
   std::map<std::pair<std::int32_t, Phase>, StepTime> steps;
+  for (const MarkedStep& marked : marked_steps(trace)) {
+    const auto [at, added] = steps.try_emplace({marked.step, Phase::steady_step});
+    StepTime& step = at->second;
+    if (added) step = {marked.step, Phase::steady_step, marked.begin_ns, marked.end_ns};
+    step.begin_ns = std::min(step.begin_ns, marked.begin_ns);
+    step.end_ns = std::max(step.end_ns, marked.end_ns);
+  }
+  if (!steps.empty()) {
+    std::vector<StepTime> result;
+    for (const auto& [key, step] : steps) result.push_back(step);
+    return result;
+  }
   StepTime* current = nullptr;
   const SpanTable& spans = trace.spans;
   for (std::size_t i = 0; i < spans.size(); ++i) {
@@ -69,8 +82,10 @@ CommunicationTime communication_time(const Trace& trace) {
   return {};
 }
 
-TraceSummary summarize(const Trace& trace) {
+TraceSummary summarize(const Trace& trace, std::optional<Rank> rank) {
   TraceSummary summary;
+  summary.ranks = ranks_of(trace);
+  summary.profile = profile(trace, rank);
   summary.header = trace.header;
   summary.span_count = static_cast<std::int64_t>(trace.spans.size());
   summary.lane_count = assign_lanes(trace).count();
@@ -131,11 +146,12 @@ Json tables_json(const Header& header) {
   return json;
 }
 
-Json to_json(const TraceSummary& summary) {
+nlohmann::ordered_json to_json(const TraceSummary& summary, std::size_t top) {
   const Header& header = summary.header;
   Json json{{"format", summary.format},
             {"kind", to_string(header.kind)},
             {"world_size", header.world_size},
+            {"ranks", Json::array()},
             {"plan_hash", header.plan_hash},
             {"parent_plan_hash", header.parent_plan_hash},
             {"span_count", summary.span_count},
@@ -158,6 +174,7 @@ Json to_json(const TraceSummary& summary) {
             {"peaks", Json::array()},
             {"metadata", header.metadata}};
   json.update(tables_json(header));
+  for (const Rank rank : summary.ranks) json["ranks"].push_back(rank.value);
   for (const Truncated& note : summary.truncated) {
     json["truncated"].push_back({{"offset_bytes", note.offset}, {"why", note.why}});
   }
@@ -166,7 +183,8 @@ Json to_json(const TraceSummary& summary) {
                              {"phase", to_string(step.phase)},
                              {"begin_ns", step.begin_ns},
                              {"end_ns", step.end_ns},
-                             {"seconds", static_cast<double>(step.end_ns - step.begin_ns) / 1e9}});
+                             {"seconds", static_cast<double>(step.end_ns - step.begin_ns) / 1e9},
+                             {"devices", step_json(summary.profile, step.step)}});
   }
   for (const ArenaSummary& arena : summary.arenas) {
     json["arenas"].push_back({{"rank", arena.rank.value},
@@ -176,10 +194,8 @@ Json to_json(const TraceSummary& summary) {
                               {"live_peak_bytes", arena.live_peak_bytes},
                               {"capacity_bytes", arena.capacity_bytes}});
   }
-  for (const CollectiveTotal& total : summary.collectives) {
-    json["collectives"].push_back(
-        {{"rank", total.rank.value}, {"kind", to_string(total.kind)}, {"count", total.count}, {"bytes", total.bytes}});
-  }
+  json["collectives"] = collectives_json(summary.collectives, summary.profile);
+  json.update(to_json(summary.profile, top));
   for (const MemoryPeak& peak : summary.peaks) {
     json["peaks"].push_back({{"rank", peak.rank.value},
                              {"memory", to_string(peak.memory)},
@@ -202,6 +218,19 @@ std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   return text;
+}
+
+/// "8 ranks" where all are there, else which: "rank 1 of 128".
+std::string ranks_text(const TraceSummary& summary) {
+  const std::int32_t world = summary.header.world_size;
+  const auto there = static_cast<std::int64_t>(summary.ranks.size());
+  if (there == 0 || there >= world) return std::to_string(world) + (world == 1 ? " rank" : " ranks");
+  constexpr std::size_t kNamed = 8;
+  std::string text = there == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(kNamed, summary.ranks.size()); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(summary.ranks[i].value);
+  if (summary.ranks.size() > kNamed) text += " and " + std::to_string(summary.ranks.size() - kNamed) + " more";
+  return text + " of " + std::to_string(world);
 }
 
 /// Metadata and tables, a line each.
@@ -231,10 +260,9 @@ std::string facts_text(const Header& header) {
 
 }  // namespace
 
-std::string to_text(const TraceSummary& summary) {
+std::string to_text(const TraceSummary& summary, std::size_t top) {
   const Header& header = summary.header;
-  std::string text = std::string(to_string(header.kind)) + " trace, " + std::to_string(header.world_size) +
-                     (header.world_size == 1 ? " rank" : " ranks");
+  std::string text = std::string(to_string(header.kind)) + " trace, " + ranks_text(summary);
   if (!header.plan_hash.empty()) text += ", plan " + header.plan_hash.substr(0, 16);
   text += "\n" + std::to_string(summary.span_count) + " spans on " + std::to_string(summary.lane_count) + " lanes, " +
           std::to_string(summary.memory_event_count) + " memory events, " +
@@ -268,12 +296,7 @@ std::string to_text(const TraceSummary& summary) {
     }
   }
   if (!arenas.empty()) text += "\n" + arenas.str();
-  TextTable collectives({"rank", "collective", "calls", "bytes"}, 2);
-  for (const CollectiveTotal& total : summary.collectives) {
-    collectives.add({std::to_string(total.rank.value), to_string(total.kind), std::to_string(total.count),
-                     show_bytes(Bytes{total.bytes})});
-  }
-  if (!collectives.empty()) text += "\n" + collectives.str();
+  text += to_text(summary.profile, summary.collectives, top);
   const std::string facts = facts_text(header);
   if (!facts.empty()) text += "\n" + facts;
   return text;

@@ -4,16 +4,18 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "traces/base/result.h"
 #include "traces/peaks.h"
+#include "traces/profile.h"
 #include "traces/reader.h"
 
 namespace shard {
 
-/// When a step ran: from its first span's begin to its last span's end, over all ranks.
+/// When a step ran, over all ranks: as scripts marked it, else from its first span's begin to its last span's end.
 struct StepTime {
   std::int32_t step = 0;
   Phase phase = Phase::steady_step;
@@ -39,6 +41,7 @@ struct CommunicationTime {
 struct TraceSummary {
   std::string format = "sst";
   Header header;
+  std::vector<Rank> ranks;  ///< of which there is anything
   std::int64_t span_count = 0;
   std::int64_t lane_count = 0;  ///< rows that a timeline needs: crossing spans of a track take several
   std::int64_t memory_event_count = 0;
@@ -52,21 +55,27 @@ struct TraceSummary {
   std::vector<ArenaSummary> arenas;
   std::vector<CollectiveTotal> collectives;
   std::vector<MemoryPeak> peaks;  ///< from the memory events
+  Profile profile;
 
   [[nodiscard]] bool complete() const { return truncated.empty(); }
 };
 
-[[nodiscard]] TraceSummary summarize(const Trace& trace);
+/// `rank`: whose profile; without, everybody's.
+[[nodiscard]] TraceSummary summarize(const Trace& trace, std::optional<Rank> rank = {});
+
+/// Of names how many are listed where nobody says.
+inline constexpr std::size_t kTopNames = 10;
 
 /// What a header's tables say: strategy{}, units[], capacities[].
 [[nodiscard]] nlohmann::ordered_json tables_json(const Header& header);
 
-/// The object of `inspect --json`, without schema_version: format, kind, world_size, plan_hash, span_count, lane_count,
-/// memory_event_count, begin_ns, end_ns, dropped_count, complete, truncated[], step_seconds, steps[], communication{},
-/// arenas[], collectives[], peaks[], metadata{}, strategy{}, units[], capacities[].
-[[nodiscard]] nlohmann::ordered_json to_json(const TraceSummary& summary);
+/// The object of `inspect --json`, without schema_version: format, kind, world_size, ranks[], plan_hash, span_count,
+/// lane_count, memory_event_count, begin_ns, end_ns, dropped_count, complete, truncated[], step_seconds, steps[],
+/// communication{}, arenas[], peaks[], metadata{}, strategy{}, units[], capacities[]; collectives[], devices[],
+/// copies[], kernels[], operations[] and steps[].devices[] as in profile_report.h.
+[[nodiscard]] nlohmann::ordered_json to_json(const TraceSummary& summary, std::size_t top = kTopNames);
 
 /// The same for people, several lines.
-[[nodiscard]] std::string to_text(const TraceSummary& summary);
+[[nodiscard]] std::string to_text(const TraceSummary& summary, std::size_t top = kTopNames);
 
 }  // namespace shard

@@ -26,12 +26,13 @@ struct SpanTable {
   std::vector<UnitId> unit;
   std::vector<std::int64_t> waiting_ns;
   std::vector<Part> part;
+  std::vector<Activity> activity;
 
   [[nodiscard]] std::size_t size() const { return begin_ns.size(); }
   [[nodiscard]] bool empty() const { return begin_ns.empty(); }
   [[nodiscard]] Span operator[](std::size_t i) const {
-    return {track[i], begin_ns[i],   duration_ns[i], op[i],   name[i],       phase[i],
-            step[i],  micro_step[i], bytes[i],       unit[i], waiting_ns[i], part[i]};
+    return {track[i],      begin_ns[i], duration_ns[i], op[i],         name[i], phase[i],   step[i],
+            micro_step[i], bytes[i],    unit[i],        waiting_ns[i], part[i], activity[i]};
   }
   void push_back(const Span& span);
   void reserve(std::size_t rows);

@@ -86,6 +86,8 @@ inline constexpr int kEnumerators<Collective> = kCollectiveCount;
 template <>
 inline constexpr int kEnumerators<Part> = kPartCount;
 template <>
+inline constexpr int kEnumerators<Activity> = kActivityCount;
+template <>
 inline constexpr int kEnumerators<UnitState> = 5;
 template <>
 inline constexpr int kEnumerators<FlowKind> = 3;
@@ -191,7 +193,8 @@ struct Rows<Span> {
                                              plain(&Span::bytes, &SpanTable::bytes),
                                              delta(&Span::unit, &SpanTable::unit),
                                              (plain(&Span::waiting_ns, &SpanTable::waiting_ns) | Limit::count).from(2),
-                                             plain(&Span::part, &SpanTable::part).from(3)};
+                                             plain(&Span::part, &SpanTable::part).from(3),
+                                             plain(&Span::activity, &SpanTable::activity).from(4)};
   static constexpr auto beside = std::tuple{plain(&Span::track, &SpanTable::track)};
 };
 

@@ -1,5 +1,6 @@
 // `shardscope convert`: a trace for other tools.
 #include <algorithm>
+#include <utility>
 
 #include "sim/cli/dispatch.h"
 #include "sim/cli/output_path.h"
@@ -11,6 +12,7 @@
 #include "traces/export/perfetto.h"
 #include "traces/export/pytorch_snapshot.h"
 #include "traces/export/snapshot_again.h"
+#include "traces/import/combine.h"
 #include "traces/import/import.h"
 #include "traces/import/write_trace.h"
 
@@ -22,7 +24,8 @@ constexpr const char* kConvertDetails =
 (CSV), a picture of its memory (SVG), a picture of what 'view' shows (PNG), a PyTorch memory snapshot
 (pytorch.org/memory_viz), or .sst. The form follows the name of the output (.perfetto-trace, .pftrace, .pb; .json;
 .csv; .svg; .png; .pickle; .sst) or --to. Reads what inspect reads: traces of other tools too; a snapshot
-becomes the same snapshot again. PNG needs the viewer, and takes the options of 'view' that say what to show
+becomes the same snapshot again. Several files of one run, with -o, become one: a memory snapshot and a profiler's trace
+on one axis, by the Unix time that both say, or the traces of several ranks. PNG needs the viewer, and takes the options of 'view' that say what to show
 ('view --help').
 
 Examples:
@@ -30,6 +33,7 @@ Examples:
   shardscope convert snapshot.pickle memory.svg
   shardscope convert predicted.sst predicted.pickle
   shardscope convert snapshot.pickle -o same.pickle
+  shardscope convert snapshot.pickle profile.json.gz -o both.sst
 )";
 
 constexpr const char* kPicture = ".png";
@@ -64,6 +68,18 @@ Result<Form> form_of(const std::string& path, Form asked) {
           ".csv, .svg, .png, .pickle or .sst"};
 }
 
+/// All that -o leaves to be read; without it two words are IN OUT.
+Result<std::vector<std::string>> inputs_of(const std::string& first, cli::OutputPath& output,
+                                           std::vector<std::string> more) {
+  if (output.option.empty() && !more.empty())
+    return Error{Errc::usage, "several files, and nothing says which is written", "'" + more.back() + "'",
+                 "-o FILE for the one to write"};
+  std::vector<std::string> inputs{first};
+  if (!output.option.empty() && !output.last_word.empty()) inputs.push_back(std::exchange(output.last_word, ""));
+  inputs.insert(inputs.end(), more.begin(), more.end());
+  return inputs;
+}
+
 Result<void> write(const LoadedTrace& loaded, Form form, const std::string& path) {
   const Trace& trace = loaded.trace;
   if (loaded.snapshot && form == Form::pickle) return export_snapshot_again(*loaded.snapshot, trace, path);
@@ -87,6 +103,7 @@ int convert_command(std::span<const std::string> arguments) {
     return failed(cli::hand_over("shardscope-view", "convert", arguments));
   }
   std::string input;
+  std::vector<std::string> more;
   cli::OutputPath output_path;
   Form to = Form::automatic;
   bool incomplete = false;
@@ -94,6 +111,8 @@ int convert_command(std::span<const std::string> arguments) {
   command.add_positional("TRACE", &input, "a trace of any tool that inspect knows").required().reads_file();
   cli::Group group = command.group("Convert");
   cli::add_output_path(command, group, output_path);
+  command.add_positional("TRACE", &more, "more traces of the same run, put together with the first; needs -o")
+      .reads_file();
   group.add_choice<Form>("to", &to,
                          {{"auto", Form::automatic, "by the output's name"},
                           {"perfetto", Form::perfetto, "Perfetto's protobuf"},
@@ -105,13 +124,15 @@ int convert_command(std::span<const std::string> arguments) {
                          "the form to write");
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
   if (const auto code = parsed(command, arguments)) return *code;
+  const Result<std::vector<std::string>> inputs = inputs_of(input, output_path, std::move(more));
+  if (!inputs) return failed(inputs.error());
   const Result<std::string> output = output_path.chosen();
   if (!output) return failed(output.error());
   const Result<Form> form = form_of(*output, to);
   if (!form) return failed(form.error());
-  const Result<LoadedTrace> loaded = load_any(input);
+  const Result<LoadedTrace> loaded = load_all(*inputs, incomplete);
   if (!loaded) return failed(loaded.error());
-  if (const Result<void> whole = check_whole(*loaded, input); !whole && !incomplete) return failed(whole.error());
+  for (const CombinedPart& part : loaded->parts) print_notes({"aligned: " + to_text(part)});
   for (const std::string& note : loaded->notes) print_notes({input + ": passed over: " + note});
   for (const Truncated& lost : loaded->trace.truncated)
     print_notes({input + ": from byte " + std::to_string(lost.offset) + " on: " + lost.why});

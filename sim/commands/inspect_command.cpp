@@ -10,6 +10,7 @@
 #include "sim/like/pytorch/replay.h"
 #include "sim/model/read_model.h"
 #include "traces/base/read_file.h"
+#include "traces/import/combine.h"
 #include "traces/import/import.h"
 
 namespace shard::commands {
@@ -23,12 +24,17 @@ A PyTorch memory snapshot says who held memory: --at picks the moment, --by whet
 line of your own code that asked for them or by the whole stack. "takes" is what the allocator gave, rounded and with
 the tail that it did not split off; "asked for" what the program wanted. Below is what the allocator reserved beyond that, in
 gaps and free segments.
+A profiler's trace says where the time went: what devices did and when they were idle, collectives by kind with their
+bytes, how much of them was hidden behind kernels and how much was exposed, steps, copies, kernels, and operations of the
+host by the time that is their own. --top says how many names, --rank of whom. Several files of one run are put on one
+axis: a memory snapshot and a profiler's trace of it, or the traces of several ranks.
 With --replay-allocator runs a recording of PyTorch's allocator (a memory snapshot, or CSV) through the model of that
 allocator and counts where the two agree.
 
 Examples:
   shardscope inspect measured.sst
   shardscope inspect profile.json.gz --json
+  shardscope inspect profile.json.gz snapshot.pickle
   shardscope inspect snapshot.pickle --at peak --top 20
   shardscope inspect snapshot.pickle --at 12.5ms --by stack --json
   shardscope inspect snapshot.pickle --replay-allocator pytorch --json
@@ -81,13 +87,17 @@ int replay(const std::string& path, const std::string& allocator, bool incomplet
 }  // namespace
 
 int inspect_command(std::span<const std::string> arguments) {
-  std::string path;
+  std::vector<std::string> paths;
   std::string allocator;
   bool incomplete = false;
   HoldersOptions holders;
   cli::OutputOptions output;
   cli::Command command("shardscope", "inspect", "says what is in one trace or recording", kInspectDetails);
-  command.add_positional("FILE", &path, "a trace, or with --replay-allocator a recording").required().reads_file();
+  command
+      .add_positional("FILE", &paths,
+                      "a trace, or with --replay-allocator a recording; several of one run are put together")
+      .required()
+      .reads_file();
   cli::Group group = command.group("Inspect");
   group.add("replay-allocator", &allocator, "NAME", "run a recording through this allocator's model: pytorch");
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
@@ -96,11 +106,15 @@ int inspect_command(std::span<const std::string> arguments) {
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<cli::Format> format = document_format(command, output);
   if (!format) return failed(format.error());
+  const std::string& path = paths.front();
+  if (!allocator.empty() && paths.size() > 1)
+    return failed({Errc::usage, "--replay-allocator takes one recording", "'" + paths[1] + "'", ""});
   if (!allocator.empty()) return replay(path, allocator, incomplete, *format);
-  const Result<LoadedTrace> trace = load_any(path);
+  const Result<LoadedTrace> trace = load_all(paths, incomplete);
   if (!trace) return failed(trace.error());
-  if (const Result<void> whole = check_whole(*trace, path); !whole && !incomplete) return failed(whole.error());
-  const TraceSummary summary = summarize(*trace);
+  std::optional<Rank> rank;
+  if (holders.rank) rank = Rank{static_cast<std::int32_t>(*holders.rank)};
+  const TraceSummary summary = summarize(*trace, rank);
   const Snapshot* snapshot = trace->snapshot ? &*trace->snapshot : nullptr;
   const Result<std::optional<HoldersAnswer>> held = holders.of(trace->trace, snapshot, summary.begin_ns);
   if (!held) return failed(held.error());
@@ -108,11 +122,12 @@ int inspect_command(std::span<const std::string> arguments) {
   if (*format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("inspect");
     j["file"] = path;
-    j.update(to_json(*trace, summary));
+    if (paths.size() > 1) j["files"] = paths;
+    j.update(to_json(*trace, summary, top));
     if (*held) j["peak"] = to_json(trace->trace, **held, top, summary.begin_ns);
     std::cout << cli::json_text(j);
   } else {
-    if (!holders.asked) cli::print(std::cout, to_text(*trace, summary));
+    if (!holders.asked) cli::print(std::cout, to_text(*trace, summary, top));
     if (*held)
       cli::print(std::cout,
                  std::string(holders.asked ? "" : "\n") + to_text(trace->trace, **held, top, summary.begin_ns));

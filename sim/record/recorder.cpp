@@ -87,6 +87,7 @@ TrackId Recorder::track(Stream stream) {
 }
 
 void Recorder::op(const Op& op, const OpTime& time) {
+  const auto* collective = std::get_if<plan::Communicate>(&op.action);
   writer_.add(Span{.track = track(op.stream),
                    .begin_ns = time.begin_ns,
                    .duration_ns = time.end_ns - time.begin_ns,
@@ -98,7 +99,8 @@ void Recorder::op(const Op& op, const OpTime& time) {
                    .bytes = bytes_moved(plan_, op).count(),
                    .unit = unit_of(op),
                    .waiting_ns = time.waiting_ns,
-                   .part = op.part});
+                   .part = op.part,
+                   .activity = collective != nullptr ? activity_of(collective->kind) : Activity::unknown});
   const auto change = unit_change_of(plan_, op);
   if (!change) return;
   const auto add = [&](std::int64_t time_ns, const UnitMoment& moment) {

@@ -34,6 +34,7 @@ inline void check_trace(const Trace& trace, bool sorted) {
     require(below(s.track[i], trace.tracks.size()) && trace.track_of(s.track[i]).rank.valid());
     require(!s.name[i].valid() || below(s.name[i], trace.names.size()));
     require(static_cast<int>(s.phase[i]) < kPhaseCount && s.duration_ns[i] >= 0);
+    require(static_cast<int>(s.activity[i]) < kActivityCount);
     require(static_cast<int>(s.part[i]) < kPartCount && s.waiting_ns[i] >= 0 && s.waiting_ns[i] <= s.duration_ns[i]);
     require(s.begin_ns[i] >= -sst::kMaxTime && s.begin_ns[i] + s.duration_ns[i] <= sst::kMaxTime);
     const bool follows = sorted && i > 0 && s.track[i] == s.track[i - 1];

@@ -142,7 +142,7 @@ TEST(Newer, T10_UnknownTypesAndVersionsAreSkippedAndCounted) {
   ASSERT_TRUE(whole);
   const std::vector<std::byte> payload(13, std::byte{1});
   const std::vector<std::byte> news =
-      frame(99, 3, 0, payload) + frame(static_cast<std::uint16_t>(sst::FrameType::spans), 1, 0, payload, 4);
+      frame(99, 3, 0, payload) + frame(static_cast<std::uint16_t>(sst::FrameType::spans), 1, 0, payload, 5);
   // A second writer knows the frames that it writes: END counts them.
   bytes.resize(frame_offsets(bytes).back());
   const Result<Trace> trace = load_bytes(bytes + news);

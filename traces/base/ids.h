@@ -75,6 +75,50 @@ enum class Part : std::uint8_t {
 };
 inline constexpr int kPartCount = 11;
 
+/// What a span of another program is, as its recorder says it. The collectives stand together.
+enum class Activity : std::uint8_t {
+  unknown = 0,  ///< not said: the span's track and name tell
+  kernel = 1,   ///< computes on a device
+  copy = 2,     ///< between memories, or within one
+  fill = 3,     ///< of memory with one value
+  all_gather = 4,
+  reduce_scatter = 5,
+  all_reduce = 6,
+  broadcast = 7,
+  reduce = 8,
+  all_to_all = 9,
+  gather = 10,
+  scatter = 11,
+  send = 12,
+  receive = 13,
+  send_receive = 14,
+  barrier = 15,
+  other_collective = 16,  ///< of a kind that is not said
+  wait = 17,              ///< of a device for another of its queues: nothing runs
+  mark = 18,              ///< a stretch of a device's queue that somebody named: what runs in it has spans of its own
+  operation = 19,         ///< of the host, as the program's library calls it
+  runtime = 20,           ///< a call of the device's runtime or driver
+  annotation = 21,        ///< a stretch of a host thread that somebody named
+  python = 22,            ///< a function of a script
+  recording = 23,         ///< of the recorder itself
+};
+inline constexpr int kActivityCount = 24;
+
+[[nodiscard]] constexpr bool is_collective(Activity activity) {
+  return activity >= Activity::all_gather && activity <= Activity::other_collective;
+}
+
+[[nodiscard]] constexpr Activity activity_of(Collective kind) {
+  switch (kind) {
+    case Collective::all_gather: return Activity::all_gather;
+    case Collective::reduce_scatter: return Activity::reduce_scatter;
+    case Collective::all_reduce: return Activity::all_reduce;
+    case Collective::broadcast: return Activity::broadcast;
+    case Collective::reduce: return Activity::reduce;
+  }
+  return Activity::other_collective;
+}
+
 [[nodiscard]] constexpr const char* to_string(Memory memory) {
   switch (memory) {
     case Memory::device: return "device";
@@ -137,6 +181,36 @@ inline constexpr int kPartCount = 11;
     case Part::creation: return "creation";
     case Part::digest: return "digest";
     case Part::unknown: return "unknown";
+  }
+  return "?";
+}
+
+[[nodiscard]] constexpr const char* to_string(Activity activity) {
+  switch (activity) {
+    case Activity::unknown: return "unknown";
+    case Activity::kernel: return "kernel";
+    case Activity::copy: return "copy";
+    case Activity::fill: return "fill";
+    case Activity::all_gather: return "all_gather";
+    case Activity::reduce_scatter: return "reduce_scatter";
+    case Activity::all_reduce: return "all_reduce";
+    case Activity::broadcast: return "broadcast";
+    case Activity::reduce: return "reduce";
+    case Activity::all_to_all: return "all_to_all";
+    case Activity::gather: return "gather";
+    case Activity::scatter: return "scatter";
+    case Activity::send: return "send";
+    case Activity::receive: return "receive";
+    case Activity::send_receive: return "send_receive";
+    case Activity::barrier: return "barrier";
+    case Activity::other_collective: return "other_collective";
+    case Activity::wait: return "wait";
+    case Activity::mark: return "mark";
+    case Activity::operation: return "operation";
+    case Activity::runtime: return "runtime";
+    case Activity::annotation: return "annotation";
+    case Activity::python: return "python";
+    case Activity::recording: return "recording";
   }
   return "?";
 }

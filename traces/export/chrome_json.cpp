@@ -121,6 +121,7 @@ class Exporter {
       body += "\",\"step\":" + std::to_string(span.step) + ",\"micro_step\":" + std::to_string(span.micro_step);
       if (span.waiting_ns != 0) body += ",\"waiting_ns\":" + std::to_string(span.waiting_ns);
       if (span.part != Part::unknown) body += std::string(",\"part\":\"") + to_string(span.part) + "\"";
+      if (span.activity != Activity::unknown) body += std::string(",\"activity\":\"") + to_string(span.activity) + "\"";
       if (span.bytes != 0) body += ",\"bytes\":" + std::to_string(span.bytes);
       if (span.unit.valid()) body += ",\"unit\":" + std::to_string(span.unit.value);
       event(body + "}");

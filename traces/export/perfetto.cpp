@@ -39,8 +39,9 @@ constexpr std::uint32_t categories = 1, event_names = 2, annotation_names = 3, i
 }  // namespace interned
 
 /// Annotations of a span; the position is the interned id.
-enum class Note : std::uint8_t { none, op, phase, step, micro_step, bytes, unit, waiting_ns, part };
-constexpr const char* kNoteNames[] = {"", "op", "phase", "step", "micro_step", "bytes", "unit", "waiting_ns", "part"};
+enum class Note : std::uint8_t { none, op, phase, step, micro_step, bytes, unit, waiting_ns, part, activity };
+constexpr const char* kNoteNames[] = {"",      "op",   "phase",      "step", "micro_step",
+                                      "bytes", "unit", "waiting_ns", "part", "activity"};
 
 constexpr std::int64_t kOtherCategory = kStreamCount + 1;  // interned ids of categories: stream + 1, then this
 constexpr std::int64_t kSequence = 1;
@@ -182,6 +183,7 @@ class PerfettoExporter {
     if (span.unit.valid()) note(rest, Note::unit, span.unit.value);
     if (span.waiting_ns != 0) note(rest, Note::waiting_ns, span.waiting_ns);
     if (span.part != Part::unknown) note(rest, Note::part, to_string(span.part));
+    if (span.activity != Activity::unknown) note(rest, Note::activity, to_string(span.activity));
     track_event(span.begin_ns, event::begin, track, rest);
   }
 

@@ -75,15 +75,16 @@ void Builder::merge_row(RowId from, RowId to) {
   rows_[static_cast<std::size_t>(from.value)].shown_on = to;
 }
 
-void Builder::complete(RowId row, Span span) {
+bool Builder::complete(RowId row, Span span) {
   if (!in_range(span.begin_ns) || span.duration_ns < 0 || span.duration_ns > 2 * sst::kMaxTime ||
       !in_range(span.begin_ns + span.duration_ns)) {
     ++void_count_;
-    return;
+    return false;
   }
   charged_ += kSpanBytes;
   span.track = TrackId{row.value};
   spans_.push_back(span);
+  return true;
 }
 
 void Builder::begin(RowId row, std::int32_t group, Span span) {

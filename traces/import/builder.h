@@ -47,7 +47,11 @@ class Builder {
   void merge_row(RowId from, RowId to);
 
   // Spans carry their row's number as track. Times beyond +-2^61 make an event void: it is counted and left out.
-  void complete(RowId row, Span span);
+  /// Whether it was taken; it then is the last of the spans.
+  bool complete(RowId row, Span span);
+  /// A span that was added, by its number, until finish().
+  [[nodiscard]] Span& span(std::size_t number) { return spans_[number]; }
+  [[nodiscard]] std::size_t span_count() const { return spans_.size(); }
   /// Begin and end of a span, matched as a stack per `group` in the order of time (of the file where times are equal).
   void begin(RowId row, std::int32_t group, Span span);
   void end(std::int32_t group, std::int64_t time_ns);

@@ -10,6 +10,14 @@ constexpr std::size_t kMaxArguments = 256;
 constexpr std::size_t kMaxArgumentText = 4096;
 constexpr std::size_t kMaxKey = 256;
 
+/// What calls of collectives are made with, in recordings whose kernels do not say it.
+bool tells_tensors(std::string_view event, std::string_view key) {
+  if (key != "Input Dims" && key != "Input type") return false;
+  for (const std::string_view word : {"nccl:", "c10d::", "gloo:", "mpi:"})
+    if (event.starts_with(word)) return true;
+  return event.empty();
+}
+
 }  // namespace
 
 bool ChromeEvents::next() {
@@ -177,10 +185,43 @@ bool ChromeEvents::read_arguments(bool scoped_id) {
       argument->value.number = token == Token::number;
       argument->value.text.assign(json_.text().substr(0, kMaxArgumentText));
       ++event_.argument_count;
+    } else if (kept && token == Token::begin_array && tells_tensors(event_.name, argument->key)) {
+      argument->value.number = false;
+      if (!read_tensors(argument->value.text)) return false;
+      ++event_.argument_count;
     } else if (scalar && scoped_id) {
       event_.id = (local ? "local " : "") + std::string(json_.text().substr(0, kMaxArgumentText));
     } else if (!json_.skip(token)) {
       return false;
+    }
+  }
+}
+
+bool ChromeEvents::read_tensors(std::string& into) {
+  into.clear();
+  const auto add = [&](std::string_view piece) {
+    if (into.size() + piece.size() < kMaxArgumentText) into.append(piece) += ';';
+  };
+  for (;;) {
+    Token token = json_.next();
+    if (token == Token::end_array) return true;
+    if (token == Token::string) {
+      add(json_.text());
+    } else if (token == Token::begin_array) {
+      std::int64_t elements = 1, dimension = 0;
+      std::size_t count = 0;
+      bool flat = true;
+      while ((token = json_.next()) != Token::end_array) {
+        flat = flat && token == Token::number && to_integer(json_.text(), dimension) && dimension >= 0 &&
+               (dimension == 0 || elements <= (std::int64_t{1} << 60) / dimension);
+        if (flat) elements *= dimension;
+        ++count;
+        if (token != Token::number && !json_.skip(token)) return false;
+      }
+      add(flat && count > 0 ? std::to_string(elements) : std::string());
+    } else {
+      add("");
+      if (!json_.skip(token)) return false;
     }
   }
 }

@@ -90,6 +90,9 @@ class ChromeEvents {
   [[nodiscard]] std::string* field(std::string_view key);
   bool read_event();
   bool read_arguments(bool scoped_id);
+  /// The rest of a list of tensors' shapes or types, as text: "4096;;" for [[64, 64], [], [[2], [3]]], the elements of
+  /// each that has dimensions of its own; "float;;" for ["float", "", ""].
+  bool read_tensors(std::string& into);
 
   ByteSource& source_;
   JsonReader json_;

@@ -16,6 +16,8 @@
 #include "traces/import/builder.h"
 #include "traces/import/chrome_events.h"
 #include "traces/import/kineto.h"
+#include "traces/import/kineto_calls.h"
+#include "traces/import/kineto_ranks.h"
 #include "traces/import/names.h"
 
 namespace shard::import {
@@ -29,6 +31,7 @@ struct Process {
   std::string pid{}, name{};
   std::int64_t sort_index = 0;
   std::int32_t device = -1;
+  Rank rank{};
 };
 
 /// What a row is, beside the builder's track.
@@ -155,6 +158,9 @@ class Importer {
     if (const auto value = event_.integer("micro_step")) span.micro_step = clamp32(*value);
     if (const Scalar* phase = event_.argument("phase")) span.phase = phase_named(phase->text).value_or(span.phase);
     if (const Scalar* part = event_.argument("part")) span.part = part_named(part->text).value_or(span.part);
+    if (const Scalar* word = event_.argument("activity"))
+      span.activity = activity_named(word->text).value_or(span.activity);
+    if (span.activity == Activity::unknown) span.activity = activity_of(event_.category, event_.name);
     return span;
   }
 
@@ -164,7 +170,9 @@ class Importer {
     if (!is_gpu_category(event_.category)) return;
     if (!row.device) row.device = event_.integer("device");
     if (!row.stream) row.stream = event_.integer("stream");
-    if (event_.category != "cuda_sync") row.votes.add(event_.category, event_.name);
+    if (std::int64_t pid = 0; !row.device && to_integer(event_.pid, pid)) row.device = pid;  // as the profiler has it
+    const Activity activity = activity_of(event_.category, event_.name);
+    if (activity != Activity::wait && activity != Activity::mark) row.votes.add(activity, event_.name);
   }
 
   void complete(std::int64_t time) {
@@ -181,10 +189,10 @@ class Importer {
       std::int64_t step = 0;
       if (to_integer(std::string_view(event_.name).substr(13), step) && Builder::in_range(time) &&
           Builder::in_range(span.duration_ns)) {
-        steps_.push_back({time, time + span.duration_ns, clamp32(step)});
+        steps_.push_back({time, time + span.duration_ns, clamp32(step), info(id).process});
       }
     }
-    builder_.complete(id, span);
+    if (builder_.complete(id, span)) calls_.add(event_, builder_, id, builder_.span_count() - 1);
     if (!event_.bound_id.empty()) bound_flow(id, time);
   }
 
@@ -291,29 +299,69 @@ class Importer {
     return at != metadata_.end() && to_integer(at->second, value) ? std::optional(value) : std::nullopt;
   }
 
-  [[nodiscard]] Rank rank_of(const Process& process) const {
+  /// A process's own word comes first, then the file's. Where neither says anything, several devices are a rank each.
+  void settle_ranks() {
     const auto within = [](std::int64_t rank) { return rank >= 0 && rank < (1 << 20); };
-    std::int64_t rank = 0;
-    if (ours() && to_integer(process.pid, rank) && within(rank)) return Rank{clamp32(rank)};
-    if (process.name.starts_with("rank ") && to_integer(std::string_view(process.name).substr(5), rank) &&
-        within(rank)) {
-      return Rank{clamp32(rank)};
+    std::optional<std::int64_t> of_file = number("distributedInfo.rank");
+    if (!of_file || !within(*of_file)) of_file = calls_.rank();
+    if (of_file && !within(*of_file)) of_file.reset();
+    std::set<std::int32_t> devices;
+    for (const Process& process : processes_)
+      if (process.device >= 0) devices.insert(process.device);
+    const bool by_device = devices.size() > 1;
+    std::optional<std::int32_t> least;
+    for (Process& process : processes_) {
+      std::int64_t rank = 0;
+      if (ours()) {
+        if (to_integer(process.pid, rank) && within(rank)) process.rank = Rank{clamp32(rank)};
+      } else {
+        if (!to_integer(process.pid, rank)) process.rank = Rank{rank_in(process.pid).value_or(-1)};
+        if (!process.rank.valid()) process.rank = Rank{rank_of_name(process)};
+      }
+      if (process.rank.valid()) least = std::min(least.value_or(process.rank.value), process.rank.value);
     }
-    if (const auto of_run = number("distributedInfo.rank"); of_run && within(*of_run)) return Rank{clamp32(*of_run)};
-    return Rank{std::max(process.device, 0)};
+    // In a file of several ranks that names them, what belongs to none is shown with the first of them.
+    const std::int32_t of_others = of_file ? clamp32(*of_file) : least ? *least : by_device ? *devices.begin() : 0;
+    for (Process& process : processes_) {
+      if (process.rank.valid()) continue;
+      const bool own = !of_file && !least && by_device && process.device >= 0;
+      process.rank = Rank{own ? process.device : of_others};
+    }
+  }
+
+  /// By the name of the process, which a GPU's rows share with others of its number.
+  [[nodiscard]] std::int32_t rank_of_name(const Process& process) const {
+    const auto at = process_ids_.find(process.pid + '\x1f' + "-1");
+    const std::string& name = process.name.empty() && at != process_ids_.end()
+                                  ? processes_[static_cast<std::size_t>(at->second)].name
+                                  : process.name;
+    const std::string_view text = std::string_view(name).substr(0, 6);
+    return text.starts_with("rank") || text.starts_with("Rank") || text.starts_with("[rank") ||
+                   text.starts_with("[Rank")
+               ? rank_in(name).value_or(-1)
+               : -1;
   }
 
   void describe_rows() {
     std::set<std::int32_t> shown;
-    for (const RowInfo& row : rows_) shown.insert(row.process);
+    for (RowInfo& row : rows_) {
+      if (row.device && *row.device >= 0 && *row.device < 4096) {
+        const Process of = processes_[static_cast<std::size_t>(row.process)];
+        row.process = process(of.pid, clamp32(*row.device));
+        Process& device = processes_[static_cast<std::size_t>(row.process)];
+        if (device.name.empty()) device.name = of.name;
+        if (device.sort_index == 0) device.sort_index = of.sort_index;
+      }
+      shown.insert(row.process);
+    }
+    settle_ranks();
     OurLanes lanes;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const RowInfo& row = rows_[i];
-      Process process = processes_[static_cast<std::size_t>(row.process)];
+      const Process& process = processes_[static_cast<std::size_t>(row.process)];
       const RowId id{static_cast<std::int32_t>(i)};
       Track& track = builder_.row(id);
-      if (row.device && *row.device >= 0 && *row.device < 4096) process.device = clamp32(*row.device);
-      track.rank = rank_of(process);
+      track.rank = process.rank;
       builder_.set_order(id, {process.sort_index, row.sort_index});
       if (ours()) {
         std::int64_t number = 0;
@@ -339,7 +387,6 @@ class Importer {
     if (const auto world = number("distributedInfo.world_size"); world && *world > 0) {
       header.world_size = clamp32(*world);
     }
-    // Kineto's times are relative to baseTimeNanoseconds where the file has one, else Unix time itself.
     if (const auto base = number("baseTimeNanoseconds")) header.wall_ns = *base;
     for (const auto& [key, value] : metadata_) {
       const bool known = key == "displayTimeUnit" || key == "otherData.origin_ns";
@@ -376,10 +423,12 @@ class Importer {
     describe_rows();
     place_memories(memories_, builder_);
     Trace& trace = builder_.loaded.trace;
-    for (Rank& rank : trace.memory.rank) rank = rank_of(processes_[static_cast<std::size_t>(rank.value)]);
+    for (Rank& rank : trace.memory.rank) rank = processes_[static_cast<std::size_t>(rank.value)].rank;
     for (Counter& counter : trace.counters) {
-      counter.rank = rank_of(processes_[static_cast<std::size_t>(counter.rank.value)]);
+      counter.rank = processes_[static_cast<std::size_t>(counter.rank.value)].rank;
     }
+    for (StepRange& step : steps_) step.rank = processes_[static_cast<std::size_t>(step.process)].rank;
+    calls_.settle(builder_);
     describe(trace.header);
     if (kineto_ || file_.kineto()) builder_.loaded.format = TraceFormat::kineto;
     if (other_count_ > 0) {
@@ -388,6 +437,7 @@ class Importer {
     if (untimed_count_ > 0) builder_.loaded.notes.push_back(std::to_string(untimed_count_) + " events without a time");
     LoadedTrace loaded = builder_.finish(ours() ? number("otherData.origin_ns").value_or(0) : 0);
     number_steps(steps_, loaded.trace);
+    if (loaded.format == TraceFormat::kineto) tell_clock(loaded.trace);
     return loaded;
   }
 
@@ -404,6 +454,7 @@ class Importer {
   std::unordered_map<std::string, std::int32_t> groups_;
   std::deque<KinetoMemory> memories_;
   std::vector<StepRange> steps_;
+  KinetoCalls calls_;
   MemoryCurves curves_;
   bool kineto_ = false;
   std::int64_t event_count_ = 0, other_count_ = 0, untimed_count_ = 0;

@@ -113,30 +113,41 @@ Result<void> check_whole(const LoadedTrace& loaded, std::string_view label) {
                .help = "record or copy it again; or --incomplete, which uses what comes before"};
 }
 
-TraceSummary summarize(const LoadedTrace& loaded) {
-  TraceSummary summary = summarize(loaded.trace);
+TraceSummary summarize(const LoadedTrace& loaded, std::optional<Rank> rank) {
+  TraceSummary summary = summarize(loaded.trace, rank);
   summary.format = to_string(loaded.format);
   if (loaded.format == TraceFormat::sst) return summary;
   summary.lane_count = loaded.lane_count;
   summary.memory_event_count = loaded.memory_event_count;
   // Without a word about steps all spans are in the first.
-  if (summary.steps.size() == 1 && summary.steps.front().step == 0) summary.steps.clear();
+  if (summary.steps.size() == 1 && summary.steps.front().step == 0 && marked_steps(loaded.trace).empty())
+    summary.steps.clear();
   return summary;
 }
 
-nlohmann::ordered_json to_json(const LoadedTrace& loaded, const TraceSummary& summary) {
-  nlohmann::ordered_json json = to_json(summary);
+nlohmann::ordered_json to_json(const LoadedTrace& loaded, const TraceSummary& summary, std::size_t top) {
+  nlohmann::ordered_json json = to_json(summary, top);
   json["flow_count"] = loaded.trace.flows.size();
   if (loaded.format == TraceFormat::sst) return json;
   json["flow_event_count"] = loaded.flow_event_count;
   json["instant_count"] = loaded.instants.size();
   json["notes"] = loaded.notes;
   if (loaded.snapshot) json["snapshot"] = to_json(*loaded.snapshot);
+  for (const CombinedPart& part : loaded.parts) {
+    nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+    for (const Rank rank : part.ranks) ranks.push_back(rank.value);
+    json["parts"].push_back({{"file", part.name},
+                             {"format", to_string(part.format)},
+                             {"ranks", std::move(ranks)},
+                             {"aligned_by", part.by_clock ? "clock" : "begin"},
+                             {"shift_ns", part.shift_ns},
+                             {"says", part.says}});
+  }
   return json;
 }
 
-std::string to_text(const LoadedTrace& loaded, const TraceSummary& summary) {
-  std::string text = to_text(summary);
+std::string to_text(const LoadedTrace& loaded, const TraceSummary& summary, std::size_t top) {
+  std::string text = to_text(summary, top);
   if (loaded.format == TraceFormat::sst) return text;
   text = std::string("format ") + to_string(loaded.format) + "\n" + text;
   if (loaded.snapshot) {
@@ -148,6 +159,7 @@ std::string to_text(const LoadedTrace& loaded, const TraceSummary& summary) {
     text += "\n" + std::to_string(snapshot.segments.size()) + " segments of " + std::to_string(snapshot.block_count()) +
             " blocks at the end\n" + table.str();
   }
+  for (const CombinedPart& part : loaded.parts) text += "aligned: " + to_text(part) + "\n";
   for (const std::string& note : loaded.notes) text += "passed over: " + note + "\n";
   return text;
 }

@@ -42,6 +42,18 @@ struct Instant {
   friend bool operator==(const Instant&, const Instant&) = default;
 };
 
+/// One of several recordings that were put together (combine.h).
+struct CombinedPart {
+  std::string name;  ///< the file's
+  TraceFormat format = TraceFormat::sst;
+  std::vector<Rank> ranks;
+  bool by_clock = false;      ///< its Unix time is known; else it was put at the others' begin
+  std::int64_t shift_ns = 0;  ///< added to its times
+  std::string says;           ///< what people should know of how it fits; may be empty
+};
+/// "snapshot.pickle by its clock (begins 3 s after the others end)".
+[[nodiscard]] std::string to_text(const CombinedPart& part);
+
 /// A trace, and what of the file has no place in one.
 ///
 /// Times are the file's own, in nanoseconds. Ranks: those of our own exports and of PyTorch's distributedInfo; else
@@ -57,6 +69,7 @@ struct LoadedTrace {
   std::vector<Instant> instants;        ///< by time
   std::optional<Snapshot> snapshot;     ///< of a PyTorch memory snapshot: everything that it says
   std::vector<std::string> notes;       ///< what was passed over, for people
+  std::vector<CombinedPart> parts;      ///< where several recordings were put together
 };
 
 /// Loads a trace: .sst, Chrome and Kineto JSON, Perfetto (track events), PyTorch memory snapshots (pickle protocols 2
@@ -75,13 +88,15 @@ struct LoadedTrace {
 [[nodiscard]] Result<void> check_whole(const LoadedTrace& loaded, std::string_view label);
 
 /// As summarize(Trace), with the file's format and its own counts.
-[[nodiscard]] TraceSummary summarize(const LoadedTrace& loaded);
+[[nodiscard]] TraceSummary summarize(const LoadedTrace& loaded, std::optional<Rank> rank = {});
 
-/// As to_json(TraceSummary) of summarize(loaded), with "flow_count", "flow_event_count", "instant_count", "notes", and
-/// "snapshot" for those.
-[[nodiscard]] nlohmann::ordered_json to_json(const LoadedTrace& loaded, const TraceSummary& summary);
+/// As to_json(TraceSummary) of summarize(loaded), with "flow_count", "flow_event_count", "instant_count", "notes",
+/// "snapshot" for those, and for several recordings "parts": [{"file", "format", "ranks", "aligned_by" ("clock", or
+/// "begin" where it says no Unix time), "shift_ns", "says"}].
+[[nodiscard]] nlohmann::ordered_json to_json(const LoadedTrace& loaded, const TraceSummary& summary,
+                                             std::size_t top = kTopNames);
 
 /// As to_text(TraceSummary) of summarize(loaded), with the snapshot's facts.
-[[nodiscard]] std::string to_text(const LoadedTrace& loaded, const TraceSummary& summary);
+[[nodiscard]] std::string to_text(const LoadedTrace& loaded, const TraceSummary& summary, std::size_t top = kTopNames);
 
 }  // namespace shard

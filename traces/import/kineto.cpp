@@ -6,11 +6,14 @@
 #include <set>
 #include <utility>
 
+#include "traces/import/kineto_calls.h"
+
 namespace shard::import {
 
 bool is_gpu_category(std::string_view category) {
-  return category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset" || category == "cuda_sync" ||
-         category == "gpu_user_annotation";
+  const Activity activity = activity_of(category, "");
+  return activity == Activity::kernel || activity == Activity::copy || activity == Activity::fill ||
+         activity == Activity::wait || activity == Activity::mark;
 }
 
 bool is_kineto_category(std::string_view category) {
@@ -51,20 +54,30 @@ void place_memories(std::deque<KinetoMemory>& memories, Builder& builder) {
 
 void number_steps(std::vector<StepRange>& steps, Trace& trace) {
   if (steps.empty()) return;
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](const StepRange& a, const StepRange& b) { return a.begin_ns < b.begin_ns; });
-  const auto place = [&](std::int64_t time, Phase& phase, std::int32_t& step) {
-    const auto after = std::upper_bound(steps.begin(), steps.end(), time,
-                                        [](std::int64_t t, const StepRange& range) { return t < range.begin_ns; });
-    phase = after == steps.begin() ? Phase::creation : Phase::steady_step;
-    step = after == steps.begin() ? -1 : std::prev(after)->step;
+  const auto key = [](const StepRange& range) { return std::pair(range.rank, range.begin_ns); };
+  std::ranges::stable_sort(steps, {}, key);
+  const auto place = [&](Rank rank, std::int64_t time, Phase& phase, std::int32_t& step) {
+    const auto after = std::ranges::upper_bound(steps, std::pair(rank, time), {}, key);
+    const bool inside = after != steps.begin() && std::prev(after)->rank == rank;
+    phase = inside ? Phase::steady_step : Phase::creation;
+    step = inside ? std::prev(after)->step : -1;
   };
   for (std::size_t i = 0; i < trace.spans.size(); ++i) {
-    place(trace.spans.begin_ns[i], trace.spans.phase[i], trace.spans.step[i]);
+    place(trace.track_of(trace.spans.track[i]).rank, trace.spans.begin_ns[i], trace.spans.phase[i],
+          trace.spans.step[i]);
   }
   for (std::size_t i = 0; i < trace.memory.size(); ++i) {
-    place(trace.memory.time_ns[i], trace.memory.phase[i], trace.memory.step[i]);
+    place(trace.memory.rank[i], trace.memory.time_ns[i], trace.memory.phase[i], trace.memory.step[i]);
   }
+}
+
+void tell_clock(Trace& trace) {
+  constexpr std::int64_t kUnix = 1'000'000'000'000'000'000;  // September 2001
+  std::int64_t least = INT64_MAX;
+  for (const std::int64_t time : trace.spans.begin_ns) least = std::min(least, time);
+  for (const std::int64_t time : trace.memory.time_ns) least = std::min(least, time);
+  if (least == INT64_MAX || least < kUnix) return;
+  trace.header.clock_ns = trace.header.wall_ns = least;
 }
 
 }  // namespace shard::import

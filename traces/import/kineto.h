@@ -31,9 +31,16 @@ void place_memories(std::deque<KinetoMemory>& memories, Builder& builder);
 struct StepRange {
   std::int64_t begin_ns = 0, end_ns = 0;
   std::int32_t step = 0;
+  std::int32_t process = 0;
+  Rank rank{};
 };
 
-/// Spans and memory events take the step that they begin in.
+/// Spans and memory events take the step of their rank that they begin in.
 void number_steps(std::vector<StepRange>& steps, Trace& trace);
+
+/// Says in the header what Unix time it was: times count from baseTimeNanoseconds (in wall_ns) where the file has one;
+/// else, and in files that have one and do not keep to it, they are Unix time themselves. A file whose times are
+/// neither says nothing.
+void tell_clock(Trace& trace);
 
 }  // namespace shard::import

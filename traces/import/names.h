@@ -40,6 +40,10 @@ template <class Enum>
   return named<Part>(text, kPartCount);
 }
 
+[[nodiscard]] inline std::optional<Activity> activity_named(std::string_view text) {
+  return named<Activity>(text, kActivityCount);
+}
+
 /// "device memory": the counters that our exports draw memory with.
 [[nodiscard]] inline std::optional<Memory> memory_counter_named(std::string_view text) {
   constexpr std::string_view kEnd = " memory";
@@ -50,21 +54,20 @@ template <class Enum>
 /// What most of a GPU row's spans are, by the names that CUDA, NCCL and Kineto give them.
 class StreamVotes {
  public:
-  void add(std::string_view category, std::string_view name) { ++votes_[static_cast<std::size_t>(of(category, name))]; }
+  void add(Activity activity, std::string_view name) { ++votes_[static_cast<std::size_t>(of(activity, name))]; }
   /// Compute where nothing was counted.
   [[nodiscard]] Stream winner() const {
     return static_cast<Stream>(std::max_element(votes_.begin(), votes_.end()) - votes_.begin());
   }
 
  private:
-  static Stream of(std::string_view category, std::string_view name) {
-    if (category == "gpu_memcpy") {
+  static Stream of(Activity activity, std::string_view name) {
+    if (activity == Activity::copy) {
       if (name.find("HtoD") != std::string_view::npos) return Stream::copy_in;
       if (name.find("DtoH") != std::string_view::npos) return Stream::copy_out;
       return Stream::compute;
     }
-    if (name.starts_with("nccl") || name.starts_with("rccl")) return Stream::communication;
-    return Stream::compute;
+    return is_collective(activity) ? Stream::communication : Stream::compute;
   }
   std::array<std::int64_t, kStreamCount> votes_{};
 };

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "traces/import/builder.h"
+#include "traces/import/kineto_calls.h"
 #include "traces/import/names.h"
 
 namespace shard::import {
@@ -165,10 +166,11 @@ class NsysImporter {
     return at->second;
   }
 
-  void span(RowId row, std::int64_t begin, std::int64_t end, NameId name, std::int64_t bytes = 0) {
+  void span(RowId row, std::int64_t begin, std::int64_t end, NameId name, Activity activity, std::int64_t bytes = 0) {
     const std::int64_t duration =
         Builder::in_range(begin) && Builder::in_range(end) ? std::max<std::int64_t>(end - begin, 0) : 0;
-    builder_.complete(row, Span{.begin_ns = begin, .duration_ns = duration, .name = name, .bytes = bytes});
+    builder_.complete(
+        row, Span{.begin_ns = begin, .duration_ns = duration, .name = name, .bytes = bytes, .activity = activity});
   }
 
   static const char* copy_name(std::int64_t kind) {  // CUpti_ActivityMemcpyKind
@@ -187,13 +189,15 @@ class NsysImporter {
                                                "bytes", "copyKind", "shortName", "demangledName"}));
     while (row(s)) {
       const RowId of = stream_row(integer(s, 2), integer(s, 3));
-      const std::string category = kernel ? "kernel" : copy ? "gpu_memcpy" : "gpu_memset";
+      const char* category = kernel ? "kernel" : copy ? "gpu_memcpy" : "gpu_memset";
       NameId name = string(integer(s, present(s, 8) ? 8 : 9));
       if (!kernel) name = builder_.name(copy ? copy_name(integer(s, 7)) : "Memset");
       const auto votes = std::find_if(votes_.begin(), votes_.end(), [&](const auto& v) { return v.first == of; });
-      votes->second.add(category, builder_.loaded.trace.name_of(name));
+      const std::string_view called = builder_.loaded.trace.name_of(name);
+      const Activity activity = activity_of(category, called);
+      votes->second.add(activity, called);
       builder_.row(of).stream = votes->second.winner();
-      span(of, integer(s, 0), integer(s, 1), name, integer(s, 6));
+      span(of, integer(s, 0), integer(s, 1), name, activity, integer(s, 6));
       point(integer(s, 4), integer(s, 5), Builder::FlowEnd::finish, of, integer(s, 0));
     }
   }
@@ -202,7 +206,7 @@ class NsysImporter {
     const Statement s = prepare(select(table, {"start", "end", "globalTid", "correlationId", "nameId"}));
     while (row(s)) {
       const RowId of = thread_row(integer(s, 2), "CUDA calls");
-      span(of, integer(s, 0), integer(s, 1), string(integer(s, 4)));
+      span(of, integer(s, 0), integer(s, 1), string(integer(s, 4)), Activity::runtime);
       point(integer(s, 3), integer(s, 2), Builder::FlowEnd::start, of, integer(s, 0));
     }
   }
@@ -213,7 +217,7 @@ class NsysImporter {
       const RowId of = thread_row(integer(s, 4), "NVTX");
       const NameId name = present(s, 2) ? builder_.name(text(s, 2)) : string(integer(s, 3));
       if (present(s, 1)) {
-        span(of, integer(s, 0), integer(s, 1), name);
+        span(of, integer(s, 0), integer(s, 1), name, Activity::annotation);
       } else {
         builder_.instant(of, integer(s, 0), name);  // a mark
       }

@@ -55,6 +55,7 @@ bool annotation(std::string_view message, const PerfettoSequence& sequence, cons
   if (value && name == "waiting_ns") span.waiting_ns = *value;
   if (name == "phase") span.phase = phase_named(text).value_or(span.phase);
   if (name == "part") span.part = part_named(text).value_or(span.part);
+  if (name == "activity") span.activity = activity_named(text).value_or(span.activity);
   return true;
 }
 

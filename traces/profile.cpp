@@ -1,0 +1,382 @@
+// Intervals are sorted once per device; a sum over a window is the difference of two prefix sums.
+#include "traces/profile.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "traces/inspect.h"
+#include "traces/lane_fit.h"
+#include "traces/lanes.h"
+
+namespace shard {
+namespace {
+
+bool starts(std::string_view text, std::string_view word) {
+  return text.substr(0, word.size()) == word;
+}
+
+/// Of older traces of ours and of recorders that say no more than a name: what only one kind is called.
+Activity collective_of(std::string_view name) {
+  std::string text;
+  for (const char c : name.substr(0, 128))
+    if (c != '_' && c != '-') text += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  constexpr std::array<std::pair<const char*, Activity>, 6> kWords = {{{"allgather", Activity::all_gather},
+                                                                       {"reducescatter", Activity::reduce_scatter},
+                                                                       {"allreduce", Activity::all_reduce},
+                                                                       {"alltoall", Activity::all_to_all},
+                                                                       {"broadcast", Activity::broadcast},
+                                                                       {"sendrecv", Activity::send_receive}}};
+  for (const auto& [word, kind] : kWords)
+    if (text.find(word) != std::string::npos) return kind;
+  return Activity::other_collective;
+}
+
+bool on_device(const Track& track) {
+  return track.kind == TrackKind::stream && track.stream != Stream::host;
+}
+
+struct Interval {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// A set of moments: disjoint intervals in order, and how long those before each are together.
+class Moments {
+ public:
+  Moments() = default;
+  explicit Moments(std::vector<Interval> intervals) {
+    std::ranges::sort(intervals, {}, &Interval::begin);
+    for (const Interval& each : intervals) {
+      if (each.end <= each.begin) continue;
+      if (!joined_.empty() && each.begin <= joined_.back().end) {
+        joined_.back().end = std::max(joined_.back().end, each.end);
+      } else {
+        joined_.push_back(each);
+      }
+    }
+    before_.reserve(joined_.size() + 1);
+    for (const Interval& each : joined_) before_.push_back(before_.back() + each.end - each.begin);
+  }
+  /// How much of it lies before a time.
+  [[nodiscard]] std::int64_t until(std::int64_t time) const {
+    const auto after = std::ranges::upper_bound(joined_, time, {}, &Interval::begin);
+    if (after == joined_.begin()) return 0;
+    const auto at = static_cast<std::size_t>(after - joined_.begin()) - 1;
+    return before_[at] + std::min(time, joined_[at].end) - joined_[at].begin;
+  }
+  [[nodiscard]] std::int64_t within(std::int64_t begin, std::int64_t end) const { return until(end) - until(begin); }
+  [[nodiscard]] const std::vector<Interval>& intervals() const { return joined_; }
+  [[nodiscard]] bool empty() const { return joined_.empty(); }
+
+ private:
+  std::vector<Interval> joined_;
+  std::vector<std::int64_t> before_{0};
+};
+
+/// What is in both.
+Moments both(const Moments& a, const Moments& b) {
+  std::vector<Interval> common;
+  auto x = a.intervals().begin(), y = b.intervals().begin();
+  while (x != a.intervals().end() && y != b.intervals().end()) {
+    const std::int64_t begin = std::max(x->begin, y->begin), end = std::min(x->end, y->end);
+    if (begin < end) common.push_back({begin, end});
+    if (x->end < y->end) {
+      ++x;
+    } else {
+      ++y;
+    }
+  }
+  return Moments(std::move(common));
+}
+
+Direction direction_of(const Track& track, Activity activity, std::string_view name) {
+  if (activity == Activity::fill) return Direction::fill;
+  const auto has = [&](const char* word) { return name.find(word) != std::string_view::npos; };
+  if (has("HtoD") || has("HostToDevice")) return Direction::to_device;
+  if (has("DtoH") || has("DeviceToHost")) return Direction::to_host;
+  if (has("DtoD") || has("DeviceToDevice")) return Direction::within_device;
+  if (has("PtoP") || has("PeerToPeer")) return Direction::between_devices;
+  if (has("HtoH") || has("HostToHost")) return Direction::on_host;
+  if (track.stream == Stream::copy_in) return Direction::to_device;
+  if (track.stream == Stream::copy_out) return Direction::to_host;
+  return Direction::unknown;
+}
+
+/// What one device did.
+struct Device {
+  std::vector<Interval> all, compute, copies, collectives;
+  std::set<std::int32_t> streams;
+  Moments busy_moments, compute_moments, copy_moments, communication_moments, hidden_moments;
+
+  void settle() {
+    busy_moments = Moments(std::move(all));
+    compute_moments = Moments(std::move(compute));
+    copy_moments = Moments(std::move(copies));
+    communication_moments = Moments(std::move(collectives));
+    hidden_moments = both(compute_moments, communication_moments);
+  }
+  [[nodiscard]] DeviceTime within(std::int64_t begin, std::int64_t end) const {
+    DeviceTime time;
+    time.window_ns = end - begin;
+    time.busy_ns = busy_moments.within(begin, end);
+    time.idle_ns = time.window_ns - time.busy_ns;
+    time.kernel_ns = compute_moments.within(begin, end);
+    time.copy_ns = copy_moments.within(begin, end);
+    time.communication_ns = communication_moments.within(begin, end);
+    time.hidden_ns = hidden_moments.within(begin, end);
+    time.exposed_ns = time.communication_ns - time.hidden_ns;
+    return time;
+  }
+};
+
+/// One pass over a trace's spans, then the sums.
+class Profiler {
+ public:
+  Profiler(const Trace& trace, std::optional<Rank> rank) : trace_(trace), rank_(rank), lanes_(assign_lanes(trace)) {}
+
+  Profile run() {
+    for (const Track& track : trace_.tracks)
+      place_of_track_.push_back({track.rank, on_device(track) ? device_of(track) : DeviceNumber{}});
+    take_spans();
+    self_times();
+    for (auto& [place, device] : devices_) device.settle();
+    for (const auto& [place, device] : devices_) add_device(place, device);
+    for (auto& [key, use] : collectives_) profile_.collectives.push_back(use);
+    hide_collectives();
+    for (auto& [key, use] : copies_) profile_.copies.push_back(use);
+    add_steps();
+    add_names(kernels_, profile_.kernels);
+    add_names(operations_, profile_.operations);
+    return std::move(profile_);
+  }
+
+ private:
+  using Key = std::pair<NameId, Activity>;
+  using Names = std::map<Key, NamedTime>;
+
+  [[nodiscard]] bool asked(const Track& track) const { return !rank_ || track.rank == *rank_; }
+
+  void take_spans() {
+    const SpanTable& spans = trace_.spans;
+    activity_.resize(spans.size());
+    // What a name means on a track of a kind is asked once.
+    std::map<std::pair<std::int32_t, std::int32_t>, Activity> told;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      const Track& track = trace_.track_of(spans.track[i]);
+      activity_[i] = spans.activity[i];
+      if (activity_[i] == Activity::unknown) {
+        const auto [at, added] = told.try_emplace({spans.track[i].value, spans.name[i].value});
+        if (added) at->second = activity_of(track, Activity::unknown, trace_.name_of(spans.name[i]));
+        activity_[i] = at->second;
+      }
+      if (!asked(track)) continue;
+      const std::int64_t begin = spans.begin_ns[i], end = begin + spans.duration_ns[i];
+      const auto [window, added] = windows_.try_emplace(track.rank, Interval{begin, end});
+      window->second = {std::min(window->second.begin, begin), std::max(window->second.end, end)};
+      if (on_device(track)) take_device_span(i, track, {begin, end});
+      if (is_collective(activity_[i])) take_collective(i, track);
+    }
+  }
+
+  void take_device_span(std::size_t i, const Track& track, Interval when) {
+    const Activity activity = activity_[i];
+    const bool collective = is_collective(activity), copy = activity == Activity::copy || activity == Activity::fill;
+    if (!collective && !copy && activity != Activity::kernel) return;
+    const DevicePlace place = place_of_track_[static_cast<std::size_t>(trace_.spans.track[i].value)];
+    Device& device = devices_[place];
+    device.streams.insert(trace_.spans.track[i].value);
+    device.all.push_back(when);
+    (collective ? device.collectives : copy ? device.copies : device.compute).push_back(when);
+    if (copy) {
+      const Direction direction = direction_of(track, activity, trace_.name_of(trace_.spans.name[i]));
+      CopyUse& use = copies_[{place, direction}];
+      use.place = place;
+      use.direction = direction;
+      ++use.count;
+      use.bytes += std::max<std::int64_t>(trace_.spans.bytes[i], 0);
+      use.total_ns += when.end - when.begin;
+    } else {
+      // One kernel may do several kinds of collectives: NCCL's for sending and receiving.
+      NamedTime& named = kernels_[{trace_.spans.name[i], collective ? Activity::other_collective : activity}];
+      ++named.count;
+      named.total_ns += when.end - when.begin;
+      named.self_ns += when.end - when.begin;
+    }
+  }
+
+  void take_collective(std::size_t i, const Track& track) {
+    const bool on_host = !on_device(track);
+    const DevicePlace place = place_of_track_[static_cast<std::size_t>(trace_.spans.track[i].value)];
+    CollectiveUse& use = collectives_[{place, activity_[i], on_host}];
+    use.place = place;
+    use.kind = activity_[i];
+    use.on_host = on_host;
+    ++use.count;
+    use.bytes += std::max<std::int64_t>(trace_.spans.bytes[i], 0);
+    if (trace_.spans.bytes[i] <= 0 && activity_[i] != Activity::barrier) ++use.without_bytes;
+    use.total_ns += trace_.spans.duration_ns[i];
+    calls_.push_back(i);
+  }
+
+  /// On one lane of a host thread spans are nested or disjoint: a child takes its time from the innermost around it.
+  void self_times() {
+    const SpanTable& spans = trace_.spans;
+    std::vector<std::vector<std::uint32_t>> open;  // by lane of the track
+    TrackId track;
+    std::vector<std::int64_t> self(spans.duration_ns);
+    for (const std::uint32_t i : lanes_.order) {
+      if (spans.track[i] != track) {
+        track = spans.track[i];
+        open.assign(static_cast<std::size_t>(lanes_.lanes_of_track[static_cast<std::size_t>(track.value)]), {});
+      }
+      std::vector<std::uint32_t>& stack = open[static_cast<std::size_t>(lanes_.lane[i])];
+      while (!stack.empty() && spans.begin_ns[stack.back()] + spans.duration_ns[stack.back()] <= spans.begin_ns[i])
+        stack.pop_back();
+      if (!stack.empty()) self[stack.back()] -= spans.duration_ns[i];
+      stack.push_back(i);
+    }
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      const Track& of = trace_.track_of(spans.track[i]);
+      if (on_device(of) || !asked(of) || activity_[i] == Activity::recording) continue;
+      NamedTime& named = operations_[{spans.name[i], activity_[i]}];
+      ++named.count;
+      named.total_ns += spans.duration_ns[i];
+      named.self_ns += self[i];
+    }
+  }
+
+  void add_device(const DevicePlace& place, const Device& device) {
+    const Interval window = windows_.at(place.rank);
+    DeviceUse use{.place = place,
+                  .streams = static_cast<std::int64_t>(device.streams.size()),
+                  .time = device.within(window.begin, window.end)};
+    if (!device.busy_moments.empty()) {
+      const auto& busy = device.busy_moments.intervals();
+      use.idle_between_ns = busy.back().end - busy.front().begin - use.time.busy_ns;
+    }
+    profile_.devices.push_back(use);
+  }
+
+  void hide_collectives() {
+    for (const std::size_t i : calls_) {
+      const Track& track = trace_.track_of(trace_.spans.track[i]);
+      if (!on_device(track)) continue;
+      const DevicePlace place = place_of_track_[static_cast<std::size_t>(trace_.spans.track[i].value)];
+      const std::int64_t begin = trace_.spans.begin_ns[i], end = begin + trace_.spans.duration_ns[i];
+      const auto at = std::ranges::find_if(profile_.collectives, [&](const CollectiveUse& use) {
+        return use.place == place && use.kind == activity_[i] && !use.on_host;
+      });
+      at->hidden_ns += devices_.at(place).compute_moments.within(begin, end);
+    }
+    for (CollectiveUse& use : profile_.collectives) use.exposed_ns = use.on_host ? 0 : use.total_ns - use.hidden_ns;
+  }
+
+  void add_steps() {
+    std::map<std::pair<std::int32_t, DevicePlace>, DeviceStep> steps;
+    const auto add = [&](Rank rank, std::int32_t number, std::int64_t begin, std::int64_t end) {
+      for (auto at = devices_.lower_bound({rank, DeviceNumber{}}); at != devices_.end() && at->first.rank == rank; ++at)
+        steps.try_emplace({number, at->first}, DeviceStep{at->first, number, begin, at->second.within(begin, end)});
+    };
+    const std::vector<MarkedStep> marked = marked_steps(trace_);
+    for (const MarkedStep& step : marked) add(step.rank, step.step, step.begin_ns, step.end_ns);
+    if (marked.empty()) {
+      std::vector<StepTime> told = step_times(trace_);
+      // Recordings that know nothing of steps have all spans in the first.
+      if (told.size() == 1 && told.front().step == 0 && trace_.header.plan_hash.empty()) told.clear();
+      for (const auto& [rank, window] : windows_)
+        for (const StepTime& step : told) add(rank, step.step, step.begin_ns, step.end_ns);
+    }
+    for (const auto& [key, step] : steps) profile_.steps.push_back(step);
+  }
+
+  void add_names(const Names& names, std::vector<NamedTime>& into) const {
+    for (const auto& [key, named] : names) {
+      into.push_back(named);
+      into.back().name = trace_.name_of(key.first);
+      into.back().activity = key.second;
+    }
+    std::ranges::stable_sort(into, std::ranges::greater{}, &NamedTime::self_ns);
+  }
+
+  const Trace& trace_;
+  std::optional<Rank> rank_;
+  Lanes lanes_;
+  std::vector<DevicePlace> place_of_track_;
+  std::vector<Activity> activity_;  // by span
+  std::map<Rank, Interval> windows_;
+  std::map<DevicePlace, Device> devices_;
+  std::map<std::tuple<DevicePlace, Activity, bool>, CollectiveUse> collectives_;
+  std::map<std::pair<DevicePlace, Direction>, CopyUse> copies_;
+  std::vector<std::size_t> calls_;  // spans
+  Names kernels_, operations_;
+  Profile profile_;
+};
+
+}  // namespace
+
+DeviceNumber device_of(const Track& track) {
+  std::int32_t number = -1;
+  if (starts(track.name, "GPU ")) {
+    const std::string_view digits = std::string_view(track.name).substr(4);
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec != std::errc() || number < 0)
+      number = -1;
+  }
+  return DeviceNumber{number};
+}
+
+Activity activity_of(const Track& track, Activity said, std::string_view name) {
+  if (said != Activity::unknown) return said;
+  if (!on_device(track)) return Activity::operation;
+  if (starts(name, "nccl") || starts(name, "rccl") || track.stream == Stream::communication) return collective_of(name);
+  if (starts(name, "Memcpy") || starts(name, "[CUDA memcpy")) return Activity::copy;
+  if (starts(name, "Memset") || starts(name, "[CUDA memset")) return Activity::fill;
+  return track.stream == Stream::copy_in || track.stream == Stream::copy_out ? Activity::copy : Activity::kernel;
+}
+
+Profile profile(const Trace& trace, std::optional<Rank> rank) {
+  return Profiler(trace, rank).run();
+}
+
+std::vector<Rank> ranks_of(const Trace& trace) {
+  std::set<Rank> ranks;
+  std::vector<bool> used(trace.tracks.size());
+  for (const TrackId track : trace.spans.track) used[static_cast<std::size_t>(track.value)] = true;
+  for (std::size_t i = 0; i < used.size(); ++i)
+    if (used[i]) ranks.insert(trace.tracks[i].rank);
+  Rank last;
+  for (const Rank rank : trace.memory.rank) {
+    if (rank != last) ranks.insert(rank);
+    last = rank;
+  }
+  for (const Counter& counter : trace.counters) ranks.insert(counter.rank);
+  return {ranks.begin(), ranks.end()};
+}
+
+std::vector<MarkedStep> marked_steps(const Trace& trace) {
+  constexpr std::string_view kMark = "ProfilerStep#";
+  std::map<NameId, std::int32_t> names;
+  for (std::size_t i = 0; i < trace.names.size(); ++i) {
+    const std::string& name = trace.names[i];
+    std::int32_t step = 0;
+    if (!starts(name, kMark)) continue;
+    if (std::from_chars(name.data() + kMark.size(), name.data() + name.size(), step).ec == std::errc())
+      names.emplace(NameId{static_cast<std::int32_t>(i)}, step);
+  }
+  std::vector<MarkedStep> steps;
+  if (names.empty()) return steps;
+  for (std::size_t i = 0; i < trace.spans.size(); ++i) {
+    const auto at = names.find(trace.spans.name[i]);
+    const Track& track = trace.track_of(trace.spans.track[i]);
+    if (at == names.end() || trace.spans.activity[i] == Activity::mark || on_device(track)) continue;
+    const std::int64_t begin = trace.spans.begin_ns[i];
+    steps.push_back({track.rank, at->second, begin, begin + trace.spans.duration_ns[i]});
+  }
+  std::ranges::stable_sort(steps, {}, [](const MarkedStep& step) { return std::pair(step.rank, step.begin_ns); });
+  return steps;
+}
+
+}  // namespace shard
