@@ -136,11 +136,15 @@ class Joiner {
   std::vector<NameId> name_of_;
 };
 
+bool is_snapshot(const NamedTrace& trace) {
+  return trace.loaded.format == TraceFormat::pytorch_snapshot;
+}
+
 /// Devices whose kernels ran, with the ranks that ran them.
 std::map<std::int32_t, std::set<Rank>> ranks_of_devices(const std::vector<NamedTrace>& traces) {
   std::map<std::int32_t, std::set<Rank>> found;
   for (const NamedTrace& each : traces) {
-    if (each.loaded.snapshot) continue;
+    if (is_snapshot(each)) continue;
     for (const Track& track : each.loaded.trace.tracks)
       if (const DeviceNumber device = device_of(track); device.valid()) found[device.value].insert(track.rank);
   }
@@ -165,12 +169,38 @@ Rank rank_of_device(std::int32_t device, bool only, const std::map<std::int32_t,
   return Rank{device};
 }
 
+/// A snapshot's own words about devices follow its trace's. False where they cannot: its events are by device.
+bool rename_devices(Snapshot& snapshot, const std::map<Rank, Rank>& to) {
+  constexpr std::int32_t kMostDevices = 4096;
+  Rank last;
+  for (const auto& [device, rank] : to) {
+    if (rank <= last || rank.value >= kMostDevices) return false;
+    last = rank;
+  }
+  const auto rename = [&](std::int32_t& device) {
+    if (const auto at = to.find(Rank{device}); at != to.end()) device = at->second.value;
+  };
+  for (SnapshotSegment& segment : snapshot.segments) rename(segment.device);
+  for (SnapshotEvent& event : snapshot.events) rename(event.device);
+  for (SnapshotSegment& segment : snapshot.at_start.segments) rename(segment.device);
+  for (Snapshot::Start::Live& block : snapshot.at_start.blocks) rename(block.device);
+  if (last.valid()) snapshot.device_count = std::max(snapshot.device_count, static_cast<std::size_t>(last.value) + 1);
+  return true;
+}
+
 void rename_devices(NamedTrace& snapshot, const std::map<std::int32_t, std::set<Rank>>& ranks, std::string& says) {
   Trace& trace = snapshot.loaded.trace;
   std::set<Rank> used;
   for (const Rank rank : trace.memory.rank) used.insert(rank);
   std::map<Rank, Rank> to;
   for (const Rank device : used) to[device] = rank_of_device(device.value, used.size() == 1, ranks, says);
+  std::set<Rank> different;
+  for (const auto& [device, rank] : to) different.insert(rank);
+  if (different.size() < to.size()) {  // memories of two devices are not one memory
+    for (auto& [device, rank] : to) rank = device;
+    says += std::string(says.empty() ? "" : "; ") +
+            "several of its devices are one rank's, shown as ranks of their numbers";
+  }
   const auto rename = [&](Rank& rank) {
     if (const auto at = to.find(rank); at != to.end()) rank = at->second;
   };
@@ -179,6 +209,11 @@ void rename_devices(NamedTrace& snapshot, const std::map<std::int32_t, std::set<
   for (Counter& counter : trace.counters) rename(counter.rank);
   for (ArenaSummary& arena : trace.arenas) rename(arena.rank);
   for (MemoryCapacity& capacity : trace.header.capacities) rename(capacity.rank);
+  const bool same = std::ranges::all_of(to, [](const auto& entry) { return entry.first == entry.second; });
+  if (snapshot.loaded.snapshot && !same && !rename_devices(*snapshot.loaded.snapshot, to)) {
+    says += "; its segments are left out, since their devices are other ranks in another order";
+    snapshot.loaded.snapshot.reset();
+  }
 }
 
 /// A profile sees sums and addresses, a snapshot blocks and stacks.
@@ -210,12 +245,12 @@ class Combiner {
     const auto ranks = ranks_of_devices(traces_);
     std::set<Rank> of_snapshots;
     for (std::size_t i = 0; i < traces_.size(); ++i) {
-      if (!traces_[i].loaded.snapshot) continue;
+      if (!is_snapshot(traces_[i])) continue;
       rename_devices(traces_[i], ranks, says_[i]);
       for (const Rank rank : traces_[i].loaded.trace.memory.rank) of_snapshots.insert(rank);
     }
     for (std::size_t i = 0; i < traces_.size(); ++i) {
-      if (traces_[i].loaded.snapshot) continue;
+      if (is_snapshot(traces_[i])) continue;
       const std::int64_t dropped = drop_device_memory(traces_[i].loaded.trace, of_snapshots);
       if (dropped > 0)
         say(i, std::to_string(dropped) + " events of device memory left out, which a snapshot says in full");
@@ -262,7 +297,7 @@ class Combiner {
     by_clock_.assign(traces_.size(), false);
     std::optional<std::int64_t> axis;
     Extent known;
-    for (std::size_t i = 0; i < traces_.size(); ++i) {
+    for (const std::size_t i : joining_order()) {  // a snapshot's times stay its own
       const std::optional<std::int64_t> own = epoch(traces_[i].loaded.trace.header);
       const Extent extent = extent_of(traces_[i].loaded.trace);
       if (!own || !fits(extent, wrapping_sum(*own, wrapping_negation(axis.value_or(*own))))) continue;
@@ -293,7 +328,7 @@ class Combiner {
   [[nodiscard]] Result<void> one_recording_each() const {
     for (std::size_t i = 0; i < traces_.size(); ++i)
       for (std::size_t k = 0; k < i; ++k)
-        if (traces_[i].loaded.snapshot.has_value() == traces_[k].loaded.snapshot.has_value())
+        if (is_snapshot(traces_[i]) == is_snapshot(traces_[k]))
           for (const Rank rank : ranks_of(traces_[i].loaded.trace)) {
             const Extent a = extent_of(traces_[i].loaded.trace, rank), b = extent_of(traces_[k].loaded.trace, rank);
             if (!a.any || !b.any || a.begin + shifts_[i] >= b.end + shifts_[k] ||
@@ -342,7 +377,7 @@ class Combiner {
   [[nodiscard]] std::vector<std::size_t> joining_order() const {
     std::vector<std::size_t> order(traces_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return !traces_[i].loaded.snapshot.has_value(); });
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return !is_snapshot(traces_[i]); });
     return order;
   }
 

@@ -1,9 +1,11 @@
 // Loading, with what was lost on the way.
 #include "viewer/commands/load_session.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <utility>
 
-#include "traces/import/import.h"
+#include "traces/import/combine.h"
 #include "viewer/index/ticks.h"
 #include "viewer/ui/text.h"
 
@@ -35,6 +37,28 @@ void note_losses(const Document& document, const std::string& file, Session& ses
         {file, "the producer lost " + show_count(trace.dropped_count) + " events", kept_text(document), ""});
 }
 
+/// A snapshot beside a profile is the same run seen twice, and becomes one trace with it; anything else is compared.
+Result<std::vector<NamedTrace>> one_of_each_run(std::vector<NamedTrace> traces) {
+  const auto is = [](TraceFormat format) {
+    return [format](const NamedTrace& each) { return each.loaded.format == format; };
+  };
+  const bool both = std::ranges::any_of(traces, is(TraceFormat::pytorch_snapshot)) &&
+                    std::ranges::all_of(traces,
+                                        [](const NamedTrace& each) {
+                                          return each.loaded.format == TraceFormat::pytorch_snapshot ||
+                                                 each.loaded.format == TraceFormat::kineto;
+                                        }) &&
+                    std::ranges::any_of(traces, is(TraceFormat::kineto));
+  if (!both) return traces;
+  std::string name;
+  for (const NamedTrace& each : traces) name += (name.empty() ? "" : " + ") + each.name;
+  Result<LoadedTrace> one = combine(std::move(traces));
+  if (!one) return one.error();
+  std::vector<NamedTrace> result;
+  result.push_back({name, std::move(*one)});
+  return result;
+}
+
 }  // namespace
 
 Result<Session> load_session(const Sources& sources, const LoadProgress& progress) {
@@ -48,18 +72,24 @@ Result<Session> load_session(const Sources& sources, const LoadProgress& progres
     session.search = std::move(*search);
   }
   const double each = 1.0 / static_cast<double>(std::max<std::size_t>(1, sources.traces.size()));
+  std::vector<NamedTrace> traces;
   for (std::size_t i = 0; i < sources.traces.size(); ++i) {
     const std::string& path = sources.traces[i];
-    const std::string name = file_name(path);
-    const double done = static_cast<double>(i) * each;
-    report("reading " + name, done);
+    report("reading " + file_name(path), kReading * static_cast<double>(i) * each);
     Result<LoadedTrace> loaded = load_any(std::filesystem::path(path));
     if (!loaded) return loaded.error();
     if (Result<void> whole = check_whole(*loaded, path); !whole && !sources.incomplete) return whole.error();
+    traces.push_back({file_name(path), std::move(*loaded)});
+  }
+  Result<std::vector<NamedTrace>> shown = one_of_each_run(std::move(traces));
+  if (!shown) return shown.error();
+  for (std::size_t i = 0; i < shown->size(); ++i) {
+    const std::string& name = (*shown)[i].name;
     const auto prepared = [&](double share) {
-      report("preparing " + name, done + each * (kReading + (1 - kReading) * share));
+      report("preparing " + name, kReading + (1 - kReading) * (static_cast<double>(i) + share) * each);
     };
-    session.documents.push_back(Document::build(std::move(loaded->trace), name, prepared, std::move(loaded->snapshot)));
+    LoadedTrace& loaded = (*shown)[i].loaded;
+    session.documents.push_back(Document::build(std::move(loaded.trace), name, prepared, std::move(loaded.snapshot)));
     note_losses(session.documents.back(), name, session);
   }
   for (std::size_t i = 1; i < session.documents.size(); ++i) {

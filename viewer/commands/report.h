@@ -39,6 +39,9 @@ struct Report {
 /// As people read bytes, and as the number that they are.
 [[nodiscard]] cli::Cell bytes_cell(std::int64_t bytes);
 
+/// Adds where the time went: devices, steps, collectives, copies, kernels, operations of the host.
+void add_profile(const Session& session, Report& report);
+
 /// One self-contained page: pictures are inside.
 [[nodiscard]] std::string to_html(const Report& report, bool light);
 [[nodiscard]] std::string to_markdown(const Report& report);

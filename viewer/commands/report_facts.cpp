@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "traces/profile.h"
 #include "viewer/commands/pictures.h"
 #include "viewer/commands/report.h"
 #include "viewer/commands/report_holders.h"
@@ -37,6 +38,7 @@ ReportTable overview(const Session& session) {
   table.columns = {{"trace", "trace", cli::Align::left},
                    {"kind", "kind", cli::Align::left},
                    {"ranks", "ranks"},
+                   {"world_size", "of"},
                    {"spans", "spans"},
                    {"memory_events", "memory events"},
                    {"length_seconds", "length"},
@@ -47,6 +49,7 @@ ReportTable overview(const Session& session) {
     const auto& metadata = trace.header.metadata;
     const auto model = metadata.find("model");
     table.rows.push_back({document.label(), to_string(trace.header.kind),
+                          static_cast<std::int64_t>(ranks_of(trace).size()),
                           static_cast<std::int64_t>(trace.header.world_size),
                           static_cast<std::int64_t>(trace.spans.size()), static_cast<std::int64_t>(trace.memory.size()),
                           seconds_cell(static_cast<double>(document.range().length_ns()) * 1e-9),
@@ -239,6 +242,7 @@ Result<Report> make_report(const Session& session, bool light, const commands::H
   report.tables.push_back(peaks(session));
   if (!report.held) report.tables.push_back(holders_by_op(session, options));
   for (std::size_t d = 1; d < session.documents.size(); ++d) report.tables.push_back(residuals(session, d));
+  add_profile(session, report);
   std::erase_if(report.tables, [](const ReportTable& table) { return table.table.rows.empty(); });
   return report;
 }
