@@ -12,6 +12,8 @@ using namespace shard::standin;
 namespace {
 
 constexpr int kOutOfMemory = 2, kInvalidValue = 1, kNoDevice = 100, kInvalidDevice = 101;
+/// Of a PyTorch that is not built for the card.
+constexpr int kInvalidFunction = 98, kNoImage = 209;
 constexpr int kMemoryOfDevice = 2, kMemoryOfHost = 1, kMemoryUnregistered = 0;
 constexpr int kThreadsPerBlock = 1024;
 
@@ -249,6 +251,8 @@ STANDIN const char* cudaGetErrorString(int error) {
     case kSuccess: return "no error";
     case kInvalidValue: return "invalid argument";
     case kOutOfMemory: return "out of memory";
+    case kInvalidFunction: return "invalid device function";
+    case kNoImage: return "no kernel image is available for execution on the device";
     case kNoDevice: return "no CUDA-capable device is detected";
     case kInvalidDevice: return "invalid device ordinal";
     default: return "unknown error";
@@ -259,6 +263,8 @@ STANDIN const char* cudaGetErrorName(int error) {
     case kSuccess: return "cudaSuccess";
     case kInvalidValue: return "cudaErrorInvalidValue";
     case kOutOfMemory: return "cudaErrorMemoryAllocation";
+    case kInvalidFunction: return "cudaErrorInvalidDeviceFunction";
+    case kNoImage: return "cudaErrorNoKernelImageForDevice";
     case kNoDevice: return "cudaErrorNoDevice";
     case kInvalidDevice: return "cudaErrorInvalidDevice";
     default: return "cudaErrorUnknown";
