@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <set>
 #include <string_view>
@@ -106,6 +107,14 @@ Direction direction_of(const Track& track, Activity activity, std::string_view n
   return Direction::unknown;
 }
 
+/// Sums of what files say, which may be anything: at the most the most.
+void add(std::int64_t& sum, std::int64_t value) {
+  sum = sum > std::numeric_limits<std::int64_t>::max() - value ? std::numeric_limits<std::int64_t>::max() : sum + value;
+}
+
+/// A file of a million marks and as many devices has no million times a million steps to show.
+constexpr std::size_t kMostDeviceSteps = 200'000;
+
 /// What one device did.
 struct Device {
   std::vector<Interval> all, compute, copies, collectives;
@@ -145,8 +154,8 @@ class Profiler {
     self_times();
     for (auto& [place, device] : devices_) device.settle();
     for (const auto& [place, device] : devices_) add_device(place, device);
-    for (auto& [key, use] : collectives_) profile_.collectives.push_back(use);
     hide_collectives();
+    for (auto& [key, use] : collectives_) profile_.collectives.push_back(use);
     for (auto& [key, use] : copies_) profile_.copies.push_back(use);
     add_steps();
     add_names(kernels_, profile_.kernels);
@@ -197,14 +206,14 @@ class Profiler {
       use.place = place;
       use.direction = direction;
       ++use.count;
-      use.bytes += std::max<std::int64_t>(trace_.spans.bytes[i], 0);
-      use.total_ns += when.end - when.begin;
+      add(use.bytes, std::max<std::int64_t>(trace_.spans.bytes[i], 0));
+      add(use.total_ns, when.end - when.begin);
     } else {
       // One kernel may do several kinds of collectives: NCCL's for sending and receiving.
       NamedTime& named = kernels_[{trace_.spans.name[i], collective ? Activity::other_collective : activity}];
       ++named.count;
-      named.total_ns += when.end - when.begin;
-      named.self_ns += when.end - when.begin;
+      add(named.total_ns, when.end - when.begin);
+      add(named.self_ns, when.end - when.begin);
     }
   }
 
@@ -216,9 +225,9 @@ class Profiler {
     use.kind = activity_[i];
     use.on_host = on_host;
     ++use.count;
-    use.bytes += std::max<std::int64_t>(trace_.spans.bytes[i], 0);
+    add(use.bytes, std::max<std::int64_t>(trace_.spans.bytes[i], 0));
     if (trace_.spans.bytes[i] <= 0 && activity_[i] != Activity::barrier) ++use.without_bytes;
-    use.total_ns += trace_.spans.duration_ns[i];
+    add(use.total_ns, trace_.spans.duration_ns[i]);
     calls_.push_back(i);
   }
 
@@ -244,8 +253,8 @@ class Profiler {
       if (on_device(of) || !asked(of) || activity_[i] == Activity::recording) continue;
       NamedTime& named = operations_[{spans.name[i], activity_[i]}];
       ++named.count;
-      named.total_ns += spans.duration_ns[i];
-      named.self_ns += self[i];
+      add(named.total_ns, spans.duration_ns[i]);
+      add(named.self_ns, self[i]);
     }
   }
 
@@ -263,22 +272,21 @@ class Profiler {
 
   void hide_collectives() {
     for (const std::size_t i : calls_) {
-      const Track& track = trace_.track_of(trace_.spans.track[i]);
-      if (!on_device(track)) continue;
-      const DevicePlace place = place_of_track_[static_cast<std::size_t>(trace_.spans.track[i].value)];
+      const TrackId track = trace_.spans.track[i];
+      if (!on_device(trace_.track_of(track))) continue;
+      const DevicePlace place = place_of_track_[static_cast<std::size_t>(track.value)];
       const std::int64_t begin = trace_.spans.begin_ns[i], end = begin + trace_.spans.duration_ns[i];
-      const auto at = std::ranges::find_if(profile_.collectives, [&](const CollectiveUse& use) {
-        return use.place == place && use.kind == activity_[i] && !use.on_host;
-      });
-      at->hidden_ns += devices_.at(place).compute_moments.within(begin, end);
+      add(collectives_.at({place, activity_[i], false}).hidden_ns,
+          devices_.at(place).compute_moments.within(begin, end));
     }
-    for (CollectiveUse& use : profile_.collectives) use.exposed_ns = use.on_host ? 0 : use.total_ns - use.hidden_ns;
+    for (auto& [key, use] : collectives_) use.exposed_ns = use.on_host ? 0 : use.total_ns - use.hidden_ns;
   }
 
   void add_steps() {
     std::map<std::pair<std::int32_t, DevicePlace>, DeviceStep> steps;
     const auto add = [&](Rank rank, std::int32_t number, std::int64_t begin, std::int64_t end) {
-      for (auto at = devices_.lower_bound({rank, DeviceNumber{}}); at != devices_.end() && at->first.rank == rank; ++at)
+      for (auto at = devices_.lower_bound({rank, DeviceNumber{}});
+           at != devices_.end() && at->first.rank == rank && steps.size() < kMostDeviceSteps; ++at)
         steps.try_emplace({number, at->first}, DeviceStep{at->first, number, begin, at->second.within(begin, end)});
     };
     const std::vector<MarkedStep> marked = marked_steps(trace_);

@@ -122,7 +122,7 @@ struct Profile {
   std::vector<NamedTime> kernels;          ///< collectives among them; the longest first
   std::vector<NamedTime> operations;       ///< of the host, by self time, the longest first
   std::vector<CopyUse> copies;             ///< by place and direction
-  std::vector<DeviceStep> steps;           ///< by step and place
+  std::vector<DeviceStep> steps;           ///< by step and place; at most 200,000
 
   friend bool operator==(const Profile&, const Profile&) = default;
 };

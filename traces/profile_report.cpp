@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "traces/base/numbers.h"
 #include "traces/base/printable.h"
 #include "traces/base/text_table.h"
+#include "traces/base/wrapping.h"
 
 namespace shard {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kShownSteps = 12;
+constexpr std::size_t kShownRows = 32;
 constexpr std::size_t kNameWidth = 60;
 
 double seconds(std::int64_t ns) {
@@ -37,7 +40,8 @@ Json time_json(const DeviceTime& time) {
 
 std::int64_t sum_of(const std::vector<NamedTime>& names, std::size_t from, std::int64_t NamedTime::*what) {
   std::int64_t sum = 0;
-  for (std::size_t i = from; i < names.size(); ++i) sum += names[i].*what;
+  for (std::size_t i = from; i < names.size(); ++i)
+    sum = std::max(sum, wrapping_sum(sum, names[i].*what));  // of files that say anything at all: no less
   return sum;
 }
 
@@ -86,10 +90,29 @@ std::string rank_text(const DevicePlace& place) {
   return std::to_string(place.rank.value);
 }
 
+/// Rows of a table as long as a screen.
+class ShortTable {
+ public:
+  ShortTable(std::vector<std::string> header, std::size_t left_columns, std::size_t most = kShownRows)
+      : table_(std::move(header), left_columns), most_(most) {}
+  void add(std::vector<std::string> row) {
+    if (rows_++ < most_) table_.add(std::move(row));
+  }
+  [[nodiscard]] std::string str() const {
+    if (rows_ == 0) return "";
+    const std::string rest = rows_ > most_ ? "and " + std::to_string(rows_ - most_) + " more (--json has all)\n" : "";
+    return "\n" + table_.str() + rest;
+  }
+
+ private:
+  TextTable table_;
+  std::size_t most_, rows_ = 0;
+};
+
 std::string devices_text(const Profile& profile) {
-  TextTable table({"rank", "device", "recorded", "busy", "share", "idle", "between its work", "computes", "copies",
-                   "collectives", "hidden", "exposed"},
-                  2);
+  ShortTable table({"rank", "device", "recorded", "busy", "share", "idle", "between its work", "computes", "copies",
+                    "collectives", "hidden", "exposed"},
+                   2);
   for (const DeviceUse& use : profile.devices) {
     const DeviceTime& time = use.time;
     table.add({rank_text(use.place), device_name(use.place), time_text(time.window_ns), time_text(time.busy_ns),
@@ -97,24 +120,18 @@ std::string devices_text(const Profile& profile) {
                time_text(time.kernel_ns), time_text(time.copy_ns), time_text(time.communication_ns),
                time_text(time.hidden_ns), time_text(time.exposed_ns)});
   }
-  return table.empty() ? "" : "\n" + table.str();
+  return table.str();
 }
 
 std::string steps_text(const Profile& profile) {
-  TextTable table({"step", "rank", "device", "takes", "busy", "idle", "collectives", "hidden", "exposed"},
-                  std::vector<bool>{false, true, true});
-  const std::size_t shown = std::min(kShownSteps, profile.steps.size());
-  for (std::size_t i = 0; i < shown; ++i) {
-    const DeviceStep& step = profile.steps[i];
-    table.add({std::to_string(step.step), rank_text(step.place), device_name(step.place),
+  ShortTable table({"rank", "device", "step", "takes", "busy", "idle", "collectives", "hidden", "exposed"}, 2,
+                   kShownSteps);
+  for (const DeviceStep& step : profile.steps) {
+    table.add({rank_text(step.place), device_name(step.place), std::to_string(step.step),
                time_text(step.time.window_ns), time_text(step.time.busy_ns), time_text(step.time.idle_ns),
                time_text(step.time.communication_ns), time_text(step.time.hidden_ns), time_text(step.time.exposed_ns)});
   }
-  if (table.empty()) return "";
-  std::string text = "\n" + table.str();
-  if (shown < profile.steps.size())
-    text += "and " + std::to_string(profile.steps.size() - shown) + " more (--json has all)\n";
-  return text;
+  return table.str();
 }
 
 std::string bytes_text(std::int64_t bytes, std::int64_t without, std::int64_t count) {
@@ -137,7 +154,7 @@ bool seen(const CollectiveTotal& total, const Profile& profile) {
 }
 
 std::string collectives_text(const std::vector<CollectiveTotal>& totals, const Profile& profile) {
-  TextTable table({"rank", "device", "collective", "calls", "bytes", "time", "hidden", "exposed"}, 3);
+  ShortTable table({"rank", "device", "collective", "calls", "bytes", "time", "hidden", "exposed"}, 3);
   for (const CollectiveUse& use : profile.collectives) {
     const CollectiveTotal* total = total_of(totals, use);
     table.add({rank_text(use.place), device_name(use.place, use.on_host), to_string(use.kind),
@@ -151,18 +168,18 @@ std::string collectives_text(const std::vector<CollectiveTotal>& totals, const P
     table.add({std::to_string(total.rank.value), "", to_string(total.kind), std::to_string(total.count),
                show_bytes(Bytes{total.bytes}), "", "", ""});
   }
-  return table.empty() ? "" : "\n" + table.str();
+  return table.str();
 }
 
 std::string copies_text(const Profile& profile) {
-  TextTable table({"rank", "device", "copy", "count", "bytes", "time"}, 3);
+  ShortTable table({"rank", "device", "copy", "count", "bytes", "time"}, 3);
   for (const CopyUse& use : profile.copies) {
     std::string words = to_string(use.direction);
     std::ranges::replace(words, '_', ' ');
     table.add({rank_text(use.place), device_name(use.place), words, std::to_string(use.count),
                show_bytes(Bytes{use.bytes}), time_text(use.total_ns)});
   }
-  return table.empty() ? "" : "\n" + table.str();
+  return table.str();
 }
 
 std::string rest_text(const std::vector<NamedTime>& names, std::size_t top) {

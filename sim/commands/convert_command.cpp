@@ -133,7 +133,8 @@ int convert_command(std::span<const std::string> arguments) {
   const Result<LoadedTrace> loaded = load_all(*inputs, incomplete);
   if (!loaded) return failed(loaded.error());
   for (const CombinedPart& part : loaded->parts) print_notes({"aligned: " + to_text(part)});
-  for (const std::string& note : loaded->notes) print_notes({input + ": passed over: " + note});
+  for (const std::string& note : loaded->notes)
+    print_notes({(loaded->parts.empty() ? input + ": " : "") + "passed over: " + note});
   for (const Truncated& lost : loaded->trace.truncated)
     print_notes({input + ": from byte " + std::to_string(lost.offset) + " on: " + lost.why});
   const Result<void> written = write(*loaded, *form, *output);

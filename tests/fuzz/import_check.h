@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tests/fuzz/limits.h"
+#include "tests/fuzz/profile_check.h"
 #include "tests/fuzz/trace_check.h"
 #include "traces/import/byte_source.h"
 #include "traces/import/import.h"
@@ -20,6 +21,7 @@ inline void check(const LoadedTrace& loaded) {
     require(!instant.name.valid() || below(instant.name, loaded.trace.names.size()));
   }
   require(loaded.lane_count >= 0 && static_cast<std::size_t>(loaded.lane_count) <= loaded.trace.spans.size());
+  check(profile(loaded.trace));
   (void)to_json(loaded, summarize(loaded)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   (void)to_text(loaded, summarize(loaded));
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "traces/base/numbers.h"
@@ -29,16 +30,22 @@ struct Extent {
   }
 };
 
-Extent extent_of(const Trace& trace, std::optional<Rank> rank = {}) {
-  Extent extent;
-  const auto asked = [&](Rank of) { return !rank || of == *rank; };
-  for (std::size_t i = 0; i < trace.spans.size(); ++i) {
-    if (!asked(trace.track_of(trace.spans.track[i]).rank)) continue;
-    extent.add(trace.spans.begin_ns[i], trace.spans.begin_ns[i] + trace.spans.duration_ns[i]);
-  }
+using Extents = std::map<Rank, Extent>;
+
+Extents extents_of(const Trace& trace) {
+  Extents extents;
+  for (std::size_t i = 0; i < trace.spans.size(); ++i)
+    extents[trace.track_of(trace.spans.track[i]).rank].add(trace.spans.begin_ns[i],
+                                                           trace.spans.begin_ns[i] + trace.spans.duration_ns[i]);
   for (std::size_t i = 0; i < trace.memory.size(); ++i)
-    if (asked(trace.memory.rank[i])) extent.add(trace.memory.time_ns[i], trace.memory.time_ns[i]);
-  return extent;
+    extents[trace.memory.rank[i]].add(trace.memory.time_ns[i], trace.memory.time_ns[i]);
+  return extents;
+}
+
+Extent extent_of(const Trace& trace) {
+  Extent all;
+  for (const auto& [rank, extent] : extents_of(trace)) all.add(extent.begin, extent.end);
+  return all;
 }
 
 /// Adds one trace's tables and events to another's.
@@ -104,10 +111,10 @@ class Joiner {
     return NameId{at->second};
   }
   TrackId track(const Track& track) {
-    for (std::size_t i = 0; i < into_.tracks.size(); ++i)
-      if (into_.tracks[i] == track) return TrackId{static_cast<std::int32_t>(i)};
-    into_.tracks.push_back(track);
-    return TrackId{static_cast<std::int32_t>(into_.tracks.size() - 1)};
+    const auto [at, added] = tracks_.try_emplace({track.rank, track.kind, track.stream, track.memory, track.name},
+                                                 static_cast<std::int32_t>(into_.tracks.size()));
+    if (added) into_.tracks.push_back(track);
+    return TrackId{at->second};
   }
   std::vector<StackId> add_stacks(const Trace& from, const std::vector<NameId>& names) {
     const auto named = [&](NameId id) { return id.valid() ? names[static_cast<std::size_t>(id.value)] : id; };
@@ -131,6 +138,7 @@ class Joiner {
 
   Trace& into_;
   std::map<std::string, std::int32_t> names_;
+  std::map<std::tuple<Rank, TrackKind, Stream, Memory, std::string>, std::int32_t> tracks_;
   StackIds stack_ids_;
   std::vector<TrackId> track_of_;
   std::vector<NameId> name_of_;
@@ -326,19 +334,22 @@ class Combiner {
   }
 
   [[nodiscard]] Result<void> one_recording_each() const {
+    std::vector<Extents> extents;
+    for (const NamedTrace& each : traces_) extents.push_back(extents_of(each.loaded.trace));
     for (std::size_t i = 0; i < traces_.size(); ++i)
-      for (std::size_t k = 0; k < i; ++k)
-        if (is_snapshot(traces_[i]) == is_snapshot(traces_[k]))
-          for (const Rank rank : ranks_of(traces_[i].loaded.trace)) {
-            const Extent a = extent_of(traces_[i].loaded.trace, rank), b = extent_of(traces_[k].loaded.trace, rank);
-            if (!a.any || !b.any || a.begin + shifts_[i] >= b.end + shifts_[k] ||
-                b.begin + shifts_[k] >= a.end + shifts_[i])
-              continue;
-            return Error{Errc::contradiction,
-                         "two recordings of rank " + std::to_string(rank.value) + " at one time: " + traces_[k].name +
-                             " and this",
-                         traces_[i].name, "recordings of different ranks, which a profile names in distributedInfo"};
-          }
+      for (std::size_t k = 0; k < i; ++k) {
+        if (is_snapshot(traces_[i]) != is_snapshot(traces_[k])) continue;
+        for (const auto& [rank, a] : extents[i]) {
+          const auto at = extents[k].find(rank);
+          if (at == extents[k].end()) continue;
+          const Extent& b = at->second;
+          if (a.begin + shifts_[i] >= b.end + shifts_[k] || b.begin + shifts_[k] >= a.end + shifts_[i]) continue;
+          return Error{
+              Errc::contradiction,
+              "two recordings of rank " + std::to_string(rank.value) + " at one time: " + traces_[k].name + " and this",
+              traces_[i].name, "recordings of different ranks, which a profile names in distributedInfo"};
+        }
+      }
     return {};
   }
 
