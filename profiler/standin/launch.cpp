@@ -76,7 +76,9 @@ const void* nth_pointer(void* const* arguments, int wanted) {
   const auto begin = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), end = stack_end();
   std::uintptr_t at[kMostArguments];
   std::size_t count = 0;
-  const auto on_stack = [&](std::uintptr_t address) { return address >= begin && address + 8 <= end; };
+  const auto on_stack = [&](std::uintptr_t address) {
+    return address >= begin && address < end && end - address >= sizeof(void*);
+  };
   while (count < kMostArguments && on_stack(reinterpret_cast<std::uintptr_t>(arguments + count))) {
     at[count] = reinterpret_cast<std::uintptr_t>(arguments[count]);
     if (!on_stack(at[count])) break;

@@ -150,6 +150,14 @@ assert not capturing(first) and not capturing(second)
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
+TEST_F(DryRun, OfALaunchOnlyTheStackIsLookedAt) {
+  const Outcome outcome = dryrun(R"(import ctypes, os, torch
+library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libuses_cuda.so"))
+assert library.launch_with_odd_arguments() == 0
+)");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
 TEST_F(DryRun, HelpNamesEveryCard) {
   const std::string help = shardscope({"dryrun", "--help"}).out;
   for (const cluster::ExampleCluster& each : cluster::example_clusters()) {
