@@ -29,15 +29,17 @@ libraries below it are replaced by a stand-in, whose device memory is address sp
 collectives return at once.
 
 Needed: the PyTorch for CUDA (pip install torch on Linux), which installs without a GPU.
-Not seen: values, which are zeros (a loop that ends when the loss is small does not end: --timeout; shapes that depend on
-data are those of zeros); memory outside of PyTorch's allocator (CUDA's context, NCCL's buffers); when a GPU would be done
-with what another stream still uses (it is done at once).
+Not seen: values that kernels would compute, which are zeros (a loop that ends when the loss is small does not end:
+--timeout; shapes that depend on data are those of zeros); workspaces of cuDNN; memory outside of PyTorch's allocator
+(CUDA's context, NCCL's buffers); when a GPU would be done with what another stream still uses (it is done at once).
 
 Cards, as --cluster calls them: a100-40gb-x8, a100-80gb-x8, b200-180gb-x8, h100-80gb-x8, h200-141gb-x1, h200-141gb-x8,
 l4-24gb-x8, l40s-48gb-x8, rtx3090-24gb-x1, rtx4090-24gb-x1, t4-16gb-x4, v100-16gb-x8, v100-32gb-x8; or the file of a
 description with compute_capability, multiprocessors, threads_per_multiprocessor and device_memory_bytes.
 
-With --world-size the program is one rank of so many, as under torchrun, and does not wait for the others.
+With --world-size the program is one rank of so many, as under torchrun, and does not wait for the others; what these
+would send is what it has itself. A launcher may be the program, too (-- torchrun --nproc-per-node 2 train.py): then all
+its processes run, and the answer is of the one that took most.
 
 Examples:
   shardscope dryrun --cluster h100-80gb-x8 -- python3 train.py
@@ -108,6 +110,11 @@ std::int64_t reserved_bytes(const DryRun& run, const std::optional<Answer>& answ
   return answer ? answer->reserved_bytes : run.device_peak_bytes;
 }
 
+/// PyTorch's own maximum where it is before the events that are kept; 0: it is not.
+std::int64_t unrecorded_peak(const DryRun& run, const std::optional<Answer>& answer) {
+  return answer && run.allocated_peak_bytes > answer->allocated_bytes ? run.allocated_peak_bytes : 0;
+}
+
 nlohmann::ordered_json to_json(const DryRun& run, const Place& place, const std::optional<Answer>& answer,
                                std::size_t top) {
   nlohmann::ordered_json j = cli::json_document("dryrun");
@@ -124,6 +131,7 @@ nlohmann::ordered_json to_json(const DryRun& run, const Place& place, const std:
   j["peak_allocated_bytes"] = answer ? answer->allocated_bytes : 0;
   j["peak_reserved_bytes"] = reserved_bytes(run, answer);
   j["headroom_bytes"] = place.device_bytes - reserved_bytes(run, answer);
+  j["unrecorded_peak_bytes"] = unrecorded_peak(run, answer);
   j["pinned_host_peak_bytes"] = run.pinned_peak_bytes;
   j["host_peak_resident_bytes"] = run.ended.peak_resident_bytes;
   j["unknown_workspaces"] = run.unknown_workspaces;
@@ -158,9 +166,10 @@ std::string to_text(const DryRun& run, const Place& place, const std::optional<A
     text << "not counted: workspaces of cuDNN (convolutions, recurrent nets, its attention), whose sizes only it "
             "knows\n";
   if (run.values_read > 0)
-    text << "values read     " << with_commas(run.values_read)
-         << " times, of what no kernel has computed: zeros, and shapes and branches that depend on values are those of "
-            "zeros\n";
+    text << "values read     " << with_commas(run.values_read) << " times that no kernel has computed: zeros\n";
+  if (const std::int64_t peak = unrecorded_peak(run, answer); peak > 0)
+    text << "an earlier peak of " << bytes(peak) << " is not among the last " << with_commas(kMostEvents)
+         << " events, which are kept\n";
   if (answer) {
     text << "\n" << shard::to_text(run.recording->trace, answer->held, top, answer->begin_ns);
   } else {

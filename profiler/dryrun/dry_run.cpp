@@ -68,6 +68,7 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
       {"TORCHINDUCTOR_CACHE_DIR", folder / "inductor"},
       {"TRITON_CACHE_DIR", folder / "triton"},
       {"SHARDSCOPE_DRYRUN_FOLDER", folder},
+      {"SHARDSCOPE_DRYRUN_EVENTS", std::to_string(kMostEvents)},
       {"SHARDSCOPE_DRYRUN_RANKS", std::to_string(place.world_size)},
       {"PYTHONPATH", before(folder / "hook", "PYTHONPATH")},
       {"LD_LIBRARY_PATH", before(folder, "LD_LIBRARY_PATH")},
@@ -106,6 +107,10 @@ void collect(const fs::path& folder, DryRun& run) {
       std::getline(in, run.fault);
     }
     if (path.extension() == standin::kCountersSuffix) add_counters(path, run);
+    if (path.extension() == ".peak") {
+      std::int64_t peak = 0;
+      if (std::ifstream(path) >> peak) run.allocated_peak_bytes = std::max(run.allocated_peak_bytes, peak);
+    }
     if (path.extension() != ".pickle") continue;
     Result<LoadedTrace> loaded = load_any(path);
     if (!loaded) {

@@ -28,6 +28,9 @@ struct Place {
   int ranks_per_host = 1;
 };
 
+/// Events of the allocator that are kept, the last ones: with their stacks they take half a gigabyte.
+inline constexpr std::int64_t kMostEvents = 500'000;
+
 struct DryRun {
   PyTorch pytorch;
   Ended ended;
@@ -35,6 +38,8 @@ struct DryRun {
   std::filesystem::path snapshot;        ///< it, as PyTorch wrote it; gone when the run's folder is
   std::string fault;                     ///< why PyTorch could not write it
   std::vector<std::string> unknown_functions;  ///< that the stand-in does not know, and answered success
+
+  std::int64_t allocated_peak_bytes = 0;  ///< PyTorch's own maximum, which may be of an event that is not kept
 
   // Counted by the stand-in, and so known of a process that was killed, too.
   std::int64_t device_peak_bytes = 0;   ///< taken of one card, by the process that took most

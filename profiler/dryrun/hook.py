@@ -10,8 +10,8 @@ import signal
 import sys
 
 FOLDER = os.environ.get("SHARDSCOPE_DRYRUN_FOLDER", "")
-# Of a longer run the last ones are kept: a million take about a gigabyte, with their stacks.
-MOST_EVENTS = 1_000_000
+# Of a longer run the last ones are kept.
+MOST_EVENTS = int(os.environ.get("SHARDSCOPE_DRYRUN_EVENTS", "500000"))
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -51,6 +51,8 @@ class Recording:
         torch, self.torch = self.torch, None
         path = os.path.join(FOLDER, f"{os.getpid()}.pickle")
         try:
+            with open(os.path.join(FOLDER, f"{os.getpid()}.peak"), "w") as file:
+                file.write(str(max(map(torch.cuda.max_memory_allocated, range(torch.cuda.device_count())), default=0)))
             torch.cuda.memory._dump_snapshot(path + ".part")
             os.replace(path + ".part", path)
         except Exception as fault:  # the program's end is not to change

@@ -150,6 +150,15 @@ assert not capturing(first) and not capturing(second)
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
+TEST_F(DryRun, APeakBeforeWhatIsKeptIsSaid) {
+  const std::string program = "import torch\nkept = torch.empty(1 << 20)\n";
+  EXPECT_EQ(json_of(dryrun(program), 0)["unrecorded_peak_bytes"], 0);
+  const std::string earlier = program + "torch.cuda.memory.peak = 5 << 20\n";
+  EXPECT_EQ(json_of(dryrun(earlier), 0)["unrecorded_peak_bytes"], 5 << 20);
+  EXPECT_THAT(dryrun(earlier, {}).out,
+              HasSubstr("an earlier peak of 5,242,880 bytes (5.00 MiB) is not among the last"));
+}
+
 TEST_F(DryRun, OfALaunchOnlyTheStackIsLookedAt) {
   const Outcome outcome = dryrun(R"(import ctypes, os, torch
 library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libuses_cuda.so"))

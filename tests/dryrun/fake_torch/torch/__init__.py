@@ -29,7 +29,7 @@ class OutOfMemoryError(RuntimeError):
 class _Memory(types.ModuleType):
     def __init__(self):
         super().__init__("torch.cuda.memory")
-        self.events, self.segments, self.recording = [], {}, False
+        self.events, self.segments, self.recording, self.peak = [], {}, False, 0
 
     def _record_memory_history(self, max_entries=0, context="all", stacks="all"):
         self.recording = True
@@ -63,6 +63,12 @@ class _Cuda(types.ModuleType):
 
     def init(self):
         _gpu()
+
+    def device_count(self):
+        return 1
+
+    def max_memory_allocated(self, device):
+        return self.memory.peak
 
     def _lazy_call(self, call):
         self._queued.append(call)
