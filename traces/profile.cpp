@@ -8,11 +8,10 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "traces/inspect.h"
-#include "traces/lane_fit.h"
-#include "traces/lanes.h"
 
 namespace shard {
 namespace {
@@ -145,7 +144,7 @@ struct Device {
 /// One pass over a trace's spans, then the sums.
 class Profiler {
  public:
-  Profiler(const Trace& trace, std::optional<Rank> rank) : trace_(trace), rank_(rank), lanes_(assign_lanes(trace)) {}
+  Profiler(const Trace& trace, std::optional<Rank> rank) : trace_(trace), rank_(rank) {}
 
   Profile run() {
     for (const Track& track : trace_.tracks)
@@ -231,23 +230,43 @@ class Profiler {
     calls_.push_back(i);
   }
 
-  /// On one lane of a host thread spans are nested or disjoint: a child takes its time from the innermost around it.
+  /// A moment of a thread belongs to the span begun last of those that run. Recorders' clocks are coarse and several,
+  /// so that spans cross which were nested in truth.
   void self_times() {
     const SpanTable& spans = trace_.spans;
-    std::vector<std::vector<std::uint32_t>> open;  // by lane of the track
-    TrackId track;
-    std::vector<std::int64_t> self(spans.duration_ns);
-    for (const std::uint32_t i : lanes_.order) {
-      if (spans.track[i] != track) {
-        track = spans.track[i];
-        open.assign(static_cast<std::size_t>(lanes_.lanes_of_track[static_cast<std::size_t>(track.value)]), {});
+    std::vector<std::uint32_t> order;
+    for (std::size_t i = 0; i < spans.size(); ++i)
+      if (!on_device(trace_.track_of(spans.track[i]))) order.push_back(static_cast<std::uint32_t>(i));
+    std::ranges::sort(order, {}, [&](std::uint32_t i) {
+      return std::tuple(spans.track[i], spans.begin_ns[i], -spans.duration_ns[i], i);
+    });
+    std::vector<std::int64_t> self(spans.size(), 0);
+    std::vector<std::uint32_t> open;  // by begin; some have ended
+    std::int64_t now = 0;
+    const auto advance = [&](std::int64_t until) {
+      while (!open.empty()) {
+        const std::uint32_t last = open.back();
+        const std::int64_t end = spans.begin_ns[last] + spans.duration_ns[last];
+        if (end > now) self[last] += std::min(end, until) - now;
+        now = std::max(now, std::min(end, until));
+        if (end > until) break;
+        open.pop_back();
       }
-      std::vector<std::uint32_t>& stack = open[static_cast<std::size_t>(lanes_.lane[i])];
-      while (!stack.empty() && spans.begin_ns[stack.back()] + spans.duration_ns[stack.back()] <= spans.begin_ns[i])
-        stack.pop_back();
-      if (!stack.empty()) self[stack.back()] -= spans.duration_ns[i];
-      stack.push_back(i);
+      now = until;
+    };
+    constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
+    TrackId track;
+    for (const std::uint32_t i : order) {
+      if (spans.track[i] != track) {
+        advance(kEver);
+        open.clear();
+        track = spans.track[i];
+        now = spans.begin_ns[i];
+      }
+      advance(spans.begin_ns[i]);
+      open.push_back(i);
     }
+    advance(kEver);
     for (std::size_t i = 0; i < spans.size(); ++i) {
       const Track& of = trace_.track_of(spans.track[i]);
       if (on_device(of) || !asked(of) || activity_[i] == Activity::recording) continue;
@@ -312,7 +331,6 @@ class Profiler {
 
   const Trace& trace_;
   std::optional<Rank> rank_;
-  Lanes lanes_;
   std::vector<DevicePlace> place_of_track_;
   std::vector<Activity> activity_;  // by span
   std::map<Rank, Interval> windows_;

@@ -3,8 +3,9 @@
 //
 // What a span is its `activity` says (Span); of producers that say none, its track does: what runs on a stream of a
 // device is a kernel, on the communication stream a collective, on those for copies a copy; names of NCCL's kernels and
-// CUDA's copies tell these apart where no stream does. Time is counted once: of spans that lie inside each other on one
-// thread each has what its children leave, and of those that overlap on a device a busy moment is one moment.
+// CUDA's copies tell these apart where no stream does. Time is counted once: a moment of a
+// host thread belongs to the span begun last of those that run, so that of nested ones each has what its children leave,
+// and of those that overlap on a device a busy moment is one moment.
 #pragma once
 
 #include <cstdint>
@@ -75,7 +76,7 @@ struct NamedTime {
   Activity activity = Activity::unknown;  ///< of kernels: kernel, or other_collective whatever the kind
   std::int64_t count = 0;
   std::int64_t total_ns = 0;
-  std::int64_t self_ns = 0;  ///< less children on the same thread; of kernels the total
+  std::int64_t self_ns = 0;  ///< while nothing begun later runs on its thread; of kernels the total
 
   friend bool operator==(const NamedTime&, const NamedTime&) = default;
 };

@@ -192,6 +192,7 @@ const std::vector<Mistake> kTraces = {
     {"CompareTruncated", {"compare", "cut.sst", "good.sst", "--check"}, 1, {"incomplete"}},
     {"CompareOtherPlans", {"compare", "good.sst", "other.sst"}, 78, {"two different plans", "--force"}},
     {"ConvertToNothing", {"convert", "good.sst"}, 2, {"OUTPUT is missing"}},
+    {"ConvertSeveralToNothing", {"convert", "good.sst", "other.sst", "out.json"}, 2, {"-o FILE"}},
     {"ConvertToUnknownForm", {"convert", "good.sst", "out.xyz"}, 2, {"out.xyz", "--to perfetto"}},
     {"ConvertIntoNowhere", {"convert", "good.sst", "nosuch/out.json"}, 73, {"nosuch/out.json", "cannot be created"}},
     {"ConvertOntoItself", {"convert", "good.sst", "good.sst", "--to", "chrome"}, 78, {"would be lost"}},

@@ -114,6 +114,19 @@ TEST(Profile, AChildTakesItsTimeFromTheOneAroundItOnItsThread) {
                           NamedTime{"cudaLaunchKernel", Activity::runtime, 1, 10, 10}));
 }
 
+TEST(Profile, OfSpansThatCrossAMomentBelongsToTheOneBegunLast) {
+  const Profile profile = Recording()
+                              .add("main", Activity::python, "a", 0, 50)
+                              .add("main", Activity::annotation, "b", 40, 90)
+                              .add("main", Activity::operation, "c", 45, 60)
+                              .add("main", Activity::operation, "d", 200, 201)
+                              .profile();
+  EXPECT_THAT(
+      profile.operations,
+      ElementsAre(NamedTime{"a", Activity::python, 1, 50, 40}, NamedTime{"b", Activity::annotation, 1, 50, 35},
+                  NamedTime{"c", Activity::operation, 1, 15, 15}, NamedTime{"d", Activity::operation, 1, 1, 1}));
+}
+
 TEST(Profile, AStepIsWhatTheScriptMarkedOnTheHost) {
   const Trace trace = Recording()
                           .add("main", Activity::annotation, "ProfilerStep#7", 0, 50)
