@@ -175,7 +175,7 @@ std::vector<std::size_t> MemoryClasses::by_peak() const {
   std::vector<std::size_t> order(classes_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    const bool last_a = classes_[a].sites != 1, last_b = classes_[b].sites != 1;
+    const bool last_a = classes_[a].sites > 1, last_b = classes_[b].sites > 1;
     return last_a != last_b ? last_b : classes_[a].peak_bytes > classes_[b].peak_bytes;
   });
   return order;

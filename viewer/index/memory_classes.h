@@ -50,7 +50,7 @@ class MemoryClasses {
   /// Of a block, a place in all().
   [[nodiscard]] std::size_t of(std::uint32_t block) const { return of_block_[block]; }
   [[nodiscard]] ClassStack at(const BlockList& blocks, std::size_t moment) const;
-  /// Places in all(): what held most at the peak first, others and what has no stack last.
+  /// Places in all(): what held most at the peak first, all other sites last.
   [[nodiscard]] std::vector<std::size_t> by_peak() const;
 
  private:

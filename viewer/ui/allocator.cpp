@@ -15,6 +15,8 @@ namespace {
 
 /// Frames of a tooltip.
 constexpr int kInnermost = 8;
+/// Frames that are looked at for these: a damaged file may have stacks without measure.
+constexpr int kFarthest = 1000;
 /// Segments kept by little, that words name.
 constexpr std::size_t kKeptInWords = 3;
 
@@ -59,6 +61,13 @@ FrameId site_of(const Session& session, Derived& derived, StackId stack) {
 std::string site_name(const Session& session, Derived& derived, StackId stack) {
   std::string name = site_text(session.documents[0].trace(), site_of(session, derived, stack));
   return name.empty() ? "no stack" : name;
+}
+
+std::string frame_name(const Trace& trace, FrameId frame) {
+  if (!frame.valid()) return "?";
+  std::string name = site_text(trace, frame);
+  if (name.empty()) name = trace.name_of(trace.frame_of(frame).function);
+  return name.empty() ? "?" : name;
 }
 
 LookedAt looked_at(const Session& session, const ViewState& state, const MemorySeries& series, bool hover) {
@@ -134,15 +143,24 @@ void block_tooltip(const Session& session, Derived& derived, const BlockView& vi
     ImGui::SameLine(frame.px(110));
     ImGui::TextUnformatted(value.c_str());
   }
-  int frames = 0;
-  for (StackId at = stack; at.valid() && frames < kInnermost; at = trace.stack_of(at).caller, ++frames) {
-    if (frames == 0) ImGui::Spacing();
-    ImGui::TextDisabled("%s",
-                        std::string(ends_of(site_text(trace, trace.stack_of(at).frame), [](std::string_view text) {
-                          return text.size() <= 70;
-                        })).c_str());
+  const auto is_python = [&](FrameId id) {
+    return id.valid() && trace.name_of(trace.frame_of(id).file).ends_with(".py");
+  };
+  bool python = false;
+  int looked = 0;
+  for (StackId at = stack; at.valid() && looked < kFarthest; at = trace.stack_of(at).caller, ++looked)
+    python = python || is_python(trace.stack_of(at).frame);
+  int shown = 0;
+  looked = 0;
+  for (StackId at = stack; at.valid() && shown < kInnermost && looked < kFarthest;
+       at = trace.stack_of(at).caller, ++looked) {
+    const FrameId id = trace.stack_of(at).frame;
+    if (python && !is_python(id)) continue;
+    if (shown++ == 0) ImGui::Spacing();
+    const std::string name = ends_of(frame_name(trace, id), [](std::string_view text) { return text.size() <= 70; });
+    ImGui::TextDisabled("%s", name.c_str());
   }
-  if (frames == kInnermost) ImGui::TextDisabled("... a click shows the rest");
+  if (shown > 0) ImGui::TextDisabled("... a click shows the whole stack");
 }
 
 }  // namespace shard::view

@@ -36,6 +36,9 @@ struct BlockView {
 /// "train.py:31 step", "no stack".
 [[nodiscard]] std::string site_name(const Session& session, Derived& derived, StackId stack);
 
+/// A frame of a stack in few words, never empty.
+[[nodiscard]] std::string frame_name(const Trace& trace, FrameId frame);
+
 /// The moment that tables and legends look at: the mouse's where `hover`, else the marker's, else the peak.
 struct LookedAt {
   std::size_t moment = 0;
@@ -56,7 +59,7 @@ void select_block(ViewState& state, std::uint32_t event);
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> block_facts(const Session& session,
                                                                            const BlockView& view, std::uint32_t block);
 
-/// The tooltip of a block: site, bytes, life, and the innermost frames.
+/// The tooltip of a block: site, bytes, life, and the innermost frames of Python, or any where there are none.
 void block_tooltip(const Session& session, Derived& derived, const BlockView& view, std::uint32_t block,
                    const Frame& frame);
 

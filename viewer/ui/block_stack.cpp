@@ -51,6 +51,29 @@ void draw_passing(const Canvas& canvas, const ByteAxis& axis, const BlockPicture
   }
 }
 
+/// Along its upper and lower edge wherever it lies, closed at both ends.
+void draw_selected(const Canvas& canvas, const ByteAxis& axis, const BlockView& view, const BlockPicture& picture,
+                   std::uint32_t event, const Frame& frame) {
+  const float thick = frame.px(2);
+  std::int32_t first = INT32_MAX, last = -1;
+  const auto selected = [&](const BlockRect& each) { return view.blocks.all()[each.block].acquired == event; };
+  for (const BlockRect& each : picture.blocks) {
+    if (!selected(each)) continue;
+    first = std::min(first, each.x0);
+    last = std::max(last, each.x1);
+  }
+  for (const BlockRect& each : picture.blocks) {
+    if (!selected(each)) continue;
+    const auto bytes = static_cast<double>(view.blocks.all()[each.block].bytes);
+    const Rect rect{axis.plot.x0 + static_cast<float>(each.x0), axis.y(static_cast<double>(each.low_bytes) + bytes),
+                    axis.plot.x0 + static_cast<float>(each.x1), axis.y(static_cast<double>(each.low_bytes))};
+    canvas.fill({rect.x0, rect.y0 - thick / 2, rect.x1, rect.y0 + thick / 2}, frame.theme.text);
+    canvas.fill({rect.x0, rect.y1 - thick / 2, rect.x1, rect.y1 + thick / 2}, frame.theme.text);
+    if (each.x0 == first) canvas.fill({rect.x0 - thick / 2, rect.y0, rect.x0 + thick / 2, rect.y1}, frame.theme.text);
+    if (each.x1 == last) canvas.fill({rect.x1 - thick / 2, rect.y0, rect.x1 + thick / 2, rect.y1}, frame.theme.text);
+  }
+}
+
 }  // namespace
 
 const BlockPicture& block_picture(const BlockView& view, const ViewState& state, Derived& derived, const ByteAxis& axis,
@@ -81,7 +104,7 @@ void draw_block_stack(const Canvas& canvas, const ByteAxis& axis, const BlockVie
                     axis.y(static_cast<double>(each.low_bytes) + static_cast<double>(block.bytes)),
                     axis.plot.x0 + static_cast<float>(each.x1), axis.y(static_cast<double>(each.low_bytes))};
     canvas.fill(rect, mix(color, theme.pane, kShades[each.block % kShades.size()]));
-    if (rect.height() >= frame.px(kEdgedHeight)) {
+    if (rect.height() >= frame.px(kEdgedHeight) && rect.width() >= 3) {
       const Color edge = mix(color, theme.pane, 0.5);
       canvas.fill({rect.x0, rect.y0, rect.x1, rect.y0 + 1}, edge);
       const auto before = static_cast<std::size_t>(std::max(0, each.x0 - 1));
@@ -92,15 +115,7 @@ void draw_block_stack(const Canvas& canvas, const ByteAxis& axis, const BlockVie
       frame.name("block:" + std::to_string(block.acquired), rect);
   }
   draw_passing(canvas, axis, picture, theme);
-  if (!state.block) return;
-  for (const BlockRect& each : picture.blocks) {
-    const Block& block = view.blocks.all()[each.block];
-    if (block.acquired != state.block->event) continue;
-    const float top = axis.y(static_cast<double>(each.low_bytes) + static_cast<double>(block.bytes));
-    canvas.outline({axis.plot.x0 + static_cast<float>(each.x0) - 1, top - 1,
-                    axis.plot.x0 + static_cast<float>(each.x1) + 1, axis.y(static_cast<double>(each.low_bytes)) + 1},
-                   theme.text, frame.px(1.5F));
-  }
+  if (state.block) draw_selected(canvas, axis, view, picture, state.block->event, frame);
 }
 
 void draw_reserved(const Session& session, const Canvas& canvas, const ByteAxis& axis, const BlockView& view,

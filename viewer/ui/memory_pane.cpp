@@ -293,9 +293,14 @@ void look_closer(const Scene& scene, const PlotMouse& mouse, const ByteAxis& axi
   if (const std::uint32_t number = mouse.double_clicked ? block_under(scene, mouse, axis) : kNone; number != kNone) {
     const Block& block = scene.blocks->blocks.all()[number];
     const BlockPicture& picture = block_picture(*scene.blocks, state, scene.derived, axis, scene.frame);
-    const auto drawn = std::ranges::find(picture.blocks, number, &BlockRect::block);
-    const auto bytes = static_cast<double>(block.bytes), low = static_cast<double>(drawn->low_bytes);
-    state.bytes = ByteRange{std::max(0.0, low - 3 * bytes), std::min(top_bytes, low + 4 * bytes)};
+    double low = top_bytes, high = 0;  // wherever it lies while others come and go
+    for (const BlockRect& rect : picture.blocks) {
+      if (rect.block != number) continue;
+      low = std::min(low, static_cast<double>(rect.low_bytes));
+      high = std::max(high, static_cast<double>(rect.low_bytes) + static_cast<double>(block.bytes));
+    }
+    const auto around = static_cast<double>(block.bytes);
+    state.bytes = ByteRange{std::max(0.0, low - around), std::min(top_bytes, high + around)};
     const std::int64_t last = scene.first->time_of(std::min(block.end, scene.first->event_count()));
     state.camera = fit(state.camera.origin_ns, {scene.first->time_of(block.begin), last}, 0.2);
     return;

@@ -150,32 +150,42 @@ void draw_trace(const Session& session, const Frame& frame, std::size_t index) {
   ImGui::Spacing();
 }
 
-/// The stack of a block, innermost first; its site stands out.
+/// One line of a stack; the site of the block stands out, what is neither of a library nor of C++ is in plain ink.
+void draw_frame(const Trace& trace, FrameId id, bool is_site, const Frame& frame) {
+  const StackFrame& line = trace.frame_of(id);
+  const Color ink = is_site ? frame.theme.accent : is_library(trace, line) ? frame.theme.dim : frame.theme.text;
+  ImGui::PushStyleColor(ImGuiCol_Text, ink);
+  cell_text(frame_name(trace, id));
+  ImGui::PopStyleColor();
+  if (ImGui::IsItemHovered())
+    ImGui::SetTooltip("%s\n%s:%d", std::string(trace.name_of(line.function)).c_str(),
+                      std::string(trace.name_of(line.file)).c_str(), line.has_line() ? line.line : 0);
+  if (is_site) name_last("frame:site", frame);
+}
+
+/// The stack of a block, innermost first: Python alone, then everything where there is more.
 void draw_stack(const Session& session, Derived& derived, StackId stack, const Frame& frame) {
   const Trace& trace = session.documents[0].trace();
   const FrameId site = site_of(session, derived, stack);
-  std::size_t count = 0;
-  bool found = false;
-  for (StackId at = stack; at.valid() && count < kFrames; at = trace.stack_of(at).caller, ++count) {
+  std::vector<FrameId> all, python;
+  for (StackId at = stack; at.valid() && all.size() < kFrames; at = trace.stack_of(at).caller) {
     const FrameId id = trace.stack_of(at).frame;
     if (!id.valid()) continue;
-    const StackFrame& line = trace.frame_of(id);
-    const bool is_site = id == site && !found;
-    found = found || is_site;
-    if (is_site || !is_library(trace, line)) {
-      ImGui::PushStyleColor(ImGuiCol_Text, is_site ? frame.theme.accent : frame.theme.text);
-    } else {
-      ImGui::PushStyleColor(ImGuiCol_Text, frame.theme.dim);
-    }
-    cell_text(site_text(trace, id));
-    ImGui::PopStyleColor();
-    if (ImGui::IsItemHovered())
-      ImGui::SetTooltip("%s\n%s:%d", std::string(trace.name_of(line.function)).c_str(),
-                        std::string(trace.name_of(line.file)).c_str(), line.has_line() ? line.line : 0);
-    if (is_site) name_last("frame:site", frame);
+    all.push_back(id);
+    if (trace.name_of(trace.frame_of(id).file).ends_with(".py")) python.push_back(id);
   }
-  if (count == 0) hint("The recording holds no stack of it.", frame);
-  if (count == kFrames) hint("more frames are not shown", frame);
+  if (all.empty()) hint("The recording holds no stack of it.", frame);
+  for (const std::vector<FrameId>* frames : {&python, &all}) {
+    if (frames->empty() || (frames == &all && python.size() == all.size())) continue;
+    ImGui::Spacing();
+    heading(frames == &python ? "Stack, innermost first" : "With what is not Python", frame);
+    bool found = false;
+    for (const FrameId id : *frames) {
+      draw_frame(trace, id, id == site && !found, frame);
+      found = found || id == site;
+    }
+  }
+  if (all.size() == kFrames) hint("more frames are not shown", frame);
 }
 
 void draw_block(const Session& session, ViewState& state, Derived& derived, const Frame& frame) {
@@ -189,8 +199,6 @@ void draw_block(const Session& session, ViewState& state, Derived& derived, cons
   swatch(color_of(view, view.classes.of(block), frame.theme), frame);
   heading(site_name(session, derived, event.stack), frame);
   for (const auto& [name, value] : block_facts(session, view, block)) fact(name, value, frame);
-  ImGui::Spacing();
-  heading("Stack, innermost first", frame);
   draw_stack(session, derived, event.stack, frame);
 }
 
