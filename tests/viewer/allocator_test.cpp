@@ -86,8 +86,20 @@ TEST(Allocator, ColoursStandForSitesOrCategoriesAndNotKnownIsNeverWorkspace) {
     EXPECT_NE(each.name, "workspace");
     EXPECT_NE(each.name, "not_known") << "in words";
   }
-  user.type("c");
-  EXPECT_EQ(user.state.memory_by, MemoryBy::site);
+  for (const MemoryBy next : {MemoryBy::site, MemoryBy::stack, MemoryBy::category}) {
+    user.type("c");
+    EXPECT_EQ(user.state.memory_by, next);
+  }
+}
+
+TEST(Allocator, StacksOfOneSiteAreToldApartByTheirCallers) {
+  Driver user(snapshot_session());
+  user.click_on("button:by stack");
+  const MemorySeries* series = shown_memory(user.session.documents[0], user.state);
+  std::vector<std::string> names;
+  for (const MemoryClass& each : block_view(user.session, user.state, user.derived, *series).classes.all())
+    names.push_back(each.name);
+  EXPECT_TRUE(std::ranges::find(names, "model.py:12 __init__ \u2190 train.py:8 main") != names.end());
 }
 
 TEST(Allocator, TheLegendsClassesAreTheHoldersOfInspect) {
@@ -294,6 +306,7 @@ TEST(AllocatorView, MistakesAreNamedWithTheirExitCode) {
     EXPECT_EQ(ran.code, 2) << ran.err;
     EXPECT_NE(ran.err.find(says), std::string::npos) << ran.err;
   }
+  EXPECT_EQ(run(view_command, {file, "--at", "peak", "--memory-by", "stack", "--screenshot", picture}).code, 0);
   for (const char* pane : {"memory", "segments"})
     EXPECT_EQ(run(convert_picture_command,
                   {file, picture, "--pane", pane, "--memory-by", "category", "--bytes", "10Mi:60Mi", "--at", "10000s"})

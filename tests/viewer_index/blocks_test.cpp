@@ -79,7 +79,7 @@ TEST(Blocks, LiveOnesAreThoseOfTheTableAtEveryMoment) {
 
 TEST(Classes, AddUpToTheCurveAtEveryMoment) {
   Random random(4);
-  for (const MemoryBy by : {MemoryBy::site, MemoryBy::category}) {
+  for (const MemoryBy by : {MemoryBy::site, MemoryBy::stack, MemoryBy::category}) {
     const Made made(allocator_trace(random, 700), by);
     EXPECT_LE(made.classes.all().size(), kMostClasses);
     for (std::size_t moment = 0; moment <= made.series.event_count(); ++moment) {

@@ -193,6 +193,7 @@ Result<Report> make_report(const Session& session, bool light, const commands::H
   if (report.held) {
     state.rank = report.held->held.rank;
     state.memory = report.held->held.memory;
+    if (options.by == HeldBy::stack) state.memory_by = MemoryBy::stack;
     if (options.at_ns) state.marker_ns = report.held->held.time_ns;
   }
   const ViewState step = telling_view(session, state);
@@ -209,9 +210,10 @@ Result<Report> make_report(const Session& session, bool light, const commands::H
   ViewState by_category = state;
   by_category.memory_by = MemoryBy::category;
   const bool sites = report.held && !first.trace().stacks.empty();
-  const std::string memory_title = compares ? "Memory over the whole run"
-                                   : sites  ? "Memory by the line that asked for it"
-                                            : "Memory by category";
+  const std::string memory_title =
+      compares ? "Memory over the whole run"
+      : sites  ? (state.memory_by == MemoryBy::stack ? "Memory by stack" : "Memory by the line that asked for it")
+               : "Memory by category";
   // A picture that says "not known" alone says nothing.
   const bool categories =
       sites && std::ranges::any_of(first.trace().memory.category, [](Category c) { return c != Category::not_known; });

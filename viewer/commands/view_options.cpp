@@ -63,8 +63,12 @@ Result<TimeRange> range_of_step(const Session& session, std::int64_t number) {
 
 void add_view_options(cli::Command& command, ViewOptions& options) {
   cli::Group where = command.group("What to show");
-  where.add_custom("at", "TIME", "put the marker there (12.5ms, 1.2s; since the begin of the first trace)",
+  where.add_custom("at", "peak|TIME",
+                   "put the marker at the memory's peak or there (12.5ms; since the begin of the first trace)",
                    [&options](std::string_view text, std::string_view from, const cli::Range&) -> Result<void> {
+                     options.at_ns.reset();
+                     options.at_peak = text == "peak";
+                     if (options.at_peak) return {};
                      const Result<std::int64_t> time = cli::parse_time(text, from);
                      if (!time) return time.error();
                      options.at_ns = *time;
@@ -86,6 +90,7 @@ void add_view_options(cli::Command& command, ViewOptions& options) {
                    "which table the side panel shows");
   where.add_choice("memory-by", &options.memory_by,
                    {{"site", MemoryBy::site, "the line of your own code that asked for a block"},
+                    {"stack", MemoryBy::stack, "the whole stack"},
                     {"category", MemoryBy::category, "what it is for, as far as that is known"}},
                    "what the colours of memory stand for, of an allocator's recording");
   where.add_custom("bytes", "LOW:HIGH", "of an allocator's memory, show this part of the axis (1Gi:1.2Gi)",
@@ -154,6 +159,10 @@ Result<ViewState> first_state(const Session& session, const ViewOptions& options
   if (options.at_ns) {
     state.marker_ns = origin + *options.at_ns;
     if (!visible(state.camera).contains(*state.marker_ns)) state.camera = center(state.camera, *state.marker_ns);
+    state.tab = Pane::live;
+  }
+  if (options.at_peak) {
+    go_to_peak(session, state);
     state.tab = Pane::live;
   }
   if (options.op) {

@@ -21,11 +21,12 @@ struct PixelSize {
 
 struct ViewOptions {
   std::optional<std::int64_t> at_ns;  ///< since the begin of the first trace
+  bool at_peak = false;               ///< of the memory shown, instead
   std::optional<TimeRange> range;     ///< likewise
   std::optional<std::int64_t> step;   ///< shows this step of the first trace
   std::optional<std::int64_t> op;
   std::optional<std::int64_t> rank;
-  std::optional<ByteRange> bytes;     ///< of an allocator's memory
+  std::optional<ByteRange> bytes;  ///< of an allocator's memory
   MemoryBy memory_by = MemoryBy::site;
   AlignMode align = AlignMode::step;
   ThemeName theme = ThemeName::dark;

@@ -13,6 +13,8 @@ namespace shard::view {
 namespace {
 
 constexpr std::size_t kStretch = 16;
+/// Frames of a stack that are looked at: a damaged file may have stacks without measure.
+constexpr int kFarthest = 1000;
 /// Of the sites with a class of their own, so many are those of the peak.
 constexpr std::ptrdiff_t kAtPeak = 6;
 /// ... and these only with more than this part of it.
@@ -24,6 +26,20 @@ constexpr std::size_t kNoStack = kMostSites + 1;
 [[nodiscard]] std::string name_of(Category category) {
   std::string name = to_string(category);
   std::ranges::replace(name, '_', ' ');
+  return name;
+}
+
+/// A stack in few words: its site, and who called that.
+[[nodiscard]] std::string stack_name(const Trace& trace, StackId stack, FrameId site) {
+  const std::string name = site_text(trace, site);
+  int looked = 0;
+  bool below = false;
+  for (StackId at = stack; at.valid() && looked < kFarthest; at = trace.stack_of(at).caller, ++looked) {
+    const FrameId frame = trace.stack_of(at).frame;
+    if (!frame.valid() || !trace.name_of(trace.frame_of(frame).file).ends_with(".py")) continue;
+    if (below) return name + " \u2190 " + site_text(trace, frame);
+    below = frame == site;
+  }
   return name;
 }
 
@@ -41,10 +57,10 @@ void walk(const MemorySeries& series, const BlockList& blocks, Change change) {
 MemoryClasses::MemoryClasses(const Trace& trace, const MemorySeries& series, const BlockList& blocks,
                              const std::vector<FrameId>& site_of_stack, MemoryBy by) {
   of_block_.assign(blocks.all().size(), 0);
-  if (by == MemoryBy::site) {
-    choose_sites(trace, series, blocks, site_of_stack);
-  } else {
+  if (by == MemoryBy::category) {
     choose_categories(trace, series, blocks);
+  } else {
+    choose_sites(trace, series, blocks, site_of_stack, by);
   }
   order_by_steadiness(series, blocks);
   index_stacks(series, blocks);
@@ -53,16 +69,21 @@ MemoryClasses::MemoryClasses(const Trace& trace, const MemorySeries& series, con
 }
 
 void MemoryClasses::choose_sites(const Trace& trace, const MemorySeries& series, const BlockList& blocks,
-                                 const std::vector<FrameId>& site_of_stack) {
+                                 const std::vector<FrameId>& site_of_stack, MemoryBy by) {
   // Sites of one name are one, as lists of holders show them: numbered in order of appearance.
-  std::map<std::int32_t, std::uint32_t> number_of_frame;
+  std::map<std::int32_t, std::uint32_t> number_of;  // of a frame, or a stack
   std::vector<FrameId> frame_of;
+  std::vector<StackId> stack_of;
   std::vector<std::uint32_t> site_of_block(blocks.all().size());
   for (std::size_t b = 0; b < site_of_block.size(); ++b) {
     const StackId stack = trace.memory.stack[blocks.all()[b].acquired];
     const FrameId frame = stack.valid() ? site_of_stack[static_cast<std::size_t>(stack.value)] : FrameId{};
-    const auto [at, added] = number_of_frame.try_emplace(frame.value, static_cast<std::uint32_t>(frame_of.size()));
-    if (added) frame_of.push_back(frame);
+    const std::int32_t key = by == MemoryBy::stack ? stack.value : frame.value;
+    const auto [at, added] = number_of.try_emplace(key, static_cast<std::uint32_t>(frame_of.size()));
+    if (added) {
+      frame_of.push_back(frame);
+      stack_of.push_back(stack);
+    }
     site_of_block[b] = at->second;
   }
   std::vector<std::int64_t> live(frame_of.size()), most(frame_of.size()), at_peak(frame_of.size());
@@ -88,12 +109,16 @@ void MemoryClasses::choose_sites(const Trace& trace, const MemorySeries& series,
   const std::size_t shown = order.size() <= kMostSites + 1 ? order.size() : kMostSites;
   for (std::size_t n = 0; n < shown; ++n) {
     class_of[order[n]] = static_cast<std::uint8_t>(classes_.size());
-    classes_.push_back({.name = site_text(trace, frame_of[order[n]]), .color = n});
+    const FrameId frame = frame_of[order[n]];
+    classes_.push_back(
+        {.name = by == MemoryBy::stack ? stack_name(trace, stack_of[order[n]], frame) : site_text(trace, frame),
+         .color = n});
   }
   if (shown < order.size()) {
     for (std::size_t n = shown; n < order.size(); ++n) class_of[order[n]] = static_cast<std::uint8_t>(classes_.size());
-    classes_.push_back(
-        {.name = "other sites", .color = kOthers, .sites = static_cast<std::int64_t>(order.size() - shown)});
+    classes_.push_back({.name = by == MemoryBy::stack ? "other stacks" : "other sites",
+                        .color = kOthers,
+                        .sites = static_cast<std::int64_t>(order.size() - shown)});
   }
   if (order.size() < frame_of.size()) {
     for (std::size_t site = 0; site < frame_of.size(); ++site) {

@@ -14,7 +14,11 @@
 
 namespace shard::view {
 
-enum class MemoryBy : std::uint8_t { site, category };
+enum class MemoryBy : std::uint8_t {
+  site,      ///< the innermost line of the user's own code
+  stack,     ///< the whole stack
+  category,  ///< what it is for, as far as that is known
+};
 
 inline constexpr std::size_t kMostSites = 10;
 /// Sites, all others together, and what has no stack.
@@ -22,7 +26,8 @@ inline constexpr std::size_t kMostClasses = kMostSites + 2;
 static_assert(kMostClasses >= kCategoryCount);
 
 struct MemoryClass {
-  std::string name;  ///< "train.py:31 step", "other sites", "no stack", "optimizer state"
+  std::string
+      name;  ///< "train.py:31 step", "train.py:31 step ← train.py:8 main", "other sites", "no stack", "optimizer state"
   std::size_t color =
       0;  ///< by site: its place among the classes, kMostSites others, kMostSites + 1 none; else the category
   std::int64_t peak_bytes = 0;  ///< at the series' peak
@@ -55,7 +60,7 @@ class MemoryClasses {
 
  private:
   void choose_sites(const Trace& trace, const MemorySeries& series, const BlockList& blocks,
-                    const std::vector<FrameId>& site_of_stack);
+                    const std::vector<FrameId>& site_of_stack, MemoryBy by);
   void choose_categories(const Trace& trace, const MemorySeries& series, const BlockList& blocks);
   void order_by_steadiness(const MemorySeries& series, const BlockList& blocks);
   void index_stacks(const MemorySeries& series, const BlockList& blocks);

@@ -22,7 +22,7 @@ constexpr std::array<Key, 28> kKeys{{
     {"ctrl + wheel", "chunks: fewer or more rows; memory: smaller blocks"},
     {"F", "fit everything, or the selected range", 'f', Action::fit},
     {"P", "go to the memory peak", 'p', Action::peak},
-    {"C", "colours of memory: sites or categories", 'c', Action::memory_by},
+    {"C", "colours of memory: sites, stacks or categories", 'c', Action::memory_by},
     {"/", "search for spans by name", '/', Action::search},
     {"n", "next match", 'n', Action::next_match},
     {"N", "previous match", 'N', Action::previous_match},
@@ -98,7 +98,9 @@ void change_memory_by(const Session& session, ViewState& state) {
     state.notice = "the trace knows no stacks, so memory is shown by category";
     return;
   }
-  state.memory_by = state.memory_by == MemoryBy::site ? MemoryBy::category : MemoryBy::site;
+  state.memory_by = state.memory_by == MemoryBy::site    ? MemoryBy::stack
+                    : state.memory_by == MemoryBy::stack ? MemoryBy::category
+                                                         : MemoryBy::site;
 }
 
 void close_one(ViewState& state) {

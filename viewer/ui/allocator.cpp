@@ -51,7 +51,7 @@ BlockView block_view(const Session& session, const ViewState& state, Derived& de
 
 Color color_of(const BlockView& view, std::size_t memory_class, const Theme& theme) {
   const std::size_t color = view.classes.all()[memory_class].color;
-  return view.by == MemoryBy::site ? theme.site[color] : theme.category[color];
+  return view.by == MemoryBy::category ? theme.category[color] : theme.site[color];
 }
 
 FrameId site_of(const Session& session, Derived& derived, StackId stack) {

@@ -168,7 +168,7 @@ void draw_block_legend(const Session& session, const Canvas& canvas, const Block
     const Color ink = none ? theme.dim : theme.text;
     const float box = frame.px(9), middle = y + line / 2;
     canvas.fill({left, middle - box / 2, left + box, middle + box / 2}, color_of(view, c, theme));
-    const bool others = view.by == MemoryBy::site && each.sites > 1;
+    const bool others = view.by != MemoryBy::category && each.sites > 1;
     canvas.text_in({left + box + frame.px(5), y, right, y + line},
                    others ? show_count(each.sites) + " " + each.name : each.name, ink, small);
     y += line;

@@ -32,7 +32,7 @@ void draw_names(const Of& of, const LiveBuffer& buffer, int row) {
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   const std::uint32_t block = of.blocks ? of.blocks->blocks.acquired_by(buffer.event) : kNone;
-  const bool by_site = block != kNone && of.blocks->by == MemoryBy::site;
+  const bool by_site = block != kNone && of.blocks->by != MemoryBy::category;
   swatch(by_site ? color_of(*of.blocks, of.blocks->classes.of(block), frame.theme)
                  : frame.theme.category[static_cast<std::size_t>(buffer.category)],
          frame);

@@ -271,6 +271,8 @@ float choose_colors(const Scene& scene, const Rect& title, float x) {
   ImGui::SetCursorScreenPos(ImVec2(x, std::round(title.y0 + (title.height() - ImGui::GetFrameHeight()) / 2)));
   if (toggle("by site", scene.blocks->by == MemoryBy::site, frame)) scene.state.memory_by = MemoryBy::site;
   ImGui::SameLine(0, frame.px(3));
+  if (toggle("by stack", scene.blocks->by == MemoryBy::stack, frame)) scene.state.memory_by = MemoryBy::stack;
+  ImGui::SameLine(0, frame.px(3));
   if (toggle("by category", scene.blocks->by == MemoryBy::category, frame)) scene.state.memory_by = MemoryBy::category;
   const float end = ImGui::GetItemRectMax().x;
   ImGui::PopStyleVar();
