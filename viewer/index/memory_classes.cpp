@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kStretch = 16;
 /// Frames of a stack that are looked at: a damaged file may have stacks without measure.
-constexpr int kFarthest = 1000;
+constexpr int kFramesLookedAt = 1000;
 /// Of the sites with a class of their own, so many are those of the peak.
 constexpr std::ptrdiff_t kAtPeak = 6;
 /// ... and these only with more than this part of it.
@@ -34,7 +34,7 @@ constexpr std::size_t kNoStack = kMostSites + 1;
   const std::string name = site_text(trace, site);
   int looked = 0;
   bool below = false;
-  for (StackId at = stack; at.valid() && looked < kFarthest; at = trace.stack_of(at).caller, ++looked) {
+  for (StackId at = stack; at.valid() && looked < kFramesLookedAt; at = trace.stack_of(at).caller, ++looked) {
     const FrameId frame = trace.stack_of(at).frame;
     if (!frame.valid() || !trace.name_of(trace.frame_of(frame).file).ends_with(".py")) continue;
     if (below) return name + " \u2190 " + site_text(trace, frame);
