@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "traces/base/wrapping.h"
 #include "traces/import/kineto_calls.h"
 
 namespace shard::import {
@@ -32,15 +33,22 @@ void place_memories(std::deque<KinetoMemory>& memories, Builder& builder) {
   }
   std::set<std::pair<std::int32_t, Memory>> begun;
   LiveBuffers live;
+  std::map<std::pair<std::int32_t, Memory>, std::int64_t> live_bytes;
   for (const KinetoMemory& m : memories) {
-    MemoryEvent event{.rank = Rank{m.process}, .memory = m.memory, .time_ns = m.time_ns};
+    MemoryEvent event{
+        .rank = Rank{m.process}, .memory = m.memory, .category = Category::not_known, .time_ns = m.time_ns};
+    std::int64_t& taken = live_bytes[{m.process, m.memory}];
     if (begun.insert({m.process, m.memory}).second && m.allocated && *m.allocated > m.bytes) {
       event.buffer = live.fresh();
-      event.delta_bytes = *m.allocated - m.bytes;
+      taken = event.delta_bytes = *m.allocated - m.bytes;
       builder.memory(event, false);
     }
-    const std::uint64_t offset = m.address - lowest[{m.process, m.memory}];
-    event.offset_bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(offset, std::uint64_t{1} << 60));
+    taken = std::max<std::int64_t>(0, wrapping_sum(taken, m.bytes));
+    // Segments lie far apart: of a device nothing lies beyond what is reserved, of a host nobody knows.
+    const std::uint64_t address = m.address - lowest[{m.process, m.memory}];
+    const std::int64_t room = m.memory == Memory::device && m.reserved ? std::max(*m.reserved, taken) : taken;
+    event.offset_bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(
+        address, static_cast<std::uint64_t>(std::max<std::int64_t>(0, m.bytes > 0 ? room - m.bytes : room))));
     event.delta_bytes = m.bytes;
     event.buffer = m.bytes >= 0 ? live.add(event.rank, m.memory, m.address, m.bytes)
                                 : live.remove(event.rank, m.memory, m.address).buffer;
