@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -91,6 +92,8 @@ def version_of(python):
 
 
 def main():
+    # A program that the keyboard interrupts is to be interrupted, whoever runs this in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shardscope", default="shardscope")
     parser.add_argument("--python", required=True, help="of the environment that has PyTorch")

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/viewer/driver.h"
+#include "tests/viewer/ran.h"
 #include "tests/viewer/sample_snapshot.h"
 #include "traces/holders.h"
 #include "traces/import/import.h"
@@ -219,28 +220,6 @@ TEST(Allocator, AnEmptyOneIsShownEmpty) {
   segments.find_block_sizes();
   Driver user(session_of_snapshot({}, std::move(segments)));
   EXPECT_FALSE(user.has("peak"));
-}
-
-struct Ran {
-  int code = 0;
-  std::string out, err;
-};
-
-Ran run(int (*command)(std::span<const std::string>), const std::vector<std::string>& arguments) {
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Ran ran;
-  ran.code = command(arguments);
-  ran.out = testing::internal::GetCapturedStdout();
-  ran.err = testing::internal::GetCapturedStderr();
-  return ran;
-}
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 TEST(AllocatorReport, NamesWhoHeldMemoryAndTheRowsAddUp) {

@@ -10,6 +10,7 @@
 
 #include "sim/cli/times.h"
 #include "tests/viewer/driver.h"
+#include "tests/viewer/ran.h"
 #include "traces/import/import.h"
 #include "viewer/commands/report.h"
 #include "viewer/commands/time_option.h"
@@ -19,30 +20,8 @@
 namespace shard::view {
 namespace {
 
-struct Ran {
-  int code = 0;
-  std::string out, err;
-};
-
-Ran run(int (*command)(std::span<const std::string>), const std::vector<std::string>& arguments) {
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Ran ran;
-  ran.code = command(arguments);
-  ran.out = testing::internal::GetCapturedStdout();
-  ran.err = testing::internal::GetCapturedStderr();
-  return ran;
-}
-
 std::string temporary(const std::string& name) {
   return testing::TempDir() + "viewer_commands_" + name;
-}
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 std::string first_bytes(const std::string& from, std::size_t count, const std::string& name) {
