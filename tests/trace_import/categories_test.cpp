@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,12 @@ class Program {
     return blocks_++;
   }
   void free(int block, const Frames& frames) { event(block, -512, frames); }
+  /// As with context="alloc": the free has the stack of the allocation.
+  void free_as_allocated(int block) {
+    const auto made = std::ranges::find(trace_.memory.buffer, BufferId{block}) - trace_.memory.buffer.begin();
+    event(block, -512, {});
+    trace_.memory.stack.back() = trace_.memory.stack[static_cast<std::size_t>(made)];
+  }
 
   /// Categories by block; each of its events has the same one.
   [[nodiscard]] std::vector<Category> categories(std::size_t recorded_from = 0) {
@@ -150,6 +157,24 @@ TEST(Categories, WorkspacesOfLibrariesAreNoActivations) {
   EXPECT_EQ(is[static_cast<std::size_t>(workspace)], Category::workspace);
   EXPECT_EQ(is[static_cast<std::size_t>(cache)], Category::not_known);
   EXPECT_EQ(is[static_cast<std::size_t>(saved)], Category::activation);
+}
+
+TEST(Categories, FreesThatNameTheAllocationEndNoPhase) {
+  Program program;
+  const int first = program.alloc(forward()), second = program.alloc(forward());
+  for (int i = 0; i < 5; ++i) {
+    const int temporary = program.alloc(backward());
+    if (i == 0) program.free_as_allocated(first);
+    program.free_as_allocated(temporary);
+  }
+  program.free_as_allocated(second);
+  const int gradient = program.alloc(backward());
+  (void)program.alloc(kMain);
+  const std::vector<Category> is = program.categories();
+  EXPECT_EQ(is[static_cast<std::size_t>(first)], Category::activation);
+  EXPECT_EQ(is[static_cast<std::size_t>(second)], Category::activation);
+  EXPECT_EQ(is[static_cast<std::size_t>(gradient)], Category::gradient);
+  EXPECT_EQ(std::ranges::count(is, Category::not_known), 6) << "five temporaries, and what came last";
 }
 
 TEST(Categories, WithoutFramesOfCppAutogradsThreadsHaveNone) {

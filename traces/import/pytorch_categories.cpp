@@ -160,10 +160,11 @@ class Blocks {
   }
 
   void released(std::size_t event, Deed deed) {
-    enter(deed);
     const auto at = live_.find(memory_.buffer[event].value);
-    if (at == live_.end()) return;
+    if (at == live_.end()) return enter(deed);
     const std::size_t made = at->second.event;
+    // Where stacks of allocations alone are recorded (context="alloc"), a free says who allocated.
+    if (memory_.stack[event] != memory_.stack[made]) enter(deed);
     if (at->second.doing == Doing::other && phase_ == Doing::backward) is(made, Category::activation);
     settle(at->second);
     memory_.category[event] = memory_.category[made];
