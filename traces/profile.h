@@ -4,8 +4,8 @@
 // What a span is its `activity` says (Span); of producers that say none, its track does: what runs on a stream of a
 // device is a kernel, on the communication stream a collective, on those for copies a copy; names of NCCL's kernels and
 // CUDA's copies tell these apart where no stream does. Time is counted once: a moment of a
-// host thread belongs to the span begun last of those that run, so that of nested ones each has what its children leave,
-// and of those that overlap on a device a busy moment is one moment.
+// host thread belongs to the span begun last of those that run, so that of nested ones each has what its children
+// leave, and of those that overlap on a device a busy moment is one moment.
 #pragma once
 
 #include <cstdint>

@@ -20,9 +20,9 @@
 #include "executor/launch/descendants.h"
 #include "executor/launch/mpirun_command.h"
 #include "executor/launch/rank_lines.h"
-#include "traces/base/scratch.h"
 #include "executor/launch/watchdog.h"
 #include "traces/base/run_place.h"
+#include "traces/base/scratch.h"
 #include "traces/base/stop.h"
 
 namespace shard {

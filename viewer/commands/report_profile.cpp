@@ -139,7 +139,8 @@ ReportTable names_table(const char* title, const std::vector<NamedTime>& names, 
                                  portion_cell(named.self_ns, all)});
   }
   if (names.size() > kProfileNames)
-    result.note = "The other " + std::to_string(names.size() - kProfileNames) + " names take " + duration_text(rest) + ".";
+    result.note =
+        "The other " + std::to_string(names.size() - kProfileNames) + " names take " + duration_text(rest) + ".";
   return result;
 }
 
