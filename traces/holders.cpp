@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "traces/base/in_words.h"
 #include "traces/base/numbers.h"
 #include "traces/base/text_table.h"
 #include "traces/base/wrapping.h"
@@ -117,8 +118,7 @@ Holder rest_of(const Held& held, std::size_t top) {
 std::string categories_text(const Held& held) {
   std::vector<std::pair<std::int64_t, std::string>> parts;
   for (int i = 0; i < kCategoryCount; ++i) {
-    std::string name = to_string(static_cast<Category>(i));
-    std::ranges::replace(name, '_', ' ');
+    const std::string name = in_words(to_string(static_cast<Category>(i)));
     if (const std::int64_t bytes = held.category_bytes[static_cast<std::size_t>(i)]; bytes != 0)
       parts.emplace_back(bytes, name + " " + show_bytes(Bytes{bytes}));
   }

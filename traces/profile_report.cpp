@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "traces/base/in_words.h"
 #include "traces/base/numbers.h"
 #include "traces/base/printable.h"
 #include "traces/base/text_table.h"
@@ -174,10 +175,8 @@ std::string collectives_text(const std::vector<CollectiveTotal>& totals, const P
 std::string copies_text(const Profile& profile) {
   ShortTable table({"rank", "device", "copy", "count", "bytes", "time"}, 3);
   for (const CopyUse& use : profile.copies) {
-    std::string words = to_string(use.direction);
-    std::ranges::replace(words, '_', ' ');
-    table.add({rank_text(use.place), device_name(use.place), words, std::to_string(use.count),
-               show_bytes(Bytes{use.bytes}), time_text(use.total_ns)});
+    table.add({rank_text(use.place), device_name(use.place), in_words(to_string(use.direction)),
+               std::to_string(use.count), show_bytes(Bytes{use.bytes}), time_text(use.total_ns)});
   }
   return table.str();
 }

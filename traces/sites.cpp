@@ -12,11 +12,6 @@ namespace {
 
 using std::string_view;
 
-[[nodiscard]] string_view file_name(string_view path) {
-  const std::size_t slash = path.find_last_of("/\\");
-  return slash == string_view::npos ? path : path.substr(slash + 1);
-}
-
 [[nodiscard]] bool is_python(string_view file) {
   return file.ends_with(".py") || (file.starts_with('<') && file.ends_with('>'));
 }
@@ -110,6 +105,11 @@ struct Candidates {
 }
 
 }  // namespace
+
+string_view file_name(string_view path) {
+  const std::size_t slash = path.find_last_of("/\\");
+  return slash == string_view::npos ? path : path.substr(slash + 1);
+}
 
 bool is_library(const Trace& trace, const StackFrame& frame) {
   const string_view path = trace.name_of(frame.file), function = trace.name_of(frame.function);

@@ -2,10 +2,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "traces/reader.h"
 
 namespace shard {
+
+/// A path without its folders, on whatever system it was written.
+[[nodiscard]] std::string_view file_name(std::string_view path);
 
 /// Whether a frame is of Python's or PyTorch's own code, of an installed package, or of no Python code at all. Files
 /// that are named without a directory (people take them out before they publish) are told by their and their function's

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "traces/sites.h"
+
 namespace shard::import {
 namespace {
 
@@ -63,11 +65,6 @@ constexpr std::array kKnown = {
     Known{"optimizer.py", "_use_grad", Doing::stepping, true},
     Known{"", "_init_group", Doing::stepping, true},
 };
-
-[[nodiscard]] string_view file_name(string_view path) {
-  const std::size_t slash = path.find_last_of("/\\");
-  return slash == string_view::npos ? path : path.substr(slash + 1);
-}
 
 /// Whether `path` is the file (or lies in the folder) `known`, whole names of folders compared.
 [[nodiscard]] bool is_at(string_view path, string_view known) {

@@ -21,9 +21,6 @@ cli::Cell portion_cell(std::int64_t part, std::int64_t whole) {
   const double share = whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
   return {share, show_percent(share)};
 }
-cli::Cell size_cell(std::int64_t bytes) {
-  return {bytes, size_text(bytes)};
-}
 cli::Cell device_cell(const DevicePlace& place, bool on_host = false) {
   const std::string name = device_name(place, on_host);
   return name.empty() ? cli::Cell("device") : cli::Cell(name);
@@ -95,10 +92,10 @@ ReportTable collectives_table(const Profile& profile) {
                           {"exposed_seconds", "exposed"}};
   for (const CollectiveUse& use : profile.collectives) {
     const auto known = [&](std::int64_t ns) { return use.on_host ? cli::Cell() : time_cell(ns); };
-    result.table.rows.push_back({rank_cell(use.place), device_cell(use.place, use.on_host),
-                                 in_words(to_string(use.kind)), use.count,
-                                 use.without_bytes == use.count ? cli::Cell() : size_cell(use.bytes), use.without_bytes,
-                                 time_cell(use.total_ns), known(use.hidden_ns), known(use.exposed_ns)});
+    result.table.rows.push_back(
+        {rank_cell(use.place), device_cell(use.place, use.on_host), in_words(to_string(use.kind)), use.count,
+         use.without_bytes == use.count ? cli::Cell() : bytes_cell(use.bytes), use.without_bytes,
+         time_cell(use.total_ns), known(use.hidden_ns), known(use.exposed_ns)});
   }
   return result;
 }
@@ -113,7 +110,7 @@ ReportTable copies_table(const Profile& profile) {
                           {"seconds", "time"}};
   for (const CopyUse& use : profile.copies)
     result.table.rows.push_back({rank_cell(use.place), device_cell(use.place), in_words(to_string(use.direction)),
-                                 use.count, size_cell(use.bytes), time_cell(use.total_ns)});
+                                 use.count, bytes_cell(use.bytes), time_cell(use.total_ns)});
   return result;
 }
 

@@ -33,12 +33,6 @@ std::string show_percent(double share) {
   return three_digits(share * 100) + " %";
 }
 
-std::string in_words(std::string_view identifier) {
-  std::string words(identifier);
-  std::replace(words.begin(), words.end(), '_', ' ');
-  return words;
-}
-
 std::string_view fitting_tail(std::string_view name, const std::function<bool(std::string_view)>& fits) {
   while (!fits(name)) {
     const std::size_t dot = name.find('.');

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "traces/base/in_words.h"
 #include "traces/base/numbers.h"
 
 namespace shard::view {
@@ -16,9 +17,8 @@ namespace shard::view {
 [[nodiscard]] std::string show_count(std::int64_t count);
 /// 0.1234 as "12.3 %".
 [[nodiscard]] std::string show_percent(double share);
+using shard::in_words;
 using shard::show_number;
-/// "optimizer_state" as "optimizer state".
-[[nodiscard]] std::string in_words(std::string_view identifier);
 /// A dotted name without its first parts, as many as it takes to `fits`; at least the last part is kept:
 /// "transformer.h.0.attn backward", "attn backward".
 [[nodiscard]] std::string_view fitting_tail(std::string_view name, const std::function<bool(std::string_view)>& fits);
