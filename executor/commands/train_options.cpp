@@ -45,8 +45,8 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
   cli::add_output_options(command, o.output);
 }
 
-cpu::OptimizerScalars scalars_of(const TrainOptions& o) {
-  cpu::OptimizerScalars scalars;
+OptimizerScalars scalars_of(const TrainOptions& o) {
+  OptimizerScalars scalars;
   scalars.learning_rate = o.control.learning_rate;
   scalars.beta1 = o.control.beta1;
   scalars.beta2 = o.control.beta2;

@@ -34,6 +34,6 @@ struct TrainOptions {
 void add_train_options(cli::Command& command, TrainOptions& options);
 
 /// Learning rate, decay and the optimizer's own constants, as PyTorch defaults them.
-[[nodiscard]] cpu::OptimizerScalars scalars_of(const TrainOptions& options);
+[[nodiscard]] OptimizerScalars scalars_of(const TrainOptions& options);
 
 }  // namespace shard::commands

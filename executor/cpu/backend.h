@@ -15,11 +15,11 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/cpu/control.h"
-#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/optimizer.h"
 #include "executor/cpu/kernels/threads.h"
 #include "executor/cpu/memories.h"
 #include "executor/data/source.h"
+#include "executor/kernels/elements.h"
 #include "executor/state/digest.h"
 #include "sim/ir/run.h"
 #include "sim/memory/arena.h"

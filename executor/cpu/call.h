@@ -8,9 +8,9 @@
 #include <span>
 
 #include "executor/cpu/kernels/dropout.h"
-#include "executor/cpu/kernels/elements.h"
-#include "executor/cpu/kernels/store.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/kernels/elements.h"
+#include "executor/kernels/store.h"
 #include "sim/ir/op.h"
 
 namespace shard::cpu {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/exact_sum.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/kernels/elements.h"
 #include "sim/ir/control_block.h"
 #include "sim/ir/plan.h"
 

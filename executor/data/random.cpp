@@ -5,8 +5,6 @@
 namespace shard::data {
 namespace {
 
-using cpu::RandomStream;
-
 class RandomTokens final : public DataSource {
  public:
   RandomTokens(const model::Model& model, const BatchShape& shape) : vocabulary_(model.vocabulary), shape_(shape) {}
@@ -14,7 +12,7 @@ class RandomTokens final : public DataSource {
   Result<void> fill(cpu::ThreadPool& pool, std::int64_t number, std::span<std::byte> input,
                     std::span<std::byte> target) override {
     // Each sequence is sequence + 1 tokens of the stream; the target is the input moved by one.
-    const cpu::RandomKey key{shape_.seed, RandomStream::tokens, static_cast<std::uint64_t>(number)};
+    const RandomKey key{shape_.seed, RandomStream::tokens, static_cast<std::uint64_t>(number)};
     for (std::int64_t b = 0; b < shape_.batch; ++b) {
       const std::int64_t first = b * (shape_.sequence + 1);
       const std::int64_t at = b * shape_.sequence * 4;
@@ -41,8 +39,8 @@ class RandomSamples final : public DataSource {
   Result<void> fill(cpu::ThreadPool& pool, std::int64_t number, std::span<std::byte> input,
                     std::span<std::byte> target) override {
     const auto index = static_cast<std::uint64_t>(number);
-    const cpu::RandomKey samples{shape_.seed, RandomStream::samples, index};
-    const cpu::RandomKey targets{shape_.seed, RandomStream::targets, index};
+    const RandomKey samples{shape_.seed, RandomStream::samples, index};
+    const RandomKey targets{shape_.seed, RandomStream::targets, index};
     cpu::random_normal(pool, samples, 0, shape_.batch * inputs_, 1.0F, reinterpret_cast<float*>(input.data()));
     if (classes_)
       cpu::random_integers(pool, targets, 0, shape_.batch, static_cast<std::int32_t>(outputs_),

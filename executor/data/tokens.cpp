@@ -94,7 +94,7 @@ class Tokens final : public DataSource {
 
   Result<void> fill(cpu::ThreadPool& pool, std::int64_t number, std::span<std::byte> input,
                     std::span<std::byte> target) override {
-    const cpu::RandomKey key{shape_.seed, cpu::RandomStream::tokens, static_cast<std::uint64_t>(number)};
+    const RandomKey key{shape_.seed, RandomStream::tokens, static_cast<std::uint64_t>(number)};
     const auto starts = static_cast<std::int32_t>(std::min<std::int64_t>(count_ - shape_.sequence, INT32_MAX));
     auto* in = reinterpret_cast<std::int32_t*>(input.data());
     auto* out = reinterpret_cast<std::int32_t*>(target.data());

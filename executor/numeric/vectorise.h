@@ -15,7 +15,13 @@
 #else
 #define SHARD_CLONES
 #endif
-#define SHARD_INLINE inline __attribute__((always_inline))
+// SHARD_BOTH: what a device's kernels call too.
+#if defined(__CUDACC__)
+#define SHARD_BOTH __host__ __device__
+#else
+#define SHARD_BOTH
+#endif
+#define SHARD_INLINE SHARD_BOTH inline __attribute__((always_inline))
 #define SHARD_LAMBDA __attribute__((always_inline))
 
 // SHARD_INDEPENDENT: the iterations of the loop that follows touch different elements. SHARD_ROLLED: the loop over

@@ -25,7 +25,7 @@ struct StepResult {
 struct SessionOptions {
   std::int64_t steps = 1;
   bool digest = true;  ///< ends with the digest of parameters and optimizer state
-  cpu::OptimizerScalars scalars;
+  OptimizerScalars scalars;
   plan::ControlKnobs knobs{};
   std::vector<cpu::InjectedOverflow> inject{};
   std::function<double(std::int64_t step)> learning_rate = nullptr;  ///< null: that of scalars in every step

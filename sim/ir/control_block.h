@@ -31,10 +31,10 @@ inline constexpr Bytes kControlKnobsBytes{sizeof(ControlKnobs)};
 inline constexpr Bytes kControlBlockBytes{sizeof(ControlBlock)};
 inline constexpr Bytes kScalerStateBytes{sizeof(ScalerState)};
 
-/// The planned buffer that holds a step's learning rate and other hyperparameters (cpu::OptimizerScalars).
+/// The planned buffer that holds a step's learning rate and other hyperparameters (OptimizerScalars).
 inline constexpr Bytes kOptimizerScalarsBytes{48};
 
-/// The planned buffer that holds what is known of a step's gradients (cpu::GradientFacts): i64 words, of which the
+/// The planned buffer that holds what is known of a step's gradients (GradientFacts): i64 words, of which the
 /// first kGradientSumWords are added to become those of several parts, by an all_reduce say; the last is a minimum.
 inline constexpr std::int64_t kGradientSumWords = 21;
 inline constexpr Bytes kGradientFactsBytes{8 * (kGradientSumWords + 1)};

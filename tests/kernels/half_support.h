@@ -1,7 +1,7 @@
 // One check of 16-bit kernels: the fp32 kernel on widened operands, its results rounded, is what they must give.
 #pragma once
 
-#include "executor/cpu/kernels/elements.h"
+#include "executor/kernels/elements.h"
 #include "sim/target/workspace.h"
 #include "tests/kernels/support.h"
 

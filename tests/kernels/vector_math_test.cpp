@@ -1,5 +1,5 @@
 // exp, log, sine and cosine: distance from the true value, and the ends of their ranges.
-#include "executor/cpu/kernels/vector_math.h"
+#include "executor/kernels/vector_math.h"
 
 #include <gtest/gtest.h>
 

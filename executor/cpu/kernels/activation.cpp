@@ -3,7 +3,7 @@
 
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
-#include "executor/cpu/kernels/vector_math.h"
+#include "executor/kernels/vector_math.h"
 
 namespace shard::cpu {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/kernels/elements.h"
 
 namespace shard::cpu {
 

@@ -6,8 +6,8 @@
 
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
-#include "executor/cpu/kernels/store.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/kernels/store.h"
 
 namespace shard::cpu {
 

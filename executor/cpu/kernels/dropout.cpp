@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cassert>
 
-#include "executor/cpu/kernels/philox.h"
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
+#include "executor/kernels/philox.h"
 
 namespace shard::cpu {
 namespace {

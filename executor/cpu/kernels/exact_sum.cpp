@@ -14,9 +14,6 @@
 namespace shard::cpu {
 namespace {
 
-static_assert(sizeof(GradientFacts) == plan::kGradientFactsBytes.count());
-static_assert(offsetof(GradientFacts, first_nonfinite) == 8 * plan::kGradientSumWords);
-
 constexpr std::uint32_t kExponents = 256;
 constexpr std::uint32_t kNotFinite = 255;  // the exponent of infinity and NaN
 // Neighbours often have the same exponent: tables of their own, so that one sum does not wait for the other.

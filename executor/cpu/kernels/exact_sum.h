@@ -4,24 +4,11 @@
 #include <cstdint>
 #include <limits>
 
-#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/kernels/elements.h"
+#include "executor/kernels/gradient_facts.h"
 
 namespace shard::cpu {
-
-/// What is known of gradients, as 22 words of i64 in a planned buffer (plan::kGradientFactsBytes).
-///
-/// The sum of squares is the fixed-point number sum over i of limbs[i] 2^(32 i - 298): 2^-298 is the square of the
-/// smallest fp32 subnormal, and the largest square, 2^256, ends in limb 17. Limbs are kept apart (carry-save), each
-/// non-negative. A call of square_sum_add() adds less than 2^32 to a limb for every 16384 elements it begins, so 2^31
-/// such pieces are safe over all that is ever combined: 2^45 elements in whole pieces, 2^31 in pieces of one element.
-struct GradientFacts {
-  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
-  static constexpr int kLimbs = 20;
-  std::int64_t limbs[kLimbs] = {};  ///< summed to combine
-  std::int64_t nonfinite = 0;       ///< number of elements that are infinite or NaN, not in the sum; summed to combine
-  std::int64_t first_nonfinite = kNone;  ///< smallest key of such an element; the minimum combines
-};
 
 /// Adds the squares of n elements; element i has the key first_key + i. Bits of `facts` do not depend on threads.
 void square_sum_add(ThreadPool& pool, ConstElements x, std::int64_t n, std::int64_t first_key, GradientFacts& facts);

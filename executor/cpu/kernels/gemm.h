@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "executor/cpu/kernels/elements.h"
-#include "executor/cpu/kernels/store.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/kernels/elements.h"
+#include "executor/kernels/store.h"
 
 namespace shard::cpu {
 

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "executor/cpu/kernels/philox.h"
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
-#include "executor/cpu/kernels/vector_math.h"
+#include "executor/kernels/philox.h"
+#include "executor/kernels/vector_math.h"
 
 namespace shard::cpu {
 namespace {

@@ -5,18 +5,12 @@
 #include <cstdint>
 #include <span>
 
-#include "executor/cpu/kernels/elements.h"
-#include "executor/cpu/kernels/store.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/kernels/elements.h"
+#include "executor/kernels/shapes.h"
+#include "executor/kernels/store.h"
 
 namespace shard::cpu {
-
-struct LinearShape {
-  std::int64_t rows = 0;       ///< T
-  std::int64_t in = 0;         ///< I
-  std::int64_t out = 0;        ///< O
-  bool weight_in_out = false;  ///< weight is [I,O] (gpt2's Conv1D) instead of [O,I]
-};
 
 // `workspace`: at least plan::compute_workspace() bytes for this pool's threads, 64-byte aligned; none in fp32. Sums
 // are those of gemm() in fp32, of gemm_widened() in 16 bits.

@@ -3,15 +3,11 @@
 
 #include <cstdint>
 
-#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/kernels/elements.h"
+#include "executor/kernels/shapes.h"
 
 namespace shard::cpu {
-
-struct CrossEntropyShape {
-  std::int64_t rows = 0;        ///< T
-  std::int64_t vocabulary = 0;  ///< V
-};
 
 // loss and lse are fp32, whatever the type of the rest.
 
@@ -26,14 +22,6 @@ void cross_entropy_backward(ThreadPool& pool, const CrossEntropyShape& shape, Co
                             const std::int32_t* targets, const float* lse, float scale, Elements dlogits);
 
 // The same where N ranks have V/N logits of each row each.
-
-/// This rank's columns: those of tokens first, first + 1, ...; `padding` of them at the end belong to no token.
-struct VocabularyPart {
-  std::int64_t rows = 0;     ///< T
-  std::int64_t columns = 0;  ///< of this rank, padding included
-  std::int64_t first = 0;
-  std::int64_t padding = 0;
-};
 
 /// statistics [3,T] of this rank's logits [T,columns]: the largest x, the sum of exp(x - largest), and the logit of the
 /// target; -infinity and 0 where it has no column, 0 where the target is another rank's.

@@ -3,16 +3,12 @@
 
 #include <cstdint>
 
-#include "executor/cpu/kernels/elements.h"
-#include "executor/cpu/kernels/store.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/kernels/elements.h"
+#include "executor/kernels/shapes.h"
+#include "executor/kernels/store.h"
 
 namespace shard::cpu {
-
-struct NormShape {
-  std::int64_t rows = 0;     ///< T
-  std::int64_t columns = 0;  ///< C
-};
 
 // Statistics (mean, rstd) are fp32, whatever the type of the rest.
 

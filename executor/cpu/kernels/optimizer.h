@@ -3,21 +3,11 @@
 
 #include <cstdint>
 
-#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/kernels/elements.h"
+#include "executor/kernels/optimizer_math.h"
 
 namespace shard::cpu {
-
-/// Hyperparameters of a step, in a planned buffer (plan::kOptimizerScalarsBytes). Doubles, as PyTorch computes with
-/// Python floats and rounds to fp32 only where a tensor is touched.
-struct OptimizerScalars {
-  double learning_rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-  double momentum = 0;  ///< sgd only
-};
 
 // Elementwise: the bits do not depend on how a range is cut, on threads or on alignment. `step` points to the number
 // of this step for the range, 1 for the first (the caller has already counted it). Formulas: PyTorch, torch/optim,

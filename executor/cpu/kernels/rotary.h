@@ -3,18 +3,11 @@
 
 #include <cstdint>
 
-#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/kernels/elements.h"
+#include "executor/kernels/shapes.h"
 
 namespace shard::cpu {
-
-struct RotaryShape {
-  std::int64_t batch = 0;     ///< B
-  std::int64_t sequence = 0;  ///< S; the position of token t is t % S
-  std::int64_t heads = 0;     ///< H
-  std::int64_t head_dim = 0;  ///< D, even
-  float base = 10000.0F;      ///< theta
-};
 
 /// x, y [B,S,H*D]. Pairs (i, i + D/2) turn by s * base^(-2i/D). y may be x.
 /// As Hugging Face: frequency and angle are rounded to fp32, then their sine and cosine.

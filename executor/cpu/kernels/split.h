@@ -3,16 +3,11 @@
 
 #include <cstdint>
 
-#include "executor/cpu/kernels/elements.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/kernels/elements.h"
+#include "executor/kernels/shapes.h"
 
 namespace shard::cpu {
-
-struct ColumnParts {
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;  ///< of one part
-  std::int64_t parts = 0;
-};
 
 /// y [rows, parts * columns]: part p of x [parts, rows, columns] becomes columns p * columns and following.
 void join_columns(ThreadPool& pool, const ColumnParts& shape, ConstElements x, Elements y);

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-namespace shard::cpu {
+namespace shard {
 
 enum class Store : std::uint8_t {
   write,  ///< out = value; what was there before is not read
   add,    ///< out = out + value, rounded once per element
 };
 
-}  // namespace shard::cpu
+}  // namespace shard

@@ -4,9 +4,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "executor/cpu/kernels/simd.h"
+#include "executor/numeric/vectorise.h"
 
-namespace shard::cpu {
+namespace shard {
 
 /// e^x, at most 1.5 ulp off for normal results. Below ln 2^-126 it is 0 (no subnormal results: they cost assists and
 /// carry nothing), above the largest float infinity; NaN stays NaN.
@@ -96,4 +96,4 @@ SHARD_INLINE SinCos sincos_turns(float turns) {
           std::bit_cast<float>(std::bit_cast<std::uint32_t>(cosine) ^ cosine_sign)};
 }
 
-}  // namespace shard::cpu
+}  // namespace shard

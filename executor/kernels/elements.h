@@ -8,7 +8,7 @@
 #include "executor/numeric/half.h"
 #include "traces/base/dtype.h"
 
-namespace shard::cpu {
+namespace shard {
 
 template <class T>
 inline constexpr Dtype kDtypeOf = Dtype::f32;
@@ -88,4 +88,4 @@ void with_type(Dtype dtype, const F& fn) {
   assert(false && "kernels compute with floating point");
 }
 
-}  // namespace shard::cpu
+}  // namespace shard

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "executor/cpu/kernels/init.h"
-#include "executor/cpu/kernels/simd.h"
+#include "executor/kernels/random_key.h"
+#include "executor/numeric/vectorise.h"
 
-namespace shard::cpu {
+namespace shard {
 
 inline constexpr int kPhiloxCounters = 64;                         ///< counters of a block
 inline constexpr std::int64_t kPhiloxBlock = 4 * kPhiloxCounters;  ///< elements of a block
@@ -55,4 +55,4 @@ SHARD_INLINE void philox(const RandomKey& key, std::uint32_t first_counter, Phil
   }
 }
 
-}  // namespace shard::cpu
+}  // namespace shard

@@ -1,0 +1,5 @@
+# The device's operators, which are compiled twice: by nvcc, and for the emulated device by the C++ compiler.
+set(SHARDSCOPE_KERNELS_DIR ${CMAKE_CURRENT_LIST_DIR})
+set(SHARDSCOPE_KERNEL_SOURCES
+)
+list(TRANSFORM SHARDSCOPE_KERNEL_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
