@@ -11,8 +11,8 @@ namespace shard::commands {
 namespace {
 
 /// "RANK:STEP"; nothing when it is not two numbers.
-std::optional<cpu::InjectedOverflow> read_injection(const std::string& text) {
-  cpu::InjectedOverflow inject;
+std::optional<executor::InjectedOverflow> read_injection(const std::string& text) {
+  executor::InjectedOverflow inject;
   const char* const end = text.data() + text.size();
   const auto rank = std::from_chars(text.data(), end, inject.rank);
   if (rank.ec != std::errc{} || rank.ptr == end || *rank.ptr != ':') return std::nullopt;
@@ -27,7 +27,7 @@ Result<void> check_injections(const cli::Command& command, const ControlOptions&
   if (Result<void> ok = check_has_scaler(command, "inject-overflow", s); !ok) return ok;
   for (const std::string& text : o.inject_overflow) {
     const std::string given = "--inject-overflow " + text;
-    const std::optional<cpu::InjectedOverflow> inject = read_injection(text);
+    const std::optional<executor::InjectedOverflow> inject = read_injection(text);
     if (!inject)
       return Error{.code = Errc::usage,
                    .what = given + " is not a rank and a step",
@@ -84,10 +84,10 @@ plan::ControlKnobs knobs_of(const StrategyOptions& o) {
   return {.scaler = scaler_knobs(o.scaler), .max_norm = static_cast<float>(o.clip_norm.value_or(0))};
 }
 
-std::vector<cpu::InjectedOverflow> injections_of(const ControlOptions& o) {
-  std::vector<cpu::InjectedOverflow> injections;
+std::vector<executor::InjectedOverflow> injections_of(const ControlOptions& o) {
+  std::vector<executor::InjectedOverflow> injections;
   for (const std::string& text : o.inject_overflow)
-    injections.push_back(read_injection(text).value_or(cpu::InjectedOverflow{}));
+    injections.push_back(read_injection(text).value_or(executor::InjectedOverflow{}));
   return injections;
 }
 

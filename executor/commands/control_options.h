@@ -33,7 +33,7 @@ void add_control_options(cli::Command& command, ControlOptions& options);
 
 // Of options that check_control() and resolve() have passed.
 [[nodiscard]] plan::ControlKnobs knobs_of(const StrategyOptions& options);
-[[nodiscard]] std::vector<cpu::InjectedOverflow> injections_of(const ControlOptions& options);
+[[nodiscard]] std::vector<executor::InjectedOverflow> injections_of(const ControlOptions& options);
 [[nodiscard]] train::Schedule schedule_of(const ControlOptions& options, std::int64_t steps);
 
 }  // namespace shard::commands

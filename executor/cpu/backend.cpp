@@ -2,38 +2,18 @@
 #include "executor/cpu/backend.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cstring>
 
-#include "executor/cpu/kernels/elementwise.h"
-#include "executor/cpu/kernels/init.h"
 #include "sim/ir/effects.h"
 #include "sim/target/comm_workspace.h"
 
 namespace shard::cpu {
 namespace {
 
-using plan::on;
+using executor::now_ns;
 using plan::Op;
 using plan::Operand;
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-/// The first values of n elements of a parameter from number `first` on.
-void initialize_range(ThreadPool& pool, const model::Initialization& how, const RandomKey& key, std::int64_t first,
-                      std::int64_t n, float* out) {
-  using Kind = model::Initialization::Kind;
-  switch (how.kind) {
-    case Kind::zeros: fill(pool, n, 0.0F, out); break;
-    case Kind::ones: fill(pool, n, 1.0F, out); break;
-    case Kind::normal: random_normal(pool, key, first, n, how.scale, out); break;
-    case Kind::uniform: random_uniform(pool, key, first, n, how.scale, out); break;
-  }
-}
 
 #ifdef SHARDSCOPE_GUARDS
 constexpr bool kHasGuards = true;
@@ -56,14 +36,16 @@ std::span<std::byte> gap(const Memories& memories, const plan::Buffer& buffer) {
 }  // namespace
 
 Backend::Backend(const plan::Plan& plan, Communicator& communicator, const Memories& memories, DataSource& data,
-                 ThreadPool& pool, const BackendOptions& options)
+                 ThreadPool& pool, const executor::BackendOptions& options)
     : plan_(plan),
       position_(plan::position(plan.topology, communicator.rank().value)),
       communicator_(communicator),
       memories_(memories),
-      data_(data),
       pool_(pool),
-      options_(options) {
+      observer_(options.observer),
+      seed_(options.seed),
+      books_(plan, options.observer),
+      host_ops_(plan, communicator.rank(), data, pool, options) {
   assert(static_cast<std::int64_t>(memories.device().size()) >= plan.arena_bytes[0].count());
 }
 
@@ -73,7 +55,7 @@ std::byte* Backend::at(const Operand& operand) const {
 }
 
 Result<void> Backend::begin_phase(const plan::PhaseOps&) {
-  for (ArenaLedger& ledger : ledgers_) ledger.reset_peaks();
+  books_.begin_phase();
   communication_time_ = {};
   return {};
 }
@@ -82,35 +64,18 @@ Result<void> Backend::acquire(const Op& op, std::span<const BufferId> buffers) {
   // Bytes that a collective still uses are given to the next owner only once it has landed.
   for (OpId dependency : op.dependencies)
     if (Result<void> r = wait_for(dependency); !r) return r;
-  for (BufferId id : buffers) {
-    const plan::Buffer& buffer = plan_.buffer(id);
-    if (Result<void> r =
-            ledger_of(buffer).acquire(id, Bytes{buffer.offset}, plan::arena_bytes(buffer), buffer.category);
-        !r)
-      return r;
-    if constexpr (kHasGuards)
-      if (Result<void> r = set_guard(buffer); !r) return r;
-    if (options_.observer != nullptr)
-      options_.observer->memory({.op = &op, .buffer = id, .acquire = true, .time_ns = now_ns()});
-  }
-  for (std::size_t m = 0; m < ledgers_.size(); ++m) {
-    peaks_[m] = std::max(peaks_[m], ledgers_[m].extent());
-    live_peaks_[m] = std::max(live_peaks_[m], ledgers_[m].live_peak());
-  }
+  if (Result<void> r = books_.acquire(op, buffers); !r) return r;
+  if constexpr (kHasGuards)
+    for (BufferId id : buffers)
+      if (Result<void> r = set_guard(plan_.buffer(id)); !r) return r;
   return {};
 }
 
 Result<void> Backend::release(const Op& op, std::span<const BufferId> buffers) {
-  for (BufferId id : buffers) {
-    const plan::Buffer& buffer = plan_.buffer(id);
-    if (Result<void> r = ledger_of(buffer).release(id); !r) return r;
-    if constexpr (kHasGuards)
-      if (Result<void> r = check_guard(op, buffer); !r) return r;
-    if (options_.observer != nullptr)
-      options_.observer->memory({.op = &op, .buffer = id, .acquire = false, .time_ns = now_ns()});
-  }
-  live_after_[static_cast<std::size_t>(op.part)] = phase_ledger(Memory::device).live_by_category();
-  return {};
+  if constexpr (kHasGuards)
+    for (BufferId id : buffers)
+      if (Result<void> r = check_guard(op, plan_.buffer(id)); !r) return r;
+  return books_.release(op, buffers);
 }
 
 Result<void> Backend::set_guard(const plan::Buffer& buffer) {
@@ -137,60 +102,20 @@ Result<void> Backend::check_guard(const Op& op, const plan::Buffer& buffer) cons
                .help = {}};
 }
 
-Result<void> Backend::check_operands(const Op& op) const {
-  for (const Operand& o : op.operands) {
-    const plan::Buffer& buffer = plan_.buffer(o.buffer);
-    const std::int64_t begin = o.offset_on(position_.shard);
-    const bool live = phase_ledger(buffer.memory).is_live(o.buffer);
-    if (live && begin >= 0 && begin + o.bytes <= buffer.bytes.count()) continue;
-    return Error{.code = Errc::internal,
-                 .what = "op '" + std::string(op.name) + "' touches bytes [" + std::to_string(begin) + ", " +
-                         std::to_string(begin + o.bytes) + ") of buffer '" + std::string(buffer.name) + "', which " +
-                         (live ? "has " + std::to_string(buffer.bytes.count()) : "is not live"),
-                 .where = "rank " + std::to_string(communicator_.rank().value) + " op " + std::to_string(op.id.value),
-                 .help = {}};
-  }
-  return {};
-}
-
-Result<void> Backend::load_batch(const Op& op, const plan::LoadBatch& batch) {
-  const std::int64_t number = step_ * plan_.micro_batches + batch.micro_batch(position_.shard, position_.replica);
-  const auto bytes = [&](std::size_t i) {
-    return std::span(at(op.operands[i]), static_cast<std::size_t>(op.operands[i].bytes));
-  };
-  return data_.fill(pool_, number, bytes(0), bytes(1));
-}
-
 Result<void> Backend::issue(const Op& op) {
-  if (Result<void> r = check_operands(op); !r) return r;
+  if (Result<void> r = books_.check_operands(op, position_.shard, communicator_.rank()); !r) return r;
   if (const auto* call = std::get_if<plan::Communicate>(&op.action)) return start(op, *call);
   const std::int64_t begin = now_ns();
-  if (touches_disk(op)) {
+  if (const auto* c = std::get_if<plan::Compute>(&op.action)) {
+    compute(op, *c);
+  } else if (touches_disk(op)) {
     if (Result<void> r = use_disk(op); !r) return r;
-    if (options_.observer != nullptr) options_.observer->finished({.op = &op, .begin_ns = begin, .end_ns = now_ns()});
-    return {};
+  } else {
+    operands_.clear();
+    for (const Operand& o : op.operands) operands_.push_back(at(o));
+    if (Result<void> r = host_ops_.run(op, operands_); !r) return r;
   }
-  if (const auto* batch = std::get_if<plan::LoadBatch>(&op.action))
-    if (Result<void> r = load_batch(op, *batch); !r) return r;
-  std::visit(
-      on{[&](const plan::Compute& c) { compute(op, c); }, [&](const plan::LoadBatch&) {},  // above
-         [&](const plan::LoadScalars&) { load_scalars(op); }, [&](const plan::Communicate&) {},
-         [&](const plan::Accumulate&) {
-           add_into(pool_, count(op.operands[0]), elements(op.operands[1]), elements(op.operands[0]));
-         },
-         [&](const plan::Initialize& a) { initialize(op, a); },
-         [&](const plan::ZeroState&) {
-           for (const Operand& o : op.operands) zero(pool_, count(o), elements(o));
-         },
-         [&](const plan::OptimizerStep& a) { optimizer_step(op, a); }, [&](const plan::MeanLoss&) { mean_loss(op); },
-         [&](const plan::Copy&) {
-           convert_copy(pool_, count(op.operands[0]), elements(op.operands[0]), elements(op.operands[1]));
-         },
-         [&](const plan::Digest& a) { digest_flat(op, a); }, [&](const plan::BeginControl&) { begin_control(op); },
-         [&](const plan::InspectGradient& a) { inspect(op, a); }, [&](const plan::Decide& a) { decide(op, a); },
-         [&](const plan::Absent&) {}},
-      op.action);
-  if (options_.observer != nullptr) options_.observer->finished({.op = &op, .begin_ns = begin, .end_ns = now_ns()});
+  if (observer_ != nullptr) observer_->finished({.op = &op, .begin_ns = begin, .end_ns = now_ns()});
   return {};
 }
 
@@ -255,8 +180,8 @@ void Backend::land() {
   const std::int64_t waiting = end - flight.begin_ns - transfer;
   communication_time_.transfer_ns += transfer;
   communication_time_.waiting_ns += waiting;
-  if (options_.observer != nullptr)
-    options_.observer->finished({.op = flight.op, .begin_ns = flight.begin_ns, .end_ns = end, .waiting_ns = waiting});
+  if (observer_ != nullptr)
+    observer_->finished({.op = flight.op, .begin_ns = flight.begin_ns, .end_ns = end, .waiting_ns = waiting});
   flights_.pop_front();
 }
 
@@ -286,135 +211,6 @@ Result<void> Backend::end_phase(const plan::PhaseOps&) {
   return {};
 }
 
-template <class Run>
-void Backend::for_each_run(const plan::ParamRange& range, const Run& run) const {
-  const model::TensorSplit& split = plan_.model->split;
-  if (split.degree == 1) return run(range.first.count(), range.first.count(), range.elems.count());
-  model::for_each_run(split.parameters[static_cast<std::size_t>(range.param.value)], split.degree, position_.tensor,
-                      range.first.count(), range.elems.count(), run);
-}
-
-void Backend::initialize(const Op& op, const plan::Initialize& a) {
-  const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
-  const Elems begin = a.first_elem + position_.shard * a.rank_stride_elems;
-  const ElemRange range{begin, begin + a.elems};
-  const Elements out = elements(op.operands[0]);
-  zero(pool_, count(op.operands[0]), out);  // padding
-  for (const plan::ParamRange& p : plan::param_ranges(flat, range.begin, range.end)) {
-    const model::Initialization& how = plan_.model->initialization[static_cast<std::size_t>(p.param.value)];
-    const RandomKey key{options_.seed, RandomStream::parameter, static_cast<std::uint64_t>(p.param.value)};
-    const Elements first = out.from((p.offset - range.begin).count());
-    // Ranks that share a model have the elements that one rank alone would have there.
-    for_each_run(p, [&](std::int64_t local, std::int64_t whole, std::int64_t n) {
-      const Elements at_run = first.from(local - p.first.count());
-      if (first.dtype() == Dtype::f32) {
-        initialize_range(pool_, how, key, whole, n, at_run.as<float>());
-        return;
-      }
-      // What masters hold, rounded: made in fp32, a tile at a time.
-      std::array<float, 4096> tile;
-      const auto size = static_cast<std::int64_t>(tile.size());
-      for (std::int64_t done = 0; done < n; done += size) {
-        const std::int64_t part = std::min(size, n - done);
-        initialize_range(pool_, how, key, whole + done, part, tile.data());
-        convert_copy(pool_, part, tile.data(), at_run.from(done));
-      }
-    });
-  }
-}
-
-void Backend::optimizer_step(const Op& op, const plan::OptimizerStep& a) {
-  const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
-  const Elems begin{a.first_elem.count() + position_.shard * a.rank_stride_elems.count()};
-  float* parameters = floats(op.operands[0]);
-  const ConstElements gradients = elements(op.operands[1]);
-  const auto* scalars = reinterpret_cast<const OptimizerScalars*>(at(op.operands[2]));
-  auto* counts = reinterpret_cast<std::int32_t*>(at(op.operands[3]));
-  float multiplier = a.factor;
-  if (plan_.control.valid()) {
-    const plan::ControlBlock& control = as<plan::ControlBlock>(op.operands.back()).front();
-    if (control.skip != 0) return;
-    multiplier *= control.multiplier;
-  }
-  for (const plan::ParamRange& p : plan::param_ranges(flat, begin, begin + a.elems)) {
-    std::int32_t& count = counts[p.param.value];
-    ++count;
-    const std::int64_t at_elem = (p.offset - begin).count();
-    const std::int64_t n = p.elems.count();
-    OptimizerScalars own = *scalars;
-    // Norm weights and biases are not decayed: they have one dimension.
-    if (plan_.model->parameters[static_cast<std::size_t>(p.param.value)].shape.size() < 2) own.weight_decay = 0;
-    switch (a.kind) {
-      case plan::OptimizerKind::sgd:
-        sgd(pool_, own, n, gradients.from(at_elem), parameters + at_elem, nullptr, multiplier);
-        break;
-      case plan::OptimizerKind::adam:
-        adam(pool_, own, &count, n, gradients.from(at_elem), parameters + at_elem, floats(op.operands[4]) + at_elem,
-             floats(op.operands[5]) + at_elem, multiplier);
-        break;
-      case plan::OptimizerKind::adamw:
-        adamw(pool_, own, &count, n, gradients.from(at_elem), parameters + at_elem, floats(op.operands[4]) + at_elem,
-              floats(op.operands[5]) + at_elem, multiplier);
-        break;
-    }
-  }
-}
-
-void Backend::load_scalars(const Op& op) {
-  as<OptimizerScalars>(op.operands[0]).front() = options_.scalars;
-  if (op.operands.size() < 2) return;
-  plan::ControlKnobs knobs = options_.knobs;
-  const InjectedOverflow here{.rank = communicator_.rank().value, .step = step_};
-  knobs.inject_overflow = std::ranges::find(options_.inject, here) != options_.inject.end() ? 1 : 0;
-  as<plan::ControlKnobs>(op.operands[1]).front() = knobs;
-}
-
-void Backend::begin_control(const Op& op) {
-  const bool scaler = op.operands.size() > 2;
-  cpu::begin_control(as<plan::ControlKnobs>(op.operands[0]).front(), as<GradientFacts>(op.operands[1]),
-                     scaler ? &as<plan::ScalerState>(op.operands[2]).front() : nullptr,
-                     scaler ? floats(op.operands[3]) : nullptr);
-}
-
-void Backend::inspect(const Op& op, const plan::InspectGradient& a) {
-  const ConstElements gradient = elements(op.operands[0]);
-  GradientFacts& facts = as<GradientFacts>(op.operands[1]).front();
-  if (a.of == plan::InspectGradient::Of::local)
-    inspect_local(pool_, plan_, a.flat, op.id, gradient, facts);
-  else
-    inspect_stepped(pool_, plan_, position_.tensor, a.flat, a.first_elem + position_.shard * a.rank_stride_elems,
-                    a.elems, gradient, facts);
-}
-
-void Backend::decide(const Op& op, const plan::Decide& a) {
-  plan::ScalerState* state = op.operands.size() > 3 ? &as<plan::ScalerState>(op.operands[3]).front() : nullptr;
-  as<plan::ControlBlock>(op.operands[2]).front() =
-      cpu::decide(plan_, a, as<GradientFacts>(op.operands[0]), as<plan::ControlKnobs>(op.operands[1]).front(), state);
-}
-
-void Backend::mean_loss(const Op& op) {
-  const float* losses = floats(op.operands[0]);
-  const std::int64_t shards = plan_.topology.shard_degree;
-  const std::int64_t micro_steps = plan_.micro_batches / plan_.topology.data_parallel();
-  double sum = 0;
-  for (std::int64_t m = 0; m < plan_.micro_batches; ++m)
-    sum += static_cast<double>(losses[plan_.dealing.place(m, micro_steps, shards)]);
-  *floats(op.operands[1]) = static_cast<float>(sum / static_cast<double>(plan_.micro_batches));
-}
-
-void Backend::digest_flat(const Op& op, const plan::Digest& a) {
-  if (position_.data != 0) return;
-  const std::byte* content = at(op.operands[0]);
-  const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
-  const std::int64_t size = bytes_per_element(plan_.buffer(op.operands[0].buffer).dtype);
-  for (const plan::Flat::Item& item : flat.items) {
-    if (a.param.valid() && item.param != a.param) continue;
-    const std::int64_t offset = a.param.valid() ? 0 : item.offset.count() * size;
-    digest_.add(item.param.value, static_cast<int>(a.content),
-                {content + offset, static_cast<std::size_t>(item.elems.count() * size)});
-  }
-}
-
 float Backend::loss() const {
   float value = 0;
   std::memcpy(&value, memories_.at(Memory::device, plan_.buffer(plan_.loss).offset), sizeof value);
@@ -426,21 +222,6 @@ std::optional<plan::ControlBlock> Backend::control() const {
   plan::ControlBlock block;
   std::memcpy(&block, memories_.at(Memory::device, plan_.buffer(plan_.control).offset), sizeof block);
   return block;
-}
-
-Bytes Backend::optimizer_state_bytes() const {
-  Bytes total{0};
-  const plan::PhaseOps* step = plan_.find(Phase::steady_step);
-  for (const Op& op : step->ops) {
-    const auto* a = std::get_if<plan::OptimizerStep>(&op.action);
-    if (a == nullptr || op.operands.size() <= 4) continue;
-    for (std::size_t i = 4; i < op.operands.size(); ++i)
-      if (op.operands[i].writes()) total += Bytes{op.operands[i].bytes};
-    const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a->flat)];
-    const Elems begin{a->first_elem.count() + position_.shard * a->rank_stride_elems.count()};
-    total += Bytes{4 * static_cast<std::int64_t>(plan::param_ranges(flat, begin, begin + a->elems).size())};
-  }
-  return total;
 }
 
 }  // namespace shard::cpu

@@ -230,7 +230,7 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
     // Belongs to the micro-batch, whoever computes it and whenever.
     const std::int64_t micro_batch =
         step_ * plan_.micro_batches + plan_.dealing.micro_batch(op.micro_step, position_.shard, position_.replica);
-    o.mask = dropout_key(options_.seed, micro_batch, a.mask);
+    o.mask = dropout_key(seed_, micro_batch, a.mask);
   }
   call(o);
 }

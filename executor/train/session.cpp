@@ -25,7 +25,7 @@ class Session {
     if (ops == nullptr) return {};
     if (options_.before_phase) options_.before_phase(which, step);
     backend_.set_step(step);
-    if (Result<void> r = plan::run(*ops, backend_); !r) return r;
+    if (Result<void> r = backend_.run(*ops); !r) return r;
     for (int m = 0; m < kMemoryCount; ++m) note_peaks(which, static_cast<Memory>(m));
     return {};
   }
@@ -55,21 +55,21 @@ class Session {
 
   Result<void> create() {
     if (Result<void> r = phase(Phase::creation, 0); !r) return r;
-    result_.moments.push_back({"creation", backend_.phase_ledger(Memory::device).live_by_category()});
+    result_.moments.push_back({"creation", backend_.books().phase_ledger(Memory::device).live_by_category()});
     return {};
   }
 
   /// Of the step that has just ended.
   void note_parts_of_step() {
-    result_.moments.push_back({"forward", backend_.live_after(plan::Part::forward)});
-    result_.moments.push_back({"backward", backend_.live_after(plan::Part::backward)});
-    result_.moments.push_back({"step", backend_.phase_ledger(Memory::device).live_by_category()});
+    result_.moments.push_back({"forward", backend_.books().live_after(plan::Part::forward)});
+    result_.moments.push_back({"backward", backend_.books().live_after(plan::Part::backward)});
+    result_.moments.push_back({"step", backend_.books().phase_ledger(Memory::device).live_by_category()});
   }
 
   /// Of memories that the plan uses.
   void note_peaks(Phase which, Memory memory) {
     if (plan_.arena_bytes[static_cast<std::size_t>(memory)].count() == 0) return;
-    const ArenaLedger& ledger = backend_.phase_ledger(memory);
+    const ArenaLedger& ledger = backend_.books().phase_ledger(memory);
     auto known = std::ranges::find_if(result_.phases,
                                       [&](const PhasePeak& p) { return p.phase == which && p.memory == memory; });
     if (known == result_.phases.end())
@@ -103,10 +103,11 @@ class Session {
   SessionResult finish(const Communicator& communicator) {
     for (int m = 0; m < kMemoryCount; ++m) {
       const auto memory = static_cast<Memory>(m);
-      result_.peak[static_cast<std::size_t>(m)] = backend_.peak(memory);
-      result_.live_peak[static_cast<std::size_t>(m)] = backend_.live_peak(memory);
+      result_.peak[static_cast<std::size_t>(m)] = backend_.books().peak(memory);
+      result_.live_peak[static_cast<std::size_t>(m)] = backend_.books().live_peak(memory);
     }
-    result_.optimizer_state = backend_.optimizer_state_bytes();
+    result_.optimizer_state =
+        executor::optimizer_state_bytes(plan_, plan::position(plan_.topology, communicator.rank().value));
     result_.collectives = communicator.totals() - result_.digest_collectives;
     return std::move(result_);
   }

@@ -27,10 +27,10 @@ struct SessionOptions {
   bool digest = true;  ///< ends with the digest of parameters and optimizer state
   OptimizerScalars scalars;
   plan::ControlKnobs knobs{};
-  std::vector<cpu::InjectedOverflow> inject{};
+  std::vector<executor::InjectedOverflow> inject{};
   std::function<double(std::int64_t step)> learning_rate = nullptr;  ///< null: that of scalars in every step
   std::uint64_t seed = 0;
-  cpu::Observer* observer = nullptr;  ///< may be null
+  executor::Observer* observer = nullptr;  ///< may be null
   /// Called on every rank after each step.
   std::function<void(const StepResult& step)> after_step;
   /// Called when a phase begins: for traces.
@@ -57,7 +57,7 @@ struct MeasuredMoment {
 struct SessionResult {
   std::vector<float> losses;
   std::vector<double> step_seconds;
-  std::vector<cpu::CommunicationTime> step_communication;  ///< by step, of this rank
+  std::vector<executor::CommunicationTime> step_communication;  ///< by step, of this rank
   std::vector<double> learning_rates;
   std::vector<plan::ControlBlock> controls;  ///< by step; empty where the strategy is not controlled
   std::array<Bytes, kMemoryCount> peak{};    ///< the arenas' high-water marks over all phases

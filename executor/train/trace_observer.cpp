@@ -3,11 +3,11 @@
 
 namespace shard::train {
 
-void TraceObserver::finished(const cpu::OpRecord& record) {
+void TraceObserver::finished(const executor::OpRecord& record) {
   recorder_.op(*record.op, {.begin_ns = record.begin_ns, .end_ns = record.end_ns, .waiting_ns = record.waiting_ns});
 }
 
-void TraceObserver::memory(const cpu::MemoryRecord& record) {
+void TraceObserver::memory(const executor::MemoryRecord& record) {
   if (record.acquire) {
     recorder_.acquired(*record.op, record.buffer, record.time_ns);
   } else {

@@ -9,14 +9,14 @@
 namespace shard::train {
 
 /// Events go to the writer as they come; it flushes by itself. Outlives the session that it observes.
-class TraceObserver final : public cpu::Observer {
+class TraceObserver final : public executor::Observer {
  public:
   TraceObserver(const plan::Plan& plan, Rank rank, Writer& writer) : recorder_(plan, rank, writer) {}
 
   /// The phase and step that what follows belongs to.
   void begin(Phase phase, std::int64_t step) { recorder_.begin(phase, step); }
-  void finished(const cpu::OpRecord& record) override;
-  void memory(const cpu::MemoryRecord& record) override;
+  void finished(const executor::OpRecord& record) override;
+  void memory(const executor::MemoryRecord& record) override;
   /// Peaks and totals, at the end.
   void summarize(const SessionResult& result);
 

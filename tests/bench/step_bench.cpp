@@ -44,9 +44,9 @@ std::string group_of(const plan::Op& op) {
 }
 
 /// Seconds per group of ops, and the products' arithmetic.
-class Groups final : public cpu::Observer {
+class Groups final : public executor::Observer {
  public:
-  void finished(const cpu::OpRecord& record) override {
+  void finished(const executor::OpRecord& record) override {
     const double seconds = 1e-9 * static_cast<double>(record.end_ns - record.begin_ns);
     seconds_[group_of(*record.op)] += seconds;
     const auto* c = std::get_if<plan::Compute>(&record.op->action);
@@ -55,7 +55,7 @@ class Groups final : public cpu::Observer {
     product_flops_ += 2.0 * static_cast<double>(c->attributes->rows) * static_cast<double>(c->attributes->columns) *
                       static_cast<double>(c->attributes->out_columns);
   }
-  void memory(const cpu::MemoryRecord&) override {}
+  void memory(const executor::MemoryRecord&) override {}
 
   void end_step() {
     for (auto& [group, seconds] : seconds_) {

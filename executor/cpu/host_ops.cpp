@@ -1,0 +1,198 @@
+// What ops do to host memory.
+#include "executor/cpu/host_ops.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "executor/cpu/control.h"
+#include "executor/cpu/kernels/elementwise.h"
+#include "executor/cpu/kernels/init.h"
+#include "executor/cpu/kernels/optimizer.h"
+
+namespace shard::cpu {
+namespace {
+
+/// The first values of n elements of a parameter from number `first` on.
+void initialize_range(ThreadPool& pool, const model::Initialization& how, const RandomKey& key, std::int64_t first,
+                      std::int64_t n, float* out) {
+  using Kind = model::Initialization::Kind;
+  switch (how.kind) {
+    case Kind::zeros: fill(pool, n, 0.0F, out); break;
+    case Kind::ones: fill(pool, n, 1.0F, out); break;
+    case Kind::normal: random_normal(pool, key, first, n, how.scale, out); break;
+    case Kind::uniform: random_uniform(pool, key, first, n, how.scale, out); break;
+  }
+}
+
+}  // namespace
+
+HostOps::HostOps(const plan::Plan& plan, Rank rank, DataSource& data, ThreadPool& pool,
+                 const executor::BackendOptions& options)
+    : plan_(plan),
+      position_(plan::position(plan.topology, rank.value)),
+      rank_(rank),
+      data_(data),
+      pool_(pool),
+      options_(options) {}
+
+Result<void> HostOps::run(const plan::Op& op, std::span<std::byte* const> at) {
+  const On on{op, at};
+  if (const auto* batch = std::get_if<plan::LoadBatch>(&op.action)) return load_batch(on, *batch);
+  const auto elsewhere = [] { assert(false && "computation and collectives are the backend's own"); };
+  std::visit(plan::on{[&](const plan::Compute&) { elsewhere(); }, [&](const plan::Communicate&) { elsewhere(); },
+                      [&](const plan::LoadBatch&) {},  // above
+                      [&](const plan::LoadScalars&) { load_scalars(on); },
+                      [&](const plan::Accumulate&) { add_into(pool_, count(on, 0), elements(on, 1), elements(on, 0)); },
+                      [&](const plan::Initialize& a) { initialize(on, a); },
+                      [&](const plan::ZeroState&) {
+                        for (std::size_t i = 0; i < op.operands.size(); ++i) zero(pool_, count(on, i), elements(on, i));
+                      },
+                      [&](const plan::OptimizerStep& a) { optimizer_step(on, a); },
+                      [&](const plan::MeanLoss&) { mean_loss(on); },
+                      [&](const plan::Copy&) { convert_copy(pool_, count(on, 0), elements(on, 0), elements(on, 1)); },
+                      [&](const plan::Digest& a) { digest_flat(on, a); },
+                      [&](const plan::BeginControl&) { begin_control(on); },
+                      [&](const plan::InspectGradient& a) { inspect(on, a); },
+                      [&](const plan::Decide& a) { decide(on, a); }, [&](const plan::Absent&) {}},
+             op.action);
+  return {};
+}
+
+Result<void> HostOps::load_batch(const On& on, const plan::LoadBatch& batch) {
+  const std::int64_t number = step_ * plan_.micro_batches + batch.micro_batch(position_.shard, position_.replica);
+  const auto bytes = [&](std::size_t i) {
+    return std::span(on.at[i], static_cast<std::size_t>(on.op.operands[i].bytes));
+  };
+  return data_.fill(pool_, number, bytes(0), bytes(1));
+}
+
+template <class Run>
+void HostOps::for_each_run(const plan::ParamRange& range, const Run& run) const {
+  const model::TensorSplit& split = plan_.model->split;
+  if (split.degree == 1) return run(range.first.count(), range.first.count(), range.elems.count());
+  model::for_each_run(split.parameters[static_cast<std::size_t>(range.param.value)], split.degree, position_.tensor,
+                      range.first.count(), range.elems.count(), run);
+}
+
+void HostOps::initialize(const On& on, const plan::Initialize& a) {
+  const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
+  const Elems begin = a.first_elem + position_.shard * a.rank_stride_elems;
+  const ElemRange range{begin, begin + a.elems};
+  const Elements out = elements(on, 0);
+  zero(pool_, count(on, 0), out);  // padding
+  for (const plan::ParamRange& p : plan::param_ranges(flat, range.begin, range.end)) {
+    const model::Initialization& how = plan_.model->initialization[static_cast<std::size_t>(p.param.value)];
+    const RandomKey key{options_.seed, RandomStream::parameter, static_cast<std::uint64_t>(p.param.value)};
+    const Elements first = out.from((p.offset - range.begin).count());
+    // Ranks that share a model have the elements that one rank alone would have there.
+    for_each_run(p, [&](std::int64_t local, std::int64_t whole, std::int64_t n) {
+      const Elements at_run = first.from(local - p.first.count());
+      if (first.dtype() == Dtype::f32) {
+        initialize_range(pool_, how, key, whole, n, at_run.as<float>());
+        return;
+      }
+      // What masters hold, rounded: made in fp32, a tile at a time.
+      std::array<float, 4096> tile;
+      const auto size = static_cast<std::int64_t>(tile.size());
+      for (std::int64_t done = 0; done < n; done += size) {
+        const std::int64_t part = std::min(size, n - done);
+        initialize_range(pool_, how, key, whole + done, part, tile.data());
+        convert_copy(pool_, part, tile.data(), at_run.from(done));
+      }
+    });
+  }
+}
+
+void HostOps::optimizer_step(const On& on, const plan::OptimizerStep& a) {
+  const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
+  const Elems begin{a.first_elem.count() + position_.shard * a.rank_stride_elems.count()};
+  float* parameters = floats(on, 0);
+  const ConstElements gradients = elements(on, 1);
+  const auto* scalars = reinterpret_cast<const OptimizerScalars*>(on.at[2]);
+  auto* counts = reinterpret_cast<std::int32_t*>(on.at[3]);
+  float multiplier = a.factor;
+  if (plan_.control.valid()) {
+    const plan::ControlBlock& control = as<plan::ControlBlock>(on, on.op.operands.size() - 1).front();
+    if (control.skip != 0) return;
+    multiplier *= control.multiplier;
+  }
+  for (const plan::ParamRange& p : plan::param_ranges(flat, begin, begin + a.elems)) {
+    std::int32_t& count = counts[p.param.value];
+    ++count;
+    const std::int64_t at_elem = (p.offset - begin).count();
+    const std::int64_t n = p.elems.count();
+    OptimizerScalars own = *scalars;
+    // Norm weights and biases are not decayed: they have one dimension.
+    if (plan_.model->parameters[static_cast<std::size_t>(p.param.value)].shape.size() < 2) own.weight_decay = 0;
+    switch (a.kind) {
+      case plan::OptimizerKind::sgd:
+        sgd(pool_, own, n, gradients.from(at_elem), parameters + at_elem, nullptr, multiplier);
+        break;
+      case plan::OptimizerKind::adam:
+        adam(pool_, own, &count, n, gradients.from(at_elem), parameters + at_elem, floats(on, 4) + at_elem,
+             floats(on, 5) + at_elem, multiplier);
+        break;
+      case plan::OptimizerKind::adamw:
+        adamw(pool_, own, &count, n, gradients.from(at_elem), parameters + at_elem, floats(on, 4) + at_elem,
+              floats(on, 5) + at_elem, multiplier);
+        break;
+    }
+  }
+}
+
+void HostOps::load_scalars(const On& on) {
+  as<OptimizerScalars>(on, 0).front() = options_.scalars;
+  if (on.op.operands.size() < 2) return;
+  plan::ControlKnobs knobs = options_.knobs;
+  const executor::InjectedOverflow here{.rank = rank_.value, .step = step_};
+  knobs.inject_overflow = std::ranges::find(options_.inject, here) != options_.inject.end() ? 1 : 0;
+  as<plan::ControlKnobs>(on, 1).front() = knobs;
+}
+
+void HostOps::begin_control(const On& on) {
+  const bool scaler = on.op.operands.size() > 2;
+  cpu::begin_control(as<plan::ControlKnobs>(on, 0).front(), as<GradientFacts>(on, 1),
+                     scaler ? &as<plan::ScalerState>(on, 2).front() : nullptr, scaler ? floats(on, 3) : nullptr);
+}
+
+void HostOps::inspect(const On& on, const plan::InspectGradient& a) {
+  const ConstElements gradient = elements(on, 0);
+  GradientFacts& facts = as<GradientFacts>(on, 1).front();
+  if (a.of == plan::InspectGradient::Of::local)
+    inspect_local(pool_, plan_, a.flat, on.op.id, gradient, facts);
+  else
+    inspect_stepped(pool_, plan_, position_.tensor, a.flat, a.first_elem + position_.shard * a.rank_stride_elems,
+                    a.elems, gradient, facts);
+}
+
+void HostOps::decide(const On& on, const plan::Decide& a) {
+  plan::ScalerState* state = on.op.operands.size() > 3 ? &as<plan::ScalerState>(on, 3).front() : nullptr;
+  as<plan::ControlBlock>(on, 2).front() =
+      cpu::decide(plan_, a, as<GradientFacts>(on, 0), as<plan::ControlKnobs>(on, 1).front(), state);
+}
+
+void HostOps::mean_loss(const On& on) {
+  const float* losses = floats(on, 0);
+  const std::int64_t shards = plan_.topology.shard_degree;
+  const std::int64_t micro_steps = plan_.micro_batches / plan_.topology.data_parallel();
+  double sum = 0;
+  for (std::int64_t m = 0; m < plan_.micro_batches; ++m)
+    sum += static_cast<double>(losses[plan_.dealing.place(m, micro_steps, shards)]);
+  *floats(on, 1) = static_cast<float>(sum / static_cast<double>(plan_.micro_batches));
+}
+
+void HostOps::digest_flat(const On& on, const plan::Digest& a) {
+  if (position_.data != 0) return;
+  const std::byte* content = on.at[0];
+  const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
+  const std::int64_t size = bytes_per_element(plan_.buffer(on.op.operands[0].buffer).dtype);
+  for (const plan::Flat::Item& item : flat.items) {
+    if (a.param.valid() && item.param != a.param) continue;
+    const std::int64_t offset = a.param.valid() ? 0 : item.offset.count() * size;
+    digest_.add(item.param.value, static_cast<int>(a.content),
+                {content + offset, static_cast<std::size_t>(item.elems.count() * size)});
+  }
+}
+
+}  // namespace shard::cpu

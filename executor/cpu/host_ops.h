@@ -1,0 +1,73 @@
+// What ops do to host memory: all that a backend runs on the host, wherever its operators run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "executor/cpu/kernels/threads.h"
+#include "executor/data/source.h"
+#include "executor/kernels/elements.h"
+#include "executor/rank/backend.h"
+#include "executor/state/digest.h"
+#include "sim/ir/plan.h"
+
+namespace shard::cpu {
+
+/// One rank's. All ops of sim/ir/SPEC.md but computation, collectives and what touches the disk. Kernels run on the
+/// calling thread and the pool. What it refers to outlives it.
+class HostOps {
+ public:
+  HostOps(const plan::Plan& plan, Rank rank, DataSource& data, ThreadPool& pool,
+          const executor::BackendOptions& options);
+
+  /// Operand i of the op lies at `at[i]`, in memory of the host. Errors: those of the data source.
+  [[nodiscard]] Result<void> run(const plan::Op& op, std::span<std::byte* const> at);
+
+  void set_step(std::int64_t step) { step_ = step; }
+  void set_learning_rate(double rate) { options_.scalars.learning_rate = rate; }
+  [[nodiscard]] const StateDigest& digest() const { return digest_; }
+
+ private:
+  /// An op and where its operands are.
+  struct On {
+    const plan::Op& op;
+    std::span<std::byte* const> at;
+  };
+
+  [[nodiscard]] Dtype dtype(const On& on, std::size_t i) const { return plan_.buffer(on.op.operands[i].buffer).dtype; }
+  /// The operand's floating-point elements, of its buffer's type.
+  [[nodiscard]] Elements elements(const On& on, std::size_t i) const { return {on.at[i], dtype(on, i)}; }
+  [[nodiscard]] std::int64_t count(const On& on, std::size_t i) const {
+    return on.op.operands[i].bytes / bytes_per_element(dtype(on, i));
+  }
+  [[nodiscard]] static float* floats(const On& on, std::size_t i) { return reinterpret_cast<float*>(on.at[i]); }
+  /// What the operand holds, all of it.
+  template <class T>
+  [[nodiscard]] static std::span<T> as(const On& on, std::size_t i) {
+    return {reinterpret_cast<T*>(on.at[i]), static_cast<std::size_t>(on.op.operands[i].bytes) / sizeof(T)};
+  }
+  [[nodiscard]] Result<void> load_batch(const On& on, const plan::LoadBatch& batch);
+  void initialize(const On& on, const plan::Initialize& a);
+  /// run(local, whole, n): stretches of a range's elements that lie together in the whole parameter.
+  template <class Run>
+  void for_each_run(const plan::ParamRange& range, const Run& run) const;
+  void optimizer_step(const On& on, const plan::OptimizerStep& a);
+  void mean_loss(const On& on);
+  void load_scalars(const On& on);
+  void begin_control(const On& on);
+  void inspect(const On& on, const plan::InspectGradient& a);
+  void decide(const On& on, const plan::Decide& a);
+  void digest_flat(const On& on, const plan::Digest& a);
+
+  const plan::Plan& plan_;
+  plan::Position position_;
+  Rank rank_;
+  DataSource& data_;
+  ThreadPool& pool_;
+  executor::BackendOptions options_;
+  StateDigest digest_;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace shard::cpu

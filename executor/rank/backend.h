@@ -1,0 +1,68 @@
+// What the backends of a plan have in common: how one is observed, what it is told, and what a training run asks of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "executor/kernels/optimizer_math.h"
+#include "executor/rank/books.h"
+#include "executor/rank/observer.h"
+#include "executor/state/digest.h"
+#include "sim/ir/control_block.h"
+#include "sim/ir/plan.h"
+
+namespace shard::executor {
+
+/// What the collectives of a phase took on this rank, one after another.
+struct CommunicationTime {
+  std::int64_t transfer_ns = 0;
+  std::int64_t waiting_ns = 0;
+};
+
+/// A test of the loss scaler: the loss scale is infinite on one rank in one step, counted from 0.
+struct InjectedOverflow {
+  std::int32_t rank = -1;
+  std::int64_t step = -1;
+  friend bool operator==(const InjectedOverflow&, const InjectedOverflow&) = default;
+};
+
+struct BackendOptions {
+  OptimizerScalars scalars;
+  plan::ControlKnobs knobs{};
+  std::vector<InjectedOverflow> inject{};
+  std::uint64_t seed = 0;
+  Observer* observer = nullptr;  ///< may be null; not owned
+};
+
+/// Interprets one rank's plan, a phase at a time. Everything it refers to outlives it. One thread.
+class RankBackend {
+ public:
+  RankBackend() = default;
+  RankBackend(const RankBackend&) = delete;
+  RankBackend& operator=(const RankBackend&) = delete;
+  virtual ~RankBackend() = default;
+
+  /// Returns when every op of the phase has finished.
+  [[nodiscard]] virtual Result<void> run(const plan::PhaseOps& phase) = 0;
+
+  /// The step that the next phase belongs to, counted from 0; decides the data of its micro-batches.
+  virtual void set_step(std::int64_t step) = 0;
+  virtual void set_learning_rate(double rate) = 0;
+
+  // Between phases.
+  /// Mean loss of the last finished step.
+  [[nodiscard]] virtual float loss() const = 0;
+  /// What the last finished step decided; nothing where the strategy is not controlled.
+  [[nodiscard]] virtual std::optional<plan::ControlBlock> control() const = 0;
+  [[nodiscard]] virtual const Books& books() const = 0;
+  /// Since the start of the phase.
+  [[nodiscard]] virtual const CommunicationTime& communication_time() const = 0;
+  /// Filled by the digest phase, on the first data-parallel rank: that of its part of the model.
+  [[nodiscard]] virtual const StateDigest& digest() const = 0;
+};
+
+/// Bytes of optimizer state in use on this rank: what its steps touch, and a 4-byte count per parameter with state.
+[[nodiscard]] Bytes optimizer_state_bytes(const plan::Plan& plan, const plan::Position& position);
+
+}  // namespace shard::executor
