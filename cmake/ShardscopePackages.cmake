@@ -29,6 +29,8 @@ if(NOT SHARDSCOPE_EXECUTOR)
   set(SHARDSCOPE_MPI OFF)
 endif()
 
+include(ShardscopeCuda)
+
 if(SHARDSCOPE_TESTS)
   find_package(GTest QUIET)
   if(NOT GTest_FOUND)
@@ -48,5 +50,5 @@ endif()
 if(SHARDSCOPE_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "SHARDSCOPE_FUZZ needs clang: configure with the preset 'fuzz' or CXX=clang++")
 endif()
-message(STATUS "shardscope: executor ${SHARDSCOPE_EXECUTOR}, MPI ${SHARDSCOPE_MPI}, tests ${SHARDSCOPE_TESTS}, "
-               "bench ${SHARDSCOPE_BENCH}, fuzz ${SHARDSCOPE_FUZZ}")
+message(STATUS "shardscope: executor ${SHARDSCOPE_EXECUTOR}, MPI ${SHARDSCOPE_MPI}, CUDA ${SHARDSCOPE_CUDA_FOUND}, "
+               "tests ${SHARDSCOPE_TESTS}, bench ${SHARDSCOPE_BENCH}, fuzz ${SHARDSCOPE_FUZZ}")

@@ -8,6 +8,9 @@
 #define SHARD_KERNEL static __global__ void
 #define SHARD_DEVICE __device__ inline __attribute__((always_inline))
 
+// CMake before 3.26 leaves the request for it out without a word.
+static_assert(__cplusplus >= 202002L, "nvcc was not told to compile C++20");
+
 namespace shard::cuda {
 
 /// The block's shared memory, Launch::shared_bytes of it, aligned to 16; holds nothing yet.
