@@ -34,9 +34,10 @@ const std::vector<Layer>& layers() {
   static const std::vector<std::string> kWithCommands = with(kWithPlannerCommands, "executor/");
   // What knows the plan, but neither its price nor the simulator.
   static const std::vector<std::string> kRunsPlans{
-      "traces/",         "sim/model/",    "sim/chunk/",       "sim/memory/",      "sim/target/",    "sim/strategy/",
-      "sim/ir/",         "sim/record/",   "sim/check/",       "sim/compile/",     "executor/comm/", "executor/data/",
-      "executor/state/", "executor/cpu/", "executor/launch/", "executor/numeric/"};
+      "traces/",           "sim/model/",        "sim/chunk/",      "sim/memory/",   "sim/target/",
+      "sim/strategy/",     "sim/ir/",           "sim/record/",     "sim/check/",    "sim/compile/",
+      "executor/comm/",    "executor/data/",    "executor/state/", "executor/cpu/", "executor/launch/",
+      "executor/numeric/", "executor/kernels/", "executor/rank/"};
   // With the compiler and what is made of plans.
   static const std::vector<std::string> kSimulates{"traces/",     "sim/model/",    "sim/chunk/",   "sim/memory/",
                                                    "sim/target/", "sim/strategy/", "sim/ir/",      "sim/record/",
@@ -63,6 +64,7 @@ const std::vector<Layer>& layers() {
       {"sim/commands/", kPlanner},
       {"sim/main", kWithPlannerCommands},
       {"executor/numeric/", {"traces/base/"}},
+      {"executor/kernels/", {"traces/base/", "sim/ir/control_block.h", "executor/numeric/"}},
       {"executor/comm/", {"traces/base/", "sim/target/comm_workspace.h", "executor/numeric/"}},
       {"executor/data/", kRunsPlans},
       {"executor/state/", kRunsPlans},

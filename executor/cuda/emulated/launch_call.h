@@ -1,0 +1,43 @@
+// A kernel's launch on the emulated device: arguments looked at, the kernel put on its stream.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+
+#include "executor/cuda/api/api.h"
+
+namespace shard::cuda {
+struct Launch;
+}
+
+namespace shard::cuda::emulated {
+
+class LaunchCall {
+ public:
+  LaunchCall(Stream stream, const Launch& sizes);
+
+  /// The value as a kernel gets it: a pointer of the device becomes one that can be followed.
+  template <class T>
+  T argument(T value) {
+    ++arguments_;
+    if constexpr (std::is_pointer_v<T>) {
+      value = static_cast<T>(const_cast<void*>(translated(value)));
+    } else if constexpr (requires { value.member.size(); }) {
+      for (auto& each : value.member) each = static_cast<decltype(each)>(const_cast<void*>(translated(each)));
+    }
+    return value;
+  }
+
+  /// `thread` is called once for each thread. Nothing is enqueued where an argument was refused.
+  void enqueue(std::function<void()> thread);
+
+ private:
+  const void* translated(const void* pointer);
+
+  Stream stream_;
+  const Launch* sizes_;
+  int arguments_ = 0;
+};
+
+}  // namespace shard::cuda::emulated
