@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -47,6 +48,7 @@ class Device {
   [[nodiscard]] Api& api() { return *api_; }
   [[nodiscard]] Stream stream() const { return stream_; }
   [[nodiscard]] std::byte* allocate(std::int64_t bytes) { return api_->allocate(Bytes{bytes}).value(); }
+  void free(std::byte* memory) { api_->free(memory); }
   /// Returns when it is done.
   void copy(void* to, const void* from, std::int64_t bytes) {
     EXPECT_TRUE(api_->copy(stream_, to, from, bytes));
@@ -80,6 +82,14 @@ class Device {
   Event event_ = nullptr;
 };
 
+/// The device of a seed. It is kept for the calls to come, until a test has failed on it.
+inline std::shared_ptr<Device> device_of(std::uint64_t seed) {
+  static std::map<std::uint64_t, std::shared_ptr<Device>> devices;
+  std::shared_ptr<Device>& device = devices[seed];
+  if (device == nullptr || testing::Test::HasFailure()) device = std::make_shared<Device>(seed);
+  return device;
+}
+
 /// An operand between guard bytes of the device's memory.
 class Operand {
  public:
@@ -90,6 +100,7 @@ class Operand {
     memory_ = device.allocate(static_cast<std::int64_t>(image.size()));
     device.copy(memory_, image.data(), static_cast<std::int64_t>(image.size()));
   }
+  void free(Device& device) const { device.free(memory_); }
   [[nodiscard]] std::byte* data() const { return memory_ + begin_; }
   [[nodiscard]] Range range() const { return {data(), bytes_, access_}; }
   /// What it holds now. Fails where a guard byte has changed.
@@ -115,13 +126,18 @@ class Operand {
   std::byte* memory_ = nullptr;
 };
 
-/// The operands of one call. Elements, of values that T can hold, are stored as S: T, or float. What is only read is
-/// declared as such, outputs begin as NaN.
+/// The operands of one call, freed with it. Elements, of values that T can hold, are stored as S: T, or float. What is
+/// only read is declared as such, outputs begin as NaN.
 template <class S, class T>
 class Call {
  public:
   using Stored = S;
-  explicit Call(Manner manner) : manner_(manner), device_(manner.seed) {}
+  explicit Call(Manner manner) : manner_(manner), device_(device_of(manner.seed)) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call() {
+    for (const Operand& operand : operands_) operand.free(*device_);
+  }
 
   S* in(const Vec& values) { return elements(values, model::Access::read); }
   S* in_out(const Vec& values) { return kept(element_results_, elements(values, model::Access::update)); }
@@ -143,32 +159,32 @@ class Call {
     return add(std::vector<std::byte>(static_cast<std::size_t>(bytes), std::byte{0xFF}), 0, model::Access::write);
   }
 
-  [[nodiscard]] Stream stream() const { return device_.stream(); }
+  [[nodiscard]] Stream stream() const { return device_->stream(); }
   /// Enqueues what is tested, all operands being there, and waits.
   template <class F>
   void run(const F& enqueue) {
     std::vector<Range> ranges;
     for (const Operand& operand : operands_) ranges.push_back(operand.range());
-    device_.run(ranges, enqueue);
+    device_->run(ranges, enqueue);
   }
 
   /// Elements, as T holds them, and then what is fp32, in order of declaration.
   [[nodiscard]] std::vector<std::vector<float>> results() {
     std::vector<std::vector<float>> all;
     for (const std::size_t i : element_results_) {
-      const std::vector<S> values = operands_[i].template content<S>(device_);
+      const std::vector<S> values = operands_[i].template content<S>(*device_);
       auto& wide = all.emplace_back(values.size());
       std::transform(values.begin(), values.end(), wide.begin(), [](S v) { return to_f32(from_f32<T>(to_f32(v))); });
     }
-    for (const std::size_t i : float_results_) all.push_back(operands_[i].template content<float>(device_));
-    for (const Operand& operand : operands_) (void)operand.template content<std::byte>(device_);
+    for (const std::size_t i : float_results_) all.push_back(operands_[i].template content<float>(*device_));
+    for (const Operand& operand : operands_) (void)operand.template content<std::byte>(*device_);
     return all;
   }
   /// What a raw operand holds now.
   template <class W>
   [[nodiscard]] std::vector<W> content(const W* data) {
     for (const Operand& operand : operands_)
-      if (operand.data() == reinterpret_cast<const std::byte*>(data)) return operand.template content<W>(device_);
+      if (operand.data() == reinterpret_cast<const std::byte*>(data)) return operand.template content<W>(*device_);
     ADD_FAILURE() << "no operand begins there";
     return {};
   }
@@ -180,7 +196,7 @@ class Call {
   W* add(const std::vector<W>& values, std::int64_t offset, model::Access access) {
     const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(W));
     const auto size = static_cast<std::int64_t>(sizeof(W));
-    return reinterpret_cast<W*>(operands_.emplace_back(device_, values.data(), bytes, offset * size, access).data());
+    return reinterpret_cast<W*>(operands_.emplace_back(*device_, values.data(), bytes, offset * size, access).data());
   }
   S* elements(const Vec& values, model::Access access) {
     std::vector<S> stored(values.size());
@@ -198,7 +214,7 @@ class Call {
   }
 
   Manner manner_;
-  Device device_;
+  std::shared_ptr<Device> device_;
   std::deque<Operand> operands_;
   std::vector<std::size_t> element_results_;
   std::vector<std::size_t> float_results_;
