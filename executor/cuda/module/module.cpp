@@ -1,6 +1,10 @@
 // What the module exports: its table.
 #include "executor/cuda/api/module.h"
 
+#include "executor/cuda/module/device.h"
+#include "executor/cuda/module/inspect.h"
+#include "executor/cuda/module/real_nccl.h"
+
 namespace shard::cuda {
 namespace {
 
@@ -9,6 +13,10 @@ const ModuleTable& module_table() {
 #ifdef SHARDSCOPE_KERNEL_TABLE
       .kernels = &kernels(),
 #endif
+      .open = open_real_device,
+      .inspect = inspect_machine,
+      .inspect_libraries = inspect_libraries,
+      .open_nccl = [] { return open_real_nccl(); },
   };
   return kTable;
 }
