@@ -6,8 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "executor/cuda/emulated/emulated.h"
-#include "executor/cuda/kernels/device.h"
+#include "tests/cuda/emulated_support.h"
 
 namespace shard::cuda {
 namespace {
@@ -28,35 +27,16 @@ SHARD_KERNEL block_sum_kernel(std::int64_t n, const float* x, float* out) {
   if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }
 
-struct OneStream {
-  explicit OneStream(std::uint64_t seed) : api(make_emulated({.seed = seed}).value()) {
-    stream = api->make_stream("compute").value();
-  }
-  template <class T>
-  T* make(const std::vector<T>& values) {
-    auto* const memory = api->allocate(Bytes{static_cast<std::int64_t>(values.size() * sizeof(T))}).value();
-    EXPECT_TRUE(api->copy(stream, memory, values.data(), static_cast<std::int64_t>(values.size() * sizeof(T))));
-    return reinterpret_cast<T*>(memory);
-  }
-  template <class T>
-  std::vector<T> read(const T* memory, std::size_t n) {
-    std::vector<T> values(n);
-    EXPECT_TRUE(api->copy(stream, values.data(), memory, static_cast<std::int64_t>(n * sizeof(T))));
-    return values;
-  }
-  std::unique_ptr<Api> api;
-  Stream stream = nullptr;
-};
-
 TEST(EmulatedBlock, SumsByTreesWhateverTheOrderOfThreads) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    OneStream device(seed);
+    EmulatedDevice device({.seed = seed});
+    const Stream stream = device.stream();
     std::vector<float> values(1000);
     std::iota(values.begin(), values.end(), 1.0F);
-    float* const x = device.make(values);
-    float* const sums = device.make(std::vector<float>(4));
-    launch(device.stream, {.blocks_x = 4, .threads = 256, .shared_bytes = 1024}, block_sum_kernel, 1000, x, sums);
-    const std::vector<float> got = device.read(sums, 4);
+    float* const x = device.make(stream, values);
+    float* const sums = device.make(stream, std::vector<float>(4));
+    launch(stream, {.blocks_x = 4, .threads = 256, .shared_bytes = 1024}, block_sum_kernel, 1000, x, sums);
+    const std::vector<float> got = device.read(stream, sums, 4);
     for (std::size_t block = 0; block < 4; ++block) {
       const auto first = values.begin() + static_cast<std::ptrdiff_t>(256 * block);
       const auto last = block == 3 ? values.end() : first + 256;
@@ -73,12 +53,13 @@ SHARD_KERNEL count_kernel(std::int64_t n, unsigned long long* count, long long* 
 }
 
 TEST(EmulatedBlock, EveryElementHasAThread) {
-  OneStream device(1);
-  auto* const count = device.make(std::vector<unsigned long long>{5});
-  auto* const least = device.make(std::vector<long long>{100});
-  launch(device.stream, {.blocks_x = 3, .threads = 37}, count_kernel, 1001, count, least);
-  EXPECT_EQ(device.read(count, 1)[0], 1006U);
-  EXPECT_EQ(device.read(least, 1)[0], 7 - 1000);
+  EmulatedDevice device;
+  const Stream stream = device.stream();
+  auto* const count = device.make(stream, std::vector<unsigned long long>{5});
+  auto* const least = device.make(stream, std::vector<long long>{100});
+  launch(stream, {.blocks_x = 3, .threads = 37}, count_kernel, 1001, count, least);
+  EXPECT_EQ(device.read(stream, count, 1)[0], 1006U);
+  EXPECT_EQ(device.read(stream, least, 1)[0], 7 - 1000);
 }
 
 }  // namespace

@@ -99,9 +99,8 @@ inline unsigned long long atomicMin(unsigned long long* address, unsigned long l
   return emulated::atomic_min(address, value);
 }
 
-/// Enqueues kernel(args...). A launch that fails is told by Api::end_op. Arguments that are pointers, or
-/// MemberPointers, are of the device; pointers within other arguments are not translated, and fault where they are
-/// followed.
+/// Enqueues kernel(args...). A launch that fails is told by Api::end_op. Arguments that are pointers are of the device
+/// or pinned. Inside other arguments, what holds an address of the device becomes one that can be followed too.
 template <class... P, class... A>
 void launch(Stream stream, const Launch& sizes, void (*kernel)(P...), A... args) {
   emulated::LaunchCall call(stream, sizes);

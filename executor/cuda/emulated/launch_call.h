@@ -24,7 +24,10 @@ class LaunchCall {
     if constexpr (std::is_pointer_v<T>) {
       value = static_cast<T>(const_cast<void*>(translated(value)));
     } else if constexpr (requires { value.member.size(); }) {
-      for (auto& each : value.member) each = static_cast<decltype(each)>(const_cast<void*>(translated(each)));
+      for (auto& each : value.member) each = static_cast<std::remove_reference_t<decltype(each)>>(translated(each));
+    } else if constexpr (std::is_class_v<T>) {
+      static_assert(std::is_trivially_copyable_v<T>);
+      translate_inside(&value, sizeof value);
     }
     return value;
   }
@@ -34,6 +37,7 @@ class LaunchCall {
 
  private:
   const void* translated(const void* pointer);
+  void translate_inside(void* argument, std::size_t bytes);
 
   Stream stream_;
   const Launch* sizes_;

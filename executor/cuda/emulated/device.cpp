@@ -1,0 +1,145 @@
+// Faults and memory of the emulated device.
+#include "executor/cuda/emulated/device.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace shard::cuda {
+namespace emulated {
+
+Device::Device(const EmulatedOptions& options, std::unique_ptr<DeviceMemory> memory)
+    : options_(options),
+      facts_{"emulated", 0, 1, options.capacity, 0, true},
+      memory_(std::move(memory)),
+      scheduler_(options.seed, options.as_enqueued),
+      blocks_(options.seed ^ 0xB10C) {}
+
+bool Device::is_planted(std::string_view call) {
+  return options_.fault && options_.fault->call == call && ++occurrences_ == options_.fault->occurrence;
+}
+
+std::optional<Error> Device::enter(std::string_view call) {
+  if (fault_) return fault_;
+  if (!is_planted(call)) return std::nullopt;
+  if (options_.fault->kind == PlantedFault::Kind::hang) {
+    stopped_ = true;
+    return std::nullopt;
+  }
+  return fail({Errc::unavailable,
+               std::string(call) + "() fails on the emulated device, as was planted at its call number " +
+                   std::to_string(options_.fault->occurrence),
+               "", ""});
+}
+
+std::optional<Error> Device::enter(std::string_view call, DeviceStream& stream) {
+  auto error = enter(call);
+  if (!std::exchange(stopped_, false)) return error;
+  Step step;
+  step.op = owner(stream);
+  step.hangs = true;
+  const auto enqueued = enqueue(stream, std::move(step));
+  return enqueued ? std::nullopt : std::optional(enqueued.error());
+}
+
+Error Device::fail(Error error) {
+  if (!fault_) fault_ = std::move(error);
+  return *fault_;
+}
+
+Error Device::misuse(const DeviceStream& stream, const std::string& why) {
+  return fail({Errc::internal, why, owner(stream)->label, ""});
+}
+
+Result<MemoryInfo> Device::memory_info() {
+  if (auto error = enter("memory_info")) return *error;
+  return MemoryInfo{memory_->capacity() - memory_->used(), memory_->capacity()};
+}
+
+Result<std::byte*> Device::allocate(Bytes bytes) {
+  if (auto error = enter("allocate")) return *error;
+  return memory_->allocate(bytes);
+}
+
+Result<std::byte*> Device::allocate_pinned(Bytes bytes) {
+  if (auto error = enter("allocate_pinned")) return *error;
+  return memory_->allocate_pinned(bytes);
+}
+
+void Device::give_back(std::byte* memory, bool pinned) {
+  const auto block = memory_->free(memory, pinned);
+  if (!block) {
+    fail(block.error());
+  } else if (options_.check_order) {
+    if (const auto conflict = order_.freed(block->begin, block->bytes)) fail(conflict_error(*conflict));
+  }
+}
+void Device::free(std::byte* memory) {
+  give_back(memory, false);
+}
+void Device::free_pinned(std::byte* memory) {
+  give_back(memory, true);
+}
+
+std::string Device::place_of(const std::byte* address) const {
+  const DeviceMemory::Block* const block = memory_->find(address);
+  if (block == nullptr) return memory_->is_device(address) ? "of freed memory" : "of the host";
+  return "at offset " + std::to_string(address - block->begin) + " of " + std::to_string(block->bytes) +
+         (block->pinned ? " bytes of pinned memory" : " bytes of the device");
+}
+
+Error Device::conflict_error(const Conflict& conflict) const {
+  return to_error(conflict, place_of(conflict.access.begin));
+}
+
+Result<Device::Kind> Device::kind_of(const DeviceStream& stream, const void* memory, std::int64_t bytes,
+                                     const char* what) {
+  const auto* const begin = static_cast<const std::byte*>(memory);
+  const DeviceMemory::Block* const block = memory_->find(begin);
+  if (block != nullptr && !block->holds(begin, bytes))
+    return misuse(stream, std::string(what) + " of " + std::to_string(bytes) + " bytes " + place_of(begin) +
+                              ": reaches beyond them");
+  if (block != nullptr) return block->pinned ? Kind::pinned : Kind::device;
+  if (memory_->is_device(begin) || begin == nullptr)
+    return misuse(stream, std::string(what) + " is of the device, and not allocated");
+  return Kind::pageable;
+}
+
+std::optional<std::string> Device::undeclared(const DeviceStream& stream, const std::byte* begin, std::int64_t bytes,
+                                              bool writes) const {
+  if (stream.op == nullptr || stream.op->ranges.empty()) return std::nullopt;
+  for (const Range& range : stream.op->ranges) {
+    if (writes && range.access == model::Access::read) continue;
+    if (begin >= range.begin && begin + bytes <= range.begin + range.bytes) return std::nullopt;
+  }
+  return std::to_string(bytes) + " bytes " + place_of(begin) + (writes ? " are written" : " are read") +
+         ", which the op did not declare";
+}
+
+std::optional<Error> Device::with_ranges_open(const OpRecord& op, const std::function<std::optional<Error>()>& run) {
+  if (op.ranges.empty()) memory_->open_all();
+  for (const Range& range : op.ranges) memory_->open(range.begin, range.bytes);
+  auto error = run();
+  if (op.ranges.empty()) memory_->close_all();
+  for (const Range& range : op.ranges) memory_->close(range.begin, range.bytes);
+  return error;
+}
+
+}  // namespace emulated
+
+Result<std::unique_ptr<Api>> make_emulated(const EmulatedOptions& options) {
+  auto memory = emulated::DeviceMemory::make(options.capacity);
+  if (!memory) return memory.error();
+  return std::unique_ptr<Api>(std::make_unique<emulated::Device>(options, std::move(*memory)));
+}
+
+std::span<const std::string_view> emulated_calls() {
+  static constexpr std::array<std::string_view, 20> kCalls{
+      "memory_info", "allocate",     "allocate_pinned", "make_stream",     "make_event",
+      "record",      "wait",         "is_done",         "seconds_between", "copy",
+      "fill",        "call_host",    "begin_op",        "end_op",          "begin_capture",
+      "end_capture", "launch_graph", "prepare_product", "multiply",        "launch"};
+  return kCalls;
+}
+
+}  // namespace shard::cuda
