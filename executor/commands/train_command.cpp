@@ -12,6 +12,7 @@
 #endif
 #include <nlohmann/json.hpp>
 
+#include "executor/commands/device_train.h"
 #include "executor/commands/rank_traces.h"
 #include "executor/commands/train_run.h"
 #include "executor/launch/address_space.h"
@@ -161,6 +162,35 @@ int run_ranks(std::span<const std::string> arguments, const TrainOptions& o) {
   return end->exit_code;
 }
 
+std::ostream& lines_of(cli::Format format) {
+  return format == cli::Format::json ? std::cerr : std::cout;
+}
+
+void print_start(const cli::Command& command, const Prepared& prepared, cli::Format format) {
+  print_notes(prepared.planned.notes);
+  cli::print(lines_of(format),
+             heading(command, prepared.planned, prepared.prediction, prepared.data, prepared.instruction_set));
+}
+
+void print_report(const cli::Command& command, const TrainReport& report, cli::Format format) {
+  if (format == cli::Format::json)
+    std::cout << cli::json_text(to_json(command, report));
+  else
+    cli::print(std::cout, to_text(report));
+  std::cout << std::flush;
+}
+
+/// All ranks on one GPU, in this process.
+int device_main(const cli::Command& command, const TrainOptions& o, const Prepared& prepared, cli::Format format) {
+  LastWord last_word(nullptr);
+  print_start(command, prepared, format);
+  const Result<TrainReport> report = cli::guarded([&] { return train_on_device(prepared, o, lines_of(format)); });
+  if (!report) return last_word.say(report.error());
+  print_report(command, *report, format);
+  set_run_place({RunPart::end});
+  return last_word.done();
+}
+
 int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cli::Format format) {
   set_run_place({RunPart::start});
   std::unique_ptr<ParentLine> line;
@@ -195,26 +225,22 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
     if (first && json && role.launcher != Launcher::own) print_prediction(command, *prepared, o);
     return last_word.say(fits.error());
   }
-  std::ostream& lines = json ? std::cerr : std::cout;
-  if (first) {
-    print_notes(prepared->planned.notes);
-    cli::print(lines,
-               heading(command, prepared->planned, prepared->prediction, prepared->data, prepared->instruction_set));
-  }
-  const Result<TrainReport> report = cli::guarded([&] { return train_on_rank(*prepared, o, **communicator, lines); });
+  std::ostream& lines = lines_of(format);
+  if (first) print_start(command, *prepared, format);
+  const Result<TrainReport> report = cli::guarded([&] {
+    return train_on_rank(
+        *prepared, o, **communicator, lines,
+        [&](const plan::Plan& plan, DataSource& data, cpu::ThreadPool& pool, const train::SessionOptions& session) {
+          return train::run_session(plan, **communicator, data, pool, session);
+        });
+  });
   if (!report) {
     (*communicator)->abort(report.error().what);
     if (first && json && role.launcher != Launcher::own && report.error().code == Errc::does_not_fit)
       print_prediction(command, *prepared, o);
     return last_word.say(report.error());
   }
-  if (first) {
-    if (json)
-      std::cout << cli::json_text(to_json(command, *report));
-    else
-      cli::print(std::cout, to_text(*report));
-    std::cout << std::flush;
-  }
+  if (first) print_report(command, *report, format);
   set_run_place({RunPart::end});
   cause = {};
   communicator->reset();
@@ -237,7 +263,10 @@ int train_command(std::span<const std::string> arguments) {
   const Result<cli::Format> format = document_format(command, options.output);
   if (!format) return cli::print_error(std::cerr, format.error(), style);
   const Role role = role_from_environment();
-  if (role.launcher == Launcher::none && options.strategy.chosen.world_size > 1) {
+  const bool on_gpu = options.strategy.chosen.device == plan::Device::cuda;
+  if (on_gpu && role.launcher != Launcher::none)
+    return cli::print_error(std::cerr, ranks_of_a_launcher_on_gpus(), style);
+  if (role.launcher == Launcher::none && (on_gpu || options.strategy.chosen.world_size > 1)) {
     if (const Result<void> few = check_ranks(command, options.strategy.chosen.world_size); !few)
       return cli::print_error(std::cerr, few.error(), style);
     // Whatever can be refused is refused here, once, before any rank starts.
@@ -249,6 +278,7 @@ int train_command(std::span<const std::string> arguments) {
     }
     if (const Result<void> room = check_address_space(Bytes{0}, address_space_per_rank(*prepared), "a rank"); !room)
       return cli::print_error(std::cerr, room.error(), style);
+    if (on_gpu) return device_main(command, options, *prepared, *format);
     const int code = run_ranks(arguments, options);
     // Room that is known only where the arena is made.
     if (code == exit_code(Errc::does_not_fit) && *format == cli::Format::json)

@@ -335,7 +335,7 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
 }
 
 Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Communicator& communicator,
-                                  std::ostream& lines) {
+                                  std::ostream& lines, const RunSession& run) {
   const Rank rank = communicator.rank();
   const plan::Strategy& s = p.planned.strategy;
   if (Result<void> ok = same_plan(p, communicator); !ok) return ok.error();
@@ -365,7 +365,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
     return {};
   };
   set_run_place({RunPart::arenas});
-  Result<train::SessionResult> result = run_session(plan, communicator, **data, pool, session);
+  Result<train::SessionResult> result = run(plan, **data, pool, session);
   if (!result) return result.error();
   if (Result<void> ok = watchers.finish(p, *result); !ok) return ok.error();
   const auto reports = communicator.exchange(pack({.peak = result->peak,

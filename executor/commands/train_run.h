@@ -1,12 +1,14 @@
 // One rank's part of `shardscope train`, from a communicator to a report on rank 0.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <optional>
 
 #include "executor/comm/communicator.h"
 #include "executor/commands/train_options.h"
 #include "executor/commands/train_report.h"
+#include "executor/train/session.h"
 #include "sim/compile/compile.h"
 #include "sim/engine/smallest_change.h"
 
@@ -30,9 +32,13 @@ struct Prepared {
 /// That change; nothing when it fits, or when none is known.
 [[nodiscard]] std::optional<engine::Change> change_that_fits(const Prepared& prepared, const TrainOptions& options);
 
+/// Runs one rank's session on whatever it computes on.
+using RunSession = std::function<Result<train::SessionResult>(const plan::Plan& plan, DataSource& data,
+                                                              cpu::ThreadPool& pool, const train::SessionOptions&)>;
+
 /// Trains on this rank. `lines` receives a line per step on rank 0. On success rank 0 has the report and wrote the
 /// traces; on failure no file of this run is left but the log of the steps that were done.
 [[nodiscard]] Result<TrainReport> train_on_rank(const Prepared& prepared, const TrainOptions& options,
-                                                Communicator& communicator, std::ostream& lines);
+                                                Communicator& communicator, std::ostream& lines, const RunSession& run);
 
 }  // namespace shard::commands

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "executor/cpu/disk_ops.h"
 #include "sim/ir/effects.h"
 #include "sim/target/comm_workspace.h"
 
@@ -108,34 +109,16 @@ Result<void> Backend::issue(const Op& op) {
   const std::int64_t begin = now_ns();
   if (const auto* c = std::get_if<plan::Compute>(&op.action)) {
     compute(op, *c);
-  } else if (touches_disk(op)) {
-    if (Result<void> r = use_disk(op); !r) return r;
   } else {
     operands_.clear();
-    for (const Operand& o : op.operands) operands_.push_back(at(o));
-    if (Result<void> r = host_ops_.run(op, operands_); !r) return r;
+    const bool disk = touches_disk(plan_, op);
+    for (const Operand& o : op.operands) operands_.push_back(memory_of(o) == Memory::disk ? nullptr : at(o));
+    if (Result<void> r = disk ? run_on_disk(plan_, position_, memories_, op, operands_) : host_ops_.run(op, operands_);
+        !r)
+      return r;
   }
   if (observer_ != nullptr) observer_->finished({.op = &op, .begin_ns = begin, .end_ns = now_ns()});
   return {};
-}
-
-bool Backend::touches_disk(const Op& op) const {
-  return std::ranges::any_of(op.operands, [&](const Operand& o) { return memory_of(o) == Memory::disk; });
-}
-
-Result<void> Backend::use_disk(const Op& op) {
-  const auto offset = [&](const Operand& o) { return plan_.buffer(o.buffer).offset + o.offset_on(position_.shard); };
-  if (std::holds_alternative<plan::ZeroState>(op.action)) {
-    for (const Operand& o : op.operands)
-      if (Result<void> r = memories_.zero_disk(offset(o), o.bytes); !r) return r;
-    return {};
-  }
-  assert(std::holds_alternative<plan::Copy>(op.action) && "nothing else touches the disk (P24)");
-  const Operand& from = op.operands[0];
-  const Operand& to = op.operands[1];
-  const auto bytes = static_cast<std::size_t>(from.bytes);
-  if (memory_of(from) == Memory::disk) return memories_.read_disk(offset(from), {at(to), bytes});
-  return memories_.write_disk(offset(to), {at(from), bytes});
 }
 
 Result<void> Backend::start(const Op& op, const plan::Communicate& call) {

@@ -70,9 +70,6 @@ class Backend final : public executor::RankBackend {
   /// Errc::internal where the gap behind a buffer that ceases to live is no longer as it was filled.
   [[nodiscard]] Result<void> check_guard(const plan::Op& op, const plan::Buffer& buffer) const;
   [[nodiscard]] Memory memory_of(const plan::Operand& operand) const { return plan_.buffer(operand.buffer).memory; }
-  [[nodiscard]] bool touches_disk(const plan::Op& op) const;
-  /// A copy from or to the disk, or a birth on it.
-  [[nodiscard]] Result<void> use_disk(const plan::Op& op);
 
   const plan::Plan& plan_;
   plan::Position position_;

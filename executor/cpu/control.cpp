@@ -83,28 +83,46 @@ void begin_control(const plan::ControlKnobs& knobs, std::span<GradientFacts> fac
   *loss_scale = knobs.inject_overflow != 0 ? std::numeric_limits<float>::infinity() : state->scale;
 }
 
-void inspect_stepped(ThreadPool& pool, const plan::Plan& plan, std::int32_t tensor_rank, std::int32_t flat, Elems begin,
-                     Elems elems, ConstElements gradient, GradientFacts& facts) {
-  if (tensor_rank == 0) return square_sum_add(pool, gradient, elems.count(), flat * kPlaces + begin.count(), facts);
+std::vector<InspectedPiece> stepped_pieces(const plan::Plan& plan, std::int32_t tensor_rank, std::int32_t flat,
+                                           Elems begin, Elems elems) {
+  if (tensor_rank == 0) return {{.first = 0, .elems = elems.count(), .first_key = flat * kPlaces + begin.count()}};
+  std::vector<InspectedPiece> pieces;
   for (const plan::ParamRange& p :
        plan::param_ranges(plan.flats[static_cast<std::size_t>(flat)], begin, begin + elems)) {
     if (!plan.model->split.parameters[static_cast<std::size_t>(p.param.value)].cut()) continue;
-    square_sum_add(pool, gradient.from((p.offset - begin).count()), p.elems.count(), flat * kPlaces + p.offset.count(),
-                   facts);
+    pieces.push_back({.first = (p.offset - begin).count(),
+                      .elems = p.elems.count(),
+                      .first_key = flat * kPlaces + p.offset.count()});
   }
+  return pieces;
 }
 
-void inspect_local(ThreadPool& pool, const plan::Plan& plan, std::int32_t f, OpId op, ConstElements gradient,
-                   GradientFacts& facts) {
+std::vector<InspectedPiece> local_pieces(const plan::Plan& plan, std::int32_t f, OpId op) {
   const plan::Flat& flat = plan.flats[static_cast<std::size_t>(f)];
+  std::vector<InspectedPiece> pieces;
+  for (const plan::Flat::Item& item : flat.items)
+    pieces.push_back({.first = item.offset.count(),
+                      .elems = item.elems.count(),
+                      .first_key = op.value * kPlaces + local_place(flat, item)});
+  return pieces;
+}
+
+void inspect_stepped(ThreadPool& pool, const plan::Plan& plan, std::int32_t tensor_rank, std::int32_t flat, Elems begin,
+                     Elems elems, ConstElements gradient, GradientFacts& facts) {
+  for (const InspectedPiece& piece : stepped_pieces(plan, tensor_rank, flat, begin, elems))
+    square_sum_add(pool, gradient.from(piece.first), piece.elems, piece.first_key, facts);
+}
+
+void inspect_local(ThreadPool& pool, const plan::Plan& plan, std::int32_t flat, OpId op, ConstElements gradient,
+                   GradientFacts& facts) {
   with_type(gradient.dtype(), [&]<class T>(T) {
     const T* x = gradient.as<T>();
-    if (all_finite(pool, flat.used.count(), x)) return;
-    for (const plan::Flat::Item& item : flat.items)
-      for (std::int64_t i = 0; i < item.elems.count(); ++i) {
-        if (is_finite(x[item.offset.count() + i])) continue;
+    if (all_finite(pool, plan.flats[static_cast<std::size_t>(flat)].used.count(), x)) return;
+    for (const InspectedPiece& piece : local_pieces(plan, flat, op))
+      for (std::int64_t i = 0; i < piece.elems; ++i) {
+        if (is_finite(x[piece.first + i])) continue;
         ++facts.nonfinite;
-        facts.first_nonfinite = std::min(facts.first_nonfinite, op.value * kPlaces + local_place(flat, item) + i);
+        facts.first_nonfinite = std::min(facts.first_nonfinite, piece.first_key + i);
       }
   });
 }

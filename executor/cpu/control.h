@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "executor/cpu/kernels/exact_sum.h"
 #include "executor/cpu/kernels/threads.h"
@@ -17,6 +18,17 @@ namespace shard::cpu {
 /// is that of this step, infinite where an overflow is injected.
 void begin_control(const plan::ControlKnobs& knobs, std::span<GradientFacts> facts, plan::ScalerState* state,
                    float* loss_scale);
+
+/// Elements [first, first + elems) of an inspect op's gradient, and the key that the first of them is known by.
+struct InspectedPiece {
+  std::int64_t first = 0;
+  std::int64_t elems = 0;
+  std::int64_t first_key = 0;
+};
+/// What inspect_stepped() and inspect_local() look at, on whatever device.
+[[nodiscard]] std::vector<InspectedPiece> stepped_pieces(const plan::Plan& plan, std::int32_t tensor_rank,
+                                                         std::int32_t flat, Elems begin, Elems elems);
+[[nodiscard]] std::vector<InspectedPiece> local_pieces(const plan::Plan& plan, std::int32_t flat, OpId op);
 
 /// Adds a flat's elements [begin, begin + elems) to what is known: squares, and what is not finite. `gradient` begins
 /// at element `begin`. Of the ranks that share a model only the first adds parameters that are not cut.

@@ -38,21 +38,24 @@ int nameless_file(const std::string& directory) {
 Memories& Memories::operator=(Memories&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(host_, other.host_);
+  std::swap(owns_host_, other.owns_host_);
   std::swap(disk_, other.disk_);
   std::swap(disk_path_, other.disk_path_);
   return *this;
 }
 
 Memories::~Memories() {
-  if (!host_.empty()) munmap(host_.data(), host_.size());
+  if (owns_host_) munmap(host_.data(), host_.size());
   if (disk_ >= 0) close(disk_);
 }
 
-Result<Memories> Memories::make(const plan::Plan& plan, std::span<std::byte> device, const std::string& disk_path) {
+Result<Memories> Memories::make(const plan::Plan& plan, std::span<std::byte> device, const std::string& disk_path,
+                                std::span<std::byte> host_arena) {
   Memories memories;
   memories.device_ = device;
+  memories.host_ = host_arena;
   const auto bytes = [&](Memory m) { return plan.arena_bytes[static_cast<std::size_t>(m)].count(); };
-  if (const std::int64_t host = bytes(Memory::host); host > 0) {
+  if (const std::int64_t host = bytes(Memory::host); host > 0 && host_arena.empty()) {
     void* const arena = mmap(nullptr, static_cast<std::size_t>(host), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (arena == MAP_FAILED)
@@ -61,6 +64,7 @@ Result<Memories> Memories::make(const plan::Plan& plan, std::span<std::byte> dev
                    .where = "host arena",
                    .help = "keep more on the device (--placement), or more memory"};
     memories.host_ = {static_cast<std::byte*>(arena), static_cast<std::size_t>(host)};
+    memories.owns_host_ = true;
   }
   if (const std::int64_t disk = bytes(Memory::disk); disk > 0) {
     memories.disk_path_ = disk_path;

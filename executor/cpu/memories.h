@@ -24,8 +24,9 @@ class Memories {
 
   /// `device` is the communicator's arena and outlives this. `disk_path`: an existing directory, needed where the plan
   /// puts anything on disk. Errors: does_not_fit where host memory or the file system lacks the room, cannot_create.
+  /// `host`: memory for the plan's host arena, not owned; none: it is made here.
   [[nodiscard]] static Result<Memories> make(const plan::Plan& plan, std::span<std::byte> device,
-                                             const std::string& disk_path);
+                                             const std::string& disk_path, std::span<std::byte> host = {});
 
   /// Device or host.
   [[nodiscard]] std::byte* at(Memory memory, std::int64_t offset) const {
@@ -41,6 +42,7 @@ class Memories {
  private:
   std::span<std::byte> device_{};
   std::span<std::byte> host_{};
+  bool owns_host_ = false;
   int disk_ = -1;
   std::string disk_path_{};
 };

@@ -9,16 +9,8 @@ namespace {
 
 class Session {
  public:
-  Session(const plan::Plan& plan, Communicator& communicator, const cpu::Memories& memories, DataSource& data,
-          cpu::ThreadPool& pool, const SessionOptions& options)
-      : plan_(plan),
-        options_(options),
-        backend_(plan, communicator, memories, data, pool,
-                 {.scalars = options.scalars,
-                  .knobs = options.knobs,
-                  .inject = options.inject,
-                  .seed = options.seed,
-                  .observer = options.observer}) {}
+  Session(executor::RankBackend& backend, const plan::Plan& plan, const SessionOptions& options)
+      : plan_(plan), options_(options), backend_(backend) {}
 
   Result<void> phase(Phase which, std::int64_t step) {
     const plan::PhaseOps* ops = plan_.find(which);
@@ -115,11 +107,31 @@ class Session {
  private:
   const plan::Plan& plan_;
   const SessionOptions& options_;
-  cpu::Backend backend_;
+  executor::RankBackend& backend_;
   SessionResult result_;
 };
 
 }  // namespace
+
+executor::BackendOptions backend_options(const SessionOptions& options) {
+  return {.scalars = options.scalars,
+          .knobs = options.knobs,
+          .inject = options.inject,
+          .seed = options.seed,
+          .observer = options.observer};
+}
+
+Result<SessionResult> run_session(executor::RankBackend& backend, const plan::Plan& plan, Communicator& communicator,
+                                  const SessionOptions& options) {
+  Session session(backend, plan, options);
+  if (Result<void> r = session.create(); !r) return r.error();
+  if (Result<void> r = session.steps(); !r) return r.error();
+  if (options.digest)
+    if (Result<void> r = session.digest(communicator); !r) return r.error();
+  if (options.before_end)
+    if (Result<void> r = options.before_end(); !r) return r.error();
+  return session.finish(communicator);
+}
 
 Result<SessionResult> run_session(const plan::Plan& plan, Communicator& communicator, DataSource& data,
                                   cpu::ThreadPool& pool, const SessionOptions& options) {
@@ -128,14 +140,8 @@ Result<SessionResult> run_session(const plan::Plan& plan, Communicator& communic
   if (!arena) return arena.error();
   const Result<cpu::Memories> memories = cpu::Memories::make(plan, *arena, options.disk_path);
   if (!memories) return memories.error();
-  Session session(plan, communicator, *memories, data, pool, options);
-  if (Result<void> r = session.create(); !r) return r.error();
-  if (Result<void> r = session.steps(); !r) return r.error();
-  if (options.digest)
-    if (Result<void> r = session.digest(communicator); !r) return r.error();
-  if (options.before_end)
-    if (Result<void> r = options.before_end(); !r) return r.error();
-  return session.finish(communicator);
+  cpu::Backend backend(plan, communicator, *memories, data, pool, backend_options(options));
+  return run_session(backend, plan, communicator, options);
 }
 
 }  // namespace shard::train

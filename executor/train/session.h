@@ -70,7 +70,13 @@ struct SessionResult {
   std::string state_sha256;             ///< rank 0; empty elsewhere or without a digest
 };
 
-/// Makes the arenas, the device's in `communicator`, and runs. All ranks call it with plans of one PlanSet.
+[[nodiscard]] executor::BackendOptions backend_options(const SessionOptions& options);
+
+/// Runs on a backend that has its arenas. All ranks call it with plans of one PlanSet.
+[[nodiscard]] Result<SessionResult> run_session(executor::RankBackend& backend, const plan::Plan& plan,
+                                                Communicator& communicator, const SessionOptions& options);
+
+/// The same on CPUs. Makes the arenas, the device's in `communicator`, and runs.
 [[nodiscard]] Result<SessionResult> run_session(const plan::Plan& plan, Communicator& communicator, DataSource& data,
                                                 cpu::ThreadPool& pool, const SessionOptions& options);
 

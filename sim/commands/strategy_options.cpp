@@ -78,6 +78,21 @@ Result<void> choose_chunks(const cli::Command& command, const StrategyOptions& o
   return {};
 }
 
+/// The kinds of device, and the one that is none.
+void add_device(cli::Group& group, const plan::Field& field, StrategyOptions& o) {
+  const std::vector<cli::Group::Named> words{
+      {plan::word(plan::Device::cpu).text, plan::word(plan::Device::cpu).help},
+      {plan::word(plan::Device::cuda).text, plan::word(plan::Device::cuda).help},
+      {"emulated-cuda", "the plan of cuda on a GPU that this machine's processor plays, for development"}};
+  group.add_words(
+      std::string(field.option), words, static_cast<std::size_t>(o.chosen.device),
+      [&o](std::size_t index) {
+        o.emulated = index == 2;
+        o.chosen.device = index == 0 ? plan::Device::cpu : plan::Device::cuda;
+      },
+      std::string(field.help));
+}
+
 }  // namespace
 
 void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_required) {
@@ -98,7 +113,9 @@ void add_fields(cli::Command& command, std::string_view title, StrategyOptions& 
 
 void add_field(cli::Group& group, plan::FieldId id, StrategyOptions& o, std::string_view help) {
   const plan::Field& field = plan::field(id);
-  if (field.given_by == plan::GivenBy::value) {
+  if (id == plan::FieldId::device) {
+    add_device(group, field, o);
+  } else if (field.given_by == plan::GivenBy::value) {
     add_field(group, field, o.chosen, help);
   } else if (id == plan::FieldId::chunk_elems) {
     add_field_as(group, field, &o.chunk_size);

@@ -68,6 +68,9 @@ bool has_buckets(const Strategy& s) {
 bool has_shard_groups(const Strategy& s) {
   return s.shard_group > 0;
 }
+bool on_gpus(const Strategy& s) {
+  return s.device == Device::cuda;
+}
 bool splits_models(const Strategy& s) {
   return s.tensor_parallel > 1;
 }
@@ -265,6 +268,14 @@ constexpr Field kFields[] = {
      .help = "how ranks exchange data",
      .ours = true,
      .text = {.shown = always, .word = "transport"}},
+    {.id = FieldId::device,
+     .place = named<&Strategy::device>(),
+     .key = "device",
+     .group = kSharding,
+     .option = "device",
+     .help = "what ranks compute on",
+     .ours = true,
+     .text = {.shown = on_gpus, .word = "device"}},
     {.id = FieldId::micro_batch,
      .place = own<&Strategy::micro_batch>(),
      .key = "micro_batch",

@@ -42,6 +42,7 @@ enum class FieldId : std::uint8_t {
   tensor_parallel,
   tensor_layout,
   transport,
+  device,
   micro_batch,
   global_batch,
   optimizer,

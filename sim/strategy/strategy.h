@@ -148,6 +148,7 @@ struct Strategy {
   std::int32_t threads = 1;   ///< compute threads per rank; sizes per-thread workspaces
   bool reproducible = true;   ///< gradients summed along one fixed tree over micro-batches
   Transport transport = Transport::shared;
+  Device device = Device::cpu;  ///< what operators run on
   std::int32_t tensor_parallel = 1;  ///< ranks that split one model between them
   model::TensorLayout tensor_layout = model::TensorLayout::megatron;
   std::int32_t shard_group = 0;      ///< hybrid sharding: data-parallel ranks that share shards; 0: all of them
@@ -185,7 +186,7 @@ struct Strategy {
   }
   /// What the plan is compiled for.
   [[nodiscard]] constexpr Target target() const {
-    return {.threads = threads, .storage = storage(), .tensor_float = precision == Precision::tf32};
+    return {.device = device, .threads = threads, .storage = storage(), .tensor_float = precision == Precision::tf32};
   }
   /// What gradients are summed as, over micro-batches and ranks.
   [[nodiscard]] constexpr Dtype reduction() const { return fp32_reduce_scatter ? Dtype::f32 : storage(); }

@@ -5,19 +5,25 @@
 
 #include "sim/model/direction.h"
 #include "sim/model/graph.h"
+#include "sim/target/cuda_workspace.h"
 #include "sim/target/workspace.h"
 #include "traces/base/dtype.h"
 #include "traces/base/units.h"
+#include "traces/base/word.h"
 
 namespace shard::plan {
 
-enum class Device : std::uint8_t { cpu };
+enum class Device : std::uint8_t { cpu, cuda };
 
-[[nodiscard]] constexpr const char* to_string(Device v) {
+[[nodiscard]] constexpr Word word(Device v) {
   switch (v) {
-    case Device::cpu: return "cpu";
+    case Device::cpu: return {"cpu"};
+    case Device::cuda: return {"cuda", "NVIDIA GPUs"};
   }
-  return "?";
+  return {};
+}
+[[nodiscard]] constexpr const char* to_string(Device v) {
+  return word(v).text;
 }
 
 /// A plan names its target, and its hash covers it. How fast the device is, is the cluster's business.
@@ -32,6 +38,7 @@ struct Target {
                                           const model::Attributes& attributes) const {
     switch (device) {
       case Device::cpu: return compute_workspace(kind, direction, attributes, storage, threads);
+      case Device::cuda: return cuda_workspace(kind, direction, attributes);
     }
     return Bytes{0};
   }

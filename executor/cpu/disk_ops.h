@@ -1,0 +1,19 @@
+// Ops that touch the disk: copies to and from it, and births on it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "executor/cpu/memories.h"
+#include "sim/ir/plan.h"
+
+namespace shard::cpu {
+
+[[nodiscard]] bool touches_disk(const plan::Plan& plan, const plan::Op& op);
+
+/// Operand i lies at `at[i]` where it is in host memory, and in the plan's place in the file where it is on disk.
+/// Errors: Errc::io.
+[[nodiscard]] Result<void> run_on_disk(const plan::Plan& plan, const plan::Position& position, const Memories& memories,
+                                       const plan::Op& op, std::span<std::byte* const> at);
+
+}  // namespace shard::cpu

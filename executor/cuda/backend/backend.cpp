@@ -1,0 +1,242 @@
+// The loop's side of the GPU interpreter: phases, order, waiting.
+#include "executor/cuda/backend/backend.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <new>
+
+#include "executor/comm/validate.h"
+#include "traces/base/deadline.h"
+
+namespace shard::cuda {
+
+using plan::Op;
+using plan::Operand;
+
+Backend::Backend(DeviceRoom& room, const plan::Plan& plan, SameDevice& communicator,
+                 const executor::BackendOptions& options)
+    : room_(room),
+      plan_(plan),
+      communicator_(communicator),
+      position_(plan::position(plan.topology, communicator.rank().value)),
+      observer_(options.observer),
+      seed_(options.seed),
+      books_(plan, options.observer) {}
+
+Backend::~Backend() {
+  for (const Lane& lane : lanes_.all())
+    if (lane.progress != nullptr) room_.api.free_pinned(reinterpret_cast<std::byte*>(lane.progress));
+  if (!host_arena_.empty()) room_.api.free_pinned(host_arena_.data());
+  if (step_word_ != nullptr) room_.api.free(reinterpret_cast<std::byte*>(step_word_));
+  if (shown_ != nullptr) room_.api.free_pinned(reinterpret_cast<std::byte*>(shown_));
+}
+
+Result<std::unique_ptr<Backend>> Backend::make(DeviceRoom& room, const plan::Plan& plan, SameDevice& communicator,
+                                               DataSource& data, cpu::ThreadPool& pool,
+                                               const executor::BackendOptions& options, const std::string& disk_path) {
+  std::unique_ptr<Backend> backend(new Backend(room, plan, communicator, options));
+  if (Result<void> r = backend->prepare(data, pool, options, disk_path); !r) return r.error();
+  return backend;
+}
+
+Result<void> Backend::prepare(DataSource& data, cpu::ThreadPool& pool, const executor::BackendOptions& options,
+                              const std::string& disk_path) {
+  Api& api = room_.api;
+  Result<Lanes> lanes = Lanes::make(api, plan_, communicator_.rank(), staging_by_stream(plan_));
+  if (!lanes) return lanes.error();
+  lanes_ = std::move(*lanes);
+  communicator_.use(lanes_[shard::Stream::communication].stream);
+  const auto bytes = [&](Memory m) { return plan_.arena_bytes[static_cast<std::size_t>(m)]; };
+  const Result<std::span<std::byte>> device = communicator_.make_arena(bytes(Memory::device));
+  if (!device) return device.error();
+  if (const Bytes host = bytes(Memory::host); host.count() > 0) {
+    const Result<std::byte*> pinned = api.allocate_pinned(host);
+    if (!pinned) return pinned.error();
+    host_arena_ = {*pinned, static_cast<std::size_t>(host.count())};
+  }
+  Result<cpu::Memories> memories = cpu::Memories::make(plan_, *device, disk_path, host_arena_);
+  if (!memories) return memories.error();
+  memories_ = std::move(*memories);
+  const Result<std::byte*> word = api.allocate(Bytes{sizeof(std::int64_t)});
+  if (!word) return word.error();
+  step_word_ = reinterpret_cast<std::int64_t*>(*word);
+  const Result<std::byte*> shown = api.allocate_pinned(Bytes{sizeof(Shown)});
+  if (!shown) return shown.error();
+  shown_ = new (*shown) Shown();
+  host_ops_ = std::make_unique<cpu::HostOps>(plan_, communicator_.rank(), data, pool, options);
+  host_calls_ = std::make_unique<HostCalls>(api, plan_, position_, memories_, *host_ops_);
+  return prepare_events();
+}
+
+Result<void> Backend::prepare_events() {
+  const Result<Event> begin = room_.api.make_event();
+  if (!begin) return begin.error();
+  begin_ = *begin;
+  for (const plan::PhaseOps& phase : plan_.phases)
+    for (const Op& op : phase.ops)
+      for (const OpId id : op.dependencies) {
+        if (event_of_.contains(id.value)) continue;
+        const Result<Event> event = room_.api.make_event();
+        if (!event) return event.error();
+        event_of_[id.value] = *event;
+      }
+  return {};
+}
+
+std::byte* Backend::at(const Operand& operand) const {
+  const plan::Buffer& buffer = plan_.buffer(operand.buffer);
+  return memories_.at(buffer.memory, buffer.offset + operand.offset_on(position_.shard));
+}
+
+void Backend::set_step(std::int64_t step) {
+  shown_->step = step;
+  host_ops_->set_step(step);
+}
+
+std::optional<plan::ControlBlock> Backend::control() const {
+  if (!plan_.control.valid()) return std::nullopt;
+  return shown_->control;
+}
+
+Result<void> Backend::run(const plan::PhaseOps& phase) {
+  return plan::run(phase, *this);
+}
+
+Result<void> Backend::begin_phase(const plan::PhaseOps&) {
+  books_.begin_phase();
+  place_ = 0;
+  for (const Lane& lane : lanes_.all())
+    if (lane.progress != nullptr) *lane.progress = -1;
+  const Stream first = lanes_[shard::Stream::compute].stream;
+  begin_ns_ = executor::now_ns();
+  if (Result<void> r = room_.api.copy(first, step_word_, &shown_->step, sizeof(std::int64_t)); !r) return r;
+  if (Result<void> r = room_.api.record(begin_, first); !r) return r;
+  for (const Lane& lane : lanes_.all())
+    if (lane.stream != nullptr && lane.stream != first)
+      if (Result<void> r = room_.api.wait(lane.stream, begin_); !r) return r;
+  return {};
+}
+
+Result<void> Backend::acquire(const Op& op, std::span<const BufferId> buffers) {
+  return books_.acquire(op, buffers);
+}
+
+Result<void> Backend::release(const Op& op, std::span<const BufferId> buffers) {
+  return books_.release(op, buffers);
+}
+
+Result<void> Backend::wait_for_dependencies(const Op& op, Stream stream) {
+  for (const OpId id : op.dependencies)
+    if (Result<void> r = room_.api.wait(stream, event_of_.at(id.value)); !r) return r;
+  return {};
+}
+
+Result<void> Backend::issue(const Op& op) {
+  if (Result<void> r = books_.check_operands(op, position_.shard, communicator_.rank()); !r) return r;
+  const Lane& lane = lanes_[op.stream];
+  if (Result<void> r = wait_for_dependencies(op, lane.stream); !r) return r;
+  if (observer_ != nullptr) {
+    timed_.push_back({.op = &op, .begin = nullptr, .end = nullptr});
+    for (Event Timed::*event : {&Timed::begin, &Timed::end}) {
+      if (spare_events_.empty()) {
+        const Result<Event> made = room_.api.make_event();
+        if (!made) return made.error();
+        spare_events_.push_back(*made);
+      }
+      timed_.back().*event = spare_events_.back();
+      spare_events_.pop_back();
+    }
+    if (Result<void> r = room_.api.record(timed_.back().begin, lane.stream); !r) return r;
+  }
+  const std::size_t timed = timed_.size();
+  if (Result<void> r = enqueue(op, lane); !r) return r;
+  if (observer_ != nullptr)
+    if (Result<void> r = room_.api.record(timed_[timed - 1].end, lane.stream); !r) return r;
+  if (const auto event = event_of_.find(op.id.value); event != event_of_.end())
+    if (Result<void> r = room_.api.record(event->second, lane.stream); !r) return r;
+  return mark(op, lane, place_++);
+}
+
+Result<void> Backend::mark(const Op& op, const Lane& lane, std::int32_t place) {
+  const Range word{.begin = reinterpret_cast<const std::byte*>(lane.progress),
+                   .bytes = sizeof(std::int32_t),
+                   .access = model::Access::write};
+  const OpNote note{.rank = communicator_.rank(), .op = op.id, .name = op.name, .ranges = {&word, 1}};
+  if (Result<void> r = room_.api.begin_op(lane.stream, note); !r) return r;
+  room_.kernels.mark(lane.stream, lane.progress, place);
+  return room_.api.end_op(lane.stream);
+}
+
+Result<void> Backend::join_lanes() {
+  const Stream first = lanes_[shard::Stream::compute].stream;
+  for (const Lane& lane : lanes_.all()) {
+    if (lane.stream == nullptr || lane.stream == first) continue;
+    if (Result<void> r = room_.api.record(lane.end, lane.stream); !r) return r;
+    if (Result<void> r = room_.api.wait(first, lane.end); !r) return r;
+  }
+  const auto show = [&](BufferId buffer, void* to, std::int64_t bytes) -> Result<void> {
+    return room_.api.copy(first, to, memories_.at(Memory::device, plan_.buffer(buffer).offset), bytes);
+  };
+  if (books_.phase_ledger(Memory::device).is_live(plan_.loss))
+    if (Result<void> r = show(plan_.loss, &shown_->loss, sizeof(float)); !r) return r;
+  if (plan_.control.valid() && books_.phase_ledger(Memory::device).is_live(plan_.control))
+    if (Result<void> r = show(plan_.control, &shown_->control, sizeof(plan::ControlBlock)); !r) return r;
+  return room_.api.record(lanes_[shard::Stream::compute].end, first);
+}
+
+Result<void> Backend::end_phase(const plan::PhaseOps& phase) {
+  if (Result<void> r = join_lanes(); !r) return r;
+  if (Result<void> r = wait_for_end(phase); !r) return r;
+  if (Result<void> r = host_calls_->take_error(); !r) return r;
+  return report_times();
+}
+
+Result<void> Backend::wait_for_end(const plan::PhaseOps& phase) {
+  const Event end = lanes_[shard::Stream::compute].end;
+  const auto start = std::chrono::steady_clock::now();
+  while (true) {
+    const Result<bool> done = room_.api.is_done(end);
+    if (!done) return done.error();
+    if (*done) return {};
+    if (std::chrono::steady_clock::now() - start > room_.turns.deadline()) return hang(phase);
+    if (Result<void> r = room_.turns.yield(communicator_.rank().value); !r) return r;
+  }
+}
+
+Error Backend::hang(const plan::PhaseOps& phase) const {
+  // The first op in plan order that its stream has not come behind.
+  const Op* first = nullptr;
+  for (std::size_t i = 0; i < phase.ops.size() && first == nullptr; ++i)
+    if (*lanes_[phase.ops[i].stream].progress < static_cast<std::int32_t>(i)) first = &phase.ops[i];
+  std::string what = "the device did not finish a " + std::string(to_string(phase.phase)) + " within " +
+                     in_seconds(room_.turns.deadline());
+  std::string where = rank_name(communicator_.rank());
+  if (first != nullptr) {
+    what += ": op " + std::to_string(first->id.value) + " '" + std::string(first->name) + "' has not ended";
+    if (const auto* call = std::get_if<plan::Communicate>(&first->action); call != nullptr && call->unit.valid())
+      what += ", " + plan_.units[static_cast<std::size_t>(call->unit.value)].name;
+    where += " op " + std::to_string(first->id.value);
+  }
+  return {.code = Errc::retryable,
+          .what = std::move(what),
+          .where = std::move(where),
+          .help = "a larger --timeout helps if the device is only slow"};
+}
+
+Result<void> Backend::report_times() {
+  for (const Timed& timed : timed_) {
+    const Result<double> begin = room_.api.seconds_between(begin_, timed.begin);
+    if (!begin) return begin.error();
+    const Result<double> end = room_.api.seconds_between(begin_, timed.end);
+    if (!end) return end.error();
+    const auto since = [&](double seconds) { return begin_ns_ + static_cast<std::int64_t>(seconds * 1e9); };
+    observer_->finished({.op = timed.op, .begin_ns = since(*begin), .end_ns = since(*end)});
+    spare_events_.push_back(timed.begin);
+    spare_events_.push_back(timed.end);
+  }
+  timed_.clear();
+  return {};
+}
+
+}  // namespace shard::cuda
