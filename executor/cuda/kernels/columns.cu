@@ -52,15 +52,15 @@ SHARD_KERNEL add_bias_kernel(std::int64_t rows, std::int64_t columns, bool align
 }
 
 template <class T>
-SHARD_KERNEL column_sum_kernel(std::int64_t rows, std::int64_t columns, const T* x, T* out, Store store) {
-  const std::int64_t column = strip_column();
-  float total = 0.0F;
-  if (column < columns)
-    for (std::int64_t t = first_row(); t < rows; t += row_stride()) total = total + to_f32(x[t * columns + column]);
-  float* sums = shared<float>();
-  sums[threadIdx.x] = total;
-  __syncthreads();
-  if (threadIdx.x < kStripColumns && column < columns) store_sum(sum_slots(sums), store, out + column);
+SHARD_KERNEL column_sum_kernel(std::int64_t rows, std::int64_t columns, bool aligned, const T* x, T* out, Store store) {
+  const std::int64_t c = strip_column();
+  float totals[1][kPack] = {};
+  for (std::int64_t t = first_row(); t < rows; t += row_stride()) {
+    float v[kPack];
+    load_pack(x + t * columns + c, columns - c, aligned, v);
+    for (int k = 0; k < kPack; ++k) totals[0][k] = totals[0][k] + v[k];
+  }
+  store_column_sums<1, T>(totals, columns, store, {out});
 }
 
 [[nodiscard]] std::uint32_t blocks_upto(std::int64_t most, std::int64_t n) {
@@ -118,8 +118,9 @@ void bias_gradient(Stream stream, std::int64_t rows, std::int64_t columns, Const
                    Store store) {
   if (columns == 0) return;
   with_type(dbias.dtype(), [&]<class T>(T) {
-    launch(stream, column_launch(rows, columns, 1), column_sum_kernel<T>, rows, columns, dy.as<T>(), dbias.as<T>(),
-           store);
+    const T* d = dy.as<T>();
+    launch(stream, column_launch(rows, columns, 1), column_sum_kernel<T>, rows, columns, aligned_rows(columns, d), d,
+           dbias.as<T>(), store);
   });
 }
 

@@ -61,7 +61,7 @@ SHARD_KERNEL sum_places_kernel(EmbeddingShape shape, bool aligned, bool aligned_
   const std::int64_t row = row_of(shape, token);
   if (row < 0) return;
   std::uint32_t earlier = 0;
-  for (std::int64_t t = threadIdx.x; t < place; t += blockDim.x)
+  for (std::int64_t t = threadIdx.x; t < place && earlier == 0; t += blockDim.x)
     if (tokens[t] == token) earlier = 1;
   std::uint32_t* words = shared<std::uint32_t>();
   if (block_sum(earlier, words + blockDim.x) != 0) return;

@@ -142,27 +142,24 @@ SHARD_KERNEL norm_dx_kernel(NormShape shape, bool aligned, const T* x, const T* 
 
 /// dweight and dbias; null is not wanted. `means` is null for RMS norm.
 template <class T>
-SHARD_KERNEL norm_parameters_kernel(NormShape shape, const T* x, const float* means, const float* rstds, const T* dy,
-                                    T* dweight, T* dbias, Store store) {
-  const std::int64_t column = strip_column();
-  float weight_total = 0.0F;
-  float bias_total = 0.0F;
-  if (column < shape.columns) {
-    for (std::int64_t t = first_row(); t < shape.rows; t += row_stride()) {
-      const float d = to_f32(dy[t * shape.columns + column]);
-      const float centred = to_f32(x[t * shape.columns + column]) - (means != nullptr ? means[t] : 0.0F);
-      weight_total = weight_total + d * (centred * rstds[t]);
-      bias_total = bias_total + d;
+SHARD_KERNEL norm_parameters_kernel(NormShape shape, bool aligned, const T* x, const float* means, const float* rstds,
+                                    const T* dy, T* dweight, T* dbias, Store store) {
+  const std::int64_t n = shape.columns;
+  const std::int64_t c = strip_column();
+  float totals[2][kPack] = {};
+  for (std::int64_t t = first_row(); t < shape.rows; t += row_stride()) {
+    const float mean = means != nullptr ? means[t] : 0.0F;
+    const float rstd = rstds[t];
+    float h[kPack];
+    float d[kPack];
+    load_pack(x + t * n + c, n - c, aligned, h);
+    load_pack(dy + t * n + c, n - c, aligned, d);
+    for (int k = 0; k < kPack; ++k) {
+      totals[0][k] = totals[0][k] + d[k] * ((h[k] - mean) * rstd);
+      totals[1][k] = totals[1][k] + d[k];
     }
   }
-  float* weight_sums = shared<float>();
-  float* bias_sums = weight_sums + blockDim.x;
-  weight_sums[threadIdx.x] = weight_total;
-  bias_sums[threadIdx.x] = bias_total;
-  __syncthreads();
-  if (threadIdx.x >= kStripColumns || column >= shape.columns) return;
-  if (dweight != nullptr) store_sum(sum_slots(weight_sums), store, dweight + column);
-  if (dbias != nullptr) store_sum(sum_slots(bias_sums), store, dbias + column);
+  store_column_sums<2, T>(totals, n, store, {dweight, dbias});
 }
 
 [[nodiscard]] Launch row_launch(const NormShape& shape) {
@@ -187,8 +184,8 @@ void norm_backward(Stream stream, const NormShape& shape, ConstElements x, Const
     T* out = dx.as<T>();
     // Before the rows, which may overwrite dy.
     if (dweight.present() || dbias.present())
-      launch(stream, column_launch(shape.rows, shape.columns, 2), norm_parameters_kernel<T>, shape, xt, mean, rstd, d,
-             dweight.as<T>(), dbias.as<T>(), parameter_store);
+      launch(stream, column_launch(shape.rows, shape.columns, 2), norm_parameters_kernel<T>, shape,
+             aligned_rows(shape.columns, xt, d), xt, mean, rstd, d, dweight.as<T>(), dbias.as<T>(), parameter_store);
     if (dx.present() && shape.rows > 0)
       launch(stream, row_launch(shape), norm_dx_kernel<T>, shape, aligned_rows(shape.columns, xt, wt, d, out), xt, wt,
              mean, rstd, d, out, dx_store);
