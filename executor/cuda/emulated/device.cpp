@@ -15,31 +15,30 @@ Device::Device(const EmulatedOptions& options, std::unique_ptr<DeviceMemory> mem
       scheduler_(options.seed, options.as_enqueued),
       blocks_(options.seed ^ 0xB10C) {}
 
-bool Device::is_planted(std::string_view call) {
-  return options_.fault && options_.fault->call == call && ++occurrences_ == options_.fault->occurrence;
+bool Device::hangs_now(std::string_view call) {
+  const std::optional<PlantedFault>& fault = options_.fault;
+  if (!fault || fault->call != call || ++occurrences_ != fault->occurrence) return false;
+  if (fault->kind == PlantedFault::Kind::hang) return true;
+  fail({Errc::unavailable,
+        fault->call + "() fails on the emulated device, as was planted at its call number " +
+            std::to_string(fault->occurrence),
+        "", ""});
+  return false;
 }
 
 std::optional<Error> Device::enter(std::string_view call) {
-  if (fault_) return fault_;
-  if (!is_planted(call)) return std::nullopt;
-  if (options_.fault->kind == PlantedFault::Kind::hang) {
-    stopped_ = true;
-    return std::nullopt;
-  }
-  return fail({Errc::unavailable,
-               std::string(call) + "() fails on the emulated device, as was planted at its call number " +
-                   std::to_string(options_.fault->occurrence),
-               "", ""});
+  if (!fault_ && hangs_now(call)) stopped_ = true;
+  return fault_;
 }
 
 std::optional<Error> Device::enter(std::string_view call, DeviceStream& stream) {
-  auto error = enter(call);
-  if (!std::exchange(stopped_, false)) return error;
-  Step step;
-  step.op = owner(stream);
-  step.hangs = true;
-  const auto enqueued = enqueue(stream, std::move(step));
-  return enqueued ? std::nullopt : std::optional(enqueued.error());
+  if (!fault_ && hangs_now(call)) {
+    Step step;
+    step.op = owner(stream);
+    step.hangs = true;
+    static_cast<void>(enqueue(stream, std::move(step)));
+  }
+  return fault_;
 }
 
 Error Device::fail(Error error) {
@@ -97,8 +96,8 @@ Result<Device::Kind> Device::kind_of(const DeviceStream& stream, const void* mem
   const auto* const begin = static_cast<const std::byte*>(memory);
   const DeviceMemory::Block* const block = memory_->find(begin);
   if (block != nullptr && !block->holds(begin, bytes))
-    return misuse(stream, std::string(what) + " of " + std::to_string(bytes) + " bytes " + place_of(begin) +
-                              ": reaches beyond them");
+    return misuse(stream, std::string(what) + ", " + std::to_string(bytes) + " bytes " + place_of(begin) +
+                              ", reaches beyond them");
   if (block != nullptr) return block->pinned ? Kind::pinned : Kind::device;
   if (memory_->is_device(begin) || begin == nullptr)
     return misuse(stream, std::string(what) + " is of the device, and not allocated");

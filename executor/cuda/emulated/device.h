@@ -94,10 +94,9 @@ class Device final : public Api {
   // What every call begins with: planted faults, and the error that there was.
   std::optional<Error> enter(std::string_view call);
   std::optional<Error> enter(std::string_view call, DeviceStream& stream);
-  [[nodiscard]] bool is_planted(std::string_view call);
+  [[nodiscard]] bool hangs_now(std::string_view call);
   Error fail(Error error);
   Error misuse(const DeviceStream& stream, const std::string& why);
-  Result<void> told() const { return fault_ ? Result<void>(*fault_) : Result<void>(); }
 
   // Work.
   [[nodiscard]] const Op& owner(const DeviceStream& stream) const;

@@ -245,7 +245,7 @@ const void* Device::kernel_pointer(DeviceStream& stream, const void* pointer, in
       return address >= range.begin && address <= range.begin + range.bytes;
     });
     if (!declared) {
-      refuse_argument(stream, argument, "points to " + place_of(address) + ", which the op did not declare");
+      refuse_argument(stream, argument, "is " + place_of(address) + ", which the op did not declare");
       return nullptr;
     }
   }
