@@ -1,12 +1,14 @@
 // Ranks that share one GPU.
 #include "executor/commands/device_train.h"
 
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <sstream>
 
-#include "executor/cuda/emulated/emulated.h"
+#include "executor/cuda/api/load.h"
+#include "executor/cuda/emulated/read_options.h"
 #include "executor/cuda/kernels/kernels.h"
 #include "executor/train/device_run.h"
 #include "traces/base/deadline.h"
@@ -27,16 +29,22 @@ Bytes emulated_capacity(const Prepared& p) {
   return total;
 }
 
-Result<std::unique_ptr<cuda::Api>> open_device(const Prepared& p, const TrainOptions& o) {
-  if (o.strategy.emulated) return cuda::make_emulated({.capacity = emulated_capacity(p), .seed = o.seed + 1});
-  return Error{.code = Errc::unavailable, .what = "no driver", .where = "--device cuda", .help = {}};
+Result<cuda::Device> device_of(const Prepared& p, const TrainOptions& o) {
+  if (!o.strategy.emulated) return cuda::open_device(0);
+  const char* const words = std::getenv(cuda::kEmulatedVariable);
+  const Result<cuda::EmulatedOptions> emulated =
+      cuda::read_emulated_options(words == nullptr ? "" : words, {.capacity = emulated_capacity(p)});
+  if (!emulated) return emulated.error();
+  Result<std::unique_ptr<cuda::Api>> api = cuda::make_emulated(*emulated);
+  if (!api) return api.error();
+  return cuda::Device{.api = std::move(*api), .kernels = &cuda::kernels()};
 }
 
 }  // namespace
 
 Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions& options, std::ostream& lines) {
-  const Result<std::unique_ptr<cuda::Api>> api = open_device(prepared, options);
-  if (!api) return api.error();
+  const Result<cuda::Device> device = device_of(prepared, options);
+  if (!device) return device.error();
   std::optional<TrainReport> report;
   const auto run = [&](train::DeviceRank& rank) -> Result<void> {
     std::ostringstream unheard;
@@ -50,8 +58,8 @@ Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions
     if (first) report = std::move(*own);
     return {};
   };
-  if (Result<void> r = train::run_ranks(**api, cuda::kernels(), prepared.planned.strategy.world_size,
-                                        deadline_of(options.timeout_seconds), run);
+  if (Result<void> r = train::run_ranks(*device->api, *device->kernels, prepared.planned.strategy.world_size,
+                                        deadline_of(options.timeout_seconds), options.graphs, run);
       !r)
     return r.error();
   return std::move(*report);

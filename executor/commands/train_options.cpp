@@ -31,6 +31,7 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
        {"avx2", cpu::InstructionSet::avx2, ""},
        {"avx512", cpu::InstructionSet::avx512, ""}},
       "what matrix products are computed with: each has bits, and so a digest, of its own");
+  machine.add_switch("graph", &o.graphs, "GPUs: capture the step once and launch it as a whole");
   cli::Group output = command.group("Output");
   output.add("trace", &o.trace, "FILE", "write what was measured, all ranks in one trace").common().writes_file();
   output.add("trace-predicted", &o.trace_predicted, "FILE", "write what the simulator predicts for the same plan")

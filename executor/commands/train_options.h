@@ -27,6 +27,7 @@ struct TrainOptions {
   std::string cluster = "cpu-local";
   std::optional<cpu::InstructionSet> instruction_set;  ///< nothing: what the matrix library takes
   std::int64_t timeout_seconds = 60;
+  bool graphs = true;  ///< on GPUs
   cli::OutputOptions output;
 };
 

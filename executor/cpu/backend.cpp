@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "executor/cpu/disk_ops.h"
+#include "executor/rank/request_of.h"
 #include "sim/ir/effects.h"
-#include "sim/target/comm_workspace.h"
 
 namespace shard::cpu {
 namespace {
@@ -127,29 +127,8 @@ Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
   const auto offset = [&](std::int32_t operand) {
     return at(op.operands[static_cast<std::size_t>(operand)]) - memories_.device().data();
   };
-  segments_.clear();
-  static_assert(kCallSegments <= static_cast<std::size_t>(CommLimits{}.segments));
-  const bool sharded = call.kind == Collective::all_gather || call.kind == Collective::reduce_scatter;
-  for (const plan::Segment& s : call.segments)
-    segments_.push_back({.shard_offset = sharded ? offset(s.shard_operand) : 0,
-                         .full_offset = offset(s.full_operand),
-                         .elems = s.elems});
-  const RankGroup group = plan::members(plan_.topology, call.group, communicator_.rank().value);
-  const Dtype dtype =
-      plan_.buffer(op.operands[static_cast<std::size_t>(call.segments.front().full_operand)].buffer).dtype;
-  CollectiveRequest request{.op = op.id,
-                            .kind = call.kind,
-                            .segments = segments_,
-                            .dtype = dtype,
-                            .group = group,
-                            .root = Rank{group.rank_of(call.root)},
-                            .workspace_offset = 0,
-                            .workspace = Bytes{0}};
-  if (call.workspace_operand >= 0) {
-    request.workspace_offset = offset(call.workspace_operand);
-    request.workspace = Bytes{op.operands[static_cast<std::size_t>(call.workspace_operand)].bytes};
-  }
-  const Result<Ticket> ticket = communicator_.start(request);
+  const Result<Ticket> ticket =
+      communicator_.start(executor::request_of(plan_, op, call, communicator_.rank(), segments_, offset));
   if (!ticket) return ticket.error();
   flights_.push_back({.op = &op, .ticket = *ticket, .begin_ns = now_ns()});
   return {};

@@ -13,48 +13,20 @@
 #include "executor/cpu/kernels/loss.h"
 #include "executor/cpu/kernels/norm.h"
 #include "executor/cpu/kernels/rotary.h"
+#include "executor/rank/shapes_of.h"
 
 namespace shard::cpu {
 namespace {
 
+using executor::split_heads;
 using model::Attributes;
 using model::OperatorKind;
 using plan::Direction;
 
-AttentionShape attention_shape(const Attributes& a) {
-  return {.batch = a.batch, .sequence = a.sequence, .heads = a.heads, .kv_heads = a.kv_heads, .head_dim = a.head_dim};
-}
-LinearShape linear_shape(const Attributes& a) {
-  return {.rows = a.rows, .in = a.columns, .out = a.out_columns, .weight_in_out = a.weight_in_out};
-}
-RotaryShape rotary_shape(const Attributes& a) {
-  return {.batch = a.batch, .sequence = a.sequence, .heads = a.heads, .head_dim = a.head_dim, .base = a.rotary_base};
-}
-
-/// Row strides and starts of q, k and v: three tensors, or one packed q|k|v.
-template <class View, class Pointer>
-void split(const Attributes& a, std::span<const Pointer> tensors, View& q, View& k, View& v) {
-  const std::int64_t qc = a.heads * a.head_dim;
-  const std::int64_t kc = a.kv_heads * a.head_dim;
-  if (tensors.size() == 1) {
-    const std::int64_t stride = qc + 2 * kc;
-    q = {tensors[0], stride};
-    k = {tensors[0].from(qc), stride};
-    v = {tensors[0].from(qc + kc), stride};
-  } else {
-    q = {tensors[0], qc};
-    k = {tensors[1], kc};
-    v = {tensors[2], kc};
-  }
-}
-
 void compute_embedding(const Call& o) {
   const Attributes& a = o.attributes();
-  const std::int64_t rows = o.count(o.forward() ? Role::p : Role::dp) / a.out_columns;
-  const EmbeddingShape shape{.tokens = a.rows,
-                             .vocabulary = rows,
-                             .columns = a.out_columns,
-                             .first = o.op.kind == OperatorKind::embedding ? 0 : o.tensor_rank * rows};
+  const EmbeddingShape shape =
+      executor::embedding_shape(o.op.kind, a, o.count(o.forward() ? Role::p : Role::dp), o.tensor_rank);
   if (o.forward())
     embedding_forward(o.pool, shape, o.indices(Role::x), o(Role::p), o(Role::y));
   else
@@ -63,8 +35,7 @@ void compute_embedding(const Call& o) {
 
 void compute_position(const Call& o) {
   const Attributes& a = o.attributes();
-  const std::int64_t positions = o.count(o.forward() ? Role::p : Role::dp) / a.columns;
-  const PositionShape shape{.batch = a.batch, .sequence = a.sequence, .positions = positions, .columns = a.columns};
+  const PositionShape shape = executor::position_shape(a, o.count(o.forward() ? Role::p : Role::dp));
   if (o.forward())
     add_position_forward(o.pool, shape, o(Role::x), o(Role::p), o(Role::y));
   else
@@ -73,7 +44,7 @@ void compute_position(const Call& o) {
 
 void compute_layer_norm(const Call& o) {
   const Attributes& a = o.attributes();
-  const NormShape shape{.rows = a.rows, .columns = a.columns};
+  const NormShape shape = executor::norm_shape(a);
   float* mean = o.floats(Role::statistic, 0);
   float* rstd = o.floats(Role::statistic, 1);
   if (o.forward())
@@ -85,7 +56,7 @@ void compute_layer_norm(const Call& o) {
 
 void compute_rms_norm(const Call& o) {
   const Attributes& a = o.attributes();
-  const NormShape shape{.rows = a.rows, .columns = a.columns};
+  const NormShape shape = executor::norm_shape(a);
   float* rstd = o.floats(Role::statistic);
   if (o.forward())
     rms_norm_forward(o.pool, shape, a.epsilon, o(Role::x), o(Role::p), o(Role::y), rstd);
@@ -95,7 +66,7 @@ void compute_rms_norm(const Call& o) {
 }
 
 void compute_linear(const Call& o) {
-  const LinearShape shape = linear_shape(o.attributes());
+  const LinearShape shape = executor::linear_shape(o.attributes());
   switch (o.op.direction) {
     case Direction::forward:
       linear_forward(o.pool, shape, o(Role::x), o(Role::p, 0), o.optional(Role::p, 1), o(Role::y), o.workspace());
@@ -116,20 +87,15 @@ void compute_linear(const Call& o) {
 
 void compute_attention(const Call& o) {
   const Attributes& a = o.attributes();
-  const AttentionShape shape = attention_shape(a);
+  const AttentionShape shape = executor::attention_shape(a);
   const auto inputs = static_cast<std::size_t>(model::inputs_of(o.op.kind, a));
   HeadsView q, k, v;
   std::array<ConstElements, 3> in{};
   for (std::size_t i = 0; i < inputs; ++i) in[i] = o(Role::x, static_cast<int>(i));
-  split(a, std::span<const ConstElements>(in).first(inputs), q, k, v);
+  split_heads(a, std::span<const ConstElements>(in).first(inputs), q, k, v);
   const std::int64_t out_stride = a.heads * a.head_dim;
-  AttentionDropout drop{.probability = a.probability};
-  if (a.probability > 0) {
-    const bool some = a.parts > 0;  // heads [rank x heads, (rank + 1) x heads) of the whole model's
-    drop.key = o.mask;
-    drop.heads = some ? a.parts * a.heads : a.heads;
-    drop.first_head = some ? o.tensor_rank * a.heads : 0;
-  }
+  AttentionDropout drop = executor::attention_dropout(a, o.tensor_rank);
+  drop.key = o.mask;
   float* lse = o.floats(Role::statistic);
   if (o.forward()) {
     attention_forward(o.pool, shape, q, k, v, {o(Role::y), out_stride}, lse, o.workspace(), drop);
@@ -138,7 +104,7 @@ void compute_attention(const Call& o) {
   HeadsOut dq, dk, dv;
   std::array<Elements, 3> out{};
   for (std::size_t i = 0; i < inputs; ++i) out[i] = o(Role::dx, static_cast<int>(i));
-  split(a, std::span<const Elements>(out).first(inputs), dq, dk, dv);
+  split_heads(a, std::span<const Elements>(out).first(inputs), dq, dk, dv);
   attention_backward(o.pool, shape, q, k, v, lse, {o(Role::dy), out_stride}, dq, dk, dv, o.workspace(), drop);
 }
 
@@ -151,7 +117,7 @@ void compute_loss(const Call& o) {
       mse_backward(o.pool, o.count(Role::x), o(Role::x, 0), o(Role::x, 1), o.scale(), o(Role::dx));
     return;
   }
-  const CrossEntropyShape shape{.rows = a.rows, .vocabulary = a.columns};
+  const CrossEntropyShape shape = executor::cross_entropy_shape(a);
   if (o.forward())
     cross_entropy_forward(o.pool, shape, o(Role::x), o.indices(Role::x, 1), o.floats(Role::y),
                           o.floats(Role::statistic));
@@ -170,9 +136,9 @@ void compute_dropout(const Call& o) {
 
 void compute_rotary(const Call& o) {
   if (o.forward())
-    rotary_forward(o.pool, rotary_shape(o.attributes()), o(Role::x), o(Role::y));
+    rotary_forward(o.pool, executor::rotary_shape(o.attributes()), o(Role::x), o(Role::y));
   else
-    rotary_backward(o.pool, rotary_shape(o.attributes()), o(Role::dy), o(Role::dx));
+    rotary_backward(o.pool, executor::rotary_shape(o.attributes()), o(Role::dy), o(Role::dx));
 }
 
 void compute_gelu(const Call& o) {

@@ -1,11 +1,11 @@
 // Operators of ranks that share a model to kernels: which columns and rows are this rank's is decided here.
-#include <algorithm>
 #include <cassert>
 
 #include "executor/cpu/call.h"
 #include "executor/cpu/kernels/linear.h"
 #include "executor/cpu/kernels/loss.h"
 #include "executor/cpu/kernels/split.h"
+#include "executor/rank/shapes_of.h"
 
 namespace shard::cpu {
 
@@ -14,20 +14,17 @@ using model::OperatorKind;
 void compute_part(const Call& o) {
   const model::Attributes& a = o.attributes();
   const std::int64_t own = o.tensor_rank;
-  const std::int64_t first = own * a.columns;
-  const VocabularyPart part{.rows = a.rows,
-                            .columns = a.columns,
-                            .first = first,
-                            .padding = std::clamp<std::int64_t>(first + a.columns - a.vocabulary, 0, a.columns)};
+  const VocabularyPart part = executor::vocabulary_part(a, own);
+  const auto columns = [&] { return executor::column_parts(o.op.kind, a); };
   assert(!o.op.accumulate_input && "what is joined or taken has one use");
   if (o.op.kind == OperatorKind::join_columns) {
-    const ColumnParts shape{.rows = a.rows, .columns = a.columns, .parts = a.parts};
+    const ColumnParts shape = columns();
     if (o.forward())
       join_columns(o.pool, shape, o(Role::x), o(Role::y));
     else
       take_columns(o.pool, shape, own, o(Role::dy), o(Role::dx));
   } else if (o.op.kind == OperatorKind::take_columns) {
-    const ColumnParts shape{.rows = a.rows, .columns = a.columns / a.parts, .parts = a.parts};
+    const ColumnParts shape = columns();
     if (o.forward())
       take_columns(o.pool, shape, own, o(Role::x), o(Role::y));
     else

@@ -18,9 +18,10 @@ Result<SessionResult> run_session(DeviceRank& rank, const plan::Plan& plan, Data
 }
 
 Result<void> run_ranks(cuda::Api& api, const cuda::Kernels& kernels, int ranks, std::chrono::milliseconds deadline,
-                       const std::function<Result<void>(DeviceRank&)>& run) {
+                       bool graphs, const std::function<Result<void>(DeviceRank&)>& run) {
   cuda::Turns turns(ranks, deadline);
-  cuda::DeviceRoom room{api, kernels, turns};
+  cuda::PhaseGraph graph(api, turns, ranks);
+  cuda::DeviceRoom room{api, kernels, turns, graphs ? &graph : nullptr, {}};
   auto communicators = cuda::make_same_device(ranks, room);
   std::vector<std::optional<Error>> errors(static_cast<std::size_t>(ranks));
   const auto rank_main = [&](int rank) {

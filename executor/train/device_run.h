@@ -22,10 +22,11 @@ struct DeviceRank {
                                                 cpu::ThreadPool& pool, const SessionOptions& options);
 
 /// Calls run(rank) for each of `ranks`, rank 0 on the calling thread and the others on threads of their own, one at a
-/// time. `run` returns an Error where the rank failed, which ends the others: they are told by their communicators.
-/// Returns the first error of the lowest rank that did not fail because of another.
+/// time. `graphs`: steps are captured and launched as a whole. `run` returns an Error where the rank failed, which ends
+/// the others: they are told by their communicators. Returns the first error of the lowest rank that did not fail
+/// because of another.
 [[nodiscard]] Result<void> run_ranks(cuda::Api& api, const cuda::Kernels& kernels, int ranks,
-                                     std::chrono::milliseconds deadline,
+                                     std::chrono::milliseconds deadline, bool graphs,
                                      const std::function<Result<void>(DeviceRank&)>& run);
 
 }  // namespace shard::train

@@ -22,9 +22,13 @@ Backend::Backend(DeviceRoom& room, const plan::Plan& plan, SameDevice& communica
       position_(plan::position(plan.topology, communicator.rank().value)),
       observer_(options.observer),
       seed_(options.seed),
-      books_(plan, options.observer) {}
+      books_(plan, options.observer) {
+  room.stuck.resize(static_cast<std::size_t>(communicator.size()));
+  room.stuck[static_cast<std::size_t>(communicator.rank().value)] = [this] { return stuck(); };
+}
 
 Backend::~Backend() {
+  room_.stuck[static_cast<std::size_t>(communicator_.rank().value)] = nullptr;
   for (const Lane& lane : lanes_.all())
     if (lane.progress != nullptr) room_.api.free_pinned(reinterpret_cast<std::byte*>(lane.progress));
   if (!host_arena_.empty()) room_.api.free_pinned(host_arena_.data());
@@ -100,16 +104,52 @@ std::optional<plan::ControlBlock> Backend::control() const {
 }
 
 Result<void> Backend::run(const plan::PhaseOps& phase) {
-  return plan::run(phase, *this);
+  phase_ = &phase;
+  // Times of ops are those of events on streams, which a graph has none of.
+  if (room_.graph == nullptr || observer_ != nullptr || phase.phase != Phase::steady_step)
+    return plan::run(phase, *this);
+  if (room_.graph->is_captured()) return replay(phase);
+  capturing_ = true;
+  Result<void> captured = capture(phase);
+  capturing_ = false;
+  if (!captured) return captured;
+  return launch(phase);
 }
 
-Result<void> Backend::begin_phase(const plan::PhaseOps&) {
+Result<void> Backend::capture(const plan::PhaseOps& phase) {
+  const int rank = communicator_.rank().value;
+  const Stream first = lanes_[shard::Stream::compute].stream;
+  if (Result<void> r = room_.graph->begin(rank, first); !r) return r;
+  if (Result<void> r = plan::run(phase, *this); !r) return r;
+  return room_.graph->end(rank, first);
+}
+
+Result<void> Backend::replay(const plan::PhaseOps& phase) {
+  start_phase();
+  for (const Op& op : phase.ops) {
+    if (Result<void> r = books_.acquire(op, op.acquire); !r) return r;
+    if (Result<void> r = books_.release(op, op.release); !r) return r;
+  }
+  return launch(phase);
+}
+
+Result<void> Backend::launch(const plan::PhaseOps& phase) {
+  if (Result<void> r = room_.graph->launch(communicator_.rank().value); !r) return r;
+  if (Result<void> r = wait_for_end(phase); !r) return r;
+  return host_calls_->take_error();
+}
+
+void Backend::start_phase() {
   books_.begin_phase();
   place_ = 0;
   for (const Lane& lane : lanes_.all())
     if (lane.progress != nullptr) *lane.progress = -1;
-  const Stream first = lanes_[shard::Stream::compute].stream;
   begin_ns_ = executor::now_ns();
+}
+
+Result<void> Backend::begin_phase(const plan::PhaseOps&) {
+  start_phase();
+  const Stream first = lanes_[shard::Stream::compute].stream;
   if (Result<void> r = room_.api.copy(first, step_word_, &shown_->step, sizeof(std::int64_t)); !r) return r;
   if (Result<void> r = room_.api.record(begin_, first); !r) return r;
   for (const Lane& lane : lanes_.all())
@@ -187,16 +227,17 @@ Result<void> Backend::join_lanes() {
 
 Result<void> Backend::end_phase(const plan::PhaseOps& phase) {
   if (Result<void> r = join_lanes(); !r) return r;
+  if (capturing_) return {};
   if (Result<void> r = wait_for_end(phase); !r) return r;
   if (Result<void> r = host_calls_->take_error(); !r) return r;
   return report_times();
 }
 
 Result<void> Backend::wait_for_end(const plan::PhaseOps& phase) {
-  const Event end = lanes_[shard::Stream::compute].end;
   const auto start = std::chrono::steady_clock::now();
+  const bool of_graph = room_.graph != nullptr && room_.graph->is_captured() && phase.phase == Phase::steady_step;
   while (true) {
-    const Result<bool> done = room_.api.is_done(end);
+    const Result<bool> done = of_graph ? room_.graph->is_done() : room_.api.is_done(lanes_[shard::Stream::compute].end);
     if (!done) return done.error();
     if (*done) return {};
     if (std::chrono::steady_clock::now() - start > room_.turns.deadline()) return hang(phase);
@@ -204,23 +245,46 @@ Result<void> Backend::wait_for_end(const plan::PhaseOps& phase) {
   }
 }
 
-Error Backend::hang(const plan::PhaseOps& phase) const {
-  // The first op in plan order that its stream has not come behind.
-  const Op* first = nullptr;
-  for (std::size_t i = 0; i < phase.ops.size() && first == nullptr; ++i)
-    if (*lanes_[phase.ops[i].stream].progress < static_cast<std::int32_t>(i)) first = &phase.ops[i];
-  std::string what = "the device did not finish a " + std::string(to_string(phase.phase)) + " within " +
-                     in_seconds(room_.turns.deadline());
-  std::string where = rank_name(communicator_.rank());
-  if (first != nullptr) {
-    what += ": op " + std::to_string(first->id.value) + " '" + std::string(first->name) + "' has not ended";
-    if (const auto* call = std::get_if<plan::Communicate>(&first->action); call != nullptr && call->unit.valid())
-      what += ", " + plan_.units[static_cast<std::size_t>(call->unit.value)].name;
-    where += " op " + std::to_string(first->id.value);
+std::optional<Stuck> Backend::stuck() const {
+  if (phase_ == nullptr) return std::nullopt;
+  std::unordered_map<std::int32_t, std::size_t> place_of;
+  const auto ended = [&](std::size_t place) {
+    return *lanes_[phase_->ops[place].stream].progress >= static_cast<std::int32_t>(place);
+  };
+  std::array<bool, kStreamCount> waits{};  // streams with an op that has not ended
+  for (std::size_t place = 0; place < phase_->ops.size(); ++place) {
+    const Op& op = phase_->ops[place];
+    place_of[op.id.value] = place;
+    if (ended(place)) continue;
+    bool& behind_another = waits[static_cast<std::size_t>(op.stream)];
+    const bool ready =
+        !behind_another && std::ranges::all_of(op.dependencies, [&](OpId id) { return ended(place_of.at(id.value)); });
+    behind_another = true;
+    if (!ready) continue;
+    Stuck found{.rank = communicator_.rank(), .op = op.id, .what = {}, .collective = false};
+    found.what = "op " + std::to_string(op.id.value) + " '" + std::string(op.name) + "'";
+    if (const auto* call = std::get_if<plan::Communicate>(&op.action)) {
+      found.collective = true;
+      if (call->unit.valid()) found.what += " of " + plan_.units[static_cast<std::size_t>(call->unit.value)].name;
+    }
+    return found;
   }
+  return std::nullopt;
+}
+
+Error Backend::hang(const plan::PhaseOps& phase) const {
+  // A collective may wait for a rank that hangs; what hangs is elsewhere then.
+  std::optional<Stuck> first = stuck();
+  for (const auto& of_rank : room_.stuck) {
+    if (first && !first->collective) break;
+    if (!of_rank) continue;
+    if (std::optional<Stuck> other = of_rank(); other && (!first || !other->collective)) first = std::move(other);
+  }
+  const Rank rank = first ? first->rank : communicator_.rank();
   return {.code = Errc::retryable,
-          .what = std::move(what),
-          .where = std::move(where),
+          .what = "the device did not finish a " + std::string(to_string(phase.phase)) + " within " +
+                  in_seconds(room_.turns.deadline()) + (first ? ": " + first->what + " has not ended" : ""),
+          .where = rank_name(rank) + (first ? " op " + std::to_string(first->op.value) : ""),
           .help = "a larger --timeout helps if the device is only slow"};
 }
 

@@ -22,7 +22,8 @@ namespace shard::cuda {
 /// Every op is enqueued on the stream that the plan gives it, behind the events of its dependencies; nothing but the
 /// end of a phase is waited for. Operators run as kernels and products; what steers the run, loads data or works on
 /// host memory runs on the host, in its stream's order. acquire and release keep the arena's books in plan order;
-/// nothing is allocated while training. The end of a phase is polled against the deadline: what hangs is named.
+/// nothing is allocated while training. Steady steps are captured as a graph once and launched again, where the room
+/// has one and nobody observes. The end of a phase is polled against the deadline: what hangs is named.
 class Backend final : public executor::RankBackend {
  public:
   /// Makes the arenas, the device's in `communicator`. All that it refers to outlives it. Collective: every rank of the
@@ -68,6 +69,11 @@ class Backend final : public executor::RankBackend {
   [[nodiscard]] Result<void> prepare(DataSource& data, cpu::ThreadPool& pool, const executor::BackendOptions& options,
                                      const std::string& disk_path);
   [[nodiscard]] Result<void> prepare_events();
+  /// A step as a graph: enqueued into one by plan::run, or as it was, with the books kept.
+  [[nodiscard]] Result<void> capture(const plan::PhaseOps& phase);
+  [[nodiscard]] Result<void> replay(const plan::PhaseOps& phase);
+  [[nodiscard]] Result<void> launch(const plan::PhaseOps& phase);
+  void start_phase();
   [[nodiscard]] std::byte* at(const plan::Operand& operand) const;
   [[nodiscard]] Elements elements(const plan::Operand& operand) const {
     return {at(operand), plan_.buffer(operand.buffer).dtype};
@@ -88,8 +94,9 @@ class Backend final : public executor::RankBackend {
   [[nodiscard]] Result<void> mark(const plan::Op& op, const Lane& lane, std::int32_t place);
   [[nodiscard]] Result<void> join_lanes();
   [[nodiscard]] Result<void> wait_for_end(const plan::PhaseOps& phase);
-  /// Which op the unfinished stream is at.
   [[nodiscard]] Error hang(const plan::PhaseOps& phase) const;
+  /// Of the phase that runs.
+  [[nodiscard]] std::optional<Stuck> stuck() const;
   [[nodiscard]] Result<void> report_times();
 
   DeviceRoom& room_;
@@ -109,11 +116,13 @@ class Backend final : public executor::RankBackend {
   std::unordered_map<std::int32_t, Event> event_of_;  ///< by id of the ops that other streams wait for
   Event begin_ = nullptr;
   std::int64_t begin_ns_ = 0;
+  bool capturing_ = false;
   std::vector<Timed> timed_;
   std::vector<Event> spare_events_;
   std::vector<Range> ranges_;          ///< scratch
   std::vector<CommSegment> segments_;  ///< scratch
   std::int32_t place_ = 0;             ///< of the next op in its phase
+  const plan::PhaseOps* phase_ = nullptr;
   executor::CommunicationTime communication_time_;
 };
 

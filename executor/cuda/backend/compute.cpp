@@ -1,9 +1,9 @@
 // Model operators to kernels and products.
-#include <algorithm>
 #include <cassert>
 #include <span>
 
 #include "executor/cuda/backend/call.h"
+#include "executor/rank/shapes_of.h"
 
 namespace shard::cuda {
 namespace {
@@ -12,34 +12,10 @@ using model::Attributes;
 using model::OperatorKind;
 using plan::Direction;
 
-AttentionShape attention_shape(const Attributes& a) {
-  return {.batch = a.batch, .sequence = a.sequence, .heads = a.heads, .kv_heads = a.kv_heads, .head_dim = a.head_dim};
-}
-
-/// Row strides and starts of q, k and v: three tensors, or one packed q|k|v.
-template <class View, class Pointer>
-void split_heads(const Attributes& a, std::span<const Pointer> tensors, View& q, View& k, View& v) {
-  const std::int64_t qc = a.heads * a.head_dim;
-  const std::int64_t kc = a.kv_heads * a.head_dim;
-  if (tensors.size() == 1) {
-    const std::int64_t stride = qc + 2 * kc;
-    q = {tensors[0], stride};
-    k = {tensors[0].from(qc), stride};
-    v = {tensors[0].from(qc + kc), stride};
-  } else {
-    q = {tensors[0], qc};
-    k = {tensors[1], kc};
-    v = {tensors[2], kc};
-  }
-}
-
 void run_embedding(const Call& o) {
   const Attributes& a = o.attributes();
-  const std::int64_t rows = o.count(o.forward() ? Role::p : Role::dp) / a.out_columns;
-  const EmbeddingShape shape{.tokens = a.rows,
-                             .vocabulary = rows,
-                             .columns = a.out_columns,
-                             .first = o.op.kind == OperatorKind::embedding ? 0 : o.tensor_rank * rows};
+  const EmbeddingShape shape =
+      executor::embedding_shape(o.op.kind, a, o.count(o.forward() ? Role::p : Role::dp), o.tensor_rank);
   if (o.forward())
     o.kernels.embedding_forward(o.stream, shape, o.indices(Role::x), o(Role::p), o(Role::y));
   else
@@ -48,8 +24,7 @@ void run_embedding(const Call& o) {
 
 void run_position(const Call& o) {
   const Attributes& a = o.attributes();
-  const std::int64_t positions = o.count(o.forward() ? Role::p : Role::dp) / a.columns;
-  const PositionShape shape{.batch = a.batch, .sequence = a.sequence, .positions = positions, .columns = a.columns};
+  const PositionShape shape = executor::position_shape(a, o.count(o.forward() ? Role::p : Role::dp));
   if (o.forward())
     o.kernels.add_position_forward(o.stream, shape, o(Role::x), o(Role::p), o(Role::y));
   else
@@ -58,7 +33,7 @@ void run_position(const Call& o) {
 
 void run_layer_norm(const Call& o) {
   const Attributes& a = o.attributes();
-  const NormShape shape{.rows = a.rows, .columns = a.columns};
+  const NormShape shape = executor::norm_shape(a);
   float* mean = o.floats(Role::statistic, 0);
   float* rstd = o.floats(Role::statistic, 1);
   if (o.forward())
@@ -72,7 +47,7 @@ void run_layer_norm(const Call& o) {
 
 void run_rms_norm(const Call& o) {
   const Attributes& a = o.attributes();
-  const NormShape shape{.rows = a.rows, .columns = a.columns};
+  const NormShape shape = executor::norm_shape(a);
   float* rstd = o.floats(Role::statistic);
   if (o.forward())
     o.kernels.rms_norm_forward(o.stream, shape, a.epsilon, o(Role::x), o(Role::p), o(Role::y), rstd);
@@ -122,17 +97,14 @@ Result<void> run_linear(const Call& o) {
 
 void run_attention(const Call& o) {
   const Attributes& a = o.attributes();
-  const AttentionShape shape = attention_shape(a);
+  const AttentionShape shape = executor::attention_shape(a);
   const auto inputs = static_cast<std::size_t>(model::inputs_of(o.op.kind, a));
   HeadsView q, k, v;
   std::array<ConstElements, 3> in{};
   for (std::size_t i = 0; i < inputs; ++i) in[i] = o(Role::x, static_cast<int>(i));
-  split_heads(a, std::span<const ConstElements>(in).first(inputs), q, k, v);
+  executor::split_heads(a, std::span<const ConstElements>(in).first(inputs), q, k, v);
   const std::int64_t out_stride = a.heads * a.head_dim;
-  AttentionDropout drop{.probability = a.probability};
-  const bool some = a.parts > 0;  // heads [rank x heads, (rank + 1) x heads) of the whole model's
-  drop.heads = some ? a.parts * a.heads : a.heads;
-  drop.first_head = some ? o.tensor_rank * a.heads : 0;
+  const AttentionDropout drop = executor::attention_dropout(a, o.tensor_rank);
   float* lse = o.floats(Role::statistic);
   if (o.forward()) {
     o.kernels.attention_forward(o.stream, shape, q, k, v, {o(Role::y), out_stride}, lse, drop, o.mask, o.step);
@@ -141,7 +113,7 @@ void run_attention(const Call& o) {
   HeadsOut dq, dk, dv;
   std::array<Elements, 3> out{};
   for (std::size_t i = 0; i < inputs; ++i) out[i] = o(Role::dx, static_cast<int>(i));
-  split_heads(a, std::span<const Elements>(out).first(inputs), dq, dk, dv);
+  executor::split_heads(a, std::span<const Elements>(out).first(inputs), dq, dk, dv);
   o.kernels.attention_backward(o.stream, shape, q, k, v, lse, {o(Role::dy), out_stride}, dq, dk, dv,
                                o.workspace().data(), drop, o.mask, o.step);
 }
@@ -156,7 +128,7 @@ void run_loss(const Call& o) {
                              o(Role::dx));
     return;
   }
-  const CrossEntropyShape shape{.rows = a.rows, .vocabulary = a.columns};
+  const CrossEntropyShape shape = executor::cross_entropy_shape(a);
   if (o.forward())
     o.kernels.cross_entropy_forward(o.stream, shape, o(Role::x), o.indices(Role::x, 1), o.floats(Role::y),
                                     o.floats(Role::statistic));
@@ -172,9 +144,7 @@ void run_dropout(const Call& o) {
 }
 
 void run_rotary(const Call& o) {
-  const Attributes& a = o.attributes();
-  const RotaryShape shape{
-      .batch = a.batch, .sequence = a.sequence, .heads = a.heads, .head_dim = a.head_dim, .base = a.rotary_base};
+  const RotaryShape shape = executor::rotary_shape(o.attributes());
   if (o.forward())
     o.kernels.rotary_forward(o.stream, shape, o(Role::x), o(Role::y));
   else
@@ -198,9 +168,8 @@ void run_swiglu(const Call& o) {
 
 /// Of ranks that share a model: which columns and rows are this rank's is decided here.
 void run_columns(const Call& o) {
-  const Attributes& a = o.attributes();
   const bool joins = o.op.kind == OperatorKind::join_columns;
-  const ColumnParts shape{.rows = a.rows, .columns = joins ? a.columns : a.columns / a.parts, .parts = a.parts};
+  const ColumnParts shape = executor::column_parts(o.op.kind, o.attributes());
   const Role from = o.forward() ? Role::x : Role::dy;
   const Role to = o.forward() ? Role::y : Role::dx;
   if (joins == o.forward())
@@ -219,11 +188,7 @@ void run_bias(const Call& o) {
 
 void run_vocabulary_part(const Call& o) {
   const Attributes& a = o.attributes();
-  const std::int64_t first = o.tensor_rank * a.columns;
-  const VocabularyPart part{.rows = a.rows,
-                            .columns = a.columns,
-                            .first = first,
-                            .padding = std::clamp<std::int64_t>(first + a.columns - a.vocabulary, 0, a.columns)};
+  const VocabularyPart part = executor::vocabulary_part(a, o.tensor_rank);
   if (o.op.kind == OperatorKind::vocabulary_statistics)
     o.kernels.vocabulary_statistics(o.stream, part, o(Role::x), o.indices(Role::x, 1), o.floats(Role::y));
   else if (o.forward())

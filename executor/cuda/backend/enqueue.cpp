@@ -4,6 +4,7 @@
 #include "executor/cpu/control.h"
 #include "executor/cuda/backend/backend.h"
 #include "executor/cuda/backend/call.h"
+#include "executor/rank/request_of.h"
 
 namespace shard::cuda {
 
@@ -11,11 +12,13 @@ using plan::on;
 using plan::Op;
 using plan::Operand;
 
-std::span<const Range> Backend::ranges_of(const Op& op, const Lane&) {
+std::span<const Range> Backend::ranges_of(const Op& op, const Lane& lane) {
   ranges_.clear();
   for (const Operand& o : op.operands)
     if (plan_.buffer(o.buffer).memory != Memory::disk)
       ranges_.push_back({.begin = at(o), .bytes = o.bytes, .access = o.access});
+  if (const Bytes staging = runs_on_host(plan_, op) ? staging_bytes(plan_, op) : Bytes{0}; staging.count() > 0)
+    ranges_.push_back({.begin = lane.staging, .bytes = staging.count(), .access = model::Access::update});
   ranges_.push_back({.begin = reinterpret_cast<const std::byte*>(step_word_),
                      .bytes = sizeof(std::int64_t),
                      .access = model::Access::read});
@@ -101,22 +104,8 @@ Result<void> Backend::collective(const Op& op, const plan::Communicate& call) {
   const auto offset = [&](std::int32_t operand) {
     return at(op.operands[static_cast<std::size_t>(operand)]) - memories_.device().data();
   };
-  segments_.clear();
-  const bool sharded = call.kind == Collective::all_gather || call.kind == Collective::reduce_scatter;
-  for (const plan::Segment& s : call.segments)
-    segments_.push_back({.shard_offset = sharded ? offset(s.shard_operand) : 0,
-                         .full_offset = offset(s.full_operand),
-                         .elems = s.elems});
-  const RankGroup group = plan::members(plan_.topology, call.group, communicator_.rank().value);
-  const Operand& full = op.operands[static_cast<std::size_t>(call.segments.front().full_operand)];
-  const Result<Ticket> ticket = communicator_.start({.op = op.id,
-                                                     .kind = call.kind,
-                                                     .segments = segments_,
-                                                     .dtype = plan_.buffer(full.buffer).dtype,
-                                                     .group = group,
-                                                     .root = Rank{group.rank_of(call.root)},
-                                                     .workspace_offset = 0,
-                                                     .workspace = Bytes{0}});
+  const Result<Ticket> ticket =
+      communicator_.start(executor::request_of(plan_, op, call, communicator_.rank(), segments_, offset));
   if (!ticket) return ticket.error();
   return {};
 }

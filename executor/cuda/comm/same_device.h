@@ -1,7 +1,9 @@
 // Ranks that share one device, as threads of one process: copies and sums between their arenas, ordered by events.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,16 +11,27 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/cuda/api/api.h"
+#include "executor/cuda/comm/phase_graph.h"
 #include "executor/cuda/comm/turns.h"
 #include "executor/cuda/kernels/kernels.h"
 
 namespace shard::cuda {
+
+/// An op that has not ended although all that it waits for on its own rank has.
+struct Stuck {
+  Rank rank{};
+  OpId op{};
+  std::string what{};       ///< "op 7 'gather h.0'", with the unit that it is about
+  bool collective = false;  ///< it may wait for another rank
+};
 
 /// What the ranks of one device share. Outlives their communicators; touched by the rank whose turn it is.
 struct DeviceRoom {
   Api& api;
   const Kernels& kernels;
   Turns& turns;
+  PhaseGraph* graph = nullptr;                                 ///< of a step; null: every step is enqueued op by op
+  std::vector<std::function<std::optional<Stuck>()>> stuck{};  ///< by rank, of those that run
 };
 
 /// One rank's end; its thread holds its turn whenever it calls. A call is enqueued on the rank's stream when the last

@@ -287,17 +287,6 @@ const void* LaunchCall::translated(const void* pointer) {
   return of(stream_).device->kernel_pointer(of(stream_), pointer, arguments_);
 }
 
-void LaunchCall::translate_inside(void* argument, std::size_t bytes) {
-  Device& device = *of(stream_).device;
-  for (std::size_t at = 0; at + sizeof(void*) <= bytes; at += sizeof(void*)) {
-    const void* word = nullptr;
-    std::memcpy(&word, static_cast<std::byte*>(argument) + at, sizeof word);
-    if (!device.is_device(word)) continue;
-    word = translated(word);
-    std::memcpy(static_cast<std::byte*>(argument) + at, &word, sizeof word);
-  }
-}
-
 void LaunchCall::enqueue(std::function<void()> thread) {
   DeviceStream& stream = of(stream_);
   stream.device->launch(stream,

@@ -25,9 +25,8 @@ class LaunchCall {
       value = static_cast<T>(const_cast<void*>(translated(value)));
     } else if constexpr (requires { value.member.size(); }) {
       for (auto& each : value.member) each = static_cast<std::remove_reference_t<decltype(each)>>(translated(each));
-    } else if constexpr (std::is_class_v<T>) {
-      static_assert(std::is_trivially_copyable_v<T>);
-      translate_inside(&value, sizeof value);
+    } else {
+      static_assert(std::is_trivially_copyable_v<T>);  // pointers inside stay the device's, which no host can follow
     }
     return value;
   }
@@ -37,7 +36,6 @@ class LaunchCall {
 
  private:
   const void* translated(const void* pointer);
-  void translate_inside(void* argument, std::size_t bytes);
 
   Stream stream_;
   const Launch* sizes_;

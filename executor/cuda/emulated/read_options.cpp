@@ -1,0 +1,60 @@
+// Words of an emulated device.
+#include "executor/cuda/emulated/read_options.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace shard::cuda {
+namespace {
+
+Error not_understood(std::string_view word) {
+  std::string calls;
+  for (const std::string_view call : emulated_calls()) calls += (calls.empty() ? "" : ", ") + std::string(call);
+  return {.code = Errc::usage,
+          .what = "'" + std::string(word) + "' says nothing of an emulated device",
+          .where = kEmulatedVariable,
+          .help = "seed=N, as_enqueued, error=CALL:K or hang=CALL:K, with commas; calls are " + calls};
+}
+
+bool read_number(std::string_view text, auto& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+/// CALL:K.
+bool read_fault(std::string_view text, PlantedFault& fault) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return false;
+  fault.call = text.substr(0, colon);
+  return std::ranges::count(emulated_calls(), fault.call) == 1 &&
+         read_number(text.substr(colon + 1), fault.occurrence) && fault.occurrence > 0;
+}
+
+bool read_word(std::string_view word, EmulatedOptions& options) {
+  if (word == "as_enqueued") return options.as_enqueued = true;
+  const std::size_t equals = word.find('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string_view name = word.substr(0, equals);
+  const std::string_view value = word.substr(equals + 1);
+  if (name == "seed") return read_number(value, options.seed);
+  if (name != "error" && name != "hang") return false;
+  PlantedFault fault{.call = {}, .occurrence = 1, .kind = PlantedFault::Kind::error};
+  if (name == "hang") fault.kind = PlantedFault::Kind::hang;
+  if (!read_fault(value, fault)) return false;
+  options.fault = fault;
+  return true;
+}
+
+}  // namespace
+
+Result<EmulatedOptions> read_emulated_options(std::string_view words, EmulatedOptions options) {
+  while (!words.empty()) {
+    const std::size_t comma = std::min(words.find(','), words.size());
+    const std::string_view word = words.substr(0, comma);
+    if (!read_word(word, options)) return not_understood(word);
+    words.remove_prefix(std::min(comma + 1, words.size()));
+  }
+  return options;
+}
+
+}  // namespace shard::cuda
