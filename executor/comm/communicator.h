@@ -142,6 +142,8 @@ class Communicator {
  protected:
   /// To be called by `start` once the request is accepted.
   void count(const CollectiveRequest& request);
+  /// Calls that happen again without being started again.
+  void count_again(const CollectiveTotals& calls) { totals_ += calls; }
 
  private:
   CollectiveTotals totals_;

@@ -32,6 +32,13 @@ struct CollectiveTotals {
     }
     return later;
   }
+  CollectiveTotals& operator+=(const CollectiveTotals& more) {
+    for (std::size_t k = 0; k < by_kind.size(); ++k) {
+      by_kind[k].calls += more.by_kind[k].calls;
+      by_kind[k].bytes += more.by_kind[k].bytes;
+    }
+    return *this;
+  }
   friend bool operator==(const CollectiveTotals&, const CollectiveTotals&) = default;
 };
 

@@ -120,12 +120,15 @@ Result<void> Backend::capture(const plan::PhaseOps& phase) {
   const int rank = communicator_.rank().value;
   const Stream first = lanes_[shard::Stream::compute].stream;
   if (Result<void> r = room_.graph->begin(rank, first); !r) return r;
+  const CollectiveTotals before = communicator_.totals();
   if (Result<void> r = plan::run(phase, *this); !r) return r;
+  captured_calls_ = communicator_.totals() - before;
   return room_.graph->end(rank, first);
 }
 
 Result<void> Backend::replay(const plan::PhaseOps& phase) {
   start_phase();
+  communicator_.launched_again(captured_calls_);
   for (const Op& op : phase.ops) {
     if (Result<void> r = books_.acquire(op, op.acquire); !r) return r;
     if (Result<void> r = books_.release(op, op.release); !r) return r;

@@ -117,6 +117,7 @@ class Backend final : public executor::RankBackend {
   Event begin_ = nullptr;
   std::int64_t begin_ns_ = 0;
   bool capturing_ = false;
+  CollectiveTotals captured_calls_{};  ///< of the graph, this rank's
   std::vector<Timed> timed_;
   std::vector<Event> spare_events_;
   std::vector<Range> ranges_;          ///< scratch

@@ -43,6 +43,8 @@ class SameDevice : public Communicator {
  public:
   /// Before make_arena: the stream that this rank's calls are enqueued on.
   virtual void use(Stream stream) = 0;
+  /// Calls that a graph has made again.
+  void launched_again(const CollectiveTotals& calls) { count_again(calls); }
 };
 
 /// One communicator per rank. `room` outlives them.
