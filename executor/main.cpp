@@ -1,8 +1,9 @@
-// shardscope-train: the commands that run ranks.
+// shardscope-train: the commands that run ranks, and what is said of the devices that they run on.
 #include <iostream>
 #include <string>
 #include <vector>
 
+#include "executor/commands/device_command.h"
 #include "executor/commands/train_command.h"
 #include "sim/cli/program.h"
 
@@ -10,5 +11,6 @@ int main(int argc, char** argv) {
   using namespace shard;
   cli::Program program("shardscope-train", SHARDSCOPE_VERSION);
   program.add("train", commands::train_command);
+  program.add("inspect", commands::device_command);
   return cli::run_program(program, std::vector<std::string>(argv + 1, argv + argc), std::cout, std::cerr);
 }

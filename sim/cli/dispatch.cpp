@@ -23,7 +23,8 @@ constexpr std::array<KnownCommand, 14> kCommands{{
     {"plan", "shardscope", "prints what each rank would do, op by op, after any pass"},
     {"compare", "shardscope", "lines two traces up, op by op: predicted and measured, or two runs",
      "lines two traces up"},
-    {"inspect", "shardscope", "says what is in one trace or recording"},
+    {"inspect", "shardscope", "says what is in one trace or recording, or what GPUs are here", "", true, "device",
+     "shardscope-train"},
     {"convert", "shardscope", "writes a trace for other tools (Perfetto, Chrome, PyTorch), or a picture of it"},
     {"validate", "shardscope", "checks predictions against published runs", "checks predictions against published runs",
      false},
@@ -37,6 +38,13 @@ constexpr std::array<KnownCommand, 14> kCommands{{
     {"view", "shardscope-view", "opens traces in a window, predicted and measured on one timeline"},
     {"report", "shardscope-view", "writes what view shows as pictures and text"},
 }};
+
+/// Is --OPTION there, with a value behind it or after '='?
+bool mentions(std::span<const std::string> arguments, std::string_view option) {
+  const std::string spelled = "--" + std::string(option);
+  return std::ranges::any_of(
+      arguments, [&](const std::string& each) { return each == spelled || each.starts_with(spelled + "="); });
+}
 
 }  // namespace
 
@@ -106,13 +114,14 @@ Result<Decision> Program::decide(std::span<const std::string> arguments) const {
     return Error{Errc::usage, "unknown command '" + words[0] + "'", "", suggest(words[0], offered())};
   }
   decision.command = known->name;
-  decision.program = known->program;
   decision.arguments.assign(words.begin() + 1, words.end());
+  const bool moves = !known->moves_with.empty();
+  decision.program = moves && mentions(decision.arguments, known->moves_with) ? known->moves_to : known->program;
   const auto run = runs_.find(known->name);
-  if (run != runs_.end()) {
+  if (run != runs_.end() && (!moves || decision.program == name_)) {
     decision.kind = Decision::Kind::run;
     decision.run = run->second;
-  } else if (known->program != name_ && known->in_this_version) {
+  } else if (decision.program != name_ && known->in_this_version) {
     decision.kind = Decision::Kind::hand_over;
   } else {
     return Error{Errc::unavailable, "'" + words[0] + "' is not in this version", "",

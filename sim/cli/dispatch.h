@@ -15,10 +15,12 @@ namespace shard::cli {
 /// A command of the whole family, whichever program runs it.
 struct KnownCommand {
   std::string_view name;
-  std::string_view program;     ///< the binary that runs it
-  std::string_view summary;     ///< one line that also says how it differs from commands like it
-  std::string_view does{};      ///< "predicts": said of those that are easily taken for each other
-  bool in_this_version = true;  ///< else refused, and not advertised
+  std::string_view program;       ///< the binary that runs it
+  std::string_view summary;       ///< one line that also says how it differs from commands like it
+  std::string_view does{};        ///< "predicts": said of those that are easily taken for each other
+  bool in_this_version = true;    ///< else refused, and not advertised
+  std::string_view moves_with{};  ///< an option, without dashes, with which `moves_to` runs it instead
+  std::string_view moves_to{};
 };
 
 /// All commands, in the order help lists them.

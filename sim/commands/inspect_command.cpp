@@ -30,6 +30,8 @@ host by the time that is their own. --top says how many names, --rank of whom. S
 axis: a memory snapshot and a profiler's trace of it, or the traces of several ranks.
 With --replay-allocator runs a recording of PyTorch's allocator (a memory snapshot, or CSV) through the model of that
 allocator and counts where the two agree.
+`shardscope inspect --device cuda`, without a file, says which GPUs are here, their free memory, who else uses them, and
+the versions of driver and libraries (69 without a driver or a GPU).
 
 Examples:
   shardscope inspect measured.sst
@@ -101,11 +103,15 @@ int inspect_command(std::span<const std::string> arguments) {
   cli::Group group = command.group("Inspect");
   group.add("replay-allocator", &allocator, "NAME", "run a recording through this allocator's model: pytorch");
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
+  std::string device;
+  group.add("device", &device, "cuda", "say what GPUs are here, instead of reading a file");
   holders.add_to(command);
   cli::add_output_options(command, output);
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<cli::Format> format = document_format(command, output);
   if (!format) return failed(format.error());
+  if (command.given("device"))  // else shardscope-train would have been asked (sim/cli/dispatch.h)
+    return failed({Errc::usage, "--device is given on the command line, not in a file", "", ""});
   const std::string& path = paths.front();
   if (!allocator.empty() && paths.size() > 1)
     return failed({Errc::usage, "--replay-allocator takes one recording", "'" + paths[1] + "'", ""});

@@ -33,6 +33,28 @@ TEST(Dispatch, HandsOverToTheProgramThatRunsIt) {
   EXPECT_EQ(decision->arguments, (std::vector<std::string>{"--ranks", "4"}));
 }
 
+TEST(Dispatch, AnOptionMovesACommandToAnotherProgram) {
+  const auto bound = [](const char* name) {
+    Program program(name, "0.1.0");
+    program.add("inspect", [](std::span<const std::string>) { return 0; });
+    return program;
+  };
+  using Arguments = std::vector<std::string>;
+  for (const Arguments& line :
+       {Arguments{"inspect", "--device", "cuda"}, Arguments{"inspect", "--json", "--device=cuda"}}) {
+    const auto moved = bound("shardscope").decide(line);
+    ASSERT_TRUE(moved);
+    EXPECT_EQ(moved->kind, Decision::Kind::hand_over);
+    EXPECT_EQ(moved->program, "shardscope-train");
+    EXPECT_EQ(bound("shardscope-train").decide(line)->kind, Decision::Kind::run);
+  }
+  const Arguments file{"inspect", "a.sst"};
+  EXPECT_EQ(bound("shardscope").decide(file)->kind, Decision::Kind::run);
+  const auto back = bound("shardscope-train").decide(file);
+  EXPECT_EQ(back->kind, Decision::Kind::hand_over);
+  EXPECT_EQ(back->program, "shardscope");
+}
+
 TEST(Dispatch, WhatThisVersionLacksIsRefusedAndNotAdvertised) {
   const auto decision = decide({"verify"});
   ASSERT_FALSE(decision);

@@ -183,6 +183,7 @@ const std::vector<Mistake> kModels = {
 };
 
 const std::vector<Mistake> kTraces = {
+    {"DeviceUnknown", {"inspect", "--device", "cpu"}, 2, {"'cpu'", "cuda"}},
     {"TraceAbsent", {"inspect", "nosuch.sst"}, 66, {"nosuch.sst", "cannot be read"}},
     {"TraceIsADirectory", {"inspect", "empty"}, 66, {"empty", "directory"}},
     {"TraceIsGarbage", {"inspect", "garbage.sst"}, 65, {"garbage.sst", "byte 0", "not a shardscope trace"}},

@@ -447,5 +447,23 @@ TEST(Output, ThatCannotBeWrittenExits74) {
   EXPECT_THAT(outcome.err, HasSubstr("the result could not be written"));
 }
 
+TEST(Inspect, SaysWhatGpusAreHereOrWhatIsMissing) {
+  const Outcome outcome = shardscope({"inspect", "--device", "cuda", "--json"});
+  if (outcome.exit_code == 0) {  // a machine with a GPU
+    const json j = json_of(outcome);
+    expect_keys(j, {"driver_cuda", "runtime_cuda", "devices[].name", "devices[].free_bytes", "libraries[].name"});
+    return;
+  }
+  EXPECT_EQ(outcome.exit_code, 69);
+  EXPECT_EQ(outcome.out, "");
+  // Without nvcc, without a driver, or with one but no GPU.
+  EXPECT_THAT(outcome.err, testing::AnyOf(HasSubstr("this build has no part for GPUs"), HasSubstr("needs driver "),
+                                          HasSubstr("no GPU that CUDA can use")));
+  EXPECT_THAT(outcome.err, HasSubstr("\n  try: "));
+  const Outcome help = shardscope({"inspect", "--device", "cuda", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("says what GPUs are here"));
+}
+
 }  // namespace
 }  // namespace shard::test
