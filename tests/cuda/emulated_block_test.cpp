@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "tests/cuda/emulated_support.h"
@@ -43,6 +44,19 @@ TEST(EmulatedBlock, SumsByTreesWhateverTheOrderOfThreads) {
       const auto last = block == 3 ? values.end() : first + 256;
       EXPECT_EQ(got[block], std::accumulate(first, last, 0.0F)) << "seed " << seed << " block " << block;
     }
+  }
+}
+
+TEST(EmulatedBlock, OneThreadOfTheHostAfterTheOtherRunsThem) {
+  EmulatedDevice device;
+  const Stream stream = device.stream();
+  float* const x = device.make(stream, std::vector<float>(1000, 1.0F));
+  float* const sums = device.room<float>(4);
+  for (int turn = 0; turn < 20; ++turn) {
+    std::thread([&] {
+      launch(stream, {.blocks_x = 4, .threads = 256, .shared_bytes = 1024}, block_sum_kernel, 1000, x, sums);
+      EXPECT_THAT(device.read(stream, sums, 4), testing::ElementsAre(256, 256, 256, 232));
+    }).join();
   }
 }
 

@@ -82,9 +82,9 @@ class BlockRunner::Impl {
   void run_block();
   void draw_order();
   [[noreturn]] void run_threads();
-  void run_one(std::uint32_t thread);
+  [[gnu::noinline]] void run_one(std::uint32_t thread);
   void thread_ended(std::uint32_t thread);
-  void go_on();
+  [[gnu::noinline]] void go_on();
   void leave_for(Fiber& fiber);
   Fiber& fiber_to_begin();
   void shuffle(std::uint32_t* begin, std::uint32_t count);
@@ -141,6 +141,7 @@ bool BlockRunner::Impl::run(const Sizes& sizes, const std::function<void()>& thr
   for (; kThreadSanitizer && fibers_made_ < threads_; ++fibers_made_)
     fibers_[fibers_made_] = std::make_unique<Fiber>(fiber_entry, this);
   Impl* const outer = std::exchange(current, this);
+  home_.adopt_thread();
   running_ = &home_;
   happens_before(&begin_token_);
   const std::uint32_t blocks = sizes.grid.x * sizes.grid.y * sizes.grid.z;

@@ -79,9 +79,7 @@ extern "C" void shard_enter_fiber();
 #endif
 
 Fiber::Fiber() {
-#if defined(SHARD_THREAD_SANITIZER)
-  sanitizer_fiber_ = __tsan_get_current_fiber();
-#endif
+  adopt_thread();
 #if !defined(__x86_64__)
   stack_pointer_ = new ucontext_t;
 #endif
@@ -123,6 +121,12 @@ Fiber::Fiber(void (*entry)(void* data), void* data) : entry_(entry), data_(data)
               static_cast<unsigned>(word));
   stack_pointer_ = context;
   static_cast<void>(first);
+#endif
+}
+
+void Fiber::adopt_thread() {
+#if defined(SHARD_THREAD_SANITIZER)
+  sanitizer_fiber_ = __tsan_get_current_fiber();
 #endif
 }
 

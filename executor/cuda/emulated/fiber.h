@@ -23,12 +23,16 @@ class Fiber {
   /// Never of the one that runs. What is on its stack is not destroyed.
   ~Fiber();
 
-  /// From this fiber, which runs, to `other`. Returns when somebody switches back.
+  /// Of what Fiber() made: stands for the thread that calls from now on.
+  void adopt_thread();
+
+  /// From this fiber, which runs, to `other`. Returns when somebody switches back, on whichever thread that is; so what
+  /// is thread_local is looked up anew by functions that are not inlined.
   void switch_to(Fiber& other);
 
  private:
   static void start(Fiber& self);
-  void arrived();
+  [[gnu::noinline]] void arrived();
 
   void* stack_pointer_ = nullptr;  ///< or, where there is no assembly, a ucontext_t
   std::byte* mapping_ = nullptr;
