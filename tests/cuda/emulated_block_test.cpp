@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -154,6 +155,27 @@ TEST(EmulatedBlock, SharedMemoryHoldsNothingForEveryBlock) {
   for (const float each : device.read(stream, out, 3)) EXPECT_NE(each, each);
 }
 
+#if defined(__SANITIZE_THREAD__)
+/// Threads read what others wrote, with or without a barrier between.
+SHARD_KERNEL neighbour_kernel(bool waits, std::int32_t* out) {
+  auto* const seen = shared<std::int32_t>();
+  seen[threadIdx.x] = 1;
+  if (waits) __syncthreads();
+  out[threadIdx.x] = seen[(threadIdx.x + 1) % blockDim.x];
+}
+
+TEST(EmulatedBlockDeathTest, TheThreadSanitizerSeesAMissingBarrier) {
+  const auto run = [](bool waits) {
+    EmulatedDevice device;
+    const Stream stream = device.stream();
+    auto* const out = device.make(stream, std::vector<std::int32_t>(64));
+    launch(stream, {.threads = 64, .shared_bytes = 256}, neighbour_kernel, waits, out);
+    std::exit(device.finish(stream) ? 0 : 1);
+  };
+  EXPECT_EXIT(run(false), testing::ExitedWithCode(66), "data race.*\n.*\n.*neighbour_kernel");
+  EXPECT_EXIT(run(true), testing::ExitedWithCode(0), "");
+}
+#else
 /// Which thread came last: CUDA does not say.
 SHARD_KERNEL race_kernel(std::int32_t* out) {
   out[0] = static_cast<std::int32_t>(threadIdx.x);
@@ -175,6 +197,8 @@ TEST(EmulatedBlock, TheOrderOfThreadsComesFromTheSeed) {
   EXPECT_NE(seen[1], seen[2]);
   EXPECT_EQ(seen[0], seen[3]);
 }
+
+#endif
 
 SHARD_KERNEL beyond_kernel(std::int64_t at) {
   shared<std::byte>()[at] = std::byte{1};
