@@ -78,7 +78,6 @@ class Device final : public Api {
   // Of launches, which no call of the interface makes. What they find is told by the next call.
   /// Where a kernel's pointer argument really points to; null where it is refused. `argument` counts from 1.
   const void* kernel_pointer(DeviceStream& stream, const void* pointer, int argument);
-  [[nodiscard]] bool is_device(const void* pointer) const { return memory_->is_device(pointer); }
   void refuse_argument(DeviceStream& stream, int argument, const std::string& why);
   void launch(DeviceStream& stream, const BlockRunner::Sizes& sizes, std::function<void()> thread);
 

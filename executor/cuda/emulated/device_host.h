@@ -99,8 +99,9 @@ inline unsigned long long atomicMin(unsigned long long* address, unsigned long l
   return emulated::atomic_min(address, value);
 }
 
-/// Enqueues kernel(args...). A launch that fails is told by Api::end_op. Arguments that are pointers are of the device
-/// or pinned. Inside other arguments, what holds an address of the device becomes one that can be followed too.
+/// Enqueues kernel(args...). A launch that fails is told by Api::end_op. Arguments that are pointers, and
+/// MemberPointers, are of the device or pinned; a pointer inside any other argument stays the device's, and faults
+/// where it is followed.
 template <class... P, class... A>
 void launch(Stream stream, const Launch& sizes, void (*kernel)(P...), A... args) {
   emulated::LaunchCall call(stream, sizes);
