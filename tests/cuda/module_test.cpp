@@ -100,12 +100,10 @@ TEST(Module, BringsEveryCallAndEveryKernel) {
   EXPECT_NE((*module)->inspect, nullptr);
   EXPECT_NE((*module)->inspect_libraries, nullptr);
   EXPECT_NE((*module)->open_nccl, nullptr);
-#ifdef SHARDSCOPE_KERNEL_TABLE
   ASSERT_NE((*module)->kernels, nullptr);
   std::array<void*, sizeof(Kernels) / sizeof(void*)> functions{};
   std::memcpy(functions.data(), (*module)->kernels, sizeof functions);
   for (std::size_t i = 0; i < functions.size(); ++i) EXPECT_NE(functions[i], nullptr) << "kernel " << i;
-#endif
 }
 
 TEST(Module, NeedsNothingOfNvidiaToBeOpened) {

@@ -10,9 +10,7 @@ namespace {
 
 const ModuleTable& module_table() {
   static const ModuleTable kTable{
-#ifdef SHARDSCOPE_KERNEL_TABLE
       .kernels = &kernels(),
-#endif
       .open = open_real_device,
       .inspect = inspect_machine,
       .inspect_libraries = inspect_libraries,
