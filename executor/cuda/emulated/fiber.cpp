@@ -13,6 +13,7 @@
 #endif
 
 #if defined(SHARD_ADDRESS_SANITIZER)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -136,6 +137,10 @@ Fiber::~Fiber() {
 #endif
 #if !defined(__x86_64__)
   delete static_cast<ucontext_t*>(stack_pointer_);
+#endif
+#if defined(SHARD_ADDRESS_SANITIZER)
+  // Frames that were never left have poisoned their surroundings, for whatever is mapped there next.
+  if (mapping_ != nullptr) ASAN_UNPOISON_MEMORY_REGION(mapping_ + kPage, kStackBytes);
 #endif
   if (mapping_ != nullptr) munmap(mapping_, kPage + kStackBytes);
 }
