@@ -9,6 +9,7 @@
 #include "executor/train/session.h"
 #include "sim/check/verify.h"
 #include "sim/compile/compile.h"
+#include "tests/agreement/emulated_run.h"
 
 namespace shard {
 
@@ -17,13 +18,18 @@ struct InProcessRun {
   std::vector<train::SessionResult> ranks;
 };
 
-/// Fails with the first rank's error. data: as open_data.
+/// Fails with the first rank's error. data: as open_data. Plans for GPUs run on an emulated device.
 inline Result<InProcessRun> run_in_process(const std::shared_ptr<const model::Model>& model,
                                            const plan::Strategy& strategy, const train::SessionOptions& options,
                                            const std::string& data = "random") {
   Result<plan::PlanSet> plans = plan::compile(model, strategy);
   if (!plans) return plans.error();
   if (Result<void> sound = plan::verify(*plans); !sound) return sound.error();
+  if (strategy.device == plan::Device::cuda) {
+    Result<std::vector<train::SessionResult>> ranks = run_emulated(*plans, *model, strategy, options, data);
+    if (!ranks) return ranks.error();
+    return InProcessRun{.plans = std::move(*plans), .ranks = std::move(*ranks)};
+  }
   auto communicators = make_in_process(strategy.world_size);
   std::vector<std::optional<Result<train::SessionResult>>> results(static_cast<std::size_t>(strategy.world_size));
   {

@@ -55,6 +55,7 @@ struct Subject {
   model::TensorLayout tensor_layout = model::TensorLayout::megatron;
   std::vector<std::string> freeze{};
   float dropout = 0;
+  plan::Device device = plan::Device::cpu;
 };
 
 /// The models of the bit matrix; a test sets what else is its own.
@@ -106,6 +107,7 @@ inline plan::Strategy strategy_of(const Subject& subject, const std::vector<std:
                    .precision = subject.precision,
                    .prefetch = static_cast<std::int32_t>(row[4]),
                    .threads = static_cast<std::int32_t>(row[5]) + 1,
+                   .device = subject.device,
                    .tensor_parallel = subject.tensor_parallel,
                    .tensor_layout = subject.tensor_layout,
                    .shard_group = row[6] == 1 && stage > 0 && world >= 4 ? world / 2 : 0,

@@ -37,7 +37,7 @@ inline plan::Strategy in_class_of(plan::Strategy s, const plan::Strategy& of) {
 }
 
 /// One class on up to eight data-parallel ranks; strategies that contradict themselves are drawn again.
-inline RandomRuns expect_random_class_agrees(unsigned seed, int strategies) {
+inline RandomRuns expect_random_class_agrees(unsigned seed, int strategies, plan::Device device = plan::Device::cpu) {
   plan::RandomCases cases(seed);
   const auto model = cases.model();
   plan::Strategy of = cases.strategy(*model);
@@ -54,6 +54,7 @@ inline RandomRuns expect_random_class_agrees(unsigned seed, int strategies) {
     // A predivided gradient is as large as the number of ranks makes it, which fp16 rounds differently near its ends.
     const std::int32_t world = of.predivide != 1 ? 4 : 1 << (cases.upto(s.tensor_parallel == 1 ? 4 : 3) - 1);
     s.world_size = world * s.tensor_parallel;
+    s.device = device;
     if (s.shard_group >= world) s.shard_group = 0;
     if (s.has_variable_chunks()) cases.vary_chunks(s, *model);
     if (s.chunk_elems.count() > 0) s.chunk_elems = round_up(s.chunk_elems, world);

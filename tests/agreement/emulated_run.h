@@ -1,0 +1,48 @@
+// Runs plans for GPUs in one process, all ranks on one emulated device.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "executor/cuda/emulated/emulated.h"
+#include "executor/cuda/kernels/kernels.h"
+#include "executor/train/device_run.h"
+#include "sim/compile/compile.h"
+
+namespace shard {
+
+/// How the device is, and how it is used.
+struct EmulatedRun {
+  cuda::EmulatedOptions device{};
+  bool graphs = true;
+  std::chrono::milliseconds deadline{60'000};
+};
+
+/// What each rank measured; fails with the first rank's error. data: as open_data.
+inline Result<std::vector<train::SessionResult>> run_emulated(const plan::PlanSet& plans, const model::Model& model,
+                                                              const plan::Strategy& strategy,
+                                                              const train::SessionOptions& session,
+                                                              const std::string& data = "random",
+                                                              const EmulatedRun& run = {}) {
+  const Result<std::unique_ptr<cuda::Api>> api = cuda::make_emulated(run.device);
+  if (!api) return api.error();
+  std::vector<train::SessionResult> results(static_cast<std::size_t>(strategy.world_size));
+  const Result<void> done = train::run_ranks(
+      **api, cuda::kernels(), strategy.world_size, run.deadline, run.graphs,
+      [&](train::DeviceRank& rank) -> Result<void> {
+        const std::int32_t number = rank.communicator.rank().value;
+        auto source = open_data(data, model,
+                                {.batch = strategy.micro_batch, .sequence = strategy.sequence, .seed = session.seed});
+        if (!source) return source.error();
+        cpu::ThreadPool pool(1);
+        Result<train::SessionResult> result = train::run_session(rank, plans.of_rank(number), **source, pool, session);
+        if (!result) return result.error();
+        results[static_cast<std::size_t>(number)] = std::move(*result);
+        return {};
+      });
+  if (!done) return done.error();
+  return results;
+}
+
+}  // namespace shard

@@ -1,0 +1,166 @@
+// The GPU backend on an emulated device: do strategies agree to the bit, whatever the order that CUDA leaves open?
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "tests/agreement/bit_class.h"
+#include "tests/agreement/random_runs.h"
+
+namespace shard {
+namespace {
+
+class OnGpu : public testing::TestWithParam<BitClass> {};
+
+// One digest per class, arenas' peaks and collectives as planned, streams in a random order.
+TEST_P(OnGpu, StrategiesAgree) {
+  Subject subject = subject_of(GetParam(), 8, 3);
+  subject.worlds = {1, 2, 4};
+  subject.device = plan::Device::cuda;
+  std::vector<std::vector<std::size_t>> rows = pairwise(levels(subject));
+  rows.resize(std::min<std::size_t>(rows.size(), EMULATED_ROWS));
+  expect_agreement(subject, rows);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pairs, OnGpu, testing::ValuesIn(EMULATED_CLASSES),
+                         [](const auto& c) { return name_of(c.param); });
+
+class RandomOnGpu : public testing::TestWithParam<unsigned> {};
+
+TEST_P(RandomOnGpu, StrategiesAgree) {
+  RandomRuns all;
+  for (unsigned i = 0; i < 4; ++i) {
+    const RandomRuns runs = expect_random_class_agrees(5000 + 4 * GetParam() + i, 4, plan::Device::cuda);
+    all.ran += runs.ran;
+    all.compared += runs.compared;
+  }
+  EXPECT_GE(all.compared, 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomOnGpu, testing::Range(0U, EMULATED_RANDOM_GROUPS));
+
+/// A random plan for GPUs on several ranks.
+struct Drawn {
+  plan::ModelPtr model;
+  plan::Strategy strategy;
+  plan::PlanSet plans;
+};
+
+std::optional<Drawn> draw(unsigned seed) {
+  plan::RandomCases cases(seed);
+  for (int tries = 0; tries < 100; ++tries) {
+    const auto model = cases.model();
+    plan::Strategy s = cases.strategy(*model);
+    s.world_size = 2 * s.tensor_parallel;
+    s.shard_group = 0;
+    s.device = plan::Device::cuda;
+    s.global_batch = 4 * s.micro_batch;
+    if (s.precision == plan::Precision::tf32) s.precision = plan::Precision::fp32;
+    if (s.has_variable_chunks()) cases.vary_chunks(s, *model);
+    if (s.chunk_elems.count() > 0) s.chunk_elems = round_up(s.chunk_elems, 2);
+    if (!plan::check(*model, s)) continue;
+    Result<plan::PlanSet> plans = plan::compile(model, s);
+    if (plans) return Drawn{model, s, std::move(*plans)};
+  }
+  return std::nullopt;
+}
+
+std::string digest_of(const Drawn& drawn, const EmulatedRun& run) {
+  const auto ranks = run_emulated(drawn.plans, *drawn.model, drawn.strategy, session_of(3), "random", run);
+  return ranks ? ranks->front().state_sha256 : to_string(ranks.error());
+}
+
+// Bits of a plan do not depend on the order of streams, nor on whether steps are graphs.
+TEST(OrderOnGpu, NoSeedChangesABit) {
+  for (unsigned seed = 0; seed < EMULATED_SEEDED_PLANS; ++seed) {
+    const std::optional<Drawn> drawn = draw(100 + seed);
+    ASSERT_TRUE(drawn);
+    std::set<std::string> digests;
+    for (std::uint64_t order = 1; order <= EMULATED_ORDERS; ++order)
+      digests.insert(digest_of(*drawn, {.device = {.seed = order}, .graphs = order % 2 == 0}));
+    EXPECT_EQ(digests.size(), 1U) << to_string(drawn->strategy) << ": " << *digests.begin();
+    EXPECT_EQ(digests.begin()->size(), 64U) << *digests.begin();
+  }
+}
+
+/// The plans without the edge number `dropped` of one rank's steady step, and of its first step; how many there are.
+std::size_t edges_of(const plan::Plan& plan) {
+  std::size_t edges = 0;
+  for (const plan::Op& op : plan.find(Phase::steady_step)->ops) edges += op.dependencies.size();
+  return edges;
+}
+
+plan::PlanSet without_edge(const plan::PlanSet& plans, std::size_t dropped) {
+  plan::PlanSet changed = plans;
+  plan::Plan& plan = changed.classes.front();
+  std::size_t number = 0;
+  for (plan::Op& op : plan.find(Phase::steady_step)->ops) {
+    std::vector<OpId> kept;
+    for (const OpId id : op.dependencies)
+      if (number++ != dropped) kept.push_back(id);
+    op.dependencies = plan.list(kept);
+  }
+  return changed;
+}
+
+// An edge of the plan left out is a fault of the device's order, whatever order it took.
+TEST(OrderOnGpu, EveryDroppedEdgeIsFound) {
+  std::mt19937 random(EMULATED_DROPPED_EDGES);
+  int dropped = 0;
+  for (unsigned seed = 0; dropped < EMULATED_DROPPED_EDGES; ++seed) {
+    const std::optional<Drawn> drawn = draw(300 + seed);
+    ASSERT_TRUE(drawn);
+    const std::size_t edges = edges_of(drawn->plans.of_rank(0));
+    if (edges == 0) continue;
+    const std::size_t edge = std::uniform_int_distribution<std::size_t>(0, edges - 1)(random);
+    Drawn broken{drawn->model, drawn->strategy, without_edge(drawn->plans, edge)};
+    const std::string said = digest_of(broken, {.device = {.as_enqueued = true}});
+    EXPECT_NE(said.find("nothing orders"), std::string::npos)
+        << "seed " << seed << " edge " << edge << " of " << to_string(drawn->strategy) << ": " << said;
+    ++dropped;
+  }
+}
+
+class Hangs : public testing::TestWithParam<std::string_view> {};
+
+// Within the deadline, and said as what it is.
+TEST_P(Hangs, AndErrorsAtEveryCallEndTheRun) {
+  const std::optional<Drawn> drawn = draw(77);
+  ASSERT_TRUE(drawn);
+  for (const auto kind : {cuda::PlantedFault::Kind::error, cuda::PlantedFault::Kind::hang})
+    for (const std::int64_t occurrence : {1, 5}) {
+      const cuda::PlantedFault fault{std::string(GetParam()), occurrence, kind};
+      const auto ranks = run_emulated(drawn->plans, *drawn->model, drawn->strategy, session_of(3), "random",
+                                      {.device = {.fault = fault}, .deadline = std::chrono::milliseconds(200)});
+      if (ranks) continue;  // fewer such calls were made, or nothing was enqueued by it
+      const bool hang = kind == cuda::PlantedFault::Kind::hang;
+      EXPECT_EQ(ranks.error().code, hang ? Errc::retryable : Errc::unavailable)
+          << GetParam() << ' ' << occurrence << ": " << to_string(ranks.error());
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, Hangs, testing::ValuesIn(cuda::emulated_calls().begin(), cuda::emulated_calls().end()),
+                         [](const auto& c) { return std::string(c.param); });
+
+// The same model, data and steps: as near as sums in another order are.
+TEST(OnGpuAndCpu, LossesOfTwentyStepsAreEqual) {
+  for (const bool llama : {false, true})
+    for (const auto& [precision, tolerance] :
+         {std::pair{plan::Precision::fp32, 1e-5F}, std::pair{plan::Precision::bf16, 1e-2F}}) {
+      const Subject subject = llama ? kLlamaNano : kGpt2Nano;
+      const auto model = load_model(subject.model);
+      plan::Strategy s{.micro_batch = 1, .global_batch = 2, .sequence = 16, .precision = precision};
+      const auto on_cpu = run_in_process(model, s, session_of(20));
+      s.device = plan::Device::cuda;
+      const auto on_gpu = run_in_process(model, s, session_of(20));
+      ASSERT_TRUE(on_cpu && on_gpu);
+      for (std::size_t step = 0; step < 20; ++step) {
+        const float expected = on_cpu->ranks[0].losses[step];
+        EXPECT_NEAR(on_gpu->ranks[0].losses[step], expected, tolerance * expected) << subject.model << ' ' << step;
+      }
+    }
+}
+
+}  // namespace
+}  // namespace shard
