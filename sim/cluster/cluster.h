@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/cluster/measured.h"
 #include "traces/base/rank_group.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
@@ -49,8 +50,10 @@ struct Cluster {
   std::int32_t devices_per_host = 1;
   std::optional<std::int32_t> hosts;  ///< none: as many as the run needs
   bool ranks_share_device = false;    ///< more ranks than devices are allowed and divide them
-  std::int32_t cores = 0;             ///< of one cpu device; 0 for cuda
-  std::optional<Card> card;           ///< none: not known
+  /// Collectives and copies go on while a device computes; false where the thread that computes does it all.
+  bool streams_overlap = true;
+  std::int32_t cores = 0;    ///< of one cpu device; 0 for cuda
+  std::optional<Card> card;  ///< none: not known
 
   std::optional<Bytes> device_memory;  ///< what a process can allocate; none: no limit
   BytesPerSecond memory_bandwidth;     ///< of one device's memory, by its data sheet
@@ -68,6 +71,8 @@ struct Cluster {
   std::optional<HostLink> host_link;  ///< none: device memory is host memory
   Link intra_host;
   std::optional<Link> inter_host;  ///< none: one host only
+  /// None: all is priced by the figures above; with it what it has no law for.
+  std::optional<Measured> measured;
 };
 
 /// How many ranks meet where. Ranks fill hosts in order.

@@ -103,6 +103,20 @@ JsonObject JsonObject::object(std::string_view key) {
   return JsonObject(value == nullptr ? kEmpty : *value, file_, pointer_ + "/" + std::string(key), fault_);
 }
 
+std::vector<JsonObject> JsonObject::objects(std::string_view key, std::size_t most) {
+  std::vector<JsonObject> all;
+  const nlohmann::json* value = find(key, true);
+  if (value == nullptr) return all;
+  if (!value->is_array() || value->size() > most) {
+    fail(key, "must be a list of at most " + std::to_string(most) + " objects");
+    return all;
+  }
+  const std::string list = pointer_ + "/" + std::string(key) + "/";
+  for (std::size_t i = 0; i < value->size(); ++i)
+    all.emplace_back((*value)[i], file_, list + std::to_string(i), fault_);
+  return all;
+}
+
 void JsonObject::refuse_unknown_keys() {
   if (!json_.is_object()) return;
   for (const auto& item : json_.items()) {

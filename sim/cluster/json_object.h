@@ -31,6 +31,8 @@ class JsonObject {
   [[nodiscard]] bool has(std::string_view key);
   /// An inner object; required.
   JsonObject object(std::string_view key);
+  /// The objects of a list of at most `most`; required.
+  std::vector<JsonObject> objects(std::string_view key, std::size_t most);
 
   void fail(std::string_view key, std::string what, std::string help = {}, Errc code = Errc::malformed);
   /// A key that nobody asked for is a fault: most likely a misspelling.

@@ -11,6 +11,7 @@
 
 #include "sim/cluster/examples.h"
 #include "sim/cluster/json_object.h"
+#include "sim/cluster/read_measured.h"
 #include "sim/model/closest_name.h"
 #include "traces/base/read_file.h"
 
@@ -63,6 +64,7 @@ Cluster read_fields(JsonObject& json) {
   c.devices_per_host = static_cast<std::int32_t>(json.count("devices_per_host", kMostDevices));
   if (json.has("hosts")) c.hosts = static_cast<std::int32_t>(json.count("hosts", kMostDevices));
   c.ranks_share_device = json.boolean("ranks_share_device", false);
+  c.streams_overlap = json.boolean("streams_overlap", true);
   if (c.device == DeviceKind::cpu) c.cores = static_cast<std::int32_t>(json.count("cores", 65'536));
 
   if (json.has("compute_capability")) c.card = read_card(json);
@@ -82,6 +84,7 @@ Cluster read_fields(JsonObject& json) {
   if (json.has("host_link") || c.device == DeviceKind::cuda) c.host_link = read_host_link(json.object("host_link"));
   c.intra_host = read_link(json.object("intra_host_link"));
   if (json.has("inter_host_link")) c.inter_host = read_link(json.object("inter_host_link"));
+  if (json.has("measured")) c.measured = read_measured(json.object("measured"));
   json.refuse_unknown_keys();
   return c;
 }

@@ -51,7 +51,8 @@ OpCost::OpCost(const plan::Plan& plan, const cluster::Cluster& cluster)
       layout_(cluster::layout(cluster, plan.topology.world_size)),
       ranks_per_host_((layout_.ranks + layout_.hosts - 1) / layout_.hosts),
       rates_(rates(cluster, layout_, plan.target)),
-      host_(host_rates(cluster, rates_, ranks_per_host_)) {
+      host_(host_rates(cluster, rates_, ranks_per_host_)),
+      measured_(plan, cluster, layout_) {
   for (std::size_t g = 0; g < groups_.size(); ++g)
     groups_[g] = cluster::layout_of(plan::members(plan.topology, static_cast<plan::Group>(g), plan.rank), layout_);
 }
@@ -60,6 +61,7 @@ Seconds OpCost::operator()(const plan::Op& op, const plan::Effects& e) const {
   const Bytes moved = e.bytes_read + e.bytes_written;
   const Memories in = memories_of(plan_, op);
   if (in.disk) return disk_time(std::max(e.bytes_read, e.bytes_written), host_, ranks_per_host_);
+  if (const std::optional<Seconds> measured = measured_(plan_, op)) return *measured;
   const Rates& here = in.host && !in.device ? host_ : rates_;
   const auto elementwise = [&] { return roofline(e.flops, moved, here.elementwise, here.memory, here.launch); };
   return std::visit(

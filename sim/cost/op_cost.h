@@ -4,6 +4,7 @@
 #include <array>
 
 #include "sim/cluster/cluster.h"
+#include "sim/cost/measured_times.h"
 #include "sim/cost/rates.h"
 #include "sim/ir/effects.h"
 #include "sim/ir/plan.h"
@@ -28,6 +29,7 @@ class OpCost {
   std::int32_t ranks_per_host_;
   Rates rates_;
   Rates host_;
+  MeasuredTimes measured_;
 };
 
 /// The same for one op.

@@ -18,6 +18,7 @@ Work work_of(const plan::Op& op) {
 Engine::Engine(const plan::Plan& plan, const cluster::Cluster& cluster)
     : plan_(plan),
       cost_(plan, cluster),
+      timeline_(cluster.streams_overlap),
       ledgers_{ArenaLedger{Memory::device, plan::kAlignment}, ArenaLedger{Memory::host, plan::kAlignment},
                ArenaLedger{Memory::disk, plan::kAlignment}},
       live_(plan.buffers.size(), false) {}

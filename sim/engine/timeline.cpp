@@ -13,7 +13,7 @@ void Timeline::begin_phase() {
 
 Interval Timeline::add(const plan::Op& op, Seconds duration) {
   Seconds& stream_free = free_[static_cast<std::size_t>(op.stream)];
-  Seconds begin = stream_free;
+  Seconds begin = overlap_ ? stream_free : now_;
   const auto wait_for = [&](OpId id) {
     const auto i = static_cast<std::size_t>(id.value);
     if (i < finish_.size() && finish_[i].phase == phase_) begin = std::max(begin, finish_[i].end);

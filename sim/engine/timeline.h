@@ -29,6 +29,8 @@ struct Interval {
 /// slowest rank.
 class Timeline {
  public:
+  /// Where streams do not overlap, an op begins when all that was added before it has ended: one thread does it all.
+  explicit Timeline(bool streams_overlap = true) : overlap_(streams_overlap) {}
   /// Starts a phase: no stream goes on before all have finished.
   void begin_phase();
   Interval add(const plan::Op& op, Seconds duration);
@@ -40,6 +42,7 @@ class Timeline {
     std::int64_t phase = 0;
     Seconds end;
   };
+  bool overlap_;
   std::array<Seconds, kStreamCount> free_{};
   std::vector<Finish> finish_;  // by OpId
   std::int64_t phase_ = 0;      // counts begin_phase()

@@ -31,6 +31,15 @@ TEST(Timeline, OpsOfOneStreamRunInOrderAndStreamsOverlap) {
   EXPECT_EQ(t.now(), Seconds{5});
 }
 
+TEST(Timeline, WhereOneThreadDoesItAllStreamsDoNotOverlap) {
+  Timeline t(false);
+  t.begin_phase();
+  t.add(op(0, Stream::compute), Seconds{3});
+  EXPECT_EQ(t.add(op(1, Stream::communication), Seconds{5}).begin, Seconds{3});
+  EXPECT_EQ(t.add(op(2, Stream::compute), Seconds{1}).begin, Seconds{8});
+  EXPECT_EQ(t.now(), Seconds{9});
+}
+
 TEST(Timeline, ADependencyStallsItsStream) {
   Timeline t;
   t.begin_phase();
