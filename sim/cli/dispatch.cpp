@@ -31,7 +31,7 @@ constexpr std::array<KnownCommand, 14> kCommands{{
     {"train", "shardscope-train", "runs it for real, sharded, on CPU ranks", "runs"},
     {"verify", "shardscope-train", "proves a strategy equal to unsharded training, bit for bit",
      "proves a strategy equal to unsharded training", false},
-    {"calibrate", "shardscope-train", "measures this machine, so that predicted times are its own", "", false},
+    {"calibrate", "shardscope-train", "measures this machine, so that predicted times are its own"},
     {"dryrun", "shardscope-profile", "runs your own PyTorch program on a stand-in GPU and says what memory it takes",
      "runs your own PyTorch program on a stand-in GPU"},
     {"profile", "shardscope-profile", "records where a run's time and memory go", "", false},

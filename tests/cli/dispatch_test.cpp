@@ -60,7 +60,7 @@ TEST(Dispatch, WhatThisVersionLacksIsRefusedAndNotAdvertised) {
   ASSERT_FALSE(decision);
   EXPECT_EQ(decision.error().code, Errc::unavailable);
   EXPECT_EQ(decision.error().what, "'verify' is not in this version");
-  for (const char* absent : {"verify", "validate", "calibrate", "profile", "inspect"})
+  for (const char* absent : {"verify", "validate", "profile", "inspect"})
     EXPECT_EQ(shardscope().help().find(absent), std::string::npos) << absent;
   // Nor suggested for a name that is nearly the same.
   EXPECT_EQ(decide({"verif"}).error().help.find("'verify'"), std::string::npos);

@@ -1,0 +1,200 @@
+// `shardscope calibrate`: trainings in turn until the time is over, then their laws, then the file.
+#include "executor/commands/calibrate_command.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "executor/commands/calibration_cases.h"
+#include "executor/commands/calibration_result.h"
+#include "executor/commands/calibration_run.h"
+#include "executor/launch/role.h"
+#include "sim/cli/contradiction.h"
+#include "sim/cli/output.h"
+#include "sim/cli/output_path.h"
+#include "sim/cli/progress.h"
+#include "sim/cluster/write_cluster.h"
+#include "sim/commands/printing.h"
+#include "sim/engine/simulate.h"
+#include "traces/base/output_file.h"
+#include "traces/base/scratch.h"
+
+namespace shard::commands {
+namespace {
+
+constexpr const char* kDetails =
+    R"(Trains small models for a few minutes, by strategies that between them have every kind of op, and writes
+what each took as a description of this machine. simulate, search and train take the file as any other.
+Nothing else should run on the machine meanwhile.
+
+Examples:
+  shardscope calibrate -o here.json
+  shardscope simulate --model gpt2-nano --ranks 2 --stage 3 --cluster here.json
+  shardscope train --model gpt2-nano --data random --ranks 2 --stage 3 --cluster here.json
+)";
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// That this process may run on.
+int cores_here() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+Machine this_machine() {
+  Machine machine{.processor = "an unnamed processor", .cores = cores_here(), .date = {}};
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (const std::size_t colon = line.find(": "); line.starts_with("model name") && colon != std::string::npos) {
+      machine.processor = line.substr(colon + 2);
+      break;
+    }
+  const std::time_t now = std::time(nullptr);
+  char date[16] = {};
+  if (std::tm utc{}; gmtime_r(&now, &utc) != nullptr) std::strftime(date, sizeof date, "%Y-%m-%d", &utc);
+  machine.date = date;
+  return machine;
+}
+
+#ifdef SHARDSCOPE_MPI
+constexpr bool kStartsRanks = true;
+#else
+constexpr bool kStartsRanks = false;
+#endif
+
+struct Options {
+  std::string device = "cpu";
+  std::int64_t seconds = 240;
+  cli::OutputPath path;
+  cli::OutputOptions output;
+};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
+  return all;
+}
+
+/// Every case once, and again and again while a further round fits into the time.
+Result<int> run_rounds(std::vector<CaseRecord>& records, const std::string& folder, double allowed) {
+  constexpr int kSteps = 5;
+  constexpr int kMostRounds = 8;
+  cli::Progress progress(std::cerr, "calibrating", cli::style_of(2));
+  const auto begin = Clock::now();
+  int rounds = 0;
+  while (rounds < kMostRounds) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const double share = static_cast<double>(i) / static_cast<double>(records.size());
+      const CalibrationCase& c = records[i].of;
+      progress.update(std::min(0.99, std::max(since(begin) / allowed, rounds == 0 ? share : 0.0)),
+                      "round " + std::to_string(rounds + 1) + ", " + c.model + ", " + std::to_string(c.ranks) +
+                          " ranks, " + std::to_string(c.threads) + " threads");
+      if (Result<void> done = run_case(records[i], folder, kSteps); !done) return done.error();
+    }
+    ++rounds;
+    if (since(begin) * (rounds + 1) / rounds > allowed) break;
+  }
+  return rounds;
+}
+
+std::vector<OccupancySamples> by_occupancy(const std::vector<CaseRecord>& records) {
+  std::vector<OccupancySamples> all;
+  for (const CaseRecord& record : records) {
+    auto found = std::ranges::find_if(
+        all, [&](const OccupancySamples& o) { return o.ranks == record.of.ranks && o.threads == record.of.threads; });
+    if (found == all.end())
+      found = all.insert(all.end(), {.ranks = record.of.ranks, .threads = record.of.threads, .ops = {}, .steps = {}});
+    const std::vector<cost::OpSample> ops = samples_of(record);
+    found->ops.insert(found->ops.end(), ops.begin(), ops.end());
+    found->steps.push_back(step_of(record));
+  }
+  return all;
+}
+
+Result<std::vector<StepCheck>> checked(const std::vector<CaseRecord>& records, const cluster::Cluster& cluster) {
+  std::vector<StepCheck> checks;
+  for (const CaseRecord& record : records) {
+    const Result<engine::Simulation> predicted = engine::simulate(record.plans, cluster, {.steps = 2});
+    if (!predicted) return predicted.error();
+    checks.push_back({.model = record.of.model,
+                      .arguments = joined(record.of.arguments),
+                      .predicted_seconds = predicted->step_seconds.count(),
+                      .measured_seconds = cost::median(record.step_seconds)});
+  }
+  return checks;
+}
+
+Result<CalibrationResult> calibrate(const Options& o) {
+  const auto begin = Clock::now();
+  const Machine machine = this_machine();
+  const std::optional<Scratch> folder = Scratch::make("/tmp");
+  if (!folder) return Error{Errc::cannot_create, "no folder can be made for the trainings' files", "/tmp", ""};
+  for (const CalibrationModel& model : calibration_models())
+    if (Result<void> w = write_file(folder->path() + "/" + model.name + ".json", model.config); !w) return w.error();
+  std::vector<CaseRecord> records;
+  for (const CalibrationCase& each : calibration_cases(machine.cores, kStartsRanks)) {
+    Result<CaseRecord> planned = plan_case(each, folder->path());
+    if (!planned) return planned.error();
+    records.push_back(std::move(*planned));
+  }
+  const Result<int> rounds = run_rounds(records, folder->path(), static_cast<double>(o.seconds));
+  if (!rounds) return rounds.error();
+  CalibrationResult result{
+      .cluster = cluster_of(by_occupancy(records), machine), .steps = {}, .seconds = 0, .repetitions = *rounds};
+  Result<std::vector<StepCheck>> steps = checked(records, result.cluster);
+  if (!steps) return steps.error();
+  result.steps = std::move(*steps);
+  result.seconds = since(begin);
+  return result;
+}
+
+}  // namespace
+
+int calibrate_command(std::span<const std::string> arguments) {
+  Options o;
+  cli::Command command("shardscope", "calibrate", "measures this machine, so that predicted times are its own",
+                       kDetails);
+  cli::Group group = command.group("Calibrate");
+  group
+      .add_choice<std::string>("device", &o.device, {{"cpu", "cpu", "ranks on this machine's cores"}},
+                               "what is measured")
+      .common();
+  group
+      .add("seconds", &o.seconds, "SECONDS",
+           "how long trainings are repeated; each runs once in any case, which takes about a minute on two cores")
+      .common()
+      .least(1)
+      .most(3600);
+  cli::add_output_path(command, group, o.path);
+  cli::add_output_options(command, o.output);
+  if (const auto code = parsed(command, arguments)) return *code;
+  const Result<cli::Format> format = document_format(command, o.output);
+  if (!format) return failed(format.error());
+  const Result<std::string> path = o.path.chosen();
+  if (!path) return failed(path.error());
+  if (const Role role = role_from_environment(); role.launcher != Launcher::none)
+    return failed(cli::contradiction(
+        std::string("calibrate starts its own ranks, and is one of ") + to_string(role.launcher) + "'s",
+        "shardscope calibrate, without a launcher"));
+  const Result<CalibrationResult> result = calibrate(o);
+  if (!result) return failed(result.error());
+  if (const Result<void> written = write_file(*path, cluster::to_json(result->cluster)); !written)
+    return failed(written.error());
+  if (*format == cli::Format::json)
+    std::cout << cli::json_text(to_json(*result, *path));
+  else
+    cli::print(std::cout, to_text(*result, *path));
+  return 0;
+}
+
+}  // namespace shard::commands
