@@ -85,6 +85,11 @@ std::string joined(const std::vector<std::string>& words) {
   return all;
 }
 
+/// How long a first round takes, seen from so many of its trainings; 0 from none.
+double expected(double elapsed, std::size_t done, std::size_t all) {
+  return done == 0 ? 0 : elapsed * static_cast<double>(all) / static_cast<double>(done);
+}
+
 /// Every case once, and again and again while a further round fits into the time.
 Result<int> run_rounds(std::vector<CaseRecord>& records, const std::string& folder, double allowed) {
   constexpr int kSteps = 5;
@@ -94,11 +99,11 @@ Result<int> run_rounds(std::vector<CaseRecord>& records, const std::string& fold
   int rounds = 0;
   while (rounds < kMostRounds) {
     for (std::size_t i = 0; i < records.size(); ++i) {
-      const double share = static_cast<double>(i) / static_cast<double>(records.size());
+      const double whole = std::max(allowed, expected(since(begin), rounds == 0 ? i : 0, records.size()));
       const CalibrationCase& c = records[i].of;
-      progress.update(std::min(0.99, std::max(since(begin) / allowed, rounds == 0 ? share : 0.0)),
-                      "round " + std::to_string(rounds + 1) + ", " + c.model + ", " + std::to_string(c.ranks) +
-                          " ranks, " + std::to_string(c.threads) + " threads");
+      progress.update(std::min(0.99, since(begin) / whole), "round " + std::to_string(rounds + 1) + ", " + c.model +
+                                                                ", " + std::to_string(c.ranks) + " ranks, " +
+                                                                std::to_string(c.threads) + " threads");
       if (Result<void> done = run_case(records[i], folder, kSteps); !done) return done.error();
     }
     ++rounds;

@@ -46,6 +46,8 @@ Seconds law_time(const cluster::OpLaw& law, const plan::OpWork& work) {
 
 MeasuredTimes::MeasuredTimes(const plan::Plan& plan, const cluster::Cluster& cluster, const cluster::Layout& layout) {
   if (!cluster.measured || cluster.measured->occupancies.empty()) return;
+  // Kernels of another kind of device obey other laws.
+  if (cluster.device == cluster::DeviceKind::cpu && plan.target.device != plan::Device::cpu) return;
   const double cores = std::max(cluster.cores, 1);
   const double ranks = layout.ranks_per_device;
   const double threads = plan.target.threads;

@@ -101,6 +101,12 @@ TEST(MeasuredTimes, ALawOfTheRunsOwnTypeComesFirst) {
   EXPECT_DOUBLE_EQ(seconds(plan_of(1, 1, Dtype::f16), copy), 0.5);  // the other of 16 bits stands in
 }
 
+TEST(MeasuredTimes, APlanForAnotherKindOfDeviceHasNoLaws) {
+  plan::Plan plan = plan_of(1, 1);
+  plan.target.device = plan::Device::cuda;
+  EXPECT_DOUBLE_EQ(seconds(plan, op_of(plan::Copy{})), 128);
+}
+
 TEST(MeasuredTimes, WhatHasNoLawIsPricedByTheGeneralFigures) {
   // 128 bytes at half of a byte a second: two ranks share the memory
   EXPECT_DOUBLE_EQ(seconds(plan_of(2, 1), op_of(plan::ZeroState{})), 256);

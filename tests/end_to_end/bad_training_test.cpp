@@ -61,6 +61,11 @@ const std::vector<Mistake> kTraining = {
      3,
      {"--host-capacity", "4194304 are allowed", "try: --"}},
     {"TrainAsCsv", random({"--format", "csv"}), 78, {"--format csv", "--json"}},
+    {"CalibrateIntoNothing", {"calibrate"}, 2, {"OUTPUT is missing", "-o FILE"}},
+    {"CalibrateIntoNowhere", {"calibrate", "-o", "nosuch/a.json"}, 73, {"nosuch", "mkdir -p"}},
+    {"CalibrateAnotherDevice", {"calibrate", "--device", "cdu", "-o", "a.json"}, 2, {"--device", "cpu"}},
+    {"CalibrateNoTime", {"calibrate", "--seconds", "0", "-o", "a.json"}, 2, {"--seconds", "at least 1"}},
+    {"CalibrateAsCsv", {"calibrate", "--format", "csv", "-o", "a.json"}, 78, {"--format csv", "--json"}},
     {"TrainPositional", random({"gpt2"}), 2, {"unexpected argument 'gpt2'"}},
 };
 
