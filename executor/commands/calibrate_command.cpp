@@ -27,7 +27,7 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kCalibrateDetails =
     R"(Trains small models for a few minutes, by strategies that between them have every kind of op, and writes
 what each took as a description of this machine. simulate, search and train take the file as any other.
 Nothing else should run on the machine meanwhile.
@@ -72,7 +72,7 @@ constexpr bool kStartsRanks = true;
 constexpr bool kStartsRanks = false;
 #endif
 
-struct Options {
+struct CalibrateOptions {
   std::string device = "cpu";
   std::int64_t seconds = 240;
   cli::OutputPath path;
@@ -139,7 +139,7 @@ Result<std::vector<StepCheck>> checked(const std::vector<CaseRecord>& records, c
   return checks;
 }
 
-Result<CalibrationResult> calibrate(const Options& o) {
+Result<CalibrationResult> calibrate(const CalibrateOptions& o) {
   const auto begin = Clock::now();
   const Machine machine = this_machine();
   const std::optional<Scratch> folder = Scratch::make("/tmp");
@@ -166,9 +166,9 @@ Result<CalibrationResult> calibrate(const Options& o) {
 }  // namespace
 
 int calibrate_command(std::span<const std::string> arguments) {
-  Options o;
+  CalibrateOptions o;
   cli::Command command("shardscope", "calibrate", "measures this machine, so that predicted times are its own",
-                       kDetails);
+                       kCalibrateDetails);
   cli::Group group = command.group("Calibrate");
   group
       .add_choice<std::string>("device", &o.device, {{"cpu", "cpu", "ranks on this machine's cores"}},

@@ -11,7 +11,7 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kDetails =
+constexpr const char* kDeviceDetails =
     R"(Says which GPUs are here, what of their memory is free, who else uses them, which CUDA the driver runs and this
 build has, and which of NVIDIA's libraries were found. Who uses a GPU is known where the driver's libnvidia-ml is found.
 Libraries are looked for on the loader's path, in SHARDSCOPE_CUDA_LIBRARIES, CUDA_HOME, /usr/local/cuda and Python's
@@ -26,7 +26,7 @@ Examples:
 
 int device_command(std::span<const std::string> arguments) {
   cli::OutputOptions output;
-  cli::Command command("shardscope", "inspect", "says what GPUs are here", kDetails);
+  cli::Command command("shardscope", "inspect", "says what GPUs are here", kDeviceDetails);
   cli::Group group = command.group("Inspect");
   const std::vector<cli::Group::Named> devices{{"cuda", "NVIDIA's GPUs"}};
   group
