@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 
 namespace shard::cuda::emulated {
 
@@ -11,6 +10,12 @@ struct Index {
   std::uint32_t x = 0;
   std::uint32_t y = 0;
   std::uint32_t z = 0;
+};
+
+/// A line of a kernel's source.
+struct Where {
+  const char* file = "";
+  int line = 0;
 };
 
 /// What lanes of a warp do together; the number that goes with it.
@@ -22,11 +27,11 @@ enum class Exchange : std::uint8_t {
 };
 
 /// Waits for all threads of the block.
-void wait_for_block(const std::source_location& where);
+void wait_for_block(const Where& where);
 
 /// Waits for the lanes of `mask` that have not ended, and gives the value of another one.
 std::uint64_t exchange(Exchange how, std::uint32_t mask, std::uint64_t value, std::uint32_t number, std::uint32_t width,
-                       const std::source_location& where);
+                       const Where& where);
 
 /// Of the running block.
 [[nodiscard]] std::byte* shared_memory();

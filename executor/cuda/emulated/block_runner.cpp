@@ -37,13 +37,9 @@ void set_bytes(std::byte* to, unsigned char value, std::size_t count) {
 #endif
 }
 
-struct Where {
-  const char* file = "";
-  std::uint32_t line = 0;
-  friend bool operator==(const Where& a, const Where& b) {
-    return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
-  }
-};
+bool same_line(const Where& a, const Where& b) {
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
 
 /// What a lane has asked of its warp.
 struct Lane {
@@ -54,7 +50,7 @@ struct Lane {
   std::uint64_t value = 0;
   Where where;
   [[nodiscard]] bool matches(const Lane& other) const {
-    return how == other.how && mask == other.mask && width == other.width && where == other.where;
+    return how == other.how && mask == other.mask && width == other.width && same_line(where, other.where);
   }
 };
 
@@ -253,7 +249,7 @@ void BlockRunner::Impl::shuffle(std::uint32_t* begin, std::uint32_t count) {
 void BlockRunner::Impl::at_barrier(const Where& where) {
   const std::uint32_t thread = threadIdx.x;
   if (ended_ > 0) misuse("a thread waits at __syncthreads() that others of its block never come to: they ended");
-  if (at_barrier_ > 0 && !(barrier_ == where)) misuse("threads of a block wait at different __syncthreads()");
+  if (at_barrier_ > 0 && !same_line(barrier_, where)) misuse("threads of a block wait at different __syncthreads()");
   barrier_ = where;
   char* const token = &barrier_token_[barrier_turn_ & 1U];
   happens_before(token);
@@ -332,11 +328,11 @@ void BlockRunner::Impl::exchange_all(std::uint32_t warp, std::uint32_t mask) {
 void BlockRunner::Impl::misuse(const char* why) const {
   std::fprintf(stderr, "%.*s: %s (block %u,%u,%u, thread %u", static_cast<int>(what_.size()), what_.data(), why,
                blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x);
-  if (at_barrier_ > 0) std::fprintf(stderr, "; __syncthreads() at %s:%u", barrier_.file, barrier_.line);
+  if (at_barrier_ > 0) std::fprintf(stderr, "; __syncthreads() at %s:%d", barrier_.file, barrier_.line);
   for (std::uint32_t warp = 0; warp * kLanes < threads_; ++warp) {
     if (waiting_[warp] == 0) continue;
     const Where& where = lane_[warp * kLanes + static_cast<std::uint32_t>(__builtin_ctz(waiting_[warp]))].where;
-    std::fprintf(stderr, "; an exchange of warp %u at %s:%u", warp, where.file, where.line);
+    std::fprintf(stderr, "; an exchange of warp %u at %s:%d", warp, where.file, where.line);
     break;
   }
   std::fprintf(stderr, ")\n");
@@ -361,14 +357,13 @@ bool BlockRunner::run(const Sizes& sizes, const std::function<void()>& thread, s
   return impl_->run(sizes, thread, what);
 }
 
-void wait_for_block(const std::source_location& where) {
-  BlockRunner::Impl::current->at_barrier({where.file_name(), where.line()});
+void wait_for_block(const Where& where) {
+  BlockRunner::Impl::current->at_barrier(where);
 }
 
 std::uint64_t exchange(Exchange how, std::uint32_t mask, std::uint64_t value, std::uint32_t number, std::uint32_t width,
-                       const std::source_location& where) {
-  return BlockRunner::Impl::current->at_exchange(
-      {how, mask, width, number, value, Where{where.file_name(), where.line()}});
+                       const Where& where) {
+  return BlockRunner::Impl::current->at_exchange({how, mask, width, number, value, where});
 }
 
 std::byte* shared_memory() {

@@ -31,9 +31,9 @@ class BlockRunner {
   [[nodiscard]] bool run(const Sizes& sizes, const std::function<void()>& thread, std::string_view what);
 
  private:
-  friend void wait_for_block(const std::source_location& where);
+  friend void wait_for_block(const Where& where);
   friend std::uint64_t exchange(Exchange how, std::uint32_t mask, std::uint64_t value, std::uint32_t number,
-                                std::uint32_t width, const std::source_location& where);
+                                std::uint32_t width, const Where& where);
   friend std::byte* shared_memory();
   class Impl;
   std::unique_ptr<Impl> impl_;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <source_location>
 #include <tuple>
 #include <type_traits>
 
@@ -24,20 +23,19 @@ SHARD_DEVICE T* shared() {
   return reinterpret_cast<T*>(emulated::shared_memory());
 }
 
-// Names and meaning are CUDA's.
+// Names and meaning are CUDA's. Where a call stands is told by its default arguments.
 // NOLINTBEGIN(bugprone-reserved-identifier)
-inline void __syncthreads(const std::source_location& where = std::source_location::current()) {
-  emulated::wait_for_block(where);
+inline void __syncthreads(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  emulated::wait_for_block({file, line});
 }
-inline void __syncwarp(std::uint32_t mask = 0xFFFFFFFFU,
-                       const std::source_location& where = std::source_location::current()) {
-  emulated::exchange(emulated::Exchange::nothing, mask, 0, 0, 32, where);
+inline void __syncwarp(std::uint32_t mask = 0xFFFFFFFFU, const char* file = __builtin_FILE(),
+                       int line = __builtin_LINE()) {
+  emulated::exchange(emulated::Exchange::nothing, mask, 0, 0, 32, {file, line});
 }
 
 namespace emulated {
 template <class T>
-T exchange_value(Exchange how, std::uint32_t mask, T value, std::uint32_t number, int width,
-                 const std::source_location& where) {
+T exchange_value(Exchange how, std::uint32_t mask, T value, std::uint32_t number, int width, const Where& where) {
   static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
   std::uint64_t word = 0;
   std::memcpy(&word, &value, sizeof value);
@@ -48,21 +46,21 @@ T exchange_value(Exchange how, std::uint32_t mask, T value, std::uint32_t number
 }  // namespace emulated
 
 template <class T>
-T __shfl_xor_sync(std::uint32_t mask, T value, int lane_mask, int width = 32,
-                  const std::source_location& where = std::source_location::current()) {
+T __shfl_xor_sync(std::uint32_t mask, T value, int lane_mask, int width = 32, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
   return emulated::exchange_value(emulated::Exchange::across, mask, value, static_cast<std::uint32_t>(lane_mask), width,
-                                  where);
+                                  {file, line});
 }
 template <class T>
-T __shfl_down_sync(std::uint32_t mask, T value, unsigned delta, int width = 32,
-                   const std::source_location& where = std::source_location::current()) {
-  return emulated::exchange_value(emulated::Exchange::down, mask, value, delta, width, where);
+T __shfl_down_sync(std::uint32_t mask, T value, unsigned delta, int width = 32, const char* file = __builtin_FILE(),
+                   int line = __builtin_LINE()) {
+  return emulated::exchange_value(emulated::Exchange::down, mask, value, delta, width, {file, line});
 }
 template <class T>
-T __shfl_sync(std::uint32_t mask, T value, int lane, int width = 32,
-              const std::source_location& where = std::source_location::current()) {
+T __shfl_sync(std::uint32_t mask, T value, int lane, int width = 32, const char* file = __builtin_FILE(),
+              int line = __builtin_LINE()) {
   return emulated::exchange_value(emulated::Exchange::from, mask, value, static_cast<std::uint32_t>(lane), width,
-                                  where);
+                                  {file, line});
 }
 // NOLINTEND(bugprone-reserved-identifier)
 

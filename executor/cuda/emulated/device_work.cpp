@@ -177,7 +177,7 @@ Result<Product> Device::prepare_product(const ProductShape& shape, Bytes workspa
   const bool is_float = shape.dtype == Dtype::f32 || is_half(shape.dtype);
   if (shape.m <= 0 || shape.n <= 0 || shape.k <= 0 || !is_float)
     return fail({Errc::internal, "a product of this shape or type cannot be computed", "", ""});
-  return reinterpret_cast<Product>(&products_.emplace_back(shape, workspace));
+  return reinterpret_cast<Product>(&products_.emplace_back(PreparedProduct{shape, workspace}));
 }
 
 Result<void> Device::multiply(Stream handle, Product product, const ProductOperands& operands) {

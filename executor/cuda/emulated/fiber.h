@@ -38,11 +38,11 @@ class Fiber {
   std::byte* mapping_ = nullptr;
   void (*entry_)(void*) = nullptr;
   void* data_ = nullptr;
-  void* fake_stack_ = nullptr;           // address sanitizer: of this fiber while it is suspended
-  const void* stack_bottom_ = nullptr;   // address sanitizer
-  std::size_t stack_bytes_ = 0;          // address sanitizer
-  void* sanitizer_fiber_ = nullptr;      // thread sanitizer
-  static thread_local Fiber* came_from;  // the fiber that the last switch left
+  [[maybe_unused]] void* fake_stack_ = nullptr;          // address sanitizer: of this fiber while it is suspended
+  [[maybe_unused]] const void* stack_bottom_ = nullptr;  // address sanitizer
+  [[maybe_unused]] std::size_t stack_bytes_ = 0;         // address sanitizer
+  [[maybe_unused]] void* sanitizer_fiber_ = nullptr;     // thread sanitizer
+  static thread_local Fiber* came_from;                  // the fiber that the last switch left
 };
 
 /// What the calling fiber did so far is before what another does after happens_after(token). For the thread sanitizer;
