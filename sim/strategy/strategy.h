@@ -148,7 +148,7 @@ struct Strategy {
   std::int32_t threads = 1;   ///< compute threads per rank; sizes per-thread workspaces
   bool reproducible = true;   ///< gradients summed along one fixed tree over micro-batches
   Transport transport = Transport::shared;
-  Device device = Device::cpu;  ///< what operators run on
+  Device device = Device::cpu;       ///< what operators run on
   std::int32_t tensor_parallel = 1;  ///< ranks that split one model between them
   model::TensorLayout tensor_layout = model::TensorLayout::megatron;
   std::int32_t shard_group = 0;      ///< hybrid sharding: data-parallel ranks that share shards; 0: all of them
