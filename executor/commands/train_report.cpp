@@ -56,6 +56,11 @@ MeanCommunication mean_communication(const train::SessionResult& own) {
 }
 
 /// Rank 0's, of a steady step.
+/// Ranks on GPUs share a process, whose memory tells nothing of one, and their collectives are not timed one by one.
+bool on_cpus(const plan::Strategy& s) {
+  return s.device == plan::Device::cpu;
+}
+
 double predicted_transfer(const engine::Simulation& s) {
   const engine::ClassResult& own = s.classes.front();
   const engine::PhaseResult* step = own.find(s.steps > 1 ? Phase::steady_step : Phase::first_step);
@@ -217,8 +222,8 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
     j[key] = answer[key];
   add_ranks(j, report);
   add_moments(j, report);
-  j["resident_bytes"] = {{"predicted", predicted_resident(report).count()},
-                         {"measured", measured_resident(report).count()}};
+  j["resident_bytes"] = {{"predicted", predicted_resident(report).count()}, {"measured", nullptr}};
+  if (on_cpus(s)) j["resident_bytes"]["measured"] = measured_resident(report).count();
   const double step = measured_step(report.own);
   j["step_seconds"] = {{"predicted", predicted_step(p)}, {"measured", step}};
   const double tokens = static_cast<double>(tokens_per_step(s));
@@ -227,8 +232,12 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
   if (s.world_size > 1) {
     const MeanCommunication measured = mean_communication(report.own);
     j["communication"] = {{"predicted_transfer_seconds", predicted_transfer(p)},
-                          {"measured_transfer_seconds", measured.transfer_seconds},
-                          {"measured_waiting_seconds", measured.waiting_seconds}};
+                          {"measured_transfer_seconds", nullptr},
+                          {"measured_waiting_seconds", nullptr}};
+    if (on_cpus(s)) {
+      j["communication"]["measured_transfer_seconds"] = measured.transfer_seconds;
+      j["communication"]["measured_waiting_seconds"] = measured.waiting_seconds;
+    }
   }
   j["tokens_per_second"] = {{"predicted", tokens / predicted_step(p)}, {"measured", tokens / step}};
   j["tflops"] = {{"predicted", flops / predicted_step(p) / 1e12}, {"measured", flops / step / 1e12}};
@@ -246,8 +255,10 @@ std::string heading(const cli::Command& command, const Planned& planned, const e
   std::string out = to_text(command, assumed_of(planned, prediction));
   out += "strategy  " + plan::to_string(planned.strategy) + '\n';
   out += "data      " + data + '\n';
-  out += "numerics  " + std::string(cpu::to_string(instruction_set)) + " (" + cpu::matrix_library() + "), " +
-         (planned.strategy.reproducible ? "reproducible" : "not reproducible") + '\n';
+  out += "numerics  ";
+  if (on_cpus(planned.strategy))
+    out += std::string(cpu::to_string(instruction_set)) + " (" + cpu::matrix_library() + "), ";
+  out += std::string(planned.strategy.reproducible ? "reproducible" : "not reproducible") + '\n';
   out += "predicted " + cli::mib(prediction.largest().peak[0]) + " per rank at most, " +
          cli::duration(Seconds{predicted_step(prediction)}) + " per step\n";
   return out;
@@ -283,20 +294,23 @@ std::string to_text(const TrainReport& report) {
   const double step = measured_step(report.own);
   const double tokens = static_cast<double>(tokens_per_step(s));
   const double flops = model_flops_per_rank(p) * s.world_size;
-  out += "resident  predicted " + cli::mib(predicted_resident(report)) + ", measured " +
-         cli::mib(measured_resident(report)) + " (all ranks, above the libraries)\n";
+  if (on_cpus(s))
+    out += "resident  predicted " + cli::mib(predicted_resident(report)) + ", measured " +
+           cli::mib(measured_resident(report)) + " (all ranks, above the libraries)\n";
   out += "step      predicted " + cli::duration(Seconds{predicted_step(p)}) + ", measured " +
          cli::duration(Seconds{step}) + ": " + show_number(tokens / step) + " tokens/s, " +
          show_number(flops / step / 1e12, 3) + " TFLOPS\n";
   if (s.world_size > 1) {
     const MeanCommunication measured = mean_communication(report.own);
-    out += "collectives of a step, rank 0: transfer predicted " + cli::duration(Seconds{predicted_transfer(p)}) +
-           ", measured " + cli::duration(Seconds{measured.transfer_seconds}) + ", waiting beside that " +
-           cli::duration(Seconds{measured.waiting_seconds}) + '\n';
+    out += "collectives of a step, rank 0: transfer predicted " + cli::duration(Seconds{predicted_transfer(p)});
+    if (on_cpus(s))
+      out += ", measured " + cli::duration(Seconds{measured.transfer_seconds}) + ", waiting beside that " +
+             cli::duration(Seconds{measured.waiting_seconds});
+    out += '\n';
   }
   out += "plan      " + p.plan_hash + '\n';
-  out += "state     sha256 " + report.own.state_sha256 + ", computed with " + cpu::to_string(report.instruction_set) +
-         '\n';
+  out += "state     sha256 " + report.own.state_sha256 + ", computed " +
+         (on_cpus(s) ? std::string("with ") + cpu::to_string(report.instruction_set) : std::string("on a GPU")) + '\n';
   return out;
 }
 

@@ -190,8 +190,9 @@ void HostOps::digest_flat(const On& on, const plan::Digest& a) {
   for (const plan::Flat::Item& item : flat.items) {
     if (a.param.valid() && item.param != a.param) continue;
     const std::int64_t offset = a.param.valid() ? 0 : item.offset.count() * size;
-    digest_.add(item.param.value, static_cast<int>(a.content),
-                {content + offset, static_cast<std::size_t>(item.elems.count() * size)});
+    const std::span<const std::byte> elements(content + offset, static_cast<std::size_t>(item.elems.count() * size));
+    digest_.add(item.param.value, static_cast<int>(a.content), elements);
+    if (options_.read_state) options_.read_state(item.param, a.content, elements);
   }
 }
 

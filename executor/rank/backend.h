@@ -1,8 +1,11 @@
 // What the backends of a plan have in common: how one is observed, what it is told, and what a training run asks of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "executor/kernels/optimizer_math.h"
@@ -27,12 +30,17 @@ struct InjectedOverflow {
   friend bool operator==(const InjectedOverflow&, const InjectedOverflow&) = default;
 };
 
+/// Reads what the digest phase shows on the first data-parallel rank: a parameter or a moment of it, whole, as stored.
+using StateReader =
+    std::function<void(model::ParamId param, plan::Digest::Content content, std::span<const std::byte> elements)>;
+
 struct BackendOptions {
   OptimizerScalars scalars;
   plan::ControlKnobs knobs{};
   std::vector<InjectedOverflow> inject{};
   std::uint64_t seed = 0;
   Observer* observer = nullptr;  ///< may be null; not owned
+  StateReader read_state{};      ///< may be empty
 };
 
 /// Interprets one rank's plan, a phase at a time. Everything it refers to outlives it. One thread.

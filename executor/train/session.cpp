@@ -118,7 +118,8 @@ executor::BackendOptions backend_options(const SessionOptions& options) {
           .knobs = options.knobs,
           .inject = options.inject,
           .seed = options.seed,
-          .observer = options.observer};
+          .observer = options.observer,
+          .read_state = options.read_state};
 }
 
 Result<SessionResult> run_session(executor::RankBackend& backend, const plan::Plan& plan, Communicator& communicator,

@@ -37,7 +37,8 @@ struct SessionOptions {
   std::function<void(Phase phase, std::int64_t step)> before_phase;
   /// Called once, behind the last phase, with all arenas still there. Its error is the session's.
   std::function<Result<void>()> before_end = nullptr;
-  std::string disk_path{};  ///< an existing directory for what the plan puts on disk
+  executor::StateReader read_state = nullptr;  ///< with a digest
+  std::string disk_path{};                     ///< an existing directory for what the plan puts on disk
 };
 
 /// An arena's own books of one phase, all its steps together.

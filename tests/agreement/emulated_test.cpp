@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
 #include <random>
 #include <set>
 
@@ -160,6 +163,42 @@ TEST(OnGpuAndCpu, LossesOfTwentyStepsAreEqual) {
         EXPECT_NEAR(on_gpu->ranks[0].losses[step], expected, tolerance * expected) << subject.model << ' ' << step;
       }
     }
+}
+
+/// The gradient of each parameter in the first step: its first moment over 1 - beta1.
+std::map<std::int32_t, std::vector<float>> first_gradients(const std::shared_ptr<const model::Model>& model,
+                                                           const plan::Strategy& strategy) {
+  std::map<std::int32_t, std::vector<float>> gradients;
+  train::SessionOptions session = session_of(1);
+  session.read_state = [&](model::ParamId param, plan::Digest::Content content, std::span<const std::byte> elements) {
+    if (content != plan::Digest::Content::first_moment) return;
+    std::vector<float>& moment = gradients[param.value];
+    moment.resize(elements.size() / sizeof(float));
+    std::memcpy(moment.data(), elements.data(), elements.size());
+  };
+  EXPECT_TRUE(run_in_process(model, strategy, session));
+  return gradients;
+}
+
+TEST(OnGpuAndCpu, GradientsOfTheFirstStepAreEqual) {
+  for (const Subject& subject : {kGpt2Nano, kLlamaNano}) {
+    const auto model = load_model(subject.model);
+    plan::Strategy s{.micro_batch = 2, .global_batch = 4, .sequence = 24};
+    const auto on_cpu = first_gradients(model, s);
+    s.device = plan::Device::cuda;
+    const auto on_gpu = first_gradients(model, s);
+    ASSERT_EQ(on_cpu.size(), model->parameters.size());
+    ASSERT_EQ(on_gpu.size(), on_cpu.size());
+    for (const auto& [param, expected] : on_cpu) {
+      const std::vector<float>& actual = on_gpu.at(param);
+      ASSERT_EQ(actual.size(), expected.size());
+      float largest = 0;
+      for (const float e : expected) largest = std::max(largest, std::abs(e));
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        ASSERT_NEAR(actual[i], expected[i], 1e-5F * largest)
+            << subject.model << ' ' << model->parameters[static_cast<std::size_t>(param)].name << ' ' << i;
+    }
+  }
 }
 
 }  // namespace
