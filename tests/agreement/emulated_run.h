@@ -1,14 +1,13 @@
-// Runs plans for GPUs in one process, all ranks on one emulated device.
+// Runs plans for GPUs in one process, all ranks on one device: an emulated one, unless tests are told otherwise.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "executor/cuda/emulated/emulated.h"
-#include "executor/cuda/kernels/kernels.h"
 #include "executor/train/device_run.h"
 #include "sim/compile/compile.h"
+#include "tests/cuda/tested_device.h"
 
 namespace shard {
 
@@ -25,11 +24,10 @@ inline Result<std::vector<train::SessionResult>> run_emulated(const plan::PlanSe
                                                               const train::SessionOptions& session,
                                                               const std::string& data = "random",
                                                               const EmulatedRun& run = {}) {
-  const Result<std::unique_ptr<cuda::Api>> api = cuda::make_emulated(run.device);
-  if (!api) return api.error();
+  const cuda::Device device = cuda::test::tested_device(run.device);
   std::vector<train::SessionResult> results(static_cast<std::size_t>(strategy.world_size));
   const Result<void> done = train::run_ranks(
-      **api, cuda::kernels(), strategy.world_size, run.deadline, run.graphs,
+      *device.api, *device.kernels, strategy.world_size, run.deadline, run.graphs,
       [&](train::DeviceRank& rank) -> Result<void> {
         const std::int32_t number = rank.communicator.rank().value;
         auto source = open_data(data, model,

@@ -190,9 +190,9 @@ TEST(CudaTreeSum, HasTheBitsOfTheHostsTree) {
 
 TEST(CudaTable, IsWhole) {
   const Kernels& table = kernels();
-  EXPECT_EQ(table.add, &add);
-  EXPECT_EQ(table.attention_backward, &attention_backward);
-  EXPECT_EQ(table.mark, &mark);
+  EXPECT_EQ(table.add, &cuda::add);
+  EXPECT_EQ(table.attention_backward, &cuda::attention_backward);
+  EXPECT_EQ(table.mark, &cuda::mark);
   const auto* entries = reinterpret_cast<void (*const*)()>(&table);
   for (std::size_t i = 0; i < sizeof table / sizeof *entries; ++i) {
     EXPECT_NE(entries[i], nullptr) << i;

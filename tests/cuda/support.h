@@ -16,8 +16,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "executor/cuda/emulated/emulated.h"
-#include "executor/cuda/kernels/kernels.h"
+#include "tests/cuda/tested_device.h"
+#include "tests/cuda/tested_kernels.h"
 #include "tests/kernels/half_support.h"
 
 namespace shard::cuda::test {
@@ -41,7 +41,7 @@ inline const std::vector<Manner> kManners = {{1, 0}, {2, 0}, {3, 1}, {4, 6}};
 /// One device, one stream.
 class Device {
  public:
-  explicit Device(std::uint64_t seed) : api_(make_emulated({.seed = seed}).value()) {
+  explicit Device(std::uint64_t seed) : api_(tested_device({.seed = seed}).api) {
     stream_ = api_->make_stream("compute").value();
     event_ = api_->make_event().value();
   }
