@@ -95,20 +95,26 @@ std::size_t edges_of(const plan::Plan& plan) {
   return edges;
 }
 
-plan::PlanSet without_edge(const plan::PlanSet& plans, std::size_t dropped) {
+plan::PlanSet without_edge(const plan::PlanSet& plans, std::size_t dropped, std::string& edge) {
   plan::PlanSet changed = plans;
   plan::Plan& plan = changed.classes.front();
   std::size_t number = 0;
   for (plan::Op& op : plan.find(Phase::steady_step)->ops) {
     std::vector<OpId> kept;
-    for (const OpId id : op.dependencies)
-      if (number++ != dropped) kept.push_back(id);
+    for (const OpId id : op.dependencies) {
+      if (number++ != dropped)
+        kept.push_back(id);
+      else
+        edge = "op " + std::to_string(id.value) + " before op " + std::to_string(op.id.value) + " '" +
+               std::string(op.name) + "'";
+    }
     op.dependencies = plan.list(kept);
   }
   return changed;
 }
 
-// An edge of the plan left out is a fault of the device's order, whatever order it took.
+// An edge of the plan left out is a fault of the device's order, whatever order it took, just where it is one of the
+// plan.
 TEST(OrderOnGpu, EveryDroppedEdgeIsFound) {
   std::mt19937 random(EMULATED_DROPPED_EDGES);
   int dropped = 0;
@@ -118,10 +124,14 @@ TEST(OrderOnGpu, EveryDroppedEdgeIsFound) {
     const std::size_t edges = edges_of(drawn->plans.of_rank(0));
     if (edges == 0) continue;
     const std::size_t edge = std::uniform_int_distribution<std::size_t>(0, edges - 1)(random);
-    Drawn broken{drawn->model, drawn->strategy, without_edge(drawn->plans, edge)};
+    std::string left_out;
+    Drawn broken{drawn->model, drawn->strategy, without_edge(drawn->plans, edge, left_out)};
+    // Some edges keep ranks' plans alike and order nothing on this one: the verifier of plans tells.
+    const bool matters = !plan::verify(broken.plans);
     const std::string said = digest_of(broken, {.device = {.as_enqueued = true}});
-    EXPECT_NE(said.find("nothing orders"), std::string::npos)
-        << "seed " << seed << " edge " << edge << " of " << to_string(drawn->strategy) << ": " << said;
+    EXPECT_EQ(said.find("nothing orders") != std::string::npos, matters)
+        << "seed " << seed << ", " << left_out << " of " << to_string(drawn->strategy) << ": " << said;
+    if (!matters) continue;
     ++dropped;
   }
 }
