@@ -7,6 +7,7 @@
 #include <new>
 
 #include "executor/comm/validate.h"
+#include "executor/cuda/api/events.h"
 #include "traces/base/deadline.h"
 
 namespace shard::cuda {
@@ -74,16 +75,13 @@ Result<void> Backend::prepare(DataSource& data, cpu::ThreadPool& pool, const exe
 }
 
 Result<void> Backend::prepare_events() {
-  const Result<Event> begin = room_.api.make_event();
-  if (!begin) return begin.error();
-  begin_ = *begin;
+  if (Result<void> r = make_events(room_.api, {&begin_}); !r) return r;
   for (const plan::PhaseOps& phase : plan_.phases)
     for (const Op& op : phase.ops)
       for (const OpId id : op.dependencies) {
-        if (event_of_.contains(id.value)) continue;
-        const Result<Event> event = room_.api.make_event();
-        if (!event) return event.error();
-        event_of_[id.value] = *event;
+        const auto [event, added] = event_of_.try_emplace(id.value, nullptr);
+        if (!added) continue;
+        if (Result<void> r = make_events(room_.api, {&event->second}); !r) return r;
       }
   return {};
 }
@@ -183,9 +181,8 @@ Result<void> Backend::issue(const Op& op) {
     timed_.push_back({.op = &op, .begin = nullptr, .end = nullptr});
     for (Event Timed::*event : {&Timed::begin, &Timed::end}) {
       if (spare_events_.empty()) {
-        const Result<Event> made = room_.api.make_event();
-        if (!made) return made.error();
-        spare_events_.push_back(*made);
+        if (Result<void> r = make_events(room_.api, {&(timed_.back().*event)}); !r) return r;
+        continue;
       }
       timed_.back().*event = spare_events_.back();
       spare_events_.pop_back();

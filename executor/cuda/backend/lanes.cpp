@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "executor/cuda/api/events.h"
+
 namespace shard::cuda {
 
 Result<Lanes> Lanes::make(Api& api, const plan::Plan& plan, Rank rank, const std::array<Bytes, kStreamCount>& staging) {
@@ -20,9 +22,7 @@ Result<Lanes> Lanes::make(Api& api, const plan::Plan& plan, Rank rank, const std
     const Result<Stream> stream = api.make_stream("rank " + std::to_string(rank.value) + ' ' + kNames[s]);
     if (!stream) return stream.error();
     lane.stream = *stream;
-    const Result<Event> end = api.make_event();
-    if (!end) return end.error();
-    lane.end = *end;
+    if (Result<void> r = make_events(api, {&lane.end}); !r) return r.error();
     // A line of its own for the word, so that streams do not share one.
     const Result<std::byte*> pinned = api.allocate_pinned(Bytes{64} + staging[s]);
     if (!pinned) return pinned.error();

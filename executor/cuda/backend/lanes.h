@@ -26,13 +26,10 @@ class Lanes {
   [[nodiscard]] static Result<Lanes> make(Api& api, const plan::Plan& plan, Rank rank,
                                           const std::array<Bytes, kStreamCount>& staging);
 
-  [[nodiscard]] bool has(shard::Stream stream) const { return at(stream).stream != nullptr; }
-  [[nodiscard]] const Lane& operator[](shard::Stream stream) const { return at(stream); }
-  [[nodiscard]] std::array<Lane, kStreamCount>& all() { return lanes_; }
+  [[nodiscard]] const Lane& operator[](shard::Stream stream) const { return lanes_[static_cast<std::size_t>(stream)]; }
   [[nodiscard]] const std::array<Lane, kStreamCount>& all() const { return lanes_; }
 
  private:
-  [[nodiscard]] const Lane& at(shard::Stream stream) const { return lanes_[static_cast<std::size_t>(stream)]; }
   std::array<Lane, kStreamCount> lanes_{};
 };
 

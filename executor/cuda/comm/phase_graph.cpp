@@ -1,7 +1,7 @@
 // Capture and launch of a phase; rank 0 makes the calls that are made once.
 #include "executor/cuda/comm/phase_graph.h"
 
-#include "executor/comm/validate.h"
+#include "executor/cuda/api/events.h"
 
 namespace shard::cuda {
 
@@ -16,17 +16,10 @@ Result<void> PhaseGraph::meet(int rank) {
 }
 
 Result<void> PhaseGraph::make_events() {
-  const auto make = [&](Event& event) -> Result<void> {
-    const Result<Event> made = api_.make_event();
-    if (!made) return made.error();
-    event = *made;
-    return {};
-  };
   ends_.resize(static_cast<std::size_t>(ranks_));
   for (Event& end : ends_)
-    if (Result<void> r = make(end); !r) return r;
-  if (Result<void> r = make(fork_); !r) return r;
-  return make(done_);
+    if (Result<void> r = cuda::make_events(api_, {&end}); !r) return r;
+  return cuda::make_events(api_, {&fork_, &done_});
 }
 
 Result<void> PhaseGraph::begin(int rank, Stream stream) {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "executor/comm/validate.h"
+#include "executor/cuda/api/events.h"
 #include "executor/cuda/comm/same_device_call.h"
 
 namespace shard::cuda {
@@ -81,16 +82,10 @@ Result<std::span<std::byte>> Member::make_arena(Bytes bytes, CommLimits limits) 
   const Result<std::byte*> arena = room_.api.allocate(std::max(bytes, Bytes{1}));
   if (!arena) return arena.error();
   arena_ = *arena;
-  const auto make = [&](Event& event) -> Result<void> {
-    const Result<Event> made = room_.api.make_event();
-    if (!made) return made.error();
-    event = *made;
-    return {};
-  };
   for (Event& event : events_)
-    if (Result<void> r = make(event); !r) return r.error();
+    if (Result<void> r = make_events(room_.api, {&event}); !r) return r.error();
   for (Event& event : tickets_)
-    if (Result<void> r = make(event); !r) return r.error();
+    if (Result<void> r = make_events(room_.api, {&event}); !r) return r.error();
   if (const auto all = exchange({}); !all) return all.error();
   return std::span<std::byte>{arena_, static_cast<std::size_t>(bytes.count())};
 }
