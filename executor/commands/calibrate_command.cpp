@@ -12,6 +12,7 @@
 
 #include "executor/commands/calibration_cases.h"
 #include "executor/commands/calibration_result.h"
+#include "executor/commands/calibration_rounds.h"
 #include "executor/commands/calibration_run.h"
 #include "executor/launch/role.h"
 #include "sim/cli/contradiction.h"
@@ -85,36 +86,21 @@ std::string joined(const std::vector<std::string>& words) {
   return all;
 }
 
-/// How long a first round takes, seen from so many of its trainings; 0 from none.
-double expected(double elapsed, std::size_t done, std::size_t all) {
-  return done == 0 ? 0 : elapsed * static_cast<double>(all) / static_cast<double>(done);
-}
-
-/// Every case once, and again and again while a further round fits into the time.
-Result<int> run_rounds(std::vector<CaseRecord>& records, const std::string& folder, double allowed) {
+/// On stderr. What is left of the time is for laws and the file.
+Result<Rounds> run_all(std::vector<CaseRecord>& records, const std::string& folder, Clock::time_point begin,
+                       double allowed) {
   constexpr int kSteps = 5;
-  constexpr int kMostRounds = 8;
   cli::Progress progress(std::cerr, "calibrating", cli::style_of(2));
-  const auto begin = Clock::now();
-  int rounds = 0;
-  while (rounds < kMostRounds) {
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      const double whole = std::max(allowed, expected(since(begin), rounds == 0 ? i : 0, records.size()));
-      const CalibrationCase& c = records[i].of;
-      progress.update(std::min(0.99, since(begin) / whole), "round " + std::to_string(rounds + 1) + ", " + c.model +
-                                                                ", " + std::to_string(c.ranks) + " ranks, " +
-                                                                std::to_string(c.threads) + " threads");
-      if (Result<void> done = run_case(records[i], folder, kSteps); !done) return done.error();
-    }
-    ++rounds;
-    if (since(begin) * (rounds + 1) / rounds > allowed) break;
-  }
-  return rounds;
+  const CalibrationTime time{.now = [begin] { return since(begin); }, .begin = 0, .end = allowed};
+  return run_rounds(
+      records, time, [&](CaseRecord& record, double seconds) { return run_case(record, folder, kSteps, seconds); },
+      [&](double done, const std::string& what) { progress.update(done, what); });
 }
 
 std::vector<OccupancySamples> by_occupancy(const std::vector<CaseRecord>& records) {
   std::vector<OccupancySamples> all;
   for (const CaseRecord& record : records) {
+    if (record.step_seconds.empty()) continue;  // it had no time
     auto found = std::ranges::find_if(
         all, [&](const OccupancySamples& o) { return o.ranks == record.of.ranks && o.threads == record.of.threads; });
     if (found == all.end())
@@ -129,6 +115,7 @@ std::vector<OccupancySamples> by_occupancy(const std::vector<CaseRecord>& record
 Result<std::vector<StepCheck>> checked(const std::vector<CaseRecord>& records, const cluster::Cluster& cluster) {
   std::vector<StepCheck> checks;
   for (const CaseRecord& record : records) {
+    if (record.step_seconds.empty()) continue;
     const Result<engine::Simulation> predicted = engine::simulate(record.plans, cluster, {.steps = 2});
     if (!predicted) return predicted.error();
     checks.push_back({.model = record.of.model,
@@ -152,10 +139,13 @@ Result<CalibrationResult> calibrate(const CalibrateOptions& o) {
     if (!planned) return planned.error();
     records.push_back(std::move(*planned));
   }
-  const Result<int> rounds = run_rounds(records, folder->path(), static_cast<double>(o.seconds));
+  const Result<Rounds> rounds = run_all(records, folder->path(), begin, static_cast<double>(o.seconds));
   if (!rounds) return rounds.error();
-  CalibrationResult result{
-      .cluster = cluster_of(by_occupancy(records), machine), .steps = {}, .seconds = 0, .repetitions = *rounds};
+  CalibrationResult result{.cluster = cluster_of(by_occupancy(records), machine),
+                           .steps = {},
+                           .seconds = 0,
+                           .repetitions = std::max(rounds->whole, 1),
+                           .left_out = rounds->left_out};
   Result<std::vector<StepCheck>> steps = checked(records, result.cluster);
   if (!steps) return steps.error();
   result.steps = std::move(*steps);
@@ -176,7 +166,7 @@ int calibrate_command(std::span<const std::string> arguments) {
       .common();
   group
       .add("seconds", &o.seconds, "SECONDS",
-           "how long trainings are repeated; each runs once in any case, which takes about a minute on two cores")
+           "how long it takes at most. Trainings are repeated until then; each once takes about a minute on two cores")
       .common()
       .least(1)
       .most(3600);

@@ -51,6 +51,12 @@ double worst_error(const std::vector<StepCheck>& steps) {
   return worst;
 }
 
+std::string left_out_text(const CalibrationResult& r) {
+  if (r.left_out == 0) return {};
+  return "no time for " + std::to_string(r.left_out) + " of " + std::to_string(std::size(r.steps) + r.left_out) +
+         " trainings: kinds of op that only they have are priced by the general figures; --seconds gives them more\n";
+}
+
 constexpr const char* kMethod =
     "Trainings of five small models, each by strategies that bring every kind of op, run as 'shardscope train' runs "
     "them, in turn and again as long as time was left. An op's time is the lower quartile over steady steps, "
@@ -117,6 +123,7 @@ Json to_json(const CalibrationResult& r, const std::string& file) {
   j["cores"] = r.cluster.cores;
   j["calibration_seconds"] = r.seconds;
   j["repetitions"] = r.repetitions;
+  j["left_out"] = r.left_out;
   j["step_error"] = {{"median", middle_error(r.steps)}, {"worst", worst_error(r.steps)}};
   j["steps"] = Json::array();
   for (const StepCheck& s : r.steps)
@@ -153,8 +160,8 @@ std::string to_text(const CalibrationResult& r, const std::string& file) {
   return cli::render(table, cli::Format::table, {}) + "\nsteps of the calibration, predicted with it: median error " +
          percent(middle_error(r.steps)) + ", worst " + percent(worst_error(r.steps)) + " of " +
          std::to_string(r.steps.size()) + "\nproducts reached " + show_number(r.cluster.peak_fp32.count() / 1e9) +
-         " GFLOP/s, memory " + show_number(r.cluster.memory_bandwidth.count() / 1e9) +
-         " GB/s, with all cores busy\ntook " + duration(Seconds{r.seconds}) + ", " + std::to_string(r.repetitions) +
+         " GFLOP/s, memory " + show_number(r.cluster.memory_bandwidth.count() / 1e9) + " GB/s, with all cores busy\n" +
+         left_out_text(r) + "took " + duration(Seconds{r.seconds}) + ", " + std::to_string(r.repetitions) +
          " rounds\nwrote " + file + ": --cluster takes it\n";
 }
 

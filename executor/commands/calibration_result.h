@@ -1,6 +1,7 @@
 // What a calibration comes to: a cluster of this machine, and how well it predicts the steps that it was made from.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
@@ -45,6 +46,7 @@ struct CalibrationResult {
   std::vector<StepCheck> steps;
   double seconds = 0;  ///< that it took
   int repetitions = 0;
+  std::size_t left_out = 0;  ///< trainings that had no time
 };
 
 /// Keys: see README, "calibrate --json".

@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "executor/commands/train_run.h"
@@ -33,8 +36,32 @@ std::vector<std::string> words_of(const CalibrationCase& c, const std::string& f
   return words;
 }
 
-/// The exit code, or 128 and the signal. `out` and `errors`: files that receive what it prints.
-Result<int> run_program(const std::vector<std::string>& words, const std::string& out, const std::string& errors) {
+/// The exit code, or 128 and the signal; nothing where it was ended since its time was over. It has been collected.
+Result<std::optional<int>> collect(pid_t child, double seconds, const std::string& program) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kLook{20};  // rare enough to disturb nothing
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  bool ended = false;
+  int status = 0;
+  while (true) {
+    const pid_t found = waitpid(child, &status, ended ? 0 : WNOHANG);
+    if (found == child) break;
+    if (found < 0 && errno != EINTR)
+      return Error{Errc::internal, std::string("waiting: ") + std::strerror(errno), program, ""};
+    if (found != 0) continue;
+    ended = Clock::now() > end;
+    if (ended)
+      kill(child, SIGTERM);  // its ranks end with it, and it removes its files
+    else
+      std::this_thread::sleep_for(kLook);
+  }
+  if (ended) return std::optional<int>();
+  return std::optional<int>(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+/// As collect(). `out` and `errors`: files that receive what it prints.
+Result<std::optional<int>> run_program(const std::vector<std::string>& words, const std::string& out,
+                                       const std::string& errors, double seconds) {
   std::vector<char*> pointers;
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
@@ -58,10 +85,7 @@ Result<int> run_program(const std::vector<std::string>& words, const std::string
   }
   if (child < 0)
     return Error{Errc::unavailable, std::string("no process can be started: ") + std::strerror(errno), words[0], ""};
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return Error{Errc::internal, std::string("waiting: ") + std::strerror(errno), words[0], ""};
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return collect(child, seconds, words[0]);
 }
 
 Error failed_training(const CalibrationCase& c, int code, const std::string& errors) {
@@ -104,7 +128,7 @@ Result<CaseRecord> plan_case(const CalibrationCase& of, const std::string& folde
   return CaseRecord{.of = of, .plans = std::move(prepared->plans), .op_seconds = {}, .step_seconds = {}};
 }
 
-Result<void> run_case(CaseRecord& record, const std::string& folder, int steps) {
+Result<bool> run_case(CaseRecord& record, const std::string& folder, int steps, double seconds) {
   const std::string trace = folder + "/measured.sst";
   const std::string answer = folder + "/answer.json";
   const std::string errors = folder + "/errors.txt";
@@ -115,9 +139,10 @@ Result<void> run_case(CaseRecord& record, const std::string& folder, int steps) 
     if (std::string_view(word) == "--steps") words.push_back(std::to_string(steps));
     if (std::string_view(word) == "--trace") words.push_back(trace);
   }
-  const Result<int> code = run_program(words, answer, errors);
+  const Result<std::optional<int>> code = run_program(words, answer, errors, seconds);
   if (!code) return code.error();
-  if (*code != 0) return failed_training(record.of, *code, errors);
+  if (!*code) return false;
+  if (**code != 0) return failed_training(record.of, **code, errors);
   const Result<std::string> text = read_file(answer, "the answer of a training", kLongestAnswer);
   if (!text) return text.error();
   const nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
@@ -131,7 +156,7 @@ Result<void> run_case(CaseRecord& record, const std::string& folder, int steps) 
     steady = true;
   }
   add_spans(record, *loaded);
-  return {};
+  return true;
 }
 
 std::vector<cost::OpSample> samples_of(const CaseRecord& record) {

@@ -23,9 +23,9 @@ struct CaseRecord {
 /// Plans the case; nothing has run yet. `folder` holds NAME.json of every model.
 [[nodiscard]] Result<CaseRecord> plan_case(const CalibrationCase& of, const std::string& folder);
 
-/// Trains `steps` steps as `shardscope train` does and adds what the steady ones took. Errors: those of the training,
-/// with its own words.
-[[nodiscard]] Result<void> run_case(CaseRecord& record, const std::string& folder, int steps);
+/// Trains `steps` steps as `shardscope train` does and adds what the steady ones took. False: it took longer than
+/// `seconds`, was ended, and nothing was added. Errors: those of the training, with its own words.
+[[nodiscard]] Result<bool> run_case(CaseRecord& record, const std::string& folder, int steps, double seconds);
 
 /// Op by op the lower quartile over steps, repetitions and ranks.
 [[nodiscard]] std::vector<cost::OpSample> samples_of(const CaseRecord& record);

@@ -1,12 +1,14 @@
 // Do a calibration's trainings have every kind of op, and does it make the cluster of the samples that it is given?
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "executor/commands/calibration_cases.h"
 #include "executor/commands/calibration_result.h"
+#include "executor/commands/calibration_rounds.h"
 #include "executor/commands/calibration_run.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/cluster/write_cluster.h"
@@ -84,6 +86,62 @@ TEST(Record, GivesLowerQuartilesOfOpsAndTheMedianStep) {
   EXPECT_EQ(step.seconds, 8);
 }
 
+/// Trainings of so many seconds each, on a clock that only they move; how often each ran.
+struct Trainings {
+  explicit Trainings(std::vector<double> each)
+      : seconds(std::move(each)), records(seconds.size()), ran(seconds.size()) {}
+  Result<Rounds> run(double allowed) {
+    return run_rounds(
+        records, {.now = [this] { return now; }, .begin = 0, .end = allowed},
+        [this](CaseRecord& record, double left) -> Result<bool> {
+          const auto which = static_cast<std::size_t>(&record - records.data());
+          now += std::min(seconds[which], left);
+          if (seconds[which] > left) return false;
+          ++ran[which];
+          return true;
+        },
+        [](double, const std::string&) {});
+  }
+  std::vector<double> seconds;
+  std::vector<CaseRecord> records;
+  std::vector<int> ran;
+  double now = 0;
+};
+
+TEST(Rounds, AreWholeAndAsManyAsFit) {
+  Trainings trainings({1, 2, 3});
+  const Result<Rounds> rounds = trainings.run(20);
+  ASSERT_TRUE(rounds);
+  EXPECT_EQ(rounds->whole, 3);
+  EXPECT_EQ(rounds->left_out, 0U);
+  EXPECT_EQ(trainings.ran, (std::vector<int>{3, 3, 3}));
+  EXPECT_EQ(trainings.now, 18);
+}
+
+TEST(Rounds, TheFirstEndsWithTheTimeToo) {
+  Trainings trainings({2, 2, 2, 2, 2});
+  const Result<Rounds> rounds = trainings.run(7);
+  ASSERT_TRUE(rounds);
+  EXPECT_EQ(rounds->left_out, 2U);
+  EXPECT_EQ(trainings.ran, (std::vector<int>{1, 1, 1, 0, 0}));
+  EXPECT_LE(trainings.now, 7);
+}
+
+TEST(Rounds, ATrainingThatTakesLongerThanAllOthersIsEnded) {
+  Trainings trainings({1, 100, 1});
+  const Result<Rounds> rounds = trainings.run(10);
+  ASSERT_TRUE(rounds);
+  EXPECT_EQ(trainings.ran, (std::vector<int>{1, 0, 0}));
+  EXPECT_EQ(trainings.now, 10);
+}
+
+TEST(Rounds, WithoutTimeForOneAreAnError) {
+  const Result<Rounds> rounds = Trainings({5, 1}).run(3);
+  ASSERT_FALSE(rounds);
+  EXPECT_EQ(rounds.error().code, Errc::retryable);
+  EXPECT_EQ(rounds.error().where, "--seconds");
+}
+
 cost::OpSample sample(const char* kind, Dtype dtype, plan::OpWork work, double seconds) {
   return {.kind = *plan::op_class(kind), .dtype = dtype, .work = work, .seconds = seconds};
 }
@@ -134,18 +192,20 @@ TEST(Answer, HasTheKeysOfTheReadme) {
       .cluster = cluster_of(made_up(), {.processor = "a processor", .cores = 2, .date = "2026-01-01"}),
       .steps = {{"narrow", "--ranks 1", 1.1, 1.0}, {"wide", "--ranks 2", 0.5, 1.0}, {"middle", "", 1.0, 1.0}},
       .seconds = 12,
-      .repetitions = 3};
+      .repetitions = 3,
+      .left_out = 2};
   const nlohmann::ordered_json j = to_json(result, "here.json");
   std::vector<std::string> keys;
   for (const auto& item : j.items()) keys.push_back(item.key());
   EXPECT_EQ(keys, (std::vector<std::string>{"schema_version", "command", "file", "cores", "calibration_seconds",
-                                            "repetitions", "step_error", "steps", "laws"}));
+                                            "repetitions", "left_out", "step_error", "steps", "laws"}));
   EXPECT_NEAR(j["step_error"]["median"].get<double>(), 0.1, 1e-12);
   EXPECT_NEAR(j["step_error"]["worst"].get<double>(), 0.5, 1e-12);
   EXPECT_EQ(j["laws"].size(), 9U);
   const std::string text = to_text(result, "here.json");
   EXPECT_NE(text.find("median error 10.0 %, worst 50.0 % of 3"), std::string::npos) << text;
   EXPECT_NE(text.find("here.json"), std::string::npos);
+  EXPECT_NE(text.find("no time for 2 of 5 trainings"), std::string::npos) << text;
 }
 
 }  // namespace
