@@ -142,6 +142,8 @@ class Communicator {
  protected:
   /// To be called by `start` once the request is accepted.
   void count(const CollectiveRequest& request);
+  /// And what it sends.
+  void count_wire(Bytes sent) { totals_.wire += sent; }
   /// Calls that happen again without being started again.
   void count_again(const CollectiveTotals& calls) { totals_ += calls; }
 

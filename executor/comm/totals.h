@@ -19,6 +19,9 @@ struct CollectiveCount {
 /// Index with `totals[Collective::all_gather]`.
 struct CollectiveTotals {
   std::array<CollectiveCount, kCollectiveCount> by_kind{};
+  /// What this rank sent to others for all of them, where that is not the communicator's to choose: over NCCL. As the
+  /// calls were made of messages, else as a ring sends it.
+  Bytes wire{0};
   [[nodiscard]] CollectiveCount& operator[](Collective kind) { return by_kind[static_cast<std::size_t>(kind)]; }
   [[nodiscard]] const CollectiveCount& operator[](Collective kind) const {
     return by_kind[static_cast<std::size_t>(kind)];
@@ -30,6 +33,7 @@ struct CollectiveTotals {
       later.by_kind[k].calls -= earlier.by_kind[k].calls;
       later.by_kind[k].bytes -= earlier.by_kind[k].bytes;
     }
+    later.wire -= earlier.wire;
     return later;
   }
   CollectiveTotals& operator+=(const CollectiveTotals& more) {
@@ -37,9 +41,11 @@ struct CollectiveTotals {
       by_kind[k].calls += more.by_kind[k].calls;
       by_kind[k].bytes += more.by_kind[k].bytes;
     }
+    wire += more.wire;
     return *this;
   }
-  friend bool operator==(const CollectiveTotals&, const CollectiveTotals&) = default;
+  /// Of what a plan says: the calls.
+  friend bool operator==(const CollectiveTotals& a, const CollectiveTotals& b) { return a.by_kind == b.by_kind; }
 };
 
 }  // namespace shard

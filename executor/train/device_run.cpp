@@ -1,11 +1,15 @@
-// Threads of ranks that share one GPU.
+// Threads of ranks.
 #include "executor/train/device_run.h"
 
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "executor/comm/in_process.h"
 #include "executor/cuda/backend/backend.h"
+#include "executor/cuda/comm/nccl_device.h"
+#include "executor/cuda/comm/same_device.h"
 
 namespace shard::train {
 
@@ -43,6 +47,42 @@ Result<void> run_ranks(cuda::Api& api, const cuda::Kernels& kernels, int ranks, 
   }
   for (const std::optional<Error>& error : errors)
     if (error) return *error;
+  return {};
+}
+
+Result<void> run_rank(const OwnDevice& device, Communicator& host, const OwnDeviceOptions& options,
+                      const std::function<Result<void>(DeviceRank&)>& run) {
+  cuda::Turns turns(1, options.deadline);
+  cuda::PhaseGraph graph(device.api, turns, 1);
+  cuda::DeviceRoom room{device.api, device.kernels, turns, options.graphs ? &graph : nullptr, {}};
+  const auto communicator = cuda::make_nccl_device(room, device.nccl, host, options.reproducible);
+  DeviceRank rank{room, *communicator};
+  Result<void> done = run(rank);
+  if (!done) communicator->abort(done.error().what);
+  return done;
+}
+
+Result<void> run_ranks(std::span<const OwnDevice> devices, const OwnDeviceOptions& options,
+                       const std::function<Result<void>(DeviceRank&)>& run) {
+  const auto hosts = make_in_process(static_cast<int>(devices.size()), {.deadline = options.deadline});
+  std::mutex mutex;
+  std::optional<Error> first;
+  const auto rank_main = [&](std::size_t rank) {
+    // Taken down before the others are told: what this rank's end makes of them is no news.
+    const auto own_run = [&](DeviceRank& own) {
+      Result<void> done = run(own);
+      const std::lock_guard lock(mutex);
+      if (!done && !first) first = done.error();
+      return done;
+    };
+    static_cast<void>(run_rank(devices[rank], *hosts[rank], options, own_run));
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 1; rank < devices.size(); ++rank) threads.emplace_back(rank_main, rank);
+    rank_main(0);
+  }
+  if (first) return *first;
   return {};
 }
 

@@ -15,7 +15,24 @@ namespace shard::cuda {
 using plan::Op;
 using plan::Operand;
 
-Backend::Backend(DeviceRoom& room, const plan::Plan& plan, SameDevice& communicator,
+namespace {
+
+/// Those that the rank calls with, each once.
+std::vector<RankGroup> groups_of(const plan::Plan& plan, Rank rank) {
+  std::vector<RankGroup> groups;
+  for (const plan::PhaseOps& phase : plan.phases)
+    for (const Op& op : phase.ops) {
+      const auto* const call = std::get_if<plan::Communicate>(&op.action);
+      if (call == nullptr) continue;
+      const RankGroup group = plan::members(plan.topology, call->group, rank.value);
+      if (std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
+    }
+  return groups;
+}
+
+}  // namespace
+
+Backend::Backend(DeviceRoom& room, const plan::Plan& plan, DeviceCommunicator& communicator,
                  const executor::BackendOptions& options)
     : room_(room),
       plan_(plan),
@@ -24,12 +41,13 @@ Backend::Backend(DeviceRoom& room, const plan::Plan& plan, SameDevice& communica
       observer_(options.observer),
       seed_(options.seed),
       books_(plan, options.observer) {
-  room.stuck.resize(static_cast<std::size_t>(communicator.size()));
-  room.stuck[static_cast<std::size_t>(communicator.rank().value)] = [this] { return stuck(); };
+  const auto seat = static_cast<std::size_t>(communicator.seat());
+  room.stuck.resize(std::max(room.stuck.size(), seat + 1));
+  room.stuck[seat] = [this] { return stuck(); };
 }
 
 Backend::~Backend() {
-  room_.stuck[static_cast<std::size_t>(communicator_.rank().value)] = nullptr;
+  room_.stuck[static_cast<std::size_t>(communicator_.seat())] = nullptr;
   for (const Lane& lane : lanes_.all())
     if (lane.progress != nullptr) room_.api.free_pinned(reinterpret_cast<std::byte*>(lane.progress));
   if (!host_arena_.empty()) room_.api.free_pinned(host_arena_.data());
@@ -37,9 +55,10 @@ Backend::~Backend() {
   if (shown_ != nullptr) room_.api.free_pinned(reinterpret_cast<std::byte*>(shown_));
 }
 
-Result<std::unique_ptr<Backend>> Backend::make(DeviceRoom& room, const plan::Plan& plan, SameDevice& communicator,
-                                               DataSource& data, cpu::ThreadPool& pool,
-                                               const executor::BackendOptions& options, const std::string& disk_path) {
+Result<std::unique_ptr<Backend>> Backend::make(DeviceRoom& room, const plan::Plan& plan,
+                                               DeviceCommunicator& communicator, DataSource& data,
+                                               cpu::ThreadPool& pool, const executor::BackendOptions& options,
+                                               const std::string& disk_path) {
   std::unique_ptr<Backend> backend(new Backend(room, plan, communicator, options));
   if (Result<void> r = backend->prepare(data, pool, options, disk_path); !r) return r.error();
   return backend;
@@ -52,6 +71,7 @@ Result<void> Backend::prepare(DataSource& data, cpu::ThreadPool& pool, const exe
   if (!lanes) return lanes.error();
   lanes_ = std::move(*lanes);
   communicator_.use(lanes_[shard::Stream::communication].stream);
+  communicator_.will_call(groups_of(plan_, communicator_.rank()));
   const auto bytes = [&](Memory m) { return plan_.arena_bytes[static_cast<std::size_t>(m)]; };
   const Result<std::span<std::byte>> device = communicator_.make_arena(bytes(Memory::device));
   if (!device) return device.error();
@@ -115,13 +135,13 @@ Result<void> Backend::run(const plan::PhaseOps& phase) {
 }
 
 Result<void> Backend::capture(const plan::PhaseOps& phase) {
-  const int rank = communicator_.rank().value;
+  const int seat = communicator_.seat();
   const Stream first = lanes_[shard::Stream::compute].stream;
-  if (Result<void> r = room_.graph->begin(rank, first); !r) return r;
+  if (Result<void> r = room_.graph->begin(seat, first); !r) return r;
   const CollectiveTotals before = communicator_.totals();
   if (Result<void> r = plan::run(phase, *this); !r) return r;
   captured_calls_ = communicator_.totals() - before;
-  return room_.graph->end(rank, first);
+  return room_.graph->end(seat, first);
 }
 
 Result<void> Backend::replay(const plan::PhaseOps& phase) {
@@ -135,7 +155,7 @@ Result<void> Backend::replay(const plan::PhaseOps& phase) {
 }
 
 Result<void> Backend::launch(const plan::PhaseOps& phase) {
-  if (Result<void> r = room_.graph->launch(communicator_.rank().value); !r) return r;
+  if (Result<void> r = room_.graph->launch(communicator_.seat()); !r) return r;
   if (Result<void> r = wait_for_end(phase); !r) return r;
   return host_calls_->take_error();
 }
@@ -240,8 +260,12 @@ Result<void> Backend::wait_for_end(const plan::PhaseOps& phase) {
     const Result<bool> done = of_graph ? room_.graph->is_done() : room_.api.is_done(lanes_[shard::Stream::compute].end);
     if (!done) return done.error();
     if (*done) return {};
-    if (std::chrono::steady_clock::now() - start > room_.turns.deadline()) return hang(phase);
-    if (Result<void> r = room_.turns.yield(communicator_.rank().value); !r) return r;
+    if (const auto waited = std::chrono::steady_clock::now() - start; waited > room_.turns.deadline()) {
+      const std::optional<Stuck> own = stuck();
+      const bool for_others = own && own->collective;
+      if (!for_others || waited > room_.turns.deadline() + communicator_.patience()) return hang(phase);
+    }
+    if (Result<void> r = communicator_.while_waiting(); !r) return r;
   }
 }
 

@@ -11,7 +11,8 @@
 #include "executor/cpu/memories.h"
 #include "executor/cuda/backend/host_calls.h"
 #include "executor/cuda/backend/lanes.h"
-#include "executor/cuda/comm/same_device.h"
+#include "executor/cuda/comm/device_communicator.h"
+#include "executor/cuda/comm/device_room.h"
 #include "executor/rank/backend.h"
 #include "sim/ir/run.h"
 
@@ -29,7 +30,7 @@ class Backend final : public executor::RankBackend {
   /// Makes the arenas, the device's in `communicator`. All that it refers to outlives it. Collective: every rank of the
   /// device does the same. Errors: does_not_fit, unavailable, cannot_create.
   [[nodiscard]] static Result<std::unique_ptr<Backend>> make(DeviceRoom& room, const plan::Plan& plan,
-                                                             SameDevice& communicator, DataSource& data,
+                                                             DeviceCommunicator& communicator, DataSource& data,
                                                              cpu::ThreadPool& pool,
                                                              const executor::BackendOptions& options,
                                                              const std::string& disk_path);
@@ -65,7 +66,8 @@ class Backend final : public executor::RankBackend {
     Event end = nullptr;
   };
 
-  Backend(DeviceRoom& room, const plan::Plan& plan, SameDevice& communicator, const executor::BackendOptions& options);
+  Backend(DeviceRoom& room, const plan::Plan& plan, DeviceCommunicator& communicator,
+          const executor::BackendOptions& options);
   [[nodiscard]] Result<void> prepare(DataSource& data, cpu::ThreadPool& pool, const executor::BackendOptions& options,
                                      const std::string& disk_path);
   [[nodiscard]] Result<void> prepare_events();
@@ -101,7 +103,7 @@ class Backend final : public executor::RankBackend {
 
   DeviceRoom& room_;
   const plan::Plan& plan_;
-  SameDevice& communicator_;
+  DeviceCommunicator& communicator_;
   plan::Position position_;
   executor::Observer* observer_;
   std::uint64_t seed_;

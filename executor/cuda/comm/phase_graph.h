@@ -10,8 +10,8 @@
 namespace shard::cuda {
 
 /// A plan allocates nothing and no op's argument changes from one step to the next, so that what a step enqueues is
-/// kept and launched again. Shared by the ranks of a device; every function is called by all of them, each at its turn,
-/// in the same order, and returns when all have called it.
+/// kept and launched again. Shared by the ranks of a device; every function is called by all of them, each at its turn
+/// with its seat among them (DeviceCommunicator), in the same order, and returns when all have called it.
 class PhaseGraph {
  public:
   PhaseGraph(Api& api, Turns& turns, int ranks) : api_(api), turns_(turns), ranks_(ranks) {}
@@ -21,17 +21,17 @@ class PhaseGraph {
 
   [[nodiscard]] bool is_captured() const { return graph_ != nullptr; }
   /// From here on, what the rank enqueues on `stream`, and on streams that come from it by events, is kept.
-  [[nodiscard]] Result<void> begin(int rank, Stream stream);
+  [[nodiscard]] Result<void> begin(int seat, Stream stream);
   /// All that the rank has enqueued has come back to `stream`.
-  [[nodiscard]] Result<void> end(int rank, Stream stream);
+  [[nodiscard]] Result<void> end(int seat, Stream stream);
   /// Runs all ranks' phase.
-  [[nodiscard]] Result<void> launch(int rank);
+  [[nodiscard]] Result<void> launch(int seat);
   /// Of what was launched; any rank, at any of its turns.
   [[nodiscard]] Result<bool> is_done() { return api_.is_done(done_); }
 
  private:
   /// Returns when every rank has called it as often as this one.
-  [[nodiscard]] Result<void> meet(int rank);
+  [[nodiscard]] Result<void> meet(int seat);
   [[nodiscard]] Result<void> make_events();
 
   Api& api_;
@@ -41,7 +41,7 @@ class PhaseGraph {
   Stream origin_ = nullptr;
   Event fork_ = nullptr;
   Event done_ = nullptr;
-  std::vector<Event> ends_{};  ///< by rank
+  std::vector<Event> ends_{};  ///< by seat
   Graph graph_ = nullptr;
 };
 

@@ -31,7 +31,7 @@ struct Meeting {
   std::vector<std::uint64_t> read{};
 };
 
-class Member final : public SameDevice {
+class Member final : public DeviceCommunicator {
  public:
   Member(std::shared_ptr<Meeting> meeting, DeviceRoom& room, Rank rank, int world)
       : meeting_(std::move(meeting)), room_(room), rank_(rank), world_(world) {}
@@ -40,6 +40,9 @@ class Member final : public SameDevice {
   }
 
   void use(Stream stream) override { stream_ = stream; }
+  void will_call(std::span<const RankGroup>) override {}
+  [[nodiscard]] int seat() const override { return rank_.value; }
+  [[nodiscard]] Result<void> while_waiting() override { return room_.turns.yield(rank_.value); }
   [[nodiscard]] Rank rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return world_; }
   [[nodiscard]] std::string_view name() const override { return "same-device"; }
@@ -164,13 +167,13 @@ Result<std::vector<std::string>> Member::exchange(std::string_view own) {
 
 }  // namespace
 
-std::vector<std::unique_ptr<SameDevice>> make_same_device(int world, DeviceRoom& room) {
+std::vector<std::unique_ptr<DeviceCommunicator>> make_same_device(int world, DeviceRoom& room) {
   auto meeting = std::make_shared<Meeting>();
   const auto ranks = static_cast<std::size_t>(world);
   meeting->posted.resize(ranks);
   meeting->round.resize(ranks);
   meeting->read.resize(ranks);
-  std::vector<std::unique_ptr<SameDevice>> members;
+  std::vector<std::unique_ptr<DeviceCommunicator>> members;
   for (int rank = 0; rank < world; ++rank)
     members.push_back(std::make_unique<Member>(meeting, room, Rank{rank}, world));
   return members;

@@ -81,6 +81,13 @@ class Device final : public Api {
   void refuse_argument(DeviceStream& stream, int argument, const std::string& why);
   void launch(DeviceStream& stream, const BlockRunner::Sizes& sizes, std::function<void()> thread);
 
+  // Of transfers between devices, which NCCL makes.
+  /// A step of the stream that touches `ranges`; `ready` and `run` are called as Step has them.
+  Result<void> transfer(DeviceStream& stream, const std::vector<Range>& ranges, bool hangs, std::function<bool()> ready,
+                        std::function<void()> run);
+  [[nodiscard]] std::vector<std::byte> content(const std::byte* from, std::int64_t bytes) const;
+  void store(std::byte* to, const std::vector<std::byte>& content) const;
+
  private:
   struct DeviceEvent {
     std::shared_ptr<Moment> moment{};  ///< of the latest record

@@ -226,6 +226,43 @@ Result<void> Device::multiply(Stream handle, Product product, const ProductOpera
   return enqueue(stream, std::move(step));
 }
 
+Result<void> Device::transfer(DeviceStream& stream, const std::vector<Range>& ranges, bool hangs,
+                              std::function<bool()> ready, std::function<void()> run) {
+  if (fault_) return *fault_;
+  Step step;
+  step.op = owner(stream);
+  step.hangs = hangs;
+  for (const Range& range : ranges) {
+    const auto kind = kind_of(stream, range.begin, range.bytes, "what is transferred");
+    if (!kind) return kind.error();
+    if (*kind == Kind::pageable) return misuse(stream, "what is transferred is neither of the device nor pinned");
+    const bool writes = range.access != model::Access::read;
+    if (const auto why = undeclared(stream, range.begin, range.bytes, writes)) return misuse(stream, *why);
+    step.accesses.push_back(whole(range, step.op));
+  }
+  step.ready = std::move(ready);
+  step.run = [run = std::move(run)]() -> std::optional<Error> {
+    run();
+    return std::nullopt;
+  };
+  return enqueue(stream, std::move(step));
+}
+
+std::vector<std::byte> Device::content(const std::byte* from, std::int64_t bytes) const {
+  memory_->open(from, bytes);
+  const std::byte* const real = memory_->real(from);
+  std::vector<std::byte> copied(real, real + bytes);
+  memory_->close(from, bytes);
+  return copied;
+}
+
+void Device::store(std::byte* to, const std::vector<std::byte>& content) const {
+  const auto bytes = static_cast<std::int64_t>(content.size());
+  memory_->open(to, bytes);
+  std::memcpy(memory_->real(to), content.data(), content.size());
+  memory_->close(to, bytes);
+}
+
 void Device::refuse_argument(DeviceStream& stream, int argument, const std::string& why) {
   misuse(stream, "argument " + std::to_string(argument) + " of a kernel " + why);
 }

@@ -79,6 +79,23 @@ GraphRun::GraphRun(std::shared_ptr<const GraphWork> graph, Random* chance)
 
 void GraphRun::release(std::int32_t node) {
   if (graph_->step(node).hangs) return;
+  if (graph_->step(node).ready) {
+    held_up_.push_back(node);
+    return;
+  }
+  put(node);
+}
+
+bool GraphRun::can_go_on() {
+  std::erase_if(held_up_, [&](std::int32_t node) {
+    const bool can_run = graph_->step(node).can_run();
+    if (can_run) put(node);
+    return can_run;
+  });
+  return !ready_.empty();
+}
+
+void GraphRun::put(std::int32_t node) {
   ready_.emplace_back(keys_[static_cast<std::size_t>(node)], node);
   std::ranges::push_heap(ready_);
 }

@@ -48,17 +48,19 @@ class GraphRun {
   /// Without chance, nodes run as they were captured.
   GraphRun(std::shared_ptr<const GraphWork> graph, Random* chance);
   [[nodiscard]] bool finished() const { return left_ == 0; }
-  [[nodiscard]] bool can_go_on() const { return !ready_.empty(); }
+  [[nodiscard]] bool can_go_on();
   /// Runs one of the nodes that may run.
   std::optional<Error> run_next();
 
  private:
   void release(std::int32_t node);
+  void put(std::int32_t node);
   std::shared_ptr<const GraphWork> graph_;
   std::vector<std::uint64_t> keys_;
   std::vector<std::int32_t> waits_for_;                        // by node, how many others
   std::vector<std::vector<std::int32_t>> followers_;           // by node
   std::vector<std::pair<std::uint64_t, std::int32_t>> ready_;  // a heap, the largest key first
+  std::vector<std::int32_t> held_up_;                          // nodes that wait for other devices
   std::int32_t left_ = 0;
 };
 

@@ -35,11 +35,11 @@ void Scheduler::enqueue_wait(std::size_t stream, std::shared_ptr<Moment> moment)
   put(stream, Wait{std::move(moment)});
 }
 
-bool Scheduler::can_run(const Queue& queue) {
+bool Scheduler::can_run(Queue& queue) {
   if (queue.entries.empty()) return false;
-  const Work& head = queue.entries.front().work;
-  if (const auto* step = std::get_if<Step>(&head)) return !step->hangs;
-  if (const auto* graph = std::get_if<GraphRun>(&head)) return graph->finished() || graph->can_go_on();
+  Work& head = queue.entries.front().work;
+  if (const auto* step = std::get_if<Step>(&head)) return step->can_run();
+  if (auto* graph = std::get_if<GraphRun>(&head)) return graph->finished() || graph->can_go_on();
   if (const auto* wait = std::get_if<Wait>(&head)) return wait->moment->done;
   return true;
 }

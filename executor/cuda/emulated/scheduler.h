@@ -51,7 +51,7 @@ class Scheduler {
     std::uint64_t priority = 0;
   };
   void put(std::size_t stream, Work work);
-  static bool can_run(const Queue& queue);
+  static bool can_run(Queue& queue);
   Queue* next();
   static std::optional<Error> run_head(Queue& queue);
 

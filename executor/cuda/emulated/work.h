@@ -12,12 +12,15 @@
 
 namespace shard::cuda::emulated {
 
-/// A kernel, a product, a copy, a fill or a call of the host.
+/// A kernel, a product, a copy, a fill, a call of the host or a transfer.
 struct Step {
   Op op{};  ///< whose; never null
   std::vector<Access> accesses{};
   std::function<std::optional<Error>()> run{};
-  bool hangs = false;  ///< planted: it never finishes
+  bool hangs = false;             ///< planted: it never finishes
+  std::function<bool()> ready{};  ///< whether it can run, asked once its turn has come and until it can; null: at once
+
+  [[nodiscard]] bool can_run() const { return !hangs && (!ready || ready()); }
 };
 
 /// How much of each stream is known to be finished: by stream, a number of pieces of work.
