@@ -67,8 +67,9 @@ struct Cluster {
   double attention_efficiency = 1;  ///< reached by attention, 0..1
   Seconds launch;                   ///< between two ops of a stream
 
-  std::optional<Bytes> host_memory;   ///< of one host
-  std::optional<HostLink> host_link;  ///< none: device memory is host memory
+  std::optional<Bytes> host_memory;                     ///< of one host
+  std::optional<BytesPerSecond> host_memory_bandwidth;  ///< of one host of cuda devices; none: cost::kHostMemory
+  std::optional<HostLink> host_link;                    ///< none: device memory is host memory
   Link intra_host;
   std::optional<Link> inter_host;  ///< none: one host only
   /// None: all is priced by the figures above; with it what it has no law for.

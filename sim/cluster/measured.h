@@ -44,8 +44,18 @@ struct Occupancy {
   friend bool operator==(const Occupancy&, const Occupancy&) = default;
 };
 
+/// A figure by itself, for those who read the file; what is priced by it stands in the description too.
+struct Figure {
+  std::string name{};
+  double value = 0;
+  std::string unit{};
+  std::string method{};
+  friend bool operator==(const Figure&, const Figure&) = default;
+};
+
 struct Measured {
   std::string method{};  ///< how, in words
+  std::vector<Figure> figures{};
   std::vector<Occupancy> occupancies{};
   friend bool operator==(const Measured&, const Measured&) = default;
 };

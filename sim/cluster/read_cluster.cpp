@@ -81,6 +81,8 @@ Cluster read_fields(JsonObject& json) {
   c.launch = Seconds{json.non_negative("launch_seconds")};
 
   if (json.has("host_memory_bytes")) c.host_memory = Bytes{json.count("host_memory_bytes", kMostBytes)};
+  if (json.has("host_memory_bandwidth_bytes_per_second"))
+    c.host_memory_bandwidth = BytesPerSecond{json.positive("host_memory_bandwidth_bytes_per_second")};
   if (json.has("host_link") || c.device == DeviceKind::cuda) c.host_link = read_host_link(json.object("host_link"));
   c.intra_host = read_link(json.object("intra_host_link"));
   if (json.has("inter_host_link")) c.inter_host = read_link(json.object("inter_host_link"));

@@ -13,6 +13,7 @@ namespace {
 /// More than all kinds in all types; a file with more is no description.
 constexpr std::size_t kMostLaws = 4096;
 constexpr std::size_t kMostOccupancies = 64;
+constexpr std::size_t kMostFigures = 1024;
 constexpr std::size_t kMostCorrections = 64;
 constexpr std::int64_t kMostRanks = 1 << 20;
 
@@ -52,6 +53,16 @@ OpLaw read_law(JsonObject json) {
   return law;
 }
 
+Figure read_figure(JsonObject json) {
+  Figure f;
+  f.name = json.text("name");
+  f.value = json.non_negative("value");
+  f.unit = json.text("unit");
+  f.method = json.text("method");
+  json.refuse_unknown_keys();
+  return f;
+}
+
 Occupancy read_occupancy(JsonObject json) {
   Occupancy o;
   o.ranks = static_cast<std::int32_t>(json.count("ranks", kMostRanks));
@@ -69,6 +80,8 @@ Occupancy read_occupancy(JsonObject json) {
 Measured read_measured(JsonObject json) {
   Measured m;
   m.method = json.text("method", "");
+  if (json.has("figures"))
+    for (JsonObject& each : json.objects("figures", kMostFigures)) m.figures.push_back(read_figure(each));
   for (JsonObject& each : json.objects("occupancies", kMostOccupancies)) m.occupancies.push_back(read_occupancy(each));
   if (m.occupancies.empty()) json.fail("occupancies", "must not be empty");
   json.refuse_unknown_keys();

@@ -32,7 +32,10 @@ Json law_json(const OpLaw& law) {
 }
 
 Json measured_json(const Measured& measured) {
-  Json j{{"method", measured.method}, {"occupancies", Json::array()}};
+  Json j{{"method", measured.method}};
+  for (const Figure& f : measured.figures)
+    j["figures"].push_back({{"name", f.name}, {"value", f.value}, {"unit", f.unit}, {"method", f.method}});
+  j["occupancies"] = Json::array();
   for (const Occupancy& o : measured.occupancies) {
     Json each{{"ranks", o.ranks},
               {"threads", o.threads},
@@ -78,6 +81,7 @@ std::string to_json(const Cluster& c) {
   if (c.device_memory) j["device_memory_bytes"] = c.device_memory->count();
   add_peaks(j, c);
   if (c.host_memory) j["host_memory_bytes"] = c.host_memory->count();
+  if (c.host_memory_bandwidth) j["host_memory_bandwidth_bytes_per_second"] = c.host_memory_bandwidth->count();
   if (c.host_link)
     j["host_link"] = {{"latency_seconds", c.host_link->latency.count()},
                       {"bandwidth_bytes_per_second", c.host_link->bandwidth.count()}};

@@ -23,7 +23,7 @@ inline constexpr BytesPerSecond kDisk{3e9};
   return {.matrix = FlopsPerSecond{kHostElementwise.count() * even},
           .attention = FlopsPerSecond{kHostElementwise.count() * even},
           .elementwise = FlopsPerSecond{kHostElementwise.count() * even},
-          .memory = BytesPerSecond{kHostMemory.count() * even},
+          .memory = BytesPerSecond{cluster.host_memory_bandwidth.value_or(kHostMemory).count() * even},
           .launch = device.launch};
 }
 

@@ -36,7 +36,21 @@ double turns(double ranks, double threads, double cores) {
   return std::max(1.0, ranks * threads / cores);
 }
 
+bool is_product(const plan::Op& op) {
+  const auto* c = std::get_if<plan::Compute>(&op.action);
+  return c != nullptr && model::row(c->kind).work.of == model::Work::Of::product;
+}
+
 }  // namespace
+
+bool obeys_law(const plan::Plan& plan, const plan::Op& op) {
+  if (plan.target.device == plan::Device::cpu) return true;
+  bool device = false;
+  bool other = false;
+  for (const plan::Operand& o : op.operands) (plan.buffer(o.buffer).memory == Memory::device ? device : other) = true;
+  if (std::holds_alternative<plan::Copy>(op.action)) return device && other;
+  return device && !(plan.target.tensor_float && is_product(op));
+}
 
 Seconds law_time(const cluster::OpLaw& law, const plan::OpWork& work) {
   const double plain = law.call_seconds + work.flops * law.flop_seconds + work.weight_bytes * law.weight_byte_seconds +
@@ -47,18 +61,10 @@ Seconds law_time(const cluster::OpLaw& law, const plan::OpWork& work) {
 MeasuredTimes::MeasuredTimes(const plan::Plan& plan, const cluster::Cluster& cluster, const cluster::Layout& layout) {
   if (!cluster.measured || cluster.measured->occupancies.empty()) return;
   // Kernels of another kind of device obey other laws.
-  if (cluster.device == cluster::DeviceKind::cpu && plan.target.device != plan::Device::cpu) return;
-  const double cores = std::max(cluster.cores, 1);
-  const double ranks = layout.ranks_per_device;
-  const double threads = plan.target.threads;
-  const double at_once = std::clamp(std::floor(cores / threads), 1.0, ranks);
-  const auto far = [&](const cluster::Occupancy& o) {
-    return ratio(o.ranks, at_once) + 2 * ratio(o.threads, std::min(threads, cores));
-  };
-  const std::vector<cluster::Occupancy>& known = cluster.measured->occupancies;
-  occupancy_ = &*std::ranges::min_element(known, {}, far);
-  slower_ = turns(ranks, threads, cores) / turns(occupancy_->ranks, occupancy_->threads, cores) *
-            (occupancy_->threads / threads);
+  const bool cpu = cluster.device == cluster::DeviceKind::cpu;
+  if (cpu != (plan.target.device == plan::Device::cpu)) return;
+  choose_occupancy(*cluster.measured, plan.target.threads, layout.ranks_per_device,
+                   cpu ? std::max(cluster.cores, 1) : 0);
   for (const cluster::OpLaw& law : occupancy_->laws) {
     const std::optional<plan::OpClass> which = plan::op_class(law.kind);
     if (!which) continue;
@@ -68,10 +74,27 @@ MeasuredTimes::MeasuredTimes(const plan::Plan& plan, const cluster::Cluster& clu
   }
 }
 
+void MeasuredTimes::choose_occupancy(const cluster::Measured& measured, double threads, double ranks, double cores) {
+  const std::vector<cluster::Occupancy>& known = measured.occupancies;
+  if (cores < 1) {
+    const auto apart = [&](const cluster::Occupancy& o) { return ratio(o.ranks, ranks); };
+    occupancy_ = &*std::ranges::min_element(known, {}, apart);
+    slower_ = ranks / occupancy_->ranks;
+    return;
+  }
+  const double at_once = std::clamp(std::floor(cores / threads), 1.0, ranks);
+  const auto far = [&](const cluster::Occupancy& o) {
+    return ratio(o.ranks, at_once) + 2 * ratio(o.threads, std::min(threads, cores));
+  };
+  occupancy_ = &*std::ranges::min_element(known, {}, far);
+  slower_ = turns(ranks, threads, cores) / turns(occupancy_->ranks, occupancy_->threads, cores) *
+            (occupancy_->threads / threads);
+}
+
 std::optional<Seconds> MeasuredTimes::operator()(const plan::Plan& plan, const plan::Op& op) const {
   if (occupancy_ == nullptr) return std::nullopt;
   const cluster::OpLaw* law = laws_[plan::class_of(op).index];
-  if (law == nullptr) return std::nullopt;
+  if (law == nullptr || !obeys_law(plan, op)) return std::nullopt;
   const bool meets = std::holds_alternative<plan::Communicate>(op.action);
   const Seconds around{occupancy_->between_seconds + (meets ? occupancy_->meeting_seconds : 0.0)};
   return slower_ * ((1 + occupancy_->waiting_share) * law_time(*law, plan::work_of(plan, op)) + around);

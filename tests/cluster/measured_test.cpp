@@ -12,6 +12,7 @@ namespace {
 
 Measured two_laws() {
   return {.method = "made up",
+          .figures = {{.name = "products of 4096", .value = 5e14, .unit = "flops/s", .method = "the best of three"}},
           .occupancies = {{.ranks = 2,
                            .threads = 1,
                            .between_seconds = 1e-6,
@@ -51,6 +52,15 @@ TEST(Written, EveryExampleIsReadBackEqual) {
       else
         ADD_FAILURE() << e.name << " lost " << item.key();
   }
+}
+
+TEST(Written, TheHostsBandwidthIsReadBackEqual) {
+  Cluster c = *read_cluster("a100-80gb-x8");
+  EXPECT_FALSE(c.host_memory_bandwidth);
+  c.host_memory_bandwidth = BytesPerSecond{1e11};
+  const Result<Cluster> back = parse_cluster(to_json(c), "written");
+  ASSERT_TRUE(back) << to_string(back.error());
+  EXPECT_EQ(back->host_memory_bandwidth, c.host_memory_bandwidth);
 }
 
 TEST(Written, LawsAreReadBackEqual) {

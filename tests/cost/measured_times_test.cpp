@@ -107,6 +107,53 @@ TEST(MeasuredTimes, APlanForAnotherKindOfDeviceHasNoLaws) {
   EXPECT_DOUBLE_EQ(seconds(plan, op_of(plan::Copy{})), 128);
 }
 
+/// The same figures of a GPU: two ranks that share it take 3 s.
+cluster::Cluster gpu() {
+  cluster::Cluster c = machine();
+  c.device = cluster::DeviceKind::cuda;
+  c.cores = 0;
+  c.host_link = cluster::HostLink{Seconds{0}, BytesPerSecond{1}};
+  return c;
+}
+
+plan::Plan gpu_plan(std::int32_t ranks) {
+  plan::Plan p = plan_of(ranks, 1);
+  p.target.device = plan::Device::cuda;
+  p.buffers[1].memory = Memory::host;
+  return p;
+}
+
+TEST(MeasuredTimesOfAGpu, AreOfTheRanksThatShareIt) {
+  const plan::Op copy = op_of(plan::Copy{});
+  EXPECT_DOUBLE_EQ(cost(gpu_plan(1), copy, gpu()).count(), 1);
+  EXPECT_DOUBLE_EQ(cost(gpu_plan(2), copy, gpu()).count(), 3 * 1.5 + 0.25);
+  EXPECT_DOUBLE_EQ(cost(gpu_plan(4), copy, gpu()).count(), 2 * (3 * 1.5 + 0.25));
+  plan::Plan on_cpu = gpu_plan(1);
+  on_cpu.target.device = plan::Device::cpu;
+  EXPECT_DOUBLE_EQ(cost(on_cpu, copy, gpu()).count(), 64);  // over the link
+}
+
+TEST(MeasuredTimesOfAGpu, HoldForCopiesToAndFromTheHostAlone) {
+  plan::Plan plan = gpu_plan(1);
+  EXPECT_TRUE(obeys_law(plan, op_of(plan::Copy{})));
+  EXPECT_TRUE(obeys_law(plan, op_of(plan::Accumulate{})));
+  plan.buffers[1].memory = Memory::device;
+  EXPECT_FALSE(obeys_law(plan, op_of(plan::Copy{})));
+  EXPECT_DOUBLE_EQ(cost(plan, op_of(plan::Copy{}), gpu()).count(), 128);
+  plan.buffers[0].memory = plan.buffers[1].memory = Memory::host;
+  EXPECT_FALSE(obeys_law(plan, op_of(plan::Accumulate{})));
+}
+
+TEST(MeasuredTimesOfAGpu, AreNotThoseOfProductsThatMayRound) {
+  plan::Plan plan = gpu_plan(1);
+  plan::Compute product;
+  product.kind = model::OperatorKind::linear;
+  EXPECT_TRUE(obeys_law(plan, op_of(product)));
+  plan.target.tensor_float = true;
+  EXPECT_FALSE(obeys_law(plan, op_of(product)));
+  EXPECT_TRUE(obeys_law(plan, op_of(plan::Copy{})));
+}
+
 TEST(MeasuredTimes, WhatHasNoLawIsPricedByTheGeneralFigures) {
   // 128 bytes at half of a byte a second: two ranks share the memory
   EXPECT_DOUBLE_EQ(seconds(plan_of(2, 1), op_of(plan::ZeroState{})), 256);
