@@ -33,8 +33,13 @@ constexpr const char* kCalibrateDetails =
 what each took as a description of this machine. simulate, search and train take the file as any other.
 Nothing else should run on the machine meanwhile.
 
+On a GPU, of which the first is measured, products, memory, copies, launches and collectives are timed one thing at
+a time before; each figure stands in the file with its method. Exits 69 without a driver or a GPU. Figures of
+emulated-cuda mean nothing: it shows, on any machine, that a calibration comes to its end.
+
 Examples:
   shardscope calibrate -o here.json
+  shardscope calibrate --device cuda -o gpu.json
   shardscope simulate --model gpt2-nano --ranks 2 --stage 3 --cluster here.json
   shardscope train --model gpt2-nano --data random --ranks 2 --stage 3 --cluster here.json
 )";
@@ -74,7 +79,7 @@ constexpr bool kStartsRanks = false;
 #endif
 
 struct CalibrateOptions {
-  std::string device = "cpu";
+  CalibrationDevice device = CalibrationDevice::cpu;
   std::int64_t seconds = 240;
   cli::OutputPath path;
   cli::OutputOptions output;
@@ -86,12 +91,12 @@ std::string joined(const std::vector<std::string>& words) {
   return all;
 }
 
-/// On stderr. What is left of the time is for laws and the file.
+/// What is left of the time is for laws and the file.
 Result<Rounds> run_all(std::vector<CaseRecord>& records, const std::string& folder, Clock::time_point begin,
-                       double allowed) {
+                       double allowed, int most_rounds, cli::Progress& progress) {
   constexpr int kSteps = 5;
-  cli::Progress progress(std::cerr, "calibrating", cli::style_of(2));
-  const CalibrationTime time{.now = [begin] { return since(begin); }, .begin = 0, .end = allowed};
+  const CalibrationTime time{
+      .now = [begin] { return since(begin); }, .begin = 0, .end = allowed, .most_rounds = most_rounds};
   return run_rounds(
       records, time, [&](CaseRecord& record, double seconds) { return run_case(record, folder, kSteps, seconds); },
       [&](double done, const std::string& what) { progress.update(done, what); });
@@ -107,7 +112,7 @@ std::vector<OccupancySamples> by_occupancy(const std::vector<CaseRecord>& record
       found = all.insert(all.end(), {.ranks = record.of.ranks, .threads = record.of.threads, .ops = {}, .steps = {}});
     const std::vector<cost::OpSample> ops = samples_of(record);
     found->ops.insert(found->ops.end(), ops.begin(), ops.end());
-    found->steps.push_back(step_of(record));
+    if (record.of.serial) found->steps.push_back(step_of(record));
   }
   return all;
 }
@@ -126,27 +131,50 @@ Result<std::vector<StepCheck>> checked(const std::vector<CaseRecord>& records, c
   return checks;
 }
 
-Result<CalibrationResult> calibrate(const CalibrateOptions& o) {
-  const auto begin = Clock::now();
-  const Machine machine = this_machine();
-  const std::optional<Scratch> folder = Scratch::make("/tmp");
-  if (!folder) return Error{Errc::cannot_create, "no folder can be made for the trainings' files", "/tmp", ""};
-  for (const CalibrationModel& model : calibration_models())
-    if (Result<void> w = write_file(folder->path() + "/" + model.name + ".json", model.config); !w) return w.error();
+/// What is trained where, planned; nothing has run yet.
+Result<std::vector<CaseRecord>> planned_cases(CalibrationDevice device, int cores, const std::string& folder) {
+  const bool cpu = device == CalibrationDevice::cpu;
+  const bool emulated = device == CalibrationDevice::emulated_cuda;
+  for (const CalibrationModel& model : cpu ? calibration_models() : device_models(emulated))
+    if (Result<void> w = write_file(folder + "/" + model.name + ".json", model.config); !w) return w.error();
   std::vector<CaseRecord> records;
-  for (const CalibrationCase& each : calibration_cases(machine.cores, kStartsRanks)) {
-    Result<CaseRecord> planned = plan_case(each, folder->path());
+  for (const CalibrationCase& each : cpu ? calibration_cases(cores, kStartsRanks) : device_cases(emulated)) {
+    Result<CaseRecord> planned = plan_case(each, folder);
     if (!planned) return planned.error();
     records.push_back(std::move(*planned));
   }
-  const Result<Rounds> rounds = run_all(records, folder->path(), begin, static_cast<double>(o.seconds));
+  return records;
+}
+
+Result<CalibrationResult> calibrate(const CalibrateOptions& o) {
+  const auto begin = Clock::now();
+  const Machine machine = this_machine();
+  const auto allowed = static_cast<double>(o.seconds);
+  cli::Progress progress(std::cerr, "calibrating", cli::style_of(2));
+  std::optional<DeviceFigures> figures;
+  if (o.device != CalibrationDevice::cpu) {
+    Result<DeviceFigures> measured =
+        measure_device(o.device == CalibrationDevice::emulated_cuda, machine.cores,
+                       [&](const std::string& what) { progress.update(std::min(0.99, since(begin) / allowed), what); });
+    if (!measured) return measured.error();
+    figures = std::move(*measured);
+  }
+  const std::optional<Scratch> folder = Scratch::make("/tmp");
+  if (!folder) return Error{Errc::cannot_create, "no folder can be made for the trainings' files", "/tmp", ""};
+  Result<std::vector<CaseRecord>> records = planned_cases(o.device, machine.cores, folder->path());
+  if (!records) return records.error();
+  // What means nothing is not repeated.
+  const int most_rounds = o.device == CalibrationDevice::emulated_cuda ? 1 : 8;
+  const Result<Rounds> rounds = run_all(*records, folder->path(), begin, allowed, most_rounds, progress);
   if (!rounds) return rounds.error();
-  CalibrationResult result{.cluster = cluster_of(by_occupancy(records), machine),
+  const std::vector<OccupancySamples> samples = by_occupancy(*records);
+  CalibrationResult result{.device = o.device,
+                           .cluster = figures ? cluster_of(samples, machine, *figures) : cluster_of(samples, machine),
                            .steps = {},
                            .seconds = 0,
                            .repetitions = std::max(rounds->whole, 1),
                            .left_out = rounds->left_out};
-  Result<std::vector<StepCheck>> steps = checked(records, result.cluster);
+  Result<std::vector<StepCheck>> steps = checked(*records, result.cluster);
   if (!steps) return steps.error();
   result.steps = std::move(*steps);
   result.seconds = since(begin);
@@ -161,8 +189,13 @@ int calibrate_command(std::span<const std::string> arguments) {
                        kCalibrateDetails);
   cli::Group group = command.group("Calibrate");
   group
-      .add_choice<std::string>("device", &o.device, {{"cpu", "cpu", "ranks on this machine's cores"}},
-                               "what is measured")
+      .add_choice<CalibrationDevice>(
+          "device", &o.device,
+          {{"cpu", CalibrationDevice::cpu, "ranks on this machine's cores"},
+           {"cuda", CalibrationDevice::cuda, "an NVIDIA GPU, and ranks that share it"},
+           {"emulated-cuda", CalibrationDevice::emulated_cuda,
+            "a GPU that this machine's processor plays, for development: its figures mean nothing"}},
+          "what is measured")
       .common();
   group
       .add("seconds", &o.seconds, "SECONDS",

@@ -13,6 +13,8 @@ struct CalibrationCase {
   std::vector<std::string> arguments;  ///< ranks and threads among them
   int ranks = 1;
   int threads = 1;
+  bool serial = true;   ///< a step is the sum of its ops: nothing goes on beside them
+  bool graphs = false;  ///< steps are launched as graphs, unless they are traced: they are timed in a run of its own
 };
 
 struct CalibrationModel {
@@ -24,5 +26,10 @@ struct CalibrationModel {
 /// For one rank by itself; for as many ranks as cores, where this program can start ranks; and for one rank with as
 /// many threads. Neighbours in the list are of different occupancies, so that a disturbance meets all of them.
 [[nodiscard]] std::vector<CalibrationCase> calibration_cases(int cores, bool starts_ranks);
+
+/// The same for a GPU: what fills one, in the types that it multiplies in; or small enough for one that is emulated.
+[[nodiscard]] std::span<const CalibrationModel> device_models(bool emulated);
+/// The most telling first.
+[[nodiscard]] std::vector<CalibrationCase> device_cases(bool emulated);
 
 }  // namespace shard::commands

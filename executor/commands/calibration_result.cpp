@@ -1,9 +1,8 @@
-// Samples to a cluster, and the answer of `shardscope calibrate`.
+// The answer of `shardscope calibrate`.
 #include "executor/commands/calibration_result.h"
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "sim/cli/output.h"
@@ -15,29 +14,6 @@ namespace shard::commands {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using model::OperatorKind;
-
-/// Smaller ops lie in caches, and their calls cost more than their bytes.
-constexpr double kLargeBytes = 4 << 20;
-
-/// Of all cores busy, else of what there is most of.
-const OccupancySamples& fullest(std::span<const OccupancySamples> samples) {
-  return *std::ranges::max_element(
-      samples, {}, [](const OccupancySamples& o) { return std::pair(std::int64_t{o.ranks} * o.threads, o.ranks); });
-}
-
-/// The best rate of `amount` over the samples that it is positive for; `otherwise` where there is none.
-double best_rate(const OccupancySamples& from, double otherwise,
-                 const std::function<double(const cost::OpSample&)>& amount) {
-  double best = 0;
-  for (const cost::OpSample& s : from.ops)
-    if (s.seconds > 0) best = std::max(best, from.ranks * amount(s) / s.seconds);
-  return best > 0 ? best : otherwise;
-}
-
-bool begins(const cost::OpSample& s, const char* name) {
-  return to_string(s.kind).starts_with(name);
-}
 
 double middle_error(const std::vector<StepCheck>& steps) {
   std::vector<double> errors;
@@ -57,14 +33,42 @@ std::string left_out_text(const CalibrationResult& r) {
          " trainings: kinds of op that only they have are priced by the general figures; --seconds gives them more\n";
 }
 
-constexpr const char* kMethod =
-    "Trainings of five small models, each by strategies that bring every kind of op, run as 'shardscope train' runs "
-    "them, in turn and again as long as time was left. An op's time is the lower quartile over steady steps, "
-    "repetitions and ranks of its traced span (of a collective: while data moved), since disturbances only add. Each "
-    "kind of op has one law per type: t = (call + flops x flop + bytes of parameters x weight_byte + other bytes x "
-    "byte), by least squares of relative errors without negative terms, times the median of measured over law at the "
-    "op's size. between_seconds, meeting_seconds and waiting_share are what the median step took beside its ops: "
-    "between two ops, at each collective until the others had come, and as a share of the ops, by least squares.";
+std::string percent(double share) {
+  return show_fixed(100 * share, 1) + " %";
+}
+
+/// One line for each number of ranks and threads.
+std::string laws_text(const CalibrationResult& r) {
+  cli::Table table{.columns = {{"ranks", "ranks"},
+                               {"threads", "threads"},
+                               {"laws", "laws"},
+                               {"samples", "samples"},
+                               {"median_error", "error, median"}},
+                   .rows = {}};
+  for (const cluster::Occupancy& o : r.cluster.measured->occupancies) {
+    std::int64_t samples = 0;
+    std::vector<double> errors;
+    for (const cluster::OpLaw& law : o.laws) samples += law.samples, errors.push_back(law.median_error);
+    const double error = cost::median(std::move(errors));
+    table.rows.push_back({o.ranks, o.threads, std::ssize(o.laws), samples, cli::Cell(error, percent(error))});
+  }
+  return cli::render(table, cli::Format::table, {});
+}
+
+std::string figures_text(const CalibrationResult& r) {
+  const cluster::Cluster& c = r.cluster;
+  const std::string reached = "products reached " + show_number(c.peak_fp32.count() / 1e9) + " GFLOP/s";
+  const std::string memory = ", memory " + show_number(c.memory_bandwidth.count() / 1e9) + " GB/s";
+  if (r.device == CalibrationDevice::cpu) return reached + memory + ", with all cores busy\n";
+  cli::Table table{.columns = {{"figure", "figure"}, {"value", "value"}, {"unit", "unit"}}, .rows = {}};
+  for (const cluster::Figure& f : c.measured->figures)
+    table.rows.push_back({f.name, cli::Cell(f.value, show_number(f.value)), f.unit});
+  const auto gflops = [](const std::optional<FlopsPerSecond>& rate) {
+    return show_number(rate.value_or(FlopsPerSecond{}).count() / 1e9);
+  };
+  return cli::render(table, cli::Format::table, {}) + "\n" + reached + " in fp32, " + gflops(c.peak_tf32) +
+         " in tf32, " + gflops(c.peak_bf16) + " in bf16, " + gflops(c.peak_fp16) + " in fp16" + memory + "\n";
+}
 
 }  // namespace
 
@@ -72,55 +76,11 @@ double StepCheck::error() const {
   return measured_seconds > 0 ? std::abs(predicted_seconds / measured_seconds - 1) : 0;
 }
 
-cluster::Cluster cluster_of(std::span<const OccupancySamples> samples, const Machine& machine) {
-  const OccupancySamples& all = fullest(samples);
-  const auto flops_of = [](const char* name, Dtype dtype) {
-    return [name, dtype](const cost::OpSample& s) { return begins(s, name) && s.dtype == dtype ? s.work.flops : 0.0; };
-  };
-  cluster::Cluster c;
-  c.name = "calibrated-cpu";
-  c.source = "measured by 'shardscope calibrate' on " + machine.date + ": " + std::to_string(machine.cores) +
-             " cores of " + machine.processor +
-             ". Peaks are the best that products, and memory bandwidth what optimizer "
-             "steps of more than 4 MiB, reached with all cores busy; the link is what gathers reached.";
-  c.device = cluster::DeviceKind::cpu;
-  c.hosts = 1;
-  c.ranks_share_device = true;
-  c.streams_overlap = false;
-  c.cores = machine.cores;
-  const double product = best_rate(all, 1e9, flops_of("linear ", Dtype::f32));
-  c.peak_fp32 = FlopsPerSecond{product};
-  c.peak_bf16 = FlopsPerSecond{best_rate(all, product, flops_of("linear ", Dtype::bf16))};
-  c.attention_efficiency = std::min(1.0, best_rate(all, product, flops_of("attention ", Dtype::f32)) / product);
-  c.memory_bandwidth = BytesPerSecond{best_rate(all, 1e9, [](const cost::OpSample& s) {
-    return begins(s, "adam") && s.work.bytes > kLargeBytes ? s.work.bytes : 0.0;
-  })};
-  cluster::Measured measured{.method = kMethod, .occupancies = {}};
-  for (const OccupancySamples& o : samples) {
-    const cost::BesideOps beside = cost::beside_ops(o.steps);
-    measured.occupancies.push_back({.ranks = o.ranks,
-                                    .threads = o.threads,
-                                    .between_seconds = beside.between_seconds,
-                                    .meeting_seconds = beside.meeting_seconds,
-                                    .waiting_share = beside.waiting_share,
-                                    .laws = cost::laws_of(o.ops)});
-    if (&o == &all) {
-      c.launch = Seconds{beside.between_seconds};
-      c.intra_host.base = Seconds{beside.meeting_seconds};
-    }
-  }
-  c.intra_host.bus_bandwidth =
-      BytesPerSecond{best_rate(all, c.memory_bandwidth.count() / 2,
-                               [](const cost::OpSample& s) { return begins(s, "all_gather") ? s.work.bytes : 0.0; }) /
-                     all.ranks};
-  c.measured = std::move(measured);
-  return c;
-}
-
 Json to_json(const CalibrationResult& r, const std::string& file) {
   Json j = cli::json_document("calibrate");
+  j["device"] = to_string(r.device);
   j["file"] = file;
-  j["cores"] = r.cluster.cores;
+  j["cores"] = r.cluster.cores > 0 ? Json(r.cluster.cores) : Json();
   j["calibration_seconds"] = r.seconds;
   j["repetitions"] = r.repetitions;
   j["left_out"] = r.left_out;
@@ -139,30 +99,20 @@ Json to_json(const CalibrationResult& r, const std::string& file) {
                            {"dtype", to_string(law.dtype)},
                            {"samples", law.samples},
                            {"median_error", law.median_error}});
+  j["figures"] = Json::array();
+  for (const cluster::Figure& f : r.cluster.measured->figures)
+    j["figures"].push_back({{"name", f.name}, {"value", f.value}, {"unit", f.unit}, {"method", f.method}});
   return j;
 }
 
 std::string to_text(const CalibrationResult& r, const std::string& file) {
-  const auto percent = [](double share) { return show_fixed(100 * share, 1) + " %"; };
-  cli::Table table{.columns = {{"ranks", "ranks"},
-                               {"threads", "threads"},
-                               {"laws", "laws"},
-                               {"samples", "samples"},
-                               {"median_error", "error, median"}},
-                   .rows = {}};
-  for (const cluster::Occupancy& o : r.cluster.measured->occupancies) {
-    std::int64_t samples = 0;
-    std::vector<double> errors;
-    for (const cluster::OpLaw& law : o.laws) samples += law.samples, errors.push_back(law.median_error);
-    const double error = cost::median(std::move(errors));
-    table.rows.push_back({o.ranks, o.threads, std::ssize(o.laws), samples, cli::Cell(error, percent(error))});
-  }
-  return cli::render(table, cli::Format::table, {}) + "\nsteps of the calibration, predicted with it: median error " +
+  const bool emulated = r.device == CalibrationDevice::emulated_cuda;
+  return std::string(emulated ? "of an emulated GPU, for development: these figures mean nothing\n\n" : "") +
+         laws_text(r) + "\nsteps of the calibration, predicted with it: median error " +
          percent(middle_error(r.steps)) + ", worst " + percent(worst_error(r.steps)) + " of " +
-         std::to_string(r.steps.size()) + "\nproducts reached " + show_number(r.cluster.peak_fp32.count() / 1e9) +
-         " GFLOP/s, memory " + show_number(r.cluster.memory_bandwidth.count() / 1e9) + " GB/s, with all cores busy\n" +
-         left_out_text(r) + "took " + duration(Seconds{r.seconds}) + ", " + std::to_string(r.repetitions) +
-         " rounds\nwrote " + file + ": --cluster takes it\n";
+         std::to_string(r.steps.size()) + "\n" + figures_text(r) + left_out_text(r) + "took " +
+         duration(Seconds{r.seconds}) + ", " + std::to_string(r.repetitions) + " rounds\nwrote " + file +
+         ": --cluster takes it\n";
 }
 
 }  // namespace shard::commands

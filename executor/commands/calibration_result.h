@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/commands/calibration_device.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cost/fit.h"
 
@@ -32,6 +33,22 @@ struct Machine {
 /// was reached by products, attention, optimizer steps and gathers with all cores busy.
 [[nodiscard]] cluster::Cluster cluster_of(std::span<const OccupancySamples> samples, const Machine& machine);
 
+/// Whose figures those are.
+enum class CalibrationDevice : std::uint8_t { cpu, cuda, emulated_cuda };
+[[nodiscard]] constexpr const char* to_string(CalibrationDevice device) {
+  switch (device) {
+    case CalibrationDevice::cpu: return "cpu";
+    case CalibrationDevice::cuda: return "cuda";
+    case CalibrationDevice::emulated_cuda: return "emulated-cuda";
+  }
+  return "?";
+}
+
+/// A cluster of this machine's GPUs: the laws of every number of ranks on one, and as general figures what it reached
+/// one thing at a time. That of an emulated GPU says that its figures mean nothing.
+[[nodiscard]] cluster::Cluster cluster_of(std::span<const OccupancySamples> samples, const Machine& machine,
+                                          const DeviceFigures& device);
+
 /// A training of the calibration, predicted with its result.
 struct StepCheck {
   std::string model;
@@ -42,6 +59,7 @@ struct StepCheck {
 };
 
 struct CalibrationResult {
+  CalibrationDevice device = CalibrationDevice::cpu;
   cluster::Cluster cluster;
   std::vector<StepCheck> steps;
   double seconds = 0;  ///< that it took

@@ -6,9 +6,6 @@
 namespace shard::commands {
 namespace {
 
-/// More repetitions hardly change a lower quartile.
-constexpr int kMostRounds = 8;
-
 std::string described(const CalibrationCase& c, int round) {
   return "round " + std::to_string(round) + ", " + c.model + ", " + std::to_string(c.ranks) +
          (c.ranks == 1 ? " rank" : " ranks") + (c.threads == 1 ? "" : ", " + std::to_string(c.threads) + " threads");
@@ -30,7 +27,7 @@ Result<Rounds> run_rounds(std::span<CaseRecord> records, const CalibrationTime& 
   const auto share = [&] { return whole > 0 ? std::clamp((time.now() - time.begin) / whole, 0.0, 0.99) : 0.99; };
   const double first = time.now();
   std::size_t done = 0;
-  while (rounds.whole < kMostRounds) {
+  while (rounds.whole < time.most_rounds) {
     const double round_begin = time.now();
     if (rounds.whole > 0 && round_begin + (round_begin - first) / rounds.whole > time.end) break;
     const std::size_t before = done;

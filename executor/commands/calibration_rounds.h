@@ -16,6 +16,7 @@ struct CalibrationTime {
   std::function<double()> now;
   double begin = 0;
   double end = 0;
+  int most_rounds = 8;  ///< more repetitions hardly change a lower quartile
 };
 
 struct Rounds {

@@ -18,6 +18,7 @@
 
 #include "executor/commands/train_run.h"
 #include "executor/launch/job.h"
+#include "sim/cost/measured_times.h"
 #include "sim/ir/effects.h"
 #include "traces/base/read_file.h"
 #include "traces/base/stop.h"
@@ -116,6 +117,37 @@ void add_spans(CaseRecord& record, const Trace& trace) {
   }
 }
 
+/// Where a training writes.
+struct Files {
+  std::string trace;
+  std::string answer;
+  std::string errors;
+};
+
+/// Seconds of the steady steps; none where the training was ended.
+Result<std::vector<double>> train(const CaseRecord& record, const std::string& folder, int steps, double seconds,
+                                  const Files& files, bool traced) {
+  std::vector<std::string> words{own_program(), "train"};
+  for (std::string& word : words_of(record.of, folder)) words.push_back(std::move(word));
+  words.insert(words.end(), {"--steps", std::to_string(steps), "--json"});
+  if (traced) words.insert(words.end(), {"--trace", files.trace});
+  const Result<std::optional<int>> code = run_program(words, files.answer, files.errors, seconds);
+  if (!code) return code.error();
+  std::vector<double> steady;
+  if (!*code) return steady;
+  if (**code != 0) return failed_training(record.of, **code, files.errors);
+  const Result<std::string> text = read_file(files.answer, "the answer of a training", kLongestAnswer);
+  if (!text) return text.error();
+  const nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
+  if (json.is_discarded() || !json.contains("steps") || json["steps"].size() < 2)
+    return Error{Errc::internal, "a training of the calibration has no answer", record.of.model, ""};
+  // The first of a graph's steps captures it, behind a first step that is none.
+  const std::size_t first = record.of.graphs ? 2 : 1;
+  for (std::size_t i = first; i < json["steps"].size(); ++i)
+    steady.push_back(json["steps"][i]["step_seconds"].get<double>());
+  return steady;
+}
+
 }  // namespace
 
 Result<CaseRecord> plan_case(const CalibrationCase& of, const std::string& folder) {
@@ -129,32 +161,24 @@ Result<CaseRecord> plan_case(const CalibrationCase& of, const std::string& folde
 }
 
 Result<bool> run_case(CaseRecord& record, const std::string& folder, int steps, double seconds) {
-  const std::string trace = folder + "/measured.sst";
-  const std::string answer = folder + "/answer.json";
-  const std::string errors = folder + "/errors.txt";
-  std::vector<std::string> words{own_program(), "train"};
-  for (std::string& word : words_of(record.of, folder)) words.push_back(std::move(word));
-  for (const char* word : {"--steps", "--trace", "--json"}) {
-    words.emplace_back(word);
-    if (std::string_view(word) == "--steps") words.push_back(std::to_string(steps));
-    if (std::string_view(word) == "--trace") words.push_back(trace);
-  }
-  const Result<std::optional<int>> code = run_program(words, answer, errors, seconds);
-  if (!code) return code.error();
-  if (!*code) return false;
-  if (**code != 0) return failed_training(record.of, **code, errors);
-  const Result<std::string> text = read_file(answer, "the answer of a training", kLongestAnswer);
-  if (!text) return text.error();
-  const nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
-  const Result<Trace> loaded = load(trace);
+  const Files files{
+      .trace = folder + "/measured.sst", .answer = folder + "/answer.json", .errors = folder + "/errors.txt"};
+  const auto begin = std::chrono::steady_clock::now();
+  const Result<std::vector<double>> traced = train(record, folder, steps, seconds, files, true);
+  if (!traced) return traced.error();
+  if (traced->empty()) return false;
+  const Result<Trace> loaded = load(files.trace);
   if (!loaded) return loaded.error();
-  if (json.is_discarded() || !json.contains("steps") || loaded->header.plan_hash != record.plans.hash)
+  if (loaded->header.plan_hash != record.plans.hash)
     return Error{Errc::internal, "a training of the calibration followed another plan", record.of.model, ""};
-  bool steady = false;
-  for (const nlohmann::json& step : json["steps"]) {
-    if (steady) record.step_seconds.push_back(step["step_seconds"].get<double>());
-    steady = true;
+  Result<std::vector<double>> timed = *traced;
+  if (record.of.graphs) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    timed = train(record, folder, steps, seconds - took.count(), files, false);
+    if (!timed) return timed.error();
+    if (timed->empty()) return false;
   }
+  record.step_seconds.insert(record.step_seconds.end(), timed->begin(), timed->end());
   add_spans(record, *loaded);
   return true;
 }
@@ -167,7 +191,7 @@ std::vector<cost::OpSample> samples_of(const CaseRecord& record) {
     if (steady == nullptr) continue;
     for (const plan::Op& op : steady->ops) {
       const auto found = record.op_seconds.find({static_cast<std::int32_t>(c), op.id.value});
-      if (found == record.op_seconds.end() || drops_in_attention(op)) continue;
+      if (found == record.op_seconds.end() || drops_in_attention(op) || !cost::obeys_law(plan, op)) continue;
       samples.push_back({.kind = plan::class_of(op),
                          .dtype = plan.target.storage,
                          .work = plan::work_of(plan, op),

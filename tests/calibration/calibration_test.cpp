@@ -20,9 +20,10 @@ namespace {
 /// A folder with the models' descriptions.
 class Models {
  public:
-  Models() : path_(testing::TempDir() + "calibration_models") {
+  explicit Models(std::span<const CalibrationModel> models = calibration_models())
+      : path_(testing::TempDir() + "calibration_models") {
     std::filesystem::create_directories(path_);
-    for (const CalibrationModel& model : calibration_models())
+    for (const CalibrationModel& model : models)
       EXPECT_TRUE(write_file(path_ + "/" + model.name + ".json", model.config));
   }
   Models(const Models&) = delete;
@@ -61,6 +62,26 @@ TEST(Cases, OfOneRankAndOfAllCoresHaveEveryKindOfOp) {
   for (const char* kind : {"dropout backward", "accumulate", "copy", "inspect", "decide"})
     EXPECT_TRUE(alone.contains(kind)) << kind;
   for (const char* kind : {"all_gather", "reduce_scatter", "all_reduce"}) EXPECT_TRUE(together.contains(kind)) << kind;
+}
+
+TEST(Cases, OfAGpuHaveEveryKindOfOpToo) {
+  const Models models(device_models(false));
+  std::set<std::string> alone;
+  std::set<std::string> together;
+  for (const CalibrationCase& each : device_cases(false)) {
+    const Result<CaseRecord> record = plan_case(each, models.path());
+    ASSERT_TRUE(record) << to_string(record.error());
+    EXPECT_EQ(record->plans.of_rank(0).target.device, plan::Device::cuda);
+    EXPECT_TRUE(each.graphs);
+    (each.ranks == 1 ? alone : together).merge(kinds_of(*record));
+  }
+  for (const char* kind : {"embedding backward", "add_position backward", "layer_norm backward", "rms_norm backward",
+                           "linear backward_weight", "rotary backward", "attention backward", "gelu backward",
+                           "swiglu backward", "add forward", "cross_entropy backward", "mse backward",
+                           "dropout backward", "load_batch", "adamw", "accumulate", "copy", "inspect", "decide"})
+    EXPECT_TRUE(alone.contains(kind)) << kind;
+  for (const char* kind : {"all_gather", "reduce_scatter", "all_reduce", "linear forward", "adamw", "copy"})
+    EXPECT_TRUE(together.contains(kind)) << kind;
 }
 
 TEST(Cases, WithoutAWayToStartRanksAllAreOfOneRank) {
@@ -187,6 +208,52 @@ TEST(ClusterOf, IsAFileThatIsReadBackEqual) {
   EXPECT_EQ(cluster::to_json(*back), text);
 }
 
+/// A GPU of 100 bytes less 30 for context and library; figures that are easy to find again.
+DeviceFigures made_up_gpu() {
+  return {.facts = {.name = "a GPU",
+                    .compute_capability = 90,
+                    .multiprocessors = 132,
+                    .threads_per_multiprocessor = 2048,
+                    .memory = Bytes{100}},
+          .devices = 8,
+          .memory = Bytes{70},
+          .host_memory = Bytes{1000},
+          .host_bandwidth = 11,
+          .memory_bandwidth = 22,
+          .products = {.f32 = 20e9, .tf32 = 40e9, .bf16 = 80e9, .f16 = 60e9},
+          .copies = {.latency = 1e-6, .each_way = 33, .both_ways = 44},
+          .launches = {.host = 3e-6, .each = 2e-6, .graph = 1e-6},
+          .collectives = {.latency = 5e-6, .bandwidth = 55},
+          .all = {{"product", 80e9, "flops/s", "the best of three"}}};
+}
+
+TEST(ClusterOf, AGpuHasItsOwnFiguresAndTheLawsOfItsOps) {
+  std::vector<OccupancySamples> samples = made_up();
+  samples[0].ops.push_back(sample("attention forward", Dtype::bf16, {.flops = 1e9, .bytes = 1e6}, 1.0 / 20));
+  const cluster::Cluster c = cluster_of(samples, {.processor = "p", .cores = 2, .date = "2026-01-01"}, made_up_gpu());
+  EXPECT_EQ(c.name, "calibrated-gpu");
+  EXPECT_EQ(c.device, cluster::DeviceKind::cuda);
+  EXPECT_EQ(c.devices_per_host, 8);
+  EXPECT_EQ(c.device_memory, Bytes{70});
+  EXPECT_EQ(c.card->threads_per_multiprocessor, 2048);
+  EXPECT_EQ(c.peak_fp32.count(), 20e9);
+  EXPECT_EQ(c.peak_tf32->count(), 40e9);
+  EXPECT_EQ(c.peak_bf16->count(), 80e9);
+  EXPECT_EQ(c.peak_fp16->count(), 60e9);
+  EXPECT_DOUBLE_EQ(c.attention_efficiency, 0.25);
+  EXPECT_EQ(c.memory_bandwidth.count(), 22);
+  EXPECT_EQ(c.host_memory_bandwidth->count(), 11);
+  EXPECT_EQ(c.host_link->bandwidth.count(), 33);
+  EXPECT_EQ(c.launch.count(), 1e-6);
+  EXPECT_EQ(c.intra_host.bus_bandwidth.count(), 55);
+  EXPECT_EQ(c.measured->occupancies.size(), 2U);
+  EXPECT_EQ(c.measured->figures.front().method, "the best of three");
+  EXPECT_EQ(c.source.find("mean nothing"), std::string::npos);
+  const Result<cluster::Cluster> back = cluster::parse_cluster(cluster::to_json(c), "gpu.json");
+  ASSERT_TRUE(back) << to_string(back.error());
+  EXPECT_EQ(cluster::to_json(*back), cluster::to_json(c));
+}
+
 TEST(Answer, HasTheKeysOfTheReadme) {
   const CalibrationResult result{
       .cluster = cluster_of(made_up(), {.processor = "a processor", .cores = 2, .date = "2026-01-01"}),
@@ -197,8 +264,9 @@ TEST(Answer, HasTheKeysOfTheReadme) {
   const nlohmann::ordered_json j = to_json(result, "here.json");
   std::vector<std::string> keys;
   for (const auto& item : j.items()) keys.push_back(item.key());
-  EXPECT_EQ(keys, (std::vector<std::string>{"schema_version", "command", "file", "cores", "calibration_seconds",
-                                            "repetitions", "left_out", "step_error", "steps", "laws"}));
+  EXPECT_EQ(keys,
+            (std::vector<std::string>{"schema_version", "command", "device", "file", "cores", "calibration_seconds",
+                                      "repetitions", "left_out", "step_error", "steps", "laws", "figures"}));
   EXPECT_NEAR(j["step_error"]["median"].get<double>(), 0.1, 1e-12);
   EXPECT_NEAR(j["step_error"]["worst"].get<double>(), 0.5, 1e-12);
   EXPECT_EQ(j["laws"].size(), 9U);

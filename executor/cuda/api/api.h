@@ -26,6 +26,7 @@ struct DeviceFacts {
   std::string name{};
   std::int32_t compute_capability = 0;  ///< 10 x major + minor
   std::int32_t multiprocessors = 0;
+  std::int32_t threads_per_multiprocessor = 0;
   Bytes memory{};
   std::int32_t driver = 0;  ///< as cuDriverGetVersion gives it, 1000 x major + 10 x minor
   bool emulated = false;

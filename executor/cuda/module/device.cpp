@@ -234,6 +234,7 @@ Result<DeviceFacts> facts_of(int device, int driver) {
   return DeviceFacts{.name = about.name,
                      .compute_capability = 10 * about.major + about.minor,
                      .multiprocessors = about.multiProcessorCount,
+                     .threads_per_multiprocessor = about.maxThreadsPerMultiProcessor,
                      .memory = Bytes{static_cast<std::int64_t>(about.totalGlobalMem)},
                      .driver = driver};
 }

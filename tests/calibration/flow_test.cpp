@@ -1,0 +1,63 @@
+// Do simulate, search and train take the file of a calibration, here of an emulated GPU, as any other?
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/end_to_end/program.h"
+
+namespace shard::test {
+namespace {
+
+TEST(CalibratedGpu, IsAClusterToAllCommands) {
+  const ScratchDirectory folder;
+  const std::string file = folder.file("gpu.json");
+  const nlohmann::json made = json_of(shardscope({"calibrate", "--device", "emulated-cuda", "-o", file, "--json"}));
+  EXPECT_EQ(made["device"], "emulated-cuda");
+  EXPECT_EQ(made["left_out"], 0);
+  EXPECT_EQ(made["repetitions"], 1);
+  EXPECT_EQ(made["steps"].size(), 4U);
+  ASSERT_FALSE(made["figures"].empty());
+  for (const nlohmann::json& figure : made["figures"])
+    EXPECT_NE(figure["method"].get<std::string>().find("mean nothing"), std::string::npos) << figure["name"];
+
+  const nlohmann::json cluster = nlohmann::json::parse(read_file(file));
+  EXPECT_EQ(cluster["device"], "cuda");
+  EXPECT_GT(cluster["device_memory_bytes"], 0);
+  EXPECT_NE(cluster["source"].get<std::string>().find("mean nothing"), std::string::npos);
+  EXPECT_EQ(cluster["measured"]["figures"].size(), made["figures"].size());
+  std::set<std::pair<int, std::string>> laws;
+  for (const nlohmann::json& o : cluster["measured"]["occupancies"])
+    for (const nlohmann::json& law : o["laws"]) laws.emplace(o["ranks"], law["kind"]);
+  for (const char* kind : {"linear forward", "attention backward", "adamw", "copy"})
+    EXPECT_TRUE(laws.contains({1, kind})) << kind;
+  EXPECT_TRUE(laws.contains({2, "all_gather"}));
+
+  const Words run{"--model", "gpt2-nano", "--sequence", "8",  "--ranks", "2",
+                  "--stage", "3",         "--cluster",  file, "--json"};
+  const auto with = [&](Words words) {
+    words.insert(words.end(), run.begin(), run.end());
+    return json_of(shardscope(words));
+  };
+  const nlohmann::json predicted = with({"simulate", "--device", "cuda"});
+  const nlohmann::json trained = with({"train", "--device", "emulated-cuda", "--data", "random", "--steps", "2"});
+  EXPECT_GT(trained["step_seconds"]["predicted"], 0);
+  EXPECT_DOUBLE_EQ(trained["step_seconds"]["predicted"], predicted["step_seconds"]);
+  for (const nlohmann::json& arena : trained["arenas"])
+    EXPECT_EQ(arena["predicted_peak_bytes"], arena["measured_peak_bytes"]);
+  const nlohmann::json found =
+      json_of(shardscope({"search", "--model", "gpt2-nano", "--ranks", "2", "--cluster", file, "--json"}));
+  EXPECT_FALSE(found.empty());
+}
+
+TEST(CalibratedGpu, WithoutOneNothingIsWritten) {
+  const ScratchDirectory folder;
+  const std::string file = folder.file("gpu.json");
+  const Outcome outcome = shardscope({"calibrate", "--device", "cuda", "-o", file},
+                                     {.directory = {}, .environment = {{"SHARDSCOPE_CUDA_MODULE", "/no/module.so"}}});
+  EXPECT_EQ(outcome.exit_code, 69);
+  EXPECT_NE(outcome.err.find("/no/module.so"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(folder.list().empty());
+}
+
+}  // namespace
+}  // namespace shard::test
