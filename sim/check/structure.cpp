@@ -7,6 +7,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "sim/target/alignment.h"
+
 namespace shard::plan::verification {
 namespace {
 
@@ -16,6 +18,7 @@ class Structure {
       : plan_(plan),
         shard_(position(plan.topology, rank).shard),
         faults_(faults),
+        alignment_(product_alignment(plan.model->parameters, plan.target.storage).count()),
         live_(plan.buffers.size(), false),
         born_(plan.buffers.size(), false) {}
 
@@ -63,6 +66,7 @@ class Structure {
       for (BufferId id : op.acquire) acquire(id);
       for (const Operand& o : op.operands) check_operand(o);
       if (!faults_.failed()) check_memories(op);
+      if (!faults_.failed()) check_product(op);
       for (BufferId id : op.release) release(id);
       if (faults_.failed()) return;
     }
@@ -105,6 +109,18 @@ class Structure {
         if (meets && plan_.buffer(other.buffer).memory == Memory::device)
           faults_.fail("P24", "moves between disk and device, which meet in host memory");
     }
+  }
+
+  /// P34
+  void check_product(const Op& op) {
+    const auto* const compute = std::get_if<Compute>(&op.action);
+    if (plan_.target.device != Device::cuda || compute == nullptr ||
+        model::row(compute->kind).workspace != model::WorkspaceKind::product)
+      return;
+    for (const Operand& o : op.operands)
+      if (const std::int64_t begin = range_in_arena(plan_, o, shard_).begin; begin % alignment_ != 0)
+        faults_.fail("P34", "multiplies what begins at byte " + std::to_string(begin) + " of the arena, in buffer " +
+                                name(o.buffer) + ", no multiple of " + std::to_string(alignment_));
   }
 
   void acquire(BufferId id) {
@@ -184,6 +200,7 @@ class Structure {
   const Plan& plan_;
   std::int32_t shard_;
   Faults& faults_;
+  std::int64_t alignment_;  // of operands of products
   std::vector<bool> live_, born_;
   std::set<std::int32_t> ids_;                                         // of phases other than the steady step
   std::array<std::map<std::int64_t, BufferId>, kMemoryCount> arenas_;  // live buffers by offset

@@ -1,4 +1,4 @@
-// Rules P1 to P6 and P21: ids, operands, edges, lifetimes, offsets and the arenas' sizes.
+// Rules P1 to P6, P21 and P34: ids, operands, edges, lifetimes, offsets, the arenas' sizes and where products begin.
 #pragma once
 
 #include "sim/check/fault.h"

@@ -191,6 +191,8 @@ const Planted kPlanted[] = {
            return;
          }
      })},
+    {"WeightThatBeginsBetweenVectors", "P34", for_gpus(),
+     at_op("transformer.h.0.mlp.c_fc", 0, [](Plan&, Op& op) { edit(op.operands)[1].offset += 4; })},
     {"OtherTarget", "P32", zero(3),
      [](PlanSet& plans) {
        for (Plan& p : plans.classes) p.target.threads += 1;

@@ -28,6 +28,12 @@ Strategy by_parameter() {
   return s;
 }
 
+Strategy for_gpus() {
+  Strategy s = zero(3);
+  s.device = Device::cuda;
+  return s;
+}
+
 Strategy by_messages(std::int32_t stage) {
   Strategy s = zero(stage);
   s.transport = Transport::messages;

@@ -41,6 +41,14 @@ TEST(PlanProperties, EveryPlanPassesTheVerifier) {
   });
 }
 
+TEST(PlanProperties, EveryPlanForGpusPassesTheVerifier) {
+  for_random_plans(500, 80, [](const ModelPtr& model, Strategy strategy, const PlanSet&) {
+    strategy.device = Device::cuda;
+    const Result<void> ok = verify(compiled(model, strategy));
+    EXPECT_TRUE(ok) << to_string(ok.error());
+  });
+}
+
 TEST(PlanProperties, IdsNameTheSameOpInEveryClass) {
   for_random_plans(1000, 80, [](const ModelPtr&, const Strategy&, const PlanSet& plans) {
     std::map<std::int32_t, std::string> names;

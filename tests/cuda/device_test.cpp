@@ -134,14 +134,21 @@ TEST_F(RealGpu, ProductsAreThoseOfTheirShape) {
   constexpr std::int64_t kWorkspace = 4 << 20;
   std::byte* workspace = api().allocate(Bytes{kWorkspace}).value();
   const auto number = [](std::int64_t i) { return static_cast<float>((i * 37 + 11) % 17 - 8) / 8.0F; };
-  for (int variant = 0; variant < 16; ++variant) {
+  for (int variant = 0; variant < 32; ++variant) {
     const ProductShape s{.m = 48,
                          .n = 80,
                          .k = 24,
                          .transpose_a = (variant & 1) != 0,
                          .transpose_b = (variant & 2) != 0,
                          .accumulate = (variant & 4) != 0,
-                         .bias = (variant & 8) != 0};
+                         .bias = (variant & 8) != 0,
+                         .alignment = Bytes{(variant & 16) != 0 ? 4 : 16}};
+    // Operands that are aligned no better than the shape says.
+    const auto placed = [&](std::vector<float> values) {
+      const std::size_t lead = s.alignment == Bytes{4} ? 1 : 0;
+      values.insert(values.begin(), lead, 0.0F);
+      return on_device(values, compute) + lead;
+    };
     std::vector<float> a(static_cast<std::size_t>(s.m * s.k));
     std::vector<float> b(static_cast<std::size_t>(s.k * s.n));
     std::vector<float> c(static_cast<std::size_t>(s.m * s.n));
@@ -164,11 +171,11 @@ TEST_F(RealGpu, ProductsAreThoseOfTheirShape) {
     const Result<Product> product = api().prepare_product(s, Bytes{kWorkspace});
     ASSERT_TRUE(product) << to_string(product.error());
     EXPECT_EQ(api().prepare_product(s, Bytes{kWorkspace}).value(), *product);
-    float* out = on_device(c, compute);
+    float* out = placed(c);
     ASSERT_TRUE(api().multiply(compute, *product,
-                               {.a = reinterpret_cast<std::byte*>(on_device(a, compute)),
-                                .b = reinterpret_cast<std::byte*>(on_device(b, compute)),
-                                .bias = s.bias ? reinterpret_cast<std::byte*>(on_device(bias, compute)) : nullptr,
+                               {.a = reinterpret_cast<std::byte*>(placed(a)),
+                                .b = reinterpret_cast<std::byte*>(placed(b)),
+                                .bias = s.bias ? reinterpret_cast<std::byte*>(placed(bias)) : nullptr,
                                 .c = reinterpret_cast<std::byte*>(out),
                                 .workspace = {workspace, static_cast<std::size_t>(kWorkspace)}}));
     EXPECT_EQ(back(out, c.size(), compute), expected) << "variant " << variant;

@@ -107,7 +107,7 @@ TEST(EmulatedProducts, OperandsAreLookedAt) {
     EmulatedDevice device;
     const Stream stream = device.stream();
     static float host[16];
-    ProductOperands operands{reinterpret_cast<std::byte*>(device.room<float>(4)),
+    ProductOperands operands{reinterpret_cast<std::byte*>(device.room<float>(5)),
                              reinterpret_cast<std::byte*>(device.room<float>(4)),
                              nullptr,
                              reinterpret_cast<std::byte*>(device.room<float>(4)),
@@ -119,7 +119,9 @@ TEST(EmulatedProducts, OperandsAreLookedAt) {
   EXPECT_EQ(outcome([](ProductOperands&, std::byte*) {}), "no error");
   EXPECT_THAT(outcome([](ProductOperands& o, std::byte* host) { o.a = host; }),
               HasSubstr("A of a product is the host's"));
-  EXPECT_THAT(outcome([](ProductOperands& o, std::byte*) { o.b += 4; }), HasSubstr("B of a product, 16 bytes"));
+  EXPECT_THAT(outcome([](ProductOperands& o, std::byte*) { o.b += 16; }), HasSubstr("B of a product, 16 bytes"));
+  EXPECT_THAT(outcome([](ProductOperands& o, std::byte*) { o.a += 4; }),
+              HasSubstr("A of a product does not begin at a multiple of 16 bytes"));
   EXPECT_THAT(outcome([](ProductOperands& o, std::byte*) { o.c = nullptr; }), HasSubstr("C of a product"));
   EXPECT_THAT(outcome([](ProductOperands& o, std::byte*) { o.workspace = o.workspace.first(63); }),
               HasSubstr("less workspace"));

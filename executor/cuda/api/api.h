@@ -63,6 +63,7 @@ struct ProductShape {
   bool bias = false;         ///< [n] is added
   Dtype dtype = Dtype::f32;
   bool tensor_float = false;  ///< fp32 operands may be rounded to tf32
+  Bytes alignment{16};        ///< every operand begins at a multiple of it: a power of two, 16 at most
   friend bool operator==(const ProductShape&, const ProductShape&) = default;
 };
 

@@ -8,6 +8,7 @@
 
 #include "executor/comm/validate.h"
 #include "executor/cuda/api/events.h"
+#include "sim/target/alignment.h"
 #include "traces/base/deadline.h"
 
 namespace shard::cuda {
@@ -36,6 +37,7 @@ Backend::Backend(DeviceRoom& room, const plan::Plan& plan, DeviceCommunicator& c
                  const executor::BackendOptions& options)
     : room_(room),
       plan_(plan),
+      product_alignment_(plan::product_alignment(plan.model->parameters, plan.target.storage)),
       communicator_(communicator),
       position_(plan::position(plan.topology, communicator.rank().value)),
       observer_(options.observer),

@@ -103,6 +103,7 @@ class Backend final : public executor::RankBackend {
 
   DeviceRoom& room_;
   const plan::Plan& plan_;
+  Bytes product_alignment_;
   DeviceCommunicator& communicator_;
   plan::Position position_;
   executor::Observer* observer_;

@@ -26,6 +26,7 @@ struct Call {
   MaskSource mask{};                   ///< of an operator that drops
   const std::int64_t* step = nullptr;  ///< on the device: the number of the step
   bool tensor_float = false;
+  Bytes product_alignment{};  ///< of operands of products
 
   [[nodiscard]] const model::Attributes& attributes() const { return *op.attributes; }
   [[nodiscard]] bool forward() const { return op.direction == plan::Direction::forward; }

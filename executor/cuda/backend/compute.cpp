@@ -61,6 +61,7 @@ Result<void> multiply(const Call& o, ProductShape shape, Elements a, Elements b,
   shape.bias = bias.present();
   shape.dtype = c.dtype();
   shape.tensor_float = o.tensor_float;
+  shape.alignment = o.product_alignment;
   const std::span<std::byte> workspace = o.workspace();
   const Result<Product> product = o.api.prepare_product(shape, Bytes{std::ssize(workspace)});
   if (!product) return product.error();

@@ -85,7 +85,8 @@ Result<void> Backend::compute_op(const Op& op, const plan::Compute& c, Stream st
             .slots = signature(c),
             .tensor_rank = position_.tensor,
             .step = step_word_,
-            .tensor_float = plan_.target.tensor_float};
+            .tensor_float = plan_.target.tensor_float,
+            .product_alignment = product_alignment_};
   assert(call.slots.size() == op.operands.size());
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     call.at[i] = elements(op.operands[i]);

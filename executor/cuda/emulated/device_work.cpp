@@ -204,6 +204,9 @@ Result<void> Device::multiply(Stream handle, Product product, const ProductOpera
     const auto kind = kind_of(stream, each.begin, each.bytes, each.what);
     if (!kind) return kind.error();
     if (*kind == Kind::pageable) return misuse(stream, std::string(each.what) + " is the host's");
+    if (reinterpret_cast<std::uintptr_t>(each.begin) % static_cast<std::uintptr_t>(shape.alignment.count()) != 0)
+      return misuse(stream, std::string(each.what) + " does not begin at a multiple of " +
+                                std::to_string(shape.alignment.count()) + " bytes, as was said of it");
     if (const auto why = undeclared(stream, each.begin, each.bytes, each.writes))
       return misuse(stream, std::string(each.what) + ": " + *why);
   }

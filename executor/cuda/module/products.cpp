@@ -2,6 +2,8 @@
 #include "executor/cuda/module/products.h"
 
 #include <cassert>
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -10,10 +12,6 @@
 
 namespace shard::cuda {
 namespace {
-
-/// What an algorithm may assume of operands: what vector loads and the copy engines of tiles need. Operands that lie
-/// otherwise get an algorithm that assumes no more than an element's own alignment.
-constexpr std::uint32_t kAlignment = 16;
 
 /// A handle of cuBLASLt with the function that ends it.
 template <class T>
@@ -26,9 +24,7 @@ struct Prepared {
   Owned<cublasLtMatrixLayout_t> left;
   Owned<cublasLtMatrixLayout_t> right;
   Owned<cublasLtMatrixLayout_t> out;
-  cublasLtMatmulAlgo_t aligned{};
-  cublasLtMatmulAlgo_t unaligned{};
-  bool has_unaligned = false;
+  cublasLtMatmulAlgo_t algorithm{};
 };
 
 cudaDataType_t type_of(Dtype dtype) {
@@ -49,8 +45,11 @@ std::string text_of(const ProductShape& s) {
          (s.accumulate ? " added" : "") + (s.bias ? " bias" : "");
 }
 
-bool is_aligned(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % kAlignment == 0;
+[[maybe_unused]] bool are_aligned(const ProductOperands& operands, Bytes alignment) {
+  for (const void* each :
+       std::initializer_list<const void*>{operands.a, operands.b, operands.bias, operands.c, operands.workspace.data()})
+    if (reinterpret_cast<std::uintptr_t>(each) % static_cast<std::uintptr_t>(alignment.count()) != 0) return false;
+  return true;
 }
 
 class RealProducts final : public Products {
@@ -75,7 +74,7 @@ class RealProducts final : public Products {
                   {nullptr, lt_.layout_destroy},
                   {nullptr, lt_.layout_destroy}};
     if (const Result<void> described = describe(made); !described) return described.error();
-    if (const Result<void> chosen = choose(made, kAlignment, made.aligned); !chosen) return chosen.error();
+    if (const Result<void> chosen = choose(made); !chosen) return chosen.error();
     prepared_.push_back(std::make_unique<Prepared>(std::move(made)));
     return reinterpret_cast<Product>(prepared_.back().get());
   }
@@ -84,13 +83,7 @@ class RealProducts final : public Products {
     Prepared& p = *reinterpret_cast<Prepared*>(product);
     assert(static_cast<std::int64_t>(operands.workspace.size()) >= p.workspace.count());
     assert(p.shape.bias == (operands.bias != nullptr));
-    const bool aligned = is_aligned(operands.a) && is_aligned(operands.b) && is_aligned(operands.c) &&
-                         is_aligned(operands.bias) && is_aligned(operands.workspace.data());
-    if (!aligned && !p.has_unaligned) {
-      const auto least = static_cast<std::uint32_t>(bytes_per_element(p.shape.dtype));
-      if (const Result<void> chosen = choose(p, least, p.unaligned); !chosen) return chosen.error();
-      p.has_unaligned = true;
-    }
+    assert(are_aligned(operands, p.shape.alignment));
     if (p.shape.bias) {
       const void* bias = operands.bias;
       if (const Result<void> set = set_desc(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias); !set) return set.error();
@@ -98,8 +91,8 @@ class RealProducts final : public Products {
     const float one = 1.0F;
     const float beta = p.shape.accumulate ? 1.0F : 0.0F;
     return checked(lt_.matmul(handle_, p.desc.get(), &one, operands.b, p.left.get(), operands.a, p.right.get(), &beta,
-                              operands.c, p.out.get(), operands.c, p.out.get(), aligned ? &p.aligned : &p.unaligned,
-                              operands.workspace.data(), static_cast<std::size_t>(p.workspace.count()), stream),
+                              operands.c, p.out.get(), operands.c, p.out.get(), &p.algorithm, operands.workspace.data(),
+                              static_cast<std::size_t>(p.workspace.count()), stream),
                    "cublasLtMatmul", text_of(p.shape));
   }
 
@@ -150,9 +143,11 @@ class RealProducts final : public Products {
     return done;
   }
 
-  /// The first that the library proposes for operands so aligned. Of algorithms that cut the sum in parts, those alone
-  /// that keep the parts in fp32 in the workspace: others round them, or add them in the order in which they come.
-  Result<void> choose(Prepared& p, std::uint32_t alignment, cublasLtMatmulAlgo_t& algorithm) {
+  /// The first that the library proposes for operands that are aligned as the shape says. Of algorithms that cut the
+  /// sum in parts, those alone that keep the parts in fp32 in the workspace: others round them, or add them in the
+  /// order in which they come.
+  Result<void> choose(Prepared& p) {
+    const auto alignment = static_cast<std::uint32_t>(p.shape.alignment.count());
     const std::string what = text_of(p.shape);
     // The library reads from the bias' address how it is aligned.
     if (p.shape.bias) {
@@ -183,7 +178,7 @@ class RealProducts final : public Products {
                    "cublasLtMatmulAlgoGetHeuristic", what);
     if (done && count == 0) done = checked(CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic", what);
     if (done) done = checked(proposed.state, "cublasLtMatmulAlgoGetHeuristic", what);
-    algorithm = proposed.algo;
+    p.algorithm = proposed.algo;
     return done;
   }
 
