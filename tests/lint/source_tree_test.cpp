@@ -89,7 +89,8 @@ TEST(House, NothingBelowMainPrintsOrExits) {
 TEST(House, InterpretersReadThePlanAndNotTheStrategy) {
   static const std::regex kStrategy(".*(\\.|->)strategy\\b.*");
   for (const SourceFile& file :
-       files_under({"executor/cpu", "executor/comm", "executor/train", "sim/cost"}, {".h", ".cpp"}))
+       files_under({"executor/cpu", "executor/cuda", "executor/comm", "executor/rank", "executor/train", "sim/cost"},
+                   {".h", ".cpp", ".cu"}))
     for (const auto& [number, line] : code_lines(file.text))
       EXPECT_FALSE(std::regex_match(line, kStrategy)) << file.path << ":" << number << ": reads the strategy";
 }
