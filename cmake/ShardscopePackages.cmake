@@ -30,6 +30,7 @@ if(NOT SHARDSCOPE_EXECUTOR)
 endif()
 
 include(ShardscopeCuda)
+include(ShardscopeCupti)
 
 if(SHARDSCOPE_TESTS)
   find_package(GTest QUIET)

@@ -10,5 +10,6 @@ int main(int argc, char** argv) {
   using namespace shard;
   cli::Program program("shardscope-profile", SHARDSCOPE_VERSION);
   program.add("dryrun", dryrun::dryrun_command);
+  program.add("profile", profiler::profile_command);
   return cli::run_program(program, std::vector<std::string>(argv + 1, argv + argc), std::cout, std::cerr);
 }

@@ -121,6 +121,9 @@ void print_prediction(const cli::Command& command, const Prepared& prepared, con
   std::cout << cli::json_text(j) << std::flush;
 }
 
+/// Where a profiled run leaves its trace unless it is told.
+constexpr const char* kProfileTrace = "profile.sst";
+
 /// One machine is not asked for more: each rank is a process with threads of its own, and 256 take over a minute to
 /// start on two cores.
 constexpr int kMostRanks = 256;
@@ -260,6 +263,7 @@ int train_command(std::span<const std::string> arguments) {
     std::cout << command.help(cli::style_of(1).width);
     return 0;
   }
+  if (options.profile && options.trace.empty()) options.trace = kProfileTrace;
   const Result<cli::Format> format = document_format(command, options.output);
   if (!format) return cli::print_error(std::cerr, format.error(), style);
   const Role role = role_from_environment();

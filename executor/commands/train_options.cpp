@@ -38,6 +38,28 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
       .common()
       .writes_file();
   output
+      .add_flag("profile", &o.profile,
+                "say where the time went and which ops took longest beside the prediction; the trace goes to --trace, "
+                "else to profile.sst")
+      .common();
+  output.add_custom("profile-steps", "A:B", "record the time of these steps alone, counted from 1",
+                    [&o](std::string_view text, std::string_view where, const cli::Range&) -> Result<void> {
+                      const std::size_t colon = text.find(':');
+                      StepRange range;
+                      const auto read = [&](std::string_view part, std::int64_t& value) {
+                        return cli::read_value(part, where, {.least = 1, .most = 1e9}, value);
+                      };
+                      if (Result<void> r = read(text.substr(0, colon), range.first); !r) return r;
+                      range.last = range.first;
+                      if (colon != std::string_view::npos)
+                        if (Result<void> r = read(text.substr(colon + 1), range.last); !r) return r;
+                      if (range.last < range.first)
+                        return Error{Errc::usage, "steps end before they begin: '" + std::string(text) + "'",
+                                     std::string(where), "A:B with A at most B"};
+                      o.profile_steps = range;
+                      return {};
+                    });
+  output
       .add("log", &o.log, "FILE",
            "write one JSON object per step: step, loss, step_seconds, learning_rate, gradient_norm")
       .common()

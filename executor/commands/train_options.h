@@ -13,6 +13,13 @@
 
 namespace shard::commands {
 
+/// Steps of a run, counted from 1 as its lines count them, both ends among them.
+struct StepRange {
+  std::int64_t first = 1;
+  std::int64_t last = 1;
+  [[nodiscard]] bool contains(std::int64_t step) const { return first <= step && step <= last; }
+};
+
 struct TrainOptions {
   StrategyOptions strategy;
   std::string data;
@@ -22,6 +29,8 @@ struct TrainOptions {
   std::uint64_t seed = 0;
   std::string trace;
   std::string trace_predicted;
+  bool profile = false;
+  std::optional<StepRange> profile_steps;  ///< nothing: all
   std::string log;
   std::int64_t print_every = 1;
   std::string cluster = "cpu-local";

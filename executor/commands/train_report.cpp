@@ -241,6 +241,7 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
   }
   j["tokens_per_second"] = {{"predicted", tokens / predicted_step(p)}, {"measured", tokens / step}};
   j["tflops"] = {{"predicted", flops / predicted_step(p) / 1e12}, {"measured", flops / step / 1e12}};
+  if (report.profile) j["profile"] = to_json(*report.profile);
   return j;
 }
 
@@ -311,6 +312,7 @@ std::string to_text(const TrainReport& report) {
   out += "plan      " + p.plan_hash + '\n';
   out += "state     sha256 " + report.own.state_sha256 + ", computed " +
          (on_cpus(s) ? std::string("with ") + cpu::to_string(report.instruction_set) : std::string("on a GPU")) + '\n';
+  if (report.profile) out += "\n" + to_text(*report.profile);
   return out;
 }
 

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "executor/commands/run_profile.h"
 #include "executor/cpu/kernels/instruction_set.h"
 #include "executor/train/session.h"
 #include "sim/cli/command_line.h"
@@ -35,6 +37,7 @@ struct TrainReport {
   std::string data;
   std::string transport;                  ///< the communicator's name
   cpu::InstructionSet instruction_set{};  ///< of all ranks
+  std::optional<RunProfile> profile{};    ///< where it was asked for
 };
 
 /// Keys: see README, "train --json".

@@ -12,9 +12,11 @@
 
 #include "executor/comm/in_process.h"
 #include "executor/commands/rank_traces.h"
+#include "executor/commands/run_profile.h"
 #include "executor/commands/step_report.h"
 #include "executor/cpu/kernels/gemm.h"
 #include "executor/launch/address_space.h"
+#include "executor/train/host_spans.h"
 #include "executor/train/resident.h"
 #include "executor/train/trace_observer.h"
 #include "sim/cli/sizes.h"
@@ -27,13 +29,6 @@
 
 namespace shard::commands {
 namespace {
-
-engine::SimulateOptions simulate_options(const TrainOptions& o) {
-  return {.steps = static_cast<std::int32_t>(o.steps),
-          .digest = true,
-          .device_capacity = o.strategy.placement.device_capacity,
-          .host_capacity = o.strategy.placement.host_capacity};
-}
 
 /// What is too large, and what holds most of it.
 std::string too_large(const std::string& what, Bytes needed, Bytes allowed, const engine::PhaseResult* phase,
@@ -158,15 +153,7 @@ void touch_everything(cpu::ThreadPool& pool, const plan::Strategy& like) {
 }
 
 Result<void> write_predicted(const Prepared& p, const cluster::Cluster& cluster, const TrainOptions& o) {
-  if (o.trace_predicted.empty()) return {};
-  Result<Writer> writer =
-      Writer::create(o.trace_predicted, engine::trace_header(p.plans, cluster, simulate_options(o)), Appears::whole);
-  if (!writer) return writer.error();
-  engine::SimulateOptions options = simulate_options(o);
-  options.trace = &*writer;
-  const Result<engine::Simulation> simulation = engine::simulate(p.plans, cluster, options);
-  if (!simulation) return simulation.error();
-  return writer->close();
+  return o.trace_predicted.empty() ? Result<void>() : write_prediction(p, cluster, o, o.trace_predicted);
 }
 
 /// Events wait in memory until they are flushed. Some thousands at most, so that a traced run is not larger than the
@@ -236,6 +223,7 @@ struct Watchers {
   OwnedRankTraces traces;
   std::optional<Writer> writer;
   std::optional<train::TraceObserver> observer;
+  std::optional<train::HostSpans> host;
   std::optional<StepLines> step_lines;
 
   [[nodiscard]] Result<void> start(const Prepared& p, const TrainOptions& o, const cluster::Cluster& cluster,
@@ -249,6 +237,7 @@ struct Watchers {
       if (!created) return created.error();
       writer.emplace(std::move(*created));
       observer.emplace(p.plans.of_rank(rank.value), rank, *writer);
+      if (o.profile) host.emplace(rank, *writer);
     }
     if (rank.value > 0) return {};
     step_lines.emplace(p, o, lines);
@@ -288,14 +277,28 @@ train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, 
     // A failed write is reported by close().
     if (watchers.writer && (done.step + 1) % steps_per_flush == 0) static_cast<void>(watchers.writer->flush());
   };
-  session.before_phase = [&watchers, steps = o.steps](Phase phase, std::int64_t step) {
+  session.before_phase = [&watchers, steps = o.steps, recorded = o.profile_steps](Phase phase, std::int64_t step) {
     set_run_place(place_of(phase, step));
-    if (watchers.observer) watchers.observer->begin(phase, phase == Phase::digest ? steps - 1 : step);
+    const bool is_step = phase == Phase::first_step || phase == Phase::steady_step;
+    const std::int64_t told = phase == Phase::digest ? steps - 1 : step;
+    if (watchers.observer) {
+      watchers.observer->begin(phase, told);
+      watchers.observer->record_spans(!recorded || (is_step && recorded->contains(step + 1)));
+    }
+    if (watchers.host) watchers.host->begin(phase, told);
   };
+  if (watchers.host) session.after_phase = [&watchers] { watchers.host->end(); };
   return session;
 }
 
 }  // namespace
+
+engine::SimulateOptions simulate_options(const TrainOptions& o) {
+  return {.steps = static_cast<std::int32_t>(o.steps),
+          .digest = true,
+          .device_capacity = o.strategy.placement.device_capacity,
+          .host_capacity = o.strategy.placement.host_capacity};
+}
 
 Result<void> check_fits(const Prepared& prepared, const TrainOptions& options) {
   if (prepared.prediction.fits) return {};
@@ -386,6 +389,11 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   } else {
     if (Result<void> merged = watchers.traces.files.merge(s.world_size, o.trace); !merged) return merged.error();
     if (Result<void> written = write_predicted(p, *cluster, o); !written) return written.error();
+    if (o.profile) {
+      Result<RunProfile> profile = profile_of_run(p, o, *cluster);
+      if (!profile) return profile.error();
+      report.profile = std::move(*profile);
+    }
   }
   return report;
 }

@@ -10,6 +10,7 @@
 #include "executor/commands/train_report.h"
 #include "executor/train/session.h"
 #include "sim/compile/compile.h"
+#include "sim/engine/simulate.h"
 #include "sim/engine/smallest_change.h"
 
 namespace shard::commands {
@@ -22,6 +23,9 @@ struct Prepared {
   std::string data;                       ///< for people
   cpu::InstructionSet instruction_set{};  ///< of this process
 };
+
+/// How the run is predicted.
+[[nodiscard]] engine::SimulateOptions simulate_options(const TrainOptions& options);
 
 /// Plans, predicts and checks: model, strategy, data, places to write.
 [[nodiscard]] Result<Prepared> prepare(const cli::Command& command, const TrainOptions& options);

@@ -18,6 +18,7 @@ class Session {
     if (options_.before_phase) options_.before_phase(which, step);
     backend_.set_step(step);
     if (Result<void> r = backend_.run(*ops); !r) return r;
+    if (options_.after_phase) options_.after_phase();
     for (int m = 0; m < kMemoryCount; ++m) note_peaks(which, static_cast<Memory>(m));
     return {};
   }

@@ -35,6 +35,8 @@ struct SessionOptions {
   std::function<void(const StepResult& step)> after_step;
   /// Called when a phase begins: for traces.
   std::function<void(Phase phase, std::int64_t step)> before_phase;
+  /// Called when it has ended well.
+  std::function<void()> after_phase = nullptr;
   /// Called once, behind the last phase, with all arenas still there. Its error is the session's.
   std::function<Result<void>()> before_end = nullptr;
   executor::StateReader read_state = nullptr;  ///< with a digest

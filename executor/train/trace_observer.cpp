@@ -4,6 +4,7 @@
 namespace shard::train {
 
 void TraceObserver::finished(const executor::OpRecord& record) {
+  if (!records_spans_) return;
   recorder_.op(*record.op, {.begin_ns = record.begin_ns, .end_ns = record.end_ns, .waiting_ns = record.waiting_ns});
 }
 

@@ -15,6 +15,8 @@ class TraceObserver final : public executor::Observer {
 
   /// The phase and step that what follows belongs to.
   void begin(Phase phase, std::int64_t step) { recorder_.begin(phase, step); }
+  /// Whether ops that end from here on become spans; memory is recorded in any case, since its sums need all of it.
+  void record_spans(bool recorded) { records_spans_ = recorded; }
   void finished(const executor::OpRecord& record) override;
   void memory(const executor::MemoryRecord& record) override;
   /// Peaks and totals, at the end.
@@ -22,6 +24,7 @@ class TraceObserver final : public executor::Observer {
 
  private:
   record::Recorder recorder_;
+  bool records_spans_ = true;
 };
 
 }  // namespace shard::train

@@ -9,3 +9,9 @@ namespace shard::dryrun {
 [[nodiscard]] int dryrun_command(std::span<const std::string> arguments);
 
 }  // namespace shard::dryrun
+
+namespace shard::profiler {
+
+[[nodiscard]] int profile_command(std::span<const std::string> arguments);
+
+}  // namespace shard::profiler

@@ -146,7 +146,7 @@ Result<DryRun> dry_run(const std::vector<std::string>& program, const Place& pla
   if (const Result<void> done = write(folder / kDriver, made_up); !done) return done.error();
   Started started = how;
   started.environment.merge(environment_of(*pytorch, place, folder));
-  const Result<Ended> ended = run_to_its_end(program, started);
+  const Result<profiler::Ended> ended = profiler::run_to_its_end(program, started);
   if (!ended) return ended.error();
   DryRun run;
   run.pytorch = *pytorch;

@@ -7,12 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "profiler/dryrun/child.h"
 #include "profiler/dryrun/program_python.h"
+#include "profiler/process/child.h"
 #include "traces/base/result.h"
 #include "traces/import/import.h"
 
 namespace shard::dryrun {
+
+using profiler::Ended;
+using profiler::Started;
 
 /// The card to stand in for, and the ranks that the program believes to be one of.
 struct Place {

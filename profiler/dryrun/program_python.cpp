@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "profiler/dryrun/child.h"
+#include "profiler/process/child.h"
 
 namespace shard::dryrun {
 namespace {
@@ -32,7 +32,7 @@ else:
 std::string interpreter_of(const std::string& program) {
   const std::string name = fs::path(program).filename().string();
   if (name.starts_with("python") || name.starts_with("pypy")) return program;
-  const std::string path = found_in_path(program);
+  const std::string path = profiler::found_in_path(program);
   std::ifstream file(path.empty() ? program : path, std::ios::binary);
   std::string first;
   std::getline(file, first);
@@ -60,7 +60,7 @@ Error unavailable(const std::string& what, const std::string& where, const std::
 
 Result<PyTorch> pytorch_of(const std::vector<std::string>& program) {
   const std::string python = interpreter_of(program.front());
-  const Result<Ended> asked = run_and_read({python, "-c", kQuestion});
+  const Result<profiler::Ended> asked = profiler::run_and_read({python, "-c", kQuestion});
   if (!asked) return asked.error();
   std::istringstream lines(asked->out);
   std::string folder, version, cuda;

@@ -34,7 +34,7 @@ constexpr std::array<KnownCommand, 14> kCommands{{
     {"calibrate", "shardscope-train", "measures this machine, so that predicted times are its own"},
     {"dryrun", "shardscope-profile", "runs your own PyTorch program on a stand-in GPU and says what memory it takes",
      "runs your own PyTorch program on a stand-in GPU"},
-    {"profile", "shardscope-profile", "records where a run's time and memory go", "", false},
+    {"profile", "shardscope-profile", "records what a CUDA program does on its GPUs: time and memory"},
     {"view", "shardscope-view", "opens traces in a window, predicted and measured on one timeline"},
     {"report", "shardscope-view", "writes what view shows as pictures and text"},
 }};

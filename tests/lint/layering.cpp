@@ -14,6 +14,29 @@ struct Layer {
   std::vector<std::string> may;
 };
 
+/// Of the programs that look at other programs.
+const std::vector<Layer>& profiler_layers() {
+  static const std::vector<Layer> kLayers{
+      {"profiler/standin/", {}},
+      {"profiler/process/", {"traces/base/"}},
+      {"profiler/spool/", {"traces/base/"}},
+      {"profiler/clock/", {}},
+      {"profiler/timeline/", {"traces/", "profiler/spool/", "profiler/clock/"}},
+      {"profiler/cupti/", {"traces/base/", "profiler/spool/", "executor/cuda/api/libraries.h"}},
+      {"profiler/inject/", {"traces/base/", "profiler/spool/", "profiler/cupti/"}},
+      {"profiler/record/",
+       {"traces/", "profiler/process/", "profiler/spool/", "profiler/timeline/", "profiler/inject/inject.h",
+        "executor/cuda/api/libraries.h"}},
+      {"profiler/dryrun/", {"traces/", "profiler/process/", "profiler/standin/counters.h"}},
+      {"profiler/commands/",
+       {"traces/", "sim/cli/", "sim/commands/printing.h", "sim/cluster/", "profiler/dryrun/", "profiler/process/",
+        "profiler/record/", "profiler/timeline/"}},
+      {"profiler/", {"traces/"}},
+      {"profiler/main", {"traces/", "sim/cli/", "profiler/commands/"}},
+  };
+  return kLayers;
+}
+
 // Downwards only. "X/" is a folder with all in it; "X/main" is the programs' main files of X.
 const std::vector<Layer>& layers() {
   // The rooms of the planner, each above those before it.
@@ -75,10 +98,6 @@ const std::vector<Layer>& layers() {
       {"executor/commands/", kWithCommands},
       {"executor/main", kWithCommands},
       {"executor/", kRunsPlans},
-      {"profiler/standin/", {}},
-      {"profiler/commands/", {"traces/", "sim/cli/", "sim/commands/printing.h", "sim/cluster/", "profiler/dryrun/"}},
-      {"profiler/", {"traces/", "profiler/standin/counters.h"}},
-      {"profiler/main", {"traces/", "sim/cli/", "profiler/commands/"}},
       {"viewer/index/", {"traces/"}},
       {"viewer/ui/", {"traces/", "viewer/index/"}},
       {"viewer/sink/", {"traces/", "viewer/index/", "viewer/ui/"}},
@@ -101,7 +120,7 @@ const std::vector<Restricted>& restrictions() {
       {std::regex("cuda.*|cublas.*|curand.*|cudnn.*|nccl.*|cooperative_groups.*"),
        {"executor/cuda/", "profiler/"},
        "CUDA headers belong to executor/cuda and profiler"},
-      {std::regex("cupti.*|generated_cuda.*"), {"profiler/"}, "CUPTI belongs to profiler"},
+      {std::regex("cupti.*|generated_cuda.*"), {"profiler/cupti/"}, "CUPTI belongs to profiler/cupti"},
       {std::regex("imgui.*|implot.*|GLFW/.*|GL/.*|SDL.*"), {"viewer/ui/", "viewer/sink/"}, "windows belong to viewer"},
       {std::regex("mpi\\.h"), {"executor/comm/"}, "MPI belongs to executor/comm"},
       {std::regex("(oneapi/)?dnnl/?.*|cblas.*"), {"executor/cpu/"}, "matrix libraries belong to executor/cpu"},
@@ -137,8 +156,9 @@ bool begins_with_any(const std::string& path, const std::vector<std::string>& be
 
 const Layer* layer_of(const std::string& path) {
   const Layer* best = nullptr;
-  for (const Layer& layer : layers()) {
-    if (path.starts_with(layer.files) && (best == nullptr || layer.files.size() > best->files.size())) best = &layer;
+  for (const std::vector<Layer>* const list : {&layers(), &profiler_layers()}) {
+    for (const Layer& layer : *list)
+      if (path.starts_with(layer.files) && (best == nullptr || layer.files.size() > best->files.size())) best = &layer;
   }
   return best;
 }

@@ -1,5 +1,5 @@
 // fork, exec, and a pipe that tells why exec failed.
-#include "profiler/dryrun/child.h"
+#include "profiler/process/child.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 #include <string_view>
 #include <thread>
 
-namespace shard::dryrun {
+namespace shard::profiler {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -101,17 +101,21 @@ Result<Ended> run_to_its_end(const std::vector<std::string>& words, const Starte
   const Result<pid_t> process = start(words, how, -1);
   if (!process) return process.error();
   const auto begin = Clock::now();
+  const bool looks = how.timeout_seconds || how.meanwhile;
   bool told = false, killed = false;
   int status = 0;
   rusage used{};
   while (true) {
-    const pid_t found = ::wait4(*process, &status, how.timeout_seconds ? WNOHANG : 0, &used);
+    const pid_t found = ::wait4(*process, &status, looks ? WNOHANG : 0, &used);
     if (found == *process) break;
     if (found < 0 && errno != EINTR)
       return Error{Errc::internal, std::string("waiting failed: ") + std::strerror(errno), words.front(), ""};
-    if (!how.timeout_seconds) continue;
+    if (!looks) continue;
+    if (how.meanwhile) how.meanwhile();
     const auto end =
-        begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*how.timeout_seconds));
+        how.timeout_seconds
+            ? begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*how.timeout_seconds))
+            : Clock::time_point::max() - kGrace;
     if (!told && Clock::now() > end) {
       ::kill(*process, SIGTERM);
       told = true;
@@ -160,4 +164,4 @@ std::string found_in_path(const std::string& program) {
   return "";
 }
 
-}  // namespace shard::dryrun
+}  // namespace shard::profiler

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,7 +10,7 @@
 
 #include "traces/base/result.h"
 
-namespace shard::dryrun {
+namespace shard::profiler {
 
 /// How a process ended.
 struct Ended {
@@ -23,7 +24,8 @@ struct Ended {
 struct Started {
   std::map<std::string, std::string> environment{};  ///< beside this process's own
   bool out_to_errors = false;                        ///< what it prints on stdout goes to this process's stderr
-  std::optional<double> timeout_seconds;             ///< then SIGTERM, and SIGKILL ten seconds later
+  std::optional<double> timeout_seconds{};           ///< then SIGTERM, and SIGKILL ten seconds later
+  std::function<void()> meanwhile{};                 ///< called every few milliseconds while it runs
 };
 
 /// Runs a program with this process's own streams, to its end. It gets SIGTERM when this process ends.
@@ -36,4 +38,4 @@ struct Started {
 /// The path of a program in PATH; "" where there is none.
 [[nodiscard]] std::string found_in_path(const std::string& program);
 
-}  // namespace shard::dryrun
+}  // namespace shard::profiler

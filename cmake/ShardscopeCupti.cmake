@@ -1,0 +1,27 @@
+# Whether CUPTI's headers are there: SHARDSCOPE_CUPTI is AUTO (where they are found), ON (else fail) or OFF. The library
+# itself is opened at run time. Looks in CUDA_HOME and /usr/local/cuda, in the toolkit and in its extras/CUPTI.
+set(SHARDSCOPE_CUPTI AUTO CACHE STRING "Build the collector for CUDA programs (needs CUPTI's headers): AUTO, ON or OFF")
+set_property(CACHE SHARDSCOPE_CUPTI PROPERTY STRINGS AUTO ON OFF)
+
+set(SHARDSCOPE_CUPTI_FOUND FALSE)
+if(NOT SHARDSCOPE_CUPTI STREQUAL "OFF" AND SHARDSCOPE_EXECUTOR)
+  set(places HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda)
+  find_path(SHARDSCOPE_CUDA_INCLUDE cuda.h ${places} PATH_SUFFIXES include NO_DEFAULT_PATH)
+  find_path(SHARDSCOPE_CUPTI_INCLUDE cupti.h ${places} PATH_SUFFIXES extras/CUPTI/include include NO_DEFAULT_PATH)
+  mark_as_advanced(SHARDSCOPE_CUDA_INCLUDE SHARDSCOPE_CUPTI_INCLUDE)
+  if(SHARDSCOPE_CUDA_INCLUDE AND SHARDSCOPE_CUPTI_INCLUDE)
+    # Records of graph nodes and of memory pools in the form that is read here came with CUPTI 13.
+    file(STRINGS ${SHARDSCOPE_CUPTI_INCLUDE}/cupti_version.h version REGEX "define CUPTI_API_VERSION")
+    string(REGEX MATCH "[0-9]+$" version "${version}")
+    if(version GREATER_EQUAL 130000)
+      set(SHARDSCOPE_CUPTI_FOUND TRUE)
+    endif()
+  endif()
+endif()
+if(SHARDSCOPE_CUPTI_FOUND)
+  message(STATUS "shardscope: CUPTI ${version} (${SHARDSCOPE_CUPTI_INCLUDE})")
+elseif(SHARDSCOPE_CUPTI STREQUAL "ON")
+  message(FATAL_ERROR "SHARDSCOPE_CUPTI is ON, but the headers of CUPTI 13 were not found in CUDA_HOME or /usr/local/cuda")
+else()
+  message(STATUS "shardscope: recording of CUDA programs (shardscope profile) left out: no headers of CUPTI 13")
+endif()

@@ -1,0 +1,26 @@
+// What a rank's own thread does, phase by phase, beside the ops: spans on a track of the host.
+#pragma once
+
+#include <cstdint>
+
+#include "traces/writer.h"
+
+namespace shard::train {
+
+/// Writer outlives it. A phase begins when the session turns to it and ends when the backend has come back, so that
+/// what lies between ops is seen to belong to a step.
+class HostSpans {
+ public:
+  HostSpans(Rank rank, Writer& writer) : rank_(rank), writer_(writer) {}
+
+  void begin(Phase phase, std::int64_t step);
+  void end();
+
+ private:
+  Rank rank_;
+  Writer& writer_;
+  TrackId track_{};
+  Span open_{};
+};
+
+}  // namespace shard::train

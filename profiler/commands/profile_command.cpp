@@ -1,0 +1,173 @@
+// `shardscope profile`: what a CUDA program did on its GPUs, recorded while it runs.
+#include <signal.h>
+
+#include <atomic>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "profiler/commands/commands.h"
+#include "profiler/record/record_program.h"
+#include "sim/cli/command_line.h"
+#include "sim/cli/output.h"
+#include "sim/commands/printing.h"
+#include "traces/base/numbers.h"
+#include "traces/base/scratch.h"
+#include "traces/holders.h"
+#include "traces/import/write_trace.h"
+
+namespace shard::profiler {
+namespace {
+
+using commands::failed;
+namespace fs = std::filesystem;
+
+constexpr const char* kDetails =
+    R"(Runs any CUDA program, PyTorch's too, unmodified, and records what the driver says of it: kernels, copies, fills,
+allocations and pools, calls of the runtime and the driver, waits, NVTX ranges, the card's clocks and power. CUDA itself
+loads the recorder (CUPTI) into the program and into every process that it starts; the launcher of several ranks may be
+the program (-- torchrun --nproc-per-node 2 train.py), and all ranks come into one trace.
+
+What was recorded stays where it is when the program ends by exit, by _exit or by a signal; when it recorded more than
+--max-bytes, the last is kept and the rest is counted. The program's exit code is this command's. Where there is no GPU,
+or no leave to profile, the program runs all the same and the reason is said.
+
+A signal USR1 to this command switches recording off, and the next one on again.
+
+Examples:
+  shardscope profile -o run.sst -- python3 train.py
+  shardscope profile --start-after 60 --max-bytes 64M -- torchrun --nproc-per-node 8 train.py
+  shardscope profile --range "step 20" -- ./my_program
+)";
+
+struct Options {
+  std::string output_file;
+  Bytes most{std::int64_t{256} << 20};
+  std::optional<double> start_after;
+  std::string range;
+  std::int64_t top = 10;
+  cli::OutputOptions output;
+};
+
+/// How often USR1 came.
+std::atomic<int> switches{0};
+
+nlohmann::ordered_json to_json(const Idle& idle) {
+  return {{"rank", idle.rank.value},
+          {"device", idle.device},
+          {"idle_seconds", static_cast<double>(idle.idle_ns) * 1e-9},
+          {"launch_bound_seconds", static_cast<double>(idle.launch_bound_ns) * 1e-9},
+          {"gaps", idle.gaps},
+          {"launch_bound_gaps", idle.launch_bound_gaps}};
+}
+
+std::string milliseconds(std::int64_t nanoseconds) {
+  return show_fixed(static_cast<double>(nanoseconds) * 1e-6, 3) + " ms";
+}
+
+/// The peak of device memory and who held it; none where nothing was allocated.
+std::optional<Held> peak_of(const Trace& trace) {
+  if (trace.memory.empty()) return std::nullopt;
+  Result<Held> held = held_at(trace, {.by = HeldBy::site});
+  return held ? std::optional<Held>(std::move(*held)) : std::nullopt;
+}
+
+nlohmann::ordered_json to_json(const Recorded& recorded, std::size_t top) {
+  nlohmann::ordered_json j = cli::json_document("profile");
+  j["exit_code"] = recorded.ended.exit_code;
+  j["signal"] = recorded.ended.signal;
+  j["recorded"] = recorded.timeline.has_value();
+  j["processes"] = recorded.processes;
+  if (!recorded.timeline) {
+    j["why_not"] = recorded.why_not;
+    return j;
+  }
+  const Timeline& timeline = *recorded.timeline;
+  j["dropped_events"] = timeline.loaded.trace.dropped_count;
+  j["clock_bound_seconds"] = static_cast<double>(timeline.joined.clock_bound_ns) * 1e-9;
+  j["device_spans"] = timeline.joined.device_spans;
+  j["device_spans_with_op"] = timeline.joined.with_op;
+  j["device_spans_without_call"] = timeline.joined.without_call;
+  j["idle"] = nlohmann::ordered_json::array();
+  for (const Idle& idle : timeline.idle) j["idle"].push_back(to_json(idle));
+  if (const std::optional<Held> held = peak_of(timeline.loaded.trace))
+    j["peak"] = shard::to_json(timeline.loaded.trace, *held, top, 0);
+  j["trace"] = shard::to_json(timeline.loaded, summarize(timeline.loaded), top);
+  return j;
+}
+
+std::string to_text(const Recorded& recorded, std::size_t top) {
+  std::ostringstream text;
+  if (!recorded.timeline) {
+    text << "nothing was recorded: " << recorded.why_not << "\n";
+    return text.str();
+  }
+  const Timeline& timeline = *recorded.timeline;
+  text << shard::to_text(timeline.loaded, summarize(timeline.loaded), top);
+  for (const Idle& idle : timeline.idle)
+    if (idle.idle_ns > 0)
+      text << "GPU " << idle.device << " had nothing to do for " << milliseconds(idle.idle_ns)
+           << " between its first and last work, " << milliseconds(idle.launch_bound_ns)
+           << " of it while the host had not launched the next\n";
+  if (const std::optional<Held> held = peak_of(timeline.loaded.trace))
+    text << "\n" << shard::to_text(timeline.loaded.trace, *held, top, 0);
+  text << "device times are on the host's clock to " << with_commas(timeline.joined.clock_bound_ns) << " ns\n";
+  return text.str();
+}
+
+void add_options(cli::Command& command, Options& options) {
+  cli::Group group = command.group("Recording");
+  group.add("output", &options.output_file, "FILE", "write the trace").alias("trace").letter('o').writes_file();
+  group.add("max-bytes", &options.most, "BYTES", "of each process's events; the last are kept").least(1);
+  group.add("start-after", &options.start_after, "SECONDS", "record from then on").least(0);
+  group.add("range", &options.range, "NAME", "keep what was called in NVTX ranges of this name");
+  group.add("top", &options.top, "N", "so many of the largest of each table").least(0);
+  cli::add_output_options(command, options.output);
+}
+
+}  // namespace
+
+int profile_command(std::span<const std::string> arguments) {
+  Options options;
+  cli::Command command("shardscope", "profile", "records what a CUDA program does on its GPUs", kDetails);
+  add_options(command, options);
+  const auto end = std::ranges::find(arguments, "--");
+  const std::vector<std::string> own(arguments.begin(), end);
+  if (const auto code = commands::parsed(command, own)) return *code;
+  const std::vector<std::string> program(end == arguments.end() ? end : end + 1, arguments.end());
+  if (program.empty())
+    return failed(
+        {Errc::usage, "no program to run", "profile", "-- and the program behind the options: -- python3 train.py"});
+  const Result<cli::Format> format = commands::document_format(command, options.output);
+  if (!format) return failed(format.error());
+  std::error_code error;
+  const fs::path temporary = fs::temp_directory_path(error);
+  const std::optional<Scratch> folder = Scratch::make(error ? "/tmp" : temporary.string());
+  if (!folder)
+    return failed({Errc::cannot_create, "no directory for the run's files", temporary.string(),
+                   "set TMPDIR to a writable directory"});
+  struct sigaction on_switch {};
+  on_switch.sa_handler = [](int) { switches.fetch_add(1); };
+  on_switch.sa_flags = SA_RESTART;
+  ::sigaction(SIGUSR1, &on_switch, nullptr);
+  const Result<Recorded> recorded = record_program(
+      program, folder->path(),
+      {.most = options.most, .start_after_seconds = options.start_after, .range = options.range, .switches = &switches},
+      {.out_to_errors = *format == cli::Format::json});
+  if (!recorded) return failed(recorded.error());
+  const auto top = static_cast<std::size_t>(options.top);
+  if (*format == cli::Format::json) {
+    std::cout << cli::json_text(to_json(*recorded, top));
+  } else if (recorded->timeline) {
+    cli::print(std::cout, to_text(*recorded, top));
+  } else {
+    cli::print(std::cerr, to_text(*recorded, top));
+  }
+  if (!options.output_file.empty() && recorded->timeline)
+    if (const Result<void> written = write_trace(recorded->timeline->loaded.trace, options.output_file); !written)
+      return failed(written.error());
+  return recorded->ended.exit_code;
+}
+
+}  // namespace shard::profiler

@@ -1,0 +1,16 @@
+// What the injected library and whoever starts the program agree on: names of variables and files.
+#pragma once
+
+namespace shard::profiler {
+
+/// Folder that each process puts its spool into: PID.events, PID.events.names; or PID.why, a sentence, where nothing
+/// could be recorded.
+inline constexpr const char* kFolderVariable = "SHARDSCOPE_PROFILE_FOLDER";
+inline constexpr const char* kMostBytesVariable = "SHARDSCOPE_PROFILE_BYTES";
+/// "1": each process begins paused.
+inline constexpr const char* kPausedVariable = "SHARDSCOPE_PROFILE_PAUSED";
+
+inline constexpr const char* kEventsSuffix = ".events";
+inline constexpr const char* kWhySuffix = ".why";
+
+}  // namespace shard::profiler

@@ -1,0 +1,56 @@
+// The events of one process on its host's clock, each once, with what says which op they belong to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "profiler/clock/clock_map.h"
+#include "profiler/spool/read_spool.h"
+#include "profiler/timeline/timeline.h"
+
+namespace shard::profiler {
+
+/// A step of our own program, as it said itself.
+struct StepRange {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int32_t step = 0;
+};
+
+class ProcessEvents {
+ public:
+  explicit ProcessEvents(const SpoolContent& content);
+
+  /// By begin; times of the host. Without those that only say how others belong together.
+  [[nodiscard]] const std::vector<Event>& events() const { return events_; }
+  [[nodiscard]] std::int64_t twice() const { return twice_; }
+  /// Of the moments of this recording, and at most what the map bounds.
+  [[nodiscard]] std::int64_t clock_bound_ns() const { return clock_bound_ns_; }
+
+  /// The call that caused it; null where there is none. Stays.
+  [[nodiscard]] const Event* call_of(const Event& work) const;
+  /// The op of ours that the work belongs to, by its graph node or by its call, and the step: that of the moment when
+  /// the call was made, where our program said when its steps were.
+  [[nodiscard]] std::optional<PushedOp> op_of(const Event& work) const;
+
+ private:
+  void keep_once(const SpoolContent& content);
+  void join();
+  void place(const SpoolContent& content);
+  [[nodiscard]] std::optional<std::int32_t> step_at(std::int64_t time_ns) const;
+
+  std::vector<Event> events_;
+  std::vector<ClockLook> looks_;
+  std::vector<Event> belongings_;
+  std::unordered_map<std::uint32_t, std::size_t> calls_;          ///< by correlation
+  std::unordered_map<std::uint32_t, std::uint64_t> pushed_;       ///< by correlation: our id
+  std::unordered_map<std::uint64_t, std::uint64_t> node_origin_;  ///< by graph node: the node that it is a copy of
+  std::unordered_map<std::uint64_t, std::uint64_t> node_pushed_;  ///< by graph node: our id
+  std::vector<StepRange> steps_;
+  std::int64_t twice_ = 0;
+  std::int64_t clock_bound_ns_ = 0;
+};
+
+}  // namespace shard::profiler

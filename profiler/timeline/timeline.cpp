@@ -1,0 +1,290 @@
+// Rows for streams and threads, spans, memory by call, arrows from call to work.
+#include "profiler/timeline/timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "profiler/timeline/idle.h"
+#include "profiler/timeline/process_events.h"
+#include "traces/import/builder.h"
+#include "traces/import/kineto_calls.h"
+#include "traces/import/names.h"
+
+namespace shard::profiler {
+namespace {
+
+using import::Builder;
+using import::RowId;
+
+Memory memory_of(std::uint8_t place) {
+  const auto known = static_cast<MemoryPlace>(place);
+  return known == MemoryPlace::pageable || known == MemoryPlace::pinned ? Memory::host : Memory::device;
+}
+
+const char* name_of_copy(std::uint8_t detail) {
+  switch (static_cast<CopyKind>(detail)) {
+    case CopyKind::to_device: return "Memcpy HtoD";
+    case CopyKind::to_host: return "Memcpy DtoH";
+    case CopyKind::on_device: return "Memcpy DtoD";
+    case CopyKind::between_devices: return "Memcpy PtoP";
+    case CopyKind::on_host: return "Memcpy HtoH";
+    case CopyKind::other: break;
+  }
+  return "Memcpy";
+}
+
+const char* name_of_sample(std::uint8_t detail) {
+  switch (static_cast<SampleKind>(detail)) {
+    case SampleKind::clock_mhz: return "clock_mhz";
+    case SampleKind::memory_clock_mhz: return "memory_clock_mhz";
+    case SampleKind::temperature_c: return "temperature_c";
+    case SampleKind::power_mw: return "power_mw";
+    case SampleKind::fan_percent: return "fan_percent";
+  }
+  return "value";
+}
+
+const char* name_of_wait(std::uint8_t detail) {
+  switch (static_cast<WaitKind>(detail)) {
+    case WaitKind::event: return "wait for an event";
+    case WaitKind::stream: return "wait for a stream";
+    case WaitKind::device: return "wait for the device";
+    case WaitKind::stream_for_event: return "stream waits for an event";
+    case WaitKind::other: break;
+  }
+  return "wait";
+}
+
+/// One process's part of the trace.
+class Part {
+ public:
+  Part(const Process& process, std::size_t number, std::int64_t shift_ns, Builder& builder, Timeline& timeline)
+      : content_(process.content),
+        rank_(process.rank),
+        number_(number),
+        shift_ns_(shift_ns),
+        builder_(builder),
+        joined_(timeline.joined),
+        idle_(timeline.idle),
+        events_(process.content) {}
+
+  void add() {
+    joined_.twice += events_.twice();
+    joined_.clock_bound_ns = std::max(joined_.clock_bound_ns, events_.clock_bound_ns());
+    for (const Event& event : events_.events()) add(event);
+    for (Idle idle : idle_of(events_)) {
+      idle.rank = rank_of(idle.device);
+      idle_.push_back(idle);
+    }
+  }
+
+ private:
+  [[nodiscard]] Rank rank_of(std::uint32_t device) const {
+    return rank_.valid() ? rank_ : Rank{static_cast<std::int32_t>(std::min(device, 4095u))};
+  }
+  [[nodiscard]] Rank host_rank() const { return rank_.valid() ? rank_ : Rank{0}; }
+  [[nodiscard]] NameId name(NameNumber number) { return builder_.name(content_.name_of(number)); }
+
+  RowId stream_row(const Event& event) {
+    const auto [at, added] = streams_.try_emplace({event.device, event.stream});
+    if (added) {
+      at->second.first =
+          builder_.add_row({.rank = rank_of(event.device),
+                            .kind = TrackKind::stream,
+                            .name = "GPU " + std::to_string(event.device) + " stream " + std::to_string(event.stream)});
+      builder_.set_order(at->second.first, {1, event.stream});
+    }
+    return at->second.first;
+  }
+
+  RowId thread_row(const Event& event, const char* what) {
+    const auto [at, added] = threads_.try_emplace({event.thread, what});
+    if (added) {
+      at->second = builder_.add_row({.rank = host_rank(),
+                                     .kind = TrackKind::other,
+                                     .name = "process " + std::to_string(content_.process) + " thread " +
+                                             std::to_string(event.thread) + ", " + what});
+      builder_.set_order(at->second, {0, event.thread});
+    }
+    return at->second;
+  }
+
+  [[nodiscard]] Span span(const Event& event, NameId name, Activity activity) const {
+    return {.begin_ns = event.begin_ns + shift_ns_,
+            .duration_ns = event.end_ns - event.begin_ns,
+            .name = name,
+            .bytes = event.bytes,
+            .activity = activity};
+  }
+
+  void work(const Event& event) {
+    const bool kernel = event.kind == EventKind::kernel, copy = event.kind == EventKind::copy;
+    NameId called = name(event.name);
+    if (!called.valid()) called = builder_.name(kernel ? "kernel" : copy ? name_of_copy(event.detail) : "Memset");
+    const std::string text(builder_.loaded.trace.name_of(called));
+    const Activity activity = import::activity_of(kernel ? "kernel" : copy ? "gpu_memcpy" : "gpu_memset", text);
+    const RowId row = stream_row(event);
+    import::StreamVotes& votes = streams_.at({event.device, event.stream}).second;
+    votes.add(activity, text);
+    builder_.row(row).stream = votes.winner();
+    Span made = span(event, called, activity);
+    ++joined_.device_spans;
+    if (const std::optional<PushedOp> op = events_.op_of(event)) {
+      ++joined_.with_op;
+      made.op = OpId{op->op};
+      made.step = op->step;
+    }
+    if (const Event* const call = events_.call_of(event); call != nullptr) {
+      arrow(*call, event, row);
+    } else {
+      ++joined_.without_call;
+    }
+    builder_.complete(row, made);
+  }
+
+  void arrow(const Event& call, const Event& event, RowId row) {
+    const std::uint64_t key = std::uint64_t{number_} << 32 | call.correlation;
+    if (started_.insert(call.correlation).second)
+      builder_.flow(key, Builder::FlowEnd::start, thread_row(call, "CUDA calls"), call.begin_ns + shift_ns_,
+                    FlowKind::launch);
+    // A graph's launch is the cause of many; the first is shown.
+    if (arrived_.insert(call.correlation).second)
+      builder_.flow(key, Builder::FlowEnd::finish, row, event.begin_ns + shift_ns_, FlowKind::launch);
+  }
+
+  /// Who asked for memory: the call, as a stack of one frame.
+  StackId caller(const Event& event) {
+    const Event* const call = events_.call_of(event);
+    const NameId called = call != nullptr ? name(call->name) : name(event.name);
+    if (!called.valid()) return {};
+    return builder_.stack({.frame = builder_.frame({.function = called})});
+  }
+
+  void memory(const Event& event) {
+    const Memory where = memory_of(event.detail);
+    const Rank rank = where == Memory::host ? host_rank() : rank_of(event.device);
+    MemoryEvent made{.rank = rank,
+                     .memory = where,
+                     .category = Category::not_known,
+                     .time_ns = event.begin_ns + shift_ns_,
+                     .stack = caller(event)};
+    if (event.kind == EventKind::acquired) {
+      made.delta_bytes = std::max<std::int64_t>(event.bytes, 0);
+      made.buffer = live_.add(rank, where, event.id, made.delta_bytes);
+    } else {
+      // What was taken before the recording began was never counted.
+      const import::LiveBuffers::Live freed = live_.remove(rank, where, event.id);
+      if (!freed.buffer.valid()) return;
+      made.buffer = freed.buffer;
+      made.delta_bytes = -freed.bytes;
+    }
+    builder_.memory(made);
+  }
+
+  void counter(const Event& event, Rank rank, std::string_view called, double value) {
+    builder_.counter(
+        {.rank = rank, .name = builder_.name(called), .time_ns = event.begin_ns + shift_ns_, .value = value});
+  }
+
+  void range(const Event& event) {
+    Span made = span(event, name(event.name), Activity::annotation);
+    made.step = static_cast<std::int32_t>(event.extra);
+    builder_.complete(thread_row(event, "ranges"), made);
+  }
+
+  void add(const Event& event) {
+    switch (event.kind) {
+      case EventKind::kernel:
+      case EventKind::copy:
+      case EventKind::fill: work(event); break;
+      case EventKind::acquired:
+      case EventKind::released: memory(event); break;
+      case EventKind::pool:
+        counter(event, rank_of(event.device), "pool_reserved_bytes", static_cast<double>(event.bytes));
+        break;
+      case EventKind::call:
+        builder_.complete(thread_row(event, "CUDA calls"), span(event, name(event.name), Activity::runtime));
+        break;
+      case EventKind::wait:
+        builder_.complete(static_cast<WaitKind>(event.detail) == WaitKind::stream_for_event
+                              ? stream_row(event)
+                              : thread_row(event, "CUDA waits"),
+                          span(event, builder_.name(name_of_wait(event.detail)), Activity::wait));
+        break;
+      case EventKind::range: range(event); break;
+      case EventKind::mark:
+        builder_.instant(thread_row(event, "ranges"), event.begin_ns + shift_ns_, name(event.name));
+        break;
+      case EventKind::sample:
+        counter(event, rank_of(event.device), name_of_sample(event.detail), static_cast<double>(event.bytes));
+        break;
+      case EventKind::device:
+        builder_.loaded.trace.header.metadata["gpu " + std::to_string(event.device)] = content_.name_of(event.name);
+        break;
+      case EventKind::none:
+      case EventKind::external:
+      case EventKind::node_made:
+      case EventKind::node_cloned:
+      case EventKind::clocks:
+      case EventKind::lost: break;
+    }
+  }
+
+  const SpoolContent& content_;
+  Rank rank_;
+  std::size_t number_;
+  std::int64_t shift_ns_;
+  Builder& builder_;
+  Joined& joined_;
+  std::vector<Idle>& idle_;
+  ProcessEvents events_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<RowId, import::StreamVotes>> streams_;
+  std::map<std::pair<std::uint32_t, std::string_view>, RowId> threads_;
+  std::unordered_set<std::uint32_t> started_, arrived_;
+  import::LiveBuffers live_;
+};
+
+std::int64_t lost_of(const SpoolContent& content) {
+  std::int64_t lost = content.dropped + content.overwritten;
+  for (const Event& event : content.events)
+    if (event.kind == EventKind::lost) lost += std::clamp<std::int64_t>(event.bytes, 0, INT32_MAX);
+  return lost;
+}
+
+}  // namespace
+
+Timeline timeline_of(std::span<const Process> processes) {
+  Timeline result;
+  Builder builder(TraceFormat::sst);
+  std::int64_t lost = 0;
+  std::int32_t world = 1;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const SpoolContent& content = processes[i].content;
+    const SpoolContent& first = processes[0].content;
+    // Both say the same moment on two clocks; a host's processes share the steady one, so this is zero there but for
+    // the reading.
+    const std::int64_t offset = (content.wall_ns - content.clock_ns) - (first.wall_ns - first.clock_ns);
+    constexpr std::int64_t kOneHost = 1'000'000;
+    Part(processes[i], i, std::abs(offset) < kOneHost ? 0 : offset, builder, result).add();
+    lost += lost_of(content);
+    world = std::max(world, processes[i].rank.value + 1);
+  }
+  Header& header = builder.loaded.trace.header;
+  if (!processes.empty()) {
+    header.clock_ns = processes[0].content.clock_ns;
+    header.wall_ns = processes[0].content.wall_ns;
+  }
+  header.world_size = std::max(world, static_cast<std::int32_t>(processes.size() > 1 ? world : 1));
+  builder.loaded.trace.dropped_count = lost;
+  if (lost > 0) builder.loaded.notes.push_back(std::to_string(lost) + " events found no room and are not there");
+  if (result.joined.without_call > 0)
+    builder.loaded.notes.push_back(std::to_string(result.joined.without_call) +
+                                   " pieces of work whose call is not in the recording");
+  result.loaded = builder.finish();
+  return result;
+}
+
+}  // namespace shard::profiler

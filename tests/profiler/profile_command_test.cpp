@@ -1,0 +1,83 @@
+// `shardscope profile` end to end, with a CUPTI that is played behind a program of our own.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/end_to_end/program.h"
+#include "traces/reader.h"
+
+namespace shard::profiler {
+namespace {
+
+using test::Outcome;
+using test::Words;
+
+class ProfileCommand : public ::testing::Test {
+ protected:
+  [[nodiscard]] Outcome profile(Words options, const Words& program) const {
+    options.insert(options.begin(), "profile");
+    options.emplace_back("--");
+    options.insert(options.end(), program.begin(), program.end());
+    return test::shardscope(options, {.directory = scratch_.path(), .environment = {{"SHARDSCOPE_CUPTI", FAKE_CUPTI}}});
+  }
+  [[nodiscard]] nlohmann::json answer_of(Words options, const std::string& how, int code) const {
+    options.emplace_back("--json");
+    const Outcome outcome = profile(options, {CUDA_PROGRAM, how});
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    return nlohmann::json::parse(outcome.out, nullptr, false);
+  }
+
+  test::ScratchDirectory scratch_;
+};
+
+TEST_F(ProfileCommand, RecordsAProgramAndReturnsItsExitCode) {
+  const std::string file = scratch_.path() / "run.sst";
+  const nlohmann::json answer = answer_of({"-o", file}, "exit", 3);
+  EXPECT_EQ(answer.at("device_spans"), 100);
+  EXPECT_EQ(answer.at("exit_code"), 3);
+  EXPECT_EQ(answer.at("idle").at(0).at("gaps"), 99);
+  EXPECT_EQ(answer.at("peak").at("allocated_bytes"), 1 << 20);
+  const Result<Trace> trace = load(file);
+  ASSERT_TRUE(trace.has_value());
+  EXPECT_EQ(trace->spans.size(), 200u);
+  EXPECT_TRUE(trace->complete());
+}
+
+TEST_F(ProfileCommand, LosesNothingHoweverTheProgramEnds) {
+  EXPECT_EQ(answer_of({}, "_exit", 5).at("device_spans"), 100);
+  EXPECT_EQ(answer_of({}, "kill", 137).at("device_spans"), 100);
+  EXPECT_EQ(answer_of({}, "abort", 134).at("device_spans"), 100);
+}
+
+TEST_F(ProfileCommand, PutsTheRanksOfALauncherIntoOneTrace) {
+  const nlohmann::json answer = answer_of({}, "two", 0);
+  EXPECT_EQ(answer.at("processes"), 2);
+  EXPECT_EQ(answer.at("device_spans"), 200);
+  EXPECT_EQ(answer.at("idle").at(1).at("rank"), 1);
+}
+
+TEST_F(ProfileCommand, RunsTheProgramWhereThereIsNoGpuAndSaysSo) {
+  const nlohmann::json answer = answer_of({}, "without-cuda", 7);
+  EXPECT_EQ(answer.at("recorded"), false);
+  EXPECT_NE(answer.at("why_not").get<std::string>().find("no GPU"), std::string::npos);
+}
+
+TEST_F(ProfileCommand, SaysThatAnotherProfilerIsThereAndLetsTheProgramRun) {
+  const nlohmann::json answer = answer_of({}, "refused", 3);
+  EXPECT_NE(answer.at("why_not").get<std::string>().find("another profiler"), std::string::npos);
+}
+
+TEST_F(ProfileCommand, BeginsWhenItIsTold) {
+  EXPECT_EQ(answer_of({"--start-after", "0.2"}, "late", 3).at("device_spans"), 100);
+  EXPECT_EQ(answer_of({"--start-after", "1000"}, "exit", 3).at("device_spans"), 0);
+}
+
+TEST_F(ProfileCommand, WantsAProgram) {
+  EXPECT_EQ(test::shardscope({"profile"}).exit_code, 2);
+  EXPECT_EQ(profile({}, {"/absent/program"}).exit_code, 69);
+}
+
+}  // namespace
+}  // namespace shard::profiler
