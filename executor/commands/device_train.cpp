@@ -1,16 +1,25 @@
-// Ranks that share one GPU.
+// Ranks that share one GPU, or have one each.
 #include "executor/commands/device_train.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <sstream>
+#include <vector>
 
 #include "executor/cuda/api/load.h"
+#include "executor/cuda/emulated/nccl.h"
 #include "executor/cuda/emulated/read_options.h"
 #include "executor/cuda/kernels/kernels.h"
 #include "executor/train/device_run.h"
+#include "sim/cli/contradiction.h"
 #include "traces/base/deadline.h"
 
 namespace shard::commands {
@@ -19,34 +28,75 @@ namespace {
 /// What a rank takes of the device beside its arena: events, words, what allocations are rounded up to.
 constexpr Bytes kBesideArena{1 << 20};
 
-/// What the run may use at most, or as much as it needs.
-Bytes emulated_capacity(const Prepared& p) {
-  const plan::Strategy& s = p.planned.strategy;
-  if (p.prediction.device_capacity) return s.world_size * (*p.prediction.device_capacity + kBesideArena);
+/// What ranks [begin, end) may use at most, or as much as they need.
+Bytes emulated_capacity(const Prepared& p, std::int32_t begin, std::int32_t end) {
+  if (p.prediction.device_capacity) return (end - begin) * (*p.prediction.device_capacity + kBesideArena);
   Bytes total{0};
-  for (std::int32_t rank = 0; rank < s.world_size; ++rank)
+  for (std::int32_t rank = begin; rank < end; ++rank)
     total += p.plans.of_rank(rank).arena_bytes[static_cast<std::size_t>(Memory::device)] + kBesideArena;
   return total;
 }
 
+Result<cuda::EmulatedOptions> emulated_options(const cuda::EmulatedOptions& options) {
+  const char* const words = std::getenv(cuda::kEmulatedVariable);
+  return cuda::read_emulated_options(words == nullptr ? "" : words, options);
+}
+
 Result<cuda::Device> device_of(const Prepared& p, const TrainOptions& o) {
   if (!o.strategy.emulated) return cuda::open_device(0);
-  const char* const words = std::getenv(cuda::kEmulatedVariable);
   const Result<cuda::EmulatedOptions> emulated =
-      cuda::read_emulated_options(words == nullptr ? "" : words, {.capacity = emulated_capacity(p)});
+      emulated_options({.capacity = emulated_capacity(p, 0, p.planned.strategy.world_size)});
   if (!emulated) return emulated.error();
   Result<std::unique_ptr<cuda::Api>> api = cuda::make_emulated(*emulated);
   if (!api) return api.error();
   return cuda::Device{.api = std::move(*api), .kernels = &cuda::kernels()};
 }
 
-}  // namespace
+/// A GPU with its NCCL.
+struct Gpu {
+  cuda::Device device{};
+  std::unique_ptr<cuda::Nccl> nccl{};
+};
 
-Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions& options, std::ostream& lines) {
-  const Result<cuda::Device> device = device_of(prepared, options);
+Result<Gpu> open_gpu(int number) {
+  Result<cuda::Device> device = cuda::open_device(number);
   if (!device) return device.error();
-  std::optional<TrainReport> report;
-  const auto run = [&](train::DeviceRank& rank) -> Result<void> {
+  const Result<const cuda::ModuleTable*> module = cuda::load_module();
+  if (!module) return module.error();
+  Result<std::unique_ptr<cuda::Nccl>> nccl = (*module)->open_nccl();
+  if (!nccl) return nccl.error();
+  return Gpu{.device = std::move(*device), .nccl = std::move(*nccl)};
+}
+
+/// One for each rank.
+Result<std::vector<Gpu>> own_gpus(const Prepared& p, const TrainOptions& o) {
+  std::vector<Gpu> gpus;
+  const auto world = cuda::make_nccl_world();
+  Result<cuda::EmulatedOptions> emulated = emulated_options({});
+  if (!emulated) return emulated.error();
+  const std::optional<cuda::PlantedFault> fault = emulated->fault;
+  for (std::int32_t rank = 0; rank < p.planned.strategy.world_size; ++rank) {
+    if (!o.strategy.emulated) {
+      Result<Gpu> gpu = open_gpu(rank);
+      if (!gpu) return gpu.error();
+      gpus.push_back(std::move(*gpu));
+      continue;
+    }
+    emulated->capacity = emulated_capacity(p, rank, rank + 1);
+    emulated->seed += 1;
+    emulated->fault = rank + 1 == p.planned.strategy.world_size ? fault : std::nullopt;
+    Result<std::unique_ptr<cuda::Api>> api = cuda::make_emulated(*emulated);
+    if (!api) return api.error();
+    gpus.push_back({.device = {.api = std::move(*api), .kernels = &cuda::kernels()},
+                    .nccl = cuda::make_emulated_nccl(world, emulated->seed, emulated->fault)});
+  }
+  return gpus;
+}
+
+/// A rank's run, whose report is kept where it is rank 0's.
+std::function<Result<void>(train::DeviceRank&)> run_of(const Prepared& prepared, const TrainOptions& options,
+                                                       std::ostream& lines, std::optional<TrainReport>& report) {
+  return [&](train::DeviceRank& rank) -> Result<void> {
     std::ostringstream unheard;
     const bool first = rank.communicator.rank().value == 0;
     Result<TrainReport> own = train_on_rank(
@@ -58,18 +108,108 @@ Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions
     if (first) report = std::move(*own);
     return {};
   };
-  if (Result<void> r = train::run_ranks(*device->api, *device->kernels, prepared.planned.strategy.world_size,
-                                        deadline_of(options.timeout_seconds), options.graphs, run);
+}
+
+train::OwnDeviceOptions own_device_options(const Prepared& p, const TrainOptions& o) {
+  return {
+      .deadline = deadline_of(o.timeout_seconds), .graphs = o.graphs, .reproducible = p.planned.strategy.reproducible};
+}
+
+/// Which of its machine's ranks this is.
+Result<int> number_on_machine(Communicator& host) {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) name = {};
+  const Result<std::vector<std::string>> all = host.exchange(name.data());
+  if (!all) return all.error();
+  return static_cast<int>(std::count(all->begin(), all->begin() + host.rank().value, std::string(name.data())));
+}
+
+/// How many GPUs this machine has; nothing where that is not known, and opening one says why.
+std::optional<int> gpus_of_machine() {
+  const Result<const cuda::ModuleTable*> module = cuda::load_module();
+  if (!module) return std::nullopt;
+  const Result<cuda::MachineReport> machine = (*module)->inspect();
+  if (!machine) return std::nullopt;
+  return static_cast<int>(machine->devices.size());
+}
+
+}  // namespace
+
+Result<bool> has_gpu_for_each(const TrainOptions& options, std::int32_t ranks) {
+  if (ranks < 2) return false;
+  if (!options.strategy.emulated) return gpus_of_machine().value_or(0) >= ranks;
+  const Result<cuda::EmulatedOptions> emulated = emulated_options({});
+  if (!emulated) return emulated.error();
+  return emulated->devices >= ranks;
+}
+
+Result<void> choose_transport(const cli::Command& command, TrainOptions& options) {
+  plan::Strategy& s = options.strategy.chosen;
+  if (!s.reproducible || s.transport == plan::Transport::messages) return {};
+  if (command.given("transport"))
+    return cli::contradiction(
+        command.describe("transport") + " plans no staging, in which GPUs that speak over NCCL sum reproducibly",
+        "--transport messages, or --no-reproducible");
+  s.transport = plan::Transport::messages;
+  return {};
+}
+
+Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions& options, std::ostream& lines) {
+  std::optional<TrainReport> report;
+  const auto run = run_of(prepared, options, lines, report);
+  const std::int32_t ranks = prepared.planned.strategy.world_size;
+  const Result<bool> own = has_gpu_for_each(options, ranks);
+  if (!own) return own.error();
+  if (*own) {
+    const Result<std::vector<Gpu>> gpus = own_gpus(prepared, options);
+    if (!gpus) return gpus.error();
+    std::vector<train::OwnDevice> devices;
+    for (const Gpu& gpu : *gpus) devices.push_back({*gpu.device.api, *gpu.device.kernels, *gpu.nccl});
+    if (Result<void> r = train::run_ranks(devices, own_device_options(prepared, options), run); !r) return r.error();
+    return std::move(*report);
+  }
+  const Result<cuda::Device> device = device_of(prepared, options);
+  if (!device) return device.error();
+  if (Result<void> r = train::run_ranks(*device->api, *device->kernels, ranks, deadline_of(options.timeout_seconds),
+                                        options.graphs, run);
       !r)
     return r.error();
   return std::move(*report);
 }
 
-Error ranks_of_a_launcher_on_gpus() {
+Result<TrainReport> train_on_own_gpu(const Prepared& prepared, const TrainOptions& options, Communicator& host,
+                                     std::ostream& lines) {
+  if (host.size() == 1) return train_on_device(prepared, options, lines);
+  const Result<int> number = number_on_machine(host);
+  if (!number) return number.error();
+  if (const std::optional<int> gpus = gpus_of_machine(); gpus && *number >= *gpus)
+    return Error{.code = Errc::unavailable,
+                 .what = "rank " + std::to_string(host.rank().value) + " is number " + std::to_string(*number + 1) +
+                         " of its machine, which has " + std::to_string(*gpus) + (*gpus == 1 ? " GPU" : " GPUs"),
+                 .where = "--device",
+                 .help = "as many ranks on each machine as it has GPUs; without a launcher, --ranks N share one"};
+  const Result<Gpu> gpu = open_gpu(*number);
+  if (!gpu) return gpu.error();
+  Result<TrainReport> own = Error{};
+  const auto run = [&](train::DeviceRank& rank) -> Result<void> {
+    own = train_on_rank(
+        prepared, options, rank.communicator, lines,
+        [&](const plan::Plan& plan, DataSource& data, cpu::ThreadPool& pool, const train::SessionOptions& session) {
+          return train::run_session(rank, plan, data, pool, session);
+        });
+    if (!own) return own.error();
+    return {};
+  };
+  const train::OwnDevice device{*gpu->device.api, *gpu->device.kernels, *gpu->nccl};
+  if (Result<void> r = train::run_rank(device, host, own_device_options(prepared, options), run); !r) return r.error();
+  return own;
+}
+
+Error ranks_of_a_launcher_on_emulated() {
   return {.code = Errc::unavailable,
-          .what = "ranks that a launcher started cannot train on GPUs yet: all ranks of a run share one",
+          .what = "ranks that a launcher started cannot train on emulated devices, which are of one process",
           .where = "--device",
-          .help = "shardscope train --ranks N --device cuda, without a launcher"};
+          .help = "shardscope train --ranks N --device emulated-cuda, without a launcher"};
 }
 
 }  // namespace shard::commands

@@ -1,4 +1,4 @@
-// `shardscope train` on one GPU that all ranks share, or on an emulated one.
+// `shardscope train` on GPUs, or on emulated ones: one that all ranks share, or one for each.
 #pragma once
 
 #include <iosfwd>
@@ -7,12 +7,25 @@
 
 namespace shard::commands {
 
-/// All ranks, as threads of this process; the report of rank 0. Errors: those of train_on_rank, and unavailable where
-/// there is no such device.
+/// Whether the machine has a GPU for each of the ranks, all of which this process runs; where it has fewer, they share
+/// the first. Errc::usage where the emulated device's variable says what it does not know.
+[[nodiscard]] Result<bool> has_gpu_for_each(const TrainOptions& options, std::int32_t ranks);
+
+/// Ranks with a GPU each sum over NCCL: reproducibly in the staging of --transport messages, which is taken where
+/// nothing else was asked for. Errc::contradiction where something was.
+[[nodiscard]] Result<void> choose_transport(const cli::Command& command, TrainOptions& options);
+
+/// All ranks, as threads of this process, each on its own GPU where has_gpu_for_each(); the report of rank 0. Errors:
+/// those of train_on_rank, and unavailable where there is no such device.
 [[nodiscard]] Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions& options,
                                                   std::ostream& lines);
 
-/// What is said to ranks that a launcher started.
-[[nodiscard]] Error ranks_of_a_launcher_on_gpus();
+/// This process's rank of those that a launcher started, on a GPU of its own: the machine's ranks take them in order.
+/// `host` has all ranks. As train_on_rank; unavailable where the machine has fewer GPUs than ranks, or no NCCL.
+[[nodiscard]] Result<TrainReport> train_on_own_gpu(const Prepared& prepared, const TrainOptions& options,
+                                                   Communicator& host, std::ostream& lines);
+
+/// What is said to ranks that a launcher started for emulated devices.
+[[nodiscard]] Error ranks_of_a_launcher_on_emulated();
 
 }  // namespace shard::commands

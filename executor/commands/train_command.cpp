@@ -183,7 +183,7 @@ void print_report(const cli::Command& command, const TrainReport& report, cli::F
   std::cout << std::flush;
 }
 
-/// All ranks on one GPU, in this process.
+/// All ranks in this process, on one GPU or one each.
 int device_main(const cli::Command& command, const TrainOptions& o, const Prepared& prepared, cli::Format format) {
   LastWord last_word(nullptr);
   print_start(command, prepared, format);
@@ -220,6 +220,8 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
         command.describe("world-size") + ", but the launcher started " + std::to_string(ranks) + " ranks",
         "leave --ranks out under a launcher"));
   o.strategy.chosen.world_size = ranks;
+  if (o.strategy.chosen.device == plan::Device::cuda && ranks > 1)
+    if (const Result<void> chosen = choose_transport(command, o); !chosen) return last_word.say(chosen.error());
   const Result<Prepared> prepared = cli::guarded([&] { return prepare(command, o); });
   if (!prepared) return last_word.say(prepared.error());
   const bool first = (*communicator)->rank().value == 0;
@@ -231,6 +233,8 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   std::ostream& lines = lines_of(format);
   if (first) print_start(command, *prepared, format);
   const Result<TrainReport> report = cli::guarded([&] {
+    if (prepared->planned.strategy.device == plan::Device::cuda)
+      return train_on_own_gpu(*prepared, o, **communicator, lines);
     return train_on_rank(
         *prepared, o, **communicator, lines,
         [&](const plan::Plan& plan, DataSource& data, cpu::ThreadPool& pool, const train::SessionOptions& session) {
@@ -268,11 +272,18 @@ int train_command(std::span<const std::string> arguments) {
   if (!format) return cli::print_error(std::cerr, format.error(), style);
   const Role role = role_from_environment();
   const bool on_gpu = options.strategy.chosen.device == plan::Device::cuda;
-  if (on_gpu && role.launcher != Launcher::none)
-    return cli::print_error(std::cerr, ranks_of_a_launcher_on_gpus(), style);
+  if (options.strategy.emulated && role.launcher != Launcher::none)
+    return cli::print_error(std::cerr, ranks_of_a_launcher_on_emulated(), style);
   if (role.launcher == Launcher::none && (on_gpu || options.strategy.chosen.world_size > 1)) {
     if (const Result<void> few = check_ranks(command, options.strategy.chosen.world_size); !few)
       return cli::print_error(std::cerr, few.error(), style);
+    if (on_gpu) {
+      const Result<bool> own = has_gpu_for_each(options, options.strategy.chosen.world_size);
+      if (!own) return cli::print_error(std::cerr, own.error(), style);
+      if (*own)
+        if (const Result<void> chosen = choose_transport(command, options); !chosen)
+          return cli::print_error(std::cerr, chosen.error(), style);
+    }
     // Whatever can be refused is refused here, once, before any rank starts.
     const Result<Prepared> prepared = prepare(command, options);
     if (!prepared) return cli::print_error(std::cerr, prepared.error(), style);

@@ -141,6 +141,7 @@ void add_ranks(Json& j, const TrainReport& report) {
   j["arenas"] = Json::array();
   j["collectives"] = Json::array();
   j["optimizer_state_bytes"] = Json::array();
+  j["wire_bytes"] = nullptr;
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     const RankReport& rank = report.ranks[i];
     const engine::ClassResult& c = class_of(*report.prediction, static_cast<std::int32_t>(i));
@@ -164,6 +165,7 @@ void add_ranks(Json& j, const TrainReport& report) {
                                   {"measured_bytes", measured.bytes.count()}});
     }
     j["optimizer_state_bytes"].push_back(rank.optimizer_state.count());
+    if (rank.collectives.wire.count() > 0) j["wire_bytes"].push_back(rank.collectives.wire.count());
   }
 }
 
@@ -182,6 +184,7 @@ std::string pack(const RankReport& r) {
   Json j{{"peak", {r.peak[0].count(), r.peak[1].count(), r.peak[2].count()}},
          {"state", r.optimizer_state.count()},
          {"resident", r.resident.count()}};
+  j["wire"] = r.collectives.wire.count();
   for (const CollectiveCount& c : r.collectives.by_kind) j["collectives"].push_back({c.calls, c.bytes.count()});
   return j.dump();
 }
@@ -193,6 +196,7 @@ RankReport unpack(std::string_view text) {
   for (std::size_t m = 0; m < r.peak.size(); ++m) r.peak[m] = Bytes{j["peak"][m].get<std::int64_t>()};
   r.optimizer_state = Bytes{j["state"].get<std::int64_t>()};
   r.resident = Bytes{j["resident"].get<std::int64_t>()};
+  r.collectives.wire = Bytes{j["wire"].get<std::int64_t>()};
   for (std::size_t k = 0; k < r.collectives.by_kind.size(); ++k)
     r.collectives.by_kind[k] = {j["collectives"][k][0].get<std::int64_t>(),
                                 Bytes{j["collectives"][k][1].get<std::int64_t>()}};
@@ -289,6 +293,8 @@ std::string to_text(const TrainReport& report) {
              std::to_string(predicted.bytes.count()) + " bytes " + (equal ? "= " : "!= ") +
              std::to_string(measured.calls) + " calls, " + std::to_string(measured.bytes.count()) + " bytes\n";
     }
+    if (rank.collectives.wire.count() > 0)
+      out += "          over the wire: " + std::to_string(rank.collectives.wire.count()) + " bytes sent\n";
     out += "          optimizer state " + std::to_string(rank.optimizer_state.count()) + " bytes\n";
   }
   out += moments_text(report);

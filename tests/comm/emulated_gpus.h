@@ -13,13 +13,15 @@ namespace shard::test {
 
 class EmulatedGpus {
  public:
-  /// `fault` is planted on the last of them, whether it is at a call of the device or of NCCL.
+  /// A fault, at a call of the device or of NCCL, is planted on the last of them; at unique_id() on the first, which
+  /// makes it.
   explicit EmulatedGpus(int count, cuda::EmulatedOptions options) {
     const std::optional<cuda::PlantedFault> fault = options.fault;
     const auto world = cuda::make_nccl_world();
     for (int gpu = 0; gpu < count; ++gpu) {
       options.seed += 1;
-      options.fault = gpu + 1 == count ? fault : std::nullopt;
+      const bool of_first = fault && fault->call == "nccl_unique_id";
+      options.fault = gpu == (of_first ? 0 : count - 1) ? fault : std::nullopt;
       apis_.push_back(std::move(*cuda::make_emulated(options)));
       nccl_.push_back(cuda::make_emulated_nccl(world, options.seed, options.fault));
     }

@@ -267,7 +267,7 @@ Result<void> Backend::wait_for_end(const plan::PhaseOps& phase) {
       const bool for_others = own && own->collective;
       if (!for_others || waited > room_.turns.deadline() + communicator_.patience()) return hang(phase);
     }
-    if (Result<void> r = communicator_.while_waiting(); !r) return r;
+    if (Result<void> r = communicator_.while_waiting(); !r) return with_place(r.error());
   }
 }
 
@@ -296,6 +296,12 @@ std::optional<Stuck> Backend::stuck() const {
     return found;
   }
   return std::nullopt;
+}
+
+Error Backend::with_place(Error error) const {
+  const std::optional<Stuck> own = stuck();
+  if (own && error.where == rank_name(own->rank)) error.where += " " + own->what;
+  return error;
 }
 
 Error Backend::hang(const plan::PhaseOps& phase) const {

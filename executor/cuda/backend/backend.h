@@ -97,6 +97,8 @@ class Backend final : public executor::RankBackend {
   [[nodiscard]] Result<void> join_lanes();
   [[nodiscard]] Result<void> wait_for_end(const plan::PhaseOps& phase);
   [[nodiscard]] Error hang(const plan::PhaseOps& phase) const;
+  /// An error met while waiting: beside the rank, which op had not ended.
+  [[nodiscard]] Error with_place(Error error) const;
   /// Of the phase that runs.
   [[nodiscard]] std::optional<Stuck> stuck() const;
   [[nodiscard]] Result<void> report_times();

@@ -107,7 +107,11 @@ Result<void> Backend::collective(const Op& op, const plan::Communicate& call) {
   };
   const Result<Ticket> ticket =
       communicator_.start(executor::request_of(plan_, op, call, communicator_.rank(), segments_, offset));
-  if (!ticket) return ticket.error();
+  if (!ticket) {
+    Error error = ticket.error();
+    if (call.unit.valid()) error.where += ", of " + plan_.units[static_cast<std::size_t>(call.unit.value)].name;
+    return error;
+  }
   return {};
 }
 

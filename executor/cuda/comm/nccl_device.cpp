@@ -50,7 +50,8 @@ class NcclDevice final : public DeviceCommunicator {
   NcclDevice(DeviceRoom& room, Nccl& nccl, Communicator& host, bool reproducible)
       : room_(room), nccl_(nccl), host_(host), reproducible_(reproducible) {}
   ~NcclDevice() override {
-    if (!error_) static_cast<void>(finish());
+    if (!error_)
+      if (const Result<void> left = finish(); !left) host_.abort(left.error().what);  // nobody waits for this rank
     end_transfers();
     if (arena_ != nullptr) room_.api.free(arena_);
   }

@@ -33,6 +33,7 @@ struct EmulatedOptions {
   bool check_order = true;                ///< conflicting accesses that nothing orders are errors
   bool poison_results = true;             ///< what an op declares to write holds NaN when its first kernel begins
   std::optional<PlantedFault> fault{};
+  int devices = 1;  ///< that a machine has; each is made by itself
 };
 
 /// A device of its own on each call. Nothing runs but while is_done() asks, on the thread that asks. Beside what CUDA

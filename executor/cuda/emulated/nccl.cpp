@@ -109,7 +109,9 @@ class EmulatedNccl final : public Nccl {
 
   std::int32_t version() const override { return 23000; }
   Result<NcclId> unique_id() override {
-    if (Result<bool> r = enter("unique_id"); !r) return r.error();
+    const Result<bool> hangs = enter("unique_id");
+    if (!hangs) return hangs.error();
+    id_hangs_ = id_hangs_ || *hangs;
     return world_->make_id();
   }
   Result<NcclComm> begin(std::int32_t ranks, const NcclId& id, std::int32_t rank) override;
@@ -179,7 +181,8 @@ class EmulatedNccl final : public Nccl {
   std::int64_t occurrences_ = 0;
   std::optional<Error> error_;
   std::deque<std::shared_ptr<Member>> members_;
-  int groups_ = 0;  // begun and not ended
+  bool id_hangs_ = false;  // planted: nobody can join
+  int groups_ = 0;         // begun and not ended
   bool group_hangs_ = false;
   std::vector<Bundle> bundles_;  // of the group
 };
@@ -195,8 +198,9 @@ Result<bool> EmulatedNccl::enter(std::string_view call) {
 }
 
 Result<NcclComm> EmulatedNccl::begin(std::int32_t ranks, const NcclId& id, std::int32_t rank) {
-  const Result<bool> hangs = enter("begin");
+  Result<bool> hangs = enter("begin");
   if (!hangs) return hangs.error();
+  hangs = *hangs || id_hangs_;
   const Result<std::shared_ptr<Clique>> clique = world_->clique(id, ranks);
   if (!clique) return fail(clique.error());
   auto member = std::make_shared<Member>();

@@ -4,16 +4,19 @@
 #include <algorithm>
 #include <charconv>
 
+#include "executor/cuda/emulated/nccl.h"
+
 namespace shard::cuda {
 namespace {
 
 Error not_understood(std::string_view word) {
   std::string calls;
-  for (const std::string_view call : emulated_calls()) calls += (calls.empty() ? "" : ", ") + std::string(call);
+  for (const auto& some : {emulated_calls(), emulated_nccl_calls()})
+    for (const std::string_view call : some) calls += (calls.empty() ? "" : ", ") + std::string(call);
   return {.code = Errc::usage,
           .what = "'" + std::string(word) + "' says nothing of an emulated device",
           .where = kEmulatedVariable,
-          .help = "seed=N, as_enqueued, error=CALL:K or hang=CALL:K, with commas; calls are " + calls};
+          .help = "seed=N, as_enqueued, devices=N, error=CALL:K or hang=CALL:K, with commas; calls are " + calls};
 }
 
 bool read_number(std::string_view text, auto& number) {
@@ -26,8 +29,9 @@ bool read_fault(std::string_view text, PlantedFault& fault) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) return false;
   fault.call = text.substr(0, colon);
-  return std::ranges::count(emulated_calls(), fault.call) == 1 &&
-         read_number(text.substr(colon + 1), fault.occurrence) && fault.occurrence > 0;
+  const auto known =
+      std::ranges::count(emulated_calls(), fault.call) + std::ranges::count(emulated_nccl_calls(), fault.call);
+  return known == 1 && read_number(text.substr(colon + 1), fault.occurrence) && fault.occurrence > 0;
 }
 
 bool read_word(std::string_view word, EmulatedOptions& options) {
@@ -37,6 +41,7 @@ bool read_word(std::string_view word, EmulatedOptions& options) {
   const std::string_view name = word.substr(0, equals);
   const std::string_view value = word.substr(equals + 1);
   if (name == "seed") return read_number(value, options.seed);
+  if (name == "devices") return read_number(value, options.devices) && options.devices > 0;
   if (name != "error" && name != "hang") return false;
   PlantedFault fault{.call = {}, .occurrence = 1, .kind = PlantedFault::Kind::error};
   if (name == "hang") fault.kind = PlantedFault::Kind::hang;

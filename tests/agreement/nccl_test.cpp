@@ -1,0 +1,163 @@
+// Ranks with a GPU each, over NCCL, and ranks that share one: the same bits, as planned; and what ends a run of them?
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "tests/agreement/matrix.h"
+#include "tests/comm/emulated_gpus.h"
+#include "tests/model/tiny_models.h"
+
+namespace shard {
+namespace {
+
+struct OwnGpus {
+  cuda::EmulatedOptions device{};
+  bool graphs = true;
+  bool reproducible = true;
+  std::chrono::milliseconds deadline{60'000};
+};
+
+Result<InProcessRun> run_on_own(const std::shared_ptr<const model::Model>& model, const plan::Strategy& strategy,
+                                const train::SessionOptions& session, const OwnGpus& run = {}) {
+  Result<plan::PlanSet> plans = plan::compile(model, strategy);
+  if (!plans) return plans.error();
+  const test::EmulatedGpus gpus(strategy.world_size, run.device);
+  InProcessRun result{.plans = std::move(*plans), .ranks = {}};
+  result.ranks.resize(static_cast<std::size_t>(strategy.world_size));
+  const Result<void> done = train::run_ranks(
+      gpus.own(), {.deadline = run.deadline, .graphs = run.graphs, .reproducible = run.reproducible},
+      [&](train::DeviceRank& rank) -> Result<void> {
+        const std::int32_t number = rank.communicator.rank().value;
+        const auto data =
+            open_data("random", *model, {.batch = strategy.micro_batch, .sequence = strategy.sequence, .seed = 7});
+        if (!data) return data.error();
+        cpu::ThreadPool pool(1);
+        auto own = train::run_session(rank, result.plans.of_rank(number), **data, pool, session);
+        if (!own) return own.error();
+        result.ranks[static_cast<std::size_t>(number)] = std::move(*own);
+        return {};
+      });
+  if (!done) return done.error();
+  return result;
+}
+
+plan::Strategy strategy_of(std::int32_t world, std::int32_t stage, plan::UnitKind unit, plan::Precision precision) {
+  return {.world_size = world,
+          .stage = stage,
+          .unit = unit,
+          .chunk_elems = Elems{4096},
+          .micro_batch = 1,
+          .global_batch = 4,
+          .sequence = 8,
+          .precision = precision,
+          .prefetch = stage == 3 ? 1 : 0,
+          .device = plan::Device::cuda};
+}
+
+/// The digest of the strategy on a device that all ranks share.
+std::string shared_digest(const std::shared_ptr<const model::Model>& model, plan::Strategy strategy) {
+  const auto run = run_in_process(model, strategy, session_of(3));
+  return run ? run->ranks.front().state_sha256 : to_string(run.error());
+}
+
+/// With the workspace for sums, and as planned.
+std::string own_digest(const std::shared_ptr<const model::Model>& model, plan::Strategy strategy,
+                       const OwnGpus& gpus = {}) {
+  strategy.transport = plan::Transport::messages;
+  const auto run = run_on_own(model, strategy, session_of(3), gpus);
+  if (!run) return to_string(run.error());
+  expect_as_planned(*run, 3, to_string(strategy));
+  for (const train::SessionResult& rank : run->ranks)
+    EXPECT_EQ(rank.collectives.wire.count() > 0, strategy.world_size > 1) << to_string(strategy);
+  return run->ranks.front().state_sha256;
+}
+
+class OverNccl : public testing::TestWithParam<plan::Precision> {};
+
+TEST_P(OverNccl, StrategiesHaveTheBitsOfASharedDevice) {
+  const auto model = tiny_gpt2(true);
+  const std::string sha = shared_digest(model, strategy_of(1, 0, plan::UnitKind::module, GetParam()));
+  ASSERT_EQ(sha.size(), 64U) << sha;
+  std::uint64_t seed = 1;
+  for (const std::int32_t world : {2, 4})
+    for (const std::int32_t stage : {0, 1, 2, 3}) {
+      const plan::UnitKind unit = (stage + world / 2) % 2 == 0 ? plan::UnitKind::chunk : plan::UnitKind::module;
+      const plan::Strategy strategy = strategy_of(world, stage, unit, GetParam());
+      const bool graphs = seed % 3 != 0;
+      EXPECT_EQ(own_digest(model, strategy, {.device = {.seed = 10 * ++seed}, .graphs = graphs}), sha)
+          << to_string(strategy) << (graphs ? ", graphs" : "");
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, OverNccl, testing::Values(plan::Precision::fp32, plan::Precision::bf16),
+                         [](const auto& p) { return std::string(to_string(p.param)); });
+
+// Groups of some ranks only: a communicator for each.
+TEST(OverNccl, RanksThatShareAModelHaveTheBitsOfASharedDevice) {
+  const auto model = tiny_gpt2(true);
+  plan::Strategy strategy = strategy_of(4, 2, plan::UnitKind::module, plan::Precision::fp32);
+  strategy.tensor_parallel = 2;
+  const std::string sha = shared_digest(model, strategy);
+  ASSERT_EQ(sha.size(), 64U) << sha;
+  for (const bool graphs : {true, false}) EXPECT_EQ(own_digest(model, strategy, {.graphs = graphs}), sha);
+}
+
+// Without the promise of equal bits, sums are NCCL's: losses agree, and no staging is planned.
+TEST(OverNccl, SumsOfItsOwnAreNear) {
+  const auto model = tiny_gpt2(true);
+  plan::Strategy strategy = strategy_of(4, 2, plan::UnitKind::module, plan::Precision::fp32);
+  strategy.reproducible = false;
+  const auto own = run_on_own(model, strategy, session_of(3), {.reproducible = false});
+  const auto shared = run_in_process(model, strategy, session_of(3));
+  ASSERT_TRUE(own && shared) << to_string(own.error());
+  expect_as_planned(*own, 3, "NCCL's sums");
+  for (std::size_t step = 0; step < 3; ++step) {
+    const float expected = shared->ranks.front().losses[step];
+    EXPECT_NEAR(own->ranks.front().losses[step], expected, 1e-5F * std::abs(expected));
+  }
+}
+
+/// Whether every such run makes the call before its end.
+bool makes(std::string_view call, bool reproducible) {
+  const bool of_sums = call == "nccl_send" || call == "nccl_receive";
+  const bool of_own_sums = call == "nccl_reduce_scatter";
+  const bool of_all = call == "nccl_unique_id" || call == "nccl_begin" || call == "nccl_is_ready" ||
+                      call == "nccl_group_start" || call == "nccl_group_end" || call == "nccl_all_gather";
+  return of_all || (reproducible ? of_sums : of_own_sums);
+}
+
+class NcclFaults : public testing::TestWithParam<std::string_view> {};
+
+// Within the deadline, on all ranks, and said as what it is.
+TEST_P(NcclFaults, EndTheRun) {
+  const auto model = tiny_gpt2(false);
+  for (const bool reproducible : {true, false})
+    for (const auto kind : {cuda::PlantedFault::Kind::error, cuda::PlantedFault::Kind::hang}) {
+      plan::Strategy strategy = strategy_of(2, 2, plan::UnitKind::module, plan::Precision::fp32);
+      strategy.reproducible = reproducible;
+      if (reproducible) strategy.transport = plan::Transport::messages;
+      const bool hang = kind == cuda::PlantedFault::Kind::hang;
+      if (hang && !makes(GetParam(), reproducible)) continue;
+      const OwnGpus gpus{.device = {.fault = cuda::PlantedFault{std::string(GetParam()), 1, kind}},
+                         .reproducible = reproducible,
+                         .deadline = std::chrono::milliseconds(hang ? 500 : 60'000)};
+      const auto start = std::chrono::steady_clock::now();
+      const auto run = run_on_own(model, strategy, session_of(2), gpus);
+      EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+      EXPECT_TRUE(!run || !makes(GetParam(), reproducible)) << GetParam();
+      if (run) continue;  // a call that such a run does not make, or one behind its end
+      EXPECT_EQ(run.error().code, hang ? Errc::retryable : Errc::unavailable) << to_string(run.error());
+      EXPECT_NE(run.error().where.find("rank "), std::string::npos) << to_string(run.error());
+      // All but the first meeting is an op's.
+      const bool joins = GetParam() == "nccl_unique_id" || GetParam() == "nccl_begin" || GetParam() == "nccl_is_ready";
+      EXPECT_TRUE(joins || run.error().where.find(" op ") != std::string::npos) << to_string(run.error());
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, NcclFaults,
+                         testing::ValuesIn(cuda::emulated_nccl_calls().begin(), cuda::emulated_nccl_calls().end()),
+                         [](const auto& c) { return std::string(c.param); });
+
+}  // namespace
+}  // namespace shard
