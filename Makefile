@@ -23,7 +23,7 @@ help:
 	@echo 'make sanitize   of these the sanitizer builds alone'
 	@echo 'make fuzz       of these the fuzzers alone (FUZZ_RUNS=1000000 inputs each)'
 	@echo 'make product    every strategy against every other: hours, in parts (PARTS=48 PART="0 1"); docs/agreement.md'
-	@echo 'make mutants    plant bugs one by one and see that the tests catch them: an hour; docs/planted_bugs.md'
+	@echo 'make mutants    plant bugs one by one and see that the tests catch them: two hours; docs/planted_bugs.md'
 	@echo 'make bench      measure (tests/bench); figures are in docs/performance.md'
 	@echo 'make lint       clang-format and clang-tidy (FILES="a.cpp b.cpp" for some only)'
 	@echo 'make clean      remove build/'

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "executor/train/device_run.h"
@@ -18,7 +19,18 @@ struct EmulatedRun {
   std::chrono::milliseconds deadline{60'000};
 };
 
-/// What each rank measured; fails with the first rank's error. data: as open_data.
+/// Of a device of our own: that all its memory is free again.
+inline Result<void> check_nothing_is_left(cuda::Api& api) {
+  const Result<cuda::MemoryInfo> memory = api.memory_info();
+  // A device that has failed tells nothing; a GPU has other users.
+  if (!memory || cuda::test::on_gpu() || memory->free == memory->total) return {};
+  return Error{.code = Errc::internal,
+               .what = "the run left " + std::to_string((memory->total - memory->free).count()) + " bytes allocated",
+               .where = "device",
+               .help = {}};
+}
+
+/// What each rank measured; fails with the first rank's error, or where memory is left. data: as open_data.
 inline Result<std::vector<train::SessionResult>> run_emulated(const plan::PlanSet& plans, const model::Model& model,
                                                               const plan::Strategy& strategy,
                                                               const train::SessionOptions& session,
@@ -39,6 +51,7 @@ inline Result<std::vector<train::SessionResult>> run_emulated(const plan::PlanSe
         results[static_cast<std::size_t>(number)] = std::move(*result);
         return {};
       });
+  if (Result<void> r = check_nothing_is_left(*device.api); !r) return r.error();
   if (!done) return done.error();
   return results;
 }

@@ -166,6 +166,27 @@ TEST_P(Hangs, AndErrorsAtEveryCallEndTheRun) {
 INSTANTIATE_TEST_SUITE_P(Calls, Hangs, testing::ValuesIn(cuda::emulated_calls().begin(), cuda::emulated_calls().end()),
                          [](const auto& c) { return std::string(c.param); });
 
+// The op that hangs is the one that is named, in the first step and in later ones.
+TEST(HangOnGpu, IsNamed) {
+  const auto model = load_model(kGpt2Nano.model);
+  plan::Strategy s{.micro_batch = 1, .global_batch = 1, .sequence = 4};
+  s.device = plan::Device::cuda;
+  const auto plans = plan::compile(model, s);
+  ASSERT_TRUE(plans);
+  std::vector<OpId> products;  // as the run makes them
+  for (const Phase phase : {Phase::first_step, Phase::steady_step, Phase::steady_step})
+    for (const plan::Op& op : plans->of_rank(0).find(phase)->ops)
+      if (const auto* c = std::get_if<plan::Compute>(&op.action); c != nullptr)
+        if (c->kind == model::OperatorKind::linear) products.push_back(op.id);
+  for (const std::size_t which : {std::size_t{3}, products.size() - 1}) {
+    const cuda::PlantedFault fault{"multiply", static_cast<std::int64_t>(which) + 1, cuda::PlantedFault::Kind::hang};
+    const auto ranks = run_emulated(*plans, *model, s, session_of(3), "random",
+                                    {.device = {.fault = fault}, .graphs = false, .deadline = std::chrono::seconds(2)});
+    ASSERT_FALSE(ranks);
+    EXPECT_EQ(ranks.error().where, "rank 0 op " + std::to_string(products[which].value)) << to_string(ranks.error());
+  }
+}
+
 // The same model, data and steps: as near as sums in another order are.
 TEST(OnGpuAndCpu, LossesOfTwentyStepsAreEqual) {
   for (const bool llama : {false, true})
@@ -174,9 +195,11 @@ TEST(OnGpuAndCpu, LossesOfTwentyStepsAreEqual) {
       const Subject subject = llama ? kLlamaNano : kGpt2Nano;
       const auto model = load_model(subject.model);
       plan::Strategy s{.micro_batch = 1, .global_batch = 2, .sequence = 16, .precision = precision};
-      const auto on_cpu = run_in_process(model, s, session_of(20));
+      train::SessionOptions session = session_of(20);
+      session.learning_rate = [](std::int64_t step) { return 4e-3 / static_cast<double>(step + 1); };
+      const auto on_cpu = run_in_process(model, s, session);
       s.device = plan::Device::cuda;
-      const auto on_gpu = run_in_process(model, s, session_of(20));
+      const auto on_gpu = run_in_process(model, s, session);
       ASSERT_TRUE(on_cpu && on_gpu);
       for (std::size_t step = 0; step < 20; ++step) {
         const float expected = on_cpu->ranks[0].losses[step];
@@ -201,24 +224,26 @@ std::map<std::int32_t, std::vector<float>> first_gradients(const std::shared_ptr
 }
 
 TEST(OnGpuAndCpu, GradientsOfTheFirstStepAreEqual) {
-  for (const Subject& subject : {kGpt2Nano, kLlamaNano}) {
-    const auto model = load_model(subject.model);
-    plan::Strategy s{.micro_batch = 2, .global_batch = 4, .sequence = 24};
-    const auto on_cpu = first_gradients(model, s);
-    s.device = plan::Device::cuda;
-    const auto on_gpu = first_gradients(model, s);
-    ASSERT_EQ(on_cpu.size(), model->parameters.size());
-    ASSERT_EQ(on_gpu.size(), on_cpu.size());
-    for (const auto& [param, expected] : on_cpu) {
-      const std::vector<float>& actual = on_gpu.at(param);
-      ASSERT_EQ(actual.size(), expected.size());
-      float largest = 0;
-      for (const float e : expected) largest = std::max(largest, std::abs(e));
-      for (std::size_t i = 0; i < expected.size(); ++i)
-        ASSERT_NEAR(actual[i], expected[i], 1e-5F * largest)
-            << subject.model << ' ' << model->parameters[static_cast<std::size_t>(param)].name << ' ' << i;
+  for (const Subject& subject : {kGpt2Nano, kLlamaNano})
+    for (const auto& [precision, tolerance] :
+         {std::pair{plan::Precision::fp32, 1e-5F}, std::pair{plan::Precision::fp16, 2e-2F}}) {
+      const auto model = load_model(subject.model);
+      plan::Strategy s{.micro_batch = 2, .global_batch = 4, .sequence = 24, .precision = precision};
+      const auto on_cpu = first_gradients(model, s);
+      s.device = plan::Device::cuda;
+      const auto on_gpu = first_gradients(model, s);
+      ASSERT_EQ(on_cpu.size(), model->parameters.size());
+      ASSERT_EQ(on_gpu.size(), on_cpu.size());
+      for (const auto& [param, expected] : on_cpu) {
+        const std::vector<float>& actual = on_gpu.at(param);
+        ASSERT_EQ(actual.size(), expected.size());
+        float largest = 0;
+        for (const float e : expected) largest = std::max(largest, std::abs(e));
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          ASSERT_NEAR(actual[i], expected[i], tolerance * largest)
+              << subject.model << ' ' << model->parameters[static_cast<std::size_t>(param)].name << ' ' << i;
+      }
     }
-  }
 }
 
 }  // namespace

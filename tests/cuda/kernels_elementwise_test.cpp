@@ -156,6 +156,15 @@ TEST(CudaConvertCopy, EveryHalf) {
   convert_every_value<F16, Bf16>();
 }
 
+// Sizes that are no multiple of what a thread moves at once: what lies behind stays as it is.
+TEST(CudaConvertCopy, EndsWithItsLastElement) {
+  for (const std::size_t n : {1, 9, 8191}) {
+    const std::vector<Bf16> ones(n, Bf16{0x3F80});
+    EXPECT_EQ((copied<Bf16, Bf16>(ones, n)), ones);
+    EXPECT_TRUE(same_bits((copied<Bf16, float>(ones, n)), std::vector<float>(n, 1.0F)));
+  }
+}
+
 // Nothing to do is no launch: sizes of zero are refused by every device.
 TEST(CudaNothing, IsNoLaunch) {
   Call<float, float> c({});
