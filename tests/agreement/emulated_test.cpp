@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 #include <set>
@@ -150,11 +152,13 @@ TEST_P(Hangs, AndErrorsAtEveryCallEndTheRun) {
   for (const auto kind : {cuda::PlantedFault::Kind::error, cuda::PlantedFault::Kind::hang})
     for (const std::int64_t occurrence : {1, 5}) {
       const cuda::PlantedFault fault{std::string(GetParam()), occurrence, kind};
+      // A run that nothing ends may take its time.
+      const std::chrono::milliseconds deadline{makes(GetParam()) ? 200 : 10'000};
       const auto ranks = run_emulated(drawn->plans, *drawn->model, drawn->strategy, session_of(3), "random",
-                                      {.device = {.fault = fault}, .deadline = std::chrono::milliseconds(200)});
+                                      {.device = {.fault = fault}, .deadline = deadline});
       // The first of every call that such a run makes ends it; a fifth there may not be.
       if (occurrence == 1) {
-        EXPECT_EQ(!ranks, makes(GetParam())) << GetParam();
+        EXPECT_EQ(!ranks, makes(GetParam())) << GetParam() << (ranks ? "" : ": " + to_string(ranks.error()));
       }
       if (ranks) continue;
       const bool hang = kind == cuda::PlantedFault::Kind::hang;
@@ -185,6 +189,22 @@ TEST(HangOnGpu, IsNamed) {
     ASSERT_FALSE(ranks);
     EXPECT_EQ(ranks.error().where, "rank 0 op " + std::to_string(products[which].value)) << to_string(ranks.error());
   }
+}
+
+// What the host cannot do in a stream's order ends the run: here data that shrinks behind the first step.
+TEST(HostCallOnGpu, ErrorEndsTheRun) {
+  const auto model = load_model(kGpt2Nano.model);
+  plan::Strategy s{.micro_batch = 1, .global_batch = 1, .sequence = 4};
+  s.device = plan::Device::cuda;
+  const auto plans = plan::compile(model, s);
+  ASSERT_TRUE(plans);
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "shrinks.txt";
+  std::ofstream(file) << std::string(4096, 'a');
+  train::SessionOptions session = session_of(3);
+  session.after_step = [&](const train::StepResult&) { std::filesystem::resize_file(file, 1); };
+  const auto ranks = run_emulated(*plans, *model, s, session, "text:" + file.string());
+  ASSERT_FALSE(ranks);
+  EXPECT_TRUE(ranks.error().code == Errc::io || ranks.error().code == Errc::malformed) << to_string(ranks.error());
 }
 
 // The same model, data and steps: as near as sums in another order are.

@@ -82,8 +82,16 @@ void HostCalls::run(void* call) {
   const Call& c = *static_cast<const Call*>(call);
   HostCalls& self = *c.self;
   const std::lock_guard lock(self.mutex_);
-  if (self.error_) return;
-  if (Result<void> r = self.run(c); !r) self.error_ = r.error();
+  if (!self.error_)
+    if (Result<void> r = self.run(c); !r) self.error_ = r.error();
+  if (self.error_) self.clear(c);
+}
+
+void HostCalls::clear(const Call& call) const {
+  for (std::size_t i = 0; i < call.at.size(); ++i) {
+    const Operand& o = call.op->operands[i];
+    if (o.writes() && in(plan_, o, Memory::device)) std::fill_n(call.at[i], o.bytes, std::byte{});
+  }
 }
 
 Result<void> HostCalls::run(const Call& call) {

@@ -43,6 +43,9 @@ class HostCalls {
   };
   static void run(void* call);
   [[nodiscard]] Result<void> run(const Call& call);
+  /// What the call would have written is zero: the device goes on until the error is told, and tokens that were never
+  /// loaded would lead it anywhere.
+  void clear(const Call& call) const;
 
   Api& api_;
   const plan::Plan& plan_;
