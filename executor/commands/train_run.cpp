@@ -21,6 +21,7 @@
 #include "executor/train/trace_observer.h"
 #include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
+#include "sim/commands/device_of_cluster.h"
 #include "sim/engine/simulate.h"
 #include "sim/model/config.h"
 #include "traces/base/numbers.h"
@@ -314,6 +315,7 @@ std::optional<engine::Change> change_that_fits(const Prepared& prepared, const T
 Result<Prepared> prepare(const cli::Command& command, const TrainOptions& options) {
   const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
   if (!cluster) return cluster.error();
+  if (Result<void> ok = check_device(command, options.strategy, *cluster); !ok) return ok.error();
   Result<Planned> planned = resolve(command, options.strategy, cluster->device_memory);
   if (!planned) return planned.error();
   if (Result<void> ok = check_disk_path(command, options.strategy.placement, planned->strategy.placement); !ok)

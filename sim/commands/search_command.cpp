@@ -16,6 +16,7 @@
 #include "sim/commands/assumed.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/contradictions.h"
+#include "sim/commands/device_of_cluster.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/strategy_options.h"
 #include "sim/commands/variable_chunks.h"
@@ -220,7 +221,9 @@ Result<Searched> of_model(const cli::Command& command, const SearchOptions& o) {
   const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
   if (!cluster) return cluster.error();
   const auto model = std::make_shared<const model::Model>(std::move(read->model));
-  plan::Strategy strategy = training_strategy(o.strategy, *model);
+  StrategyOptions on_cluster = o.strategy;
+  if (Result<void> ok = choose_device(command, on_cluster, *cluster); !ok) return ok.error();
+  plan::Strategy strategy = training_strategy(on_cluster, *model);
   strategy.chunk_elems = Elems{strategy.world_size};
   if (Result<void> ok = plan::check(*model, strategy); !ok) return cli::with_origins(command, ok.error());
   Result<model::Model> frozen = model::freeze(*model, strategy.freeze);

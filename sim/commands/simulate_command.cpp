@@ -6,6 +6,7 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/commands/assumed.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/device_of_cluster.h"
 #include "sim/commands/like_options.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/simulate_gemini_command.h"
@@ -46,6 +47,7 @@ struct SimulateOptions {
 };
 
 void declare(cli::Command& command, SimulateOptions& o) {
+  o.strategy.device_of_cluster = true;
   add_strategy_options(command, o.strategy, false);
   cli::Group machine = command.group("Machine");
   machine
@@ -179,6 +181,9 @@ int simulate_command(std::span<const std::string> arguments) {
   if (Result<void> ok = check_like(command, o); !ok) return failed(ok.error());
   const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
   if (!cluster) return failed(cluster.error());
+  // Other frameworks' figures rest on a plan of ours for the CPU, as they were compared with what those measured.
+  if (o.like.empty())
+    if (Result<void> ok = choose_device(command, o.strategy, *cluster); !ok) return failed(ok.error());
   const Result<Planned> planned = resolve(command, o.strategy, cluster->device_memory);
   if (!planned) return failed(planned.error());
   print_notes(planned->notes);

@@ -84,13 +84,14 @@ void add_device(cli::Group& group, const plan::Field& field, StrategyOptions& o)
       {plan::word(plan::Device::cpu).text, plan::word(plan::Device::cpu).help},
       {plan::word(plan::Device::cuda).text, plan::word(plan::Device::cuda).help},
       {"emulated-cuda", "the plan of cuda on a GPU that this machine's processor plays, for development"}};
-  group.add_words(
+  cli::Option option = group.add_words(
       std::string(field.option), words, static_cast<std::size_t>(o.chosen.device),
       [&o](std::size_t index) {
         o.emulated = index == 2;
         o.chosen.device = index == 0 ? plan::Device::cpu : plan::Device::cuda;
       },
       std::string(field.help));
+  if (o.device_of_cluster) option.default_text("of the cluster");
 }
 
 }  // namespace
