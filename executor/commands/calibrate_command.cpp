@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -131,6 +132,13 @@ Result<std::vector<StepCheck>> checked(const std::vector<CaseRecord>& records, c
   return checks;
 }
 
+/// Ranks of the trainings share the GPU that was measured, where there are others too.
+void show_first_gpu_alone() {
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const std::string all = visible == nullptr ? "0" : visible;
+  setenv("CUDA_VISIBLE_DEVICES", all.substr(0, all.find(',')).c_str(), 1);
+}
+
 /// What is trained where, planned; nothing has run yet.
 Result<std::vector<CaseRecord>> planned_cases(CalibrationDevice device, int cores, const std::string& folder) {
   const bool cpu = device == CalibrationDevice::cpu;
@@ -158,6 +166,7 @@ Result<CalibrationResult> calibrate(const CalibrateOptions& o) {
                        [&](const std::string& what) { progress.update(std::min(0.99, since(begin) / allowed), what); });
     if (!measured) return measured.error();
     figures = std::move(*measured);
+    show_first_gpu_alone();
   }
   const std::optional<Scratch> folder = Scratch::make("/tmp");
   if (!folder) return Error{Errc::cannot_create, "no folder can be made for the trainings' files", "/tmp", ""};
