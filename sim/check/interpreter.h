@@ -80,16 +80,20 @@ class Interpreter {
   [[nodiscard]] Content value(model::ValueId v, std::int32_t step) const;
   [[nodiscard]] static Content value_gradient(std::uint64_t sum, std::int32_t step);
   void compute(const Op& op, const Compute& c);
+  /// P9: what an op does behind its own operator is one that the target fuses with it, of what that makes.
+  bool check_then(const Compute& c);
   /// With a predivide factor f the leaves' sum over ranks is the gradient times D / f, else the gradient.
   [[nodiscard]] float leaf_scale() const;
   [[nodiscard]] float left_to_multiply() const;
   [[nodiscard]] InFlat place_of(const model::Operator& source, const Expected& e) const;
   /// In micro-step j: that the operand is accessed as it should be, and holds what is read.
   void read_operand(std::int32_t j, const model::Operator& source, const Operand& o, const Expected& e);
-  void write_operand(std::int32_t j, const Compute& c, const model::Operator& source, const Operand& o,
-                     const Expected& e);
+  void write_operand(std::int32_t j, const model::Operator& source, const Operand& o, const Expected& e);
   /// P13: one more contribution to a parameter's gradient.
-  void contribute(std::int32_t j, const Compute& c, const model::Operator& source, const Operand& o, const Expected& e);
+  void contribute(std::int32_t j, const model::Operator& source, const Operand& o, const Expected& e);
+  [[nodiscard]] std::int32_t index_of(const model::Operator& source) const {
+    return static_cast<std::int32_t>(&source - plan_.graph->operators.data());
+  }
 
   // --- the gradient tree -----------------------------------------------------------------------------------------
   /// A whole gradient: P13.

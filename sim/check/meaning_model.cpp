@@ -33,6 +33,7 @@ void Interpreter::compute(const Op& op, const Compute& c) {
   if (c.scale != (is_leaf ? leaf_scale() : 1.0f) || c.scaled != (is_leaf && plan_.strategy.has_scaler()))
     return faults_.fail("P9", "has the wrong scale");
   if (c.workspace != (expected_workspace(plan_, c).count() > 0)) return faults_.fail("P9", "has the wrong workspace");
+  if (!check_then(c)) return;
   const std::vector<Expected> operands = expected_operands(plan_, source, c);
   if (operands.empty()) return faults_.fail("P9", "this operator has no op of that direction");
   if (!count(op, operands.size(), "P9")) return;
@@ -49,10 +50,30 @@ void Interpreter::compute(const Op& op, const Compute& c) {
   }
   if (c.direction != Direction::forward && !expected_.trains(source.outputs[0]))
     return faults_.fail("P30", "differentiates what no trained parameter is under");
+  const model::Operator* then = then_of(plan_, c);
+  const auto of = [&](const Expected& e) -> const model::Operator& { return e.slot.then ? *then : source; };
   for (std::size_t i = 0; i < operands.size() && !faults_.failed(); ++i)
-    read_operand(op.micro_step, source, op.operands[i], operands[i]);
+    read_operand(op.micro_step, of(operands[i]), op.operands[i], operands[i]);
   for (std::size_t i = 0; i < operands.size() && !faults_.failed(); ++i)
-    write_operand(op.micro_step, c, source, op.operands[i], operands[i]);
+    write_operand(op.micro_step, of(operands[i]), op.operands[i], operands[i]);
+}
+
+bool Interpreter::check_then(const Compute& c) {
+  if (!c.then.present()) return true;
+  const auto wrong = [&](const char* rule, const char* what) {
+    faults_.fail(rule, what);
+    return false;
+  };
+  if (static_cast<std::size_t>(c.then.source) >= plan_.graph->operators.size())
+    return wrong("P9", "names no operator of the graph behind its own");
+  const model::Operator& first = plan_.graph->operators[static_cast<std::size_t>(c.source)];
+  const model::Operator& then = *then_of(plan_, c);
+  if (then.kind != c.then.kind || then.attributes != *c.then.attributes)
+    return wrong("P9", "is not the operator that it names behind its own");
+  if (!plan_.target.fuses(c.kind, c.direction, c.then.kind))
+    return wrong("P9", "does two operators, which the target does not do as one");
+  if (first.outputs[0] != then.inputs[0]) return wrong("P9", "does two operators of which the other takes no result");
+  return true;
 }
 
 float Interpreter::leaf_scale() const {
@@ -92,8 +113,7 @@ void Interpreter::read_operand(std::int32_t j, const model::Operator& source, co
   }
 }
 
-void Interpreter::write_operand(std::int32_t j, const Compute& c, const model::Operator& source, const Operand& o,
-                                const Expected& e) {
+void Interpreter::write_operand(std::int32_t j, const model::Operator& source, const Operand& o, const Expected& e) {
   if (e.slot.access == Access::read) return;
   switch (e.slot.made()) {
     case Role::y: {
@@ -103,7 +123,7 @@ void Interpreter::write_operand(std::int32_t j, const Compute& c, const model::O
     }
     case Role::statistic: write(o, value(e.value, j)); break;
     case Role::dx: {
-      std::uint64_t sum = GraphGradients::contribution(c.source, e.slot.index);
+      std::uint64_t sum = GraphGradients::contribution(index_of(source), e.slot.index);
       if (e.slot.role == Role::dx && o.reads()) {
         const std::vector<Piece> before = read(o);
         if (before.size() != 1 || before[0].content.meaning != Meaning::value_gradient || before[0].content.step != j ||
@@ -114,7 +134,7 @@ void Interpreter::write_operand(std::int32_t j, const Compute& c, const model::O
       write(o, value_gradient(sum, j));
       break;
     }
-    case Role::dp: contribute(j, c, source, o, e); break;
+    case Role::dp: contribute(j, source, o, e); break;
     case Role::workspace: write(o, simple(Meaning::scratch)); break;
     case Role::none:
     case Role::x:
@@ -124,12 +144,11 @@ void Interpreter::write_operand(std::int32_t j, const Compute& c, const model::O
   }
 }
 
-void Interpreter::contribute(std::int32_t j, const Compute& c, const model::Operator& source, const Operand& o,
-                             const Expected& e) {
+void Interpreter::contribute(std::int32_t j, const model::Operator& source, const Operand& o, const Expected& e) {
   const InFlat at = place_of(source, e);
   const model::ParamId param = source.params[static_cast<std::size_t>(e.slot.index)];
   const auto with = [&](std::uint64_t history) {
-    history = GraphGradients::appended(history, c.source, e.slot.index);
+    history = GraphGradients::appended(history, index_of(source), e.slot.index);
     return history == expected_.of_parameter(param) ? nodes_.leaf(j) : nodes_.partial(j, history);
   };
   if (!o.reads()) {

@@ -17,6 +17,9 @@ struct Expected {
   Dtype dtype = Dtype::f32;
 };
 
+/// The operator that the op does behind its own; null where there is none.
+[[nodiscard]] const model::Operator* then_of(const Plan& plan, const Compute& c);
+
 /// The operands of the op in order; empty when the operator has no op of that direction, or nothing wants what it
 /// makes.
 [[nodiscard]] std::vector<Expected> expected_operands(const Plan& plan, const model::Operator& op, const Compute& c);

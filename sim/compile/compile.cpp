@@ -34,8 +34,9 @@ Draft alone(Draft plan, Packings&) {
   return kPass(std::move(plan));
 }
 
-constexpr std::array<Pass, 11> kPasses{{{"differentiate", alone<differentiate>},
+constexpr std::array<Pass, 12> kPasses{{{"differentiate", alone<differentiate>},
                                         {"recompute", alone<recompute>},
+                                        {"fuse", alone<fuse>},
                                         {"accumulate", alone<accumulate>},
                                         {"tensor_parallel", alone<tensor_parallel>},
                                         {"shard", alone<shard>},

@@ -11,8 +11,8 @@
 
 namespace shard::plan {
 
-/// Pass names in order: build, differentiate, recompute, accumulate, tensor_parallel, shard, optimize, place, schedule,
-/// order, allocate, overlap.
+/// Pass names in order: build, differentiate, recompute, fuse, accumulate, tensor_parallel, shard, optimize, place,
+/// schedule, order, allocate, overlap.
 [[nodiscard]] std::vector<std::string_view> pass_names();
 
 /// Compiles every class. Fails with contradiction (78) when the strategy contradicts itself or the model.

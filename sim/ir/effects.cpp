@@ -12,7 +12,7 @@ namespace {
   return total;
 }
 
-[[nodiscard]] Flops flops_of(const Plan& plan, const Compute& c) {
+[[nodiscard]] Flops own_flops(const Plan& plan, const Compute& c) {
   const model::Operator& source = plan.graph->operators[static_cast<std::size_t>(c.source)];
   model::OperatorFlops flops = model::operator_flops(*plan.graph, source);
   if (c.attributes->freezes(0)) flops.backward_parameters = {};
@@ -27,6 +27,15 @@ namespace {
     case Direction::backward: return flops.backward_inputs + flops.backward_parameters;
   }
   return flops.forward;
+}
+
+[[nodiscard]] Flops flops_of(const Plan& plan, const Compute& c) {
+  if (!c.then.present()) return own_flops(plan, c);
+  return own_flops(plan, c) + own_flops(plan, {.kind = c.then.kind,
+                                               .direction = model::direction_behind(c.direction),
+                                               .source = c.then.source,
+                                               .attributes = c.then.attributes,
+                                               .input_gradient = true});
 }
 
 /// Multiply-adds and the like per element: Adam's two moments, their corrections, root, division, decay.

@@ -98,19 +98,30 @@ void add(Sink& sink, const model::Attributes& attributes) {
 }
 
 /// Whether the attributes are those of the operator in the graph, which are hashed with the graph.
-[[nodiscard]] bool has_operators_attributes(const model::Graph& graph, const Compute& a) {
+template <class Op>  // Compute, Then
+[[nodiscard]] bool has_operators_attributes(const model::Graph& graph, const Op& a) {
   return a.source >= 0 && a.attributes == &graph.operators[static_cast<std::size_t>(a.source)].attributes;
+}
+
+/// Nothing where there is none, so that plans of targets that fuse nothing have the hashes they had.
+void add(Sink& sink, const Then& then, const model::Graph& graph) {
+  if (!then.present()) return;
+  const auto& [kind, source, attributes] = then;
+  const bool known = has_operators_attributes(graph, then);
+  sink.add(kind, source, known);
+  if (!known) add(sink, *attributes);
 }
 
 void add(Sink& sink, const Action& action, const model::Graph& graph) {
   sink.add(action.index());
   std::visit(on{[&](const Compute& a) {
                   const auto& [kind, direction, source, attributes, input_gradient, in_place, accumulate_input,
-                               accumulate_weight, workspace, scale, scaled] = a;
+                               accumulate_weight, workspace, scale, scaled, then] = a;
                   const bool known = has_operators_attributes(graph, a);
                   sink.add(kind, direction, source, input_gradient, in_place, accumulate_input, accumulate_weight,
                            workspace, scale, scaled, known);
                   if (!known) add(sink, *attributes);
+                  add(sink, then, graph);
                 },
                 [&](const LoadBatch& a) {
                   const auto& [first, shard_stride, replica_stride] = a;

@@ -8,6 +8,7 @@
 
 #include "sim/ir/pool.h"
 #include "sim/model/direction.h"
+#include "sim/model/fusion.h"
 #include "sim/model/graph.h"
 #include "sim/model/signature.h"
 #include "sim/strategy/strategy.h"
@@ -39,6 +40,15 @@ struct Operand {
 
 inline constexpr model::Attributes kNoAttributes{};
 
+/// An operator that an op does behind its own, of what that makes: one op where there were two (model/fusion.h).
+struct Then {
+  model::OperatorKind kind{};
+  std::int32_t source = -1;                              ///< index of the operator in the graph, -1: there is none
+  const model::Attributes* attributes = &kNoAttributes;  ///< never null; of the operator, in the plan's graph
+  [[nodiscard]] bool present() const { return source >= 0; }
+  friend bool operator==(const Then&, const Then&) = default;
+};
+
 /// An operator of the model on one micro-batch. Operands: those of its signature().
 struct Compute {
   model::OperatorKind kind{};
@@ -52,17 +62,22 @@ struct Compute {
   bool workspace = false;
   float scale = 1.0f;   ///< loss operators, backward: 1 / M, so that nothing divides afterwards
   bool scaled = false;  ///< loss operators, backward: times the loss scale, which is an operand
+  Then then{};
   friend bool operator==(const Compute&, const Compute&) = default;
 };
 
 [[nodiscard]] inline model::Signature signature(const Compute& c) {
-  return model::signature(c.kind, c.direction, *c.attributes,
-                          {.input_gradient = c.input_gradient,
-                           .in_place = c.in_place,
-                           .accumulate_input = c.accumulate_input,
-                           .accumulate_weight = c.accumulate_weight,
-                           .scaled = c.scaled,
-                           .workspace = c.workspace});
+  const model::Signature own = model::signature(c.kind, c.direction, *c.attributes,
+                                                {.input_gradient = c.input_gradient,
+                                                 .in_place = c.in_place,
+                                                 .accumulate_input = c.accumulate_input,
+                                                 .accumulate_weight = c.accumulate_weight,
+                                                 .scaled = c.scaled,
+                                                 .workspace = c.workspace});
+  if (!c.then.present()) return own;
+  const Direction behind = model::direction_behind(c.direction);
+  return model::fused(own, model::signature(c.then.kind, behind, *c.then.attributes, {.input_gradient = true}),
+                      c.direction);
 }
 
 /// Writes the samples and targets of one micro-batch of this step. Operands: input (write), target (write).

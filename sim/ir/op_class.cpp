@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kFirstAction = kOperatorClasses;
 constexpr std::size_t kFirstOptimizer = kFirstAction + kActionClasses;
 constexpr std::size_t kFirstCollective = kFirstOptimizer + kOptimizerClasses;
+constexpr std::size_t kFirstFusion = kFirstCollective + static_cast<std::size_t>(kCollectiveCount);
 
 /// In the order of Action; compute, collectives and optimizer steps are told by what they are more exactly.
 constexpr std::array<std::string_view, kActionClasses> kActionNames{
@@ -55,8 +56,11 @@ double taken(const Communicate& call, double full, double members) {
 }  // namespace
 
 OpClass class_of(const Op& op) {
-  if (const auto* c = std::get_if<Compute>(&op.action))
+  if (const auto* c = std::get_if<Compute>(&op.action)) {
+    if (c->then.present())
+      if (const auto fused = model::fusion(c->kind, c->direction, c->then.kind)) return {kFirstFusion + *fused};
     return {static_cast<std::size_t>(c->kind) * kDirections + static_cast<std::size_t>(c->direction)};
+  }
   if (const auto* step = std::get_if<OptimizerStep>(&op.action))
     return {kFirstOptimizer + static_cast<std::size_t>(step->kind)};
   if (const auto* call = std::get_if<Communicate>(&op.action))
@@ -71,7 +75,10 @@ std::string to_string(OpClass which) {
            model::to_string(static_cast<Direction>(i % kDirections));
   if (i < kFirstOptimizer) return std::string(kActionNames[i - kFirstAction]);
   if (i < kFirstCollective) return to_string(static_cast<OptimizerKind>(i - kFirstOptimizer));
-  return to_string(static_cast<Collective>(i - kFirstCollective));
+  if (i < kFirstFusion) return to_string(static_cast<Collective>(i - kFirstCollective));
+  const auto& [first, direction, then] = model::kFusions[i - kFirstFusion];
+  return std::string(model::to_string(first)) + ' ' + model::to_string(direction) + " + " + model::to_string(then) +
+         ' ' + model::to_string(model::direction_behind(direction));
 }
 
 std::optional<OpClass> op_class(std::string_view name) {

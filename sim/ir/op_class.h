@@ -12,7 +12,8 @@
 namespace shard::plan {
 
 /// A kind of op as far as its speed is concerned: an operator in one direction ("linear backward_weight"), a collective
-/// ("all_gather"), an optimizer ("adamw"), or an op that moves or controls ("copy", "accumulate", "decide").
+/// ("all_gather"), two operators in one op ("add forward + layer_norm forward"), an optimizer ("adamw"), or an op that
+/// moves or controls ("copy", "accumulate", "decide").
 struct OpClass {
   std::size_t index = 0;  ///< below kOpClasses
   friend bool operator==(const OpClass&, const OpClass&) = default;
@@ -22,9 +23,10 @@ inline constexpr std::size_t kDirections = static_cast<std::size_t>(Direction::b
 inline constexpr std::size_t kOperatorClasses = (static_cast<std::size_t>(model::OperatorKind::last) + 1) * kDirections;
 inline constexpr std::size_t kActionClasses = std::variant_size_v<Action>;
 inline constexpr std::size_t kOptimizerClasses = static_cast<std::size_t>(OptimizerKind::adamw) + 1;
-/// Operators, then actions, then optimizers, then collectives. Numbers of this program: files have the names.
-inline constexpr std::size_t kOpClasses =
-    kOperatorClasses + kActionClasses + kOptimizerClasses + static_cast<std::size_t>(kCollectiveCount);
+/// Operators, then actions, optimizers, collectives, operators in one op. Numbers of this program: files have the
+/// names.
+inline constexpr std::size_t kOpClasses = kOperatorClasses + kActionClasses + kOptimizerClasses +
+                                          static_cast<std::size_t>(kCollectiveCount) + model::kFusions.size();
 
 [[nodiscard]] OpClass class_of(const Op& op);
 [[nodiscard]] std::string to_string(OpClass which);

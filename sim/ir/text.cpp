@@ -59,6 +59,13 @@ void append_attributes(std::string& out, const model::Attributes& a) {
   append(out, ')');
 }
 
+/// The operator that the op does behind its own.
+void append_then(std::string& out, const Compute& c) {
+  if (!c.then.present()) return;
+  append(out, " + ", model::to_string(c.then.kind), '.', to_string(model::direction_behind(c.direction)));
+  append_attributes(out, *c.then.attributes);
+}
+
 void append_action(std::string& out, const Plan& plan, const Op& op) {
   std::visit(on{[&](const Compute& c) {
                   append(out, model::to_string(c.kind), '.', to_string(c.direction));
@@ -67,6 +74,7 @@ void append_action(std::string& out, const Plan& plan, const Op& op) {
                   if (c.accumulate_weight) append(out, " adds_weight");
                   if (c.scale != 1.0f) append(out, " scale ", c.scale);
                   if (c.scaled) append(out, " scaled");
+                  append_then(out, c);
                 },
                 [&](const LoadBatch& a) {
                   append(out, "load_batch(", a.first, "+r*", a.shard_stride);

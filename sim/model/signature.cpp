@@ -59,9 +59,9 @@ int parameters_of(OperatorKind kind, const Attributes& a) {
   return named(row(kind).parameters) - (kind == OperatorKind::linear && !a.has_bias ? 1 : 0);
 }
 
-int Signature::find(Role role, int index) const {
+int Signature::find(Role role, int index, bool then) const {
   for (int i = 0; i < size_; ++i)
-    if (const Slot& s = slots_[static_cast<std::size_t>(i)]; s.index == index && s.is(role)) return i;
+    if (const Slot& s = slots_[static_cast<std::size_t>(i)]; s.index == index && s.is(role) && s.then == then) return i;
   return -1;
 }
 
@@ -91,6 +91,20 @@ Signature signature(OperatorKind kind, Direction direction, const Attributes& a,
   if (result.empty()) return result;
   if (form.scaled) result.push({.role = Role::loss_scale});
   if (form.workspace) result.push({.role = Role::workspace, .access = Access::write});
+  return result;
+}
+
+Signature fused(const Signature& first, const Signature& then, Direction direction) {
+  const bool forward = direction == Direction::forward;
+  Signature result;
+  for (const Slot& slot : first)
+    if (slot.role != Role::workspace && (forward || !slot.is(Role::dx))) result.push(slot);
+  for (Slot slot : then) {
+    if (slot.role == (forward ? Role::x : Role::dy)) continue;
+    slot.then = true;
+    result.push(slot);
+  }
+  if (const int i = first.find(Role::workspace); i >= 0) result.push(first[static_cast<std::size_t>(i)]);
   return result;
 }
 

@@ -26,6 +26,7 @@ struct Slot {
   std::int8_t index = 0;      ///< of the operator's input, parameter or statistic
   Access access = Access::read;
   Extent extent = Extent::whole;
+  bool then = false;  ///< of the operator that the op does behind its own (fusion.h)
   [[nodiscard]] constexpr bool is(Role r) const { return role == r || becomes == r; }
   /// What is there afterwards.
   [[nodiscard]] constexpr Role made() const { return becomes == Role::none ? role : becomes; }
@@ -42,11 +43,12 @@ class Signature {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] const Slot& operator[](std::size_t i) const { return slots_[i]; }
 
-  /// Which operand reads or makes that, -1: none. Where x becomes y they are one operand.
-  [[nodiscard]] int find(Role role, int index = 0) const;
+  /// Which operand reads or makes that, -1: none. Where x becomes y they are one operand. `then`: of the operator that
+  /// the op does behind its own.
+  [[nodiscard]] int find(Role role, int index = 0, bool then = false) const;
   /// The same for one that is there.
-  [[nodiscard]] std::size_t position(Role role, int index = 0) const {
-    const int found = find(role, index);
+  [[nodiscard]] std::size_t position(Role role, int index = 0, bool then = false) const {
+    const int found = find(role, index, then);
     assert(found >= 0 && "the op lacks that operand");
     return static_cast<std::size_t>(found);
   }
@@ -65,6 +67,10 @@ class Signature {
 /// Empty where the operator has no op of that direction. Parameters that are frozen have no dp.
 [[nodiscard]] Signature signature(OperatorKind kind, Direction direction, const Attributes& attributes,
                                   const Form& form);
+
+/// Of an op that does what two would (fusion.h): the operands of the first, behind them those of the other without what
+/// it gets from the first, then the first's workspace. A result on the way is written, a gradient on the way is not.
+[[nodiscard]] Signature fused(const Signature& first, const Signature& then, Direction direction);
 
 /// Inputs and parameters that an operator has: attention q, k and v, or one that packs them; linear a bias or none.
 [[nodiscard]] int inputs_of(OperatorKind kind, const Attributes& attributes);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "sim/model/direction.h"
+#include "sim/model/fusion.h"
 #include "sim/model/graph.h"
 #include "sim/target/cuda_workspace.h"
 #include "sim/target/workspace.h"
@@ -33,6 +34,11 @@ struct Target {
   Dtype storage = Dtype::f32;  ///< of parameters, activations and gradients
   bool tensor_float = false;   ///< fp32 products may round their operands to tf32 where the device has it
   friend bool operator==(const Target&, const Target&) = default;
+  /// Whether one op does what these two would (model/fusion.h).
+  [[nodiscard]] constexpr bool fuses(model::OperatorKind first, model::Direction direction,
+                                     model::OperatorKind then) const {
+    return device == Device::cuda && model::fusion(first, direction, then).has_value();
+  }
   /// Bytes of the workspace operand of an operator's op in one direction; 0: it has none.
   [[nodiscard]] constexpr Bytes workspace(model::OperatorKind kind, model::Direction direction,
                                           const model::Attributes& attributes) const {

@@ -55,6 +55,77 @@ TYPED_TEST(CudaNorm, LayerNormForward) {
   }
 }
 
+/// Multiples of 1/32 below 2: the sum of two has no more bits than any type keeps.
+Vec coarse(std::int64_t n, unsigned seed) {
+  Vec values = random_values(n, seed);
+  for (double& v : values) v = std::clamp(std::round(v * 32), -63.0, 63.0) / 32;
+  return values;
+}
+
+TYPED_TEST(CudaNorm, OfASum) {
+  using T = TypeParam;
+  for (const Size& size : kSizes) {
+    const Inputs<T> in(size);
+    const Vec a = coarse(in.n, 6), b = coarse(in.n, 7), x = sum(a, b);
+    const ref::Norm layer = ref::layer_norm(in.rows, in.columns, 1e-5, x, in.w, in.b);
+    const ref::Norm rms = ref::rms_norm(in.rows, in.columns, 1e-5, x, in.w);
+    check<T>(
+        [&](auto& c) {
+          const auto *at = c.in(a), *bt = c.in(b), *w = c.in(in.w), *bias = c.in(in.b);
+          auto* s = c.out(in.n);
+          auto* y = c.out(in.n);
+          float *mean = c.f32_out(in.shape.rows), *rstd = c.f32_out(in.shape.rows);
+          c.run([&] { add_layer_norm_forward(c.stream(), in.shape, kEpsilon, at, bt, w, bias, s, y, mean, rstd); });
+        },
+        {x, layer.y, layer.mean, layer.rstd}, kTolerance, in.what);
+    check<T>(
+        [&](auto& c) {
+          const auto *at = c.in(a), *bt = c.in(b), *w = c.in(in.w);
+          auto* s = c.out(in.n);
+          auto* y = c.out(in.n);
+          float* rstd = c.f32_out(in.shape.rows);
+          c.run([&] { add_rms_norm_forward(c.stream(), in.shape, kEpsilon, at, bt, w, s, y, rstd); });
+        },
+        {x, rms.y, rms.rstd}, kTolerance, in.what);
+  }
+}
+
+// Whatever the values: the sum is rounded as it is stored before its norm is taken.
+TYPED_TEST(CudaNorm, OfASumHasTheBitsOfTheTwoApart) {
+  using T = TypeParam;
+  for (const Size& size : kSizes)
+    for (const Manner& manner : kManners)
+      for (const bool layer : {true, false}) {
+        const Inputs<T> in(size);
+        const Vec other = random_values(in.n, 6);
+        const auto results = [&](bool fused) {
+          Call<T, T> c(manner);
+          const auto *a = c.in(in.dy), *b = c.in(other), *w = c.in(in.w), *bias = c.in(in.b);
+          auto* s = c.out(in.n);
+          auto* y = c.out(in.n);
+          float* mean = layer ? c.f32_out(in.shape.rows) : nullptr;
+          float* rstd = c.f32_out(in.shape.rows);
+          c.run([&] {
+            if (!fused) add(c.stream(), in.n, a, b, s);
+            if (layer && fused)
+              add_layer_norm_forward(c.stream(), in.shape, kEpsilon, a, b, w, bias, s, y, mean, rstd);
+            else if (layer)
+              layer_norm_forward(c.stream(), in.shape, kEpsilon, s, w, bias, y, mean, rstd);
+            else if (fused)
+              add_rms_norm_forward(c.stream(), in.shape, kEpsilon, a, b, w, s, y, rstd);
+            else
+              rms_norm_forward(c.stream(), in.shape, kEpsilon, s, w, y, rstd);
+          });
+          return c.results();
+        };
+        const auto apart = results(false), one = results(true);
+        ASSERT_EQ(apart.size(), one.size());
+        for (std::size_t i = 0; i < apart.size(); ++i)
+          ASSERT_TRUE(same_bits(one[i], apart[i]))
+              << in.what << " output " << i << ", seed " << manner.seed << (layer ? ", layer norm" : ", RMS norm");
+      }
+}
+
 TYPED_TEST(CudaNorm, LayerNormBackward) {
   using T = TypeParam;
   for (const Size& size : kSizes) {

@@ -26,6 +26,8 @@ SHARD_TESTED(layer_norm_forward);
 SHARD_TESTED(layer_norm_backward);
 SHARD_TESTED(rms_norm_forward);
 SHARD_TESTED(rms_norm_backward);
+SHARD_TESTED(add_layer_norm_forward);
+SHARD_TESTED(add_rms_norm_forward);
 SHARD_TESTED(embedding_forward);
 SHARD_TESTED(embedding_backward);
 SHARD_TESTED(add_position_forward);
@@ -54,6 +56,6 @@ SHARD_TESTED(nonfinite_add);
 SHARD_TESTED(tree_sum);
 SHARD_TESTED(mark);
 #undef SHARD_TESTED
-static_assert(sizeof(Kernels) == 38 * sizeof(void (*)()), "a kernel is called by its name here too");
+static_assert(sizeof(Kernels) == 40 * sizeof(void (*)()), "a kernel is called by its name here too");
 
 }  // namespace shard::cuda::test

@@ -38,6 +38,8 @@ struct Call {
     return slot < 0 ? Elements() : at[static_cast<std::size_t>(slot)];
   }
   [[nodiscard]] Elements operator()(Role role, int i = 0) const { return at[slots.position(role, i)]; }
+  /// Of the operator that the op does behind its own.
+  [[nodiscard]] Elements then(Role role, int i = 0) const { return at[slots.position(role, i, true)]; }
   [[nodiscard]] float* floats(Role role, int i = 0) const { return reinterpret_cast<float*>((*this)(role, i).bytes()); }
   /// Tokens and targets.
   [[nodiscard]] const std::int32_t* indices(Role role, int i = 0) const {

@@ -56,6 +56,23 @@ void run_rms_norm(const Call& o) {
                                 o.into_input(), o.optional(Role::dp), o.into_weight());
 }
 
+/// Alone, or with the norm of the sum.
+void run_add(const Call& o) {
+  if (!o.op.then.present()) {
+    o.kernels.add(o.stream, o.count(Role::y), o(Role::x, 0), o(Role::x, 1), o(Role::y));
+    return;
+  }
+  const Attributes& a = *o.op.then.attributes;
+  const NormShape shape = executor::norm_shape(a);
+  const auto statistic = [&](int i) { return reinterpret_cast<float*>(o.then(Role::statistic, i).bytes()); };
+  if (o.op.then.kind == OperatorKind::layer_norm)
+    o.kernels.add_layer_norm_forward(o.stream, shape, a.epsilon, o(Role::x, 0), o(Role::x, 1), o.then(Role::p, 0),
+                                     o.then(Role::p, 1), o(Role::y), o.then(Role::y), statistic(0), statistic(1));
+  else
+    o.kernels.add_rms_norm_forward(o.stream, shape, a.epsilon, o(Role::x, 0), o(Role::x, 1), o.then(Role::p),
+                                   o(Role::y), o.then(Role::y), statistic(0));
+}
+
 /// The product of the op's operands; the bias, where there is one, is part of it.
 Result<void> multiply(const Call& o, ProductShape shape, Elements a, Elements b, Elements bias, Elements c) {
   shape.bias = bias.present();
@@ -214,7 +231,7 @@ Result<void> compute(const Call& o) {
     case OperatorKind::attention: run_attention(o); break;
     case OperatorKind::gelu: run_gelu(o); break;
     case OperatorKind::swiglu: run_swiglu(o); break;
-    case OperatorKind::add: o.kernels.add(o.stream, o.count(Role::y), o(Role::x, 0), o(Role::x, 1), o(Role::y)); break;
+    case OperatorKind::add: run_add(o); break;
     case OperatorKind::dropout: run_dropout(o); break;
     case OperatorKind::cross_entropy:
     case OperatorKind::mse: run_loss(o); break;

@@ -41,6 +41,13 @@ void rms_norm_forward(Stream stream, const NormShape& shape, float epsilon, Cons
                       Elements y, float* rstd);
 void rms_norm_backward(Stream stream, const NormShape& shape, ConstElements x, ConstElements weight, const float* rstd,
                        ConstElements dy, Elements dx, Store dx_store, Elements dweight, Store parameter_store);
+/// sum = a + b, rounded as it is stored, and the norm of that: the bits of add() and of the norm behind it. a and b are
+/// read once.
+void add_layer_norm_forward(Stream stream, const NormShape& shape, float epsilon, ConstElements a, ConstElements b,
+                            ConstElements weight, ConstElements bias, Elements sum, Elements y, float* mean,
+                            float* rstd);
+void add_rms_norm_forward(Stream stream, const NormShape& shape, float epsilon, ConstElements a, ConstElements b,
+                          ConstElements weight, Elements sum, Elements y, float* rstd);
 
 // --- embedding.cu
 void embedding_forward(Stream stream, const EmbeddingShape& shape, const std::int32_t* tokens, ConstElements table,
@@ -152,6 +159,8 @@ struct Kernels {
   SHARD_KERNEL_ENTRY(layer_norm_backward);
   SHARD_KERNEL_ENTRY(rms_norm_forward);
   SHARD_KERNEL_ENTRY(rms_norm_backward);
+  SHARD_KERNEL_ENTRY(add_layer_norm_forward);
+  SHARD_KERNEL_ENTRY(add_rms_norm_forward);
   SHARD_KERNEL_ENTRY(embedding_forward);
   SHARD_KERNEL_ENTRY(embedding_backward);
   SHARD_KERNEL_ENTRY(add_position_forward);

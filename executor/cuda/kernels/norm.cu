@@ -33,11 +33,28 @@ SHARD_DEVICE float sum_of_row(std::int64_t columns, bool aligned, const T* x, fl
   return block_sum(total, partials);
 }
 
+/// sum = a + b of a row, rounded as it is stored: each thread those elements that it will read again, out of a cache.
+/// Null sum: what the norm is of lies there already.
 template <class T>
-SHARD_KERNEL layer_norm_kernel(NormShape shape, float epsilon, bool aligned, const T* x, const T* weight, const T* bias,
-                               T* y, float* mean_out, float* rstd_out) {
+SHARD_DEVICE void add_row(std::int64_t row, std::int64_t columns, bool aligned, const T* a, const T* b, T* sum) {
+  if (sum == nullptr) return;
+  for_own_packs(columns, [&](std::int64_t c, std::int64_t left) {
+    const std::int64_t at = row * columns + c;
+    float v[kPack];
+    float w[kPack];
+    load_pack(a + at, left, aligned, v);
+    load_pack(b + at, left, aligned, w);
+    for (int k = 0; k < kPack; ++k) v[k] = v[k] + w[k];
+    store_pack(v, left, aligned, sum + at);
+  });
+}
+
+template <class T>
+SHARD_KERNEL layer_norm_kernel(NormShape shape, float epsilon, bool aligned, const T* first, const T* second, T* sum,
+                               const T* x, const T* weight, const T* bias, T* y, float* mean_out, float* rstd_out) {
   const std::int64_t row = blockIdx.x;
   const std::int64_t n = shape.columns;
+  add_row(row, n, aligned, first, second, sum);
   const float count = static_cast<float>(n);
   float* partials = shared<float>();
   x += row * n;
@@ -67,10 +84,11 @@ SHARD_KERNEL layer_norm_kernel(NormShape shape, float epsilon, bool aligned, con
 }
 
 template <class T>
-SHARD_KERNEL rms_norm_kernel(NormShape shape, float epsilon, bool aligned, const T* x, const T* weight, T* y,
-                             float* rstd_out) {
+SHARD_KERNEL rms_norm_kernel(NormShape shape, float epsilon, bool aligned, const T* first, const T* second, T* sum,
+                             const T* x, const T* weight, T* y, float* rstd_out) {
   const std::int64_t row = blockIdx.x;
   const std::int64_t n = shape.columns;
+  add_row(row, n, aligned, first, second, sum);
   x += row * n;
   y += row * n;
   const float square = sum_of_row(n, aligned, x, shared<float>(), [](float v) { return v * v; });
@@ -192,19 +210,49 @@ void norm_backward(Stream stream, const NormShape& shape, ConstElements x, Const
   });
 }
 
-}  // namespace
-
-void layer_norm_forward(Stream stream, const NormShape& shape, float epsilon, ConstElements x, ConstElements weight,
-                        ConstElements bias, Elements y, float* mean, float* rstd) {
+/// Null a, b and sum: x is there.
+void layer_norm(Stream stream, const NormShape& shape, float epsilon, ConstElements a, ConstElements b, Elements sum,
+                ConstElements x, ConstElements weight, ConstElements bias, Elements y, float* mean, float* rstd) {
   if (empty(shape)) return;
   with_type(x.dtype(), [&]<class T>(T) {
+    const T* first = a.as<T>();
+    const T* second = b.as<T>();
+    T* st = sum.as<T>();
     const T* xt = x.as<T>();
     const T* wt = weight.as<T>();
     const T* bt = bias.as<T>();
     T* yt = y.as<T>();
-    launch(stream, row_launch(shape), layer_norm_kernel<T>, shape, epsilon, aligned_rows(shape.columns, xt, wt, bt, yt),
-           xt, wt, bt, yt, mean, rstd);
+    launch(stream, row_launch(shape), layer_norm_kernel<T>, shape, epsilon,
+           aligned_rows(shape.columns, first, second, xt, wt, bt, yt), first, second, st, xt, wt, bt, yt, mean, rstd);
   });
+}
+
+void rms_norm(Stream stream, const NormShape& shape, float epsilon, ConstElements a, ConstElements b, Elements sum,
+              ConstElements x, ConstElements weight, Elements y, float* rstd) {
+  if (empty(shape)) return;
+  with_type(x.dtype(), [&]<class T>(T) {
+    const T* first = a.as<T>();
+    const T* second = b.as<T>();
+    T* st = sum.as<T>();
+    const T* xt = x.as<T>();
+    const T* wt = weight.as<T>();
+    T* yt = y.as<T>();
+    launch(stream, row_launch(shape), rms_norm_kernel<T>, shape, epsilon,
+           aligned_rows(shape.columns, first, second, xt, wt, yt), first, second, st, xt, wt, yt, rstd);
+  });
+}
+
+}  // namespace
+
+void layer_norm_forward(Stream stream, const NormShape& shape, float epsilon, ConstElements x, ConstElements weight,
+                        ConstElements bias, Elements y, float* mean, float* rstd) {
+  layer_norm(stream, shape, epsilon, {}, {}, {}, x, weight, bias, y, mean, rstd);
+}
+
+void add_layer_norm_forward(Stream stream, const NormShape& shape, float epsilon, ConstElements a, ConstElements b,
+                            ConstElements weight, ConstElements bias, Elements sum, Elements y, float* mean,
+                            float* rstd) {
+  layer_norm(stream, shape, epsilon, a, b, sum, sum, weight, bias, y, mean, rstd);
 }
 
 void layer_norm_backward(Stream stream, const NormShape& shape, ConstElements x, ConstElements weight,
@@ -215,14 +263,12 @@ void layer_norm_backward(Stream stream, const NormShape& shape, ConstElements x,
 
 void rms_norm_forward(Stream stream, const NormShape& shape, float epsilon, ConstElements x, ConstElements weight,
                       Elements y, float* rstd) {
-  if (empty(shape)) return;
-  with_type(x.dtype(), [&]<class T>(T) {
-    const T* xt = x.as<T>();
-    const T* wt = weight.as<T>();
-    T* yt = y.as<T>();
-    launch(stream, row_launch(shape), rms_norm_kernel<T>, shape, epsilon, aligned_rows(shape.columns, xt, wt, yt), xt,
-           wt, yt, rstd);
-  });
+  rms_norm(stream, shape, epsilon, {}, {}, {}, x, weight, y, rstd);
+}
+
+void add_rms_norm_forward(Stream stream, const NormShape& shape, float epsilon, ConstElements a, ConstElements b,
+                          ConstElements weight, Elements sum, Elements y, float* rstd) {
+  rms_norm(stream, shape, epsilon, a, b, sum, sum, weight, y, rstd);
 }
 
 void rms_norm_backward(Stream stream, const NormShape& shape, ConstElements x, ConstElements weight, const float* rstd,

@@ -16,6 +16,8 @@ const Kernels& kernels() {
       .layer_norm_backward = &layer_norm_backward,
       .rms_norm_forward = &rms_norm_forward,
       .rms_norm_backward = &rms_norm_backward,
+      .add_layer_norm_forward = &add_layer_norm_forward,
+      .add_rms_norm_forward = &add_rms_norm_forward,
       .embedding_forward = &embedding_forward,
       .embedding_backward = &embedding_backward,
       .add_position_forward = &add_position_forward,

@@ -19,6 +19,9 @@ namespace shard::plan {
 /// Recompute::block: values made and read inside one block are made again before that block's backward.
 [[nodiscard]] Draft recompute(Draft plan);
 
+/// Two ops of the model become one where the target has it (Target::fuses): what recomputation repeats, too.
+[[nodiscard]] Draft fuse(Draft plan);
+
 /// Repeats the micro-batch, loads its data, places its loss, and adds the inner nodes of the gradient tree.
 [[nodiscard]] Draft accumulate(Draft plan);
 
