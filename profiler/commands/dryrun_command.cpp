@@ -198,6 +198,7 @@ Result<void> write_recording(const DryRun& run, const std::string& path) {
 int dryrun_command(std::span<const std::string> arguments) {
   Options options;
   cli::Command command("shardscope", "dryrun", "runs a PyTorch program on a stand-in GPU", kDetails);
+  command.followed_by("-- PROGRAM [ARGUMENT...]");
   cli::Group group = command.group("Dry run");
   group.add("cluster", &options.cluster, "NAME|PATH", "the GPUs to stand in for").reads_file(cluster::cluster_file);
   group.add("world-size", &options.world_size, "N", "run as one rank of so many").alias("ranks").least(1);

@@ -397,7 +397,7 @@ std::string Command::help(int width) const {
       if (state->is_required) out << " --" << state->name << ' ' << state->value_name;
     }
   }
-  out << " [options]\n";
+  out << " [options]" << (followed_by_.empty() ? "" : " ") << followed_by_ << '\n';
   for (const auto& state : positionals_) out << "  " << state->value_name << ": " << state->help << '\n';
   const auto line = static_cast<unsigned>(std::max(width, 60));
   const auto print = [&](const GroupState& each) {

@@ -214,6 +214,12 @@ class Command {
     return Option(state);
   }
 
+  /// What stands behind the options, read by the caller and not by parse(): the last words of the usage line.
+  Command& followed_by(std::string what) {
+    followed_by_ = std::move(what);
+    return *this;
+  }
+
   /// Reads `arguments` (after the command's name), then --config FILE for what they leave open. --help and -h win over
   /// every error; `--help all` (and --help=all) makes help() show every option. Errors: Errc::usage for an unknown,
   /// repeated, missing or unparsable option (with the closest match and where it stands); Errc::no_input or
@@ -262,6 +268,7 @@ class Command {
   std::string name_;
   std::string summary_;
   std::string details_;
+  std::string followed_by_{};
   std::string config_;
   bool help_wanted_ = false;
   bool all_wanted_ = false;

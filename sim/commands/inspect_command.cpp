@@ -120,7 +120,7 @@ int inspect_command(std::span<const std::string> arguments) {
   if (!trace) return failed(trace.error());
   std::optional<Rank> rank;
   if (holders.rank) rank = Rank{static_cast<std::int32_t>(*holders.rank)};
-  const TraceSummary summary = summarize(*trace, rank);
+  TraceSummary summary = summarize(*trace, rank);
   const Snapshot* snapshot = trace->snapshot ? &*trace->snapshot : nullptr;
   const Result<std::optional<HoldersAnswer>> held = holders.of(trace->trace, snapshot, summary.begin_ns);
   if (!held) return failed(held.error());
@@ -133,6 +133,7 @@ int inspect_command(std::span<const std::string> arguments) {
     if (*held) j["peak"] = to_json(trace->trace, **held, top, summary.begin_ns);
     std::cout << cli::json_text(j);
   } else {
+    if (!trace->parts.empty()) summary.header.metadata.erase("aligned");  // told of each part, in a line
     if (!holders.asked) cli::print(std::cout, to_text(*trace, summary, top));
     if (*held)
       cli::print(std::cout,

@@ -151,6 +151,13 @@ TEST(CommandLine, HelpWinsOverMistakesAndShowsWhatMatters) {
   }
 }
 
+TEST(CommandLine, UsageEndsWithWhatFollowsTheOptions) {
+  Command command("shardscope", "dryrun", "runs a program", "");
+  command.followed_by("-- PROGRAM [ARGUMENT...]");
+  EXPECT_NE(command.help(100).find("\n\nUsage: shardscope dryrun [options] -- PROGRAM [ARGUMENT...]\n"),
+            std::string::npos);
+}
+
 /// As many options as fill more than a screen, of which two are common.
 Command& fill(Command& command, std::vector<std::string>& values) {
   Group group = command.group("Many");

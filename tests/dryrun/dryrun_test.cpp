@@ -169,6 +169,7 @@ assert library.launch_with_odd_arguments() == 0
 
 TEST_F(DryRun, HelpNamesEveryCard) {
   const std::string help = shardscope({"dryrun", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("Usage: shardscope dryrun [options] -- PROGRAM [ARGUMENT...]\n"));
   for (const cluster::ExampleCluster& each : cluster::example_clusters()) {
     if (each.name != "cpu-local") {
       EXPECT_THAT(help, HasSubstr(std::string(each.name)));

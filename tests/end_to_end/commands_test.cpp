@@ -331,6 +331,26 @@ TEST(Inspect, ReplaysARecordingOfPyTorchsAllocator) {
 }
 
 /// A predicted trace, and what the other commands make of it.
+/// A kernel of one rank.
+std::string profile_of(int rank) {
+  return R"({"baseTimeNanoseconds": 1000000000, "distributedInfo": {"rank": )" + std::to_string(rank) +
+         R"(, "world_size": 2}, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 10,
+             "dur": 5, "args": {"device": 0, "stream": 7}}]})";
+}
+
+TEST(Inspect, SaysOfEachOfSeveralFilesOnceHowItWasAligned) {
+  const ScratchDirectory scratch;
+  const Outcome shown =
+      shardscope({"inspect", scratch.write("a.json", profile_of(0)), scratch.write("b.json", profile_of(1))});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, testing::ContainsRegex("\naligned: [^\n]*a\\.json[^\n]*\naligned: [^\n]*b\\.json"));
+  std::size_t lines = 0;
+  for (std::size_t at = shown.out.find("\naligned: "); at != std::string::npos;
+       at = shown.out.find("\naligned: ", at + 1))
+    ++lines;
+  EXPECT_EQ(lines, 2U) << shown.out;
+}
+
 TEST(Traces, OfASimulationServeTheOtherCommands) {
   const ScratchDirectory scratch;
   const std::string trace = scratch.file("predicted.sst");
