@@ -5,6 +5,7 @@
 #include "executor/cpu/kernels/dropout.h"
 #include "executor/cpu/kernels/exact_sum.h"
 #include "executor/cpu/kernels/optimizer.h"
+#include "executor/cpu/kernels/rotary.h"
 #include "sim/strategy/strategy.h"
 #include "tests/comm/reference.h"
 #include "tests/cuda/support.h"
@@ -45,6 +46,25 @@ TYPED_TEST(CudaBits, Dropout) {
           },
           {expected}, 0);
     }
+}
+
+TYPED_TEST(CudaBits, Rotary) {
+  using T = TypeParam;
+  const RotaryShape shape{.batch = 2, .sequence = 67, .heads = 3, .head_dim = 20, .base = 10000.0F};
+  const std::int64_t n = 2 * 67 * 3 * 20;
+  cpu::ThreadPool pool(1);
+  const std::vector<T> x = stored<T>(random_values(n, 2));
+  std::vector<T> y(x.size());
+  cpu::rotary_forward(pool, shape, x.data(), y.data());
+  Vec expected;
+  for (const T v : y) expected.push_back(static_cast<double>(to_f32(v)));
+  check<T>(
+      [&](auto& c) {
+        auto* from = c.in(random_values(n, 2));
+        auto* to = c.out(n);
+        c.run([&] { rotary_forward(c.stream(), shape, from, to); });
+      },
+      {expected}, 0);
 }
 
 /// Three steps of an optimizer on the device and on the host, with a control that skips the second where there is one.

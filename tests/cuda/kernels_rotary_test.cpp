@@ -42,7 +42,7 @@ TYPED_TEST(CudaRotary, TurnsPairs) {
   }
 }
 
-// Rounded to fp32 they are those of the library, which the CPU's kernel asks: over all magnitudes of an angle, and next
+// Rounded to fp32 they are those of the library, which rounds nearly all of them correctly: over all magnitudes of an angle, and next
 // to multiples of pi/2.
 TEST(Angle, SineAndCosineAreThoseOfTheLibraryInFp32) {
   std::mt19937_64 engine(1);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "executor/cpu/kernels/simd.h"
+#include "executor/kernels/angle.h"
 
 namespace shard::cpu {
 namespace {
@@ -34,9 +35,9 @@ void turn(ThreadPool& pool, const RotaryShape& shape, float direction, const T* 
       for (std::int64_t i = 0; i < count; ++i) {
         const double exponent = static_cast<double>(2 * (first + i)) / static_cast<double>(shape.head_dim);
         const float frequency = static_cast<float>(std::pow(static_cast<double>(shape.base), -exponent));
-        const double angle = static_cast<double>(static_cast<float>(s) * frequency);
-        cosine[i] = static_cast<float>(std::cos(angle));
-        sine[i] = direction * static_cast<float>(std::sin(angle));
+        const AngleParts angle = angle_parts(static_cast<double>(static_cast<float>(s) * frequency));
+        cosine[i] = static_cast<float>(angle.cos);
+        sine[i] = direction * static_cast<float>(angle.sin);
       }
       for (std::int64_t b = 0; b < shape.batch; ++b) {
         for (std::int64_t h = 0; h < shape.heads; ++h) {
