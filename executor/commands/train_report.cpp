@@ -245,6 +245,7 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
   }
   j["tokens_per_second"] = {{"predicted", tokens / predicted_step(p)}, {"measured", tokens / step}};
   j["tflops"] = {{"predicted", flops / predicted_step(p) / 1e12}, {"measured", flops / step / 1e12}};
+  j["profile"] = nullptr;
   if (report.profile) j["profile"] = to_json(*report.profile);
   return j;
 }

@@ -26,7 +26,7 @@ struct StrategyOptions {
   std::optional<Bytes> chunk_bytes{};
   std::optional<double> clip_norm{};
   bool device_of_cluster = false;  ///< without --device that of --cluster is taken (device_of_cluster.h)
-  bool emulated = false;  ///< --device emulated-cuda: GPUs that are not there
+  bool emulated = false;           ///< --device emulated-cuda: GPUs that are not there
   ScalerOptions scaler{};
   PlacementOptions placement{};
 };

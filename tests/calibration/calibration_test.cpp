@@ -75,10 +75,26 @@ TEST(Cases, OfAGpuHaveEveryKindOfOpToo) {
     EXPECT_TRUE(each.graphs);
     (each.ranks == 1 ? alone : together).merge(kinds_of(*record));
   }
-  for (const char* kind : {"embedding backward", "add_position backward", "layer_norm backward", "rms_norm backward",
-                           "linear backward_weight", "rotary backward", "attention backward", "gelu backward",
-                           "swiglu backward", "add forward", "cross_entropy backward", "mse backward",
-                           "dropout backward", "load_batch", "adamw", "accumulate", "copy", "inspect", "decide"})
+  for (const char* kind : {"embedding backward",
+                           "add_position backward",
+                           "layer_norm backward",
+                           "rms_norm backward",
+                           "linear backward_weight",
+                           "rotary backward",
+                           "attention backward",
+                           "gelu backward",
+                           "swiglu backward",
+                           "add forward + layer_norm forward",
+                           "add forward + rms_norm forward",
+                           "cross_entropy backward",
+                           "mse backward",
+                           "dropout backward",
+                           "load_batch",
+                           "adamw",
+                           "accumulate",
+                           "copy",
+                           "inspect",
+                           "decide"})
     EXPECT_TRUE(alone.contains(kind)) << kind;
   for (const char* kind : {"all_gather", "reduce_scatter", "all_reduce", "linear forward", "adamw", "copy"})
     EXPECT_TRUE(together.contains(kind)) << kind;

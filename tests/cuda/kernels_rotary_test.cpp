@@ -42,8 +42,8 @@ TYPED_TEST(CudaRotary, TurnsPairs) {
   }
 }
 
-// Rounded to fp32 they are those of the library, which rounds nearly all of them correctly: over all magnitudes of an angle, and next
-// to multiples of pi/2.
+// Rounded to fp32 they are those of the library, which rounds nearly all of them correctly: over all magnitudes of an
+// angle, and next to multiples of pi/2.
 TEST(Angle, SineAndCosineAreThoseOfTheLibraryInFp32) {
   std::mt19937_64 engine(1);
   std::uniform_real_distribution<double> exponent(-20, 20);
