@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "executor/cuda/api/libraries.h"
+#include "traces/base/nvidia_libraries.h"
 
 namespace shard::profiler {
 namespace {

@@ -8,10 +8,10 @@
 #include <unordered_set>
 #include <utility>
 
-#include "executor/cuda/api/libraries.h"
 #include "profiler/inject/inject.h"
 #include "profiler/record/injected.h"
 #include "profiler/spool/spool.h"
+#include "traces/base/nvidia_libraries.h"
 
 namespace shard::profiler {
 namespace {

@@ -10,8 +10,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "executor/cuda/api/libraries.h"
 #include "executor/cuda/api/load.h"
+#include "traces/base/nvidia_libraries.h"
 
 namespace shard::cuda {
 namespace {

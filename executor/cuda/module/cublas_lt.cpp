@@ -1,7 +1,7 @@
 // Opens cuBLASLt.
 #include "executor/cuda/module/cublas_lt.h"
 
-#include "executor/cuda/api/libraries.h"
+#include "traces/base/nvidia_libraries.h"
 
 namespace shard::cuda {
 

@@ -5,12 +5,12 @@
 
 #include <array>
 
-#include "executor/cuda/api/libraries.h"
 #include "executor/cuda/module/check.h"
 #include "executor/cuda/module/cublas_lt.h"
 #include "executor/cuda/module/device.h"
 #include "executor/cuda/module/nvml.h"
 #include "executor/cuda/module/real_nccl.h"
+#include "traces/base/nvidia_libraries.h"
 
 namespace shard::cuda {
 namespace {

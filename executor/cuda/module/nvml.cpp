@@ -9,7 +9,7 @@
 #include <limits>
 #include <memory>
 
-#include "executor/cuda/api/libraries.h"
+#include "traces/base/nvidia_libraries.h"
 
 namespace shard::cuda {
 namespace {

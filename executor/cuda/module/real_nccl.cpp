@@ -1,7 +1,7 @@
 // Calls of NCCL, each checked. Built without its header, it says so instead.
 #include "executor/cuda/module/real_nccl.h"
 
-#include "executor/cuda/api/libraries.h"
+#include "traces/base/nvidia_libraries.h"
 
 #if __has_include(<nccl.h>)
 #include <nccl.h>

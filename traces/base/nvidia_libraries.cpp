@@ -1,5 +1,5 @@
 // Searches folders for NVIDIA's libraries and opens them.
-#include "executor/cuda/api/libraries.h"
+#include "traces/base/nvidia_libraries.h"
 
 #include <dlfcn.h>
 #include <link.h>
