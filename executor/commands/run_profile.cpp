@@ -2,10 +2,8 @@
 #include "executor/commands/run_profile.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -58,12 +56,8 @@ std::vector<Coverage> coverage_of(const Trace& trace) {
 }
 
 Result<Trace> predicted_trace(const Prepared& p, const cluster::Cluster& cluster, const TrainOptions& o) {
-  std::error_code fault;
-  const std::filesystem::path temporary = std::filesystem::temp_directory_path(fault);
-  const std::optional<Scratch> folder = Scratch::make(fault ? "/tmp" : temporary.string());
-  if (!folder)
-    return Error{Errc::cannot_create, "no directory for the prediction", temporary.string(),
-                 "set TMPDIR to a writable directory"};
+  const Result<Scratch> folder = Scratch::make_temporary("the prediction");
+  if (!folder) return folder.error();
   const std::string path = folder->path() + "/predicted.sst";
   if (const Result<void> written = write_prediction(p, cluster, o, path); !written) return written.error();
   return load(path);

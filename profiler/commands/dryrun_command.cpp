@@ -228,12 +228,8 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (!format) return failed(format.error());
   const Result<Place> place = place_of(options);
   if (!place) return failed(place.error());
-  std::error_code error;
-  const fs::path temporary = fs::temp_directory_path(error);
-  const std::optional<Scratch> folder = Scratch::make(error ? "/tmp" : temporary.string());
-  if (!folder)
-    return failed({Errc::cannot_create, "no directory for the run's files", temporary.string(),
-                   "set TMPDIR to a writable directory"});
+  const Result<Scratch> folder = Scratch::make_temporary("the run's files");
+  if (!folder) return failed(folder.error());
   const Result<DryRun> run =
       dry_run(program, *place, folder->path(),
               {.out_to_errors = *format == cli::Format::json, .timeout_seconds = options.timeout_seconds});

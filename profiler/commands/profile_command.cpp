@@ -2,7 +2,6 @@
 #include <signal.h>
 
 #include <atomic>
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -21,7 +20,6 @@ namespace shard::profiler {
 namespace {
 
 using commands::failed;
-namespace fs = std::filesystem;
 
 constexpr const char* kDetails =
     R"(Runs any CUDA program, PyTorch's too, unmodified, and records what the driver says of it: kernels, copies, fills,
@@ -141,12 +139,8 @@ int profile_command(std::span<const std::string> arguments) {
         {Errc::usage, "no program to run", "profile", "-- and the program behind the options: -- python3 train.py"});
   const Result<cli::Format> format = commands::document_format(command, options.output);
   if (!format) return failed(format.error());
-  std::error_code error;
-  const fs::path temporary = fs::temp_directory_path(error);
-  const std::optional<Scratch> folder = Scratch::make(error ? "/tmp" : temporary.string());
-  if (!folder)
-    return failed({Errc::cannot_create, "no directory for the run's files", temporary.string(),
-                   "set TMPDIR to a writable directory"});
+  const Result<Scratch> folder = Scratch::make_temporary("the run's files");
+  if (!folder) return failed(folder.error());
   struct sigaction on_switch {};
   on_switch.sa_handler = [](int) { switches.fetch_add(1); };
   on_switch.sa_flags = SA_RESTART;

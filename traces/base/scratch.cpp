@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 
 namespace shard {
 namespace {
@@ -52,6 +53,17 @@ void remove_abandoned(const std::string& place) {
 }
 
 }  // namespace
+
+Result<Scratch> Scratch::make_temporary(std::string_view whose) {
+  std::error_code fault;
+  const std::filesystem::path found = std::filesystem::temp_directory_path(fault);
+  const std::string place = fault ? "/tmp" : found.string();
+  if (std::optional<Scratch> made = make(place)) return std::move(*made);
+  return Error{.code = Errc::cannot_create,
+               .what = "no directory for " + std::string(whose),
+               .where = place,
+               .help = "set TMPDIR to a writable directory"};
+}
 
 std::optional<Scratch> Scratch::make(const std::string& place) {
   remove_abandoned(place);

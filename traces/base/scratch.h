@@ -3,8 +3,10 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "traces/base/result.h"
 #include "traces/base/stop.h"
 
 namespace shard {
@@ -15,6 +17,9 @@ class Scratch {
   /// same user that nobody holds a lock on (their process was killed before it could clean up) are removed first.
   /// Removed as well when the process is stopped (traces/base/stop.h).
   [[nodiscard]] static std::optional<Scratch> make(const std::string& place);
+  /// The same in the folder for temporary files (TMPDIR). Errc::cannot_create, saying whose files have no place:
+  /// "the run's files".
+  [[nodiscard]] static Result<Scratch> make_temporary(std::string_view whose);
   Scratch(Scratch&& other) noexcept;
   Scratch& operator=(Scratch&& other) noexcept;
   ~Scratch();
