@@ -25,6 +25,8 @@ ClockMap::ClockMap(std::span<const ClockLook> looks) : worst_drift_(kUsualDrift)
   for (const ClockLook& look : looks) {
     const std::int64_t before = clamped(look.host_before_ns);
     const std::int64_t behind = std::max(before, clamped(look.host_behind_ns));
+    // Two looks at once, by two threads: which was first cannot be told, and one says enough.
+    if (!points_.empty() && before < points_.back().host_ns + points_.back().half_ns) continue;
     points_.push_back({clamped(look.device_ns), before + (behind - before) / 2, (behind - before + 1) / 2});
   }
   if (points_.empty()) return;
@@ -74,9 +76,9 @@ HostTime ClockMap::host(std::int64_t device_ns) const {
   if (device_ns > latest_.device_ns || stretches_.empty()) return beyond(latest_, device_ns);
   const auto behind = std::upper_bound(stretches_.begin(), stretches_.end(), device_ns,
                                        [](std::int64_t time, const Stretch& s) { return time < s.low; });
-  HostTime first{};
+  HostTime chosen{};
   std::int64_t low = 0, high = 0;
-  bool any = false;
+  bool any = false, within = false;
   for (auto at = behind; at != stretches_.begin() && std::prev(at)->high_so_far >= device_ns; --at) {
     const Point& a = points_[std::prev(at)->first];
     const Point& b = points_[std::prev(at)->first + 1];
@@ -85,10 +87,15 @@ HostTime ClockMap::host(std::int64_t device_ns) const {
     const HostTime found = between(a, b, device_ns);
     low = any ? std::min(low, found.time_ns - found.bound_ns) : found.time_ns - found.bound_ns;
     high = any ? std::max(high, found.time_ns + found.bound_ns) : found.time_ns + found.bound_ns;
-    if (!any || found.time_ns < first.time_ns) first = found;
+    // The lines between looks meet, so that times keep their order where the clock was not set back; what lies only
+    // near a stretch widens the bound.
+    const bool is_within =
+        std::min(a.device_ns, b.device_ns) <= device_ns && device_ns <= std::max(a.device_ns, b.device_ns);
+    if (!any || (is_within && !within) || (is_within == within && found.time_ns < chosen.time_ns)) chosen = found;
     any = true;
+    within = within || is_within;
   }
-  return {first.time_ns, std::max(first.time_ns - low, high - first.time_ns)};
+  return {chosen.time_ns, std::max(chosen.time_ns - low, high - chosen.time_ns)};
 }
 
 }  // namespace shard::profiler

@@ -33,7 +33,7 @@ class ClockMap {
   explicit ClockMap(std::span<const ClockLook> looks);
 
   /// Where several stretches of the host's time show this moment of a device's clock that was set back, the first;
-  /// the bound covers them all.
+  /// the bound covers them all. Moments keep their order where it was not.
   [[nodiscard]] HostTime host(std::int64_t device_ns) const;
   [[nodiscard]] bool is_known() const { return !points_.empty(); }
   /// Of all moments between the first look and the last.

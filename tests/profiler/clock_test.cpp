@@ -99,6 +99,20 @@ TEST(ClockMap, SaysThatItsBoundGrowsBeyondTheLooks) {
   EXPECT_GT(map.host(20 * kSecond).bound_ns, map.host(4 * kSecond).bound_ns);
 }
 
+TEST(ClockMap, KeepsTheOrderOfMoments) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    std::mt19937_64 random(seed);
+    const DeviceClock device = [](std::int64_t host) { return host + 5 * kSecond; };
+    const ClockMap map(looks_at(device, kSecond, kSecond + 40'000, 1'000, random));
+    std::int64_t last = INT64_MIN;
+    for (std::int64_t host = kSecond; host < kSecond + 40'000; host += 50) {
+      const std::int64_t found = map.host(device(host)).time_ns;
+      ASSERT_GE(found, last) << seed << " " << host;
+      last = found;
+    }
+  }
+}
+
 TEST(ClockMap, KnowsNothingWithoutALook) {
   const ClockMap map({});
   EXPECT_FALSE(map.is_known());

@@ -254,16 +254,17 @@ TEST_F(InAChild, KernelsOfAGraphThatRunsAgainFindTheirOps) {
               const NameNumber step = spool.name(kStepRange);
               Records records;
               auto t = static_cast<std::uint64_t>(host_now());
-              for (std::uint32_t launch = 0; launch < 3; ++launch, t += 10'000) {
+              for (std::uint32_t launch = 0; launch < 3; ++launch, t += 10'000'000) {
                 lane.add({.kind = EventKind::range,
                           .flags = kFromHost,
                           .name = step,
                           .begin_ns = static_cast<std::int64_t>(t),
-                          .end_ns = static_cast<std::int64_t>(t + 9'000),
+                          .end_ns = static_cast<std::int64_t>(t + 9'000'000),
                           .extra = 4 + launch});
-                records.add(call(t + 100, t + 200, 50 + launch));
+                // In the middle, since the clocks agree to some microseconds.
+                records.add(call(t + 4'000'000, t + 4'000'100, 50 + launch));
                 for (const std::uint64_t node : {1100, 1101, 1110, 1111})
-                  records.add(kernel(t + 1000 + node, t + 1000 + node + 1, 50 + launch, node));
+                  records.add(kernel(t + 5'000'000 + node, t + 5'000'001 + node, 50 + launch, node));
               }
               fake_cupti::deliver(records);
               collector.flush(true);

@@ -43,15 +43,15 @@ void work(std::uint32_t kernels) {
   memory.bytes = 1 << 20;
   memory.timestamp = t;
   records.add(memory);
-  for (std::uint32_t i = 1; i <= kernels; ++i, t += 1000) {
+  for (std::uint32_t i = 1; i <= kernels; ++i, t += 100'000) {
     CUpti_ActivityAPI call{};
     call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
     call.cbid = 211;
-    call.start = t, call.end = t + 100;
+    call.start = t, call.end = t + 10'000;
     call.correlationId = i;
     CUpti_ActivityKernel10 kernel{};
     kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    kernel.start = t + 200, kernel.end = t + 700;
+    kernel.start = t + 20'000, kernel.end = t + 70'000;
     kernel.correlationId = i;
     kernel.name = "multiply";
     records.add(call).add(kernel);
