@@ -116,9 +116,12 @@ int main(int argc, char** argv) {
   const Result<void> result = run(fault, argv[3]);
   const int code = result ? 0 : exit_code(result.error().code);
   const std::string message = result ? "" : to_string(result.error());
-  if (line)
+  if (line) {
     line->report(code, message);
-  else if (!result)
+    // As train does: mpirun ends the others when one returns, perhaps before the rank that knows the cause has spoken.
+    if (code == exit_code(Errc::retryable)) line->let_others_end_first();
+  } else if (!result) {
     std::fprintf(stderr, "%s\n", message.c_str());
+  }
   return code;
 }
