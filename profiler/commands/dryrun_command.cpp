@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "profiler/commands/commands.h"
+#include "profiler/commands/program_words.h"
 #include "profiler/dryrun/dry_run.h"
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
@@ -217,13 +218,9 @@ int dryrun_command(std::span<const std::string> arguments) {
       "what blocks are put together by");
   group.add("top", &options.top, "N", "so many of the largest holders").least(0);
   cli::add_output_options(command, options.output);
-  const auto end = std::ranges::find(arguments, "--");
-  const std::vector<std::string> own(arguments.begin(), end);
+  const auto [own, program] = profiler::program_words(arguments);
   if (const auto code = commands::parsed(command, own)) return *code;
-  const std::vector<std::string> program(end == arguments.end() ? end : end + 1, arguments.end());
-  if (program.empty())
-    return failed(
-        {Errc::usage, "no program to run", "dryrun", "-- and the program behind the options: -- python3 train.py"});
+  if (program.empty()) return failed(profiler::no_program("dryrun"));
   const Result<cli::Format> format = commands::document_format(command, options.output);
   if (!format) return failed(format.error());
   const Result<Place> place = place_of(options);

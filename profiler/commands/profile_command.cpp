@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "profiler/commands/commands.h"
+#include "profiler/commands/program_words.h"
 #include "profiler/record/record_program.h"
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
@@ -130,13 +131,9 @@ int profile_command(std::span<const std::string> arguments) {
   Options options;
   cli::Command command("shardscope", "profile", "records what a CUDA program does on its GPUs", kDetails);
   add_options(command, options);
-  const auto end = std::ranges::find(arguments, "--");
-  const std::vector<std::string> own(arguments.begin(), end);
+  const auto [own, program] = program_words(arguments);
   if (const auto code = commands::parsed(command, own)) return *code;
-  const std::vector<std::string> program(end == arguments.end() ? end : end + 1, arguments.end());
-  if (program.empty())
-    return failed(
-        {Errc::usage, "no program to run", "profile", "-- and the program behind the options: -- python3 train.py"});
+  if (program.empty()) return failed(no_program("profile"));
   const Result<cli::Format> format = commands::document_format(command, options.output);
   if (!format) return failed(format.error());
   const Result<Scratch> folder = Scratch::make_temporary("the run's files");

@@ -90,7 +90,10 @@ Result<void> start_recording(const std::filesystem::path& path) {
   }
   recording = new Recording{kept, *collector};
   // What is complete when the program calls exit; by a signal or _exit it loses what CUPTI has not delivered yet.
-  std::atexit([] { recording->collector->flush(true); });
+  // A forked child has no part in it: CUPTI is its parent's.
+  std::atexit([] {
+    if (recording->spool->is_own()) recording->collector->flush(true);
+  });
   start_attending(options.paused);
   return {};
 }

@@ -92,8 +92,6 @@ class Lane {
     block_->events[count_] = event;
     std::atomic_ref(block_->header.count).store(++count_, std::memory_order_release);
   }
-  /// Of the thread that made it.
-  [[nodiscard]] std::uint32_t thread() const { return thread_; }
 
  private:
   /// False where the event is to be dropped; it has been counted.
