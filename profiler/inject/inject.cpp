@@ -23,6 +23,8 @@ namespace shard::profiler {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{50};
+/// The same where events come so fast that half of what was prepared for them is gone.
+constexpr std::chrono::milliseconds kSoon{5};
 
 std::optional<std::int64_t> number_in(const char* variable) {
   const char* const text = std::getenv(variable);
@@ -47,7 +49,8 @@ struct Recording {
 };
 Recording* recording = nullptr;
 
-/// Looks at the clocks, and at whether whoever profiles wants a pause. It takes no signal of the program's.
+/// Looks at the clocks, has room ready for events, and looks at whether whoever profiles wants a pause. It takes no
+/// signal of the program's.
 void attend(bool paused_at_first) {
   bool paused = paused_at_first;
   while (true) {
@@ -56,7 +59,8 @@ void attend(bool paused_at_first) {
       paused ? recording->collector->pause() : recording->collector->resume();
     }
     recording->collector->look_at_clocks();
-    std::this_thread::sleep_for(kLook);
+    const bool is_busy = recording->spool->prepare() >= Spool::kAhead / 2;
+    std::this_thread::sleep_for(is_busy ? kSoon : kLook);
   }
 }
 

@@ -136,27 +136,53 @@ Spool::Block* Spool::block(std::uint32_t number) {
   return reinterpret_cast<Block*>(mapping_ + kSpoolHeaderBytes + std::size_t{number} * kBlockBytes);
 }
 
+bool Spool::has_room(std::uint32_t number) {
+  const std::size_t offset = kSpoolHeaderBytes + std::size_t{number} * kBlockBytes;
+  if (::posix_fallocate(file_, static_cast<off_t>(offset), static_cast<off_t>(kBlockBytes)) != 0) return false;
+#ifdef MADV_POPULATE_WRITE
+  // One call instead of a fault for every page; where the kernel does not know it, pages fault.
+  static const auto kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  if (offset % kPage == 0) ::madvise(mapping_ + offset, kBlockBytes, MADV_POPULATE_WRITE);
+#endif
+  return true;
+}
+
 Spool::Block* Spool::take_fresh() {
   std::atomic_ref fresh(header_->fresh);
   std::atomic_ref limit(header_->limit);
   std::uint32_t next = fresh.load();
   while (next < limit.load()) {
     if (!fresh.compare_exchange_weak(next, next + 1)) continue;
-    const std::size_t offset = kSpoolHeaderBytes + std::size_t{next} * kBlockBytes;
-    if (::posix_fallocate(file_, static_cast<off_t>(offset), static_cast<off_t>(kBlockBytes)) == 0) {
-#ifdef MADV_POPULATE_WRITE
-      // One call instead of a fault for every page; where the kernel does not know it, pages fault.
-      const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-      if (offset % page == 0) ::madvise(mapping_ + offset, kBlockBytes, MADV_POPULATE_WRITE);
-#endif
-      return block(next);
-    }
+    if (has_room(next)) return block(next);
     std::uint32_t now = limit.load();
     while (now > next && !limit.compare_exchange_weak(now, next)) {
     }
     return nullptr;
   }
   return nullptr;
+}
+
+Spool::Block* Spool::take_prepared() {
+  for (std::atomic<Block*>& place : prepared_)
+    if (place.load(std::memory_order_relaxed) != nullptr)
+      if (Block* const found = place.exchange(nullptr)) return found;
+  return nullptr;
+}
+
+int Spool::prepare() {
+  int count = 0;
+  if (!is_own()) return count;
+  for (std::atomic<Block*>& place : prepared_) {
+    if (place.load() != nullptr) continue;
+    Block* const made = take_fresh();
+    if (made == nullptr) return count;
+    ++count;
+    Block* none = nullptr;
+    // Another thread prepared one for this place meanwhile: this one is free to be taken again.
+    if (!place.compare_exchange_strong(none, made))
+      std::atomic_ref(made->header.state).store(static_cast<std::uint32_t>(BlockState::free));
+  }
+  return count;
 }
 
 Spool::Block* Spool::take_again() {
@@ -177,7 +203,8 @@ Spool::Block* Spool::take_again() {
 }
 
 Spool::Block* Spool::take(std::uint32_t thread) {
-  Block* taken = take_fresh();
+  Block* taken = take_prepared();
+  if (taken == nullptr) taken = take_fresh();
   if (taken == nullptr) taken = take_again();
   if (taken == nullptr) return nullptr;
   taken->header.thread = thread;

@@ -1,6 +1,7 @@
 // Where a program's threads put events: a file in memory that outlives the process, however that ends.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -44,6 +45,10 @@ class Spool {
   void count_dropped(std::uint64_t events);
   /// Whether whoever profiles wants nothing recorded for now. The spool takes what it is given all the same.
   [[nodiscard]] bool is_paused() const;
+  /// Has up to kAhead new blocks ready, so that threads that want one get it without asking the kernel; how many were
+  /// missing. For a thread of whoever records, now and then; without it threads make theirs themselves.
+  int prepare();
+  static constexpr int kAhead = 16;
   /// False in a child that was forked.
   [[nodiscard]] bool is_own() const { return process_ == current_process(); }
 
@@ -59,8 +64,11 @@ class Spool {
   [[nodiscard]] Result<void> map(const std::filesystem::path& path, std::uint32_t blocks, const SpoolOptions& options);
   /// A block to fill; null where every block is being filled.
   [[nodiscard]] Block* take(std::uint32_t thread);
+  [[nodiscard]] Block* take_prepared();
   [[nodiscard]] Block* take_fresh();
   [[nodiscard]] Block* take_again();
+  /// Asks for room for a block, and for its pages.
+  [[nodiscard]] bool has_room(std::uint32_t number);
   [[nodiscard]] Block* block(std::uint32_t number);
 
   int file_;
@@ -69,6 +77,7 @@ class Spool {
   std::size_t mapped_bytes_ = 0;
   std::byte* mapping_ = nullptr;
   SpoolHeader* header_ = nullptr;
+  std::array<std::atomic<Block*>, kAhead> prepared_{};  ///< nobody fills them yet
   std::mutex mutex_;
   std::map<std::string, NameNumber, std::less<>> numbers_;
 };

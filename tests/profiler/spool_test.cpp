@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <string>
@@ -155,14 +157,69 @@ TEST_F(SpoolFile, TakesNothingFromAForkedChild) {
     const pid_t child = ::fork();
     if (child == 0) {
       lane.add(numbered(99));
-      ::_exit(0);
+      ::_exit(spool->prepare());
     }
-    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
     lane.add(numbered(1));
   }
   const SpoolContent content = read();
   ASSERT_EQ(content.events.size(), 2u);
   EXPECT_EQ(content.events[1].id, 1u);
+}
+
+SpoolHeader header_of(const std::filesystem::path& path) {
+  SpoolHeader header;
+  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof(header));
+  return header;
+}
+
+TEST_F(SpoolFile, HandsOutWhatWasPreparedBeforeItAsksForMore) {
+  const auto spool = make();
+  EXPECT_EQ(spool->prepare(), Spool::kAhead);
+  EXPECT_EQ(spool->prepare(), 0);
+  Lane lane(*spool);
+  for (std::uint64_t i = 0; i < Spool::kAhead * kEventsPerBlock; ++i) lane.add(numbered(i));
+  EXPECT_EQ(header_of(path()).fresh, static_cast<std::uint32_t>(Spool::kAhead));
+  EXPECT_EQ(spool->prepare(), Spool::kAhead);
+  EXPECT_EQ(read().events.size(), Spool::kAhead * kEventsPerBlock);
+}
+
+TEST_F(SpoolFile, LosesNothingWhereThreadsWriteWhileOthersPrepare) {
+  constexpr std::uint32_t kThreads = 4;
+  constexpr std::uint64_t kEach = 30'000;
+  {
+    const auto spool = make();
+    std::atomic<bool> done{false};
+    std::vector<std::jthread> preparing;
+    for (int i = 0; i < 2; ++i)
+      preparing.emplace_back([&] {
+        while (!done) (void)spool->prepare();
+      });
+    std::vector<std::jthread> threads;
+    for (std::uint32_t t = 0; t < kThreads; ++t)
+      threads.emplace_back([&, t] {
+        Lane lane(*spool);
+        for (std::uint64_t i = 0; i < kEach; ++i) lane.add(numbered(i, t));
+      });
+    threads.clear();
+    done = true;
+  }
+  const SpoolContent content = read();
+  EXPECT_EQ(content.dropped + content.overwritten, 0);
+  std::map<std::uint32_t, std::uint64_t> next;
+  for (const Event& event : content.events) ASSERT_EQ(event.id, next[event.thread]++);
+  for (std::uint32_t t = 0; t < kThreads; ++t) EXPECT_EQ(next[t], kEach);
+}
+
+TEST_F(SpoolFile, PreparesNoMoreThanItsLimit) {
+  const auto spool = make(8 * kBlockBytes);
+  EXPECT_EQ(spool->prepare(), 8);
+  Lane lane(*spool);
+  for (std::uint64_t i = 0; i < 20 * kEventsPerBlock; ++i) lane.add(numbered(i));
+  EXPECT_EQ(spool->prepare(), 0);
+  EXPECT_EQ(read().events.back().id, 20 * kEventsPerBlock - 1);
 }
 
 TEST_F(SpoolFile, SaysWhereItCannotBe) {
