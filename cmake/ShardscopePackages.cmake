@@ -3,6 +3,8 @@
 
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
 find_package(nlohmann_json 3.11 REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(tomlplusplus REQUIRED)
 find_package(Threads REQUIRED)
 
 # shardscope_leave_out(PART OPTION PACKAGE): switches OPTION off in the caller and says why.

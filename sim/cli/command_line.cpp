@@ -8,7 +8,6 @@
 
 #include "sim/cli/file_options.h"
 #include "sim/cli/foreign_options.h"
-#include "traces/base/read_file.h"
 
 namespace shard::cli {
 namespace po = boost::program_options;
@@ -19,25 +18,6 @@ struct Command::GroupState {
 };
 
 namespace {
-
-/// Of options; nobody writes more.
-constexpr Bytes kLargestFile{1 << 20};
-
-std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return "";
-  return std::string(text.substr(first, text.find_last_not_of(" \t\r") - first + 1));
-}
-
-/// Cuts a comment: '#' at the line's beginning or after a blank, outside double quotes.
-std::string_view without_comment(std::string_view line) {
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"') quoted = !quoted;
-    if (line[i] == '#' && !quoted && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t')) return line.substr(0, i);
-  }
-  return line;
-}
 
 /// The name without dashes, as it is typed after "--".
 std::string bare(std::string_view token) {
@@ -291,51 +271,6 @@ Result<void> Command::parse_arguments(std::span<const std::string> arguments) {
   return {};
 }
 
-Result<void> Command::parse_file(const std::string& path) {
-  const Result<std::string> read = read_file(path, "file of options", kLargestFile);
-  if (!read) return read.error();
-  std::istringstream in(*read);
-  bool ours = true;
-  std::string line;
-  for (int number = 1; std::getline(in, line); ++number) {
-    const Origin origin{Source::file, path + ":" + std::to_string(number)};
-    const std::string text = trimmed(without_comment(line));
-    if (text.empty()) continue;
-    if (text.front() == '[') {
-      if (text.back() != ']') return Error{Errc::malformed, "'[' without ']'", origin.where, "[" + name_ + "]"};
-      ours = trimmed(std::string_view(text).substr(1, text.size() - 2)) == name_;
-      continue;
-    }
-    if (!ours) continue;
-    const std::size_t equals = text.find('=');
-    const std::string key = bare(trimmed(std::string_view(text).substr(0, equals)));
-    if (key.empty() || key.find_first_of(" \t") != std::string::npos) {
-      return Error{Errc::malformed, "'" + text + "' is not a 'name = value' line", origin.where, "name = value"};
-    }
-    bool negated = false;
-    OptionState* state = lookup(key, negated);
-    if (state == nullptr || state->name == "config" || state->name == "help") {
-      return Error{Errc::usage, "unknown option '" + key + "'", origin.where, suggested(key) + see_help()};
-    }
-    std::string value = equals == std::string::npos ? "" : trimmed(std::string_view(text).substr(equals + 1));
-    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
-    if (equals == std::string::npos) {
-      if (!state->value_name.empty()) {
-        return Error{Errc::usage, "'" + key + "' needs a value", origin.where, key + " = " + state->value_name};
-      }
-      value = "true";
-    }
-    if (negated) {
-      bool on = false;
-      if (auto done = read_value(value, origin.where + " (" + key + ")", {}, on); !done) return done;
-      value = on ? "false" : "true";
-    }
-    if (state->origin.source == Source::command_line) continue;
-    if (auto done = set(*state, value, origin); !done) return done;
-  }
-  return {};
-}
-
 Result<Outcome> Command::parse(std::span<const std::string> arguments) {
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     const std::string& argument = arguments[i];
@@ -344,17 +279,23 @@ Result<Outcome> Command::parse(std::span<const std::string> arguments) {
     return Outcome::help;
   }
   if (auto done = parse_arguments(arguments); !done) return done.error();
-  if (!config_.empty()) {
+  bool config_is_taken = false;
+  if (more_options_) {
+    const Result<bool> taken = more_options_();
+    if (!taken) return taken.error();
+    config_is_taken = *taken;
+  }
+  if (!config_.empty() && !config_is_taken) {
     if (auto done = parse_file(config_); !done) return done.error();
   }
   for (const auto& state : positionals_) {
-    if (state->is_required && state->texts.empty()) {
+    if (state->is_required && state->texts.empty() && !requires_nothing_) {
       return Error{Errc::usage, state->value_name + " is missing: " + state->help, "", see_help()};
     }
   }
   for (const auto& each : groups_) {
     for (const auto& state : each->options) {
-      if (state->is_required && state->texts.empty()) {
+      if (state->is_required && state->texts.empty() && !requires_nothing_) {
         return Error{Errc::usage, "--" + state->name + " is required: " + state->help.substr(0, state->help.find('\n')),
                      "", "--" + state->name + " " + state->value_name + "; " + see_help()};
       }
@@ -426,6 +367,20 @@ std::string Command::help(int width) const {
     out << "\nThese are the common options; '" << invocation() << " --help all' shows " << left_out << " more.\n";
   if (!details_.empty()) out << '\n' << details_ << (details_.ends_with('\n') ? "" : "\n");
   return without_trailing_spaces(out.str());
+}
+
+std::optional<std::string> Command::typed(std::string_view name) const {
+  const OptionState& state = find(name);
+  if (state.origin.source != Source::command_line || state.texts.empty()) return std::nullopt;
+  return state.texts.back();
+}
+
+Result<void> Command::offer(std::string_view name, const std::string& text, const Origin& origin) {
+  bool negated = false;
+  OptionState* const state = lookup(name, negated);
+  assert(state != nullptr && !negated);
+  if (state->origin.source == Source::command_line) return {};
+  return set(*state, text, origin);
 }
 
 bool Command::has(std::string_view name) const {

@@ -229,6 +229,14 @@ class Command {
   /// true|false. Lines after `[other]` are for that command alone and skipped unless it is this one.
   [[nodiscard]] Result<Outcome> parse(std::span<const std::string> arguments);
 
+  /// Of configurations that are no `name = value` lines: `read` is called by parse() once the command line is read, and
+  /// sets what it leaves open by offer(). It returns whether it took --config's file, which parse() then does not read.
+  void before_config(std::function<Result<bool>()> read) { more_options_ = std::move(read); }
+  /// Sets an option that the command line does not give; as parse() does for a file. `name` must be declared.
+  [[nodiscard]] Result<void> offer(std::string_view name, const std::string& text, const Origin& origin);
+  /// Nothing is missing, whatever is required: what is asked for needs no option.
+  void require_nothing() { requires_nothing_ = true; }
+
   /// Summary, usage line, options by group, details. `width` is the terminal's. Of more options than fit on a screen
   /// the common ones, and how to see the rest, unless parse() was asked for all.
   [[nodiscard]] std::string help(int width = 100) const;
@@ -238,6 +246,11 @@ class Command {
 
   /// Is there an option of this name?
   [[nodiscard]] bool has(std::string_view name) const;
+  /// What the command line itself says of the option, last where it may be given several times; nothing where it leaves
+  /// it open.
+  [[nodiscard]] std::optional<std::string> typed(std::string_view name) const;
+  /// The file of --config; empty where there is none.
+  [[nodiscard]] const std::string& config_file() const { return config_; }
   /// Was the option given (in a file or on the command line)? Where did its value come from? `name` must be declared.
   [[nodiscard]] bool given(std::string_view name) const;
   [[nodiscard]] const Origin& origin(std::string_view name) const;
@@ -270,6 +283,8 @@ class Command {
   std::string details_;
   std::string followed_by_{};
   std::string config_;
+  std::function<Result<bool>()> more_options_{};
+  bool requires_nothing_ = false;
   bool help_wanted_ = false;
   bool all_wanted_ = false;
   std::vector<std::unique_ptr<GroupState>> groups_;

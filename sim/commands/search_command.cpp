@@ -17,6 +17,7 @@
 #include "sim/commands/commands.h"
 #include "sim/commands/contradictions.h"
 #include "sim/commands/device_of_cluster.h"
+#include "sim/commands/foreign_files.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/strategy_options.h"
 #include "sim/commands/variable_chunks.h"
@@ -58,6 +59,7 @@ struct SearchOptions {
   ChunkSearchOptions search;
   std::string cluster = "cpu-local";
   bool forecast = true;
+  ForeignFiles foreign;
   cli::OutputOptions output;
 };
 
@@ -110,6 +112,7 @@ void declare(cli::Command& command, SearchOptions& o) {
       .least(0);
   add_fields(command, "Training", o.strategy);
   cli::add_output_options(command, o.output);
+  add_foreign_files(command, o.foreign);
 }
 
 /// What a step with these chunks takes; nothing for sizes that cannot be planned. `frozen`: the model, with what it
@@ -158,7 +161,7 @@ std::string command_to_try(const cli::Command& command, const SearchOptions& o, 
   std::string text = "shardscope simulate";
   bool bounded = false;
   for (const cli::Effective& each : command.effective()) {
-    if (each.origin.source == cli::Source::fallback) continue;
+    if (each.origin.source == cli::Source::fallback || takes_foreign_file(each.name)) continue;
     const bool bound = std::ranges::find(kBounds, each.name) != kBounds.end();
     bounded = bounded || bound;
     if (bound || std::ranges::find(kOther, each.name) != kOther.end()) continue;
@@ -266,6 +269,7 @@ int search_command(std::span<const std::string> arguments) {
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<cli::Format> format = cli::chosen_format(command, o.output);
   if (!format) return failed(format.error());
+  if (const auto code = printed_config(command, o.foreign, *format)) return *code;
   if (o.strategy.model.empty() == o.parameters.empty()) return failed(one_of_two(command, o));
   if (Result<void> ok = check_contradictions(command); !ok) return failed(ok.error());
   o.search.world_size = o.strategy.chosen.world_size;
@@ -288,9 +292,11 @@ int search_command(std::span<const std::string> arguments) {
   if (!result) return failed(result.error());
   const std::string to_try = command_to_try(command, o, result->answer);
   print_assumed(*format, command, taken);
+  print_foreign_files(*format, o.foreign);
   if (*format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("search");
     j["assumed"] = to_json(command, taken);
+    if (!o.foreign.read.empty()) j["configurations"] = to_json(o.foreign);
     j.update(to_json(*result));
     if (!to_try.empty()) j["try_command"] = to_try;
     std::cout << cli::json_text(j);

@@ -7,6 +7,7 @@
 #include "sim/commands/assumed.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/device_of_cluster.h"
+#include "sim/commands/foreign_files.h"
 #include "sim/commands/like_options.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/simulate_gemini_command.h"
@@ -43,6 +44,7 @@ struct SimulateOptions {
   std::string like;
   GeminiFlags gemini;
   std::string trace;
+  ForeignFiles foreign;
   cli::OutputOptions output;
 };
 
@@ -65,6 +67,7 @@ void declare(cli::Command& command, SimulateOptions& o) {
   output.add("steps", &o.steps, "N", "steps of the run whose totals and trace are given").least(1).most(1e9);
   output.add("trace", &o.trace, "FILE", "write the predicted trace").common().writes_file();
   cli::add_output_options(command, o.output);
+  add_foreign_files(command, o.foreign);
 }
 
 /// The same in every picture, whatever else is in it.
@@ -167,6 +170,7 @@ int simulate_command(std::span<const std::string> arguments) {
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<cli::Format> format = cli::chosen_format(command, o.output);
   if (!format) return failed(format.error());
+  if (const auto code = printed_config(command, o.foreign, *format)) return *code;
   if (!o.like.empty() && !like::is_known_framework(o.like)) return failed(like::unknown_framework(o.like));
   if (like::gemini_rules(o.like))
     return simulate_gemini_command(command, {.like = o.like,
@@ -210,9 +214,11 @@ int simulate_command(std::span<const std::string> arguments) {
   Assumed taken = assumed(*planned->model, planned->strategy, simulation->cluster, simulation->device_capacity);
   taken.config_dtype = planned->config_dtype;
   print_assumed(*format, command, taken);
+  print_foreign_files(*format, o.foreign);
   if (*format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("simulate");
     j["assumed"] = to_json(command, taken);
+    if (!o.foreign.read.empty()) j["configurations"] = to_json(o.foreign);
     j["model"] = planned->model->name;
     j.update(engine::to_json(*simulation, change));
     std::cout << cli::json_text(j);

@@ -44,10 +44,10 @@ const std::vector<Layer>& layers() {
   static const std::vector<std::string> kPlans{"traces/base/", "sim/model/",  "sim/chunk/",
                                                "sim/memory/",  "sim/target/", "sim/strategy/",
                                                "sim/ir/",      "sim/check/",  "sim/compile/"};
-  static const std::vector<std::string> kPlanner{"traces/",     "sim/model/",    "sim/chunk/",   "sim/memory/",
-                                                 "sim/target/", "sim/strategy/", "sim/ir/",      "sim/record/",
-                                                 "sim/check/",  "sim/compile/",  "sim/cluster/", "sim/cost/",
-                                                 "sim/engine/", "sim/search/",   "sim/like/",    "sim/cli/"};
+  static const std::vector<std::string> kPlanner{
+      "traces/",     "sim/model/",  "sim/chunk/", "sim/memory/",  "sim/target/",  "sim/strategy/",
+      "sim/ir/",     "sim/record/", "sim/check/", "sim/compile/", "sim/cluster/", "sim/cost/",
+      "sim/engine/", "sim/search/", "sim/like/",  "sim/cli/",     "sim/foreign/"};
   static const auto with = [](std::vector<std::string> list, const std::string& more) {
     list.push_back(more);
     return list;
@@ -81,6 +81,7 @@ const std::vector<Layer>& layers() {
       {"sim/engine/", kSimulates},
       {"sim/search/", with(kSimulates, "sim/engine/")},
       {"sim/cli/", {"traces/base/", "sim/model/"}},
+      {"sim/foreign/", {"traces/base/", "sim/model/"}},
       {"sim/like/pytorch/", {"traces/base/"}},
       {"sim/like/", with(kSimulates, "sim/engine/")},
       {"sim/commands/", kPlanner},

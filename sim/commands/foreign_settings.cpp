@@ -1,0 +1,132 @@
+// Leaves settings out that have no meaning beside what is given.
+#include "sim/commands/foreign_settings.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/commands/scaler_options.h"
+#include "sim/strategy/fields.h"
+#include "sim/strategy/rules.h"
+
+namespace shard::commands {
+namespace {
+
+using foreign::ForeignConfig;
+using foreign::Setting;
+
+constexpr std::string_view kTakesNone = "no option of this command takes it";
+
+/// Of training alone, and why other commands do without.
+constexpr std::string_view kOfTraining =
+    "lr|beta1|beta2|epsilon|weight-decay|lr-schedule|warmup-steps|min-lr|seed|data";
+
+bool is_in(std::string_view list, std::string_view name) {
+  const std::vector<std::string_view> words = plan::words_in(list);
+  return std::ranges::find(words, name) != words.end();
+}
+
+class Keeper {
+ public:
+  Keeper(const cli::Command& command, ForeignConfig& config) : command_(command), config_(config) {
+    for (const cli::Effective& each : command.effective()) values_[each.name] = each.value;
+  }
+
+  void leave(std::string_view option, const std::string& reason) {
+    const auto at = std::ranges::find(config_.settings, option, &Setting::option);
+    const std::string pointer = at->pointer;
+    config_.settings.erase(at);
+    if (std::ranges::find(config_.settings, pointer, &Setting::pointer) != config_.settings.end()) return;
+    std::erase(config_.understood, pointer);
+    if (std::ranges::find(config_.left_out, pointer, &foreign::LeftOut::key) == config_.left_out.end())
+      config_.left_out.push_back({pointer, reason});
+  }
+
+  /// What is in force once the file is read.
+  [[nodiscard]] std::string value(std::string_view option) const {
+    if (!command_.has(option)) return "";
+    if (!command_.typed(option))
+      if (const Setting* const set = setting(option)) return set->value;
+    const auto at = values_.find(option);
+    return at == values_.end() ? std::string() : at->second;
+  }
+  [[nodiscard]] bool given(std::string_view option) const {
+    return setting(option) != nullptr || (command_.has(option) && command_.typed(option));
+  }
+  [[nodiscard]] const Setting* setting(std::string_view option) const {
+    const auto at = std::ranges::find(config_.settings, option, &Setting::option);
+    return at == config_.settings.end() ? nullptr : &*at;
+  }
+
+  /// One of the two of a rule goes, so that it is kept: the file's.
+  bool mend(const plan::Rule& rule) {
+    if (rule.also != nullptr) return false;
+    if (rule.broken == plan::Broken::both_given && !given(rule.other)) return false;
+    for (const std::string_view unless : plan::words_in(rule.unless))
+      if (given(unless)) return false;
+    if (!rule.others.hold(value(rule.other))) return false;
+    for (const std::string_view option : plan::words_in(rule.options)) {
+      const bool concerned = rule.broken == plan::Broken::by_values ? command_.has(option) : given(option);
+      if (!concerned || !rule.values.hold(value(option))) continue;
+      const bool own = setting(option) != nullptr;
+      if (!own && setting(rule.other) == nullptr) continue;
+      const std::string gone(own ? option : rule.other);
+      const std::string beside(own ? rule.other : option);
+      leave(gone, "has no meaning beside --" + beside + " " + value(beside));
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  const cli::Command& command_;
+  ForeignConfig& config_;
+  std::map<std::string, std::string, std::less<>> values_;
+};
+
+std::vector<std::string> options_of(const ForeignConfig& config) {
+  std::vector<std::string> options;
+  for (const Setting& each : config.settings) options.push_back(each.option);
+  return options;
+}
+
+/// Why a setting cannot be taken beside --like; nothing where it can.
+bool is_foreign_to_like(std::string_view like, std::string_view option) {
+  const plan::Field* const field = plan::find_field(option);
+  if (field != nullptr && field->ours) return true;
+  if (option == "host-capacity" || option == "disk-path") return true;
+  for (const std::string_view scaler : scaler_option_names())
+    if (scaler == option) return true;
+  return like.starts_with("pytorch") ? is_in("unit|prefetch|precision", option)
+                                     : !is_in("world-size|sequence|micro-batch|chunk-size|optimizer|recompute", option);
+}
+
+}  // namespace
+
+void keep_what_makes_sense(const cli::Command& command, ForeignConfig& config) {
+  Keeper keeper(command, config);
+  const auto like = command.has("like") ? command.typed("like") : std::nullopt;
+  const bool of_list = command.has("parameters") && command.typed("parameters");
+  for (const std::string& option : options_of(config)) {
+    if (!command.has(option))
+      keeper.leave(option, is_in(kOfTraining, option)
+                               ? "changes neither memory nor time; shardscope train takes it as --" + option
+                               : std::string(kTakesNone) + " (elsewhere it is --" + option + ")");
+    else if (command.typed(option))
+      keeper.leave(option, "overridden by --" + option + " " + *command.typed(option));
+    else if (like && is_foreign_to_like(*like, option))
+      keeper.leave(option, "has no meaning for --like " + *like);
+    else if (of_list && option != "world-size")
+      keeper.leave(option, "is of a training step, and --parameters is a list");
+  }
+  // A setting that goes may bring two others together.
+  for (bool mended = true; mended;) {
+    mended = false;
+    for (const plan::Rule& rule : plan::rules()) mended = keeper.mend(rule) || mended;
+  }
+}
+
+}  // namespace shard::commands

@@ -1,0 +1,30 @@
+// The parts of the reader of DeepSpeed's configurations.
+#pragma once
+
+#include <string>
+
+#include "sim/foreign/reading.h"
+#include "traces/base/result.h"
+
+namespace shard::foreign {
+
+// What rows take by themselves.
+[[nodiscard]] Result<void> take_zero_flag(Reading& reading, const Leaf& leaf, const Row& row);
+[[nodiscard]] Result<void> take_stage(Reading& reading, const Leaf& leaf, const Row& row);
+[[nodiscard]] Result<void> take_shard_group(Reading& reading, const Leaf& leaf, const Row& row);
+[[nodiscard]] Result<void> take_clipping(Reading& reading, const Leaf& leaf, const Row& row);
+[[nodiscard]] Result<void> take_rate(Reading& reading, const Leaf& leaf, const Row& row);
+[[nodiscard]] Result<void> take_betas(Reading& reading, const Leaf& leaf, const Row& row);
+[[nodiscard]] Result<void> take_schedule(Reading& reading, const Leaf& leaf, const Row& row);
+[[nodiscard]] Result<void> take_warmup(Reading& reading, const Leaf& leaf, const Row& row);
+[[nodiscard]] Result<void> take_tensor_parallel(Reading& reading, const Leaf& leaf, const Row& row);
+
+/// What keys say together, once every row is through.
+[[nodiscard]] Result<void> settle_deepspeed(Reading& reading);
+
+/// ZeRO stage in force.
+[[nodiscard]] int stage_in_force(const Reading& reading);
+/// "fp32", "bf16", "fp16": in force.
+[[nodiscard]] std::string precision_in_force(const Reading& reading);
+
+}  // namespace shard::foreign

@@ -1,0 +1,84 @@
+// A file of another tool as a tree of values, each with the line it stands on; JSON pointers (RFC 6901) name its parts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/base/result.h"
+
+namespace shard::foreign {
+
+enum class Kind : std::uint8_t { null, boolean, integer, real, text, list, table };
+
+[[nodiscard]] constexpr const char* to_string(Kind kind) {
+  switch (kind) {
+    case Kind::null: return "null";
+    case Kind::boolean: return "true or false";
+    case Kind::integer: return "a whole number";
+    case Kind::real: return "a number";
+    case Kind::text: return "a text";
+    case Kind::list: return "a list";
+    case Kind::table: return "a table";
+  }
+  return "?";
+}
+
+struct Member;
+
+struct Value {
+  Kind kind = Kind::null;
+  int line = 0;  ///< counted from 1
+  bool boolean = false;
+  std::int64_t integer = 0;
+  double real = 0;                ///< also of an integer
+  std::string text{};             ///< a text; of an expression that a reader could not work out, the expression
+  std::vector<Value> items{};     ///< of a list
+  std::vector<Member> members{};  ///< of a table, in the file's order, each key once
+
+  /// The value of a table's key; null for none, and where this is no table.
+  [[nodiscard]] const Value* find(std::string_view key) const;
+  /// What a pointer names, "" being this; tables alone are looked into. Null for none.
+  [[nodiscard]] const Value* at(std::string_view pointer) const;
+  [[nodiscard]] bool is_table() const { return kind == Kind::table; }
+};
+
+struct Member {
+  std::string key;
+  Value value;
+};
+
+[[nodiscard]] Value text_value(std::string text, int line);
+[[nodiscard]] Value integer_value(std::int64_t integer, int line);
+[[nodiscard]] Value real_value(double real, int line);
+[[nodiscard]] Value boolean_value(bool boolean, int line);
+
+/// A value that is no table, or an empty one. A list is one leaf, whatever is in it.
+struct Leaf {
+  std::string pointer;
+  const Value* value;
+};
+/// In the file's order. `value` must outlive them.
+[[nodiscard]] std::vector<Leaf> leaves(const Value& value);
+
+/// "/" and the key with "~" as "~0" and "/" as "~1".
+[[nodiscard]] std::string pointer_part(std::string_view key);
+
+/// The value on one line for messages, cut where it is long: "[0, 1, 2]", "\"auto\"".
+[[nodiscard]] std::string shown(const Value& value);
+
+/// No reader goes deeper, takes more keys in one table, or makes more values of aliases and the like.
+inline constexpr std::size_t kDeepest = 64;
+inline constexpr std::size_t kMostKeys = 4096;
+inline constexpr std::size_t kMostValues = 20'000;
+
+/// JSON as Python's json.load reads it, with a key twice in a table refused as DeepSpeed does. `where`: the file, for
+/// errors. Errc::malformed names the line.
+[[nodiscard]] Result<Value> read_json(std::string_view content, const std::string& where);
+
+/// One YAML document as PyYAML's safe_load reads it: yes and no are booleans, aliases and merge keys are followed.
+[[nodiscard]] Result<Value> read_yaml(std::string_view content, const std::string& where);
+
+}  // namespace shard::foreign

@@ -1,0 +1,16 @@
+// The readers behind the table of tools, each in its own file, and what tells a tool's files apart.
+#pragma once
+
+#include "sim/foreign/foreign_config.h"
+#include "sim/foreign/reading.h"
+#include "sim/foreign/tools.h"
+#include "traces/base/result.h"
+
+namespace shard::foreign {
+
+[[nodiscard]] bool is_deepspeed(const Text& text);
+[[nodiscard]] Result<ForeignConfig> read_deepspeed(const Text& text, const Given& given);
+/// The table, for documents and for the key that a misspelt one is closest to.
+[[nodiscard]] std::span<const Row> deepspeed_rows();
+
+}  // namespace shard::foreign

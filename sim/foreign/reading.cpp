@@ -1,0 +1,251 @@
+// The walker over a document's leaves, and what tables have in common.
+#include "sim/foreign/reading.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "sim/model/closest_name.h"
+
+namespace shard::foreign {
+namespace {
+
+/// One key of a pointer, and what follows it.
+std::string_view next_key(std::string_view& pointer) {
+  const std::size_t end = std::min(pointer.find('/', 1), pointer.size());
+  const std::string_view key = pointer.substr(0, end);
+  pointer.remove_prefix(end);
+  return key;
+}
+
+bool fits(std::string_view row, std::string_view pointer) {
+  while (!row.empty() && !pointer.empty()) {
+    const std::string_view wanted = next_key(row);
+    if (wanted == "/**" && row.empty()) return true;
+    const std::string_view key = next_key(pointer);
+    if (wanted != "/*" && wanted != key) return false;
+  }
+  return (row.empty() || row == "/**") && pointer.empty();
+}
+
+/// Rows know keys within what this leaf should have been.
+bool is_table_in(std::span<const Row> rows, const Leaf& leaf) {
+  return std::ranges::any_of(rows, [&](const Row& row) {
+    return row.key.starts_with(leaf.pointer) && row.key.substr(leaf.pointer.size()).starts_with('/');
+  });
+}
+
+std::string_view name_of(std::string_view pointer) {
+  return pointer.empty() ? pointer : pointer.substr(pointer.rfind('/') + 1);
+}
+
+/// The known key that the unknown part of a pointer was most likely meant to be; empty for none.
+std::string closest_key(std::span<const Row> rows, std::string_view pointer) {
+  std::string_view rest = pointer;
+  std::string known;
+  while (!rest.empty()) {
+    const std::string_view key = next_key(rest);
+    std::vector<std::string_view> candidates;
+    bool exists = false;
+    for (const Row& row : rows) {
+      std::string_view below = row.key;
+      if (!below.starts_with(known)) continue;
+      below.remove_prefix(known.size());
+      if (!below.starts_with('/')) continue;
+      const std::string_view candidate = next_key(below).substr(1);
+      exists = exists || candidate == key.substr(1);
+      if (candidate != "*" && candidate != "**") candidates.push_back(candidate);
+    }
+    if (!exists) return std::string(model::closest_name(key.substr(1), candidates).value_or(""));
+    known += key;
+  }
+  return "";
+}
+
+std::string without_blanks(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return "";
+  return std::string(text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1));
+}
+
+}  // namespace
+
+Result<void> Reading::walk(std::span<const Row> rows) {
+  for (const Leaf& leaf : leaves(root_)) {
+    const auto row = std::ranges::find_if(rows, [&](const Row& each) { return fits(each.key, leaf.pointer); });
+    if (row != rows.end()) {
+      if (row->take == nullptr)
+        leave(leaf.pointer, std::string(row->says));
+      else if (Result<void> ok = row->take(*this, leaf, *row); !ok)
+        return ok;
+      continue;
+    }
+    if (leaf.value->is_table() || leaf.value->kind == Kind::null) {
+      leave(leaf.pointer, leaf.value->is_table() ? "empty" : "not set");
+      continue;
+    }
+    if (is_table_in(rows, leaf)) return wrong_kind(leaf, "a table");
+    std::string reason = "not a key of " + tool() + " that Shardscope knows";
+    if (const std::string close = closest_key(rows, leaf.pointer); !close.empty())
+      reason += "; did you mean '" + close + "'?";
+    leave(leaf.pointer, std::move(reason));
+  }
+  return {};
+}
+
+void Reading::set(const Leaf& leaf, std::string_view option, std::string value, Certainty certainty) {
+  drop(option, std::string(name_of(leaf.pointer)) + " says it as well, and counts");
+  understand(leaf.pointer);
+  config_.settings.push_back({.option = std::string(option),
+                              .value = std::move(value),
+                              .pointer = leaf.pointer,
+                              .line = leaf.value->line,
+                              .certainty = certainty});
+}
+
+void Reading::understand(std::string_view pointer) {
+  std::erase_if(config_.left_out, [&](const LeftOut& each) { return each.key == pointer; });
+  if (std::ranges::find(config_.understood, pointer) == config_.understood.end())
+    config_.understood.emplace_back(pointer);
+}
+
+void Reading::leave(std::string_view pointer, std::string reason) {
+  std::erase(config_.understood, pointer);
+  if (std::ranges::find(config_.left_out, pointer, &LeftOut::key) == config_.left_out.end())
+    config_.left_out.push_back({std::string(pointer), std::move(reason)});
+}
+
+std::optional<std::string> Reading::in_force(std::string_view option) const {
+  if (std::optional<std::string> text = given_.option(option)) return text;
+  const Setting* const set = setting(option);
+  return set == nullptr ? std::nullopt : std::optional(set->value);
+}
+
+const Setting* Reading::setting(std::string_view option) const {
+  const auto at = std::ranges::find(config_.settings, option, &Setting::option);
+  return at == config_.settings.end() ? nullptr : &*at;
+}
+
+void Reading::drop(std::string_view option, std::string reason) {
+  const auto at = std::ranges::find(config_.settings, option, &Setting::option);
+  if (at == config_.settings.end()) return;
+  const std::string pointer = at->pointer;
+  config_.settings.erase(at);
+  // A key may stand behind several options; with the last of them it goes.
+  if (std::ranges::find(config_.settings, pointer, &Setting::pointer) == config_.settings.end())
+    leave(pointer, std::move(reason));
+}
+
+Error Reading::wrong_kind(const Leaf& leaf, std::string_view wanted) const {
+  return {.code = Errc::malformed,
+          .what = leaf.pointer + " is " + shown(*leaf.value) + ", not " + std::string(wanted),
+          .where = file_ + ":" + std::to_string(leaf.value->line),
+          .help = std::string(name_of(leaf.pointer)) + " with " + std::string(wanted)};
+}
+
+Error Reading::refused(const Leaf& leaf, std::string why, std::string help) const {
+  return {.code = Errc::contradiction,
+          .what = leaf.pointer + " is " + shown(*leaf.value) + ": " + std::move(why),
+          .where = file_ + ":" + std::to_string(leaf.value->line),
+          .help = std::move(help)};
+}
+
+ForeignConfig Reading::finish() {
+  const std::vector<Setting> settings = config_.settings;
+  for (const Setting& each : settings) {
+    const std::optional<std::string> text = given_.option(each.option);
+    if (!text) continue;
+    if (*text == each.value || each.certainty == Certainty::assumed)  // which of the two says it changes nothing
+      std::erase_if(config_.settings, [&](const Setting& one) { return one.option == each.option; });
+    else
+      drop(each.option, "overridden by --" + each.option + " " + *text);
+  }
+  const auto covers = [](std::string_view told, std::string_view pointer) {
+    return pointer.starts_with(told) && (pointer.size() == told.size() || pointer[told.size()] == '/');
+  };
+  for (const Leaf& leaf : leaves(root_)) {
+    const bool told =
+        std::ranges::any_of(config_.understood, [&](const std::string& key) { return covers(key, leaf.pointer); }) ||
+        std::ranges::any_of(config_.left_out, [&](const LeftOut& each) { return covers(each.key, leaf.pointer); });
+    if (!told) leave(leaf.pointer, "says nothing beside the other keys");
+  }
+  return std::move(config_);
+}
+
+bool is_auto(const Value& value) {
+  return value.kind == Kind::text && lower(value.text) == "auto";
+}
+
+std::optional<double> number_in(const Value& value) {
+  if (value.kind == Kind::integer || value.kind == Kind::real) return value.real;
+  if (value.kind != Kind::text) return std::nullopt;
+  std::string text = without_blanks(value.text);
+  if (text.starts_with('+')) text.erase(0, 1);
+  double number = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || fault != std::errc{} || end != text.data() + text.size() || !std::isfinite(number))
+    return std::nullopt;
+  return number;
+}
+
+std::optional<std::int64_t> whole_in(const Value& value) {
+  if (value.kind == Kind::integer) return value.integer;
+  const std::optional<double> number = number_in(value);
+  if (!number || *number != std::floor(*number) || std::abs(*number) > 9e15) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
+}
+
+std::optional<bool> flag_in(const Value& value) {
+  if (value.kind == Kind::boolean) return value.boolean;
+  if (value.kind == Kind::integer && (value.integer == 0 || value.integer == 1)) return value.integer == 1;
+  if (value.kind != Kind::text) return std::nullopt;
+  const std::string text = lower(without_blanks(value.text));
+  if (text == "true" || text == "yes" || text == "on" || text == "1") return true;
+  if (text == "false" || text == "no" || text == "off" || text == "0") return false;
+  return std::nullopt;
+}
+
+std::string number_text(double value) {
+  char buffer[64];
+  const auto [end, fault] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return fault == std::errc{} ? std::string(buffer, end) : std::string();
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+Result<void> later(Reading& /*reading*/, const Leaf& /*leaf*/, const Row& /*row*/) {
+  return {};
+}
+
+Result<void> take_flag(Reading& reading, const Leaf& leaf, const Row& row) {
+  if (leaf.value->kind == Kind::null) return reading.leave(leaf.pointer, "not set"), Result<void>();
+  const std::optional<bool> flag = flag_in(*leaf.value);
+  if (!flag) return reading.wrong_kind(leaf, "true or false");
+  reading.set(leaf, row.option, *flag ? "true" : "false");
+  return {};
+}
+
+Result<void> take_count(Reading& reading, const Leaf& leaf, const Row& row) {
+  if (leaf.value->kind == Kind::null) return reading.leave(leaf.pointer, "not set"), Result<void>();
+  const std::optional<std::int64_t> count = whole_in(*leaf.value);
+  if (!count) return reading.wrong_kind(leaf, "a whole number");
+  if (*count < 1) return reading.refused(leaf, "it is at least 1", "1");
+  reading.set(leaf, row.option, std::to_string(*count));
+  return {};
+}
+
+Result<void> take_number(Reading& reading, const Leaf& leaf, const Row& row) {
+  if (leaf.value->kind == Kind::null) return reading.leave(leaf.pointer, "not set"), Result<void>();
+  const std::optional<double> number = number_in(*leaf.value);
+  if (!number) return reading.wrong_kind(leaf, "a number");
+  if (*number < 0) return reading.refused(leaf, "it is at least 0", "0");
+  reading.set(leaf, row.option, number_text(*number));
+  return {};
+}
+
+}  // namespace shard::foreign
