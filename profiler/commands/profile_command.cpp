@@ -34,17 +34,24 @@ or no leave to profile, the program runs all the same and the reason is said.
 
 A signal USR1 to this command switches recording off, and the next one on again.
 
+What is recorded can go by the ranges that a program names with NVTX (torch.cuda.nvtx.range_push, or nvtx.annotate): by
+--range those of one name, by --steps those that are steps. A step is a range called ProfilerStep#N, step, iteration, iter,
+train_step or training_step, with a number behind it or without, or what --step-range says; without a number steps are
+counted, from 1. Recording begins with the range, stops soon behind its end, and what lies outside is left out; allocations
+are recorded throughout, so that what is in use is known. --start-after and USR1 hold as well.
+
 Examples:
   shardscope profile -o run.sst -- python3 train.py
   shardscope profile --start-after 60 --max-bytes 64M -- torchrun --nproc-per-node 8 train.py
-  shardscope profile --range "step 20" -- ./my_program
+  shardscope profile --steps 20:22 -- python3 train.py
+  shardscope profile --range validation -- ./my_program
 )";
 
 struct Options {
   std::string output_file;
   Bytes most{std::int64_t{256} << 20};
   std::optional<double> start_after;
-  std::string range;
+  WantedRanges wanted;
   std::int64_t top = 10;
   cli::OutputOptions output;
 };
@@ -115,12 +122,47 @@ std::string to_text(const Recorded& recorded, std::size_t top) {
   return text.str();
 }
 
+Result<void> read_steps(std::string_view text, std::string_view where, WantedRanges& wanted) {
+  const std::size_t colon = text.find(':');
+  WantedSteps steps;
+  const auto read = [&](std::string_view part, std::int32_t& value) -> Result<void> {
+    std::int64_t number = 0;
+    if (Result<void> r = cli::read_value(part, where, {.least = 1, .most = 1e9}, number); !r) return r;
+    value = static_cast<std::int32_t>(number);
+    return {};
+  };
+  if (Result<void> r = read(text.substr(0, colon), steps.first); !r) return r;
+  steps.last = steps.first;
+  if (colon != std::string_view::npos)
+    if (Result<void> r = read(text.substr(colon + 1), steps.last); !r) return r;
+  if (steps.last < steps.first)
+    return Error{Errc::usage, "steps end before they begin: '" + std::string(text) + "'", std::string(where),
+                 "A:B with A at most B"};
+  wanted.steps = steps;
+  return {};
+}
+
+/// Options that say nothing together.
+Result<void> check(const WantedRanges& wanted) {
+  if (wanted.steps && !wanted.name.empty())
+    return Error{Errc::usage, "--range and --steps say two things", "profile", "one of them"};
+  if (!wanted.steps && !wanted.step_name.empty())
+    return Error{Errc::usage, "--step-range says what a step is, but no steps are asked for", "profile", "--steps A:B"};
+  return {};
+}
+
 void add_options(cli::Command& command, Options& options) {
   cli::Group group = command.group("Recording");
   group.add("output", &options.output_file, "FILE", "write the trace").alias("trace").letter('o').writes_file();
   group.add("max-bytes", &options.most, "BYTES", "of each process's events; the last are kept").least(1);
   group.add("start-after", &options.start_after, "SECONDS", "record from then on").least(0);
-  group.add("range", &options.range, "NAME", "keep what was called in NVTX ranges of this name");
+  group.add("range", &options.wanted.name, "NAME", "record while an NVTX range of this name is open");
+  group.add_custom("steps", "A:B", "record these steps alone, counted from 1",
+                   [&options](std::string_view text, std::string_view where, const cli::Range&) {
+                     return read_steps(text, where, options.wanted);
+                   });
+  group.add("step-range", &options.wanted.step_name, "NAME",
+            "what the program's NVTX ranges that are steps are called");
   group.add("top", &options.top, "N", "so many of the largest of each table").least(0);
   cli::add_output_options(command, options.output);
 }
@@ -134,6 +176,7 @@ int profile_command(std::span<const std::string> arguments) {
   const auto [own, program] = program_words(arguments);
   if (const auto code = commands::parsed(command, own)) return *code;
   if (program.empty()) return failed(no_program("profile"));
+  if (const Result<void> sound = check(options.wanted); !sound) return failed(sound.error());
   const Result<cli::Format> format = commands::document_format(command, options.output);
   if (!format) return failed(format.error());
   const Result<Scratch> folder = Scratch::make_temporary("the run's files");
@@ -142,10 +185,12 @@ int profile_command(std::span<const std::string> arguments) {
   on_switch.sa_handler = [](int) { switches.fetch_add(1); };
   on_switch.sa_flags = SA_RESTART;
   ::sigaction(SIGUSR1, &on_switch, nullptr);
-  const Result<Recorded> recorded = record_program(
-      program, folder->path(),
-      {.most = options.most, .start_after_seconds = options.start_after, .range = options.range, .switches = &switches},
-      {.out_to_errors = *format == cli::Format::json});
+  const Result<Recorded> recorded = record_program(program, folder->path(),
+                                                   {.most = options.most,
+                                                    .start_after_seconds = options.start_after,
+                                                    .wanted = options.wanted,
+                                                    .switches = &switches},
+                                                   {.out_to_errors = *format == cli::Format::json});
   if (!recorded) return failed(recorded.error());
   const auto top = static_cast<std::size_t>(options.top);
   if (*format == cli::Format::json) {

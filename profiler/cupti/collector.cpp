@@ -1,13 +1,19 @@
 // CUPTI's callbacks, which know no object: the one collector is found through a pointer of the process.
 #include "profiler/cupti/collector.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
+#include <unordered_set>
 #include <utility>
 
 #include "profiler/cupti/convert.h"
+#include "profiler/cupti/range_switch.h"
 
 namespace shard::profiler {
 namespace {
@@ -31,9 +37,10 @@ struct Kind {
   CUpti_ActivityKind kind;
   const char* name;
   bool CollectorOptions::*wanted;
+  bool while_paused = false;
 };
 constexpr Kind kKinds[] = {
-    {CUPTI_ACTIVITY_KIND_DEVICE, "devices", nullptr},
+    {CUPTI_ACTIVITY_KIND_DEVICE, "devices", nullptr, true},
     {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels", nullptr},
     {CUPTI_ACTIVITY_KIND_MEMCPY, "copies", nullptr},
     {CUPTI_ACTIVITY_KIND_MEMCPY2, "copies between devices", nullptr},
@@ -42,8 +49,8 @@ constexpr Kind kKinds[] = {
     {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, "waits", nullptr},
     {CUPTI_ACTIVITY_KIND_RUNTIME, "calls of the runtime", &CollectorOptions::calls},
     {CUPTI_ACTIVITY_KIND_DRIVER, "calls of the driver", &CollectorOptions::calls},
-    {CUPTI_ACTIVITY_KIND_MEMORY2, "memory", &CollectorOptions::memory},
-    {CUPTI_ACTIVITY_KIND_MEMORY_POOL, "memory pools", &CollectorOptions::memory},
+    {CUPTI_ACTIVITY_KIND_MEMORY2, "memory", &CollectorOptions::memory, true},
+    {CUPTI_ACTIVITY_KIND_MEMORY_POOL, "memory pools", &CollectorOptions::memory, true},
     {CUPTI_ACTIVITY_KIND_MARKER, "ranges", &CollectorOptions::ranges},
     {CUPTI_ACTIVITY_KIND_ENVIRONMENT, "clocks and power", &CollectorOptions::environment},
 };
@@ -77,6 +84,12 @@ struct Collector::State {
   Lane looks;
   std::mutex saying;
   Lane said;
+  std::unique_ptr<RangeSwitch> ranges;    ///< none: recording does not go by ranges
+  std::unordered_set<NameNumber> told{};  ///< names that `ranges` tells; under `saying`
+  std::mutex switching;
+  bool paused = false;
+  bool inside = true;  ///< a wanted range
+  bool on = false;
 };
 
 Collector::Collector(const CuptiFunctions& cupti, Spool& spool, const CollectorOptions& options)
@@ -108,23 +121,86 @@ Result<void> Collector::begin() {
   if (cupti_.thread_id_type != nullptr) (void)cupti_.thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
   if (const CUptiResult r = cupti_.enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); r != CUPTI_SUCCESS)
     return refusal(cupti_, "cuptiActivityEnable", r);
-  if (options_.paused) {
-    (void)cupti_.disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-  } else {
-    enable_kinds();
-  }
+  if (options_.paused || options_.wanted.any()) (void)cupti_.disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  enable_kinds(true);
+  if (options_.wanted.any()) listen_to_ranges();
+  state_->paused = options_.paused;
+  if (!state_->paused && state_->inside) switch_on();
   if (cupti_.flush_period != nullptr) (void)cupti_.flush_period(kFlushMilliseconds);
   look_at_clocks();
   return {};
 }
 
-void Collector::enable_kinds() {
-  left_out_.clear();
+void Collector::enable_kinds(bool paused) {
   for (const Kind& kind : kKinds) {
-    if (kind.wanted != nullptr && !(options_.*kind.wanted)) continue;
-    if (const CUptiResult r = cupti_.enable(kind.kind); r != CUPTI_SUCCESS)
-      left_out_.push_back(std::string(kind.name) + ": " + said(cupti_, "cuptiActivityEnable", r));
+    if (kind.while_paused != paused || (kind.wanted != nullptr && !(options_.*kind.wanted))) continue;
+    const CUptiResult r = cupti_.enable(kind.kind);
+    if (r == CUPTI_SUCCESS) continue;
+    std::string why = std::string(kind.name) + ": " + said(cupti_, "cuptiActivityEnable", r);
+    if (std::ranges::find(left_out_, why) == left_out_.end()) left_out_.push_back(std::move(why));
   }
+}
+
+void Collector::listen_to_ranges() {
+  const auto ended = [this](const EndedRange& range) {
+    const Event event{.kind = EventKind::range,
+                      .name = spool_.name(range.name),
+                      .begin_ns = range.begin_ns,
+                      .end_ns = range.end_ns,
+                      .thread = static_cast<std::uint32_t>(::syscall(SYS_gettid)),
+                      .extra = static_cast<std::uint64_t>(range.step)};
+    const std::lock_guard lock(state_->saying);
+    state_->said.add(event);
+  };
+  const auto now = [this] {
+    std::uint64_t time = 0;
+    (void)cupti_.timestamp(&time);
+    return static_cast<std::int64_t>(time);
+  };
+  const auto begun = [this](const std::string& name) {
+    const NameNumber number = spool_.name(name);
+    const std::lock_guard lock(state_->saying);
+    state_->told.insert(number);
+  };
+  state_->inside = false;
+  state_->ranges = std::make_unique<RangeSwitch>(
+      options_.wanted,
+      RangeSwitch::Hooks{.turn = [this](bool inside) { turn(inside); }, .now = now, .begun = begun, .ended = ended});
+  for (const CUpti_CallbackId id : RangeSwitch::functions())
+    if (const CUptiResult r = cupti_.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_NVTX, id); r != CUPTI_SUCCESS) {
+      // Everything is recorded, and whoever reads it keeps what lies in ranges.
+      left_out_.push_back("switching by ranges: " + said(cupti_, "cuptiEnableCallback", r));
+      state_->ranges.reset();
+      state_->inside = true;
+      return;
+    }
+}
+
+void Collector::turn(bool inside) {
+  const std::lock_guard lock(state_->switching);
+  state_->inside = inside;
+  if (inside && !state_->paused && !state_->on) switch_on();
+}
+
+void Collector::switch_on() {
+  enable_kinds(false);
+  state_->on = true;
+  look_at_clocks();
+}
+
+void Collector::switch_off() {
+  for (const Kind& kind : kKinds)
+    if (!kind.while_paused && (kind.wanted == nullptr || options_.*kind.wanted)) (void)cupti_.disable(kind.kind);
+  state_->on = false;
+}
+
+void Collector::settle() {
+  {
+    const std::lock_guard lock(state_->switching);
+    if (!state_->on || (state_->inside && !state_->paused)) return;
+    switch_off();
+  }
+  flush();
 }
 
 void Collector::look_at_clocks() {
@@ -143,14 +219,17 @@ void Collector::flush(bool all) {
 }
 
 void Collector::pause() {
-  for (const Kind& kind : kKinds)
-    if (kind.wanted == nullptr || options_.*kind.wanted) (void)cupti_.disable(kind.kind);
-  flush();
+  {
+    const std::lock_guard lock(state_->switching);
+    state_->paused = true;
+  }
+  settle();
 }
 
 void Collector::resume() {
-  enable_kinds();
-  look_at_clocks();
+  const std::lock_guard lock(state_->switching);
+  state_->paused = false;
+  if (state_->inside && !state_->on) switch_on();
 }
 
 void Collector::push(std::uint64_t id) {
@@ -195,15 +274,25 @@ void Collector::take(CUcontext context, std::uint32_t stream, std::uint8_t* buff
   const std::lock_guard lock(state_->taking);
   CUpti_Activity* record = nullptr;
   while (filled > 0 && cupti_.next_record(buffer, filled, &record) == CUPTI_SUCCESS && record != nullptr)
-    if (const std::optional<Event> event = state_->converter.event_of(*record)) state_->taken.add(*event);
+    if (const std::optional<Event> event = state_->converter.event_of(*record); event && !is_told(*event))
+      state_->taken.add(*event);
   std::size_t dropped = 0;
   if (cupti_.dropped_records(context, stream, &dropped) == CUPTI_SUCCESS && dropped > 0)
     state_->taken.add({.kind = EventKind::lost, .bytes = static_cast<std::int64_t>(dropped)});
 }
 
+bool Collector::is_told(const Event& event) const {
+  if (event.kind != EventKind::range || state_->ranges == nullptr) return false;
+  const std::lock_guard lock(state_->saying);
+  return state_->told.contains(event.name);
+}
+
 void Collector::heard(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
-  if (domain == CUPTI_CB_DOMAIN_RESOURCE && data != nullptr)
-    static_cast<Collector*>(self)->node(id, *static_cast<const CUpti_ResourceData*>(data));
+  if (data == nullptr) return;
+  auto& collector = *static_cast<Collector*>(self);
+  if (domain == CUPTI_CB_DOMAIN_RESOURCE) collector.node(id, *static_cast<const CUpti_ResourceData*>(data));
+  if (domain == CUPTI_CB_DOMAIN_NVTX && collector.state_->ranges != nullptr && collector.spool_.is_own())
+    collector.state_->ranges->heard(id, *static_cast<const CUpti_NvtxData*>(data));
 }
 
 void Collector::node(CUpti_CallbackId id, const CUpti_ResourceData& data) {

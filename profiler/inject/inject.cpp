@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -34,6 +35,18 @@ std::optional<std::int64_t> number_in(const char* variable) {
   return *end == '\0' ? std::optional<std::int64_t>(value) : std::nullopt;
 }
 
+std::string text_in(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? "" : text;
+}
+
+WantedRanges wanted_ranges() {
+  WantedRanges wanted{.name = text_in(kRangeVariable), .steps = {}, .step_name = text_in(kStepRangeVariable)};
+  WantedSteps steps;
+  if (std::sscanf(text_in(kStepsVariable).c_str(), "%d:%d", &steps.first, &steps.last) == 2) wanted.steps = steps;
+  return wanted;
+}
+
 /// As torchrun, mpirun and srun tell it.
 std::int32_t rank_of_this() {
   for (const char* const variable : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})
@@ -58,6 +71,7 @@ void attend(bool paused_at_first) {
       paused = !paused;
       paused ? recording->collector->pause() : recording->collector->resume();
     }
+    recording->collector->settle();
     recording->collector->look_at_clocks();
     const bool is_busy = recording->spool->prepare() >= Spool::kAhead / 2;
     std::this_thread::sleep_for(is_busy ? kSoon : kLook);
@@ -85,7 +99,8 @@ Result<void> start_recording(const std::filesystem::path& path) {
   Result<std::unique_ptr<Spool>> spool = Spool::create(path, options);
   if (!spool) return spool.error();
   Spool* const kept = spool->release();
-  const Result<Collector*> collector = Collector::start(*cupti, *kept, {.paused = options.paused});
+  const Result<Collector*> collector =
+      Collector::start(*cupti, *kept, {.paused = options.paused, .wanted = wanted_ranges()});
   if (!collector) {
     std::error_code ignored;
     std::filesystem::remove(path, ignored);

@@ -5,11 +5,11 @@
 #include <chrono>
 #include <fstream>
 #include <span>
-#include <unordered_set>
 #include <utility>
 
 #include "profiler/inject/inject.h"
 #include "profiler/record/injected.h"
+#include "profiler/record/keep_ranges.h"
 #include "profiler/spool/spool.h"
 #include "traces/base/nvidia_libraries.h"
 
@@ -68,6 +68,11 @@ std::map<std::string, std::string> environment_of(const fs::path& folder, const 
                                                  {kFolderVariable, folder},
                                                  {kMostBytesVariable, std::to_string(options.most.count())}};
   if (options.start_after_seconds) environment[kPausedVariable] = "1";
+  const WantedRanges& wanted = options.wanted;
+  if (!wanted.name.empty()) environment[kRangeVariable] = wanted.name;
+  if (wanted.steps)
+    environment[kStepsVariable] = std::to_string(wanted.steps->first) + ":" + std::to_string(wanted.steps->last);
+  if (!wanted.step_name.empty()) environment[kStepRangeVariable] = wanted.step_name;
   // NVTX finds its recorder by a variable of its own.
   for (const int major : {13, 12})
     if (const auto cupti = cuda::open_library("libcupti.so." + std::to_string(major), cuda::library_folders())) {
@@ -77,51 +82,12 @@ std::map<std::string, std::string> environment_of(const fs::path& folder, const 
   return environment;
 }
 
-/// What was called in ranges of this name, and the work that those calls caused, whenever it ran.
-void keep_range(SpoolContent& content, const std::string& range) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> stretches;
-  for (const Event& event : content.events)
-    if (event.kind == EventKind::range && content.name_of(event.name) == range)
-      stretches.emplace_back(event.begin_ns, event.end_ns);
-  const auto inside = [&](const Event& event) {
-    return std::any_of(stretches.begin(), stretches.end(), [&](const auto& stretch) {
-      return event.begin_ns >= stretch.first && event.begin_ns <= stretch.second;
-    });
-  };
-  std::unordered_set<std::uint32_t> calls;
-  for (const Event& event : content.events)
-    if (event.kind == EventKind::call && inside(event)) calls.insert(event.correlation);
-  std::erase_if(content.events, [&](const Event& event) {
-    switch (event.kind) {
-      case EventKind::kernel:
-      case EventKind::copy:
-      case EventKind::fill: return !calls.contains(event.correlation);
-      case EventKind::call:
-      case EventKind::wait:
-      case EventKind::range:
-      case EventKind::mark: return !inside(event);
-      case EventKind::none:
-      case EventKind::acquired:
-      case EventKind::released:
-      case EventKind::pool:
-      case EventKind::external:
-      case EventKind::node_made:
-      case EventKind::node_cloned:
-      case EventKind::sample:
-      case EventKind::clocks:
-      case EventKind::lost:
-      case EventKind::device: return false;
-    }
-    return false;
-  });
-}
-
 void collect(const fs::path& folder, const RecordOptions& options, Recorded& recorded) {
   std::vector<Process> processes;
   for (const fs::path& file : files_of(folder, kEventsSuffix)) {
     Result<SpoolContent> content = read_spool(file);
     if (!content) continue;  // of a process that ended while it made the file
-    if (!options.range.empty()) keep_range(*content, options.range);
+    if (options.wanted.any()) keep_ranges(*content, options.wanted);
     processes.push_back({std::move(*content), {}});
     processes.back().rank = Rank{processes.back().content.rank};
   }

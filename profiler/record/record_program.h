@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "profiler/process/child.h"
+#include "profiler/ranges/wanted_ranges.h"
 #include "profiler/timeline/timeline.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
@@ -18,7 +19,7 @@ namespace shard::profiler {
 struct RecordOptions {
   Bytes most{std::int64_t{256} << 20};         ///< of a process's events; the last are kept
   std::optional<double> start_after_seconds;   ///< record from then on
-  std::string range;                           ///< keep what lies in ranges of this name; empty: all
+  WantedRanges wanted;                         ///< record while one of these ranges is open
   const std::atomic<int>* switches = nullptr;  ///< how often recording was to be switched off or on again, from outside
 };
 

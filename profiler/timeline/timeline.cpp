@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "profiler/timeline/idle.h"
 #include "profiler/timeline/process_events.h"
 #include "traces/import/builder.h"
+#include "traces/import/kineto.h"
 #include "traces/import/kineto_calls.h"
 #include "traces/import/names.h"
 
@@ -61,7 +63,8 @@ const char* name_of_wait(std::uint8_t detail) {
 /// One process's part of the trace.
 class Part {
  public:
-  Part(const Process& process, std::size_t number, std::int64_t shift_ns, Builder& builder, Timeline& timeline)
+  Part(const Process& process, std::size_t number, std::int64_t shift_ns, Builder& builder, Timeline& timeline,
+       std::vector<import::StepRange>& steps)
       : content_(process.content),
         rank_(process.rank),
         number_(number),
@@ -69,6 +72,7 @@ class Part {
         builder_(builder),
         joined_(timeline.joined),
         idle_(timeline.idle),
+        steps_(steps),
         events_(process.content) {}
 
   void add() {
@@ -79,6 +83,13 @@ class Part {
       idle.rank = rank_of(idle.device);
       idle_.push_back(idle);
     }
+    std::set<Rank> ranks{host_rank()};
+    for (const auto& [place, row] : streams_) ranks.insert(rank_of(place.first));
+    for (const Rank rank : ranks)
+      for (import::StepRange step : own_steps_) {
+        step.rank = rank;
+        steps_.push_back(step);
+      }
   }
 
  private:
@@ -190,6 +201,13 @@ class Part {
   }
 
   void range(const Event& event) {
+    // Our own programs say the step of each op; of others a step is what lies in its range.
+    if (event.extra > 0 && (event.flags & kFromHost) == 0)
+      own_steps_.push_back({.begin_ns = event.begin_ns + shift_ns_,
+                            .end_ns = event.end_ns + shift_ns_,
+                            .step = static_cast<std::int32_t>(event.extra),
+                            .process = 0,
+                            .rank = host_rank()});
     Span made = span(event, name(event.name), Activity::annotation);
     made.step = static_cast<std::int32_t>(event.extra);
     builder_.complete(thread_row(event, "ranges"), made);
@@ -240,6 +258,8 @@ class Part {
   Builder& builder_;
   Joined& joined_;
   std::vector<Idle>& idle_;
+  std::vector<import::StepRange>& steps_;
+  std::vector<import::StepRange> own_steps_;
   ProcessEvents events_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<RowId, import::StreamVotes>> streams_;
   std::map<std::pair<std::uint32_t, std::string_view>, RowId> threads_;
@@ -261,6 +281,7 @@ Timeline timeline_of(std::span<const Process> processes) {
   Builder builder(TraceFormat::sst);
   std::int64_t lost = 0;
   std::int32_t world = 1;
+  std::vector<import::StepRange> steps;
   for (std::size_t i = 0; i < processes.size(); ++i) {
     const SpoolContent& content = processes[i].content;
     const SpoolContent& first = processes[0].content;
@@ -268,7 +289,7 @@ Timeline timeline_of(std::span<const Process> processes) {
     // the reading.
     const std::int64_t offset = (content.wall_ns - content.clock_ns) - (first.wall_ns - first.clock_ns);
     constexpr std::int64_t kOneHost = 1'000'000;
-    Part(processes[i], i, std::abs(offset) < kOneHost ? 0 : offset, builder, result).add();
+    Part(processes[i], i, std::abs(offset) < kOneHost ? 0 : offset, builder, result, steps).add();
     lost += lost_of(content);
     world = std::max(world, processes[i].rank.value + 1);
   }
@@ -284,6 +305,7 @@ Timeline timeline_of(std::span<const Process> processes) {
     builder.loaded.notes.push_back(std::to_string(result.joined.without_call) +
                                    " pieces of work whose call is not in the recording");
   result.loaded = builder.finish();
+  import::number_steps(steps, result.loaded.trace);
   return result;
 }
 

@@ -32,31 +32,66 @@ void initialise() {
   reinterpret_cast<int (*)()>(::dlsym(handle, "InitializeInjection"))();
 }
 
-void work(std::uint32_t kernels) {
+std::uint32_t calls = 0;
+
+bool is_recording() {
+  return shard::fake_cupti::is_enabled(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+}
+
+void allocate() {
   Records records;
-  std::uint64_t t = now();
   CUpti_ActivityMemory4 memory{};
   memory.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
   memory.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
   memory.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
   memory.address = 4096;
   memory.bytes = 1 << 20;
-  memory.timestamp = t;
+  memory.timestamp = now();
   records.add(memory);
+  if (shard::fake_cupti::is_enabled(CUPTI_ACTIVITY_KIND_MEMORY2)) shard::fake_cupti::deliver(records);
+}
+
+void work(std::uint32_t kernels) {
+  Records records;
+  std::uint64_t t = now();
   for (std::uint32_t i = 1; i <= kernels; ++i, t += 100'000) {
     CUpti_ActivityAPI call{};
     call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
     call.cbid = 211;
     call.start = t, call.end = t + 10'000;
-    call.correlationId = i;
+    call.correlationId = ++calls;
     CUpti_ActivityKernel10 kernel{};
     kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
     kernel.start = t + 20'000, kernel.end = t + 70'000;
-    kernel.correlationId = i;
+    kernel.correlationId = calls;
     kernel.name = "multiply";
     records.add(call).add(kernel);
   }
-  if (shard::fake_cupti::is_enabled(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)) shard::fake_cupti::deliver(records);
+  if (is_recording()) shard::fake_cupti::deliver(records);
+}
+
+template <class Condition>
+void wait_until(Condition condition) {
+  for (int i = 0; i < 1000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+/// Six steps of ten kernels, and one kernel before each; steps 2 and 3 are asked for. Not 0 where recording was on when
+/// it should not have been, or off.
+int train(const char* name) {
+  for (int step = 1; step <= 6; ++step) {
+    const bool wanted = step == 2 || step == 3;
+    wait_until([] { return !is_recording(); });
+    if (is_recording()) return 97;
+    work(1);
+    shard::fake_cupti::push_range(name);
+    if (is_recording() != wanted) return 96;
+    const std::uint64_t begin = now();
+    work(10);
+    // Calls are said to last 0.1 ms each, and lie in the range.
+    while (now() < begin + 1'000'000) std::this_thread::yield();
+    shard::fake_cupti::pop_range();
+  }
+  return 3;
 }
 
 }  // namespace
@@ -80,9 +115,10 @@ int main(int argc, char** argv) {
   initialise();
   if (how == "late") {
     // Until the recorder is told to begin.
-    for (int i = 0; i < 600 && !shard::fake_cupti::is_enabled(CUPTI_ACTIVITY_KIND_MEMORY2); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    wait_until(is_recording);
   }
+  allocate();
+  if (how.starts_with("train ")) return train(how.c_str() + std::strlen("train "));
   work(100);
   if (how == "_exit") ::_exit(5);
   if (how == "kill") ::raise(SIGKILL);

@@ -1,6 +1,10 @@
 // Functions of CUPTI's names, and a few of our own beside them.
 #include "tests/profiler/fake_cupti.h"
 
+// Its types, none of its functions.
+#define NVTX_NO_IMPL
+#include <generated_nvtx_meta.h>
+
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -24,6 +28,7 @@ struct State {
   CUpti_CallbackFunc heard = nullptr;
   void* heard_by = nullptr;
   std::set<int> enabled;
+  std::set<std::uint32_t> nvtx;  ///< functions that somebody wants to hear of
   std::vector<Buffer> kept;
   std::size_t dropped = 0;
 };
@@ -73,7 +78,45 @@ void tell(CUpti_CallbackId id, std::uint64_t node, std::uint64_t original) {
   if (state().heard != nullptr) state().heard(state().heard_by, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
 }
 
+template <class Params>
+void tell_nvtx(CUpti_nvtx_api_trace_cbid id, const Params& params, const void* returned = nullptr) {
+  CUpti_NvtxData data{};
+  data.functionParams = &params;
+  data.functionReturnValue = returned;
+  if (state().heard != nullptr && state().nvtx.contains(id))
+    state().heard(state().heard_by, CUPTI_CB_DOMAIN_NVTX, id, &data);
+}
+
+nvtxDomainHandle_t a_domain() {
+  static int place = 0;
+  return reinterpret_cast<nvtxDomainHandle_t>(&place);
+}
+
 }  // namespace
+
+void push_range(const char* name) {
+  tell_nvtx(CUPTI_CBID_NVTX_nvtxRangePushA, nvtxRangePushA_params{name});
+}
+void pop_range() {
+  tell_nvtx(CUPTI_CBID_NVTX_nvtxRangePop, nvtxRangePop_params{});
+}
+void push_registered_range(const char* name) {
+  const auto handle = reinterpret_cast<nvtxStringHandle_t>(const_cast<char*>(name));
+  tell_nvtx(CUPTI_CBID_NVTX_nvtxDomainRegisterStringA, nvtxDomainRegisterStringA_params{a_domain(), name}, &handle);
+  nvtxEventAttributes_t attributes{};
+  attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  attributes.message.registered = handle;
+  tell_nvtx(CUPTI_CBID_NVTX_nvtxDomainRangePushEx, nvtxDomainRangePushEx_params{a_domain(), {&attributes}});
+}
+void pop_registered_range() {
+  tell_nvtx(CUPTI_CBID_NVTX_nvtxDomainRangePop, nvtxDomainRangePop_params{a_domain()});
+}
+void start_range(std::uint64_t id, const char* name) {
+  tell_nvtx(CUPTI_CBID_NVTX_nvtxRangeStartA, nvtxRangeStartA_params{name}, &id);
+}
+void end_range(std::uint64_t id) {
+  tell_nvtx(CUPTI_CBID_NVTX_nvtxRangeEnd, nvtxRangeEnd_params{id});
+}
 
 void reset() {
   give_back();
@@ -215,7 +258,9 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
   state().heard = nullptr;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiEnableCallback(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId) {
+CUptiResult cuptiEnableCallback(std::uint32_t on, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
+                                CUpti_CallbackId id) {
+  if (domain == CUPTI_CB_DOMAIN_NVTX && on != 0) state().nvtx.insert(id);
   return answered("cuptiEnableCallback");
 }
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, const char** name) {

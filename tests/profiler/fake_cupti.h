@@ -42,6 +42,13 @@ void give_back();
 /// Graph node `node` was made on this thread, or is a copy of `original`. Numbers are the nodes' ids.
 void make_node(std::uint64_t node);
 void clone_node(std::uint64_t node, std::uint64_t original);
+/// As NVTX has CUPTI hear it, where somebody listens.
+void push_range(const char* name);
+void push_registered_range(const char* name);  ///< in a domain of its own
+void pop_range();
+void pop_registered_range();
+void start_range(std::uint64_t id, const char* name);
+void end_range(std::uint64_t id);
 /// What was pushed on this thread and not popped, the last.
 [[nodiscard]] std::uint64_t pushed();
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -72,6 +73,29 @@ TEST_F(ProfileCommand, SaysThatAnotherProfilerIsThereAndLetsTheProgramRun) {
 TEST_F(ProfileCommand, BeginsWhenItIsTold) {
   EXPECT_EQ(answer_of({"--start-after", "0.2"}, "late", 3).at("device_spans"), 100);
   EXPECT_EQ(answer_of({"--start-after", "1000"}, "exit", 3).at("device_spans"), 0);
+}
+
+TEST_F(ProfileCommand, RecordsTheStepsThatItIsAskedFor) {
+  const std::string file = scratch_.path() / "run.sst";
+  const nlohmann::json answer = answer_of({"--steps", "2:3", "-o", file}, "train step", 3);
+  EXPECT_EQ(answer.at("device_spans"), 20);
+  EXPECT_EQ(answer.at("peak").at("allocated_bytes"), 1 << 20);
+  const Result<Trace> trace = load(file);
+  ASSERT_TRUE(trace.has_value());
+  std::map<std::int32_t, int> kernels;
+  for (std::size_t i = 0; i < trace->spans.size(); ++i)
+    if (trace->spans[i].activity == Activity::kernel) ++kernels[trace->spans[i].step];
+  EXPECT_EQ(kernels, (std::map<std::int32_t, int>{{2, 10}, {3, 10}}));
+}
+
+TEST_F(ProfileCommand, RecordsStepsOfAnyName) {
+  EXPECT_EQ(answer_of({"--steps", "2:3", "--step-range", "batch"}, "train batch", 3).at("device_spans"), 20);
+}
+
+TEST_F(ProfileCommand, RefusesRangesThatSayTwoThingsOrNothing) {
+  EXPECT_EQ(profile({"--steps", "2", "--range", "step"}, {CUDA_PROGRAM}).exit_code, 2);
+  EXPECT_EQ(profile({"--step-range", "step"}, {CUDA_PROGRAM}).exit_code, 2);
+  EXPECT_EQ(profile({"--steps", "3:2"}, {CUDA_PROGRAM}).exit_code, 2);
 }
 
 TEST_F(ProfileCommand, WantsAProgram) {
