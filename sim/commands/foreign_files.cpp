@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "sim/cli/table.h"
 #include "sim/commands/foreign_settings.h"
@@ -45,7 +46,7 @@ Result<void> take(cli::Command& command, ForeignFiles& files, const foreign::Too
       doubled.push_back(each);
       continue;
     }
-    const std::string line = text.file + ":" + std::to_string(each.line);
+    const std::string line = (each.file.empty() ? text.file : each.file) + ":" + std::to_string(each.line);
     const cli::Origin origin{cli::Source::file, each.certainty == foreign::Certainty::assumed ? "assumed" : line};
     if (const Result<void> ok = command.offer(each.option, each.value, origin); !ok)
       return Error{.code = Errc::contradiction,
@@ -60,6 +61,12 @@ Result<void> take(cli::Command& command, ForeignFiles& files, const foreign::Too
   }
   files.read.push_back({text.file, std::move(*config)});
   return {};
+}
+
+/// Lines of our own form of a file of options.
+bool has_option_lines(const std::string& content) {
+  static const std::regex kLine("(^|\\n)[ \\t]*(--)?[a-z][a-z0-9-]*[ \\t]*=");
+  return std::regex_search(content.substr(0, 4096), kLine);
 }
 
 /// Returns whether --config names a file of another tool.
@@ -77,9 +84,9 @@ Result<bool> read_files(cli::Command& command, ForeignFiles& files) {
   if (!text) return text.error();
   const foreign::Tool* const tool = foreign::recognise(*text);
   if (tool == nullptr) {
-    if (!text->is_json) return false;
+    if (!text->is_json && (!text->tree || has_option_lines(text->content))) return false;
     return Error{.code = Errc::contradiction,
-                 .what = "a JSON document that is no configuration Shardscope knows",
+                 .what = "neither 'name = value' lines nor a configuration that Shardscope knows",
                  .where = text->file,
                  .help = "--ds-config " + text->file + " if it is DeepSpeed's"};
   }

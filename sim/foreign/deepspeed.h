@@ -22,6 +22,19 @@ namespace shard::foreign {
 /// What keys say together, once every row is through.
 [[nodiscard]] Result<void> settle_deepspeed(Reading& reading);
 
+/// Keys of what rests in host memory or on disk; null for what a tool does not have.
+struct OffloadKeys {
+  const char* optimizer = nullptr;
+  const char* optimizer_flag = nullptr;
+  const char* ratio = nullptr;
+  const char* path = nullptr;
+  const char* param = nullptr;
+  const char* param_flags[2] = {nullptr, nullptr};
+};
+[[nodiscard]] Result<void> settle_offload(Reading& reading, const OffloadKeys& keys);
+/// Takes groups back that do not divide the ranks: those that split a model, those that share shards.
+void settle_groups(Reading& reading);
+
 /// ZeRO stage in force.
 [[nodiscard]] int stage_in_force(const Reading& reading);
 /// "fp32", "bf16", "fp16": in force.

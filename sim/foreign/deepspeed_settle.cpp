@@ -15,7 +15,7 @@ constexpr double kMostMib = 1 << 20;
 constexpr std::int64_t kMicroOfTrainer = 8;
 
 std::optional<Leaf> leaf_at(const Reading& reading, const char* pointer) {
-  const Value* const value = reading.root().at(pointer);
+  const Value* const value = pointer == nullptr ? nullptr : reading.root().at(pointer);
   if (value == nullptr) return std::nullopt;
   return Leaf{pointer, value};
 }
@@ -123,20 +123,17 @@ Result<std::string> memory_at(Reading& reading, const char* device, std::initial
     const Result<std::optional<bool>> on = flag_at(reading, flag);
     if (!on) return on.error();
     if (*on) reading.understand(flag);
-    if (*on && **on && reading.root().at(device) == nullptr) return std::string("host");
+    if (*on && **on && !leaf_at(reading, device)) return std::string("host");
   }
   const std::optional<Leaf> leaf = leaf_at(reading, device);
   if (!leaf) return std::string();
-  if (leaf->value->kind == Kind::null || is_auto(*leaf->value)) {
-    reading.understand(device);
-    return std::string();
-  }
+  reading.understand(device);
+  if (leaf->value->kind == Kind::null || is_auto(*leaf->value)) return std::string();
   if (leaf->value->kind != Kind::text) return reading.wrong_kind(*leaf, "none, cpu or nvme");
   const std::string name = lower(leaf->value->text);
-  reading.understand(device);
   if (name == "cpu") return std::string("host");
   if (name == "nvme") return std::string("disk");
-  if (name == "none") return std::string();
+  if (name == "none" || name.empty()) return std::string();
   if (name == "gpu" || name == "cuda") {
     reading.leave(device, "no device that DeepSpeed knows (none, cpu, nvme): taken as none");
     return std::string();
@@ -151,59 +148,60 @@ std::optional<Leaf> cause_of(const Reading& reading, std::initializer_list<const
   return std::nullopt;
 }
 
-Result<void> settle_optimizer_offload(Reading& reading) {
-  const char* const device = "/zero_optimization/offload_optimizer/device";
-  const char* const path_key = "/zero_optimization/offload_optimizer/nvme_path";
-  const char* const ratio_key = "/zero_optimization/offload_optimizer/ratio";
-  const Result<std::string> memory = memory_at(reading, device, {"/zero_optimization/cpu_offload"});
+/// Where the optimizer rests: "host", or the fraction that stays. An Error where the ratio is none.
+Result<std::string> share_of(Reading& reading, const char* ratio_key, std::string where) {
+  const std::optional<Leaf> ratio = leaf_at(reading, ratio_key);
+  if (!ratio) return where;
+  const std::optional<double> share = number_in(*ratio->value);
+  if (!share) return reading.wrong_kind(*ratio, "a number");
+  if (!(*share >= 0 && *share <= 1)) return reading.refused(*ratio, "a fraction is between 0 and 1", "1.0");
+  if (*share < 1 && stage_in_force(reading) != 3) {
+    reading.leave(ratio_key, "DeepSpeed splits the optimizer in stage 3 alone");
+    return where;
+  }
+  reading.understand(ratio_key);
+  return where == "host" && *share < 1 ? number_text(1 - *share) : where;
+}
+
+Result<void> settle_optimizer_offload(Reading& reading, const OffloadKeys& keys) {
+  const Result<std::string> memory = memory_at(reading, keys.optimizer, {keys.optimizer_flag});
   if (!memory) return memory.error();
-  const std::optional<Leaf> path = leaf_at(reading, path_key);
+  const std::optional<Leaf> path = leaf_at(reading, keys.path);
   if (memory->empty() || stage_in_force(reading) == 0) {
-    if (const auto cause = cause_of(reading, {device, "/zero_optimization/cpu_offload"}); cause && !memory->empty())
+    if (const auto cause = cause_of(reading, {keys.optimizer, keys.optimizer_flag}); cause && !memory->empty())
       reading.leave(cause->pointer, "DeepSpeed offloads what ZeRO shards, and stage 0 shards nothing");
-    if (path) reading.leave(path_key, "nothing is offloaded to it");
-    if (reading.root().at(ratio_key) != nullptr) reading.leave(ratio_key, "nothing is offloaded");
+    if (path) reading.leave(keys.path, "nothing is offloaded to it");
+    if (leaf_at(reading, keys.ratio)) reading.leave(keys.ratio, "nothing is offloaded");
     return {};
   }
-  const Leaf cause = *cause_of(reading, {device, "/zero_optimization/cpu_offload"});
-  std::string where = *memory;
-  if (const std::optional<Leaf> ratio = leaf_at(reading, ratio_key)) {
-    const std::optional<double> share = number_in(*ratio->value);
-    if (!share) return reading.wrong_kind(*ratio, "a number");
-    if (!(*share >= 0 && *share <= 1)) return reading.refused(*ratio, "a fraction is between 0 and 1", "1.0");
-    if (*share < 1 && stage_in_force(reading) != 3) {
-      reading.leave(ratio_key, "DeepSpeed splits the optimizer in stage 3 alone");
-    } else {
-      if (where == "host" && *share < 1) where = number_text(1 - *share);
-      reading.understand(ratio_key);
-    }
-  }
-  reading.set(cause, "optimizer-placement", where);
+  const Leaf cause = *cause_of(reading, {keys.optimizer, keys.optimizer_flag});
+  const Result<std::string> where = share_of(reading, keys.ratio, *memory);
+  if (!where) return where.error();
+  reading.set(cause, "optimizer-placement", *where);
   // Gradients go where they are stepped.
-  reading.set(cause, "grad-placement", where == "disk" ? "host" : where);
-  if (where == "disk") {
-    const bool named = path && path->value->kind == Kind::text && !path->value->text.empty();
-    reading.set(named ? *path : cause, "disk-path", named ? path->value->text : "/local_nvme",
-                named ? Certainty::stated : Certainty::assumed);
-    if (path && !named) reading.leave(path_key, "not set");
-  } else if (path) {
-    reading.leave(path_key, "nothing is offloaded to it");
+  reading.set(cause, "grad-placement", *where == "disk" ? "host" : *where);
+  if (*where != "disk") {
+    if (path) reading.leave(keys.path, "nothing is offloaded to it");
+    return {};
   }
+  const bool named = path && path->value->kind == Kind::text && !path->value->text.empty();
+  if (path && !named) reading.leave(keys.path, "not set");
+  reading.set(named ? *path : cause, "disk-path", named ? path->value->text : "/local_nvme",
+              named ? Certainty::stated : Certainty::assumed);
   return {};
 }
 
-Result<void> settle_param_offload(Reading& reading) {
-  const char* const device = "/zero_optimization/offload_param/device";
-  const char* const flags[] = {"/zero_optimization/cpu_offload_params", "/zero_optimization/cpu_offload_param"};
-  const Result<std::string> memory = memory_at(reading, device, {flags[0], flags[1]});
+Result<void> settle_param_offload(Reading& reading, const OffloadKeys& keys) {
+  const Result<std::string> memory = memory_at(reading, keys.param, {keys.param_flags[0], keys.param_flags[1]});
   if (!memory) return memory.error();
   if (memory->empty()) return {};
-  const Leaf cause = *cause_of(reading, {device, flags[0], flags[1]});
+  const Leaf cause = *cause_of(reading, {keys.param, keys.param_flags[0], keys.param_flags[1]});
   if (stage_in_force(reading) != 3) {
     reading.leave(cause.pointer, "DeepSpeed offloads parameters in stage 3 alone");
     return {};
   }
   reading.set(cause, "param-placement", "host");
+  if (*memory == "disk") reading.leave(cause.pointer, "only optimizer state rests on disk here: taken as host memory");
   return {};
 }
 
@@ -327,14 +325,17 @@ Result<void> settle_optimizer(Reading& reading) {
   return {};
 }
 
-/// Groups that shards are kept in divide the ranks.
-void settle_shard_group(Reading& reading) {
-  const Setting* const group = reading.setting("shard-group");
-  if (group == nullptr) return;
+}  // namespace
+
+void settle_groups(Reading& reading) {
   const auto number = [&](std::string_view option) {
     const std::optional<std::string> text = reading.in_force(option);
     return text ? whole_in(text_value(*text, 0)).value_or(1) : 1;
   };
+  const std::int64_t split = std::max<std::int64_t>(1, number("tensor-parallel"));
+  if (reading.setting("tensor-parallel") != nullptr && number("world-size") % split != 0)
+    reading.drop("tensor-parallel", "does not divide the " + std::to_string(number("world-size")) + " ranks");
+  if (reading.setting("shard-group") == nullptr) return;
   const std::int64_t ranks = number("world-size") / std::max<std::int64_t>(1, number("tensor-parallel"));
   const std::int64_t size = number("shard-group");
   if (stage_in_force(reading) == 0)
@@ -343,7 +344,10 @@ void settle_shard_group(Reading& reading) {
     reading.drop("shard-group", "does not divide the " + std::to_string(ranks) + " data-parallel ranks");
 }
 
-}  // namespace
+Result<void> settle_offload(Reading& reading, const OffloadKeys& keys) {
+  if (Result<void> ok = settle_optimizer_offload(reading, keys); !ok) return ok;
+  return settle_param_offload(reading, keys);
+}
 
 int stage_in_force(const Reading& reading) {
   const std::optional<std::string> text = reading.in_force("stage");
@@ -359,20 +363,29 @@ std::string precision_in_force(const Reading& reading) {
 Result<void> settle_deepspeed(Reading& reading) {
   if (Result<void> ok = settle_precision(reading); !ok) return ok;
   if (Result<void> ok = settle_scaler(reading); !ok) return ok;
-  if (Result<void> ok = settle_optimizer_offload(reading); !ok) return ok;
-  if (Result<void> ok = settle_param_offload(reading); !ok) return ok;
+  if (Result<void> ok = settle_offload(
+          reading, {.optimizer = "/zero_optimization/offload_optimizer/device",
+                    .optimizer_flag = "/zero_optimization/cpu_offload",
+                    .ratio = "/zero_optimization/offload_optimizer/ratio",
+                    .path = "/zero_optimization/offload_optimizer/nvme_path",
+                    .param = "/zero_optimization/offload_param/device",
+                    .param_flags = {"/zero_optimization/cpu_offload_params", "/zero_optimization/cpu_offload_param"}});
+      !ok)
+    return ok;
   if (Result<void> ok = settle_buckets(reading); !ok) return ok;
   if (Result<void> ok = settle_prefetch(reading); !ok) return ok;
   if (Result<void> ok = settle_predivide(reading); !ok) return ok;
   if (Result<void> ok = settle_sums(reading); !ok) return ok;
   if (Result<void> ok = settle_optimizer(reading); !ok) return ok;
+  settle_groups(reading);
   if (Result<void> ok = settle_batches(reading, {.micro = "/train_micro_batch_size_per_gpu",
                                                  .accumulation = "/gradient_accumulation_steps",
                                                  .whole = "/train_batch_size",
                                                  .assumed_micro = kMicroOfTrainer});
       !ok)
     return ok;
-  settle_shard_group(reading);
+  // The file may have told how many ranks there are.
+  settle_groups(reading);
   return {};
 }
 

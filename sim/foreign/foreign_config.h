@@ -23,6 +23,7 @@ struct Setting {
   std::string pointer;  ///< of the key that it comes from, RFC 6901
   int line = 0;
   Certainty certainty = Certainty::stated;
+  std::string file{};  ///< where it stands, if not in the file that was read but in one that it names
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 

@@ -13,4 +13,8 @@ namespace shard::foreign {
 /// The table, for documents and for the key that a misspelt one is closest to.
 [[nodiscard]] std::span<const Row> deepspeed_rows();
 
+/// Configurations of Hugging Face accelerate, and files of the Trainer's --fsdp_config.
+[[nodiscard]] bool is_accelerate(const Text& text);
+[[nodiscard]] Result<ForeignConfig> read_accelerate(const Text& text, const Given& given);
+
 }  // namespace shard::foreign

@@ -104,6 +104,26 @@ void Reading::set(const Leaf& leaf, std::string_view option, std::string value, 
                               .certainty = certainty});
 }
 
+void Reading::assume(const Leaf& leaf, std::string_view option, std::string value) {
+  config_.settings.push_back({.option = std::string(option),
+                              .value = std::move(value),
+                              .pointer = leaf.pointer,
+                              .line = leaf.value->line,
+                              .certainty = Certainty::assumed});
+}
+
+void Reading::add(ForeignConfig other, const std::string& pointer, const std::string& file) {
+  for (const std::string& key : other.understood) config_.understood.push_back(pointer + key);
+  for (LeftOut& each : other.left_out) config_.left_out.push_back({pointer + each.key, std::move(each.reason)});
+  for (Setting& each : other.settings) {
+    if (each.certainty == Certainty::assumed && setting(each.option) != nullptr) continue;
+    drop(each.option, file + " says it as well, and counts");
+    each.pointer = pointer + each.pointer;
+    each.file = file;
+    config_.settings.push_back(std::move(each));
+  }
+}
+
 void Reading::understand(std::string_view pointer) {
   std::erase_if(config_.left_out, [&](const LeftOut& each) { return each.key == pointer; });
   if (std::ranges::find(config_.understood, pointer) == config_.understood.end())

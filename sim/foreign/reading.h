@@ -47,6 +47,12 @@ class Reading {
 
   /// The leaf says this. A setting of the same option that came before is replaced, and its key left out as overridden.
   void set(const Leaf& leaf, std::string_view option, std::string value, Certainty certainty = Certainty::stated);
+  /// The file says nothing of the option, and the framework takes this; the key that says most about it is accounted
+  /// for by somebody else.
+  void assume(const Leaf& leaf, std::string_view option, std::string value);
+  /// A file that the key at `pointer` names: what it states counts more than what was set before, what it leaves open
+  /// less. Its keys are accounted for below the pointer.
+  void add(ForeignConfig other, const std::string& pointer, const std::string& file);
   /// Followed, without an option of its own. Of this and leave() the later call counts.
   void understand(std::string_view pointer);
   void leave(std::string_view pointer, std::string reason);

@@ -52,16 +52,23 @@ bool is_lightning(const Text& text) {
          !has(text, "zero_optimization");
 }
 
+bool is_megatron_bridge(const Text& text) {
+  return has(text, "train") && has(text, "ddp") && has_any(text, {"scheduler", "tokenizer", "checkpoint"});
+}
+
 constexpr std::string_view kNone = "no option of Shardscope takes these files: give the options by hand";
 
 constexpr Tool kTools[] = {
     {"GPT-NeoX", "", kNone, is_gpt_neox},
     {"DeepSpeed", "ds-config", "a DeepSpeed configuration (JSON)", is_deepspeed, read_deepspeed},
+    {"accelerate", "accelerate-config", "a configuration of Hugging Face accelerate (YAML), or a --fsdp_config file",
+     is_accelerate, read_accelerate},
     {"Hugging Face transformers (a model's config.json)", "", "--model FILE", is_model_config},
     {"LLaMA-Factory", "", kNone, is_llama_factory},
     {"axolotl", "", kNone, is_axolotl},
     {"torchtune", "", kNone, is_torchtune},
     {"Hugging Face Trainer", "", kNone, is_trainer_arguments},
+    {"Megatron Bridge", "", kNone, is_megatron_bridge},
     {"PyTorch Lightning", "", kNone, is_lightning},
 };
 
