@@ -24,9 +24,11 @@ constexpr const char* kConvertDetails =
 (CSV), a picture of its memory (SVG), a picture of what 'view' shows (PNG), a PyTorch memory snapshot
 (pytorch.org/memory_viz), or .sst. The form follows the name of the output (.perfetto-trace, .pftrace, .pb; .json;
 .csv; .svg; .png; .pickle; .sst) or --to. Reads what inspect reads: traces of other tools too; a snapshot
-becomes the same snapshot again. Several files of one run, with -o, become one: a memory snapshot and a profiler's trace
-on one axis, by the Unix time that both say, or the traces of several ranks. PNG needs the viewer, and takes the options of 'view' that say what to show
-('view --help').
+becomes the same snapshot again. Several files of one run, with -o, become one: a memory snapshot and a profiler's trace,
+or the traces of several processes, ranks and hosts, whose ranks stay apart. Their clocks are put on the first one's: by the
+Unix time that each says, as far as the collectives that they did together leave that possible, since none ends on a rank
+before it began on all; else by these, with drift up to one in 5,000. What was done and the bound on the error are said, and
+stand in the trace ('aligned'). PNG needs the viewer, and takes the options of 'view' that say what to show ('view --help').
 
 Examples:
   shardscope convert measured.sst measured.perfetto-trace
@@ -34,6 +36,7 @@ Examples:
   shardscope convert predicted.sst predicted.pickle
   shardscope convert snapshot.pickle -o same.pickle
   shardscope convert snapshot.pickle profile.json.gz -o both.sst
+  shardscope convert rank0.sst rank1.sst rank2.sst -o all.sst
 )";
 
 constexpr const char* kPicture = ".png";

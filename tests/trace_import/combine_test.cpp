@@ -43,7 +43,7 @@ TEST(Combine, RanksByTheirClocks) {
   EXPECT_EQ(files::spans(both->trace), "gemm 10000+5000 | gemm 10700+5000");
   EXPECT_EQ(both->trace.header.world_size, 8);
   EXPECT_EQ(both->parts[1].shift_ns, 700);
-  EXPECT_TRUE(both->parts[1].by_clock);
+  EXPECT_EQ(both->parts[1].by, AlignedBy::clock);
   EXPECT_EQ(both->parts[1].says, "");
 }
 
@@ -51,7 +51,7 @@ TEST(Combine, WithoutAClockAtTheOthersBeginAndSaysSo) {
   const Result<LoadedTrace> both = combine(pair(profile_of(3, 0, 10), profile_of(5, 0, 900, "")));
   ASSERT_TRUE(both);
   EXPECT_EQ(files::spans(both->trace), "gemm 10000+5000 | gemm 10000+5000");
-  EXPECT_FALSE(both->parts[1].by_clock);
+  EXPECT_EQ(both->parts[1].by, AlignedBy::begin);
   EXPECT_THAT(both->trace.header.metadata.at("aligned"), HasSubstr("second at the others' begin"));
 }
 

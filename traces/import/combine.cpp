@@ -6,15 +6,15 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "traces/base/numbers.h"
 #include "traces/base/wrapping.h"
+#include "traces/import/align.h"
 #include "traces/import/builder.h"
+#include "traces/import/joiner.h"
 #include "traces/import/kineto.h"
 #include "traces/profile.h"
-#include "traces/stack_ids.h"
 
 namespace shard {
 namespace {
@@ -47,102 +47,6 @@ Extent extent_of(const Trace& trace) {
   for (const auto& [rank, extent] : extents_of(trace)) all.add(extent.begin, extent.end);
   return all;
 }
-
-/// Adds one trace's tables and events to another's.
-class Joiner {
- public:
-  explicit Joiner(Trace& into) : into_(into) {}
-
-  void add(const Trace& from, std::int64_t shift) {
-    const auto moved = [&](std::int64_t time) { return time + shift; };
-    std::vector<NameId> names;
-    for (const std::string& name : from.names) names.push_back(this->name(name));
-    const auto named = [&](NameId id) { return id.valid() ? names[static_cast<std::size_t>(id.value)] : id; };
-    std::vector<TrackId> tracks;
-    for (const Track& track : from.tracks) tracks.push_back(this->track(track));
-    const auto on = [&](TrackId id) { return tracks[static_cast<std::size_t>(id.value)]; };
-    const std::vector<StackId> stacks = add_stacks(from, names);
-
-    for (std::size_t i = 0; i < from.spans.size(); ++i) {
-      Span span = from.spans[i];
-      span.track = on(span.track);
-      span.name = named(span.name);
-      span.begin_ns = moved(span.begin_ns);
-      into_.spans.push_back(span);
-    }
-    for (std::size_t i = 0; i < from.memory.size(); ++i) {
-      MemoryEvent event = from.memory[i];
-      event.time_ns = moved(event.time_ns);
-      if (event.stack.valid()) event.stack = stacks[static_cast<std::size_t>(event.stack.value)];
-      into_.memory.push_back(event);
-    }
-    for (Counter counter : from.counters) {
-      counter.name = named(counter.name);
-      counter.time_ns = moved(counter.time_ns);
-      into_.counters.push_back(counter);
-    }
-    for (ChunkState state : from.chunk_states) {
-      state.time_ns = moved(state.time_ns);
-      into_.chunk_states.push_back(state);
-    }
-    for (const Flow& flow : from.flows)
-      into_.flows.push_back(
-          {on(flow.from_track), moved(flow.from_ns), on(flow.to_track), moved(flow.to_ns), flow.kind});
-    into_.arenas.insert(into_.arenas.end(), from.arenas.begin(), from.arenas.end());
-    into_.collectives.insert(into_.collectives.end(), from.collectives.begin(), from.collectives.end());
-    into_.dropped_count += from.dropped_count;
-    into_.skipped_frame_count += from.skipped_frame_count;
-    into_.truncated.insert(into_.truncated.end(), from.truncated.begin(), from.truncated.end());
-    track_of_ = std::move(tracks);
-    name_of_ = std::move(names);
-  }
-  /// An instant of the trace added last.
-  [[nodiscard]] Instant place(Instant instant, std::int64_t shift) const {
-    if (instant.track.valid()) instant.track = track_of_[static_cast<std::size_t>(instant.track.value)];
-    if (instant.name.valid()) instant.name = name_of_[static_cast<std::size_t>(instant.name.value)];
-    instant.time_ns += shift;
-    return instant;
-  }
-
- private:
-  NameId name(const std::string& text) {
-    const auto [at, added] = names_.try_emplace(text, static_cast<std::int32_t>(into_.names.size()));
-    if (added) into_.names.push_back(text);
-    return NameId{at->second};
-  }
-  TrackId track(const Track& track) {
-    const auto [at, added] = tracks_.try_emplace({track.rank, track.kind, track.stream, track.memory, track.name},
-                                                 static_cast<std::int32_t>(into_.tracks.size()));
-    if (added) into_.tracks.push_back(track);
-    return TrackId{at->second};
-  }
-  std::vector<StackId> add_stacks(const Trace& from, const std::vector<NameId>& names) {
-    const auto named = [&](NameId id) { return id.valid() ? names[static_cast<std::size_t>(id.value)] : id; };
-    std::vector<FrameId> frames;
-    for (const StackFrame& frame : from.frames) {
-      const StackFrame renamed{named(frame.function), named(frame.file), frame.line};
-      const auto [id, added] = stack_ids_.frame(renamed);
-      if (added) into_.frames.push_back(renamed);
-      frames.push_back(id);
-    }
-    std::vector<StackId> stacks;
-    for (const StackNode& node : from.stacks) {  // callers come before whom they call
-      const StackNode renamed{node.frame.valid() ? frames[static_cast<std::size_t>(node.frame.value)] : node.frame,
-                              node.caller.valid() ? stacks[static_cast<std::size_t>(node.caller.value)] : node.caller};
-      const auto [id, added] = stack_ids_.stack(renamed);
-      if (added) into_.stacks.push_back(renamed);
-      stacks.push_back(id);
-    }
-    return stacks;
-  }
-
-  Trace& into_;
-  std::map<std::string, std::int32_t> names_;
-  std::map<std::tuple<Rank, TrackKind, Stream, Memory, std::string>, std::int32_t> tracks_;
-  StackIds stack_ids_;
-  std::vector<TrackId> track_of_;
-  std::vector<NameId> name_of_;
-};
 
 bool is_snapshot(const NamedTrace& trace) {
   return trace.loaded.format == TraceFormat::pytorch_snapshot;
@@ -264,7 +168,9 @@ class Combiner {
         say(i, std::to_string(dropped) + " events of device memory left out, which a snapshot says in full");
     }
     find_shifts();
+    find_meetings();
     if (const Result<void> apart = one_recording_each(); !apart) return apart.error();
+    if (const Result<void> once = no_step_twice(); !once) return once.error();
     return join();
   }
 
@@ -302,7 +208,9 @@ class Combiner {
 
   void find_shifts() {
     shifts_.assign(traces_.size(), 0);
-    by_clock_.assign(traces_.size(), false);
+    by_.assign(traces_.size(), AlignedBy::begin);
+    bounds_.assign(traces_.size(), std::nullopt);
+    gaps_.assign(traces_.size(), "");
     std::optional<std::int64_t> axis;
     Extent known;
     for (const std::size_t i : joining_order()) {  // a snapshot's times stay its own
@@ -313,24 +221,86 @@ class Combiner {
         axis = own;
         axis_ = i;
       }
-      by_clock_[i] = true;
+      by_[i] = AlignedBy::clock;
       shifts_[i] = wrapping_sum(*own, wrapping_negation(*axis));
       if (!extent.any) continue;
       if (known.any && (extent.end + shifts_[i] < known.begin || extent.begin + shifts_[i] > known.end)) {
         const bool before = extent.end + shifts_[i] < known.begin;
-        say(i,
+        gaps_[i] =
             std::string(before ? "ends " : "begins ") +
-                seconds_text(before ? known.begin - extent.end - shifts_[i] : extent.begin + shifts_[i] - known.end) +
-                (before ? " before the others begin" : " after the others end"));
+            seconds_text(before ? known.begin - extent.end - shifts_[i] : extent.begin + shifts_[i] - known.end) +
+            (before ? " before the others begin" : " after the others end");
       }
       known.add(extent.begin + shifts_[i], extent.end + shifts_[i]);
     }
     for (std::size_t i = 0; i < traces_.size(); ++i) {
       const Extent extent = extent_of(traces_[i].loaded.trace);
-      if (by_clock_[i] || !extent.any) continue;
+      if (by_[i] == AlignedBy::clock || !extent.any) continue;
       if (known.any && fits(extent, known.begin - extent.begin)) shifts_[i] = known.begin - extent.begin;
       if (!known.any) known.add(extent.begin, extent.end);
     }
+  }
+
+  /// Of one rank's run there is one recording of a step: two would be summed up.
+  [[nodiscard]] Result<void> no_step_twice() const {
+    std::map<std::pair<Rank, std::int32_t>, std::size_t> seen;
+    for (std::size_t i = 0; i < traces_.size(); ++i) {
+      const Trace& trace = traces_[i].loaded.trace;
+      if (trace.header.plan_hash.empty()) continue;
+      std::set<std::pair<Rank, std::int32_t>> own;
+      for (std::size_t k = 0; k < trace.spans.size(); ++k)
+        if (trace.spans.op[k].valid() && trace.spans.step[k] >= 0)
+          own.insert({trace.track_of(trace.spans.track[k]).rank, trace.spans.step[k]});
+      for (const auto& key : own)
+        if (const auto [at, added] = seen.try_emplace(key, i); !added)
+          return Error{Errc::contradiction,
+                       "two recordings of rank " + std::to_string(key.first.value) + ", step " +
+                           std::to_string(key.second) + ": " + traces_[at->second].name + " and this",
+                       traces_[i].name, "each rank of a run once; 'compare' lines up two runs"};
+    }
+    return {};
+  }
+
+  /// What the recordings did together bounds how far their clocks can be apart, and tells it where they do not.
+  void find_meetings() {
+    moves_.clear();
+    for (const std::int64_t shift : shifts_) moves_.emplace_back(shift);
+    std::optional<std::size_t> first;
+    for (std::size_t i = 0; i < traces_.size(); ++i) {
+      if (is_snapshot(traces_[i])) continue;
+      if (first) {
+        meet(*first, i);
+      } else {
+        first = i;
+      }
+    }
+    for (std::size_t i = 0; i < traces_.size(); ++i)
+      if (by_[i] == AlignedBy::clock && !gaps_[i].empty()) say(i, gaps_[i]);
+  }
+
+  void meet(std::size_t first, std::size_t i) {
+    const bool clocks = by_[first] == AlignedBy::clock && by_[i] == AlignedBy::clock;
+    const std::int64_t by_clock = shifts_[i] - shifts_[first];
+    std::string why;
+    const std::optional<Alignment> found = align_by_collectives(traces_[first].loaded.trace, traces_[i].loaded.trace,
+                                                                clocks ? std::optional(by_clock) : std::nullopt, why);
+    const Extent extent = extent_of(traces_[i].loaded.trace);
+    if (!found || !extent.any) return;
+    const std::int64_t shift = found->shift.moved(extent.begin) - extent.begin;
+    const std::int64_t apart = shift - by_clock;
+    if (!fits(extent, shift + shifts_[first])) return;
+    // Which collective is which is a guess there; clocks of hosts that are set by others' are nearer.
+    constexpr std::int64_t kUnlikely = 50'000'000;
+    if (clocks && !found->certain && std::abs(apart) > kUnlikely) {
+      say(i, "its collectives would put it " + seconds_text(std::abs(apart)) + (apart > 0 ? " later" : " earlier"));
+      return;
+    }
+    bounds_[i] = found->bound_ns;
+    if (found->clock_agrees) return;
+    if (clocks) say(i, "its clock says " + seconds_text(std::abs(apart)) + (apart > 0 ? " less" : " more"));
+    by_[i] = AlignedBy::collectives;
+    moves_[i] = found->shift.and_then(shifts_[first]);
+    shifts_[i] = shift + shifts_[first];
   }
 
   [[nodiscard]] Result<void> one_recording_each() const {
@@ -362,19 +332,22 @@ class Combiner {
     std::string aligned;
     for (const std::size_t i : joining_order()) {
       LoadedTrace& each = traces_[i].loaded;
-      joiner.add(each.trace, shifts_[i]);
-      for (const Instant& instant : each.instants) all.instants.push_back(joiner.place(instant, shifts_[i]));
+      joiner.add(each.trace, moves_[i]);
+      for (const Instant& instant : each.instants) all.instants.push_back(joiner.place(instant, moves_[i]));
       add_header(each.trace.header, all.trace.header);
       all.lane_count += each.lane_count;
       all.memory_event_count += each.memory_event_count;
       all.flow_event_count += each.flow_event_count;
       for (const std::string& note : each.notes) all.notes.push_back(traces_[i].name + ": " + note);
       if (each.snapshot && !all.snapshot) all.snapshot = std::move(each.snapshot);
-      all.parts.push_back({traces_[i].name, each.format, ranks_of(each.trace), by_clock_[i], shifts_[i], says_[i]});
+      all.parts.push_back(
+          {traces_[i].name, each.format, ranks_of(each.trace), by_[i], shifts_[i], bounds_[i], says_[i]});
       aligned += (aligned.empty() ? "" : "; ") + to_text(all.parts.back());
     }
     std::ranges::stable_sort(all.instants, {}, &Instant::time_ns);
     all.trace.header.metadata["aligned"] = aligned;
+    if (const std::vector<Rank> ranks = ranks_of(all.trace); !ranks.empty())
+      all.trace.header.world_size = std::max(all.trace.header.world_size, ranks.back().value + 1);
     std::vector<import::StepRange> steps;
     for (const MarkedStep& step : marked_steps(all.trace))
       steps.push_back(
@@ -403,16 +376,26 @@ class Combiner {
 
   std::vector<NamedTrace> traces_;
   std::vector<std::string> says_;
+  std::vector<std::string> gaps_;  ///< between a recording and the others, by its clock
   std::vector<std::int64_t> shifts_;
-  std::vector<bool> by_clock_;
+  std::vector<ClockShift> moves_;
+  std::vector<AlignedBy> by_;
+  std::vector<std::optional<std::int64_t>> bounds_;
   std::size_t axis_ = 0;
 };
 
 }  // namespace
 
 std::string to_text(const CombinedPart& part) {
-  std::string text =
-      part.name + (part.by_clock ? " by its clock" : " at the others' begin, since it says no Unix time");
+  std::string text = part.name;
+  switch (part.by) {
+    case AlignedBy::begin: text += " at the others' begin, since it says no Unix time"; break;
+    case AlignedBy::clock: text += " by its clock"; break;
+    case AlignedBy::collectives: text += " by its collectives"; break;
+  }
+  if (part.bound_ns)
+    text +=
+        (part.by == AlignedBy::clock ? ", which its collectives bound to " : ", to ") + seconds_text(*part.bound_ns);
   if (!part.says.empty()) text += " (" + part.says + ")";
   return text;
 }

@@ -128,21 +128,22 @@ TraceSummary summarize(const LoadedTrace& loaded, std::optional<Rank> rank) {
 nlohmann::ordered_json to_json(const LoadedTrace& loaded, const TraceSummary& summary, std::size_t top) {
   nlohmann::ordered_json json = to_json(summary, top);
   json["flow_count"] = loaded.trace.flows.size();
-  if (loaded.format == TraceFormat::sst) return json;
-  json["flow_event_count"] = loaded.flow_event_count;
-  json["instant_count"] = loaded.instants.size();
-  json["notes"] = loaded.notes;
-  if (loaded.snapshot) json["snapshot"] = to_json(*loaded.snapshot);
   for (const CombinedPart& part : loaded.parts) {
     nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
     for (const Rank rank : part.ranks) ranks.push_back(rank.value);
     json["parts"].push_back({{"file", part.name},
                              {"format", to_string(part.format)},
                              {"ranks", std::move(ranks)},
-                             {"aligned_by", part.by_clock ? "clock" : "begin"},
+                             {"aligned_by", to_string(part.by)},
                              {"shift_ns", part.shift_ns},
+                             {"bound_ns", part.bound_ns ? nlohmann::ordered_json(*part.bound_ns) : nullptr},
                              {"says", part.says}});
   }
+  if (loaded.format == TraceFormat::sst) return json;
+  json["flow_event_count"] = loaded.flow_event_count;
+  json["instant_count"] = loaded.instants.size();
+  json["notes"] = loaded.notes;
+  if (loaded.snapshot) json["snapshot"] = to_json(*loaded.snapshot);
   return json;
 }
 

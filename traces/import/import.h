@@ -42,14 +42,30 @@ struct Instant {
   friend bool operator==(const Instant&, const Instant&) = default;
 };
 
+/// How a recording was put on the others' axis.
+enum class AlignedBy : std::uint8_t {
+  begin,        ///< it begins where the others do, since it says no Unix time
+  clock,        ///< by Unix time
+  collectives,  ///< by what it and the first did together (align.h)
+};
+[[nodiscard]] constexpr const char* to_string(AlignedBy by) {
+  switch (by) {
+    case AlignedBy::begin: return "begin";
+    case AlignedBy::clock: return "clock";
+    case AlignedBy::collectives: return "collectives";
+  }
+  return "?";
+}
+
 /// One of several recordings that were put together (combine.h).
 struct CombinedPart {
   std::string name;  ///< the file's
   TraceFormat format = TraceFormat::sst;
   std::vector<Rank> ranks;
-  bool by_clock = false;      ///< its Unix time is known; else it was put at the others' begin
-  std::int64_t shift_ns = 0;  ///< added to its times
-  std::string says;           ///< what people should know of how it fits; may be empty
+  AlignedBy by = AlignedBy::begin;
+  std::int64_t shift_ns = 0;               ///< added to its times; to the first, where the clocks drift
+  std::optional<std::int64_t> bound_ns{};  ///< its times are off by no more; only collectives tell
+  std::string says;                        ///< what people should know of how it fits; may be empty
 };
 /// "snapshot.pickle by its clock (begins 3 s after the others end)".
 [[nodiscard]] std::string to_text(const CombinedPart& part);
@@ -91,8 +107,8 @@ struct LoadedTrace {
 [[nodiscard]] TraceSummary summarize(const LoadedTrace& loaded, std::optional<Rank> rank = {});
 
 /// As to_json(TraceSummary) of summarize(loaded), with "flow_count", "flow_event_count", "instant_count", "notes",
-/// "snapshot" for those, and for several recordings "parts": [{"file", "format", "ranks", "aligned_by" ("clock", or
-/// "begin" where it says no Unix time), "shift_ns", "says"}].
+/// "snapshot" for those, and for several recordings "parts": [{"file", "format", "ranks", "aligned_by" ("collectives",
+/// "clock", or "begin" where it says no Unix time), "shift_ns", "bound_ns" (null where nothing bounds it), "says"}].
 [[nodiscard]] nlohmann::ordered_json to_json(const LoadedTrace& loaded, const TraceSummary& summary,
                                              std::size_t top = kTopNames);
 
