@@ -75,6 +75,28 @@ void wait_until(Condition condition) {
   for (int i = 0; i < 1000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
+/// A child that ends by exit, as Python's multiprocessing does; not 0 where it could not.
+int fork_and_exit() {
+  const pid_t child = ::fork();
+  if (child == 0) std::exit(0);
+  int status = -1;
+  return ::waitpid(child, &status, 0) == child && status == 0 ? 3 : 95;
+}
+
+/// Has whoever profiles switch recording off, and on again.
+int be_paused() {
+  wait_until(is_recording);
+  ::kill(::getppid(), SIGUSR1);
+  wait_until([] { return !is_recording(); });
+  if (is_recording()) return 94;
+  work(50);
+  ::kill(::getppid(), SIGUSR1);
+  wait_until(is_recording);
+  if (!is_recording()) return 93;
+  work(100);
+  return 3;
+}
+
 /// Six steps of ten kernels, and one kernel before each; steps 2 and 3 are asked for. Not 0 where recording was on when
 /// it should not have been, or off.
 int train(const char* name) {
@@ -119,7 +141,9 @@ int main(int argc, char** argv) {
   }
   allocate();
   if (how.starts_with("train ")) return train(how.c_str() + std::strlen("train "));
-  work(100);
+  if (how == "paused") return be_paused();
+  work(how == "many" ? 40'000 : 100);
+  if (how == "fork") return fork_and_exit();
   if (how == "_exit") ::_exit(5);
   if (how == "kill") ::raise(SIGKILL);
   if (how == "abort") std::abort();

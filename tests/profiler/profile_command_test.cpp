@@ -75,6 +75,32 @@ TEST_F(ProfileCommand, BeginsWhenItIsTold) {
   EXPECT_EQ(answer_of({"--start-after", "1000"}, "exit", 3).at("device_spans"), 0);
 }
 
+TEST_F(ProfileCommand, LetsAForkedChildExit) {
+  EXPECT_EQ(answer_of({}, "fork", 3).at("device_spans"), 100);
+}
+
+TEST_F(ProfileCommand, PausesAtASignalUntilTheNext) {
+  EXPECT_EQ(answer_of({}, "paused", 3).at("device_spans"), 100);
+}
+
+TEST_F(ProfileCommand, KeepsTheLastOfSoManyBytes) {
+  const std::string file = scratch_.path() / "run.sst";
+  const nlohmann::json answer = answer_of({"--max-bytes", "2Mi", "-o", file}, "many", 3);
+  const Result<Trace> trace = load(file);
+  ASSERT_TRUE(trace.has_value());
+  // 80,000 calls and kernels, one allocation and some looks at the clocks came; 2 MiB are eight blocks.
+  const auto kept = static_cast<std::int64_t>(trace->spans.size()),
+             dropped = answer.at("dropped_events").get<std::int64_t>();
+  EXPECT_GE(kept, 20'000);
+  EXPECT_LE(kept, 8 * 4'095);
+  EXPECT_GE(dropped, 80'001 - kept);
+  EXPECT_LE(dropped, 80'101 - kept);
+  std::int64_t kernels = 0;
+  for (std::size_t i = 0; i < trace->spans.size(); ++i) kernels += trace->spans.activity[i] == Activity::kernel ? 1 : 0;
+  EXPECT_EQ(answer.at("device_spans"), kernels);
+  EXPECT_EQ(answer.at("idle").at(0).at("gaps"), kernels - 1);  // the last ones, in a row
+}
+
 TEST_F(ProfileCommand, RecordsTheStepsThatItIsAskedFor) {
   const std::string file = scratch_.path() / "run.sst";
   const nlohmann::json answer = answer_of({"--steps", "2:3", "-o", file}, "train step", 3);
