@@ -169,8 +169,9 @@ std::ostream& lines_of(cli::Format format) {
   return format == cli::Format::json ? std::cerr : std::cout;
 }
 
-void print_start(const cli::Command& command, const Prepared& prepared, cli::Format format) {
+void print_start(const cli::Command& command, const TrainOptions& o, const Prepared& prepared, cli::Format format) {
   print_notes(prepared.planned.notes);
+  cli::print(lines_of(format), foreign_lines(o.foreign));
   cli::print(lines_of(format),
              heading(command, prepared.planned, prepared.prediction, prepared.data, prepared.instruction_set));
 }
@@ -186,7 +187,7 @@ void print_report(const cli::Command& command, const TrainReport& report, cli::F
 /// All ranks in this process, on one GPU or one each.
 int device_main(const cli::Command& command, const TrainOptions& o, const Prepared& prepared, cli::Format format) {
   LastWord last_word(nullptr);
-  print_start(command, prepared, format);
+  print_start(command, o, prepared, format);
   const Result<TrainReport> report = cli::guarded([&] { return train_on_device(prepared, o, lines_of(format)); });
   if (!report) return last_word.say(report.error());
   print_report(command, *report, format);
@@ -231,7 +232,7 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
     return last_word.say(fits.error());
   }
   std::ostream& lines = lines_of(format);
-  if (first) print_start(command, *prepared, format);
+  if (first) print_start(command, o, *prepared, format);
   const Result<TrainReport> report = cli::guarded([&] {
     if (prepared->planned.strategy.device == plan::Device::cuda)
       return train_on_own_gpu(*prepared, o, **communicator, lines);
@@ -270,6 +271,7 @@ int train_command(std::span<const std::string> arguments) {
   if (options.profile && options.trace.empty()) options.trace = kProfileTrace;
   const Result<cli::Format> format = document_format(command, options.output);
   if (!format) return cli::print_error(std::cerr, format.error(), style);
+  if (const auto code = printed_config(command, options.foreign, *format)) return *code;
   const Role role = role_from_environment();
   const bool on_gpu = options.strategy.chosen.device == plan::Device::cuda;
   if (options.strategy.emulated && role.launcher != Launcher::none)

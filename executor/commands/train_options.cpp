@@ -66,6 +66,7 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
       .writes_file();
   output.add("print-every", &o.print_every, "N", "show every Nth step, and the first and last").least(1);
   cli::add_output_options(command, o.output);
+  add_foreign_files(command, o.foreign);
 }
 
 OptimizerScalars scalars_of(const TrainOptions& o) {

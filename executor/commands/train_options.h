@@ -9,6 +9,7 @@
 #include "executor/cpu/kernels/instruction_set.h"
 #include "executor/cpu/kernels/optimizer.h"
 #include "sim/cli/output.h"
+#include "sim/commands/foreign_files.h"
 #include "sim/commands/strategy_options.h"
 
 namespace shard::commands {
@@ -37,6 +38,7 @@ struct TrainOptions {
   std::optional<cpu::InstructionSet> instruction_set;  ///< nothing: what the matrix library takes
   std::int64_t timeout_seconds = 60;
   bool graphs = true;  ///< on GPUs
+  ForeignFiles foreign;
   cli::OutputOptions output;
 };
 

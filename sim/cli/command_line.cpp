@@ -177,7 +177,8 @@ std::string Command::suggested(std::string_view unknown) const {
   return match ? "did you mean '--" + *match + "'? " : "";
 }
 
-Result<void> Command::set(OptionState& state, const std::string& text, const Origin& origin) {
+Result<void> Command::set(OptionState& state, const std::string& given, const Origin& origin) {
+  const std::string text = state.words.empty() ? given : own_word(given, state.words);
   if (state.origin.source == origin.source && !state.texts.empty() && !state.several) {
     return Error{Errc::usage, spelled(state) + " is given twice ('" + state.texts.back() + "', '" + text + "')",
                  origin.source == Source::file ? origin.where : "", "leave one of them out"};
@@ -190,10 +191,30 @@ Result<void> Command::set(OptionState& state, const std::string& text, const Ori
   return {};
 }
 
-/// The arguments with "--output" for "-o".
-std::vector<std::string> Command::spelled_out(std::span<const std::string> arguments) const {
+std::string Command::own_name(std::string_view name) {
+  bool negated = false;
+  if (lookup(name, negated) != nullptr) return std::string(name);
+  std::string dashed(name);
+  std::ranges::replace(dashed, '_', '-');
+  if (lookup(dashed, negated) != nullptr) return dashed;
+  const std::string same(same_option(dashed));
+  if (!same.empty() && lookup(same.substr(0, same.find(' ')), negated) != nullptr) return same;
+  return std::string(name);
+}
+
+/// The arguments with "--output" for "-o", and our names for those of other tools that mean the same.
+std::vector<std::string> Command::spelled_out(std::span<const std::string> arguments) {
   std::vector<std::string> list(arguments.begin(), arguments.end());
   for (std::size_t i = 0; i < list.size() && list[i] != "--"; ++i) {
+    if (list[i].starts_with("--") && list[i].size() > 2) {
+      const std::size_t equals = std::min(list[i].find('='), list[i].size());
+      std::string name = own_name(std::string_view(list[i]).substr(2, equals - 2));
+      // "precision bf16" has the value with it.
+      if (const std::size_t blank = name.find(' '); blank == std::string::npos)
+        list[i] = "--" + name + list[i].substr(equals);
+      else if (equals == list[i].size())
+        list[i] = "--" + name.replace(blank, 1, "=");
+    }
     if (list[i].size() != 2 || list[i][0] != '-' || list[i][1] == '\0') continue;
     const char letter = list[i][1];
     for (const auto& each : groups_)

@@ -74,6 +74,7 @@ struct OptionState {
   FileUse file_use = FileUse::none;
   FilesOf files;  ///< none: the value is the path
   Range range;
+  std::vector<std::string> words;  ///< that a value may be, for which other tools have words of their own
   Reader read;
   std::function<void()> clear;     ///< for `several`: forgets the default before the first given value
   std::vector<std::string> texts;  ///< as given
@@ -93,6 +94,8 @@ class Option {
   /// Bounds of a number, inclusive; a value outside is a usage error.
   Option& least(double bound) { return state_->range.least = bound, *this; }
   Option& most(double bound) { return state_->range.most = bound, *this; }
+  /// Words that a value may be: other tools' words for them are taken for them (foreign_options.h).
+  Option& words(std::vector<std::string> words) { return state_->words = std::move(words), *this; }
   /// One of those that --help shows where the command has more than fit on a screen; `--help all` shows the others too.
   Option& common() { return state_->is_common = true, *this; }
   /// What help prints as the default, where the variable's own value does not tell ("micro-batch x world size").
@@ -267,7 +270,10 @@ class Command {
   [[nodiscard]] const OptionState& find(std::string_view name) const;
   [[nodiscard]] OptionState* lookup(std::string_view name, bool& negated);
   [[nodiscard]] std::vector<std::string> names() const;
-  [[nodiscard]] std::vector<std::string> spelled_out(std::span<const std::string> arguments) const;
+  /// The name of ours that a user means by this one: '_' for '-', another tool's name that means the same ("precision
+  /// bf16" has the value with it). The name itself where there is none.
+  [[nodiscard]] std::string own_name(std::string_view name);
+  [[nodiscard]] std::vector<std::string> spelled_out(std::span<const std::string> arguments);
   [[nodiscard]] Result<void> parse_arguments(std::span<const std::string> arguments);
   [[nodiscard]] Result<void> parse_file(const std::string& path);
   [[nodiscard]] Result<void> set(OptionState& state, const std::string& text, const Origin& origin);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string>
 
 namespace shard::cli {
@@ -10,28 +11,36 @@ namespace {
 
 struct Foreign {
   std::string_view ours;
-  std::string_view theirs;  ///< names between spaces
+  std::string_view theirs;     ///< names between spaces
+  std::string_view same = "";  ///< those of them that mean exactly this
 };
 
 constexpr auto kForeign = std::to_array<Foreign>({
     {"model", " model-name model-name-or-path pretrained-model-name-or-path checkpoint "},
     {"data", " dataset data-path data-dir train-file train-data "},
-    {"sequence", " seq seq-len seq-length seqlen max-seq-len max-seq-length block-size context-length max-length "},
+    {"sequence", " seq seq-len seq-length seqlen max-seq-len max-seq-length block-size context-length max-length ",
+     " seq-len seq-length seqlen sequence-length "},
     {"micro-batch",
-     " batch batch-size mbs micro-batch-size per-device-train-batch-size train-micro-batch-size-per-gpu "},
-    {"global-batch", " gbs global-batch-size train-batch-size gradient-accumulation-steps accumulation accumulate "},
-    {"world-size", " gpus gpu num-gpus n-gpus ngpus devices np nproc nproc-per-node num-processes nprocs procs "},
-    {"stage", " zero zero-stage zero-optimization "},
-    {"tensor-parallel", " tp tensor-parallel-size tensor-model-parallel-size "},
-    {"precision", " dtype torch-dtype mixed-precision amp "},
-    {"precision bf16", " bf16 bfloat16 "},
-    {"precision fp16", " fp16 half float16 "},
+     " batch batch-size mbs micro-batch-size per-device-train-batch-size train-micro-batch-size-per-gpu ",
+     " batch-size micro-batch-size per-device-train-batch-size train-micro-batch-size-per-gpu "},
+    {"global-batch", " gbs global-batch-size train-batch-size gradient-accumulation-steps accumulation accumulate ",
+     " global-batch-size train-batch-size "},
+    {"world-size", " gpus gpu num-gpus n-gpus ngpus devices np nproc nproc-per-node num-processes nprocs procs ",
+     " gpus num-gpus n-gpus ngpus num-processes "},
+    {"stage", " zero zero-stage zero-optimization ", " zero zero-stage "},
+    {"tensor-parallel", " tp tensor-parallel-size tensor-model-parallel-size ",
+     " tp tensor-parallel-size tensor-model-parallel-size "},
+    {"precision", " dtype torch-dtype mixed-precision amp ", " mixed-precision "},
+    {"precision bf16", " bf16 bfloat16 ", " bf16 bfloat16 "},
+    {"precision fp16", " fp16 half float16 ", " fp16 half float16 "},
     {"recompute block",
-     " gradient-checkpointing activation-checkpointing checkpoint-activations recompute-activations "},
+     " gradient-checkpointing activation-checkpointing checkpoint-activations recompute-activations ",
+     " gradient-checkpointing activation-checkpointing "},
     {"optimizer", " optim "},
-    {"lr", " learning-rate "},
+    {"lr", " learning-rate ", " learning-rate "},
     {"steps", " max-steps num-steps train-iters max-iters iters iterations "},
-    {"clip-norm", " clip clip-grad grad-clip max-grad-norm gradient-clipping "},
+    {"clip-norm", " clip clip-grad grad-clip max-grad-norm gradient-clipping ",
+     " clip-grad grad-clip max-grad-norm gradient-clipping "},
     {"placement host", " cpu-offload offload offload-optimizer offload-param zero-offload "},
     {"chunk-size", " chunk chunk-elements "},
     {"cluster", " hardware machine gpu-type "},
@@ -39,14 +48,59 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"trace", " profile "},
 });
 
+/// A word of ours, and theirs for it between spaces, in small letters.
+struct Word {
+  std::string_view ours;
+  std::string_view theirs;
+};
+
+constexpr auto kWords = std::to_array<Word>({
+    {"device", " cuda gpu "},
+    {"host", " cpu "},
+    {"cuda", " gpu "},
+    {"disk", " nvme "},
+    {"static", " const "},
+    {"adamw", " hybridadam cpuadam fusedadam deepspeedcpuadam adamw_torch adamw_torch_fused "},
+    {"adam", " adam "},
+    {"sgd", " sgd "},
+    {"fp32", " float32 float no none "},
+    {"bf16", " bfloat16 torch.bfloat16 "},
+    {"fp16", " float16 half torch.float16 "},
+    {"block", " full "},
+});
+
+std::string between_spaces(std::string_view name) {
+  return " " + std::string(name) + " ";
+}
+
 }  // namespace
 
 std::string_view own_option(std::string_view foreign) {
-  std::string name = " " + std::string(foreign) + " ";
+  std::string name = between_spaces(foreign);
   std::ranges::replace(name, '_', '-');
   for (const Foreign& each : kForeign)
     if (each.theirs.find(name) != std::string_view::npos) return each.ours;
   return {};
+}
+
+std::string_view same_option(std::string_view foreign) {
+  std::string name = between_spaces(foreign);
+  std::ranges::replace(name, '_', '-');
+  for (const Foreign& each : kForeign)
+    if (each.same.find(name) != std::string_view::npos) return each.ours;
+  return {};
+}
+
+std::string own_word(std::string_view text, std::span<const std::string> known) {
+  if (std::ranges::find(known, text) != known.end()) return std::string(text);
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (std::ranges::find(known, small) != known.end()) return small;
+  for (const Word& each : kWords)
+    if (each.theirs.find(between_spaces(small)) != std::string_view::npos &&
+        std::ranges::find(known, each.ours) != known.end())
+      return std::string(each.ours);
+  return std::string(text);
 }
 
 }  // namespace shard::cli

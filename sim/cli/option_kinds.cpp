@@ -23,6 +23,7 @@ Option Group::add_words(std::string name, std::span<const Named> words, std::siz
   }
   OptionState& state = declare(std::move(name), std::move(value_name), std::move(help));
   if (fallback < names.size()) state.default_text = names[fallback];
+  state.words = names;
   state.read = [chosen = std::move(chosen), names = std::move(names)](std::string_view text, std::string_view where,
                                                                       const Range&) -> Result<void> {
     if (const auto at = std::ranges::find(names, text); at != names.end()) {

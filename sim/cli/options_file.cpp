@@ -50,7 +50,8 @@ Result<void> Command::parse_file(const std::string& path) {
     }
     if (!ours) continue;
     const std::size_t equals = text.find('=');
-    const std::string key = without_dashes(trimmed(std::string_view(text).substr(0, equals)));
+    std::string key = without_dashes(trimmed(std::string_view(text).substr(0, equals)));
+    if (const std::string named = own_name(key); named.find(' ') == std::string::npos) key = named;
     if (key.empty() || key.find_first_of(" \t") != std::string::npos) {
       return Error{Errc::malformed, "'" + text + "' is not a 'name = value' line", origin.where, "name = value"};
     }

@@ -46,7 +46,29 @@ bool append_digit(std::int64_t& value, char digit) {
 
 }  // namespace
 
+std::optional<std::int64_t> power_in(std::string_view text) {
+  const std::size_t stars = text.find("**");
+  if (stars == std::string_view::npos) return std::nullopt;
+  const auto whole = [](std::string_view digits) -> std::optional<std::int64_t> {
+    std::int64_t value = 0;
+    for (const char c : digits)
+      if (!is_digit(c) || !append_digit(value, c)) return std::nullopt;
+    return digits.empty() ? std::nullopt : std::optional(value);
+  };
+  const std::optional<std::int64_t> base = whole(text.substr(0, stars));
+  const std::optional<std::int64_t> exponent = whole(text.substr(stars + 2));
+  if (!base || !exponent || *exponent > 62) return std::nullopt;
+  std::int64_t value = 1;
+  for (std::int64_t i = 0; i < *exponent; ++i)
+    if (__builtin_mul_overflow(value, *base, &value)) return std::nullopt;
+  return value;
+}
+
 Result<std::int64_t> parse_count(std::string_view text, std::string_view where) {
+  if (const std::optional<std::int64_t> power = power_in(text)) {
+    if (*power > kMaxTotalElems.count()) return too_large(text, where);
+    return *power;
+  }
   std::size_t at = 0;
   std::int64_t whole = 0;
   for (; at < text.size() && is_digit(text[at]); ++at) {

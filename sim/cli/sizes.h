@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,9 @@
 #include "traces/base/units.h"
 
 namespace shard::cli {
+
+/// "2**16", as Python has it; nothing for anything else, and where it is above 2^63.
+[[nodiscard]] std::optional<std::int64_t> power_in(std::string_view text);
 
 /// A non-negative whole number with an optional suffix: k M G T are powers of 1000, Ki Mi Gi Ti powers of 1024 (letter
 /// case does not matter). A fraction of up to six digits is taken where the product is whole: 1.5Gi, not 0.3.

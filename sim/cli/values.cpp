@@ -45,9 +45,9 @@ Result<void> read_value(std::string_view text, std::string_view, const Range&, s
 }
 
 Result<void> read_value(std::string_view text, std::string_view where, const Range&, bool& value) {
-  if (text == "true" || text == "yes" || text == "on" || text == "1") {
+  if (text == "true" || text == "True" || text == "yes" || text == "on" || text == "1") {
     value = true;
-  } else if (text == "false" || text == "no" || text == "off" || text == "0") {
+  } else if (text == "false" || text == "False" || text == "no" || text == "off" || text == "0") {
     value = false;
   } else {
     return Error{Errc::usage, "'" + std::string(text) + "' is neither true nor false", std::string(where),
@@ -90,6 +90,11 @@ Result<void> read_value(std::string_view text, std::string_view where, const Ran
 
 Result<void> read_value(std::string_view text, std::string_view where, const Range& range, double& value) {
   double read = 0;
+  if (const std::optional<std::int64_t> power = power_in(text); power) {
+    if (!inside(static_cast<double>(*power), range)) return out_of_range(text, where, range);
+    value = static_cast<double>(*power);
+    return {};
+  }
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), read);
   if (text.empty() || fault != std::errc{} || end != text.data() + text.size() || !std::isfinite(read)) {
     return Error{Errc::usage, "'" + std::string(text) + "' is not a number", std::string(where),

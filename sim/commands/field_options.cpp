@@ -61,7 +61,8 @@ struct Declare {
         [set = m.set, s = &strategy](std::size_t index) { set(*s, static_cast<std::uint8_t>(index)); }, help);
   }
   cli::Option operator()(const plan::ShareMember& m) const {
-    return group.add_custom(name(), std::string(field.value_name), help, share_reader(m.member.in(strategy), m.disk));
+    return group.add_custom(name(), std::string(field.value_name), help, share_reader(m.member.in(strategy), m.disk))
+        .words({"device", "host", "disk"});
   }
   template <class T>
   cli::Option operator()(const plan::Member<T>& m) const {

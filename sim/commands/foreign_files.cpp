@@ -204,21 +204,24 @@ std::optional<int> printed_config(const cli::Command& command, const ForeignFile
   return 0;
 }
 
-void print_foreign_files(cli::Format format, const ForeignFiles& files) {
-  if (format == cli::Format::json) return;
-  std::ostream& out = format == cli::Format::table ? std::cout : std::cerr;
+std::string foreign_lines(const ForeignFiles& files) {
+  std::string text;
   for (const ForeignFiles::Read& read : files.read) {
     const std::vector<foreign::LeftOut>& left = read.config.left_out;
-    std::string text = "options   from " + read.file + ", of " + read.config.tool + ": " +
-                       keys(read.config.understood.size()) + " understood, " + std::to_string(left.size()) +
-                       " left out";
+    text += "options   from " + read.file + ", of " + read.config.tool + ": " + keys(read.config.understood.size()) +
+            " understood, " + std::to_string(left.size()) + " left out";
     if (!left.empty()) text += " (--print-config: why)";
     text += '\n';
     for (std::size_t i = 0; i < std::min(kReasonsNamed, left.size()); ++i)
       text += "          " + left[i].key + ": " + left[i].reason + '\n';
     if (left.size() > kReasonsNamed) text += "          and " + std::to_string(left.size() - kReasonsNamed) + " more\n";
-    cli::print(out, text);
   }
+  return text;
+}
+
+void print_foreign_files(cli::Format format, const ForeignFiles& files) {
+  if (format != cli::Format::json)
+    cli::print(format == cli::Format::table ? std::cout : std::cerr, foreign_lines(files));
 }
 
 Json to_json(const ForeignFiles& files) {

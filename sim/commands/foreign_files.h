@@ -39,7 +39,9 @@ void add_foreign_files(cli::Command& command, ForeignFiles& files);
 [[nodiscard]] std::optional<int> printed_config(const cli::Command& command, const ForeignFiles& files,
                                                 cli::Format format);
 
-/// A line for each file where people read it: its tool, how many keys were left out, and the most telling reasons.
+/// A line for each file: its tool, how many keys were left out, and the first reasons. Empty without files.
+[[nodiscard]] std::string foreign_lines(const ForeignFiles& files);
+/// The same where people read it.
 void print_foreign_files(cli::Format format, const ForeignFiles& files);
 /// [{"file", "tool", "understood", "left_out": [{"key", "reason"}]}]
 [[nodiscard]] nlohmann::ordered_json to_json(const ForeignFiles& files);

@@ -93,8 +93,10 @@ void settle_stage(Reading& reading) {
   const std::string name = type_of(reading);
   if (name == "DEEPSPEED")
     reading.set(leaf, "stage", "2", Certainty::assumed);
-  else
-    reading.set(leaf, "stage", name == "FSDP" ? "3" : "0", name == "FSDP" ? Certainty::assumed : Certainty::stated);
+  else if (name == "FSDP")
+    reading.set(leaf, "stage", "3", Certainty::assumed);
+  else if (name == "NO" || name == "MEGATRON_LM" || name.starts_with("MULTI_"))
+    reading.set(leaf, "stage", "0");
 }
 
 /// The keys of deepspeed_config_file, beside this file or where the command runs.
@@ -200,7 +202,11 @@ Result<void> take_distributed_type(Reading& reading, const Leaf& leaf, const Row
   if (leaf.value->kind == Kind::null) return reading.leave(leaf.pointer, "not set"), Result<void>();
   if (leaf.value->kind != Kind::text && leaf.value->kind != Kind::boolean)
     return reading.wrong_kind(leaf, "MULTI_GPU, DEEPSPEED, FSDP or MEGATRON_LM");
-  reading.understand(leaf.pointer);
+  const std::string name = type_of(reading);
+  if (name == "NO" || name == "DEEPSPEED" || name == "FSDP" || name == "MEGATRON_LM" || name.starts_with("MULTI_"))
+    reading.understand(leaf.pointer);
+  else
+    reading.leave(leaf.pointer, "a way to run that is not modelled: taken as MULTI_GPU");
   return {};
 }
 

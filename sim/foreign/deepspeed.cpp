@@ -80,10 +80,6 @@ Result<ForeignConfig> read_deepspeed(const Text& text, const Given& given) {
 
 Result<void> take_zero_flag(Reading& reading, const Leaf& leaf, const Row& row) {
   if (leaf.value->kind == Kind::null) return not_set(reading, leaf);
-  if (leaf.value->is_table()) {  // empty: everything by default
-    reading.leave(leaf.pointer, "empty");
-    return {};
-  }
   const std::optional<bool> on = flag_in(*leaf.value);
   if (!on) return reading.wrong_kind(leaf, "a table");
   reading.set(leaf, row.option, *on ? "1" : "0");

@@ -334,7 +334,8 @@ void settle_groups(Reading& reading) {
   };
   const std::int64_t split = std::max<std::int64_t>(1, number("tensor-parallel"));
   if (reading.setting("tensor-parallel") != nullptr && number("world-size") % split != 0)
-    reading.drop("tensor-parallel", "does not divide the " + std::to_string(number("world-size")) + " ranks");
+    reading.drop("tensor-parallel", "groups of " + std::to_string(split) + " do not divide --world-size " +
+                                        std::to_string(number("world-size")));
   if (reading.setting("shard-group") == nullptr) return;
   const std::int64_t ranks = number("world-size") / std::max<std::int64_t>(1, number("tensor-parallel"));
   const std::int64_t size = number("shard-group");

@@ -11,6 +11,17 @@ namespace {
 /// Of one value in a message.
 constexpr std::size_t kLongestShown = 60;
 
+constexpr std::size_t kMostPointerBytes = std::size_t{4} << 20;
+
+std::size_t pointer_bytes(const Value& value, std::size_t above) {
+  std::size_t sum = above;
+  for (const Member& member : value.members) {
+    sum += pointer_bytes(member.value, above + member.key.size() + 1);
+    if (sum > kMostPointerBytes) break;
+  }
+  return sum;
+}
+
 std::string unescaped(std::string_view part) {
   std::string key;
   for (std::size_t i = 0; i < part.size(); ++i) {
@@ -98,6 +109,10 @@ std::vector<Leaf> leaves(const Value& value) {
   std::vector<Leaf> all;
   add_leaves(value, "", all);
   return all;
+}
+
+bool has_pointers_in_bounds(const Value& value) {
+  return pointer_bytes(value, 0) <= kMostPointerBytes;
 }
 
 std::string pointer_part(std::string_view key) {

@@ -74,6 +74,10 @@ inline constexpr std::size_t kDeepest = 64;
 inline constexpr std::size_t kMostKeys = 4096;
 inline constexpr std::size_t kMostValues = 20'000;
 
+/// Whether all pointers of its leaves together are of a size that a configuration has: a long name above many leaves
+/// stands in each of them. For readers.
+[[nodiscard]] bool has_pointers_in_bounds(const Value& value);
+
 /// JSON as Python's json.load reads it, with a key twice in a table refused as DeepSpeed does. `where`: the file, for
 /// errors. Errc::malformed names the line.
 [[nodiscard]] Result<Value> read_json(std::string_view content, const std::string& where);

@@ -96,12 +96,14 @@ class Builder {
     return &parent.members.back().value;
   }
   bool put(Value value) {
+    if (++made_ > kMostValues) return refuse("more values than any configuration has");
     value.line = count_.line;
     *place() = std::move(value);
     return true;
   }
   bool open(Kind kind) {
     if (open_.size() >= kDeepest) return refuse("tables and lists are nested too deeply");
+    if (++made_ > kMostValues) return refuse("more values than any configuration has");
     Value* const value = place();
     value->kind = kind;
     value->line = count_.line;
@@ -112,6 +114,7 @@ class Builder {
   const LineCount& count_;
   Value root_;
   std::vector<Value*> open_;  ///< what is in the last of them may move, what encloses it does not
+  std::size_t made_ = 0;
   std::string fault_;
 };
 
@@ -138,14 +141,15 @@ Result<Value> read_json(std::string_view content, const std::string& where) {
   const char* const end = content.data() + content.size();
   const bool done = nlohmann::json::sax_parse(Counted(content.data(), &count), Counted(end, &count), &builder) &&
                     builder.fault().empty();
-  if (done) return std::move(builder.root());
+  if (done && has_pointers_in_bounds(builder.root())) return std::move(builder.root());
   const std::string at = where + ":" + std::to_string(count.line);
   if (const std::string name = placeholder_in(content, count.line); !name.empty())
     return Error{.code = Errc::malformed,
                  .what = "'" + name + "' is a placeholder that a script fills in, not a value",
                  .where = at,
                  .help = "the file that the script makes of this one"};
-  return Error{.code = Errc::malformed, .what = builder.fault(), .where = at, .help = "JSON, without comments"};
+  const std::string what = done ? "names are longer than any configuration has them" : builder.fault();
+  return Error{.code = Errc::malformed, .what = what, .where = at, .help = "JSON, without comments"};
 }
 
 }  // namespace shard::foreign

@@ -11,6 +11,10 @@
 namespace shard::foreign {
 namespace {
 
+/// Of unknown keys for which the closest is looked for: nobody misspells longer or more of them.
+constexpr std::size_t kLongestMisspelt = 200;
+constexpr int kMostSuggestions = 50;
+
 /// One key of a pointer, and what follows it.
 std::string_view next_key(std::string_view& pointer) {
   const std::size_t end = std::min(pointer.find('/', 1), pointer.size());
@@ -32,7 +36,9 @@ bool fits(std::string_view row, std::string_view pointer) {
 /// Rows know keys within what this leaf should have been.
 bool is_table_in(std::span<const Row> rows, const Leaf& leaf) {
   return std::ranges::any_of(rows, [&](const Row& row) {
-    return row.key.starts_with(leaf.pointer) && row.key.substr(leaf.pointer.size()).starts_with('/');
+    if (!row.key.starts_with(leaf.pointer)) return false;
+    const std::string_view below = row.key.substr(leaf.pointer.size());
+    return below.starts_with('/') && below != "/**";
   });
 }
 
@@ -73,6 +79,13 @@ std::string without_blanks(std::string_view text) {
 
 Result<void> Reading::walk(std::span<const Row> rows) {
   for (const Leaf& leaf : leaves(root_)) {
+    if (leaf.value->is_table()) {
+      leave(leaf.pointer, "empty");
+      continue;
+    }
+    if (leaf.value->kind != Kind::null && is_table_in(rows, leaf) &&
+        std::ranges::find(rows, leaf.pointer, &Row::key) == rows.end())
+      return wrong_kind(leaf, "a table");
     const auto row = std::ranges::find_if(rows, [&](const Row& each) { return fits(each.key, leaf.pointer); });
     if (row != rows.end()) {
       if (row->take == nullptr)
@@ -81,13 +94,13 @@ Result<void> Reading::walk(std::span<const Row> rows) {
         return ok;
       continue;
     }
-    if (leaf.value->is_table() || leaf.value->kind == Kind::null) {
-      leave(leaf.pointer, leaf.value->is_table() ? "empty" : "not set");
+    if (leaf.value->kind == Kind::null) {
+      leave(leaf.pointer, "not set");
       continue;
     }
-    if (is_table_in(rows, leaf)) return wrong_kind(leaf, "a table");
     std::string reason = "not a key of " + tool() + " that Shardscope knows";
-    if (const std::string close = closest_key(rows, leaf.pointer); !close.empty())
+    const bool suggests = leaf.pointer.size() <= kLongestMisspelt && suggestions_++ < kMostSuggestions;
+    if (const std::string close = suggests ? closest_key(rows, leaf.pointer) : ""; !close.empty())
       reason += "; did you mean '" + close + "'?";
     leave(leaf.pointer, std::move(reason));
   }
@@ -113,8 +126,8 @@ void Reading::assume(const Leaf& leaf, std::string_view option, std::string valu
 }
 
 void Reading::add(ForeignConfig other, const std::string& pointer, const std::string& file) {
-  for (const std::string& key : other.understood) config_.understood.push_back(pointer + key);
-  for (LeftOut& each : other.left_out) config_.left_out.push_back({pointer + each.key, std::move(each.reason)});
+  for (const std::string& key : other.understood) understand(pointer + key);
+  for (LeftOut& each : other.left_out) leave(pointer + each.key, std::move(each.reason));
   for (Setting& each : other.settings) {
     if (each.certainty == Certainty::assumed && setting(each.option) != nullptr) continue;
     drop(each.option, file + " says it as well, and counts");
@@ -125,15 +138,12 @@ void Reading::add(ForeignConfig other, const std::string& pointer, const std::st
 }
 
 void Reading::understand(std::string_view pointer) {
-  std::erase_if(config_.left_out, [&](const LeftOut& each) { return each.key == pointer; });
-  if (std::ranges::find(config_.understood, pointer) == config_.understood.end())
-    config_.understood.emplace_back(pointer);
+  fates_.insert_or_assign(std::string(pointer), std::nullopt);
 }
 
 void Reading::leave(std::string_view pointer, std::string reason) {
-  std::erase(config_.understood, pointer);
-  if (std::ranges::find(config_.left_out, pointer, &LeftOut::key) == config_.left_out.end())
-    config_.left_out.push_back({std::string(pointer), std::move(reason)});
+  std::optional<std::string>& fate = fates_[std::string(pointer)];
+  if (!fate) fate = std::move(reason);
 }
 
 std::optional<std::string> Reading::in_force(std::string_view option) const {
@@ -181,15 +191,26 @@ ForeignConfig Reading::finish() {
     else
       drop(each.option, "overridden by --" + each.option + " " + *text);
   }
-  const auto covers = [](std::string_view told, std::string_view pointer) {
-    return pointer.starts_with(told) && (pointer.size() == told.size() || pointer[told.size()] == '/');
+  const auto tell = [&](const std::string& key, const std::optional<std::string>& fate) {
+    if (fate)
+      config_.left_out.push_back({key, *fate});
+    else
+      config_.understood.push_back(key);
   };
   for (const Leaf& leaf : leaves(root_)) {
-    const bool told =
-        std::ranges::any_of(config_.understood, [&](const std::string& key) { return covers(key, leaf.pointer); }) ||
-        std::ranges::any_of(config_.left_out, [&](const LeftOut& each) { return covers(each.key, leaf.pointer); });
-    if (!told) leave(leaf.pointer, "says nothing beside the other keys");
+    const auto at = fates_.find(leaf.pointer);
+    bool told = at != fates_.end();
+    for (std::string_view above = leaf.pointer; !told && !above.empty();) {
+      above.remove_suffix(above.size() - above.rfind('/'));
+      told = fates_.contains(above);
+    }
+    if (!told) tell(leaf.pointer, "says nothing beside the other keys");
+    if (at == fates_.end()) continue;
+    tell(leaf.pointer, at->second);
+    fates_.erase(at);
   }
+  // Tables, and keys of other files.
+  for (const auto& [key, fate] : fates_) tell(key, fate);
   return std::move(config_);
 }
 

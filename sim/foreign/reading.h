@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -75,7 +77,10 @@ class Reading {
   const Value& root_;
   const Given& given_;
   std::string file_;
-  ForeignConfig config_;
+  ForeignConfig config_;  ///< settings; the accounts come in with finish()
+  /// What became of each key that is told: understood, or the reason why not.
+  std::map<std::string, std::optional<std::string>, std::less<>> fates_{};
+  int suggestions_ = 0;
 };
 
 /// "auto": the framework chooses.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "sim/foreign/accelerate.h"
 #include "sim/foreign/readers.h"
 #include "traces/base/read_file.h"
 
@@ -60,9 +61,9 @@ constexpr std::string_view kNone = "no option of Shardscope takes these files: g
 
 constexpr Tool kTools[] = {
     {"GPT-NeoX", "", kNone, is_gpt_neox},
-    {"DeepSpeed", "ds-config", "a DeepSpeed configuration (JSON)", is_deepspeed, read_deepspeed},
+    {"DeepSpeed", "ds-config", "a DeepSpeed configuration (JSON)", is_deepspeed, read_deepspeed, deepspeed_rows},
     {"accelerate", "accelerate-config", "a configuration of Hugging Face accelerate (YAML), or a --fsdp_config file",
-     is_accelerate, read_accelerate},
+     is_accelerate, read_accelerate, accelerate_rows},
     {"Hugging Face transformers (a model's config.json)", "", "--model FILE", is_model_config},
     {"LLaMA-Factory", "", kNone, is_llama_factory},
     {"axolotl", "", kNone, is_axolotl},

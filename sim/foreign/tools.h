@@ -26,12 +26,15 @@ struct Text {
 /// The same of a content that is at hand.
 [[nodiscard]] Text text_of(std::string file, std::string content);
 
+struct Row;
+
 struct Tool {
   std::string_view name;
   std::string_view option;  ///< that takes its files, without dashes; empty: none does
   std::string_view help;    ///< of that option; where there is none, what takes its place
   bool (*recognises)(const Text& text);
   Result<ForeignConfig> (*read)(const Text& text, const Given& given) = nullptr;
+  std::span<const Row> (*rows)() = nullptr;  ///< its table, for the documents
 };
 
 /// In the order in which they are tried.

@@ -129,6 +129,11 @@ class Handler : public YAML::EventHandler {
   }
   void put(Value value, YAML::anchor_t anchor) {
     if (!fault_.empty()) return;
+    if (++made_ > kMostValues) {
+      fault_ = "more values than any configuration has";
+      fault_line_ = value.line;
+      return;
+    }
     if (anchor != 0) anchors_[anchor] = {value, count_values(value)};
     if (open_.empty()) {
       root_ = std::move(value);
@@ -211,6 +216,8 @@ Result<Value> read_yaml(std::string_view content, const std::string& where) {
     if (handler.fault().empty()) return malformed(fault.msg, where, fault.mark.line + 1);
   }
   if (!handler.fault().empty()) return malformed(handler.fault(), where, handler.fault_line());
+  if (!has_pointers_in_bounds(handler.root()))
+    return malformed("names are longer than any configuration has them", where, 0);
   return std::move(handler.root());
 }
 

@@ -1,5 +1,6 @@
 // Do options reach their variables with the right value and origin, and do mistakes say what, where and how to mend?
 #include "sim/cli/command_line.h"
+#include "sim/cli/foreign_options.h"
 
 #include <gtest/gtest.h>
 
@@ -110,7 +111,7 @@ struct Mistake {
 TEST(CommandLine, MistakesAreUsageErrorsThatTeach) {
   const std::vector<Mistake> mistakes{
       {{"--modle", "gpt2"}, "unknown option '--modle'", "did you mean '--model'?"},
-      {{"--chunk_size=3"}, "unknown option '--chunk_size'", "did you mean '--chunk-size'?"},
+      {{"--chunk_sizes=3"}, "unknown option '--chunk_sizes'", "did you mean '--chunk-size'?"},
       {{"--zzz"}, "unknown option '--zzz'", "shardscope simulate --help"},
       {{"--mod", "gpt2"}, "unknown option '--mod'", "did you mean '--model'?"},
       {{}, "--model is required: what to train", "--model NAME|FILE"},
@@ -215,9 +216,8 @@ TEST(CommandLine, AValueThatIsNotOneOfFewIsAnsweredWithTheListOnce) {
 }
 
 TEST(CommandLine, OptionsOfOtherToolsGetOurName) {
-  const std::vector<std::pair<std::string, std::string>> foreign{{"--gpus", "'--world-size'"},
-                                                                 {"--nproc_per_node", "'--world-size'"},
-                                                                 {"--zero", "'--stage'"},
+  const std::vector<std::pair<std::string, std::string>> foreign{{"--nproc_per_node", "'--world-size'"},
+                                                                 {"--zero_optimization", "'--stage'"},
                                                                  {"--model_name_or_path", "'--model'"}};
   for (const auto& [theirs, ours] : foreign) {
     Sample s;
@@ -228,6 +228,25 @@ TEST(CommandLine, OptionsOfOtherToolsGetOurName) {
   // Not where the command has no such option.
   Sample s;
   EXPECT_EQ(s.parse({"--max-steps", "2"}).error().help.find("here it is"), std::string::npos);
+}
+
+TEST(CommandLine, WordsOfOtherToolsThatMeanTheSameAreTaken) {
+  Sample s;
+  ASSERT_TRUE(s.parse({"--model", "m", "--gpus=4", "--zero", "2", "--unit", "Chunk", "--chunk_size", "2**20"}));
+  EXPECT_EQ(s.world_size, 4);
+  EXPECT_EQ(s.stage, 2);
+  EXPECT_EQ(s.command.describe("unit"), "--unit chunk (command line)");
+  EXPECT_EQ(s.chunk.count(), 1 << 20);
+}
+
+TEST(CommandLine, AWordMeansOursWhereTheOptionHasIt) {
+  const std::vector<std::string> placements{"device", "host", "static", "auto"}, devices{"cpu", "cuda"};
+  EXPECT_EQ(own_word("cuda", placements), "device");
+  EXPECT_EQ(own_word("CPU", placements), "host");
+  EXPECT_EQ(own_word("cuda", devices), "cuda");
+  EXPECT_EQ(own_word("HybridAdam", std::vector<std::string>{"sgd", "adam", "adamw"}), "adamw");
+  EXPECT_EQ(own_word("float16", std::vector<std::string>{"fp32", "fp16"}), "fp16");
+  EXPECT_EQ(own_word("lion", std::vector<std::string>{"sgd"}), "lion");
 }
 
 TEST(ConfigFile, TheCommandLineWinsAndEveryValueKnowsItsOrigin) {
