@@ -16,5 +16,11 @@ namespace shard::foreign {
 /// Configurations of Hugging Face accelerate, and files of the Trainer's --fsdp_config.
 [[nodiscard]] bool is_accelerate(const Text& text);
 [[nodiscard]] Result<ForeignConfig> read_accelerate(const Text& text, const Given& given);
+[[nodiscard]] bool is_megatron(const Text& text);
+[[nodiscard]] Result<ForeignConfig> read_megatron(const Text& text, const Given& given);
+[[nodiscard]] bool is_torchtitan(const Text& text);
+[[nodiscard]] Result<ForeignConfig> read_torchtitan(const Text& text, const Given& given);
+[[nodiscard]] bool is_colossalai(const Text& text);
+[[nodiscard]] Result<ForeignConfig> read_colossalai(const Text& text, const Given& given);
 
 }  // namespace shard::foreign

@@ -23,12 +23,18 @@ std::string_view next_key(std::string_view& pointer) {
   return key;
 }
 
+/// "/*" is any key, "/log-*" one that begins so.
+bool fits_key(std::string_view wanted, std::string_view key) {
+  if (wanted.ends_with('*')) return key.starts_with(wanted.substr(0, wanted.size() - 1));
+  return wanted == key;
+}
+
 bool fits(std::string_view row, std::string_view pointer) {
   while (!row.empty() && !pointer.empty()) {
     const std::string_view wanted = next_key(row);
     if (wanted == "/**" && row.empty()) return true;
     const std::string_view key = next_key(pointer);
-    if (wanted != "/*" && wanted != key) return false;
+    if (!fits_key(wanted, key)) return false;
   }
   return (row.empty() || row == "/**") && pointer.empty();
 }
@@ -61,7 +67,7 @@ std::string closest_key(std::span<const Row> rows, std::string_view pointer) {
       if (!below.starts_with('/')) continue;
       const std::string_view candidate = next_key(below).substr(1);
       exists = exists || candidate == key.substr(1);
-      if (candidate != "*" && candidate != "**") candidates.push_back(candidate);
+      if (!candidate.ends_with('*')) candidates.push_back(candidate);
     }
     if (!exists) return std::string(model::closest_name(key.substr(1), candidates).value_or(""));
     known += key;

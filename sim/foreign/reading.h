@@ -23,7 +23,7 @@ struct Row;
 /// Accounts for one leaf: by Reading::set(), understand() or leave(). An Error refuses the file.
 using Take = Result<void> (*)(Reading& reading, const Leaf& leaf, const Row& row);
 
-/// A key of a tool. "*" stands for any one key, "/**" at the end for everything below.
+/// A key of a tool. "*" stands for any one key, "log-*" for one that begins so, "/**" at the end for everything below.
 struct Row {
   std::string_view key;       ///< a pointer
   std::string_view option{};  ///< of ours, which `take` sets; for the documents where `take` works it out

@@ -60,6 +60,12 @@ bool is_megatron_bridge(const Text& text) {
 constexpr std::string_view kNone = "no option of Shardscope takes these files: give the options by hand";
 
 constexpr Tool kTools[] = {
+    {"Megatron-LM", "megatron-args", "a launch script with Megatron-LM's arguments (shell)", is_megatron,
+     read_megatron},
+    {"torchtitan", "torchtitan-config", "a torchtitan configuration (TOML)", is_torchtitan, read_torchtitan},
+    {"Colossal-AI", "colossalai-config",
+     "a Colossal-AI configuration (Python), a program with its plugins, or a launch script", is_colossalai,
+     read_colossalai},
     {"GPT-NeoX", "", kNone, is_gpt_neox},
     {"DeepSpeed", "ds-config", "a DeepSpeed configuration (JSON)", is_deepspeed, read_deepspeed, deepspeed_rows},
     {"accelerate", "accelerate-config", "a configuration of Hugging Face accelerate (YAML), or a --fsdp_config file",

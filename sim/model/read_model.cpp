@@ -32,6 +32,11 @@ std::string name_of(const fs::path& file) {
   return parent.empty() ? "model" : parent;
 }
 
+/// A description itself, not the name of one.
+bool is_description(std::string_view argument) {
+  return argument.starts_with('{');
+}
+
 Error unknown_name(std::string_view argument) {
   std::vector<std::string_view> names;
   std::string list;
@@ -52,13 +57,14 @@ Error unknown_name(std::string_view argument) {
 }  // namespace
 
 std::optional<fs::path> model_file(std::string_view argument) {
-  if (find_example_model(argument)) return std::nullopt;
+  if (is_description(argument) || find_example_model(argument)) return std::nullopt;
   const fs::path path{argument};
   std::error_code fault;
   return fs::is_directory(path, fault) ? path / "config.json" : path;
 }
 
 Result<ConfiguredModel> read_configured_model(std::string_view argument) {
+  if (is_description(argument)) return parse_config(argument, "described", "--model");
   if (const auto example = find_example_model(argument)) {
     return parse_config(example->config_json, example->name, example->name);
   }

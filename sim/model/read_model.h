@@ -9,8 +9,9 @@
 
 namespace shard::model {
 
-/// `argument` is an example's name (examples.h), a directory holding config.json, or a path to a config.json. An
-/// example's name wins over a file of that name in the working directory; write ./NAME for the file.
+/// `argument` is an example's name (examples.h), a directory holding config.json, a path to a config.json, or such a
+/// text itself, which begins with "{". An example's name wins over a file of that name in the working directory; write
+/// ./NAME for the file.
 /// Errors: usage (neither a known name nor anything that looks like a path), no_input (absent or unreadable), and
 /// those of parse_config.
 [[nodiscard]] Result<Model> read_model(std::string_view argument);
