@@ -4,17 +4,15 @@
 #include <atomic>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "profiler/commands/commands.h"
+#include "profiler/commands/profile_report.h"
 #include "profiler/commands/program_words.h"
 #include "profiler/record/record_program.h"
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
 #include "sim/commands/printing.h"
-#include "traces/base/numbers.h"
 #include "traces/base/scratch.h"
-#include "traces/holders.h"
 #include "traces/import/write_trace.h"
 
 namespace shard::profiler {
@@ -58,69 +56,6 @@ struct Options {
 
 /// How often USR1 came.
 std::atomic<int> switches{0};
-
-nlohmann::ordered_json to_json(const Idle& idle) {
-  return {{"rank", idle.rank.value},
-          {"device", idle.device},
-          {"idle_seconds", static_cast<double>(idle.idle_ns) * 1e-9},
-          {"launch_bound_seconds", static_cast<double>(idle.launch_bound_ns) * 1e-9},
-          {"gaps", idle.gaps},
-          {"launch_bound_gaps", idle.launch_bound_gaps}};
-}
-
-std::string milliseconds(std::int64_t nanoseconds) {
-  return show_fixed(static_cast<double>(nanoseconds) * 1e-6, 3) + " ms";
-}
-
-/// The peak of device memory and who held it; none where nothing was allocated.
-std::optional<Held> peak_of(const Trace& trace) {
-  if (trace.memory.empty()) return std::nullopt;
-  Result<Held> held = held_at(trace, {.by = HeldBy::site});
-  return held ? std::optional<Held>(std::move(*held)) : std::nullopt;
-}
-
-nlohmann::ordered_json to_json(const Recorded& recorded, std::size_t top) {
-  nlohmann::ordered_json j = cli::json_document("profile");
-  j["exit_code"] = recorded.ended.exit_code;
-  j["signal"] = recorded.ended.signal;
-  j["recorded"] = recorded.timeline.has_value();
-  j["processes"] = recorded.processes;
-  if (!recorded.timeline) {
-    j["why_not"] = recorded.why_not;
-    return j;
-  }
-  const Timeline& timeline = *recorded.timeline;
-  j["dropped_events"] = timeline.loaded.trace.dropped_count;
-  j["clock_bound_seconds"] = static_cast<double>(timeline.joined.clock_bound_ns) * 1e-9;
-  j["device_spans"] = timeline.joined.device_spans;
-  j["device_spans_with_op"] = timeline.joined.with_op;
-  j["device_spans_without_call"] = timeline.joined.without_call;
-  j["idle"] = nlohmann::ordered_json::array();
-  for (const Idle& idle : timeline.idle) j["idle"].push_back(to_json(idle));
-  if (const std::optional<Held> held = peak_of(timeline.loaded.trace))
-    j["peak"] = shard::to_json(timeline.loaded.trace, *held, top, 0);
-  j["trace"] = shard::to_json(timeline.loaded, summarize(timeline.loaded), top);
-  return j;
-}
-
-std::string to_text(const Recorded& recorded, std::size_t top) {
-  std::ostringstream text;
-  if (!recorded.timeline) {
-    text << "nothing was recorded: " << recorded.why_not << "\n";
-    return text.str();
-  }
-  const Timeline& timeline = *recorded.timeline;
-  text << shard::to_text(timeline.loaded, summarize(timeline.loaded), top);
-  for (const Idle& idle : timeline.idle)
-    if (idle.idle_ns > 0)
-      text << "GPU " << idle.device << " had nothing to do for " << milliseconds(idle.idle_ns)
-           << " between its first and last work, " << milliseconds(idle.launch_bound_ns)
-           << " of it while the host had not launched the next\n";
-  if (const std::optional<Held> held = peak_of(timeline.loaded.trace))
-    text << "\n" << shard::to_text(timeline.loaded.trace, *held, top, 0);
-  text << "device times are on the host's clock to " << with_commas(timeline.joined.clock_bound_ns) << " ns\n";
-  return text.str();
-}
 
 Result<void> read_steps(std::string_view text, std::string_view where, WantedRanges& wanted) {
   const std::size_t colon = text.find(':');
@@ -196,9 +131,9 @@ int profile_command(std::span<const std::string> arguments) {
   if (*format == cli::Format::json) {
     std::cout << cli::json_text(to_json(*recorded, top));
   } else if (recorded->timeline) {
-    cli::print(std::cout, to_text(*recorded, top));
+    cli::print(std::cout, to_text(*recorded, top, cli::style_of(1)));
   } else {
-    cli::print(std::cerr, to_text(*recorded, top));
+    cli::print(std::cerr, to_text(*recorded, top, cli::style_of(2)));
   }
   if (!options.output_file.empty() && recorded->timeline)
     if (const Result<void> written = write_trace(recorded->timeline->loaded.trace, options.output_file); !written)

@@ -9,7 +9,8 @@
 namespace shard::profiler {
 
 /// By device. Of work without a call nothing is known, which counts as another reason.
-/// Ranks are left to the caller.
-[[nodiscard]] std::vector<Idle> idle_of(const ProcessEvents& events);
+/// Ranks are left to the caller. `shift_ns` takes moments to the trace's clock.
+[[nodiscard]] std::vector<Idle> idle_of(const ProcessEvents& events, const SpoolContent& content,
+                                        std::int64_t shift_ns);
 
 }  // namespace shard::profiler

@@ -79,7 +79,7 @@ class Part {
     joined_.twice += events_.twice();
     joined_.clock_bound_ns = std::max(joined_.clock_bound_ns, events_.clock_bound_ns());
     for (const Event& event : events_.events()) add(event);
-    for (Idle idle : idle_of(events_)) {
+    for (Idle idle : idle_of(events_, content_, shift_ns_)) {
       idle.rank = rank_of(idle.device);
       idle_.push_back(idle);
     }

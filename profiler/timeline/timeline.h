@@ -44,6 +44,17 @@ struct Joined {
   std::int64_t clock_bound_ns = 0;  ///< how far off device times can be on the host's clock, at most
 };
 
+/// A stretch between two pieces of work of a device.
+struct Gap {
+  std::int64_t begin_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t launch_bound_ns = 0;  ///< of it, while the call that caused the next work had not returned
+  std::string next{};                ///< the work that ended it
+
+  friend bool operator==(const Gap&, const Gap&) = default;
+};
+inline constexpr std::size_t kLongestGaps = 5;
+
 /// Why a device of a process had nothing to do between its first and its last work.
 struct Idle {
   Rank rank{};
@@ -52,6 +63,7 @@ struct Idle {
   std::int64_t launch_bound_ns = 0;  ///< of this, while the call that caused the next work had not returned
   std::int64_t gaps = 0;             ///< stretches in which nothing ran
   std::int64_t launch_bound_gaps = 0;
+  std::vector<Gap> longest{};  ///< up to kLongestGaps, the longest first; on the clock of the trace
 
   friend bool operator==(const Idle&, const Idle&) = default;
 };

@@ -1,5 +1,5 @@
 // `shardscope profile` end to end, with a CUPTI that is played behind a program of our own.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <filesystem>
 #include <map>
@@ -14,6 +14,7 @@ namespace {
 
 using test::Outcome;
 using test::Words;
+using ::testing::HasSubstr;
 
 class ProfileCommand : public ::testing::Test {
  protected:
@@ -40,10 +41,23 @@ TEST_F(ProfileCommand, RecordsAProgramAndReturnsItsExitCode) {
   EXPECT_EQ(answer.at("exit_code"), 3);
   EXPECT_EQ(answer.at("idle").at(0).at("gaps"), 99);
   EXPECT_EQ(answer.at("peak").at("allocated_bytes"), 1 << 20);
+  EXPECT_LT(answer.at("peak").at("time_seconds").get<double>(), 1);
+  EXPECT_EQ(answer.at("memory").at("peak_bytes"), 1 << 20);
+  EXPECT_EQ(answer.at("memory").at("held").at(0).at("block_bytes"), 1 << 20);
+  EXPECT_EQ(answer.at("memory").at("series").size(), 72u);
+  EXPECT_EQ(answer.at("idle").at(0).at("longest_gaps").size(), 5u);
   const Result<Trace> trace = load(file);
   ASSERT_TRUE(trace.has_value());
   EXPECT_EQ(trace->spans.size(), 200u);
   EXPECT_TRUE(trace->complete());
+}
+
+TEST_F(ProfileCommand, ShowsMemoryAndGapsInTheTerminal) {
+  const Outcome outcome = profile({}, {CUDA_PROGRAM, "exit"});
+  EXPECT_THAT(outcome.out, HasSubstr("1,048,576 bytes (1.00 MiB) at the peak"));
+  EXPECT_THAT(outcome.out, HasSubstr("########"));
+  EXPECT_THAT(outcome.out, HasSubstr("held at the peak by"));
+  EXPECT_THAT(outcome.out, HasSubstr("in 99 gaps"));
 }
 
 TEST_F(ProfileCommand, LosesNothingHoweverTheProgramEnds) {
