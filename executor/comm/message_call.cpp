@@ -6,14 +6,13 @@
 #include <cstring>
 
 #include "executor/comm/members.h"
-#include "executor/comm/mpi_runtime.h"
 #include "executor/comm/tree_sum.h"
 #include "sim/target/comm_workspace.h"
 
 namespace shard {
 namespace {
 
-constexpr std::int64_t kLargestMessage = std::int64_t{1} << 30;  // MPI counts are int
+constexpr std::int64_t kLargestMessage = std::int64_t{1} << 30;  // of a port
 constexpr int kReducePhase = 0;
 constexpr int kPlacePhase = 1;
 constexpr int kNumberBits = 8;
@@ -23,10 +22,25 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return hash ^ (hash >> 29);
 }
 
+/// Whether all are complete; those that are become kNoMessage.
+Result<bool> all_complete(MessagePort& port, std::vector<MessageId>& messages) {
+  bool all = true;
+  for (MessageId& message : messages) {
+    if (message == kNoMessage) continue;
+    const Result<bool> complete = port.finish(message);
+    if (!complete) return complete;
+    if (*complete)
+      message = kNoMessage;
+    else
+      all = false;
+  }
+  return all;
+}
+
 }  // namespace
 
 void MessageCall::reserve(const MessageContext& context, CommLimits limits) {
-  const auto world = static_cast<std::size_t>(context.world);
+  const auto world = static_cast<std::size_t>(context.port->size());
   const auto segments = static_cast<std::size_t>(limits.segments);
   segments_.reserve(segments);
   windows_.resize(static_cast<std::size_t>(kCommTilesInFlight));
@@ -44,8 +58,8 @@ void MessageCall::begin(const MessageContext& context, const CollectiveRequest& 
   kind_ = request.kind;
   op_ = request.op;
   dtype_ = request.dtype;
-  group_ = resolved(request.group, context.world);
-  own_ = group_.member_of(context.rank.value);
+  group_ = resolved(request.group, context.port->size());
+  own_ = group_.member_of(context.port->rank().value);
   size_ = group_.count;
   root_ = std::max(group_.member_of(request.root.value), 0);  // not used where it is no member
   for (int peer = 0; peer < size_; ++peer)
@@ -132,36 +146,30 @@ int MessageCall::tag(const MessageContext& context, int phase, int peer) const {
   const std::uint64_t number = numbers_[static_cast<std::size_t>(peer)];
   const std::uint64_t low = (number % (1U << kNumberBits)) * 2 + static_cast<std::uint64_t>(phase);
   const std::uint64_t high = identity_ >> 33 << (kNumberBits + 1);
-  return static_cast<int>((low | high) & ((std::uint64_t{1} << context.tag_bits) - 1));
+  return static_cast<int>((low | high) & ((std::uint64_t{1} << context.port->tag_bits()) - 1));
 }
 
-Result<bool> MessageCall::reduce(const MessageContext& context) {
+Result<bool> MessageCall::send_tiles(const MessageContext& context) {
   bool moved = false;
-  bool all_sent = true;
   for (int peer = 0; peer < size_; ++peer) {
     Outbox& outbox = outboxes_[static_cast<std::size_t>(peer)];
     if (outbox.finished || peer == own_) continue;
-    const auto in_flight = static_cast<std::size_t>(kCommTilesInFlight);
-    for (MPI_Request& request : outbox.requests) {
-      int done = 0;
-      if (const int code = MPI_Test(&request, &done, MPI_STATUS_IGNORE); code != MPI_SUCCESS)
-        return mpi_error(code, "MPI_Isend", context.rank);
-    }
-    const auto pending = std::erase(outbox.requests, MPI_REQUEST_NULL);
-    moved |= pending > 0;
-    while (outbox.requests.size() < in_flight) {
+    if (const Result<bool> sent = all_complete(*context.port, outbox.requests); !sent) return sent;
+    moved |= std::erase(outbox.requests, kNoMessage) > 0;
+    while (outbox.requests.size() < static_cast<std::size_t>(kCommTilesInFlight)) {
       const Tile tile = take_tile(outbox.next, peer);
       if (tile.bytes == 0) break;
-      MPI_Request request = MPI_REQUEST_NULL;
-      MPI_Isend(context.arena + segments_[tile.segment].full_offset + tile.offset, static_cast<int>(tile.bytes),
-                MPI_BYTE, group_.rank_of(peer), tag(context, kReducePhase, peer), context.comm, &request);
-      outbox.requests.push_back(request);
+      outbox.requests.push_back(context.port->send(Rank{group_.rank_of(peer)}, tag(context, kReducePhase, peer),
+                                                   context.arena + segments_[tile.segment].full_offset + tile.offset,
+                                                   tile.bytes));
       moved = true;
     }
     outbox.finished = outbox.requests.empty();
-    all_sent = all_sent && outbox.finished;
   }
+  return moved;
+}
 
+void MessageCall::await_tiles(const MessageContext& context, bool& moved) {
   for (std::size_t turn = 0; turn < windows_in_use_; ++turn) {
     const std::size_t index = (oldest_window_ + turn) % windows_in_use_;
     Window& window = windows_[index];
@@ -169,23 +177,23 @@ Result<bool> MessageCall::reduce(const MessageContext& context) {
     window.tile = take_tile(own_next_, own_);
     if (window.tile.bytes == 0) break;
     moved = true;
-    for (int peer = 0; peer < size_; ++peer) {
-      if (peer == own_) continue;
-      MPI_Request request = MPI_REQUEST_NULL;
-      MPI_Irecv(staging(context, index, peer), static_cast<int>(window.tile.bytes), MPI_BYTE, group_.rank_of(peer),
-                tag(context, kReducePhase, peer), context.comm, &request);
-      window.requests.push_back(request);
-    }
+    for (int peer = 0; peer < size_; ++peer)
+      if (peer != own_)
+        window.requests.push_back(context.port->receive(Rank{group_.rank_of(peer)}, tag(context, kReducePhase, peer),
+                                                        staging(context, index, peer), window.tile.bytes));
   }
+}
 
+Result<bool> MessageCall::reduce(const MessageContext& context) {
+  const Result<bool> sent = send_tiles(context);
+  if (!sent) return sent;
+  bool moved = *sent;
+  await_tiles(context, moved);
   Window& oldest = windows_[oldest_window_];
   if (oldest.tile.bytes != 0) {
-    int done = 0;
-    if (const int code =
-            MPI_Testall(static_cast<int>(oldest.requests.size()), oldest.requests.data(), &done, MPI_STATUSES_IGNORE);
-        code != MPI_SUCCESS)
-      return mpi_error(code, "MPI_Irecv", context.rank);
-    if (done == 0) return moved;
+    const Result<bool> there = all_complete(*context.port, oldest.requests);
+    if (!there) return there;
+    if (!*there) return moved;
     sum(context, oldest_window_);
     oldest.requests.clear();
     oldest.tile = {};
@@ -193,6 +201,9 @@ Result<bool> MessageCall::reduce(const MessageContext& context) {
     return true;  // the next tile, or the end, in the next round
   }
   // Parts are placed only when all of `full` has been sent: receives may then overwrite it.
+  bool all_sent = true;
+  for (int peer = 0; peer < size_; ++peer)
+    all_sent = all_sent && (peer == own_ || outboxes_[static_cast<std::size_t>(peer)].finished);
   if (all_sent) {
     begin_place(context);
     moved = true;
@@ -217,16 +228,13 @@ void MessageCall::sum(const MessageContext& context, std::size_t window) {
 }
 
 void MessageCall::post(const MessageContext& context, bool send, std::byte* at, std::int64_t bytes, int peer) {
-  const int rank = group_.rank_of(peer);
+  const Rank rank{group_.rank_of(peer)};
   for (std::int64_t offset = 0; offset < bytes; offset += kLargestMessage) {
-    const int count = static_cast<int>(std::min(bytes - offset, kLargestMessage));
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (send)
-      MPI_Isend(at + offset, count, MPI_BYTE, rank, tag(context, kPlacePhase, peer), context.comm, &request);
-    else
-      MPI_Irecv(at + offset, count, MPI_BYTE, rank, tag(context, kPlacePhase, peer), context.comm, &request);
-    requests_.push_back(request);
-    with_.push_back(rank);
+    const std::int64_t count = std::min(bytes - offset, kLargestMessage);
+    const int number = tag(context, kPlacePhase, peer);
+    requests_.push_back(send ? context.port->send(rank, number, at + offset, count)
+                             : context.port->receive(rank, number, at + offset, count));
+    with_.push_back(rank.value);
   }
 }
 
@@ -268,11 +276,8 @@ void MessageCall::begin_place(const MessageContext& context) {
 }
 
 Result<bool> MessageCall::place(const MessageContext& context) {
-  int done = 0;
-  if (const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
-      code != MPI_SUCCESS)
-    return mpi_error(code, "MPI_Testall", context.rank);
-  if (done == 0) return false;
+  const Result<bool> done = all_complete(*context.port, requests_);
+  if (!done || !*done) return done;
   has_data_ = true;
   requests_.clear();
   with_.clear();
@@ -288,25 +293,19 @@ Result<bool> MessageCall::place(const MessageContext& context) {
   return true;
 }
 
-std::vector<int> MessageCall::missing() const {
+std::vector<int> MessageCall::missing(const MessageContext& context) const {
+  const auto is_open = [&](MessageId message) { return message != kNoMessage && !context.port->is_complete(message); };
   std::vector<int> ranks;
   if (stage_ == Stage::reduce && windows_[oldest_window_].tile.bytes != 0) {
-    const std::vector<MPI_Request>& requests = windows_[oldest_window_].requests;
-    for (int peer = 0, i = 0; peer < size_; ++peer) {
-      if (peer == own_) continue;
-      int done = 0;
-      MPI_Request_get_status(requests[static_cast<std::size_t>(i++)], &done, MPI_STATUS_IGNORE);
-      if (done == 0) ranks.push_back(group_.rank_of(peer));
-    }
+    const std::vector<MessageId>& requests = windows_[oldest_window_].requests;
+    for (int peer = 0, i = 0; peer < size_; ++peer)
+      if (peer != own_ && is_open(requests[static_cast<std::size_t>(i++)])) ranks.push_back(group_.rank_of(peer));
   } else if (stage_ == Stage::reduce) {
     for (int peer = 0; peer < size_; ++peer)
       if (peer != own_ && !outboxes_[static_cast<std::size_t>(peer)].finished) ranks.push_back(group_.rank_of(peer));
   }
-  for (std::size_t i = 0; i < requests_.size(); ++i) {
-    int done = 0;
-    MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE);
-    if (done == 0) ranks.push_back(with_[i]);
-  }
+  for (std::size_t i = 0; i < requests_.size(); ++i)
+    if (is_open(requests_[i])) ranks.push_back(with_[i]);
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   return ranks;

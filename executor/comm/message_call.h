@@ -1,14 +1,13 @@
 // One collective in flight between hosts: which messages are posted, which have come, what is summed.
 #pragma once
 
-#include <mpi.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "executor/comm/communicator.h"
+#include "executor/comm/message_port.h"
 #include "executor/comm/parts.h"
 #include "traces/base/result.h"
 
@@ -16,15 +15,12 @@ namespace shard {
 
 /// Who and where, the same for all calls of a communicator.
 struct MessageContext {
-  MPI_Comm comm = MPI_COMM_NULL;
-  Rank rank{0};
-  int world = 1;
+  MessagePort* port = nullptr;
   std::byte* arena = nullptr;
-  int tag_bits = 15;  ///< tags are below 2^tag_bits
 };
 
-/// Advances by MPI_Test only. Reused for later calls, so that its lists keep their memory. A peer is a member of the
-/// call's group, by its number.
+/// Advances by looking at messages only. Reused for later calls, so that its lists keep their memory. A peer is a
+/// member of the call's group, by its number.
 class MessageCall {
  public:
   void reserve(const MessageContext& context, CommLimits limits);
@@ -41,7 +37,7 @@ class MessageCall {
   [[nodiscard]] Collective kind() const { return kind_; }
   [[nodiscard]] OpId op() const { return op_; }
   /// Ranks with which a message is still on its way, to or from.
-  [[nodiscard]] std::vector<int> missing() const;
+  [[nodiscard]] std::vector<int> missing(const MessageContext& context) const;
 
  private:
   enum class Stage : std::uint8_t { reduce, place, complete };
@@ -59,12 +55,12 @@ class MessageCall {
   /// Tiles of the own part on their way from all peers: requests_ of this window, in peer order.
   struct Window {
     Tile tile;
-    std::vector<MPI_Request> requests;
+    std::vector<MessageId> requests;
   };
   /// Tiles of one peer's part on their way there.
   struct Outbox {
     Cursor next;
-    std::vector<MPI_Request> requests;
+    std::vector<MessageId> requests;
     bool finished = false;
   };
 
@@ -74,6 +70,8 @@ class MessageCall {
   [[nodiscard]] int tag(const MessageContext& context, int phase, int peer) const;
   [[nodiscard]] std::int64_t element_bytes() const { return bytes_per_element(dtype_); }
   [[nodiscard]] Result<bool> reduce(const MessageContext& context);
+  [[nodiscard]] Result<bool> send_tiles(const MessageContext& context);
+  void await_tiles(const MessageContext& context, bool& moved);
   void sum(const MessageContext& context, std::size_t window);
   void begin_place(const MessageContext& context);
   [[nodiscard]] Result<bool> place(const MessageContext& context);
@@ -102,9 +100,9 @@ class MessageCall {
   std::vector<Outbox> outboxes_;   ///< per peer; the own one stays empty
   std::vector<const std::byte*> sources_;
 
-  std::vector<MPI_Request> requests_;  ///< of the place stage
-  std::vector<int> with_;              ///< beside requests_: the rank at the other end
-  bool forwarding_ = false;            ///< broadcast: the second half, sends to children
+  std::vector<MessageId> requests_;  ///< of the place stage
+  std::vector<int> with_;            ///< beside requests_: the rank at the other end
+  bool forwarding_ = false;          ///< broadcast: the second half, sends to children
 };
 
 }  // namespace shard

@@ -1,4 +1,4 @@
-// Ranks on several hosts: collectives out of nonblocking point-to-point messages, with the bits of the shared ones.
+// Ranks on several hosts: collectives out of MPI's nonblocking point-to-point messages.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,7 @@
 
 namespace shard {
 
-/// Direct exchanges: every member sends each peer what that peer needs, once, so a rank sends and receives
-/// (n-1)/n of the full buffer per gather or scatter among n members, as the best algorithms do, in n-1 messages.
-///   all_gather      shards go straight to their places
-///   reduce_scatter  tiles of the own part arrive from all peers in the workspace, are summed in tree order and leave
-///   all_reduce      the same into the own part of `full`, then the parts are gathered
-///   reduce          the same, then the parts go to the root
-///   broadcast       a binomial tree from the root
-/// Different calls at the same place do not match one another's messages, so they end in the deadline.
+/// Collectives out of messages (messages.h) that MPI carries, between the ranks of all hosts.
 [[nodiscard]] Result<std::unique_ptr<Communicator>> make_mpi_messages(std::shared_ptr<MpiRuntime> runtime,
                                                                       CommOptions options);
 
