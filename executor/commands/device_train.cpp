@@ -115,12 +115,13 @@ train::OwnDeviceOptions own_device_options(const Prepared& p, const TrainOptions
       .deadline = deadline_of(o.timeout_seconds), .graphs = o.graphs, .reproducible = p.planned.strategy.reproducible};
 }
 
-/// Which of its machine's ranks this is.
-Result<int> number_on_machine(Communicator& host) {
+/// Which of its machine's ranks this is: what its launcher said, else counted by the machines' names.
+Result<int> number_on_machine(Communicator& host, std::optional<int> said) {
   std::array<char, HOST_NAME_MAX + 1> name{};
   if (gethostname(name.data(), name.size() - 1) != 0) name = {};
   const Result<std::vector<std::string>> all = host.exchange(name.data());
   if (!all) return all.error();
+  if (said) return *said;
   return static_cast<int>(std::count(all->begin(), all->begin() + host.rank().value, std::string(name.data())));
 }
 
@@ -178,9 +179,9 @@ Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions
 }
 
 Result<TrainReport> train_on_own_gpu(const Prepared& prepared, const TrainOptions& options, Communicator& host,
-                                     std::ostream& lines) {
+                                     std::optional<int> local_rank, std::ostream& lines) {
   if (host.size() == 1) return train_on_device(prepared, options, lines);
-  const Result<int> number = number_on_machine(host);
+  const Result<int> number = number_on_machine(host, local_rank);
   if (!number) return number.error();
   if (const std::optional<int> gpus = gpus_of_machine(); gpus && *number >= *gpus)
     return Error{.code = Errc::unavailable,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 
 #include "executor/commands/train_run.h"
 
@@ -20,10 +21,12 @@ namespace shard::commands {
 [[nodiscard]] Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions& options,
                                                   std::ostream& lines);
 
-/// This process's rank of those that a launcher started, on a GPU of its own: the machine's ranks take them in order.
-/// `host` has all ranks. As train_on_rank; unavailable where the machine has fewer GPUs than ranks, or no NCCL.
+/// This process's rank of those that a launcher started, on a GPU of its own: that of its local rank, where the
+/// launcher said one to each, else the machine's ranks take them in order. `host` has all ranks. As train_on_rank;
+/// unavailable where the machine has fewer GPUs than ranks, or no NCCL.
 [[nodiscard]] Result<TrainReport> train_on_own_gpu(const Prepared& prepared, const TrainOptions& options,
-                                                   Communicator& host, std::ostream& lines);
+                                                   Communicator& host, std::optional<int> local_rank,
+                                                   std::ostream& lines);
 
 /// What is said to ranks that a launcher started for emulated devices.
 [[nodiscard]] Error ranks_of_a_launcher_on_emulated();

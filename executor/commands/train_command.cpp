@@ -6,13 +6,10 @@
 #include <memory>
 #include <sstream>
 
-#include "executor/comm/in_process.h"
-#ifdef SHARDSCOPE_MPI
-#include "executor/comm/mpi.h"
-#endif
 #include <nlohmann/json.hpp>
 
 #include "executor/commands/device_train.h"
+#include "executor/commands/join_ranks.h"
 #include "executor/commands/rank_traces.h"
 #include "executor/commands/train_run.h"
 #include "executor/launch/address_space.h"
@@ -33,14 +30,18 @@ namespace shard::commands {
 namespace {
 
 constexpr const char* kDetails =
-    R"(Trains for real, sharded over ranks that this command starts (or under mpirun and srun, where it joins
-the ranks that are there), and shows that memory and communication are what the plan said.
+    R"(Trains for real, sharded over ranks that this command starts (or under mpirun, srun and torchrun, where it
+joins the ranks that are there), and shows that memory and communication are what the plan said.
 
 Examples:
   shardscope train --model gpt2-nano --data text:/usr/share/common-licenses/GPL-3 --ranks 2 --stage 3
   shardscope train --model gpt2-nano --data random --ranks 4 --stage 3 --unit chunk --chunk-size 128Ki \
       --steps 20 --trace measured.sst --trace-predicted predicted.sst
   shardscope compare predicted.sst measured.sst
+  torchrun --no-python --nproc-per-node 2 shardscope train --model gpt2-nano --data random --stage 3
+
+Ranks of torchrun, and of srun without PMI, meet over TCP: at MASTER_ADDR and MASTER_PORT, or the port after it where
+torchrun's agent has that one for itself; SHARDSCOPE_PORT=N, for all ranks, says another. --ranks is left out there.
 
 The result does not depend on the strategy: state_sha256 is the same for every stage, unit, number of ranks and
 recomputation, as long as the global batch is cut into the same micro-batches.
@@ -89,27 +90,6 @@ class LastWord {
   std::shared_ptr<ParentLine> line_;
   stop::Registration watch_;
 };
-
-Result<std::unique_ptr<Communicator>> join(const Role& role, const TrainOptions& o) {
-  const CommOptions options{.deadline = deadline_of(o.timeout_seconds)};
-  if (role.launcher == Launcher::none) return make_single(options);
-  if (role.launcher == Launcher::torchrun) {
-    if (role.world == 1) return make_single(options);
-    return Error{.code = Errc::unavailable,
-                 .what = "torchrun brings no MPI, which ranks of one run need to speak to each other",
-                 .where = "launcher",
-                 .help = "shardscope train --ranks " + std::to_string(role.world) + ", without torchrun"};
-  }
-#ifdef SHARDSCOPE_MPI
-  const bool messages = o.strategy.chosen.transport == plan::Transport::messages;
-  return make_mpi(messages ? MpiTransport::messages : MpiTransport::shared, options);
-#else
-  return Error{.code = Errc::unavailable,
-               .what = "this program was built without MPI and trains on one rank only",
-               .where = "launcher",
-               .help = "apt-get install libopenmpi-dev openmpi-bin, and build again"};
-#endif
-}
 
 /// The answer of a run that does not fit: the prediction, as `shardscope simulate --json` gives it.
 void print_prediction(const cli::Command& command, const Prepared& prepared, const TrainOptions& o) {
@@ -195,6 +175,16 @@ int device_main(const cli::Command& command, const TrainOptions& o, const Prepar
   return last_word.done();
 }
 
+void print_ranks(std::ostream& lines, Role role, const Communicator& communicator) {
+  role.world = communicator.size();  // PMIx alone does not say it
+  cli::print(lines, "ranks     " + describe(role) + ", over " + std::string(communicator.name()) + '\n');
+}
+
+Result<Prepared> prepare_for(const cli::Command& command, const Role& role, int ranks, TrainOptions& o) {
+  if (Result<void> taken = take_world(command, role, ranks, o); !taken) return taken.error();
+  return cli::guarded([&] { return prepare(command, o); });
+}
+
 int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cli::Format format) {
   set_run_place({RunPart::start});
   std::unique_ptr<ParentLine> line;
@@ -207,23 +197,19 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   }
   LastWord last_word(std::move(line));
   stop::Registration watch;
-  if (role.launcher != Launcher::none && role.launcher != Launcher::own)
-    watch = watch_blocking_calls(role.rank, deadline_of(o.timeout_seconds));
+  const bool by_others = role.launcher != Launcher::none && role.launcher != Launcher::own;
+  if (by_others) watch = watch_blocking_calls(role.rank, deadline_of(o.timeout_seconds));
+  Result<Prepared> prepared = Error{};
+  if (meets_over_tcp(role)) {
+    prepared = prepare_for(command, role, role.world, o);
+    if (!prepared) return last_word.say(prepared.error());
+  }
   if (role.launcher != Launcher::none) set_run_place({RunPart::joining});
-  Result<std::unique_ptr<Communicator>> communicator = join(role, o);
+  Result<std::unique_ptr<Communicator>> communicator = join_ranks(role, o, prepared ? prepared->plans.hash : "");
   if (!communicator) return last_word.say(communicator.error());
   stop::Registration cause = stop::with_cause([&] { return (*communicator)->lost_peer(); });
   set_run_place({RunPart::preparation});
-  const int ranks = (*communicator)->size();
-  const bool asked = command.given("world-size");
-  if (asked && o.strategy.chosen.world_size != ranks)
-    return last_word.say(cli::contradiction(
-        command.describe("world-size") + ", but the launcher started " + std::to_string(ranks) + " ranks",
-        "leave --ranks out under a launcher"));
-  o.strategy.chosen.world_size = ranks;
-  if (o.strategy.chosen.device == plan::Device::cuda && ranks > 1)
-    if (const Result<void> chosen = choose_transport(command, o); !chosen) return last_word.say(chosen.error());
-  const Result<Prepared> prepared = cli::guarded([&] { return prepare(command, o); });
+  if (!prepared) prepared = prepare_for(command, role, (*communicator)->size(), o);
   if (!prepared) return last_word.say(prepared.error());
   const bool first = (*communicator)->rank().value == 0;
   const bool json = format == cli::Format::json;
@@ -232,10 +218,11 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
     return last_word.say(fits.error());
   }
   std::ostream& lines = lines_of(format);
+  if (first && by_others) print_ranks(lines, role, **communicator);
   if (first) print_start(command, o, *prepared, format);
   const Result<TrainReport> report = cli::guarded([&] {
     if (prepared->planned.strategy.device == plan::Device::cuda)
-      return train_on_own_gpu(*prepared, o, **communicator, lines);
+      return train_on_own_gpu(*prepared, o, **communicator, role.local_rank, lines);
     return train_on_rank(
         *prepared, o, **communicator, lines,
         [&](const plan::Plan& plan, DataSource& data, cpu::ThreadPool& pool, const train::SessionOptions& session) {

@@ -1,16 +1,34 @@
-// The variables of Open MPI's FAQ, slurm's srun(1), PMI-1 and torch.distributed.run.
+// The variables of Open MPI's FAQ, slurm's srun(1), PMI-1, Hydra and torch.distributed.run.
 #include "executor/launch/role.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 
 namespace shard {
 namespace {
 
+struct Row {
+  Launcher launcher = Launcher::none;
+  const char* by = nullptr;  ///< a variable that must be there, too
+  const char* rank = nullptr;
+  const char* world = nullptr;
+  const char* local_rank = nullptr;
+};
+
+constexpr Row kTable[] = {
+    {Launcher::own, kParentVariable, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {Launcher::torchrun, "TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
+    {Launcher::open_mpi, nullptr, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {Launcher::slurm, nullptr, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
+    {Launcher::pmi, nullptr, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    {Launcher::pmi, nullptr, "PMIX_RANK", nullptr, nullptr},
+    {Launcher::torchrun, nullptr, "RANK", "WORLD_SIZE", "LOCAL_RANK"},
+};
+
 std::optional<int> number(const char* variable) {
-  const char* text = std::getenv(variable);
+  const char* text = variable == nullptr ? nullptr : std::getenv(variable);
   if (text == nullptr) return std::nullopt;
   int value = 0;
   const char* end = text + std::strlen(text);
@@ -19,26 +37,38 @@ std::optional<int> number(const char* variable) {
   return value;
 }
 
+bool brings_mpi(Launcher launcher) {
+  if (launcher == Launcher::none || launcher == Launcher::torchrun) return false;
+  if (launcher != Launcher::slurm) return true;
+  constexpr const char* kSpokenTo[] = {"PMI_FD", "PMI_RANK", "PMIX_RANK", "PMIX_NAMESPACE"};
+  return std::ranges::any_of(kSpokenTo, [](const char* variable) { return std::getenv(variable) != nullptr; });
+}
+
 }  // namespace
 
 Role role_from_environment() {
-  const auto as = [](Launcher launcher, std::optional<int> rank, std::optional<int> world) {
-    return Role{launcher, Rank{rank.value_or(0)}, world.value_or(1), {}};
-  };
-  if (const auto rank = number("OMPI_COMM_WORLD_RANK"), world = number("OMPI_COMM_WORLD_SIZE"); rank && world) {
-    const char* parent = std::getenv(kParentVariable);
-    Role role = as(parent != nullptr ? Launcher::own : Launcher::open_mpi, rank, world);
-    if (parent != nullptr) role.parent = parent;
+  for (const Row& row : kTable) {
+    if (row.by != nullptr && std::getenv(row.by) == nullptr) continue;
+    const std::optional<int> rank = number(row.rank);
+    const std::optional<int> world = row.world == nullptr && rank ? std::optional(*rank + 1) : number(row.world);
+    if (!rank || !world) continue;
+    Role role{.launcher = row.launcher,
+              .rank = Rank{*rank},
+              .world = *world,
+              .world_said_by = row.world == nullptr ? "" : row.world,
+              .local_rank = number(row.local_rank),
+              .brings_mpi = brings_mpi(row.launcher)};
+    if (row.launcher == Launcher::own) role.parent = std::getenv(kParentVariable);
     return role;
   }
-  if (const auto rank = number("SLURM_PROCID"), world = number("SLURM_STEP_NUM_TASKS"); rank && world)
-    return as(Launcher::slurm, rank, world);
-  if (const auto rank = number("PMI_RANK"), world = number("PMI_SIZE"); rank && world)
-    return as(Launcher::pmi, rank, world);
-  if (const auto rank = number("PMIX_RANK")) return as(Launcher::pmi, rank, rank.value() + 1);
-  if (const auto rank = number("RANK"), world = number("WORLD_SIZE"); rank && world)
-    return as(Launcher::torchrun, rank, world);
   return {};
+}
+
+std::string describe(const Role& role) {
+  std::string text = std::to_string(role.world) + " by " + to_string(role.launcher) + ", this is rank " +
+                     std::to_string(role.rank.value);
+  if (role.local_rank) text += ", local rank " + std::to_string(*role.local_rank);
+  return text;
 }
 
 }  // namespace shard

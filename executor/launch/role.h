@@ -1,6 +1,7 @@
 // Who this process is: alone, or one of the ranks that a launcher started. Read from the environment only.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "traces/base/ids.h"
@@ -13,7 +14,7 @@ enum class Launcher {
   open_mpi,  ///< a rank under a foreign mpirun
   slurm,     ///< a rank under srun
   pmi,       ///< a rank under another launcher that speaks PMI or PMIx
-  torchrun,  ///< a rank under torchrun, which brings no MPI: not supported by comm_mpi
+  torchrun,  ///< a rank under torchrun, or whatever else sets its variables
 };
 
 [[nodiscard]] constexpr const char* to_string(Launcher launcher) {
@@ -31,13 +32,31 @@ enum class Launcher {
 struct Role {
   Launcher launcher = Launcher::none;
   Rank rank{0};
-  int world = 1;       ///< under PMIx alone a lower bound: MPI knows
-  std::string parent;  ///< Launcher::own: the socket of the parent
+  int world = 1;                  ///< under PMIx alone a lower bound: MPI knows
+  std::string world_said_by{};    ///< the variable
+  std::optional<int> local_rank;  ///< which of its machine's ranks this is, where the launcher says so
+  bool brings_mpi = false;        ///< MPI finds the other ranks; else they meet over TCP (meeting_place.h)
+  std::string parent{};           ///< Launcher::own: the socket of the parent
 };
 
-/// Reads OMPI_COMM_WORLD_{RANK,SIZE}, SLURM_{PROCID,STEP_NUM_TASKS} (set by srun; a batch script alone is no rank),
-/// PMIX_RANK or PMI_{RANK,SIZE}, torchrun's {RANK,WORLD_SIZE}, and run_job's own variable.
+/// By the first row of one table whose variables are all there (role.cpp):
+///
+///   who          by                       rank                   of                     of its machine
+///   own          SHARDSCOPE_PARENT        OMPI_COMM_WORLD_RANK   OMPI_COMM_WORLD_SIZE   OMPI_COMM_WORLD_LOCAL_RANK
+///   torchrun     TORCHELASTIC_RUN_ID      RANK                   WORLD_SIZE             LOCAL_RANK
+///   mpirun                                OMPI_COMM_WORLD_RANK   OMPI_COMM_WORLD_SIZE   OMPI_COMM_WORLD_LOCAL_RANK
+///   srun                                  SLURM_PROCID           SLURM_STEP_NUM_TASKS   SLURM_LOCALID
+///   pmi                                   PMI_RANK               PMI_SIZE               MPI_LOCALRANKID
+///   pmi                                   PMIX_RANK              -                      -
+///   torchrun                              RANK                   WORLD_SIZE             LOCAL_RANK
+///
+/// torchrun stands before the launchers that people start it with. A batch script alone is no rank. srun brings MPI
+/// where PMI_FD, PMI_RANK, PMIX_RANK or PMIX_NAMESPACE is set (srun --mpi=pmi2, pmix). Numbers that are none are not
+/// there.
 [[nodiscard]] Role role_from_environment();
+
+/// "4 by torchrun, this is rank 2, local rank 2".
+[[nodiscard]] std::string describe(const Role& role);
 
 /// The variable by which run_job tells its ranks where the parent listens.
 inline constexpr const char* kParentVariable = "SHARDSCOPE_PARENT";

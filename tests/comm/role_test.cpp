@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 
+#include "executor/launch/meeting_place.h"
 #include "executor/launch/mpirun_command.h"
 #include "traces/base/scratch.h"
 
@@ -15,8 +16,35 @@ namespace shard::test {
 namespace {
 
 Role role_with(const std::map<std::string, std::string>& environment) {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-                           "SLURM_NTASKS", "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "RANK", "WORLD_SIZE", kParentVariable})
+  for (const char* name : {"OMPI_COMM_WORLD_RANK",
+                           "OMPI_COMM_WORLD_SIZE",
+                           "OMPI_COMM_WORLD_LOCAL_RANK",
+                           "SLURM_PROCID",
+                           "SLURM_STEP_NUM_TASKS",
+                           "SLURM_LOCALID",
+                           "SLURM_NTASKS",
+                           "SLURM_STEP_NODELIST",
+                           "SLURM_JOB_NODELIST",
+                           "SLURM_LAUNCH_NODE_IPADDR",
+                           "SLURM_STEP_NUM_NODES",
+                           "SLURM_JOB_ID",
+                           "SLURM_STEP_ID",
+                           "PMI_FD",
+                           "PMI_RANK",
+                           "PMI_SIZE",
+                           "PMIX_RANK",
+                           "PMIX_NAMESPACE",
+                           "RANK",
+                           "WORLD_SIZE",
+                           "LOCAL_RANK",
+                           "LOCAL_WORLD_SIZE",
+                           "MASTER_ADDR",
+                           "MASTER_PORT",
+                           "TORCHELASTIC_RUN_ID",
+                           "TORCHELASTIC_USE_AGENT_STORE",
+                           "TORCHELASTIC_RESTART_COUNT",
+                           kPortVariable,
+                           kParentVariable})
     unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   return role_from_environment();
@@ -34,6 +62,91 @@ TEST(Role, IsReadFromTheLaunchersEnvironment) {
   expect(role_with({{"SLURM_PROCID", "3"}, {"SLURM_STEP_NUM_TASKS", "8"}}), Launcher::slurm, 3, 8);
   expect(role_with({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}), Launcher::pmi, 1, 2);
   expect(role_with({{"RANK", "1"}, {"WORLD_SIZE", "2"}}), Launcher::torchrun, 1, 2);
+}
+
+TEST(Role, TheInnerOfTwoLaunchersCounts) {
+  const std::map<std::string, std::string> torchrun_under_srun{
+      {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"TORCHELASTIC_RUN_ID", "x"},
+      {"RANK", "5"},         {"WORLD_SIZE", "8"},           {"LOCAL_RANK", "1"}};
+  const Role inner = role_with(torchrun_under_srun);
+  expect(inner, Launcher::torchrun, 5, 8);
+  EXPECT_EQ(describe(inner), "8 by torchrun, this is rank 5, local rank 1");
+  // Scripts for PyTorch say mpirun's numbers once more.
+  expect(role_with({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"RANK", "1"}, {"WORLD_SIZE", "2"}}),
+         Launcher::open_mpi, 1, 2);
+}
+
+TEST(Role, KnowsTheLocalRankAndWhetherThereIsMpi) {
+  const Role mpirun =
+      role_with({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}});
+  EXPECT_EQ(mpirun.local_rank, 0);
+  EXPECT_TRUE(mpirun.brings_mpi);
+  EXPECT_EQ(role_with({{"RANK", "1"}, {"WORLD_SIZE", "2"}}).local_rank, std::nullopt);
+  std::map<std::string, std::string> srun{{"SLURM_PROCID", "3"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}};
+  EXPECT_FALSE(role_with(srun).brings_mpi);
+  EXPECT_EQ(role_with(srun).local_rank, 1);
+  srun["PMIX_RANK"] = "3";
+  EXPECT_TRUE(role_with(srun).brings_mpi);
+}
+
+std::string place_with(const std::map<std::string, std::string>& environment) {
+  const Result<MeetingPlace> place = meeting_place(role_with(environment));
+  if (!place) return place.error().what;
+  return place->address + ":" + std::to_string(place->port) + " " + place->job;
+}
+
+TEST(MeetingPlace, OfTorchrunLeavesTheAgentItsPort) {
+  std::map<std::string, std::string> torchrun{
+      {"RANK", "0"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}};
+  EXPECT_EQ(place_with(torchrun), "node1:29500 .");
+  torchrun["TORCHELASTIC_RUN_ID"] = "a";
+  torchrun["TORCHELASTIC_RESTART_COUNT"] = "3";
+  torchrun["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+  EXPECT_EQ(place_with(torchrun), "node1:29501 a.3");
+  torchrun["MASTER_PORT"] = "65535";
+  EXPECT_EQ(place_with(torchrun), "node1:65534 a.3");
+  torchrun[kPortVariable] = "1234";
+  EXPECT_EQ(place_with(torchrun), "node1:1234 a.3");
+  torchrun["LOCAL_WORLD_SIZE"] = "2";
+  EXPECT_EQ(place_with(torchrun), "node1:1234 a.3");
+  torchrun["LOCAL_WORLD_SIZE"] = "4";
+  EXPECT_EQ(place_with(torchrun), "127.0.0.1:1234 a.3");
+}
+
+TEST(MeetingPlace, OfSrunIsOnItsFirstNode) {
+  std::map<std::string, std::string> srun{{"SLURM_PROCID", "3"},
+                                          {"SLURM_STEP_NUM_TASKS", "8"},
+                                          {"SLURM_JOB_ID", "100"},
+                                          {"SLURM_STEP_ID", "2"},
+                                          {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.9"}};
+  EXPECT_EQ(place_with(srun), "10.0.0.9:23702 100.2");
+  srun["SLURM_JOB_NODELIST"] = "n[07-09],x";
+  EXPECT_EQ(place_with(srun), "n07:23702 100.2");
+  srun["SLURM_STEP_NODELIST"] = "m3,n1";
+  EXPECT_EQ(place_with(srun), "m3:23702 100.2");
+  srun["MASTER_ADDR"] = "other";
+  srun["MASTER_PORT"] = "77";
+  EXPECT_EQ(place_with(srun), "other:77 100.2");
+  srun["SLURM_STEP_NUM_NODES"] = "1";
+  EXPECT_EQ(place_with(srun), "127.0.0.1:77 100.2");
+}
+
+TEST(MeetingPlace, NamesWhatIsMissing) {
+  EXPECT_EQ(place_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}}),
+            "MASTER_ADDR is not set, so ranks cannot find each other");
+  EXPECT_EQ(place_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "x"}}),
+            "MASTER_PORT is not set, so ranks cannot find each other");
+  EXPECT_EQ(place_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "x"}, {kPortVariable, "0"}}),
+            "SHARDSCOPE_PORT is no port: '0'");
+  EXPECT_EQ(place_with({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), "this is rank 2, and WORLD_SIZE is 2");
+}
+
+TEST(FirstHost, OfSlurmsShortForm) {
+  EXPECT_EQ(first_host("node[003-007,9],x"), "node003");
+  EXPECT_EQ(first_host("a,b"), "a");
+  EXPECT_EQ(first_host("rack[1-2]n[5,6]"), "rack1n5");
+  EXPECT_EQ(first_host("n[4]-ib"), "n4-ib");
+  for (const char* bad : {"", "n[", "n[1", "n[1-2"}) EXPECT_EQ(first_host(bad), "");
 }
 
 TEST(Role, OfOurOwnRankKnowsTheParent) {
