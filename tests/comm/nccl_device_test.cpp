@@ -3,12 +3,14 @@
 
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "executor/train/device_run.h"
 #include "tests/comm/conformance.h"
 #include "tests/comm/emulated_gpus.h"
 #include "tests/comm/mirrored.h"
+#include "tests/comm/tcp_ranks.h"
 
 namespace shard::test {
 namespace {
@@ -48,6 +50,61 @@ TEST_P(OverNccl, Conforms) {
   EXPECT_TRUE(done) << to_string(done.error());
   for (std::size_t rank = 0; rank < findings.size(); ++rank)
     for (const std::string& finding : findings[rank]) ADD_FAILURE() << "rank " << rank << ": " << finding;
+}
+
+/// Runs `run` on each rank: an emulated GPU each, and hosts that meet over TCP, as under torchrun.
+std::vector<Result<void>> over_tcp(int world, const std::function<Result<void>(train::DeviceRank&)>& run) {
+  EmulatedGpus gpus(world, {.capacity = Bytes{std::int64_t{1} << 28}, .seed = 3});
+  const std::vector<TcpPlace> places = places_of(world);
+  std::vector<Result<void>> ends(places.size());
+  std::vector<std::jthread> threads;
+  for (std::size_t rank = 0; rank < places.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      const Joined host = make_tcp(places[rank]);
+      ends[rank] =
+          host ? train::run_rank(gpus.own()[rank], **host, {.graphs = false}, run) : Result<void>(host.error());
+    });
+  threads.clear();
+  return ends;
+}
+
+// What goes through the hosts is meeting, texts and ends; of the calls a few are enough.
+TEST(OverNcclAndTcp, HostsThatMeetOverTcpDo) {
+  const std::set<std::string> few{"ExchangesTexts", "GathersEveryShard", "ScattersTreeSums", "AllReducesTreeSums"};
+  for (const int world : {2, 4}) {
+    std::vector<Findings> findings(static_cast<std::size_t>(world));
+    const std::vector<Result<void>> ends = over_tcp(world, [&](train::DeviceRank& rank) -> Result<void> {
+      rank.communicator.will_call(groups_of(world, rank.communicator.rank().value));
+      Mirrored comm(rank.room.api, rank.room.turns, rank.communicator);
+      const Result<std::span<std::byte>> arena = comm.make_arena(kArena, {});
+      if (!arena) return arena.error();
+      for (const ConformanceCase& test : conformance_cases())
+        if (few.contains(test.name)) test.run(comm, *arena, findings[static_cast<std::size_t>(comm.rank().value)]);
+      return {};
+    });
+    for (const Result<void>& end : ends) EXPECT_TRUE(end) << to_string(end.error());
+    for (const Findings& own : findings) EXPECT_EQ(own, Findings{});
+  }
+}
+
+TEST(OverNcclAndTcp, ARankThatStopsEndsTheOthersAtOnce) {
+  const std::vector<Result<void>> ends = over_tcp(3, [&](train::DeviceRank& rank) -> Result<void> {
+    rank.communicator.will_call(groups_of(3, rank.communicator.rank().value));
+    Mirrored comm(rank.room.api, rank.room.turns, rank.communicator);
+    const Result<std::span<std::byte>> arena = comm.make_arena(kArena, {});
+    if (!arena) return arena.error();
+    if (comm.rank().value == 2) return Error{Errc::malformed, "token 300", "data.bin:7", ""};
+    const std::vector<CommSegment> segments{{0, 1024, Elems{12}}};
+    const Result<Ticket> ticket = comm.start({.op = OpId{1}, .kind = Collective::all_gather, .segments = segments});
+    if (!ticket) return ticket.error();
+    return comm.wait(*ticket);
+  });
+  for (const std::size_t survivor : {0u, 1u}) {
+    ASSERT_FALSE(ends[survivor]);
+    EXPECT_EQ(ends[survivor].error().code, Errc::retryable);
+    EXPECT_NE(ends[survivor].error().what.find("rank 2 stopped: token 300"), std::string::npos)
+        << ends[survivor].error().what;
+  }
 }
 
 /// All but the one that waits for a moment of the clock; where sums are NCCL's, those whose sums are exact: of two
