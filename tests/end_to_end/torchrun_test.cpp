@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <memory>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -142,7 +143,10 @@ TEST(TorchrunFaults, ARankThatIsStoppedIsNamedAtTheDeadline) {
   for (const std::size_t survivor : {0u, 2u}) {
     const Outcome outcome = ranks.of(survivor).wait();
     EXPECT_EQ(outcome.exit_code, 75) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr("rank 1 has not arrived within 2 s"));
+    // Another that waits for it in an earlier call may be missing, too.
+    EXPECT_TRUE(
+        std::regex_search(outcome.err, std::regex("ranks? ([02], )?1(, [02])? ha(s|ve) not arrived within 2 s")))
+        << outcome.err;
   }
   kill(ranks.of(1).process(), SIGKILL);
 }
