@@ -132,6 +132,7 @@ int simulate_other(const cli::Command& command, const SimulateOptions& o, const 
   taken.config_dtype = planned.config_dtype;
   taken.memory_of = result->framework;
   print_assumed(format, command, taken);
+  print_foreign_files(format, o.foreign);
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("simulate");
     j["assumed"] = to_json(command, taken);

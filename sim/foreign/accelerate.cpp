@@ -168,6 +168,8 @@ Result<ForeignConfig> read_accelerate(const Text& text, const Given& given) {
                  .where = text.file,
                  .help = "distributed_type: MULTI_GPU"};
   Reading reading("accelerate", text.file, *root, given);
+  reading.open_up(
+      *root, [](const Leaf& leaf) { return is_placeholder(*leaf.value); }, kPlaceholder);
   if (is_fsdp_file(text)) {
     if (Result<void> ok = read_fsdp_file(reading); !ok) return ok.error();
     return reading.finish();
@@ -219,6 +221,7 @@ Result<void> take_mixed_precision(Reading& reading, const Leaf& leaf, const Row&
     reading.leave(leaf.pointer, "8-bit products are not modelled: --precision bf16 is the nearest");
     return {};
   }
+  if (name == "FP32" || name == "FLOAT32") return reading.set(leaf, row.option, "fp32"), Result<void>();
   if (name != "NO" && name != "FP16" && name != "BF16")
     return reading.refused(leaf, "accelerate knows no, fp16, bf16 and fp8", "bf16");
   reading.set(leaf, row.option, name == "NO" ? "fp32" : lower(name));

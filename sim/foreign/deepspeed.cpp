@@ -36,6 +36,14 @@ struct Auto {
 };
 constexpr Auto kAuto[] = {{"lr", "5e-05"}, {"epsilon", "1e-08"}, {"weight-decay", "0"}, {"warmup-steps", "0"}};
 
+/// Lists where one value belongs.
+bool is_for_tuning(const Leaf& leaf) {
+  if (leaf.value->kind != Kind::list || leaf.pointer == "/optimizer/params/betas") return false;
+  const std::span<const Row> rows = deepspeed_rows();
+  const auto row = std::ranges::find(rows, leaf.pointer, &Row::key);
+  return row != rows.end() && row->take != nullptr && row->take != take_stage;
+}
+
 Result<void> not_set(Reading& reading, const Leaf& leaf) {
   reading.leave(leaf.pointer, "not set");
   return {};
@@ -64,7 +72,7 @@ bool is_deepspeed(const Text& text) {
 }
 
 Result<ForeignConfig> read_deepspeed(const Text& text, const Given& given) {
-  const Result<Value> root = read_json(text.content, text.file);
+  Result<Value> root = read_json(text.content, text.file);
   if (!root) return root.error();
   if (!root->is_table())
     return Error{
@@ -73,6 +81,11 @@ Result<ForeignConfig> read_deepspeed(const Text& text, const Given& given) {
         .where = text.file,
         .help = "{\"train_batch_size\": 8}"};
   Reading reading("DeepSpeed", text.file, *root, given);
+  reading.open_up(
+      *root, [](const Leaf& leaf) { return is_placeholder(*leaf.value); }, kPlaceholder);
+  const Value* const tunes = root->at("/autotuning/enabled");
+  if (tunes != nullptr && flag_in(*tunes) == true)
+    reading.open_up(*root, is_for_tuning, "values for DeepSpeed's autotuner to try: simulate predicts one at a time");
   if (Result<void> ok = reading.walk(deepspeed_rows()); !ok) return ok.error();
   if (Result<void> ok = settle_deepspeed(reading); !ok) return ok.error();
   return reading.finish();
@@ -114,6 +127,8 @@ Result<void> take_shard_group(Reading& reading, const Leaf& leaf, const Row& row
 Result<void> take_clipping(Reading& reading, const Leaf& leaf, const Row& row) {
   if (leaf.value->kind == Kind::null) return not_set(reading, leaf);
   if (is_auto(*leaf.value)) return reading.set(leaf, row.option, "1", Certainty::assumed), Result<void>();
+  if (leaf.value->kind == Kind::text && lower(leaf.value->text) == "none")
+    return reading.understand(leaf.pointer), Result<void>();
   const std::optional<double> norm = number_in(*leaf.value);
   if (!norm) return reading.wrong_kind(leaf, "a number");
   if (*norm < 0) return reading.refused(leaf, "a norm is not below 0", "1.0, or 0 for none");
@@ -125,7 +140,7 @@ Result<void> take_clipping(Reading& reading, const Leaf& leaf, const Row& row) {
 }
 
 Result<void> take_rate(Reading& reading, const Leaf& leaf, const Row& row) {
-  if (is_auto(*leaf.value)) {
+  if (is_auto(*leaf.value) && reading.setting(row.option) == nullptr) {
     const auto at = std::ranges::find(kAuto, row.option, &Auto::option);
     reading.set(leaf, row.option, at == std::end(kAuto) ? "0" : std::string(at->value), Certainty::assumed);
     return {};

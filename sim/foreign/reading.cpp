@@ -2,6 +2,7 @@
 #include "sim/foreign/reading.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -82,6 +83,17 @@ std::string without_blanks(std::string_view text) {
 }
 
 }  // namespace
+
+void Reading::open_up(Value& root, bool (*is_open)(const Leaf& leaf), std::string_view reason) {
+  assert(&root == &root_);
+  for (const Leaf& leaf : leaves(root_)) {
+    if (!is_open(leaf)) continue;
+    leave(leaf.pointer, std::string(reason));
+    // The leaf is of `root`, which the caller may change.
+    Value& value = const_cast<Value&>(*leaf.value);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    value = {.kind = Kind::null, .line = value.line};
+  }
+}
 
 Result<void> Reading::walk(std::span<const Row> rows) {
   for (const Leaf& leaf : leaves(root_)) {
@@ -253,6 +265,14 @@ std::optional<bool> flag_in(const Value& value) {
   return std::nullopt;
 }
 
+bool is_placeholder(const Value& value) {
+  if (value.kind != Kind::text) return false;
+  const std::string& text = value.text;
+  if (text.find("${") != std::string::npos || text.find("{{") != std::string::npos || text.starts_with('$'))
+    return true;
+  return text.size() > 2 && text.front() == '<' && text.back() == '>';
+}
+
 std::string number_text(double value) {
   char buffer[64];
   const auto [end, fault] = std::to_chars(buffer, buffer + sizeof buffer, value);
@@ -279,6 +299,7 @@ Result<void> take_flag(Reading& reading, const Leaf& leaf, const Row& row) {
 
 Result<void> take_count(Reading& reading, const Leaf& leaf, const Row& row) {
   if (leaf.value->kind == Kind::null) return reading.leave(leaf.pointer, "not set"), Result<void>();
+  if (is_auto(*leaf.value)) return reading.leave(leaf.pointer, "left to the framework"), Result<void>();
   const std::optional<std::int64_t> count = whole_in(*leaf.value);
   if (!count) return reading.wrong_kind(leaf, "a whole number");
   if (*count < 1) return reading.refused(leaf, "it is at least 1", "1");

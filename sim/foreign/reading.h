@@ -20,6 +20,8 @@ namespace shard::foreign {
 class Reading;
 struct Row;
 
+inline constexpr std::string_view kPlaceholder = "a placeholder that a script fills in, not a value";
+
 /// Accounts for one leaf: by Reading::set(), understand() or leave(). An Error refuses the file.
 using Take = Result<void> (*)(Reading& reading, const Leaf& leaf, const Row& row);
 
@@ -38,6 +40,10 @@ class Reading {
       : root_(root), given_(given), file_(std::move(file)) {
     config_.tool = tool;
   }
+
+  /// Takes the values out that a template leaves to a script, or of which `is_open` holds: each key is left out for
+  /// this reason, and read as not set. Call it before walk(), with the tree that this was made with.
+  void open_up(Value& root, bool (*is_open)(const Leaf& leaf), std::string_view reason);
 
   [[nodiscard]] const Value& root() const { return root_; }
   [[nodiscard]] const Given& given() const { return given_; }
@@ -94,6 +100,8 @@ class Reading {
 [[nodiscard]] std::optional<bool> flag_in(const Value& value);
 /// As our command line takes it: the shortest that reads back.
 [[nodiscard]] std::string number_text(double value);
+/// What a template has where a script fills a value in: "${BATCH}", "{{ lr }}", "<path>".
+[[nodiscard]] bool is_placeholder(const Value& value);
 /// In small letters.
 [[nodiscard]] std::string lower(std::string_view text);
 

@@ -43,6 +43,17 @@ TEST(DeepSpeed, TheCommandLineWins) {
   EXPECT_EQ(settings_of(config), "global-batch=24");
 }
 
+TEST(DeepSpeed, PlaceholdersAndListsToTuneAreLeftOut) {
+  const auto config = read(R"({"train_batch_size": "${BATCH}", "train_micro_batch_size_per_gpu": [1, 2, 4],
+    "autotuning": {"enabled": true}, "zero_optimization": {"stage": 2, "reduce_bucket_size": [5e7, 5e8]}})");
+  EXPECT_EQ(settings_of(config), "stage=2");
+  EXPECT_EQ(fate_of(config, "/train_batch_size"), "a placeholder that a script fills in, not a value");
+  EXPECT_EQ(fate_of(config, "/zero_optimization/reduce_bucket_size"),
+            "values for DeepSpeed's autotuner to try: simulate predicts one at a time");
+  // A list without the tuner is a mistake.
+  EXPECT_FALSE(read(R"({"train_micro_batch_size_per_gpu": [1, 2, 4]})"));
+}
+
 TEST(DeepSpeed, UnknownKeysNameTheClosest) {
   const auto config = read(R"({"zero_optimization": {"stage": 3, "stage3_param_persitance_threshold": 1e5}})");
   EXPECT_EQ(fate_of(config, "/zero_optimization/stage3_param_persitance_threshold"),
