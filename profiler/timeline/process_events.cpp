@@ -39,6 +39,13 @@ bool is_once(EventKind kind) {
          kind == EventKind::wait || kind == EventKind::acquired || kind == EventKind::released;
 }
 
+/// Of the host's clock, which no file is believed: sums and differences of two stay within 64 bits, as those of the
+/// map.
+std::int64_t within_reach(std::int64_t time_ns) {
+  constexpr std::int64_t kFarthest = std::int64_t{1} << 60;
+  return std::clamp(time_ns, -kFarthest, kFarthest);
+}
+
 struct ByContent {
   bool operator()(const Event& a, const Event& b) const { return std::memcmp(&a, &b, sizeof(Event)) < 0; }
 };
@@ -87,7 +94,11 @@ void ProcessEvents::place(const SpoolContent& content) {
                    [](const ClockLook& a, const ClockLook& b) { return a.host_before_ns < b.host_before_ns; });
   const ClockMap map(looks_);
   for (Event& event : events_) {
-    if (!is_on_device_clock(event)) continue;
+    if (!is_on_device_clock(event)) {
+      event.begin_ns = within_reach(event.begin_ns);
+      event.end_ns = within_reach(event.end_ns);
+      continue;
+    }
     const HostTime begin = map.host(event.begin_ns), end = map.host(event.end_ns);
     const bool has_end = event.end_ns != 0 || event.begin_ns == 0;
     clock_bound_ns_ = std::max({clock_bound_ns_, begin.bound_ns, has_end ? end.bound_ns : 0});
