@@ -26,8 +26,6 @@ constexpr std::int64_t kTurn = std::int64_t{1} << 20;
 constexpr std::size_t kMostGrants = std::size_t{1} << 20;
 /// For last words to leave, to a peer that may not read any more.
 constexpr std::chrono::milliseconds kLastWords{200};
-/// From the deadline until the ranks that wait for rank 0's answer give up: it can name who is missing.
-constexpr std::chrono::milliseconds kHeadStart{500};
 
 struct Message {
   int peer = 0;

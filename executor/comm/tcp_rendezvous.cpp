@@ -19,8 +19,6 @@ namespace {
 
 /// Connections that have not greeted yet: a stray one may stay silent for ever, and is closed when so many are newer.
 constexpr std::size_t kMostSilent = 256;
-/// For rank 0, which knows who is missing, to say so before the others give up.
-constexpr std::chrono::milliseconds kHeadStart{500};
 constexpr int kLookMilliseconds = 50;
 
 std::string in_words(int ranks) {

@@ -15,6 +15,9 @@ namespace shard::tcp {
 
 using Clock = std::chrono::steady_clock;
 
+/// What ranks wait beyond the deadline for rank 0, which can name who is missing, to say so first.
+inline constexpr std::chrono::milliseconds kHeadStart{500};
+
 /// A descriptor, closed with it.
 class Socket {
  public:
