@@ -58,7 +58,12 @@ std::byte* Backend::at(const Operand& operand) const {
 Result<void> Backend::begin_phase(const plan::PhaseOps&) {
   books_.begin_phase();
   communication_time_ = {};
+  if (observer_ != nullptr) between_since_ns_ = now_ns();
   return {};
+}
+
+void Backend::tell_between(std::int64_t now) {
+  if (observer_ != nullptr) observer_->host(executor::HostWork::between, between_since_ns_, now);
 }
 
 Result<void> Backend::acquire(const Op& op, std::span<const BufferId> buffers) {
@@ -107,6 +112,7 @@ Result<void> Backend::issue(const Op& op) {
   if (Result<void> r = books_.check_operands(op, position_.shard, communicator_.rank()); !r) return r;
   if (const auto* call = std::get_if<plan::Communicate>(&op.action)) return start(op, *call);
   const std::int64_t begin = now_ns();
+  tell_between(begin);
   if (const auto* c = std::get_if<plan::Compute>(&op.action)) {
     compute(op, *c);
   } else {
@@ -117,13 +123,17 @@ Result<void> Backend::issue(const Op& op) {
         !r)
       return r;
   }
-  if (observer_ != nullptr) observer_->finished({.op = &op, .begin_ns = begin, .end_ns = now_ns()});
+  if (observer_ != nullptr) {
+    between_since_ns_ = now_ns();
+    observer_->finished({.op = &op, .begin_ns = begin, .end_ns = between_since_ns_});
+  }
   return {};
 }
 
 Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
   static_assert(plan::kCollectivesAtOnce <= static_cast<std::size_t>(CommLimits{}.in_flight));
   if (Result<void> r = wait_for(call.behind); !r) return r;
+  const executor::HostStretch stretch(observer_, executor::HostWork::start);
   const auto offset = [&](std::int32_t operand) {
     return at(op.operands[static_cast<std::size_t>(operand)]) - memories_.device().data();
   };
@@ -150,7 +160,9 @@ void Backend::land() {
 Result<void> Backend::wait_for(OpId op) {
   const auto last = std::ranges::find(flights_, op, [](const Flight& f) { return f.op->id; });
   // Edges count on stream order: that an op has finished says that all before it on its stream have.
-  for (auto left = last == flights_.end() ? 0 : last - flights_.begin() + 1; left > 0; --left) {
+  if (last == flights_.end()) return {};
+  const executor::HostStretch stretch(observer_, executor::HostWork::wait);
+  for (auto left = last - flights_.begin() + 1; left > 0; --left) {
     if (Result<void> r = communicator_.wait(flights_.front().ticket); !r) return r;
     land();
   }
@@ -170,6 +182,7 @@ Result<void> Backend::poll() {
 Result<void> Backend::end_phase(const plan::PhaseOps&) {
   while (!flights_.empty())
     if (Result<void> r = wait_for(flights_.front().op->id); !r) return r;
+  if (observer_ != nullptr) tell_between(now_ns());
   return {};
 }
 

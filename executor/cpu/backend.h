@@ -63,6 +63,8 @@ class Backend final : public executor::RankBackend {
   [[nodiscard]] Result<void> start(const plan::Op& op, const plan::Communicate& call);
   /// Waits for a collective in flight, and for those started before it.
   [[nodiscard]] Result<void> wait_for(OpId op);
+  /// Tells what the thread did since the last op, which began at `now`.
+  void tell_between(std::int64_t now);
   void land();  ///< the oldest flight
   void compute(const plan::Op& op, const plan::Compute& c);
   /// In builds with guards: fills the gap behind a buffer that begins to live.
@@ -85,6 +87,7 @@ class Backend final : public executor::RankBackend {
   std::vector<CommSegment> segments_;  ///< scratch of start(), kept so that nothing is allocated while training
   std::vector<std::byte*> operands_;   ///< scratch of issue()
   std::int64_t step_ = 0;
+  std::int64_t between_since_ns_ = 0;  ///< the end of the last op that ran here
 };
 
 }  // namespace shard::cpu

@@ -22,10 +22,10 @@ Result<SessionResult> run_session(DeviceRank& rank, const plan::Plan& plan, Data
 }
 
 Result<void> run_ranks(cuda::Api& api, const cuda::Kernels& kernels, int ranks, std::chrono::milliseconds deadline,
-                       bool graphs, const std::function<Result<void>(DeviceRank&)>& run) {
+                       bool graphs, const std::function<Result<void>(DeviceRank&)>& run, cuda::Witness* witness) {
   cuda::Turns turns(ranks, deadline);
   cuda::PhaseGraph graph(api, turns, ranks);
-  cuda::DeviceRoom room{api, kernels, turns, graphs ? &graph : nullptr, {}};
+  cuda::DeviceRoom room{api, kernels, turns, graphs ? &graph : nullptr, {}, witness};
   auto communicators = cuda::make_same_device(ranks, room);
   std::vector<std::optional<Error>> errors(static_cast<std::size_t>(ranks));
   const auto rank_main = [&](int rank) {
@@ -54,7 +54,7 @@ Result<void> run_rank(const OwnDevice& device, Communicator& host, const OwnDevi
                       const std::function<Result<void>(DeviceRank&)>& run) {
   cuda::Turns turns(1, options.deadline);
   cuda::PhaseGraph graph(device.api, turns, 1);
-  cuda::DeviceRoom room{device.api, device.kernels, turns, options.graphs ? &graph : nullptr, {}};
+  cuda::DeviceRoom room{device.api, device.kernels, turns, options.graphs ? &graph : nullptr, {}, options.witness};
   const auto communicator = cuda::make_nccl_device(room, device.nccl, host, options.reproducible);
   DeviceRank rank{room, *communicator};
   Result<void> done = run(rank);

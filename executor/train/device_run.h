@@ -28,9 +28,11 @@ struct DeviceRank {
 /// time. `graphs`: steps are captured and launched as a whole. `run` returns an Error where the rank failed, which ends
 /// the others: they are told by their communicators. Returns the first error of the lowest rank that did not fail
 /// because of another.
+/// `witness`: see DeviceRoom.
 [[nodiscard]] Result<void> run_ranks(cuda::Api& api, const cuda::Kernels& kernels, int ranks,
                                      std::chrono::milliseconds deadline, bool graphs,
-                                     const std::function<Result<void>(DeviceRank&)>& run);
+                                     const std::function<Result<void>(DeviceRank&)>& run,
+                                     cuda::Witness* witness = nullptr);
 
 /// What a rank has for itself.
 struct OwnDevice {
@@ -41,6 +43,7 @@ struct OwnDevice {
 struct OwnDeviceOptions {
   std::chrono::milliseconds deadline{60'000};
   bool graphs = true;
+  cuda::Witness* witness = nullptr;  ///< see DeviceRoom
   bool reproducible = true;  ///< sums along Communicator's tree, for which the plan has a workspace; else NCCL's
 };
 

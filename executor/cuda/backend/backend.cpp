@@ -41,6 +41,7 @@ Backend::Backend(DeviceRoom& room, const plan::Plan& plan, DeviceCommunicator& c
       communicator_(communicator),
       position_(plan::position(plan.topology, communicator.rank().value)),
       observer_(options.observer),
+      times_ops_(options.observer != nullptr && options.observer->times_device_ops()),
       seed_(options.seed),
       books_(plan, options.observer) {
   const auto seat = static_cast<std::size_t>(communicator.seat());
@@ -69,6 +70,7 @@ Result<std::unique_ptr<Backend>> Backend::make(DeviceRoom& room, const plan::Pla
 Result<void> Backend::prepare(DataSource& data, cpu::ThreadPool& pool, const executor::BackendOptions& options,
                               const std::string& disk_path) {
   Api& api = room_.api;
+  const Witnessed witnessed(room_.witness, communicator_.rank(), OpId{});
   Result<Lanes> lanes = Lanes::make(api, plan_, communicator_.rank(), staging_by_stream(plan_));
   if (!lanes) return lanes.error();
   lanes_ = std::move(*lanes);
@@ -92,7 +94,7 @@ Result<void> Backend::prepare(DataSource& data, cpu::ThreadPool& pool, const exe
   if (!shown) return shown.error();
   shown_ = new (*shown) Shown();
   host_ops_ = std::make_unique<cpu::HostOps>(plan_, communicator_.rank(), data, pool, options);
-  host_calls_ = std::make_unique<HostCalls>(api, plan_, position_, memories_, *host_ops_);
+  host_calls_ = std::make_unique<HostCalls>(room_, plan_, communicator_.rank(), memories_, *host_ops_);
   return prepare_events();
 }
 
@@ -126,8 +128,7 @@ std::optional<plan::ControlBlock> Backend::control() const {
 Result<void> Backend::run(const plan::PhaseOps& phase) {
   phase_ = &phase;
   // Times of ops are those of events on streams, which a graph has none of.
-  if (room_.graph == nullptr || observer_ != nullptr || phase.phase != Phase::steady_step)
-    return plan::run(phase, *this);
+  if (room_.graph == nullptr || times_ops_ || phase.phase != Phase::steady_step) return plan::run(phase, *this);
   if (room_.graph->is_captured()) return replay(phase);
   capturing_ = true;
   Result<void> captured = capture(phase);
@@ -137,6 +138,7 @@ Result<void> Backend::run(const plan::PhaseOps& phase) {
 }
 
 Result<void> Backend::capture(const plan::PhaseOps& phase) {
+  const executor::HostStretch stretch(observer_, executor::HostWork::capture);
   const int seat = communicator_.seat();
   const Stream first = lanes_[shard::Stream::compute].stream;
   if (Result<void> r = room_.graph->begin(seat, first); !r) return r;
@@ -148,16 +150,25 @@ Result<void> Backend::capture(const plan::PhaseOps& phase) {
 
 Result<void> Backend::replay(const plan::PhaseOps& phase) {
   start_phase();
+  if (Result<void> r = keep_books(phase); !r) return r;
+  return launch(phase);
+}
+
+Result<void> Backend::keep_books(const plan::PhaseOps& phase) {
+  const executor::HostStretch stretch(observer_, executor::HostWork::books);
   communicator_.launched_again(captured_calls_);
   for (const Op& op : phase.ops) {
     if (Result<void> r = books_.acquire(op, op.acquire); !r) return r;
     if (Result<void> r = books_.release(op, op.release); !r) return r;
   }
-  return launch(phase);
+  return {};
 }
 
 Result<void> Backend::launch(const plan::PhaseOps& phase) {
-  if (Result<void> r = room_.graph->launch(communicator_.seat()); !r) return r;
+  {
+    const executor::HostStretch stretch(observer_, executor::HostWork::launch);
+    if (Result<void> r = room_.graph->launch(communicator_.seat()); !r) return r;
+  }
   if (Result<void> r = wait_for_end(phase); !r) return r;
   return host_calls_->take_error();
 }
@@ -170,8 +181,12 @@ void Backend::start_phase() {
   begin_ns_ = executor::now_ns();
 }
 
-Result<void> Backend::begin_phase(const plan::PhaseOps&) {
+Result<void> Backend::begin_phase(const plan::PhaseOps& phase) {
   start_phase();
+  enqueued_since_ns_ = begin_ns_;
+  // What a phase begins and ends with belongs to its first and to its last op.
+  const Witnessed witnessed(phase.ops.empty() ? nullptr : room_.witness, communicator_.rank(),
+                            phase.ops.empty() ? OpId{} : phase.ops.front().id);
   const Stream first = lanes_[shard::Stream::compute].stream;
   if (Result<void> r = room_.api.copy(first, step_word_, &shown_->step, sizeof(std::int64_t)); !r) return r;
   if (Result<void> r = room_.api.record(begin_, first); !r) return r;
@@ -196,10 +211,11 @@ Result<void> Backend::wait_for_dependencies(const Op& op, Stream stream) {
 }
 
 Result<void> Backend::issue(const Op& op) {
+  const Witnessed witnessed(room_.witness, communicator_.rank(), op.id);
   if (Result<void> r = books_.check_operands(op, position_.shard, communicator_.rank()); !r) return r;
   const Lane& lane = lanes_[op.stream];
   if (Result<void> r = wait_for_dependencies(op, lane.stream); !r) return r;
-  if (observer_ != nullptr) {
+  if (times_ops_) {
     timed_.push_back({.op = &op, .begin = nullptr, .end = nullptr});
     for (Event Timed::*event : {&Timed::begin, &Timed::end}) {
       if (spare_events_.empty()) {
@@ -213,7 +229,7 @@ Result<void> Backend::issue(const Op& op) {
   }
   const std::size_t timed = timed_.size();
   if (Result<void> r = enqueue(op, lane); !r) return r;
-  if (observer_ != nullptr)
+  if (times_ops_)
     if (Result<void> r = room_.api.record(timed_[timed - 1].end, lane.stream); !r) return r;
   if (const auto event = event_of_.find(op.id.value); event != event_of_.end())
     if (Result<void> r = room_.api.record(event->second, lane.stream); !r) return r;
@@ -230,7 +246,9 @@ Result<void> Backend::mark(const Op& op, const Lane& lane, std::int32_t place) {
   return room_.api.end_op(lane.stream);
 }
 
-Result<void> Backend::join_lanes() {
+Result<void> Backend::join_lanes(const plan::PhaseOps& phase) {
+  const Witnessed witnessed(phase.ops.empty() ? nullptr : room_.witness, communicator_.rank(),
+                            phase.ops.empty() ? OpId{} : phase.ops.back().id);
   const Stream first = lanes_[shard::Stream::compute].stream;
   for (const Lane& lane : lanes_.all()) {
     if (lane.stream == nullptr || lane.stream == first) continue;
@@ -248,14 +266,16 @@ Result<void> Backend::join_lanes() {
 }
 
 Result<void> Backend::end_phase(const plan::PhaseOps& phase) {
-  if (Result<void> r = join_lanes(); !r) return r;
+  if (Result<void> r = join_lanes(phase); !r) return r;
   if (capturing_) return {};
+  if (observer_ != nullptr) observer_->host(executor::HostWork::enqueue, enqueued_since_ns_, executor::now_ns());
   if (Result<void> r = wait_for_end(phase); !r) return r;
   if (Result<void> r = host_calls_->take_error(); !r) return r;
   return report_times();
 }
 
 Result<void> Backend::wait_for_end(const plan::PhaseOps& phase) {
+  const executor::HostStretch stretch(observer_, executor::HostWork::wait);
   const auto start = std::chrono::steady_clock::now();
   const bool of_graph = room_.graph != nullptr && room_.graph->is_captured() && phase.phase == Phase::steady_step;
   while (true) {
@@ -321,6 +341,7 @@ Error Backend::hang(const plan::PhaseOps& phase) const {
 }
 
 Result<void> Backend::report_times() {
+  const executor::HostStretch stretch(times_ops_ ? observer_ : nullptr, executor::HostWork::read_times);
   for (const Timed& timed : timed_) {
     const Result<double> begin = room_.api.seconds_between(begin_, timed.begin);
     if (!begin) return begin.error();

@@ -24,7 +24,8 @@ namespace shard::cuda {
 /// end of a phase is waited for. Operators run as kernels and products; what steers the run, loads data or works on
 /// host memory runs on the host, in its stream's order. acquire and release keep the arena's books in plan order;
 /// nothing is allocated while training. Steady steps are captured as a graph once and launched again, where the room
-/// has one and nobody observes. The end of a phase is polled against the deadline: what hangs is named.
+/// has one and nobody asks for the times of ops. The end of a phase is polled against the deadline: what hangs is
+/// named.
 class Backend final : public executor::RankBackend {
  public:
   /// Makes the arenas, the device's in `communicator`. All that it refers to outlives it. Collective: every rank of the
@@ -59,7 +60,7 @@ class Backend final : public executor::RankBackend {
     plan::ControlBlock control{};
     float loss = 0;
   };
-  /// When an op began and ended, where somebody observes.
+  /// When an op began and ended, where somebody asks for it.
   struct Timed {
     const plan::Op* op = nullptr;
     Event begin = nullptr;
@@ -74,6 +75,7 @@ class Backend final : public executor::RankBackend {
   /// A step as a graph: enqueued into one by plan::run, or as it was, with the books kept.
   [[nodiscard]] Result<void> capture(const plan::PhaseOps& phase);
   [[nodiscard]] Result<void> replay(const plan::PhaseOps& phase);
+  [[nodiscard]] Result<void> keep_books(const plan::PhaseOps& phase);
   [[nodiscard]] Result<void> launch(const plan::PhaseOps& phase);
   void start_phase();
   [[nodiscard]] std::byte* at(const plan::Operand& operand) const;
@@ -94,7 +96,7 @@ class Backend final : public executor::RankBackend {
   [[nodiscard]] std::span<const Range> ranges_of(const plan::Op& op, const Lane& lane);
   /// The stream has come behind op number `place` of the phase.
   [[nodiscard]] Result<void> mark(const plan::Op& op, const Lane& lane, std::int32_t place);
-  [[nodiscard]] Result<void> join_lanes();
+  [[nodiscard]] Result<void> join_lanes(const plan::PhaseOps& phase);
   [[nodiscard]] Result<void> wait_for_end(const plan::PhaseOps& phase);
   [[nodiscard]] Error hang(const plan::PhaseOps& phase) const;
   /// An error met while waiting: beside the rank, which op had not ended.
@@ -109,6 +111,8 @@ class Backend final : public executor::RankBackend {
   DeviceCommunicator& communicator_;
   plan::Position position_;
   executor::Observer* observer_;
+  bool times_ops_;
+  std::int64_t enqueued_since_ns_ = 0;
   std::uint64_t seed_;
   executor::Books books_;
   Lanes lanes_;

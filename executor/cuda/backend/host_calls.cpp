@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "executor/cpu/disk_ops.h"
+#include "executor/rank/observer.h"
 
 namespace shard::cuda {
 namespace {
@@ -81,10 +82,14 @@ Result<void> HostCalls::enqueue(Stream stream, const plan::Op& op, std::byte* st
 void HostCalls::run(void* call) {
   const Call& c = *static_cast<const Call*>(call);
   HostCalls& self = *c.self;
-  const std::lock_guard lock(self.mutex_);
-  if (!self.error_)
-    if (Result<void> r = self.run(c); !r) self.error_ = r.error();
-  if (self.error_) self.clear(c);
+  const std::int64_t begin = self.witness_ == nullptr ? 0 : executor::now_ns();
+  {
+    const std::lock_guard lock(self.mutex_);
+    if (!self.error_)
+      if (Result<void> r = self.run(c); !r) self.error_ = r.error();
+    if (self.error_) self.clear(c);
+  }
+  if (self.witness_ != nullptr) self.witness_->host_worked(self.rank_, c.op->id, begin, executor::now_ns());
 }
 
 void HostCalls::clear(const Call& call) const {

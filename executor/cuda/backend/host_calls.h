@@ -10,7 +10,7 @@
 
 #include "executor/cpu/host_ops.h"
 #include "executor/cpu/memories.h"
-#include "executor/cuda/api/api.h"
+#include "executor/cuda/comm/device_room.h"
 #include "sim/ir/plan.h"
 
 namespace shard::cuda {
@@ -25,9 +25,14 @@ namespace shard::cuda {
 /// Enqueues them and keeps what they are called with; calls run on some thread, one after another of a stream.
 class HostCalls {
  public:
-  HostCalls(Api& api, const plan::Plan& plan, const plan::Position& position, const cpu::Memories& memories,
-            cpu::HostOps& ops)
-      : api_(api), plan_(plan), position_(position), memories_(memories), ops_(ops) {}
+  HostCalls(const DeviceRoom& room, const plan::Plan& plan, Rank rank, const cpu::Memories& memories, cpu::HostOps& ops)
+      : api_(room.api),
+        witness_(room.witness),
+        plan_(plan),
+        rank_(rank),
+        position_(plan::position(plan.topology, rank.value)),
+        memories_(memories),
+        ops_(ops) {}
 
   /// Copies what the op reads of the device to `staging`, calls the host, copies back what it wrote. `staging` has
   /// staging_bytes(op) and is used in the stream's order alone. Between begin_op and end_op of the op.
@@ -48,7 +53,9 @@ class HostCalls {
   void clear(const Call& call) const;
 
   Api& api_;
+  Witness* witness_;
   const plan::Plan& plan_;
+  Rank rank_;
   plan::Position position_;
   const cpu::Memories& memories_;
   cpu::HostOps& ops_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/cuda/api/api.h"
+#include "executor/cuda/api/witness.h"
 #include "executor/cuda/comm/phase_graph.h"
 #include "executor/cuda/comm/turns.h"
 #include "executor/cuda/kernels/kernels.h"
@@ -28,6 +29,7 @@ struct DeviceRoom {
   Turns& turns;
   PhaseGraph* graph = nullptr;                                 ///< of a step; null: every step is enqueued op by op
   std::vector<std::function<std::optional<Stuck>()>> stuck{};  ///< by seat, of those that run
+  Witness* witness = nullptr;                                  ///< told whose work is enqueued; null: nobody
 };
 
 }  // namespace shard::cuda

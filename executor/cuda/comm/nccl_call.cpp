@@ -27,6 +27,7 @@ class Stage {
     if (is_empty()) return {};
     const OpNote note{
         .rank = call_.rank, .op = call_.request.op, .name = to_string(call_.request.kind), .ranges = ranges_};
+    const Witnessed witnessed(call_.room.witness, note.rank, note.op);
     if (Result<void> r = call_.room.api.begin_op(call_.stream, note); !r) return r;
     if (Result<void> r = work(); !r) return r;
     return call_.room.api.end_op(call_.stream);

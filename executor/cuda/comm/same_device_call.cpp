@@ -39,6 +39,7 @@ class Part {
   [[nodiscard]] Result<void> enqueue() {
     const CallMember& own = members_[own_];
     const OpNote note{.rank = own.rank, .op = own.request.op, .name = to_string(own.request.kind), .ranges = ranges_};
+    const Witnessed witnessed(room_.witness, note.rank, note.op);
     if (Result<void> r = room_.api.begin_op(own.stream, note); !r) return r;
     for (const CopyOf& c : copies_)
       if (Result<void> r = room_.api.copy(own.stream, c.to, c.from, c.bytes); !r) return r;

@@ -12,7 +12,7 @@ Device::Device(const EmulatedOptions& options, std::unique_ptr<DeviceMemory> mem
     : options_(options),
       facts_{"emulated", 0, 1, 0, options.capacity, 0, true},
       memory_(std::move(memory)),
-      scheduler_(options.seed, options.as_enqueued),
+      scheduler_(options.seed, options.as_enqueued, options.activity),
       blocks_(options.seed ^ 0xB10C) {}
 
 bool Device::hangs_now(std::string_view call) {
@@ -57,16 +57,40 @@ Result<MemoryInfo> Device::memory_info() {
 
 Result<std::byte*> Device::allocate(Bytes bytes) {
   if (auto error = enter("allocate")) return *error;
-  return memory_->allocate(bytes);
+  const ToldCall call(options_.activity, "cudaMalloc");
+  return told_allocation(memory_->allocate(bytes), bytes, false, call);
 }
 
 Result<std::byte*> Device::allocate_pinned(Bytes bytes) {
   if (auto error = enter("allocate_pinned")) return *error;
-  return memory_->allocate_pinned(bytes);
+  const ToldCall call(options_.activity, "cudaHostAlloc");
+  return told_allocation(memory_->allocate_pinned(bytes), bytes, true, call);
+}
+
+Result<std::byte*> Device::told_allocation(const Result<std::byte*>& memory, Bytes bytes, bool pinned,
+                                           const ToldCall& call) const {
+  if (memory && options_.activity != nullptr)
+    options_.activity->memory({.acquired = true,
+                               .pinned = pinned,
+                               .device = options_.number,
+                               .address = reinterpret_cast<std::uint64_t>(*memory),
+                               .bytes = bytes.count(),
+                               .correlation = call.number(),
+                               .time_ns = EmulatedActivity::now_ns()});
+  return memory;
 }
 
 void Device::give_back(std::byte* memory, bool pinned) {
+  const ToldCall call(options_.activity, pinned ? "cudaFreeHost" : "cudaFree");
   const auto block = memory_->free(memory, pinned);
+  if (block && options_.activity != nullptr)
+    options_.activity->memory({.acquired = false,
+                               .pinned = pinned,
+                               .device = options_.number,
+                               .address = reinterpret_cast<std::uint64_t>(memory),
+                               .bytes = block->bytes,
+                               .correlation = call.number(),
+                               .time_ns = EmulatedActivity::now_ns()});
   if (!block) {
     fail(block.error());
   } else if (options_.check_order) {

@@ -31,6 +31,7 @@ struct DeviceStream {
   std::string name;
   Op outside{};                   ///< stands for work that belongs to no op
   Op op{};                        ///< of begin_op(); null: none
+  std::string_view op_name{};     ///< of it
   bool results_poisoned = false;  ///< of that op
   std::shared_ptr<Capture> capture{};
   std::vector<std::int32_t> last{};  ///< in a capture: nodes that what comes next is behind
@@ -79,7 +80,8 @@ class Device final : public Api {
   /// Where a kernel's pointer argument really points to; null where it is refused. `argument` counts from 1.
   const void* kernel_pointer(DeviceStream& stream, const void* pointer, int argument);
   void refuse_argument(DeviceStream& stream, int argument, const std::string& why);
-  void launch(DeviceStream& stream, const BlockRunner::Sizes& sizes, std::function<void()> thread);
+  void launch(DeviceStream& stream, const BlockRunner::Sizes& sizes, std::string_view function,
+              std::function<void()> thread);
 
   // Of transfers between devices, which NCCL makes.
   /// A step of the stream that touches `ranges`; `ready` and `run` are called as Step has them.
@@ -106,6 +108,8 @@ class Device final : public Api {
 
   // Work.
   [[nodiscard]] const Op& owner(const DeviceStream& stream) const;
+  [[nodiscard]] EmulatedWork told_of(const DeviceStream& stream, EmulatedWork::Kind kind, std::int64_t bytes,
+                                     const ToldCall& call) const;
   [[nodiscard]] std::vector<Access> op_accesses(const DeviceStream& stream) const;
   Result<void> enqueue(DeviceStream& stream, Step step);
   void poison_results_first(DeviceStream& stream, Step& step);
@@ -119,6 +123,8 @@ class Device final : public Api {
   [[nodiscard]] std::optional<std::string> undeclared(const DeviceStream& stream, const std::byte* begin,
                                                       std::int64_t bytes, bool writes) const;
   void give_back(std::byte* memory, bool pinned);
+  [[nodiscard]] Result<std::byte*> told_allocation(const Result<std::byte*>& memory, Bytes bytes, bool pinned,
+                                                   const ToldCall& call) const;
   std::optional<Error> with_ranges_open(const OpRecord& op, const std::function<std::optional<Error>()>& run);
 
   EmulatedOptions options_;

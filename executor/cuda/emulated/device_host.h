@@ -101,8 +101,8 @@ inline unsigned long long atomicMin(unsigned long long* address, unsigned long l
 /// MemberPointers, are of the device or pinned; a pointer inside any other argument stays the device's, and faults
 /// where it is followed.
 template <class... P, class... A>
-void launch(Stream stream, const Launch& sizes, void (*kernel)(P...), A... args) {
-  emulated::LaunchCall call(stream, sizes);
+void launch(emulated::LaunchFrom from, const Launch& sizes, void (*kernel)(P...), A... args) {
+  emulated::LaunchCall call(from, sizes);
   // Braces: the arguments are looked at in their order.
   std::tuple<P...> values{call.argument(static_cast<P>(args))...};
   call.enqueue([kernel, values] { std::apply(kernel, values); });

@@ -55,6 +55,9 @@ Result<void> Device::wait(Stream handle, Event event) {
   }
   if (stream.capture != nullptr)
     return misuse(stream, "stream '" + stream.name + "' is captured and waits for an event from outside the capture");
+  if (const ToldCall call(options_.activity, "cudaStreamWaitEvent"); options_.activity != nullptr)
+    options_.activity->stream_waits(options_.number, static_cast<std::uint32_t>(stream.number), call.number(),
+                                    EmulatedActivity::now_ns());
   order_.waits(stream.number, moment->clock);
   if (!moment->done) scheduler_.enqueue_wait(stream.number, moment);
   return {};
@@ -113,6 +116,7 @@ Result<Graph> Device::end_capture(Stream origin) {
                  "", ""});
   const auto conflict = options_.check_order ? capture->graph->check() : std::nullopt;
   if (conflict) return fail(conflict_error(*conflict));
+  if (options_.activity != nullptr) capture->graph->clone_nodes(*options_.activity);
   graphs_[capture->graph.get()] = capture->graph;
   return reinterpret_cast<Graph>(capture->graph.get());
 }
@@ -134,7 +138,8 @@ Result<void> Device::launch_graph(Graph handle, Stream to) {
     if (const auto conflict = order_.enqueued(stream.number, found->second->accesses()))
       return fail(conflict_error(*conflict));
   }
-  scheduler_.enqueue(stream.number, found->second);
+  const ToldCall call(options_.activity, "cudaGraphLaunch");
+  scheduler_.enqueue(stream.number, found->second, call.number());
   return {};
 }
 

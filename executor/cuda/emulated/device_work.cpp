@@ -37,6 +37,16 @@ const Op& Device::owner(const DeviceStream& stream) const {
   return stream.op != nullptr ? stream.op : stream.outside;
 }
 
+EmulatedWork Device::told_of(const DeviceStream& stream, EmulatedWork::Kind kind, std::int64_t bytes,
+                             const ToldCall& call) const {
+  if (options_.activity == nullptr) return {};
+  return {.kind = kind,
+          .device = options_.number,
+          .stream = static_cast<std::uint32_t>(stream.number),
+          .bytes = bytes,
+          .correlation = call.number()};
+}
+
 std::vector<Access> Device::op_accesses(const DeviceStream& stream) const {
   std::vector<Access> accesses;
   const Op& op = owner(stream);
@@ -62,6 +72,10 @@ void Device::poison_results_first(DeviceStream& stream, Step& step) {
 Result<void> Device::enqueue(DeviceStream& stream, Step step) {
   if (!step.hangs) poison_results_first(stream, step);
   if (stream.capture != nullptr) {
+    if (options_.activity != nullptr && step.told.kind != EmulatedWork::Kind::none) {
+      step.told.node = options_.activity->next_node();
+      options_.activity->node_made(step.told.node);
+    }
     stream.last = {stream.capture->graph->add(std::move(step), std::move(stream.last))};
     return {};
   }
@@ -80,6 +94,7 @@ Result<void> Device::begin_op(Stream handle, const OpNote& note) {
       std::make_shared<OpRecord>(OpRecord{"rank " + std::to_string(note.rank.value) + " op " +
                                               std::to_string(note.op.value) + " '" + std::string(note.name) + "'",
                                           {note.ranges.begin(), note.ranges.end()}});
+  stream.op_name = note.name;
   stream.results_poisoned = false;
   for (const Range& range : stream.op->ranges) {
     const auto kind = kind_of(stream, range.begin, range.bytes, "a declared range");
@@ -110,6 +125,10 @@ Result<void> Device::copy(Stream handle, void* to, const void* from, std::int64_
   const auto count = static_cast<std::size_t>(bytes);
   Step step;
   step.op = owner(stream);
+  const ToldCall call(options_.activity, "cudaMemcpyAsync");
+  step.told = told_of(stream, EmulatedWork::Kind::copy, bytes, call);
+  step.told.from_host = *from_kind != Kind::device;
+  step.told.to_host = *to_kind != Kind::device;
   for (const bool writes : {false, true}) {
     const std::byte* const begin = writes ? target : source;
     if ((writes ? *to_kind : *from_kind) == Kind::pageable) continue;
@@ -147,8 +166,10 @@ Result<void> Device::fill(Stream handle, void* to, std::uint8_t value, std::int6
   if (*kind == Kind::pageable) return misuse(stream, "what is filled is neither of the device nor pinned");
   auto* const target = static_cast<std::byte*>(to);
   if (const auto why = undeclared(stream, target, bytes, true)) return misuse(stream, *why);
+  const ToldCall call(options_.activity, "cudaMemsetAsync");
   Step step;
   step.op = owner(stream);
+  step.told = told_of(stream, EmulatedWork::Kind::fill, bytes, call);
   step.accesses.push_back({target, target + bytes, true, step.op});
   step.run = [this, target, value, bytes]() -> std::optional<Error> {
     memory_->open(target, bytes);
@@ -162,6 +183,7 @@ Result<void> Device::fill(Stream handle, void* to, std::uint8_t value, std::int6
 Result<void> Device::call_host(Stream handle, void (*function)(void* data), void* data) {
   DeviceStream& stream = of(handle);
   if (auto error = enter("call_host", stream)) return *error;
+  const ToldCall call(options_.activity, "cudaLaunchHostFunc");
   Step step;
   step.op = owner(stream);
   step.accesses = op_accesses(stream);
@@ -213,6 +235,9 @@ Result<void> Device::multiply(Stream handle, Product product, const ProductOpera
   Step step;
   step.op = owner(stream);
   step.accesses = op_accesses(stream);
+  const ToldCall call(options_.activity, "cudaLaunchKernel");
+  step.told = told_of(stream, EmulatedWork::Kind::kernel, 0, call);
+  step.told.name = "matrix product";
   step.run = [this, op = step.op, shape, operands]() {
     return with_ranges_open(*op, [&]() -> std::optional<Error> {
       // What a library's algorithm leaves there is nobody's to read.
@@ -232,8 +257,11 @@ Result<void> Device::multiply(Stream handle, Product product, const ProductOpera
 Result<void> Device::transfer(DeviceStream& stream, const std::vector<Range>& ranges, bool hangs,
                               std::function<bool()> ready, std::function<void()> run) {
   if (fault_) return *fault_;
+  const ToldCall call(options_.activity, "cudaLaunchKernel");
   Step step;
   step.op = owner(stream);
+  step.told = told_of(stream, EmulatedWork::Kind::kernel, 0, call);
+  step.told.name = "NCCL transfer";
   step.hangs = hangs;
   for (const Range& range : ranges) {
     const auto kind = kind_of(stream, range.begin, range.bytes, "what is transferred");
@@ -293,15 +321,20 @@ const void* Device::kernel_pointer(DeviceStream& stream, const void* pointer, in
   return memory_->real(address);
 }
 
-void Device::launch(DeviceStream& stream, const BlockRunner::Sizes& sizes, std::function<void()> thread) {
+void Device::launch(DeviceStream& stream, const BlockRunner::Sizes& sizes, std::string_view function,
+                    std::function<void()> thread) {
   std::vector<const std::byte*> edges = std::exchange(arguments_, {});
   if (enter("launch", stream)) return;
   if (!BlockRunner::takes(sizes)) {
     misuse(stream, "a kernel is launched with sizes that no device takes");
     return;
   }
+  const ToldCall call(options_.activity, "cudaLaunchKernel");
   Step step;
   step.op = owner(stream);
+  step.told = told_of(stream, EmulatedWork::Kind::kernel, 0, call);
+  // A lambda has no name of its own: the op's says more.
+  step.told.name = function.starts_with("operator()") && stream.op != nullptr ? stream.op_name : function;
   step.accesses = op_accesses(stream);
   step.run = [this, op = step.op, sizes, thread = std::move(thread), edges = std::move(edges)]() {
     return with_ranges_open(*op, [&]() -> std::optional<Error> {
@@ -321,17 +354,17 @@ void Device::launch(DeviceStream& stream, const BlockRunner::Sizes& sizes, std::
   static_cast<void>(enqueued);  // told by the next call
 }
 
-LaunchCall::LaunchCall(Stream stream, const Launch& sizes) : stream_(stream), sizes_(&sizes) {}
+LaunchCall::LaunchCall(const LaunchFrom& from, const Launch& sizes) : from_(from), sizes_(&sizes) {}
 
 const void* LaunchCall::translated(const void* pointer) {
-  return of(stream_).device->kernel_pointer(of(stream_), pointer, arguments_);
+  return of(from_.stream).device->kernel_pointer(of(from_.stream), pointer, arguments_);
 }
 
 void LaunchCall::enqueue(std::function<void()> thread) {
-  DeviceStream& stream = of(stream_);
+  DeviceStream& stream = of(from_.stream);
   stream.device->launch(stream,
                         {{sizes_->blocks_x, sizes_->blocks_y, sizes_->blocks_z}, sizes_->threads, sizes_->shared_bytes},
-                        std::move(thread));
+                        from_.function, std::move(thread));
 }
 
 }  // namespace shard::cuda::emulated

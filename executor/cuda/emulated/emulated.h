@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "executor/cuda/api/api.h"
+#include "executor/cuda/emulated/activity.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 
@@ -33,7 +34,9 @@ struct EmulatedOptions {
   bool check_order = true;                ///< conflicting accesses that nothing orders are errors
   bool poison_results = true;             ///< what an op declares to write holds NaN when its first kernel begins
   std::optional<PlantedFault> fault{};
-  int devices = 1;  ///< that a machine has; each is made by itself
+  int devices = 1;                       ///< that a machine has; each is made by itself
+  std::uint32_t number = 0;              ///< of this one
+  EmulatedActivity* activity = nullptr;  ///< told what the device does, and outlives it; null: nobody
 };
 
 /// A device of its own on each call. Nothing runs but while is_done() asks, on the thread that asks. Beside what CUDA

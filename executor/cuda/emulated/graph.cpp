@@ -62,12 +62,21 @@ std::optional<Conflict> GraphWork::check() {
   return std::nullopt;
 }
 
-GraphRun::GraphRun(std::shared_ptr<const GraphWork> graph, Random* chance)
+void GraphWork::clone_nodes(EmulatedActivity& to) {
+  for (Node& node : nodes_) {
+    if (node.step.told.kind == EmulatedWork::Kind::none) continue;
+    const std::uint64_t clone = to.next_node();
+    to.node_cloned(clone, std::exchange(node.step.told.node, clone));
+  }
+}
+
+GraphRun::GraphRun(std::shared_ptr<const GraphWork> graph, Random* chance, std::uint32_t launched)
     : graph_(std::move(graph)),
       keys_(static_cast<std::size_t>(graph_->size())),
       waits_for_(keys_.size()),
       followers_(keys_.size()),
-      left_(graph_->size()) {
+      left_(graph_->size()),
+      launched_(launched) {
   for (std::int32_t node = 0; node < left_; ++node) {
     const auto at = static_cast<std::size_t>(node);
     keys_[at] = chance != nullptr ? chance->next() : static_cast<std::uint64_t>(left_ - node);
@@ -100,12 +109,12 @@ void GraphRun::put(std::int32_t node) {
   std::ranges::push_heap(ready_);
 }
 
-std::optional<Error> GraphRun::run_next() {
+std::optional<Error> GraphRun::run_next(EmulatedActivity* to) {
   std::ranges::pop_heap(ready_);
   const std::int32_t node = ready_.back().second;
   ready_.pop_back();
   --left_;
-  auto error = graph_->step(node).run();
+  auto error = run_and_tell(graph_->step(node), to, launched_);
   for (const std::int32_t next : followers_[static_cast<std::size_t>(node)]) {
     if (--waits_for_[static_cast<std::size_t>(next)] == 0) release(next);
   }

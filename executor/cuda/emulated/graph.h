@@ -32,6 +32,9 @@ class GraphWork {
   [[nodiscard]] std::optional<Conflict> check();
   [[nodiscard]] const std::vector<Access>& accesses() const { return accesses_; }
 
+  /// Every node becomes a copy of itself, with a number of its own: what is launched are not the nodes captured.
+  void clone_nodes(EmulatedActivity& to);
+
  private:
   struct Node {
     Step step;
@@ -45,12 +48,12 @@ class GraphWork {
 /// One launch of a graph.
 class GraphRun {
  public:
-  /// Without chance, nodes run as they were captured.
-  GraphRun(std::shared_ptr<const GraphWork> graph, Random* chance);
+  /// Without chance, nodes run as they were captured. `launched`: the number of the call.
+  GraphRun(std::shared_ptr<const GraphWork> graph, Random* chance, std::uint32_t launched);
   [[nodiscard]] bool finished() const { return left_ == 0; }
   [[nodiscard]] bool can_go_on();
-  /// Runs one of the nodes that may run.
-  std::optional<Error> run_next();
+  /// Runs one of the nodes that may run. `to` may be null.
+  std::optional<Error> run_next(EmulatedActivity* to);
 
  private:
   void release(std::int32_t node);
@@ -62,6 +65,7 @@ class GraphRun {
   std::vector<std::pair<std::uint64_t, std::int32_t>> ready_;  // a heap, the largest key first
   std::vector<std::int32_t> held_up_;                          // nodes that wait for other devices
   std::int32_t left_ = 0;
+  std::uint32_t launched_ = 0;
 };
 
 }  // namespace shard::cuda::emulated

@@ -13,9 +13,17 @@ struct Launch;
 
 namespace shard::cuda::emulated {
 
+/// A stream, and the function that launches a kernel on it, which is what the kernel is called in a recording.
+struct LaunchFrom {
+  // NOLINTNEXTLINE(google-explicit-constructor): launches say their stream
+  LaunchFrom(Stream on, const char* by = __builtin_FUNCTION()) : stream(on), function(by) {}
+  Stream stream;
+  const char* function;
+};
+
 class LaunchCall {
  public:
-  LaunchCall(Stream stream, const Launch& sizes);
+  LaunchCall(const LaunchFrom& from, const Launch& sizes);
 
   /// The value as a kernel gets it: a pointer of the device becomes one that can be followed.
   template <class T>
@@ -37,7 +45,7 @@ class LaunchCall {
  private:
   const void* translated(const void* pointer);
 
-  Stream stream_;
+  LaunchFrom from_;
   const Launch* sizes_;
   int arguments_ = 0;
 };

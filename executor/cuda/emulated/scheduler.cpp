@@ -25,8 +25,8 @@ void Scheduler::put(std::size_t stream, Work work) {
 void Scheduler::enqueue(std::size_t stream, Step step) {
   put(stream, std::move(step));
 }
-void Scheduler::enqueue(std::size_t stream, std::shared_ptr<const GraphWork> graph) {
-  put(stream, GraphRun(std::move(graph), as_enqueued_ ? nullptr : &random_));
+void Scheduler::enqueue(std::size_t stream, std::shared_ptr<const GraphWork> graph, std::uint32_t launched) {
+  put(stream, GraphRun(std::move(graph), as_enqueued_ ? nullptr : &random_, launched));
 }
 void Scheduler::enqueue_end(std::size_t stream, std::shared_ptr<Moment> moment) {
   put(stream, End{std::move(moment)});
@@ -64,9 +64,9 @@ std::optional<Error> Scheduler::run_head(Queue& queue) {
   Work& head = queue.entries.front().work;
   std::optional<Error> error;
   if (auto* step = std::get_if<Step>(&head)) {
-    error = step->run();
+    error = run_and_tell(*step, activity_, 0);
   } else if (auto* graph = std::get_if<GraphRun>(&head)) {
-    if (!graph->finished()) error = graph->run_next();
+    if (!graph->finished()) error = graph->run_next(activity_);
     if (!graph->finished()) return error;
   } else if (auto* end = std::get_if<End>(&head)) {
     end->moment->done = true;

@@ -19,13 +19,16 @@ namespace shard::cuda::emulated {
 /// missing wait allows. Or everything runs in the order in which it was enqueued.
 class Scheduler {
  public:
-  Scheduler(std::uint64_t seed, bool as_enqueued) : random_(seed), as_enqueued_(as_enqueued) {}
+  /// `activity` may be null; else it outlives this.
+  Scheduler(std::uint64_t seed, bool as_enqueued, EmulatedActivity* activity)
+      : random_(seed), as_enqueued_(as_enqueued), activity_(activity) {}
 
   /// Its number.
   std::size_t add_stream();
 
   void enqueue(std::size_t stream, Step step);
-  void enqueue(std::size_t stream, std::shared_ptr<const GraphWork> graph);
+  /// `launched`: the number of the call.
+  void enqueue(std::size_t stream, std::shared_ptr<const GraphWork> graph, std::uint32_t launched);
   /// What the moment stands for is finished when the stream comes here.
   void enqueue_end(std::size_t stream, std::shared_ptr<Moment> moment);
   /// The stream goes on when the moment is done.
@@ -53,10 +56,11 @@ class Scheduler {
   void put(std::size_t stream, Work work);
   static bool can_run(Queue& queue);
   Queue* next();
-  static std::optional<Error> run_head(Queue& queue);
+  std::optional<Error> run_head(Queue& queue);
 
   Random random_;
   bool as_enqueued_;
+  EmulatedActivity* activity_;
   std::int64_t enqueued_ = 0;
   std::vector<Queue> queues_;
 };
