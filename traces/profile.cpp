@@ -223,11 +223,19 @@ class Profiler {
     use.place = place;
     use.kind = activity_[i];
     use.on_host = on_host;
-    ++use.count;
-    add(use.bytes, std::max<std::int64_t>(trace_.spans.bytes[i], 0));
-    if (trace_.spans.bytes[i] <= 0 && activity_[i] != Activity::barrier) ++use.without_bytes;
     add(use.total_ns, trace_.spans.duration_ns[i]);
+    add(use.bytes, std::max<std::int64_t>(trace_.spans.bytes[i], 0));
     calls_.push_back(i);
+    if (is_further_part(i, track)) return;
+    ++use.count;
+    if (trace_.spans.bytes[i] <= 0 && activity_[i] != Activity::barrier) ++use.without_bytes;
+  }
+
+  /// Two spans of one op in one step and micro-step are parts of one call.
+  [[nodiscard]] bool is_further_part(std::size_t i, const Track& track) {
+    const SpanTable& s = trace_.spans;
+    if (!s.op[i].valid() || trace_.header.plan_hash.empty()) return false;
+    return !parts_seen_.insert({track.rank, s.op[i], s.phase[i], s.step[i], s.micro_step[i]}).second;
   }
 
   /// A moment of a thread belongs to the span begun last of those that run. Recorders' clocks are coarse and several,
@@ -338,6 +346,7 @@ class Profiler {
   std::map<std::tuple<DevicePlace, Activity, bool>, CollectiveUse> collectives_;
   std::map<std::pair<DevicePlace, Direction>, CopyUse> copies_;
   std::vector<std::size_t> calls_;  // spans
+  std::set<std::tuple<Rank, OpId, Phase, std::int32_t, std::int32_t>> parts_seen_;
   Names kernels_, operations_;
   Profile profile_;
 };

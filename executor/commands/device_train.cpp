@@ -18,6 +18,7 @@
 #include "executor/cuda/emulated/nccl.h"
 #include "executor/cuda/emulated/read_options.h"
 #include "executor/cuda/kernels/kernels.h"
+#include "executor/profile/device_recording.h"
 #include "executor/train/device_run.h"
 #include "sim/cli/contradiction.h"
 #include "traces/base/deadline.h"
@@ -37,15 +38,32 @@ Bytes emulated_capacity(const Prepared& p, std::int32_t begin, std::int32_t end)
   return total;
 }
 
+/// Where a profile was asked for.
+std::unique_ptr<device_profile::DeviceRecording> recording_of(const TrainOptions& o, std::ostream& lines) {
+  if (!o.profile) return nullptr;
+  auto recording = device_profile::DeviceRecording::start(o.strategy.emulated);
+  if (!recording->is_recording())
+    lines << "the device's own records are missing, times of ops are those of events: " << recording->why_not() << "\n";
+  return recording;
+}
+
+cuda::Witness* witness_of(const std::unique_ptr<device_profile::DeviceRecording>& recording) {
+  return recording == nullptr ? nullptr : recording->witness();
+}
+
+cuda::EmulatedActivity* activity_of(device_profile::DeviceRecording* recording) {
+  return recording == nullptr ? nullptr : recording->activity();
+}
+
 Result<cuda::EmulatedOptions> emulated_options(const cuda::EmulatedOptions& options) {
   const char* const words = std::getenv(cuda::kEmulatedVariable);
   return cuda::read_emulated_options(words == nullptr ? "" : words, options);
 }
 
-Result<cuda::Device> device_of(const Prepared& p, const TrainOptions& o) {
+Result<cuda::Device> device_of(const Prepared& p, const TrainOptions& o, device_profile::DeviceRecording* recording) {
   if (!o.strategy.emulated) return cuda::open_device(0);
-  const Result<cuda::EmulatedOptions> emulated =
-      emulated_options({.capacity = emulated_capacity(p, 0, p.planned.strategy.world_size)});
+  const Result<cuda::EmulatedOptions> emulated = emulated_options(
+      {.capacity = emulated_capacity(p, 0, p.planned.strategy.world_size), .activity = activity_of(recording)});
   if (!emulated) return emulated.error();
   Result<std::unique_ptr<cuda::Api>> api = cuda::make_emulated(*emulated);
   if (!api) return api.error();
@@ -69,10 +87,11 @@ Result<Gpu> open_gpu(int number) {
 }
 
 /// One for each rank.
-Result<std::vector<Gpu>> own_gpus(const Prepared& p, const TrainOptions& o) {
+Result<std::vector<Gpu>> own_gpus(const Prepared& p, const TrainOptions& o,
+                                  device_profile::DeviceRecording* recording) {
   std::vector<Gpu> gpus;
   const auto world = cuda::make_nccl_world();
-  Result<cuda::EmulatedOptions> emulated = emulated_options({});
+  Result<cuda::EmulatedOptions> emulated = emulated_options({.activity = activity_of(recording)});
   if (!emulated) return emulated.error();
   const std::optional<cuda::PlantedFault> fault = emulated->fault;
   for (std::int32_t rank = 0; rank < p.planned.strategy.world_size; ++rank) {
@@ -84,6 +103,7 @@ Result<std::vector<Gpu>> own_gpus(const Prepared& p, const TrainOptions& o) {
     }
     emulated->capacity = emulated_capacity(p, rank, rank + 1);
     emulated->seed += 1;
+    emulated->number = static_cast<std::uint32_t>(rank);
     emulated->fault = rank + 1 == p.planned.strategy.world_size ? fault : std::nullopt;
     Result<std::unique_ptr<cuda::Api>> api = cuda::make_emulated(*emulated);
     if (!api) return api.error();
@@ -95,24 +115,28 @@ Result<std::vector<Gpu>> own_gpus(const Prepared& p, const TrainOptions& o) {
 
 /// A rank's run, whose report is kept where it is rank 0's.
 std::function<Result<void>(train::DeviceRank&)> run_of(const Prepared& prepared, const TrainOptions& options,
-                                                       std::ostream& lines, std::optional<TrainReport>& report) {
-  return [&](train::DeviceRank& rank) -> Result<void> {
+                                                       std::ostream& lines, device_profile::DeviceRecording* recording,
+                                                       std::optional<TrainReport>& report) {
+  return [&, recording](train::DeviceRank& rank) -> Result<void> {
     std::ostringstream unheard;
     const bool first = rank.communicator.rank().value == 0;
     Result<TrainReport> own = train_on_rank(
         prepared, options, rank.communicator, first ? lines : unheard,
         [&](const plan::Plan& plan, DataSource& data, cpu::ThreadPool& pool, const train::SessionOptions& session) {
           return train::run_session(rank, plan, data, pool, session);
-        });
+        },
+        recording);
     if (!own) return own.error();
     if (first) report = std::move(*own);
     return {};
   };
 }
 
-train::OwnDeviceOptions own_device_options(const Prepared& p, const TrainOptions& o) {
-  return {
-      .deadline = deadline_of(o.timeout_seconds), .graphs = o.graphs, .reproducible = p.planned.strategy.reproducible};
+train::OwnDeviceOptions own_device_options(const Prepared& p, const TrainOptions& o, cuda::Witness* witness) {
+  return {.deadline = deadline_of(o.timeout_seconds),
+          .graphs = o.graphs,
+          .witness = witness,
+          .reproducible = p.planned.strategy.reproducible};
 }
 
 /// Which of its machine's ranks this is: what its launcher said, else counted by the machines' names.
@@ -157,22 +181,25 @@ Result<void> choose_transport(const cli::Command& command, TrainOptions& options
 
 Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions& options, std::ostream& lines) {
   std::optional<TrainReport> report;
-  const auto run = run_of(prepared, options, lines, report);
+  const auto recording = recording_of(options, lines);
+  const auto run = run_of(prepared, options, lines, recording.get(), report);
   const std::int32_t ranks = prepared.planned.strategy.world_size;
   const Result<bool> own = has_gpu_for_each(options, ranks);
   if (!own) return own.error();
   if (*own) {
-    const Result<std::vector<Gpu>> gpus = own_gpus(prepared, options);
+    const Result<std::vector<Gpu>> gpus = own_gpus(prepared, options, recording.get());
     if (!gpus) return gpus.error();
     std::vector<train::OwnDevice> devices;
     for (const Gpu& gpu : *gpus) devices.push_back({*gpu.device.api, *gpu.device.kernels, *gpu.nccl});
-    if (Result<void> r = train::run_ranks(devices, own_device_options(prepared, options), run); !r) return r.error();
+    if (Result<void> r = train::run_ranks(devices, own_device_options(prepared, options, witness_of(recording)), run);
+        !r)
+      return r.error();
     return std::move(*report);
   }
-  const Result<cuda::Device> device = device_of(prepared, options);
+  const Result<cuda::Device> device = device_of(prepared, options, recording.get());
   if (!device) return device.error();
   if (Result<void> r = train::run_ranks(*device->api, *device->kernels, ranks, deadline_of(options.timeout_seconds),
-                                        options.graphs, run);
+                                        options.graphs, run, witness_of(recording));
       !r)
     return r.error();
   return std::move(*report);
@@ -189,6 +216,7 @@ Result<TrainReport> train_on_own_gpu(const Prepared& prepared, const TrainOption
                          " of its machine, which has " + std::to_string(*gpus) + (*gpus == 1 ? " GPU" : " GPUs"),
                  .where = "--device",
                  .help = "as many ranks on each machine as it has GPUs; without a launcher, --ranks N share one"};
+  const auto recording = recording_of(options, lines);
   const Result<Gpu> gpu = open_gpu(*number);
   if (!gpu) return gpu.error();
   Result<TrainReport> own = Error{};
@@ -197,12 +225,15 @@ Result<TrainReport> train_on_own_gpu(const Prepared& prepared, const TrainOption
         prepared, options, rank.communicator, lines,
         [&](const plan::Plan& plan, DataSource& data, cpu::ThreadPool& pool, const train::SessionOptions& session) {
           return train::run_session(rank, plan, data, pool, session);
-        });
+        },
+        recording.get());
     if (!own) return own.error();
     return {};
   };
   const train::OwnDevice device{*gpu->device.api, *gpu->device.kernels, *gpu->nccl};
-  if (Result<void> r = train::run_rank(device, host, own_device_options(prepared, options), run); !r) return r.error();
+  if (Result<void> r = train::run_rank(device, host, own_device_options(prepared, options, witness_of(recording)), run);
+      !r)
+    return r.error();
   return own;
 }
 

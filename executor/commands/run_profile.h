@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "executor/profile/add_records.h"
 #include "sim/cluster/cluster.h"
 #include "traces/base/result.h"
 #include "traces/compare.h"
@@ -21,6 +23,7 @@ struct Coverage {
   Rank rank{};
   std::int64_t step_ns = 0;     ///< of all its steps
   std::int64_t covered_ns = 0;  ///< of these, in which at least one op ran
+  std::int64_t named_ns = 0;    ///< of these, in which an op ran or the rank's thread said what it did
 };
 
 struct RunProfile {
@@ -28,6 +31,9 @@ struct RunProfile {
   Profile profile;
   Comparison comparison;           ///< prediction and run
   std::vector<Coverage> coverage;  ///< by rank
+  std::optional<device_profile::DeviceRecords>
+      records{};                   ///< of rank 0's process; none on CPUs, and where they are missing
+  std::string why_not_recorded{};  ///< a sentence, where they are missing
 };
 
 /// Reads the trace that the run has written, and predicts the run again op by op.
@@ -38,8 +44,11 @@ struct RunProfile {
 [[nodiscard]] Result<void> write_prediction(const Prepared& prepared, const cluster::Cluster& cluster,
                                             const TrainOptions& options, const std::string& path);
 
-/// {"trace", "coverage": [{"rank", "step_seconds", "covered_seconds"}], as profile_report.h's, "residuals": [{"rank",
-/// "op", "name", "stream", "predicted_seconds", "measured_seconds", "waiting_seconds"}]}.
+/// {"trace", "coverage": [{"rank", "step_seconds", "covered_seconds", "named_seconds"}], as profile_report.h's,
+/// "residuals": [{"rank", "op", "name", "stream", "predicted_seconds", "measured_seconds", "waiting_seconds"}],
+/// "records": null or {"device_spans", "device_spans_with_op", "device_spans_without_call", "dropped_events",
+/// "clock_bound_seconds", "idle": [...], "allocations": [{"rank", "memory", "count", "peak_bytes", "largest_bytes"}]},
+/// "why_not_recorded"}.
 [[nodiscard]] nlohmann::ordered_json to_json(const RunProfile& profile);
 [[nodiscard]] std::string to_text(const RunProfile& profile);
 

@@ -16,6 +16,7 @@
 #include "executor/commands/step_report.h"
 #include "executor/cpu/kernels/gemm.h"
 #include "executor/launch/address_space.h"
+#include "executor/profile/add_records.h"
 #include "executor/train/host_spans.h"
 #include "executor/train/resident.h"
 #include "executor/train/trace_observer.h"
@@ -218,6 +219,10 @@ Result<void> same_instruction_set(const Prepared& p, Communicator& communicator)
   });
 }
 
+bool is_step(Phase phase) {
+  return phase == Phase::first_step || phase == Phase::steady_step;
+}
+
 /// What a run is watched by: its trace, and on rank 0 the lines of its steps.
 struct Watchers {
   explicit Watchers(std::int32_t ranks) : traces(ranks) {}
@@ -226,6 +231,8 @@ struct Watchers {
   std::optional<train::TraceObserver> observer;
   std::optional<train::HostSpans> host;
   std::optional<StepLines> step_lines;
+  device_profile::DeviceRecording* recording = nullptr;  ///< null: nothing is recorded
+  std::optional<device_profile::DeviceRecords> records;
 
   [[nodiscard]] Result<void> start(const Prepared& p, const TrainOptions& o, const cluster::Cluster& cluster,
                                    Communicator& communicator, std::ostream& lines) {
@@ -237,12 +244,29 @@ struct Watchers {
       Result<Writer> created = Writer::create(traces.files.of(rank.value), first->header, Appears::temporary);
       if (!created) return created.error();
       writer.emplace(std::move(*created));
-      observer.emplace(p.plans.of_rank(rank.value), rank, *writer);
       if (o.profile) host.emplace(rank, *writer);
+      observer.emplace(p.plans.of_rank(rank.value), rank, *writer, host ? &*host : nullptr);
+      if (recording != nullptr) observer->leave_times_to_device();
     }
     if (rank.value > 0) return {};
     step_lines.emplace(p, o, lines);
     return step_lines->open_log(o.log);
+  }
+
+  /// Of all ranks of this process, into the trace of its first, once all have ended.
+  [[nodiscard]] Result<void> take_records(const Prepared& p, const TrainOptions& o, Communicator& communicator) {
+    if (recording == nullptr) return {};
+    if (const auto all = communicator.exchange({}); !all) return all.error();
+    if (recording->first_rank() != communicator.rank()) return {};
+    const Result<profiler::Timeline> timeline = recording->read();
+    if (!timeline) return timeline.error();
+    device_profile::WantedStep wanted = nullptr;
+    if (o.profile_steps)
+      wanted = [steps = *o.profile_steps](Phase phase, std::int64_t step) {
+        return is_step(phase) && steps.contains(step + 1);
+      };
+    records = device_profile::add_records(*timeline, p.plans, wanted, *writer);
+    return {};
   }
 
   [[nodiscard]] Result<void> finish(const Prepared& p, const train::SessionResult& result) {
@@ -259,7 +283,7 @@ struct Watchers {
 };
 
 /// The session that `watchers` watch, and stay for.
-train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, Watchers& watchers) {
+train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, Rank rank, Watchers& watchers) {
   train::SessionOptions session{
       .steps = o.steps,
       .digest = true,
@@ -278,17 +302,22 @@ train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, 
     // A failed write is reported by close().
     if (watchers.writer && (done.step + 1) % steps_per_flush == 0) static_cast<void>(watchers.writer->flush());
   };
-  session.before_phase = [&watchers, steps = o.steps, recorded = o.profile_steps](Phase phase, std::int64_t step) {
+  session.before_phase = [&watchers, rank, steps = o.steps, recorded = o.profile_steps](Phase phase,
+                                                                                        std::int64_t step) {
     set_run_place(place_of(phase, step));
-    const bool is_step = phase == Phase::first_step || phase == Phase::steady_step;
     const std::int64_t told = phase == Phase::digest ? steps - 1 : step;
     if (watchers.observer) {
       watchers.observer->begin(phase, told);
-      watchers.observer->record_spans(!recorded || (is_step && recorded->contains(step + 1)));
+      watchers.observer->record_spans(!recorded || (is_step(phase) && recorded->contains(step + 1)));
     }
     if (watchers.host) watchers.host->begin(phase, told);
+    if (watchers.recording != nullptr) watchers.recording->begin_phase(rank, phase, told);
   };
-  if (watchers.host) session.after_phase = [&watchers] { watchers.host->end(); };
+  if (watchers.host)
+    session.after_phase = [&watchers, rank] {
+      watchers.host->end();
+      if (watchers.recording != nullptr) watchers.recording->end_phase(rank);
+    };
   return session;
 }
 
@@ -340,7 +369,8 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
 }
 
 Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Communicator& communicator,
-                                  std::ostream& lines, const RunSession& run) {
+                                  std::ostream& lines, const RunSession& run,
+                                  device_profile::DeviceRecording* recording) {
   const Rank rank = communicator.rank();
   const plan::Strategy& s = p.planned.strategy;
   if (Result<void> ok = same_plan(p, communicator); !ok) return ok.error();
@@ -358,10 +388,11 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   touch_everything(pool, s);
 
   Watchers watchers(s.world_size);
+  if (recording != nullptr && recording->is_recording()) watchers.recording = recording;
   if (Result<void> ok = watchers.start(p, o, *cluster, communicator, lines); !ok) return ok.error();
   const Bytes baseline = train::proportional_set_size();
   Bytes resident{0};
-  train::SessionOptions session = session_of(o, plan, watchers);
+  train::SessionOptions session = session_of(o, plan, rank, watchers);
   session.before_end = [&]() -> Result<void> {
     set_run_place({RunPart::results});
     // A shared page counts by the processes that have touched it: nobody asks before all ranks have run.
@@ -372,6 +403,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   set_run_place({RunPart::arenas});
   Result<train::SessionResult> result = run(plan, **data, pool, session);
   if (!result) return result.error();
+  if (Result<void> ok = watchers.take_records(p, o, communicator); !ok) return ok.error();
   if (Result<void> ok = watchers.finish(p, *result); !ok) return ok.error();
   const auto reports = communicator.exchange(pack({.peak = result->peak,
                                                    .optimizer_state = result->optimizer_state,
@@ -395,6 +427,8 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
       Result<RunProfile> profile = profile_of_run(p, o, *cluster);
       if (!profile) return profile.error();
       report.profile = std::move(*profile);
+      report.profile->records = std::move(watchers.records);
+      if (recording != nullptr) report.profile->why_not_recorded = recording->why_not();
     }
   }
   return report;

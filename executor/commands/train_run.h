@@ -8,6 +8,7 @@
 #include "executor/comm/communicator.h"
 #include "executor/commands/train_options.h"
 #include "executor/commands/train_report.h"
+#include "executor/profile/device_recording.h"
 #include "executor/train/session.h"
 #include "sim/compile/compile.h"
 #include "sim/engine/simulate.h"
@@ -40,9 +41,11 @@ struct Prepared {
 using RunSession = std::function<Result<train::SessionResult>(const plan::Plan& plan, DataSource& data,
                                                               cpu::ThreadPool& pool, const train::SessionOptions&)>;
 
-/// Trains on this rank. `lines` receives a line per step on rank 0. On success rank 0 has the report and wrote the
-/// traces; on failure no file of this run is left but the log of the steps that were done.
+/// Trains on this rank. `recording`: of what it runs on; null where that is no device, or nobody asked. `lines`
+/// receives a line per step on rank 0. On success rank 0 has the report and wrote the traces; on failure no file of
+/// this run is left but the log of the steps that were done.
 [[nodiscard]] Result<TrainReport> train_on_rank(const Prepared& prepared, const TrainOptions& options,
-                                                Communicator& communicator, std::ostream& lines, const RunSession& run);
+                                                Communicator& communicator, std::ostream& lines, const RunSession& run,
+                                                device_profile::DeviceRecording* recording = nullptr);
 
 }  // namespace shard::commands

@@ -8,6 +8,10 @@ void TraceObserver::finished(const executor::OpRecord& record) {
   recorder_.op(*record.op, {.begin_ns = record.begin_ns, .end_ns = record.end_ns, .waiting_ns = record.waiting_ns});
 }
 
+void TraceObserver::host(executor::HostWork work, std::int64_t begin_ns, std::int64_t end_ns) {
+  if (host_ != nullptr && records_spans_) host_->worked(work, begin_ns, end_ns);
+}
+
 void TraceObserver::memory(const executor::MemoryRecord& record) {
   if (record.acquire) {
     recorder_.acquired(*record.op, record.buffer, record.time_ns);

@@ -23,7 +23,7 @@ enum class EventKind : std::uint8_t {
   node_made = 9,     ///< graph node `id` was made while `extra` was the program's pushed id
   node_cloned = 10,  ///< graph node `id` is a copy of node `extra`, as instantiating a graph makes them
   wait = 11,         ///< the host, or a stream, waits; detail: WaitKind; thread or stream
-  range = 12,        ///< a stretch of a host thread that somebody named (NVTX, or our own); id: what it is about
+  range = 12,        ///< a stretch of a host thread that somebody named (NVTX, or our own); detail: RangeOf
   mark = 13,         ///< a moment that somebody named
   sample = 14,       ///< a value of the device; detail: SampleKind; bytes: the value
   clocks = 15,       ///< one look at both clocks: begin: the device's; end and bytes: the host's before and behind it
@@ -36,6 +36,9 @@ enum class CopyKind : std::uint8_t { other, to_device, to_host, on_device, betwe
 enum class MemoryPlace : std::uint8_t { other, pageable, pinned, device, array, managed, code };
 enum class PoolChange : std::uint8_t { created, destroyed, trimmed };
 enum class WaitKind : std::uint8_t { other, event, stream, device, stream_for_event };
+/// Of what a range is. Of a phase and of an op, `id` is what our own programs push (PushedOp), and `extra` of a phase
+/// which one it is (PhaseStep); of other ranges `id` only tells them apart.
+enum class RangeOf : std::uint8_t { others, phase, op };
 enum class SampleKind : std::uint8_t { clock_mhz, memory_clock_mhz, temperature_c, power_mw, fan_percent };
 
 /// Plain, and a cache line long, so that writing one is one copy. Times: of the device's clock as CUPTI tells it, or
@@ -53,7 +56,7 @@ struct Event {
   std::uint32_t device = 0;
   std::uint32_t stream = 0;
   std::uint32_t thread = 0;
-  std::uint64_t extra = 0;  ///< graph node of kernel, copy and fill; step of a range of ours
+  std::uint64_t extra = 0;  ///< graph node of kernel, copy and fill; of a range its step, of a phase PhaseStep
 
   friend bool operator==(const Event&, const Event&) = default;
 };

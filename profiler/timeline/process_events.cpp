@@ -54,7 +54,7 @@ struct ByContent {
 
 ProcessEvents::ProcessEvents(const SpoolContent& content) {
   keep_once(content);
-  place(content);
+  place();
   join();
 }
 
@@ -88,7 +88,7 @@ void ProcessEvents::keep_once(const SpoolContent& content) {
   events_.insert(events_.end(), once.begin(), last);
 }
 
-void ProcessEvents::place(const SpoolContent& content) {
+void ProcessEvents::place() {
   // Looks of several threads lie in several blocks; they follow each other by the host's clock.
   std::stable_sort(looks_.begin(), looks_.end(),
                    [](const ClockLook& a, const ClockLook& b) { return a.host_before_ns < b.host_before_ns; });
@@ -111,8 +111,8 @@ void ProcessEvents::place(const SpoolContent& content) {
     const Event& event = events_[i];
     // A runtime call makes a driver call of the same correlation: the outer one is what the program said.
     if (event.kind == EventKind::call && event.correlation != 0) calls_.try_emplace(event.correlation, i);
-    if (event.kind == EventKind::range && content.name_of(event.name) == kStepRange)
-      steps_.push_back({event.begin_ns, event.end_ns, static_cast<std::int32_t>(event.extra)});
+    if (event.kind == EventKind::range && event.detail == static_cast<std::uint8_t>(RangeOf::phase))
+      phases_[PushedOp::of(event.id).rank].push_back({event.begin_ns, event.end_ns, PhaseStep::of(event.extra)});
   }
 }
 
@@ -131,17 +131,22 @@ const Event* ProcessEvents::call_of(const Event& work) const {
   return work.correlation == 0 || at == calls_.end() ? nullptr : &events_[at->second];
 }
 
-std::optional<std::int32_t> ProcessEvents::step_at(std::int64_t time_ns) const {
-  const auto behind = std::upper_bound(steps_.begin(), steps_.end(), time_ns,
-                                       [](std::int64_t time, const StepRange& step) { return time < step.begin_ns; });
-  if (behind == steps_.begin() || std::prev(behind)->end_ns < time_ns) return std::nullopt;
-  return std::prev(behind)->step;
+PhaseStep ProcessEvents::phase_at(std::int32_t rank, std::int64_t time_ns) const {
+  const auto of_rank = phases_.find(rank);
+  if (of_rank == phases_.end()) return {};
+  const std::vector<PhaseRange>& phases = of_rank->second;
+  const auto behind =
+      std::upper_bound(phases.begin(), phases.end(), time_ns,
+                       [](std::int64_t time, const PhaseRange& phase) { return time < phase.begin_ns; });
+  if (behind == phases.begin() || std::prev(behind)->end_ns < time_ns) return {};
+  return std::prev(behind)->at;
 }
 
-std::optional<PushedOp> ProcessEvents::op_of(const Event& work) const {
+std::optional<WorkOf> ProcessEvents::owner_of(const Event& event) const {
   std::optional<std::uint64_t> id;
   // Nodes of a graph that runs are copies of those that were captured, perhaps copies of copies.
-  std::uint64_t node = work.extra;
+  const bool works = event.kind == EventKind::kernel || event.kind == EventKind::copy || event.kind == EventKind::fill;
+  std::uint64_t node = works ? event.extra : 0;
   for (int hops = 0; node != 0 && hops < 8; ++hops) {
     if (const auto at = node_pushed_.find(node); at != node_pushed_.end()) {
       id = at->second;
@@ -151,14 +156,13 @@ std::optional<PushedOp> ProcessEvents::op_of(const Event& work) const {
     if (origin == node_origin_.end()) break;
     node = origin->second;
   }
+  if (event.kind == EventKind::range && event.detail != static_cast<std::uint8_t>(RangeOf::others)) id = event.id;
   if (!id)
-    if (const auto at = pushed_.find(work.correlation); work.correlation != 0 && at != pushed_.end()) id = at->second;
+    if (const auto at = pushed_.find(event.correlation); event.correlation != 0 && at != pushed_.end()) id = at->second;
   if (!id) return std::nullopt;
-  PushedOp op = PushedOp::of(*id);
-  const Event* const call = call_of(work);
-  if (const std::optional<std::int32_t> step = step_at(call != nullptr ? call->begin_ns : work.begin_ns))
-    op.step = *step;
-  return op;
+  const PushedOp pushed = PushedOp::of(*id);
+  const Event* const call = call_of(event);
+  return WorkOf{pushed, phase_at(pushed.rank, call != nullptr ? call->begin_ns : event.begin_ns)};
 }
 
 }  // namespace shard::profiler

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -84,7 +85,7 @@ class Part {
       idle_.push_back(idle);
     }
     std::set<Rank> ranks{host_rank()};
-    for (const auto& [place, row] : streams_) ranks.insert(rank_of(place.first));
+    for (const auto& [place, row] : streams_) ranks.insert(std::get<Rank>(place));
     for (const Rank rank : ranks)
       for (import::StepRange step : own_steps_) {
         step.rank = rank;
@@ -93,28 +94,35 @@ class Part {
   }
 
  private:
+  /// Of what is joined to one of our ranks, that; else the process's, or the device's number.
+  [[nodiscard]] Rank rank_of(std::uint32_t device, const std::optional<WorkOf>& owner) const {
+    return owner && owner->pushed.rank >= 0 ? Rank{std::min(owner->pushed.rank, 1 << 20)} : rank_of(device);
+  }
   [[nodiscard]] Rank rank_of(std::uint32_t device) const {
     return rank_.valid() ? rank_ : Rank{static_cast<std::int32_t>(std::min(device, 4095u))};
   }
   [[nodiscard]] Rank host_rank() const { return rank_.valid() ? rank_ : Rank{0}; }
   [[nodiscard]] NameId name(NameNumber number) { return builder_.name(content_.name_of(number)); }
 
-  RowId stream_row(const Event& event) {
-    const auto [at, added] = streams_.try_emplace({event.device, event.stream});
+  using StreamRow = std::pair<RowId, import::StreamVotes>;
+  StreamRow& stream_of(const Event& event, Rank rank) {
+    const auto [at, added] = streams_.try_emplace({rank, event.device, event.stream});
     if (added) {
       at->second.first =
-          builder_.add_row({.rank = rank_of(event.device),
+          builder_.add_row({.rank = rank,
                             .kind = TrackKind::stream,
                             .name = "GPU " + std::to_string(event.device) + " stream " + std::to_string(event.stream)});
       builder_.set_order(at->second.first, {1, event.stream});
     }
-    return at->second.first;
+    return at->second;
   }
 
   RowId thread_row(const Event& event, const char* what) {
-    const auto [at, added] = threads_.try_emplace({event.thread, what});
+    const std::optional<WorkOf> owner = events_.owner_of(event);
+    const Rank rank = owner && owner->pushed.rank >= 0 ? rank_of(0, owner) : host_rank();
+    const auto [at, added] = threads_.try_emplace({rank, event.thread, what});
     if (added) {
-      at->second = builder_.add_row({.rank = host_rank(),
+      at->second = builder_.add_row({.rank = rank,
                                      .kind = TrackKind::other,
                                      .name = "process " + std::to_string(content_.process) + " thread " +
                                              std::to_string(event.thread) + ", " + what});
@@ -137,16 +145,15 @@ class Part {
     if (!called.valid()) called = builder_.name(kernel ? "kernel" : copy ? name_of_copy(event.detail) : "Memset");
     const std::string text(builder_.loaded.trace.name_of(called));
     const Activity activity = import::activity_of(kernel ? "kernel" : copy ? "gpu_memcpy" : "gpu_memset", text);
-    const RowId row = stream_row(event);
-    import::StreamVotes& votes = streams_.at({event.device, event.stream}).second;
+    const std::optional<WorkOf> owner = events_.owner_of(event);
+    auto& [row, votes] = stream_of(event, rank_of(event.device, owner));
     votes.add(activity, text);
     builder_.row(row).stream = votes.winner();
     Span made = span(event, called, activity);
     ++joined_.device_spans;
-    if (const std::optional<PushedOp> op = events_.op_of(event)) {
+    if (owner && owner->pushed.op >= 0) {
       ++joined_.with_op;
-      made.op = OpId{op->op};
-      made.step = op->step;
+      own(made, *owner);
     }
     if (const Event* const call = events_.call_of(event); call != nullptr) {
       arrow(*call, event, row);
@@ -154,6 +161,12 @@ class Part {
       ++joined_.without_call;
     }
     builder_.complete(row, made);
+  }
+
+  static void own(Span& made, const WorkOf& owner) {
+    made.op = OpId{owner.pushed.op};
+    made.phase = owner.at.phase;
+    made.step = owner.at.step;
   }
 
   void arrow(const Event& call, const Event& event, RowId row) {
@@ -176,7 +189,16 @@ class Part {
 
   void memory(const Event& event) {
     const Memory where = memory_of(event.detail);
-    const Rank rank = where == Memory::host ? host_rank() : rank_of(event.device);
+    const std::optional<WorkOf> owner = events_.owner_of(event);
+    const bool ours = owner && owner->pushed.rank >= 0;
+    Rank rank = where == Memory::host && !ours ? host_rank() : rank_of(event.device, owner);
+    // Who gives back what a rank of ours took need not say so.
+    if (event.kind == EventKind::acquired) {
+      holder_[{where, event.id}] = rank;
+    } else if (const auto held = holder_.find({where, event.id}); held != holder_.end()) {
+      rank = held->second;
+      holder_.erase(held);
+    }
     MemoryEvent made{.rank = rank,
                      .memory = where,
                      .category = Category::not_known,
@@ -209,7 +231,16 @@ class Part {
                             .process = 0,
                             .rank = host_rank()});
     Span made = span(event, name(event.name), Activity::annotation);
-    made.step = static_cast<std::int32_t>(event.extra);
+    switch (static_cast<RangeOf>(event.detail)) {
+      case RangeOf::phase:
+        made.phase = PhaseStep::of(event.extra).phase;
+        made.step = PhaseStep::of(event.extra).step;
+        break;
+      case RangeOf::op:
+        if (const std::optional<WorkOf> owner = events_.owner_of(event)) own(made, *owner);
+        break;
+      case RangeOf::others: made.step = static_cast<std::int32_t>(event.extra); break;
+    }
     builder_.complete(thread_row(event, "ranges"), made);
   }
 
@@ -228,7 +259,7 @@ class Part {
         break;
       case EventKind::wait:
         builder_.complete(static_cast<WaitKind>(event.detail) == WaitKind::stream_for_event
-                              ? stream_row(event)
+                              ? stream_of(event, rank_of(event.device, events_.owner_of(event))).first
                               : thread_row(event, "CUDA waits"),
                           span(event, builder_.name(name_of_wait(event.detail)), Activity::wait));
         break;
@@ -261,9 +292,10 @@ class Part {
   std::vector<import::StepRange>& steps_;
   std::vector<import::StepRange> own_steps_;
   ProcessEvents events_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<RowId, import::StreamVotes>> streams_;
-  std::map<std::pair<std::uint32_t, std::string_view>, RowId> threads_;
+  std::map<std::tuple<Rank, std::uint32_t, std::uint32_t>, StreamRow> streams_;
+  std::map<std::tuple<Rank, std::uint32_t, std::string_view>, RowId> threads_;
   std::unordered_set<std::uint32_t> started_, arrived_;
+  std::map<std::pair<Memory, std::uint64_t>, Rank> holder_;  ///< by address
   import::LiveBuffers live_;
 };
 

@@ -7,28 +7,40 @@
 #include <vector>
 
 #include "profiler/spool/read_spool.h"
+#include "traces/base/ids.h"
 #include "traces/import/import.h"
 
 namespace shard::profiler {
 
 /// What our own programs push around the calls of an op, so that what the device does for them carries it.
 struct PushedOp {
-  std::int32_t op = -1;
-  std::int32_t step = 0;  ///< of a call that a graph will make again, the step in which it was captured
+  std::int32_t op = -1;  ///< negative: none, the calls belong to the rank alone
+  std::int32_t rank = 0;
 
   [[nodiscard]] constexpr std::uint64_t id() const {
-    return std::uint64_t{static_cast<std::uint32_t>(op)} << 32 | static_cast<std::uint32_t>(step);
+    return std::uint64_t{static_cast<std::uint32_t>(op)} << 32 | static_cast<std::uint32_t>(rank);
   }
   [[nodiscard]] static constexpr PushedOp of(std::uint64_t id) {
     return {static_cast<std::int32_t>(id >> 32), static_cast<std::int32_t>(id)};
   }
 };
 
+/// Which phase of our own program a range is.
+struct PhaseStep {
+  Phase phase = Phase::steady_step;
+  std::int32_t step = 0;
+
+  [[nodiscard]] constexpr std::uint64_t packed() const {
+    return std::uint64_t{static_cast<std::uint8_t>(phase)} << 32 | static_cast<std::uint32_t>(step);
+  }
+  [[nodiscard]] static constexpr PhaseStep of(std::uint64_t packed) {
+    const std::uint64_t phase = packed >> 32;
+    return {phase < kPhaseCount ? static_cast<Phase>(phase) : Phase::steady_step, static_cast<std::int32_t>(packed)};
+  }
+};
+
 /// In `detail` of EventKind::external: whose ids these are.
 enum class Pushed : std::uint8_t { others = 0, ours = 1 };
-
-/// Names of ranges by which our own programs say where a step begins and ends; `extra` is its number.
-inline constexpr std::string_view kStepRange = "step";
 
 struct Process {
   SpoolContent content;

@@ -88,6 +88,7 @@ TrackId Recorder::track(Stream stream) {
 
 void Recorder::op(const Op& op, const OpTime& time) {
   const auto* collective = std::get_if<plan::Communicate>(&op.action);
+  const Activity whole = collective != nullptr ? activity_of(collective->kind) : Activity::unknown;
   writer_.add(Span{.track = track(op.stream),
                    .begin_ns = time.begin_ns,
                    .duration_ns = time.end_ns - time.begin_ns,
@@ -100,7 +101,7 @@ void Recorder::op(const Op& op, const OpTime& time) {
                    .unit = unit_of(op),
                    .waiting_ns = time.waiting_ns,
                    .part = op.part,
-                   .activity = collective != nullptr ? activity_of(collective->kind) : Activity::unknown});
+                   .activity = time.has_parts ? Activity::mark : whole});
   const auto change = unit_change_of(plan_, op);
   if (!change) return;
   const auto add = [&](std::int64_t time_ns, const UnitMoment& moment) {

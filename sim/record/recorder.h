@@ -17,6 +17,7 @@ struct OpTime {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   std::int64_t waiting_ns = 0;  ///< of a collective: while no data moved
+  bool has_parts = false;       ///< what the op did has spans of its own, as the device recorded it
 };
 
 /// Writes what one rank does. Plan and writer outlive it; ops and buffers are the plan's.

@@ -95,6 +95,10 @@ const std::vector<Layer>& layers() {
       {"executor/state/", kRunsPlans},
       {"executor/cpu/", kRunsPlans},
       {"executor/cuda/", kRunsPlans},
+      // A run of ours beside what its devices recorded of it.
+      {"executor/profile/",
+       with(with(with(with(kRunsPlans, "executor/cuda/"), "profiler/spool/"), "profiler/timeline/"),
+            "profiler/cupti/own_program.h")},
       // Only the main files and the commands they are made of may know both the simulator and the executor, to predict
       // what they are about to run.
       {"executor/commands/", kWithCommands},

@@ -101,7 +101,7 @@ Records one_of_each(std::uint64_t t) {
   Records records;
   records.add(device)
       .add(call(t + 10, t + 20, 1))
-      .add(external(PushedOp{5, 2}.id(), 1))
+      .add(external(PushedOp{5, 3}.id(), 1))
       .add(kernel(t + 100, t + 200, 1))
       .add(call(t + 30, t + 40, 2))
       .add(copy)
@@ -140,7 +140,7 @@ TEST_F(InAChild, EveryKindComesIntoTheTrace) {
   const Span* const multiply = named(spans, trace, "multiply");
   ASSERT_NE(multiply, nullptr);
   EXPECT_EQ(multiply->op.value, 5);
-  EXPECT_EQ(multiply->step, 2);
+  EXPECT_EQ(trace.track_of(multiply->track).rank, Rank{3});
   EXPECT_EQ(multiply->duration_ns, 100);
   EXPECT_EQ(multiply->activity, Activity::kernel);
   EXPECT_EQ(named(spans, trace, "Memcpy HtoD")->bytes, 4096);
@@ -168,16 +168,18 @@ TEST_F(InAChild, KernelsOfAGraphThatRunsAgainFindTheirOps) {
               }
               for (const std::uint64_t node : {100, 101, 110, 111}) fake_cupti::clone_node(1000 + node, node);
               Lane lane(spool);
-              const NameNumber step = spool.name(kStepRange);
+              const NameNumber step = spool.name("step");
               Records records;
               auto t = static_cast<std::uint64_t>(host_now());
               for (std::uint32_t launch = 0; launch < 3; ++launch, t += 10'000'000) {
                 lane.add({.kind = EventKind::range,
+                          .detail = static_cast<std::uint8_t>(RangeOf::phase),
                           .flags = kFromHost,
                           .name = step,
                           .begin_ns = static_cast<std::int64_t>(t),
                           .end_ns = static_cast<std::int64_t>(t + 9'000'000),
-                          .extra = 4 + launch});
+                          .id = PushedOp{}.id(),
+                          .extra = PhaseStep{Phase::steady_step, static_cast<std::int32_t>(4 + launch)}.packed()});
                 // In the middle, since the clocks agree to some microseconds.
                 records.add(call(t + 4'000'000, t + 4'000'100, 50 + launch));
                 for (const std::uint64_t node : {1100, 1101, 1110, 1111})

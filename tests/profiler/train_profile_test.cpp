@@ -39,6 +39,8 @@ TEST_P(TrainProfile, CoversTheStepsAndGivesTheArenasPeaks) {
   for (const nlohmann::json& rank : profile.at("coverage")) {
     EXPECT_GT(rank.at("covered_seconds").get<double>(), 0);
     EXPECT_LE(rank.at("covered_seconds").get<double>(), rank.at("step_seconds").get<double>());
+    EXPECT_GE(rank.at("named_seconds").get<double>(), 0.99 * rank.at("step_seconds").get<double>());
+    EXPECT_LE(rank.at("named_seconds").get<double>(), rank.at("step_seconds").get<double>());
   }
   EXPECT_FALSE(profile.at("kernels").empty());
   EXPECT_FALSE(profile.at("residuals").empty());

@@ -68,6 +68,21 @@ TEST(Recorder, EveryOpIsASpanWithItsNamePartAndUnit) {
   EXPECT_GT(collectives, 10);
 }
 
+TEST(Recorder, AnOpWhosePartsAreRecordedIsAStretch) {
+  const plan::PlanSet plans = sharded();
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "recorder_parts_test.sst";
+  Result<Writer> writer = Writer::create(path, header_of(plans));
+  ASSERT_TRUE(writer);
+  Recorder recorder(plans.of_rank(0), Rank{0}, *writer);
+  for (const plan::Op& op : plans.of_rank(0).find(Phase::steady_step)->ops)
+    recorder.op(op, {.begin_ns = 0, .end_ns = 1, .has_parts = true});
+  ASSERT_TRUE(writer->close());
+  const Trace trace = load(path).value();
+  std::filesystem::remove(path);
+  ASSERT_FALSE(trace.spans.empty());
+  for (const Activity activity : trace.spans.activity) EXPECT_EQ(activity, Activity::mark);
+}
+
 TEST(Recorder, AGatheredUnitRestsAgainWhenItsBytesAreGivenBack) {
   const Trace trace = recorded(sharded());
   std::map<std::int32_t, UnitState> last;

@@ -15,9 +15,10 @@ using sample::TempFile;
 struct Scenario {
   TraceKind kind = TraceKind::predicted;
   std::string plan_hash = "aaaa";
-  std::string parent_plan_hash;
+  std::string parent_plan_hash{};
   int steady_steps = 1;
   bool save_phase = false;
+  bool parts = false;  ///< ops are stretches, with two kernels of 700 ns each as the device recorded them
   std::function<void(Span&)> span = [](Span&) {};
   std::function<bool(MemoryEvent&)> memory = [](MemoryEvent&) { return true; };
   std::function<bool(ArenaSummary&)> arena = [](ArenaSummary&) { return true; };
@@ -51,6 +52,19 @@ Trace make(const Scenario& run) {
       const std::int64_t t = step * 10'000;
       Span matmul{compute, t, 4000, OpId{1}, writer->name("matmul"), phase, step, 0, 0, UnitId{}};
       Span gather{network, t + 1000, 2000, OpId{2}, writer->name("gather"), phase, step, 0, 256, UnitId{0}};
+      if (run.parts) {
+        const TrackId device = writer->track({.rank = Rank{rank}, .name = "GPU 0 stream 7"});
+        for (const Span& op : {matmul, gather})
+          for (const std::int64_t after : {100, 900}) {
+            Span part = op;
+            part.track = device;
+            part.begin_ns += after;
+            part.duration_ns = 700;
+            part.activity = Activity::kernel;
+            writer->add(part);
+          }
+        matmul.activity = gather.activity = Activity::mark;
+      }
       run.span(matmul);
       run.span(gather);
       writer->add(matmul);
@@ -142,6 +156,15 @@ TEST(Compare, WaitingIsApartFromTheTransfer) {
   EXPECT_DOUBLE_EQ(to_json(result)["ops"][0]["measured_waiting_seconds"].get<double>() +
                        to_json(result)["ops"][0]["predicted_waiting_seconds"].get<double>(),
                    result.ops[0].waiting_seconds.second);
+}
+
+TEST(Compare, AnOpTookAsLongAsItsStretchWhateverIsRecordedOfItsParts) {
+  const Trace predicted = make({});
+  const Trace measured = make({.kind = TraceKind::measured, .parts = true});
+  const Comparison comparison = compare_traces(predicted, measured).value();
+  ASSERT_EQ(comparison.ops.size(), 8u);
+  EXPECT_EQ(comparison.unequal_op_bytes_count, 0);
+  for (const OpComparison& op : comparison.ops) EXPECT_EQ(op.seconds.first, op.seconds.second) << op.name;
 }
 
 TEST(Compare, FindsOneByteOfPeak) {

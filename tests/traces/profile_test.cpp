@@ -88,6 +88,35 @@ TEST(Profile, CollectivesAreHiddenByKernelsOfTheirDeviceAlone) {
   EXPECT_EQ(time.exposed_ns, 80);
 }
 
+TEST(Profile, PartsOfAPlansOpAreOneCall) {
+  for (const std::string plan : {"", "aaaa"}) {
+    const TempFile file;
+    Header header;
+    header.plan_hash = plan;
+    Result<Writer> writer = Writer::create(file.path(), header);
+    ASSERT_TRUE(writer);
+    const TrackId stream = writer->track({.rank = Rank{0}, .name = "GPU 0 stream 7"});
+    for (std::int32_t step = 0; step < 2; ++step)
+      for (const std::int64_t part : {0, 1, 2})
+        writer->add(Span{.track = stream,
+                         .begin_ns = 1000 * step + 100 * part,
+                         .duration_ns = 50,
+                         .op = OpId{4},
+                         .name = writer->name("copy"),
+                         .step = step,
+                         .bytes = part == 0 ? 4096 : 0,
+                         .activity = Activity::all_gather});
+    ASSERT_TRUE(writer->close());
+    const Profile found = profile(load(file.path()).value());
+    ASSERT_EQ(found.collectives.size(), 1u);
+    // Without a plan nobody says what a number of an op means.
+    EXPECT_EQ(found.collectives[0].count, plan.empty() ? 6 : 2);
+    EXPECT_EQ(found.collectives[0].without_bytes, plan.empty() ? 4 : 0);
+    EXPECT_EQ(found.collectives[0].bytes, 8192);
+    EXPECT_EQ(found.collectives[0].total_ns, 300);
+  }
+}
+
 TEST(Profile, MarksOnADeviceAndItsWaitsAreNoWork) {
   const Profile profile = Recording()
                               .add("GPU 0 stream 7", Activity::mark, "ProfilerStep#1", 0, 100)
