@@ -347,6 +347,7 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   if (Result<void> ok = check_device(command, options.strategy, *cluster); !ok) return ok.error();
   Result<Planned> planned = resolve(command, options.strategy, cluster->device_memory);
   if (!planned) return planned.error();
+  if (planned->model->not_trained) return *planned->model->not_trained;
   if (Result<void> ok = check_disk_path(command, options.strategy.placement, planned->strategy.placement); !ok)
     return ok.error();
   const plan::Strategy& s = planned->strategy;

@@ -34,9 +34,9 @@ Not seen: values that kernels would compute, which are zeros (a loop that ends w
 --timeout; shapes that depend on data are those of zeros); workspaces of cuDNN; memory outside of PyTorch's allocator
 (CUDA's context, NCCL's buffers); when a GPU would be done with what another stream still uses (it is done at once).
 
-Cards, as --cluster calls them: a100-40gb-x8, a100-80gb-x8, b200-180gb-x8, h100-80gb-x8, h200-141gb-x1, h200-141gb-x8,
-l4-24gb-x8, l40s-48gb-x8, rtx3090-24gb-x1, rtx4090-24gb-x1, t4-16gb-x4, v100-16gb-x8, v100-32gb-x8; or the file of a
-description with compute_capability, multiprocessors, threads_per_multiprocessor and device_memory_bytes.
+Cards, as --cluster calls them: a100-40gb-x8, a100-80gb-x8, a800-80gb-x8, b200-180gb-x8, h100-80gb-x8, h100-80gb-pcie-x8,
+h200-141gb-x1, h200-141gb-x8, l4-24gb-x8, l40s-48gb-x8, rtx3090-24gb-x1, rtx4090-24gb-x1, t4-16gb-x4, v100-16gb-x8,
+v100-32gb-x8; or the file of a description with compute_capability, multiprocessors, threads_per_multiprocessor and device_memory_bytes.
 
 With --world-size the program is one rank of so many, as under torchrun, and does not wait for the others; what these
 would send is what it has itself. A launcher may be the program, too (-- torchrun --nproc-per-node 2 train.py): then all

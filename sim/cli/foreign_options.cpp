@@ -44,7 +44,7 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"placement host", " cpu-offload offload offload-optimizer offload-param zero-offload "},
     {"chunk-size", " chunk chunk-elements "},
     {"cluster", " hardware machine gpu-type "},
-    {"device-capacity", " memory gpu-memory device-memory max-memory vram "},
+    {"device-capacity", " memory gpu-memory max-memory vram "},
     {"trace", " profile "},
 });
 

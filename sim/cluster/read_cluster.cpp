@@ -2,10 +2,12 @@
 #include "sim/cluster/read_cluster.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,8 +100,31 @@ Error unknown_name(std::string_view argument) {
   what += " is neither a known cluster nor a file";
   std::string help = model::did_you_mean(argument, names);
   if (!help.empty()) help += " ";
-  help += "known: " + example_names() + "; or give the path of a description";
+  help += "known: " + example_names() +
+          ", each with another number of devices too (-x4); or give the path of a description";
   return Error{Errc::usage, std::move(what), "--cluster", std::move(help)};
+}
+
+/// "a100-80gb-x4": a host of four of the devices that an example has another number of. A link inside a host is as the
+/// example's: of GPUs behind NVLink switches, or of PCIe, as each has.
+std::optional<Cluster> resized_example(std::string_view argument) {
+  constexpr std::int32_t kMostInAHost = 64;
+  const std::size_t x = argument.rfind("-x");
+  if (x == std::string_view::npos) return std::nullopt;
+  const std::string_view stem = argument.substr(0, x + 2);
+  std::int32_t devices = 0;
+  const char* const end = argument.data() + argument.size();
+  const auto [at, fault] = std::from_chars(argument.data() + stem.size(), end, devices);
+  if (fault != std::errc{} || at != end || devices < 1 || devices > kMostInAHost) return std::nullopt;
+  for (const ExampleCluster& example : example_clusters()) {
+    if (example.name.substr(0, example.name.rfind("-x") + 2) != stem) continue;
+    Result<Cluster> cluster = parse_cluster(example.json, example.name);
+    if (!cluster) return std::nullopt;
+    cluster->name = argument;
+    cluster->devices_per_host = devices;
+    return *std::move(cluster);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -137,6 +162,7 @@ Result<Cluster> read_cluster(std::string_view argument) {
   for (const ExampleCluster& example : example_clusters()) {
     if (example.name == argument) return parse_cluster(example.json, example.name);
   }
+  if (std::optional<Cluster> resized = resized_example(argument)) return *std::move(resized);
   const fs::path path{argument};
   std::error_code fault;
   if (!fs::exists(path, fault) && !fault && argument.find('/') == std::string_view::npos &&

@@ -5,10 +5,10 @@
 #include "sim/cli/sizes.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/holders_options.h"
+#include "sim/commands/inspect_model.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/snapshot_recording.h"
 #include "sim/like/pytorch/replay.h"
-#include "sim/model/read_model.h"
 #include "traces/base/read_file.h"
 #include "traces/import/combine.h"
 #include "traces/import/import.h"
@@ -30,11 +30,15 @@ host by the time that is their own. --top says how many names, --rank of whom. S
 axis: a memory snapshot and a profiler's trace of it, or the traces of several ranks.
 With --replay-allocator runs a recording of PyTorch's allocator (a memory snapshot, or CSV) through the model of that
 allocator and counts where the two agree.
+Of a Hugging Face config.json, a directory that holds one, or a known model's name, it says how many parameters the
+class has that transformers builds from it, in how many tensors, the SHA-256 of their list (lines "name AxB"), and what of
+it cannot be simulated or trained.
 `shardscope inspect --device cuda`, without a file, says which GPUs are here, their free memory, who else uses them, and
 the versions of driver and libraries (69 without a driver or a GPU).
 
 Examples:
   shardscope inspect measured.sst
+  shardscope inspect config.json --json
   shardscope inspect profile.json.gz --json
   shardscope inspect profile.json.gz snapshot.pickle
   shardscope inspect snapshot.pickle --at peak --top 20
@@ -94,10 +98,11 @@ int inspect_command(std::span<const std::string> arguments) {
   bool incomplete = false;
   HoldersOptions holders;
   cli::OutputOptions output;
-  cli::Command command("shardscope", "inspect", "says what is in one trace or recording", kInspectDetails);
+  cli::Command command("shardscope", "inspect", "says what is in one trace, recording or model", kInspectDetails);
   command
-      .add_positional("FILE", &paths,
-                      "a trace, or with --replay-allocator a recording; several of one run are put together")
+      .add_positional(
+          "FILE", &paths,
+          "a trace, a model's config.json, or with --replay-allocator a recording; several of one run are put together")
       .required()
       .reads_file();
   cli::Group group = command.group("Inspect");
@@ -116,6 +121,7 @@ int inspect_command(std::span<const std::string> arguments) {
   if (!allocator.empty() && paths.size() > 1)
     return failed({Errc::usage, "--replay-allocator takes one recording", "'" + paths[1] + "'", ""});
   if (!allocator.empty()) return replay(path, allocator, incomplete, *format);
+  if (paths.size() == 1 && is_model(path)) return inspect_model(path, *format);
   const Result<LoadedTrace> trace = load_all(paths, incomplete);
   if (!trace) return failed(trace.error());
   std::optional<Rank> rank;

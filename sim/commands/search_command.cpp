@@ -23,6 +23,7 @@
 #include "sim/commands/variable_chunks.h"
 #include "sim/compile/compile.h"
 #include "sim/engine/simulate.h"
+#include "sim/model/family.h"
 #include "sim/model/freeze.h"
 #include "sim/model/read_model.h"
 #include "sim/search/chunk_search.h"
@@ -220,7 +221,11 @@ Result<Searched> of_list(const cli::Command& command, const SearchOptions& o) {
 Result<Searched> of_model(const cli::Command& command, const SearchOptions& o) {
   Result<model::ConfiguredModel> read = model::read_configured_model(o.strategy.model);
   if (!read) return read.error();
+  const bool forecasts = o.forecast && !read->model.not_simulated;
+  if (forecasts) read->model = model::simulated_part(std::move(read->model));
   print_notes(read->model.notes);
+  if (o.forecast && !forecasts)
+    print_notes({"no forecast: " + read->model.name + " " + read->model.not_simulated->what});
   const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
   if (!cluster) return cluster.error();
   const auto model = std::make_shared<const model::Model>(std::move(read->model));
@@ -235,8 +240,11 @@ Result<Searched> of_model(const cli::Command& command, const SearchOptions& o) {
                     .taken = assumed(*model, strategy, cluster->name, cluster->device_memory),
                     .forecast = {}};
   searched.taken.config_dtype = read->dtype;
-  searched.taken.has_batch = o.forecast;
-  if (!o.forecast) searched.taken.cluster.reset();
+  searched.taken.has_batch = forecasts;
+  if (!forecasts) {
+    searched.taken.cluster.reset();
+    return searched;
+  }
   searched.forecast = [model, frozen = std::make_shared<const model::Model>(std::move(*frozen)), strategy,
                        cluster = *cluster](const ChunkCut& cut) {
     return forecast(model, *frozen, strategy, cluster, cut);
@@ -279,7 +287,7 @@ int search_command(std::span<const std::string> arguments) {
   if (!searched) return failed(searched.error());
   const Assumed& taken = searched->taken;
   std::optional<cli::Progress> progress;
-  if (o.forecast && o.parameters.empty()) {
+  if (searched->forecast) {
     progress.emplace(std::cerr, "forecast", cli::style_of(2));
     o.search.forecast = [&](const ChunkCut& cut) {
       progress->update(-1, cut.starts.empty() ? "chunk size " + std::to_string(cut.chunk.count())

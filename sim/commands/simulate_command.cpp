@@ -40,6 +40,7 @@ Examples:
 struct SimulateOptions {
   StrategyOptions strategy;
   std::string cluster = "cpu-local";
+  std::int64_t nodes = 0;
   std::int64_t steps = 2;
   std::string like;
   GeminiFlags gemini;
@@ -57,6 +58,9 @@ void declare(cli::Command& command, SimulateOptions& o) {
            "cpu-local, a100-40gb-x8, h100-80gb-x8, ... (a wrong name shows all),\nor a description's file")
       .common()
       .reads_file(cluster::cluster_file);
+  machine.add("nodes", &o.nodes, "N", "hosts of the cluster, and without --world-size a rank for each of their devices")
+      .least(1)
+      .most(65536);
   machine
       .add("like", &o.like, "NAME@VERSION",
            "predict another framework instead: pytorch@1.8 (stages 0 and 1),\n"
@@ -161,6 +165,13 @@ Result<void> check_like(const cli::Command& command, const SimulateOptions& o) {
   return {};
 }
 
+void take_nodes(const cli::Command& command, SimulateOptions& o, cluster::Cluster& cluster) {
+  if (!command.given("nodes")) return;
+  cluster.hosts = static_cast<std::int32_t>(o.nodes);
+  if (!command.given("world-size"))
+    o.strategy.chosen.world_size = static_cast<std::int32_t>(o.nodes) * cluster.devices_per_host;
+}
+
 }  // namespace
 
 int simulate_command(std::span<const std::string> arguments) {
@@ -184,8 +195,9 @@ int simulate_command(std::span<const std::string> arguments) {
   if (Result<void> ok = refuse_gemini_options(command); !ok) return failed(ok.error());
   if (Result<void> ok = require_model(command); !ok) return failed(ok.error());
   if (Result<void> ok = check_like(command, o); !ok) return failed(ok.error());
-  const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
+  Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
   if (!cluster) return failed(cluster.error());
+  take_nodes(command, o, *cluster);
   // Other frameworks' figures rest on a plan of ours for the CPU, as they were compared with what those measured.
   if (o.like.empty())
     if (Result<void> ok = choose_device(command, o.strategy, *cluster); !ok) return failed(ok.error());

@@ -15,6 +15,7 @@
 #include "sim/like/gemini_report.h"
 #include "sim/like/simulate_gemini.h"
 #include "sim/like/simulate_like.h"
+#include "sim/model/family.h"
 #include "sim/model/graph_limits.h"
 #include "sim/model/read_model.h"
 #include "sim/search/chunk_search.h"
@@ -141,6 +142,8 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
   }
   Result<model::Model> model = model::read_model(r.strategy.model);
   if (!model) return model.error();
+  if (model->not_simulated) return *model->not_simulated;
+  *model = model::simulated_part(std::move(*model));
   if (Result<void> ok = choose(command, r, rules, model->parameters, options, notes); !ok) return ok.error();
   print_notes(model->notes);
   print_notes(notes);

@@ -11,6 +11,7 @@
 #include "sim/commands/measured_room.h"
 #include "sim/commands/variable_chunks.h"
 #include "sim/compile/compile.h"
+#include "sim/model/family.h"
 #include "sim/model/freeze.h"
 #include "sim/model/graph_limits.h"
 #include "sim/model/read_model.h"
@@ -126,7 +127,7 @@ void add_field(cli::Group& group, plan::FieldId id, StrategyOptions& o, std::str
   } else if (id == plan::FieldId::non_model_peak) {
     add_field_as(group, field, &o.placement.from_trace).reads_file();
   } else if (id == plan::FieldId::device_capacity) {
-    add_field_as(group, field, &o.placement.device_capacity);
+    add_field_as(group, field, &o.placement.device_capacity).alias(std::string(field.alias));
   }
 }
 
@@ -156,6 +157,8 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, s
   Result<model::ConfiguredModel> configured = model::read_configured_model(o.model);
   if (!configured) return configured.error();
   model::Model* const model = &configured->model;
+  if (model->not_simulated) return *model->not_simulated;
+  *model = model::simulated_part(std::move(*model));
   Planned planned;
   planned.config_dtype = configured->dtype;
   planned.notes = model->notes;

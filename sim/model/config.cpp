@@ -2,33 +2,18 @@
 #include "sim/model/config.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "sim/model/closest_name.h"
 #include "sim/model/config_fields.h"
-#include "sim/model/gpt2.h"
-#include "sim/model/llama.h"
+#include "sim/model/family.h"
+#include "sim/model/family_table.h"
 #include "sim/model/mlp.h"
 
 namespace shard::model {
 namespace {
-
-/// A family's name in model_type and the beginning of its Hugging Face class names (none: empty).
-struct FamilyEntry {
-  std::string_view model_type;
-  std::string_view class_prefix;
-  std::string_view language_model;
-  void (*describe)(ConfigFields&, Model&);
-};
-
-constexpr std::array<FamilyEntry, 3> kFamilies{{
-    {"gpt2", "GPT2", "GPT2LMHeadModel", describe_gpt2},
-    {"llama", "Llama", "LlamaForCausalLM", describe_llama},
-    {"mlp", "", "", describe_mlp},
-}};
 
 std::string line_and_column(std::string_view text, std::size_t byte) {
   const std::string_view before = text.substr(0, std::min(byte == 0 ? 0 : byte - 1, text.size()));
@@ -101,24 +86,41 @@ std::optional<Dtype> stored_dtype(ConfigFields& fields) {
   return found;
 }
 
-const FamilyEntry* find_family(ConfigFields& fields, const std::string& architecture) {
-  if (fields.find({"model_type"}) == nullptr) {
-    for (const FamilyEntry& family : kFamilies) {
-      if (!family.class_prefix.empty() && architecture.starts_with(family.class_prefix)) return &family;
+constexpr std::string_view kMlp = "mlp";
+
+/// The longest prefix of the class's name decides: Gemma3ForCausalLM is no GemmaForCausalLM.
+const FamilyTable* family_of_class(std::string_view architecture) {
+  const FamilyTable* found = nullptr;
+  std::size_t longest = 0;
+  for (const FamilyTable& table : family_tables()) {
+    for (const std::string_view prefix : table.class_prefixes) {
+      if (prefix.size() <= longest || !architecture.starts_with(prefix)) continue;
+      found = &table;
+      longest = prefix.size();
     }
+  }
+  return found;
+}
+
+/// The table of the file's family; none for an mlp, and where fields.error() says why.
+const FamilyTable* find_family(ConfigFields& fields, const std::string& architecture) {
+  if (fields.find({"model_type"}) == nullptr) {
+    if (const FamilyTable* table = family_of_class(architecture)) return table;
     fields.malformed("model_type", "is missing; without it the model's shape is unknown",
-                     "add \"model_type\": \"gpt2\", \"llama\" or \"mlp\"");
+                     "add \"model_type\": \"gpt2\", \"llama\" or that of another family");
     return nullptr;
   }
   const std::string type = fields.text({"model_type"}, "");
-  if (fields.error()) return nullptr;
-  std::vector<std::string_view> known;
-  for (const FamilyEntry& family : kFamilies) {
-    if (family.model_type == type) return &family;
-    known.push_back(family.model_type);
+  if (fields.error() || type == kMlp) return nullptr;
+  std::vector<std::string_view> known{kMlp};
+  std::string list(kMlp);
+  for (const FamilyTable& table : family_tables()) {
+    if (table.model_type == type) return &table;
+    known.push_back(table.model_type);
+    (list += ", ") += table.model_type;
   }
   const std::string hint = did_you_mean(type, known);
-  fields.contradiction("model_type", "is \"" + type + "\", which is not a known family (gpt2, llama, mlp)",
+  fields.contradiction("model_type", "is \"" + type + "\", which is not a known family (" + list + ")",
                        hint.empty() ? "for commands that need no operators, give --parameters FILE" : hint);
   return nullptr;
 }
@@ -130,18 +132,21 @@ Result<ConfiguredModel> parse_config(std::string_view text, std::string_view nam
   if (!json) return json.error();
   ConfigFields fields(*json, file);
   const std::string architecture = first_architecture(fields);
-  const FamilyEntry* family = find_family(fields, architecture);
+  const FamilyTable* family = find_family(fields, architecture);
   if (fields.error()) return *fields.error();
 
   ConfiguredModel result;
   result.model.name = name;
-  family->describe(fields, result.model);
+  if (family == nullptr)
+    describe_mlp(fields, result.model);
+  else
+    describe_family(*family, fields, result.model);
   if (fields.error()) return *fields.error();
   result.dtype = stored_dtype(fields);
   result.model.notes = fields.dropout_notes();
-  if (!architecture.empty() && architecture != family->language_model) {
-    result.model.notes.push_back("architecture " + architecture + " read; " + std::string(family->language_model) +
-                                 " is built");
+  if (!architecture.empty() && architecture != result.model.class_name) {
+    result.model.notes.push_back("architecture " + architecture + " read; " +
+                                 (family == nullptr ? "an mlp" : result.model.class_name) + " is built");
   }
   for (std::string& note : fields.misspelling_notes()) result.model.notes.push_back(std::move(note));
   result.values = fields.values();

@@ -19,8 +19,8 @@ struct ConfiguredModel {
   std::optional<Dtype> dtype{};     ///< what the file says the weights are stored as (torch_dtype); nothing follows it
 };
 
-/// Parses a Hugging Face config.json of the gpt2 or llama family, or an mlp's. The family is `model_type`, or else the
-/// beginning of architectures[0].
+/// Parses a Hugging Face config.json of a family that has a table (family_table.h), or an mlp's. The family is
+/// `model_type`, or else the beginning of architectures[0].
 ///   name  becomes Model::name;   file  names the text in errors
 /// Errors: malformed (not JSON, a missing or wrong field), contradiction (an unknown family, unsupported or
 /// contradicting values). `where` is "FILE#/POINTER", or FILE:LINE:COLUMN where the text is not JSON. Any text is safe:

@@ -40,8 +40,12 @@ std::string show_number(double value) {
 
 }  // namespace
 
+std::string ConfigFields::shown(const nlohmann::json& value) {
+  return show(value);
+}
+
 void ConfigFields::fail(Errc code, std::string_view key, std::string what, std::string help) {
-  if (!error_) error_ = Error{code, std::move(what), file_ + "#/" + prefix_ + std::string(key), std::move(help)};
+  if (!error_) error_ = Error{code, std::move(what), where(key), std::move(help)};
 }
 
 ConfigFields ConfigFields::nested(std::string_view key, const nlohmann::json& object) const {
@@ -91,9 +95,10 @@ std::string_view ConfigFields::used_key(Keys keys) const {
   return *keys.begin();
 }
 
-std::optional<std::int64_t> ConfigFields::read_positive(std::string_view pointer, const nlohmann::json& json) {
+std::optional<std::int64_t> ConfigFields::read_positive(std::string_view pointer, const nlohmann::json& json,
+                                                        std::int64_t least) {
   // Integers beyond 64 bits arrive as floating point; they are too large, not fractional.
-  if (json.is_number_unsigned() && json.get<std::uint64_t>() >= 1 &&
+  if (json.is_number_unsigned() && json.get<std::uint64_t>() >= static_cast<std::uint64_t>(least) &&
       json.get<std::uint64_t>() <= std::uint64_t{kMaxDimension}) {
     return static_cast<std::int64_t>(json.get<std::uint64_t>());
   }
@@ -102,7 +107,8 @@ std::optional<std::int64_t> ConfigFields::read_positive(std::string_view pointer
     contradiction(pointer,
                   "is " + show(json) + ", more than the largest supported value " + std::to_string(kMaxDimension));
   } else {
-    malformed(pointer, "is " + show(json) + ", not a positive integer");
+    malformed(pointer,
+              "is " + show(json) + ", not a " + (least > 0 ? "positive integer" : "whole number of at least 0"));
   }
   return std::nullopt;
 }
@@ -127,6 +133,20 @@ std::int64_t ConfigFields::positive_or_derived(Keys keys, std::int64_t derived) 
   if (find(keys) != nullptr) return positive(keys, std::nullopt);
   note(keys, std::to_string(derived), ConfigValue::Source::derived);
   return derived;
+}
+
+std::int64_t ConfigFields::count(Keys keys, std::int64_t fallback) {
+  const nlohmann::json* json = find(keys);
+  const std::int64_t value = json == nullptr ? fallback : read_positive(used_key(keys), *json, 0).value_or(0);
+  note(keys, std::to_string(value), json == nullptr ? ConfigValue::Source::default_value : ConfigValue::Source::file);
+  return value;
+}
+
+bool ConfigFields::is_null(Keys keys) const {
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
+    const auto it = object_.find(key);
+    return it != object_.end() && it->is_null();
+  });
 }
 
 bool ConfigFields::boolean(Keys keys, bool fallback) {
@@ -196,6 +216,21 @@ std::vector<std::int64_t> ConfigFields::positive_list(Keys keys, std::size_t at_
     }
     note(keys, show(*json), ConfigValue::Source::file);
   }
+  return list;
+}
+
+std::vector<std::int64_t> ConfigFields::list(Keys keys) {
+  const nlohmann::json* json = find(keys);
+  std::vector<std::int64_t> list;
+  if (json == nullptr) return list;
+  const std::string key{used_key(keys)};
+  if (!json->is_array()) malformed(key, "is " + show(*json) + ", not a list");
+  for (std::size_t i = 0; json->is_array() && i < json->size(); ++i) {
+    const auto item = read_positive(key + "/" + std::to_string(i), (*json)[i], 0);
+    if (!item) break;
+    list.push_back(*item);
+  }
+  note(keys, show(*json), ConfigValue::Source::file);
   return list;
 }
 

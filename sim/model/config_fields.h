@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,16 @@
 namespace shard::model {
 
 /// Names of one field, the main one first. A file may use any; two that disagree are an error.
-using Keys = std::initializer_list<std::string_view>;
+class Keys {
+ public:
+  Keys(std::initializer_list<std::string_view> keys) : keys_(keys.begin(), keys.size()) {}
+  explicit Keys(std::span<const std::string_view> keys) : keys_(keys) {}
+  [[nodiscard]] auto begin() const { return keys_.begin(); }
+  [[nodiscard]] auto end() const { return keys_.end(); }
+
+ private:
+  std::span<const std::string_view> keys_;  ///< of the caller's expression
+};
 
 /// The first fault is kept and every getter then returns its default, so a family reads all its fields in a row and
 /// asks for error() once. null counts as absent where a default exists. Errors' `where` is "FILE#/KEY".
@@ -31,6 +41,8 @@ class ConfigFields {
   std::int64_t positive(Keys keys, std::optional<std::int64_t> fallback);
   /// The same; when absent, the value that was computed from other fields.
   std::int64_t positive_or_derived(Keys keys, std::int64_t derived);
+  /// The same, where 0 is a value.
+  std::int64_t count(Keys keys, std::int64_t fallback);
   bool boolean(Keys keys, bool fallback);
   /// A finite number greater than 0 that single precision can hold.
   double positive_number(Keys keys, double fallback);
@@ -39,6 +51,10 @@ class ConfigFields {
   std::string text(Keys keys, std::string_view fallback);
   /// A list of at least `at_least` integers in 1..kMaxDimension; required.
   std::vector<std::int64_t> positive_list(Keys keys, std::size_t at_least);
+  /// A list of integers in 0..kMaxDimension, empty where it is absent.
+  std::vector<std::int64_t> list(Keys keys);
+  /// It is there and null.
+  [[nodiscard]] bool is_null(Keys keys) const;
   /// The field itself if it is there and not null.
   [[nodiscard]] const nlohmann::json* find(Keys keys);
   /// Marks keys as known without reading them.
@@ -66,6 +82,11 @@ class ConfigFields {
 
   [[nodiscard]] const std::vector<ConfigValue>& values() const { return values_; }
 
+  /// "FILE#/KEY", as errors have it.
+  [[nodiscard]] std::string where(std::string_view key) const { return file_ + "#/" + prefix_ + std::string(key); }
+  /// A value for a message, shortened.
+  [[nodiscard]] static std::string shown(const nlohmann::json& value);
+
   /// Reads the fields of an object inside this one; give it back with absorb().
   [[nodiscard]] ConfigFields nested(std::string_view key, const nlohmann::json& object) const;
   /// Takes over the values and the fault of a nested object.
@@ -79,7 +100,8 @@ class ConfigFields {
   };
   [[nodiscard]] std::vector<std::string> unknown_keys() const;
   void note(Keys keys, std::string value, ConfigValue::Source source);
-  [[nodiscard]] std::optional<std::int64_t> read_positive(std::string_view pointer, const nlohmann::json& json);
+  [[nodiscard]] std::optional<std::int64_t> read_positive(std::string_view pointer, const nlohmann::json& json,
+                                                          std::int64_t least = 1);
   [[nodiscard]] std::string_view used_key(Keys keys) const;
   double number(Keys keys, double fallback, bool zero_allowed);
 

@@ -3,22 +3,15 @@
 
 #include <cassert>
 
-#include "sim/model/gpt2.h"
-#include "sim/model/llama.h"
+#include "sim/model/family.h"
 #include "sim/model/mlp.h"
 
 namespace shard::model {
 
 namespace {
 
-Graph family_graph(const Model& model, std::int64_t batch, std::int64_t sequence) {
-  switch (model.family) {
-    case Family::gpt2: return gpt2_graph(model, batch, sequence);
-    case Family::llama: return llama_graph(model, batch, sequence);
-    case Family::mlp: return mlp_graph(model, batch, sequence);
-  }
-  assert(false);
-  return {};
+Graph forward_graph(const Model& model, std::int64_t batch, std::int64_t sequence) {
+  return model.family == Family::mlp ? mlp_graph(model, batch, sequence) : family_graph(model, batch, sequence);
 }
 
 }  // namespace
@@ -26,7 +19,7 @@ Graph family_graph(const Model& model, std::int64_t batch, std::int64_t sequence
 Graph build_graph(const Model& model, std::int64_t batch, std::int64_t sequence) {
   assert(batch >= 1 && sequence >= 1);
   assert(model.max_sequence == 0 || sequence <= model.max_sequence);
-  Graph graph = family_graph(model, batch, sequence);
+  Graph graph = forward_graph(model, batch, sequence);
   for (Operator& op : graph.operators)
     for (std::size_t i = 0; i < op.params.size(); ++i)
       if (model.is_frozen(op.params[i])) op.attributes.frozen |= 1U << i;

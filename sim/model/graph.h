@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "sim/model/split.h"
 #include "traces/base/dtype.h"
 #include "traces/base/ids.h"
+#include "traces/base/result.h"
 #include "traces/base/units.h"
 
 namespace shard::model {
@@ -82,7 +85,10 @@ struct Initialization {
   float scale = 0;  ///< normal: standard deviation; uniform: half width
 };
 
-enum class Family : std::uint8_t { gpt2, llama, mlp };
+/// `other` is told apart by its table (family_table.h).
+enum class Family : std::uint8_t { gpt2, llama, mlp, other };
+
+struct FamilyValues;
 
 /// A model description: parameters in registration order, and what is needed to build its graph.
 struct Model {
@@ -111,6 +117,11 @@ struct Model {
   TensorSplit split;                ///< of which model this is a tensor-parallel rank's part
   std::vector<bool> frozen;         ///< one per parameter, or none: it keeps its first values (freeze.h)
   std::vector<std::string> notes;   ///< for stderr, e.g. "dropout 0.1 read and not applied"
+  std::string class_name;           ///< Hugging Face's class whose parameters these are; empty for mlp
+  std::shared_ptr<const FamilyValues> described;  ///< what the family's table says of this model; none for mlp
+  /// What commands that need operators, or kernels for them, answer; none where they work.
+  std::optional<Error> not_simulated;
+  std::optional<Error> not_trained;
   [[nodiscard]] bool is_frozen(ParamId p) const { return !frozen.empty() && frozen[static_cast<std::size_t>(p.value)]; }
   [[nodiscard]] std::int64_t parameter_elements() const {
     std::int64_t n = 0;

@@ -110,6 +110,38 @@ ValueId GraphBuilder::linear_with(std::string_view module, std::string_view weig
   return product(module, parameter(std::string(weight)), x, false);
 }
 
+ValueId GraphBuilder::part(std::string_view module, std::string_view weight, ValueId x, std::int64_t out_columns) {
+  Operator op = start(OperatorKind::linear, module, {x});
+  op.params = {parameter(std::string(weight))};
+  op.attributes.out_columns = out_columns;
+  constexpr std::string_view kWeight = ".weight";
+  if (weight.ends_with(kWeight)) {
+    const std::string bias = std::string(weight.substr(0, weight.size() - kWeight.size())) + ".bias";
+    op.attributes.has_bias = parameter_index_.contains(bias);
+    if (op.attributes.has_bias) op.params.push_back(parameter(bias));
+  }
+  std::vector<std::int64_t> out = value(x).shape;
+  out.back() = out_columns;
+  return append(std::move(op), std::move(out));
+}
+
+ValueId GraphBuilder::add_bias(std::string_view module, std::string_view bias, ValueId x) {
+  Operator op = start(OperatorKind::add_bias, module, {x});
+  op.params = {parameter(std::string(bias))};
+  return append(std::move(op), value(x).shape);
+}
+
+ValueId GraphBuilder::head_norm(std::string_view module, ValueId x) {
+  Operator op = start(OperatorKind::rms_norm, module, {x});
+  op.attributes.epsilon = model_.epsilon;
+  op.params = {parameter(op.name + ".weight")};
+  const std::int64_t width = model_.parameters[static_cast<std::size_t>(op.params[0].value)].elems.count();
+  op.attributes.rows *= op.attributes.columns / width;
+  op.attributes.columns = width;
+  const std::int64_t rows = op.attributes.rows;
+  return append(std::move(op), value(x).shape, {{".rstd", {rows}}});
+}
+
 ValueId GraphBuilder::product(std::string_view module, ParamId weight, ValueId x, bool weight_in_out) {
   const std::int32_t cut = cut_axis(weight);
   const bool by_columns = cut == (weight_in_out ? 1 : 0);

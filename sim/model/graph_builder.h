@@ -32,6 +32,13 @@ class GraphBuilder {
   [[nodiscard]] ValueId linear(std::string_view module, ValueId x, bool weight_in_out);
   /// The same without bias and with a weight [O, I] that may belong to another module.
   [[nodiscard]] ValueId linear_with(std::string_view module, std::string_view weight, ValueId x);
+  /// `out_columns` of the product with a weight that several of these share, and its bias if there is one: the queries
+  /// of a weight of queries, keys and values, or the experts that a token goes to of all experts' weights.
+  [[nodiscard]] ValueId part(std::string_view module, std::string_view weight, ValueId x, std::int64_t out_columns);
+  /// x + the parameter, whatever its shape, in x's place.
+  [[nodiscard]] ValueId add_bias(std::string_view module, std::string_view bias, ValueId x);
+  /// rms_norm of each part of x that is as wide as the norm's weight.
+  [[nodiscard]] ValueId head_norm(std::string_view module, ValueId x);
   /// `heads` of the model's head_dim each.
   [[nodiscard]] ValueId rotary(std::string_view module, ValueId x, std::int64_t heads);
   /// `inputs` is {qkv} or {q, k, v}; probabilities are dropped as dropout() drops.

@@ -8,7 +8,18 @@
 namespace shard::model {
 namespace {
 
+/// Of the values that products with the parameters make: no row is wider than a parameter without its shortest axis, as
+/// tokens go to no more experts than there are.
+std::int64_t widest_product(const Model& model) {
+  std::int64_t widest = 1;
+  for (const Parameter& parameter : model.parameters)
+    if (!parameter.shape.empty())
+      widest = std::max(widest, parameter.elems.count() / *std::ranges::min_element(parameter.shape));
+  return widest;
+}
+
 std::int64_t widest_row(const Model& model) {
+  if (model.family == Family::other) return std::max(model.heads * model.head_dim, widest_product(model));
   return std::max({std::int64_t{1}, model.vocabulary, model.hidden * (model.family == Family::gpt2 ? 3 : 1),
                    model.intermediate, model.heads * model.head_dim, model.kv_heads * model.head_dim});
 }

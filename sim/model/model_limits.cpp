@@ -25,16 +25,8 @@ void check_heads_divide_hidden(ConfigFields& fields, NamedSize heads, NamedSize 
       suggest ? "set \"" + std::string(heads.key) + "\" to " + std::to_string(divisor) : std::string{});
 }
 
-void check_kv_heads(ConfigFields& fields, const Model& model) {
-  if (model.heads % model.kv_heads == 0) return;
-  fields.contradiction("num_key_value_heads",
-                       "is " + std::to_string(model.kv_heads) + ", which does not divide num_attention_heads " +
-                           std::to_string(model.heads),
-                       "set \"num_key_value_heads\" to " + std::to_string(model.heads) + " or a divisor of it");
-}
-
 void check_total(ConfigFields& fields, const ParameterBuilder& parameters) {
-  if (!parameters.too_large()) return;
+  if (!parameters.too_large() || parameters.too_many()) return;
   fields.contradiction("", "these sizes make a model of more than 2^53 parameters, which is not supported");
 }
 

@@ -21,7 +21,6 @@ struct NamedSize {
 /// Each records a fault in `fields` (Errc::contradiction) if the check fails.
 void check_layers(ConfigFields& fields, std::string_view key, std::int64_t layers);
 void check_heads_divide_hidden(ConfigFields& fields, NamedSize heads, NamedSize hidden);
-void check_kv_heads(ConfigFields& fields, const Model& model);
 void check_total(ConfigFields& fields, const ParameterBuilder& parameters);
 
 }  // namespace shard::model

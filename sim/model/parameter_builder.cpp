@@ -6,6 +6,8 @@
 namespace shard::model {
 
 void ParameterBuilder::add(std::string name, std::vector<std::int64_t> shape, Initialization initialization) {
+  if (model_.parameters.size() >= kMaxTensors) too_many_ = true;
+  if (too_large()) return;
   std::int64_t elements = 1;
   for (std::int64_t dimension : shape) {
     // A quotient rather than a product: it cannot overflow.

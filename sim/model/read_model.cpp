@@ -1,6 +1,7 @@
 // Resolves the argument and reads one file of bounded size.
 #include "sim/model/read_model.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "sim/model/closest_name.h"
 #include "sim/model/examples.h"
+#include "sim/model/known_models.h"
 #include "traces/base/read_file.h"
 
 namespace shard::model {
@@ -38,13 +40,10 @@ bool is_description(std::string_view argument) {
 }
 
 Error unknown_name(std::string_view argument) {
-  std::vector<std::string_view> names;
+  const std::vector<std::string> all = model_names();
   std::string list;
-  for (const ExampleModel& example : example_models()) {
-    names.push_back(example.name);
-    if (!list.empty()) list += ", ";
-    list += example.name;
-  }
+  for (const std::string& name : all) (list += list.empty() ? "" : ", ") += name;
+  const std::vector<std::string_view> names(all.begin(), all.end());
   std::string help = did_you_mean(argument, names);
   if (!help.empty()) help += ' ';
   help += "known: " + list + "; or give the path of a config.json";
@@ -56,8 +55,19 @@ Error unknown_name(std::string_view argument) {
 
 }  // namespace
 
+std::vector<std::string> model_names() {
+  std::vector<std::string> names = known_model_names();
+  for (const ExampleModel& example : example_models()) names.emplace_back(example.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool is_model_name(std::string_view argument) {
+  return find_example_model(argument).has_value() || known_model_config(argument).has_value();
+}
+
 std::optional<fs::path> model_file(std::string_view argument) {
-  if (is_description(argument) || find_example_model(argument)) return std::nullopt;
+  if (is_description(argument) || is_model_name(argument)) return std::nullopt;
   const fs::path path{argument};
   std::error_code fault;
   return fs::is_directory(path, fault) ? path / "config.json" : path;
@@ -68,6 +78,7 @@ Result<ConfiguredModel> read_configured_model(std::string_view argument) {
   if (const auto example = find_example_model(argument)) {
     return parse_config(example->config_json, example->name, example->name);
   }
+  if (const auto known = known_model_config(argument)) return parse_config(*known, argument, argument);
   const fs::path path = *model_file(argument);
   const bool in_directory = path != fs::path(argument);
   std::error_code fault;

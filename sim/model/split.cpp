@@ -98,6 +98,9 @@ Result<void> check_split(const Model& whole, std::int32_t degree, TensorLayout l
     return error;
   };
   const Piece option = option_piece("tensor-parallel", std::to_string(degree));
+  if (whole.family == Family::other)
+    return refuse({option, " splits gpt2, llama and mlp models, and " + whole.name + " is a " + whole.class_name},
+                  "--tensor-parallel 1");
   if (whole.family == Family::mlp && layout != TensorLayout::megatron)
     return refuse({option_piece("tensor-parallel-layout", to_string(layout)),
                    " names layers of transformers, and " + whole.name + " is an mlp"},

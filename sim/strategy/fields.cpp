@@ -459,6 +459,7 @@ constexpr Field kFields[] = {
      .key = "device_capacity_bytes",
      .group = kPlacement,
      .option = "device-capacity",
+     .alias = "device-memory",
      .value_name = "BYTES",
      .help = "what a rank may use of device memory, instead of the cluster's; more does not run",
      .given_by = GivenBy::asked,

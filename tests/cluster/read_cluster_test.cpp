@@ -32,10 +32,22 @@ TEST(Examples, AllAreReadByName) {
     EXPECT_FALSE(c->source.empty());
     names.push_back(c->name);
   }
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"a100-40gb-x8", "a100-80gb-x8", "b200-180gb-x8", "cpu-local", "h100-80gb-x8",
-                                      "h200-141gb-x1", "h200-141gb-x8", "l4-24gb-x8", "l40s-48gb-x8", "rtx3090-24gb-x1",
-                                      "rtx4090-24gb-x1", "t4-16gb-x4", "v100-16gb-x8", "v100-32gb-x8"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"a100-40gb-x8", "a100-80gb-x8", "a800-80gb-x8", "b200-180gb-x8",
+                                             "cpu-local", "h100-80gb-pcie-x8", "h100-80gb-x8", "h200-141gb-x1",
+                                             "h200-141gb-x8", "l4-24gb-x8", "l40s-48gb-x8", "rtx3090-24gb-x1",
+                                             "rtx4090-24gb-x1", "t4-16gb-x4", "v100-16gb-x8", "v100-32gb-x8"}));
+}
+
+// A host of another number of the same devices.
+TEST(Examples, TheNumberOfDevicesIsFree) {
+  const Result<Cluster> four = read_cluster("a100-80gb-x4");
+  ASSERT_TRUE(four) << to_string(four.error());
+  EXPECT_EQ(four->name, "a100-80gb-x4");
+  EXPECT_EQ(four->devices_per_host, 4);
+  EXPECT_EQ(four->device_memory, read_cluster("a100-80gb-x8")->device_memory);
+  EXPECT_EQ(read_cluster("rtx4090-24gb-x2")->devices_per_host, 2);
+  for (const char* none : {"a100-80gb-x0", "a100-80gb-x", "a100-80gb-x4.5", "a100-80gb-x999999", "a100-81gb-x4"})
+    EXPECT_FALSE(read_cluster(none)) << none;
 }
 
 TEST(Examples, EveryGpuSaysWhichCardItIs) {
