@@ -33,16 +33,24 @@ struct Value {
   int line = 0;  ///< counted from 1
   bool boolean = false;
   std::int64_t integer = 0;
-  double real = 0;                ///< also of an integer
-  std::string text{};             ///< a text; of an expression that a reader could not work out, the expression
-  std::vector<Value> items{};     ///< of a list
-  std::vector<Member> members{};  ///< of a table, in the file's order, each key once
+  double real = 0;             ///< also of an integer
+  std::string text{};          ///< a text; of an expression that a reader could not work out, the expression
+  std::vector<Value> items{};  ///< of a list
+  /// Of a table, in the file's order, each key once. Member is not complete here: clang 14 refuses the braces, without
+  /// which GCC warns wherever a Value is made of some of its fields.
+#ifdef __clang__
+  std::vector<Member> members;
+#else
+  std::vector<Member> members{};
+#endif
 
   /// The value of a table's key; null for none, and where this is no table.
   [[nodiscard]] const Value* find(std::string_view key) const;
   /// What a pointer names, "" being this; tables alone are looked into. Null for none.
   [[nodiscard]] const Value* at(std::string_view pointer) const;
-  [[nodiscard]] bool is_table() const { return kind == Kind::table; }
+  [[nodiscard]] bool is_table() const {
+    return kind == Kind::table;
+  }
 };
 
 struct Member {
