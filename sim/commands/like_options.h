@@ -14,6 +14,8 @@ namespace shard::commands {
 
 /// Errc::contradiction when one of `options` is given, or one that no framework we predict takes: those of tensor
 /// parallelism, placement, loss scale, clipping, dropout, frozen parameters, chunk ownership and so on.
-[[nodiscard]] Result<void> refuse_own_options(const cli::Command& command, std::initializer_list<const char*> options);
+/// Those `allowed` are not refused.
+[[nodiscard]] Result<void> refuse_own_options(const cli::Command& command, std::initializer_list<const char*> options,
+                                              std::string_view allowed = {});
 
 }  // namespace shard::commands

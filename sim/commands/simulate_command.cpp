@@ -7,6 +7,7 @@
 #include "sim/commands/assumed.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/device_of_cluster.h"
+#include "sim/commands/eager_options.h"
 #include "sim/commands/foreign_files.h"
 #include "sim/commands/like_options.h"
 #include "sim/commands/printing.h"
@@ -33,6 +34,7 @@ Examples:
   shardscope simulate --model gpt2-xl --world-size 8 --device-capacity 20Gi --stage 0    (exit 3: what to change)
   shardscope simulate --model mlp-20x2000 --world-size 2 --stage 1 --partition parameter \
       --like pytorch@1.8 --optimizer adam --micro-batch 20
+  shardscope simulate --model gpt2-medium --like pytorch --cluster a100-40gb-x8 --micro-batch 8 --sequence 1024
   shardscope simulate --parameters params.json --like colossalai-gemini --world-size 4 --chunk-size 256Ki \
       --offload-optim-frac 1 --json
 )";
@@ -44,6 +46,7 @@ struct SimulateOptions {
   std::int64_t steps = 2;
   std::string like;
   GeminiFlags gemini;
+  like::EagerOptions eager;
   std::string trace;
   ForeignFiles foreign;
   cli::OutputOptions output;
@@ -63,9 +66,11 @@ void declare(cli::Command& command, SimulateOptions& o) {
       .most(65536);
   machine
       .add("like", &o.like, "NAME@VERSION",
-           "predict another framework instead: pytorch@1.8 (stages 0 and 1),\n"
+           "predict another framework instead: pytorch@2.11 (a transformer on one GPU),\n"
+           "pytorch@1.8 (an mlp, stages 0 and 1),\n"
            "colossalai-gemini@0.5.1 or @0.1.9 (fp16 in chunks)")
       .common();
+  add_eager_options(command, o.eager);
   add_gemini_options(command, o.gemini);
   cli::Group output = command.group("Output");
   output.add("steps", &o.steps, "N", "steps of the run whose totals and trace are given").least(1).most(1e9);
@@ -124,13 +129,33 @@ cli::Table phase_table(const engine::Simulation& s) {
   return table;
 }
 
+/// What a program of its own would take under eager PyTorch 2, or under what other frameworks are known.
+Result<like::LikeResult> predict_other(const cli::Command& command, const SimulateOptions& o, const Planned& planned,
+                                       const cluster::Cluster& cluster, std::optional<Bytes> capacity) {
+  if (!like::is_eager(o.like, *planned.model)) {
+    if (Result<void> ok = refuse_eager_options(command); !ok) return ok.error();
+    if (Result<void> ok = refuse_own_options(command, {}); !ok) return ok.error();
+    if (command.given("precision") && planned.strategy.precision != plan::Precision::fp32)
+      return no_meaning_for_like(command, "precision", "it is predicted in fp32");
+    return like::simulate_like(o.like, *planned.model, planned.strategy,
+                               {.device_capacity = capacity, .rules = {}, .allocator = std::nullopt});
+  }
+  like::EagerOptions eager = o.eager;
+  eager.device_capacity = capacity;
+  if (!cluster.card) print_notes({"the kernels are those of an H100; --cluster names another card"});
+  if (cluster.card)
+    eager.machine = {.compute_capability = cluster.card->compute_capability,
+                     .multiprocessors = cluster.card->multiprocessors,
+                     .threads_per_multiprocessor = cluster.card->threads_per_multiprocessor};
+  return like::simulate_eager(planned.model, planned.strategy, eager);
+}
+
 /// What another framework would take.
 int simulate_other(const cli::Command& command, const SimulateOptions& o, const Planned& planned,
                    const cluster::Cluster& cluster, cli::Format format) {
   const std::optional<Bytes> capacity =
       o.strategy.placement.device_capacity ? o.strategy.placement.device_capacity : cluster.device_memory;
-  const Result<like::LikeResult> result = like::simulate_like(
-      o.like, *planned.model, planned.strategy, {.device_capacity = capacity, .rules = {}, .allocator = std::nullopt});
+  const Result<like::LikeResult> result = predict_other(command, o, planned, cluster, capacity);
   if (!result) return failed(result.error());
   Assumed taken = assumed(*planned.model, planned.strategy, cluster.name, capacity);
   taken.config_dtype = planned.config_dtype;
@@ -153,13 +178,12 @@ int simulate_other(const cli::Command& command, const SimulateOptions& o, const 
 /// Options that have no meaning for another framework's prediction.
 Result<void> check_like(const cli::Command& command, const SimulateOptions& o) {
   if (o.like.empty()) return {};
-  if (Result<void> ok = refuse_own_options(command, {}); !ok) return ok;
+  const std::string_view allowed = like::is_eager_name(o.like) ? "dropout" : "";
+  if (Result<void> ok = refuse_own_options(command, {}, allowed); !ok) return ok;
   if (command.given("unit") && o.strategy.chosen.unit != plan::UnitKind::bucket)
     return no_meaning_for_like(command, "unit", "DistributedDataParallel makes its own buckets");
   if (command.given("prefetch") && o.strategy.chosen.prefetch != 0)
     return no_meaning_for_like(command, "prefetch", "it gathers nothing");
-  if (command.given("precision") && o.strategy.chosen.precision != plan::Precision::fp32)
-    return no_meaning_for_like(command, "precision", "it is predicted in fp32");
   if (command.given("steps")) return no_meaning_for_like(command, "steps", "its first step is what is predicted");
   if (command.given("trace")) return no_meaning_for_like(command, "trace", "its figures have no times");
   return {};
@@ -184,6 +208,8 @@ int simulate_command(std::span<const std::string> arguments) {
   if (!format) return failed(format.error());
   if (const auto code = printed_config(command, o.foreign, *format)) return *code;
   if (!o.like.empty() && !like::is_known_framework(o.like)) return failed(like::unknown_framework(o.like));
+  if (!like::is_eager_name(o.like))
+    if (Result<void> ok = refuse_eager_options(command); !ok) return failed(ok.error());
   if (like::gemini_rules(o.like))
     return simulate_gemini_command(command, {.like = o.like,
                                              .flags = o.gemini,

@@ -11,6 +11,7 @@ struct Mark {
   std::string name;
   Phase phase{};
   std::size_t ops = 0;
+  bool starts_again = false;  ///< maxima are those since the last mark, not since the program began
 };
 
 /// Expects the passes build, differentiate and recompute: one micro-batch in phase steady_step. Makes its memory that

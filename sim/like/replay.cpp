@@ -3,21 +3,20 @@
 
 #include <algorithm>
 #include <cassert>
-#include <map>
 
 namespace shard::like {
 namespace {
 
 class Replayer {
  public:
-  Replayer(const plan::Plan& plan, const CachingAllocatorOptions& options, std::optional<Bytes> capacity)
-      : plan_(plan), device_(capacity), allocator_(device_, options) {}
+  Replayer(const plan::Plan& plan, const CachingAllocatorOptions& options, SegmentSource& device)
+      : plan_(plan), allocator_(device, options), live_(plan.buffers.size()) {}
 
   Result<Replay> run(const std::vector<Mark>& marks) {
     auto mark = marks.begin();
     for (const plan::PhaseOps& phase : plan_.phases) {
       for (std::size_t done = 0;; ++done) {
-        for (; mark != marks.end() && mark->phase == phase.phase && mark->ops == done; ++mark) note(mark->name);
+        for (; mark != marks.end() && mark->phase == phase.phase && mark->ops == done; ++mark) note(*mark);
         if (done == phase.ops.size()) break;
         if (Result<void> ok = play(phase.ops[done]); !ok) return ok.error();
       }
@@ -44,7 +43,7 @@ class Replayer {
         error.where = std::string(op.name) + ", " + std::string(buffer.name);
         return error;
       }
-      live_[id.value] = *block;
+      live_[index_of(id)] = *block;
       events_.push_back({id, allocator_.bytes(*block)});
       if (const Bytes now = allocator_.statistics().allocated.current; now > highest_) {
         highest_ = now;
@@ -53,44 +52,57 @@ class Replayer {
       }
     }
     for (BufferId id : op.release) {
-      const auto it = live_.find(id.value);
-      if (it == live_.end()) continue;
-      if (Result<void> ok = allocator_.free(it->second); !ok) return ok;
-      live_.erase(it);
+      BlockId& block = live_[index_of(id)];
+      if (block == BlockId{}) continue;
+      if (Result<void> ok = allocator_.free(block); !ok) return ok;
+      block = {};
       events_.push_back({id, Bytes{0}});
     }
     return {};
   }
 
-  void note(const std::string& name) {
+  static std::size_t index_of(BufferId id) { return static_cast<std::size_t>(id.value); }
+
+  /// The events that took what was live at the highest moment, in order.
+  [[nodiscard]] std::vector<std::size_t> live_at_highest() const {
+    std::vector<bool> gone(plan_.buffers.size(), false);
+    std::vector<std::size_t> order;
+    for (std::size_t e = highest_event_; e-- > 0;) {
+      const std::size_t buffer = index_of(events_[e].buffer);
+      if (events_[e].taken == Bytes{0})
+        gone[buffer] = true;
+      else if (!gone[buffer])
+        order.push_back(e);
+      else
+        gone[buffer] = false;
+    }
+    std::reverse(order.begin(), order.end());
+    return order;
+  }
+
+  void note(const Mark& mark) {
     const AllocatorStatistics& s = allocator_.statistics();
-    Moment moment{.name = name,
+    Moment moment{.name = mark.name,
                   .max_allocated = s.allocated.peak,
                   .max_reserved = s.reserved.peak,
                   .allocated = s.allocated.current,
+                  .reserved = s.reserved.current,
                   .op = std::string(highest_op_ == nullptr ? "" : highest_op_->name),
                   .blocks = {}};
-    std::map<std::int32_t, std::size_t> begun;  // the event that took each live buffer
-    for (std::size_t e = 0; e < highest_event_; ++e) {
-      if (events_[e].taken == Bytes{0})
-        begun.erase(events_[e].buffer.value);
-      else
-        begun[events_[e].buffer.value] = e;
-    }
-    std::vector<std::size_t> order;
-    for (const auto& [buffer, event] : begun) order.push_back(event);
-    std::sort(order.begin(), order.end());
-    for (std::size_t e : order) {
+    for (const std::size_t e : live_at_highest()) {
       const plan::Buffer& buffer = plan_.buffer(events_[e].buffer);
       moment.blocks.push_back({std::string(buffer.name), buffer.category, buffer.bytes, events_[e].taken});
     }
     result_.moments.push_back(std::move(moment));
+    if (!mark.starts_again) return;
+    allocator_.reset_peak();
+    highest_ = s.allocated.current;
+    highest_event_ = events_.size();
   }
 
   const plan::Plan& plan_;
-  SimulatedDevice device_;
   CachingAllocator allocator_;
-  std::map<std::int32_t, BlockId> live_;
+  std::vector<BlockId> live_;  ///< by buffer
   std::vector<Event> events_;
   Bytes highest_{0};
   const plan::Op* highest_op_ = nullptr;
@@ -102,7 +114,13 @@ class Replayer {
 
 Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks, const CachingAllocatorOptions& options,
                       std::optional<Bytes> capacity) {
-  return Replayer(plan, options, capacity).run(marks);
+  SimulatedDevice device(capacity);
+  return replay(plan, marks, options, device);
+}
+
+Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks, const CachingAllocatorOptions& options,
+                      SegmentSource& device) {
+  return Replayer(plan, options, device).run(marks);
 }
 
 }  // namespace shard::like

@@ -21,12 +21,14 @@ struct Block {
   Bytes taken;  ///< the block's real size, which the framework's statistics count
 };
 
-/// What the framework prints at a mark. Maxima are those since the program began.
+/// What the framework prints at a mark. Maxima are those since the program began, or since the last mark where that one
+/// says so.
 struct Moment {
   std::string name;
   Bytes max_allocated;
   Bytes max_reserved;
   Bytes allocated;
+  Bytes reserved{0};
   std::string op;             ///< that first reached max_allocated
   std::vector<Block> blocks;  ///< live then, in the order taken; `taken` sums to max_allocated
 };
@@ -40,5 +42,9 @@ struct Replay {
 /// Errc::does_not_fit when `capacity` is given and a block finds no room even with the cache emptied.
 [[nodiscard]] Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks,
                                     const CachingAllocatorOptions& options, std::optional<Bytes> capacity);
+
+/// Segments come from `device`, which says where.
+[[nodiscard]] Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks,
+                                    const CachingAllocatorOptions& options, SegmentSource& device);
 
 }  // namespace shard::like

@@ -77,6 +77,7 @@ json to_json(const LikeResult& r, std::size_t holders) {
                        {"max_allocated_bytes", m.max_allocated.count()},
                        {"max_reserved_bytes", m.max_reserved.count()},
                        {"allocated_bytes", m.allocated.count()},
+                       {"reserved_bytes", m.reserved.count()},
                        {"op", m.op},
                        {"by_category", std::move(categories)},
                        {"blocks", std::move(blocks)}});
@@ -123,7 +124,7 @@ std::string to_text(const LikeResult& r, std::size_t holders) {
             show_mib(*r.device_capacity) + " device memory\n";
   }
   text += "like " + r.framework + ", rank " + std::to_string(r.rank) + " of " + std::to_string(r.strategy.world_size) +
-          ", first step\n";
+          ", " + r.steps + "\n";
   text += padded("", 24) + padded("max allocated", 17, true) + padded("max reserved", 17, true) + "\n";
   for (const Moment& m : r.moments)
     text += padded("  " + m.name, 24) + padded(with_commas(m.max_allocated.count()), 17, true) +

@@ -7,6 +7,7 @@
 #include "sim/ir/effects.h"
 #include "sim/like/gemini_options.h"
 #include "sim/like/pytorch_1_8.h"
+#include "sim/like/simulate_eager.h"
 #include "sim/model/closest_name.h"
 
 namespace shard::like {
@@ -14,11 +15,16 @@ namespace {
 
 constexpr std::string_view kPytorch18 = "pytorch@1.8";
 
-bool is_pytorch_1_8(std::string_view name) {
-  if (name == "pytorch" || name == kPytorch18) return true;
-  if (!name.starts_with(kPytorch18) || name[kPytorch18.size()] != '.') return false;
-  const std::string_view patch = name.substr(kPytorch18.size() + 1);
+/// The version itself, or a patch of it.
+bool is_version(std::string_view name, std::string_view version) {
+  if (name == version) return true;
+  if (!name.starts_with(version) || name[version.size()] != '.') return false;
+  const std::string_view patch = name.substr(version.size() + 1);
   return !patch.empty() && patch.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool is_pytorch_1_8(std::string_view name) {
+  return name == "pytorch" || is_version(name, kPytorch18);
 }
 
 std::vector<CollectiveSum> count_collectives(const plan::Plan& plan) {
@@ -40,11 +46,19 @@ std::vector<CollectiveSum> count_collectives(const plan::Plan& plan) {
 }  // namespace
 
 std::vector<std::string_view> known_frameworks() {
-  return {kPytorch18, name_of(GeminiRules::split), name_of(GeminiRules::whole)};
+  return {kPytorch18, kPytorch2, name_of(GeminiRules::split), name_of(GeminiRules::whole)};
 }
 
 bool is_known_framework(std::string_view name) {
-  return is_pytorch_1_8(name) || gemini_rules(name);
+  return is_pytorch_1_8(name) || is_version(name, kPytorch2) || gemini_rules(name);
+}
+
+bool is_eager(std::string_view name, const model::Model& model) {
+  return name == "pytorch" ? model.family != model::Family::mlp : is_version(name, kPytorch2);
+}
+
+bool is_eager_name(std::string_view name) {
+  return name == "pytorch" || is_version(name, kPytorch2);
 }
 
 Error unknown_framework(std::string_view name) {

@@ -17,7 +17,7 @@
 
 namespace shard::like {
 
-/// Every NAME@VERSION that simulate_like() or simulate_gemini() knows.
+/// Every NAME@VERSION that simulate_like(), simulate_eager() or simulate_gemini() knows.
 [[nodiscard]] std::vector<std::string_view> known_frameworks();
 
 /// Also without a version, and with one that has the same rules.
@@ -45,12 +45,13 @@ struct LikeResult {
   std::string model;
   plan::Strategy strategy;
   std::int32_t rank = 0;        ///< whose memory this is
-  std::vector<Moment> moments;  ///< "after the local model", "after DDP", "before step", "after step"
+  std::vector<Moment> moments;  ///< 1.8: "after the local model", "after DDP", "before step", "after step"
   AllocatorStatistics statistics;
   Bytes optimizer_state;                   ///< of this rank, as requested
   std::vector<CollectiveSum> collectives;  ///< creation, then the first step
   std::optional<Bytes> device_capacity;
-  bool fits = true;  ///< with the cache emptied when a segment is refused, as the framework does
+  bool fits = true;                  ///< with the cache emptied when a segment is refused, as the framework does
+  std::string steps = "first step";  ///< which are predicted, for people
   [[nodiscard]] Bytes peak_allocated() const { return statistics.allocated.peak; }
   [[nodiscard]] Bytes peak_reserved() const { return statistics.reserved.peak; }
 };

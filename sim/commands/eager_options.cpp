@@ -1,0 +1,49 @@
+// The table of them.
+#include "sim/commands/eager_options.h"
+
+#include <string>
+
+#include "sim/cli/contradiction.h"
+
+namespace shard::commands {
+namespace {
+
+constexpr const char* kOwnOptions[] = {"model-code", "attention", "optimizer-implementation", "zero-grad", "autocast"};
+
+}  // namespace
+
+void add_eager_options(cli::Command& command, like::EagerOptions& o) {
+  using like::eager::Attention;
+  using like::eager::Code;
+  using like::eager::Update;
+  cli::Group group = command.group("--like pytorch@2.11");
+  group.add_choice<Code>("model-code", &o.code,
+                         {{"hugging-face", Code::hugging_face, "transformers 5, GPT2LMHeadModel or LlamaForCausalLM"},
+                          {"cs336", Code::course, "the course's transformer, attention by einsum"}},
+                         "whose code the model is");
+  group.add_choice<Attention>(
+      "attention", &o.attention,
+      {{"sdpa", Attention::sdpa, "scaled_dot_product_attention"}, {"eager", Attention::eager, "scores written out"}},
+      "attn_implementation of transformers");
+  group.add_choice<Update>("optimizer-implementation", &o.update,
+                           {{"foreach", Update::foreach, "all parameters at once"},
+                            {"fused", Update::fused, "one kernel"},
+                            {"for-loop", Update::for_loop, "parameter by parameter"}},
+                           "of torch.optim; its default on CUDA is foreach");
+  group.add_choice<bool>("zero-grad", &o.set_to_none,
+                         {{"none", true, "gradients are freed"}, {"zero", false, "gradients stay"}},
+                         "what optimizer.zero_grad() makes of gradients");
+  group.add_choice<bool>("autocast", &o.autocast,
+                         {{"none", false, "as --precision says"}, {"bf16", true, "over fp32 parameters"}},
+                         "what torch.autocast runs forward in");
+}
+
+Result<void> refuse_eager_options(const cli::Command& command) {
+  for (const char* option : kOwnOptions)
+    if (command.given(option))
+      return cli::contradiction(command.describe(option) + " has no meaning without --like pytorch",
+                                "--like pytorch, or leave --" + std::string(option) + " out");
+  return {};
+}
+
+}  // namespace shard::commands

@@ -1,0 +1,70 @@
+// The graph that forward leaves behind, and the engine that runs it backward.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/like/eager/tensor.h"
+
+namespace shard::like::eager {
+
+using Tensors = std::vector<Tensor>;
+
+/// From the gradients of an operator's results to those of its inputs, an empty tensor for each input that needs none.
+using Backward = std::function<Tensors(const Tensors& gradients)>;
+
+/// What autograd knows of the input of an operator.
+struct Edge {
+  Source to{};  ///< node -1: no gradient is wanted
+  Dims sizes{};
+  Scalar scalar = Scalar::f32;
+};
+
+/// Sums a gradient to a smaller size, or casts it: what the engine asks of operators.
+class Fitting {
+ public:
+  virtual ~Fitting() = default;
+  virtual Tensor sum_to(const Tensor& gradient, const Dims& sizes) = 0;
+  virtual Tensor cast(const Tensor& gradient, Scalar scalar) = 0;
+  /// A sum of two gradients in new memory.
+  virtual Tensor add(const Tensor& a, const Tensor& b) = 0;
+  /// In new memory that lies as the parameter does.
+  virtual Tensor clone_as(const Tensor& gradient, const Tensor& parameter) = 0;
+};
+
+/// torch/csrc/autograd/engine.cpp and input_buffer.cpp: nodes by their age, the youngest first; gradients that meet are
+/// summed in place where nobody else holds the first; what a node saved dies when it has run.
+class Graph {
+ public:
+  /// Of parameters: their gradients, empty where there are none.
+  Graph(Tape& tape, std::size_t parameters) : tape_(tape), gradients_(parameters), collectors_(parameters, -1) {}
+
+  /// Of an input of an operator.
+  [[nodiscard]] Edge edge(const Tensor& input);
+  /// Makes `output` the result of a node.
+  void record(Tensor& output, std::vector<Edge> inputs, Backward backward);
+  void record(std::vector<Tensor*> outputs, std::vector<Edge> inputs, Backward backward);
+
+  /// `loss` and `root`, its gradient, are the caller's. What is left of the graph goes at the end.
+  void run(const Tensor& loss, const Tensor& root, const Tensors& parameters, Fitting& fitting);
+
+  [[nodiscard]] Tensors& gradients() { return gradients_; }
+
+ private:
+  struct Node {
+    std::vector<Edge> inputs;
+    Backward backward;
+    std::int32_t outputs = 1;
+    std::int32_t parameter = -1;  ///< a collector of this parameter's gradient
+    Place place{};                ///< where forward was
+  };
+  struct Run;
+
+  Tape& tape_;
+  std::vector<Node> nodes_;
+  Tensors gradients_;
+  std::vector<std::int32_t> collectors_;  ///< by parameter: its node in this graph, or -1
+};
+
+}  // namespace shard::like::eager

@@ -1,0 +1,44 @@
+// Training programs that eager PyTorch runs, written down as their Python is, local name by local name.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "sim/like/eager/optimizers.h"
+#include "sim/model/graph.h"
+
+namespace shard::like::eager {
+
+enum class Attention : std::uint8_t { sdpa, eager };
+
+/// What a program is told beside its model.
+struct ProgramOptions {
+  std::int64_t batch = 1;
+  std::int64_t sequence = 1;
+  Scalar precision = Scalar::f32;
+  Attention attention = Attention::sdpa;
+  std::optional<Scalar> autocast{};  ///< forward runs under torch.autocast of this type
+};
+
+/// A model in training.
+class Program {
+ public:
+  virtual ~Program() = default;
+  /// Parameters, buffers, and the batch that every step reads.
+  virtual void create() = 0;
+  /// The loss of the batch; what a script still holds of the step before lives until it is bound again.
+  virtual Tensor loss() = 0;
+  /// What the step's function held goes, when it ends.
+  virtual void end_step() = 0;
+};
+
+/// The transformer of the course CS336 (assignment 2, benchmark_nvtx.py), in the shape of a llama.
+[[nodiscard]] std::unique_ptr<Program> course_program(Runtime& runtime, const model::Model& model,
+                                                      const ProgramOptions& options);
+
+/// transformers' GPT2LMHeadModel or LlamaForCausalLM, called with labels, its cache on as is the default.
+[[nodiscard]] std::unique_ptr<Program> hugging_face_program(Runtime& runtime, const model::Model& model,
+                                                            const ProgramOptions& options);
+
+}  // namespace shard::like::eager

@@ -1,0 +1,61 @@
+// The loop of a training script.
+#include "sim/like/eager/run.h"
+
+namespace shard::like::eager {
+namespace {
+
+class Script {
+ public:
+  Script(Run& run, const model::Model& model, const RunOptions& options)
+      : options_(options),
+        tape_(run.plan, run.marks),
+        runtime_(tape_, options.machine, options.version, model.parameters.size()),
+        optimizer_(runtime_, options.rule, options.update),
+        program_(options.code == Code::course ? course_program(runtime_, model, options.program)
+                                              : hugging_face_program(runtime_, model, options.program)) {}
+
+  void play() {
+    tape_.begin_phase(Phase::creation);
+    tape_.set_part(Part::creation, Category::parameter);
+    program_->create();
+    tape_.mark("creation");
+    tape_.begin_phase(Phase::first_step);
+    step();
+    tape_.mark("first step");
+    tape_.begin_phase(Phase::steady_step);
+    for (std::int32_t i = 0; i < options_.steady_steps; ++i) {
+      step();
+      tape_.mark(i + 1 < options_.steady_steps ? "second step" : "steady step");
+    }
+    tape_.finish();
+  }
+
+ private:
+  void step() {
+    optimizer_.zero_grad(options_.set_to_none);
+    {
+      const Tensor loss = program_->loss();
+      runtime_.backward(loss);
+      optimizer_.step();
+    }
+    program_->end_step();
+  }
+
+  RunOptions options_;
+  Tape tape_;
+  Runtime runtime_;
+  Optimizer optimizer_;
+  std::unique_ptr<Program> program_;
+};
+
+}  // namespace
+
+Run run(std::shared_ptr<const model::Model> model, const RunOptions& options) {
+  Run result;
+  result.plan.model = model;
+  Script script(result, *model, options);
+  script.play();
+  return result;
+}
+
+}  // namespace shard::like::eager

@@ -1,0 +1,68 @@
+// What a running program takes from its allocator and gives back, written down as a plan.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "sim/ir/plan.h"
+#include "sim/like/passes.h"
+
+namespace shard::like::eager {
+
+/// What runs, for names. Literals, or kept by the tape.
+struct Place {
+  std::string_view module{};      ///< "model.layers.0.mlp"
+  std::string_view op = "start";  ///< "mm"
+  std::int32_t block = -1;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+/// Writes a plan's ops in the order in which a program runs: every op says what it takes, then what it gives back. A
+/// program that takes something after giving something back is another op of the same name.
+class Tape {
+ public:
+  /// Borrows both. Only the phases and buffers of `plan` are written.
+  Tape(plan::Plan& plan, std::vector<Mark>& marks) : plan_(plan), marks_(marks) {}
+
+  /// What follows is of this phase; phases begin in the plan's order.
+  void begin_phase(Phase phase);
+  /// What follows is of this part of the step, and where nothing else is said, of this category.
+  void set_part(Part part, Category category);
+  void set_module(std::string_view module, std::int32_t block) {
+    place_.module = module;
+    place_.block = block;
+  }
+  void begin_op(std::string_view name) { place_.op = name; }
+  [[nodiscard]] const Place& place() const { return place_; }
+  void set_place(const Place& place) { place_ = place; }
+
+  [[nodiscard]] BufferId take(Bytes bytes);
+  void give_back(BufferId buffer);
+  void set_category(BufferId buffer, Category category) { plan_.buffer(buffer).category = category; }
+  void set_name(BufferId buffer, std::string_view name) { plan_.buffer(buffer).name = name; }
+  /// `before`, the name of another buffer, `after`.
+  void set_name(BufferId buffer, std::string_view before, BufferId other, std::string_view after) {
+    plan_.buffer(buffer).name = plan_.text(before, plan_.buffer(other).name, after);
+  }
+  [[nodiscard]] plan::Name keep(std::string_view text) { return plan_.text(text); }
+
+  /// A point between two ops that figures are read at, maxima since the one before.
+  void mark(std::string_view name);
+  /// Ends the last phase.
+  void finish() { flush(); }
+
+ private:
+  void flush();
+
+  plan::Plan& plan_;
+  std::vector<Mark>& marks_;
+  Place place_;
+  Place written_;             ///< of the op that is being written
+  std::string_view op_name_;  ///< its name
+  Part part_ = Part::creation;
+  Category category_ = Category::workspace;
+  std::vector<BufferId> taken_;
+  std::vector<BufferId> given_;
+};
+
+}  // namespace shard::like::eager

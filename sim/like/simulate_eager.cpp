@@ -1,0 +1,131 @@
+// What is modelled, and the replay of it.
+#include "sim/like/simulate_eager.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sim/like/pytorch/linux_device.h"
+
+namespace shard::like {
+namespace {
+
+Error missing(std::string what, std::string help) {
+  return {.code = Errc::contradiction,
+          .what = std::move(what) + " is not modelled for eager PyTorch 2",
+          .where = "--like " + std::string(kPytorch2),
+          .help = std::move(help)};
+}
+
+Result<void> check_course(const model::Model& model, const plan::Strategy& s) {
+  if (model.family != model::Family::llama || model.kv_heads != model.heads || model.attention_bias || model.mlp_bias ||
+      model.tied_embeddings)
+    return missing("--model-code cs336 for a model that has not its shape",
+                   "a config.json of model_type llama without grouped heads, biases and tied embeddings");
+  if (s.precision != plan::Precision::fp32 && s.precision != plan::Precision::tf32)
+    return missing("--model-code cs336 in 16 bits", "--autocast bf16, as its loop has it");
+  return {};
+}
+
+Result<void> check_hugging_face(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
+  const bool half = options.autocast || s.precision == plan::Precision::bf16 || s.precision == plan::Precision::fp16;
+  if (model.dropout > 0 &&
+      (half || options.attention == eager::Attention::eager || model.family != model::Family::gpt2))
+    return missing(model.family == model::Family::gpt2 ? "dropout of attention's shares" : "dropout of a llama",
+                   "leave --dropout out");
+  if (options.attention == eager::Attention::eager) return {};
+  constexpr std::int64_t kFlashMultiple = 8, kFlashMost = 256, kEfficientMost = 128;
+  if (half && (model.head_dim % kFlashMultiple != 0 || model.head_dim > kFlashMost))
+    return missing("a head of " + std::to_string(model.head_dim) + " in 16 bits",
+                   "a head of a multiple of 8, at most 256");
+  if (half && options.machine.compute_capability < 80)
+    return missing("16 bits on a card without flash attention", "--precision fp32");
+  if (!half && model.kv_heads == model.heads && (model.head_dim > kEfficientMost || model.head_dim % 4 != 0))
+    return missing("a head of " + std::to_string(model.head_dim) + " in fp32",
+                   "a head of a multiple of 4, at most 128");
+  return {};
+}
+
+Result<void> check(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
+  if (model.family == model::Family::mlp) return missing("an mlp", "--like pytorch@1.8");
+  if (model.not_simulated) return *model.not_simulated;
+  if (model.family == model::Family::other) return missing("the family of " + model.class_name, "a gpt2 or a llama");
+  if (s.world_size > 1)
+    return missing("a world of more than one rank (DistributedDataParallel, FSDP)", "--world-size 1");
+  if (s.stage != 0) return missing("--stage " + std::to_string(s.stage), "--stage 0");
+  if (s.accumulation() > 1) return missing("gradient accumulation", "leave --global-batch out");
+  if (s.recompute != plan::Recompute::none) return missing("activation checkpointing", "--recompute none");
+  if (options.code == eager::Code::course && model.dropout > 0)
+    return missing("dropout of --model-code cs336", "leave --dropout out");
+  if (options.autocast && s.precision != plan::Precision::fp32)
+    return missing("--autocast with parameters in 16 bits", "--precision fp32");
+  if (!s.freeze.empty()) return missing("a frozen parameter", "leave --freeze out");
+  return options.code == eager::Code::course ? check_course(model, s) : check_hugging_face(model, s, options);
+}
+
+eager::Scalar scalar_of(plan::Precision precision) {
+  switch (precision) {
+    case plan::Precision::fp32:
+    case plan::Precision::tf32: return eager::Scalar::f32;
+    case plan::Precision::bf16: return eager::Scalar::bf16;
+    case plan::Precision::fp16: return eager::Scalar::f16;
+  }
+  return eager::Scalar::f32;
+}
+
+eager::Rule rule_of(plan::OptimizerKind optimizer) {
+  switch (optimizer) {
+    case plan::OptimizerKind::sgd: return eager::Rule::sgd;
+    case plan::OptimizerKind::adam: return eager::Rule::adam;
+    case plan::OptimizerKind::adamw: return eager::Rule::adamw;
+  }
+  return eager::Rule::adamw;
+}
+
+}  // namespace
+
+Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, const plan::Strategy& s,
+                                  const EagerOptions& options) {
+  if (Result<void> ok = check(*model, s, options); !ok) return ok.error();
+  std::optional<eager::Scalar> autocast;
+  if (options.autocast) autocast = eager::Scalar::bf16;
+  const eager::Run run = eager::run(model, {.machine = options.machine,
+                                            .code = options.code,
+                                            .program = {.batch = s.micro_batch,
+                                                        .sequence = s.sequence,
+                                                        .precision = scalar_of(s.precision),
+                                                        .attention = options.attention,
+                                                        .autocast = autocast},
+                                            .rule = rule_of(s.optimizer),
+                                            .update = options.update,
+                                            .set_to_none = options.set_to_none});
+  const auto on = [&](std::optional<Bytes> capacity) {
+    LinuxDevice device(capacity);
+    return replay(run.plan, run.marks, {}, device);
+  };
+  Result<Replay> replayed = on(options.device_capacity);
+  const bool fits = replayed.has_value() || replayed.error().code != Errc::does_not_fit;
+  if (!fits) replayed = on(std::nullopt);
+  if (!replayed) return replayed.error();
+  LikeResult result{.framework = std::string(kPytorch2),
+                    .model = model->name,
+                    .strategy = s,
+                    .moments = std::move(replayed->moments),
+                    .statistics = replayed->statistics,
+                    .optimizer_state = Bytes{0},
+                    .collectives = {},
+                    .device_capacity = options.device_capacity,
+                    .fits = fits,
+                    .steps = "three steps"};
+  // A moment's maxima are of its own phase; the run's are the highest of them.
+  for (const Moment& m : result.moments) {
+    AllocatorStatistics& all = result.statistics;
+    all.allocated.peak = std::max(all.allocated.peak, m.max_allocated);
+    all.reserved.peak = std::max(all.reserved.peak, m.max_reserved);
+  }
+  for (const plan::Buffer& buffer : run.plan.buffers)
+    if (buffer.category == Category::optimizer_state) result.optimizer_state += buffer.bytes;
+  return result;
+}
+
+}  // namespace shard::like

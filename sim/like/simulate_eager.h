@@ -1,0 +1,38 @@
+// What a training program takes under eager PyTorch 2: the answer to `simulate --like pytorch@2.11`.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "sim/like/eager/run.h"
+#include "sim/like/simulate_like.h"
+
+namespace shard::like {
+
+/// The version that "pytorch" alone means for transformers, and the only one whose rules were compared with a run.
+inline constexpr std::string_view kPytorch2 = "pytorch@2.11";
+
+/// What describes the program beside its model and strategy.
+struct EagerOptions {
+  eager::Machine machine{};
+  eager::Code code = eager::Code::hugging_face;
+  eager::Attention attention = eager::Attention::sdpa;
+  eager::Update update = eager::Update::foreach;
+  bool set_to_none = true;
+  bool autocast = false;                   ///< bf16, over fp32 parameters
+  std::optional<Bytes> device_capacity{};  ///< none: no limit
+};
+
+/// Whether the rules of eager PyTorch 2 answer for this name and model: "pytorch@2.11" or a patch of it, or "pytorch"
+/// and a transformer.
+[[nodiscard]] bool is_eager(std::string_view name_at_version, const model::Model& model);
+
+/// Whether there is a model for which they do.
+[[nodiscard]] bool is_eager_name(std::string_view name_at_version);
+
+/// Errc::contradiction for whatever is not modelled, which it names.
+[[nodiscard]] Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model,
+                                                const plan::Strategy& strategy, const EagerOptions& options);
+
+}  // namespace shard::like

@@ -1,0 +1,119 @@
+// Does the emulation of eager PyTorch reach the peaks that PyTorch itself reached on a stand-in GPU, to the byte?
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "sim/like/simulate_eager.h"
+#include "tests/like/recipe.h"
+
+namespace shard::like {
+namespace {
+
+/// A row of tests/data/eager/dryruns.tsv (made by make_dryruns.py).
+struct DryRun {
+  std::string code, config, precision, optimizer;
+  std::int64_t batch = 0, sequence = 0, reserved = 0;
+  std::vector<std::int64_t> peaks;  ///< creation, then three steps
+};
+
+std::vector<DryRun> dry_runs() {
+  std::ifstream in(std::string(TEST_DATA) + "/data/eager/dryruns.tsv");
+  std::vector<DryRun> runs;
+  std::string line;
+  std::getline(in, line);  // the columns' names
+  while (std::getline(in, line)) {
+    std::istringstream fields(line);
+    DryRun run;
+    std::getline(fields, run.code, '\t');
+    std::getline(fields, run.config, '\t');
+    fields >> run.batch >> run.sequence >> run.precision >> run.optimizer;
+    run.peaks.resize(4);
+    for (std::int64_t& peak : run.peaks) fields >> peak;
+    fields >> run.reserved;
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+Result<LikeResult> predicted(const DryRun& run) {
+  plan::Strategy strategy;
+  strategy.micro_batch = strategy.global_batch = run.batch;
+  strategy.sequence = run.sequence;
+  strategy.precision = run.precision == "bf16"   ? plan::Precision::bf16
+                       : run.precision == "fp16" ? plan::Precision::fp16
+                                                 : plan::Precision::fp32;
+  EagerOptions options;
+  if (run.code == "cs336") options.code = eager::Code::course;
+  if (run.optimizer == "fused") options.update = eager::Update::fused;
+  if (run.optimizer == "for-loop") options.update = eager::Update::for_loop;
+  return simulate_eager(std::make_shared<model::Model>(test::model_of(run.config)), strategy, options);
+}
+
+/// What was predicted of a run; no peaks where it was refused.
+struct Answer {
+  DryRun run;
+  std::vector<std::int64_t> peaks;
+  std::int64_t reserved = 0;
+};
+
+const std::vector<Answer>& answers() {
+  static const std::vector<Answer> kAnswers = [] {
+    std::vector<Answer> all;
+    for (DryRun& run : dry_runs()) {
+      Answer answer{.run = std::move(run), .peaks = {}};
+      const Result<LikeResult> result = predicted(answer.run);
+      if (result) {
+        answer.peaks = test::maxima(*result);
+        answer.reserved = result->peak_reserved().count();
+      } else {
+        EXPECT_EQ(result.error().code, Errc::contradiction) << to_string(result.error());
+      }
+      all.push_back(std::move(answer));
+    }
+    return all;
+  }();
+  return kAnswers;
+}
+
+std::string named(const DryRun& run) {
+  return run.config + " batch " + std::to_string(run.batch) + ", sequence " + std::to_string(run.sequence) + ", " +
+         run.precision + ", " + run.optimizer;
+}
+
+TEST(DryRuns, AreHundredsAndNearlyAllAreAnswered) {
+  std::size_t refused = 0;
+  for (const Answer& a : answers()) refused += a.peaks.empty() ? 1 : 0;
+  EXPECT_GE(answers().size(), 300u);
+  EXPECT_LE(refused * 20, answers().size());
+}
+
+TEST(DryRuns, PeaksOfEveryPhaseAreThoseOfPyTorch) {
+  std::size_t equal = 0, count = 0;
+  for (const Answer& a : answers()) {
+    if (a.peaks.empty()) continue;
+    ++count;
+    equal += a.peaks == a.run.peaks ? 1 : 0;
+    for (std::size_t i = 0; i < a.run.peaks.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(a.peaks.at(i)), static_cast<double>(a.run.peaks[i]),
+                  0.01 * static_cast<double>(a.run.peaks[i]))
+          << named(a.run) << ", moment " << i;
+  }
+  EXPECT_GE(equal * 100, count * 99) << equal << " of " << count << " to the byte";
+}
+
+TEST(DryRuns, ReservedBytesAreThoseOfPyTorch) {
+  std::size_t equal = 0, count = 0;
+  for (const Answer& a : answers()) {
+    if (a.peaks.empty()) continue;
+    ++count;
+    equal += a.reserved == a.run.reserved ? 1 : 0;
+    EXPECT_NEAR(static_cast<double>(a.reserved), static_cast<double>(a.run.reserved),
+                0.04 * static_cast<double>(a.run.reserved))
+        << named(a.run);
+  }
+  EXPECT_GE(equal * 100, count * 95) << equal << " of " << count << " to the byte";
+}
+
+}  // namespace
+}  // namespace shard::like
