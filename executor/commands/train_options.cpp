@@ -38,9 +38,10 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
       .common()
       .writes_file();
   output
-      .add_flag("profile", &o.profile,
-                "say where the time went and which ops took longest beside the prediction, on GPUs as CUPTI recorded it; "
-                "the trace goes to --trace, else to profile.sst")
+      .add_flag(
+          "profile", &o.profile,
+          "say where the time went and which ops took longest beside the prediction, on GPUs as CUPTI recorded it; "
+          "the trace goes to --trace, else to profile.sst")
       .common();
   output.add_custom("profile-steps", "A:B", "record the time of these steps alone, counted from 1",
                     [&o](std::string_view text, std::string_view where, const cli::Range&) -> Result<void> {

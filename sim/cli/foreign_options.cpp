@@ -49,12 +49,12 @@ constexpr auto kForeign = std::to_array<Foreign>({
 });
 
 /// A word of ours, and theirs for it between spaces, in small letters.
-struct Word {
+struct SameWord {
   std::string_view ours;
   std::string_view theirs;
 };
 
-constexpr auto kWords = std::to_array<Word>({
+constexpr auto kSameWords = std::to_array<SameWord>({
     {"device", " cuda gpu "},
     {"host", " cpu "},
     {"cuda", " gpu "},
@@ -96,7 +96,7 @@ std::string own_word(std::string_view text, std::span<const std::string> known) 
   std::string small(text);
   std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (std::ranges::find(known, small) != known.end()) return small;
-  for (const Word& each : kWords)
+  for (const SameWord& each : kSameWords)
     if (each.theirs.find(between_spaces(small)) != std::string_view::npos &&
         std::ranges::find(known, each.ours) != known.end())
       return std::string(each.ours);

@@ -36,7 +36,6 @@ Examples:
   shardscope convert predicted.sst predicted.pickle
   shardscope convert snapshot.pickle -o same.pickle
   shardscope convert snapshot.pickle profile.json.gz -o both.sst
-  shardscope convert rank0.sst rank1.sst rank2.sst -o all.sst
 )";
 
 constexpr const char* kPicture = ".png";

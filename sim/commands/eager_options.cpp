@@ -8,7 +8,8 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kOwnOptions[] = {"model-code", "attention", "optimizer-implementation", "zero-grad", "autocast"};
+constexpr const char* kEagerOptions[] = {"model-code", "attention", "optimizer-implementation", "zero-grad",
+                                         "autocast"};
 
 }  // namespace
 
@@ -39,7 +40,7 @@ void add_eager_options(cli::Command& command, like::EagerOptions& o) {
 }
 
 Result<void> refuse_eager_options(const cli::Command& command) {
-  for (const char* option : kOwnOptions)
+  for (const char* option : kEagerOptions)
     if (command.given(option))
       return cli::contradiction(command.describe(option) + " has no meaning without --like pytorch",
                                 "--like pytorch, or leave --" + std::string(option) + " out");

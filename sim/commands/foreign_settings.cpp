@@ -21,7 +21,7 @@ using foreign::Setting;
 constexpr std::string_view kTakesNone = "no option of this command takes it";
 
 /// Of training alone, and why other commands do without.
-constexpr std::string_view kOfTraining =
+constexpr std::string_view kTrainingOptions =
     "lr|beta1|beta2|epsilon|weight-decay|lr-schedule|warmup-steps|min-lr|seed|data";
 
 bool is_in(std::string_view list, std::string_view name) {
@@ -112,7 +112,7 @@ void keep_what_makes_sense(const cli::Command& command, ForeignConfig& config) {
   const bool of_list = command.has("parameters") && command.typed("parameters");
   for (const std::string& option : options_of(config)) {
     if (!command.has(option))
-      keeper.leave(option, is_in(kOfTraining, option)
+      keeper.leave(option, is_in(kTrainingOptions, option)
                                ? "changes neither memory nor time; shardscope train takes it as --" + option
                                : std::string(kTakesNone) + " (elsewhere it is --" + option + ")");
     else if (command.typed(option))

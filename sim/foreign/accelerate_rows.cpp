@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::string_view kLaunch = "how processes are started, which shardscope train does by itself";
 constexpr std::string_view kTpu = "of TPUs";
-constexpr std::string_view kCheckpoint = "about loading and saving, which is no part of a step";
+constexpr std::string_view kStateFiles = "about loading and saving, which is no part of a step";
 constexpr std::string_view kCompiler = "what a compiler of the model fuses is not modelled";
 constexpr std::string_view kSageMaker = "of a cloud's launcher";
 constexpr std::string_view kMachines = "--cluster says how ranks lie on machines; of hybrid sharding, the group's size";
@@ -16,7 +16,7 @@ constexpr std::string_view kSequence = "splitting sequences over ranks is not mo
 constexpr std::string_view kFp8 = "8-bit products are not modelled";
 constexpr std::string_view kMegatronRun = "changes neither memory nor time of a step";
 
-constexpr Row kRows[] = {
+constexpr Row kAccelerateRows[] = {
     {"/distributed_type", "stage", take_distributed_type,
      "MULTI_GPU: 0; DEEPSPEED, FSDP, MEGATRON_LM: as their sections say"},
     {"/num_processes", "world-size", take_count, "the same"},
@@ -83,7 +83,7 @@ constexpr Row kRows[] = {
     {"/deepspeed_config/gradient_accumulation_steps", "global-batch", later, "micro-batch x steps x ranks; auto: 1"},
     {"/deepspeed_config/gradient_clipping", "clip-norm", take_section_clipping, "0: none; auto: 1"},
     {"/deepspeed_config/zero3_init_flag", "", nullptr, "about building the model, which is no part of a step"},
-    {"/deepspeed_config/zero3_save_16bit_model", "", nullptr, kCheckpoint},
+    {"/deepspeed_config/zero3_save_16bit_model", "", nullptr, kStateFiles},
     {"/deepspeed_config/deepspeed_multinode_launcher", "", nullptr, kLaunch},
     {"/deepspeed_config/deepspeed_hostfile", "", nullptr, kLaunch},
     {"/deepspeed_config/deepspeed_exclusion_filter", "", nullptr, kLaunch},
@@ -107,9 +107,9 @@ constexpr Row kRows[] = {
     {"/fsdp_config/fsdp_backward_prefetch_policy", "prefetch", take_backward_prefetch, "the same, by its older name"},
     {"/fsdp_config/fsdp_forward_prefetch", "", nullptr, "--prefetch counts forward as well as backward here"},
     {"/fsdp_config/fsdp_version", "", nullptr, "both versions shard unit by unit"},
-    {"/fsdp_config/fsdp_state_dict_type", "", nullptr, kCheckpoint},
-    {"/fsdp_config/fsdp_sync_module_states", "", nullptr, kCheckpoint},
-    {"/fsdp_config/fsdp_cpu_ram_efficient_loading", "", nullptr, kCheckpoint},
+    {"/fsdp_config/fsdp_state_dict_type", "", nullptr, kStateFiles},
+    {"/fsdp_config/fsdp_sync_module_states", "", nullptr, kStateFiles},
+    {"/fsdp_config/fsdp_cpu_ram_efficient_loading", "", nullptr, kStateFiles},
     {"/fsdp_config/fsdp_use_orig_params", "", nullptr, "how PyTorch shows parameters to the optimizer"},
     {"/fsdp_config/fsdp_limit_all_gathers", "", nullptr, "gathers in flight are bounded by --prefetch here"},
     {"/fsdp_config/fsdp_ignored_modules", "", nullptr, "every parameter is sharded here"},
@@ -146,12 +146,12 @@ constexpr Row kFsdpRows[] = {
     {"/auto_wrap_policy", "unit", take_wrap_policy, "TRANSFORMER_BASED_WRAP: module"},
     {"/fsdp_version", "", nullptr, "both versions shard unit by unit"},
     {"/version", "", nullptr, "both versions shard unit by unit"},
-    {"/fsdp_state_dict_type", "", nullptr, kCheckpoint},
-    {"/state_dict_type", "", nullptr, kCheckpoint},
-    {"/fsdp_sync_module_states", "", nullptr, kCheckpoint},
-    {"/sync_module_states", "", nullptr, kCheckpoint},
-    {"/fsdp_cpu_ram_efficient_loading", "", nullptr, kCheckpoint},
-    {"/cpu_ram_efficient_loading", "", nullptr, kCheckpoint},
+    {"/fsdp_state_dict_type", "", nullptr, kStateFiles},
+    {"/state_dict_type", "", nullptr, kStateFiles},
+    {"/fsdp_sync_module_states", "", nullptr, kStateFiles},
+    {"/sync_module_states", "", nullptr, kStateFiles},
+    {"/fsdp_cpu_ram_efficient_loading", "", nullptr, kStateFiles},
+    {"/cpu_ram_efficient_loading", "", nullptr, kStateFiles},
     {"/fsdp_use_orig_params", "", nullptr, "how PyTorch shows parameters to the optimizer"},
     {"/use_orig_params", "", nullptr, "how PyTorch shows parameters to the optimizer"},
     {"/fsdp_limit_all_gathers", "", nullptr, "gathers in flight are bounded by --prefetch here"},
@@ -165,7 +165,7 @@ constexpr Row kFsdpRows[] = {
 }  // namespace
 
 std::span<const Row> accelerate_rows() {
-  return kRows;
+  return kAccelerateRows;
 }
 std::span<const Row> fsdp_rows() {
   return kFsdpRows;

@@ -268,10 +268,10 @@ class ColossalSettling {
     const auto heads = number("num_attention_heads");
     const auto vocabulary = number("vocab_size");
     const Value* const ratio = table->find("mlp_ratio");
-    const std::optional<double> times = ratio == nullptr ? std::nullopt : number_in(*ratio);
+    const double times = ratio == nullptr ? 0 : number_in(*ratio).value_or(0);  // 0: not said
     const Value* const no_bias = table->find("no_bias");
     const bool plain = no_bias != nullptr && flag_in(*no_bias).value_or(false);
-    if (!layers || !hidden || !heads || !vocabulary || !times || !(*times > 0 && *times < 100) || !plain) {
+    if (!layers || !hidden || !heads || !vocabulary || !(times > 0 && times < 100) || !plain) {
       rest("a kind of model that these numbers do not describe here: give --model");
       return {};
     }
@@ -279,7 +279,7 @@ class ColossalSettling {
       return reading_.refused(leaf("/model/num_attention_heads"),
                               "it does not divide hidden_size " + std::to_string(*hidden), "a divisor of it");
     // InternEvo rounds the MLP's width up to a multiple of 256.
-    const auto width = static_cast<std::int64_t>(static_cast<double>(*hidden) * *times);
+    const auto width = static_cast<std::int64_t>(static_cast<double>(*hidden) * times);
     const nlohmann::ordered_json config{{"model_type", "llama"},
                                         {"hidden_size", *hidden},
                                         {"num_hidden_layers", *layers},

@@ -28,7 +28,7 @@ constexpr std::string_view kTuning =
 constexpr std::string_view kComment = "a comment";
 constexpr std::string_view kOptimizerKnob = "of the optimizer's arithmetic: changes neither memory nor time";
 
-constexpr Row kRows[] = {
+constexpr Row kDeepSpeedRows[] = {
     // Batch numbers are settled together.
     {"/train_batch_size", "global-batch", later, "sequences of a step"},
     {"/train_micro_batch_size_per_gpu", "micro-batch", later, "sequences per rank and micro-step; auto: 8"},
@@ -220,7 +220,7 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> deepspeed_rows() {
-  return kRows;
+  return kDeepSpeedRows;
 }
 
 }  // namespace shard::foreign

@@ -41,7 +41,7 @@ void add_leaves(const Value& value, const std::string& at, std::vector<Leaf>& al
   for (const Member& member : value.members) add_leaves(member.value, at + pointer_part(member.key), all);
 }
 
-std::string number_text(double value) {
+std::string real_text(double value) {
   char buffer[40];
   std::snprintf(buffer, sizeof buffer, "%.15g", value);
   return buffer;
@@ -53,7 +53,7 @@ void show(const Value& value, std::string& text) {
     case Kind::null: text += "null"; break;
     case Kind::boolean: text += value.boolean ? "true" : "false"; break;
     case Kind::integer: text += std::to_string(value.integer); break;
-    case Kind::real: text += number_text(value.real); break;
+    case Kind::real: text += real_text(value.real); break;
     case Kind::text: text += '"' + value.text + '"'; break;
     case Kind::list:
       text += '[';

@@ -16,10 +16,10 @@ constexpr std::string_view kStart = "about starting values: changes neither memo
 constexpr std::string_view kLaunches = "how processes find each other is decided when it starts";
 constexpr std::string_view kExperts = "experts spread over ranks are not modelled yet";
 constexpr std::string_view kKernel = "which kernel computes the same result";
-constexpr std::string_view kOverlap =
+constexpr std::string_view kOverlaps =
     "Shardscope always overlaps communication with computation where the plan lets it";
 constexpr std::string_view kLength = "--steps says how many steps; each takes the same memory and time";
-constexpr std::string_view kPipeline = "pipeline parallelism is not modelled yet";
+constexpr std::string_view kPipelines = "pipeline parallelism is not modelled yet";
 constexpr std::string_view kContext = "splitting sequences over ranks is not modelled yet";
 constexpr std::string_view kCounts = "the same at every step here";
 constexpr std::string_view kChunks = "how recomputation is cut: Shardscope recomputes block by block";
@@ -41,10 +41,10 @@ constexpr Row kMegatronRows[] = {
     {"/sbatch/**", "", nullptr, "what the cluster's scheduler is asked for"},
     {"/tensor-model-parallel-size", "tensor-parallel", take_count, "ranks that split one model"},
     {"/model-parallel-size", "tensor-parallel", take_count, "an older name of the same"},
-    {"/pipeline-model-parallel-size", "", megatron_one, kPipeline},
-    {"/pipeline-group-size", "", megatron_one, kPipeline},
-    {"/num-layers-per-virtual-pipeline-stage", "", nullptr, kPipeline},
-    {"/virtual-pipeline-model-parallel-size", "", megatron_one, kPipeline},
+    {"/pipeline-model-parallel-size", "", megatron_one, kPipelines},
+    {"/pipeline-group-size", "", megatron_one, kPipelines},
+    {"/num-layers-per-virtual-pipeline-stage", "", nullptr, kPipelines},
+    {"/virtual-pipeline-model-parallel-size", "", megatron_one, kPipelines},
     {"/no-pipeline-parallel", "", megatron_flag, "as here"},
     {"/context-parallel-size", "", megatron_one, kContext},
     {"/ds-sequence-parallel-size", "", megatron_one, kContext},
@@ -87,14 +87,14 @@ constexpr Row kMegatronRows[] = {
     {"/optimizer-cpu-offload", "optimizer-placement", megatron_offload, "host"},
     {"/optimizer-offload-fraction", "optimizer-placement", megatron_later, "what is not offloaded stays"},
     {"/use-precision-aware-optimizer", "", nullptr, "master parameters and optimizer state are fp32 here"},
-    {"/overlap-grad-reduce", "", megatron_flag, kOverlap},
-    {"/overlap-param-gather", "", megatron_flag, kOverlap},
-    {"/no-overlap-grad-reduce", "", nullptr, kOverlap},
-    {"/tp-comm-overlap", "", nullptr, kOverlap},
-    {"/overlap-*", "", nullptr, kOverlap},
+    {"/overlap-grad-reduce", "", megatron_flag, kOverlaps},
+    {"/overlap-param-gather", "", megatron_flag, kOverlaps},
+    {"/no-overlap-grad-reduce", "", nullptr, kOverlaps},
+    {"/tp-comm-overlap", "", nullptr, kOverlaps},
+    {"/overlap-*", "", nullptr, kOverlaps},
     {"/ddp-*", "", nullptr, "how gradients are bucketed: Shardscope reduces unit by unit (--unit)"},
     {"/DDP-impl", "", nullptr, "gradients are always reduced unit by unit here"},
-    {"/no-async-tensor-model-parallel-allreduce", "", nullptr, kOverlap},
+    {"/no-async-tensor-model-parallel-allreduce", "", nullptr, kOverlaps},
     {"/deepspeed", "", megatron_flag, "--zero-stage and --deepspeed_config say more"},
     {"/deepspeed_config", "", nullptr, "another file: shardscope --ds-config reads it"},
     {"/deepspeed-config", "", nullptr, "another file: shardscope --ds-config reads it"},
@@ -256,7 +256,7 @@ constexpr Row kMegatronRows[] = {
     {"/cuda-id", "", nullptr, kLaunches},
     {"/dist-*", "", nullptr, kLaunches},
     {"/dp-*", "", nullptr, kLaunches},
-    {"/pp-mode", "", nullptr, kPipeline},
+    {"/pp-mode", "", nullptr, kPipelines},
     {"/data-group-size", "", nullptr, kLaunches},
     {"/net-interface", "", nullptr, kLaunches},
     {"/job-id", "", nullptr, kLaunches},

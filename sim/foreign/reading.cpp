@@ -84,7 +84,7 @@ std::string without_blanks(std::string_view text) {
 
 }  // namespace
 
-void Reading::open_up(Value& root, bool (*is_open)(const Leaf& leaf), std::string_view reason) {
+void Reading::open_up([[maybe_unused]] Value& root, bool (*is_open)(const Leaf& leaf), std::string_view reason) {
   assert(&root == &root_);
   for (const Leaf& leaf : leaves(root_)) {
     if (!is_open(leaf)) continue;

@@ -27,9 +27,9 @@ struct BlockGroup {
 /// (null: no limit),
 ///  "peak_device_bytes" (reserved: what the framework takes from the device), "peak_allocated_bytes",
 ///  "peak_reserved_bytes", "optimizer_state_bytes", "moments": [{"name", "max_allocated_bytes", "max_reserved_bytes",
-///  "allocated_bytes", "reserved_bytes", "op", "by_category", "blocks": [{"name", "category", "blocks", "requested_bytes",
-///  "block_bytes"}]}], "largest_holders": [{"name", "category", "bytes", "buffers"}] (at the highest moment, largest
-///  first), "allocator": {"allocation_count", "segment_count", "allocated_bytes", "reserved_bytes"},
+///  "allocated_bytes", "reserved_bytes", "op", "by_category", "blocks": [{"name", "category", "blocks",
+///  "requested_bytes", "block_bytes"}]}], "largest_holders": [{"name", "category", "bytes", "buffers"}] (at the highest
+///  moment, largest first), "allocator": {"allocation_count", "segment_count", "allocated_bytes", "reserved_bytes"},
 ///  "collectives": [{"rank", "phase", "kind", "predicted_count", "predicted_bytes"}]}
 [[nodiscard]] nlohmann::json to_json(const LikeResult& result, std::size_t holders = 5);
 

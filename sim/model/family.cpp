@@ -109,10 +109,10 @@ class FieldReader {
   }
   void play(std::string_view role, std::int64_t value) {
     if (role.empty()) return;
-    if (role == "tied") {
-      model_.tied_embeddings = value != 0;
-      return;
-    }
+    static constexpr std::pair<std::string_view, bool Model::*> kFlags[] = {
+        {"tied", &Model::tied_embeddings}, {"attention_bias", &Model::attention_bias}, {"mlp_bias", &Model::mlp_bias}};
+    for (const auto& [name, member] : kFlags)
+      if (name == role) model_.*member = value != 0;
     static constexpr std::pair<std::string_view, std::int64_t Model::*> kSizes[] = {
         {"vocabulary", &Model::vocabulary},
         {"hidden", &Model::hidden},

@@ -142,7 +142,7 @@ const std::vector<Mistake> kCommands = {
      78,
      {"--stage 2", "no meaning for --like", "leave --stage out"}},
     {"SeveralTablesAsCsv", {"inspect", "good.sst", "--format", "csv"}, 78, {"holds one table", "--json"}},
-    {"ConfigAbsent", {"simulate", "--config", "nosuch.conf"}, 66, {"nosuch.conf: cannot read the file of options"}},
+    {"ConfigAbsent", {"simulate", "--config", "nosuch.conf"}, 66, {"nosuch.conf: cannot read the configuration"}},
     {"ConfigUnknownOption",
      {"simulate", "--config", "units.conf"},
      2,

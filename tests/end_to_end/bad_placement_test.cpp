@@ -37,7 +37,7 @@ const std::vector<Mistake> kPlacements = {
      {"--optimizer-placement disk", "--disk-path is not given", "--disk-path DIR"}},
     {"ParametersOnDisk", nano({"--param-placement", "disk"}), 78, {"--param-placement", "only optimizer state"}},
     {"FractionAboveOne", nano({"--grad-placement", "1.5"}), 2, {"--grad-placement", "not between 0 and 1"}},
-    {"PlacementIsAWord", nano({"--optimizer-placement", "gpu"}), 2, {"'gpu'", "neither a memory nor a fraction"}},
+    {"PlacementIsAWord", nano({"--optimizer-placement", "tape"}), 2, {"'tape'", "neither a memory nor a fraction"}},
     {"StaticOfNothing", nano({"--placement", "static"}), 78, {"--placement static", "--optimizer-placement"}},
     {"AutomaticWithoutACapacity",
      nano({"--placement", "auto"}),

@@ -66,7 +66,7 @@ class LongRun {
 
 TEST(BrokenRun, AKilledRankIsNamedAndNothingIsLeft) {
   LongRun run;
-  ASSERT_TRUE(run.program().read_line("step 2/"));
+  ASSERT_TRUE(run.program().read_line("step 2/")) << run.program().wait().err;
   const std::vector<pid_t> victim = run.processes("OMPI_COMM_WORLD_RANK=1");
   ASSERT_EQ(victim.size(), 1u);
   ASSERT_EQ(kill(victim[0], SIGKILL), 0);
@@ -81,7 +81,7 @@ TEST(BrokenRun, AKilledRankIsNamedAndNothingIsLeft) {
 TEST(BrokenRun, AnInterruptedRunEndsByThatSignalAndLeavesNothing) {
   for (const int signal : {SIGINT, SIGTERM}) {
     LongRun run;
-    ASSERT_TRUE(run.program().read_line("step 2/"));
+    ASSERT_TRUE(run.program().read_line("step 2/")) << run.program().wait().err;
     ASSERT_EQ(kill(run.program().process(), signal), 0);
     const Outcome outcome = run.program().wait();
     EXPECT_EQ(outcome.signal, signal) << outcome.exit_code << outcome.err;
@@ -93,8 +93,8 @@ TEST(BrokenRun, AnInterruptedRunEndsByThatSignalAndLeavesNothing) {
 
 TEST(BrokenRun, AStoppedRankIsNamedWithTheStep) {
   for (const std::string transport : {"shared", "messages"}) {
-    LongRun run({"--timeout", "2", "--transport", transport});
-    ASSERT_TRUE(run.program().read_line("step 2/"));
+    LongRun run({"--timeout", "4", "--transport", transport});
+    ASSERT_TRUE(run.program().read_line("step 2/")) << run.program().wait().err;
     const std::vector<pid_t> victim = run.processes("OMPI_COMM_WORLD_RANK=2");
     ASSERT_EQ(victim.size(), 1u);
     ASSERT_EQ(kill(victim[0], SIGSTOP), 0);
@@ -175,7 +175,7 @@ TEST(BrokenRun, AReaderThatGoesAwayLeavesNothingBehind) {
 /// So nothing is left even where everything is killed at once.
 TEST(BrokenRun, SharedMemoryHasNoNameOnceAllRanksHaveIt) {
   LongRun run;
-  ASSERT_TRUE(run.program().read_line("step 2/"));
+  ASSERT_TRUE(run.program().read_line("step 2/")) << run.program().wait().err;
   const std::vector<pid_t> ranks = run.processes("OMPI_COMM_WORLD_RANK=1");
   ASSERT_EQ(ranks.size(), 1u);
   const auto named = [&] {
@@ -202,7 +202,7 @@ TEST(BrokenRun, TheLongestTimeoutIsNotOver) {
 
 #ifndef SANITIZED  // a sanitizer's shadow is terabytes of address space
 TEST(BrokenRun, TooLittleAddressSpaceIsSaid) {
-  for (const auto& [ranks, kib] : {std::pair{"1", "65536"}, {"2", "65536"}, {"2", "102400"}, {"2", "204800"}}) {
+  for (const auto& [ranks, kib] : {std::pair{"1", "81920"}, {"2", "81920"}, {"2", "102400"}, {"2", "204800"}}) {
     const Outcome outcome = run({"/bin/sh", "-c",
                                  std::string("ulimit -v ") + kib + "; exec " + shardscope_path() +
                                      " train --model gpt2-nano --data random --steps 1 --ranks " + ranks});

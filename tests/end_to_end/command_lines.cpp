@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 
 namespace shard::test {
@@ -57,6 +58,7 @@ void make_inputs(const ScratchDirectory& directory) {
   }
   fs::copy_file(directory.path() / "predicted.sst", directory.path() / "measured.sst");
   fs::copy_file(directory.path() / "predicted.sst", directory.path() / "after.sst");
+  std::ofstream(directory.path() / "config.json") << R"({"model_type": "llama", "num_hidden_layers": 2})";
 }
 
 Outcome run_line(const CommandLine& line, const ScratchDirectory& directory) {

@@ -259,7 +259,8 @@ TEST(Train, RanksThatContradictTheLauncherAreRefused) {
     command.push_back(word);
   const Outcome outcome = run(command);
   EXPECT_EQ(outcome.exit_code, 78);
-  EXPECT_THAT(outcome.err, HasSubstr("--world-size 4 (command line), but mpirun started 2 ranks (OMPI_COMM_WORLD_SIZE)"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("--world-size 4 (command line), but mpirun started 2 ranks (OMPI_COMM_WORLD_SIZE)"));
 }
 
 TEST(Train, WorksWithMoreRanksThanCores) {

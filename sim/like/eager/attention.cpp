@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/like/eager/division.h"
+
 #include "sim/like/eager/operators.h"
 
 namespace shard::like::eager {
 namespace {
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 std::int64_t up_to(std::int64_t n, std::int64_t multiple) {
   return divide_up(n, multiple) * multiple;
 }

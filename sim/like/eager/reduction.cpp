@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "sim/like/eager/division.h"
+
 namespace shard::like::eager {
 namespace {
 
@@ -13,10 +15,6 @@ constexpr std::int64_t kVector = 4;
 constexpr std::int64_t kAccumulatorBytes = 4;
 constexpr std::int64_t kLeastValues = 16;  ///< per thread
 constexpr std::int64_t kMostValues = 256;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 std::int64_t last_power_of_2(std::int64_t n) {
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
