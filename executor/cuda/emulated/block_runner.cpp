@@ -2,6 +2,8 @@
 // sanitizer does not look in here, and what is in here allocates nothing while a block runs.
 #include "executor/cuda/emulated/block_runner.h"
 
+#include <sys/mman.h>
+
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -58,11 +60,8 @@ struct Lane {
 
 class BlockRunner::Impl {
  public:
-  explicit Impl(std::uint64_t seed) : random_(seed) {
-    shared_ = static_cast<std::byte*>(std::aligned_alloc(64, kMostSharedBytes + kGuardBytes));
-    if (shared_ == nullptr) throw std::bad_alloc();
-  }
-  ~Impl() { std::free(shared_); }
+  explicit Impl(std::uint64_t seed) : random_(seed) { map_shared(); }
+  ~Impl() { munmap(shared_, kSharedBytes); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -94,6 +93,20 @@ class BlockRunner::Impl {
   }
 
   Random random_;
+  static constexpr std::size_t kSharedBytes = kMostSharedBytes + kGuardBytes;
+  void map_shared() {
+    void* const mapping = mmap(nullptr, kSharedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED) throw std::bad_alloc();
+    shared_ = static_cast<std::byte*>(mapping);
+  }
+  /// Every block has shared memory of its own, which the thread sanitizer must not take for that of the block before:
+  /// it forgets what is unmapped.
+  void renew_shared() {
+    if (!kThreadSanitizer) return;
+    munmap(shared_, kSharedBytes);
+    map_shared();
+  }
+
   std::byte* shared_ = nullptr;
   std::uint32_t threads_ = 0;
   const std::function<void()>* thread_ = nullptr;
@@ -139,7 +152,6 @@ bool BlockRunner::Impl::run(const Sizes& sizes, const std::function<void()>& thr
   Impl* const outer = std::exchange(current, this);
   home_.adopt_thread();
   running_ = &home_;
-  happens_before(&begin_token_);
   const std::uint32_t blocks = sizes.grid.x * sizes.grid.y * sizes.grid.z;
   const std::uint32_t first = random_.below(blocks);
   const bool backwards = (random_.next() & 1U) != 0;
@@ -147,6 +159,8 @@ bool BlockRunner::Impl::run(const Sizes& sizes, const std::function<void()>& thr
   for (std::uint32_t i = 0; i < blocks; ++i) {
     const std::uint32_t at = (first + (backwards ? blocks - 1 - i : i)) % blocks;
     blockIdx = {at % sizes.grid.x, at / sizes.grid.x % sizes.grid.y, at / sizes.grid.x / sizes.grid.y};
+    renew_shared();
+    happens_before(&begin_token_);
     set_bytes(shared_, static_cast<unsigned char>(kPoison), sizes.shared_bytes);
     set_bytes(shared_ + sizes.shared_bytes, kGuard, kGuardBytes);
     run_block();
