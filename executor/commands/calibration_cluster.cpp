@@ -122,7 +122,8 @@ cluster::Cluster cluster_of(std::span<const OccupancySamples> samples, const Mac
       std::to_string(machine.cores) + " cores of " + machine.processor +
       ". Peaks are the best products, memory bandwidth the best of kernels that move data, the host's link the "
       "slower way of pinned copies; intra_host_link is that of two ranks that share a device. device_memory_bytes "
-      "is without the context and the matrix library. 'figures' has each with its method.";
+      "is without the context and the matrix library, device_overhead_bytes what these take. 'figures' has each with "
+      "its method.";
   c.device = cluster::DeviceKind::cuda;
   c.devices_per_host = device.devices;
   c.hosts = 1;
@@ -132,6 +133,7 @@ cluster::Cluster cluster_of(std::span<const OccupancySamples> samples, const Mac
                            .multiprocessors = device.facts.multiprocessors,
                            .threads_per_multiprocessor = device.facts.threads_per_multiprocessor};
   c.device_memory = device.memory;
+  c.device_overhead = device.facts.memory - device.memory;
   c.memory_bandwidth = BytesPerSecond{positive(device.memory_bandwidth)};
   const cuda::ProductRates& products = device.products;
   c.peak_fp32 = FlopsPerSecond{positive(products.f32)};

@@ -83,8 +83,16 @@ double model_flops_per_rank(const engine::Simulation& s) {
 Bytes predicted_resident(const TrainReport& report) {
   Bytes total{0};
   for (std::size_t rank = 0; rank < report.ranks.size(); ++rank)
-    for (Memory memory : {Memory::device, Memory::host})
+    for (Memory memory : {Memory::device, Memory::host, Memory::pinned})
       total += class_of(*report.prediction, static_cast<std::int32_t>(rank)).peak[static_cast<std::size_t>(memory)];
+  return total;
+}
+
+/// On the device of rank 0: the arenas of the ranks that share it, and what context and libraries take.
+Bytes predicted_in_use(const TrainReport& report) {
+  Bytes total = report.device_overhead;
+  for (int rank = 0; rank < report.own.device->ranks; ++rank)
+    total += class_of(*report.prediction, rank).peak[static_cast<std::size_t>(Memory::device)];
   return total;
 }
 
@@ -181,9 +189,8 @@ void add_moments(Json& j, const TrainReport& report) {
 }  // namespace
 
 std::string pack(const RankReport& r) {
-  Json j{{"peak", {r.peak[0].count(), r.peak[1].count(), r.peak[2].count()}},
-         {"state", r.optimizer_state.count()},
-         {"resident", r.resident.count()}};
+  Json j{{"peak", Json::array()}, {"state", r.optimizer_state.count()}, {"resident", r.resident.count()}};
+  for (const Bytes peak : r.peak) j["peak"].push_back(peak.count());
   j["wire"] = r.collectives.wire.count();
   for (const CollectiveCount& c : r.collectives.by_kind) j["collectives"].push_back({c.calls, c.bytes.count()});
   return j.dump();
@@ -228,6 +235,10 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
   add_moments(j, report);
   j["resident_bytes"] = {{"predicted", predicted_resident(report).count()}, {"measured", nullptr}};
   if (on_cpus(s)) j["resident_bytes"]["measured"] = measured_resident(report).count();
+  j["device_in_use_bytes"] = nullptr;
+  if (report.own.device)
+    j["device_in_use_bytes"] = {{"predicted", predicted_in_use(report).count()},
+                                {"measured", report.own.device->bytes.count()}};
   const double step = measured_step(report.own);
   j["step_seconds"] = {{"predicted", predicted_step(p)}, {"measured", step}};
   const double tokens = static_cast<double>(tokens_per_step(s));
@@ -305,6 +316,11 @@ std::string to_text(const TrainReport& report) {
   if (on_cpus(s))
     out += "resident  predicted " + cli::mib(predicted_resident(report)) + ", measured " +
            cli::mib(measured_resident(report)) + " (all ranks, above the libraries)\n";
+  if (report.own.device)
+    out += "in use    predicted " + cli::mib(predicted_in_use(report)) + ", measured " +
+           cli::mib(report.own.device->bytes) + " of the GPU" +
+           (report.device_overhead > Bytes{0} ? "" : "; the prediction lacks context and libraries (calibrate says)") +
+           '\n';
   out += "step      predicted " + cli::duration(Seconds{predicted_step(p)}) + ", measured " +
          cli::duration(Seconds{step}) + ": " + show_number(tokens / step) + " tokens/s, " +
          show_number(flops / step / 1e12, 3) + " TFLOPS\n";

@@ -34,6 +34,7 @@ struct TrainReport {
   const engine::Simulation* prediction = nullptr;
   train::SessionResult own;  ///< of rank 0
   std::vector<RankReport> ranks;
+  Bytes device_overhead;  ///< the cluster's
   std::string data;
   std::string transport;                  ///< the communicator's name
   cpu::InstructionSet instruction_set{};  ///< of all ranks

@@ -415,6 +415,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
                      .prediction = &p.prediction,
                      .own = std::move(*result),
                      .ranks = {},
+                     .device_overhead = cluster->device_overhead,
                      .data = p.data,
                      .transport = std::string(communicator.name()),
                      .instruction_set = p.instruction_set};

@@ -38,6 +38,7 @@ int nameless_file(const std::string& directory) {
 Memories& Memories::operator=(Memories&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(host_, other.host_);
+  std::swap(pinned_, other.pinned_);
   std::swap(owns_host_, other.owns_host_);
   std::swap(disk_, other.disk_);
   std::swap(disk_path_, other.disk_path_);
@@ -50,12 +51,12 @@ Memories::~Memories() {
 }
 
 Result<Memories> Memories::make(const plan::Plan& plan, std::span<std::byte> device, const std::string& disk_path,
-                                std::span<std::byte> host_arena) {
+                                std::span<std::byte> pinned) {
   Memories memories;
   memories.device_ = device;
-  memories.host_ = host_arena;
+  memories.pinned_ = pinned;
   const auto bytes = [&](Memory m) { return plan.arena_bytes[static_cast<std::size_t>(m)].count(); };
-  if (const std::int64_t host = bytes(Memory::host); host > 0 && host_arena.empty()) {
+  if (const std::int64_t host = bytes(Memory::host); host > 0) {
     void* const arena = mmap(nullptr, static_cast<std::size_t>(host), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (arena == MAP_FAILED)

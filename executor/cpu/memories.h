@@ -24,13 +24,13 @@ class Memories {
 
   /// `device` is the communicator's arena and outlives this. `disk_path`: an existing directory, needed where the plan
   /// puts anything on disk. Errors: does_not_fit where host memory or the file system lacks the room, cannot_create.
-  /// `host`: memory for the plan's host arena, not owned; none: it is made here.
+  /// `pinned`: memory for the plan's pinned arena, not owned; empty where the plan has none.
   [[nodiscard]] static Result<Memories> make(const plan::Plan& plan, std::span<std::byte> device,
-                                             const std::string& disk_path, std::span<std::byte> host = {});
+                                             const std::string& disk_path, std::span<std::byte> pinned = {});
 
-  /// Device or host.
+  /// Device, host or pinned.
   [[nodiscard]] std::byte* at(Memory memory, std::int64_t offset) const {
-    return (memory == Memory::device ? device_ : host_).data() + offset;
+    return (memory == Memory::device ? device_ : memory == Memory::pinned ? pinned_ : host_).data() + offset;
   }
   [[nodiscard]] std::span<std::byte> device() const { return device_; }
 
@@ -42,6 +42,7 @@ class Memories {
  private:
   std::span<std::byte> device_{};
   std::span<std::byte> host_{};
+  std::span<std::byte> pinned_{};
   bool owns_host_ = false;
   int disk_ = -1;
   std::string disk_path_{};

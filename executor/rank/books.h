@@ -44,7 +44,7 @@ class Books {
   Observer* observer_;
   std::array<CategoryBytes, static_cast<std::size_t>(plan::Part::digest) + 1> live_after_{};  ///< by part
   std::array<ArenaLedger, kMemoryCount> ledgers_{ArenaLedger(Memory::device), ArenaLedger(Memory::host),
-                                                 ArenaLedger(Memory::disk)};
+                                                 ArenaLedger(Memory::disk), ArenaLedger(Memory::pinned)};
   std::array<Bytes, kMemoryCount> peaks_{};
   std::array<Bytes, kMemoryCount> live_peaks_{};
 };

@@ -18,7 +18,19 @@ Result<SessionResult> run_session(DeviceRank& rank, const plan::Plan& plan, Data
   const auto backend =
       cuda::Backend::make(rank.room, plan, rank.communicator, data, pool, backend_options(options), options.disk_path);
   if (!backend) return backend.error();
-  return run_session(**backend, plan, rank.communicator, options);
+  DeviceInUse device{.bytes = Bytes{0}, .ranks = rank.room.turns.ranks()};
+  SessionOptions own = options;
+  own.before_end = [&]() -> Result<void> {
+    if (options.before_end)
+      if (Result<void> r = options.before_end(); !r) return r;
+    const Result<cuda::MemoryInfo> memory = rank.room.api.memory_info();
+    if (!memory) return memory.error();
+    device.bytes = memory->total - memory->free;
+    return {};
+  };
+  Result<SessionResult> result = run_session(**backend, plan, rank.communicator, own);
+  if (result) result->device = device;
+  return result;
 }
 
 Result<void> run_ranks(cuda::Api& api, const cuda::Kernels& kernels, int ranks, std::chrono::milliseconds deadline,

@@ -57,6 +57,12 @@ struct MeasuredMoment {
   CategoryBytes by_category{};
 };
 
+/// Of a GPU behind the last step.
+struct DeviceInUse {
+  Bytes bytes{0};  ///< of its memory, by all who use it, as its driver counts
+  int ranks = 1;   ///< of this run on it
+};
+
 struct SessionResult {
   std::vector<float> losses;
   std::vector<double> step_seconds;
@@ -67,6 +73,7 @@ struct SessionResult {
   std::array<Bytes, kMemoryCount> live_peak{};
   std::vector<PhasePeak> phases;
   std::vector<MeasuredMoment> moments;  ///< creation; forward, backward and step of the last step
+  std::optional<DeviceInUse> device;    ///< none on CPUs
   Bytes optimizer_state;
   CollectiveTotals collectives;         ///< of creation and steps, which is what a simulation of the training counts
   CollectiveTotals digest_collectives;  ///< of the digest after it

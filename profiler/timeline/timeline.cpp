@@ -24,7 +24,8 @@ using import::RowId;
 
 Memory memory_of(std::uint8_t place) {
   const auto known = static_cast<MemoryPlace>(place);
-  return known == MemoryPlace::pageable || known == MemoryPlace::pinned ? Memory::host : Memory::device;
+  if (known == MemoryPlace::pinned) return Memory::pinned;
+  return known == MemoryPlace::pageable ? Memory::host : Memory::device;
 }
 
 const char* name_of_copy(std::uint8_t detail) {
@@ -191,7 +192,7 @@ class Part {
     const Memory where = memory_of(event.detail);
     const std::optional<WorkOf> owner = events_.owner_of(event);
     const bool ours = owner && owner->pushed.rank >= 0;
-    Rank rank = where == Memory::host && !ours ? host_rank() : rank_of(event.device, owner);
+    Rank rank = is_host(where) && !ours ? host_rank() : rank_of(event.device, owner);
     // Who gives back what a rank of ours took need not say so.
     if (event.kind == EventKind::acquired) {
       holder_[{where, event.id}] = rank;

@@ -139,7 +139,9 @@ void Interpreter::copy(const Op& op) {
   const Operand& to = op.operands[1];
   const Buffer& source = plan_.buffer(op.operands[0].buffer);
   // What crosses is as small as it is on either side.
-  if (source.memory != plan_.buffer(to.buffer).memory && bytes_per_element(source.dtype) > bytes_per_element(dtype(to)))
+  const Memory target = plan_.buffer(to.buffer).memory;
+  const bool crosses = source.memory != target && !(is_host(source.memory) && is_host(target));
+  if (crosses && bytes_per_element(source.dtype) > bytes_per_element(dtype(to)))
     return faults_.fail("P25", "moves " + name(op.operands[0]) + " between memories before it is rounded");
   if (elems(to) != elems(op.operands[0]) || !to.writes()) return faults_.fail("P23", "copies between different sizes");
   const bool to_parameters = plan_.buffer(to.buffer).category == Category::parameter;

@@ -101,14 +101,24 @@ class Structure {
         faults_.fail("P24", "works on buffer " + name(o.buffer) + ", which is in " + to_string(memory) + " memory");
       if (memory == Memory::disk && !copies && !std::holds_alternative<ZeroState>(op.action))
         faults_.fail("P24", "works on buffer " + name(o.buffer) + ", which is on disk");
-      if (!copies && memory != plan_.buffer(op.operands.front().buffer).memory)
+      const Memory first = plan_.buffer(op.operands.front().buffer).memory;
+      if (!copies && memory != first && !(is_host(memory) && is_host(first)))
         faults_.fail("P24", "works on buffers of different memories, " + name(op.operands.front().buffer) + " and " +
                                 name(o.buffer));
       const bool meets = copies && memory == Memory::disk;
       for (const Operand& other : op.operands)
         if (meets && plan_.buffer(other.buffer).memory == Memory::device)
           faults_.fail("P24", "moves between disk and device, which meet in host memory");
+      check_pinning(o);
     }
+  }
+
+  /// P35
+  void check_pinning(const Operand& o) {
+    const Memory memory = plan_.buffer(o.buffer).memory;
+    if (is_host(memory) && (memory == Memory::pinned) != plan_.target.pins())
+      faults_.fail("P35", "works on buffer " + name(o.buffer) + " in " + to_string(memory) +
+                              " memory, which its target does not have");
   }
 
   /// P34

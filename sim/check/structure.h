@@ -1,4 +1,5 @@
-// Rules P1 to P6, P21 and P34: ids, operands, edges, lifetimes, offsets, the arenas' sizes and where products begin.
+// Rules P1 to P6, P21, P34 and P35: ids, operands, edges, lifetimes, offsets, the arenas' sizes and where products
+// begin.
 #pragma once
 
 #include "sim/check/fault.h"

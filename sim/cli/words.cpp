@@ -82,6 +82,8 @@ constexpr auto kWords = std::to_array<Word>({
      "the waste that the other system's own search reports for the size; it differs from the waste of "
      "the layout built where that search leaves parameters out or rounds later"},
     {"phase", "a part of a run with memory and time of its own: creation, first_step, steady_step, digest"},
+    {"pinned", "host memory whose pages are locked, so that a GPU copies from and to it while it computes",
+     "pinned memory"},
     {"placement", "in which memory model data rests between its uses"},
     {"plan", "the list of ops of each class of equal ranks, which simulator and executor both run; its hash names it"},
     {"rank", "one process of a run, with a device of its own", "ranks"},

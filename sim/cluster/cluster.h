@@ -56,6 +56,7 @@ struct Cluster {
   std::optional<Card> card;  ///< none: not known
 
   std::optional<Bytes> device_memory;  ///< what a process can allocate; none: no limit
+  Bytes device_overhead;               ///< of it taken besides, by context and libraries; 0: not known
   BytesPerSecond memory_bandwidth;     ///< of one device's memory, by its data sheet
   double memory_efficiency = 1;        ///< reached share of it, 0..1
   FlopsPerSecond peak_fp32;            ///< of one device, by its data sheet

@@ -71,6 +71,7 @@ Cluster read_fields(JsonObject& json) {
 
   if (json.has("compute_capability")) c.card = read_card(json);
   if (json.has("device_memory_bytes")) c.device_memory = Bytes{json.count("device_memory_bytes", kMostBytes)};
+  if (json.has("device_overhead_bytes")) c.device_overhead = Bytes{json.count("device_overhead_bytes", kMostBytes)};
   c.memory_bandwidth = BytesPerSecond{json.positive("memory_bandwidth_bytes_per_second")};
   c.memory_efficiency = json.share("memory_efficiency");
   c.peak_fp32 = FlopsPerSecond{json.positive("peak_fp32_flops_per_second")};

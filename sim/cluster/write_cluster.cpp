@@ -79,6 +79,7 @@ std::string to_json(const Cluster& c) {
     j["threads_per_multiprocessor"] = c.card->threads_per_multiprocessor;
   }
   if (c.device_memory) j["device_memory_bytes"] = c.device_memory->count();
+  if (c.device_overhead > Bytes{0}) j["device_overhead_bytes"] = c.device_overhead.count();
   add_peaks(j, c);
   if (c.host_memory) j["host_memory_bytes"] = c.host_memory->count();
   if (c.host_memory_bandwidth) j["host_memory_bandwidth_bytes_per_second"] = c.host_memory_bandwidth->count();

@@ -32,8 +32,10 @@ void HoldersOptions::add_to(cli::Command& command) {
       "what blocks are put together by");
   group.add("top", &top, "N", "so many of the largest").least(0);
   group.add("rank", &rank, "N", "of this rank; without, of the one with the highest peak").least(0);
-  group.add_choice("memory", &memory, {{"device", Memory::device}, {"host", Memory::host}, {"disk", Memory::disk}},
-                   "of this memory");
+  group.add_choice(
+      "memory", &memory,
+      {{"device", Memory::device}, {"host", Memory::host}, {"disk", Memory::disk}, {"pinned", Memory::pinned}},
+      "of this memory");
 }
 
 Result<std::optional<HoldersAnswer>> HoldersOptions::of(const Trace& trace, const Snapshot* snapshot,

@@ -34,7 +34,7 @@ Draft alone(Draft plan, Packings&) {
   return kPass(std::move(plan));
 }
 
-constexpr std::array<Pass, 12> kPasses{{{"differentiate", alone<differentiate>},
+constexpr std::array<Pass, 13> kPasses{{{"differentiate", alone<differentiate>},
                                         {"recompute", alone<recompute>},
                                         {"fuse", alone<fuse>},
                                         {"accumulate", alone<accumulate>},
@@ -42,6 +42,7 @@ constexpr std::array<Pass, 12> kPasses{{{"differentiate", alone<differentiate>},
                                         {"shard", alone<shard>},
                                         {"optimize", alone<optimize>},
                                         {"place", alone<place>},
+                                        {"pin", alone<pin>},
                                         {"schedule", alone<schedule>},
                                         {"order", alone<order>},
                                         {"allocate", allocate},

@@ -37,7 +37,8 @@ Memories memories_of(const plan::Plan& plan, const plan::Op& op) {
   Memories found;
   for (const plan::Operand& o : op.operands) switch (plan.buffer(o.buffer).memory) {
       case Memory::device: found.device = true; break;
-      case Memory::host: found.host = true; break;
+      case Memory::host:
+      case Memory::pinned: found.host = true; break;
       case Memory::disk: found.disk = true; break;
     }
   return found;

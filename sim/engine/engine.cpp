@@ -20,7 +20,7 @@ Engine::Engine(const plan::Plan& plan, const cluster::Cluster& cluster)
       cost_(plan, cluster),
       timeline_(cluster.streams_overlap),
       ledgers_{ArenaLedger{Memory::device, plan::kAlignment}, ArenaLedger{Memory::host, plan::kAlignment},
-               ArenaLedger{Memory::disk, plan::kAlignment}},
+               ArenaLedger{Memory::disk, plan::kAlignment}, ArenaLedger{Memory::pinned, plan::kAlignment}},
       live_(plan.buffers.size(), false) {}
 
 Result<void> Engine::begin_phase(const plan::PhaseOps& phase) {

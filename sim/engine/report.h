@@ -26,14 +26,14 @@ inline constexpr std::size_t kDevice = static_cast<std::size_t>(Memory::device);
 /// {"schema_version", "plan_hash", "cluster", "strategy" (an object), "world_size", "steps", "fits",
 /// "device_capacity_bytes" (null: no limit),
 ///  "headroom_bytes" (null), "peak_device_bytes", "live_peak_device_bytes" (largest rank, phases of the run),
-///  "peak_host_bytes" (of a host), "host_capacity_bytes" (null), "peak_disk_bytes" (of the largest rank), "peak_memory"
-///  (the one that is too small, else "device"), "peak_phase", "largest_holders" (of both): [{"name", "category",
-///  "bytes", "buffers"}], "smallest_change": null or {"options", "peak_device_bytes"}, "moments": [{"name",
-///  "live_bytes", "live_peak_bytes", "by_category"}], "rank_classes": [{"rank", "ranks", "phases": [{"phase", "in_run",
-///  "seconds", "compute_seconds", "communication_seconds", "exposed_communication_seconds", "memory": [{"memory",
-///  "peak_bytes", "live_peak_bytes", "by_category", "largest_holders", "op"}], "collectives": [{"kind", "count",
-///  "bytes"}]}]}], "arenas": [{"rank", "memory", "predicted_peak_bytes"}], "collectives": [{"rank", "kind",
-///  "predicted_count", "predicted_bytes"}] (creation and steps), "step_seconds", "first_step_seconds",
+///  "peak_host_bytes" (of a host), "peak_pinned_bytes" (of these), "host_capacity_bytes" (null), "peak_disk_bytes" (of
+///  the largest rank), "peak_memory" (the one that is too small, else "device"), "peak_phase", "largest_holders" (of
+///  both): [{"name", "category", "bytes", "buffers"}], "smallest_change": null or {"options", "peak_device_bytes"},
+///  "moments": [{"name", "live_bytes", "live_peak_bytes", "by_category"}], "rank_classes": [{"rank", "ranks", "phases":
+///  [{"phase", "in_run", "seconds", "compute_seconds", "communication_seconds", "exposed_communication_seconds",
+///  "memory": [{"memory", "peak_bytes", "live_peak_bytes", "by_category", "largest_holders", "op"}], "collectives":
+///  [{"kind", "count", "bytes"}]}]}], "arenas": [{"rank", "memory", "predicted_peak_bytes"}], "collectives": [{"rank",
+///  "kind", "predicted_count", "predicted_bytes"}] (creation and steps), "step_seconds", "first_step_seconds",
 ///  "creation_seconds", "run_seconds", "compute_share", "communication_share", "exposed_communication_share" (of a
 ///  steady step), "tokens_per_second", "tflops_per_device"}. Arenas and collectives list each rank up to 64 ranks, then
 ///  one of each class.

@@ -25,7 +25,8 @@ std::string verdict(const Simulation& s, const std::optional<Change>& change) {
         peak + " of " + show_bytes(*s.device_capacity) + " device memory, headroom " + show_bytes(*s.headroom()) + "\n";
   if (s.host_peak > Bytes{0}) {
     text += "host memory: " + show_bytes(s.host_peak);
-    text += s.host_capacity ? " of " + show_bytes(*s.host_capacity) + " of a host\n" : " at the peak of a host\n";
+    text += s.host_capacity ? " of " + show_bytes(*s.host_capacity) + " of a host" : " at the peak of a host";
+    text += s.pinned_peak > Bytes{0} ? ", " + show_bytes(s.pinned_peak) + " of it pinned\n" : "\n";
   }
   const Bytes disk = s.largest(Memory::disk).peak[static_cast<std::size_t>(Memory::disk)];
   if (disk > Bytes{0}) text += "disk: " + show_bytes(disk) + " of a rank\n";

@@ -166,11 +166,21 @@ void finish_capacity(Simulation& s, const cluster::Cluster& cluster, const Simul
   s.host_capacity = host_capacity(cluster, options);
   const cluster::Layout layout = cluster::layout(cluster, s.strategy.world_size);
   const std::int32_t ranks_per_host = ranks_of_host(layout);
-  std::vector<Bytes> hosts(static_cast<std::size_t>(layout.hosts));
+  struct Host {
+    Bytes all{0};
+    Bytes pinned{0};
+  };
+  std::vector<Host> hosts(static_cast<std::size_t>(layout.hosts));
   for (const ClassResult& c : s.classes)
-    for (const std::int32_t rank : c.ranks)
-      hosts[static_cast<std::size_t>(rank / ranks_per_host)] += c.peak[static_cast<std::size_t>(Memory::host)];
-  s.host_peak = *std::max_element(hosts.begin(), hosts.end());
+    for (const std::int32_t rank : c.ranks) {
+      Host& host = hosts[static_cast<std::size_t>(rank / ranks_per_host)];
+      const Bytes pinned = c.peak[static_cast<std::size_t>(Memory::pinned)];
+      host.all += c.peak[static_cast<std::size_t>(Memory::host)] + pinned;
+      host.pinned += pinned;
+    }
+  const Host& fullest = *std::ranges::max_element(hosts, {}, &Host::all);
+  s.host_peak = fullest.all;
+  s.pinned_peak = fullest.pinned;
   s.fits = !s.short_of();
 }
 

@@ -29,7 +29,10 @@ const ClassResult& Simulation::largest(Memory memory) const {
 std::optional<Memory> Simulation::short_of() const {
   if (device_capacity && largest().peak[static_cast<std::size_t>(Memory::device)] > *device_capacity)
     return Memory::device;
-  if (host_capacity && host_peak > *host_capacity) return Memory::host;
+  if (host_capacity && host_peak > *host_capacity) {
+    const auto most = [&](Memory memory) { return largest(memory).peak[static_cast<std::size_t>(memory)]; };
+    return most(Memory::pinned) > most(Memory::host) ? Memory::pinned : Memory::host;
+  }
   return std::nullopt;
 }
 

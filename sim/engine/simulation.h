@@ -98,7 +98,8 @@ struct Simulation {
   std::optional<Bytes> device_capacity;  ///< none: no limit
   bool fits = true;
   std::optional<Bytes> host_capacity;  ///< of one host
-  Bytes host_peak;                     ///< of one host: the sum over its ranks
+  Bytes host_peak;                     ///< of one host: the sum over its ranks, pageable and pinned
+  Bytes pinned_peak;                   ///< of that host: how much of it is pinned
 
   /// The class whose extent in that memory is largest.
   [[nodiscard]] const ClassResult& largest(Memory memory = Memory::device) const;

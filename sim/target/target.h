@@ -39,6 +39,8 @@ struct Target {
                                      model::OperatorKind then) const {
     return device == Device::cuda && model::fusion(first, direction, then).has_value();
   }
+  /// Whether its host memory is page-locked (Memory::pinned).
+  [[nodiscard]] constexpr bool pins() const { return device == Device::cuda; }
   /// Bytes of the workspace operand of an operator's op in one direction; 0: it has none.
   [[nodiscard]] constexpr Bytes workspace(model::OperatorKind kind, model::Direction direction,
                                           const model::Attributes& attributes) const {

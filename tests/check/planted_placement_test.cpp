@@ -9,7 +9,20 @@
 namespace shard::plan {
 namespace {
 
+/// What is pinned becomes pageable and the other way round.
+void swap_kinds_of_host_memory(PlanSet& plans) {
+  const auto other = [](Memory m) { return m == Memory::host ? Memory::pinned : Memory::host; };
+  for (Plan& plan : plans.classes) {
+    for (Buffer& buffer : plan.buffers)
+      if (is_host(buffer.memory)) buffer.memory = other(buffer.memory);
+    std::swap(plan.arena_bytes[static_cast<std::size_t>(Memory::host)],
+              plan.arena_bytes[static_cast<std::size_t>(Memory::pinned)]);
+  }
+}
+
 const Planted kMisplaced[] = {
+    {"PageableMemoryOfGpus", "P35", for_gpus(on_host(3)), swap_kinds_of_host_memory},
+    {"PinnedMemoryWithoutGpus", "P35", on_host(3), swap_kinds_of_host_memory},
     {"ShardNotBrought", "P8", on_host(3), drop("bring parameter shard block 1")},
     {"UnitNotBroughtAgain", "P8", on_host(0), drop("bring parameters block 0", 1)},
     {"UnitEvictedWhileInUse", "P4", on_host(0), in_steps([](Plan& plan, std::vector<Op>& ops) {

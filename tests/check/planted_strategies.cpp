@@ -28,6 +28,11 @@ Strategy by_parameter() {
   return s;
 }
 
+Strategy for_gpus(Strategy s) {
+  s.device = Device::cuda;
+  return s;
+}
+
 Strategy for_gpus() {
   Strategy s = zero(3);
   s.device = Device::cuda;

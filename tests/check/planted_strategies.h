@@ -13,6 +13,7 @@ Strategy zero(std::int32_t stage, std::int32_t world = 2, std::int64_t accumulat
 Strategy freezing(std::int32_t stage, std::vector<std::string> patterns, Precision precision = Precision::fp32);
 Strategy by_parameter();
 Strategy for_gpus();
+Strategy for_gpus(Strategy s);
 Strategy by_messages(std::int32_t stage);
 /// Two ranks share each model, two such pairs the data.
 Strategy split_in_two(std::int32_t stage, model::TensorLayout layout = model::TensorLayout::megatron);

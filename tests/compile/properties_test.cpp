@@ -81,7 +81,7 @@ TEST(PlanProperties, TheArenaIsWhatTheLedgerReachesAndAtLeastTheLivePeak) {
   for_random_plans(2000, 80, [](const ModelPtr&, const Strategy&, const PlanSet& plans) {
     const Plan& plan = plans.classes.back();
     std::array<ArenaLedger, kMemoryCount> ledgers{ArenaLedger(Memory::device), ArenaLedger(Memory::host),
-                                                  ArenaLedger(Memory::disk)};
+                                                  ArenaLedger(Memory::disk), ArenaLedger(Memory::pinned)};
     const auto ledger_of = [&](BufferId b) -> ArenaLedger& {
       return ledgers[static_cast<std::size_t>(plan.buffer(b).memory)];
     };

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "tests/end_to_end/as_predicted.h"
@@ -35,6 +36,27 @@ TEST(Gpus, ARankOnEachHasTheStateOfRanksThatShareOne) {
   for (const json& run : {shared, own, steps}) EXPECT_EQ(run["state_sha256"], one["state_sha256"]);
   ASSERT_EQ(own["wire_bytes"].size(), 4U);
   for (const json& call : own["collectives"]) EXPECT_EQ(call["predicted_bytes"], call["measured_bytes"]);
+}
+
+TEST(Gpus, WhatIsInUseOnADeviceWasPredicted) {
+  const ScratchDirectory scratch;
+  for (const std::string device : {"", "devices=2"}) {
+    const json run = json_of(on_gpus(scratch, device, {"--ranks", "2", "--stage", "3", "--json"}));
+    const double predicted = run["device_in_use_bytes"]["predicted"];
+    EXPECT_NEAR(run["device_in_use_bytes"]["measured"], predicted, 0.01 * predicted) << device;
+  }
+}
+
+TEST(Gpus, HostMemoryIsPinned) {
+  const ScratchDirectory scratch;
+  const json run = json_of(on_gpus(scratch, "", {"--ranks", "2", "--stage", "3", "--placement", "host", "--json"}));
+  std::map<std::string, std::int64_t> peak;
+  for (const json& arena : run["arenas"]) {
+    EXPECT_EQ(arena["predicted_peak_bytes"], arena["measured_peak_bytes"]) << arena;
+    if (arena["rank"] == 0) peak[arena["memory"]] = arena["measured_peak_bytes"];
+  }
+  EXPECT_GT(peak["pinned"], 0);
+  EXPECT_EQ(peak["host"], 0);
 }
 
 TEST(Gpus, FewerThanRanksAreNotTaken) {

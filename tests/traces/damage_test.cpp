@@ -331,7 +331,7 @@ std::vector<std::byte> capacity(std::uint8_t memory, std::int32_t sharers, std::
 
 TEST(Tables, T9_CapacitiesAreOfMemoriesThatThereAre) {
   const Result<Trace> trace =
-      load_bytes(bare_file() + capacity(3, 1, 8) + capacity(1, 0, 8) + capacity(1, 1, -8) + capacity(1, 2, 8));
+      load_bytes(bare_file() + capacity(4, 1, 8) + capacity(1, 0, 8) + capacity(1, 1, -8) + capacity(1, 2, 8));
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->header.capacities, (std::vector<MemoryCapacity>{{Rank{}, Memory::host, 2, 8}}));
   EXPECT_EQ(trace->truncated.size(), 3u);

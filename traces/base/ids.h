@@ -22,8 +22,18 @@ using UnitId = Id<struct UnitTag>;
 using Rank = Id<struct RankTag>;
 
 /// Which memory a byte is in.
-enum class Memory : std::uint8_t { device = 0, host = 1, disk = 2 };
-inline constexpr int kMemoryCount = 3;
+enum class Memory : std::uint8_t {
+  device = 0,
+  host = 1,  ///< of the host, pageable where it says nothing of pinning
+  disk = 2,
+  pinned = 3,  ///< of the host, page-locked: what a GPU copies from and to while it computes
+};
+inline constexpr int kMemoryCount = 4;
+
+/// The host's, pageable or pinned: the host computes there, and its limit holds for both together.
+[[nodiscard]] constexpr bool is_host(Memory memory) {
+  return memory == Memory::host || memory == Memory::pinned;
+}
 
 /// What a byte is for.
 enum class Category : std::uint8_t {
@@ -124,6 +134,7 @@ inline constexpr int kActivityCount = 24;
     case Memory::device: return "device";
     case Memory::host: return "host";
     case Memory::disk: return "disk";
+    case Memory::pinned: return "pinned";
   }
   return "?";
 }

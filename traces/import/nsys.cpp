@@ -231,7 +231,7 @@ class NsysImporter {
     while (row(s)) {
       // CUpti_ActivityMemoryKind: pageable 1, pinned 2, device 3, array 4, managed 5, static 6 and 7.
       const std::int64_t kind = integer(s, 4);
-      const Memory where = kind == 1 || kind == 2 ? Memory::host : Memory::device;
+      const Memory where = kind == 1 ? Memory::host : kind == 2 ? Memory::pinned : Memory::device;
       const Rank rank{nonnegative32(std::min<std::int64_t>(integer(s, 1), 4095))};
       const auto address = static_cast<std::uint64_t>(integer(s, 2));
       constexpr std::int64_t kAllocation = 0;

@@ -121,7 +121,8 @@ ChunkClass chunk_class(UnitState state, Memory memory) {
   }
   switch (memory) {
     case Memory::device: return ChunkClass::sharded;
-    case Memory::host: return ChunkClass::on_host;
+    case Memory::host:
+    case Memory::pinned: return ChunkClass::on_host;
     case Memory::disk: return ChunkClass::on_disk;
   }
   return ChunkClass::sharded;

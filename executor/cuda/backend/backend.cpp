@@ -53,7 +53,7 @@ Backend::~Backend() {
   room_.stuck[static_cast<std::size_t>(communicator_.seat())] = nullptr;
   for (const Lane& lane : lanes_.all())
     if (lane.progress != nullptr) room_.api.free_pinned(reinterpret_cast<std::byte*>(lane.progress));
-  if (!host_arena_.empty()) room_.api.free_pinned(host_arena_.data());
+  if (!pinned_arena_.empty()) room_.api.free_pinned(pinned_arena_.data());
   if (step_word_ != nullptr) room_.api.free(reinterpret_cast<std::byte*>(step_word_));
   if (shown_ != nullptr) room_.api.free_pinned(reinterpret_cast<std::byte*>(shown_));
 }
@@ -79,12 +79,12 @@ Result<void> Backend::prepare(DataSource& data, cpu::ThreadPool& pool, const exe
   const auto bytes = [&](Memory m) { return plan_.arena_bytes[static_cast<std::size_t>(m)]; };
   const Result<std::span<std::byte>> device = communicator_.make_arena(bytes(Memory::device));
   if (!device) return device.error();
-  if (const Bytes host = bytes(Memory::host); host.count() > 0) {
-    const Result<std::byte*> pinned = api.allocate_pinned(host);
+  if (const Bytes locked = bytes(Memory::pinned); locked.count() > 0) {
+    const Result<std::byte*> pinned = api.allocate_pinned(locked);
     if (!pinned) return pinned.error();
-    host_arena_ = {*pinned, static_cast<std::size_t>(host.count())};
+    pinned_arena_ = {*pinned, static_cast<std::size_t>(locked.count())};
   }
-  Result<cpu::Memories> memories = cpu::Memories::make(plan_, *device, disk_path, host_arena_);
+  Result<cpu::Memories> memories = cpu::Memories::make(plan_, *device, disk_path, pinned_arena_);
   if (!memories) return memories.error();
   memories_ = std::move(*memories);
   const Result<std::byte*> word = api.allocate(Bytes{sizeof(std::int64_t)});

@@ -116,7 +116,7 @@ class Backend final : public executor::RankBackend {
   std::uint64_t seed_;
   executor::Books books_;
   Lanes lanes_;
-  std::span<std::byte> host_arena_{};  ///< pinned
+  std::span<std::byte> pinned_arena_{};
   cpu::Memories memories_;
   std::unique_ptr<cpu::HostOps> host_ops_;
   std::unique_ptr<HostCalls> host_calls_;

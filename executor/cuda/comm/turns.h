@@ -40,6 +40,7 @@ class Turns {
   void stop(const Error& error);
   [[nodiscard]] std::optional<Error> stopped() const;
   [[nodiscard]] std::chrono::milliseconds deadline() const { return deadline_; }
+  [[nodiscard]] int ranks() const { return static_cast<int>(there_.size()); }
 
  private:
   [[nodiscard]] Error late(int rank, const std::string& what) const;

@@ -38,6 +38,9 @@ namespace shard::plan {
 /// front of and behind what uses it, steps where optimizer state rests.
 [[nodiscard]] Draft place(Draft plan);
 
+/// Host memory becomes pinned memory where the target wants that (Target::pins).
+[[nodiscard]] Draft pin(Draft plan);
+
 /// Gathers run `prefetch` ahead; tree nodes leave the way of reductions; ids; first and steady step.
 [[nodiscard]] Draft schedule(Draft plan);
 
