@@ -151,9 +151,11 @@ std::ostream& lines_of(cli::Format format) {
 
 void print_start(const cli::Command& command, const TrainOptions& o, const Prepared& prepared, cli::Format format) {
   print_notes(prepared.planned.notes);
+  if (prepared.weights != nullptr) print_notes(prepared.weights->notes());
   cli::print(lines_of(format), foreign_lines(o.foreign));
   cli::print(lines_of(format),
              heading(command, prepared.planned, prepared.prediction, prepared.data, prepared.instruction_set));
+  if (prepared.weights != nullptr) cli::print(lines_of(format), "weights   " + prepared.weights->describe() + '\n');
 }
 
 void print_report(const cli::Command& command, const TrainReport& report, cli::Format format) {

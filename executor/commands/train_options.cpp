@@ -18,6 +18,7 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
   run.add("weight-decay", &o.weight_decay, "RATE", "of parameters with two dimensions or more")
       .least(0)
       .default_text("0.01 for adamw, 0 else");
+  add_read_weights_option(run, o.weights);
   run.add("seed", &o.seed, "N", "of parameters and of the order of the data").common();
   run.add("timeout", &o.timeout_seconds, "SECONDS", "how long to wait for another rank before giving up").least(1);
   add_control_options(command, o.control);
@@ -66,6 +67,7 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
       .common()
       .writes_file();
   output.add("print-every", &o.print_every, "N", "show every Nth step, and the first and last").least(1);
+  add_save_weights_options(output, o.weights);
   cli::add_output_options(command, o.output);
   add_foreign_files(command, o.foreign);
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "executor/commands/control_options.h"
+#include "executor/commands/train_weights.h"
 #include "executor/cpu/kernels/instruction_set.h"
 #include "executor/cpu/kernels/optimizer.h"
 #include "sim/cli/output.h"
@@ -28,6 +29,7 @@ struct TrainOptions {
   ControlOptions control{};
   std::optional<double> weight_decay;
   std::uint64_t seed = 0;
+  WeightOptions weights;
   std::string trace;
   std::string trace_predicted;
   bool profile = false;

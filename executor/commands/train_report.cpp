@@ -177,6 +177,17 @@ void add_ranks(Json& j, const TrainReport& report) {
   }
 }
 
+void add_weights(Json& j, const TrainReport& report) {
+  const WeightsReport& w = report.weights;
+  j["weights"] = nullptr;
+  if (!w.read.empty()) {
+    j["weights"] = {{"read", w.read}, {"tensors", w.tensors}, {"read_bytes", Json::array()}};
+    for (const RankReport& rank : report.ranks) j["weights"]["read_bytes"].push_back(rank.weights_read.count());
+  }
+  j["saved_weights"] = nullptr;
+  if (!w.saved.empty()) j["saved_weights"] = {{"file", w.saved}, {"file_bytes", w.saved_bytes.count()}};
+}
+
 void add_moments(Json& j, const TrainReport& report) {
   j["moments"] = Json::array();
   const std::vector<engine::Moment>& predicted_moments = class_of(*report.prediction, 0).moments;
@@ -189,7 +200,10 @@ void add_moments(Json& j, const TrainReport& report) {
 }  // namespace
 
 std::string pack(const RankReport& r) {
-  Json j{{"peak", Json::array()}, {"state", r.optimizer_state.count()}, {"resident", r.resident.count()}};
+  Json j{{"peak", Json::array()},
+         {"state", r.optimizer_state.count()},
+         {"resident", r.resident.count()},
+         {"weights", r.weights_read.count()}};
   for (const Bytes peak : r.peak) j["peak"].push_back(peak.count());
   j["wire"] = r.collectives.wire.count();
   for (const CollectiveCount& c : r.collectives.by_kind) j["collectives"].push_back({c.calls, c.bytes.count()});
@@ -203,6 +217,7 @@ RankReport unpack(std::string_view text) {
   for (std::size_t m = 0; m < r.peak.size(); ++m) r.peak[m] = Bytes{j["peak"][m].get<std::int64_t>()};
   r.optimizer_state = Bytes{j["state"].get<std::int64_t>()};
   r.resident = Bytes{j["resident"].get<std::int64_t>()};
+  r.weights_read = Bytes{j["weights"].get<std::int64_t>()};
   r.collectives.wire = Bytes{j["wire"].get<std::int64_t>()};
   for (std::size_t k = 0; k < r.collectives.by_kind.size(); ++k)
     r.collectives.by_kind[k] = {j["collectives"][k][0].get<std::int64_t>(),
@@ -224,6 +239,7 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
   j["transport"] = report.transport;
   j["world_size"] = s.world_size;
   j["plan_hash"] = p.plan_hash;
+  add_weights(j, report);
   add_steps(j, report);
   j["state_sha256"] = report.own.state_sha256;
   j["numerics"] = {{"instruction_set", cpu::to_string(report.instruction_set)},
@@ -335,6 +351,8 @@ std::string to_text(const TrainReport& report) {
   out += "plan      " + p.plan_hash + '\n';
   out += "state     sha256 " + report.own.state_sha256 + ", computed " +
          (on_cpus(s) ? std::string("with ") + cpu::to_string(report.instruction_set) : std::string("on a GPU")) + '\n';
+  if (!report.weights.saved.empty())
+    out += "saved     " + report.weights.saved + ", " + std::to_string(report.weights.saved_bytes.count()) + " bytes\n";
   if (report.profile) out += "\n" + to_text(*report.profile);
   return out;
 }

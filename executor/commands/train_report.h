@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/commands/run_profile.h"
+#include "executor/commands/train_weights.h"
 #include "executor/cpu/kernels/instruction_set.h"
 #include "executor/train/session.h"
 #include "sim/cli/command_line.h"
@@ -22,7 +23,8 @@ namespace shard::commands {
 struct RankReport {
   std::array<Bytes, kMemoryCount> peak{};  ///< of each memory's arena
   Bytes optimizer_state;
-  Bytes resident;  ///< proportional set size less the baseline
+  Bytes resident;         ///< proportional set size less the baseline
+  Bytes weights_read{0};  ///< of the files of --weights
   CollectiveTotals collectives;
 };
 [[nodiscard]] std::string pack(const RankReport& report);
@@ -38,6 +40,7 @@ struct TrainReport {
   std::string data;
   std::string transport;                  ///< the communicator's name
   cpu::InstructionSet instruction_set{};  ///< of all ranks
+  WeightsReport weights{};                ///< that were read or saved
   std::optional<RunProfile> profile{};    ///< where it was asked for
 };
 

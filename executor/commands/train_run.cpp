@@ -352,6 +352,9 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
     return ok.error();
   const plan::Strategy& s = planned->strategy;
   if (Result<void> ok = check_control(command, options.control, s, options.steps); !ok) return ok.error();
+  Result<std::shared_ptr<const Weights>> weights = open_weights(options.weights, *planned->model);
+  if (!weights) return weights.error();
+  if (Result<void> ok = check_save(command, options.weights, s, weights->get()); !ok) return ok.error();
   const auto data =
       open_data(options.data, *planned->model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = options.seed});
   if (!data) return data.error();
@@ -366,7 +369,8 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
                   .plans = std::move(*plans),
                   .prediction = std::move(*prediction),
                   .data = (*data)->describe(),
-                  .instruction_set = *instruction_set};
+                  .instruction_set = *instruction_set,
+                  .weights = std::move(*weights)};
 }
 
 Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Communicator& communicator,
@@ -382,6 +386,8 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
       open_data(o.data, *p.planned.model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed});
   if (!data) return data.error();
   const plan::Plan& plan = p.plans.of_rank(rank.value);
+  const auto weights = RankWeights::start(o.weights, p.weights, plan, communicator);
+  if (!weights) return weights.error();
   Bytes room = address_space_of_computing(s.threads);
   for (const Bytes arena : plan.arena_bytes) room += arena;
   if (Result<void> ok = check_address_space(address_space_used(), room, "this rank"); !ok) return ok.error();
@@ -394,6 +400,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   const Bytes baseline = train::proportional_set_size();
   Bytes resident{0};
   train::SessionOptions session = session_of(o, plan, rank, watchers);
+  (*weights)->tell(session);
   session.before_end = [&]() -> Result<void> {
     set_run_place({RunPart::results});
     // A shared page counts by the processes that have touched it: nobody asks before all ranks have run.
@@ -409,6 +416,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   const auto reports = communicator.exchange(pack({.peak = result->peak,
                                                    .optimizer_state = result->optimizer_state,
                                                    .resident = resident,
+                                                   .weights_read = (*weights)->read_bytes(),
                                                    .collectives = result->collectives}));
   if (!reports) return reports.error();
   TrainReport report{.planned = &p.planned,
@@ -418,11 +426,13 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
                      .device_overhead = cluster->device_overhead,
                      .data = p.data,
                      .transport = std::string(communicator.name()),
-                     .instruction_set = p.instruction_set};
+                     .instruction_set = p.instruction_set,
+                     .weights = (*weights)->report()};
   for (const std::string& text : *reports) report.ranks.push_back(unpack(text));
   if (rank.value > 0) {
     watchers.traces.left_to_rank_0 = true;
   } else {
+    if (Result<void> right = (*weights)->check(); !right) return right.error();
     if (Result<void> merged = watchers.traces.files.merge(s.world_size, o.trace); !merged) return merged.error();
     if (Result<void> written = write_predicted(p, *cluster, o); !written) return written.error();
     if (o.profile) {
@@ -432,6 +442,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
       report.profile->records = std::move(watchers.records);
       if (recording != nullptr) report.profile->why_not_recorded = recording->why_not();
     }
+    if (Result<void> saved = (*weights)->finish(); !saved) return saved.error();
   }
   return report;
 }

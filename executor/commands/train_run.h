@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 
 #include "executor/comm/communicator.h"
@@ -21,8 +22,9 @@ struct Prepared {
   Planned planned;
   plan::PlanSet plans;
   engine::Simulation prediction;
-  std::string data;                       ///< for people
-  cpu::InstructionSet instruction_set{};  ///< of this process
+  std::string data;                          ///< for people
+  cpu::InstructionSet instruction_set{};     ///< of this process
+  std::shared_ptr<const Weights> weights{};  ///< what parameters begin with; null: they are drawn
 };
 
 /// How the run is predicted.

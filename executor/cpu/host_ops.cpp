@@ -39,12 +39,12 @@ HostOps::HostOps(const plan::Plan& plan, Rank rank, DataSource& data, ThreadPool
 Result<void> HostOps::run(const plan::Op& op, std::span<std::byte* const> at) {
   const On on{op, at};
   if (const auto* batch = std::get_if<plan::LoadBatch>(&op.action)) return load_batch(on, *batch);
+  if (const auto* first = std::get_if<plan::Initialize>(&op.action)) return initialize(on, *first);
   const auto elsewhere = [] { assert(false && "computation and collectives are the backend's own"); };
   std::visit(plan::on{[&](const plan::Compute&) { elsewhere(); }, [&](const plan::Communicate&) { elsewhere(); },
-                      [&](const plan::LoadBatch&) {},  // above
+                      [&](const plan::LoadBatch&) {}, [&](const plan::Initialize&) {},  // above
                       [&](const plan::LoadScalars&) { load_scalars(on); },
                       [&](const plan::Accumulate&) { add_into(pool_, count(on, 0), elements(on, 1), elements(on, 0)); },
-                      [&](const plan::Initialize& a) { initialize(on, a); },
                       [&](const plan::ZeroState&) {
                         for (std::size_t i = 0; i < op.operands.size(); ++i) zero(pool_, count(on, i), elements(on, i));
                       },
@@ -75,33 +75,40 @@ void HostOps::for_each_run(const plan::ParamRange& range, const Run& run) const 
                       range.first.count(), range.elems.count(), run);
 }
 
-void HostOps::initialize(const On& on, const plan::Initialize& a) {
+Result<void> HostOps::first_values(model::ParamId param, std::int64_t first, std::int64_t n, float* out) {
+  if (options_.first_values) return options_.first_values(param, first, {out, static_cast<std::size_t>(n)});
+  const RandomKey key{options_.seed, RandomStream::parameter, static_cast<std::uint64_t>(param.value)};
+  initialize_range(pool_, plan_.model->initialization[static_cast<std::size_t>(param.value)], key, first, n, out);
+  return {};
+}
+
+Result<void> HostOps::initialize(const On& on, const plan::Initialize& a) {
   const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
   const Elems begin = a.first_elem + position_.shard * a.rank_stride_elems;
   const ElemRange range{begin, begin + a.elems};
   const Elements out = elements(on, 0);
+  Result<void> done;
   zero(pool_, count(on, 0), out);  // padding
   for (const plan::ParamRange& p : plan::param_ranges(flat, range.begin, range.end)) {
-    const model::Initialization& how = plan_.model->initialization[static_cast<std::size_t>(p.param.value)];
-    const RandomKey key{options_.seed, RandomStream::parameter, static_cast<std::uint64_t>(p.param.value)};
     const Elements first = out.from((p.offset - range.begin).count());
     // Ranks that share a model have the elements that one rank alone would have there.
     for_each_run(p, [&](std::int64_t local, std::int64_t whole, std::int64_t n) {
       const Elements at_run = first.from(local - p.first.count());
       if (first.dtype() == Dtype::f32) {
-        initialize_range(pool_, how, key, whole, n, at_run.as<float>());
+        if (done) done = first_values(p.param, whole, n, at_run.as<float>());
         return;
       }
       // What masters hold, rounded: made in fp32, a tile at a time.
       std::array<float, 4096> tile;
       const auto size = static_cast<std::int64_t>(tile.size());
-      for (std::int64_t done = 0; done < n; done += size) {
-        const std::int64_t part = std::min(size, n - done);
-        initialize_range(pool_, how, key, whole + done, part, tile.data());
-        convert_copy(pool_, part, tile.data(), at_run.from(done));
+      for (std::int64_t made = 0; done && made < n; made += size) {
+        const std::int64_t part = std::min(size, n - made);
+        done = first_values(p.param, whole + made, part, tile.data());
+        if (done) convert_copy(pool_, part, tile.data(), at_run.from(made));
       }
     });
   }
+  return done;
 }
 
 void HostOps::optimizer_step(const On& on, const plan::OptimizerStep& a) {

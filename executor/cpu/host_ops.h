@@ -21,7 +21,8 @@ class HostOps {
   HostOps(const plan::Plan& plan, Rank rank, DataSource& data, ThreadPool& pool,
           const executor::BackendOptions& options);
 
-  /// Operand i of the op lies at `at[i]`, in memory of the host. Errors: those of the data source.
+  /// Operand i of the op lies at `at[i]`, in memory of the host. Errors: those of the data source and of first
+  /// values.
   [[nodiscard]] Result<void> run(const plan::Op& op, std::span<std::byte* const> at);
 
   void set_step(std::int64_t step) { step_ = step; }
@@ -48,7 +49,9 @@ class HostOps {
     return {reinterpret_cast<T*>(on.at[i]), static_cast<std::size_t>(on.op.operands[i].bytes) / sizeof(T)};
   }
   [[nodiscard]] Result<void> load_batch(const On& on, const plan::LoadBatch& batch);
-  void initialize(const On& on, const plan::Initialize& a);
+  [[nodiscard]] Result<void> initialize(const On& on, const plan::Initialize& a);
+  /// Writes n first values of a parameter, from number `first` of the whole one on.
+  [[nodiscard]] Result<void> first_values(model::ParamId param, std::int64_t first, std::int64_t n, float* out);
   /// run(local, whole, n): stretches of a range's elements that lie together in the whole parameter.
   template <class Run>
   void for_each_run(const plan::ParamRange& range, const Run& run) const;

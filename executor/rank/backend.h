@@ -34,6 +34,9 @@ struct InjectedOverflow {
 using StateReader =
     std::function<void(model::ParamId param, plan::Digest::Content content, std::span<const std::byte> elements)>;
 
+/// The values that a parameter begins with: its elements from number `first` of the whole parameter on.
+using FirstValues = std::function<Result<void>(model::ParamId param, std::int64_t first, std::span<float> values)>;
+
 struct BackendOptions {
   OptimizerScalars scalars;
   plan::ControlKnobs knobs{};
@@ -41,6 +44,7 @@ struct BackendOptions {
   std::uint64_t seed = 0;
   Observer* observer = nullptr;  ///< may be null; not owned
   StateReader read_state{};      ///< may be empty
+  FirstValues first_values{};    ///< empty: drawn, under the seed
 };
 
 /// Interprets one rank's plan, a phase at a time. Everything it refers to outlives it. One thread.

@@ -120,7 +120,8 @@ executor::BackendOptions backend_options(const SessionOptions& options) {
           .inject = options.inject,
           .seed = options.seed,
           .observer = options.observer,
-          .read_state = options.read_state};
+          .read_state = options.read_state,
+          .first_values = options.first_values};
 }
 
 Result<SessionResult> run_session(executor::RankBackend& backend, const plan::Plan& plan, Communicator& communicator,

@@ -39,8 +39,9 @@ struct SessionOptions {
   std::function<void()> after_phase = nullptr;
   /// Called once, behind the last phase, with all arenas still there. Its error is the session's.
   std::function<Result<void>()> before_end = nullptr;
-  executor::StateReader read_state = nullptr;  ///< with a digest
-  std::string disk_path{};                     ///< an existing directory for what the plan puts on disk
+  executor::StateReader read_state = nullptr;    ///< with a digest
+  executor::FirstValues first_values = nullptr;  ///< null: drawn, under the seed
+  std::string disk_path{};                       ///< an existing directory for what the plan puts on disk
 };
 
 /// An arena's own books of one phase, all its steps together.

@@ -1,0 +1,113 @@
+// Weights of `shardscope train`.
+#include "executor/commands/train_weights.h"
+
+#include <utility>
+
+#include "sim/cli/contradiction.h"
+#include "traces/base/file_place.h"
+
+namespace shard::commands {
+
+void add_read_weights_option(cli::Group& group, WeightOptions& o) {
+  group
+      .add("weights", &o.read, "DIR|FILE",
+           "begin with these: model.safetensors, or the folder that has it or its index and files")
+      .common()
+      .default_text("drawn, under --seed")
+      .reads_file(cli::FilesOf(weights_files));
+}
+
+void add_save_weights_options(cli::Group& group, WeightOptions& o) {
+  group.add("save-weights", &o.save, "DIR", "save the last step's parameters there, as model.safetensors").common();
+  group.add_choice<Dtype>("weights-dtype", &o.saved_dtype,
+                          {{"f32", Dtype::f32, ""}, {"bf16", Dtype::bf16, ""}, {"f16", Dtype::f16, ""}},
+                          "what saved parameters are stored as, rounded to nearest even");
+}
+
+Result<std::shared_ptr<const Weights>> open_weights(const WeightOptions& options, const model::Model& model) {
+  if (options.read.empty()) return std::shared_ptr<const Weights>();
+  Result<Weights> weights = Weights::open(options.read, model);
+  if (!weights) return weights.error();
+  return std::shared_ptr<const Weights>(std::make_shared<const Weights>(std::move(*weights)));
+}
+
+Result<void> check_save(const cli::Command& command, const WeightOptions& o, const plan::Strategy& strategy,
+                        const Weights* read) {
+  if (o.save.empty()) {
+    if (!command.given("weights-dtype")) return {};
+    return cli::contradiction(command.describe("weights-dtype") + " is of saved weights, and none are saved",
+                              "--save-weights DIR");
+  }
+  const std::string option = command.describe("save-weights");
+  if (strategy.tensor_parallel > 1)
+    return cli::contradiction(
+        option + " saves whole parameters; with " + command.describe("tensor-parallel") + " no rank has them",
+        "--tensor-parallel 1");
+  const std::filesystem::path file = weights_file_in(o.save);
+  if (read != nullptr)
+    for (const std::filesystem::path& input : read->files())
+      if (same_file(file, input))
+        return cli::contradiction(option + " would replace " + input.string() + " of " + command.describe("weights"),
+                                  "another folder");
+  Result<void> possible = can_write_weights(o.save);
+  if (possible) return {};
+  Error error = possible.error();
+  error.where = option;
+  return error;
+}
+
+Result<std::unique_ptr<RankWeights>> RankWeights::start(const WeightOptions& options,
+                                                        std::shared_ptr<const Weights> read, const plan::Plan& plan,
+                                                        Communicator& communicator) {
+  const std::string own = read == nullptr ? "" : read->fingerprint();
+  const auto all = communicator.exchange(own);
+  if (!all) return all.error();
+  for (std::size_t rank = 0; rank < all->size(); ++rank)
+    if ((*all)[rank] != own)
+      return Error{.code = Errc::contradiction,
+                   .what = "rank " + std::to_string(rank) + " begins with other weights than rank " +
+                           std::to_string(communicator.rank().value),
+                   .where = "--weights",
+                   .help = "the same files on every host"};
+  std::unique_ptr<RankWeights> weights(new RankWeights);
+  weights->read_ = std::move(read);
+  if (options.save.empty() || communicator.rank().value != 0) return weights;
+  Result<WeightsWriter> writer = WeightsWriter::create(options.save, plan, options.saved_dtype);
+  if (!writer) return writer.error();
+  weights->writer_.emplace(std::move(*writer));
+  return weights;
+}
+
+void RankWeights::tell(train::SessionOptions& session) {
+  if (read_ != nullptr)
+    session.first_values = [this](model::ParamId param, std::int64_t first, std::span<float> values) {
+      read_bytes_ += read_->stored(param, static_cast<std::int64_t>(values.size()));
+      return read_->read(param, first, values);
+    };
+  if (writer_)
+    session.read_state = [this](model::ParamId param, plan::Digest::Content content,
+                                std::span<const std::byte> elements) { writer_->add(param, content, elements); };
+}
+
+Result<void> RankWeights::check() {
+  return writer_ ? writer_->check() : Result<void>();
+}
+
+Result<void> RankWeights::finish() {
+  return writer_ ? writer_->finish() : Result<void>();
+}
+
+WeightsReport RankWeights::report() const {
+  WeightsReport report;
+  if (read_ != nullptr) {
+    report.read = read_->describe();
+    report.tensors = static_cast<std::int64_t>(read_->tensors());
+  }
+  if (writer_) {
+    report.saved = writer_->path().string();
+    report.saved_bytes = writer_->bytes();
+  }
+  return report;
+}
+
+}  // namespace shard::commands

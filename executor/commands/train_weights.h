@@ -1,0 +1,68 @@
+// Weights of `shardscope train`: the options, what is checked before any rank starts, and a rank's part in reading and
+// saving them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "executor/comm/communicator.h"
+#include "executor/state/weights.h"
+#include "executor/state/weights_writer.h"
+#include "executor/train/session.h"
+#include "sim/cli/command_line.h"
+#include "traces/base/dtype.h"
+
+namespace shard::commands {
+
+struct WeightOptions {
+  std::string read;  ///< empty: parameters are drawn
+  std::string save;  ///< a folder; empty: nothing is saved
+  Dtype saved_dtype = Dtype::f32;
+};
+
+/// Declare --weights, and --save-weights and --weights-dtype.
+void add_read_weights_option(cli::Group& group, WeightOptions& options);
+void add_save_weights_options(cli::Group& group, WeightOptions& options);
+
+/// Finds every parameter in the files; null without --weights. Errors: Weights::open's.
+[[nodiscard]] Result<std::shared_ptr<const Weights>> open_weights(const WeightOptions& options,
+                                                                  const model::Model& model);
+/// Can they be saved where and how that is asked for? Contradiction (78): of a model that ranks share, with a dtype for
+/// nothing, over a file that the command reads; cannot_create (73).
+[[nodiscard]] Result<void> check_save(const cli::Command& command, const WeightOptions& options,
+                                      const plan::Strategy& strategy, const Weights* read);
+
+/// What a run says of weights.
+struct WeightsReport {
+  std::string read;  ///< Weights::describe(); empty: none
+  std::int64_t tensors = 0;
+  std::string saved;  ///< the file; empty: none
+  Bytes saved_bytes{0};
+};
+
+/// One rank's reading and saving; outlives the session that it is told to.
+class RankWeights {
+ public:
+  /// `read` may be null. Rank 0 opens what is saved. All ranks call it: contradiction (78) where their files differ.
+  [[nodiscard]] static Result<std::unique_ptr<RankWeights>> start(const WeightOptions& options,
+                                                                  std::shared_ptr<const Weights> read,
+                                                                  const plan::Plan& plan, Communicator& communicator);
+  /// Sets the session's first values and its reader of state.
+  void tell(train::SessionOptions& session);
+  [[nodiscard]] Bytes read_bytes() const { return read_bytes_; }  ///< of files, by this rank
+  /// Behind the run, on rank 0: what was saved is on the disk and right, and not yet under its name.
+  [[nodiscard]] Result<void> check();
+  /// Gives it its name.
+  [[nodiscard]] Result<void> finish();
+  [[nodiscard]] WeightsReport report() const;
+
+ private:
+  RankWeights() = default;
+  std::shared_ptr<const Weights> read_;
+  std::optional<WeightsWriter> writer_;
+  Bytes read_bytes_{0};
+};
+
+}  // namespace shard::commands
