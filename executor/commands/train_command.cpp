@@ -261,6 +261,7 @@ int train_command(std::span<const std::string> arguments) {
   const Result<cli::Format> format = document_format(command, options.output);
   if (!format) return cli::print_error(std::cerr, format.error(), style);
   if (const auto code = printed_config(command, options.foreign, *format)) return *code;
+  if (Result<void> ok = check_predictable(options.foreign); !ok) return cli::print_error(std::cerr, ok.error(), style);
   const Role role = role_from_environment();
   const bool on_gpu = options.strategy.chosen.device == plan::Device::cuda;
   if (options.strategy.emulated && role.launcher != Launcher::none)

@@ -169,6 +169,16 @@ void add_foreign_files(cli::Command& command, ForeignFiles& files) {
   command.before_config([&command, &files] { return read_files(command, files); });
 }
 
+Result<void> check_predictable(const ForeignFiles& files) {
+  for (const ForeignFiles::Read& read : files.read)
+    for (const foreign::NotPredicted& each : read.config.not_predicted)
+      return Error{.code = Errc::contradiction,
+                   .what = each.key + ": " + each.reason + ", so this run of " + read.config.tool + " is not predicted",
+                   .where = read.file + ":" + std::to_string(each.line),
+                   .help = "1 there; --print-config says what became of every other key"};
+  return {};
+}
+
 bool takes_foreign_file(std::string_view option) {
   return foreign::tool_of_option(option) != nullptr;
 }

@@ -31,6 +31,10 @@ struct ForeignFiles {
 /// (78) that names it. Call it last: what a file says of options that the command does not have is left out.
 void add_foreign_files(cli::Command& command, ForeignFiles& files);
 
+/// Errc::contradiction where a file describes a run that cannot be predicted (ForeignConfig::not_predicted), naming
+/// file, line and key.
+[[nodiscard]] Result<void> check_predictable(const ForeignFiles& files);
+
 /// Whether `option` takes another tool's file.
 [[nodiscard]] bool takes_foreign_file(std::string_view option);
 

@@ -278,6 +278,7 @@ int search_command(std::span<const std::string> arguments) {
   const Result<cli::Format> format = cli::chosen_format(command, o.output);
   if (!format) return failed(format.error());
   if (const auto code = printed_config(command, o.foreign, *format)) return *code;
+  if (Result<void> ok = check_predictable(o.foreign); !ok) return failed(ok.error());
   if (o.strategy.model.empty() == o.parameters.empty()) return failed(one_of_two(command, o));
   if (Result<void> ok = check_contradictions(command); !ok) return failed(ok.error());
   o.search.world_size = o.strategy.chosen.world_size;

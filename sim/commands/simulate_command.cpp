@@ -207,6 +207,7 @@ int simulate_command(std::span<const std::string> arguments) {
   const Result<cli::Format> format = cli::chosen_format(command, o.output);
   if (!format) return failed(format.error());
   if (const auto code = printed_config(command, o.foreign, *format)) return *code;
+  if (Result<void> ok = check_predictable(o.foreign); !ok) return failed(ok.error());
   if (!o.like.empty() && !like::is_known_framework(o.like)) return failed(like::unknown_framework(o.like));
   if (!like::is_eager_name(o.like))
     if (Result<void> ok = refuse_eager_options(command); !ok) return failed(ok.error());

@@ -69,8 +69,8 @@ constexpr Row kAccelerateRows[] = {
     {"/parallelism_config/parallelism_config_dp_shard_size", "shard-group", take_degree, "ranks that share shards"},
     {"/parallelism_config/parallelism_config_dp_replicate_size", "", nullptr,
      "follows from the ranks and --shard-group"},
-    {"/parallelism_config/parallelism_config_cp_size", "", nullptr, kSequence},
-    {"/parallelism_config/parallelism_config_sp_size", "", nullptr, kSequence},
+    {"/parallelism_config/parallelism_config_cp_size", "", just_one, kSequence},
+    {"/parallelism_config/parallelism_config_sp_size", "", just_one, kSequence},
     {"/parallelism_config/**", "", nullptr, kSequence},
     // DeepSpeed by accelerate.
     {"/deepspeed_config/deepspeed_config_file", "", later, "that file's keys; where it is absent, left out"},
@@ -115,7 +115,7 @@ constexpr Row kAccelerateRows[] = {
     {"/fsdp_config/fsdp_ignored_modules", "", nullptr, "every parameter is sharded here"},
     // Megatron-LM by accelerate.
     {"/megatron_lm_config/megatron_lm_tp_degree", "tensor-parallel", take_degree, "the same"},
-    {"/megatron_lm_config/megatron_lm_pp_degree", "", nullptr, kPipeline},
+    {"/megatron_lm_config/megatron_lm_pp_degree", "", just_one, kPipeline},
     {"/megatron_lm_config/megatron_lm_num_micro_batches", "global-batch", later, "micro-batch x steps x ranks"},
     {"/megatron_lm_config/megatron_lm_gradient_clipping", "clip-norm", take_section_clipping, "0: none"},
     {"/megatron_lm_config/megatron_lm_recompute_activations", "recompute", take_megatron_recompute, "true: selective"},

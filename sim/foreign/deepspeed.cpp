@@ -72,7 +72,7 @@ bool is_deepspeed(const Text& text) {
 }
 
 Result<ForeignConfig> read_deepspeed(const Text& text, const Given& given) {
-  Result<Value> root = read_json(text.content, text.file);
+  Result<Value> root = read_deepspeed_json(text.content, text.file);
   if (!root) return root.error();
   if (!root->is_table())
     return Error{

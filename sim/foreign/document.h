@@ -86,9 +86,15 @@ inline constexpr std::size_t kMostValues = 20'000;
 /// stands in each of them. For readers.
 [[nodiscard]] bool has_pointers_in_bounds(const Value& value);
 
-/// JSON as Python's json.load reads it, with a key twice in a table refused as DeepSpeed does. `where`: the file, for
-/// errors. Errc::malformed names the line.
+/// JSON as Python's json.load reads it, with a key twice in a table refused. `where`: the file, for errors.
+/// Errc::malformed names the line.
 [[nodiscard]] Result<Value> read_json(std::string_view content, const std::string& where);
+
+/// The same as DeepSpeed reads it, by Hjson: JSON with comments, commas too many or too few, texts without quotes. A
+/// whole number is one in any notation (5e8). What is JSON but for a placeholder (ZERO_STAGE) is refused as above.
+[[nodiscard]] Result<Value> read_deepspeed_json(std::string_view content, const std::string& where);
+/// Hjson alone.
+[[nodiscard]] Result<Value> read_hjson(std::string_view content, const std::string& where);
 
 /// One YAML document as PyYAML's safe_load reads it: yes and no are booleans, aliases and merge keys are followed.
 [[nodiscard]] Result<Value> read_yaml(std::string_view content, const std::string& where);

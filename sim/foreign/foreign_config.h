@@ -33,11 +33,20 @@ struct LeftOut {
   std::string reason;
 };
 
+/// A key with which the tool's run is one that no strategy of ours describes: pipelines, sequences or experts over
+/// ranks.
+struct NotPredicted {
+  std::string key;  ///< its pointer
+  int line = 0;
+  std::string reason;
+};
+
 struct ForeignConfig {
   std::string tool;
   std::vector<Setting> settings;        ///< each option at most once
   std::vector<std::string> understood;  ///< pointers of keys that were followed, also those that follow from others
   std::vector<LeftOut> left_out;        ///< every other leaf, each once
+  std::vector<NotPredicted> not_predicted{};  ///< of the left out: what would make any answer one about another run
 };
 
 /// What is known from elsewhere when a file is read.

@@ -132,23 +132,41 @@ std::string placeholder_in(std::string_view content, int line) {
   return std::string(content.substr(begin, end - begin));
 }
 
-}  // namespace
+Error placeholder_fault(const std::string& name, const std::string& at) {
+  return {.code = Errc::malformed,
+          .what = "'" + name + "' is a placeholder that a script fills in, not a value",
+          .where = at,
+          .help = "the file that the script makes of this one"};
+}
 
-Result<Value> read_json(std::string_view content, const std::string& where) {
+/// `line`: where the parser was at the end.
+Result<Value> parse(std::string_view content, const std::string& where, int& line) {
   LineCount count;
   Builder builder(count);
   const char* const end = content.data() + content.size();
   const bool done = nlohmann::json::sax_parse(Counted(content.data(), &count), Counted(end, &count), &builder) &&
                     builder.fault().empty();
+  line = count.line;
   if (done && has_pointers_in_bounds(builder.root())) return std::move(builder.root());
-  const std::string at = where + ":" + std::to_string(count.line);
-  if (const std::string name = placeholder_in(content, count.line); !name.empty())
-    return Error{.code = Errc::malformed,
-                 .what = "'" + name + "' is a placeholder that a script fills in, not a value",
-                 .where = at,
-                 .help = "the file that the script makes of this one"};
+  const std::string at = where + ":" + std::to_string(line);
+  if (const std::string name = placeholder_in(content, line); !name.empty()) return placeholder_fault(name, at);
   const std::string what = done ? "names are longer than any configuration has them" : builder.fault();
   return Error{.code = Errc::malformed, .what = what, .where = at, .help = "JSON, without comments"};
+}
+
+}  // namespace
+
+Result<Value> read_json(std::string_view content, const std::string& where) {
+  int line = 0;
+  return parse(content, where, line);
+}
+
+Result<Value> read_deepspeed_json(std::string_view content, const std::string& where) {
+  int line = 0;
+  Result<Value> root = parse(content, where, line);
+  const bool blank = content.find_first_not_of(" \t\r\n") == std::string_view::npos;  // to Hjson an empty table
+  if (root || blank || !placeholder_in(content, line).empty()) return root;
+  return read_hjson(content, where);
 }
 
 }  // namespace shard::foreign

@@ -146,6 +146,8 @@ void Reading::assume(const Leaf& leaf, std::string_view option, std::string valu
 void Reading::add(ForeignConfig other, const std::string& pointer, const std::string& file) {
   for (const std::string& key : other.understood) understand(pointer + key);
   for (LeftOut& each : other.left_out) leave(pointer + each.key, std::move(each.reason));
+  for (NotPredicted& each : other.not_predicted)
+    config_.not_predicted.push_back({pointer + each.key, each.line, std::move(each.reason)});
   for (Setting& each : other.settings) {
     if (each.certainty == Certainty::assumed && setting(each.option) != nullptr) continue;
     drop(each.option, file + " says it as well, and counts");
@@ -162,6 +164,11 @@ void Reading::understand(std::string_view pointer) {
 void Reading::leave(std::string_view pointer, std::string reason) {
   std::optional<std::string>& fate = fates_[std::string(pointer)];
   if (!fate) fate = std::move(reason);
+}
+
+void Reading::leave_unpredicted(const Leaf& leaf, std::string reason) {
+  leave(leaf.pointer, reason);
+  config_.not_predicted.push_back({leaf.pointer, leaf.value->line, std::move(reason)});
 }
 
 std::optional<std::string> Reading::in_force(std::string_view option) const {
@@ -277,6 +284,20 @@ std::string number_text(double value) {
   char buffer[64];
   const auto [end, fault] = std::to_chars(buffer, buffer + sizeof buffer, value);
   return fault == std::errc{} ? std::string(buffer, end) : std::string();
+}
+
+Result<void> just_one(Reading& reading, const Leaf& leaf, const Row& row) {
+  const Value& value = *leaf.value;
+  const Value& first = value.kind == Kind::list && !value.items.empty() ? value.items.front() : value;
+  if (first.kind == Kind::null) return reading.leave(leaf.pointer, "not set"), Result<void>();
+  const std::optional<std::int64_t> size = whole_in(first);
+  if (!size) return reading.wrong_kind(leaf, "a whole number");
+  if (*size < 0) return reading.refused(leaf, "it is at least 1", "1");
+  if (*size <= 1)
+    reading.understand(leaf.pointer);
+  else
+    reading.leave_unpredicted(leaf, std::string(row.says));
+  return {};
 }
 
 std::string lower(std::string_view text) {

@@ -64,6 +64,8 @@ class Reading {
   /// Followed, without an option of its own. Of this and leave() the later call counts.
   void understand(std::string_view pointer);
   void leave(std::string_view pointer, std::string reason);
+  /// Left out, and what can be predicted is another run.
+  void leave_unpredicted(const Leaf& leaf, std::string reason);
 
   /// What the command line says of an option, else what the file has set so far.
   [[nodiscard]] std::optional<std::string> in_force(std::string_view option) const;
@@ -102,6 +104,8 @@ class Reading {
 [[nodiscard]] std::string number_text(double value);
 /// What a template has where a script fills a value in: "${BATCH}", "{{ lr }}", "<path>".
 [[nodiscard]] bool is_placeholder(const Value& value);
+/// For sizes of what is not modelled: understood where it is 1 or less, else the run is not predicted.
+[[nodiscard]] Result<void> just_one(Reading& reading, const Leaf& leaf, const Row& row);
 /// In small letters.
 [[nodiscard]] std::string lower(std::string_view text);
 

@@ -87,6 +87,7 @@ Text text_of(std::string file, std::string content) {
   text.is_json = first != std::string::npos && text.content[first] == '{';
   Result<Value> tree = text.is_json ? read_json(text.content, text.file) : read_yaml(text.content, text.file);
   if (!tree && text.is_json) tree = read_yaml(text.content, text.file);
+  if (!tree) tree = read_hjson(text.content, text.file);
   if (tree && tree->is_table()) text.tree = std::move(*tree);
   return text;
 }

@@ -31,7 +31,7 @@ TEST(Json, LeavesAreWhatIsNoTable) {
   EXPECT_EQ(root->at("/a~1b/~0")->kind, Kind::list);
 }
 
-TEST(Json, RefusesWhatDeepSpeedRefuses) {
+TEST(Json, RefusesWhatJsonHasNot) {
   EXPECT_EQ(fault_of(read_json("{\"a\": 1,\n \"a\": 2}", "f")), "f:2: the key 'a' stands twice in one table");
   EXPECT_EQ(fault_of(read_json("{\n\"stage\": ZERO_STAGE\n}", "f")),
             "f:2: 'ZERO_STAGE' is a placeholder that a script fills in, not a value");

@@ -144,7 +144,7 @@ Cases grammar() {
   for (std::size_t cut = 22; cut < good.size() - 2; cut += 7)
     cases.push_back({"ds-config", good.substr(0, cut), kMalformed, "file:"});
   for (const char* text :
-       {"{\"train_batch_size\": 8,}", "{\"train_batch_size\": 8 // eight\n}", "{'train_batch_size': 8}",
+       {"{\"train_batch_size\": 8,,}", "{\"train_batch_size\": 8 /* eight\n}", "{train batch size: 8}",
         "{\"train_batch_size\": 08}", "{\"train_batch_size\": NaN}", "{\"train_batch_size\": 8}}",
         "{\"train_batch_size\": 8, \"train_batch_size\": 8}", "{\"zero_optimization\": [}", "[1, 2]",
         "{\"train_batch_size\" 8}", "{\"train_batch_size\": GBSIZE}", "{\"train_batch_size\": \"\x01\"}", "", "8",

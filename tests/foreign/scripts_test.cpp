@@ -250,5 +250,36 @@ TEST(Scripts, FilesAreKnownByTheirContent) {
   EXPECT_THAT(to_string(wrong.error()), HasSubstr("torchtitan"));
 }
 
+TEST(NotPredicted, IsARunWithPipelinesSequencesOrExpertsOverRanks) {
+  struct Case {
+    const char* option;
+    const char* before;
+    const char* after;
+    const char* key;
+  };
+  const Case cases[] = {
+      {"megatron-args", "python pretrain_gpt.py --micro-batch-size 1 --pipeline-model-parallel-size ", "\n",
+       "/pipeline-model-parallel-size"},
+      {"megatron-args", "python pretrain_gpt.py --micro-batch-size 1 --context-parallel-size ", "\n",
+       "/context-parallel-size"},
+      {"torchtitan-config", "[model]\nname = \"llama3\"\n[parallelism]\npipeline_parallel_degree = ", "\n",
+       "/parallelism/pipeline_parallel_degree"},
+      {"accelerate-config",
+       "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\nparallelism_config:\n  parallelism_config_cp_size: ",
+       "\n", "/parallelism_config/parallelism_config_cp_size"},
+  };
+  for (const Case& each : cases) {
+    const auto one = read_with(each.option, std::string(each.before) + "1" + each.after);
+    ASSERT_TRUE(one) << to_string(one.error());
+    EXPECT_TRUE(one->not_predicted.empty()) << each.key;
+    EXPECT_EQ(fate_of(one, each.key), "understood");
+    const auto two = read_with(each.option, std::string(each.before) + "2" + each.after);
+    ASSERT_TRUE(two) << to_string(two.error());
+    ASSERT_EQ(two->not_predicted.size(), 1U) << each.key;
+    EXPECT_EQ(two->not_predicted.front().key, each.key);
+    EXPECT_EQ(fate_of(two, each.key), two->not_predicted.front().reason);
+  }
+}
+
 }  // namespace
 }  // namespace shard::foreign
