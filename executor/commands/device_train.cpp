@@ -14,6 +14,7 @@
 #include <sstream>
 #include <vector>
 
+#include "executor/commands/gpu_of_rank.h"
 #include "executor/cuda/api/load.h"
 #include "executor/cuda/emulated/nccl.h"
 #include "executor/cuda/emulated/read_options.h"
@@ -70,19 +71,45 @@ Result<cuda::Device> device_of(const Prepared& p, const TrainOptions& o, device_
   return cuda::Device{.api = std::move(*api), .kernels = &cuda::kernels()};
 }
 
+/// How many GPUs this machine has; nothing where that is not known, and opening one says why.
+std::optional<int> gpus_of_machine() {
+  const Result<const cuda::ModuleTable*> module = cuda::load_module();
+  if (!module) return std::nullopt;
+  const Result<cuda::MachineReport> machine = (*module)->inspect();
+  if (!machine) return std::nullopt;
+  return static_cast<int>(machine->devices.size());
+}
+
 /// A GPU with its NCCL.
 struct Gpu {
   cuda::Device device{};
   std::unique_ptr<cuda::Nccl> nccl{};
 };
 
+Result<std::unique_ptr<cuda::Nccl>> open_nccl() {
+  const Result<const cuda::ModuleTable*> module = cuda::load_module();
+  if (!module) return module.error();
+  return (*module)->open_nccl();
+}
+
 Result<Gpu> open_gpu(int number) {
   Result<cuda::Device> device = cuda::open_device(number);
   if (!device) return device.error();
-  const Result<const cuda::ModuleTable*> module = cuda::load_module();
-  if (!module) return module.error();
-  Result<std::unique_ptr<cuda::Nccl>> nccl = (*module)->open_nccl();
+  Result<std::unique_ptr<cuda::Nccl>> nccl = open_nccl();
   if (!nccl) return nccl.error();
+  return Gpu{.device = std::move(*device), .nccl = std::move(*nccl)};
+}
+
+/// The GPU of rank `rank`, which has `place` on its machine.
+Result<Gpu> open_gpu_of_rank(Rank rank, const PlaceOnMachine& place) {
+  Result<std::unique_ptr<cuda::Nccl>> nccl = open_nccl();
+  if (!nccl) return nccl.error();
+  const Result<GpuOfRank> chosen = gpu_of_rank(rank.value, place, gpus_of_machine(), (*nccl)->version());
+  if (!chosen) return chosen.error();
+  // NCCL reads it when it makes its first communicator. Who has set it keeps what they chose.
+  if (chosen->is_shared) setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
+  Result<cuda::Device> device = cuda::open_device(chosen->gpu);
+  if (!device) return device.error();
   return Gpu{.device = std::move(*device), .nccl = std::move(*nccl)};
 }
 
@@ -140,22 +167,15 @@ train::OwnDeviceOptions own_device_options(const Prepared& p, const TrainOptions
 }
 
 /// Which of its machine's ranks this is: what its launcher said, else counted by the machines' names.
-Result<int> number_on_machine(Communicator& host, std::optional<int> said) {
+Result<PlaceOnMachine> place_on_machine(Communicator& host, std::optional<int> said) {
   std::array<char, HOST_NAME_MAX + 1> name{};
   if (gethostname(name.data(), name.size() - 1) != 0) name = {};
   const Result<std::vector<std::string>> all = host.exchange(name.data());
   if (!all) return all.error();
-  if (said) return *said;
-  return static_cast<int>(std::count(all->begin(), all->begin() + host.rank().value, std::string(name.data())));
-}
-
-/// How many GPUs this machine has; nothing where that is not known, and opening one says why.
-std::optional<int> gpus_of_machine() {
-  const Result<const cuda::ModuleTable*> module = cuda::load_module();
-  if (!module) return std::nullopt;
-  const Result<cuda::MachineReport> machine = (*module)->inspect();
-  if (!machine) return std::nullopt;
-  return static_cast<int>(machine->devices.size());
+  const auto count = [&](auto end) {
+    return static_cast<int>(std::count(all->begin(), end, std::string(name.data())));
+  };
+  return PlaceOnMachine{.number = said ? *said : count(all->begin() + host.rank().value), .ranks = count(all->end())};
 }
 
 }  // namespace
@@ -208,16 +228,10 @@ Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions
 Result<TrainReport> train_on_own_gpu(const Prepared& prepared, const TrainOptions& options, Communicator& host,
                                      std::optional<int> local_rank, std::ostream& lines) {
   if (host.size() == 1) return train_on_device(prepared, options, lines);
-  const Result<int> number = number_on_machine(host, local_rank);
-  if (!number) return number.error();
-  if (const std::optional<int> gpus = gpus_of_machine(); gpus && *number >= *gpus)
-    return Error{.code = Errc::unavailable,
-                 .what = "rank " + std::to_string(host.rank().value) + " is number " + std::to_string(*number + 1) +
-                         " of its machine, which has " + std::to_string(*gpus) + (*gpus == 1 ? " GPU" : " GPUs"),
-                 .where = "--device",
-                 .help = "as many ranks on each machine as it has GPUs; without a launcher, --ranks N share one"};
+  const Result<PlaceOnMachine> place = place_on_machine(host, local_rank);
+  if (!place) return place.error();
   const auto recording = recording_of(options, lines);
-  const Result<Gpu> gpu = open_gpu(*number);
+  const Result<Gpu> gpu = open_gpu_of_rank(host.rank(), *place);
   if (!gpu) return gpu.error();
   Result<TrainReport> own = Error{};
   const auto run = [&](train::DeviceRank& rank) -> Result<void> {
