@@ -4,6 +4,7 @@
 
 #include "sim/cli/sizes.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/estimate_states.h"
 #include "sim/commands/holders_options.h"
 #include "sim/commands/inspect_model.h"
 #include "sim/commands/printing.h"
@@ -32,13 +33,15 @@ With --replay-allocator runs a recording of PyTorch's allocator (a memory snapsh
 allocator and counts where the two agree.
 Of a Hugging Face config.json, a directory that holds one, or a known model's name, it says how many parameters the
 class has that transformers builds from it, in how many tensors, the SHA-256 of their list (lines "name AxB"), and what of
-it cannot be simulated or trained.
+it cannot be simulated or trained. --estimate deepspeed says what DeepSpeed's estimators (stages 2 and 3, with and without
+offload) make of it, to the byte, beside what a plan of Shardscope's takes.
 `shardscope inspect --device cuda`, without a file, says which GPUs are here, their free memory, who else uses them, and
 the versions of driver and libraries (69 without a driver or a GPU).
 
 Examples:
   shardscope inspect measured.sst
   shardscope inspect config.json --json
+  shardscope inspect gpt2-xl --estimate deepspeed --gpus-per-node 8
   shardscope inspect profile.json.gz --json
   shardscope inspect profile.json.gz snapshot.pickle
   shardscope inspect snapshot.pickle --at peak --top 20
@@ -90,6 +93,19 @@ int replay(const std::string& path, const std::string& allocator, bool incomplet
   return 0;
 }
 
+/// --estimate is asked of one model, and alone has use for a number of GPUs.
+Result<void> check_estimate(const cli::Command& command, const std::vector<std::string>& paths) {
+  const bool asked = command.given("estimate");
+  for (const char* const option : {"gpus-per-node", "nodes"})
+    if (!asked && command.given(option))
+      return Error{Errc::usage, std::string("--") + option + " is of --estimate", command.describe(option),
+                   "--estimate deepspeed"};
+  if (asked && (paths.size() > 1 || !is_model(paths.front())))
+    return Error{Errc::usage, "--estimate is of one model", "'" + paths.back() + "'",
+                 "a config.json, a folder that holds one, or the name of a known model"};
+  return {};
+}
+
 }  // namespace
 
 int inspect_command(std::span<const std::string> arguments) {
@@ -108,6 +124,10 @@ int inspect_command(std::span<const std::string> arguments) {
   cli::Group group = command.group("Inspect");
   group.add("replay-allocator", &allocator, "NAME", "run a recording through this allocator's model: pytorch");
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
+  EstimateFlags estimate;
+  group.add("estimate", &estimate.of, "NAME", "what the estimators of this framework make of a model: deepspeed");
+  group.add("gpus-per-node", &estimate.gpus_per_node, "N", "with --estimate: GPUs of one host").least(1).most(65536);
+  group.add("nodes", &estimate.nodes, "N", "with --estimate: hosts").least(1).most(65536);
   std::string device;
   group.add("device", &device, "cuda", "say what GPUs are here, instead of reading a file");
   holders.add_to(command);
@@ -121,6 +141,8 @@ int inspect_command(std::span<const std::string> arguments) {
   if (!allocator.empty() && paths.size() > 1)
     return failed({Errc::usage, "--replay-allocator takes one recording", "'" + paths[1] + "'", ""});
   if (!allocator.empty()) return replay(path, allocator, incomplete, *format);
+  if (const Result<void> ok = check_estimate(command, paths); !ok) return failed(ok.error());
+  if (command.given("estimate")) return estimate_states(path, estimate, *format);
   if (paths.size() == 1 && is_model(path)) return inspect_model(path, *format);
   const Result<LoadedTrace> trace = load_all(paths, incomplete);
   if (!trace) return failed(trace.error());

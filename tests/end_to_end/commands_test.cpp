@@ -185,6 +185,17 @@ TEST(Simulate, WhatDoesNotFitIsStillAnswered) {
   EXPECT_LE(j["smallest_change"]["peak_device_bytes"], 14 << 20);
 }
 
+TEST(Simulate, ARunWithPipelinesIsNotPredictedAsOneWithout) {
+  const ScratchDirectory scratch;
+  const std::string script = scratch.write("pretrain.sh",
+                                           "torchrun --nproc_per_node 8 pretrain_gpt.py \\\n  --micro-batch-size 1 \\\n"
+                                           "  --pipeline-model-parallel-size 2 --tensor-model-parallel-size 1\n");
+  const Outcome refused = shardscope({"simulate", "--model", "gpt2", "--megatron-args", script});
+  EXPECT_EQ(refused.exit_code, 78) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr("pretrain.sh:3: /pipeline-model-parallel-size: pipeline parallelism"));
+  EXPECT_EQ(shardscope({"simulate", "--model", "gpt2", "--megatron-args", script, "--print-config"}).exit_code, 0);
+}
+
 TEST(Simulate, LikePyTorchGivesTheRecipesMomentsInOrder) {
   const Words recipe{"simulate", "--model",       "mlp-20x2000", "--world-size", "2",
                      "--like",   "pytorch@1.8",   "--precision", "fp32",         "--optimizer",
@@ -315,42 +326,7 @@ TEST(Plan, VerifiesWhatItPrints) {
   EXPECT_EQ(j["verified"], true);
 }
 
-TEST(Inspect, ReplaysARecordingOfPyTorchsAllocator) {
-  for (const char* name : {"small", "transformer_forward"}) {
-    const json j = json_of(shardscope({"inspect", std::string(TEST_DATA) + "/data/allocator/" + name + ".csv",
-                                       "--replay-allocator", "pytorch", "--json"}));
-    expect_keys(j, {"allocator_replay.allocation_count", "allocator_replay.same_address_count",
-                    "allocator_replay.segment_count", "allocator_replay.same_segment_count",
-                    "allocator_replay.peak_reserved_bytes.predicted", "allocator_replay.peak_reserved_bytes.measured"});
-    const json& replay = j["allocator_replay"];
-    EXPECT_GT(replay["allocation_count"], 100);
-    EXPECT_EQ(replay["allocation_count"], replay["same_address_count"]) << name;
-    EXPECT_EQ(replay["segment_count"], replay["same_segment_count"]) << name;
-    EXPECT_EQ(replay["peak_reserved_bytes"]["predicted"], replay["peak_reserved_bytes"]["measured"]) << name;
-  }
-}
-
 /// A predicted trace, and what the other commands make of it.
-/// A kernel of one rank.
-std::string profile_of(int rank) {
-  return R"({"baseTimeNanoseconds": 1000000000, "distributedInfo": {"rank": )" + std::to_string(rank) +
-         R"(, "world_size": 2}, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 10,
-             "dur": 5, "args": {"device": 0, "stream": 7}}]})";
-}
-
-TEST(Inspect, SaysOfEachOfSeveralFilesOnceHowItWasAligned) {
-  const ScratchDirectory scratch;
-  const Outcome shown =
-      shardscope({"inspect", scratch.write("a.json", profile_of(0)), scratch.write("b.json", profile_of(1))});
-  ASSERT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_THAT(shown.out, testing::ContainsRegex("\naligned: [^\n]*a\\.json[^\n]*\naligned: [^\n]*b\\.json"));
-  std::size_t lines = 0;
-  for (std::size_t at = shown.out.find("\naligned: "); at != std::string::npos;
-       at = shown.out.find("\naligned: ", at + 1))
-    ++lines;
-  EXPECT_EQ(lines, 2U) << shown.out;
-}
-
 TEST(Traces, OfASimulationServeTheOtherCommands) {
   const ScratchDirectory scratch;
   const std::string trace = scratch.file("predicted.sst");
@@ -465,24 +441,6 @@ TEST(Output, ThatCannotBeWrittenExits74) {
   const Outcome outcome = run({"/bin/sh", "-c", "'" + shardscope_path() + "' --help >/dev/full"});
   EXPECT_EQ(outcome.exit_code, 74);
   EXPECT_THAT(outcome.err, HasSubstr("the result could not be written"));
-}
-
-TEST(Inspect, SaysWhatGpusAreHereOrWhatIsMissing) {
-  const Outcome outcome = shardscope({"inspect", "--device", "cuda", "--json"});
-  if (outcome.exit_code == 0) {  // a machine with a GPU
-    const json j = json_of(outcome);
-    expect_keys(j, {"driver_cuda", "runtime_cuda", "devices[].name", "devices[].free_bytes", "libraries[].name"});
-    return;
-  }
-  EXPECT_EQ(outcome.exit_code, 69);
-  EXPECT_EQ(outcome.out, "");
-  // Without nvcc, without a driver, or with one but no GPU.
-  EXPECT_THAT(outcome.err, testing::AnyOf(HasSubstr("this build has no part for GPUs"), HasSubstr("needs driver "),
-                                          HasSubstr("no GPU that CUDA can use")));
-  EXPECT_THAT(outcome.err, HasSubstr("\n  try: "));
-  const Outcome help = shardscope({"inspect", "--device", "cuda", "--help"});
-  EXPECT_EQ(help.exit_code, 0);
-  EXPECT_THAT(help.out, HasSubstr("says what GPUs are here"));
 }
 
 }  // namespace

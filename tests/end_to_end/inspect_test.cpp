@@ -1,0 +1,123 @@
+// Does `inspect` answer as documented: a recording replayed, several files on one axis, an estimate, the GPUs here?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "tests/end_to_end/program.h"
+
+namespace shard::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+TEST(Inspect, ReplaysARecordingOfPyTorchsAllocator) {
+  for (const char* name : {"small", "transformer_forward"}) {
+    const json j = json_of(shardscope({"inspect", std::string(TEST_DATA) + "/data/allocator/" + name + ".csv",
+                                       "--replay-allocator", "pytorch", "--json"}));
+    const json& replay = j.at("allocator_replay");
+    EXPECT_GT(replay["allocation_count"], 100);
+    EXPECT_EQ(replay["allocation_count"], replay["same_address_count"]) << name;
+    EXPECT_EQ(replay["segment_count"], replay["same_segment_count"]) << name;
+    EXPECT_EQ(replay["peak_reserved_bytes"]["predicted"], replay["peak_reserved_bytes"]["measured"]) << name;
+  }
+}
+
+/// The oracle's rows of a model, as the command writes them, by "GPUs NODES".
+std::map<std::string, std::set<std::string>> estimates_of(const std::string& model) {
+  std::ifstream rows(std::string(TEST_DATA) + "/data/deepspeed_estimates/estimates.tsv");
+  std::string line;
+  std::map<std::string, std::set<std::string>> all;
+  while (std::getline(rows, line)) {
+    std::istringstream cells(line);
+    int stage = 0;
+    std::string name, gpus, nodes;
+    std::int64_t parameters = 0, layer = 0, host = 0, gpu = 0;
+    bool offload = false, offload_parameters = false, zero_init = false;
+    cells >> stage >> name >> parameters >> layer >> gpus >> nodes >> offload >> offload_parameters >> zero_init >>
+        host >> gpu;
+    if (!cells || name != model) continue;
+    json row = {{"fn", stage == 2 ? "zero2" : "zero3"}, {"cpu_offload", offload}, {"cpu_mem", host}, {"gpu_mem", gpu}};
+    if (stage == 3) row.update({{"cpu_offload_params", offload_parameters}, {"zero_init", zero_init}});
+    all[gpus + " " + nodes].insert(row.dump());
+  }
+  return all;
+}
+
+TEST(Inspect, EstimatesAsDeepSpeedDoesBesideOurOwnAnswer) {
+  for (const char* model : {"gpt2", "llama-7b", "mlp-20x2000"}) {
+    const auto expected = estimates_of(model);
+    ASSERT_FALSE(expected.empty()) << model;
+    for (const auto& [machines, rows] : expected) {
+      const std::string gpus = machines.substr(0, machines.find(' '));
+      const std::string nodes = machines.substr(machines.find(' ') + 1);
+      const json answer = json_of(shardscope(
+          {"inspect", model, "--estimate", "deepspeed", "--gpus-per-node", gpus, "--nodes", nodes, "--json"}));
+      std::set<std::string> said;
+      for (json row : answer["estimate"]["rows"]) {
+        EXPECT_GT(row["own_gpu_bytes"], 0);
+        EXPECT_EQ(row["own_host_bytes"] > 0, row["cpu_offload"].get<bool>()) << row;
+        row.erase("own_gpu_bytes");
+        row.erase("own_host_bytes");
+        said.insert(row.dump());
+      }
+      EXPECT_EQ(said, rows) << model << " on " << machines;
+    }
+  }
+}
+
+TEST(Inspect, EstimatesOfOneModelOnly) {
+  const Outcome without = shardscope({"inspect", "gpt2", "--nodes", "2"});
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_THAT(without.err, HasSubstr("--nodes is of --estimate"));
+  const Outcome unknown = shardscope({"inspect", "gpt2", "--estimate", "fairscale"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("--estimate deepspeed"));
+}
+
+/// A kernel of one rank.
+std::string profile_of(int rank) {
+  return R"({"baseTimeNanoseconds": 1000000000, "distributedInfo": {"rank": )" + std::to_string(rank) +
+         R"(, "world_size": 2}, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 10,
+             "dur": 5, "args": {"device": 0, "stream": 7}}]})";
+}
+
+TEST(Inspect, SaysOfEachOfSeveralFilesOnceHowItWasAligned) {
+  const ScratchDirectory scratch;
+  const Outcome shown =
+      shardscope({"inspect", scratch.write("a.json", profile_of(0)), scratch.write("b.json", profile_of(1))});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, testing::ContainsRegex("\naligned: [^\n]*a\\.json[^\n]*\naligned: [^\n]*b\\.json"));
+  std::size_t lines = 0;
+  for (std::size_t at = shown.out.find("\naligned: "); at != std::string::npos;
+       at = shown.out.find("\naligned: ", at + 1))
+    ++lines;
+  EXPECT_EQ(lines, 2U) << shown.out;
+}
+
+TEST(Inspect, SaysWhatGpusAreHereOrWhatIsMissing) {
+  const Outcome outcome = shardscope({"inspect", "--device", "cuda", "--json"});
+  if (outcome.exit_code == 0) {  // a machine with a GPU
+    const json j = json_of(outcome);
+    for (const char* key : {"driver_cuda", "runtime_cuda"}) EXPECT_TRUE(j.contains(key)) << key;
+    EXPECT_TRUE(j.at("devices").at(0).contains("name") && j.at("devices").at(0).contains("free_bytes"));
+    EXPECT_TRUE(j.at("libraries").at(0).contains("name"));
+    return;
+  }
+  EXPECT_EQ(outcome.exit_code, 69);
+  EXPECT_EQ(outcome.out, "");
+  // Without nvcc, without a driver, or with one but no GPU.
+  EXPECT_THAT(outcome.err, testing::AnyOf(HasSubstr("this build has no part for GPUs"), HasSubstr("needs driver "),
+                                          HasSubstr("no GPU that CUDA can use")));
+  EXPECT_THAT(outcome.err, HasSubstr("\n  try: "));
+  const Outcome help = shardscope({"inspect", "--device", "cuda", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("says what GPUs are here"));
+}
+
+}  // namespace
+}  // namespace shard::test
