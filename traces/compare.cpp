@@ -287,19 +287,18 @@ bool OpComparison::bytes_equal() const {
   return static_cast<Wide>(bytes.first) * steps.second == static_cast<Wide>(bytes.second) * steps.first;
 }
 
+bool Comparison::memory_compared() const {
+  return std::any_of(memory.begin(), memory.end(), [](const auto& row) { return row.compared; });
+}
+
 bool Comparison::memory_equal() const {
-  bool any = false;
-  for (const MemoryComparison& row : memory) {
-    if (!row.compared) continue;
-    if (!row.equal()) return false;
-    any = true;
-  }
-  return any;
+  return memory_compared() &&
+         std::all_of(memory.begin(), memory.end(), [](const auto& row) { return !row.compared || row.equal(); });
 }
 
 bool Comparison::communication_equal() const {
-  const bool all = std::all_of(collectives.begin(), collectives.end(), [](const auto& row) { return row.equal(); });
-  return all && (!collectives.empty() || world_size == 1);
+  return communication_compared() &&
+         std::all_of(collectives.begin(), collectives.end(), [](const auto& row) { return row.equal(); });
 }
 
 Result<Comparison> compare_traces(const Trace& a, const Trace& b, const CompareOptions& options,

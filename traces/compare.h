@@ -104,6 +104,9 @@ struct Comparison {
   Pair<std::int64_t> unmatched_op_count;    ///< that only the first or only the second has
   std::int64_t unequal_op_bytes_count = 0;  ///< joined ops whose bytes per step differ
 
+  /// Whether the traces say anything of it that could be compared. One rank has nobody to talk to.
+  [[nodiscard]] bool memory_compared() const;
+  [[nodiscard]] bool communication_compared() const { return !collectives.empty() || world_size == 1; }
   /// Every compared peak is equal, and at least one was compared.
   [[nodiscard]] bool memory_equal() const;
   /// Count and bytes of every collective are equal; and some were compared, unless one rank has nobody to talk to.

@@ -55,6 +55,8 @@ Json to_json(const Comparison& comparison) {
             {"equal", comparison.equal()},
             {"memory_equal", comparison.memory_equal()},
             {"communication_equal", comparison.communication_equal()},
+            {"memory_compared", comparison.memory_compared()},
+            {"communication_compared", comparison.communication_compared()},
             {"same_plan", comparison.same_plan}};
   put(json, comparison, "plan_hash", comparison.plan_hash);
   put(json, comparison, "complete", comparison.complete);
@@ -113,14 +115,20 @@ Json to_json(const Comparison& comparison) {
 }
 
 std::string to_text(const Comparison& comparison, std::size_t most_ops) {
-  const auto verdict = [](bool equal) { return equal ? "equal" : "DIFFERS"; };
+  const auto verdict = [](bool is_compared, bool equal, const char* what) {
+    return is_compared ? std::string(equal ? "equal" : "DIFFERS")
+                       : std::string("not compared: neither trace has ") + what;
+  };
   const std::string &first = comparison.label.first, &second = comparison.label.second;
   std::string text;
   if (!comparison.same_plan) text += "Traces of different plans, lined up by force.\n";
   if (!comparison.complete.first) text += "The first trace (" + first + ") is incomplete.\n";
   if (!comparison.complete.second) text += "The second trace (" + second + ") is incomplete.\n";
-  text += std::string("memory         ") + verdict(comparison.memory_equal()) + "\n";
-  text += std::string("communication  ") + verdict(comparison.communication_equal()) + "\n";
+  text += "memory         " +
+          verdict(comparison.memory_compared(), comparison.memory_equal(), "peaks of a phase of both") + "\n";
+  text += "communication  " +
+          verdict(comparison.communication_compared(), comparison.communication_equal(), "totals of collectives") +
+          "\n";
   text += "step           " + first + " " + duration(Seconds{comparison.step_seconds.first}, 4) + ", " + second + " " +
           duration(Seconds{comparison.step_seconds.second}, 4) + ", " +
           show_ratio(comparison.step_seconds.first, comparison.step_seconds.second) + "\n";

@@ -209,6 +209,20 @@ TEST(Compare, NothingComparedIsNotEqual) {
   EXPECT_FALSE(compared(predicted, run).communication_equal());
 }
 
+/// Nor is it a difference: two of one and the same trace have none.
+TEST(Compare, NothingComparedIsNoDifference) {
+  Scenario run;
+  run.collective = [](CollectiveTotal&) { return false; };
+  const Comparison result = compared(run, run);
+  EXPECT_TRUE(result.memory_compared());
+  EXPECT_FALSE(result.communication_compared());
+  const std::string text = to_text(result);
+  EXPECT_EQ(text.find("DIFFERS"), std::string::npos) << text;
+  EXPECT_NE(text.find("communication  not compared: neither trace has totals of collectives\n"), std::string::npos);
+  EXPECT_EQ(to_json(result)["communication_compared"], false);
+  EXPECT_TRUE(compared({}, measured()).communication_compared());
+}
+
 TEST(Compare, WithoutSummariesPeaksComeFromTheEvents) {
   Scenario run = measured();
   run.arena = [](ArenaSummary&) { return false; };
