@@ -1,9 +1,27 @@
 // What every command does around its own work.
 #include "sim/commands/printing.h"
 
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
 #include "sim/cli/contradiction.h"
 
 namespace shard::commands {
+namespace {
+
+/// As a shell takes it for one word.
+std::string one_word(const std::string& text) {
+  const bool plain = std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("_-./:=,+").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain && !text.empty()) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+}  // namespace
 
 std::optional<int> parsed(cli::Command& command, std::span<const std::string> arguments) {
   const Result<cli::Outcome> outcome = command.parse(arguments);
@@ -23,6 +41,12 @@ Result<cli::Format> document_format(const cli::Command& command, const cli::Outp
     return cli::contradiction(
         command.describe("format") + " holds one table, and the result of " + command.name() + " is several", "--json");
   return format;
+}
+
+std::string typed_option(const std::string& name, const std::string& value) {
+  if (value == "true") return "--" + name;
+  if (value == "false") return "--no-" + name;
+  return "--" + name + " " + one_word(value);
 }
 
 void print_notes(const std::vector<std::string>& notes) {

@@ -31,6 +31,9 @@ inline constexpr const char* kIncompleteHelp =
 /// The last line of a result made of words that not everybody has met.
 inline constexpr const char* kWordsHint = "\n'shardscope help words' explains the words\n";
 
+/// An option as it is typed, for a shell: "--stage 3", "--no-keep-gathered", "--freeze '*.wte.*'".
+[[nodiscard]] std::string typed_option(const std::string& name, const std::string& value);
+
 /// Notes on stderr, one line each.
 void print_notes(const std::vector<std::string>& notes);
 

@@ -1,7 +1,6 @@
 // `shardscope search`: which chunk size, by which rule, and why.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -138,17 +137,6 @@ std::optional<ChunkForecast> forecast(const std::shared_ptr<const model::Model>&
       .peak_device_bytes = simulation->largest().peak[0], .step_seconds = simulation->step_seconds, .planned_ops = ops};
 }
 
-/// As a shell takes it for one word.
-std::string one_word(const std::string& text) {
-  const bool plain = std::ranges::all_of(text, [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("_-./:=,+").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain && !text.empty()) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 /// The command that simulates the answer: the options that were given and are not about searching, and the chunks.
 /// Empty where no plan can have them.
 std::string command_to_try(const cli::Command& command, const SearchOptions& o, const RuleAnswer& answer) {
@@ -166,15 +154,12 @@ std::string command_to_try(const cli::Command& command, const SearchOptions& o, 
     const bool bound = std::ranges::find(kBounds, each.name) != kBounds.end();
     bounded = bounded || bound;
     if (bound || std::ranges::find(kOther, each.name) != kOther.end()) continue;
-    if (each.value == "true" || each.value == "false")
-      text += (each.value == "true" ? " --" : " --no-") + each.name;
-    else
-      text += " --" + each.name + " " + one_word(each.value);
+    text += " " + typed_option(each.name, each.value);
   }
   plan::Strategy tried = o.strategy.chosen;
   const auto add = [&](plan::FieldId id) { text += ' ' + plan::option_text(plan::field(id), tried); };
   if (!tried.freeze.empty())
-    text += " --freeze " + one_word(plan::value_text(plan::field(plan::FieldId::freeze), tried));
+    text += " " + typed_option("freeze", plan::value_text(plan::field(plan::FieldId::freeze), tried));
   add(plan::FieldId::stage);
   add(plan::FieldId::unit);
   if (varies) return text + " --chunk-size variable" + (bounded ? ":" + std::to_string(answer.max_chunk.count()) : "");

@@ -79,6 +79,14 @@ Result<void> choose_chunks(const cli::Command& command, const StrategyOptions& o
   return {};
 }
 
+Result<model::ConfiguredModel> read_simulated_part(std::string_view name) {
+  Result<model::ConfiguredModel> configured = model::read_configured_model(name);
+  if (!configured) return configured;
+  if (configured->model.not_simulated) return *configured->model.not_simulated;
+  configured->model = model::simulated_part(std::move(configured->model));
+  return configured;
+}
+
 /// The kinds of device, and the one that is none.
 void add_device(cli::Group& group, const plan::Field& field, StrategyOptions& o) {
   const std::vector<cli::Group::Named> words{
@@ -152,15 +160,17 @@ plan::Strategy training_strategy(const StrategyOptions& o, const model::Model& m
   return s;
 }
 
-Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, std::optional<Bytes> cluster_memory) {
+Models::Models() : ReadOnce(read_simulated_part) {}
+
+Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, std::optional<Bytes> cluster_memory,
+                        Models* models) {
   if (Result<void> ok = check_contradictions(command); !ok) return ok.error();
-  Result<model::ConfiguredModel> configured = model::read_configured_model(o.model);
+  Models own;
+  const auto configured = (models == nullptr ? own : *models).get(o.model);
   if (!configured) return configured.error();
-  model::Model* const model = &configured->model;
-  if (model->not_simulated) return *model->not_simulated;
-  *model = model::simulated_part(std::move(*model));
+  const std::shared_ptr<const model::Model> model(*configured, &(*configured)->model);
   Planned planned;
-  planned.config_dtype = configured->dtype;
+  planned.config_dtype = (*configured)->dtype;
   planned.notes = model->notes;
   if (command.given("dropout"))
     std::erase_if(planned.notes, [](const std::string& note) { return note.starts_with("dropout "); });
@@ -189,7 +199,7 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, s
         "--precision tf32 differs from fp32 only on GPUs that have it: ranks on CPUs compute in fp32");
   if (Result<void> ok = model::check_batch(*model, s.micro_batch, s.sequence); !ok) return ok.error();
   if (Result<void> ok = plan::check(*model, s); !ok) return cli::with_origins(command, ok.error());
-  planned.model = std::make_shared<const model::Model>(std::move(*model));
+  planned.model = model;
   return planned;
 }
 

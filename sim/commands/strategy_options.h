@@ -10,7 +10,9 @@
 
 #include "sim/cli/command_line.h"
 #include "sim/commands/placement_options.h"
+#include "sim/commands/read_once.h"
 #include "sim/commands/scaler_options.h"
+#include "sim/model/config.h"
 #include "sim/model/graph.h"
 #include "sim/strategy/fields.h"
 #include "sim/strategy/strategy.h"
@@ -45,6 +47,11 @@ void add_strategy_options(cli::Command& command, StrategyOptions& options, bool 
 void add_fields(cli::Command& command, std::string_view group, StrategyOptions& options);
 void add_field(cli::Group& group, plan::FieldId id, StrategyOptions& options, std::string_view help = {});
 
+/// The models that strategies are for, by --model's text: the part of each that is simulated.
+struct Models : ReadOnce<model::ConfiguredModel> {
+  Models();
+};
+
 /// A model and the strategy to train it with, all defaults filled in.
 struct Planned {
   std::shared_ptr<const model::Model> model;
@@ -60,8 +67,9 @@ struct Planned {
 /// Reads the model and resolves the strategy; searches the chunk size, or chunks of their own sizes,
 /// where the unit is chunk and --chunk-size asks for it.
 /// Errors: as read_model; contradiction (78) naming both options and where each came from.
-/// `cluster_memory`: what placement auto fills without --device-capacity.
+/// `cluster_memory`: what placement auto fills without --device-capacity. `models`: where many strategies are asked
+/// for.
 [[nodiscard]] Result<Planned> resolve(const cli::Command& command, const StrategyOptions& options,
-                                      std::optional<Bytes> cluster_memory = std::nullopt);
+                                      std::optional<Bytes> cluster_memory = std::nullopt, Models* models = nullptr);
 
 }  // namespace shard::commands

@@ -1,19 +1,22 @@
-// `shardscope simulate --like colossalai-gemini`: its options, and how they become a prediction.
+// `simulate --like colossalai-gemini`: what Colossal-AI's chunks would send, copy and hold.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/cli/command_line.h"
-#include "sim/cli/output.h"
+#include "sim/cli/table.h"
+#include "sim/commands/assumed.h"
 #include "sim/commands/strategy_options.h"
+#include "sim/like/simulate_gemini.h"
 #include "traces/base/result.h"
-#include "traces/base/units.h"
 
 namespace shard::commands {
 
-/// Values as given. Lives as long as the Command it was declared in.
+/// Its own options, as given. Lives as long as the Command it was declared in.
 struct GeminiFlags {
   std::string parameters{};
   double shard_param_frac = 1.0;
@@ -34,11 +37,18 @@ struct GeminiRequest {
   const StrategyOptions& strategy;
   std::string cluster;
   std::optional<Bytes> device_capacity;
-  std::int64_t steps = 0;  ///< if given
-  cli::Format format{};
+  std::int64_t steps = 0;                                     ///< if given
+  std::function<void(const std::vector<std::string>&)> note;  ///< is told what was read and found
 };
 
-/// Prints the prediction; the exit code.
-[[nodiscard]] int simulate_gemini_command(const cli::Command& command, const GeminiRequest& request);
+struct GeminiPrediction {
+  like::GeminiResult result;
+  Assumed taken;  ///< what the figures rest on
+};
+
+[[nodiscard]] Result<GeminiPrediction> predict_gemini(const cli::Command& command, const GeminiRequest& request);
+
+/// One row per step.
+[[nodiscard]] cli::Table steps_table(const like::GeminiResult& result);
 
 }  // namespace shard::commands

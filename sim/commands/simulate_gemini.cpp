@@ -1,8 +1,9 @@
-// From options to Gemini's figures, and these to stdout.
-#include "sim/commands/simulate_gemini_command.h"
+// From options to Gemini's figures.
+#include "sim/commands/simulate_gemini.h"
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sim/cli/contradiction.h"
@@ -10,7 +11,6 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/commands/assumed.h"
 #include "sim/commands/like_options.h"
-#include "sim/commands/printing.h"
 #include "sim/compile/compile.h"
 #include "sim/like/gemini_report.h"
 #include "sim/like/simulate_gemini.h"
@@ -59,7 +59,8 @@ Result<void> check_options(const cli::Command& command, const GeminiRequest& r) 
     return no_meaning_for_like(command, "chunk-bytes", "its sizes are elements, --chunk-size");
   if (s.chunk_size.starts_with("variable"))
     return no_meaning_for_like(command, "chunk-size", "its chunks have one size");
-  if (command.given("trace")) return no_meaning_for_like(command, "trace", "its figures have no times");
+  if (command.has("trace") && command.given("trace"))
+    return no_meaning_for_like(command, "trace", "its figures have no times");
   if (command.given("optimizer") && s.chosen.optimizer == plan::OptimizerKind::sgd)
     return no_meaning_for_like(command, "optimizer", "Adam's state is what it offloads");
   if (command.given("steps") && r.steps > kMostIterations)
@@ -94,20 +95,6 @@ Result<void> choose(const cli::Command& command, const GeminiRequest& r, like::G
   return {};
 }
 
-/// One row per step.
-cli::Table steps_table(const nlohmann::json& iters) {
-  cli::Table table;
-  table.columns.push_back({.key = "step", .title = "step"});
-  for (const auto& [key, value] : iters.front().items()) table.columns.push_back({.key = key, .title = key});
-  std::int64_t step = 0;
-  for (const nlohmann::json& it : iters) {
-    std::vector<cli::Cell> row{step++};
-    for (const auto& [key, value] : it.items()) row.push_back(value.get<std::int64_t>());
-    table.rows.push_back(std::move(row));
-  }
-  return table;
-}
-
 /// `taken` is filled with what the figures rest on.
 Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequest& r, like::GeminiRules rules,
                                    Assumed& taken) {
@@ -136,7 +123,7 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
     const Result<ParameterList> parameters = read_parameter_list(r.flags.parameters);
     if (!parameters) return parameters.error();
     if (Result<void> ok = choose(command, r, rules, *parameters, options, notes); !ok) return ok.error();
-    print_notes(notes);
+    r.note(notes);
     for (const Parameter& each : *parameters) taken.parameter_elements += each.elems.count();
     return like::simulate_gemini(r.like, *parameters, options, iterations, capacity);
   }
@@ -145,8 +132,8 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
   if (model->not_simulated) return *model->not_simulated;
   *model = model::simulated_part(std::move(*model));
   if (Result<void> ok = choose(command, r, rules, model->parameters, options, notes); !ok) return ok.error();
-  print_notes(model->notes);
-  print_notes(notes);
+  r.note(model->notes);
+  r.note(notes);
   plan::Strategy strategy = training_strategy(r.strategy, *model);
   strategy.stage = 0;
   strategy.unit = plan::UnitKind::module;
@@ -195,26 +182,29 @@ Result<void> refuse_gemini_options(const cli::Command& command) {
   return {};
 }
 
-int simulate_gemini_command(const cli::Command& command, const GeminiRequest& request) {
+Result<GeminiPrediction> predict_gemini(const cli::Command& command, const GeminiRequest& request) {
   const std::optional<like::GeminiRules> rules = like::gemini_rules(request.like);
-  if (!rules) return failed(like::unknown_framework(request.like));
-  if (Result<void> ok = check_options(command, request); !ok) return failed(ok.error());
-  Assumed taken;
-  const Result<like::GeminiResult> result = predict(command, request, *rules, taken);
-  if (!result) return failed(result.error());
-  print_notes(result->notes);
-  print_assumed(request.format, command, taken);
-  if (request.format == cli::Format::json) {
-    nlohmann::ordered_json j = cli::json_document("simulate");
-    j["assumed"] = to_json(command, taken);
-    j.update(like::to_json(*result));
-    std::cout << cli::json_text(j);
-  } else if (request.format == cli::Format::table) {
-    cli::print(std::cout, like::to_text(*result));
-  } else {
-    std::cout << cli::render(steps_table(like::to_json(*result)["iters"]), request.format, cli::style_of(1));
+  if (!rules) return like::unknown_framework(request.like);
+  if (Result<void> ok = check_options(command, request); !ok) return ok.error();
+  GeminiPrediction prediction;
+  Result<like::GeminiResult> result = predict(command, request, *rules, prediction.taken);
+  if (!result) return result.error();
+  prediction.result = std::move(*result);
+  return prediction;
+}
+
+cli::Table steps_table(const like::GeminiResult& result) {
+  const nlohmann::json iters = like::to_json(result)["iters"];
+  cli::Table table;
+  table.columns.push_back({.key = "step", .title = "step"});
+  for (const auto& [key, value] : iters.front().items()) table.columns.push_back({.key = key, .title = key});
+  std::int64_t step = 0;
+  for (const nlohmann::json& it : iters) {
+    std::vector<cli::Cell> row{step++};
+    for (const auto& [key, value] : it.items()) row.push_back(value.get<std::int64_t>());
+    table.rows.push_back(std::move(row));
   }
-  return result->fits ? 0 : exit_code(Errc::does_not_fit);
+  return table;
 }
 
 }  // namespace shard::commands
