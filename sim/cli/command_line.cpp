@@ -8,6 +8,7 @@
 
 #include "sim/cli/file_options.h"
 #include "sim/cli/foreign_options.h"
+#include "sim/cli/lists.h"
 
 namespace shard::cli {
 namespace po = boost::program_options;
@@ -33,6 +34,26 @@ std::string spelled(const OptionState& state) {
 std::string where_of(const OptionState& state, const Origin& origin) {
   const std::string option = spelled(state);
   return origin.source == Source::file ? origin.where + " (" + option + ")" : option;
+}
+
+/// In our own words.
+std::string own_text(const OptionState& state, const std::string& given) {
+  return state.words.empty() ? given : own_word(given, state.words);
+}
+
+/// The option under all its names, for Boost. A switch that takes a list has it behind '=' only.
+void make_known(po::options_description& known, const OptionState& option, bool takes_list) {
+  std::vector<std::string> spellings = option.aliases;
+  spellings.push_back(option.name);
+  for (const std::string& spelling : spellings) {
+    if (!option.value_name.empty())
+      known.add_options()(spelling.c_str(), po::value<std::string>(), "");
+    else if (takes_list)
+      known.add_options()(spelling.c_str(), po::value<std::string>()->implicit_value("true"), "");
+    else
+      known.add_options()(spelling.c_str(), "");
+  }
+  if (option.negatable) known.add_options()(("no-" + option.name).c_str(), "");
 }
 
 /// Boost leaves the space at which it broke a line.
@@ -85,8 +106,9 @@ Command::Command(std::string program, std::string name, std::string summary, std
   Group general = group("General");
   general.add("config", &config_, "FILE", "read options from FILE (name = value lines); the command line wins")
       .common()
+      .once()
       .reads_file();
-  general.add_flag("help", &help_wanted_, "show help (-h); with 'all' behind it, every option").common();
+  general.add_flag("help", &help_wanted_, "show help (-h); with 'all' behind it, every option").common().once();
 }
 
 Command::~Command() = default;
@@ -178,7 +200,18 @@ std::string Command::suggested(std::string_view unknown) const {
 }
 
 Result<void> Command::set(OptionState& state, const std::string& given, const Origin& origin) {
-  const std::string text = state.words.empty() ? given : own_word(given, state.words);
+  if (!takes_list(state)) return store(state, given, origin);
+  const std::vector<std::string> values = values_in(given, state.between);
+  if (values.size() == 1) return store(state, values.front(), origin);
+  // A wrong value is wrong whichever is chosen. Those that add to what is there are plain text.
+  if (!state.several)
+    for (const std::string& value : values)
+      if (auto done = state.read(own_text(state, value), where_of(state, origin), state.range); !done) return done;
+  return store(state, values[choose_(state.name, values)], origin);
+}
+
+Result<void> Command::store(OptionState& state, const std::string& given, const Origin& origin) {
+  const std::string text = own_text(state, given);
   if (state.origin.source == origin.source && !state.texts.empty() && !state.several) {
     return Error{Errc::usage, spelled(state) + " is given twice ('" + state.texts.back() + "', '" + text + "')",
                  origin.source == Source::file ? origin.where : "", "leave one of them out"};
@@ -226,20 +259,8 @@ std::vector<std::string> Command::spelled_out(std::span<const std::string> argum
 
 Result<void> Command::parse_arguments(std::span<const std::string> arguments) {
   po::options_description known;
-  for (const auto& each : groups_) {
-    for (const auto& option : each->options) {
-      std::vector<std::string> spellings = option->aliases;
-      spellings.push_back(option->name);
-      if (option->negatable) spellings.push_back("no-" + option->name);
-      for (const std::string& spelling : spellings) {
-        if (option->value_name.empty()) {
-          known.add_options()(spelling.c_str(), "");
-        } else {
-          known.add_options()(spelling.c_str(), po::value<std::string>(), "");
-        }
-      }
-    }
-  }
+  for (const auto& each : groups_)
+    for (const auto& option : each->options) make_known(known, *option, takes_list(*option));
   // No guessing: an abbreviation that works today is ambiguous when an option is added. "-h" is handled before.
   const int style = po::command_line_style::allow_long | po::command_line_style::long_allow_adjacent |
                     po::command_line_style::long_allow_next;
@@ -371,6 +392,9 @@ std::string Command::help(int width) const {
       if (state->letter != '\0') text += std::string(" (also -") + state->letter + ")";
       if (state->is_required) text += " (required)";
       if (state->several) text += " (may be given several times)";
+      if (takes_list(*state) && state->between != ',')
+        text += std::string(" (between the values of a list: '") + state->between + "')";
+      if (takes_list(*state) && state->value_name.empty()) text += " (both: --" + state->name + "=true,false)";
       // Boost takes a tab for a paragraph's indent and '%' as it stands.
       if (state->value_name.empty()) {
         shown.add_options()(state->name.c_str(), text.c_str());
@@ -401,7 +425,7 @@ Result<void> Command::offer(std::string_view name, const std::string& text, cons
   OptionState* const state = lookup(name, negated);
   assert(state != nullptr && !negated);
   if (state->origin.source == Source::command_line) return {};
-  return set(*state, text, origin);
+  return store(*state, text, origin);
 }
 
 bool Command::has(std::string_view name) const {

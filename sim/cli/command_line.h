@@ -55,6 +55,9 @@ using Reader = std::function<Result<void>(std::string_view text, std::string_vie
 /// The files that a value of an option stands for.
 using FilesOf = std::function<std::vector<std::filesystem::path>(const std::string& text)>;
 
+/// Which of the values that an option's text lists counts: its index.
+using Choose = std::function<std::size_t(const std::string& option, const std::vector<std::string>& values)>;
+
 /// Whether an option names files, and what the command does with them.
 enum class FileUse { none, read, written };
 
@@ -71,6 +74,8 @@ struct OptionState {
   bool several = false;    ///< may be given more than once; each appends
   bool negatable = false;  ///< --no-NAME exists too
   bool is_common = false;  ///< shown by --help where there are too many to show them all
+  bool is_once = false;    ///< takes one value where others take lists (Command::take_lists)
+  char between = ',';      ///< what stands between the values of such a list
   FileUse file_use = FileUse::none;
   FilesOf files;  ///< none: the value is the path
   Range range;
@@ -98,6 +103,8 @@ class Option {
   Option& words(std::vector<std::string> words) { return state_->words = std::move(words), *this; }
   /// One of those that --help shows where the command has more than fit on a screen; `--help all` shows the others too.
   Option& common() { return state_->is_common = true, *this; }
+  /// Takes one value even where options take lists of them (Command::take_lists).
+  Option& once() { return state_->is_once = true, *this; }
   /// What help prints as the default, where the variable's own value does not tell ("micro-batch x world size").
   Option& default_text(std::string text) { return state_->default_text = std::move(text), *this; }
   /// The value is a file that the command reads, or stands for such files as `files` says. No output may be one of
@@ -237,6 +244,11 @@ class Command {
   void before_config(std::function<Result<bool>()> read) { more_options_ = std::move(read); }
   /// Sets an option that the command line does not give; as parse() does for a file. `name` must be declared.
   [[nodiscard]] Result<void> offer(std::string_view name, const std::string& text, const Origin& origin);
+  /// From now on the text of every option that is not declared once(), on the command line and in --config FILE, may be
+  /// a list (lists.h), of which the value that `choose` says is taken: it is asked for each text of several values, in
+  /// the order in which parse() meets them. All values are checked. Of an option whose own value has commas the list
+  /// has semicolons; a switch takes its list as --NAME=true,false. Call it behind the declarations.
+  void take_lists(Choose choose) { choose_ = std::move(choose); }
   /// Nothing is missing, whatever is required: what is asked for needs no option.
   void require_nothing() { requires_nothing_ = true; }
 
@@ -277,6 +289,9 @@ class Command {
   [[nodiscard]] Result<void> parse_arguments(std::span<const std::string> arguments);
   [[nodiscard]] Result<void> parse_file(const std::string& path);
   [[nodiscard]] Result<void> set(OptionState& state, const std::string& text, const Origin& origin);
+  /// The same of one value.
+  [[nodiscard]] Result<void> store(OptionState& state, const std::string& text, const Origin& origin);
+  [[nodiscard]] bool takes_list(const OptionState& state) const { return choose_ && !state.is_once; }
   [[nodiscard]] Result<void> check_named_files() const;
   [[nodiscard]] std::string see_help() const;
   [[nodiscard]] std::string suggested(std::string_view unknown) const;
@@ -290,6 +305,7 @@ class Command {
   std::string followed_by_{};
   std::string config_;
   std::function<Result<bool>()> more_options_{};
+  Choose choose_{};
   bool requires_nothing_ = false;
   bool help_wanted_ = false;
   bool all_wanted_ = false;

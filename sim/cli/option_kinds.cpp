@@ -40,6 +40,7 @@ Option Group::add_list(std::string name, std::vector<std::string>* target, std::
   OptionState& state = declare(std::move(name), std::move(value_name), std::move(help));
   state.default_text = show_value(*target);
   state.several = true;
+  state.between = ';';
   state.clear = [target] { target->clear(); };
   state.read = [target](std::string_view text, std::string_view, const Range&) -> Result<void> {
     for (std::size_t at = 0; at <= text.size();) {

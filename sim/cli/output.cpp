@@ -51,13 +51,16 @@ Style style_of(int descriptor) {
 
 void add_output_options(Command& command, OutputOptions& options) {
   Group group = command.group("Output");
-  group.add_flag("json", &options.json, "the result as one JSON object on stdout (the same as --format json)").common();
+  group.add_flag("json", &options.json, "the result as one JSON object on stdout (the same as --format json)")
+      .common()
+      .once();
   group
       .add_choice<Format>(
           "format", &options.format,
           {{"table", Format::table}, {"json", Format::json}, {"csv", Format::csv}, {"markdown", Format::markdown}},
           "form of the result")
-      .common();
+      .common()
+      .once();
 }
 
 Result<Format> chosen_format(const Command& command, const OutputOptions& options) {

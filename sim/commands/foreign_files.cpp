@@ -163,9 +163,11 @@ void add_foreign_files(cli::Command& command, ForeignFiles& files) {
     if (tool.read != nullptr)
       group.add(std::string(tool.option), &files.paths[std::string(tool.option)], "FILE", std::string(tool.help))
           .reads_file();
-  group.add_flag("print-config", &files.print_config,
-                 "print every option with its value and where that came from, and what each key of a file became; "
-                 "nothing else is done");
+  group
+      .add_flag("print-config", &files.print_config,
+                "print every option with its value and where that came from, and what each key of a file became; "
+                "nothing else is done")
+      .once();
   command.before_config([&command, &files] { return read_files(command, files); });
 }
 

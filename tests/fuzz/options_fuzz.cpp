@@ -1,5 +1,5 @@
 // Fuzz target: no file given by --config makes a command line crash, or fail without a word, or leave a value out of
-// its bounds.
+// its bounds, whether its options take lists or not.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace {
 enum class Unit { tensor, chunk };
 
 /// One option of every kind.
-void parse(const std::string& path) {
+void parse(const std::string& path, bool lists) {
   using namespace shard;
   std::string model;
   std::vector<std::string> traces;
@@ -43,6 +43,11 @@ void parse(const std::string& path) {
   group.add_choice("unit", &unit, {{"tensor", Unit::tensor}, {"chunk", Unit::chunk}}, "what is gathered");
   group.add_flag("json", &json, "as JSON");
   group.add_switch("overlap", &overlap, "overlap");
+  if (lists)
+    command.take_lists([](const std::string&, const std::vector<std::string>& values) {
+      if (values.size() < 2) std::abort();
+      return values.size() - 1;
+    });
   const std::vector<std::string> arguments{"--config", path};
   const Result<cli::Outcome> outcome = command.parse(arguments);
   if (!outcome && outcome.error().what.empty()) std::abort();
@@ -58,6 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (file < 0 || ftruncate(file, 0) != 0) std::abort();
   if (pwrite(file, data, size, 0) != static_cast<ssize_t>(size)) std::abort();
   const shard::fuzz::Limits limits(size);
-  parse(path);
+  parse(path, false);
+  parse(path, true);
   return 0;
 }
