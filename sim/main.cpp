@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   cli::Program program("shardscope", SHARDSCOPE_VERSION);
   program.add("search", commands::search_command);
   program.add("simulate", commands::simulate_command);
+  program.add("sweep", commands::sweep_command);
   program.add("plan", commands::plan_command);
   program.add("compare", commands::compare_command);
   program.add("inspect", commands::inspect_command);

@@ -17,9 +17,10 @@
 namespace shard::cli {
 namespace {
 
-constexpr std::array<KnownCommand, 14> kCommands{{
+constexpr std::array<KnownCommand, 15> kCommands{{
     {"search", "shardscope", "finds the chunk size that wastes least, offline"},
     {"simulate", "shardscope", "predicts memory, communication and time of one strategy; runs nothing", "predicts"},
+    {"sweep", "shardscope", "predicts many strategies, lists in any option: one row each", "predicts many"},
     {"plan", "shardscope", "prints what each rank would do, op by op, after any pass"},
     {"compare", "shardscope", "lines two traces up, op by op: predicted and measured, or two runs",
      "lines two traces up"},

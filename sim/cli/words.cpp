@@ -43,6 +43,7 @@ constexpr auto kWords = std::to_array<Word>({
     {"extent", "how far an arena is used: its highest offset, gaps and alignment included; what has to fit",
      "peak (extent)"},
     {"first_step", "the first step, at whose end optimizer state is born"},
+    {"front", "of a sweep, marked *: strategies that no other one beats in both peak device memory and speed"},
     {"gather set",
      "the gathered elements of all chunks that one module touches, of the module where they are most: they have to be "
      "there at one time",
@@ -60,6 +61,7 @@ constexpr auto kWords = std::to_array<Word>({
     {"its own", "the time of a call less that of the calls inside it, on one thread", "self"},
     {"kernel", "a program that a device runs"},
     {"lane", "one row of a trace: a stream of one rank, or a thread", "lanes"},
+    {"largest", "the category that most of a device's memory is of when most is in use, with its bytes"},
     {"live", "the sum of all buffers in use at one moment, without gaps"},
     {"live peak", "the largest sum of buffers in use at one time; the peak is larger by the gaps between them"},
     {"load", "the phase that reads a saved state"},
@@ -97,6 +99,9 @@ constexpr auto kWords = std::to_array<Word>({
      "how a chunk size is chosen: exact by Shardscope, gemini and gemini-v0.1.9 as Colossal-AI's searches, "
      "variable with chunks of different sizes"},
     {"save", "the phase that writes the state"},
+    {"sent",
+     "bytes of the collectives of one rank in one step, each call's full buffer; on the wire an all_reduce of a "
+     "buffer is what a reduce_scatter and an all_gather of it are"},
     {"shard", "a rank's part of something that is cut equally over ranks"},
     {"share", "a part of the whole: of the time recorded, of all of a table"},
     {"span", "one event with a beginning and an end in a trace", "spans"},

@@ -8,6 +8,7 @@ namespace shard::commands {
 
 [[nodiscard]] int search_command(std::span<const std::string> arguments);
 [[nodiscard]] int simulate_command(std::span<const std::string> arguments);
+[[nodiscard]] int sweep_command(std::span<const std::string> arguments);
 [[nodiscard]] int plan_command(std::span<const std::string> arguments);
 [[nodiscard]] int compare_command(std::span<const std::string> arguments);
 [[nodiscard]] int inspect_command(std::span<const std::string> arguments);

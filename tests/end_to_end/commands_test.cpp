@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 const Words& commands() {
-  static const Words kCommands{"search", "simulate", "plan", "compare", "inspect", "convert", "train"};
+  static const Words kCommands{"search", "simulate", "sweep", "plan", "compare", "inspect", "convert", "train"};
   return kCommands;
 }
 

@@ -27,7 +27,7 @@ TEST_P(HelpExamples, Run) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HelpExamples,
-                         testing::Values("search", "simulate", "plan", "compare", "inspect", "convert"
+                         testing::Values("search", "simulate", "sweep", "plan", "compare", "inspect", "convert"
 #ifdef WITH_RANKS
                                          ,
                                          "train"

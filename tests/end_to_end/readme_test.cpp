@@ -141,6 +141,7 @@ TEST(Readme, KeysThatItDescribesAreInTheAnswers) {
   expect_all("search --json",
              shardscope({"search", "--model", "gpt2", "--world-size", "8", "--rule", "variable", "--json"}));
   expect_all("simulate --json", shardscope({"simulate", "--model", "gpt2-nano", "--world-size", "2", "--json"}));
+  expect_all("sweep --json", shardscope({"sweep", "--model", "gpt2-nano", "--stage", "0,1", "--json"}));
   expect_all("train --json",
              shardscope({"train", "--model", "gpt2-nano", "--data", "random", "--steps", "1", "--json"}));
 }

@@ -1,0 +1,146 @@
+// From what was simulated to flat figures.
+#include "sim/commands/sweep_rows.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <span>
+#include <tuple>
+
+#include "sim/engine/report.h"
+#include "sim/like/report.h"
+#include "sim/search/pareto.h"
+#include "traces/base/numbers.h"
+
+namespace shard::commands {
+namespace {
+
+Bytes peak_in(const engine::Simulation& s, Memory memory) {
+  return s.largest(memory).peak[static_cast<std::size_t>(memory)];
+}
+
+SweepTimes times_of(const engine::Simulation& s) {
+  SweepTimes times{.step = s.step_seconds,
+                   .first_step = s.first_step_seconds,
+                   .creation = s.creation_seconds,
+                   .run = s.run_seconds,
+                   .tokens_per_second = s.tokens_per_second,
+                   .tflops_per_device = s.flops_per_second / 1e12};
+  if (const engine::PhaseResult* p = s.largest().find(Phase::steady_step)) {
+    times.compute_share = engine::share(p->compute_seconds, p->seconds);
+    times.communication_share = engine::share(p->communication_seconds, p->seconds);
+    times.exposed_communication_share = engine::share(p->exposed_communication_seconds, p->seconds);
+  }
+  return times;
+}
+
+void read(const engine::Simulation& s, SweepFigures& figures) {
+  const engine::ClassResult& largest = s.largest();
+  figures.plan_hash = s.plan_hash;
+  figures.device_peak = peak_in(s, Memory::device);
+  figures.live_peak = largest.live_peak[engine::kDevice];
+  if (const engine::PhaseResult* p = largest.peak_phase()) {
+    const engine::MemoryPeak& peak = p->memory[engine::kDevice];
+    figures.by_category = peak.by_category;
+    if (!peak.largest_holders.empty()) {
+      const engine::Holder& most = peak.largest_holders.front();
+      figures.holder = {.name = most.name, .category = most.category, .bytes = most.bytes};
+    }
+  }
+  if (const engine::PhaseResult* p = largest.find(Phase::steady_step))
+    for (std::size_t k = 0; k < figures.sent.size(); ++k) figures.sent[k] = p->collectives[k].bytes;
+  figures.host = {
+      .peak = s.host_peak, .pinned = s.pinned_peak, .disk = peak_in(s, Memory::disk), .capacity = s.host_capacity};
+  figures.times = times_of(s);
+}
+
+void read(const like::LikeResult& r, SweepFigures& figures) {
+  figures.device_peak = r.peak_reserved();
+  figures.live_peak = r.peak_allocated();
+  const auto highest = std::ranges::max_element(r.moments, {}, &like::Moment::max_allocated);
+  if (highest != r.moments.end()) {
+    for (const like::BlockGroup& group : like::group_blocks(highest->blocks)) {
+      figures.by_category[static_cast<std::size_t>(group.category)] += group.together();
+      if (!figures.holder || group.together() > figures.holder->bytes)
+        figures.holder = {.name = group.name, .category = group.category, .bytes = group.together()};
+    }
+  }
+  for (const like::CollectiveSum& sum : r.collectives)
+    if (sum.phase == Phase::first_step) figures.sent[static_cast<std::size_t>(sum.kind)] += sum.bytes;
+}
+
+void read(const like::GeminiResult& r, SweepFigures& figures) {
+  figures.device_peak = r.device_peak;
+  for (const like::LedgerHolder& each : r.holders) {
+    figures.by_category[static_cast<std::size_t>(each.category)] += each.bytes;
+    figures.live_peak += each.bytes;
+  }
+  if (!r.holders.empty()) {
+    const like::LedgerHolder& most = r.holders.front();
+    figures.holder = {.name = most.name, .category = most.category, .bytes = most.bytes};
+  }
+  if (!r.iterations.empty())
+    for (std::size_t k = 0; k < figures.sent.size(); ++k)
+      figures.sent[k] = r.iterations.back().after_backward.calls[k].bytes;
+}
+
+}  // namespace
+
+Bytes SweepFigures::sent_together() const {
+  return std::accumulate(sent.begin(), sent.end(), Bytes{0});
+}
+
+std::string SweepFigures::short_of() const {
+  if (fits) return "";
+  const auto of = [](Bytes bytes, Bytes capacity, const char* memory) {
+    return show_bytes(bytes) + " of " + show_bytes(capacity) + memory;
+  };
+  // What other frameworks' allocators cannot serve may be less than there is.
+  if (!host || !host->capacity || (taken.device_capacity && device_peak > *taken.device_capacity))
+    return of(device_peak, taken.device_capacity.value_or(Bytes{0}), " device memory");
+  return of(host->peak, *host->capacity, " host memory");
+}
+
+SweepFigures figures_of(const Simulated& simulated) {
+  SweepFigures figures;
+  figures.taken = simulated.taken;
+  figures.fits = simulated.fits();
+  if (simulated.planned) figures.strategy = simulated.planned->strategy;
+  std::visit([&](const auto& of) { read(of, figures); }, simulated.figures);
+  return figures;
+}
+
+std::string SweepRow::reason() const {
+  if (figures) return figures->short_of();
+  assert(error);
+  return error->where.empty() ? error->what : error->where + ": " + error->what;
+}
+
+void mark_front(std::vector<SweepRow>& rows) {
+  std::vector<std::size_t> timed;
+  std::vector<Tradeoff> tradeoffs;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].on_front = false;
+    if (!rows[i].fits() || !rows[i].figures->times) continue;
+    timed.push_back(i);
+    tradeoffs.push_back({.cost = static_cast<double>(rows[i].figures->device_peak.count()),
+                         .gain = rows[i].figures->times->tokens_per_second});
+  }
+  const std::vector<bool> front = pareto_front(tradeoffs);
+  for (std::size_t i = 0; i < timed.size(); ++i) rows[timed[i]].on_front = front[i];
+}
+
+std::vector<std::size_t> best_first(const std::vector<SweepRow>& rows) {
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto place = [&](std::size_t i) {
+    const SweepRow& row = rows[i];
+    const int group = row.fits() ? 0 : row.contradicts() ? 2 : 1;
+    const double speed = group == 0 && row.figures->times ? row.figures->times->tokens_per_second : 0;
+    return std::tuple(group, -speed, row.figures ? row.figures->device_peak.count() : 0, i);
+  };
+  std::ranges::sort(order, {}, place);
+  return order;
+}
+
+}  // namespace shard::commands
