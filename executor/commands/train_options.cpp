@@ -68,6 +68,9 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
       .writes_file();
   output.add("print-every", &o.print_every, "N", "show every Nth step, and the first and last").least(1);
   add_save_weights_options(output, o.weights);
+  output.add_flag("print-memory", &o.print_memory,
+                  "show what is live in rank 0's device and host memory when the model and the optimizer are made, and "
+                  "behind forward, backward and the end of each step shown, and the step's TFLOPS");
   cli::add_output_options(command, o.output);
   add_foreign_files(command, o.foreign);
 }

@@ -36,6 +36,7 @@ struct TrainOptions {
   std::optional<StepRange> profile_steps;  ///< nothing: all
   std::string log;
   std::int64_t print_every = 1;
+  bool print_memory = false;
   std::string cluster = "cpu-local";
   std::optional<cpu::InstructionSet> instruction_set;  ///< nothing: what the matrix library takes
   std::int64_t timeout_seconds = 60;

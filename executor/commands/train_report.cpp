@@ -5,6 +5,7 @@
 #include <cassert>
 #include <nlohmann/json.hpp>
 
+#include "executor/commands/prepared.h"
 #include "executor/commands/step_report.h"
 #include "sim/cli/output.h"
 #include "sim/cli/sizes.h"
@@ -16,14 +17,6 @@ namespace shard::commands {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// The class of ranks that this rank belongs to.
-const engine::ClassResult& class_of(const engine::Simulation& s, std::int32_t rank) {
-  for (const engine::ClassResult& c : s.classes)
-    if (std::ranges::find(c.ranks, rank) != c.ranks.end()) return c;
-  assert(false && "every rank has a class");
-  return s.classes.front();
-}
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -75,9 +68,8 @@ std::int64_t tokens_per_step(const plan::Strategy& s) {
   return s.global_batch * s.sequence;
 }
 
-double model_flops_per_rank(const engine::Simulation& s) {
-  const engine::PhaseResult* step = s.classes.front().find(Phase::first_step);
-  return step != nullptr ? step->model_flops.count() : 0;
+double model_flops_per_rank(const TrainReport& report) {
+  return step_flops(*report.planned, *report.prediction, 0).model.count();
 }
 
 Bytes predicted_resident(const TrainReport& report) {
@@ -258,7 +250,7 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
   const double step = measured_step(report.own);
   j["step_seconds"] = {{"predicted", predicted_step(p)}, {"measured", step}};
   const double tokens = static_cast<double>(tokens_per_step(s));
-  const double flops = model_flops_per_rank(p) * s.world_size;
+  const double flops = model_flops_per_rank(report) * s.world_size;
   j["communication"] = nullptr;
   if (s.world_size > 1) {
     const MeanCommunication measured = mean_communication(report.own);
@@ -328,7 +320,7 @@ std::string to_text(const TrainReport& report) {
   out += moments_text(report);
   const double step = measured_step(report.own);
   const double tokens = static_cast<double>(tokens_per_step(s));
-  const double flops = model_flops_per_rank(p) * s.world_size;
+  const double flops = model_flops_per_rank(report) * s.world_size;
   if (on_cpus(s))
     out += "resident  predicted " + cli::mib(predicted_resident(report)) + ", measured " +
            cli::mib(measured_resident(report)) + " (all ranks, above the libraries)\n";

@@ -11,6 +11,7 @@
 #include <ostream>
 
 #include "executor/comm/in_process.h"
+#include "executor/commands/memory_lines.h"
 #include "executor/commands/rank_traces.h"
 #include "executor/commands/run_profile.h"
 #include "executor/commands/step_report.h"
@@ -18,11 +19,11 @@
 #include "executor/launch/address_space.h"
 #include "executor/profile/add_records.h"
 #include "executor/train/host_spans.h"
+#include "executor/train/moments_observer.h"
 #include "executor/train/resident.h"
 #include "executor/train/trace_observer.h"
 #include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
-#include "sim/commands/device_of_cluster.h"
 #include "sim/engine/simulate.h"
 #include "sim/model/config.h"
 #include "traces/base/numbers.h"
@@ -31,31 +32,6 @@
 
 namespace shard::commands {
 namespace {
-
-/// What is too large, and what holds most of it.
-std::string too_large(const std::string& what, Bytes needed, Bytes allowed, const engine::PhaseResult* phase,
-                      Memory memory) {
-  std::string text = what + " needs " + std::to_string(needed.count()) + " bytes (" + cli::mib(needed) + "), " +
-                     std::to_string(allowed.count()) + " are allowed";
-  if (phase != nullptr)
-    for (const engine::Holder& h : phase->memory[static_cast<std::size_t>(memory)].largest_holders)
-      text += "\n    " + cli::mib(h.bytes) + "  " + h.name;
-  return text;
-}
-
-Error does_not_fit(const Prepared& p, const TrainOptions& o) {
-  const engine::Simulation& s = p.prediction;
-  const Memory memory = *s.short_of();
-  const bool device = memory == Memory::device;
-  const engine::ClassResult& largest = s.largest(memory);
-  const auto change = change_that_fits(p, o);
-  return {.code = Errc::does_not_fit,
-          .what = too_large(device ? "the arena of a rank" : "host memory of a host's ranks",
-                            device ? largest.peak[0] : s.host_peak, device ? *s.device_capacity : *s.host_capacity,
-                            largest.peak_phase(memory), memory),
-          .where = device ? "--device-capacity" : "--host-capacity",
-          .help = change ? change->text + " (" + cli::mib(change->peak) + ")" : "more ranks, or more memory"};
-}
 
 std::int64_t now_ns(auto clock_now) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(clock_now.time_since_epoch()).count();
@@ -88,12 +64,19 @@ Result<TraceStart> trace_start(const Prepared& p, const TrainOptions& o, const c
 /// One line per step, and the log; rank 0 only.
 class StepLines {
  public:
-  StepLines(const Prepared& p, const TrainOptions& o, std::ostream& lines)
+  /// `moments`: of the phase that ended last, where memory is shown.
+  StepLines(const Prepared& p, const TrainOptions& o, const train::MomentsObserver* moments, std::ostream& lines)
       : steps_(o.steps),
         print_every_(o.print_every),
         tokens_(static_cast<double>(p.planned.strategy.global_batch * p.planned.strategy.sequence)),
         model_(*p.planned.model),
-        lines_(lines) {}
+        moments_(moments),
+        lines_(lines) {
+    if (moments_ != nullptr) memory_.emplace(p, o.steps);
+  }
+  void created() {
+    if (memory_) lines_ << memory_->created(moments_->last().end) << std::flush;
+  }
   /// Starts the log, where there is to be one. It grows a whole line at a time, for those who follow it.
   [[nodiscard]] Result<void> open_log(const std::string& path) {
     if (path.empty()) return {};
@@ -120,10 +103,12 @@ class StepLines {
     if (number % print_every_ != 0 && number != 1 && number != steps_) return;
     char loss[48];
     std::snprintf(loss, sizeof loss, "%.6f", static_cast<double>(done.loss));
+    if (memory_) lines_ << memory_->step(done.step, moments_->last());
     const std::string norm = done.control ? "  norm " + show_number(done.control->norm) : "";
     const std::string text = "step " + std::to_string(done.step + 1) + '/' + std::to_string(steps_) + "  loss " + loss +
                              norm + "  " + cli::duration(Seconds{done.seconds}) + "  " +
-                             show_number(tokens_ / done.seconds) + " tokens/s\n";
+                             show_number(tokens_ / done.seconds) + " tokens/s" +
+                             (memory_ ? "  " + memory_->speed(done.seconds) : "") + '\n';
     lines_ << text << std::flush;
   }
 
@@ -131,6 +116,8 @@ class StepLines {
   std::int64_t print_every_;
   double tokens_;
   const model::Model& model_;
+  const train::MomentsObserver* moments_;
+  std::optional<MemoryLines> memory_;
   std::ostream& lines_;
   std::optional<OutputFile> log_;
 };
@@ -230,6 +217,8 @@ struct Watchers {
   std::optional<Writer> writer;
   std::optional<train::TraceObserver> observer;
   std::optional<train::HostSpans> host;
+  Phase phase{};                                  ///< that runs
+  std::optional<train::MomentsObserver> moments;  ///< tells `observer` what it is told
   std::optional<StepLines> step_lines;
   device_profile::DeviceRecording* recording = nullptr;  ///< null: nothing is recorded
   std::optional<device_profile::DeviceRecords> records;
@@ -249,7 +238,8 @@ struct Watchers {
       if (recording != nullptr) observer->leave_times_to_device();
     }
     if (rank.value > 0) return {};
-    step_lines.emplace(p, o, lines);
+    if (o.print_memory) moments.emplace(p.plans.of_rank(rank.value), observer ? &*observer : nullptr);
+    step_lines.emplace(p, o, moments ? &*moments : nullptr, lines);
     return step_lines->open_log(o.log);
   }
 
@@ -284,19 +274,9 @@ struct Watchers {
 
 /// The session that `watchers` watch, and stay for.
 train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, Rank rank, Watchers& watchers) {
-  train::SessionOptions session{
-      .steps = o.steps,
-      .digest = true,
-      .scalars = scalars_of(o),
-      .knobs = knobs_of(o.strategy),
-      .inject = injections_of(o.control),
-      .learning_rate = [schedule = schedule_of(o.control, o.steps)](
-                           std::int64_t step) { return train::learning_rate(schedule, step); },
-      .seed = o.seed,
-      .observer = watchers.observer ? &*watchers.observer : nullptr,
-      .after_step = {},
-      .before_phase = {},
-      .disk_path = o.strategy.placement.disk_path};
+  train::SessionOptions session = session_options(o);
+  if (watchers.observer) session.observer = &*watchers.observer;
+  if (watchers.moments) session.observer = &*watchers.moments;
   session.after_step = [&watchers, steps_per_flush = steps_between_flushes(plan)](const train::StepResult& done) {
     if (watchers.step_lines) (*watchers.step_lines)(done);
     // A failed write is reported by close().
@@ -305,73 +285,27 @@ train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, 
   session.before_phase = [&watchers, rank, steps = o.steps, recorded = o.profile_steps](Phase phase,
                                                                                         std::int64_t step) {
     set_run_place(place_of(phase, step));
+    watchers.phase = phase;
     const std::int64_t told = phase == Phase::digest ? steps - 1 : step;
     if (watchers.observer) {
       watchers.observer->begin(phase, told);
       watchers.observer->record_spans(!recorded || (is_step(phase) && recorded->contains(step + 1)));
     }
     if (watchers.host) watchers.host->begin(phase, told);
+    if (watchers.moments) watchers.moments->begin(phase);
     if (watchers.recording != nullptr) watchers.recording->begin_phase(rank, phase, told);
   };
-  if (watchers.host)
+  if (watchers.host || watchers.moments)
     session.after_phase = [&watchers, rank] {
-      watchers.host->end();
+      if (watchers.moments) watchers.moments->end();
+      if (watchers.moments && watchers.phase == Phase::creation) watchers.step_lines->created();
+      if (watchers.host) watchers.host->end();
       if (watchers.recording != nullptr) watchers.recording->end_phase(rank);
     };
   return session;
 }
 
 }  // namespace
-
-engine::SimulateOptions simulate_options(const TrainOptions& o) {
-  return {.steps = static_cast<std::int32_t>(o.steps),
-          .digest = true,
-          .device_capacity = o.strategy.placement.device_capacity,
-          .host_capacity = o.strategy.placement.host_capacity};
-}
-
-Result<void> check_fits(const Prepared& prepared, const TrainOptions& options) {
-  if (prepared.prediction.fits) return {};
-  return does_not_fit(prepared, options);
-}
-
-std::optional<engine::Change> change_that_fits(const Prepared& prepared, const TrainOptions& options) {
-  const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
-  if (!cluster) return std::nullopt;
-  return engine::change_that_fits(prepared.planned.model, prepared.prediction, *cluster, simulate_options(options));
-}
-
-Result<Prepared> prepare(const cli::Command& command, const TrainOptions& options) {
-  const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
-  if (!cluster) return cluster.error();
-  if (Result<void> ok = check_device(command, options.strategy, *cluster); !ok) return ok.error();
-  Result<Planned> planned = resolve(command, options.strategy, cluster->device_memory);
-  if (!planned) return planned.error();
-  if (planned->model->not_trained) return *planned->model->not_trained;
-  if (Result<void> ok = check_disk_path(command, options.strategy.placement, planned->strategy.placement); !ok)
-    return ok.error();
-  const plan::Strategy& s = planned->strategy;
-  if (Result<void> ok = check_control(command, options.control, s, options.steps); !ok) return ok.error();
-  Result<std::shared_ptr<const Weights>> weights = open_weights(options.weights, *planned->model);
-  if (!weights) return weights.error();
-  if (Result<void> ok = check_save(command, options.weights, s, weights->get()); !ok) return ok.error();
-  const auto data =
-      open_data(options.data, *planned->model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = options.seed});
-  if (!data) return data.error();
-  const Result<cpu::InstructionSet> instruction_set = cpu::use_instruction_set(options.instruction_set);
-  if (!instruction_set) return instruction_set.error();
-  Result<plan::PlanSet> plans = plan::compile(planned->model, s);
-  if (!plans) return plans.error();
-  plans->parent_hash = planned->parent_plan_hash;
-  Result<engine::Simulation> prediction = engine::simulate(*plans, *cluster, simulate_options(options));
-  if (!prediction) return prediction.error();
-  return Prepared{.planned = std::move(*planned),
-                  .plans = std::move(*plans),
-                  .prediction = std::move(*prediction),
-                  .data = (*data)->describe(),
-                  .instruction_set = *instruction_set,
-                  .weights = std::move(*weights)};
-}
 
 Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Communicator& communicator,
                                   std::ostream& lines, const RunSession& run,

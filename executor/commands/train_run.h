@@ -7,37 +7,12 @@
 #include <optional>
 
 #include "executor/comm/communicator.h"
-#include "executor/commands/train_options.h"
+#include "executor/commands/prepared.h"
 #include "executor/commands/train_report.h"
 #include "executor/profile/device_recording.h"
 #include "executor/train/session.h"
-#include "sim/compile/compile.h"
-#include "sim/engine/simulate.h"
-#include "sim/engine/smallest_change.h"
 
 namespace shard::commands {
-
-/// Everything a run needs that can be known, and refused, before any rank starts.
-struct Prepared {
-  Planned planned;
-  plan::PlanSet plans;
-  engine::Simulation prediction;
-  std::string data;                          ///< for people
-  cpu::InstructionSet instruction_set{};     ///< of this process
-  std::shared_ptr<const Weights> weights{};  ///< what parameters begin with; null: they are drawn
-};
-
-/// How the run is predicted.
-[[nodiscard]] engine::SimulateOptions simulate_options(const TrainOptions& options);
-
-/// Plans, predicts and checks: model, strategy, data, places to write.
-[[nodiscard]] Result<Prepared> prepare(const cli::Command& command, const TrainOptions& options);
-
-/// Are the arenas within --device-capacity and --host-capacity, or what the cluster has? does_not_fit (3) names the
-/// largest holders and the smallest change that fits.
-[[nodiscard]] Result<void> check_fits(const Prepared& prepared, const TrainOptions& options);
-/// That change; nothing when it fits, or when none is known.
-[[nodiscard]] std::optional<engine::Change> change_that_fits(const Prepared& prepared, const TrainOptions& options);
 
 /// Runs one rank's session on whatever it computes on.
 using RunSession = std::function<Result<train::SessionResult>(const plan::Plan& plan, DataSource& data,

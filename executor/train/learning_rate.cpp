@@ -1,6 +1,7 @@
 // Learning-rate schedules.
 #include "executor/train/learning_rate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -8,9 +9,11 @@ namespace shard::train {
 
 double learning_rate(const Schedule& s, std::int64_t step) {
   if (step < s.warmup_steps) return s.peak * static_cast<double>(step + 1) / static_cast<double>(s.warmup_steps);
-  const double x = s.steps > s.warmup_steps
-                       ? static_cast<double>(step - s.warmup_steps) / static_cast<double>(s.steps - s.warmup_steps)
-                       : 0.0;
+  // A loop of somebody's own may go on behind the schedule's end.
+  const double x =
+      s.steps > s.warmup_steps
+          ? std::min(1.0, static_cast<double>(step - s.warmup_steps) / static_cast<double>(s.steps - s.warmup_steps))
+          : 0.0;
   switch (s.kind) {
     case ScheduleKind::constant: break;
     case ScheduleKind::linear: return s.lowest + (s.peak - s.lowest) * (1 - x);

@@ -5,114 +5,98 @@
 #include <chrono>
 
 namespace shard::train {
-namespace {
 
-class Session {
- public:
-  Session(executor::RankBackend& backend, const plan::Plan& plan, const SessionOptions& options)
-      : plan_(plan), options_(options), backend_(backend) {}
+Result<void> Session::phase(Phase which, std::int64_t step) {
+  const plan::PhaseOps* ops = plan_.find(which);
+  if (ops == nullptr) return {};
+  if (options_.before_phase) options_.before_phase(which, step);
+  backend_.set_step(step);
+  if (Result<void> r = backend_.run(*ops); !r) return r;
+  if (options_.after_phase) options_.after_phase();
+  for (int m = 0; m < kMemoryCount; ++m) note_peaks(which, static_cast<Memory>(m));
+  return {};
+}
 
-  Result<void> phase(Phase which, std::int64_t step) {
-    const plan::PhaseOps* ops = plan_.find(which);
-    if (ops == nullptr) return {};
-    if (options_.before_phase) options_.before_phase(which, step);
-    backend_.set_step(step);
-    if (Result<void> r = backend_.run(*ops); !r) return r;
-    if (options_.after_phase) options_.after_phase();
-    for (int m = 0; m < kMemoryCount; ++m) note_peaks(which, static_cast<Memory>(m));
-    return {};
+Result<void> Session::create() {
+  if (Result<void> r = phase(Phase::creation, 0); !r) return r;
+  result_.moments.push_back({"creation", backend_.books().phase_ledger(Memory::device).live_by_category()});
+  return {};
+}
+
+Result<StepResult> Session::step() {
+  const auto begin = std::chrono::steady_clock::now();
+  const double rate = options_.learning_rate ? options_.learning_rate(steps_) : options_.scalars.learning_rate;
+  backend_.set_learning_rate(rate);
+  if (Result<void> r = phase(steps_ == 0 ? Phase::first_step : Phase::steady_step, steps_); !r) return r.error();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const StepResult done{.step = steps_,
+                        .loss = backend_.loss(),
+                        .seconds = took.count(),
+                        .learning_rate = rate,
+                        .control = backend_.control()};
+  steps_ += 1;
+  result_.losses.push_back(done.loss);
+  result_.step_seconds.push_back(done.seconds);
+  result_.step_communication.push_back(backend_.communication_time());
+  result_.learning_rates.push_back(done.learning_rate);
+  if (done.control) result_.controls.push_back(*done.control);
+  if (options_.after_step) options_.after_step(done);
+  return done;
+}
+
+/// Of the step that has just ended, before anything else is run.
+void Session::note_parts_of_step() {
+  if (noted_ == steps_) return;
+  noted_ = steps_;
+  result_.moments.resize(1);
+  result_.moments.push_back({"forward", backend_.books().live_after(plan::Part::forward)});
+  result_.moments.push_back({"backward", backend_.books().live_after(plan::Part::backward)});
+  result_.moments.push_back({"step", backend_.books().phase_ledger(Memory::device).live_by_category()});
+}
+
+/// Of memories that the plan uses.
+void Session::note_peaks(Phase which, Memory memory) {
+  if (plan_.arena_bytes[static_cast<std::size_t>(memory)].count() == 0) return;
+  const ArenaLedger& ledger = backend_.books().phase_ledger(memory);
+  auto known =
+      std::ranges::find_if(result_.phases, [&](const PhasePeak& p) { return p.phase == which && p.memory == memory; });
+  if (known == result_.phases.end())
+    known = result_.phases.insert(known, {.phase = which, .memory = memory, .peak = {}, .live_peak = {}});
+  known->peak = std::max(known->peak, ledger.extent());
+  known->live_peak = std::max(known->live_peak, ledger.live_peak());
+}
+
+/// Ranks that share the model hash a part of it each; rank 0 hashes their numbers, in rank order.
+Result<std::string> Session::digest() {
+  note_parts_of_step();
+  const CollectiveTotals before = communicator_.totals();
+  if (Result<void> r = phase(Phase::digest, steps_); !r) return r.error();
+  result_.digest_collectives += communicator_.totals() - before;
+  const std::string own = backend_.digest().finish(steps_);
+  const std::int32_t parts = plan_.topology.tensor_parallel;
+  const bool first = communicator_.rank().value == 0;
+  if (parts == 1) {
+    result_.state_sha256 = first ? own : "";
+    return result_.state_sha256;
   }
+  const Result<std::vector<std::string>> all = communicator_.exchange(own);
+  if (!all) return all.error();
+  if (first) result_.state_sha256 = digest_of_parts(std::span(*all).first(static_cast<std::size_t>(parts)));
+  return result_.state_sha256;
+}
 
-  Result<void> steps() {
-    for (std::int64_t step = 0; step < options_.steps; ++step) {
-      const auto begin = std::chrono::steady_clock::now();
-      const double rate = options_.learning_rate ? options_.learning_rate(step) : options_.scalars.learning_rate;
-      backend_.set_learning_rate(rate);
-      if (Result<void> r = phase(step == 0 ? Phase::first_step : Phase::steady_step, step); !r) return r;
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-      const StepResult done{.step = step,
-                            .loss = backend_.loss(),
-                            .seconds = took.count(),
-                            .learning_rate = rate,
-                            .control = backend_.control()};
-      result_.losses.push_back(done.loss);
-      result_.step_seconds.push_back(done.seconds);
-      result_.step_communication.push_back(backend_.communication_time());
-      result_.learning_rates.push_back(done.learning_rate);
-      if (done.control) result_.controls.push_back(*done.control);
-      if (options_.after_step) options_.after_step(done);
-    }
-    if (options_.steps > 0) note_parts_of_step();
-    return {};
+SessionResult Session::finish() {
+  note_parts_of_step();
+  for (int m = 0; m < kMemoryCount; ++m) {
+    const auto memory = static_cast<Memory>(m);
+    result_.peak[static_cast<std::size_t>(m)] = backend_.books().peak(memory);
+    result_.live_peak[static_cast<std::size_t>(m)] = backend_.books().live_peak(memory);
   }
-
-  Result<void> create() {
-    if (Result<void> r = phase(Phase::creation, 0); !r) return r;
-    result_.moments.push_back({"creation", backend_.books().phase_ledger(Memory::device).live_by_category()});
-    return {};
-  }
-
-  /// Of the step that has just ended.
-  void note_parts_of_step() {
-    result_.moments.push_back({"forward", backend_.books().live_after(plan::Part::forward)});
-    result_.moments.push_back({"backward", backend_.books().live_after(plan::Part::backward)});
-    result_.moments.push_back({"step", backend_.books().phase_ledger(Memory::device).live_by_category()});
-  }
-
-  /// Of memories that the plan uses.
-  void note_peaks(Phase which, Memory memory) {
-    if (plan_.arena_bytes[static_cast<std::size_t>(memory)].count() == 0) return;
-    const ArenaLedger& ledger = backend_.books().phase_ledger(memory);
-    auto known = std::ranges::find_if(result_.phases,
-                                      [&](const PhasePeak& p) { return p.phase == which && p.memory == memory; });
-    if (known == result_.phases.end())
-      known = result_.phases.insert(known, {.phase = which, .memory = memory, .peak = {}, .live_peak = {}});
-    known->peak = std::max(known->peak, ledger.extent());
-    known->live_peak = std::max(known->live_peak, ledger.live_peak());
-  }
-
-  Result<void> digest(Communicator& communicator) {
-    const CollectiveTotals before = communicator.totals();
-    if (Result<void> r = phase(Phase::digest, options_.steps); !r) return r;
-    result_.digest_collectives = communicator.totals() - before;
-    return finish_digest(communicator);
-  }
-
-  /// Ranks that share the model hash a part of it each; rank 0 hashes their numbers, in rank order.
-  Result<void> finish_digest(Communicator& communicator) {
-    const std::string own = backend_.digest().finish(options_.steps);
-    const std::int32_t parts = plan_.topology.tensor_parallel;
-    if (parts == 1) {
-      if (communicator.rank().value == 0) result_.state_sha256 = own;
-      return {};
-    }
-    const Result<std::vector<std::string>> all = communicator.exchange(own);
-    if (!all) return all.error();
-    if (communicator.rank().value == 0)
-      result_.state_sha256 = digest_of_parts(std::span(*all).first(static_cast<std::size_t>(parts)));
-    return {};
-  }
-
-  SessionResult finish(const Communicator& communicator) {
-    for (int m = 0; m < kMemoryCount; ++m) {
-      const auto memory = static_cast<Memory>(m);
-      result_.peak[static_cast<std::size_t>(m)] = backend_.books().peak(memory);
-      result_.live_peak[static_cast<std::size_t>(m)] = backend_.books().live_peak(memory);
-    }
-    result_.optimizer_state =
-        executor::optimizer_state_bytes(plan_, plan::position(plan_.topology, communicator.rank().value));
-    result_.collectives = communicator.totals() - result_.digest_collectives;
-    return std::move(result_);
-  }
-
- private:
-  const plan::Plan& plan_;
-  const SessionOptions& options_;
-  executor::RankBackend& backend_;
-  SessionResult result_;
-};
-
-}  // namespace
+  result_.optimizer_state =
+      executor::optimizer_state_bytes(plan_, plan::position(plan_.topology, communicator_.rank().value));
+  result_.collectives = communicator_.totals() - result_.digest_collectives;
+  return std::move(result_);
+}
 
 executor::BackendOptions backend_options(const SessionOptions& options) {
   return {.scalars = options.scalars,
@@ -126,14 +110,15 @@ executor::BackendOptions backend_options(const SessionOptions& options) {
 
 Result<SessionResult> run_session(executor::RankBackend& backend, const plan::Plan& plan, Communicator& communicator,
                                   const SessionOptions& options) {
-  Session session(backend, plan, options);
+  Session session(backend, plan, communicator, options);
   if (Result<void> r = session.create(); !r) return r.error();
-  if (Result<void> r = session.steps(); !r) return r.error();
+  for (std::int64_t step = 0; step < options.steps; ++step)
+    if (const Result<StepResult> r = session.step(); !r) return r.error();
   if (options.digest)
-    if (Result<void> r = session.digest(communicator); !r) return r.error();
+    if (const Result<std::string> r = session.digest(); !r) return r.error();
   if (options.before_end)
     if (Result<void> r = options.before_end(); !r) return r.error();
-  return session.finish(communicator);
+  return session.finish();
 }
 
 Result<SessionResult> run_session(const plan::Plan& plan, Communicator& communicator, DataSource& data,

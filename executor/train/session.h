@@ -83,6 +83,38 @@ struct SessionResult {
 
 [[nodiscard]] executor::BackendOptions backend_options(const SessionOptions& options);
 
+/// A rank's run for those who bring the loop; run_session() is everybody else's. All ranks make the same calls,
+/// create() first, with plans of one PlanSet. Everything it refers to outlives it. One thread.
+class Session {
+ public:
+  Session(executor::RankBackend& backend, const plan::Plan& plan, Communicator& communicator,
+          const SessionOptions& options)
+      : plan_(plan), options_(options), backend_(backend), communicator_(communicator) {}
+
+  [[nodiscard]] Result<void> create();
+  /// The next step: as many as one likes, whatever options.steps says.
+  [[nodiscard]] Result<StepResult> step();
+  /// Of parameters and optimizer state behind the last step, on rank 0; empty elsewhere.
+  [[nodiscard]] Result<std::string> digest();
+  /// An arena's high-water mark so far.
+  [[nodiscard]] Bytes peak(Memory memory) const { return backend_.books().peak(memory); }
+  /// What was measured. Afterwards nothing more is called.
+  [[nodiscard]] SessionResult finish();
+
+ private:
+  [[nodiscard]] Result<void> phase(Phase which, std::int64_t step);
+  void note_parts_of_step();
+  void note_peaks(Phase which, Memory memory);
+
+  const plan::Plan& plan_;
+  const SessionOptions& options_;
+  executor::RankBackend& backend_;
+  Communicator& communicator_;
+  std::int64_t steps_ = 0;
+  std::int64_t noted_ = 0;  ///< the step whose parts are among the moments
+  SessionResult result_;
+};
+
 /// Runs on a backend that has its arenas. All ranks call it with plans of one PlanSet.
 [[nodiscard]] Result<SessionResult> run_session(executor::RankBackend& backend, const plan::Plan& plan,
                                                 Communicator& communicator, const SessionOptions& options);
