@@ -1,4 +1,5 @@
-# Install rules: programs to bin/, libraries and their headers, and a package for find_package(shardscope).
+# Install rules: programs to bin/, libshardscope.so with the public headers, the libraries inside it with theirs, and a
+# package for find_package(shardscope).
 include(CMakePackageConfigHelpers)
 
 # shardscope_install(): everything that shardscope_library() declared and every program in bin/ of the build folder.
@@ -14,10 +15,20 @@ function(shardscope_install)
       install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardscope/${folder})
     endforeach()
   endforeach()
+  if(TARGET shardscope_api)
+    install(TARGETS shardscope_api EXPORT shardscopeInterface LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    get_target_property(headers shardscope_api SHARDSCOPE_HEADERS)
+    install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardscope)
+    install(EXPORT shardscopeInterface NAMESPACE shardscope:: DESTINATION ${package_dir})
+  endif()
   foreach(program IN LISTS SHARDSCOPE_PROGRAMS)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endforeach()
   install(EXPORT shardscopeTargets NAMESPACE shardscope:: DESTINATION ${package_dir})
+  set(SHARDSCOPE_SQLITE OFF)
+  if(TARGET SQLite::SQLite3)
+    set(SHARDSCOPE_SQLITE ON)
+  endif()
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/shardscopeConfig.cmake.in
     ${PROJECT_BINARY_DIR}/shardscopeConfig.cmake INSTALL_DESTINATION ${package_dir})
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/shardscopeConfigVersion.cmake COMPATIBILITY SameMinorVersion)

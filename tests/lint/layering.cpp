@@ -99,9 +99,12 @@ const std::vector<Layer>& layers() {
       {"executor/profile/",
        with(with(with(with(kRunsPlans, "executor/cuda/"), "profiler/spool/"), "profiler/timeline/"),
             "profiler/cupti/own_program.h")},
-      // Only the main files and the commands they are made of may know both the simulator and the executor, to predict
-      // what they are about to run.
+      // Only the main files, the commands they are made of and the public interface may know both the simulator and the
+      // executor, to predict what they are about to run.
       {"executor/commands/", kWithCommands},
+      {"executor/api/", kWithCommands},
+      // What programs of others see: nothing of ours but errors and units.
+      {"executor/api/shardscope/", {"traces/base/"}},
       {"executor/main", kWithCommands},
       {"executor/", kRunsPlans},
       {"viewer/index/", {"traces/"}},

@@ -1,0 +1,51 @@
+// One rank of a run whose loop is somebody else's: all that its session needs, on a thread of its own.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "executor/api/impl.h"
+#include "executor/api/step_data.h"
+#include "executor/comm/communicator.h"
+#include "executor/cpu/backend.h"
+#include "executor/cpu/memories.h"
+#include "executor/train/moments_observer.h"
+#include "executor/train/session.h"
+
+namespace shardscope {
+
+/// All but abort() on one thread, create() first; every rank the same calls.
+class RankRun {
+ public:
+  /// Plan and tokens outlive it.
+  RankRun(const Plan::Impl& plan, std::unique_ptr<shard::Communicator> communicator, const OwnTokens& own);
+
+  [[nodiscard]] shard::Result<void> create();
+  [[nodiscard]] shard::Result<shard::train::StepResult> step();
+  [[nodiscard]] shard::Result<std::string> digest();
+
+  /// Of the phase that ended last.
+  [[nodiscard]] const shard::record::PhaseMoments& moments() const { return observer_.last(); }
+  [[nodiscard]] Live peak() const;
+  /// Ends the others.
+  void abort(const shard::Error& error) { communicator_->abort(error.what); }
+
+ private:
+  const shard::commands::Prepared& prepared_;
+  const shard::plan::Plan& plan_;
+  std::unique_ptr<shard::Communicator> communicator_;
+  const OwnTokens& own_;
+  shard::train::MomentsObserver observer_;
+  shard::train::SessionOptions options_;
+  shard::commands::WeightOptions weight_options_;
+  std::string data_argument_;
+  std::unique_ptr<StepData> data_;
+  std::unique_ptr<shard::commands::RankWeights> weights_;
+  std::optional<shard::cpu::ThreadPool> pool_;
+  std::optional<shard::cpu::Memories> memories_;
+  std::optional<shard::cpu::Backend> backend_;
+  std::optional<shard::train::Session> session_;
+};
+
+}  // namespace shardscope

@@ -1,0 +1,97 @@
+// Training in a loop of your own: a step when you ask for one, losses and memory in between.
+//
+//   const auto model = shardscope::Model::open("gpt2-nano");
+//   const auto plan = shardscope::compile(*model, shardscope::Strategy{.ranks = 2, .stage = 3});
+//   auto training = shardscope::Training::start(*plan);
+//   for (int n = 0; n < 10; ++n) {
+//     const auto step = training->step();
+//     if (!step) return fail(step.error());  // as each of the Results above is to be looked at
+//     std::printf("%f\n", step->loss);
+//   }
+//
+// Steps are those of `shardscope train` with the same options:
+// the same losses, the same state_sha256.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <shardscope/export.h>
+#include <shardscope/plan.h>
+#include <shardscope/result.h>
+
+namespace shardscope {
+
+/// Of one rank. `predicted` is the plan's word, `measured` what the rank's arenas held as it ran.
+struct CreatedMemory {
+  Created measured{};
+  Created predicted{};
+};
+struct StepMemory {
+  InStep measured{};
+  InStep predicted{};
+};
+
+/// With --clip-norm, and with fp16's loss scaler.
+struct GradientControl {
+  double norm = 0;        ///< before clipping; not finite after an overflow
+  double loss_scale = 1;  ///< that the step used
+  bool skipped = false;   ///< an overflow: nothing was updated
+};
+
+struct Step {
+  std::int64_t number = 0;  ///< from 1
+  float loss = 0;           ///< mean over the global batch
+  Seconds seconds{};        ///< of rank 0
+  double learning_rate = 0;
+  std::optional<GradientControl> control{};
+  std::vector<StepMemory> memory{};  ///< by rank
+};
+
+/// One run. Its ranks are threads of this process, which sleep between calls; a call returns when all of them have done
+/// what it asks, so nothing goes on while your own code runs. One thread at a time calls. Once a call has failed every
+/// later one returns the same error.
+///
+/// Not here: ranks in other processes or on other machines (mpirun, srun and torchrun start `shardscope train`; under
+/// them each process would train by itself), GPUs, and stopping within a step, where prefetched and reduced units are
+/// under way: the memory there is in Step::memory.
+class SHARDSCOPE_API Training {
+ public:
+  /// Takes memory, makes parameters. Errors: those of Plan::fits(), unavailable, io (the data), contradiction (more
+  /// than 256 ranks).
+  [[nodiscard]] static Result<Training> start(const Plan& plan);
+  Training(Training&&) noexcept;
+  Training& operator=(Training&&) noexcept;
+  ~Training();
+
+  /// The next step, on what --data names. --steps says how long a learning rate's schedule is and no more: behind its
+  /// end the rate stays.
+  [[nodiscard]] Result<Step> step();
+  /// The same on tokens of your own: plan.global_batch() rows of plan.sequence() + 1 tokens, each below the model's
+  /// vocabulary; the targets of a row are its tokens one further. They are read during the call. Which rank gets which
+  /// row is the strategy's to choose and does not change the result. contradiction where they are too few or too many,
+  /// or out of range (the first is named), or the model takes no tokens: nothing has happened then.
+  [[nodiscard]] Result<Step> step(std::span<const std::int32_t> tokens);
+
+  /// By rank.
+  [[nodiscard]] const std::vector<CreatedMemory>& created() const;
+  /// The arenas' high-water marks so far; equal to Plan::peak() behind the second step and state_sha256().
+  [[nodiscard]] Live peak(int rank) const;
+  /// SHA-256 of all parameters and the optimizer's state as they are now, as `shardscope train` prints it.
+  [[nodiscard]] Result<std::string> state_sha256();
+
+ private:
+  class Impl;
+  explicit Training(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Memory of this whole process as the operating system counts it (proportional set size, pages of libraries left out):
+/// all ranks' arenas as far as they have been touched, and your own. 0 where the system does not tell.
+[[nodiscard]] SHARDSCOPE_API Bytes resident();
+
+}  // namespace shardscope

@@ -1,0 +1,179 @@
+// The loop's side of a run: asks all ranks, and gathers what they answer.
+#include <shardscope/training.h>
+
+#include <cassert>
+#include <utility>
+
+#include "executor/api/rank_run.h"
+#include "executor/api/team.h"
+#include "executor/comm/in_process.h"
+#include "executor/train/resident.h"
+#include "sim/cli/uncaught.h"
+#include "traces/base/deadline.h"
+
+namespace shardscope {
+namespace {
+
+/// As many as the command starts processes.
+constexpr int kMostRanks = 256;
+
+Error not_these_tokens(std::string what, std::string help) {
+  return {.code = Errc::contradiction, .what = std::move(what), .where = "tokens", .help = std::move(help)};
+}
+
+/// Whether these are the rows of a step of `plan`.
+Result<void> check_tokens(const Plan& plan, std::int64_t vocabulary, std::span<const std::int32_t> tokens) {
+  if (vocabulary == 0) return not_these_tokens("the model takes samples, not tokens", "step(), and --data random");
+  const std::int64_t row = plan.sequence() + 1;
+  const std::int64_t wanted = plan.global_batch() * row;
+  if (std::cmp_not_equal(tokens.size(), wanted))
+    return not_these_tokens(std::to_string(tokens.size()) + " tokens, and a step takes " + std::to_string(wanted) +
+                                ": global batch " + std::to_string(plan.global_batch()) + " x (sequence " +
+                                std::to_string(plan.sequence()) + " + 1)",
+                            "rows of one token more than the sequence, whose targets are its tokens one further");
+  for (std::int64_t i = 0; i < wanted; ++i) {
+    const std::int32_t token = tokens[static_cast<std::size_t>(i)];
+    if (token >= 0 && token < vocabulary) continue;
+    return not_these_tokens("token " + std::to_string(token) + " at row " + std::to_string(i / row) + ", place " +
+                                std::to_string(i % row) + " is not below the vocabulary of " +
+                                std::to_string(vocabulary),
+                            "tokens from 0 to " + std::to_string(vocabulary - 1));
+  }
+  return {};
+}
+
+std::optional<GradientControl> control_of(const shard::train::StepResult& step) {
+  if (!step.control) return std::nullopt;
+  return GradientControl{.norm = static_cast<double>(step.control->norm),
+                         .loss_scale = static_cast<double>(step.control->scale_before),
+                         .skipped = step.control->skip != 0};
+}
+
+}  // namespace
+
+class Training::Impl {
+ public:
+  explicit Impl(const Plan& plan, std::shared_ptr<const Plan::Impl> inside)
+      : plan_(plan), inside_(std::move(inside)), team_(plan.ranks(), [this](int rank, const Error& error) {
+          ranks_[static_cast<std::size_t>(rank)]->abort(error);
+        }) {
+    const shard::CommOptions options{.deadline = shard::deadline_of(inside_->options.timeout_seconds)};
+    std::vector<std::unique_ptr<shard::Communicator>> communicators;
+    if (plan.ranks() == 1) {
+      communicators.push_back(shard::make_single(options));
+    } else {
+      communicators = shard::make_in_process(plan.ranks(), options);
+    }
+    for (auto& communicator : communicators)
+      ranks_.push_back(std::make_unique<RankRun>(*inside_, std::move(communicator), own_));
+  }
+
+  [[nodiscard]] Result<void> create() {
+    if (Result<void> r = all([](RankRun& rank) { return rank.create(); }); !r) return r;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+      created_.push_back(
+          {.measured = created_of(ranks_[rank]->moments().end), .predicted = plan_.created(static_cast<int>(rank))});
+    return {};
+  }
+
+  [[nodiscard]] Result<Step> step(std::span<const std::int32_t> tokens) {
+    own_.rows = tokens;
+    std::optional<shard::train::StepResult> first;
+    const Result<void> done = all([&](RankRun& rank) -> Result<void> {
+      const Result<shard::train::StepResult> result = rank.step();
+      if (!result) return result.error();
+      if (&rank == ranks_.front().get()) first = *result;
+      return {};
+    });
+    own_.rows = {};
+    if (!done) return done.error();
+    Step step{.number = first->step + 1,
+              .loss = first->loss,
+              .seconds = Seconds{first->seconds},
+              .learning_rate = first->learning_rate,
+              .control = control_of(*first)};
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      const int rank = static_cast<int>(r);
+      step.memory.push_back({.measured = in_step_of(ranks_[r]->moments()),
+                             .predicted = first->step == 0 ? plan_.first_step(rank) : plan_.steady_step(rank)});
+    }
+    return step;
+  }
+
+  [[nodiscard]] Result<std::string> digest() {
+    std::string sha256;
+    const Result<void> done = all([&](RankRun& rank) -> Result<void> {
+      const Result<std::string> own = rank.digest();
+      if (!own) return own.error();
+      if (&rank == ranks_.front().get()) sha256 = *own;
+      return {};
+    });
+    if (!done) return done.error();
+    return sha256;
+  }
+
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+  [[nodiscard]] std::int64_t vocabulary() const { return inside_->prepared.planned.model->vocabulary; }
+  [[nodiscard]] const std::vector<CreatedMemory>& created() const { return created_; }
+  [[nodiscard]] Live peak(int rank) const { return ranks_[static_cast<std::size_t>(rank)]->peak(); }
+
+ private:
+  template <class Work>
+  [[nodiscard]] Result<void> all(const Work& work) {
+    return team_.all([&](int rank) { return work(*ranks_[static_cast<std::size_t>(rank)]); });
+  }
+
+  Plan plan_;
+  std::shared_ptr<const Plan::Impl> inside_;
+  OwnTokens own_;
+  std::vector<CreatedMemory> created_;
+  std::vector<std::unique_ptr<RankRun>> ranks_;
+  Team team_;  ///< ends before what its threads work on
+};
+
+Training::Training(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Training::Training(Training&&) noexcept = default;
+Training& Training::operator=(Training&&) noexcept = default;
+Training::~Training() = default;
+
+Result<Training> Training::start(const Plan& plan) {
+  if (Result<void> fits = plan.fits(); !fits) return fits.error();
+  if (plan.ranks() > kMostRanks)
+    return Error{.code = Errc::contradiction,
+                 .what = "--world-size " + std::to_string(plan.ranks()) + " asks for as many threads; at most " +
+                         std::to_string(kMostRanks) + " are started",
+                 .where = "options",
+                 .help = "mpirun or srun with shardscope train, over more machines"};
+  return shard::cli::guarded([&]() -> Result<Training> {
+    auto impl = std::make_unique<Impl>(plan, plan.impl_);
+    if (Result<void> created = impl->create(); !created) return created.error();
+    return Training(std::move(impl));
+  });
+}
+
+Result<Step> Training::step() {
+  return shard::cli::guarded([&] { return impl_->step({}); });
+}
+
+Result<Step> Training::step(std::span<const std::int32_t> tokens) {
+  if (Result<void> ok = check_tokens(impl_->plan(), impl_->vocabulary(), tokens); !ok) return ok.error();
+  return shard::cli::guarded([&] { return impl_->step(tokens); });
+}
+
+const std::vector<CreatedMemory>& Training::created() const {
+  return impl_->created();
+}
+
+Live Training::peak(int rank) const {
+  return impl_->peak(rank);
+}
+
+Result<std::string> Training::state_sha256() {
+  return shard::cli::guarded([&] { return impl_->digest(); });
+}
+
+Bytes resident() {
+  return shard::train::proportional_set_size();
+}
+
+}  // namespace shardscope
