@@ -6,12 +6,14 @@
 #include "executor/commands/calibrate_command.h"
 #include "executor/commands/device_command.h"
 #include "executor/commands/train_command.h"
+#include "executor/commands/verify_command.h"
 #include "sim/cli/program.h"
 
 int main(int argc, char** argv) {
   using namespace shard;
   cli::Program program("shardscope-train", SHARDSCOPE_VERSION);
   program.add("train", commands::train_command);
+  program.add("verify", commands::verify_command);
   program.add("inspect", commands::device_command);
   program.add("calibrate", commands::calibrate_command);
   return cli::run_program(program, std::vector<std::string>(argv + 1, argv + argc), std::cout, std::cerr);

@@ -7,15 +7,13 @@
 #include "executor/api/rank_run.h"
 #include "executor/api/team.h"
 #include "executor/comm/in_process.h"
+#include "executor/commands/prepared.h"
 #include "executor/train/resident.h"
 #include "sim/cli/uncaught.h"
 #include "traces/base/deadline.h"
 
 namespace shardscope {
 namespace {
-
-/// As many as the command starts processes.
-constexpr int kMostRanks = 256;
 
 Error not_these_tokens(std::string what, std::string help) {
   return {.code = Errc::contradiction, .what = std::move(what), .where = "tokens", .help = std::move(help)};
@@ -138,10 +136,10 @@ Training::~Training() = default;
 
 Result<Training> Training::start(const Plan& plan) {
   if (Result<void> fits = plan.fits(); !fits) return fits.error();
-  if (plan.ranks() > kMostRanks)
+  if (plan.ranks() > shard::commands::kMostRanks)
     return Error{.code = Errc::contradiction,
                  .what = "--world-size " + std::to_string(plan.ranks()) + " asks for as many threads; at most " +
-                         std::to_string(kMostRanks) + " are started",
+                         std::to_string(shard::commands::kMostRanks) + " are started",
                  .where = "options",
                  .help = "mpirun or srun with shardscope train, over more machines"};
   return shard::cli::guarded([&]() -> Result<Training> {

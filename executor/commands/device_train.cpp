@@ -199,29 +199,37 @@ Result<void> choose_transport(const cli::Command& command, TrainOptions& options
   return {};
 }
 
+Result<void> choose_own_transport(const cli::Command& command, TrainOptions& options) {
+  const Result<bool> own = has_gpu_for_each(options, options.strategy.chosen.world_size);
+  if (!own) return own.error();
+  return *own ? choose_transport(command, options) : Result<void>();
+}
+
+Result<void> run_on_devices(const Prepared& prepared, const TrainOptions& options,
+                            device_profile::DeviceRecording* recording,
+                            const std::function<Result<void>(train::DeviceRank&)>& run) {
+  const std::int32_t ranks = prepared.planned.strategy.world_size;
+  cuda::Witness* const witness = recording == nullptr ? nullptr : recording->witness();
+  const Result<bool> own = has_gpu_for_each(options, ranks);
+  if (!own) return own.error();
+  if (*own) {
+    const Result<std::vector<Gpu>> gpus = own_gpus(prepared, options, recording);
+    if (!gpus) return gpus.error();
+    std::vector<train::OwnDevice> devices;
+    for (const Gpu& gpu : *gpus) devices.push_back({*gpu.device.api, *gpu.device.kernels, *gpu.nccl});
+    return train::run_ranks(devices, own_device_options(prepared, options, witness), run);
+  }
+  const Result<cuda::Device> device = device_of(prepared, options, recording);
+  if (!device) return device.error();
+  return train::run_ranks(*device->api, *device->kernels, ranks, deadline_of(options.timeout_seconds), options.graphs,
+                          run, witness);
+}
+
 Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions& options, std::ostream& lines) {
   std::optional<TrainReport> report;
   const auto recording = recording_of(options, lines);
   const auto run = run_of(prepared, options, lines, recording.get(), report);
-  const std::int32_t ranks = prepared.planned.strategy.world_size;
-  const Result<bool> own = has_gpu_for_each(options, ranks);
-  if (!own) return own.error();
-  if (*own) {
-    const Result<std::vector<Gpu>> gpus = own_gpus(prepared, options, recording.get());
-    if (!gpus) return gpus.error();
-    std::vector<train::OwnDevice> devices;
-    for (const Gpu& gpu : *gpus) devices.push_back({*gpu.device.api, *gpu.device.kernels, *gpu.nccl});
-    if (Result<void> r = train::run_ranks(devices, own_device_options(prepared, options, witness_of(recording)), run);
-        !r)
-      return r.error();
-    return std::move(*report);
-  }
-  const Result<cuda::Device> device = device_of(prepared, options, recording.get());
-  if (!device) return device.error();
-  if (Result<void> r = train::run_ranks(*device->api, *device->kernels, ranks, deadline_of(options.timeout_seconds),
-                                        options.graphs, run, witness_of(recording));
-      !r)
-    return r.error();
+  if (Result<void> r = run_on_devices(prepared, options, recording.get(), run); !r) return r.error();
   return std::move(*report);
 }
 

@@ -1,10 +1,12 @@
 // `shardscope train` on GPUs, or on emulated ones: one that all ranks share, or one for each.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <optional>
 
 #include "executor/commands/train_run.h"
+#include "executor/train/device_run.h"
 
 namespace shard::commands {
 
@@ -16,8 +18,16 @@ namespace shard::commands {
 /// nothing else was asked for. Errc::contradiction where something was.
 [[nodiscard]] Result<void> choose_transport(const cli::Command& command, TrainOptions& options);
 
-/// All ranks, as threads of this process, each on its own GPU where has_gpu_for_each(); the report of rank 0. Errors:
-/// those of train_on_rank, and unavailable where there is no such device.
+/// Of ranks that this process runs: the same where they have a GPU each.
+[[nodiscard]] Result<void> choose_own_transport(const cli::Command& command, TrainOptions& options);
+
+/// Calls `run` for each rank, as threads of this process, each on its own GPU where has_gpu_for_each(). Errors: those
+/// of `run`, and unavailable where there is no such device. `recording` may be null.
+[[nodiscard]] Result<void> run_on_devices(const Prepared& prepared, const TrainOptions& options,
+                                          device_profile::DeviceRecording* recording,
+                                          const std::function<Result<void>(train::DeviceRank&)>& run);
+
+/// That with train_on_rank(); the report of rank 0. Errors: as there.
 [[nodiscard]] Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions& options,
                                                   std::ostream& lines);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "executor/data/source.h"
+#include "sim/cli/contradiction.h"
 #include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/commands/device_of_cluster.h"
@@ -45,6 +46,14 @@ engine::SimulateOptions simulate_options(const TrainOptions& o) {
           .digest = true,
           .device_capacity = o.strategy.placement.device_capacity,
           .host_capacity = o.strategy.placement.host_capacity};
+}
+
+Result<void> check_ranks(const cli::Command& command, std::int32_t ranks, const std::string& started) {
+  if (ranks <= kMostRanks) return {};
+  return cli::contradiction(
+      command.describe("world-size") + " asks for " + std::to_string(ranks) + ' ' + started +
+          " on this machine; at most " + std::to_string(kMostRanks) + " are started",
+      "shardscope simulate, which predicts any number of ranks; or mpirun or srun over more machines");
 }
 
 Result<void> check_fits(const Prepared& prepared, const TrainOptions& options) {

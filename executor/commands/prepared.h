@@ -28,6 +28,11 @@ struct Prepared {
 /// Plans, predicts and checks: model, strategy, data, places to write.
 [[nodiscard]] Result<Prepared> prepare(const cli::Command& command, const TrainOptions& options);
 
+/// Each rank is a process or a thread with threads of its own, and so many take over a minute to start on two cores.
+inline constexpr std::int32_t kMostRanks = 256;
+/// One machine is not asked for more: a contradiction (78). `started`: "processes".
+[[nodiscard]] Result<void> check_ranks(const cli::Command& command, std::int32_t ranks, const std::string& started);
+
 /// Are the arenas within --device-capacity and --host-capacity, or what the cluster has? does_not_fit (3) names the
 /// largest holders and the smallest change that fits.
 [[nodiscard]] Result<void> check_fits(const Prepared& prepared, const TrainOptions& options);

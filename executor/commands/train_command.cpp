@@ -17,7 +17,6 @@
 #include "executor/launch/parent_line.h"
 #include "executor/launch/rank_watch.h"
 #include "executor/launch/role.h"
-#include "sim/cli/contradiction.h"
 #include "sim/cli/output.h"
 #include "sim/cli/uncaught.h"
 #include "sim/commands/printing.h"
@@ -103,18 +102,6 @@ void print_prediction(const cli::Command& command, const Prepared& prepared, con
 
 /// Where a profiled run leaves its trace unless it is told.
 constexpr const char* kProfileTrace = "profile.sst";
-
-/// One machine is not asked for more: each rank is a process with threads of its own, and 256 take over a minute to
-/// start on two cores.
-constexpr int kMostRanks = 256;
-
-Result<void> check_ranks(const cli::Command& command, int ranks) {
-  if (ranks <= kMostRanks) return {};
-  return cli::contradiction(
-      command.describe("world-size") + " asks for " + std::to_string(ranks) + " processes on this machine; at most " +
-          std::to_string(kMostRanks) + " are started",
-      "shardscope simulate, which predicts any number of ranks; or mpirun or srun over more machines");
-}
 
 /// With shared memory every rank maps the arenas of all.
 Bytes address_space_per_rank(const Prepared& prepared) {
@@ -267,15 +254,11 @@ int train_command(std::span<const std::string> arguments) {
   if (options.strategy.emulated && role.launcher != Launcher::none)
     return cli::print_error(std::cerr, ranks_of_a_launcher_on_emulated(), style);
   if (role.launcher == Launcher::none && (on_gpu || options.strategy.chosen.world_size > 1)) {
-    if (const Result<void> few = check_ranks(command, options.strategy.chosen.world_size); !few)
+    if (const Result<void> few = check_ranks(command, options.strategy.chosen.world_size, "processes"); !few)
       return cli::print_error(std::cerr, few.error(), style);
-    if (on_gpu) {
-      const Result<bool> own = has_gpu_for_each(options, options.strategy.chosen.world_size);
-      if (!own) return cli::print_error(std::cerr, own.error(), style);
-      if (*own)
-        if (const Result<void> chosen = choose_transport(command, options); !chosen)
-          return cli::print_error(std::cerr, chosen.error(), style);
-    }
+    if (on_gpu)
+      if (const Result<void> chosen = choose_own_transport(command, options); !chosen)
+        return cli::print_error(std::cerr, chosen.error(), style);
     // Whatever can be refused is refused here, once, before any rank starts.
     const Result<Prepared> prepared = prepare(command, options);
     if (!prepared) return cli::print_error(std::cerr, prepared.error(), style);

@@ -6,7 +6,7 @@
 
 namespace shard::commands {
 
-void add_train_options(cli::Command& command, TrainOptions& o) {
+void add_run_options(cli::Command& command, TrainOptions& o, std::string_view steps_help) {
   add_strategy_options(command, o.strategy);
   cli::Group run = command.group("Run");
   run.add("data", &o.data, "random|text:FILE|FILE.bin",
@@ -14,7 +14,7 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
       .common()
       .required()
       .reads_file(data_file);
-  run.add("steps", &o.steps, "N", "training steps").common().least(1).most(1e9);
+  run.add("steps", &o.steps, "N", std::string(steps_help)).common().least(1).most(1e9);
   run.add("weight-decay", &o.weight_decay, "RATE", "of parameters with two dimensions or more")
       .least(0)
       .default_text("0.01 for adamw, 0 else");
@@ -33,6 +33,10 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
        {"avx512", cpu::InstructionSet::avx512, ""}},
       "what matrix products are computed with: each has bits, and so a digest, of its own");
   machine.add_switch("graph", &o.graphs, "GPUs: capture the step once and launch it as a whole");
+}
+
+void add_train_options(cli::Command& command, TrainOptions& o) {
+  add_run_options(command, o, "training steps");
   cli::Group output = command.group("Output");
   output.add("trace", &o.trace, "FILE", "write what was measured, all ranks in one trace").common().writes_file();
   output.add("trace-predicted", &o.trace_predicted, "FILE", "write what the simulator predicts for the same plan")

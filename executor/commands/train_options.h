@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "executor/commands/control_options.h"
 #include "executor/commands/train_weights.h"
@@ -45,6 +46,9 @@ struct TrainOptions {
   cli::OutputOptions output;
 };
 
+/// Declares those of any run: model, strategy, data, steps, machine; `steps_help` says what the steps are for. Output,
+/// and files of other tools, which come last, are the command's.
+void add_run_options(cli::Command& command, TrainOptions& options, std::string_view steps_help);
 /// Declares them all.
 void add_train_options(cli::Command& command, TrainOptions& options);
 

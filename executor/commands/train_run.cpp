@@ -22,6 +22,7 @@
 #include "executor/train/moments_observer.h"
 #include "executor/train/resident.h"
 #include "executor/train/trace_observer.h"
+#include "sim/cli/contradiction.h"
 #include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/simulate.h"

@@ -34,7 +34,7 @@ Result<std::shared_ptr<const Weights>> open_weights(const WeightOptions& options
 Result<void> check_save(const cli::Command& command, const WeightOptions& o, const plan::Strategy& strategy,
                         const Weights* read) {
   if (o.save.empty()) {
-    if (!command.given("weights-dtype")) return {};
+    if (!command.has("weights-dtype") || !command.given("weights-dtype")) return {};
     return cli::contradiction(command.describe("weights-dtype") + " is of saved weights, and none are saved",
                               "--save-weights DIR");
   }

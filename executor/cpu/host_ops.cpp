@@ -190,7 +190,9 @@ void HostOps::mean_loss(const On& on) {
 }
 
 void HostOps::digest_flat(const On& on, const plan::Digest& a) {
-  if (position_.data != 0) return;
+  // Ranks that work on other data have the same: one of them hashes it.
+  const bool hashes = position_.data == 0;
+  if (!hashes && !options_.read_on_every_rank) return;
   const std::byte* content = on.at[0];
   const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(a.flat)];
   const std::int64_t size = bytes_per_element(plan_.buffer(on.op.operands[0].buffer).dtype);
@@ -198,7 +200,7 @@ void HostOps::digest_flat(const On& on, const plan::Digest& a) {
     if (a.param.valid() && item.param != a.param) continue;
     const std::int64_t offset = a.param.valid() ? 0 : item.offset.count() * size;
     const std::span<const std::byte> elements(content + offset, static_cast<std::size_t>(item.elems.count() * size));
-    digest_.add(item.param.value, static_cast<int>(a.content), elements);
+    if (hashes) digest_.add(item.param.value, static_cast<int>(a.content), elements);
     if (options_.read_state) options_.read_state(item.param, a.content, elements);
   }
 }

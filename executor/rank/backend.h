@@ -30,7 +30,8 @@ struct InjectedOverflow {
   friend bool operator==(const InjectedOverflow&, const InjectedOverflow&) = default;
 };
 
-/// Reads what the digest phase shows on the first data-parallel rank: a parameter or a moment of it, whole, as stored.
+/// Reads what the digest phase shows on the first data-parallel rank, or on every rank: a parameter, its master or a
+/// moment of it, whole, as stored. What the rank lacks has just come from those that have it.
 using StateReader =
     std::function<void(model::ParamId param, plan::Digest::Content content, std::span<const std::byte> elements)>;
 
@@ -44,7 +45,8 @@ struct BackendOptions {
   std::uint64_t seed = 0;
   Observer* observer = nullptr;  ///< may be null; not owned
   StateReader read_state{};      ///< may be empty
-  FirstValues first_values{};    ///< empty: drawn, under the seed
+  bool read_on_every_rank = false;
+  FirstValues first_values{};  ///< empty: drawn, under the seed
 };
 
 /// Interprets one rank's plan, a phase at a time. Everything it refers to outlives it. One thread.

@@ -37,6 +37,10 @@ std::string StateDigest::finish(std::int64_t steps) const {
   return hex_of(sha256(all.data(), all.size()));
 }
 
+std::string sha256_of(std::span<const std::byte> bytes) {
+  return sha256(bytes.data(), bytes.size());
+}
+
 std::string digest_of_parts(std::span<const std::string> parts) {
   std::string all = "parts " + std::to_string(parts.size()) + '\n';
   for (const std::string& part : parts) all += part + '\n';

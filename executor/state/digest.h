@@ -24,6 +24,9 @@ class StateDigest {
   std::map<std::pair<std::int32_t, int>, std::string> parts_;
 };
 
+/// The 32 bytes of SHA-256 itself.
+[[nodiscard]] std::string sha256_of(std::span<const std::byte> bytes);
+
 /// Hex over the numbers of the parts of a model that tensor-parallel ranks hold, in rank order.
 [[nodiscard]] std::string digest_of_parts(std::span<const std::string> parts);
 

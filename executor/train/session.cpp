@@ -41,6 +41,8 @@ Result<StepResult> Session::step() {
   result_.learning_rates.push_back(done.learning_rate);
   if (done.control) result_.controls.push_back(*done.control);
   if (options_.after_step) options_.after_step(done);
+  if (options_.read_each_step && options_.digest && steps_ < options_.steps)
+    if (Result<void> r = show_state(); !r) return r.error();
   return done;
 }
 
@@ -66,12 +68,17 @@ void Session::note_peaks(Phase which, Memory memory) {
   known->live_peak = std::max(known->live_peak, ledger.live_peak());
 }
 
-/// Ranks that share the model hash a part of it each; rank 0 hashes their numbers, in rank order.
-Result<std::string> Session::digest() {
+Result<void> Session::show_state() {
   note_parts_of_step();
   const CollectiveTotals before = communicator_.totals();
   if (Result<void> r = phase(Phase::digest, steps_); !r) return r.error();
   result_.digest_collectives += communicator_.totals() - before;
+  return {};
+}
+
+/// Ranks that share the model hash a part of it each; rank 0 hashes their numbers, in rank order.
+Result<std::string> Session::digest() {
+  if (Result<void> r = show_state(); !r) return r.error();
   const std::string own = backend_.digest().finish(steps_);
   const std::int32_t parts = plan_.topology.tensor_parallel;
   const bool first = communicator_.rank().value == 0;
@@ -105,6 +112,7 @@ executor::BackendOptions backend_options(const SessionOptions& options) {
           .seed = options.seed,
           .observer = options.observer,
           .read_state = options.read_state,
+          .read_on_every_rank = options.read_each_step,
           .first_values = options.first_values};
 }
 

@@ -39,7 +39,9 @@ struct SessionOptions {
   std::function<void()> after_phase = nullptr;
   /// Called once, behind the last phase, with all arenas still there. Its error is the session's.
   std::function<Result<void>()> before_end = nullptr;
-  executor::StateReader read_state = nullptr;    ///< with a digest
+  executor::StateReader read_state = nullptr;  ///< with a digest
+  /// The digest phase runs behind every step, not behind the last alone, and read_state sees it on every rank.
+  bool read_each_step = false;
   executor::FirstValues first_values = nullptr;  ///< null: drawn, under the seed
   std::string disk_path{};                       ///< an existing directory for what the plan puts on disk
 };
@@ -103,6 +105,8 @@ class Session {
 
  private:
   [[nodiscard]] Result<void> phase(Phase which, std::int64_t step);
+  /// The digest phase, behind as many steps as are done.
+  [[nodiscard]] Result<void> show_state();
   void note_parts_of_step();
   void note_peaks(Phase which, Memory memory);
 

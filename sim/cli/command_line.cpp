@@ -458,6 +458,23 @@ std::string Command::describe(std::string_view name) const {
   return text + " (" + state.origin.where + ")";
 }
 
+std::vector<std::string> Command::arguments_for(const Command& other) const {
+  std::vector<std::string> arguments;
+  for (const auto& each : groups_)
+    for (const auto& state : each->options) {
+      if (state->name == "help" || state->name == "config" || !other.has(state->name)) continue;
+      for (const std::string& text : state->texts) {
+        if (!state->value_name.empty())
+          arguments.push_back("--" + state->name + "=" + text);
+        else if (text == "true")
+          arguments.push_back("--" + state->name);
+        else if (state->negatable)
+          arguments.push_back("--no-" + state->name);
+      }
+    }
+  return arguments;
+}
+
 std::vector<Effective> Command::effective() const {
   std::vector<Effective> all;
   for (const auto& each : groups_) {

@@ -271,6 +271,8 @@ class Command {
   [[nodiscard]] const Origin& origin(std::string_view name) const;
   /// "--stage 3 (run.conf:4)": for errors that say which values contradict each other.
   [[nodiscard]] std::string describe(std::string_view name) const;
+  /// The options that are given here and that `other` has, too, as its arguments.
+  [[nodiscard]] std::vector<std::string> arguments_for(const Command& other) const;
   /// Every option that has a value, in the order of declaration.
   [[nodiscard]] std::vector<Effective> effective() const;
 

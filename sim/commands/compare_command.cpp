@@ -1,5 +1,8 @@
-// `shardscope compare`: two traces lined up.
+// `shardscope compare`: two traces lined up, or two strategies side by side.
+#include "sim/cli/contradiction.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/compare_strategies.h"
+#include "sim/commands/foreign_files.h"
 #include "sim/commands/printing.h"
 #include "traces/compare.h"
 
@@ -10,11 +13,15 @@ constexpr const char* kCompareDetails =
     R"(Lines two traces of one plan up, op by op: memory peaks and collectives must be equal, times are shown side by
 side. Two different plans are refused unless --force.
 
+Or simulates two strategies, and shows memory, traffic and time of both, the largest difference first. A strategy is a
+file as --config takes it, lines of 'name = value' or a configuration of another tool; options given here count for both.
+
 Exit codes: 0; with --check 1 when memory or communication differ; 78 different plans.
 
 Examples:
   shardscope compare predicted.sst measured.sst
   shardscope compare before.sst after.sst --force --json
+  shardscope compare stage2.conf stage3.conf --model gpt2-medium --world-size 8 --cluster a100-40gb-x8
 )";
 
 /// That a measured run computed its products with; "" for others.
@@ -23,46 +30,77 @@ std::string instruction_set(const Trace& trace) {
   return known == trace.header.metadata.end() ? "" : known->second;
 }
 
-}  // namespace
-
-int compare_command(std::span<const std::string> arguments) {
+struct CompareFlags {
   std::string first;
   std::string second;
   bool check = false;
-  CompareOptions options;
+  CompareOptions traces;
   std::int64_t ops = 15;
+  SimulateOptions strategies;
   cli::OutputOptions output;
-  cli::Command command("shardscope", "compare", "lines two traces up, op by op", kCompareDetails);
-  command.add_positional("TRACE", &first, "a trace").required().reads_file();
-  command.add_positional("OTHER", &second, "another trace of the same plan").required().reads_file();
+};
+
+void declare_compare(cli::Command& command, CompareFlags& o) {
+  command.add_positional("TRACE", &o.first, "a trace, or a strategy's file").required().reads_file();
+  command.add_positional("OTHER", &o.second, "another trace of the same plan, or another strategy's file")
+      .required()
+      .reads_file();
   cli::Group group = command.group("Compare");
-  group.add_flag("check", &check, "exit 1 when memory or communication differ");
-  group.add_flag("force", &options.force, "line up traces of different plans");
-  group.add("ops", &ops, "N", "how many single ops to list, largest difference first").least(0).most(1e6);
-  cli::add_output_options(command, output);
-  if (const auto code = parsed(command, arguments)) return *code;
-  const Result<cli::Format> format = document_format(command, output);
-  if (!format) return failed(format.error());
-  options.max_ops = static_cast<std::size_t>(ops);
-  const Result<Trace> a = load(first);
+  group.add_flag("check", &o.check, "exit 1 when memory or communication differ").common();
+  group.add_flag("force", &o.traces.force, "line up traces of different plans").common();
+  group.add("ops", &o.ops, "N", "how many single ops of traces to list, largest difference first")
+      .common()
+      .least(0)
+      .most(1e6);
+  add_shared_options(command, o.strategies);
+  cli::add_output_options(command, o.output);
+}
+
+Error one_of_each(const std::string& strategy, const std::string& trace) {
+  if (const Result<Trace> other = load(trace); !other && other.error().code == Errc::no_input) return other.error();
+  return cli::contradiction(strategy + " is a strategy, and " + trace + " is none",
+                            "shardscope simulate --config " + strategy + " --trace predicted.sst, and compare that");
+}
+
+int compare_recorded(const CompareFlags& o, cli::Format format) {
+  CompareOptions options = o.traces;
+  options.max_ops = static_cast<std::size_t>(o.ops);
+  const Result<Trace> a = load(o.first);
   if (!a) return failed(a.error());
-  const Result<Trace> b = load(second);
+  const Result<Trace> b = load(o.second);
   if (!b) return failed(b.error());
   const std::string set = instruction_set(*a);
   if (const std::string other = instruction_set(*b); !set.empty() && !other.empty() && set != other)
     print_notes({"measured with " + set + " and with " + other + ": the digests of these runs differ"});
-  const Result<Comparison> comparison = compare_traces(*a, *b, options, first, second);
+  const Result<Comparison> comparison = compare_traces(*a, *b, options, o.first, o.second);
   if (!comparison) return failed(comparison.error());
-  if (*format == cli::Format::json) {
+  if (format == cli::Format::json) {
     nlohmann::ordered_json j = to_json(*comparison);
     j["command"] = "compare";
     std::cout << cli::json_text(j);
   } else {
     // Two of a kind have no better names in the tables.
-    if (comparison->label.first == "a") cli::print(std::cout, "a  " + first + "\nb  " + second + "\n");
+    if (comparison->label.first == "a") cli::print(std::cout, "a  " + o.first + "\nb  " + o.second + "\n");
     cli::print(std::cout, to_text(*comparison, options.max_ops));
   }
-  return check && !comparison->equal() ? exit_code(Errc::check_failed) : 0;
+  return o.check && !comparison->equal() ? exit_code(Errc::check_failed) : 0;
+}
+
+}  // namespace
+
+int compare_command(std::span<const std::string> arguments) {
+  CompareFlags o;
+  cli::Command command("shardscope", "compare", "lines two traces up, op by op, or two strategies", kCompareDetails);
+  declare_compare(command, o);
+  if (const auto code = parsed(command, arguments)) return *code;
+  const Result<cli::Format> format = document_format(command, o.output);
+  if (!format) return failed(format.error());
+  const bool first = holds_options(o.first);
+  if (const bool second = holds_options(o.second); first != second)
+    return failed(first ? one_of_each(o.first, o.second) : one_of_each(o.second, o.first));
+  if (first) return compare_strategies(command, o.first, o.second, *format, o.check);
+  if (Result<void> ok = refuse_shared_options(command); !ok) return failed(ok.error());
+  return compare_recorded(o, *format);
 }
 
 }  // namespace shard::commands

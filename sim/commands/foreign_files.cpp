@@ -181,6 +181,12 @@ Result<void> check_predictable(const ForeignFiles& files) {
   return {};
 }
 
+bool holds_options(const std::string& path) {
+  const Result<foreign::Text> text = foreign::read_text(path);
+  if (!text || text->content.find('\0') != std::string::npos) return false;
+  return foreign::recognise(*text) != nullptr || (!text->is_json && has_option_lines(text->content));
+}
+
 bool takes_foreign_file(std::string_view option) {
   return foreign::tool_of_option(option) != nullptr;
 }

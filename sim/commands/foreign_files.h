@@ -34,6 +34,8 @@ void add_foreign_files(cli::Command& command, ForeignFiles& files);
 /// Errc::contradiction where a file describes a run that cannot be predicted (ForeignConfig::not_predicted), naming
 /// file, line and key.
 [[nodiscard]] Result<void> check_predictable(const ForeignFiles& files);
+/// Whether the file holds what --config takes: lines of `name = value`, or a configuration of a tool that is known.
+[[nodiscard]] bool holds_options(const std::string& path);
 
 /// Whether `option` takes another tool's file.
 [[nodiscard]] bool takes_foreign_file(std::string_view option);

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "executor/comm/in_process.h"
-#include "executor/train/session.h"
+#include "executor/train/in_process_run.h"
 #include "sim/check/verify.h"
 #include "sim/compile/compile.h"
 #include "tests/agreement/emulated_run.h"
@@ -30,28 +29,12 @@ inline Result<InProcessRun> run_in_process(const std::shared_ptr<const model::Mo
     if (!ranks) return ranks.error();
     return InProcessRun{.plans = std::move(*plans), .ranks = std::move(*ranks)};
   }
-  auto communicators = make_in_process(strategy.world_size);
-  std::vector<std::optional<Result<train::SessionResult>>> results(static_cast<std::size_t>(strategy.world_size));
-  {
-    std::vector<std::jthread> threads;
-    for (std::int32_t rank = 0; rank < strategy.world_size; ++rank)
-      threads.emplace_back([&, rank] {
-        auto source = open_data(data, *model,
-                                {.batch = strategy.micro_batch, .sequence = strategy.sequence, .seed = options.seed});
-        cpu::ThreadPool pool(strategy.threads);
-        auto& communicator = *communicators[static_cast<std::size_t>(rank)];
-        auto& result = results[static_cast<std::size_t>(rank)];
-        result = source ? train::run_session(plans->of_rank(rank), communicator, **source, pool, options)
-                        : Result<train::SessionResult>(source.error());
-        if (!*result) communicator.abort(to_string(result->error()));
-      });
-  }
-  InProcessRun run{.plans = std::move(*plans), .ranks = {}};
-  for (auto& result : results) {
-    if (!*result) return result->error();
-    run.ranks.push_back(std::move(**result));
-  }
-  return run;
+  auto ranks =
+      train::run_in_process(*plans, make_in_process(strategy.world_size), data,
+                            {.batch = strategy.micro_batch, .sequence = strategy.sequence, .seed = options.seed},
+                            [&](std::int32_t) { return options; });
+  if (!ranks) return ranks.error();
+  return InProcessRun{.plans = std::move(*plans), .ranks = std::move(*ranks)};
 }
 
 }  // namespace shard

@@ -56,14 +56,14 @@ TEST(Dispatch, AnOptionMovesACommandToAnotherProgram) {
 }
 
 TEST(Dispatch, WhatThisVersionLacksIsRefusedAndNotAdvertised) {
-  const auto decision = decide({"verify"});
+  const auto decision = decide({"validate"});
   ASSERT_FALSE(decision);
   EXPECT_EQ(decision.error().code, Errc::unavailable);
-  EXPECT_EQ(decision.error().what, "'verify' is not in this version");
-  for (const char* absent : {"verify", "validate", "inspect"})
+  EXPECT_EQ(decision.error().what, "'validate' is not in this version");
+  for (const char* absent : {"validate", "inspect"})
     EXPECT_EQ(shardscope().help().find(absent), std::string::npos) << absent;
   // Nor suggested for a name that is nearly the same.
-  EXPECT_EQ(decide({"verif"}).error().help.find("'verify'"), std::string::npos);
+  EXPECT_EQ(decide({"validat"}).error().help.find("'validate'"), std::string::npos);
   EXPECT_NE(decide({"profil"}).error().help.find("'profile'"), std::string::npos);
   EXPECT_NE(shardscope().help().find("\n  train "), std::string::npos);
 }
@@ -105,7 +105,8 @@ TEST(Dispatch, AnUnknownCommandGetsTheClosestMatch) {
 TEST(Dispatch, HelpSaysHowTheAlikeDiffer) {
   const std::string help = shardscope().help();
   const std::string alike =
-      "The alike: simulate predicts, compare lines two traces up, train runs, dryrun runs your own PyTorch program on "
+      "The alike: simulate predicts, compare lines two traces up, train runs, verify proves a "
+      "strategy equal to unsharded training, dryrun runs your own PyTorch program on "
       "a "
       "stand-in GPU.";
   EXPECT_NE(help.find(alike), std::string::npos) << help;

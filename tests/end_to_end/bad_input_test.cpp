@@ -41,6 +41,7 @@ const ScratchDirectory& inputs() {
     in->write("empty.sst", "");
     in->write("units.conf", "model = gpt2-nano\nunits = chunk\n");
     in->write("stage.conf", "model = gpt2-nano\nstage = 5\n");
+    in->write("bare.conf", "stage = 2\n");
     in->write("stage3.conf", "model = gpt2-nano\nstage = 3\n");
     in->write("notes.txt", "what,address\n1,2\n");
     std::filesystem::create_directory(in->path() / "empty");
@@ -82,7 +83,7 @@ const std::vector<Mistake> kCommands = {
     {"NoCommand", {}, 2, {"which command?", "shardscope --help"}},
     {"UnknownCommand", {"simulat", "--model", "gpt2"}, 2, {"unknown command 'simulat'", "did you mean 'simulate'?"}},
     {"OptionFirst", {"--model", "gpt2"}, 2, {"the command comes first"}},
-    {"NotInThisVersion", {"verify", "--model", "gpt2"}, 69, {"'verify' is not in this version"}},
+    {"NotInThisVersion", {"validate", "--model", "gpt2"}, 69, {"'validate' is not in this version"}},
     {"UnknownOption", {"simulate", "--modle", "gpt2"}, 2, {"unknown option '--modle'", "did you mean '--model'?"}},
     {"NoValue", {"simulate", "--model"}, 2, {"--model needs a value", "--model NAME|PATH"}},
     {"ModelMissing", {"simulate"}, 2, {"--model is required", "--model NAME|PATH"}},
@@ -199,6 +200,27 @@ const std::vector<Mistake> kTraces = {
     {"CompareAbsent", {"compare", "nosuch.sst", "good.sst"}, 66, {"nosuch.sst"}},
     {"CompareTruncated", {"compare", "cut.sst", "good.sst", "--check"}, 1, {"incomplete"}},
     {"CompareOtherPlans", {"compare", "good.sst", "other.sst"}, 78, {"two different plans", "--force"}},
+    {"CompareAStrategyWithATrace",
+     {"compare", "stage3.conf", "good.sst"},
+     78,
+     {"stage3.conf is a strategy, and good.sst is none", "simulate --config stage3.conf"}},
+    {"CompareAStrategyWithNothing", {"compare", "stage3.conf", "nosuch.sst"}, 66, {"nosuch.sst"}},
+    {"CompareStrategiesWithoutAModel",
+     {"compare", "bare.conf", "stage3.conf"},
+     2,
+     {"bare.conf: --model is required", "model = NAME"}},
+    {"CompareStrategiesThatContradict",
+     {"compare", "stage3.conf", "stage3.conf", "--model", "gpt2-nano", "--partition", "parameter"},
+     78,
+     {"--partition parameter (command line)", "--stage 3 (stage3.conf:2)"}},
+    {"CompareStrategiesUnknownOption",
+     {"compare", "units.conf", "stage3.conf", "--model", "gpt2-nano"},
+     2,
+     {"units.conf:2", "'units'", "did you mean '--unit'?"}},
+    {"CompareTracesWithAStage",
+     {"compare", "good.sst", "good.sst", "--stage", "2"},
+     78,
+     {"--stage=2 is of strategies", "leave it out"}},
     {"ConvertToNothing", {"convert", "good.sst"}, 2, {"OUTPUT is missing"}},
     {"ConvertSeveralToNothing", {"convert", "good.sst", "other.sst", "out.json"}, 2, {"-o FILE"}},
     {"ConvertToUnknownForm", {"convert", "good.sst", "out.xyz"}, 2, {"out.xyz", "--to perfetto"}},

@@ -13,6 +13,12 @@ Words random(const Words& more) {
 
 const std::vector<Mistake> kTraining = {
     {"NoData", small({}), 2, {"--data is required", "text:FILE"}},
+    {"VerifyNoData", {"verify", "--model", "gpt2-nano"}, 2, {"--data is required", "text:FILE"}},
+    {"VerifyNoSteps", {"verify", "--model", "gpt2-nano", "--data", "random", "--steps", "0"}, 2, {"at least 1"}},
+    {"VerifyDoesNotFit",
+     {"verify", "--model", "gpt2-nano", "--data", "random", "--device-capacity", "1Mi"},
+     3,
+     {"--device-capacity", "1048576 are allowed"}},
     {"DataOfNoKind", small({"--data", "long.txt"}), 2, {"'long.txt' names no kind of data", "--data text:long.txt"}},
     {"TextAbsent", small({"--data", "text:nosuch.txt"}), 66, {"nosuch.txt", "No such file"}},
     {"TextIsADirectory", small({"--data", "text:empty"}), 66, {"empty", "regular file"}},

@@ -58,6 +58,8 @@ void make_inputs(const ScratchDirectory& directory) {
   }
   fs::copy_file(directory.path() / "predicted.sst", directory.path() / "measured.sst");
   fs::copy_file(directory.path() / "predicted.sst", directory.path() / "after.sst");
+  for (const char* stage : {"2", "3"})
+    std::ofstream(directory.path() / ("stage" + std::string(stage) + ".conf")) << "stage = " << stage << "\n";
   std::ofstream(directory.path() / "config.json") << R"({"model_type": "llama", "num_hidden_layers": 2})";
 }
 

@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(All, HelpExamples,
                          testing::Values("search", "simulate", "sweep", "plan", "compare", "inspect", "convert"
 #ifdef WITH_RANKS
                                          ,
-                                         "train"
+                                         "train", "verify"
 #endif
                                          ),
                          [](const auto& each) { return each.param; });
