@@ -103,11 +103,8 @@ Result<void> megatron_number(Reading& reading, const Leaf& leaf, const Row& row)
 }
 
 Result<void> megatron_one(Reading& reading, const Leaf& leaf, const Row& row) {
-  const Value& value = *leaf.value;
-  const Value& first = value.kind == Kind::list && !value.items.empty() ? value.items.front() : value;
-  const std::optional<std::int64_t> size = whole_in(first);
-  if (!size) return reading.wrong_kind(leaf, "a whole number");
-  if (*size < 0) return reading.refused(leaf, "it is at least 1", "1");
+  const Result<std::int64_t> size = ways_in(reading, leaf);
+  if (!size) return size.error();
   if (*size <= 1)
     reading.understand(leaf.pointer);
   else

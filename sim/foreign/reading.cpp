@@ -286,13 +286,19 @@ std::string number_text(double value) {
   return fault == std::errc{} ? std::string(buffer, end) : std::string();
 }
 
-Result<void> just_one(Reading& reading, const Leaf& leaf, const Row& row) {
+Result<std::int64_t> ways_in(const Reading& reading, const Leaf& leaf) {
   const Value& value = *leaf.value;
   const Value& first = value.kind == Kind::list && !value.items.empty() ? value.items.front() : value;
-  if (first.kind == Kind::null) return reading.leave(leaf.pointer, "not set"), Result<void>();
   const std::optional<std::int64_t> size = whole_in(first);
   if (!size) return reading.wrong_kind(leaf, "a whole number");
   if (*size < 0) return reading.refused(leaf, "it is at least 1", "1");
+  return *size;
+}
+
+Result<void> just_one(Reading& reading, const Leaf& leaf, const Row& row) {
+  if (leaf.value->kind == Kind::null) return reading.leave(leaf.pointer, "not set"), Result<void>();
+  const Result<std::int64_t> size = ways_in(reading, leaf);
+  if (!size) return size.error();
   if (*size <= 1)
     reading.understand(leaf.pointer);
   else

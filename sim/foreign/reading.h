@@ -104,6 +104,8 @@ class Reading {
 [[nodiscard]] std::string number_text(double value);
 /// What a template has where a script fills a value in: "${BATCH}", "{{ lr }}", "<path>".
 [[nodiscard]] bool is_placeholder(const Value& value);
+/// Over how many ranks something is split: a whole number, or the first of a list of them.
+[[nodiscard]] Result<std::int64_t> ways_in(const Reading& reading, const Leaf& leaf);
 /// For sizes of what is not modelled: understood where it is 1 or less, else the run is not predicted.
 [[nodiscard]] Result<void> just_one(Reading& reading, const Leaf& leaf, const Row& row);
 /// In small letters.

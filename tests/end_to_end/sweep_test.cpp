@@ -358,7 +358,8 @@ TEST(Sweep, DrawsAPointForEveryStrategyThatIsTimed) {
   const ScratchDirectory scratch;
   const std::string file = scratch.file("sweep.svg");
   const std::string model = scratch.write(
-      "a<b&c.json", R"({"model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 2, "n_positions": 64, "vocab_size": 256})");
+      "a<b&c.json",
+      R"({"model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 2, "n_positions": 64, "vocab_size": 256})");
   const json swept =
       json_of(shardscope({"sweep", "--model", model, "--world-size", "2", "--stage", "0,1,3", "--micro-batch", "1,2,8",
                           "--device-capacity", "4Mi", "--keep-gathered=false,true", "--picture", file, "--json"}));
