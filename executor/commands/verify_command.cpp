@@ -185,6 +185,7 @@ int verify_command(std::span<const std::string> arguments) {
   const Result<cli::Format> format = document_format(command, options.output);
   if (!format) return failed(format.error());
   if (const auto code = printed_config(command, options.foreign, *format)) return *code;
+  if (Result<void> ok = check_predictable(options.foreign); !ok) return failed(ok.error());
   const Result<int> code = cli::guarded([&] { return verify_now(command, options, *format); });
   return code ? *code : failed(code.error());
 }

@@ -75,6 +75,15 @@ TEST(Verify, RunsOnTheEmulatedDevice) {
   EXPECT_EQ(j["bit_identical"], true);
 }
 
+TEST(Verify, ARunWithPipelinesIsNotProvedAsOneWithout) {
+  const ScratchDirectory scratch;
+  const std::string script =
+      scratch.write("pretrain.sh", "python pretrain_gpt.py --micro-batch-size 1 --pipeline-model-parallel-size 2\n");
+  const Outcome refused = shardscope(verify({"--megatron-args", script}));
+  EXPECT_EQ(refused.exit_code, 78) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr("/pipeline-model-parallel-size"));
+}
+
 TEST(Verify, IsNotForALauncher) {
   const Outcome outcome =
       shardscope(verify({}), {.environment = {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}}});
