@@ -8,12 +8,12 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kEagerOptions[] = {"model-code", "attention", "optimizer-implementation", "zero-grad",
-                                         "autocast"};
+constexpr const char* kEagerOptions[] = {"model-code", "attention",      "optimizer-implementation", "zero-grad",
+                                         "autocast",   "allocator-conf", "memory-fraction"};
 
 }  // namespace
 
-void add_eager_options(cli::Command& command, like::EagerOptions& o) {
+void add_eager_options(cli::Command& command, like::EagerOptions& o, AllocatorFlags& allocator) {
   using like::eager::Attention;
   using like::eager::Code;
   using like::eager::Update;
@@ -37,6 +37,7 @@ void add_eager_options(cli::Command& command, like::EagerOptions& o) {
   group.add_choice<bool>("autocast", &o.autocast,
                          {{"none", false, "as --precision says"}, {"bf16", true, "over fp32 parameters"}},
                          "what torch.autocast runs forward in");
+  add_allocator_options(group, allocator, true);
 }
 
 Result<void> refuse_eager_options(const cli::Command& command) {

@@ -1,16 +1,14 @@
 // `shardscope inspect`: what is in a trace, a model, or an allocator recording.
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "sim/cli/sizes.h"
+#include "sim/commands/allocator_options.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/estimate_states.h"
 #include "sim/commands/holders_options.h"
 #include "sim/commands/inspect_model.h"
 #include "sim/commands/printing.h"
-#include "sim/commands/snapshot_recording.h"
-#include "sim/like/pytorch/replay.h"
-#include "traces/base/read_file.h"
+#include "sim/commands/replay_recording.h"
 #include "traces/import/combine.h"
 #include "traces/import/import.h"
 
@@ -30,7 +28,8 @@ bytes, how much of them was hidden behind kernels and how much was exposed, step
 host by the time that is their own. --top says how many names, --rank of whom. Several files of one run are put on one
 axis: a memory snapshot and a profiler's trace of it, or the traces of several ranks.
 With --replay-allocator runs a recording of PyTorch's allocator (a memory snapshot, or CSV) through the model of that
-allocator and counts where the two agree.
+allocator and counts where the two agree; --allocator-conf says what the same program would have reserved under other
+settings of PYTORCH_CUDA_ALLOC_CONF.
 Of a Hugging Face config.json, a directory that holds one, or a known model's name, it says how many parameters the
 class has that transformers builds from it, in how many tensors, the SHA-256 of their list (lines "name AxB"), and what of
 it cannot be simulated or trained. --estimate deepspeed says what DeepSpeed's estimators (stages 2 and 3, with and without
@@ -47,51 +46,8 @@ Examples:
   shardscope inspect snapshot.pickle --at peak --top 20
   shardscope inspect snapshot.pickle --at 12.5ms --by stack --json
   shardscope inspect snapshot.pickle --replay-allocator pytorch --json
+  shardscope inspect snapshot.pickle --replay-allocator pytorch --allocator-conf expandable_segments:True
 )";
-
-/// Forty bytes an event, and ten million of them.
-constexpr Bytes kLargestRecording{512 << 20};
-
-int replay(const std::string& path, const std::string& allocator, bool incomplete, cli::Format format) {
-  const Result<CachingAllocatorOptions> options = caching_allocator_options(allocator);
-  if (!options) return failed(options.error());
-  // A memory snapshot is turned into the rows of a recording; anything else has to be one.
-  std::stringstream rows;
-  if (const Result<LoadedTrace> loaded = load_any(path); loaded && loaded->snapshot) {
-    if (const Result<void> whole = check_whole(*loaded, path); !whole && !incomplete) return failed(whole.error());
-    const Snapshot& snapshot = *loaded->snapshot;
-    const std::int32_t device = busiest_device(snapshot);
-    for (const Truncated& lost : loaded->trace.truncated)
-      print_notes({path + ": from byte " + std::to_string(lost.offset) + " on: " + lost.why});
-    for (const SnapshotEvent& event : snapshot.events) {
-      if (event.device == device) continue;
-      print_notes({path + ": only device " + std::to_string(device) + ", which has the most events, is replayed"});
-      break;
-    }
-    rows.str(recording_of(snapshot, device));
-  }
-  const bool is_snapshot = !rows.view().empty();
-  if (!is_snapshot) {
-    const Result<std::string> text = read_file(path, "recording", kLargestRecording);
-    if (!text) {
-      Error error = text.error();
-      error.help = "a memory snapshot, or a CSV file with the columns what,address,bytes,stream,pool,time_us";
-      return failed(error);
-    }
-    rows.str(*text);
-  }
-  const Result<AllocatorReplay> result = replay_allocator(rows, path, *options);
-  if (!result) return failed(result.error());
-  if (format == cli::Format::json) {
-    nlohmann::ordered_json j = cli::json_document("inspect");
-    j["file"] = path;
-    j["allocator_replay"] = to_json(*result);
-    std::cout << cli::json_text(j);
-  } else {
-    cli::print(std::cout, to_text(*result));
-  }
-  return 0;
-}
 
 /// --estimate is asked of one model, and alone has use for a number of GPUs.
 Result<void> check_estimate(const cli::Command& command, const std::vector<std::string>& paths) {
@@ -123,6 +79,8 @@ int inspect_command(std::span<const std::string> arguments) {
       .reads_file();
   cli::Group group = command.group("Inspect");
   group.add("replay-allocator", &allocator, "NAME", "run a recording through this allocator's model: pytorch");
+  AllocatorFlags settings;
+  add_allocator_options(group, settings, false);
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
   EstimateFlags estimate;
   group.add("estimate", &estimate.of, "NAME", "what the estimators of this framework make of a model: deepspeed");
@@ -140,7 +98,10 @@ int inspect_command(std::span<const std::string> arguments) {
   const std::string& path = paths.front();
   if (!allocator.empty() && paths.size() > 1)
     return failed({Errc::usage, "--replay-allocator takes one recording", "'" + paths[1] + "'", ""});
-  if (!allocator.empty()) return replay(path, allocator, incomplete, *format);
+  if (command.given("allocator-conf") && allocator.empty())
+    return failed({Errc::usage, "--allocator-conf is of --replay-allocator", command.describe("allocator-conf"),
+                   "--replay-allocator pytorch"});
+  if (!allocator.empty()) return replay_recording(path, allocator, settings, incomplete, *format);
   if (const Result<void> ok = check_estimate(command, paths); !ok) return failed(ok.error());
   if (command.given("estimate")) return estimate_states(path, estimate, *format);
   if (paths.size() == 1 && is_model(path)) return inspect_model(path, *format);

@@ -1,8 +1,11 @@
 // `shardscope simulate`: what one strategy will take, offline.
+#include <memory>
 #include <variant>
 
 #include "sim/cli/chart.h"
+#include "sim/cli/contradiction.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/find_largest.h"
 #include "sim/commands/foreign_files.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/simulate_strategy.h"
@@ -10,6 +13,7 @@
 #include "sim/engine/smallest_change.h"
 #include "sim/like/gemini_report.h"
 #include "sim/like/report.h"
+#include "sim/model/read_model.h"
 #include "traces/base/numbers.h"
 
 namespace shard::commands {
@@ -25,24 +29,55 @@ Examples:
   shardscope simulate --model mlp-20x2000 --world-size 2 --stage 1 --partition parameter \
       --like pytorch@1.8 --optimizer adam --micro-batch 20
   shardscope simulate --model gpt2-medium --like pytorch --cluster a100-40gb-x8 --micro-batch 8 --sequence 1024
+  shardscope simulate --model llama-7b --world-size 8 --stage 3 --recompute block --cluster a100-40gb-x8 \
+      --find max-micro-batch
   shardscope simulate --parameters params.json --like colossalai-gemini --world-size 4 --chunk-size 256Ki \
       --offload-optim-frac 1 --json
 )";
+
+/// What --find found, in words and for JSON.
+struct Found {
+  std::string what;  ///< "micro-batch"
+  Largest largest;
+
+  [[nodiscard]] std::string to_text() const {
+    return "largest " + what + " that fits: " + with_commas(largest.value) +
+           (largest.contradiction ? "; a larger one cannot be: " + largest.contradiction->what : "") + "\n\n";
+  }
+  [[nodiscard]] nlohmann::ordered_json to_json() const {
+    return {{"what", what},
+            {"value", largest.value},
+            {"limited_by", largest.contradiction ? largest.contradiction->what : std::string("memory")}};
+  }
+};
 
 /// What is asked of one strategy, and how the answer is printed.
 struct SimulateCommand {
   SimulateOptions simulate;
   std::string trace;
+  Sought find = Sought::nothing;
+  std::optional<Found> found;
   ForeignFiles foreign;
   cli::OutputOptions output;
-};
+  cli::Command command{"shardscope", "simulate", "predicts memory, communication and time of one strategy",
+                       kSimulateDetails};
 
-void declare(cli::Command& command, SimulateCommand& o) {
-  add_simulate_options(command, o.simulate);
-  command.group("Output").add("trace", &o.trace, "FILE", "write the predicted trace").common().writes_file();
-  cli::add_output_options(command, o.output);
-  add_foreign_files(command, o.foreign);
-}
+  SimulateCommand() {
+    add_simulate_options(command, simulate);
+    cli::Group group = command.group("Output");
+    group.add("trace", &trace, "FILE", "write the predicted trace").common().writes_file();
+    group
+        .add_choice<Sought>("find", &find,
+                            {{"none", Sought::nothing, "what is asked for"},
+                             {"max-micro-batch", Sought::micro_batch, "sequences of a rank at once"},
+                             {"max-sequence", Sought::sequence, "tokens of a sequence, in steps of 64"},
+                             {"max-layers", Sought::layers, "blocks of the model"}},
+                            "search the largest that fits, and predict that")
+        .common();
+    cli::add_output_options(command, output);
+    add_foreign_files(command, foreign);
+  }
+};
 
 /// The same in every picture, whatever else is in it.
 constexpr char letter_of(Category category) {
@@ -95,20 +130,27 @@ cli::Table phase_table(const engine::Simulation& s) {
 }
 
 /// Before every answer: what was taken, and from which files.
-void print_before(const cli::Command& command, const SimulateCommand& o, const Simulated& simulated,
-                  cli::Format format) {
-  print_assumed(format, command, simulated.taken);
+void print_before(const SimulateCommand& o, const Simulated& simulated, cli::Format format) {
+  print_assumed(format, o.command, simulated.taken);
   print_foreign_files(format, o.foreign);
+  if (o.found && format != cli::Format::json) std::cout << o.found->to_text();
 }
 
-void print(const cli::Command& command, const SimulateCommand& o, const Simulated& simulated,
-           const engine::Simulation& simulation, cli::Format format) {
+/// The beginning of every JSON answer.
+nlohmann::ordered_json begin_json(const SimulateCommand& o, const Simulated& simulated) {
+  nlohmann::ordered_json j = cli::json_document("simulate");
+  j["assumed"] = to_json(o.command, simulated.taken);
+  if (o.found) j["found"] = o.found->to_json();
+  return j;
+}
+
+void print(const SimulateCommand& o, const Simulated& simulated, const engine::Simulation& simulation,
+           cli::Format format) {
   const auto change =
       engine::change_that_fits(simulated.planned->model, simulation, simulated.cluster, simulated.options);
-  print_before(command, o, simulated, format);
+  print_before(o, simulated, format);
   if (format == cli::Format::json) {
-    nlohmann::ordered_json j = cli::json_document("simulate");
-    j["assumed"] = to_json(command, simulated.taken);
+    nlohmann::ordered_json j = begin_json(o, simulated);
     if (!o.foreign.read.empty()) j["configurations"] = to_json(o.foreign);
     j["model"] = simulated.planned->model->name;
     j.update(engine::to_json(simulation, change));
@@ -121,12 +163,10 @@ void print(const cli::Command& command, const SimulateCommand& o, const Simulate
   }
 }
 
-void print(const cli::Command& command, const SimulateCommand& o, const Simulated& simulated,
-           const like::LikeResult& result, cli::Format format) {
-  print_before(command, o, simulated, format);
+void print(const SimulateCommand& o, const Simulated& simulated, const like::LikeResult& result, cli::Format format) {
+  print_before(o, simulated, format);
   if (format == cli::Format::json) {
-    nlohmann::ordered_json j = cli::json_document("simulate");
-    j["assumed"] = to_json(command, simulated.taken);
+    nlohmann::ordered_json j = begin_json(o, simulated);
     j.update(like::to_json(result));
     std::cout << cli::json_text(j);
   } else {
@@ -134,12 +174,10 @@ void print(const cli::Command& command, const SimulateCommand& o, const Simulate
   }
 }
 
-void print(const cli::Command& command, const SimulateCommand& /*o*/, const Simulated& simulated,
-           const like::GeminiResult& result, cli::Format format) {
-  print_assumed(format, command, simulated.taken);
+void print(const SimulateCommand& o, const Simulated& simulated, const like::GeminiResult& result, cli::Format format) {
+  print_assumed(format, o.command, simulated.taken);
   if (format == cli::Format::json) {
-    nlohmann::ordered_json j = cli::json_document("simulate");
-    j["assumed"] = to_json(command, simulated.taken);
+    nlohmann::ordered_json j = begin_json(o, simulated);
     j.update(like::to_json(result));
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::table) {
@@ -149,24 +187,100 @@ void print(const cli::Command& command, const SimulateCommand& /*o*/, const Simu
   }
 }
 
+/// "max-micro-batch" searches the option, or for layers the model's own number.
+constexpr const char* word_of(Sought sought) {
+  switch (sought) {
+    case Sought::nothing: return "nothing";
+    case Sought::micro_batch: return "micro-batch";
+    case Sought::sequence: return "sequence";
+    case Sought::layers: return "layers";
+  }
+  return "?";
+}
+
+/// One number for the other, as if a file gave it.
+Result<void> put(SimulateCommand& line, Sought sought, std::int64_t number) {
+  if (sought == Sought::layers) {
+    line.simulate.strategy.model = model::with_layers(line.simulate.strategy.model, number);
+    return {};
+  }
+  return line.command.offer(word_of(sought), std::to_string(number),
+                            {.source = line.command.origin("find").source, .where = "--find"});
+}
+
+/// What has to be left open, or there, for a search.
+Result<void> check_find(const SimulateCommand& o) {
+  const cli::Command& command = o.command;
+  const char* const word = word_of(o.find);
+  if (o.find != Sought::layers && command.typed(word))
+    return cli::contradiction(command.describe("find") + " and " + command.describe(word) + " both say the " + word,
+                              std::string("leave --") + word + " out");
+  if (o.find == Sought::micro_batch && command.given("global-batch"))
+    return cli::contradiction(
+        command.describe("find") + " has few numbers to choose from: " + command.describe("global-batch"),
+        "leave --global-batch out");
+  if (!o.trace.empty())
+    return cli::contradiction(command.describe("find") + " has no trace: it simulates many strategies",
+                              "--trace with the number that was found");
+  return {};
+}
+
+/// Is there a memory to fill?
+bool has_limit(const Simulated& simulated) {
+  return std::visit([](const auto& of) { return of.device_capacity.has_value(); }, simulated.figures);
+}
+
+/// The line that asks for the largest number, and its figures; of 1 where nothing fits.
+Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<SimulateCommand>& line,
+                       SimulateInputs& inputs, bool series) {
+  if (Result<void> ok = check_find(*line); !ok) return ok.error();
+  const Sought sought = line->find;
+  std::optional<Simulated> best;
+  std::unique_ptr<SimulateCommand> best_line;
+  bool limited = true;
+  const auto fits = [&](std::int64_t number) -> Result<bool> {
+    auto next = std::make_unique<SimulateCommand>();
+    if (const auto read = next->command.parse(arguments); !read) return read.error();
+    if (Result<void> ok = put(*next, sought, number); !ok) return ok.error();
+    Result<Simulated> simulated = simulate_strategy(
+        next->command, next->simulate,
+        {.inputs = inputs, .note = best ? [](const std::vector<std::string>&) {} : print_notes, .series = series});
+    if (!simulated) return simulated.error();
+    limited = has_limit(*simulated);
+    if (!limited) return false;
+    const bool yes = simulated->fits();
+    if (yes || !best) best = std::move(*simulated), best_line = std::move(next);
+    return yes;
+  };
+  constexpr std::int64_t kTokens = 64;
+  const Result<Largest> largest = find_largest(sought == Sought::sequence ? kTokens : 1, fits);
+  if (!largest) return largest.error();
+  if (!limited)
+    return cli::contradiction(line->command.describe("find") + " has no memory to fill",
+                              "--cluster with GPUs, or --device-capacity");
+  line = std::move(best_line);
+  line->found = Found{word_of(sought), *largest};
+  return std::move(*best);
+}
+
 }  // namespace
 
 int simulate_command(std::span<const std::string> arguments) {
-  SimulateCommand o;
-  cli::Command command("shardscope", "simulate", "predicts memory, communication and time of one strategy",
-                       kSimulateDetails);
-  declare(command, o);
-  if (const auto code = parsed(command, arguments)) return *code;
-  const Result<cli::Format> format = cli::chosen_format(command, o.output);
+  auto line = std::make_unique<SimulateCommand>();
+  if (const auto code = parsed(line->command, arguments)) return *code;
+  const Result<cli::Format> format = cli::chosen_format(line->command, line->output);
   if (!format) return failed(format.error());
-  if (const auto code = printed_config(command, o.foreign, *format)) return *code;
-  if (Result<void> ok = check_predictable(o.foreign); !ok) return failed(ok.error());
+  if (const auto code = printed_config(line->command, line->foreign, *format)) return *code;
+  if (Result<void> ok = check_predictable(line->foreign); !ok) return failed(ok.error());
   SimulateInputs inputs;
-  const Result<Simulated> simulated = simulate_strategy(
-      command, o.simulate,
-      {.inputs = inputs, .note = print_notes, .series = *format == cli::Format::table, .trace = o.trace});
+  const bool series = *format == cli::Format::table;
+  const Result<Simulated> simulated =
+      line->find != Sought::nothing
+          ? find(arguments, line, inputs, series)
+          : simulate_strategy(line->command, line->simulate,
+                              {.inputs = inputs, .note = print_notes, .series = series, .trace = line->trace});
   if (!simulated) return failed(simulated.error());
-  std::visit([&](const auto& figures) { print(command, o, *simulated, figures, *format); }, simulated->figures);
+  std::visit([&](const auto& figures) { print(*line, *simulated, figures, *format); }, simulated->figures);
   return simulated->fits() ? 0 : exit_code(Errc::does_not_fit);
 }
 

@@ -28,6 +28,11 @@ Result<like::LikeResult> predict_other(const cli::Command& command, const Simula
   }
   like::EagerOptions eager = o.eager;
   eager.device_capacity = capacity;
+  std::vector<std::string> notes;
+  const Result<CachingAllocatorOptions> allocator = allocator_of(o.allocator, capacity, notes);
+  if (!allocator) return allocator.error();
+  request.note(notes);
+  eager.allocator = *allocator;
   if (!cluster.card) request.note({"the kernels are those of an H100; --cluster names another card"});
   if (cluster.card)
     eager.machine = {.compute_capability = cluster.card->compute_capability,
@@ -142,7 +147,7 @@ void add_simulate_options(cli::Command& command, SimulateOptions& o) {
            "pytorch@1.8 (an mlp, stages 0 and 1),\n"
            "colossalai-gemini@0.5.1 or @0.1.9 (fp16 in chunks)")
       .common();
-  add_eager_options(command, o.eager);
+  add_eager_options(command, o.eager, o.allocator);
   add_gemini_options(command, o.gemini);
   command.group("Output")
       .add("steps", &o.steps, "N", "steps of the run whose totals and trace are given")

@@ -10,6 +10,7 @@
 
 #include "sim/cli/command_line.h"
 #include "sim/cluster/cluster.h"
+#include "sim/commands/allocator_options.h"
 #include "sim/commands/assumed.h"
 #include "sim/commands/read_once.h"
 #include "sim/commands/simulate_gemini.h"
@@ -31,6 +32,7 @@ struct SimulateOptions {
   std::string like{};
   GeminiFlags gemini{};
   like::EagerOptions eager{};
+  AllocatorFlags allocator{};
 };
 
 /// Declares the options of a strategy and of its model, the machine's, those of other frameworks, and --steps.

@@ -101,7 +101,9 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                             .set_to_none = options.set_to_none});
   const auto on = [&](std::optional<Bytes> capacity) {
     LinuxDevice device(capacity);
-    return replay(run.plan, run.marks, {}, device);
+    CachingAllocatorOptions allocator = options.allocator;
+    if (!capacity) allocator.allowed.reset();
+    return replay(run.plan, run.marks, allocator, device);
   };
   Result<Replay> replayed = on(options.device_capacity);
   const bool fits = replayed.has_value() || replayed.error().code != Errc::does_not_fit;

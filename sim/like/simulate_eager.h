@@ -22,6 +22,7 @@ struct EagerOptions {
   bool set_to_none = true;
   bool autocast = false;                   ///< bf16, over fp32 parameters
   std::optional<Bytes> device_capacity{};  ///< none: no limit
+  CachingAllocatorOptions allocator{};
 };
 
 /// Whether the rules of eager PyTorch 2 answer for this name and model: "pytorch@2.11" or a patch of it, or "pytorch"

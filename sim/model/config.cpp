@@ -125,15 +125,37 @@ const FamilyTable* find_family(ConfigFields& fields, const std::string& architec
   return nullptr;
 }
 
+/// Writes the number where the family's table looks for it.
+Result<void> set_layers(nlohmann::json& json, const FamilyTable* family, std::int64_t layers, std::string_view file) {
+  const FieldRow* row = nullptr;
+  if (family != nullptr)
+    for (const FieldRow& each : family->fields)
+      if (each.role == "layers") row = &each;
+  if (row == nullptr)
+    return Error{Errc::contradiction, "has no number of layers that another could stand for", std::string(file),
+                 "a model made of equal blocks"};
+  nlohmann::json& fields = row->section.empty() ? json : json[std::string(row->section)];
+  for (const std::string_view key : row->keys) fields.erase(std::string(key));
+  // Numbers of a file that are not negative are unsigned, as the library reads them.
+  fields[std::string(row->keys.front())] = static_cast<std::uint64_t>(std::max<std::int64_t>(layers, 0));
+  return {};
+}
+
 }  // namespace
 
-Result<ConfiguredModel> parse_config(std::string_view text, std::string_view name, std::string_view file) {
-  const Result<nlohmann::json> json = parse_json(text, std::string(file));
+Result<ConfiguredModel> parse_config(std::string_view text, std::string_view name, std::string_view file,
+                                     std::optional<std::int64_t> layers) {
+  Result<nlohmann::json> json = parse_json(text, std::string(file));
   if (!json) return json.error();
+  ConfigFields as_written(*json, file);
+  const std::string architecture = first_architecture(as_written);
+  const FamilyTable* family = find_family(as_written, architecture);
+  if (as_written.error()) return *as_written.error();
+  if (layers)
+    if (const Result<void> ok = set_layers(*json, family, *layers, file); !ok) return ok.error();
   ConfigFields fields(*json, file);
-  const std::string architecture = first_architecture(fields);
-  const FamilyTable* family = find_family(fields, architecture);
-  if (fields.error()) return *fields.error();
+  first_architecture(fields);
+  find_family(fields, architecture);
 
   ConfiguredModel result;
   result.model.name = name;

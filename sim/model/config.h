@@ -1,6 +1,7 @@
 // config.json text -> Model, with every value's provenance. Pure; read_model.h reads the file.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ struct ConfiguredModel {
 /// Errors: malformed (not JSON, a missing or wrong field), contradiction (an unknown family, unsupported or
 /// contradicting values). `where` is "FILE#/POINTER", or FILE:LINE:COLUMN where the text is not JSON. Any text is safe:
 /// sizes are bounded before anything is allocated for them.
-[[nodiscard]] Result<ConfiguredModel> parse_config(std::string_view text, std::string_view name, std::string_view file);
+///   layers  the model is to have, in place of its own; contradiction for one that is not made of equal blocks
+[[nodiscard]] Result<ConfiguredModel> parse_config(std::string_view text, std::string_view name, std::string_view file,
+                                                   std::optional<std::int64_t> layers = std::nullopt);
 
 }  // namespace shard::model

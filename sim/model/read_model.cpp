@@ -2,6 +2,7 @@
 #include "sim/model/read_model.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -39,6 +40,24 @@ bool is_description(std::string_view argument) {
   return argument.starts_with('{');
 }
 
+constexpr std::string_view kLayers = "#layers=";
+
+/// An argument without what stands behind it.
+struct Asked {
+  std::string_view base;
+  std::optional<std::int64_t> layers{};
+};
+
+Asked split(std::string_view argument) {
+  const std::size_t at = argument.rfind(kLayers);
+  if (at == std::string_view::npos) return {argument};
+  const std::string_view number = argument.substr(at + kLayers.size());
+  std::int64_t layers = 0;
+  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), layers);
+  if (parsed.ec != std::errc{} || parsed.ptr != number.data() + number.size()) return {argument};
+  return {argument.substr(0, at), layers};
+}
+
 Error unknown_name(std::string_view argument) {
   const std::vector<std::string> all = model_names();
   std::string list;
@@ -62,23 +81,31 @@ std::vector<std::string> model_names() {
   return names;
 }
 
-bool is_model_name(std::string_view argument) {
+std::string with_layers(std::string_view argument, std::int64_t layers) {
+  return std::string(split(argument).base) + std::string(kLayers) + std::to_string(layers);
+}
+
+bool is_model_name(std::string_view whole) {
+  const std::string_view argument = split(whole).base;
   return find_example_model(argument).has_value() || known_model_config(argument).has_value();
 }
 
-std::optional<fs::path> model_file(std::string_view argument) {
+std::optional<fs::path> model_file(std::string_view whole) {
+  const std::string_view argument = split(whole).base;
   if (is_description(argument) || is_model_name(argument)) return std::nullopt;
   const fs::path path{argument};
   std::error_code fault;
   return fs::is_directory(path, fault) ? path / "config.json" : path;
 }
 
-Result<ConfiguredModel> read_configured_model(std::string_view argument) {
-  if (is_description(argument)) return parse_config(argument, "described", "--model");
-  if (const auto example = find_example_model(argument)) {
-    return parse_config(example->config_json, example->name, example->name);
-  }
-  if (const auto known = known_model_config(argument)) return parse_config(*known, argument, argument);
+Result<ConfiguredModel> read_configured_model(std::string_view whole) {
+  const auto [argument, layers] = split(whole);
+  const auto named = [more = whole.substr(argument.size())](std::string name) { return name.append(more); };
+  if (is_description(argument)) return parse_config(argument, named("described"), "--model", layers);
+  if (const auto example = find_example_model(argument))
+    return parse_config(example->config_json, named(std::string(example->name)), example->name, layers);
+  if (const auto known = known_model_config(argument))
+    return parse_config(*known, named(std::string(argument)), argument, layers);
   const fs::path path = *model_file(argument);
   const bool in_directory = path != fs::path(argument);
   std::error_code fault;
@@ -92,7 +119,7 @@ Result<ConfiguredModel> read_configured_model(std::string_view argument) {
   }
   Result<std::string> text = read_file(path, kWhat, kLargestConfig, "give the config.json beside the weights");
   if (!text) return text.error();
-  return parse_config(*text, name_of(path), path.string());
+  return parse_config(*text, named(name_of(path)), path.string(), layers);
 }
 
 Result<Model> read_model(std::string_view argument) {

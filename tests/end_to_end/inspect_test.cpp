@@ -27,6 +27,22 @@ TEST(Inspect, ReplaysARecordingOfPyTorchsAllocator) {
   }
 }
 
+TEST(Inspect, SaysWhatARecordingWouldHaveReservedUnderOtherSettings) {
+  const auto reserved = [](const char* settings) {
+    const json j = json_of(shardscope({"inspect", std::string(TEST_DATA) + "/data/allocator/transformer_forward.csv",
+                                       "--replay-allocator", "pytorch", "--allocator-conf", settings, "--json"}));
+    return j.at("allocator_replay").at("peak_reserved_bytes");
+  };
+  const json as_it_was = reserved("backend:native");
+  EXPECT_EQ(as_it_was["predicted"], as_it_was["measured"]);
+  const json expandable = reserved("expandable_segments:True");
+  EXPECT_LT(expandable["predicted"], expandable["measured"]);
+  const Outcome refused = shardscope({"inspect", std::string(TEST_DATA) + "/data/allocator/small.csv",
+                                      "--replay-allocator", "pytorch", "--allocator-conf", "max_split_size_mb:1"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("at least 20"));
+}
+
 /// The oracle's rows of a model, as the command writes them, by "GPUs NODES".
 std::map<std::string, std::set<std::string>> estimates_of(const std::string& model) {
   std::ifstream rows(std::string(TEST_DATA) + "/data/deepspeed_estimates/estimates.tsv");

@@ -2,6 +2,7 @@
 #include "sim/like/pytorch/caching_allocator.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <charconv>
 #include <string>
@@ -57,11 +58,32 @@ void SimulatedDevice::give_back(Address, Bytes bytes) {
   in_use_ -= bytes;
 }
 
+bool SimulatedDevice::take_pages(Bytes bytes) {
+  if (capacity_ && in_use_ + bytes > *capacity_) return false;
+  in_use_ += bytes;
+  return true;
+}
+
 CachingAllocator::CachingAllocator(SegmentSource& source, CachingAllocatorOptions options)
     : source_(source), options_(options) {}
 
 Bytes CachingAllocator::rounded(Bytes requested) const {
+  if (const Bytes steps = divided(requested); steps > Bytes{0}) return steps;
   return std::max(options_.min_block, round_up(requested, options_.min_block.count()));
+}
+
+// The request rounded up to a step of its power of two; 0 where it is not divided (roundup_power2_next_division).
+Bytes CachingAllocator::divided(Bytes requested) const {
+  constexpr int kFirst = 20;  // of 1 MiB
+  if (requested <= Bytes{0}) return Bytes{0};
+  const auto size = static_cast<std::uint64_t>(requested.count());
+  const int power = static_cast<int>(std::bit_width(size)) - 1;
+  const int last = static_cast<int>(options_.power2_divisions.size()) - 1;
+  const auto divisions = static_cast<std::uint64_t>(
+      options_.power2_divisions[static_cast<std::size_t>(std::clamp(power - kFirst, 0, last))]);
+  if (divisions <= 1 || size <= static_cast<std::uint64_t>(options_.min_block.count()) * divisions) return Bytes{0};
+  const std::uint64_t step = (std::uint64_t{1} << power) >> (std::bit_width(divisions) - 1);
+  return Bytes{static_cast<std::int64_t>((size + step - 1) / step * step)};
 }
 
 Pool CachingAllocator::pool_of(Bytes rounded_bytes) const {
@@ -79,7 +101,9 @@ Result<BlockId> CachingAllocator::allocate(Bytes requested, AllocatorStream stre
   const Bytes bytes = rounded(requested);
   const Pool pool = pool_of(bytes);
   std::optional<Slot> slot = take_cached(bytes, stream, pool);
+  if (!slot) collect_garbage();
   if (!slot) slot = take_segment(bytes, stream, pool);
+  if (!slot && release_large(bytes, stream, pool)) slot = take_segment(bytes, stream, pool);
   if (!slot) {
     empty_cache();
     slot = take_segment(bytes, stream, pool);
@@ -119,17 +143,25 @@ Result<void> CachingAllocator::free(BlockId id) {
   block.state = BlockState::free;
   block.requested = Bytes{0};
   ++block.generation;  // the name ends here, whatever becomes of the slot
-  if (block.next != kNone && blocks_[block.next].state == BlockState::free) {
-    erase_free(block.next);
-    absorb_next(slot);
-  }
-  if (block.previous != kNone && blocks_[block.previous].state == BlockState::free) {
-    slot = block.previous;
-    erase_free(slot);
-    absorb_next(slot);
-  }
-  insert_free(slot);
+  insert_free(merge_mapped_alike(slot));
   return {};
+}
+
+// try_merge_blocks: with what is free, and mapped or not like it. Nothing of the result is in a set of free blocks.
+CachingAllocator::Slot CachingAllocator::merge_mapped_alike(Slot slot) {
+  const auto alike = [&](Slot other) {
+    return other != kNone && blocks_[other].state == BlockState::free && blocks_[other].mapped == blocks_[slot].mapped;
+  };
+  if (alike(blocks_[slot].next)) {
+    erase_free(blocks_[slot].next);
+    absorb_next(slot);
+  }
+  if (const Slot previous = blocks_[slot].previous; alike(previous)) {
+    erase_free(previous);
+    absorb_next(previous);
+    return previous;
+  }
+  return slot;
 }
 
 Bytes CachingAllocator::empty_cache() {
@@ -139,7 +171,57 @@ Bytes CachingAllocator::empty_cache() {
   }
   const Bytes before = statistics_.reserved.current;
   for (const Address address : empty) release_segment(address);
+  unmap_free_pages();
   return before - statistics_.reserved.current;
+}
+
+// release_available_cached_blocks: one block that is large enough, else several, the largest first.
+bool CachingAllocator::release_large(Bytes bytes, AllocatorStream stream, Pool pool) {
+  if (!options_.max_split) return false;
+  const Bytes wanted = std::max(bytes, *options_.max_split);
+  FreeBlocks& free = free_[{stream, pool}];
+  // Expandable blocks lie in one segment with others; only whole segments can go back here.
+  const auto release = [&](FreeBlocks::iterator at) {
+    const Block& block = blocks_[at->second];
+    return !block.expandable && release_segment(block.address);
+  };
+  if (const auto one = free.lower_bound({{wanted.count(), 0}, 0}); one != free.end()) return release(one);
+  Bytes released{0};
+  while (released < wanted && !free.empty()) {
+    const auto largest = std::prev(free.end());
+    const Bytes size = blocks_[largest->second].bytes;
+    if (size < *options_.max_split || !release(largest)) break;
+    released += size;
+  }
+  return released >= wanted;
+}
+
+// garbage_collect_cached_blocks: large unsplit blocks, those first that were passed over more often than on average.
+void CachingAllocator::collect_garbage() {
+  if (!options_.allowed || options_.collect_from <= 0) return;
+  const auto limit =
+      Bytes{static_cast<std::int64_t>(options_.collect_from * static_cast<double>(options_.allowed->count()))};
+  if (statistics_.reserved.current <= limit) return;
+  const Bytes target = statistics_.reserved.current - limit;
+  Bytes reclaimed{0};
+  for (bool freed = true; freed && reclaimed < target;) {
+    freed = false;
+    std::vector<Slot> candidates;
+    double age = 0;
+    for (const auto& [key, blocks] : free_)
+      if (key.second == Pool::large)
+        for (const auto& entry : blocks)
+          if (const Block& block = blocks_[entry.second]; !is_split(block) && !block.expandable) {
+            candidates.push_back(entry.second);
+            age += static_cast<double>(looks_ - block.looks_before);
+          }
+    const double average = candidates.empty() ? 0 : age / static_cast<double>(candidates.size());
+    for (const Slot slot : candidates) {
+      if (static_cast<double>(looks_ - blocks_[slot].looks_before) < average) continue;
+      reclaimed += blocks_[slot].bytes;
+      freed = release_segment(blocks_[slot].address) || freed;
+    }
+  }
 }
 
 bool CachingAllocator::release_segment(Address address) {
@@ -238,6 +320,7 @@ std::vector<SegmentView> CachingAllocator::snapshot() const {
     view.pool = blocks_[first].pool;
     for (Slot slot = first; slot != kNone; slot = blocks_[slot].next) {
       const Block& block = blocks_[slot];
+      if (!block.mapped) continue;
       view.bytes += block.bytes;
       view.blocks.push_back({block.address, block.bytes, block.requested, block.state});
     }
@@ -278,26 +361,49 @@ void CachingAllocator::drop_block(Slot slot) {
 }
 
 void CachingAllocator::insert_free(Slot slot) {
-  const Block& block = blocks_[slot];
-  free_blocks(block).insert({{block.bytes.count(), block.address}, slot});
+  Block& block = blocks_[slot];
+  block.looks_before = looks_;
+  if (!block.mapped)
+    unmapped_[{block.stream, block.pool}].insert({block.address, slot});
+  else
+    free_blocks(block).insert({{block.bytes.count(), block.address}, slot});
 }
 
 void CachingAllocator::erase_free(Slot slot) {
   const Block& block = blocks_[slot];
-  free_blocks(block).erase({{block.bytes.count(), block.address}, slot});
+  if (!block.mapped)
+    unmapped_[{block.stream, block.pool}].erase({block.address, slot});
+  else
+    free_blocks(block).erase({{block.bytes.count(), block.address}, slot});
 }
 
 std::optional<CachingAllocator::Slot> CachingAllocator::take_cached(Bytes bytes, AllocatorStream stream, Pool pool) {
+  if (pool == Pool::large) ++looks_;
   const auto pool_blocks = free_.find({stream, pool});
   if (pool_blocks == free_.end()) return std::nullopt;
-  const auto best = pool_blocks->second.lower_bound({{bytes.count(), 0}, 0});
+  auto best = pool_blocks->second.lower_bound({{bytes.count(), 0}, 0});
   if (best == pool_blocks->second.end()) return std::nullopt;
+  // A block that can grow counts with what it can grow to.
+  for (auto next = std::next(best); blocks_[best->second].expandable && next != pool_blocks->second.end() &&
+                                    growth_of(next->second) < growth_of(best->second);
+       ++next)
+    best = next;
   const Slot slot = best->second;
+  if (options_.max_split) {
+    const Bytes found = blocks_[slot].bytes;
+    if (bytes < *options_.max_split && found >= *options_.max_split) return std::nullopt;
+    if (bytes >= *options_.max_split && found >= bytes + options_.max_non_split_rounding) return std::nullopt;
+  }
   pool_blocks->second.erase(best);
   return slot;
 }
 
 std::optional<CachingAllocator::Slot> CachingAllocator::take_segment(Bytes bytes, AllocatorStream stream, Pool pool) {
+  if (!allows(segment_bytes(bytes))) return std::nullopt;
+  return options_.expandable ? take_expandable(bytes, stream, pool) : new_segment(bytes, stream, pool);
+}
+
+std::optional<CachingAllocator::Slot> CachingAllocator::new_segment(Bytes bytes, AllocatorStream stream, Pool pool) {
   const Bytes whole = segment_bytes(bytes);
   const std::optional<Address> address = source_.take(whole, stream, pool);
   if (!address) return std::nullopt;
@@ -318,18 +424,24 @@ std::optional<CachingAllocator::Slot> CachingAllocator::take_segment(Bytes bytes
 // Small blocks are split when a whole unit is left, large ones only when the rest is worth keeping (should_split).
 void CachingAllocator::split(Slot slot, Bytes bytes) {
   const Bytes rest = blocks_[slot].bytes - bytes;
+  const bool any_unit = blocks_[slot].pool == Pool::small || options_.expandable;
   const bool worthwhile =
-      blocks_[slot].pool == Pool::small ? rest >= options_.min_block : rest > options_.large_split_remainder;
-  if (!worthwhile) return;
+      any_unit ? rest >= options_.min_block
+               : rest > options_.large_split_remainder && (!options_.max_split || bytes < *options_.max_split);
+  if (worthwhile) insert_free(cut(slot, bytes));
+}
+
+// Makes two blocks of one; returns the second, which is in no set of free blocks yet.
+CachingAllocator::Slot CachingAllocator::cut(Slot slot, Bytes bytes) {
   Block contents = blocks_[slot];
   contents.address += static_cast<Address>(bytes.count());
-  contents.bytes = rest;
+  contents.bytes -= bytes;
   contents.previous = slot;
-  const Slot remainder = new_block(contents);
+  const Slot second = new_block(contents);
   blocks_[slot].bytes = bytes;
-  if (contents.next != kNone) blocks_[contents.next].previous = remainder;
-  blocks_[slot].next = remainder;
-  insert_free(remainder);
+  if (contents.next != kNone) blocks_[contents.next].previous = second;
+  blocks_[slot].next = second;
+  return second;
 }
 
 void CachingAllocator::absorb_next(Slot slot) {
@@ -341,7 +453,8 @@ void CachingAllocator::absorb_next(Slot slot) {
 }
 
 bool CachingAllocator::wholly_free(Slot first) const {
-  return blocks_[first].state == BlockState::free && blocks_[first].next == kNone;
+  const Block& block = blocks_[first];
+  return block.state == BlockState::free && block.next == kNone && !block.expandable;
 }
 
 }  // namespace shard

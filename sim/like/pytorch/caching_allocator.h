@@ -1,6 +1,7 @@
 // A pure model of PyTorch's CUDA caching allocator: same rules, same addresses, no device.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -33,8 +34,8 @@ enum class Pool : std::uint8_t { small, large };
 }
 
 /// Sizes that the rules turn on. Source: c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize and its neighbours; the same
-/// values from PyTorch 1.8 to now. Not modelled: expandable segments, max_split_size, roundup_power2_divisions,
-/// garbage collection, private pools (CUDA graphs).
+/// values from PyTorch 1.8 to now. Behind them what PYTORCH_CUDA_ALLOC_CONF sets (allocator_conf.h reads it). Not
+/// modelled: private pools (CUDA graphs).
 struct CachingAllocatorOptions {
   Bytes min_block{512};           ///< every request is rounded up to a multiple of this
   Bytes small_limit{1 << 20};     ///< rounded requests up to here come from the small pool
@@ -43,6 +44,22 @@ struct CachingAllocatorOptions {
   Bytes exact_from{10 << 20};     ///< from here on a segment is the request rounded up to `exact_multiple`
   Bytes exact_multiple{2 << 20};
   Bytes large_split_remainder{1 << 20};  ///< a large block is split when more than this would be left
+
+  /// max_split_size_mb: larger blocks are neither split nor given to smaller requests. None: no limit.
+  std::optional<Bytes> max_split;
+  /// max_non_split_rounding_mb: a request of `max_split` or more takes no cached block that is larger by this.
+  Bytes max_non_split_rounding{20 << 20};
+  /// roundup_power2_divisions: by the request's power of two from 1 MiB on, into how many steps it is divided; 0 and 1:
+  /// requests are rounded to `min_block` as ever.
+  std::array<std::int64_t, 16> power2_divisions{};
+  /// expandable_segments: address space for all of the device, by stream and pool, into which pages are mapped.
+  bool expandable = false;
+  Bytes expandable_space{std::int64_t{1} << 40};  ///< of each (PyTorch: 9/8 of the device's memory)
+  /// torch.cuda.set_per_process_memory_fraction: reserved bytes stay below.
+  std::optional<Bytes> allowed;
+  /// garbage_collection_threshold: with `allowed` only, unsplit blocks that were long unused are given back before a
+  /// new segment is taken while more than this share of it is reserved. 0: off.
+  double collect_from = 0;
 };
 
 /// The rules of "pytorch" or "pytorch@VERSION" (1.8 or later). Fails with Errc::usage for anything else.
@@ -55,6 +72,9 @@ class SegmentSource {
   /// The address of `bytes` new bytes, disjoint from all segments in use, or nothing when the device is full.
   virtual std::optional<Address> take(Bytes bytes, AllocatorStream stream, Pool pool) = 0;
   virtual void give_back(Address address, Bytes bytes) = 0;
+  /// Pages for an expandable segment (cuMemCreate), all or none; false when the device is full.
+  virtual bool take_pages(Bytes bytes) = 0;
+  virtual void give_back_pages(Bytes bytes) = 0;
 };
 
 /// A device that hands out ever-growing, 2 MiB aligned addresses until `capacity` bytes are in use.
@@ -64,6 +84,8 @@ class SimulatedDevice final : public SegmentSource {
   explicit SimulatedDevice(std::optional<Bytes> capacity = std::nullopt) : capacity_(capacity) {}
   std::optional<Address> take(Bytes bytes, AllocatorStream stream, Pool pool) override;
   void give_back(Address address, Bytes bytes) override;
+  bool take_pages(Bytes bytes) override;
+  void give_back_pages(Bytes bytes) override { in_use_ -= bytes; }
 
  private:
   std::optional<Bytes> capacity_;
@@ -89,7 +111,7 @@ struct PeakBytes {
 struct AllocatorStatistics {
   PeakBytes allocated, active, reserved;
   std::int64_t allocation_count = 0;  ///< allocate() calls that succeeded
-  std::int64_t segment_count = 0;     ///< segments taken from the source, given back ones included
+  std::int64_t segment_count = 0;     ///< segments taken from the source, or pieces mapped, given back ones included
 };
 
 enum class BlockState : std::uint8_t { free, allocated, pending_free };
@@ -119,8 +141,9 @@ struct AdoptedBlock {
 ///
 /// A request is rounded up, looked for in its stream's pool (the smallest free block that holds it, the lowest address
 /// among equals), else served from a new segment; a block much too large is split and its rest stays free; a freed
-/// block merges with its free neighbours of the same segment. Segments go back only by empty_cache(), or when the
-/// source refuses a new one: then every wholly free segment goes back and the source is asked once more.
+/// block merges with its free neighbours of the same segment. Segments go back only by empty_cache(), by garbage
+/// collection, or when the source refuses a new one: then with `max_split` as many large blocks go back as the request
+/// needs, then every wholly free segment, and the source is asked once more behind each.
 /// Single-threaded. Time per call: logarithmic in the number of free blocks.
 class CachingAllocator {
  public:
@@ -137,7 +160,8 @@ class CachingAllocator {
   /// but stays taken until free(). Errc::internal if `block` is not allocated.
   Result<void> request_free(BlockId block);
 
-  /// Gives all wholly free segments back to the source; returns their bytes (torch.cuda.empty_cache).
+  /// Gives all wholly free segments, and all free pages of expandable ones, back to the source; returns their bytes
+  /// (torch.cuda.empty_cache).
   Bytes empty_cache();
   /// Gives one segment back; false, and nothing happens, unless a segment begins at `address` and is wholly free.
   bool release_segment(Address address);
@@ -173,6 +197,9 @@ class CachingAllocator {
     Pool pool = Pool::small;
     BlockState state = BlockState::free;
     bool in_use = false;  // the slot holds a block
+    bool expandable = false;
+    bool mapped = true;             // false: address space of an expandable segment, without memory
+    std::int64_t looks_before = 0;  // looks for a free block until this one became free
   };
   // Best fit is the first free block at or after (rounded request, 0).
   using FreeBlocks = std::set<std::pair<std::pair<std::int64_t, Address>, Slot>>;
@@ -189,6 +216,29 @@ class CachingAllocator {
   void split(Slot slot, Bytes bytes);
   void absorb_next(Slot slot);
   bool wholly_free(Slot first) const;
+  bool is_split(const Block& block) const { return block.previous != kNone || block.next != kNone; }
+  bool allows(Bytes more) const {
+    return !options_.allowed || statistics_.reserved.current + more <= *options_.allowed;
+  }
+  Bytes divided(Bytes requested) const;
+  std::optional<Slot> new_segment(Bytes bytes, AllocatorStream stream, Pool pool);
+  bool release_large(Bytes bytes, AllocatorStream stream, Pool pool);
+  void collect_garbage();
+
+  // Expandable segments (expandable_segments.cpp). Unmapped blocks lie in unmapped_, not in free_.
+  using Unmapped = std::set<std::pair<Address, Slot>>;
+  [[nodiscard]] Bytes piece(Pool pool) const {
+    return pool == Pool::small ? options_.small_segment : options_.large_segment;
+  }
+  Slot find_space(Bytes bytes, AllocatorStream stream, Pool pool);
+  Slot new_space(AllocatorStream stream, Pool pool);
+  std::optional<Slot> take_expandable(Bytes bytes, AllocatorStream stream, Pool pool);
+  std::optional<Slot> map_pages(Slot slot, Bytes bytes);
+  void unmap_pages(Slot slot);
+  Slot merge_mapped_alike(Slot slot);
+  Slot cut(Slot slot, Bytes bytes);
+  void unmap_free_pages();
+  [[nodiscard]] Bytes growth_of(Slot slot) const;
 
   SegmentSource& source_;
   CachingAllocatorOptions options_;
@@ -197,6 +247,9 @@ class CachingAllocator {
   std::vector<Slot> unused_;
   std::map<std::pair<AllocatorStream, Pool>, FreeBlocks> free_;
   std::map<Address, Slot> segments_;  // first block of each segment
+  std::map<std::pair<AllocatorStream, Pool>, Unmapped> unmapped_;
+  Address next_space_ = Address{20 << 20} << 28;  // of expandable segments, above what devices hand out
+  std::int64_t looks_ = 0;                        // for a free large block, counted for garbage collection
 };
 
 }  // namespace shard

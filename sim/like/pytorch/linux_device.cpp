@@ -40,6 +40,12 @@ void LinuxDevice::give_back(Address address, Bytes requested) {
   add_gap(address, bytes);
 }
 
+bool LinuxDevice::take_pages(Bytes bytes) {
+  if (capacity_ && in_use_ + bytes > *capacity_) return false;
+  in_use_ += bytes;
+  return true;
+}
+
 void LinuxDevice::add_gap(Address address, Bytes bytes) {
   const auto above = gaps_.lower_bound(address);
   if (above != gaps_.end() && above->first == end_of(address, bytes)) {

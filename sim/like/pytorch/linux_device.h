@@ -17,6 +17,8 @@ class LinuxDevice final : public SegmentSource {
   explicit LinuxDevice(std::optional<Bytes> capacity = std::nullopt) : capacity_(capacity) {}
   std::optional<Address> take(Bytes bytes, AllocatorStream stream, Pool pool) override;
   void give_back(Address address, Bytes bytes) override;
+  bool take_pages(Bytes bytes) override;
+  void give_back_pages(Bytes bytes) override { in_use_ -= bytes; }
 
  private:
   void add_gap(Address address, Bytes bytes);

@@ -57,6 +57,9 @@ class RecordedSegments final : public SegmentSource {
   }
 
   void give_back(Address address, Bytes) override { in_use_.erase(address); }
+  // Recordings do not say where the device was full.
+  bool take_pages(Bytes) override { return true; }
+  void give_back_pages(Bytes) override {}
 
  private:
   std::vector<RecordingRow> offered_;
@@ -89,8 +92,11 @@ class MeasuredReserve {
 
 class Replayer {
  public:
-  Replayer(const RecordingReader& reader, const CachingAllocatorOptions& options)
-      : reader_(reader), allocator_(segments_, options) {}
+  /// `what_if`: the recorded program had another allocator, or other settings of it.
+  Replayer(const RecordingReader& reader, const CachingAllocatorOptions& options, bool what_if)
+      : reader_(reader), allocator_(segments_, options), what_if_(what_if) {
+    result_.what_if = what_if;
+  }
 
   Result<void> on(const RecordingRow& row) {
     if (row.kind == RecordingKind::segment || row.kind == RecordingKind::block) {
@@ -101,6 +107,7 @@ class Replayer {
     if (!started_) {
       if (Result<void> begun = begin(); !begun) return begun;
     }
+    if (row.kind != RecordingKind::segment_free) cache_emptied_ = false;
     switch (row.kind) {
       case RecordingKind::alloc: return on_alloc(row);
       case RecordingKind::free_requested: return on_free(row, false);
@@ -121,6 +128,7 @@ class Replayer {
     settle_segments();
     result_.peak_reserved_bytes.predicted = allocator_.statistics().reserved.peak;
     result_.peak_reserved_bytes.measured = measured_.peak();
+    result_.peak_allocated_bytes = allocator_.statistics().allocated.peak;
     return std::move(result_);
   }
 
@@ -163,19 +171,22 @@ class Replayer {
     if (!block) return block.error();  // cannot be: recorded segments are never refused
     settle_segments(row.line);
     ++result_.allocation_count;
-    const Address predicted = allocator_.address(*block);
-    if (predicted == row.address) {
-      ++result_.same_address_count;
-    } else {
-      mismatch(row.line, "allocation of " + std::to_string(row.bytes.count()) + " bytes: predicted address " +
-                             std::to_string(predicted) + ", recorded " + std::to_string(row.address));
-    }
+    if (!what_if_) compare_address(row, *block);
     const auto [known, fresh] = live_.emplace(row.address, *block);
     if (fresh) return {};
     // The recording lost the free of what lay there before.
     ++result_.unmatched_event_count;
     const BlockId before = std::exchange(known->second, *block);
     return allocator_.free(before);
+  }
+
+  void compare_address(const RecordingRow& row, BlockId block) {
+    const Address predicted = allocator_.address(block);
+    if (predicted == row.address)
+      ++result_.same_address_count;
+    else
+      mismatch(row.line, "allocation of " + std::to_string(row.bytes.count()) + " bytes: predicted address " +
+                             std::to_string(predicted) + ", recorded " + std::to_string(row.address));
   }
 
   Result<void> on_free(const RecordingRow& row, bool completed) {
@@ -196,12 +207,17 @@ class Replayer {
   Result<void> on_segment_alloc(const RecordingRow& row) {
     if (row.bytes == Bytes{0}) return reader_.malformed(row.line, "a segment has no bytes");
     measured_.add(row.address, row.bytes);
-    segments_.offer(row);
+    if (!what_if_) segments_.offer(row);
     return {};
   }
 
   void on_segment_free(const RecordingRow& row) {
     measured_.remove(row.address);
+    if (what_if_) {
+      // One row for each segment that the program's empty_cache() gave back; the model has other segments.
+      if (!std::exchange(cache_emptied_, true)) allocator_.empty_cache();
+      return;
+    }
     ++result_.segment_free_count;
     if (allocator_.release_segment(row.address)) {
       ++result_.same_segment_free_count;
@@ -213,6 +229,10 @@ class Replayer {
 
   /// Compares the segments that the model took for the allocation at `line` (0: the end) with those recorded for it.
   void settle_segments(std::int64_t line = 0) {
+    if (what_if_) {
+      static_cast<void>(segments_.take_answers());
+      return;
+    }
     for (const RecordedSegments::Answer& answer : segments_.take_answers()) {
       ++result_.segment_count;
       if (answer.recorded && answer.recorded->bytes == answer.predicted) {
@@ -241,14 +261,16 @@ class Replayer {
   std::unordered_map<Address, BlockId> live_;  // by recorded address
   std::vector<RecordingRow> initial_segments_, initial_blocks_;
   bool started_ = false;
+  bool what_if_ = false;
+  bool cache_emptied_ = false;  ///< by the row before
 };
 
 }  // namespace
 
 Result<AllocatorReplay> replay_allocator(std::istream& recording, std::string name,
-                                         const CachingAllocatorOptions& options) {
+                                         const CachingAllocatorOptions& options, bool what_if) {
   RecordingReader reader(recording, std::move(name));
-  Replayer replayer(reader, options);
+  Replayer replayer(reader, options, what_if);
   while (true) {
     Result<std::optional<RecordingRow>> row = reader.next();
     if (!row) return row.error();
@@ -258,6 +280,13 @@ Result<AllocatorReplay> replay_allocator(std::istream& recording, std::string na
 }
 
 nlohmann::json to_json(const AllocatorReplay& replay) {
+  if (replay.what_if)
+    return {{"allocation_count", replay.allocation_count},
+            {"unmatched_event_count", replay.unmatched_event_count},
+            {"peak_allocated_bytes", replay.peak_allocated_bytes.count()},
+            {"peak_reserved_bytes",
+             {{"predicted", replay.peak_reserved_bytes.predicted.count()},
+              {"measured", replay.peak_reserved_bytes.measured.count()}}}};
   return {{"allocation_count", replay.allocation_count},
           {"same_address_count", replay.same_address_count},
           {"segment_count", replay.segment_count},
@@ -272,6 +301,11 @@ nlohmann::json to_json(const AllocatorReplay& replay) {
 
 std::string to_text(const AllocatorReplay& replay) {
   const auto mib = [](Bytes bytes) { return show_mib(bytes, 1) + " (" + std::to_string(bytes.count()) + " bytes)"; };
+  if (replay.what_if)
+    return "the recorded allocations under these settings\npeak reserved: " +
+           mib(replay.peak_reserved_bytes.predicted) + ", as recorded " + mib(replay.peak_reserved_bytes.measured) +
+           "\npeak allocated: " + mib(replay.peak_allocated_bytes) +
+           "\nsegments that were there when the recording began stay as they were\n";
   const auto of = [](std::int64_t same, std::int64_t all) {
     return std::to_string(same) + " of " + std::to_string(all);
   };

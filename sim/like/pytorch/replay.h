@@ -39,6 +39,9 @@ struct AllocatorReplay {
     Bytes measured{0};
   } peak_reserved_bytes;
   std::vector<ReplayMismatch> mismatches;  ///< the first few
+  /// The model had settings that the recorded program did not have: peaks alone mean something.
+  bool what_if = false;
+  Bytes peak_allocated_bytes{0};  ///< of the model
 
   [[nodiscard]] bool exact() const {
     return same_address_count == allocation_count && same_segment_count == segment_count &&
@@ -49,11 +52,14 @@ struct AllocatorReplay {
 
 /// Reads `recording` to its end (form: recording.h). `name` is what errors call it. Errors as RecordingReader::next();
 /// a state at the start that contradicts itself, or that goes on after the first event, is Errc::malformed.
+/// With `what_if` segments are the model's own, an emptied cache is emptied whole, and nothing is compared.
 [[nodiscard]] Result<AllocatorReplay> replay_allocator(std::istream& recording, std::string name,
-                                                       const CachingAllocatorOptions& options = {});
+                                                       const CachingAllocatorOptions& options = {},
+                                                       bool what_if = false);
 
 /// {"allocation_count", "same_address_count", "segment_count", "same_segment_count", "segment_free_count",
-///  "same_segment_free_count", "unmatched_event_count", "peak_reserved_bytes": {"predicted", "measured"}}
+///  "same_segment_free_count", "unmatched_event_count", "peak_reserved_bytes": {"predicted", "measured"}}; of a what-if
+/// {"allocation_count", "unmatched_event_count", "peak_allocated_bytes", "peak_reserved_bytes": {as above}}.
 [[nodiscard]] nlohmann::json to_json(const AllocatorReplay& replay);
 /// A few lines for a terminal, each ended by a newline.
 [[nodiscard]] std::string to_text(const AllocatorReplay& replay);
