@@ -43,6 +43,7 @@ endfunction()
 function(shardscope_install_shells)
   set(shells ${PROJECT_BINARY_DIR}/shells)
   install(CODE "
+    file(REMOVE_RECURSE \"${shells}\")
     file(MAKE_DIRECTORY \"${shells}\")
     execute_process(COMMAND \"$<TARGET_FILE:shardscope>\" man --all \"${shells}/man1\" COMMAND_ERROR_IS_FATAL ANY)
     foreach(shell IN ITEMS bash zsh)
