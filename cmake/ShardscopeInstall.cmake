@@ -1,4 +1,4 @@
-# Install rules: programs to bin/, libshardscope.so with the public headers, the libraries inside it with theirs, and a
+# Install rules: programs to bin/, their manual pages and completions, libshardscope.so with the public headers, the libraries inside it with theirs, and a
 # package for find_package(shardscope).
 include(CMakePackageConfigHelpers)
 
@@ -24,6 +24,7 @@ function(shardscope_install)
   foreach(program IN LISTS SHARDSCOPE_PROGRAMS)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endforeach()
+  shardscope_install_shells()
   install(EXPORT shardscopeTargets NAMESPACE shardscope:: DESTINATION ${package_dir})
   set(SHARDSCOPE_SQLITE OFF)
   if(TARGET SQLite::SQLite3)
@@ -35,4 +36,27 @@ function(shardscope_install)
   install(FILES ${PROJECT_BINARY_DIR}/shardscopeConfig.cmake ${PROJECT_BINARY_DIR}/shardscopeConfigVersion.cmake
     ${PROJECT_SOURCE_DIR}/cmake/FindoneDNN.cmake
     DESTINATION ${package_dir})
+endfunction()
+
+# Manual pages and completions, which the programs that are being installed write themselves. Debian's shells look for
+# zsh's in vendor-completions under /usr, in site-functions under /usr/local and elsewhere.
+function(shardscope_install_shells)
+  set(shells ${PROJECT_BINARY_DIR}/shells)
+  install(CODE "
+    file(REMOVE_RECURSE \"${shells}\")
+    file(MAKE_DIRECTORY \"${shells}\")
+    execute_process(COMMAND \"$<TARGET_FILE:shardscope>\" man --all \"${shells}/man1\" COMMAND_ERROR_IS_FATAL ANY)
+    foreach(shell IN ITEMS bash zsh)
+      execute_process(COMMAND \"$<TARGET_FILE:shardscope>\" completion \${shell}
+        OUTPUT_FILE \"${shells}/\${shell}\" COMMAND_ERROR_IS_FATAL ANY)
+    endforeach()
+    set(zsh_functions site-functions)
+    if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
+      set(zsh_functions vendor-completions)
+    endif()
+    set(share \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")
+    file(INSTALL \"${shells}/man1\" DESTINATION \"\${share}/man\")
+    file(INSTALL \"${shells}/bash\" DESTINATION \"\${share}/bash-completion/completions\" RENAME shardscope)
+    file(INSTALL \"${shells}/zsh\" DESTINATION \"\${share}/zsh/\${zsh_functions}\" RENAME _shardscope)
+  ")
 endfunction()

@@ -22,5 +22,7 @@ int main(int argc, char** argv) {
   program.add("compare", commands::compare_command);
   program.add("inspect", commands::inspect_command);
   program.add("convert", commands::convert_command);
+  program.add("completion", commands::completion_command);
+  program.add("man", commands::man_command);
   return cli::run_program(program, std::vector<std::string>(argv + 1, argv + argc), std::cout, std::cerr);
 }

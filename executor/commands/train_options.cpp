@@ -25,6 +25,7 @@ void add_run_options(cli::Command& command, TrainOptions& o, std::string_view st
   cli::Group machine = command.group("Machine");
   machine.add("cluster", &o.cluster, "NAME|PATH", "what the prediction assumes of the machine")
       .common()
+      .known_names(cluster::cluster_names)
       .reads_file(cluster::cluster_file);
   machine.add_choice<std::optional<cpu::InstructionSet>>(
       "instruction-set", &o.instruction_set,

@@ -201,7 +201,9 @@ int dryrun_command(std::span<const std::string> arguments) {
   cli::Command command("shardscope", "dryrun", "runs a PyTorch program on a stand-in GPU", kDetails);
   command.followed_by("-- PROGRAM [ARGUMENT...]");
   cli::Group group = command.group("Dry run");
-  group.add("cluster", &options.cluster, "NAME|PATH", "the GPUs to stand in for").reads_file(cluster::cluster_file);
+  group.add("cluster", &options.cluster, "NAME|PATH", "the GPUs to stand in for")
+      .known_names(cluster::cluster_names)
+      .reads_file(cluster::cluster_file);
   group.add("world-size", &options.world_size, "N", "run as one rank of so many").alias("ranks").least(1);
   group.add("rank", &options.rank, "R", "as this one").least(0);
   group.add_choice(

@@ -6,17 +6,13 @@
 #include <cassert>
 #include <sstream>
 
+#include "sim/cli/describe.h"
 #include "sim/cli/file_options.h"
 #include "sim/cli/foreign_options.h"
 #include "sim/cli/lists.h"
 
 namespace shard::cli {
 namespace po = boost::program_options;
-
-struct Command::GroupState {
-  std::string title;
-  std::vector<std::unique_ptr<OptionState>> options;
-};
 
 namespace {
 
@@ -108,7 +104,9 @@ Command::Command(std::string program, std::string name, std::string summary, std
       .common()
       .once()
       .reads_file();
-  general.add_flag("help", &help_wanted_, "show help (-h); with 'all' behind it, every option").common().once();
+  general.add_flag("help", &help_wanted_, "show help (-h); with 'all' behind it, every option; =json: as data")
+      .common()
+      .once();
 }
 
 Command::~Command() = default;
@@ -316,7 +314,8 @@ Result<void> Command::parse_arguments(std::span<const std::string> arguments) {
 Result<Outcome> Command::parse(std::span<const std::string> arguments) {
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     const std::string& argument = arguments[i];
-    if (argument != "--help" && argument != "-h" && argument != "--help=all") continue;
+    if (argument != "--help" && argument != "-h" && argument != "--help=all" && argument != "--help=json") continue;
+    description_wanted_ = argument == "--help=json";
     all_wanted_ = argument == "--help=all" || (i + 1 < arguments.size() && arguments[i + 1] == "all");
     return Outcome::help;
   }
@@ -368,6 +367,7 @@ Result<void> Command::check_named_files() const {
 }
 
 std::string Command::help(int width) const {
+  if (description_wanted_) return to_json_text(description());
   std::ostringstream out;
   const std::size_t left_out = all_wanted_ ? 0 : uncommon_count();
   out << invocation() << ": " << summary_ << "\n\nUsage: " << invocation();

@@ -78,6 +78,8 @@ struct OptionState {
   char between = ',';      ///< what stands between the values of such a list
   FileUse file_use = FileUse::none;
   FilesOf files;  ///< none: the value is the path
+  /// Names that a value may be, beside whatever else it may; none as a rule.
+  std::vector<std::string> (*known_names)() = nullptr;
   Range range;
   std::vector<std::string> words;  ///< that a value may be, for which other tools have words of their own
   Reader read;
@@ -101,6 +103,8 @@ class Option {
   Option& most(double bound) { return state_->range.most = bound, *this; }
   /// Words that a value may be: other tools' words for them are taken for them (foreign_options.h).
   Option& words(std::vector<std::string> words) { return state_->words = std::move(words), *this; }
+  /// Names that a value may be, beside others: what shells complete.
+  Option& known_names(std::vector<std::string> (*names)()) { return state_->known_names = names, *this; }
   /// One of those that --help shows where the command has more than fit on a screen; `--help all` shows the others too.
   Option& common() { return state_->is_common = true, *this; }
   /// Takes one value even where options take lists of them (Command::take_lists).
@@ -192,6 +196,8 @@ class Group {
 
 enum class Outcome { run, help };
 
+struct CommandDescription;
+
 /// One option with the value in force, for showing an effective configuration.
 struct Effective {
   std::string name;
@@ -231,9 +237,10 @@ class Command {
   }
 
   /// Reads `arguments` (after the command's name), then --config FILE for what they leave open. --help and -h win over
-  /// every error; `--help all` (and --help=all) makes help() show every option. Errors: Errc::usage for an unknown,
-  /// repeated, missing or unparsable option (with the closest match and where it stands); Errc::no_input or
-  /// Errc::malformed for the file; then as check_files() for the files that options read and write. Call once.
+  /// every error; `--help all` (and --help=all) makes help() show every option, --help=json description(). Errors:
+  /// Errc::usage for an unknown, repeated, missing or unparsable option (with the closest match and where it stands);
+  /// Errc::no_input or Errc::malformed for the file; then as check_files() for the files that options read and write.
+  /// Call once.
   ///
   /// The file: `name = value` lines, `#` comments, values optionally in double quotes, a flag by itself or =
   /// true|false. Lines after `[other]` are for that command alone and skipped unless it is this one.
@@ -255,6 +262,9 @@ class Command {
   /// Summary, usage line, options by group, details. `width` is the terminal's. Of more options than fit on a screen
   /// the common ones, and how to see the rest, unless parse() was asked for all.
   [[nodiscard]] std::string help(int width = 100) const;
+
+  /// The same as data (describe.h).
+  [[nodiscard]] CommandDescription description() const;
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& summary() const { return summary_; }
@@ -278,7 +288,10 @@ class Command {
 
  private:
   friend class Group;
-  struct GroupState;
+  struct GroupState {
+    std::string title;
+    std::vector<std::unique_ptr<OptionState>> options;
+  };
 
   OptionState& declare_positional(std::string value_name, std::string help);
   [[nodiscard]] const OptionState& find(std::string_view name) const;
@@ -311,6 +324,7 @@ class Command {
   bool requires_nothing_ = false;
   bool help_wanted_ = false;
   bool all_wanted_ = false;
+  bool description_wanted_ = false;
   std::vector<std::unique_ptr<GroupState>> groups_;
   std::vector<std::unique_ptr<OptionState>> positionals_;
 };

@@ -12,12 +12,13 @@
 #include <system_error>
 
 #include "sim/cli/closest.h"
+#include "sim/cli/questions.h"
 #include "sim/cli/words.h"
 
 namespace shard::cli {
 namespace {
 
-constexpr std::array<KnownCommand, 15> kCommands{{
+constexpr std::array<KnownCommand, 17> kCommands{{
     {"search", "shardscope", "finds the chunk size that wastes least, offline"},
     {"simulate", "shardscope", "predicts memory, communication and time of one strategy; runs nothing", "predicts"},
     {"sweep", "shardscope", "predicts many strategies, lists in any option: one row each", "predicts many"},
@@ -38,6 +39,8 @@ constexpr std::array<KnownCommand, 15> kCommands{{
     {"profile", "shardscope-profile", "records what a CUDA program does on its GPUs: time and memory"},
     {"view", "shardscope-view", "opens traces in a window, predicted and measured on one timeline"},
     {"report", "shardscope-view", "writes what view shows as pictures and text"},
+    {"completion", "shardscope", "prints what completes commands, options and values in bash or zsh"},
+    {"man", "shardscope", "prints a command's manual page, for man"},
 }};
 
 /// Is --OPTION there, with a value behind it or after '='?
@@ -51,6 +54,12 @@ bool mentions(std::span<const std::string> arguments, std::string_view option) {
 
 std::span<const KnownCommand> known_commands() {
   return kCommands;
+}
+
+std::string_view exit_codes() {
+  return "0 ok, 1 failed check, 2 usage, 3 does not fit, 65 malformed file, 66 absent file,\n"
+         "69 something needed is absent, 70 internal, 73 cannot create, 74 input/output, 75 worth a retry,\n"
+         "78 values that contradict each other.";
 }
 
 Program::Program(std::string name, std::string version, std::span<const KnownCommand> commands)
@@ -73,7 +82,8 @@ std::vector<std::string> Program::offered() const {
 }
 
 Result<Decision> Program::decide_help(std::span<const std::string> topic) const {
-  if (topic.empty()) return decide(std::vector<std::string>{"--help"});
+  Decision decision;
+  if (topic.empty()) return decision.text = questions_help(name_), decision;
   const bool is_command =
       std::ranges::any_of(commands_, [&](const KnownCommand& each) { return each.name == topic[0]; });
   if (is_command) {
@@ -81,18 +91,24 @@ Result<Decision> Program::decide_help(std::span<const std::string> topic) const 
     if (topic.size() > 1 && topic[1] == "all") words.emplace_back("all");
     return decide(words);
   }
-  Decision decision;
   if (topic[0] == "words") return decision.text = words_help(), decision;
   // A word of two parts need not be quoted.
   std::string phrase;
   for (const std::string& part : topic) phrase.append(phrase.empty() ? "" : " ").append(part);
-  if (const Word* word = find_word(phrase)) return decision.text = explained(*word), decision;
+  const Word* const word = find_word(phrase);
+  if (const Question* const question = find_question(phrase);
+      question != nullptr && (word == nullptr || topic.size() == 1))
+    decision.text = answered(*question);
+  // Some are both: "chunk" is asked about, and stands in outputs.
+  if (word != nullptr) decision.text += (decision.text.empty() ? "" : "\nThe word in outputs:\n") + explained(*word);
+  if (!decision.text.empty()) return decision;
   std::vector<std::string> known = offered();
+  for (const Question& each : questions()) known.emplace_back(each.topic);
   for (const Word& word : known_words()) known.emplace_back(word.name);
   const auto match = closest(phrase, known);
-  return Error{Errc::usage, "'" + phrase + "' is neither a command nor a word of the outputs", "",
-               (match ? "did you mean '" + *match + "'? " : "") + "'" + name_ + " --help' lists the commands, '" +
-                   name_ + " help words' the words"};
+  return Error{Errc::usage, "'" + phrase + "' is neither a command, a question's topic nor a word of the outputs", "",
+               (match ? "did you mean '" + *match + "'? " : "") + "'" + name_ + " help' lists the questions, '" +
+                   name_ + " --help' the commands, '" + name_ + " help words' the words"};
 }
 
 Result<Decision> Program::decide(std::span<const std::string> arguments) const {
@@ -144,10 +160,8 @@ std::string Program::help() const {
     if (!each.does.empty()) alike.append(alike.empty() ? "" : ", ").append(each.name).append(" ").append(each.does);
     text.append("  ").append(each.name).append(width - each.name.size() + 2, ' ').append(each.summary).append("\n");
   }
-  return text + "\nThe alike: " + alike + ".\n'" + name_ + " help words' explains the words that outputs use.\n\n" +
-         "Exit codes: 0 ok, 1 failed check, 2 usage, 3 does not fit, 65 malformed file, 66 absent file,\n"
-         "69 something needed is absent, 70 internal, 73 cannot create, 74 input/output, 75 worth a retry,\n"
-         "78 values that contradict each other.\n";
+  return text + "\nThe alike: " + alike + ".\n'" + name_ + " help' answers questions (will it fit?), '" + name_ +
+         " help words' explains the words that outputs use.\n\nExit codes: " + std::string(exit_codes()) + "\n";
 }
 
 Error hand_over(const std::string& program, const std::string& command, std::span<const std::string> arguments) {

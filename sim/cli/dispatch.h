@@ -26,6 +26,9 @@ struct KnownCommand {
 /// All commands, in the order help lists them.
 [[nodiscard]] std::span<const KnownCommand> known_commands();
 
+/// What a process's exit code says, in words.
+[[nodiscard]] std::string_view exit_codes();
+
 /// Runs one command on the arguments after its name; returns the process's exit code.
 using Run = std::function<int(std::span<const std::string> arguments)>;
 
@@ -53,8 +56,8 @@ class Program {
   /// Binds a listed command to the code that runs it here.
   void add(std::string_view command, Run run);
 
-  /// Decides on the process's arguments (without argv[0]): --help, --version, help COMMAND [all], help words, help WORD
-  /// (words.h; a command of that name comes first), or a command. Errc::usage
+  /// Decides on the process's arguments (without argv[0]): --help, --version, help (the questions), help COMMAND [all],
+  /// help TOPIC (questions.h), help words, help WORD (words.h), each before those behind it, or a command. Errc::usage
   /// with the closest match for no command or an unknown one; Errc::unavailable for one of this binary that was not
   /// bound.
   [[nodiscard]] Result<Decision> decide(std::span<const std::string> arguments) const;

@@ -130,12 +130,15 @@ std::optional<Cluster> resized_example(std::string_view argument) {
 
 }  // namespace
 
+std::vector<std::string> cluster_names() {
+  std::vector<std::string> names;
+  for (const ExampleCluster& example : example_clusters()) names.emplace_back(example.name);
+  return names;
+}
+
 std::string example_names() {
   std::string list;
-  for (const ExampleCluster& example : example_clusters()) {
-    if (!list.empty()) list += ", ";
-    list += example.name;
-  }
+  for (const std::string& name : cluster_names()) list.append(list.empty() ? "" : ", ").append(name);
   return list;
 }
 

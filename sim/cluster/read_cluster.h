@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/cluster/cluster.h"
 #include "traces/base/result.h"
@@ -23,7 +24,9 @@ inline constexpr int kSchemaVersion = 1;
 /// of parse_cluster. The only function of this folder that reads files.
 [[nodiscard]] Result<Cluster> read_cluster(std::string_view argument);
 
-/// The names that `read_cluster` knows, with commas.
+/// The names that `read_cluster` knows, sorted.
+[[nodiscard]] std::vector<std::string> cluster_names();
+/// The same with commas.
 [[nodiscard]] std::string example_names();
 
 /// The file that `argument` leads to, whether it exists or not; none for an example's name.

@@ -13,5 +13,7 @@ namespace shard::commands {
 [[nodiscard]] int compare_command(std::span<const std::string> arguments);
 [[nodiscard]] int inspect_command(std::span<const std::string> arguments);
 [[nodiscard]] int convert_command(std::span<const std::string> arguments);
+[[nodiscard]] int completion_command(std::span<const std::string> arguments);
+[[nodiscard]] int man_command(std::span<const std::string> arguments);
 
 }  // namespace shard::commands

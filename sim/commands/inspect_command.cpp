@@ -7,6 +7,7 @@
 #include "sim/commands/estimate_states.h"
 #include "sim/commands/holders_options.h"
 #include "sim/commands/inspect_model.h"
+#include "sim/commands/known_names.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/replay_recording.h"
 #include "traces/import/combine.h"
@@ -40,6 +41,7 @@ the versions of driver and libraries (69 without a driver or a GPU).
 Examples:
   shardscope inspect measured.sst
   shardscope inspect config.json --json
+  shardscope inspect --models
   shardscope inspect gpt2-xl --estimate deepspeed --gpus-per-node 8
   shardscope inspect profile.json.gz --json
   shardscope inspect profile.json.gz snapshot.pickle
@@ -62,6 +64,20 @@ Result<void> check_estimate(const cli::Command& command, const std::vector<std::
   return {};
 }
 
+/// --models or --clusters, and nothing else.
+int list_names(const cli::Command& command, const cli::OutputOptions& output, bool both, bool models,
+               const std::vector<std::string>& paths) {
+  if (both || !paths.empty())
+    return failed(
+        {Errc::usage,
+         both ? "--models and --clusters are two lists"
+              : command.describe(models ? "models" : "clusters") + " reads no file, and '" + paths.front() + "' is one",
+         "", "one of them"});
+  const Result<cli::Format> format = cli::chosen_format(command, output);
+  if (!format) return failed(format.error());
+  return models ? list_models(*format) : list_clusters(*format);
+}
+
 }  // namespace
 
 int inspect_command(std::span<const std::string> arguments) {
@@ -78,19 +94,28 @@ int inspect_command(std::span<const std::string> arguments) {
       .required()
       .reads_file();
   cli::Group group = command.group("Inspect");
-  group.add("replay-allocator", &allocator, "NAME", "run a recording through this allocator's model: pytorch");
+  group.add("replay-allocator", &allocator, "pytorch", "run a recording through this allocator's model");
   AllocatorFlags settings;
   add_allocator_options(group, settings, false);
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
   EstimateFlags estimate;
-  group.add("estimate", &estimate.of, "NAME", "what the estimators of this framework make of a model: deepspeed");
+  group.add("estimate", &estimate.of, "deepspeed", "what the estimators of this framework make of a model");
   group.add("gpus-per-node", &estimate.gpus_per_node, "N", "with --estimate: GPUs of one host").least(1).most(65536);
   group.add("nodes", &estimate.nodes, "N", "with --estimate: hosts").least(1).most(65536);
+  bool models = false;
+  bool clusters = false;
+  group.add_flag("models", &models, "list the models that are known by name, with their source; no file is read");
+  group.add_flag("clusters", &clusters, "list the machines that are known by name, with their source; no file is read");
   std::string device;
   group.add("device", &device, "cuda", "say what GPUs are here, instead of reading a file");
   holders.add_to(command);
   cli::add_output_options(command, output);
+  command.before_config([&]() -> Result<bool> {
+    if (models || clusters) command.require_nothing();
+    return false;
+  });
   if (const auto code = parsed(command, arguments)) return *code;
+  if (models || clusters) return list_names(command, output, models && clusters, models, paths);
   const Result<cli::Format> format = document_format(command, output);
   if (!format) return failed(format.error());
   if (command.given("device"))  // else shardscope-train would have been asked (sim/cli/dispatch.h)

@@ -69,6 +69,7 @@ void declare(cli::Command& command, SearchOptions& o) {
       .add("model", &o.strategy.model, "NAME|PATH",
            "an example model's name, a Hugging Face config.json, or its directory")
       .common()
+      .known_names(model::model_names)
       .reads_file(model::model_file);
   model.add("parameters", &o.parameters, "FILE", "a JSON list of {name, shape, numel} in order, instead of a model")
       .common()
@@ -103,6 +104,7 @@ void declare(cli::Command& command, SearchOptions& o) {
   add_field(forecast, plan::FieldId::prefetch, o.strategy, "gathers that run ahead of their use");
   forecast.add("cluster", &o.cluster, "NAME|PATH", "the machine of the forecast")
       .common()
+      .known_names(cluster::cluster_names)
       .reads_file(cluster::cluster_file);
   forecast.add_switch("forecast", &o.forecast, "say what a step takes at every point of the curve");
   forecast

@@ -137,6 +137,7 @@ void add_simulate_options(cli::Command& command, SimulateOptions& o) {
       .add("cluster", &o.cluster, "NAME|PATH",
            "cpu-local, a100-40gb-x8, h100-80gb-x8, ... (a wrong name shows all),\nor a description's file")
       .common()
+      .known_names(cluster::cluster_names)
       .reads_file(cluster::cluster_file);
   machine.add("nodes", &o.nodes, "N", "hosts of the cluster, and without --world-size a rank for each of their devices")
       .least(1)

@@ -106,8 +106,11 @@ void add_device(cli::Group& group, const plan::Field& field, StrategyOptions& o)
 }  // namespace
 
 void add_strategy_options(cli::Command& command, StrategyOptions& o, bool model_required) {
-  cli::Option name =
-      command.group("Model").add("model", &o.model, "NAME|PATH", kModelHelp).common().reads_file(model::model_file);
+  cli::Option name = command.group("Model")
+                         .add("model", &o.model, "NAME|PATH", kModelHelp)
+                         .common()
+                         .known_names(model::model_names)
+                         .reads_file(model::model_file);
   if (model_required) name.required();
   for (const char* group : {"Model", "Sharding", "Training"}) add_fields(command, group, o);
   add_scaler_options(command, o.scaler);

@@ -19,6 +19,11 @@ std::optional<std::string> known_model_config(std::string_view name) {
   return found->dump();
 }
 
+std::string known_model_source(std::string_view name) {
+  const auto found = known_models().find(name);
+  return found == known_models().end() ? "" : found->value("_source", "");
+}
+
 std::vector<std::string> known_model_names() {
   std::vector<std::string> names;
   for (const auto& [name, config] : known_models().items()) names.push_back(name);

@@ -20,6 +20,9 @@ struct KnownModelsText {
 /// The config.json of "llama-3.1-8b"; none for a name that is not known.
 [[nodiscard]] std::optional<std::string> known_model_config(std::string_view name);
 
+/// The repository on the Hugging Face Hub that it was read from; empty for a name that is not known.
+[[nodiscard]] std::string known_model_source(std::string_view name);
+
 /// Sorted.
 [[nodiscard]] std::vector<std::string> known_model_names();
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/cli/questions.h"
+
 namespace shard::cli {
 namespace {
 
@@ -70,8 +72,14 @@ TEST(Dispatch, WhatThisVersionLacksIsRefusedAndNotAdvertised) {
 
 TEST(Dispatch, HelpCommandIsThatCommandsHelp) {
   EXPECT_EQ(decide({"help", "train"})->arguments, std::vector<std::string>{"--help"});
-  EXPECT_EQ(decide({"help"})->text, shardscope().help());
+  EXPECT_EQ(decide({"--help"})->text, shardscope().help());
   EXPECT_EQ(decide({"--version"})->text, "shardscope 0.1.0\n");
+}
+
+TEST(Dispatch, HelpAloneListsQuestions) {
+  const std::string list = decide({"help"})->text;
+  for (const Question& each : questions()) EXPECT_NE(list.find(each.question), std::string::npos) << each.topic;
+  EXPECT_EQ(decide({"help", "fit"})->text, answered(*find_question("fit")));
 }
 
 TEST(Dispatch, HelpOfACommandCanShowAllOptions) {

@@ -61,6 +61,8 @@ void make_inputs(const ScratchDirectory& directory) {
   for (const char* stage : {"2", "3"})
     std::ofstream(directory.path() / ("stage" + std::string(stage) + ".conf")) << "stage = " << stage << "\n";
   std::ofstream(directory.path() / "config.json") << R"({"model_type": "llama", "num_hidden_layers": 2})";
+  std::ofstream(directory.path() / "ds_config.json")
+      << R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})";
 }
 
 Outcome run_line(const CommandLine& line, const ScratchDirectory& directory) {

@@ -14,7 +14,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 const Words& commands() {
-  static const Words kCommands{"search", "simulate", "sweep", "plan", "compare", "inspect", "convert", "train"};
+  static const Words kCommands{"search",  "simulate", "sweep", "plan",       "compare",
+                               "inspect", "convert",  "train", "completion", "man"};
   return kCommands;
 }
 
@@ -23,7 +24,7 @@ TEST(Help, ListsTheCommandsThatRun) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.err, IsEmpty());
   for (const std::string& command : commands()) EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
-  EXPECT_EQ(shardscope({"help"}).out, help.out);
+  EXPECT_THAT(shardscope({"help"}).out, HasSubstr("shardscope --help"));
 }
 
 TEST(Help, OfEachCommandIsOnStdoutAndExitsZero) {

@@ -27,7 +27,8 @@ TEST_P(HelpExamples, Run) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HelpExamples,
-                         testing::Values("search", "simulate", "sweep", "plan", "compare", "inspect", "convert"
+                         testing::Values("search", "simulate", "sweep", "plan", "compare", "inspect", "convert",
+                                         "completion", "man"
 #ifdef WITH_RANKS
                                          ,
                                          "train", "verify"
