@@ -166,8 +166,9 @@ def make(name, path):
             loss.backward()
             if gradients is None:
                 gradients = {n: p.grad.detach().clone() for n, p in model.named_parameters()}
+            of_all = max(float(p.grad.abs().max()) for p in model.parameters())
             for n, p in model.named_parameters():
-                weighed[n] &= steady(p.grad)
+                weighed[n] &= steady(p.grad) & (float(p.grad.abs().max()) > 1e-6 * of_all)
             optimizer.step()
             losses.append(float(loss.detach()))
     most = (200, 50) if name in MANY else (40, 10)
