@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "executor/data/source.h"
+#include "sim/model/graph_limits.h"
 #include "sim/cli/contradiction.h"
 #include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
@@ -73,7 +74,7 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   if (Result<void> ok = check_device(command, options.strategy, *cluster); !ok) return ok.error();
   Result<Planned> planned = resolve(command, options.strategy, cluster->device_memory);
   if (!planned) return planned.error();
-  if (planned->model->not_trained) return *planned->model->not_trained;
+  if (Result<void> ok = model::check_trained(*planned->model, planned->strategy.sequence); !ok) return ok.error();
   if (Result<void> ok = check_disk_path(command, options.strategy.placement, planned->strategy.placement); !ok)
     return ok.error();
   const plan::Strategy& s = planned->strategy;

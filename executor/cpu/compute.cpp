@@ -148,7 +148,48 @@ void compute_gelu(const Call& o) {
     gelu_backward(o.pool, o.count(Role::x), o(Role::x), o(Role::dy), o(Role::dx));
 }
 
+void compute_split_groups(const Call& o) {
+  if (o.forward())
+    split_groups(o.pool, executor::group_shape(o.attributes()), o(Role::x), o(Role::y));
+  else
+    join_groups(o.pool, executor::group_shape(o.attributes()), o(Role::dy), o(Role::dx));
+}
+
+void compute_scale(const Call& o) {
+  const Role from = o.forward() ? Role::x : Role::dy;
+  scale(o.pool, o.count(from), o.attributes().factor, o(from), o(o.forward() ? Role::y : Role::dx));
+}
+
+void compute_relu(const Call& o) {
+  if (o.forward())
+    relu_forward(o.pool, o.count(Role::x), o(Role::x), o(Role::y));
+  else
+    relu_backward(o.pool, o.count(Role::x), o(Role::x), o(Role::dy), o(Role::dx));
+}
+
+void compute_gelu_erf(const Call& o) {
+  if (o.forward())
+    gelu_erf_forward(o.pool, o.count(Role::x), o(Role::x), o(Role::y));
+  else
+    gelu_erf_backward(o.pool, o.count(Role::x), o(Role::x), o(Role::dy), o(Role::dx));
+}
+
+void compute_geglu(const Call& o) {
+  if (o.forward())
+    geglu_forward(o.pool, o.count(Role::x), o(Role::x, 0), o(Role::x, 1), o(Role::y));
+  else
+    geglu_backward(o.pool, o.count(Role::x), o(Role::x, 0), o(Role::x, 1), o(Role::dy), o(Role::dx, 0), o(Role::dx, 1));
+}
+
 void compute_swiglu(const Call& o) {
+  const Attributes& a = o.attributes();
+  if (model::inputs_of(o.op.kind, a) == 1) {
+    if (o.forward())
+      swiglu_packed_forward(o.pool, a.rows, a.out_columns, o(Role::x), o(Role::y));
+    else
+      swiglu_packed_backward(o.pool, a.rows, a.out_columns, o(Role::x), o(Role::dy), o(Role::dx));
+    return;
+  }
   if (o.forward())
     swiglu_forward(o.pool, o.count(Role::x), o(Role::x, 0), o(Role::x, 1), o(Role::y));
   else
@@ -177,6 +218,11 @@ void call(const Call& o) {
     case OperatorKind::add_bias:
     case OperatorKind::vocabulary_statistics:
     case OperatorKind::cross_entropy_part: return compute_part(o);
+    case OperatorKind::scale: return compute_scale(o);
+    case OperatorKind::relu: return compute_relu(o);
+    case OperatorKind::gelu_erf: return compute_gelu_erf(o);
+    case OperatorKind::geglu: return compute_geglu(o);
+    case OperatorKind::split_groups: return compute_split_groups(o);
     case OperatorKind::tensor_sum:
     case OperatorKind::tensor_input:
     case OperatorKind::tensor_gather:

@@ -18,6 +18,7 @@ struct LinearShape {
 struct NormShape {
   std::int64_t rows = 0;     ///< T
   std::int64_t columns = 0;  ///< C
+  float weight_offset = 0;   ///< of an RMS norm: added to each weight
 };
 
 struct EmbeddingShape {
@@ -30,8 +31,9 @@ struct EmbeddingShape {
 struct PositionShape {
   std::int64_t batch = 0;      ///< B
   std::int64_t sequence = 0;   ///< S
-  std::int64_t positions = 0;  ///< P >= S: rows of the table
+  std::int64_t positions = 0;  ///< P >= first + S: rows of the table
   std::int64_t columns = 0;    ///< C
+  std::int64_t first = 0;      ///< the row of position 0
 };
 
 struct RotaryShape {
@@ -40,6 +42,30 @@ struct RotaryShape {
   std::int64_t heads = 0;     ///< H
   std::int64_t head_dim = 0;  ///< D, even
   float base = 10000.0F;      ///< theta
+  std::int64_t turned = 0;    ///< R: the first elements of each head that turn, even; 0: D
+  std::int64_t passed = 0;    ///< heads behind the first H, which do not turn
+  float factor = 1.0F;        ///< of sine and cosine
+  const float* frequencies = nullptr;  ///< of the host, R/2 of them; null: theta^(-2i/R)
+  [[nodiscard]] constexpr std::int64_t pairs() const { return (turned == 0 ? head_dim : turned) / 2; }
+  /// From one token to the next.
+  [[nodiscard]] constexpr std::int64_t row() const { return (heads + passed) * head_dim; }
+};
+
+/// Heads of a token by the key head that they belong to: its H/K queries, its key, its value.
+struct GroupShape {
+  std::int64_t rows = 0;      ///< T
+  std::int64_t heads = 0;     ///< H
+  std::int64_t kv_heads = 0;  ///< K
+  std::int64_t head_dim = 0;  ///< D
+  [[nodiscard]] constexpr std::int64_t all() const { return heads + 2 * kv_heads; }
+  /// Which of all queries, keys and values the head is that is number `head` by groups.
+  [[nodiscard]] constexpr std::int64_t place(std::int64_t head) const {
+    const std::int64_t queries = heads / kv_heads;
+    const std::int64_t group = head / (queries + 2);
+    const std::int64_t in_group = head % (queries + 2);
+    if (in_group < queries) return group * queries + in_group;
+    return heads + (in_group - queries) * kv_heads + group;
+  }
 };
 
 struct CrossEntropyShape {

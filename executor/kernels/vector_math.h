@@ -1,4 +1,4 @@
-// exp, sigmoid, log, sine and cosine in fp32 as branch-free scalar code that the compiler vectorises.
+// exp, sigmoid, log, the normal distribution, sine and cosine in fp32 as branch-free scalar code that the compiler vectorises.
 #pragma once
 
 #include <bit>
@@ -71,6 +71,33 @@ SHARD_INLINE float log_f32(float x) {
   p = p * m + 3.3333331174e-1F;
   const float y = (p * m) * z + e * -2.12194440e-4F - 0.5F * z;
   return (m + y) + e * 0.693359375F;
+}
+
+/// The normal distribution's function and its density, 1e-6 of each off where the density is not below 1e-5, 3e-7 of 1
+/// anywhere.
+struct Normal {
+  float probability;
+  float density;
+};
+/// The tail beyond |x| is density(x) R(x), R being Mills' ratio. R(x) sqrt(2 pi) / t is a polynomial in t = 1 / (1 + 0.3
+/// |x|), fitted for this project by least squares, reweighted towards the largest relative error, on 4000 Chebyshev nodes
+/// of t for 0 <= |x| <= 14: 4e-9 off before rounding.
+SHARD_INLINE Normal normal_f32(float x) {
+  const float a = x < 0.0F ? -x : x;
+  const float e = exp_f32(-0.5F * a * a);
+  const float t = 1.0F / (1.0F + 0.3F * a);
+  float p = -0.0206136797F;
+  p = p * t + 0.112380356F;
+  p = p * t - 0.228078172F;
+  p = p * t + 0.191595733F;
+  p = p * t - 0.079258807F;
+  p = p * t + 0.0960638449F;
+  p = p * t + 0.0784235597F;
+  p = p * t + 0.110227741F;
+  p = p * t + 0.119572796F;
+  p = p * t + 0.119686633F;
+  const float tail = e * (t * p);
+  return {x < 0.0F ? tail : 1.0F - tail, e * 0.398942280F};
 }
 
 struct SinCos {

@@ -11,13 +11,24 @@
 namespace shard::executor {
 
 [[nodiscard]] inline NormShape norm_shape(const model::Attributes& a) {
-  return {.rows = a.rows, .columns = a.columns};
+  return {.rows = a.rows, .columns = a.columns, .weight_offset = a.weight_offset};
 }
 [[nodiscard]] inline LinearShape linear_shape(const model::Attributes& a) {
   return {.rows = a.rows, .in = a.columns, .out = a.out_columns, .weight_in_out = a.weight_in_out};
 }
 [[nodiscard]] inline RotaryShape rotary_shape(const model::Attributes& a) {
-  return {.batch = a.batch, .sequence = a.sequence, .heads = a.heads, .head_dim = a.head_dim, .base = a.rotary_base};
+  return {.batch = a.batch,
+          .sequence = a.sequence,
+          .heads = a.heads,
+          .head_dim = a.head_dim,
+          .base = a.rotary_base,
+          .turned = a.turn.columns,
+          .passed = a.turn.passed_heads,
+          .factor = a.turn.factor,
+          .frequencies = a.turn.frequencies.empty() ? nullptr : a.turn.frequencies.data()};
+}
+[[nodiscard]] inline GroupShape group_shape(const model::Attributes& a) {
+  return {.rows = a.rows, .heads = a.heads, .kv_heads = a.kv_heads, .head_dim = a.head_dim};
 }
 [[nodiscard]] inline CrossEntropyShape cross_entropy_shape(const model::Attributes& a) {
   return {.rows = a.rows, .vocabulary = a.columns};
@@ -33,7 +44,11 @@ namespace shard::executor {
 }
 /// Of a table of `elements`.
 [[nodiscard]] inline PositionShape position_shape(const model::Attributes& a, std::int64_t elements) {
-  return {.batch = a.batch, .sequence = a.sequence, .positions = elements / a.columns, .columns = a.columns};
+  return {.batch = a.batch,
+          .sequence = a.sequence,
+          .positions = elements / a.columns,
+          .columns = a.columns,
+          .first = a.first_row};
 }
 [[nodiscard]] inline AttentionShape attention_shape(const model::Attributes& a) {
   return {.batch = a.batch, .sequence = a.sequence, .heads = a.heads, .kv_heads = a.kv_heads, .head_dim = a.head_dim};

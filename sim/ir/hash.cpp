@@ -92,9 +92,16 @@ class Sink {
 
 void add(Sink& sink, const model::Attributes& attributes) {
   const auto& [rows, columns, out_columns, batch, sequence, heads, kv_heads, head_dim, epsilon, rotary_base,
-               weight_in_out, has_bias, probability, mask, parts, vocabulary, frozen] = attributes;
+               weight_in_out, has_bias, probability, mask, parts, vocabulary, frozen, first_row, factor, weight_offset,
+               turn] = attributes;
   sink.add(rows, columns, out_columns, batch, sequence, heads, kv_heads, head_dim, epsilon, rotary_base, weight_in_out,
            has_bias, probability, mask, parts, vocabulary, frozen);
+  // Nothing where there is none, so that plans of models that lack these have the hashes they had.
+  if (first_row != 0 || factor != 0 || weight_offset != 0) sink.add(first_row, factor, weight_offset);
+  if (turn == model::RotaryTurn{}) return;
+  const auto& [turned, passed_heads, rotary_factor, frequencies] = turn;
+  sink.add(turned, passed_heads, rotary_factor);
+  for (const float frequency : frequencies) sink.add(frequency);
 }
 
 /// Whether the attributes are those of the operator in the graph, which are hashed with the graph.

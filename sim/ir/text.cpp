@@ -53,6 +53,14 @@ void append_attributes(std::string& out, const model::Attributes& a) {
   if (a.heads > 0) append(out, " heads ", a.heads, '/', a.kv_heads);
   if (a.epsilon != 0) append(out, " epsilon ", a.epsilon);
   if (a.rotary_base != 0) append(out, " base ", a.rotary_base);
+  if (a.turn.columns > 0) append(out, " turns ", a.turn.columns);
+  if (a.turn.passed_heads > 0) append(out, " passes ", a.turn.passed_heads);
+  if (a.turn.factor != 1) append(out, " times ", a.turn.factor);
+  if (!a.turn.frequencies.empty())
+    append(out, " frequencies ", a.turn.frequencies.front(), "..", a.turn.frequencies.back());
+  if (a.first_row > 0) append(out, " from row ", a.first_row);
+  if (a.factor != 0) append(out, " factor ", a.factor);
+  if (a.weight_offset != 0) append(out, " weight + ", a.weight_offset);
   if (a.parts > 0) append(out, " of ", a.parts);
   if (a.vocabulary > 0) append(out, " vocabulary ", a.vocabulary);
   if (a.frozen > 0) append(out, " frozen ", std::int64_t{a.frozen});

@@ -121,7 +121,8 @@ class FieldReader {
         {"kv_heads", &Model::kv_heads},
         {"head_dim", &Model::head_dim},
         {"intermediate", &Model::intermediate},
-        {"max_sequence", &Model::max_sequence}};
+        {"max_sequence", &Model::max_sequence},
+        {"window", &Model::window}};
     for (const auto& [name, member] : kSizes)
       if (name == role) model_.*member = value;
   }
@@ -304,7 +305,7 @@ void note_limits(const FamilyTable& table, ConfigFields& fields, Model& model) {
   if (!table.untrained.empty())
     model.not_trained = at_type(
         "is \"" + family + "\", which is predicted and not trained: " + std::string(table.untrained) + " is missing",
-        "use simulate or search, or train a gpt2 or llama");
+        "use simulate or search; the README of sim/model/families lists what is trained");
   for (const Limit& limit : table.limits) {
     std::optional<Error>& refusal = limit.of_simulation ? model.not_simulated : model.not_trained;
     const nlohmann::json* value = fields.find({limit.key});
@@ -363,7 +364,9 @@ void describe_family(const FamilyTable& table, ConfigFields& fields, Model& mode
   reader.finish();
   for (const std::string_view key : table.ignored) fields.ignore({key});
   note_limits(table, fields, model);
-  if (!table.rope.empty()) read_rotary(fields, real_of(table.rope), model);
+  if (!table.rope.empty())
+    read_rotary(fields, {.theta = real_of(table.rope), .part = table.rope_part.empty() ? 0 : real_of(table.rope_part)},
+                model);
   if (fields.find({"per_layer_config"}) != nullptr)
     fields.contradiction("per_layer_config", "gives layers of their own, which is not supported");
   run_checks(table, fields, family->values, model);

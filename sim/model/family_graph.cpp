@@ -1,5 +1,6 @@
 // The operators of a family, row by row: RESULT OPERATOR MODULE INPUT... , with names for values in between.
 #include <cassert>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -57,9 +58,9 @@ class OperatorWriter {
     const auto input = [&](std::size_t i) { return value(row.arguments.at(2 + i)); };
     const auto size = [&](std::size_t i) { return evaluate(row.arguments.at(2 + i), values_); };
     if (kind == "embedding") return graph_.embedding(module, input(0));
-    if (kind == "add_position") return graph_.add_position(module, input(0));
+    if (kind == "add_position") return graph_.add_position(module, input(0), optional_size(row, 1));
     if (kind == "layer_norm") return graph_.layer_norm(module, input(0));
-    if (kind == "rms_norm") return graph_.rms_norm(module, input(0));
+    if (kind == "rms_norm") return graph_.rms_norm(module, input(0), static_cast<float>(optional_size(row, 1)));
     if (kind == "head_norm") return graph_.head_norm(module, input(0));
     if (kind == "linear") return graph_.linear(module, input(0), false);
     if (kind == "conv1d") return graph_.linear(module, input(0), true);
@@ -69,21 +70,33 @@ class OperatorWriter {
       const std::string shared(row.arguments.at(3));
       return graph_.linear_with(module, model_.tied_embeddings ? shared : module + ".weight", input(0));
     }
-    if (kind == "rotary") return graph_.rotary(module, input(0), heads(row.arguments.at(3)));
+    if (kind == "rotary") return rotary(module, input(0), row.arguments.at(3));
+    if (kind == "split_groups") return graph_.split_groups(module, input(0));
     if (kind == "attention") {
       std::vector<ValueId> inputs;
       for (std::size_t i = 2; i < row.arguments.size(); ++i) inputs.push_back(value(row.arguments[i]));
       return graph_.attention(module, std::move(inputs));
     }
-    if (kind == "gelu") return graph_.gelu(module, input(0));
-    if (kind == "swiglu") return graph_.swiglu(module, input(0), input(1));
+    if (kind == "gelu") return graph_.activation(OperatorKind::gelu, module, input(0));
+    if (kind == "gelu_erf") return graph_.activation(OperatorKind::gelu_erf, module, input(0));
+    if (kind == "relu") return graph_.activation(OperatorKind::relu, module, input(0));
+    if (kind == "swiglu" && row.arguments.size() == 3) return graph_.swiglu_packed(module, input(0));
+    if (kind == "swiglu") return graph_.gated(OperatorKind::swiglu, module, input(0), input(1));
+    if (kind == "geglu") return graph_.gated(OperatorKind::geglu, module, input(0), input(1));
+    if (kind == "times_root")
+      return graph_.scale(module, input(0), static_cast<float>(std::sqrt(static_cast<double>(size(1)))));
     if (kind == "dropout") return graph_.dropout(module, input(0));
     assert(kind == "add" && "a family's table has an operator that is none");
     return graph_.add(module, input(0), input(1));
   }
-  /// Those of a rank's part where ranks share the model.
-  [[nodiscard]] std::int64_t heads(std::string_view which) const {
-    return which == "kv_heads" ? model_.kv_heads : model_.heads;
+  /// 0 where the row has none.
+  [[nodiscard]] std::int64_t optional_size(const TableRow& row, std::size_t i) const {
+    return row.arguments.size() > 2 + i ? evaluate(row.arguments[2 + i], values_) : 0;
+  }
+  /// Of the heads of a rank's part where ranks share the model. "packed": queries, keys and values in one.
+  ValueId rotary(const std::string& module, ValueId x, std::string_view which) {
+    if (which == "packed") return graph_.rotary(module, x, model_.heads + model_.kv_heads, model_.kv_heads);
+    return graph_.rotary(module, x, which == "kv_heads" ? model_.kv_heads : model_.heads);
   }
 
   const Model& model_;

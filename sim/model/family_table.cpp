@@ -148,6 +148,7 @@ class Parser {
       table_.kind = words_[1];
     } else if (word == "rope") {
       table_.rope = words_[1];
+      if (words_.size() > 2) table_.rope_part = words_[2];
     } else if (word == "simulated") {
       table_.simulated.assign(words_.begin() + 1, words_.end());
     } else if (word == "note") {

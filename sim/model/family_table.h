@@ -69,6 +69,7 @@ struct FamilyTable {
   std::vector<std::string_view> notes;
   std::string_view untrained;  ///< why the family is not trained, empty where it is
   std::string_view rope;       ///< default theta, empty where there are no rotary positions
+  std::string_view rope_part;  ///< default share of a head that turns, empty where all of it does, whatever a file says
   std::size_t rows = 0;
 };
 

@@ -36,6 +36,15 @@ struct Value {
   [[nodiscard]] Bytes bytes() const { return Bytes{elements() * bytes_per_element(dtype)}; }
 };
 
+/// Rotary positions that are not those of llama: which elements turn, and how fast (rope.h).
+struct RotaryTurn {
+  std::int64_t columns = 0;          ///< R: the first elements of each head that turn, even; 0: all
+  std::int64_t passed_heads = 0;     ///< heads behind the first H, which do not turn
+  float factor = 1;                  ///< of sine and cosine
+  std::vector<float> frequencies{};  ///< of each pair, R/2 of them; none: theta^(-2i/R)
+  friend bool operator==(const RotaryTurn&, const RotaryTurn&) = default;
+};
+
 /// Attributes of an operator; a kind reads only its own.
 struct Attributes {
   std::int64_t rows = 0;         ///< T: rows of the matrix view of the first input (all kinds)
@@ -55,6 +64,10 @@ struct Attributes {
   std::int64_t parts = 0;        ///< N: ranks that share columns, a vocabulary or dropped heads; 0 where none do
   std::int64_t vocabulary = 0;   ///< operators on a part of a vocabulary: V of the whole
   std::uint32_t frozen = 0;      ///< bit i: parameter i of the operator is frozen
+  std::int64_t first_row = 0;    ///< add_position: the table's row of position 0
+  float factor = 0;              ///< scale: a
+  float weight_offset = 0;       ///< rms_norm: added to the weight
+  RotaryTurn turn{};             ///< rotary
   [[nodiscard]] constexpr bool freezes(std::size_t i) const { return (frozen >> i & 1U) != 0; }
   friend bool operator==(const Attributes&, const Attributes&) = default;
 };
@@ -85,6 +98,15 @@ struct Initialization {
   float scale = 0;  ///< normal: standard deviation; uniform: half width
 };
 
+/// What a configuration does to rotary positions beside theta.
+struct RotaryScaling {
+  std::int64_t columns = 0;               ///< RotaryTurn::columns
+  float factor = 1;                       ///< of sine and cosine
+  std::vector<float> frequencies{};       ///< of each pair; none: those of theta
+  std::vector<float> long_frequencies{};  ///< of sequences longer than `long_above`, where they differ
+  std::int64_t long_above = 0;
+};
+
 /// `other` is told apart by its table (family_table.h).
 enum class Family : std::uint8_t { gpt2, llama, mlp, other };
 
@@ -107,6 +129,8 @@ struct Model {
   std::int64_t max_sequence = 0;  ///< longest sequence (0: no limit)
   float epsilon = 0;
   float rotary_base = 0;
+  RotaryScaling rotary{};
+  std::int64_t window = 0;  ///< tokens that attention looks back on in some layer, itself included (0: all)
   bool tied_embeddings = false;
   bool attention_bias = false;      ///< llama: biases on q, k, v, o projections
   bool mlp_bias = false;            ///< llama: biases on gate, up, down

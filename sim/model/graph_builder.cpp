@@ -70,19 +70,21 @@ ValueId GraphBuilder::embedding(std::string_view module, ValueId tokens) {
   return mark_parted(y, cut_axis(table) == 1);
 }
 
-ValueId GraphBuilder::add_position(std::string_view module, ValueId x) {
+ValueId GraphBuilder::add_position(std::string_view module, ValueId x, std::int64_t first_row) {
   const ParamId table = parameter(std::string(module) + ".weight");
   const bool columns_cut = cut_axis(table) == 1;
   if (!columns_cut) x = whole(x);
   Operator op = start(OperatorKind::add_position, module, {x});
   op.params = {table};
+  op.attributes.first_row = first_row;
   return mark_parted(append(std::move(op), value(x).shape), columns_cut);
 }
 
-ValueId GraphBuilder::norm(OperatorKind kind, std::string_view module, ValueId x) {
+ValueId GraphBuilder::norm(OperatorKind kind, std::string_view module, ValueId x, float weight_offset) {
   x = whole(x);
   Operator op = start(kind, module, {x});
   op.attributes.epsilon = model_.epsilon;
+  op.attributes.weight_offset = weight_offset;
   op.params = {parameter(op.name + ".weight")};
   const std::int64_t rows = op.attributes.rows;
   std::vector<Statistic> statistics;
@@ -95,11 +97,11 @@ ValueId GraphBuilder::norm(OperatorKind kind, std::string_view module, ValueId x
 }
 
 ValueId GraphBuilder::layer_norm(std::string_view module, ValueId x) {
-  return norm(OperatorKind::layer_norm, module, x);
+  return norm(OperatorKind::layer_norm, module, x, 0);
 }
 
-ValueId GraphBuilder::rms_norm(std::string_view module, ValueId x) {
-  return norm(OperatorKind::rms_norm, module, x);
+ValueId GraphBuilder::rms_norm(std::string_view module, ValueId x, float weight_offset) {
+  return norm(OperatorKind::rms_norm, module, x, weight_offset);
 }
 
 ValueId GraphBuilder::linear(std::string_view module, ValueId x, bool weight_in_out) {
@@ -173,12 +175,18 @@ ValueId GraphBuilder::product(std::string_view module, ParamId weight, ValueId x
   return append(std::move(add), value(sum).shape);
 }
 
-ValueId GraphBuilder::rotary(std::string_view module, ValueId x, std::int64_t heads) {
+ValueId GraphBuilder::rotary(std::string_view module, ValueId x, std::int64_t heads, std::int64_t passed) {
   if (!megatron()) x = whole(x);
   Operator op = start(OperatorKind::rotary, module, {x});
   op.attributes.heads = heads;
   op.attributes.head_dim = model_.head_dim;
   op.attributes.rotary_base = model_.rotary_base;
+  const RotaryScaling& scaling = model_.rotary;
+  const bool is_long = !scaling.long_frequencies.empty() && sequence_ > scaling.long_above;
+  op.attributes.turn = {.columns = scaling.columns,
+                        .passed_heads = passed,
+                        .factor = scaling.factor,
+                        .frequencies = is_long ? scaling.long_frequencies : scaling.frequencies};
   return mark_parted(append(std::move(op), value(x).shape), parted(x));
 }
 
@@ -200,12 +208,36 @@ ValueId GraphBuilder::attention(std::string_view module, std::vector<ValueId> in
                      part);
 }
 
-ValueId GraphBuilder::gelu(std::string_view module, ValueId x) {
-  return mark_parted(same_shape(OperatorKind::gelu, std::string(module), x), parted(x));
+ValueId GraphBuilder::split_groups(std::string_view module, ValueId x) {
+  x = whole(x);
+  Operator op = start(OperatorKind::split_groups, module, {x});
+  op.attributes.heads = model_.heads;
+  op.attributes.kv_heads = model_.kv_heads;
+  op.attributes.head_dim = model_.head_dim;
+  return append(std::move(op), value(x).shape);
 }
 
-ValueId GraphBuilder::swiglu(std::string_view module, ValueId gate, ValueId up) {
-  return mark_parted(append(start(OperatorKind::swiglu, module, {gate, up}), value(gate).shape), parted(gate));
+ValueId GraphBuilder::activation(OperatorKind kind, std::string_view module, ValueId x) {
+  return mark_parted(same_shape(kind, std::string(module), x), parted(x));
+}
+
+ValueId GraphBuilder::gated(OperatorKind kind, std::string_view module, ValueId gate, ValueId up) {
+  return mark_parted(append(start(kind, module, {gate, up}), value(gate).shape), parted(gate));
+}
+
+ValueId GraphBuilder::swiglu_packed(std::string_view module, ValueId x) {
+  x = whole(x);
+  Operator op = start(OperatorKind::swiglu, module, {x});
+  op.attributes.out_columns = op.attributes.columns / 2;
+  std::vector<std::int64_t> shape = value(x).shape;
+  shape.back() = op.attributes.out_columns;
+  return append(std::move(op), std::move(shape));
+}
+
+ValueId GraphBuilder::scale(std::string_view module, ValueId x, float factor) {
+  Operator op = start(OperatorKind::scale, module, {x});
+  op.attributes.factor = factor;
+  return mark_parted(append(std::move(op), value(x).shape), parted(x));
 }
 
 ValueId GraphBuilder::add(std::string_view module, ValueId a, ValueId b) {

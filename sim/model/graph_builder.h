@@ -25,9 +25,11 @@ class GraphBuilder {
   ValueId target(std::vector<std::int64_t> shape, Dtype dtype);
 
   [[nodiscard]] ValueId embedding(std::string_view module, ValueId tokens);
-  [[nodiscard]] ValueId add_position(std::string_view module, ValueId x);
+  /// `first_row`: the table's row of position 0.
+  [[nodiscard]] ValueId add_position(std::string_view module, ValueId x, std::int64_t first_row = 0);
   [[nodiscard]] ValueId layer_norm(std::string_view module, ValueId x);
-  [[nodiscard]] ValueId rms_norm(std::string_view module, ValueId x);
+  /// `weight_offset` is added to each weight.
+  [[nodiscard]] ValueId rms_norm(std::string_view module, ValueId x, float weight_offset = 0);
   /// A bias is used if the model has one for `module`.
   [[nodiscard]] ValueId linear(std::string_view module, ValueId x, bool weight_in_out);
   /// The same without bias and with a weight [O, I] that may belong to another module.
@@ -39,12 +41,20 @@ class GraphBuilder {
   [[nodiscard]] ValueId add_bias(std::string_view module, std::string_view bias, ValueId x);
   /// rms_norm of each part of x that is as wide as the norm's weight.
   [[nodiscard]] ValueId head_norm(std::string_view module, ValueId x);
-  /// `heads` of the model's head_dim each.
-  [[nodiscard]] ValueId rotary(std::string_view module, ValueId x, std::int64_t heads);
+  /// `heads` of the model's head_dim each turn, `passed` behind them do not.
+  [[nodiscard]] ValueId rotary(std::string_view module, ValueId x, std::int64_t heads, std::int64_t passed = 0);
+  /// Queries, keys and values of all heads out of those of each key head.
+  [[nodiscard]] ValueId split_groups(std::string_view module, ValueId x);
   /// `inputs` is {qkv} or {q, k, v}; probabilities are dropped as dropout() drops.
   [[nodiscard]] ValueId attention(std::string_view module, std::vector<ValueId> inputs);
-  [[nodiscard]] ValueId gelu(std::string_view module, ValueId x);
-  [[nodiscard]] ValueId swiglu(std::string_view module, ValueId gate, ValueId up);
+  /// gelu, gelu_erf or relu.
+  [[nodiscard]] ValueId activation(OperatorKind kind, std::string_view module, ValueId x);
+  /// swiglu or geglu.
+  [[nodiscard]] ValueId gated(OperatorKind kind, std::string_view module, ValueId gate, ValueId up);
+  /// Of gates and ups in one value.
+  [[nodiscard]] ValueId swiglu_packed(std::string_view module, ValueId x);
+  /// x times `factor`, in x's place.
+  [[nodiscard]] ValueId scale(std::string_view module, ValueId x, float factor);
   [[nodiscard]] ValueId add(std::string_view module, ValueId a, ValueId b);
   /// x itself where the model drops nothing.
   ValueId dropout(std::string_view module, ValueId x);
@@ -67,7 +77,7 @@ class GraphBuilder {
   };
   /// Appends it with a result of `shape`, which it returns.
   ValueId append(Operator op, std::vector<std::int64_t> shape, std::vector<Statistic> statistics = {});
-  ValueId norm(OperatorKind kind, std::string_view module, ValueId x);
+  ValueId norm(OperatorKind kind, std::string_view module, ValueId x, float weight_offset);
 
   // Tensor parallelism.
   [[nodiscard]] std::int64_t degree() const { return model_.split.degree; }

@@ -51,4 +51,15 @@ Result<void> check_batch(const Model& model, std::int64_t batch, std::int64_t se
   return {};
 }
 
+Result<void> check_trained(const Model& model, std::int64_t sequence) {
+  if (model.not_trained) return *model.not_trained;
+  if (model.window == 0 || sequence <= model.window) return {};
+  return Error{Errc::contradiction,
+               "is " + std::to_string(sequence) + ", and attention of " + model.name + " looks back on " +
+                   std::to_string(model.window) +
+                   " tokens: longer sequences are predicted as attention to all of them, and not trained, as attention "
+                   "within a sliding window is missing",
+               "--sequence", "use at most " + std::to_string(model.window)};
+}
+
 }  // namespace shard::model

@@ -16,11 +16,12 @@ enum class OperatorKind : std::uint8_t {
   layer_norm,    ///< in: x [B,S,C]; params: weight [C], bias [C]; out: y, mean [T], rstd [T]
   rms_norm,      ///< in: x [B,S,C]; params: weight [C]; out: y, rstd [T]
   linear,  ///< in: x [..,I]; params: weight, optional bias [O]; out: y [..,O]; weight [O,I], or [I,O] if weight_in_out
-  rotary,  ///< in: x [B,S,H*D]; out: y; rotate-half pairs (i, i + D/2) as Hugging Face llama
+  rotary,  ///< in: x [B,S,H*D]; out: y; rotate-half pairs (i, i + D/2) as Hugging Face llama; RotaryTurn says what
+           ///< else there is
   attention,      ///< causal; in: qkv [B,S,3C] packed q|k|v, or q [B,S,H*D], k and v [B,S,K*D]; out: y [B,S,H*D], lse
                   ///< [B,H,S]; drops shares of v as dropout does elements
   gelu,           ///< tanh approximation; in: x; out: y
-  swiglu,         ///< in: gate, up; out: y = silu(gate) * up
+  swiglu,         ///< in: gate, up, or one that packs them gate|up; out: y = silu(gate) * up
   add,            ///< in: a, b; out: y = a + b
   dropout,        ///< in: x; out: y, in x's place: 0 with a probability, else x / (1 - probability)
   cross_entropy,  ///< in: logits [B,S,V], targets i32 [B,S]; out: loss [1] (mean over T), lse [T]
@@ -38,7 +39,14 @@ enum class OperatorKind : std::uint8_t {
   vocabulary_statistics,  ///< in: this rank's logits [B,S,V/N], targets; out: [3,T]: maximum, sum of exponentials,
                           ///< target
   cross_entropy_part,     ///< in: logits, targets, statistics of all ranks [N,3,T]; out: loss [1], lse [T]
-  last = cross_entropy_part
+  // Of some families:
+  scale,         ///< in: x; out: y = a x, in x's place
+  relu,          ///< in: x; out: y
+  gelu_erf,      ///< in: x; out: y = x P(x), P the normal distribution's function
+  geglu,         ///< in: gate, up; out: y = gelu(gate) * up
+  split_groups,  ///< in: x [B,S,(H+2K)*D], of each key head its H/K queries, its key, its value; out: y, all queries,
+                 ///< keys, values
+  last = split_groups
 };
 
 enum class Access : std::uint8_t { read, write, update };
@@ -341,6 +349,44 @@ inline constexpr std::array kTable = std::to_array<OperatorRow>({
      .backward = {x_becomes_dx, kept, only(1, x)},
      .work = {.of = Work::Of::input, .inputs = 4},
      .loss = true},
+    {.kind = OperatorKind::scale,
+     .name = "scale",
+     .inputs = {"x"},
+     .forward = {x_becomes_y},
+     .backward = {dy_in_place, dy_apart, dx_apart},
+     .work = {.forward = 1, .inputs = 1},
+     .columns = Columns::any},
+    {.kind = OperatorKind::relu,
+     .name = "relu",
+     .inputs = {"x"},
+     .forward = {x, y},
+     .backward = {x, dy_in_place, dy_apart, dx_apart},
+     .work = {.forward = 1, .inputs = 1},
+     .columns = Columns::any,
+     .cheap = true},
+    {.kind = OperatorKind::gelu_erf,
+     .name = "gelu_erf",
+     .inputs = {"x"},
+     .forward = {x, y},
+     .backward = {x, dy_in_place, dy_apart, dx_apart},
+     .work = {.forward = 26, .inputs = 34},
+     .columns = Columns::any,
+     .cheap = true},
+    {.kind = OperatorKind::geglu,
+     .name = "geglu",
+     .inputs = {"gate", "up"},
+     .forward = {x, y},
+     .backward = {x, dy, dx},
+     .work = {.forward = 10, .inputs = 19},
+     .columns = Columns::any,
+     .cheap = true},
+    {.kind = OperatorKind::split_groups,
+     .name = "split_groups",
+     .inputs = {"x"},
+     .forward = {x, y},
+     .backward = {dy, dx},
+     .columns = Columns::all,
+     .cheap = true},
 });
 
 static_assert(kTable.size() == static_cast<std::size_t>(OperatorKind::last) + 1, "a row for every kind");

@@ -52,6 +52,7 @@ bool present(Term::When when, const Attributes& a, const Form& form) {
 
 int inputs_of(OperatorKind kind, const Attributes& a) {
   if (kind == OperatorKind::attention && a.columns != a.heads * a.head_dim) return 1;
+  if (kind == OperatorKind::swiglu && a.out_columns > 0) return 1;
   return named(row(kind).inputs);
 }
 

@@ -22,6 +22,15 @@ SHARD_TESTED(gelu_forward);
 SHARD_TESTED(gelu_backward);
 SHARD_TESTED(swiglu_forward);
 SHARD_TESTED(swiglu_backward);
+SHARD_TESTED(scale);
+SHARD_TESTED(relu_forward);
+SHARD_TESTED(relu_backward);
+SHARD_TESTED(gelu_erf_forward);
+SHARD_TESTED(gelu_erf_backward);
+SHARD_TESTED(geglu_forward);
+SHARD_TESTED(geglu_backward);
+SHARD_TESTED(swiglu_packed_forward);
+SHARD_TESTED(swiglu_packed_backward);
 SHARD_TESTED(layer_norm_forward);
 SHARD_TESTED(layer_norm_backward);
 SHARD_TESTED(rms_norm_forward);
@@ -34,6 +43,8 @@ SHARD_TESTED(add_position_forward);
 SHARD_TESTED(add_position_backward);
 SHARD_TESTED(rotary_forward);
 SHARD_TESTED(rotary_backward);
+SHARD_TESTED(split_groups);
+SHARD_TESTED(join_groups);
 SHARD_TESTED(join_columns);
 SHARD_TESTED(take_columns);
 SHARD_TESTED(add_bias);
@@ -56,6 +67,6 @@ SHARD_TESTED(nonfinite_add);
 SHARD_TESTED(tree_sum);
 SHARD_TESTED(mark);
 #undef SHARD_TESTED
-static_assert(sizeof(Kernels) == 40 * sizeof(void (*)()), "a kernel is called by its name here too");
+static_assert(sizeof(Kernels) == 51 * sizeof(void (*)()), "a kernel is called by its name here too");
 
 }  // namespace shard::cuda::test

@@ -211,6 +211,49 @@ inline double gelu_slope(double x) {
   const double t = std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
 }
+// What a family does to positions beside base: which elements of a head turn, heads behind them that do not, how fast
+// each pair turns, and how much it grows.
+struct Turn {
+  Int batch, sequence, heads, passed, dim, turned;
+  Vec frequencies;  // one for each of the turned / 2 pairs
+  double factor;
+};
+inline Vec turn(const Turn& t, double direction, const Vec& x) {
+  Vec y = x;
+  const Int row = (t.heads + t.passed) * t.dim;
+  for (Int token = 0; token < t.batch * t.sequence; ++token)
+    for (Int h = 0; h < t.heads; ++h)
+      for (Int i = 0; i < t.turned / 2; ++i) {
+        const double angle = direction * static_cast<double>(token % t.sequence) * t.frequencies[i];
+        const Int low = token * row + h * t.dim + i;
+        const Int high = low + t.turned / 2;
+        y[low] = t.factor * (x[low] * std::cos(angle) - x[high] * std::sin(angle));
+        y[high] = t.factor * (x[high] * std::cos(angle) + x[low] * std::sin(angle));
+      }
+  return y;
+}
+
+// From [group][its queries, its key, its value] to [queries][keys][values], as a list of what goes where.
+inline std::vector<Int> group_places(Int heads, Int kv_heads) {
+  std::vector<Int> places;
+  for (Int g = 0; g < kv_heads; ++g) {
+    for (Int q = 0; q < heads / kv_heads; ++q) places.push_back(g * (heads / kv_heads) + q);
+    places.push_back(heads + g);
+    places.push_back(heads + kv_heads + g);
+  }
+  return places;
+}
+
+inline double gelu_erf(double x) {
+  return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
+}
+inline double gelu_erf_slope(double x) {
+  return 0.5 * std::erfc(-x / std::sqrt(2.0)) + x * std::exp(-0.5 * x * x) / std::sqrt(2 * M_PI);
+}
+inline double relu(double x) {
+  return x > 0 ? x : 0;
+}
+
 inline double swiglu(double gate, double up) {
   return gate / (1 + std::exp(-gate)) * up;
 }

@@ -156,7 +156,8 @@ TEST(Limits, WhatIsNotTrainedIsNamed) {
            {gpt2(R"("scale_attn_by_inverse_layer_idx": true)"), "#/scale_attn_by_inverse_layer_idx", "false is"},
            {llama(R"("hidden_act": "gelu")"), "#/hidden_act", "\"gelu\""},
            {llama(R"("rope_scaling": {"rope_type": "llama3", "factor": 8})"), "#/rope_scaling/rope_type", "llama3"},
-           {llama(R"("rope_scaling": {"type": "linear", "factor": 2})"), "#/rope_scaling/type", "linear"},
+           {llama(R"("rope_scaling": {"type": "mrope", "factor": 2})"), "#/rope_scaling/type", "not known"},
+           {llama(R"("rope_scaling": {"type": "linear"})"), "#/rope_scaling/type", "\"factor\""},
            {llama(R"("rope_parameters": {"rope_type": "yarn"})"), "#/rope_parameters/rope_type", "yarn"},
            {llama(R"("partial_rotary_factor": 0.5)"), "#/partial_rotary_factor", "0.5"},
            {R"({"model_type": "mixtral"})", "#/model_type", "routing"}}) {

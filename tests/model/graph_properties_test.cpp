@@ -78,6 +78,11 @@ void expect_parameters_match_attributes(const Built& b, const Operator& op) {
     case OperatorKind::swiglu:
     case OperatorKind::add:
     case OperatorKind::dropout:
+    case OperatorKind::scale:
+    case OperatorKind::relu:
+    case OperatorKind::gelu_erf:
+    case OperatorKind::geglu:
+    case OperatorKind::split_groups:
     case OperatorKind::cross_entropy:
     case OperatorKind::mse: break;
     case OperatorKind::tensor_sum:
@@ -108,12 +113,17 @@ void expect_shapes_match_attributes(const Built& b, const Operator& op) {
     case OperatorKind::layer_norm:
     case OperatorKind::rms_norm:
     case OperatorKind::dropout:
+    case OperatorKind::scale:
+    case OperatorKind::relu:
+    case OperatorKind::gelu_erf:
+    case OperatorKind::split_groups:
     case OperatorKind::gelu: EXPECT_EQ(result.shape, first.shape) << op.name; break;
     case OperatorKind::rotary:
       EXPECT_EQ(result.shape, first.shape) << op.name;
       EXPECT_EQ(a.columns, a.heads * a.head_dim) << op.name;
       break;
     case OperatorKind::swiglu:
+    case OperatorKind::geglu:
     case OperatorKind::add:
       EXPECT_EQ(result.shape, first.shape) << op.name;
       EXPECT_EQ(b.value(op.inputs.at(1)).shape, first.shape) << op.name;

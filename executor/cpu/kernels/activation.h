@@ -1,4 +1,4 @@
-// GELU (tanh approximation) and SwiGLU, forward and backward, elementwise over n values.
+// ReLU, GELU (both forms), SwiGLU and GeGLU, forward and backward, elementwise over n values.
 #pragma once
 
 #include <cstdint>
@@ -20,5 +20,25 @@ void swiglu_forward(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstE
 /// dgate and dup are different buffers.
 void swiglu_backward(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstElements up, ConstElements dy,
                      Elements dgate, Elements dup);
+
+/// The same with x [rows, 2 columns], of each row gates and then ups, and y [rows, columns]; nothing in place.
+void swiglu_packed_forward(ThreadPool& pool, std::int64_t rows, std::int64_t columns, ConstElements x, Elements y);
+void swiglu_packed_backward(ThreadPool& pool, std::int64_t rows, std::int64_t columns, ConstElements x,
+                            ConstElements dy, Elements dx);
+
+/// y = gelu(gate) up, gelu as above.
+void geglu_forward(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstElements up, Elements y);
+/// dgate and dup are different buffers.
+void geglu_backward(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstElements up, ConstElements dy,
+                    Elements dgate, Elements dup);
+
+/// y = x P(x), P(x) = 1/2 (1 + erf(x / sqrt 2)), the normal distribution's function.
+void gelu_erf_forward(ThreadPool& pool, std::int64_t n, ConstElements x, Elements y);
+void gelu_erf_backward(ThreadPool& pool, std::int64_t n, ConstElements x, ConstElements dy, Elements dx);
+
+/// y = max(x, 0); NaN stays NaN.
+void relu_forward(ThreadPool& pool, std::int64_t n, ConstElements x, Elements y);
+/// dx = dy where x > 0, else 0.
+void relu_backward(ThreadPool& pool, std::int64_t n, ConstElements x, ConstElements dy, Elements dx);
 
 }  // namespace shard::cpu

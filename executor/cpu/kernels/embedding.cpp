@@ -119,7 +119,7 @@ void add_position_forward(ThreadPool& pool, const PositionShape& shape, ConstEle
         pool, shape.batch * shape.sequence,
         [&](std::int64_t first, std::int64_t count) {
           for (std::int64_t t = first; t < first + count; ++t) {
-            add_rows<T>(c, xt + t * c, positions + t % shape.sequence * c, yt + t * c);
+            add_rows<T>(c, xt + t * c, positions + (shape.first + t % shape.sequence) * c, yt + t * c);
           }
         },
         kRowsPerTask);
@@ -135,9 +135,10 @@ void add_position_backward(ThreadPool& pool, const PositionShape& shape, ConstEl
     run_ranges(
         pool, shape.positions,
         [&](std::int64_t first, std::int64_t count) {
-          for (std::int64_t s = first; s < first + count; ++s) {
-            T* row = table + s * c;
-            if (s >= shape.sequence) {
+          for (std::int64_t r = first; r < first + count; ++r) {
+            T* row = table + r * c;
+            const std::int64_t s = r - shape.first;
+            if (s < 0 || s >= shape.sequence) {
               if (store == Store::write) std::fill_n(row, c, T{});
               continue;
             }

@@ -33,20 +33,21 @@ SHARD_CLONES void layer_norm_row(std::int64_t n, float epsilon, const T* x, cons
 }
 
 template <class T>
-SHARD_CLONES void rms_norm_row(std::int64_t n, float epsilon, const T* x, const T* weight, T* y, float* rstd_out) {
+SHARD_CLONES void rms_norm_row(std::int64_t n, float epsilon, float offset, const T* x, const T* weight, T* y,
+                               float* rstd_out) {
   const float square = lane_sum<float>(n, [x](std::int64_t i) SHARD_LAMBDA { return to_f32(x[i]) * to_f32(x[i]); });
   const float rstd = 1.0F / std::sqrt(square / static_cast<float>(n) + epsilon);
   SHARD_INDEPENDENT
-  for (std::int64_t i = 0; i < n; ++i) y[i] = from_f32<T>(to_f32(x[i]) * rstd * to_f32(weight[i]));
+  for (std::int64_t i = 0; i < n; ++i) y[i] = from_f32<T>(to_f32(x[i]) * rstd * (offset + to_f32(weight[i])));
   *rstd_out = rstd;
 }
 
 // dx of one row; `center` says whether E[g] is subtracted (layer norm).
 template <class T>
-SHARD_CLONES void backward_row(std::int64_t n, const T* x, const T* weight, float mean, float rstd, const T* dy, T* dx,
-                               Store store, bool center) {
+SHARD_CLONES void backward_row(std::int64_t n, float offset, const T* x, const T* weight, float mean, float rstd,
+                               const T* dy, T* dx, Store store, bool center) {
   const float count = static_cast<float>(n);
-  const auto g = [=](std::int64_t i) SHARD_LAMBDA { return to_f32(dy[i]) * to_f32(weight[i]); };
+  const auto g = [=](std::int64_t i) SHARD_LAMBDA { return to_f32(dy[i]) * (offset + to_f32(weight[i])); };
   const auto h = [=](std::int64_t i) SHARD_LAMBDA { return (to_f32(x[i]) - mean) * rstd; };
   const float mean_g = center ? lane_sum<float>(n, g) / count : 0.0F;
   const float mean_gh = lane_sum<float>(n, [=](std::int64_t i) SHARD_LAMBDA { return g(i) * h(i); }) / count;
@@ -108,7 +109,7 @@ void norm_backward(ThreadPool& pool, const NormShape& shape, const T* x, const T
       pool, shape.rows,
       [&](std::int64_t first, std::int64_t count) {
         for (std::int64_t t = first; t < first + count; ++t) {
-          backward_row<T>(n, x + t * n, weight, mean != nullptr ? mean[t] : 0.0F, rstd[t], dy + t * n, dx + t * n,
+          backward_row<T>(n, shape.weight_offset, x + t * n, weight, mean != nullptr ? mean[t] : 0.0F, rstd[t], dy + t * n, dx + t * n,
                           dx_store, mean != nullptr);
         }
       },
@@ -148,6 +149,7 @@ void layer_norm_backward(ThreadPool& pool, const NormShape& shape, ConstElements
 void rms_norm_forward(ThreadPool& pool, const NormShape& shape, float epsilon, ConstElements x, ConstElements weight,
                       Elements y, float* rstd) {
   const std::int64_t n = shape.columns;
+  const float offset = shape.weight_offset;
   with_type(x.dtype(), [&]<class T>(T) {
     const T* xt = x.as<T>();
     const T* wt = weight.as<T>();
@@ -156,7 +158,7 @@ void rms_norm_forward(ThreadPool& pool, const NormShape& shape, float epsilon, C
         pool, shape.rows,
         [=](std::int64_t first, std::int64_t count) {
           for (std::int64_t t = first; t < first + count; ++t) {
-            rms_norm_row<T>(n, epsilon, xt + t * n, wt, yt + t * n, rstd + t);
+            rms_norm_row<T>(n, epsilon, offset, xt + t * n, wt, yt + t * n, rstd + t);
           }
         },
         kRowsPerTask);

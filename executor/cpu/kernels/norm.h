@@ -25,7 +25,7 @@ void layer_norm_backward(ThreadPool& pool, const NormShape& shape, ConstElements
                          const float* mean, const float* rstd, ConstElements dy, Elements dx, Store dx_store,
                          Elements dweight, Elements dbias, Store parameter_store = Store::write);
 
-/// rstd [T] = 1 / sqrt(E[x^2] + epsilon), y = x rstd weight. y may be x.
+/// rstd [T] = 1 / sqrt(E[x^2] + epsilon), y = x rstd (weight_offset + weight). y may be x.
 void rms_norm_forward(ThreadPool& pool, const NormShape& shape, float epsilon, ConstElements x, ConstElements weight,
                       Elements y, float* rstd);
 

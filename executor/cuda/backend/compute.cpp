@@ -176,7 +176,49 @@ void run_gelu(const Call& o) {
     o.kernels.gelu_backward(o.stream, o.count(Role::x), o(Role::x), o(Role::dy), o(Role::dx));
 }
 
+void run_split_groups(const Call& o) {
+  if (o.forward())
+    o.kernels.split_groups(o.stream, executor::group_shape(o.attributes()), o(Role::x), o(Role::y));
+  else
+    o.kernels.join_groups(o.stream, executor::group_shape(o.attributes()), o(Role::dy), o(Role::dx));
+}
+
+void run_scale(const Call& o) {
+  const Role from = o.forward() ? Role::x : Role::dy;
+  o.kernels.scale(o.stream, o.count(from), o.attributes().factor, o(from), o(o.forward() ? Role::y : Role::dx));
+}
+
+void run_relu(const Call& o) {
+  if (o.forward())
+    o.kernels.relu_forward(o.stream, o.count(Role::x), o(Role::x), o(Role::y));
+  else
+    o.kernels.relu_backward(o.stream, o.count(Role::x), o(Role::x), o(Role::dy), o(Role::dx));
+}
+
+void run_gelu_erf(const Call& o) {
+  if (o.forward())
+    o.kernels.gelu_erf_forward(o.stream, o.count(Role::x), o(Role::x), o(Role::y));
+  else
+    o.kernels.gelu_erf_backward(o.stream, o.count(Role::x), o(Role::x), o(Role::dy), o(Role::dx));
+}
+
+void run_geglu(const Call& o) {
+  if (o.forward())
+    o.kernels.geglu_forward(o.stream, o.count(Role::x), o(Role::x, 0), o(Role::x, 1), o(Role::y));
+  else
+    o.kernels.geglu_backward(o.stream, o.count(Role::x), o(Role::x, 0), o(Role::x, 1), o(Role::dy), o(Role::dx, 0),
+                             o(Role::dx, 1));
+}
+
 void run_swiglu(const Call& o) {
+  const Attributes& a = o.attributes();
+  if (model::inputs_of(o.op.kind, a) == 1) {
+    if (o.forward())
+      o.kernels.swiglu_packed_forward(o.stream, a.rows, a.out_columns, o(Role::x), o(Role::y));
+    else
+      o.kernels.swiglu_packed_backward(o.stream, a.rows, a.out_columns, o(Role::x), o(Role::dy), o(Role::dx));
+    return;
+  }
   if (o.forward())
     o.kernels.swiglu_forward(o.stream, o.count(Role::x), o(Role::x, 0), o(Role::x, 1), o(Role::y));
   else
@@ -240,6 +282,11 @@ Result<void> compute(const Call& o) {
     case OperatorKind::add_bias: run_bias(o); break;
     case OperatorKind::vocabulary_statistics:
     case OperatorKind::cross_entropy_part: run_vocabulary_part(o); break;
+    case OperatorKind::scale: run_scale(o); break;
+    case OperatorKind::relu: run_relu(o); break;
+    case OperatorKind::gelu_erf: run_gelu_erf(o); break;
+    case OperatorKind::geglu: run_geglu(o); break;
+    case OperatorKind::split_groups: run_split_groups(o); break;
     case OperatorKind::tensor_sum:
     case OperatorKind::tensor_input:
     case OperatorKind::tensor_gather:

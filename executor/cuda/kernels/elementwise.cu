@@ -37,6 +37,16 @@ struct Swiglu {
   SHARD_DEVICE float operator()(float gate, float up) const { return gate * sigmoid_f32(gate) * up; }
 };
 
+template <class T>
+SHARD_KERNEL scale_kernel(std::int64_t n, float factor, bool aligned, const T* x, T* y) {
+  for (std::int64_t i = kPack * first_element(); i < n; i += kPack * element_stride()) {
+    float a[kPack];
+    load_pack(x + i, n - i, aligned, a);
+    for (int k = 0; k < kPack; ++k) a[k] = a[k] * factor;
+    store_pack(a, n - i, aligned, y + i);
+  }
+}
+
 template <class F, class From, class To>
 SHARD_KERNEL map_kernel(std::int64_t n, bool aligned, const From* x, To* y) {
   for (std::int64_t i = kPack * first_element(); i < n; i += kPack * element_stride()) {
@@ -126,6 +136,15 @@ void convert_copy(Stream stream, std::int64_t n, ConstElements src, Elements dst
       else
         map<Convert>(stream, n, x, y);
     });
+  });
+}
+
+void scale(Stream stream, std::int64_t n, float factor, ConstElements x, Elements y) {
+  if (n == 0) return;
+  with_type(y.dtype(), [&]<class T>(T) {
+    const T* from = x.as<T>();
+    T* to = y.as<T>();
+    launch(stream, launch_of(n), scale_kernel<T>, n, factor, aligned_packs(from, to), from, to);
   });
 }
 

@@ -173,7 +173,7 @@ void add_position_forward(Stream stream, const PositionShape& shape, ConstElemen
   constexpr std::int64_t kMostBlocks = 64;
   with_type(y.dtype(), [&]<class T>(T) {
     const T* xt = x.as<T>();
-    const T* positions = table.as<T>();
+    const T* positions = table.as<T>() + shape.first * shape.columns;
     T* yt = y.as<T>();
     launch(stream,
            {.blocks_x = blocks_for(packs_of(size)),
@@ -185,11 +185,13 @@ void add_position_forward(Stream stream, const PositionShape& shape, ConstElemen
 
 void add_position_backward(Stream stream, const PositionShape& shape, ConstElements dy, Elements dtable, Store store) {
   const std::int64_t size = shape.sequence * shape.columns;
-  const std::int64_t table_size = shape.positions * shape.columns;
-  if (table_size == 0) return;
+  const std::int64_t before = shape.first * shape.columns;
+  const std::int64_t table_size = shape.positions * shape.columns - before;
   with_type(dtable.dtype(), [&]<class T>(T) {
     const T* d = dy.as<T>();
-    T* table = dtable.as<T>();
+    T* table = dtable.as<T>() + before;
+    if (store == Store::write) zero(stream, before, dtable.as<T>());
+    if (table_size == 0) return;
     launch(stream, {.blocks_x = blocks_for(packs_of(table_size)), .threads = kThreads}, sum_sequences_kernel<T>,
            shape.batch, size, table_size, aligned_rows(size, d, table), d, table, store);
   });

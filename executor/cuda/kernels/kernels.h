@@ -30,6 +30,19 @@ void gelu_backward(Stream stream, std::int64_t n, ConstElements x, ConstElements
 void swiglu_forward(Stream stream, std::int64_t n, ConstElements gate, ConstElements up, Elements y);
 void swiglu_backward(Stream stream, std::int64_t n, ConstElements gate, ConstElements up, ConstElements dy,
                      Elements dgate, Elements dup);
+void scale(Stream stream, std::int64_t n, float factor, ConstElements x, Elements y);
+
+// --- activation.cu
+void relu_forward(Stream stream, std::int64_t n, ConstElements x, Elements y);
+void relu_backward(Stream stream, std::int64_t n, ConstElements x, ConstElements dy, Elements dx);
+void gelu_erf_forward(Stream stream, std::int64_t n, ConstElements x, Elements y);
+void gelu_erf_backward(Stream stream, std::int64_t n, ConstElements x, ConstElements dy, Elements dx);
+void geglu_forward(Stream stream, std::int64_t n, ConstElements gate, ConstElements up, Elements y);
+void geglu_backward(Stream stream, std::int64_t n, ConstElements gate, ConstElements up, ConstElements dy,
+                    Elements dgate, Elements dup);
+void swiglu_packed_forward(Stream stream, std::int64_t rows, std::int64_t columns, ConstElements x, Elements y);
+void swiglu_packed_backward(Stream stream, std::int64_t rows, std::int64_t columns, ConstElements x, ConstElements dy,
+                            Elements dx);
 
 // --- norm.cu
 void layer_norm_forward(Stream stream, const NormShape& shape, float epsilon, ConstElements x, ConstElements weight,
@@ -61,6 +74,9 @@ void add_position_backward(Stream stream, const PositionShape& shape, ConstEleme
 // --- rotary.cu
 void rotary_forward(Stream stream, const RotaryShape& shape, ConstElements x, Elements y);
 void rotary_backward(Stream stream, const RotaryShape& shape, ConstElements dy, Elements dx);
+
+void split_groups(Stream stream, const GroupShape& shape, ConstElements x, Elements y);
+void join_groups(Stream stream, const GroupShape& shape, ConstElements x, Elements y);
 
 // --- columns.cu
 void join_columns(Stream stream, const ColumnParts& shape, ConstElements x, Elements y);
@@ -155,6 +171,15 @@ struct Kernels {
   SHARD_KERNEL_ENTRY(gelu_backward);
   SHARD_KERNEL_ENTRY(swiglu_forward);
   SHARD_KERNEL_ENTRY(swiglu_backward);
+  SHARD_KERNEL_ENTRY(scale);
+  SHARD_KERNEL_ENTRY(relu_forward);
+  SHARD_KERNEL_ENTRY(relu_backward);
+  SHARD_KERNEL_ENTRY(gelu_erf_forward);
+  SHARD_KERNEL_ENTRY(gelu_erf_backward);
+  SHARD_KERNEL_ENTRY(geglu_forward);
+  SHARD_KERNEL_ENTRY(geglu_backward);
+  SHARD_KERNEL_ENTRY(swiglu_packed_forward);
+  SHARD_KERNEL_ENTRY(swiglu_packed_backward);
   SHARD_KERNEL_ENTRY(layer_norm_forward);
   SHARD_KERNEL_ENTRY(layer_norm_backward);
   SHARD_KERNEL_ENTRY(rms_norm_forward);
@@ -167,6 +192,8 @@ struct Kernels {
   SHARD_KERNEL_ENTRY(add_position_backward);
   SHARD_KERNEL_ENTRY(rotary_forward);
   SHARD_KERNEL_ENTRY(rotary_backward);
+  SHARD_KERNEL_ENTRY(split_groups);
+  SHARD_KERNEL_ENTRY(join_groups);
   SHARD_KERNEL_ENTRY(join_columns);
   SHARD_KERNEL_ENTRY(take_columns);
   SHARD_KERNEL_ENTRY(add_bias);

@@ -98,15 +98,15 @@ SHARD_KERNEL rms_norm_kernel(NormShape shape, float epsilon, bool aligned, const
     float w[kPack];
     load_pack(x + c, left, aligned, v);
     load_pack(weight + c, left, aligned, w);
-    for (int k = 0; k < kPack; ++k) v[k] = v[k] * rstd * w[k];
+    for (int k = 0; k < kPack; ++k) v[k] = v[k] * rstd * (shape.weight_offset + w[k]);
     store_pack(v, left, aligned, y + c);
   });
   if (threadIdx.x == 0) rstd_out[row] = rstd;
 }
 
-/// h = (x - mean) rstd and g = dy weight of a pack.
+/// h = (x - mean) rstd and g = dy (offset + weight) of a pack.
 template <class T>
-SHARD_DEVICE void load_terms(std::int64_t left, bool aligned, const T* x, const T* weight, const T* dy, float mean,
+SHARD_DEVICE void load_terms(float offset, std::int64_t left, bool aligned, const T* x, const T* weight, const T* dy, float mean,
                              float rstd, float (&h)[kPack], float (&g)[kPack]) {
   float w[kPack];
   load_pack(x, left, aligned, h);
@@ -114,7 +114,7 @@ SHARD_DEVICE void load_terms(std::int64_t left, bool aligned, const T* x, const 
   load_pack(dy, left, aligned, g);
   for (int k = 0; k < kPack; ++k) {
     h[k] = (h[k] - mean) * rstd;
-    g[k] = g[k] * w[k];
+    g[k] = g[k] * (offset + w[k]);
   }
 }
 
@@ -136,7 +136,7 @@ SHARD_KERNEL norm_dx_kernel(NormShape shape, bool aligned, const T* x, const T* 
   for_own_packs(n, [&](std::int64_t c, std::int64_t left) {
     float h[kPack];
     float g[kPack];
-    load_terms(left, aligned, x + c, weight + c, dy + c, mean, rstd, h, g);
+    load_terms(shape.weight_offset, left, aligned, x + c, weight + c, dy + c, mean, rstd, h, g);
     for (int k = 0; k < kPack; ++k) {  // g is 0 where there is no column
       total_g = total_g + g[k];
       total_gh = total_gh + g[k] * h[k];
@@ -147,7 +147,7 @@ SHARD_KERNEL norm_dx_kernel(NormShape shape, bool aligned, const T* x, const T* 
   for_own_packs(n, [&](std::int64_t c, std::int64_t left) {
     float h[kPack];
     float g[kPack];
-    load_terms(left, aligned, x + c, weight + c, dy + c, mean, rstd, h, g);
+    load_terms(shape.weight_offset, left, aligned, x + c, weight + c, dy + c, mean, rstd, h, g);
     for (int k = 0; k < kPack; ++k) g[k] = rstd * (g[k] - mean_g - h[k] * mean_gh);
     if (store == Store::add) {
       float before[kPack];

@@ -1,6 +1,7 @@
 # The device's operators, which are compiled twice: by nvcc, and for the emulated device by the C++ compiler.
 set(SHARDSCOPE_KERNELS_DIR ${CMAKE_CURRENT_LIST_DIR})
 set(SHARDSCOPE_KERNEL_SOURCES
+  activation.cu
   attention.cu
   attention_backward.cu
   columns.cu

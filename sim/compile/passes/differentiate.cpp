@@ -23,7 +23,9 @@ class Differentiator {
 
   Draft run() {
     make_gradient_buffers();
-    for (auto it = graph_.operators.rbegin(); it != graph_.operators.rend(); ++it) differentiate(*it);
+    find_passers();
+    for (auto it = graph_.operators.rbegin(); it != graph_.operators.rend(); ++it) differentiate_in_turn(*it);
+    assert(waiting_.empty() && "gradients that wait for each other");
     std::vector<Op>& ops = plan_.find(Phase::steady_step)->ops;
     for (const Op& op : backward_) {
       for (const Operand& operand : op.operands)
@@ -64,6 +66,61 @@ class Differentiator {
     return it->second;
   }
 
+  // Backward goes from the last operator to the first, but where a gradient has several names. An operator that passes
+  // its result's gradient on gives its inputs that buffer, and two rules follow for others that have such an input, as
+  // a norm of a block's input that stands behind what a parallel branch made of it:
+  // 1. Passing on comes first: it gives a buffer, and does not add to one.
+  // 2. What adds to the buffer as the gradient of one value comes behind all that read it as that of another.
+
+  /// By value: operators that will pass a gradient on to it.
+  void find_passers() {
+    for (const model::Operator& op : graph_.operators)
+      if (model::row(op.kind).gradient == model::Gradient::passed_on && needed(op.outputs[0]))
+        for (ValueId x : op.inputs) ++passers_[x.value];
+  }
+
+  [[nodiscard]] bool waits(const model::Operator& op) const {
+    const auto made = [&](const model::Operator* other) {
+      return std::ranges::find(other->inputs, op.outputs[0]) != other->inputs.end();
+    };
+    if (std::ranges::any_of(waiting_, made)) return true;
+    if (model::row(op.kind).gradient == model::Gradient::passed_on || !needed(op.outputs[0])) return false;
+    return std::ranges::any_of(op.inputs, [&](ValueId x) {
+      if (!needed(x)) return false;
+      if (const auto passers = passers_.find(x.value); passers != passers_.end() && passers->second > 0) return true;
+      const auto buffer = gradient_of_.find(x.value);
+      if (buffer == gradient_of_.end()) return false;
+      const auto names = unread_.find(buffer->second.value);
+      return names != unread_.end() && std::ranges::any_of(names->second, [&](std::int32_t name) {
+               return name != x.value && name != op.outputs[0].value;
+             });
+    });
+  }
+
+  void differentiate_now(const model::Operator& op) {
+    differentiate(op);
+    if (const auto buffer = gradient_of_.find(op.outputs[0].value); buffer != gradient_of_.end())
+      if (const auto names = unread_.find(buffer->second.value); names != unread_.end())
+        names->second.erase(op.outputs[0].value);
+    if (model::row(op.kind).gradient == model::Gradient::passed_on && needed(op.outputs[0]))
+      for (ValueId x : op.inputs) --passers_[x.value];
+  }
+
+  /// The operator, and then those that waited for it.
+  void differentiate_in_turn(const model::Operator& op) {
+    waiting_.push_back(&op);
+    for (std::size_t i = 0; i < waiting_.size();) {
+      const model::Operator* next = waiting_[i];
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (waits(*next)) {
+        waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(i++), next);
+        continue;
+      }
+      differentiate_now(*next);
+      i = 0;
+    }
+  }
+
   /// The buffer of the gradient of v: made by its first contribution, added to by others.
   BufferId into(ValueId v, model::Extent extent) {
     if (const auto it = gradient_of_.find(v.value); it != gradient_of_.end()) return it->second;
@@ -81,6 +138,7 @@ class Differentiator {
     if (!needed(v)) return;
     assert(!gradient_of_.contains(v.value) && "an aliased gradient is the first contribution");
     gradient_of_[v.value] = gradient(from);
+    unread_[gradient(from).value].insert(v.value);
     if (const auto users = ++aliases_[gradient(from).value]; users > 1) shared_.insert(gradient(from).value);
   }
 
@@ -201,6 +259,10 @@ class Differentiator {
   std::map<std::int32_t, int> aliases_;           ///< names that mean one gradient buffer
   std::set<std::int32_t> shared_;                 ///< gradient buffers with several readers: never updated in place
   std::vector<bool> gradient_begun_;
+  std::map<std::int32_t, int> passers_;  ///< by ValueId: what has yet to pass a gradient on to it
+  std::map<std::int32_t, std::set<std::int32_t>>
+      unread_;                                   ///< by gradient buffer: names under which it is yet to be read
+  std::vector<const model::Operator*> waiting_;  ///< operators whose turn has not come, the last one first
 };
 
 }  // namespace
