@@ -8,8 +8,8 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kEagerOptions[] = {"model-code", "attention", "optimizer-implementation", "zero-grad",
-                                         "autocast"};
+constexpr const char* kEagerOptions[] = {"model-code", "attention", "optimizer-implementation",
+                                         "zero-grad",  "autocast",  "masters"};
 
 }  // namespace
 
@@ -37,6 +37,10 @@ void add_eager_options(cli::Command& command, like::EagerOptions& o) {
   group.add_choice<bool>("autocast", &o.autocast,
                          {{"none", false, "as --precision says"}, {"bf16", true, "over fp32 parameters"}},
                          "what torch.autocast runs forward in");
+  group.add_choice<bool>(
+      "masters", &o.masters,
+      {{"fp32", true, "shards and sums of gradients are fp32"}, {"none", false, "everything is of --precision"}},
+      "fsdp2: what --precision bf16 rests in");
 }
 
 Result<void> refuse_eager_options(const cli::Command& command) {
