@@ -8,8 +8,8 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kEagerOptions[] = {"model-code", "attention", "optimizer-implementation",
-                                         "zero-grad",  "autocast",  "masters"};
+constexpr const char* kEagerOptions[] = {"model-code", "attention", "optimizer-implementation", "zero-grad",
+                                         "autocast",   "masters",   "use-orig-params"};
 
 }  // namespace
 
@@ -40,7 +40,11 @@ void add_eager_options(cli::Command& command, like::EagerOptions& o) {
   group.add_choice<bool>(
       "masters", &o.masters,
       {{"fp32", true, "shards and sums of gradients are fp32"}, {"none", false, "everything is of --precision"}},
-      "fsdp2: what --precision bf16 rests in");
+      "fsdp1, fsdp2: what --precision bf16 rests in");
+  group.add_choice<bool>("use-orig-params", &o.original_parameters,
+                         {{"true", true, "the optimizer has what of each parameter is in a shard"},
+                          {"false", false, "the optimizer has flat parameters"}},
+                         "fsdp1: use_orig_params");
 }
 
 Result<void> refuse_eager_options(const cli::Command& command) {

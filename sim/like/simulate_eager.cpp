@@ -104,7 +104,8 @@ eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& 
           .compute = compute,
           .resting = wide,
           .reduced = wide,
-          .reshard_after_forward = s.stage == 3};
+          .reshard_after_forward = s.stage == 3,
+          .original_parameters = options.original_parameters};
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ inline constexpr std::string_view kPytorch2 = "pytorch@2.11";
 /// What describes the program beside its model and strategy.
 struct EagerOptions {
   eager::Framework framework = eager::Framework::none;
-  bool masters = true;  ///< sharded parameters rest, and are reduced, in fp32 whatever the precision is
+  bool original_parameters = true;  ///< fsdp1: use_orig_params
+  bool masters = true;              ///< sharded parameters rest, and are reduced, in fp32 whatever the precision is
   eager::Machine machine{};
   eager::Code code = eager::Code::hugging_face;
   eager::Attention attention = eager::Attention::sdpa;

@@ -32,7 +32,9 @@ struct EagerName {
   std::string_view name;
   eager::Framework framework;
 };
-constexpr EagerName kEagerNames[] = {{kPytorch2, eager::Framework::none}, {"fsdp2@2.11", eager::Framework::fsdp2}};
+constexpr EagerName kEagerNames[] = {{kPytorch2, eager::Framework::none},
+                                     {"fsdp1@2.11", eager::Framework::fsdp1},
+                                     {"fsdp2@2.11", eager::Framework::fsdp2}};
 
 std::vector<CollectiveSum> count_collectives(const plan::Plan& plan) {
   std::vector<CollectiveSum> sums;
@@ -78,7 +80,8 @@ std::optional<eager::Framework> eager_framework(std::string_view name) {
 }
 
 std::int32_t usual_stage(std::string_view name) {
-  return eager_framework(name) == eager::Framework::fsdp2 ? 3 : 0;
+  const std::optional<eager::Framework> framework = eager_framework(name);
+  return framework == eager::Framework::fsdp1 || framework == eager::Framework::fsdp2 ? 3 : 0;
 }
 
 std::string_view name_of(eager::Framework framework) {

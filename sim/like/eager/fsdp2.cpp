@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "sim/like/eager/division.h"
-#include "sim/like/eager/sharding.h"
+#include "sim/like/eager/fsdp.h"
 
 namespace shard::like::eager {
 namespace {
@@ -14,71 +14,23 @@ constexpr std::uint8_t kCopyIn = 1, kReduce = 2;
 /// Blocks of the kernels that copy a group out of, or into, one buffer: ATen/native/cuda/TensorShape.cu.
 constexpr std::int64_t kThreads = 128, kBytesPerBlock = kThreads * 16, kOversubscribed = 2;
 
-class Fsdp2 final : public Sharding {
+class Fsdp2 final : public Fsdp {
  public:
-  using Sharding::Sharding;
+  using Fsdp::Fsdp;
 
   void create(const model::Model& model, const std::function<void()>& make_buffers) override {
-    units_.resize(static_cast<std::size_t>(model.layers) + 1);
-    for (std::size_t p = 0; p < model.parameters.size(); ++p) {
-      const std::int32_t block = model.parameter_block[p];
-      (block < 0 ? root() : units_[static_cast<std::size_t>(block)]).parameters.push_back(p);
-      Dims sizes;
-      for (const std::int64_t s : model.parameters[p].shape) sizes.push(s);
-      Tensor t = r_.without_memory(sizes, options_.compute);
-      t.set_parameter(static_cast<std::int32_t>(p));
-      r_.parameters().push_back(t);
-    }
+    make_units(model);
     shards_.resize(r_.parameters().size());
     shard_gradients_.resize(r_.parameters().size());
+    written_.resize(units_.size());
     for (Unit& u : units_) shard(u, model, &u == &root() ? make_buffers : std::function<void()>{});
   }
-
-  void enter_model() override {
-    for (Unit& u : units_) u.in_backward = false;
-    gather(root());
-    wait(root(), true);
-  }
-  void leave_model(const Tensor& loss, const Tensor& logits) override {
-    for (const Tensor& output : {loss, logits}) r_.graph().before(output, [this] { before_backward(root()); });
-    leave(root());
-    previous_gathered_ = {};
-  }
-  Tensor enter(std::size_t block, const Tensor& x) override {
-    Unit& u = units_[block];
-    if (u.in_backward) return x;  // run again: what it needs is gathered
-    gather(u);
-    wait(u, true);
-    Tensor entered = x.view(x.sizes(), x.strides());
-    r_.graph().record(entered, {r_.graph().edge(x)}, [this, &u](const Tensors& g) -> Tensors {
-      after_backward(u);
-      return {g[0]};
-    });
-    return entered;
-  }
-  void leave(std::size_t block, const Tensor& y) override {
-    Unit& u = units_[block];
-    if (u.in_backward) return;
-    if (options_.reshard_after_forward) drop(u);
-    leave(u);
-    r_.graph().before(y, [this, &u] { before_backward(u); });
-  }
   void end_backward() override {
-    after_backward(root());
-    order_.clear();
+    Fsdp::end_backward();
     reduced_from_ = {};
   }
 
  private:
-  struct Unit {
-    std::vector<std::size_t> parameters{};
-    Tensor gathered{};  ///< what the collective wrote, until it is copied out
-    bool whole = false;
-    bool in_backward = false;
-    std::size_t forward_at = 0;  ///< in order_
-  };
-  Unit& root() { return units_.back(); }
-
   /// Rows of a parameter that every rank has, the last rank's padded.
   [[nodiscard]] std::int64_t rows(const Tensor& t) const { return divide_up(t.size(0), options_.ranks); }
   [[nodiscard]] std::int64_t shard_elements(const Tensor& t) const { return rows(t) * (t.elements() / t.size(0)); }
@@ -105,21 +57,23 @@ class Fsdp2 final : public Sharding {
   }
 
   /// foreach_all_gather.
-  void gather(Unit& u) {
-    if (u.whole || u.gathered) return;
+  void gather(Unit& u) override {
+    if (u.gathered) return;
+    u.gathered = true;
     const std::int64_t elements = shard_elements(u);
     r_.tape().begin_op("all-gather");
     r_.tape().on_stream(kCopyIn);
     Tensor cast;
     if (options_.compute != options_.resting) cast = r_.empty({elements}, options_.compute);
-    u.gathered = staged({elements * options_.ranks}, options_.compute, Category::communication);
+    written_[index(u)] = staged({elements * options_.ranks}, options_.compute, Category::communication);
     cast = {};
     r_.tape().on_stream(0);
   }
 
   /// wait_for_unshard: in forward the buffer lives on until the next one is copied out.
-  void wait(Unit& u, bool forward) {
-    if (!u.gathered) return;
+  void wait(Unit& u, bool forward) override {
+    Tensor& written = written_[index(u)];
+    if (!written) return;
     r_.tape().begin_op("copy out");
     std::vector<std::int64_t> bytes;
     for (const std::size_t p : u.parameters) {
@@ -128,36 +82,22 @@ class Fsdp2 final : public Sharding {
       bytes.push_back(own);
       const BufferId memory = r_.tape().take(Bytes{own * options_.ranks});
       r_.tape().set_category(memory, Category::gathered);
-      r_.tape().set_name(memory, "gathered ", shards_[p].storage().buffer(), "");
+      r_.tape().set_name(memory, "", shards_[p].storage().buffer(), "");
       t.storage().refill(memory);
     }
     take_table(split_table(bytes));
-    u.whole = true;
-    if (forward)
-      previous_gathered_ = std::move(u.gathered);
-    else
-      u.gathered = {};
+    if (forward) previous_ = std::move(written);
+    written = {};
   }
 
-  void drop(Unit& u) {
+  void drop(Unit& u) override {
     for (const std::size_t p : u.parameters) r_.parameters()[p].storage().drop();
-    u.whole = false;
+    u.gathered = false;
   }
-  void leave(Unit& u) {
-    u.forward_at = order_.size();
-    order_.push_back(&u);
-  }
-
-  void before_backward(Unit& u) {
-    if (u.in_backward) return;
-    u.in_backward = true;
-    gather(u);
-    wait(u, false);
-    if (u.forward_at > 0) gather(*order_[u.forward_at - 1]);
-  }
+  void end_forward() override { previous_ = {}; }
 
   /// post_backward and foreach_reduce.
-  void after_backward(Unit& u) {
+  void reduce(Unit& u) override {
     Tensors whole;
     for (const std::size_t p : u.parameters)
       if (Tensor& g = r_.graph().gradients()[p]) whole.push_back(std::exchange(g, {}));
@@ -202,10 +142,9 @@ class Fsdp2 final : public Sharding {
     return blocks + 6 * static_cast<std::int64_t>(u.parameters.size()) + 2;
   }
 
-  std::vector<Unit> units_;   ///< the blocks, then the model's own
-  std::vector<Unit*> order_;  ///< in which forward left them
-  Tensor previous_gathered_;  ///< the buffer before, copied out
-  Tensor reduced_from_;       ///< what the last reduce-scatter reads
+  Tensors written_;      ///< by unit: what the collective wrote, until it is copied out
+  Tensor previous_;      ///< the one before in forward, copied out
+  Tensor reduced_from_;  ///< what the last reduce-scatter reads
 };
 
 }  // namespace

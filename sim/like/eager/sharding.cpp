@@ -25,6 +25,7 @@ void Sharding::zero_grad(Optimizer& optimizer, bool set_to_none) {
 std::unique_ptr<Sharding> sharding(Runtime& runtime, const ShardingOptions& options) {
   switch (options.framework) {
     case Framework::none: return nullptr;
+    case Framework::fsdp1: return fsdp1(runtime, options);
     case Framework::fsdp2: return fsdp2(runtime, options);
   }
   return nullptr;

@@ -11,7 +11,7 @@
 
 namespace shard::like::eager {
 
-enum class Framework : std::uint8_t { none, fsdp2 };
+enum class Framework : std::uint8_t { none, fsdp1, fsdp2 };
 
 /// What the framework is told.
 struct ShardingOptions {
@@ -21,6 +21,7 @@ struct ShardingOptions {
   Scalar resting = Scalar::f32;       ///< of shards, and so of the optimizer's states
   Scalar reduced = Scalar::f32;       ///< of gradients while ranks sum them up
   bool reshard_after_forward = true;  ///< else gathered parameters stay until backward
+  bool original_parameters = true;    ///< fsdp1: use_orig_params
 };
 
 /// One rank's side of it. Blocks are numbered from 0; what lies outside of them is the model's own part.
@@ -55,6 +56,7 @@ class Sharding {
 
 /// None where there is nothing to do.
 [[nodiscard]] std::unique_ptr<Sharding> sharding(Runtime& runtime, const ShardingOptions& options);
+[[nodiscard]] std::unique_ptr<Sharding> fsdp1(Runtime& runtime, const ShardingOptions& options);
 [[nodiscard]] std::unique_ptr<Sharding> fsdp2(Runtime& runtime, const ShardingOptions& options);
 
 inline void enter_model(Runtime& r) {

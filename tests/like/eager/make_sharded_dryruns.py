@@ -46,6 +46,7 @@ def train(run):
     c = run["config"]
     run["dtype"] = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[run["precision"]]
     run["use_orig_params"] = run["framework"] == "fsdp1"
+    torch.backends.cuda.enable_cudnn_sdp(False)  # flash, whatever the build of PyTorch prefers
     dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=run["ranks"])
     model = make_dryruns.hugging_face(c, torch.float32 if run["masters"] == "fp32" else run["dtype"])
     blocks = model.model.layers if c["model_type"] == "llama" else model.transformer.h
