@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "executor/data/source.h"
-#include "sim/model/graph_limits.h"
 #include "sim/cli/contradiction.h"
 #include "sim/cli/sizes.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/commands/device_of_cluster.h"
+#include "sim/model/graph_limits.h"
 
 namespace shard::commands {
 namespace {

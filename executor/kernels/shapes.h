@@ -37,14 +37,14 @@ struct PositionShape {
 };
 
 struct RotaryShape {
-  std::int64_t batch = 0;     ///< B
-  std::int64_t sequence = 0;  ///< S; the position of token t is t % S
-  std::int64_t heads = 0;     ///< H
-  std::int64_t head_dim = 0;  ///< D, even
-  float base = 10000.0F;      ///< theta
-  std::int64_t turned = 0;    ///< R: the first elements of each head that turn, even; 0: D
-  std::int64_t passed = 0;    ///< heads behind the first H, which do not turn
-  float factor = 1.0F;        ///< of sine and cosine
+  std::int64_t batch = 0;              ///< B
+  std::int64_t sequence = 0;           ///< S; the position of token t is t % S
+  std::int64_t heads = 0;              ///< H
+  std::int64_t head_dim = 0;           ///< D, even
+  float base = 10000.0F;               ///< theta
+  std::int64_t turned = 0;             ///< R: the first elements of each head that turn, even; 0: D
+  std::int64_t passed = 0;             ///< heads behind the first H, which do not turn
+  float factor = 1.0F;                 ///< of sine and cosine
   const float* frequencies = nullptr;  ///< of the host, R/2 of them; null: theta^(-2i/R)
   [[nodiscard]] constexpr std::int64_t pairs() const { return (turned == 0 ? head_dim : turned) / 2; }
   /// From one token to the next.

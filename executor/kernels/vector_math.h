@@ -1,4 +1,5 @@
-// exp, sigmoid, log, the normal distribution, sine and cosine in fp32 as branch-free scalar code that the compiler vectorises.
+// exp, sigmoid, log, the normal distribution, sine and cosine in fp32 as branch-free scalar code that the compiler
+// vectorises.
 #pragma once
 
 #include <bit>
@@ -79,9 +80,9 @@ struct Normal {
   float probability;
   float density;
 };
-/// The tail beyond |x| is density(x) R(x), R being Mills' ratio. R(x) sqrt(2 pi) / t is a polynomial in t = 1 / (1 + 0.3
-/// |x|), fitted for this project by least squares, reweighted towards the largest relative error, on 4000 Chebyshev nodes
-/// of t for 0 <= |x| <= 14: 4e-9 off before rounding.
+/// The tail beyond |x| is density(x) R(x), R being Mills' ratio. R(x) sqrt(2 pi) / t is a polynomial in t = 1 / (1 +
+/// 0.3 |x|), fitted for this project by least squares, reweighted towards the largest relative error, on 4000 Chebyshev
+/// nodes of t for 0 <= |x| <= 14: 4e-9 off before rounding.
 SHARD_INLINE Normal normal_f32(float x) {
   const float a = x < 0.0F ? -x : x;
   const float e = exp_f32(-0.5F * a * a);

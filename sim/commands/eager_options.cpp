@@ -8,8 +8,9 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kEagerOptions[] = {"model-code", "attention",      "optimizer-implementation", "zero-grad",
-                                         "autocast",   "allocator-conf", "memory-fraction"};
+constexpr const char* kEagerOptions[] = {"model-code",      "attention",      "optimizer-implementation",
+                                         "zero-grad",       "autocast",       "masters",
+                                         "use-orig-params", "allocator-conf", "memory-fraction"};
 
 }  // namespace
 
@@ -37,6 +38,14 @@ void add_eager_options(cli::Command& command, like::EagerOptions& o, AllocatorFl
   group.add_choice<bool>("autocast", &o.autocast,
                          {{"none", false, "as --precision says"}, {"bf16", true, "over fp32 parameters"}},
                          "what torch.autocast runs forward in");
+  group.add_choice<bool>(
+      "masters", &o.masters,
+      {{"fp32", true, "shards and sums of gradients are fp32"}, {"none", false, "everything is of --precision"}},
+      "fsdp1, fsdp2: what --precision bf16 rests in");
+  group.add_choice<bool>("use-orig-params", &o.original_parameters,
+                         {{"true", true, "the optimizer has what of each parameter is in a shard"},
+                          {"false", false, "the optimizer has flat parameters"}},
+                         "fsdp1: use_orig_params");
   add_allocator_options(group, allocator, true);
 }
 

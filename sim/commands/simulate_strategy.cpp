@@ -27,6 +27,7 @@ Result<like::LikeResult> predict_other(const cli::Command& command, const Simula
                                {.device_capacity = capacity, .rules = {}, .allocator = std::nullopt});
   }
   like::EagerOptions eager = o.eager;
+  eager.framework = like::eager_framework(o.like).value_or(like::eager::Framework::none);
   eager.device_capacity = capacity;
   std::vector<std::string> notes;
   const Result<CachingAllocatorOptions> allocator = allocator_of(o.allocator, capacity, notes);
@@ -145,6 +146,8 @@ void add_simulate_options(cli::Command& command, SimulateOptions& o) {
   machine
       .add("like", &o.like, "NAME@VERSION",
            "predict another framework instead: pytorch@2.11 (a transformer on one GPU),\n"
+           "fsdp2@2.11 (fully_shard of each block and of the model, stages 3 and 2),\n"
+           "fsdp1@2.11 (FullyShardedDataParallel, blocks wrapped, stages 3 and 2),\n"
            "pytorch@1.8 (an mlp, stages 0 and 1),\n"
            "colossalai-gemini@0.5.1 or @0.1.9 (fp16 in chunks)")
       .common();
@@ -170,6 +173,7 @@ Result<Simulated> simulate_strategy(const cli::Command& command, const SimulateO
   Simulated simulated{.figures = {}, .planned = std::nullopt, .cluster = **cluster, .options = {}, .taken = {}};
   StrategyOptions strategy = o.strategy;
   take_nodes(command, o, simulated.cluster, strategy);
+  if (!command.given("stage")) strategy.chosen.stage = like::usual_stage(o.like);
   // Other frameworks' figures rest on a plan of ours for the CPU, as they were compared with what those measured.
   if (o.like.empty())
     if (Result<void> ok = choose_device(command, strategy, simulated.cluster); !ok) return ok.error();

@@ -9,8 +9,9 @@ namespace {
 
 class Replayer {
  public:
-  Replayer(const plan::Plan& plan, const CachingAllocatorOptions& options, SegmentSource& device)
-      : plan_(plan), allocator_(device, options), live_(plan.buffers.size()) {}
+  Replayer(const plan::Plan& plan, const CachingAllocatorOptions& options, SegmentSource& device,
+           std::span<const std::uint8_t> streams)
+      : plan_(plan), allocator_(device, options), streams_(streams), live_(plan.buffers.size()) {}
 
   Result<Replay> run(const std::vector<Mark>& marks) {
     auto mark = marks.begin();
@@ -37,7 +38,7 @@ class Replayer {
     for (BufferId id : op.acquire) {
       const plan::Buffer& buffer = plan_.buffer(id);
       if (buffer.memory != Memory::device) continue;
-      Result<BlockId> block = allocator_.allocate(buffer.bytes);
+      Result<BlockId> block = allocator_.allocate(buffer.bytes, streams_.empty() ? 0 : streams_[index_of(id)]);
       if (!block) {
         Error error = block.error();
         error.where = std::string(op.name) + ", " + std::string(buffer.name);
@@ -102,7 +103,8 @@ class Replayer {
 
   const plan::Plan& plan_;
   CachingAllocator allocator_;
-  std::vector<BlockId> live_;  ///< by buffer
+  std::span<const std::uint8_t> streams_;  ///< by buffer
+  std::vector<BlockId> live_;              ///< by buffer
   std::vector<Event> events_;
   Bytes highest_{0};
   const plan::Op* highest_op_ = nullptr;
@@ -119,8 +121,8 @@ Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks, co
 }
 
 Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks, const CachingAllocatorOptions& options,
-                      SegmentSource& device) {
-  return Replayer(plan, options, device).run(marks);
+                      SegmentSource& device, std::span<const std::uint8_t> streams) {
+  return Replayer(plan, options, device, streams).run(marks);
 }
 
 }  // namespace shard::like

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,9 @@ struct Replay {
 [[nodiscard]] Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks,
                                     const CachingAllocatorOptions& options, std::optional<Bytes> capacity);
 
-/// Segments come from `device`, which says where.
+/// Segments come from `device`, which says where. `streams` says by buffer whose block it is; none: all are of one.
 [[nodiscard]] Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks,
-                                    const CachingAllocatorOptions& options, SegmentSource& device);
+                                    const CachingAllocatorOptions& options, SegmentSource& device,
+                                    std::span<const std::uint8_t> streams = {});
 
 }  // namespace shard::like

@@ -46,13 +46,27 @@ Result<void> check_hugging_face(const model::Model& model, const plan::Strategy&
   return {};
 }
 
+Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
+  if (options.framework == eager::Framework::none) {
+    if (s.world_size > 1) return missing("a world of more than one rank", "--like fsdp2, or --world-size 1");
+    if (s.stage != 0) return missing("--stage " + std::to_string(s.stage), "--like fsdp2, or --stage 0");
+    return {};
+  }
+  const std::string name(name_of(options.framework));
+  if (s.world_size < 2) return missing(name + " on one rank", "--world-size 2 or more, or --like pytorch");
+  if (s.stage < 2) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 3 or 2");
+  if (options.code == eager::Code::course) return missing("--model-code cs336 under " + name, "hugging-face");
+  if (options.autocast) return missing("--autocast under " + name, "--precision bf16, over fp32 shards");
+  if (s.shard_degree() != s.world_size) return missing("sharding in groups", "a group of all ranks");
+  if (model.layers < 1) return missing("a model without blocks", "--like pytorch");
+  return {};
+}
+
 Result<void> check(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   if (model.family == model::Family::mlp) return missing("an mlp", "--like pytorch@1.8");
   if (model.not_simulated) return *model.not_simulated;
   if (model.family == model::Family::other) return missing("the family of " + model.class_name, "a gpt2 or a llama");
-  if (s.world_size > 1)
-    return missing("a world of more than one rank (DistributedDataParallel, FSDP)", "--world-size 1");
-  if (s.stage != 0) return missing("--stage " + std::to_string(s.stage), "--stage 0");
+  if (Result<void> ok = check_sharding(model, s, options); !ok) return ok;
   if (s.accumulation() > 1) return missing("gradient accumulation", "leave --global-batch out");
   if (s.recompute != plan::Recompute::none) return missing("activation checkpointing", "--recompute none");
   if (options.code == eager::Code::course && model.dropout > 0)
@@ -82,6 +96,18 @@ eager::Rule rule_of(plan::OptimizerKind optimizer) {
   return eager::Rule::adamw;
 }
 
+eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& options) {
+  const eager::Scalar compute = scalar_of(s.precision);
+  const eager::Scalar wide = options.masters ? eager::Scalar::f32 : compute;
+  return {.framework = options.framework,
+          .ranks = s.world_size,
+          .compute = compute,
+          .resting = wide,
+          .reduced = wide,
+          .reshard_after_forward = s.stage == 3,
+          .original_parameters = options.original_parameters};
+}
+
 }  // namespace
 
 Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, const plan::Strategy& s,
@@ -98,18 +124,19 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                                         .autocast = autocast},
                                             .rule = rule_of(s.optimizer),
                                             .update = options.update,
+                                            .sharding = sharding_of(s, options),
                                             .set_to_none = options.set_to_none});
   const auto on = [&](std::optional<Bytes> capacity) {
     LinuxDevice device(capacity);
     CachingAllocatorOptions allocator = options.allocator;
     if (!capacity) allocator.allowed.reset();
-    return replay(run.plan, run.marks, allocator, device);
+    return replay(run.plan, run.marks, allocator, device, run.streams);
   };
   Result<Replay> replayed = on(options.device_capacity);
   const bool fits = replayed.has_value() || replayed.error().code != Errc::does_not_fit;
   if (!fits) replayed = on(std::nullopt);
   if (!replayed) return replayed.error();
-  LikeResult result{.framework = std::string(kPytorch2),
+  LikeResult result{.framework = std::string(name_of(options.framework)),
                     .model = model->name,
                     .strategy = s,
                     .moments = std::move(replayed->moments),

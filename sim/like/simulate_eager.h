@@ -15,6 +15,9 @@ inline constexpr std::string_view kPytorch2 = "pytorch@2.11";
 
 /// What describes the program beside its model and strategy.
 struct EagerOptions {
+  eager::Framework framework = eager::Framework::none;
+  bool original_parameters = true;  ///< fsdp1: use_orig_params
+  bool masters = true;              ///< sharded parameters rest, and are reduced, in fp32 whatever the precision is
   eager::Machine machine{};
   eager::Code code = eager::Code::hugging_face;
   eager::Attention attention = eager::Attention::sdpa;
@@ -24,6 +27,13 @@ struct EagerOptions {
   std::optional<Bytes> device_capacity{};  ///< none: no limit
   CachingAllocatorOptions allocator{};
 };
+
+/// What NAME@VERSION puts over ranks with; none where it is no name of eager PyTorch 2.
+[[nodiscard]] std::optional<eager::Framework> eager_framework(std::string_view name_at_version);
+[[nodiscard]] std::string_view name_of(eager::Framework framework);
+
+/// What stage a name means where none is said.
+[[nodiscard]] std::int32_t usual_stage(std::string_view name_at_version);
 
 /// Whether the rules of eager PyTorch 2 answer for this name and model: "pytorch@2.11" or a patch of it, or "pytorch"
 /// and a transformer.

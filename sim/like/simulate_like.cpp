@@ -27,6 +27,15 @@ bool is_pytorch_1_8(std::string_view name) {
   return name == "pytorch" || is_version(name, kPytorch18);
 }
 
+/// Every name under which eager PyTorch 2 is known, and what puts it over ranks.
+struct EagerName {
+  std::string_view name;
+  eager::Framework framework;
+};
+constexpr EagerName kEagerNames[] = {{kPytorch2, eager::Framework::none},
+                                     {"fsdp1@2.11", eager::Framework::fsdp1},
+                                     {"fsdp2@2.11", eager::Framework::fsdp2}};
+
 std::vector<CollectiveSum> count_collectives(const plan::Plan& plan) {
   std::vector<CollectiveSum> sums;
   for (const plan::PhaseOps& phase : plan.phases) {
@@ -46,19 +55,39 @@ std::vector<CollectiveSum> count_collectives(const plan::Plan& plan) {
 }  // namespace
 
 std::vector<std::string_view> known_frameworks() {
-  return {kPytorch18, kPytorch2, name_of(GeminiRules::split), name_of(GeminiRules::whole)};
+  std::vector<std::string_view> names{kPytorch18};
+  for (const EagerName& known : kEagerNames) names.push_back(known.name);
+  names.insert(names.end(), {name_of(GeminiRules::split), name_of(GeminiRules::whole)});
+  return names;
 }
 
 bool is_known_framework(std::string_view name) {
-  return is_pytorch_1_8(name) || is_version(name, kPytorch2) || gemini_rules(name);
+  return is_pytorch_1_8(name) || eager_framework(name) || gemini_rules(name);
 }
 
 bool is_eager(std::string_view name, const model::Model& model) {
-  return name == "pytorch" ? model.family != model::Family::mlp : is_version(name, kPytorch2);
+  return name == "pytorch" ? model.family != model::Family::mlp : is_eager_name(name);
 }
 
 bool is_eager_name(std::string_view name) {
-  return name == "pytorch" || is_version(name, kPytorch2);
+  return eager_framework(name).has_value();
+}
+
+std::optional<eager::Framework> eager_framework(std::string_view name) {
+  for (const EagerName& known : kEagerNames)
+    if (name == known.name.substr(0, known.name.find('@')) || is_version(name, known.name)) return known.framework;
+  return std::nullopt;
+}
+
+std::int32_t usual_stage(std::string_view name) {
+  const std::optional<eager::Framework> framework = eager_framework(name);
+  return framework == eager::Framework::fsdp1 || framework == eager::Framework::fsdp2 ? 3 : 0;
+}
+
+std::string_view name_of(eager::Framework framework) {
+  for (const EagerName& known : kEagerNames)
+    if (known.framework == framework) return known.name;
+  return kPytorch2;
 }
 
 Error unknown_framework(std::string_view name) {

@@ -15,8 +15,8 @@ inline constexpr std::int64_t kMaxValueElements = std::int64_t{1} << 48;
 /// value would exceed kMaxValueElements. `where` is the option at fault, "--sequence" or "--micro-batch".
 [[nodiscard]] Result<void> check_batch(const Model& model, std::int64_t batch, std::int64_t sequence);
 
-/// Whether sequences of that length are trained: Model::not_trained, or contradiction (78) where attention would have to
-/// be cut off at the model's window.
+/// Whether sequences of that length are trained: Model::not_trained, or contradiction (78) where attention would have
+/// to be cut off at the model's window.
 [[nodiscard]] Result<void> check_trained(const Model& model, std::int64_t sequence);
 
 }  // namespace shard::model

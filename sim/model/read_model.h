@@ -17,9 +17,9 @@ namespace shard::model {
 [[nodiscard]] bool is_model_name(std::string_view argument);
 
 /// `argument` is one of these names, a directory holding config.json, a path to a config.json, or such a text itself,
-/// which begins with "{". Behind any of them "#layers=N" asks for N layers in place of its own. A name wins over a file of that name in the working directory; write ./NAME for the file.
-/// Errors: usage (neither a known name nor anything that looks like a path), no_input (absent or unreadable), and
-/// those of parse_config.
+/// which begins with "{". Behind any of them "#layers=N" asks for N layers in place of its own. A name wins over a file
+/// of that name in the working directory; write ./NAME for the file. Errors: usage (neither a known name nor anything
+/// that looks like a path), no_input (absent or unreadable), and those of parse_config.
 [[nodiscard]] Result<Model> read_model(std::string_view argument);
 
 /// The same, with every value's provenance.

@@ -41,11 +41,10 @@ std::optional<ScalingType> scaling_type(ConfigFields& fields, std::string_view k
 void refuse_training(const ConfigFields& fields, std::string_view key, const ScalingType& at, const std::string& why,
                      Model& model) {
   if (model.not_trained) return;
-  model.not_trained = Error{Errc::contradiction,
-                            "is \"" + at.type + "\" and " + why +
-                                ": predicted (memory, communication and time are the same) and not trained",
-                            fields.where(at.pointer),
-                            "set \"" + std::string(key) + "\" to null to train with unscaled positions"};
+  model.not_trained = Error{
+      Errc::contradiction,
+      "is \"" + at.type + "\" and " + why + ": predicted (memory, communication and time are the same) and not trained",
+      fields.where(at.pointer), "set \"" + std::string(key) + "\" to null to train with unscaled positions"};
 }
 
 /// Kinds of layers with positions of their own.

@@ -80,9 +80,9 @@ class Scaling {
     const auto attention = [](double scale, double m) { return scale <= 1 ? 1.0 : 0.1 * m * std::log(scale) + 1.0; };
     const std::optional<double> m = number(json_, "mscale");
     const std::optional<double> m_all = number(json_, "mscale_all_dim");
-    into.factor = static_cast<float>(number(json_, "attention_factor")
-                                         .value_or(m && m_all ? attention(by, *m) / attention(by, *m_all)
-                                                              : attention(by, 1)));
+    into.factor =
+        static_cast<float>(number(json_, "attention_factor")
+                               .value_or(m && m_all ? attention(by, *m) / attention(by, *m_all) : attention(by, 1)));
     const auto columns = static_cast<double>(unscaled_.columns);
     const auto column_of = [&](double turns) {
       return columns * std::log(original() / (turns * 2 * std::numbers::pi)) / (2 * std::log(unscaled_.theta));
@@ -127,8 +127,7 @@ class Scaling {
         missing_ = std::string("lacks a list of ") + std::to_string(pairs) + " numbers above 0 as \"" + key + "\"";
       return {};
     }
-    return each(
-        [&](std::int64_t i) { return frequency(i) / (*found)[static_cast<std::size_t>(i)].get<double>(); });
+    return each([&](std::int64_t i) { return frequency(i) / (*found)[static_cast<std::size_t>(i)].get<double>(); });
   }
 
   const nlohmann::json& json_;

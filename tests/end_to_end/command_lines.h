@@ -16,7 +16,8 @@ struct CommandLine {
 /// Lines that begin with "shardscope ", after spaces or "$ ", with the lines that a backslash continues.
 [[nodiscard]] std::vector<CommandLine> command_lines(const std::string& text);
 
-/// predicted.sst, measured.sst (of one plan), before.sst, after.sst, recording.csv, params.json, config.json, ds_config.json and the like.
+/// predicted.sst, measured.sst (of one plan), before.sst, after.sst, recording.csv, params.json, config.json,
+/// ds_config.json and the like.
 void make_inputs(const ScratchDirectory& directory);
 
 /// Runs it in a shell in that directory with this build's programs on PATH.

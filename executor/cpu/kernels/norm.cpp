@@ -109,8 +109,8 @@ void norm_backward(ThreadPool& pool, const NormShape& shape, const T* x, const T
       pool, shape.rows,
       [&](std::int64_t first, std::int64_t count) {
         for (std::int64_t t = first; t < first + count; ++t) {
-          backward_row<T>(n, shape.weight_offset, x + t * n, weight, mean != nullptr ? mean[t] : 0.0F, rstd[t], dy + t * n, dx + t * n,
-                          dx_store, mean != nullptr);
+          backward_row<T>(n, shape.weight_offset, x + t * n, weight, mean != nullptr ? mean[t] : 0.0F, rstd[t],
+                          dy + t * n, dx + t * n, dx_store, mean != nullptr);
         }
       },
       kRowsPerTask);

@@ -53,8 +53,7 @@ void turn(ThreadPool& pool, const RotaryShape& shape, float direction, const T* 
       float cosine[kPairs];
       float sine[kPairs];
       for (std::int64_t i = 0; i < count; ++i) {
-        const AngleParts angle =
-            angle_parts(static_cast<double>(static_cast<float>(s) * frequency(shape, first + i)));
+        const AngleParts angle = angle_parts(static_cast<double>(static_cast<float>(s) * frequency(shape, first + i)));
         cosine[i] = shape.factor * static_cast<float>(angle.cos);
         sine[i] = direction * (shape.factor * static_cast<float>(angle.sin));
       }

@@ -158,7 +158,8 @@ void gated_slopes(Stream stream, const Gated& shape, ConstElements gate, ConstEl
     const T* d = dy.as<T>();
     T* dg = dgate.as<T>();
     T* du = dup.as<T>();
-    const bool aligned = shape.rows == 1 ? aligned_packs(g, u, d, dg, du) : aligned_rows(shape.columns, g, u, d, dg, du);
+    const bool aligned =
+        shape.rows == 1 ? aligned_packs(g, u, d, dg, du) : aligned_rows(shape.columns, g, u, d, dg, du);
     launch(stream,
            {.blocks_x = blocks_for(packs_of(shape.columns)),
             .blocks_y = blocks_of_rows(shape.rows),

@@ -106,8 +106,8 @@ SHARD_KERNEL rms_norm_kernel(NormShape shape, float epsilon, bool aligned, const
 
 /// h = (x - mean) rstd and g = dy (offset + weight) of a pack.
 template <class T>
-SHARD_DEVICE void load_terms(float offset, std::int64_t left, bool aligned, const T* x, const T* weight, const T* dy, float mean,
-                             float rstd, float (&h)[kPack], float (&g)[kPack]) {
+SHARD_DEVICE void load_terms(float offset, std::int64_t left, bool aligned, const T* x, const T* weight, const T* dy,
+                             float mean, float rstd, float (&h)[kPack], float (&g)[kPack]) {
   float w[kPack];
   load_pack(x, left, aligned, h);
   load_pack(weight, left, aligned, w);

@@ -34,6 +34,10 @@ void Graph::record(std::vector<Tensor*> outputs, std::vector<Edge> inputs, Backw
                     .place = tape_.place()});
 }
 
+void Graph::before(const Tensor& output, std::function<void()> hook) {
+  nodes_[static_cast<std::size_t>(output.source().node)].hooks.push_back(std::move(hook));
+}
+
 struct Graph::Run {
   Graph& graph;
   const Tensors& parameters;
@@ -92,6 +96,8 @@ struct Graph::Run {
       collect(static_cast<std::size_t>(node.parameter), in);
       return {};
     }
+    for (const std::function<void()>& hook : node.hooks) hook();
+    node.hooks.clear();
     in.resize(static_cast<std::size_t>(node.outputs));
     Tensors out = node.backward(in);
     assert(out.size() == node.inputs.size());

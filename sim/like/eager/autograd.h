@@ -46,6 +46,9 @@ class Graph {
   void record(Tensor& output, std::vector<Edge> inputs, Backward backward);
   void record(std::vector<Tensor*> outputs, std::vector<Edge> inputs, Backward backward);
 
+  /// What runs before the node that `output` is a result of does, once its gradient is complete (Tensor.register_hook).
+  void before(const Tensor& output, std::function<void()> hook);
+
   /// `loss` and `root`, its gradient, are the caller's. What is left of the graph goes at the end.
   void run(const Tensor& loss, const Tensor& root, const Tensors& parameters, Fitting& fitting);
 
@@ -58,6 +61,7 @@ class Graph {
     std::int32_t outputs = 1;
     std::int32_t parameter = -1;  ///< a collector of this parameter's gradient
     Place place{};                ///< where forward was
+    std::vector<std::function<void()>> hooks{};
   };
   struct Run;
 

@@ -4,6 +4,7 @@
 
 #include "sim/like/eager/operators.h"
 #include "sim/like/eager/programs.h"
+#include "sim/like/eager/sharding.h"
 
 namespace shard::like::eager {
 namespace {
@@ -125,6 +126,12 @@ class HuggingFace : public Program {
 
  private:
   void make_parameters() {
+    if (r_.sharding != nullptr) {
+      r_.sharding->create(model_, [&] {
+        for (std::size_t p = 0; p <= model_.parameters.size(); ++p) make_buffers_before(p);
+      });
+      return;
+    }
     for (std::size_t p = 0; p < model_.parameters.size(); ++p) {
       make_buffers_before(p);
       Dims sizes;
@@ -137,10 +144,12 @@ class HuggingFace : public Program {
   }
 
   Tensor forward() {
+    enter_model(r_);
     const Tensor hidden = decoder();
     r_.tape().set_module("lm_head", -1);
     const Tensor logits = linear(r_, hidden, head(), {});
     Tensor loss = causal_loss(logits);
+    leave_model(r_, loss, logits);
     cache_.clear();  // the model's output ends with the statement
     return loss;
   }
@@ -188,7 +197,7 @@ class Llama final : public HuggingFace {
     for (std::int64_t l = 0; l < model_.layers; ++l) {
       r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
       next_ = 1 + per_block() * static_cast<std::size_t>(l);
-      x = block(x);
+      x = in_unit(r_, l, x, [&](const Tensor& entered) { return block(entered); });
     }
     r_.tape().set_module("model.norm", -1);
     x = norm(x, parameter(final_norm()));
@@ -309,7 +318,7 @@ class Gpt2 final : public HuggingFace {
     for (std::int64_t l = 0; l < model_.layers; ++l) {
       r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
       first_ = 2 + kPerBlock * static_cast<std::size_t>(l);
-      x = block(x);
+      x = in_unit(r_, l, x, [&](const Tensor& entered) { return block(entered); });
     }
     r_.tape().set_module("transformer.ln_f", -1);
     first_ = 2 + kPerBlock * static_cast<std::size_t>(model_.layers);

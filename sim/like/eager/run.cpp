@@ -12,7 +12,10 @@ class Script {
         runtime_(tape_, options.machine, options.version, model.parameters.size()),
         optimizer_(runtime_, options.rule, options.update),
         program_(options.code == Code::course ? course_program(runtime_, model, options.program)
-                                              : hugging_face_program(runtime_, model, options.program)) {}
+                                              : hugging_face_program(runtime_, model, options.program)),
+        sharding_(sharding(runtime_, options.sharding)) {
+    runtime_.sharding = sharding_.get();
+  }
 
   void play() {
     tape_.begin_phase(Phase::creation);
@@ -29,14 +32,25 @@ class Script {
     }
     tape_.finish();
   }
+  [[nodiscard]] const std::vector<std::uint8_t>& streams() const { return tape_.streams(); }
 
  private:
+  void zero_grad() {
+    if (sharding_)
+      sharding_->zero_grad(optimizer_, options_.set_to_none);
+    else
+      optimizer_.zero_grad(options_.set_to_none);
+  }
+
   void step() {
-    optimizer_.zero_grad(options_.set_to_none);
+    zero_grad();
     {
       const Tensor loss = program_->loss();
       runtime_.backward(loss);
-      optimizer_.step();
+      if (sharding_)
+        sharding_->step(optimizer_);
+      else
+        optimizer_.step();
     }
     program_->end_step();
   }
@@ -46,6 +60,7 @@ class Script {
   Runtime runtime_;
   Optimizer optimizer_;
   std::unique_ptr<Program> program_;
+  std::unique_ptr<Sharding> sharding_;
 };
 
 }  // namespace
@@ -55,6 +70,7 @@ Run run(std::shared_ptr<const model::Model> model, const RunOptions& options) {
   result.plan.model = model;
   Script script(result, *model, options);
   script.play();
+  result.streams = script.streams();
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/ir/plan.h"
 #include "sim/like/eager/programs.h"
+#include "sim/like/eager/sharding.h"
 #include "sim/like/passes.h"
 
 namespace shard::like::eager {
@@ -20,6 +21,7 @@ struct RunOptions {
   ProgramOptions program{};
   Rule rule = Rule::adamw;
   Update update = Update::foreach;
+  ShardingOptions sharding{};
   bool set_to_none = true;
   /// Steps after the first: enough for what one leaves behind to meet the next.
   std::int32_t steady_steps = 2;
@@ -30,6 +32,7 @@ struct RunOptions {
 struct Run {
   plan::Plan plan;
   std::vector<Mark> marks;
+  std::vector<std::uint8_t> streams{};  ///< by buffer: the stream whose block it is
 };
 
 [[nodiscard]] Run run(std::shared_ptr<const model::Model> model, const RunOptions& options);

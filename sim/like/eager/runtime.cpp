@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/like/eager/sharding.h"
+
 namespace shard::like::eager {
 namespace {
 
@@ -91,6 +93,10 @@ Tensor Runtime::empty(const Dims& sizes, Scalar scalar) {
 
 Tensor Runtime::empty(const Dims& sizes, const Dims& strides, Scalar scalar) {
   return {tape_, tape_.take(Bytes{sizes.product() * bytes_of(scalar)}), sizes, strides, scalar};
+}
+
+Tensor Runtime::without_memory(const Dims& sizes, Scalar scalar) {
+  return {tape_, BufferId{}, sizes, contiguous_strides(sizes), scalar};
 }
 
 Tensor Runtime::elementwise(std::span<const Tensor> operands, Scalar scalar) {
@@ -185,6 +191,7 @@ void Runtime::backward(const Tensor& loss) {
   gradients_wanted = false;
   in_backward_ = true;
   graph_.run(loss, root, parameters_, *this);
+  if (sharding != nullptr) sharding->end_backward();
   in_backward_ = false;
   gradients_wanted = true;
 }

@@ -15,6 +15,8 @@ namespace shard::like::eager {
 /// major * 100 + minor: 211 is 2.11.
 using Version = std::int32_t;
 
+class Sharding;
+
 /// The kernels that operators are made of: each allocates as ATen's CUDA code does, and records nothing.
 class Runtime final : public Fitting {
  public:
@@ -40,11 +42,15 @@ class Runtime final : public Fitting {
     autocast.reset();
     kept_casts_.clear();
   }
+  /// What puts the model over several ranks; none: nothing does.
+  Sharding* sharding = nullptr;
   /// Off under torch.no_grad() and in backward.
   bool gradients_wanted = true;
 
   [[nodiscard]] Tensor empty(const Dims& sizes, Scalar scalar);
   [[nodiscard]] Tensor empty(const Dims& sizes, const Dims& strides, Scalar scalar);
+  /// A tensor whose memory comes later.
+  [[nodiscard]] Tensor without_memory(const Dims& sizes, Scalar scalar);
   /// Of the operands' common size, laid out as they are (TensorIterator).
   [[nodiscard]] Tensor elementwise(std::span<const Tensor> operands, Scalar scalar);
   [[nodiscard]] Tensor elementwise(std::initializer_list<Tensor> operands, Scalar scalar) {

@@ -25,6 +25,8 @@ BufferId Tape::take(Bytes bytes) {
   }
   const BufferId buffer = plan_.add_buffer({.name = op_name_, .category = category_, .bytes = bytes});
   taken_.push_back(buffer);
+  streams_.resize(plan_.buffers.size(), 0);
+  streams_.back() = stream_;
   return buffer;
 }
 

@@ -37,6 +37,10 @@ class Tape {
   void set_place(const Place& place) { place_ = place; }
 
   [[nodiscard]] BufferId take(Bytes bytes);
+  /// What is taken from now on is of this stream's blocks; 0 is the program's own.
+  void on_stream(std::uint8_t stream) { stream_ = stream; }
+  /// By buffer: whose block it is.
+  [[nodiscard]] const std::vector<std::uint8_t>& streams() const { return streams_; }
   void give_back(BufferId buffer);
   void set_category(BufferId buffer, Category category) { plan_.buffer(buffer).category = category; }
   void set_name(BufferId buffer, std::string_view name) { plan_.buffer(buffer).name = name; }
@@ -61,6 +65,8 @@ class Tape {
   std::string_view op_name_;  ///< its name
   Part part_ = Part::creation;
   Category category_ = Category::workspace;
+  std::uint8_t stream_ = 0;
+  std::vector<std::uint8_t> streams_;
   std::vector<BufferId> taken_;
   std::vector<BufferId> given_;
 };

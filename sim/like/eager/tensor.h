@@ -74,9 +74,17 @@ class Storage {
   Storage(Tape& tape, BufferId buffer) : tape_(tape), buffer_(buffer) {}
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
-  ~Storage() { tape_.give_back(buffer_); }
+  ~Storage() { drop(); }
   [[nodiscard]] Tape& tape() const { return tape_; }
   [[nodiscard]] BufferId buffer() const { return buffer_; }
+  /// resize_(0): the memory goes, whoever holds the storage.
+  void drop() {
+    if (buffer_ != BufferId{}) tape_.give_back(buffer_);
+    buffer_ = {};
+  }
+  /// resize_() of one that has none.
+  void refill(BufferId buffer) { buffer_ = buffer; }
+  [[nodiscard]] bool has_memory() const { return buffer_ != BufferId{}; }
 
  private:
   Tape& tape_;

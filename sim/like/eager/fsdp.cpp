@@ -1,0 +1,70 @@
+// Hooks around units: fsdp/_runtime_utils.py, and _fsdp_state.py with _fsdp_param_group.py of _fully_shard.
+#include "sim/like/eager/fsdp.h"
+
+namespace shard::like::eager {
+
+void Fsdp::make_units(const model::Model& model) {
+  units_.resize(static_cast<std::size_t>(model.layers) + 1);
+  for (std::size_t p = 0; p < model.parameters.size(); ++p) {
+    const std::int32_t block = model.parameter_block[p];
+    (block < 0 ? root() : units_[static_cast<std::size_t>(block)]).parameters.push_back(p);
+    Dims sizes;
+    for (const std::int64_t s : model.parameters[p].shape) sizes.push(s);
+    Tensor t = r_.without_memory(sizes, options_.compute);
+    t.set_parameter(static_cast<std::int32_t>(p));
+    r_.parameters().push_back(t);
+  }
+}
+
+void Fsdp::enter_model() {
+  for (Unit& u : units_) u.in_backward = false;
+  gather(root());
+  wait(root(), true);
+}
+
+void Fsdp::leave_model(const Tensor& loss, const Tensor& logits) {
+  for (const Tensor& output : {loss, logits}) r_.graph().before(output, [this] { before_backward(root()); });
+  leave(root());
+  end_forward();
+}
+
+Tensor Fsdp::enter(std::size_t block, const Tensor& x) {
+  Unit& u = units_[block];
+  if (u.in_backward) return x;  // run again: what it needs is gathered
+  gather(u);
+  wait(u, true);
+  Tensor entered = x.view(x.sizes(), x.strides());
+  r_.graph().record(entered, {r_.graph().edge(x)}, [this, &u](const Tensors& g) -> Tensors {
+    reduce(u);
+    return {g[0]};
+  });
+  return entered;
+}
+
+void Fsdp::leave(std::size_t block, const Tensor& y) {
+  Unit& u = units_[block];
+  if (u.in_backward) return;
+  if (options_.reshard_after_forward) drop(u);
+  leave(u);
+  r_.graph().before(y, [this, &u] { before_backward(u); });
+}
+
+void Fsdp::leave(Unit& u) {
+  u.forward_at = order_.size();
+  order_.push_back(&u);
+}
+
+void Fsdp::before_backward(Unit& u) {
+  if (u.in_backward) return;
+  u.in_backward = true;
+  gather(u);
+  wait(u, false);
+  if (u.forward_at > 0) gather(*order_[u.forward_at - 1]);
+}
+
+void Fsdp::end_backward() {
+  reduce(root());
+  order_.clear();
+}
+
+}  // namespace shard::like::eager

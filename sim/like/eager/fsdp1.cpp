@@ -1,0 +1,181 @@
+// torch/distributed/fsdp: FullyShardedDataParallel, blocks wrapped by transformer_auto_wrap_policy, PyTorch 2.11.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sim/like/eager/division.h"
+#include "sim/like/eager/fsdp.h"
+
+namespace shard::like::eager {
+namespace {
+
+/// Streams whose blocks are apart from the program's. On a GPU what the next stream still reads comes back later.
+constexpr std::uint8_t kCast = 1, kUnshard = 2, kPostBackward = 3;
+
+class Fsdp1 final : public Fsdp {
+ public:
+  using Fsdp::Fsdp;
+
+  void create(const model::Model& model, const std::function<void()>& make_buffers) override {
+    make_units(model);
+    flats_.resize(units_.size());
+    for (Unit& u : units_) shard(u, &u == &root() ? make_buffers : std::function<void()>{});
+    show_shards();
+  }
+  void enter_model() override {
+    if (!std::exchange(entered_, true)) {
+      try_out(flats_.back());
+      for (std::size_t i = 0; i + 1 < flats_.size(); ++i) try_out(flats_[i]);
+    }
+    Fsdp::enter_model();
+  }
+
+ private:
+  /// A unit's parameters one behind the other.
+  struct Flat {
+    std::int64_t elements = 0;           ///< alignment included
+    std::int64_t own = 0;                ///< of a rank, which the last rank's are padded to
+    std::vector<std::int64_t> starts{};  ///< by parameter of the unit
+    Tensor whole{}, shard{};
+  };
+  /// What the optimizer has of a flat: rank 0's.
+  struct Piece {
+    std::size_t unit;
+    std::int64_t elements;
+  };
+
+  [[nodiscard]] bool casts() const { return options_.compute != options_.resting; }
+
+  /// FlatParamHandle: with the original parameters kept, each begins at a multiple of 16 bytes.
+  Flat lay_out(const Unit& u) const {
+    Flat flat;
+    const std::int64_t aligned = options_.original_parameters ? 16 / bytes_of(options_.compute) : 1;
+    for (const std::size_t p : u.parameters) {
+      flat.elements = divide_up(flat.elements, aligned) * aligned;
+      flat.starts.push_back(flat.elements);
+      flat.elements += r_.parameters()[p].elements();
+    }
+    flat.own = divide_up(flat.elements, options_.ranks);
+    if (options_.original_parameters) flat.elements = flat.own * options_.ranks;
+    return flat;
+  }
+
+  void shard(Unit& u, const std::function<void()>& make_buffers) {
+    Flat& flat = flats_[index(u)];
+    flat = lay_out(u);
+    const std::string_view name =
+        &u == &root() ? "flat parameter" : r_.tape().keep("flat parameter of block " + std::to_string(index(u)));
+    r_.tape().begin_op("FullyShardedDataParallel");
+    Tensors moved;
+    for (const std::size_t p : u.parameters) moved.push_back(r_.empty(r_.parameters()[p].sizes(), options_.resting));
+    if (make_buffers) make_buffers();
+    r_.tape().begin_op(name);
+    Tensor together = r_.empty({flat.elements}, options_.resting);
+    flat.shard = r_.empty({flat.own}, options_.resting);
+    together = {};
+    while (!moved.empty()) moved.pop_back();
+    flat.whole = r_.without_memory({flat.own * options_.ranks}, options_.compute);
+    for (const std::size_t p : u.parameters) {
+      Tensor& t = r_.parameters()[p];
+      t = flat.whole.view(t.sizes(), t.strides());
+      t.set_parameter(static_cast<std::int32_t>(p));
+    }
+  }
+
+  /// init_flat_param_attributes(): memory of each kind is taken once and freed.
+  void try_out(const Flat& flat) {
+    r_.tape().begin_op("init_flat_param_attributes");
+    const auto once = [&](std::int64_t elements, Scalar scalar) { const Tensor t = r_.empty({elements}, scalar); };
+    if (casts()) once(flat.own, options_.compute);
+    once(flat.own * options_.ranks, options_.compute);
+    if (casts()) once(flat.own * options_.ranks, options_.resting);
+  }
+
+  /// Flat parameters, the model's own first; or what of each original parameter lies in this rank's shard.
+  void show_shards() {
+    if (!options_.original_parameters) {
+      for (std::size_t i = 0; i < flats_.size(); ++i) {
+        const std::size_t unit = i == 0 ? flats_.size() - 1 : i - 1;
+        pieces_.push_back({unit, flats_[unit].own});
+      }
+    } else {
+      std::vector<std::int64_t> of(r_.parameters().size(), 0);
+      std::vector<std::size_t> unit_of(of.size(), 0);
+      for (const Unit& u : units_)
+        for (std::size_t i = 0; i < u.parameters.size(); ++i) {
+          const std::size_t p = u.parameters[i];
+          const Flat& flat = flats_[index(u)];
+          of[p] = std::min(r_.parameters()[p].elements(), std::max<std::int64_t>(0, flat.own - flat.starts[i]));
+          unit_of[p] = index(u);
+        }
+      for (std::size_t p = 0; p < of.size(); ++p)
+        if (of[p] > 0) pieces_.push_back({unit_of[p], of[p]});
+    }
+    for (const Piece& piece : pieces_) shards_.push_back(flats_[piece.unit].shard.view({piece.elements}, {1}));
+    shard_gradients_.resize(shards_.size());
+  }
+
+  void gather(Unit& u) override {
+    if (u.gathered) return;
+    u.gathered = true;
+    Flat& flat = flats_[index(u)];
+    r_.tape().begin_op("all-gather");
+    Tensor cast;
+    if (casts()) {
+      r_.tape().on_stream(kCast);
+      cast = r_.empty({flat.own}, options_.compute);
+    }
+    r_.tape().on_stream(kUnshard);
+    const BufferId memory = r_.tape().take(flat.whole.bytes());
+    r_.tape().set_category(memory, Category::gathered);
+    r_.tape().set_name(memory, "", flat.shard.storage().buffer(), "");
+    flat.whole.storage().refill(memory);
+    r_.tape().on_stream(0);
+  }
+  void drop(Unit& u) override {
+    flats_[index(u)].whole.storage().drop();
+    u.gathered = false;
+  }
+
+  /// The gradients become one, behind the views of the flat parameter that forward used; _post_backward_hook.
+  void reduce(Unit& u) override {
+    const Flat& flat = flats_[index(u)];
+    r_.tape().begin_op("reduce-scatter");
+    r_.tape().on_stream(kUnshard);
+    Tensor computed = staged({flat.elements}, options_.compute, Category::gradient);
+    for (const std::size_t p : u.parameters) r_.graph().gradients()[p] = {};
+    drop(u);
+    r_.tape().on_stream(kPostBackward);
+    Tensor wide;
+    if (options_.reduced != options_.compute) wide = staged({flat.elements}, options_.reduced, Category::communication);
+    Tensor padded;
+    if (flat.own * options_.ranks > flat.elements)
+      padded = staged({flat.own * options_.ranks}, options_.reduced, Category::communication);
+    Tensor sum = staged({flat.own}, options_.reduced, Category::gradient);
+    r_.tape().on_stream(0);
+    wide = {};
+    padded = {};
+    computed = {};
+    for (std::size_t i = 0; i < pieces_.size(); ++i)
+      if (pieces_[i].unit == index(u) && !shard_gradients_[i])
+        shard_gradients_[i] = sum.view({pieces_[i].elements}, {1});
+  }
+
+  Tensor staged(const Dims& sizes, Scalar scalar, Category category) {
+    Tensor t = r_.empty(sizes, scalar);
+    r_.tape().set_category(t.storage().buffer(), category);
+    return t;
+  }
+
+  std::vector<Flat> flats_;  ///< by unit
+  std::vector<Piece> pieces_;
+  bool entered_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Sharding> fsdp1(Runtime& runtime, const ShardingOptions& options) {
+  return std::make_unique<Fsdp1>(runtime, options);
+}
+
+}  // namespace shard::like::eager

@@ -1,0 +1,34 @@
+// What frameworks have in common.
+#include "sim/like/eager/sharding.h"
+
+#include <utility>
+
+namespace shard::like::eager {
+
+void Sharding::exchange() {
+  std::swap(r_.parameters(), shards_);
+  std::swap(r_.graph().gradients(), shard_gradients_);
+}
+
+void Sharding::step(Optimizer& optimizer) {
+  exchange();
+  optimizer.step();
+  exchange();
+}
+
+void Sharding::zero_grad(Optimizer& optimizer, bool set_to_none) {
+  exchange();
+  optimizer.zero_grad(set_to_none);
+  exchange();
+}
+
+std::unique_ptr<Sharding> sharding(Runtime& runtime, const ShardingOptions& options) {
+  switch (options.framework) {
+    case Framework::none: return nullptr;
+    case Framework::fsdp1: return fsdp1(runtime, options);
+    case Framework::fsdp2: return fsdp2(runtime, options);
+  }
+  return nullptr;
+}
+
+}  // namespace shard::like::eager

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Peaks of random training programs under FSDP on a stand-in GPU, for tests/data/eager/sharded_dryruns.tsv.
+
+    shardscope dryrun --cluster h100-80gb-x8 --world-size 8 -- python3 make_sharded_dryruns.py --runs 60 --seed 1 \
+      --framework fsdp2 --out sharded_dryruns.tsv
+
+As make_dryruns.py, whose columns it has behind these: the framework, ranks, the ZeRO stage that stands for its
+sharding (3: parameters are resharded after forward; 2: they stay), what rests: fp32 (masters) or the precision itself.
+Rank 0 of every program is run.
+"""
+import argparse, csv, json, os, random, sys
+
+import torch
+import torch.distributed as dist
+
+import make_dryruns
+
+
+def fsdp2(run, model, blocks):
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    policy = {}
+    if run["masters"] == "fp32" and run["precision"] != "fp32":
+        policy = {"mp_policy": MixedPrecisionPolicy(param_dtype=run["dtype"], reduce_dtype=torch.float32)}
+    for block in blocks:
+        fully_shard(block, reshard_after_forward=run["stage"] == 3, **policy)
+    fully_shard(model, **policy)
+    return model
+
+
+def fsdp1(run, model, blocks):
+    import functools
+    from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, ShardingStrategy
+    from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
+
+    policy = None
+    if run["masters"] == "fp32" and run["precision"] != "fp32":
+        policy = MixedPrecision(param_dtype=run["dtype"], reduce_dtype=torch.float32)
+    return FullyShardedDataParallel(
+        model, device_id=0, mixed_precision=policy, use_orig_params=run["use_orig_params"],
+        sharding_strategy=ShardingStrategy.FULL_SHARD if run["stage"] == 3 else ShardingStrategy.SHARD_GRAD_OP,
+        auto_wrap_policy=functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={type(blocks[0])}))
+
+
+def train(run):
+    c = run["config"]
+    run["dtype"] = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[run["precision"]]
+    run["use_orig_params"] = run["framework"] == "fsdp1"
+    torch.backends.cuda.enable_cudnn_sdp(False)  # flash, whatever the build of PyTorch prefers
+    dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=run["ranks"])
+    model = make_dryruns.hugging_face(c, torch.float32 if run["masters"] == "fp32" else run["dtype"])
+    blocks = model.model.layers if c["model_type"] == "llama" else model.transformer.h
+    model = {"fsdp1": fsdp1, "fsdp2": fsdp2}[run["framework"]](run, model, blocks).train()
+    tokens = torch.randint(0, c["vocab_size"], (run["batch"], run["sequence"]), device="cuda")
+    how = {"foreach": {}, "fused": {"fused": True}, "for-loop": {"foreach": False}}[run["optimizer"]]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how)
+
+    def step():
+        optimizer.zero_grad()
+        loss = model(input_ids=tokens, labels=tokens).loss
+        loss.backward()
+        optimizer.step()
+
+    peaks = [torch.cuda.max_memory_allocated()]
+    for _ in range(3):
+        torch.cuda.reset_peak_memory_stats()
+        step()
+        peaks.append(torch.cuda.max_memory_allocated())
+    return peaks + [torch.cuda.max_memory_reserved()]
+
+
+def draw(r, framework):
+    run = {"code": "cs336"}
+    while run["code"] == "cs336":
+        run = make_dryruns.draw(r)
+    run |= {"framework": framework, "ranks": r.choice([2, 2, 3, 4, 8, 16]), "stage": r.choice([3, 3, 2])}
+    if run["precision"] == "fp16":
+        run["precision"] = "bf16"
+    run["masters"] = "fp32" if run["precision"] == "fp32" else r.choice(["fp32", "fp32", "none"])
+    return run
+
+
+def answer_of(run):
+    """In a process of its own."""
+    read, write = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.write(write, json.dumps(train(run)).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        answer = pipe.read()
+    os.wait()
+    return json.loads(answer) if answer else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--framework", choices=["fsdp1", "fsdp2"], default="fsdp2")
+    parser.add_argument("--out", default="sharded_dryruns.tsv")
+    args = parser.parse_args()
+    import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
+
+    draws = random.Random(args.seed)
+    keys = ["framework", "ranks", "stage", "masters", "code", "config", "batch", "sequence", "precision", "optimizer"]
+    with open(args.out, "w", newline="") as out:
+        rows = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
+        rows.writerow([*keys, "creation", "first", "second", "third", "reserved"])
+        for _ in range(args.runs):
+            run = draw(draws, args.framework)
+            answer = answer_of(run)
+            if answer is None:
+                print("failed:", json.dumps(run), file=sys.stderr)
+                continue
+            rows.writerow([json.dumps(run[k]) if k == "config" else run[k] for k in keys] + answer)
+            out.flush()
+
+
+if __name__ == "__main__":
+    main()
