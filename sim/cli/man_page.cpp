@@ -68,8 +68,11 @@ std::string roff_bold(std::string_view text) {
   return "\\fB" + roff_text(text) + "\\fR";
 }
 
+/// Long lists of words may be broken behind each bar.
 std::string roff_italic(std::string_view text) {
-  return "\\fI" + roff_text(text) + "\\fR";
+  std::string roff;
+  for (const char c : roff_text(text)) (roff += c) += c == '|' ? "\\:" : "";
+  return "\\fI" + roff + "\\fR";
 }
 
 std::string roff_entry(const OptionDescription& option) {

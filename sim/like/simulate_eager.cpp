@@ -112,7 +112,11 @@ eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& 
 
 Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, const plan::Strategy& s,
                                   const EagerOptions& options) {
-  if (Result<void> ok = check(*model, s, options); !ok) return ok.error();
+  if (Result<void> ok = check(*model, s, options); !ok) {
+    Error error = ok.error();
+    if (error.where.starts_with("--like")) error.where = "--like " + std::string(name_of(options.framework));
+    return error;
+  }
   std::optional<eager::Scalar> autocast;
   if (options.autocast) autocast = eager::Scalar::bf16;
   const eager::Run run = eager::run(model, {.machine = options.machine,

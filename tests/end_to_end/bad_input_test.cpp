@@ -27,7 +27,6 @@ const ScratchDirectory& inputs() {
     in->write("heads.json", R"({"model_type": "gpt2", "n_embd": 130, "n_head": 4})");
     in->write("clip.json", R"({"model_type": "clip", "hidden_size": 128})");
     in->write("bert.json", R"({"model_type": "bert", "hidden_size": 128, "num_attention_heads": 4})");
-    in->write("mistral.json", R"({"model_type": "mistral", "hidden_size": 128, "num_hidden_layers": 1})");
     in->write("sizes.json", R"({"model_type": "mlp", "sizes": [10]})");
     in->write(
         "small.json",
@@ -177,9 +176,9 @@ const std::vector<Mistake> kModels = {
     {"UnknownFamily", model("clip.json"), 78, {"clip.json#/model_type", "\"clip\"", "mlp, bert, bloom"}},
     {"Encoder", model("bert.json"), 78, {"bert.json#/model_type", "an encoder", "inspect"}},
     {"NotTrained",
-     {"train", "--model", "mistral.json", "--data", "random"},
+     {"train", "--model", "mixtral-8x7b", "--data", "random"},
      78,
-     {"mistral.json#/model_type", "predicted and not trained", "sliding window"}},
+     {"mixtral-8x7b#/model_type", "predicted and not trained", "expert"}},
     {"HeadsDoNotDivide", model("heads.json"), 78, {"heads.json#/n_head", "does not divide n_embd 130"}},
     {"SequenceTooLong",
      {"simulate", "--model", "gpt2-nano", "--sequence", "512"},

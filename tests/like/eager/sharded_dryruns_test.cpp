@@ -1,4 +1,4 @@
-// Does the emulation of FSDP reach the peaks that PyTorch itself reached on rank 0 of a stand-in GPU, to the byte?
+// Does the emulation of FSDP reach the peaks that PyTorch itself reached on a stand-in GPU, to the byte?
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -10,7 +10,7 @@
 namespace shard::like {
 namespace {
 
-/// A row of tests/data/eager/sharded_dryruns.tsv (made by make_sharded_dryruns.py).
+/// A row of tests/data/eager/sharded_dryruns.tsv (made by make_sharded_dryruns.py), and what is predicted of it.
 struct ShardedRun {
   std::string framework, masters, code, config, precision, optimizer;
   std::int32_t ranks = 0, stage = 0;
@@ -18,26 +18,7 @@ struct ShardedRun {
   std::vector<std::int64_t> peaks;  ///< creation, then three steps
 };
 
-std::vector<ShardedRun> sharded_runs() {
-  std::ifstream in(std::string(TEST_DATA) + "/data/eager/sharded_dryruns.tsv");
-  std::vector<ShardedRun> runs;
-  std::string line;
-  std::getline(in, line);  // the columns' names
-  while (std::getline(in, line)) {
-    std::istringstream fields(line);
-    ShardedRun run;
-    fields >> run.framework >> run.ranks >> run.stage >> run.masters >> run.code >> std::ws;
-    std::getline(fields, run.config, '\t');
-    fields >> run.batch >> run.sequence >> run.precision >> run.optimizer;
-    run.peaks.resize(4);
-    for (std::int64_t& peak : run.peaks) fields >> peak;
-    fields >> run.reserved;
-    runs.push_back(std::move(run));
-  }
-  return runs;
-}
-
-Result<LikeResult> predicted(const ShardedRun& run) {
+LikeResult predicted(const ShardedRun& run) {
   plan::Strategy strategy;
   strategy.world_size = run.ranks;
   strategy.stage = run.stage;
@@ -46,32 +27,89 @@ Result<LikeResult> predicted(const ShardedRun& run) {
   strategy.sequence = run.sequence;
   strategy.precision = run.precision == "bf16" ? plan::Precision::bf16 : plan::Precision::fp32;
   EagerOptions options;
-  const bool flat = run.framework == "fsdp1-flat";
-  options.framework = *eager_framework(flat ? "fsdp1" : run.framework);
-  options.original_parameters = !flat;
+  options.framework = eager_framework(run.framework).value();
   options.masters = run.masters == "fp32";
-  if (run.code == "cs336") options.code = eager::Code::course;
   if (run.optimizer == "fused") options.update = eager::Update::fused;
   if (run.optimizer == "for-loop") options.update = eager::Update::for_loop;
-  return simulate_eager(std::make_shared<model::Model>(test::model_of(run.config)), strategy, options);
+  const auto model = std::make_shared<model::Model>(test::model_of(run.config));
+  Result<LikeResult> result = simulate_eager(model, strategy, options);
+  if (result) return *result;
+  ADD_FAILURE() << to_string(result.error());
+  return {};
 }
 
-TEST(ShardedDryRuns, PeaksAndReservedBytesOfRankZeroAreThoseOfPyTorch) {
-  const std::vector<ShardedRun> runs = sharded_runs();
-  ASSERT_GE(runs.size(), 80U);
+std::vector<ShardedRun> runs_of(const std::string& framework) {
+  std::ifstream in(std::string(TEST_DATA) + "/data/eager/sharded_dryruns.tsv");
+  std::vector<ShardedRun> runs;
+  std::string line;
+  std::getline(in, line);  // the columns' names
+  while (std::getline(in, line)) {
+    std::istringstream fields(line);
+    ShardedRun run;
+    fields >> run.framework >> run.ranks >> run.stage >> run.masters >> run.code;
+    fields.ignore(1);
+    std::getline(fields, run.config, '\t');
+    fields >> run.batch >> run.sequence >> run.precision >> run.optimizer;
+    run.peaks.resize(4);
+    for (std::int64_t& peak : run.peaks) fields >> peak;
+    fields >> run.reserved;
+    if (run.framework == framework) runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+/// How many of the runs are predicted to the byte; the others' peaks are within 0.1 %, reserved bytes within 2 %.
+std::size_t equal_runs(const std::vector<ShardedRun>& runs) {
   std::size_t equal = 0;
   for (const ShardedRun& run : runs) {
-    const Result<LikeResult> result = predicted(run);
-    ASSERT_TRUE(result) << to_string(result.error());
-    const std::vector<std::int64_t> peaks = test::maxima(*result);
-    const std::int64_t reserved = result->peak_reserved().count();
-    equal += peaks == run.peaks && reserved == run.reserved ? 1 : 0;
-    for (std::size_t i = 0; i < run.peaks.size(); ++i)
-      EXPECT_NEAR(static_cast<double>(peaks.at(i)), static_cast<double>(run.peaks[i]),
-                  0.01 * static_cast<double>(run.peaks[i]))
-          << run.framework << " " << run.config << ", moment " << i;
+    const LikeResult result = predicted(run);
+    const std::vector<std::int64_t> peaks = test::maxima(result);
+    equal += peaks == run.peaks ? 1 : 0;
+    const auto near = [&](std::int64_t is, std::int64_t should, double share) {
+      EXPECT_NEAR(static_cast<double>(is), static_cast<double>(should), share * static_cast<double>(should))
+          << run.framework << " on " << run.ranks << ", " << run.config;
+    };
+    for (std::size_t i = 0; i < run.peaks.size() && i < peaks.size(); ++i) near(peaks[i], run.peaks[i], 0.001);
+    near(result.peak_reserved().count(), run.reserved, 0.02);
   }
-  EXPECT_GE(equal * 100, runs.size() * 95) << equal << " of " << runs.size() << " to the byte, reserved bytes too";
+  return equal;
+}
+
+TEST(ShardedDryRuns, Fsdp2IsEqualToTheByte) {
+  const std::vector<ShardedRun> runs = runs_of("fsdp2");
+  EXPECT_EQ(runs.size(), 50u);
+  EXPECT_EQ(equal_runs(runs), runs.size());
+}
+
+TEST(ShardedDryRuns, Fsdp1IsEqualToTheByteInAllButOne) {
+  const std::vector<ShardedRun> runs = runs_of("fsdp1");
+  EXPECT_EQ(runs.size(), 30u);
+  EXPECT_GE(equal_runs(runs) + 1, runs.size());
+}
+
+/// hf_trainer_fsdp.csv of foundation-model-stack/fms-acceleration at 876e2ed6fc4e: Mistral-7B on two A100, everything
+/// in bf16, whose peak is the optimizer's step. The rest is inputs, rotary tables and scalars of the Trainer.
+TEST(ShardedDryRuns, PublishedPeakOfMistralOnTwoGpusIsReachedButForItsInputs) {
+  constexpr std::int64_t kPublished = 36'225'939'968, kRest = 240'128;
+  constexpr std::int64_t kWorkspaces = 2 * (33'554'432 - 8'519'680);  // of an H100, which the test runs on, and an A100
+  const ShardedRun run{.framework = "fsdp1",
+                       .masters = "none",
+                       .code = "hugging-face",
+                       .config = R"({"model_type": "llama", "vocab_size": 32000, "hidden_size": 4096,
+                                     "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+                                     "intermediate_size": 14336, "max_position_embeddings": 32768,
+                                     "tie_word_embeddings": false})",
+                       .precision = "bf16",
+                       .optimizer = "foreach",
+                       .ranks = 2,
+                       .stage = 3,
+                       .batch = 1,
+                       .sequence = 512,
+                       .reserved = 0,
+                       .peaks = {}};
+  const std::int64_t peak = predicted(run).moments.back().max_allocated.count() - kWorkspaces;
+  EXPECT_LE(peak, kPublished);
+  EXPECT_GE(peak, kPublished - kRest);
 }
 
 }  // namespace
