@@ -22,5 +22,6 @@ int main(int argc, char** argv) {
   program.add("compare", commands::compare_command);
   program.add("inspect", commands::inspect_command);
   program.add("convert", commands::convert_command);
+  program.add("validate", commands::validate_command);
   return cli::run_program(program, std::vector<std::string>(argv + 1, argv + argc), std::cout, std::cerr);
 }
