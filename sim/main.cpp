@@ -24,5 +24,6 @@ int main(int argc, char** argv) {
   program.add("convert", commands::convert_command);
   program.add("completion", commands::completion_command);
   program.add("man", commands::man_command);
+  program.add("validate", commands::validate_command);
   return cli::run_program(program, std::vector<std::string>(argv + 1, argv + argc), std::cout, std::cerr);
 }

@@ -12,6 +12,7 @@ namespace shard::commands {
 [[nodiscard]] int plan_command(std::span<const std::string> arguments);
 [[nodiscard]] int compare_command(std::span<const std::string> arguments);
 [[nodiscard]] int inspect_command(std::span<const std::string> arguments);
+[[nodiscard]] int validate_command(std::span<const std::string> arguments);
 [[nodiscard]] int convert_command(std::span<const std::string> arguments);
 [[nodiscard]] int completion_command(std::span<const std::string> arguments);
 [[nodiscard]] int man_command(std::span<const std::string> arguments);

@@ -58,14 +58,20 @@ TEST(Dispatch, AnOptionMovesACommandToAnotherProgram) {
 }
 
 TEST(Dispatch, WhatThisVersionLacksIsRefusedAndNotAdvertised) {
-  const auto decision = decide({"validate"});
+  const std::vector<KnownCommand> commands{{"search", "shardscope", "finds"},
+                                           {"foretell", "shardscope", "foretells", "foretells", false}};
+  Program program("shardscope", "0.1.0", commands);
+  program.add("search", [](std::span<const std::string>) { return 0; });
+  const std::vector<std::string> later{"foretell"};
+  const auto decision = program.decide(later);
   ASSERT_FALSE(decision);
   EXPECT_EQ(decision.error().code, Errc::unavailable);
-  EXPECT_EQ(decision.error().what, "'validate' is not in this version");
-  for (const char* absent : {"validate", "inspect"})
-    EXPECT_EQ(shardscope().help().find(absent), std::string::npos) << absent;
+  EXPECT_EQ(decision.error().what, "'foretell' is not in this version");
+  EXPECT_EQ(program.help().find("foretell"), std::string::npos);
+  EXPECT_EQ(shardscope().help().find("inspect"), std::string::npos);
   // Nor suggested for a name that is nearly the same.
-  EXPECT_EQ(decide({"validat"}).error().help.find("'validate'"), std::string::npos);
+  const std::vector<std::string> nearly{"foretel"};
+  EXPECT_EQ(program.decide(nearly).error().help.find("'foretell'"), std::string::npos);
   EXPECT_NE(decide({"profil"}).error().help.find("'profile'"), std::string::npos);
   EXPECT_NE(shardscope().help().find("\n  train "), std::string::npos);
 }

@@ -49,7 +49,7 @@ const std::vector<Layer>& layers() {
   static const std::vector<std::string> kPlanner{
       "traces/",     "sim/model/",  "sim/chunk/", "sim/memory/",  "sim/target/",  "sim/strategy/",
       "sim/ir/",     "sim/record/", "sim/check/", "sim/compile/", "sim/cluster/", "sim/cost/",
-      "sim/engine/", "sim/search/", "sim/like/",  "sim/cli/",     "sim/foreign/"};
+      "sim/engine/", "sim/search/", "sim/like/",  "sim/cli/",     "sim/foreign/", "sim/validate/"};
   static const auto with = [](std::vector<std::string> list, const std::string& more) {
     list.push_back(more);
     return list;
@@ -86,6 +86,7 @@ const std::vector<Layer>& layers() {
       {"sim/foreign/", {"traces/base/", "sim/model/"}},
       {"sim/like/pytorch/", {"traces/base/"}},
       {"sim/like/", with(kSimulates, "sim/engine/")},
+      {"sim/validate/", with(with(kSimulates, "sim/engine/"), "sim/like/")},
       {"sim/commands/", kPlanner},
       {"sim/main", kWithPlannerCommands},
       {"executor/numeric/", {"traces/base/"}},

@@ -1,0 +1,155 @@
+// Predicts every row and sums the errors up.
+#include "sim/validate/validation.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sim/validate/text.h"
+#include "sim/validate/throughput.h"
+
+namespace shard::validate {
+namespace {
+
+bool counts_as_peak(MemoryKind kind) {
+  return kind != MemoryKind::states && kind != MemoryKind::not_stated;
+}
+
+/// A measured dense run on one stage of a pipeline, its sequences whole.
+bool is_plain(const ValidatedRow& row) {
+  return row.run.measured && row.dense && row.run.pipeline <= 1 && row.run.context <= 1 && !row.run.host_memory_only;
+}
+
+ValidatedRow validated(PublishedRun run, const FindCluster& find_cluster) {
+  ValidatedRow row;
+  row.run = std::move(run);
+  Result<RunDescription> description = describe(row.run);
+  if (!description) {
+    row.reason = description.error().what;
+    row.dense = row.reason.find("mixture") == std::string::npos;
+    return row;
+  }
+  row.description = std::move(*description);
+  const Result<Prediction> prediction = predict(*row.description);
+  if (prediction)
+    row.prediction = *prediction;
+  else
+    row.reason = prediction.error().what;
+  if (!row.run.tokens_per_second) return row;
+  if (row.description->machine.empty()) {
+    row.throughput_reason = "no cluster is described that is like it";
+    return row;
+  }
+  const Result<cluster::Cluster> machine = find_cluster(row.description->machine);
+  const Result<double> throughput =
+      machine ? predict_throughput(*row.description, *machine) : Result<double>(machine.error());
+  if (throughput)
+    row.tokens_per_second = *throughput;
+  else
+    row.throughput_reason = throughput.error().what;
+  return row;
+}
+
+/// Errors by a name, in order of first appearance.
+class Table {
+ public:
+  Errors& operator[](const std::string& name) {
+    const auto [at, fresh] = index_.try_emplace(name, entries_.size());
+    if (fresh) {
+      entries_.emplace_back();
+      entries_.back().of.name = name;
+    }
+    current_ = at->second;
+    return entries_[current_].of;
+  }
+  void add_memory(double error) { entries_[current_].memory.push_back(error); }
+  void add_throughput(double error) { entries_[current_].throughput.push_back(error); }
+  [[nodiscard]] std::vector<Errors> take() {
+    std::vector<Errors> out;
+    for (Entry& e : entries_) {
+      e.of.peak_memory = summarize(std::move(e.memory));
+      e.of.throughput = summarize(std::move(e.throughput));
+      out.push_back(std::move(e.of));
+    }
+    return out;
+  }
+
+ private:
+  struct Entry {
+    Errors of;
+    std::vector<double> memory, throughput;
+  };
+  std::map<std::string, std::size_t> index_;
+  std::vector<Entry> entries_;
+  std::size_t current_ = 0;
+};
+
+void classify(Validation& v, const ValidatedRow& row) {
+  if (row.description && !row.description->device_memory) return;
+  const bool foretold = row.prediction && !row.prediction->fits;
+  Classified& of = row.run.outcome == Outcome::out_of_memory ? v.oom : v.fits;
+  ++of.count;
+  if (row.prediction && foretold == (row.run.outcome == Outcome::out_of_memory)) ++of.right;
+}
+
+void sum_up(Validation& v) {
+  Table sources, frameworks, kinds, overall;
+  std::int64_t plain = 0, modelled = 0;
+  for (const ValidatedRow& row : v.rows) {
+    ++sources[row.run.source].rows;
+    ++frameworks[row.run.framework].rows;
+    ++overall["overall"].rows;
+    if (is_plain(row) || row.run.upper_bound) classify(v, row);
+    if (is_plain(row)) {
+      ++plain;
+      modelled += row.prediction ? 1 : 0;
+    }
+    for (std::size_t i = 0; i < row.run.memory.size(); ++i) {
+      const MemoryKind kind = row.run.memory[i].kind;
+      ++kinds[to_string(kind)].rows;
+      const std::optional<double> error = row.memory_error(i);
+      if (!error) continue;
+      kinds.add_memory(*error);
+      if (!counts_as_peak(kind) || !row.run.measured) continue;
+      sources.add_memory(*error);
+      frameworks.add_memory(*error);
+      overall.add_memory(*error);
+    }
+    if (const auto error = row.throughput_error(); error && row.run.measured) {
+      sources.add_throughput(*error);
+      frameworks.add_throughput(*error);
+      overall.add_throughput(*error);
+    }
+  }
+  v.sources = sources.take();
+  v.frameworks = frameworks.take();
+  v.memory_kinds = kinds.take();
+  if (auto all = overall.take(); !all.empty()) v.overall = std::move(all.front());
+  v.modelled_fraction = plain > 0 ? static_cast<double>(modelled) / static_cast<double>(plain) : 0;
+}
+
+}  // namespace
+
+std::optional<double> ValidatedRow::memory_error(std::size_t figure) const {
+  if (!prediction) return std::nullopt;
+  const PublishedMemory& measured = run.memory[figure];
+  return absolute_percentage_error(static_cast<double>(prediction->of(measured.kind).count()),
+                                   static_cast<double>(measured.bytes.count()));
+}
+
+std::optional<double> ValidatedRow::throughput_error() const {
+  if (!tokens_per_second || !run.tokens_per_second) return std::nullopt;
+  return absolute_percentage_error(*tokens_per_second, *run.tokens_per_second);
+}
+
+Validation validate_runs(std::vector<PublishedRun> runs, const FindCluster& find_cluster,
+                         const std::function<void(std::size_t)>& progress) {
+  Validation v;
+  for (PublishedRun& run : runs) {
+    v.rows.push_back(validated(std::move(run), find_cluster));
+    if (progress) progress(v.rows.size());
+  }
+  sum_up(v);
+  return v;
+}
+
+}  // namespace shard::validate

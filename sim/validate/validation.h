@@ -1,0 +1,62 @@
+// Published runs beside what is predicted of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/cluster/cluster.h"
+#include "sim/validate/errors.h"
+#include "sim/validate/predict.h"
+#include "sim/validate/published_run.h"
+#include "sim/validate/run_description.h"
+#include "traces/base/result.h"
+
+namespace shard::validate {
+
+/// One row.
+struct ValidatedRow {
+  PublishedRun run;
+  std::optional<RunDescription> description;  ///< none: `reason`
+  std::optional<Prediction> prediction;       ///< of memory; none: `reason`
+  std::string reason;                         ///< why nothing is predicted
+  std::optional<double> tokens_per_second;    ///< per GPU
+  std::string throughput_reason;              ///< why it is not predicted though it was measured
+  bool dense = true;                          ///< not a mixture of experts
+  /// Predicted and measured of each stated figure of memory, in the run's order.
+  [[nodiscard]] std::optional<double> memory_error(std::size_t figure) const;
+  [[nodiscard]] std::optional<double> throughput_error() const;
+};
+
+struct Classified {
+  std::int64_t count = 0;
+  std::int64_t right = 0;
+};
+
+struct Errors {
+  std::string name;
+  std::int64_t rows = 0;
+  ErrorSummary peak_memory, throughput;
+};
+
+struct Validation {
+  std::vector<ValidatedRow> rows;
+  std::vector<Errors> sources, frameworks, memory_kinds;
+  /// Measured figures of a stated kind; model states and kinds that are not stated stand in `memory_kinds` alone.
+  Errors overall;
+  double modelled_fraction = 0;  ///< of the measured dense rows without pipelines and context parallelism
+  Classified oom, fits;          ///< of these rows where the device's memory is known
+};
+
+/// The cluster of a name, read once.
+using FindCluster = std::function<Result<cluster::Cluster>(std::string_view)>;
+
+/// `progress` is told how many rows are done; may be empty.
+[[nodiscard]] Validation validate_runs(std::vector<PublishedRun> runs, const FindCluster& find_cluster,
+                                       const std::function<void(std::size_t)>& progress = {});
+
+}  // namespace shard::validate
