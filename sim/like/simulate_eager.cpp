@@ -54,7 +54,10 @@ Result<void> check(const model::Model& model, const plan::Strategy& s, const Eag
     return missing("a world of more than one rank (DistributedDataParallel, FSDP)", "--world-size 1");
   if (s.stage != 0) return missing("--stage " + std::to_string(s.stage), "--stage 0");
   if (s.accumulation() > 1) return missing("gradient accumulation", "leave --global-batch out");
-  if (s.recompute != plan::Recompute::none) return missing("activation checkpointing", "--recompute none");
+  if (s.recompute == plan::Recompute::selective)
+    return missing("selective activation checkpointing", "--recompute block or none");
+  if (s.recompute == plan::Recompute::block && options.code == eager::Code::course)
+    return missing("activation checkpointing of --model-code cs336", "--recompute none");
   if (options.code == eager::Code::course && model.dropout > 0)
     return missing("dropout of --model-code cs336", "leave --dropout out");
   if (options.autocast && s.precision != plan::Precision::fp32)
@@ -95,6 +98,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                                         .sequence = s.sequence,
                                                         .precision = scalar_of(s.precision),
                                                         .attention = options.attention,
+                                                        .checkpoint = s.recompute == plan::Recompute::block,
                                                         .autocast = autocast},
                                             .rule = rule_of(s.optimizer),
                                             .update = options.update,
