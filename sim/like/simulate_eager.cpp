@@ -57,6 +57,8 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
   if (s.stage < 2) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 3 or 2");
   if (options.code == eager::Code::course) return missing("--model-code cs336 under " + name, "hugging-face");
   if (options.autocast) return missing("--autocast under " + name, "--precision bf16, over fp32 shards");
+  if (s.recompute != plan::Recompute::none)
+    return missing("activation checkpointing under " + name, "--recompute none");
   if (s.shard_degree() != s.world_size) return missing("sharding in groups", "a group of all ranks");
   if (model.layers < 1) return missing("a model without blocks", "--like pytorch");
   return {};
@@ -68,7 +70,10 @@ Result<void> check(const model::Model& model, const plan::Strategy& s, const Eag
   if (model.family == model::Family::other) return missing("the family of " + model.class_name, "a gpt2 or a llama");
   if (Result<void> ok = check_sharding(model, s, options); !ok) return ok;
   if (s.accumulation() > 1) return missing("gradient accumulation", "leave --global-batch out");
-  if (s.recompute != plan::Recompute::none) return missing("activation checkpointing", "--recompute none");
+  if (s.recompute == plan::Recompute::selective)
+    return missing("selective activation checkpointing", "--recompute block or none");
+  if (s.recompute == plan::Recompute::block && options.code == eager::Code::course)
+    return missing("activation checkpointing of --model-code cs336", "--recompute none");
   if (options.code == eager::Code::course && model.dropout > 0)
     return missing("dropout of --model-code cs336", "leave --dropout out");
   if (options.autocast && s.precision != plan::Precision::fp32)
@@ -125,6 +130,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                                         .sequence = s.sequence,
                                                         .precision = scalar_of(s.precision),
                                                         .attention = options.attention,
+                                                        .checkpoint = s.recompute == plan::Recompute::block,
                                                         .autocast = autocast},
                                             .rule = rule_of(s.optimizer),
                                             .update = options.update,

@@ -145,8 +145,7 @@ Tensor written_out(Runtime& r, const Tensor& query, const Tensor& key, const Ten
     k = spread_heads(r, key, s[1]);
     v = spread_heads(r, value, s[1]);
   }
-  const Tensor scaled = mul_number(r, transpose(r, k, 2, 3));
-  Tensor scores = matmul(r, q, scaled);  // the mask is added in place
+  Tensor scores = matmul(r, q, mul_number(r, transpose(r, k, 2, 3)));  // the mask is added in place
   scores = safe_softmax(r, scores);
   return matmul(r, scores, v);
 }

@@ -26,12 +26,37 @@ void Graph::record(Tensor& output, std::vector<Edge> inputs, Backward backward) 
 }
 
 void Graph::record(std::vector<Tensor*> outputs, std::vector<Edge> inputs, Backward backward) {
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    outputs[i]->set_source({.node = static_cast<std::int32_t>(nodes_.size()), .output = static_cast<std::int32_t>(i)});
+  const bool saves = tape_.count_saved() > 0;
+  const auto own = [&](std::int32_t node) {
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      outputs[i]->set_source({.node = node, .output = static_cast<std::int32_t>(i)});
+  };
+  if (again_) {  // only for those that need a gradient; the graph is there already
+    own(again_->nodes.back());
+    if (!saves || again_->kept == again_->nodes.size()) return;
+    nodes_[static_cast<std::size_t>(again_->nodes[again_->kept++])].backward = std::move(backward);
+    if (again_->kept == again_->nodes.size()) tape_.mute(true);
+    return;
+  }
+  const auto node = static_cast<std::int32_t>(nodes_.size());
+  own(node);
   nodes_.push_back({.inputs = std::move(inputs),
                     .backward = std::move(backward),
                     .outputs = static_cast<std::int32_t>(outputs.size()),
                     .place = tape_.place()});
+  if (!part_ || !saves) return;
+  part_->nodes.push_back(node);
+  nodes_.back().part = part_;
+  nodes_.back().backward = nullptr;
+}
+
+void Graph::run_again(const std::shared_ptr<Checkpoint>& part) {
+  if (part->ran) return;
+  part->ran = true;
+  again_ = part.get();
+  part->again();
+  tape_.mute(false);
+  again_ = nullptr;
 }
 
 void Graph::before(const Tensor& output, std::function<void()> hook) {
@@ -46,7 +71,7 @@ struct Graph::Run {
   std::vector<Tensors> arrived;     ///< by node and output
   /// Collectors run at once, else the youngest.
   struct Older {
-    const std::vector<Node>& nodes;
+    const std::deque<Node>& nodes;
     [[nodiscard]] std::int64_t age(std::int32_t n) const {
       return nodes[static_cast<std::size_t>(n)].parameter >= 0 ? INT64_MAX : n;
     }
@@ -99,8 +124,13 @@ struct Graph::Run {
     for (const std::function<void()>& hook : node.hooks) hook();
     node.hooks.clear();
     in.resize(static_cast<std::size_t>(node.outputs));
+    if (node.part) {
+      graph.run_again(node.part);
+      graph.tape_.set_place(node.place);
+    }
     Tensors out = node.backward(in);
     assert(out.size() == node.inputs.size());
+    if (node.part) node.backward = nullptr;  // a promise is kept for the node alone, which ends here
     for (std::size_t i = 0; i < out.size(); ++i) {
       const Edge& e = node.inputs[i];
       if (e.to.node < 0 || !out[i]) continue;
@@ -109,6 +139,7 @@ struct Graph::Run {
     }
     in.clear();
     node.backward = nullptr;
+    node.part = nullptr;
     return out;
   }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "sim/like/eager/tensor.h"
@@ -33,6 +35,16 @@ class Fitting {
   virtual Tensor clone_as(const Tensor& gradient, const Tensor& parameter) = 0;
 };
 
+/// A part of forward whose inner tensors are made again in backward (torch/utils/checkpoint.py without reentrance):
+/// saved tensors become promises, which the part's second run keeps as soon as the first of them is asked for. That run
+/// ends with the last promise.
+struct Checkpoint {
+  std::function<void()> again{};      ///< runs the part again
+  std::vector<std::int32_t> nodes{};  ///< those that saved something, in order
+  std::size_t kept = 0;               ///< promises, in the second run
+  bool ran = false;                   ///< the second run has begun
+};
+
 /// torch/csrc/autograd/engine.cpp and input_buffer.cpp: nodes by their age, the youngest first; gradients that meet are
 /// summed in place where nobody else holds the first; what a node saved dies when it has run.
 class Graph {
@@ -52,6 +64,17 @@ class Graph {
   /// `loss` and `root`, its gradient, are the caller's. What is left of the graph goes at the end.
   void run(const Tensor& loss, const Tensor& root, const Tensors& parameters, Fitting& fitting);
 
+  /// What is recorded until end_checkpoint() belongs to `part`, which nodes share and drop when they have run.
+  void begin_checkpoint(std::shared_ptr<Checkpoint> part) { part_ = std::move(part); }
+  void end_checkpoint() { part_ = nullptr; }
+  /// For an operator that saves only operands: ATen saves them before its kernel runs. Of the second run of a
+  /// checkpointed part nothing follows the last of them.
+  void before_kernel() {
+    if (again_ && again_->kept + 1 == again_->nodes.size()) tape_.mute(true);
+  }
+  /// While the second run of a part's forward goes on nothing is recorded.
+  [[nodiscard]] bool in_second_run() const { return again_ != nullptr; }
+
   [[nodiscard]] Tensors& gradients() { return gradients_; }
 
  private:
@@ -62,11 +85,16 @@ class Graph {
     std::int32_t parameter = -1;  ///< a collector of this parameter's gradient
     Place place{};                ///< where forward was
     std::vector<std::function<void()>> hooks{};
+    std::shared_ptr<Checkpoint> part{};
   };
   struct Run;
 
+  void run_again(const std::shared_ptr<Checkpoint>& part);
+
   Tape& tape_;
-  std::vector<Node> nodes_;
+  std::deque<Node> nodes_;
+  std::shared_ptr<Checkpoint> part_;  ///< that is being recorded
+  Checkpoint* again_ = nullptr;       ///< whose second run goes on
   Tensors gradients_;
   std::vector<std::int32_t> collectors_;  ///< by parameter: its node in this graph, or -1
 };

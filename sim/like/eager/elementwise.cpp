@@ -170,7 +170,7 @@ Tensor dropout(Runtime& r, const Tensor& x, float probability) {
   const Tensor mask = r.elementwise({x}, Scalar::boolean);
   Tensor y = r.elementwise({x}, x.scalar());
   if (recorded(r, {&x})) {
-    r.graph().record(y, {r.graph().edge(x)}, [&r, mask](const Tensors& g) -> Tensors {
+    r.graph().record(y, {r.graph().edge(x)}, [&r, mask = mask.saved()](const Tensors& g) -> Tensors {
       r.tape().begin_op("native_dropout");
       return {r.elementwise({g[0], mask}, g[0].scalar())};
     });
@@ -206,10 +206,11 @@ Tensor max_last(Runtime& r, const Tensor& x) {
   Tensor y = r.reduce(x, last_dimension(x), x.scalar());
   const Tensor indices = r.empty(y.sizes(), Scalar::i64);
   if (recorded(r, {&x})) {
-    r.graph().record(y, {r.graph().edge(x)}, [&r, indices, sizes = x.sizes()](const Tensors& g) -> Tensors {
-      r.tape().begin_op("max");
-      return {r.empty(sizes, g[0].scalar())};
-    });
+    r.graph().record(y, {r.graph().edge(x)},
+                     [&r, indices = indices.saved(), sizes = x.sizes()](const Tensors& g) -> Tensors {
+                       r.tape().begin_op("max");
+                       return {r.empty(sizes, g[0].scalar())};
+                     });
   }
   return y;
 }

@@ -1,4 +1,6 @@
 // transformers 5: modeling_llama.py, modeling_gpt2.py, integrations/sdpa_attention.py, cache_utils.py, loss_utils.py.
+#include <array>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -39,6 +41,19 @@ class HuggingFace : public Program {
   /// The last hidden state.
   virtual Tensor decoder() = 0;
   [[nodiscard]] virtual const Tensor& head() const = 0;
+  /// A layer's forward().
+  virtual Tensor block(std::int64_t l, const Tensor& x) = 0;
+  /// The same, holding what the layer is called with beside x.
+  [[nodiscard]] virtual std::function<Tensor(const Tensor&)> with_arguments(std::int64_t l) = 0;
+
+  /// What the model calls: GradientCheckpointingLayer.
+  Tensor layer(std::int64_t l, const Tensor& x) {
+    const auto named = [this, l, run = options_.checkpoint ? with_arguments(l) : nullptr](const Tensor& input) {
+      r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
+      return run ? run(input) : block(l, input);
+    };
+    return options_.checkpoint ? r_.checkpoint(x, named) : named(x);
+  }
 
   Tensor named(std::string_view name, Category category, const Dims& sizes, Scalar scalar) {
     r_.tape().set_module("", -1);
@@ -50,6 +65,7 @@ class HuggingFace : public Program {
 
   /// past_key_values.update(): the first keys, and values, are put behind nothing of the keys' type, which copies them.
   Tensor cached(const Tensor& x, Scalar of_keys) {
+    if (options_.checkpoint) return x;  // off then
     Tensor copy = cat(r_, {x}, 2, of_keys);
     cache_.push_back(copy);
     return copy;
@@ -85,8 +101,24 @@ class HuggingFace : public Program {
     return reshape(r_, wide, {s[0], model_.heads, s[2], s[3]});
   }
 
+  /// find_packed_sequence_indices: whether positions begin again, which is looked for where no cache is used.
+  void look_for_packed_sequences() {
+    const std::int64_t b = options_.batch, s = options_.sequence;
+    r_.tape().begin_op("packed sequences");
+    const Tensor before_first = r_.empty({b, 1}, Scalar::i64);
+    Tensor prepended = r_.empty({b, s + 1}, Scalar::i64);
+    const Tensor difference = r_.empty({b, s}, Scalar::i64);
+    prepended = {};
+    Tensor begins = r_.empty({b, s}, Scalar::boolean);
+    const Tensor sum = r_.empty({b, s}, Scalar::i64);
+    { const Tensor cast = r_.empty({b, s}, Scalar::i64); }
+    begins = {};
+    const Tensor none = r_.empty({b}, Scalar::boolean), all = r_.empty({}, Scalar::boolean);
+  }
+
   /// create_causal_mask: none for sdpa.
   void make_mask() {
+    if (options_.checkpoint) look_for_packed_sequences();
     if (options_.attention != Attention::eager) return;
     const std::int64_t b = options_.batch, s = options_.sequence;
     r_.tape().begin_op("causal mask");
@@ -121,7 +153,7 @@ class HuggingFace : public Program {
   ProgramOptions options_;
   std::vector<std::string_view> names_;
   Tensor tokens_;
-  Tensor mask_;
+  Tensor mask_, ids_;
   Tensors cache_;
 
  private:
@@ -189,23 +221,35 @@ class Llama final : public HuggingFace {
     r_.tape().set_module("model.embed_tokens", -1);
     const Tensor embedded = embedding(r_, parameter(0), tokens_);
     r_.tape().set_module("model", -1);
-    const Tensor ids = positions();
+    ids_ = positions();
     make_mask();
     r_.tape().set_module("model.rotary_emb", -1);
     rotary();
     Tensor x = embedded;
     for (std::int64_t l = 0; l < model_.layers; ++l) {
       r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
-      next_ = 1 + per_block() * static_cast<std::size_t>(l);
-      x = in_unit(r_, l, x, [&](const Tensor& entered) { return block(entered); });
+      x = in_unit(r_, l, x, [&](const Tensor& entered) { return layer(l, entered); });
     }
-    r_.tape().set_module("model.norm", -1);
     x = norm(x, parameter(final_norm()));
-    mask_ = cosine_ = sine_ = {};
+    mask_ = cosine_ = sine_ = ids_ = {};
     return x;
   }
 
  private:
+  [[nodiscard]] std::function<Tensor(const Tensor&)> with_arguments(std::int64_t l) override {
+    return [this, l, mask = mask_, cosine = cosine_, sine = sine_, ids = ids_](const Tensor& x) {
+      const std::array<Tensor, 3> before{mask_, cosine_, sine_};
+      mask_ = mask;
+      cosine_ = cosine;
+      sine_ = sine;
+      Tensor y = block(l, x);
+      mask_ = before[0];
+      cosine_ = before[1];
+      sine_ = before[2];
+      return y;
+    };
+  }
+
   void rotary() {
     const std::int64_t s = options_.sequence, d = model_.head_dim;
     r_.tape().begin_op("rotary tables");
@@ -252,7 +296,8 @@ class Llama final : public HuggingFace {
     return linear(r_, x, parameter(weight), biased ? parameter(weight + 1) : Tensor{});
   }
 
-  Tensor block(const Tensor& input) {
+  Tensor block(std::int64_t l, const Tensor& input) override {
+    next_ = 1 + per_block() * static_cast<std::size_t>(l);
     const std::size_t first_norm = next_ + per_block() - 2;
     Tensor residual = input;
     Tensor x = norm(residual, parameter(first_norm));
@@ -284,8 +329,7 @@ class Llama final : public HuggingFace {
   Tensor feed_forward(const Tensor& x) {
     const bool biased = model_.mlp_bias;
     Tensor gate = activation(r_, project(x, biased), "silu", Kept::input);
-    const Tensor up = project(x, biased);
-    gate = mul(r_, gate, up);
+    gate = mul(r_, std::exchange(gate, {}), project(x, biased));
     return project(gate, biased);
   }
 
@@ -310,20 +354,17 @@ class Gpt2 final : public HuggingFace {
   Tensor decoder() override {
     r_.tape().set_module("transformer", -1);
     const Tensor embedded = embedding(r_, parameter(0), tokens_);
-    const Tensor ids = positions();
-    const Tensor position = embedding(r_, parameter(1), ids);
+    ids_ = positions();
+    const Tensor position = embedding(r_, parameter(1), ids_);
     Tensor x = add(r_, embedded, position);
     make_mask();
     x = dropout(r_, x, model_.dropout);
-    for (std::int64_t l = 0; l < model_.layers; ++l) {
-      r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
-      first_ = 2 + kPerBlock * static_cast<std::size_t>(l);
-      x = in_unit(r_, l, x, [&](const Tensor& entered) { return block(entered); });
-    }
+    for (std::int64_t l = 0; l < model_.layers; ++l)
+      x = in_unit(r_, l, x, [&](const Tensor& entered) { return layer(l, entered); });
     r_.tape().set_module("transformer.ln_f", -1);
     first_ = 2 + kPerBlock * static_cast<std::size_t>(model_.layers);
     x = layer_norm(r_, x, parameter(first_), parameter(first_ + 1));
-    mask_ = {};
+    mask_ = ids_ = {};
     return x;
   }
 
@@ -331,7 +372,17 @@ class Gpt2 final : public HuggingFace {
   [[nodiscard]] const Tensor& own(std::size_t at) const { return parameter(first_ + at); }
   Tensor conv1d(const Tensor& x, std::size_t weight) { return addmm(r_, own(weight + 1), x, own(weight)); }
 
-  Tensor block(const Tensor& residual) {
+  [[nodiscard]] std::function<Tensor(const Tensor&)> with_arguments(std::int64_t l) override {
+    return [this, l, mask = mask_, ids = ids_](const Tensor& x) {
+      const Tensor before = mask_;
+      mask_ = mask;
+      Tensor y = block(l, x);
+      mask_ = before;
+      return y;
+    };
+  }
+  Tensor block(std::int64_t l, const Tensor& residual) override {
+    first_ = 2 + kPerBlock * static_cast<std::size_t>(l);
     Tensor x = layer_norm(r_, residual, own(0), own(1));
     const Tensor attended = self_attention(x);
     x = add(r_, attended, residual);

@@ -21,6 +21,7 @@ bool by_columns(const Tensor& x) {
 
 Tensor mm(Runtime& r, const Tensor& a, const Tensor& b) {
   r.tape().begin_op("mm");
+  if (recorded(r, {&a, &b})) r.graph().before_kernel();
   Tensor y = r.mm(a, b);
   if (!recorded(r, {&a, &b})) return y;
   const Tensor keep_a = b.needs_gradient() ? a.saved() : Tensor{};
@@ -55,6 +56,7 @@ Tensor flat(Runtime& r, const Tensor& x) {
 
 Tensor addmm_of_matrices(Runtime& r, const Tensor& bias, const Tensor& a, const Tensor& b) {
   r.tape().begin_op("addmm");
+  if (recorded(r, {&bias, &a, &b})) r.graph().before_kernel();
   Tensor y = r.addmm(a, b);
   if (!recorded(r, {&bias, &a, &b})) return y;
   const Tensor keep_a = b.needs_gradient() ? a.saved() : Tensor{};

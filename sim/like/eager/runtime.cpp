@@ -138,6 +138,7 @@ void Runtime::use_workspace() {
   const bool hopper = machine_.compute_capability == 90;
   Tensor& workspace = workspace_[in_backward_ ? 1 : 0];
   if (workspace) return;
+  if (tape_.muted()) return;
   workspace = empty({(hopper ? kHopperWorkspace : kWorkspace).count()}, Scalar::boolean);
   tape_.set_category(workspace.storage().buffer(), Category::workspace);
   tape_.set_name(workspace.storage().buffer(), in_backward_ ? "cuBLAS, autograd's thread" : "cuBLAS");
@@ -163,10 +164,11 @@ Tensor Runtime::addmm(const Tensor& a, const Tensor& b) {
   Tensor result = empty({a.sizes()[0], b.sizes()[1]}, a.scalar());
   use_workspace();
   if (version_ == 211) {
-    if (lt_workspace_) return result;
-    lt_workspace_ = empty({kLtWorkspace.count()}, Scalar::boolean);
-    tape_.set_category(lt_workspace_.storage().buffer(), Category::workspace);
-    tape_.set_name(lt_workspace_.storage().buffer(), "cuBLASLt");
+    Tensor& workspace = lt_workspace_[in_backward_ ? 1 : 0];
+    if (workspace || tape_.muted()) return result;
+    workspace = empty({kLtWorkspace.count()}, Scalar::boolean);
+    tape_.set_category(workspace.storage().buffer(), Category::workspace);
+    tape_.set_name(workspace.storage().buffer(), in_backward_ ? "cuBLASLt, autograd's thread" : "cuBLASLt");
   } else {
     tape_.give_back(tape_.take(kLtWorkspace));
   }
@@ -194,6 +196,23 @@ void Runtime::backward(const Tensor& loss) {
   if (sharding != nullptr) sharding->end_backward();
   in_backward_ = false;
   gradients_wanted = true;
+}
+
+Tensor Runtime::checkpoint(const Tensor& x, std::function<Tensor(const Tensor&)> part) {
+  auto kept = std::make_shared<Checkpoint>();
+  kept->again = [this, x, part, scalar = autocast] {
+    tape_.set_part(Part::recompute, Category::activation);
+    gradients_wanted = true;
+    begin_autocast(scalar);
+    (void)part(x);
+    end_autocast();
+    gradients_wanted = false;
+    tape_.set_part(Part::backward, Category::workspace);
+  };
+  graph_.begin_checkpoint(std::move(kept));
+  Tensor y = part(x);
+  graph_.end_checkpoint();
+  return y;
 }
 
 }  // namespace shard::like::eager

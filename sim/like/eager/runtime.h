@@ -73,6 +73,8 @@ class Runtime final : public Fitting {
 
   /// loss.backward().
   void backward(const Tensor& loss);
+  /// torch.utils.checkpoint.checkpoint(part, x, use_reentrant=False). `part` holds what its other arguments are.
+  [[nodiscard]] Tensor checkpoint(const Tensor& x, std::function<Tensor(const Tensor&)> part);
 
   Tensor sum_to(const Tensor& gradient, const Dims& sizes) override;
   Tensor cast(const Tensor& gradient, Scalar scalar) override {
@@ -99,7 +101,7 @@ class Runtime final : public Fitting {
   Graph graph_;
   bool in_backward_ = false;
   Tensor workspace_[2];  ///< cuBLAS, of the program's thread and of autograd's
-  Tensor lt_workspace_;
+  Tensor lt_workspace_[2];
 };
 
 /// x.transpose(a, b), without history.

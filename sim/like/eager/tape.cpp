@@ -17,6 +17,7 @@ void Tape::set_part(Part part, Category category) {
 }
 
 BufferId Tape::take(Bytes bytes) {
+  if (muted_) return {};
   if (!given_.empty() || place_ != written_) {
     flush();
     if (place_ != written_ || op_name_.empty())
@@ -31,7 +32,7 @@ BufferId Tape::take(Bytes bytes) {
 }
 
 void Tape::give_back(BufferId buffer) {
-  given_.push_back(buffer);
+  if (buffer.valid()) given_.push_back(buffer);
 }
 
 void Tape::mark(std::string_view name) {

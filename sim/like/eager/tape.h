@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/ir/plan.h"
@@ -42,13 +43,26 @@ class Tape {
   /// By buffer: whose block it is.
   [[nodiscard]] const std::vector<std::uint8_t>& streams() const { return streams_; }
   void give_back(BufferId buffer);
-  void set_category(BufferId buffer, Category category) { plan_.buffer(buffer).category = category; }
-  void set_name(BufferId buffer, std::string_view name) { plan_.buffer(buffer).name = name; }
+  void set_category(BufferId buffer, Category category) {
+    if (buffer.valid()) plan_.buffer(buffer).category = category;
+  }
+  void set_name(BufferId buffer, std::string_view name) {
+    if (buffer.valid()) plan_.buffer(buffer).name = name;
+  }
   /// `before`, the name of another buffer, `after`.
   void set_name(BufferId buffer, std::string_view before, BufferId other, std::string_view after) {
-    plan_.buffer(buffer).name = plan_.text(before, plan_.buffer(other).name, after);
+    if (buffer.valid()) plan_.buffer(buffer).name = plan_.text(before, plan_.buffer(other).name, after);
   }
   [[nodiscard]] plan::Name keep(std::string_view text) { return plan_.text(text); }
+
+  /// Takes are not written down, nor is their giving back: of a program that has ended in the middle.
+  void mute(bool muted) { muted_ = muted; }
+  [[nodiscard]] bool muted() const { return muted_; }
+
+  /// An operator keeps a tensor for backward.
+  void note_saved() { ++saved_; }
+  /// Tensors that were kept since this was last asked.
+  std::int32_t count_saved() { return std::exchange(saved_, 0); }
 
   /// A point between two ops that figures are read at, maxima since the one before.
   void mark(std::string_view name);
@@ -67,6 +81,8 @@ class Tape {
   Category category_ = Category::workspace;
   std::uint8_t stream_ = 0;
   std::vector<std::uint8_t> streams_;
+  bool muted_ = false;
+  std::int32_t saved_ = 0;
   std::vector<BufferId> taken_;
   std::vector<BufferId> given_;
 };

@@ -138,7 +138,10 @@ class Tensor {
   /// Another object over the same memory, without history.
   [[nodiscard]] Tensor view(const Dims& sizes, const Dims& strides) const;
   /// What backward keeps of a tensor: the memory, not the history.
-  [[nodiscard]] Tensor saved() const { return view(sizes(), strides()); }
+  [[nodiscard]] Tensor saved() const {
+    storage().tape().note_saved();
+    return view(sizes(), strides());
+  }
   void set_source(Source source) { object_->source = source; }
   void set_parameter(std::int32_t parameter) { object_->parameter = parameter; }
   [[nodiscard]] Storage& storage() const { return *object_->storage; }

@@ -12,7 +12,7 @@ namespace {
 
 /// A row of tests/data/eager/dryruns.tsv (made by make_dryruns.py).
 struct DryRun {
-  std::string code, config, precision, optimizer;
+  std::string code, config, precision, optimizer, recompute;
   std::int64_t batch = 0, sequence = 0, reserved = 0;
   std::vector<std::int64_t> peaks;  ///< creation, then three steps
 };
@@ -30,7 +30,7 @@ std::vector<DryRun> dry_runs() {
     fields >> run.batch >> run.sequence >> run.precision >> run.optimizer;
     run.peaks.resize(4);
     for (std::int64_t& peak : run.peaks) fields >> peak;
-    fields >> run.reserved;
+    fields >> run.reserved >> run.recompute;
     runs.push_back(std::move(run));
   }
   return runs;
@@ -43,6 +43,7 @@ Result<LikeResult> predicted(const DryRun& run) {
   strategy.precision = run.precision == "bf16"   ? plan::Precision::bf16
                        : run.precision == "fp16" ? plan::Precision::fp16
                                                  : plan::Precision::fp32;
+  if (run.recompute == "block") strategy.recompute = plan::Recompute::block;
   EagerOptions options;
   if (run.code == "cs336") options.code = eager::Code::course;
   if (run.optimizer == "fused") options.update = eager::Update::fused;
@@ -78,7 +79,7 @@ const std::vector<Answer>& answers() {
 
 std::string named(const DryRun& run) {
   return run.config + " batch " + std::to_string(run.batch) + ", sequence " + std::to_string(run.sequence) + ", " +
-         run.precision + ", " + run.optimizer;
+         run.precision + ", " + run.optimizer + ", recompute " + run.recompute;
 }
 
 TEST(DryRuns, AreHundredsAndNearlyAllAreAnswered) {

@@ -6,7 +6,8 @@
 Needs PyTorch for CUDA and transformers; the tests that read the file need neither. Every run is a process of its own,
 forked before CUDA is touched: an allocator that remembers other runs would answer for them, too. Columns: whose code the
 model is, its config.json, batch, sequence, precision, the optimizer's implementation; then for creation and each of three
-steps max_memory_allocated of that phase, and max_memory_reserved of the last.
+steps max_memory_allocated of that phase, and max_memory_reserved of the last; then what is recomputed: none, or every
+block, without reentrance (--recompute block draws such programs alone).
 """
 import argparse, csv, json, math, os, random, sys
 
@@ -144,8 +145,19 @@ def course_loss(model, tokens, targets):
     return logits, loss
 
 
+def one_sequence(find):
+    """transformers looks at values for where positions begin again; here kernels compute none, and they do not."""
+    def found(positions):
+        find(positions)
+    return found
+
+
 def hugging_face(c, dtype):
     import transformers
+    import transformers.masking_utils as masks
+
+    masks.find_packed_sequence_indices = one_sequence(masks.find_packed_sequence_indices)
+    torch.backends.cuda.enable_cudnn_sdp(False)  # flash attention; cuDNN's workspaces only it knows
 
     kind = {"gpt2": (transformers.GPT2Config, transformers.GPT2LMHeadModel),
             "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM)}[c["model_type"]]
@@ -161,6 +173,8 @@ def train(run):
     c, dtype = run["config"], {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[run["precision"]]
     course = run["code"] == "cs336"
     model = (Course(c) if course else hugging_face(c, dtype)).to("cuda").train()
+    if run["recompute"] == "block":
+        model.gradient_checkpointing_enable({"use_reentrant": False})
     shape = (run["batch"], run["sequence"])
     tokens = torch.randint(0, c["vocab_size"], shape, device="cuda")
     targets = torch.randint(0, c["vocab_size"], shape, device="cuda") if course else None
@@ -184,8 +198,8 @@ def train(run):
     return peaks + [torch.cuda.max_memory_reserved()]
 
 
-def draw(r):
-    code = r.choice(["hugging-face", "hugging-face", "cs336"])
+def draw(r, recompute):
+    code = "hugging-face" if recompute == "block" else r.choice(["hugging-face", "hugging-face", "cs336"])
     family = "llama" if code == "cs336" else r.choice(["gpt2", "llama"])
     precision = "fp32" if code == "cs336" else r.choice(["fp32", "bf16", "fp16"])
     head = r.choice([16, 32, 40, 64, 96, 128])
@@ -205,13 +219,14 @@ def draw(r):
             c |= {"num_key_value_heads": heads // r.choice(groups), "tie_word_embeddings": r.choice([False, False, True]),
                   "attention_bias": r.choice([False, False, False, True]), "mlp_bias": r.choice([False, False, False, True])}
     return {"code": code, "config": c, "batch": batch, "sequence": sequence, "precision": precision,
-            "optimizer": r.choice(["foreach", "foreach", "fused", "for-loop"])}
+            "optimizer": r.choice(["foreach", "foreach", "fused", "for-loop"]), "recompute": recompute}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--recompute", choices=["none", "block"], default="none")
     parser.add_argument("--out", default="dryruns.tsv")
     args = parser.parse_args()
     import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
@@ -220,9 +235,9 @@ def main():
     with open(args.out, "w", newline="") as out:
         rows = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
         rows.writerow(["code", "config", "batch", "sequence", "precision", "optimizer", "creation", "first", "second",
-                       "third", "reserved"])
+                       "third", "reserved", "recompute"])
         for _ in range(args.runs):
-            run = draw(draws)
+            run = draw(draws, args.recompute)
             read, write = os.pipe()
             if os.fork() == 0:
                 try:
@@ -237,7 +252,7 @@ def main():
                 print("failed:", json.dumps(run), file=sys.stderr)
                 continue
             rows.writerow([run["code"], json.dumps(run["config"]), run["batch"], run["sequence"], run["precision"],
-                           run["optimizer"], *json.loads(answer)])
+                           run["optimizer"], *json.loads(answer), run["recompute"]])
             out.flush()
 
 

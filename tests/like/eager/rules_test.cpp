@@ -113,8 +113,13 @@ TEST(Eager, WhatIsNotModelledIsSaid) {
   strategy.world_size = 1;
   EXPECT_THAT(refusal(strategy), testing::HasSubstr("accumulation"));
   strategy.global_batch = 1;
+  strategy.recompute = plan::Recompute::selective;
+  EXPECT_THAT(refusal(strategy), testing::HasSubstr("selective activation checkpointing"));
   strategy.recompute = plan::Recompute::block;
-  EXPECT_THAT(refusal(strategy), testing::HasSubstr("checkpointing"));
+  EXPECT_EQ(refusal(strategy), "answered");
+  EagerOptions course;
+  course.code = eager::Code::course;
+  EXPECT_THAT(refusal(strategy, course), testing::HasSubstr("checkpointing"));
   strategy.recompute = plan::Recompute::none;
   EagerOptions autocast;
   autocast.autocast = true;
