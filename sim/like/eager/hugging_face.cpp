@@ -230,6 +230,7 @@ class Llama final : public HuggingFace {
       r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
       x = in_unit(r_, l, x, [&](const Tensor& entered) { return layer(l, entered); });
     }
+    r_.tape().set_module("model.norm", -1);
     x = norm(x, parameter(final_norm()));
     mask_ = cosine_ = sine_ = ids_ = {};
     return x;
@@ -359,8 +360,10 @@ class Gpt2 final : public HuggingFace {
     Tensor x = add(r_, embedded, position);
     make_mask();
     x = dropout(r_, x, model_.dropout);
-    for (std::int64_t l = 0; l < model_.layers; ++l)
+    for (std::int64_t l = 0; l < model_.layers; ++l) {
+      r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
       x = in_unit(r_, l, x, [&](const Tensor& entered) { return layer(l, entered); });
+    }
     r_.tape().set_module("transformer.ln_f", -1);
     first_ = 2 + kPerBlock * static_cast<std::size_t>(model_.layers);
     x = layer_norm(r_, x, parameter(first_), parameter(first_ + 1));
