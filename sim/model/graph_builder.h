@@ -32,7 +32,7 @@ class GraphBuilder {
   [[nodiscard]] ValueId rms_norm(std::string_view module, ValueId x, float weight_offset = 0);
   /// A bias is used if the model has one for `module`.
   [[nodiscard]] ValueId linear(std::string_view module, ValueId x, bool weight_in_out);
-  /// The same without bias and with a weight [O, I] that may belong to another module.
+  /// The same with a weight [O, I] that may belong to another module.
   [[nodiscard]] ValueId linear_with(std::string_view module, std::string_view weight, ValueId x);
   /// `out_columns` of the product with a weight that several of these share, and its bias if there is one: the queries
   /// of a weight of queries, keys and values, or the experts that a token goes to of all experts' weights.

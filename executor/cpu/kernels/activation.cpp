@@ -134,6 +134,21 @@ void combine(ThreadPool& pool, std::int64_t n, ConstElements a, ConstElements b,
   });
 }
 
+/// fn(values, gate, up, dy, dgate, dup) of each range.
+template <class F>
+void gated_slopes(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstElements up, ConstElements dy,
+                  Elements dgate, Elements dup, const F& fn) {
+  with_type(gate.dtype(), [&]<class T>(T) {
+    const T* g = gate.as<T>();
+    const T* u = up.as<T>();
+    const T* d = dy.as<T>();
+    T* dg = dgate.as<T>();
+    T* du = dup.as<T>();
+    run_ranges(pool, n,
+               [=, &fn](std::int64_t i, std::int64_t count) { fn(count, g + i, u + i, d + i, dg + i, du + i); });
+  });
+}
+
 constexpr std::int64_t kRowsPerTask = 8;
 
 }  // namespace
@@ -145,16 +160,10 @@ void geglu_forward(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstEl
 
 void geglu_backward(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstElements up, ConstElements dy,
                     Elements dgate, Elements dup) {
-  with_type(gate.dtype(), [&]<class T>(T) {
-    const T* g = gate.as<T>();
-    const T* u = up.as<T>();
-    const T* d = dy.as<T>();
-    T* dg = dgate.as<T>();
-    T* du = dup.as<T>();
-    run_ranges(pool, n, [=](std::int64_t i, std::int64_t count) {
-      geglu_backward_range<T>(count, g + i, u + i, d + i, dg + i, du + i);
-    });
-  });
+  gated_slopes(pool, n, gate, up, dy, dgate, dup,
+               []<class T>(std::int64_t count, const T* g, const T* u, const T* d, T* dg, T* du) {
+                 geglu_backward_range<T>(count, g, u, d, dg, du);
+               });
 }
 
 void gelu_erf_forward(ThreadPool& pool, std::int64_t n, ConstElements x, Elements y) {
@@ -211,41 +220,26 @@ void swiglu_packed_backward(ThreadPool& pool, std::int64_t rows, std::int64_t co
 }
 
 void gelu_forward(ThreadPool& pool, std::int64_t n, ConstElements x, Elements y) {
-  with_type(x.dtype(), [&]<class T>(T) {
-    run_ranges(pool, n, [xt = x.as<T>(), yt = y.as<T>()](std::int64_t i, std::int64_t count) {
-      gelu_range<T>(count, xt + i, yt + i);
-    });
-  });
+  map(pool, n, x, y, []<class T>(std::int64_t count, const T* from, T* to) { gelu_range<T>(count, from, to); });
 }
 
 void gelu_backward(ThreadPool& pool, std::int64_t n, ConstElements x, ConstElements dy, Elements dx) {
-  with_type(x.dtype(), [&]<class T>(T) {
-    run_ranges(pool, n, [xt = x.as<T>(), dyt = dy.as<T>(), dxt = dx.as<T>()](std::int64_t i, std::int64_t count) {
-      gelu_backward_range<T>(count, xt + i, dyt + i, dxt + i);
-    });
+  combine(pool, n, x, dy, dx, []<class T>(std::int64_t count, const T* from, const T* d, T* to) {
+    gelu_backward_range<T>(count, from, d, to);
   });
 }
 
 void swiglu_forward(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstElements up, Elements y) {
-  with_type(gate.dtype(), [&]<class T>(T) {
-    run_ranges(pool, n, [g = gate.as<T>(), u = up.as<T>(), yt = y.as<T>()](std::int64_t i, std::int64_t count) {
-      swiglu_range<T>(count, g + i, u + i, yt + i);
-    });
-  });
+  combine(pool, n, gate, up, y,
+          []<class T>(std::int64_t count, const T* g, const T* u, T* out) { swiglu_range<T>(count, g, u, out); });
 }
 
 void swiglu_backward(ThreadPool& pool, std::int64_t n, ConstElements gate, ConstElements up, ConstElements dy,
                      Elements dgate, Elements dup) {
-  with_type(gate.dtype(), [&]<class T>(T) {
-    const T* g = gate.as<T>();
-    const T* u = up.as<T>();
-    const T* d = dy.as<T>();
-    T* dg = dgate.as<T>();
-    T* du = dup.as<T>();
-    run_ranges(pool, n, [=](std::int64_t i, std::int64_t count) {
-      swiglu_backward_range<T>(count, g + i, u + i, d + i, dg + i, du + i);
-    });
-  });
+  gated_slopes(pool, n, gate, up, dy, dgate, dup,
+               []<class T>(std::int64_t count, const T* g, const T* u, const T* d, T* dg, T* du) {
+                 swiglu_backward_range<T>(count, g, u, d, dg, du);
+               });
 }
 
 }  // namespace shard::cpu

@@ -1,5 +1,6 @@
-// Activations of some families: ReLU, GELU by erf, GeGLU, and SwiGLU of gates and ups that lie in one row.
+// Activations: ReLU, GELU, gated ones, and SwiGLU of gates and ups that lie in one row.
 #include "executor/cuda/kernels/device.h"
+#include "executor/cuda/kernels/elementwise.h"
 #include "executor/cuda/kernels/kernels.h"
 #include "executor/cuda/kernels/packs.h"
 #include "executor/kernels/vector_math.h"
@@ -10,6 +11,24 @@ namespace {
 // As executor/cpu/kernels/activation.cpp has them: 1/2 (1 + tanh u) = sigmoid(2u).
 constexpr float kTwoRootTwoOverPi = 1.59576912F;
 constexpr float kCubic = 0.044715F;
+
+struct Gelu {
+  SHARD_DEVICE float operator()(float x) const {
+    return x * sigmoid_f32(kTwoRootTwoOverPi * (x + kCubic * (x * x * x)));
+  }
+};
+
+struct GeluSlope {
+  SHARD_DEVICE float operator()(float x, float dy) const {
+    const float square = x * x;
+    const Sigmoid s = sigmoid_and_slope_f32(kTwoRootTwoOverPi * (x + kCubic * (square * x)));
+    return dy * (s.value + x * s.slope * (kTwoRootTwoOverPi * (1.0F + 3.0F * kCubic * square)));
+  }
+};
+
+struct Swiglu {
+  SHARD_DEVICE float operator()(float gate, float up) const { return gate * sigmoid_f32(gate) * up; }
+};
 
 struct Relu {
   SHARD_DEVICE float operator()(float x) const { return x < 0.0F ? 0.0F : x; }
@@ -51,28 +70,6 @@ struct SwigluSlope {
     return {d * u * (s.value + g * s.slope), d * (g * s.value)};
   }
 };
-
-template <class F, class T>
-SHARD_KERNEL map_kernel(std::int64_t n, bool aligned, const T* x, T* y) {
-  for (std::int64_t i = kPack * first_element(); i < n; i += kPack * element_stride()) {
-    float a[kPack];
-    load_pack(x + i, n - i, aligned, a);
-    for (int k = 0; k < kPack; ++k) a[k] = F{}(a[k]);
-    store_pack(a, n - i, aligned, y + i);
-  }
-}
-
-template <class F, class T>
-SHARD_KERNEL combine_kernel(std::int64_t n, bool aligned, const T* x, const T* z, T* y) {
-  for (std::int64_t i = kPack * first_element(); i < n; i += kPack * element_stride()) {
-    float a[kPack];
-    float b[kPack];
-    load_pack(x + i, n - i, aligned, a);
-    load_pack(z + i, n - i, aligned, b);
-    for (int k = 0; k < kPack; ++k) a[k] = F{}(a[k], b[k]);
-    store_pack(a, n - i, aligned, y + i);
-  }
-}
 
 // Rows of `columns` gates, ups and results, those of a row `step` behind those of the row before: block x takes rows x,
 // x + gridDim.x, ... Rows that lie one behind the other are one row.
@@ -118,34 +115,19 @@ SHARD_KERNEL gated_slopes_kernel(Gated shape, bool aligned, const T* gate, const
     }
 }
 
-[[nodiscard]] Launch launch_of(std::int64_t n) {
-  return {.blocks_x = blocks_for(packs_of(n)), .threads = kThreads};
+[[nodiscard]] Gated row_of(std::int64_t n) {
+  return {.rows = n > 0 ? 1 : 0, .columns = n, .step = n};
+}
+
+/// map<F> of one type.
+template <class F>
+void each(Stream stream, std::int64_t n, ConstElements x, Elements y) {
+  with_type(y.dtype(), [&]<class T>(T) { map<F>(stream, n, x.as<T>(), y.as<T>()); });
 }
 
 constexpr std::int64_t kMostRowBlocks = 16384;
 [[nodiscard]] std::uint32_t blocks_of_rows(std::int64_t rows) {
   return static_cast<std::uint32_t>(rows < kMostRowBlocks ? rows : kMostRowBlocks);
-}
-
-template <class F>
-void map(Stream stream, std::int64_t n, ConstElements x, Elements y) {
-  if (n == 0) return;
-  with_type(y.dtype(), [&]<class T>(T) {
-    const T* from = x.as<T>();
-    T* to = y.as<T>();
-    launch(stream, launch_of(n), map_kernel<F, T>, n, aligned_packs(from, to), from, to);
-  });
-}
-
-template <class F>
-void combine(Stream stream, std::int64_t n, ConstElements a, ConstElements b, Elements y) {
-  if (n == 0) return;
-  with_type(y.dtype(), [&]<class T>(T) {
-    const T* at = a.as<T>();
-    const T* bt = b.as<T>();
-    T* yt = y.as<T>();
-    launch(stream, launch_of(n), combine_kernel<F, T>, n, aligned_packs(at, bt, yt), at, bt, yt);
-  });
 }
 
 template <class F>
@@ -170,8 +152,25 @@ void gated_slopes(Stream stream, const Gated& shape, ConstElements gate, ConstEl
 
 }  // namespace
 
+void gelu_forward(Stream stream, std::int64_t n, ConstElements x, Elements y) {
+  each<Gelu>(stream, n, x, y);
+}
+
+void gelu_backward(Stream stream, std::int64_t n, ConstElements x, ConstElements dy, Elements dx) {
+  combine<GeluSlope>(stream, n, x, dy, dx);
+}
+
+void swiglu_forward(Stream stream, std::int64_t n, ConstElements gate, ConstElements up, Elements y) {
+  combine<Swiglu>(stream, n, gate, up, y);
+}
+
+void swiglu_backward(Stream stream, std::int64_t n, ConstElements gate, ConstElements up, ConstElements dy,
+                     Elements dgate, Elements dup) {
+  gated_slopes<SwigluSlope>(stream, row_of(n), gate, up, dy, dgate, dup);
+}
+
 void relu_forward(Stream stream, std::int64_t n, ConstElements x, Elements y) {
-  map<Relu>(stream, n, x, y);
+  each<Relu>(stream, n, x, y);
 }
 
 void relu_backward(Stream stream, std::int64_t n, ConstElements x, ConstElements dy, Elements dx) {
@@ -179,7 +178,7 @@ void relu_backward(Stream stream, std::int64_t n, ConstElements x, ConstElements
 }
 
 void gelu_erf_forward(Stream stream, std::int64_t n, ConstElements x, Elements y) {
-  map<GeluErf>(stream, n, x, y);
+  each<GeluErf>(stream, n, x, y);
 }
 
 void gelu_erf_backward(Stream stream, std::int64_t n, ConstElements x, ConstElements dy, Elements dx) {
@@ -192,7 +191,7 @@ void geglu_forward(Stream stream, std::int64_t n, ConstElements gate, ConstEleme
 
 void geglu_backward(Stream stream, std::int64_t n, ConstElements gate, ConstElements up, ConstElements dy,
                     Elements dgate, Elements dup) {
-  gated_slopes<GegluSlope>(stream, {.rows = n > 0 ? 1 : 0, .columns = n, .step = n}, gate, up, dy, dgate, dup);
+  gated_slopes<GegluSlope>(stream, row_of(n), gate, up, dy, dgate, dup);
 }
 
 void swiglu_packed_forward(Stream stream, std::int64_t rows, std::int64_t columns, ConstElements x, Elements y) {

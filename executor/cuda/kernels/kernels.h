@@ -25,14 +25,14 @@ namespace shard::cuda {
 void add(Stream stream, std::int64_t n, ConstElements a, ConstElements b, Elements y);
 void add_into(Stream stream, std::int64_t n, ConstElements src, Elements dst);
 void convert_copy(Stream stream, std::int64_t n, ConstElements src, Elements dst);
+void scale(Stream stream, std::int64_t n, float factor, ConstElements x, Elements y);
+
+// --- activation.cu
 void gelu_forward(Stream stream, std::int64_t n, ConstElements x, Elements y);
 void gelu_backward(Stream stream, std::int64_t n, ConstElements x, ConstElements dy, Elements dx);
 void swiglu_forward(Stream stream, std::int64_t n, ConstElements gate, ConstElements up, Elements y);
 void swiglu_backward(Stream stream, std::int64_t n, ConstElements gate, ConstElements up, ConstElements dy,
                      Elements dgate, Elements dup);
-void scale(Stream stream, std::int64_t n, float factor, ConstElements x, Elements y);
-
-// --- activation.cu
 void relu_forward(Stream stream, std::int64_t n, ConstElements x, Elements y);
 void relu_backward(Stream stream, std::int64_t n, ConstElements x, ConstElements dy, Elements dx);
 void gelu_erf_forward(Stream stream, std::int64_t n, ConstElements x, Elements y);
