@@ -35,7 +35,7 @@ what each took as a description of this machine. simulate, search and train take
 Nothing else should run on the machine meanwhile.
 
 On a GPU, of which the first is measured, products, memory, copies, launches and collectives are timed one thing at
-a time before; each figure stands in the file with its method. Exits 69 without a driver or a GPU. Figures of
+a time before, collectives also between all GPUs of the machine where it has several and NCCL; each figure stands in the file with its method. Exits 69 without a driver or a GPU. Figures of
 emulated-cuda mean nothing: it shows, on any machine, that a calibration comes to its end.
 
 Examples:
@@ -140,13 +140,14 @@ void show_first_gpu_alone() {
 }
 
 /// What is trained where, planned; nothing has run yet.
-Result<std::vector<CaseRecord>> planned_cases(CalibrationDevice device, int cores, const std::string& folder) {
+Result<std::vector<CaseRecord>> planned_cases(CalibrationDevice device, int cores, int devices,
+                                              const std::string& folder) {
   const bool cpu = device == CalibrationDevice::cpu;
   const bool emulated = device == CalibrationDevice::emulated_cuda;
   for (const CalibrationModel& model : cpu ? calibration_models() : device_models(emulated))
     if (Result<void> w = write_file(folder + "/" + model.name + ".json", model.config); !w) return w.error();
   std::vector<CaseRecord> records;
-  for (const CalibrationCase& each : cpu ? calibration_cases(cores, kStartsRanks) : device_cases(emulated)) {
+  for (const CalibrationCase& each : cpu ? calibration_cases(cores, kStartsRanks) : device_cases(emulated, devices)) {
     Result<CaseRecord> planned = plan_case(each, folder);
     if (!planned) return planned.error();
     records.push_back(std::move(*planned));
@@ -166,11 +167,12 @@ Result<CalibrationResult> calibrate(const CalibrateOptions& o) {
                        [&](const std::string& what) { progress.update(std::min(0.99, since(begin) / allowed), what); });
     if (!measured) return measured.error();
     figures = std::move(*measured);
-    show_first_gpu_alone();
+    if (!figures->between) show_first_gpu_alone();
   }
   const std::optional<Scratch> folder = Scratch::make("/tmp");
   if (!folder) return Error{Errc::cannot_create, "no folder can be made for the trainings' files", "/tmp", ""};
-  Result<std::vector<CaseRecord>> records = planned_cases(o.device, machine.cores, folder->path());
+  Result<std::vector<CaseRecord>> records =
+      planned_cases(o.device, machine.cores, figures && figures->between ? figures->devices : 1, folder->path());
   if (!records) return records.error();
   // What means nothing is not repeated.
   const int most_rounds = o.device == CalibrationDevice::emulated_cuda ? 1 : 8;
@@ -201,7 +203,7 @@ int calibrate_command(std::span<const std::string> arguments) {
       .add_choice<CalibrationDevice>(
           "device", &o.device,
           {{"cpu", CalibrationDevice::cpu, "ranks on this machine's cores"},
-           {"cuda", CalibrationDevice::cuda, "an NVIDIA GPU, and ranks that share it"},
+           {"cuda", CalibrationDevice::cuda, "an NVIDIA GPU and ranks that share it, or have one each"},
            {"emulated-cuda", CalibrationDevice::emulated_cuda,
             "a GPU that this machine's processor plays, for development: its figures mean nothing"}},
           "what is measured")

@@ -29,7 +29,7 @@ struct CalibrationModel {
 
 /// The same for a GPU: what fills one, in the types that it multiplies in; or small enough for one that is emulated.
 [[nodiscard]] std::span<const CalibrationModel> device_models(bool emulated);
-/// The most telling first.
-[[nodiscard]] std::vector<CalibrationCase> device_cases(bool emulated);
+/// The most telling first. Ranks share one device, or, where there are more, have one each.
+[[nodiscard]] std::vector<CalibrationCase> device_cases(bool emulated, int devices = 1);
 
 }  // namespace shard::commands

@@ -42,7 +42,7 @@ constexpr const char* kCpuBeside =
     " between_seconds, meeting_seconds and waiting_share are what the median step took beside its ops: between two "
     "ops, at each collective until the others had come, and as a share of the ops, by least squares.";
 constexpr const char* kGpuMethod =
-    "Trainings of small models by one rank and by ranks that share the device, run as 'shardscope train --device cuda' "
+    "Trainings of small models by one rank and by several, run as 'shardscope train --device cuda' "
     "runs them, in turn and again as long as time was left. An op's time is the lower quartile over steady steps, "
     "repetitions and ranks of the time between the events around it, in a run that is traced and so launches op by op. "
     "Ops on host memory alone, copies within a memory and products in tf32 have no law.";
@@ -121,13 +121,15 @@ cluster::Cluster cluster_of(std::span<const OccupancySamples> samples, const Mac
       machine.date + ": " + std::to_string(device.devices) + " x " + device.facts.name + ", host with " +
       std::to_string(machine.cores) + " cores of " + machine.processor +
       ". Peaks are the best products, memory bandwidth the best of kernels that move data, the host's link the "
-      "slower way of pinned copies; intra_host_link is that of two ranks that share a device. device_memory_bytes "
+      "slower way of pinned copies; intra_host_link is that " +
+      (device.between ? "between GPUs, over NCCL. " : "of two ranks that share a device. ") +
+      "device_memory_bytes "
       "is without the context and the matrix library, device_overhead_bytes what these take. 'figures' has each with "
       "its method.";
   c.device = cluster::DeviceKind::cuda;
   c.devices_per_host = device.devices;
   c.hosts = 1;
-  c.ranks_share_device = true;
+  c.ranks_share_device = !device.between;
   if (device.facts.threads_per_multiprocessor > 0)
     c.card = cluster::Card{.compute_capability = device.facts.compute_capability,
                            .multiprocessors = device.facts.multiprocessors,
@@ -149,9 +151,10 @@ cluster::Cluster cluster_of(std::span<const OccupancySamples> samples, const Mac
   c.host_memory_bandwidth = BytesPerSecond{positive(device.host_bandwidth)};
   c.host_link = cluster::HostLink{.latency = Seconds{device.copies.latency},
                                   .bandwidth = BytesPerSecond{positive(device.copies.each_way)}};
-  c.intra_host = {.base = Seconds{device.collectives.latency},
-                  .latency = Seconds{0},
-                  .bus_bandwidth = BytesPerSecond{positive(device.collectives.bandwidth)}};
+  c.intra_host = device.between.value_or(cluster::Link{.base = Seconds{device.collectives.latency},
+                                                       .latency = Seconds{0},
+                                                       .bus_bandwidth = BytesPerSecond{device.collectives.bandwidth}});
+  c.intra_host.bus_bandwidth = BytesPerSecond{positive(c.intra_host.bus_bandwidth.count())};
   c.measured = measured_of(samples, means + kGpuMethod + kLaws + kGpuBeside);
   for (const cuda::Measurement& m : device.all)
     c.measured->figures.push_back({.name = m.name, .value = m.value, .unit = m.unit, .method = means + m.method});

@@ -9,8 +9,11 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
+#include "executor/commands/own_gpus.h"
 #include "executor/cpu/kernels/threads.h"
 #include "executor/cuda/api/events.h"
 #include "executor/cuda/api/load.h"
@@ -62,12 +65,18 @@ DeviceSizes device_sizes(bool emulated) {
           .least = 0.02};
 }
 
-Result<cuda::Device> measured_device(bool emulated) {
-  if (!emulated) return cuda::open_device(0);
+/// What the emulated device's variable says; none for a GPU.
+Result<std::optional<cuda::EmulatedOptions>> told_by_environment(bool emulated) {
+  if (!emulated) return std::optional<cuda::EmulatedOptions>();
   const char* const words = std::getenv(cuda::kEmulatedVariable);
   const Result<cuda::EmulatedOptions> options = cuda::read_emulated_options(words == nullptr ? "" : words, {});
   if (!options) return options.error();
-  Result<std::unique_ptr<cuda::Api>> api = cuda::make_emulated(*options);
+  return std::optional(*options);
+}
+
+Result<cuda::Device> measured_device(const std::optional<cuda::EmulatedOptions>& emulated) {
+  if (!emulated) return cuda::open_device(0);
+  Result<std::unique_ptr<cuda::Api>> api = cuda::make_emulated(*emulated);
   if (!api) return api.error();
   return cuda::Device{.api = std::move(*api), .kernels = &cuda::kernels()};
 }
@@ -120,19 +129,16 @@ double host_bandwidth(int cores, Bytes bytes, cuda::Measurements& into) {
   return best;
 }
 
-/// Of ranks that share the device.
-Result<cuda::CollectiveRates> shared_collectives(const cuda::Device& device, int world, const DeviceSizes& sizes,
-                                                 cuda::Measurements& into) {
-  constexpr std::chrono::milliseconds kDeadline{60'000};
-  cuda::CollectiveRates rates;
-  const auto run = [&](train::DeviceRank& rank) -> Result<void> {
-    cuda::Api& api = *device.api;
+/// What a rank does; rank 0's figures are kept.
+auto measuring(const DeviceSizes& sizes, std::string between, cuda::CollectiveRates& rates, cuda::Measurements& into) {
+  return [&sizes, between = std::move(between), &rates, &into](train::DeviceRank& rank) -> Result<void> {
+    cuda::Api& api = rank.room.api;
     const Result<cuda::Stream> stream = api.make_stream("communication");
     if (!stream) return stream.error();
     cuda::Event ended = nullptr;
     if (Result<void> r = cuda::make_events(api, {&ended}); !r) return r;
     rank.communicator.use(*stream);
-    const RankGroup everyone{.first = 0, .stride = 1, .count = world};
+    const RankGroup everyone{.first = 0, .stride = 1, .count = rank.communicator.size()};
     rank.communicator.will_call({&everyone, 1});
     const int own = rank.communicator.rank().value;
     const auto finish = [&]() -> Result<void> {
@@ -145,34 +151,94 @@ Result<cuda::CollectiveRates> shared_collectives(const cuda::Device& device, int
       return done ? Result<void>() : done.error();
     };
     cuda::Measurements own_figures;
+    std::vector<Bytes> whole = sizes.collectives;
+    for (Bytes& size : whole) size = round_up(size, std::int64_t{4} * rank.communicator.size());
     const Result<cuda::CollectiveRates> measured =
-        cuda::measure_collectives({rank.communicator, finish}, sizes.collectives, sizes.least, own_figures);
+        cuda::measure_collectives({rank.communicator, finish, between}, whole, sizes.least, own_figures);
     if (!measured) return measured.error();
     if (own != 0) return {};
     rates = *measured;
     into.insert(into.end(), own_figures.begin(), own_figures.end());
     return {};
   };
+}
+
+constexpr std::chrono::milliseconds kDeadline{60'000};
+
+/// Of ranks that share the device.
+Result<cuda::CollectiveRates> shared_collectives(const cuda::Device& device, int world, const DeviceSizes& sizes,
+                                                 cuda::Measurements& into) {
+  cuda::CollectiveRates rates;
+  const auto run = measuring(sizes, std::to_string(world) + " ranks", rates, into);
   if (Result<void> r = train::run_ranks(*device.api, *device.kernels, world, kDeadline, false, run); !r)
     return r.error();
   return rates;
+}
+
+/// Of GPUs that have a rank each, over NCCL. Sums are NCCL's own; `reproducible`: messages and our tree.
+Result<cuda::CollectiveRates> collectives_between(const std::vector<Gpu>& gpus, bool reproducible,
+                                                  const DeviceSizes& sizes, cuda::Measurements& into) {
+  cuda::CollectiveRates rates;
+  const std::string between = std::to_string(gpus.size()) + " GPUs" + (reproducible ? ", reproducible" : "");
+  const auto run = measuring(sizes, between, rates, into);
+  const train::OwnDeviceOptions options{.deadline = kDeadline, .graphs = false, .reproducible = reproducible};
+  if (Result<void> r = train::run_ranks(own_devices(gpus), options, run); !r) return r.error();
+  return rates;
+}
+
+/// Its `latency` is that of `ranks` of them.
+struct BetweenGpus {
+  int ranks = 0;
+  cuda::CollectiveRates rates{};
+};
+
+/// A start and a hop of a ring, from pairs and from all.
+cluster::Link link_of(const BetweenGpus& pair, const BetweenGpus& all) {
+  const double hop =
+      all.ranks > pair.ranks ? std::max(0.0, (all.rates.latency - pair.rates.latency) / (all.ranks - pair.ranks)) : 0.0;
+  return {.base = Seconds{std::max(0.0, pair.rates.latency - hop)},
+          .latency = Seconds{hop},
+          .bus_bandwidth = BytesPerSecond{all.rates.bandwidth}};
+}
+
+/// The link between this machine's GPUs; none where it has one, or no NCCL.
+Result<std::optional<cluster::Link>> measure_between(int devices, const std::optional<cuda::EmulatedOptions>& emulated,
+                                                     const DeviceSizes& sizes,
+                                                     const std::function<void(const std::string&)>& say,
+                                                     cuda::Measurements& into) {
+  if (devices < 2 || (!emulated && !open_nccl())) return std::optional<cluster::Link>();
+  std::vector<BetweenGpus> between;
+  for (const int count : std::set{2, devices}) {
+    say("collectives of " + std::to_string(count) + " GPUs");
+    const Result<std::vector<Gpu>> gpus =
+        emulated ? emulate_gpus(count, *emulated, [&](int) { return emulated->capacity; }) : open_gpus(count);
+    if (!gpus) return gpus.error();
+    const Result<cuda::CollectiveRates> rates = collectives_between(*gpus, false, sizes, into);
+    if (!rates) return rates.error();
+    between.push_back({count, *rates});
+  }
+  say("reproducible collectives of " + std::to_string(devices) + " GPUs");
+  const Result<std::vector<Gpu>> gpus =
+      emulated ? emulate_gpus(devices, *emulated, [&](int) { return emulated->capacity; }) : open_gpus(devices);
+  if (!gpus) return gpus.error();
+  if (const auto rates = collectives_between(*gpus, true, sizes, into); !rates) return rates.error();
+  return std::optional(link_of(between.front(), between.back()));
 }
 
 Bytes memory_of_host() {
   return Bytes{static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)};
 }
 
-}  // namespace
-
-Result<DeviceFigures> measure_device(bool emulated, int cores, const std::function<void(const std::string&)>& say) {
-  const Result<std::optional<cuda::MachineReport>> before = machine_before(emulated);
+/// Of one device, which is closed again.
+Result<DeviceFigures> measure_first(const std::optional<cuda::EmulatedOptions>& emulated, const DeviceSizes& sizes,
+                                    int cores, const std::function<void(const std::string&)>& say) {
+  const Result<std::optional<cuda::MachineReport>> before = machine_before(emulated.has_value());
   if (!before) return before.error();
   const Result<cuda::Device> device = measured_device(emulated);
   if (!device) return device.error();
   cuda::Api& api = *device->api;
-  const DeviceSizes sizes = device_sizes(emulated);
   DeviceFigures f{.facts = api.facts(), .host_memory = memory_of_host()};
-  if (*before) f.devices = static_cast<std::int32_t>((*before)->devices.size());
+  f.devices = *before ? static_cast<std::int32_t>((*before)->devices.size()) : emulated->devices;
   const Result<Bytes> context = context_memory(api, *before, f.all);
   if (!context) return context.error();
   say("products");
@@ -201,6 +267,20 @@ Result<DeviceFigures> measure_device(bool emulated, int cores, const std::functi
     if (!shared) return shared.error();
     if (world == sizes.worlds.front()) f.collectives = *shared;
   }
+  return f;
+}
+
+}  // namespace
+
+Result<DeviceFigures> measure_device(bool emulated, int cores, const std::function<void(const std::string&)>& say) {
+  const Result<std::optional<cuda::EmulatedOptions>> options = told_by_environment(emulated);
+  if (!options) return options.error();
+  const DeviceSizes sizes = device_sizes(emulated);
+  Result<DeviceFigures> f = measure_first(*options, sizes, cores, say);
+  if (!f) return f;
+  Result<std::optional<cluster::Link>> between = measure_between(f->devices, *options, sizes, say, f->all);
+  if (!between) return between.error();
+  f->between = *between;
   return f;
 }
 

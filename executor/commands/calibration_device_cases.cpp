@@ -1,4 +1,5 @@
 // The trainings on a GPU: one rank, ranks that share it, offloading; and a few small ones for an emulated GPU.
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -58,9 +59,10 @@ std::span<const CalibrationModel> device_models(bool emulated) {
   return emulated ? std::span<const CalibrationModel>(kEmulated) : std::span<const CalibrationModel>(kGpu);
 }
 
-std::vector<CalibrationCase> device_cases(bool emulated) {
+std::vector<CalibrationCase> device_cases(bool emulated, int devices) {
   std::vector<CalibrationCase> cases;
   const auto add = [&](const char* model, int ranks, DeviceWords words, const DeviceWords& more) {
+    if (devices > 1) ranks = std::min(ranks, devices);
     words.insert(words.end(), more.begin(), more.end());
     cases.push_back(on_device(emulated, model, ranks, std::move(words)));
   };

@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "executor/commands/device_train.h"
 #include "executor/commands/train_run.h"
 #include "executor/launch/job.h"
 #include "sim/cost/measured_times.h"
@@ -155,6 +156,8 @@ Result<CaseRecord> plan_case(const CalibrationCase& of, const std::string& folde
   cli::Command command("shardscope", "train", "", "");
   add_train_options(command, options);
   if (const auto parsed = command.parse(words_of(of, folder)); !parsed) return parsed.error();
+  if (options.strategy.chosen.device == plan::Device::cuda)
+    if (Result<void> chosen = choose_own_transport(command, options); !chosen) return chosen.error();
   Result<Prepared> prepared = prepare(command, options);
   if (!prepared) return prepared.error();
   return CaseRecord{.of = of, .plans = std::move(prepared->plans), .op_seconds = {}, .step_seconds = {}};

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "executor/commands/gpu_of_rank.h"
+#include "executor/commands/own_gpus.h"
 #include "executor/cuda/api/load.h"
-#include "executor/cuda/emulated/nccl.h"
 #include "executor/cuda/emulated/read_options.h"
 #include "executor/cuda/kernels/kernels.h"
 #include "executor/profile/device_recording.h"
@@ -80,26 +80,6 @@ std::optional<int> gpus_of_machine() {
   return static_cast<int>(machine->devices.size());
 }
 
-/// A GPU with its NCCL.
-struct Gpu {
-  cuda::Device device{};
-  std::unique_ptr<cuda::Nccl> nccl{};
-};
-
-Result<std::unique_ptr<cuda::Nccl>> open_nccl() {
-  const Result<const cuda::ModuleTable*> module = cuda::load_module();
-  if (!module) return module.error();
-  return (*module)->open_nccl();
-}
-
-Result<Gpu> open_gpu(int number) {
-  Result<cuda::Device> device = cuda::open_device(number);
-  if (!device) return device.error();
-  Result<std::unique_ptr<cuda::Nccl>> nccl = open_nccl();
-  if (!nccl) return nccl.error();
-  return Gpu{.device = std::move(*device), .nccl = std::move(*nccl)};
-}
-
 /// The GPU of rank `rank`, which has `place` on its machine.
 Result<Gpu> open_gpu_of_rank(Rank rank, const PlaceOnMachine& place) {
   Result<std::unique_ptr<cuda::Nccl>> nccl = open_nccl();
@@ -116,28 +96,11 @@ Result<Gpu> open_gpu_of_rank(Rank rank, const PlaceOnMachine& place) {
 /// One for each rank.
 Result<std::vector<Gpu>> own_gpus(const Prepared& p, const TrainOptions& o,
                                   device_profile::DeviceRecording* recording) {
-  std::vector<Gpu> gpus;
-  const auto world = cuda::make_nccl_world();
-  Result<cuda::EmulatedOptions> emulated = emulated_options({.activity = activity_of(recording)});
+  const std::int32_t ranks = p.planned.strategy.world_size;
+  if (!o.strategy.emulated) return open_gpus(ranks);
+  const Result<cuda::EmulatedOptions> emulated = emulated_options({.activity = activity_of(recording)});
   if (!emulated) return emulated.error();
-  const std::optional<cuda::PlantedFault> fault = emulated->fault;
-  for (std::int32_t rank = 0; rank < p.planned.strategy.world_size; ++rank) {
-    if (!o.strategy.emulated) {
-      Result<Gpu> gpu = open_gpu(rank);
-      if (!gpu) return gpu.error();
-      gpus.push_back(std::move(*gpu));
-      continue;
-    }
-    emulated->capacity = emulated_capacity(p, rank, rank + 1);
-    emulated->seed += 1;
-    emulated->number = static_cast<std::uint32_t>(rank);
-    emulated->fault = rank + 1 == p.planned.strategy.world_size ? fault : std::nullopt;
-    Result<std::unique_ptr<cuda::Api>> api = cuda::make_emulated(*emulated);
-    if (!api) return api.error();
-    gpus.push_back({.device = {.api = std::move(*api), .kernels = &cuda::kernels()},
-                    .nccl = cuda::make_emulated_nccl(world, emulated->seed, emulated->fault)});
-  }
-  return gpus;
+  return emulate_gpus(ranks, *emulated, [&](int rank) { return emulated_capacity(p, rank, rank + 1); });
 }
 
 /// A rank's run, whose report is kept where it is rank 0's.
@@ -215,9 +178,7 @@ Result<void> run_on_devices(const Prepared& prepared, const TrainOptions& option
   if (*own) {
     const Result<std::vector<Gpu>> gpus = own_gpus(prepared, options, recording);
     if (!gpus) return gpus.error();
-    std::vector<train::OwnDevice> devices;
-    for (const Gpu& gpu : *gpus) devices.push_back({*gpu.device.api, *gpu.device.kernels, *gpu.nccl});
-    return train::run_ranks(devices, own_device_options(prepared, options, witness), run);
+    return train::run_ranks(own_devices(*gpus), own_device_options(prepared, options, witness), run);
   }
   const Result<cuda::Device> device = device_of(prepared, options, recording);
   if (!device) return device.error();

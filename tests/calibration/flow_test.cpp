@@ -49,6 +49,36 @@ TEST(CalibratedGpu, IsAClusterToAllCommands) {
   EXPECT_FALSE(found.empty());
 }
 
+TEST(CalibratedGpu, OfSeveralHasTheLinkBetweenThem) {
+  const ScratchDirectory folder;
+  const std::string file = folder.file("gpus.json");
+  const Surroundings three{.directory = {}, .environment = {{"SHARDSCOPE_EMULATED_DEVICE", "devices=3"}}};
+  const nlohmann::json made =
+      json_of(shardscope({"calibrate", "--device", "emulated-cuda", "-o", file, "--json"}, three));
+  std::set<std::string> names;
+  for (const nlohmann::json& figure : made["figures"]) names.insert(figure["name"]);
+  for (const char* name :
+       {"all_gather of 2 ranks, 4096 bytes, time", "all_gather of 2 GPUs, 4096 bytes, time",
+        "all_reduce of 3 GPUs, 4104 bytes, bus bandwidth", "reduce_scatter of 3 GPUs, reproducible, 1032 bytes, time"})
+    EXPECT_TRUE(names.contains(name)) << name;
+  const nlohmann::json cluster = nlohmann::json::parse(read_file(file));
+  EXPECT_EQ(cluster["devices_per_host"], 3);
+  EXPECT_EQ(cluster["ranks_share_device"], false);
+  EXPECT_GT(cluster["intra_host_link"]["bus_bandwidth_bytes_per_second"], 1);
+
+  const Words run{"--model", "gpt2-nano", "--sequence", "8", "--stage", "3", "--cluster", file, "--json"};
+  const auto with = [&](Words words) {
+    words.insert(words.end(), run.begin(), run.end());
+    return shardscope(words, three);
+  };
+  EXPECT_GT(json_of(with({"simulate", "--ranks", "3"}))["step_seconds"], 0);
+  EXPECT_EQ(with({"simulate", "--ranks", "4"}).exit_code, 78);
+  const nlohmann::json trained =
+      json_of(with({"train", "--ranks", "3", "--device", "emulated-cuda", "--data", "random", "--steps", "2"}));
+  for (const nlohmann::json& arena : trained["arenas"])
+    EXPECT_EQ(arena["predicted_peak_bytes"], arena["measured_peak_bytes"]);
+}
+
 TEST(CalibratedGpu, WithoutOneNothingIsWritten) {
   const ScratchDirectory folder;
   const std::string file = folder.file("gpu.json");

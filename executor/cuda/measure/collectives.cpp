@@ -102,8 +102,8 @@ Result<CollectiveRates> measure_collectives(const CollectiveEnd& end, std::span<
       if (kind == Collective::all_gather && full == sizes.front()) rates.latency = *took;
       if (kind == Collective::all_gather && full == sizes.back()) rates.bandwidth = rate;
       if (end.communicator.rank().value != 0) continue;
-      const std::string name = std::string(to_string(kind)) + " of " + std::to_string(ranks) + " ranks, " +
-                               std::to_string(full.count()) + " bytes";
+      const std::string name =
+          std::string(to_string(kind)) + " of " + end.between + ", " + std::to_string(full.count()) + " bytes";
       const std::string how = "calls through the communicator '" + std::string(end.communicator.name()) +
                               "', up to eight at once, between two meetings of all ranks, by the host's clock";
       into.push_back({name + ", time", *took, "seconds", how});

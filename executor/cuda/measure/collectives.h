@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <span>
+#include <string>
 
 #include "executor/comm/communicator.h"
 #include "executor/cuda/measure/measurement.h"
@@ -14,6 +15,7 @@ struct CollectiveEnd {
   Communicator& communicator;
   /// Returns when all that this rank has started has ended on its device.
   std::function<Result<void>()> finish;
+  std::string between{};  ///< whom, for the figures' names: "2 ranks"
 };
 
 struct CollectiveRates {
