@@ -4,6 +4,7 @@
 
 #include "sim/cli/chart.h"
 #include "sim/cli/contradiction.h"
+#include "sim/commands/beside.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/find_largest.h"
 #include "sim/commands/foreign_files.h"
@@ -154,9 +155,10 @@ void print(const SimulateCommand& o, const Simulated& simulated, const engine::S
     if (!o.foreign.read.empty()) j["configurations"] = to_json(o.foreign);
     j["model"] = simulated.planned->model->name;
     j.update(engine::to_json(simulation, change));
+    add_json(j, beside(simulated));
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::table) {
-    cli::print(std::cout, engine::to_text(simulation, change) + '\n');
+    cli::print(std::cout, engine::to_text(simulation, change) + to_text(beside(simulated)) + '\n');
     std::cout << picture(simulation) << kWordsHint;
   } else {
     std::cout << cli::render(phase_table(simulation), format, cli::style_of(1));
@@ -168,9 +170,11 @@ void print(const SimulateCommand& o, const Simulated& simulated, const like::Lik
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = begin_json(o, simulated);
     j.update(like::to_json(result));
+    add_json(j, beside(simulated));
     std::cout << cli::json_text(j);
   } else {
-    cli::print(std::cout, format == cli::Format::markdown ? like::to_markdown(result) : like::to_text(result));
+    cli::print(std::cout, format == cli::Format::markdown ? like::to_markdown(result)
+                                                          : like::to_text(result) + to_text(beside(simulated)));
   }
 }
 

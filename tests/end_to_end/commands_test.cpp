@@ -197,6 +197,32 @@ TEST(Simulate, ARunWithPipelinesIsNotPredictedAsOneWithout) {
   EXPECT_EQ(shardscope({"simulate", "--model", "gpt2", "--megatron-args", script, "--print-config"}).exit_code, 0);
 }
 
+TEST(Simulate, AnotherFrameworksAnswerHasOurOwnBesideIt) {
+  const Words strategy{"--model", "gpt2-nano", "--world-size", "2",     "--stage",
+                       "3",       "--cluster", "h100-80gb-x8", "--json"};
+  Words words{"simulate"};
+  words.insert(words.end(), strategy.begin(), strategy.end());
+  const nlohmann::json own = json_of(shardscope(words));
+  words.insert(words.end(), {"--like", "fsdp2"});
+  const nlohmann::json other = json_of(shardscope(words));
+  EXPECT_EQ(other["own_executor"]["peak_device_bytes"], own["peak_device_bytes"]);
+  EXPECT_TRUE(own["own_executor"].is_null());
+  EXPECT_TRUE(other["reproducible_bytes"].is_null());
+}
+
+TEST(Simulate, ReproducibleSumsHaveAPrice) {
+  const auto peak = [](const char* sums) {
+    return json_of(shardscope({"simulate", "--model", "gpt2-nano", "--world-size", "2", "--stage", "2",
+                               "--global-batch", "16", "--cluster", "h100-80gb-x8", sums, "--json"}));
+  };
+  const nlohmann::json with = peak("--reproducible");
+  const nlohmann::json without = peak("--no-reproducible");
+  const auto price = with["peak_device_bytes"].get<std::int64_t>() - without["peak_device_bytes"].get<std::int64_t>();
+  EXPECT_GT(price, 0);
+  EXPECT_EQ(with["reproducible_bytes"], price);
+  EXPECT_TRUE(without["reproducible_bytes"].is_null());
+}
+
 TEST(Simulate, LikePyTorchGivesTheRecipesMomentsInOrder) {
   const Words recipe{"simulate", "--model",       "mlp-20x2000", "--world-size", "2",
                      "--like",   "pytorch@1.8",   "--precision", "fp32",         "--optimizer",

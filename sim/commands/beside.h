@@ -1,0 +1,29 @@
+// What stands beside an answer: what our own executor would take where the answer is another framework's, and what sums
+// in a fixed order cost where it is our own.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "sim/commands/simulate_strategy.h"
+
+namespace shard::commands {
+
+struct Beside {
+  /// Of another framework's answer: the peak of our own executor, a rank of the same strategy on the same machine. None
+  /// where it does not run that, or the answer is its own.
+  std::optional<Bytes> own_peak{};
+  /// Of our own answer: what of its peak goes without --reproducible. None where it is not asked for, or the answer is
+  /// another framework's.
+  std::optional<Bytes> reproducible{};
+};
+
+[[nodiscard]] Beside beside(const Simulated& simulated);
+
+/// A line, or nothing where there is nothing to say.
+[[nodiscard]] std::string to_text(const Beside& beside);
+/// "own_executor" (null, or an object with "peak_device_bytes") and "reproducible_bytes" (null).
+void add_json(nlohmann::ordered_json& json, const Beside& beside);
+
+}  // namespace shard::commands
