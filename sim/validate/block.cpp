@@ -243,7 +243,7 @@ Held run_loss(MemoryStream& memory, const RunDescription& run, Held logits, std:
       if (e != 4) memory.drop(gradient);
       return out;
     }
-    case Loss::compiled: {
+    case Loss::one_pass: {
       const Held gradient = memory.take(narrow);
       memory.drop(logits);
       return gradient;

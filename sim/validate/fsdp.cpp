@@ -115,6 +115,7 @@ class FsdpRank final : public Rank, public Hooks {
   void reduce(std::int64_t group, std::vector<Held>& gradients) {
     if (!run_.trains_all) {
       for (const Held h : gradients) memory_.drop(h);
+      if (flat_ && !run_.adapters_apart) keep_flat_gradient(group);
       return;
     }
     const std::int64_t wide = run_.precision == Precision::all_16_bit ? 2 : 4;
@@ -129,6 +130,13 @@ class FsdpRank final : public Rank, public Hooks {
       memory_.drop(out);
     else
       mine = out;
+  }
+  /// Autograd of the views of a flat parameter makes its whole gradient, zeros where weights are frozen
+  /// (torch/distributed/fsdp/_flat_param.py, _use_unsharded_views). litgpt accumulates under no_sync (finetune/lora.py:
+  /// batches of 128), so all of them stay whole until the step.
+  void keep_flat_gradient(std::int64_t group) {
+    Held& mine = gradients_[static_cast<std::size_t>(group)];
+    if (mine == 0) mine = memory_.take(sum(group) * 2);
   }
   void finish_reduce() { memory_.drop(std::exchange(input_, 0)); }
 

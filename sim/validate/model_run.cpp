@@ -44,7 +44,7 @@ class HeadRun {
     Held weight = 0;
     for (std::int64_t i = 0; i < kChunks; ++i) {
       RunDescription part = run_;
-      part.loss = run_.compiled ? Loss::compiled : Loss::eager;
+      part.loss = run_.compiled ? Loss::one_pass : Loss::eager;
       const Held gradient = run_loss(memory_, part, memory_.take(piece * v * e), piece);
       memory_.pass(size / kChunks);
       const Held more = run_.trains_all ? memory_.take(v * run_.model.hidden * e) : 0;

@@ -17,7 +17,8 @@ Error no_model(std::string why, std::string help) {
 Result<Framework> framework_of(const PublishedRun& run) {
   const std::string_view f = run.framework;
   if (holds(f, "graph_trainer") || holds(f, "simplefsdp") || holds(f, "compiler_toolkit")) return Framework::graph_fsdp;
-  if (holds(f, "fsdp2") || holds(run.sharding, "fsdp2")) return Framework::fsdp2;
+  if (holds(f, "fsdp2") || holds(run.sharding, "fsdp2") || holds(run.sharding, "megatron-fsdp"))
+    return Framework::fsdp2;
   if (holds(f, "patrickstar") || holds(run.sharding, "gemini") || holds(run.sharding, "chunk"))
     return Framework::gemini;
   if (holds(f, "colossalai")) return Framework::colossal;
@@ -68,7 +69,10 @@ void settle_precision(RunDescription& d, const PublishedRun& run) {
     d.precision = Precision::beside_masters;
   if (holds(p, "float8") || holds(p, "fp8") || holds(p, "mxfp8") || holds(p, "fp4"))
     d.float8 = holds(p, "all-gather") && !holds(p, "no fp8") ? Float8::gathered : Float8::inputs_kept;
-  d.foreach_optimizer = holds(p, "not fused") || d.framework == Framework::fsdp1 || d.framework == Framework::single;
+  // Composer's DecoupledAdamW steps parameter by parameter (composer/optim/decoupled_weight_decay.py).
+  const bool one_by_one = holds(run.framework, "composer");
+  d.foreach_optimizer =
+      holds(p, "not fused") || (!one_by_one && (d.framework == Framework::fsdp1 || d.framework == Framework::single));
 }
 
 Recompute recompute_of(const PublishedRun& run, Framework framework) {
@@ -77,6 +81,8 @@ Recompute recompute_of(const PublishedRun& run, Framework framework) {
   if (holds(r, "full") || holds(r, "per-block")) return Recompute::block;
   if (holds(r, "attn")) return Recompute::attention;
   if (holds(r, "selective") || holds(r, "sac") || holds(r, "ilp")) return Recompute::every_other_product;
+  // llama-recipes, configs/fsdp.py: fsdp_activation_checkpointing is on.
+  if (r.empty() && holds(run.framework, "llama-recipes")) return Recompute::block;
   if (holds(r, "unspecified") && (framework == Framework::fsdp2 || framework == Framework::graph_fsdp))
     return Recompute::every_other_product;  // torchtitan's default in its configurations
   return Recompute::none;
@@ -90,7 +96,9 @@ Loss loss_of(const RunDescription& d, const PublishedRun& run) {
   const bool torchtitan = holds(run.framework, "torchtitan");
   const std::int32_t months = 12 * d.year + d.month;
   if (torchtitan && months >= 12 * 2026 + 5) return Loss::chunked;
-  if (d.compiled && (!torchtitan || months >= 12 * 2025 + 3)) return Loss::compiled;
+  if (d.compiled && (!torchtitan || months >= 12 * 2025 + 3)) return Loss::one_pass;
+  // llm-foundry, modeling_mpt.py: loss_fn is flash-attention's cross-entropy unless a configuration says otherwise.
+  if (holds(run.framework, "composer") && holds(run.model, "mpt")) return Loss::one_pass;
   return Loss::eager;
 }
 
@@ -98,7 +106,10 @@ void settle_levers(RunDescription& d, const PublishedRun& run) {
   d.recompute = recompute_of(run, d.framework);
   d.compiled = begins(run.compile, "yes") || holds(run.compile, "graph") || holds(run.compile, "inductor") ||
                holds(run.compile, "toolkit") || holds(run.compile, "deepcompile");
-  d.flash = !begins(run.attention, "no") && !(run.attention.empty() && d.framework == Framework::deepspeed);
+  // Where nothing is said, a model of transformers has taken PyTorch's fused attention since 4.36 (December 2023).
+  const bool fused_by_default = 12 * d.year + d.month >= 12 * 2024 + 1;
+  d.flash = !begins(run.attention, "no") &&
+            !(run.attention.empty() && d.framework == Framework::deepspeed && !fused_by_default);
   d.loss = loss_of(d, run);
   d.eight_bit_optimizer = holds(run.notes, "8-bit adam");
   d.step_in_backward = holds(run.notes, "optimizer in backward") || d.eight_bit_optimizer;
@@ -107,6 +118,8 @@ void settle_levers(RunDescription& d, const PublishedRun& run) {
   d.offload_parameters = holds(o, "param") || (holds(o, "fsdp") && holds(o, "cpu"));
   d.offload_optimizer = holds(o, "optimizer") || d.offload_parameters;
   d.trains_all = !holds(run.precision, "lora") && !holds(run.framework, "lora") && !begins(run.notes, "lora");
+  // Answer.AI's fsdp_qlora wraps what is trained by itself; Lightning wraps blocks, adapters with what they adapt.
+  d.adapters_apart = !holds(run.framework, "litgpt");
   d.quantised = holds(run.precision, "qlora") || holds(run.precision, "nf4");
   d.expandable_segments = holds(run.notes, "expandable_segments") && !holds(run.notes, "without expandable");
 }
@@ -153,6 +166,9 @@ Result<RunDescription> describe(const PublishedRun& run) {
   } else {
     d.micro_batch = run.micro_batch;
   }
+  // The chosen and the rejected answer go through the model as one batch (ColossalChat, coati/trainer: torch.cat).
+  for (const std::string_view method : {"dpo", "simpo", "orpo"})
+    if (has_word(run.notes, method)) d.micro_batch *= 2;
   d.accumulation = std::max<std::int64_t>(run.accumulation, 1);
   if (run.gpus == 0) assume(d, "one rank");
   settle_machine(d, run);

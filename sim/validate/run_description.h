@@ -35,7 +35,7 @@ enum class Recompute : std::uint8_t {
 
 enum class Loss : std::uint8_t {
   eager,     ///< logits cast to fp32, log-softmax, its gradient: 12 bytes a logit at once
-  compiled,  ///< one pass over 16-bit logits, their gradient beside them
+  one_pass,  ///< one kernel over 16-bit logits, their gradient beside them: compiled, or flash-attention's
   chunked,   ///< by pieces of the tokens
   fused,     ///< Megatron's vocabulary-parallel kernel: fp32 probabilities in place
 };
@@ -90,8 +90,9 @@ struct RunDescription {
   bool eight_bit_optimizer = false;
   bool step_in_backward = false;  ///< no gradients are kept
   bool offload_parameters = false, offload_optimizer = false, offload_activations = false;
-  bool trains_all = true;  ///< false: adapters of low rank alone
-  bool quantised = false;  ///< frozen weights in 4 bits
+  bool trains_all = true;       ///< false: adapters of low rank alone
+  bool adapters_apart = false;  ///< adapters are units of their own; otherwise they share flat parameters
+  bool quantised = false;       ///< frozen weights in 4 bits
   bool expandable_segments = false;
   std::optional<Bytes> device_memory;
   std::optional<cluster::Card> card;
