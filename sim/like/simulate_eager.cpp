@@ -57,8 +57,6 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
   if (s.stage < 2) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 3 or 2");
   if (options.code == eager::Code::course) return missing("--model-code cs336 under " + name, "hugging-face");
   if (options.autocast) return missing("--autocast under " + name, "--precision bf16, over fp32 shards");
-  if (s.recompute != plan::Recompute::none)
-    return missing("activation checkpointing under " + name, "--recompute none");
   if (s.shard_degree() != s.world_size) return missing("sharding in groups", "a group of all ranks");
   if (model.layers < 1) return missing("a model without blocks", "--like pytorch");
   return {};
@@ -67,7 +65,11 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
 Result<void> check(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   if (model.family == model::Family::mlp) return missing("an mlp", "--like pytorch@1.8");
   if (model.not_simulated) return *model.not_simulated;
-  if (model.family == model::Family::other) return missing("the family of " + model.class_name, "a gpt2 or a llama");
+  if (!eager::has_hugging_face_program(model))
+    return missing("the family of " + model.class_name, "a gpt2, llama, mistral, qwen2 or qwen3");
+  if (model.window > 0 && s.sequence >= model.window)
+    return missing("a window of " + std::to_string(model.window) + " tokens, which needs a mask",
+                   "a shorter --sequence");
   if (Result<void> ok = check_sharding(model, s, options); !ok) return ok;
   if (s.accumulation() > 1) return missing("gradient accumulation", "leave --global-batch out");
   if (s.recompute == plan::Recompute::selective)

@@ -38,7 +38,10 @@ class Program {
 [[nodiscard]] std::unique_ptr<Program> course_program(Runtime& runtime, const model::Model& model,
                                                       const ProgramOptions& options);
 
-/// transformers' GPT2LMHeadModel or LlamaForCausalLM, called with labels, its cache on as is the default.
+/// Whether there is a program for the model's class of transformers.
+[[nodiscard]] bool has_hugging_face_program(const model::Model& model);
+
+/// That, called with labels, its cache on as is the default.
 [[nodiscard]] std::unique_ptr<Program> hugging_face_program(Runtime& runtime, const model::Model& model,
                                                             const ProgramOptions& options);
 

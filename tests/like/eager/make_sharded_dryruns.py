@@ -49,7 +49,9 @@ def train(run):
     torch.backends.cuda.enable_cudnn_sdp(False)  # flash, whatever the build of PyTorch prefers
     dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=run["ranks"])
     model = make_dryruns.hugging_face(c, torch.float32 if run["masters"] == "fp32" else run["dtype"])
-    blocks = model.model.layers if c["model_type"] == "llama" else model.transformer.h
+    blocks = model.transformer.h if c["model_type"] == "gpt2" else model.model.layers
+    if run["recompute"] == "block":
+        model.gradient_checkpointing_enable({"use_reentrant": False})
     model = {"fsdp1": fsdp1, "fsdp2": fsdp2}[run["framework"]](run, model, blocks).train()
     tokens = torch.randint(0, c["vocab_size"], (run["batch"], run["sequence"]), device="cuda")
     how = {"foreach": {}, "fused": {"fused": True}, "for-loop": {"foreach": False}}[run["optimizer"]]
@@ -69,10 +71,11 @@ def train(run):
     return peaks + [torch.cuda.max_memory_reserved()]
 
 
-def draw(r, framework):
+def draw(r, framework, recompute):
     run = {"code": "cs336"}
     while run["code"] == "cs336":
-        run = make_dryruns.draw(r)
+        run = r.choice([make_dryruns.draw(r, recompute), make_dryruns.draw_family(r)])
+    run["recompute"] = recompute
     run |= {"framework": framework, "ranks": r.choice([2, 2, 3, 4, 8, 16]), "stage": r.choice([3, 3, 2])}
     if run["precision"] == "fp16":
         run["precision"] = "bf16"
@@ -100,22 +103,27 @@ def main():
     parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--framework", choices=["fsdp1", "fsdp2"], default="fsdp2")
+    parser.add_argument("--recompute", choices=["none", "block"], default="none")
     parser.add_argument("--out", default="sharded_dryruns.tsv")
     args = parser.parse_args()
     import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
+    import transformers.models.mistral.modeling_mistral, transformers.models.qwen2.modeling_qwen2
+    import transformers.models.qwen3.modeling_qwen3
 
     draws = random.Random(args.seed)
-    keys = ["framework", "ranks", "stage", "masters", "code", "config", "batch", "sequence", "precision", "optimizer"]
+    keys = ["framework", "ranks", "stage", "masters", "code", "config", "batch", "sequence", "precision", "optimizer",
+            "recompute"]
     with open(args.out, "w", newline="") as out:
         rows = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
-        rows.writerow([*keys, "creation", "first", "second", "third", "reserved"])
+        rows.writerow([*keys[:-1], "creation", "first", "second", "third", "reserved", keys[-1]])
         for _ in range(args.runs):
-            run = draw(draws, args.framework)
+            run = draw(draws, args.framework, args.recompute)
             answer = answer_of(run)
             if answer is None:
                 print("failed:", json.dumps(run), file=sys.stderr)
                 continue
-            rows.writerow([json.dumps(run[k]) if k == "config" else run[k] for k in keys] + answer)
+            values = [json.dumps(run[k]) if k == "config" else run[k] for k in keys]
+            rows.writerow([*values[:-1], *answer, values[-1]])
             out.flush()
 
 

@@ -12,7 +12,7 @@ namespace {
 
 /// A row of tests/data/eager/sharded_dryruns.tsv (made by make_sharded_dryruns.py), and what is predicted of it.
 struct ShardedRun {
-  std::string framework, masters, code, config, precision, optimizer;
+  std::string framework, masters, code, config, precision, optimizer, recompute{};
   std::int32_t ranks = 0, stage = 0;
   std::int64_t batch = 0, sequence = 0, reserved = 0;
   std::vector<std::int64_t> peaks;  ///< creation, then three steps
@@ -26,6 +26,7 @@ LikeResult predicted(const ShardedRun& run) {
   strategy.global_batch = run.batch * run.ranks;
   strategy.sequence = run.sequence;
   strategy.precision = run.precision == "bf16" ? plan::Precision::bf16 : plan::Precision::fp32;
+  if (run.recompute == "block") strategy.recompute = plan::Recompute::block;
   EagerOptions options;
   options.framework = eager_framework(run.framework).value();
   options.masters = run.masters == "fp32";
@@ -52,7 +53,7 @@ std::vector<ShardedRun> runs_of(const std::string& framework) {
     fields >> run.batch >> run.sequence >> run.precision >> run.optimizer;
     run.peaks.resize(4);
     for (std::int64_t& peak : run.peaks) fields >> peak;
-    fields >> run.reserved;
+    fields >> run.reserved >> run.recompute;
     if (run.framework == framework) runs.push_back(std::move(run));
   }
   return runs;
