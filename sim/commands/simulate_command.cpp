@@ -65,7 +65,7 @@ struct SimulateCommand {
   SimulateCommand() {
     add_simulate_options(command, simulate);
     cli::Group group = command.group("Output");
-    group.add("trace", &trace, "FILE", "write the predicted trace").common().writes_file();
+    group.add("trace", &trace, "FILE", "write the predicted trace; with --like a memory snapshot (.pickle)").common().writes_file();
     group
         .add_choice<Sought>("find", &find,
                             {{"none", Sought::nothing, "what is asked for"},

@@ -136,11 +136,13 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                             .update = options.update,
                                             .sharding = sharding_of(s, options),
                                             .set_to_none = options.set_to_none});
+  std::optional<SnapshotWriter> writer;
   const auto on = [&](std::optional<Bytes> capacity) {
     LinuxDevice device(capacity);
     CachingAllocatorOptions allocator = options.allocator;
     if (!capacity) allocator.allowed.reset();
-    return replay(run.plan, run.marks, allocator, device, run.streams);
+    if (options.snapshot) writer.emplace("PyTorch " + std::string(name_of(options.framework)));
+    return replay(run.plan, run.marks, allocator, device, run.streams, writer ? &*writer : nullptr);
   };
   Result<Replay> replayed = on(options.device_capacity);
   const bool fits = replayed.has_value() || replayed.error().code != Errc::does_not_fit;
@@ -156,6 +158,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                     .device_capacity = options.device_capacity,
                     .fits = fits,
                     .steps = "three steps"};
+  if (writer) result.snapshot = std::make_shared<PredictedSnapshot>(writer->take());
   // A moment's maxima are of its own phase; the run's are the highest of them.
   for (const Moment& m : result.moments) {
     AllocatorStatistics& all = result.statistics;
