@@ -55,8 +55,11 @@ Result<like::LikeResult> predict_other(const cli::Command& command, const Simula
 /// Options that have no meaning for another framework's prediction.
 Result<void> check_like(const cli::Command& command, const SimulateOptions& o) {
   if (o.like.empty()) return {};
-  const std::string_view allowed = like::is_eager_name(o.like) ? "dropout" : "";
-  if (Result<void> ok = refuse_own_options(command, {}, allowed); !ok) return ok;
+  const std::string_view dropout = like::is_eager_name(o.like) ? "dropout" : "";
+  const bool megatron = like::eager_framework(o.like) == like::eager::Framework::megatron;
+  if (Result<void> ok = refuse_own_options(command, {}, {dropout, megatron ? "tensor-parallel" : ""}); !ok) return ok;
+  if (!megatron && command.given("sequence-parallel"))
+    return no_meaning_for_like(command, "sequence-parallel", "it is Megatron's");
   if (command.given("unit") && o.strategy.chosen.unit != plan::UnitKind::bucket)
     return no_meaning_for_like(command, "unit", "DistributedDataParallel makes its own buckets");
   if (command.given("prefetch") && o.strategy.chosen.prefetch != 0)
@@ -158,6 +161,7 @@ void add_simulate_options(cli::Command& command, SimulateOptions& o) {
            "predict another framework instead: pytorch@2.11 (a transformer on one GPU),\n"
            "fsdp2@2.11 (fully_shard of each block and of the model, stages 3 and 2),\n"
            "fsdp1@2.11 (FullyShardedDataParallel, blocks wrapped, stages 3 and 2),\n"
+           "megatron@0.16 (a gpt2 in bf16, its local layers, tensor parallelism, stage 1: the distributed optimizer),\n"
            "pytorch@1.8 (an mlp, stages 0 and 1),\n"
            "colossalai-gemini@0.5.1 or @0.1.9 (fp16 in chunks)")
       .common();
