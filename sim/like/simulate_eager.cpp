@@ -143,6 +143,11 @@ eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& 
 
 Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, const plan::Strategy& s,
                                   const EagerOptions& options) {
+  if (s.dropout > 0) {
+    auto dropping = std::make_shared<model::Model>(*model);
+    dropping->dropout = s.dropout;
+    model = std::move(dropping);
+  }
   if (Result<void> ok = check(*model, s, options); !ok) {
     Error error = ok.error();
     if (error.where.starts_with("--like")) error.where = "--like " + std::string(name_of(options.framework));

@@ -151,9 +151,24 @@ class Megatron final : public Program {
   Tensor masked_embedding() {
     if (megatron_.tensor == 1) return embedding(r_, r_.parameters()[0], inputs_[0]);
     r_.tape().begin_op("mask");
-    const Tensor mask = r_.empty(inputs_[0].sizes(), Scalar::boolean);
-    const Tensor ids = r_.empty(inputs_[0].sizes(), Scalar::i64);
-    return embedding(r_, r_.parameters()[0], ids);
+    const std::int64_t n = inputs_[0].elements();
+    Tensor mask;
+    {
+      const Tensor below = flags(n), above = flags(n);
+      mask = flags(n);
+    }
+    Tensor ids;
+    {
+      const Tensor copy = r_.empty(inputs_[0].sizes(), Scalar::i64);
+      ids = r_.empty(inputs_[0].sizes(), Scalar::i64);
+    }
+    Tensor rows = embedding(r_, r_.parameters()[0], ids);
+    Tensor y = rows.view(rows.sizes(), rows.strides());
+    r_.graph().record(y, {r_.graph().edge(rows)}, [this, mask = mask.saved()](const Tensors& g) -> Tensors {
+      r_.tape().begin_op("index_put");
+      return {r_.clone(g[0])};
+    });
+    return y;
   }
 
   /// mappings.py, scatter_to_sequence_parallel_region: a copy of this rank's part; backward gathers.
