@@ -11,6 +11,9 @@
 
 namespace shard {
 
+/// The file of a frame whose function is a category (to_string(Category)): in snapshots that this program predicts.
+inline constexpr const char* kCategoryFile = "shardscope/category";
+
 /// A piece of a segment. Segments are cut into blocks without gaps.
 struct SnapshotBlock {
   std::uint64_t address = 0;

@@ -5,6 +5,7 @@
 #include "sim/commands/foreign_files.h"
 #include "sim/commands/printing.h"
 #include "traces/compare.h"
+#include "traces/compare_snapshots.h"
 
 namespace shard::commands {
 namespace {
@@ -12,6 +13,9 @@ namespace {
 constexpr const char* kCompareDetails =
     R"(Lines two traces of one plan up, op by op: memory peaks and collectives must be equal, times are shown side by
 side. Two different plans are refused unless --force.
+
+Or two memory snapshots of PyTorch, one of them predicted ('simulate --like pytorch@2.11 --trace predicted.pickle'): peaks,
+categories at the peak, and allocations and frees lined up in order and size.
 
 Or simulates two strategies, and shows memory, traffic and time of both, the largest difference first. A strategy is a
 file as --config takes it, lines of 'name = value' or a configuration of another tool; options given here count for both.
@@ -21,6 +25,7 @@ Exit codes: 0; with --check 1 when memory or communication differ; 78 different 
 Examples:
   shardscope compare predicted.sst measured.sst
   shardscope compare before.sst after.sst --force --json
+  shardscope compare predicted.pickle recorded.pickle
   shardscope compare stage2.conf stage3.conf --model gpt2-medium --world-size 8 --cluster a100-40gb-x8
 )";
 
@@ -62,7 +67,28 @@ Error one_of_each(const std::string& strategy, const std::string& trace) {
                             "shardscope simulate --config " + strategy + " --trace predicted.sst, and compare that");
 }
 
+/// Nothing where they are no memory snapshots.
+std::optional<int> compare_recorded_memory(const CompareFlags& o, cli::Format format) {
+  const auto is_pickle = [](const std::string& path) { return path.ends_with(".pickle") || path.ends_with(".pkl"); };
+  if (!is_pickle(o.first) && !is_pickle(o.second)) return std::nullopt;
+  const Result<LoadedTrace> a = load_any(o.first);
+  if (!a) return failed(a.error());
+  const Result<LoadedTrace> b = load_any(o.second);
+  if (!b) return failed(b.error());
+  const Result<SnapshotComparison> comparison = compare_snapshots(*a, *b, o.first, o.second);
+  if (!comparison) return failed(comparison.error());
+  if (format == cli::Format::json) {
+    nlohmann::ordered_json j = cli::json_document("compare");
+    j.update(to_json(*comparison));
+    std::cout << cli::json_text(j);
+  } else {
+    cli::print(std::cout, to_text(*comparison));
+  }
+  return o.check && !comparison->equal() ? exit_code(Errc::check_failed) : 0;
+}
+
 int compare_recorded(const CompareFlags& o, cli::Format format) {
+  if (const std::optional<int> code = compare_recorded_memory(o, format)) return *code;
   CompareOptions options = o.traces;
   options.max_ops = static_cast<std::size_t>(o.ops);
   const Result<Trace> a = load(o.first);

@@ -8,9 +8,9 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kEagerOptions[] = {"model-code",      "attention",      "optimizer-implementation",
-                                         "zero-grad",       "autocast",       "masters",
-                                         "use-orig-params", "allocator-conf", "memory-fraction"};
+constexpr const char* kEagerOptions[] = {
+    "model-code", "attention",       "optimizer-implementation", "zero-grad",      "autocast",
+    "masters",    "use-orig-params", "sequence-parallel",        "allocator-conf", "memory-fraction"};
 
 }  // namespace
 
@@ -46,6 +46,7 @@ void add_eager_options(cli::Command& command, like::EagerOptions& o, AllocatorFl
                          {{"true", true, "the optimizer has what of each parameter is in a shard"},
                           {"false", false, "the optimizer has flat parameters"}},
                          "fsdp1: use_orig_params");
+  group.add_flag("sequence-parallel", &o.sequence_parallel, "megatron: norms and dropout on a part of the sequence");
   add_allocator_options(group, allocator, true);
 }
 

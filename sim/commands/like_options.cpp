@@ -1,6 +1,7 @@
 // Options that other frameworks do not have, refused beside --like.
 #include "sim/commands/like_options.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -22,13 +23,13 @@ Error no_meaning_for_like(const cli::Command& command, std::string_view option, 
 }
 
 Result<void> refuse_own_options(const cli::Command& command, std::initializer_list<const char*> options,
-                                std::string_view allowed) {
+                                std::initializer_list<std::string_view> allowed) {
   constexpr const char* kWhy = "that is for our own strategies";
   for (const char* option : options)
     if (command.given(option)) return no_meaning_for_like(command, option, kWhy);
   const auto given = [&](std::string_view option) { return command.has(option) && command.given(option); };
   for (const plan::Field& field : plan::fields())
-    if (field.ours && field.option != allowed && given(field.option))
+    if (field.ours && std::ranges::find(allowed, field.option) == allowed.end() && given(field.option))
       return no_meaning_for_like(command, field.option, kWhy);
   for (const std::string_view option : scaler_option_names())
     if (given(option)) return no_meaning_for_like(command, option, kWhy);

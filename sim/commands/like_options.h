@@ -16,6 +16,6 @@ namespace shard::commands {
 /// parallelism, placement, loss scale, clipping, dropout, frozen parameters, chunk ownership and so on.
 /// Those `allowed` are not refused.
 [[nodiscard]] Result<void> refuse_own_options(const cli::Command& command, std::initializer_list<const char*> options,
-                                              std::string_view allowed = {});
+                                              std::initializer_list<std::string_view> allowed = {});
 
 }  // namespace shard::commands

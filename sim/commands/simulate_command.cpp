@@ -8,6 +8,7 @@
 #include "sim/commands/commands.h"
 #include "sim/commands/find_largest.h"
 #include "sim/commands/foreign_files.h"
+#include "sim/commands/levers.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/simulate_strategy.h"
 #include "sim/engine/report.h"
@@ -32,6 +33,7 @@ Examples:
   shardscope simulate --model gpt2-medium --like pytorch --cluster a100-40gb-x8 --micro-batch 8 --sequence 1024
   shardscope simulate --model llama-7b --world-size 8 --stage 3 --recompute block --cluster a100-40gb-x8 \
       --find max-micro-batch
+  shardscope simulate --model gpt2-medium --like pytorch --cluster a100-40gb-x8 --micro-batch 8 --what-if
   shardscope simulate --parameters params.json --like colossalai-gemini --world-size 4 --chunk-size 256Ki \
       --offload-optim-frac 1 --json
 )";
@@ -58,6 +60,8 @@ struct SimulateCommand {
   std::string trace;
   Sought find = Sought::nothing;
   std::optional<Found> found;
+  bool what_if = false;
+  std::optional<std::vector<Lever>> levers;
   ForeignFiles foreign;
   cli::OutputOptions output;
   cli::Command command{"shardscope", "simulate", "predicts memory, communication and time of one strategy",
@@ -66,7 +70,9 @@ struct SimulateCommand {
   SimulateCommand() {
     add_simulate_options(command, simulate);
     cli::Group group = command.group("Output");
-    group.add("trace", &trace, "FILE", "write the predicted trace").common().writes_file();
+    group.add("trace", &trace, "FILE", "write the predicted trace; with --like a memory snapshot (.pickle)")
+        .common()
+        .writes_file();
     group
         .add_choice<Sought>("find", &find,
                             {{"none", Sought::nothing, "what is asked for"},
@@ -75,6 +81,7 @@ struct SimulateCommand {
                              {"max-layers", Sought::layers, "blocks of the model"}},
                             "search the largest that fits, and predict that")
         .common();
+    group.add_flag("what-if", &what_if, "simulate one option more at a time, and list what lowers the peak").common();
     cli::add_output_options(command, output);
     add_foreign_files(command, foreign);
   }
@@ -142,6 +149,7 @@ nlohmann::ordered_json begin_json(const SimulateCommand& o, const Simulated& sim
   nlohmann::ordered_json j = cli::json_document("simulate");
   j["assumed"] = to_json(o.command, simulated.taken);
   if (o.found) j["found"] = o.found->to_json();
+  if (o.levers) j["levers"] = to_json(*o.levers);
   return j;
 }
 
@@ -158,7 +166,8 @@ void print(const SimulateCommand& o, const Simulated& simulated, const engine::S
     add_json(j, beside(simulated));
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::table) {
-    cli::print(std::cout, engine::to_text(simulation, change) + to_text(beside(simulated)) + '\n');
+    cli::print(std::cout, engine::to_text(simulation, change) + to_text(beside(simulated)) + '\n' +
+                              (o.levers ? to_text(*o.levers) + '\n' : ""));
     std::cout << picture(simulation) << kWordsHint;
   } else {
     std::cout << cli::render(phase_table(simulation), format, cli::style_of(1));
@@ -175,6 +184,7 @@ void print(const SimulateCommand& o, const Simulated& simulated, const like::Lik
   } else {
     cli::print(std::cout, format == cli::Format::markdown ? like::to_markdown(result)
                                                           : like::to_text(result) + to_text(beside(simulated)));
+    if (o.levers && format == cli::Format::table) cli::print(std::cout, to_text(*o.levers));
   }
 }
 
@@ -223,6 +233,9 @@ Result<void> check_find(const SimulateCommand& o) {
     return cli::contradiction(
         command.describe("find") + " has few numbers to choose from: " + command.describe("global-batch"),
         "leave --global-batch out");
+  if (o.what_if)
+    return cli::contradiction(command.describe("find") + " and " + command.describe("what-if") + " both change options",
+                              "--what-if with the number that was found");
   if (!o.trace.empty())
     return cli::contradiction(command.describe("find") + " has no trace: it simulates many strategies",
                               "--trace with the number that was found");
@@ -267,6 +280,32 @@ Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<S
   return std::move(*best);
 }
 
+/// What decides whether it fits: extents of our own executor, reserved bytes of others.
+Bytes peak_of(const Simulated& simulated) {
+  if (const auto* own = std::get_if<engine::Simulation>(&simulated.figures))
+    return own->largest().peak[static_cast<std::size_t>(Memory::device)];
+  if (const auto* like = std::get_if<like::LikeResult>(&simulated.figures)) return like->peak_reserved();
+  return Bytes{0};
+}
+
+Result<void> add_levers(std::span<const std::string> arguments, SimulateCommand& line, const Simulated& simulated,
+                        SimulateInputs& inputs) {
+  if (!simulated.planned)
+    return cli::contradiction(line.command.describe("what-if") + " is not known for " + line.command.describe("like"),
+                              "leave --what-if out");
+  line.levers = find_levers(
+      {.arguments = arguments, .peak = peak_of(simulated), .micro_batch = simulated.planned->strategy.micro_batch},
+      [&](const std::vector<std::string>& other) -> Result<Bytes> {
+        SimulateCommand next;
+        if (const auto read = next.command.parse(other); !read) return read.error();
+        const Result<Simulated> figures = simulate_strategy(
+            next.command, next.simulate, {.inputs = inputs, .note = [](const std::vector<std::string>&) {}});
+        if (!figures) return figures.error();
+        return peak_of(*figures);
+      });
+  return {};
+}
+
 }  // namespace
 
 int simulate_command(std::span<const std::string> arguments) {
@@ -284,6 +323,8 @@ int simulate_command(std::span<const std::string> arguments) {
           : simulate_strategy(line->command, line->simulate,
                               {.inputs = inputs, .note = print_notes, .series = series, .trace = line->trace});
   if (!simulated) return failed(simulated.error());
+  if (line->what_if)
+    if (Result<void> ok = add_levers(arguments, *line, *simulated, inputs); !ok) return failed(ok.error());
   std::visit([&](const auto& figures) { print(*line, *simulated, figures, *format); }, simulated->figures);
   return simulated->fits() ? 0 : exit_code(Errc::does_not_fit);
 }

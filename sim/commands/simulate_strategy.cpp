@@ -10,6 +10,7 @@
 #include "sim/commands/like_options.h"
 #include "sim/compile/compile.h"
 #include "sim/like/gemini_options.h"
+#include "traces/export/snapshot_again.h"
 
 namespace shard::commands {
 namespace {
@@ -21,6 +22,8 @@ Result<like::LikeResult> predict_other(const cli::Command& command, const Simula
   if (!like::is_eager(o.like, *planned.model)) {
     if (Result<void> ok = refuse_eager_options(command); !ok) return ok.error();
     if (Result<void> ok = refuse_own_options(command, {}); !ok) return ok.error();
+    if (!request.trace.empty())
+      return no_meaning_for_like(command, "trace", "its events are not written down; those of pytorch@2.11 are");
     if (command.given("precision") && planned.strategy.precision != plan::Precision::fp32)
       return no_meaning_for_like(command, "precision", "it is predicted in fp32");
     return like::simulate_like(o.like, *planned.model, planned.strategy,
@@ -39,20 +42,30 @@ Result<like::LikeResult> predict_other(const cli::Command& command, const Simula
     eager.machine = {.compute_capability = cluster.card->compute_capability,
                      .multiprocessors = cluster.card->multiprocessors,
                      .threads_per_multiprocessor = cluster.card->threads_per_multiprocessor};
-  return like::simulate_eager(planned.model, planned.strategy, eager);
+  eager.snapshot = !request.trace.empty();
+  Result<like::LikeResult> result = like::simulate_eager(planned.model, planned.strategy, eager);
+  if (result && eager.snapshot)
+    if (Result<void> written =
+            export_snapshot_again(result->snapshot->snapshot, result->snapshot->names, request.trace);
+        !written)
+      return written.error();
+  return result;
 }
 
 /// Options that have no meaning for another framework's prediction.
 Result<void> check_like(const cli::Command& command, const SimulateOptions& o) {
   if (o.like.empty()) return {};
-  const std::string_view allowed = like::is_eager_name(o.like) ? "dropout" : "";
-  if (Result<void> ok = refuse_own_options(command, {}, allowed); !ok) return ok;
+  const std::string_view dropout = like::is_eager_name(o.like) ? "dropout" : "";
+  const bool megatron = like::eager_framework(o.like) == like::eager::Framework::megatron;
+  if (Result<void> ok = refuse_own_options(command, {}, {dropout, megatron ? "tensor-parallel" : ""}); !ok) return ok;
+  if (!megatron && command.given("sequence-parallel"))
+    return no_meaning_for_like(command, "sequence-parallel", "it is Megatron's");
   if (command.given("unit") && o.strategy.chosen.unit != plan::UnitKind::bucket)
     return no_meaning_for_like(command, "unit", "DistributedDataParallel makes its own buckets");
   if (command.given("prefetch") && o.strategy.chosen.prefetch != 0)
     return no_meaning_for_like(command, "prefetch", "it gathers nothing");
   if (command.given("steps")) return no_meaning_for_like(command, "steps", "its first step is what is predicted");
-  if (command.has("trace") && command.given("trace"))
+  if (command.has("trace") && command.given("trace") && !like::is_eager_name(o.like))
     return no_meaning_for_like(command, "trace", "its figures have no times");
   return {};
 }
@@ -148,6 +161,7 @@ void add_simulate_options(cli::Command& command, SimulateOptions& o) {
            "predict another framework instead: pytorch@2.11 (a transformer on one GPU),\n"
            "fsdp2@2.11 (fully_shard of each block and of the model, stages 3 and 2),\n"
            "fsdp1@2.11 (FullyShardedDataParallel, blocks wrapped, stages 3 and 2),\n"
+           "megatron@0.16 (a gpt2 in bf16, its local layers, tensor parallelism, stage 1: the distributed optimizer),\n"
            "pytorch@1.8 (an mlp, stages 0 and 1),\n"
            "colossalai-gemini@0.5.1 or @0.1.9 (fp16 in chunks)")
       .common();

@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <cassert>
 
+#include "sim/like/watched_device.h"
+
 namespace shard::like {
 namespace {
 
 class Replayer {
  public:
   Replayer(const plan::Plan& plan, const CachingAllocatorOptions& options, SegmentSource& device,
-           std::span<const std::uint8_t> streams)
-      : plan_(plan), allocator_(device, options), streams_(streams), live_(plan.buffers.size()) {}
+           std::span<const std::uint8_t> streams, SnapshotWriter* snapshot)
+      : plan_(plan), allocator_(device, options), streams_(streams), snapshot_(snapshot), live_(plan.buffers.size()) {}
 
   Result<Replay> run(const std::vector<Mark>& marks) {
     auto mark = marks.begin();
@@ -19,11 +21,13 @@ class Replayer {
       for (std::size_t done = 0;; ++done) {
         for (; mark != marks.end() && mark->phase == phase.phase && mark->ops == done; ++mark) note(*mark);
         if (done == phase.ops.size()) break;
+        if (snapshot_ != nullptr) snapshot_->begin_op(plan_, phase.phase, phase.ops[done]);
         if (Result<void> ok = play(phase.ops[done]); !ok) return ok.error();
       }
     }
     assert(mark == marks.end() && "marks are in plan order");
     result_.statistics = allocator_.statistics();
+    if (snapshot_ != nullptr) snapshot_->finish(allocator_.snapshot());
     return std::move(result_);
   }
 
@@ -38,13 +42,16 @@ class Replayer {
     for (BufferId id : op.acquire) {
       const plan::Buffer& buffer = plan_.buffer(id);
       if (buffer.memory != Memory::device) continue;
-      Result<BlockId> block = allocator_.allocate(buffer.bytes, streams_.empty() ? 0 : streams_[index_of(id)]);
+      if (snapshot_ != nullptr) snapshot_->begin_buffer(buffer.category);
+      const AllocatorStream stream = streams_.empty() ? 0 : streams_[index_of(id)];
+      Result<BlockId> block = allocator_.allocate(buffer.bytes, stream);
       if (!block) {
         Error error = block.error();
         error.where = std::string(op.name) + ", " + std::string(buffer.name);
         return error;
       }
       live_[index_of(id)] = *block;
+      if (snapshot_ != nullptr) snapshot_->taken(allocator_.address(*block), buffer.bytes, stream);
       events_.push_back({id, allocator_.bytes(*block)});
       if (const Bytes now = allocator_.statistics().allocated.current; now > highest_) {
         highest_ = now;
@@ -55,6 +62,11 @@ class Replayer {
     for (BufferId id : op.release) {
       BlockId& block = live_[index_of(id)];
       if (block == BlockId{}) continue;
+      if (snapshot_ != nullptr) {
+        snapshot_->begin_buffer(plan_.buffer(id).category);
+        snapshot_->given_back(allocator_.address(block), allocator_.bytes(block),
+                              streams_.empty() ? 0 : streams_[index_of(id)]);
+      }
       if (Result<void> ok = allocator_.free(block); !ok) return ok;
       block = {};
       events_.push_back({id, Bytes{0}});
@@ -104,7 +116,8 @@ class Replayer {
   const plan::Plan& plan_;
   CachingAllocator allocator_;
   std::span<const std::uint8_t> streams_;  ///< by buffer
-  std::vector<BlockId> live_;              ///< by buffer
+  SnapshotWriter* snapshot_;
+  std::vector<BlockId> live_;  ///< by buffer
   std::vector<Event> events_;
   Bytes highest_{0};
   const plan::Op* highest_op_ = nullptr;
@@ -121,8 +134,10 @@ Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks, co
 }
 
 Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks, const CachingAllocatorOptions& options,
-                      SegmentSource& device, std::span<const std::uint8_t> streams) {
-  return Replayer(plan, options, device, streams).run(marks);
+                      SegmentSource& device, std::span<const std::uint8_t> streams, SnapshotWriter* snapshot) {
+  if (snapshot == nullptr) return Replayer(plan, options, device, streams, nullptr).run(marks);
+  WatchedDevice watched(device, *snapshot);
+  return Replayer(plan, options, watched, streams, snapshot).run(marks);
 }
 
 }  // namespace shard::like

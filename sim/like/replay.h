@@ -9,6 +9,7 @@
 
 #include "sim/ir/plan.h"
 #include "sim/like/passes.h"
+#include "sim/like/predicted_snapshot.h"
 #include "sim/like/pytorch/caching_allocator.h"
 #include "traces/base/result.h"
 
@@ -45,8 +46,9 @@ struct Replay {
                                     const CachingAllocatorOptions& options, std::optional<Bytes> capacity);
 
 /// Segments come from `device`, which says where. `streams` says by buffer whose block it is; none: all are of one.
+/// `snapshot` is told every event.
 [[nodiscard]] Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks,
                                     const CachingAllocatorOptions& options, SegmentSource& device,
-                                    std::span<const std::uint8_t> streams = {});
+                                    std::span<const std::uint8_t> streams = {}, SnapshotWriter* snapshot = nullptr);
 
 }  // namespace shard::like

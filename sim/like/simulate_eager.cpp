@@ -46,6 +46,26 @@ Result<void> check_hugging_face(const model::Model& model, const plan::Strategy&
   return {};
 }
 
+Result<void> check_megatron(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
+  const std::string name(name_of(options.framework));
+  const std::int64_t t = s.tensor_parallel;
+  if (model.family != model::Family::gpt2) return missing("this family under " + name, "a gpt2");
+  if (options.code != eager::Code::hugging_face) return missing("--model-code under " + name, "leave it out");
+  if (s.precision != plan::Precision::bf16)
+    return missing("another precision than bf16 under " + name, "--precision bf16");
+  if (options.autocast) return missing("--autocast under " + name, "leave it out");
+  if (s.recompute != plan::Recompute::none) return missing("recomputation under " + name, "--recompute none");
+  if (s.stage > 1) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 0 or 1");
+  if (s.shard_degree() != s.data_parallel()) return missing("sharding in groups", "a group of all ranks");
+  if (options.sequence_parallel && t == 1)
+    return missing("--sequence-parallel without tensor parallelism", "--tensor-parallel 2 or more");
+  if (options.sequence_parallel && s.sequence % t != 0)
+    return missing("a sequence that " + std::to_string(t) + " ranks do not divide", "--sequence of a multiple");
+  if (model.heads % t != 0 || model.intermediate % t != 0)
+    return missing("heads that " + std::to_string(t) + " ranks do not divide", "a smaller --tensor-parallel");
+  return {};
+}
+
 Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   if (options.framework == eager::Framework::none) {
     if (s.world_size > 1) return missing("a world of more than one rank", "--like fsdp2, or --world-size 1");
@@ -53,6 +73,7 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
     return {};
   }
   const std::string name(name_of(options.framework));
+  if (options.framework == eager::Framework::megatron) return check_megatron(model, s, options);
   if (s.world_size < 2) return missing(name + " on one rank", "--world-size 2 or more, or --like pytorch");
   if (s.stage < 2) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 3 or 2");
   if (options.code == eager::Code::course) return missing("--model-code cs336 under " + name, "hugging-face");
@@ -81,6 +102,7 @@ Result<void> check(const model::Model& model, const plan::Strategy& s, const Eag
   if (options.autocast && s.precision != plan::Precision::fp32)
     return missing("--autocast with parameters in 16 bits", "--precision fp32");
   if (!s.freeze.empty()) return missing("a frozen parameter", "leave --freeze out");
+  if (options.framework == eager::Framework::megatron) return {};
   return options.code == eager::Code::course ? check_course(model, s) : check_hugging_face(model, s, options);
 }
 
@@ -107,18 +129,27 @@ eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& 
   const eager::Scalar compute = scalar_of(s.precision);
   const eager::Scalar wide = options.masters ? eager::Scalar::f32 : compute;
   return {.framework = options.framework,
-          .ranks = s.world_size,
+          .ranks = options.framework == eager::Framework::megatron ? static_cast<std::int32_t>(s.data_parallel())
+                                                                   : s.world_size,
           .compute = compute,
           .resting = wide,
           .reduced = wide,
           .reshard_after_forward = s.stage == 3,
-          .original_parameters = options.original_parameters};
+          .original_parameters = options.original_parameters,
+          .distributed_optimizer = s.stage == 1,
+          .rule = rule_of(s.optimizer),
+          .update = options.update};
 }
 
 }  // namespace
 
 Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, const plan::Strategy& s,
                                   const EagerOptions& options) {
+  if (s.dropout > 0) {
+    auto dropping = std::make_shared<model::Model>(*model);
+    dropping->dropout = s.dropout;
+    model = std::move(dropping);
+  }
   if (Result<void> ok = check(*model, s, options); !ok) {
     Error error = ok.error();
     if (error.where.starts_with("--like")) error.where = "--like " + std::string(name_of(options.framework));
@@ -126,23 +157,29 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
   }
   std::optional<eager::Scalar> autocast;
   if (options.autocast) autocast = eager::Scalar::bf16;
-  const eager::Run run = eager::run(model, {.machine = options.machine,
-                                            .code = options.code,
-                                            .program = {.batch = s.micro_batch,
-                                                        .sequence = s.sequence,
-                                                        .precision = scalar_of(s.precision),
-                                                        .attention = options.attention,
-                                                        .checkpoint = s.recompute == plan::Recompute::block,
-                                                        .autocast = autocast},
-                                            .rule = rule_of(s.optimizer),
-                                            .update = options.update,
-                                            .sharding = sharding_of(s, options),
-                                            .set_to_none = options.set_to_none});
+  const eager::Run run =
+      eager::run(model, {.machine = options.machine,
+                         .code = options.framework == eager::Framework::megatron ? eager::Code::megatron : options.code,
+                         .program = {.batch = s.micro_batch,
+                                     .sequence = s.sequence,
+                                     .precision = scalar_of(s.precision),
+                                     .attention = options.attention,
+                                     .checkpoint = s.recompute == plan::Recompute::block,
+                                     .autocast = autocast},
+                         .rule = rule_of(s.optimizer),
+                         .update = options.update,
+                         .sharding = sharding_of(s, options),
+                         .megatron = {.tensor = s.tensor_parallel,
+                                      .sequence_parallel = options.sequence_parallel,
+                                      .dropout = model->dropout},
+                         .set_to_none = options.set_to_none});
+  std::optional<SnapshotWriter> writer;
   const auto on = [&](std::optional<Bytes> capacity) {
     LinuxDevice device(capacity);
     CachingAllocatorOptions allocator = options.allocator;
     if (!capacity) allocator.allowed.reset();
-    return replay(run.plan, run.marks, allocator, device, run.streams);
+    if (options.snapshot) writer.emplace("PyTorch " + std::string(name_of(options.framework)));
+    return replay(run.plan, run.marks, allocator, device, run.streams, writer ? &*writer : nullptr);
   };
   Result<Replay> replayed = on(options.device_capacity);
   const bool fits = replayed.has_value() || replayed.error().code != Errc::does_not_fit;
@@ -158,6 +195,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                     .device_capacity = options.device_capacity,
                     .fits = fits,
                     .steps = "three steps"};
+  if (writer) result.snapshot = std::make_shared<PredictedSnapshot>(writer->take());
   // A moment's maxima are of its own phase; the run's are the highest of them.
   for (const Moment& m : result.moments) {
     AllocatorStatistics& all = result.statistics;

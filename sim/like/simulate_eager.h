@@ -26,6 +26,8 @@ struct EagerOptions {
   bool autocast = false;                   ///< bf16, over fp32 parameters
   std::optional<Bytes> device_capacity{};  ///< none: no limit
   CachingAllocatorOptions allocator{};
+  bool sequence_parallel = false;  ///< megatron
+  bool snapshot = false;           ///< every event is wanted
 };
 
 /// What NAME@VERSION puts over ranks with; none where it is no name of eager PyTorch 2.

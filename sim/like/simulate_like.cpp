@@ -34,7 +34,8 @@ struct EagerName {
 };
 constexpr EagerName kEagerNames[] = {{kPytorch2, eager::Framework::none},
                                      {"fsdp1@2.11", eager::Framework::fsdp1},
-                                     {"fsdp2@2.11", eager::Framework::fsdp2}};
+                                     {"fsdp2@2.11", eager::Framework::fsdp2},
+                                     {"megatron@0.16", eager::Framework::megatron}};
 
 std::vector<CollectiveSum> count_collectives(const plan::Plan& plan) {
   std::vector<CollectiveSum> sums;

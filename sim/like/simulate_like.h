@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/like/predicted_snapshot.h"
 #include "sim/like/replay.h"
 #include "sim/like/rules.h"
 #include "sim/model/graph.h"
@@ -52,6 +53,8 @@ struct LikeResult {
   std::optional<Bytes> device_capacity;
   bool fits = true;                  ///< with the cache emptied when a segment is refused, as the framework does
   std::string steps = "first step";  ///< which are predicted, for people
+  /// Of every event, where it was asked for; without a limit where it does not fit.
+  std::shared_ptr<const PredictedSnapshot> snapshot{};
   [[nodiscard]] Bytes peak_allocated() const { return statistics.allocated.peak; }
   [[nodiscard]] Bytes peak_reserved() const { return statistics.reserved.peak; }
 };

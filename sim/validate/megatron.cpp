@@ -27,7 +27,8 @@ class MegatronRank final : public Rank, public Hooks {
     if (gradient == 2) cast_ = 4 * elements_ / cut;
     // cuBLAS on both threads, and cuBLASLt's for Transformer Engine.
     for (int i = 0; i < 3; ++i) keep(run_.card && run_.card->compute_capability >= 90 ? 33554432 : 8519680);
-    // The gradients that autograd is handed in place of those added to the buffer: one a shape, kept for ever.
+    // What autograd is handed in place of gradients that were added to the buffer: one tensor a shape, kept for ever
+    // (transformer_engine/pytorch/module/base.py, get_dummy_wgrad).
     if (gradient == 4)
       for (const std::int64_t n : fused_shapes()) keep(2 * n);
   }

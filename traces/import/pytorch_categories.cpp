@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "traces/sites.h"
+#include "traces/snapshot.h"
 
 namespace shard::import {
 namespace {
@@ -211,10 +212,38 @@ class Blocks {
   int backwards_ = 0;
 };
 
+/// By stack: what one of its frames calls a category.
+[[nodiscard]] std::vector<std::optional<Category>> said_categories(const Trace& trace) {
+  std::vector<std::optional<Category>> of(trace.stacks.size());
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const StackNode& node = trace.stacks[i];
+    if (node.caller.valid()) of[i] = of[static_cast<std::size_t>(node.caller.value)];
+    if (!node.frame.valid()) continue;
+    const StackFrame& frame = trace.frame_of(node.frame);
+    if (trace.name_of(frame.file) != kCategoryFile) continue;
+    for (int c = 0; c < kCategoryCount; ++c)
+      if (trace.name_of(frame.function) == to_string(static_cast<Category>(c))) of[i] = static_cast<Category>(c);
+  }
+  return of;
+}
+
+/// Nothing is left to find out in a snapshot whose stacks say categories. Returns whether this is one.
+bool take_said_categories(Trace& trace) {
+  const std::vector<std::optional<Category>> said = said_categories(trace);
+  bool any = false;
+  for (std::size_t i = 0; i < trace.memory.size(); ++i) {
+    const StackId stack = trace.memory.stack[i];
+    if (!stack.valid() || !said[static_cast<std::size_t>(stack.value)]) continue;
+    trace.memory.category[i] = *said[static_cast<std::size_t>(stack.value)];
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
 void recognise_categories(Trace& trace, std::size_t recorded_from) {
-  if (trace.stacks.empty()) return;
+  if (trace.stacks.empty() || take_said_categories(trace)) return;
   const bool python_alone = std::ranges::all_of(
       trace.frames, [&](const StackFrame& frame) { return trace.name_of(frame.file).ends_with(".py"); });
   const std::vector<Deed> of = deeds(trace);

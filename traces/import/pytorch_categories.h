@@ -15,6 +15,7 @@ namespace shard::import {
 /// - gradient: allocated in a backward that it outlives, or by the accumulation into `.grad`;
 /// - optimizer_state: allocated in a step of PyTorch's own optimizers that it outlives.
 /// - workspace: what PyTorch gives cuBLAS.
+/// A snapshot whose stacks say categories (kCategoryFile) has these and no others.
 /// The innermost of such frames counts. The rest stays not known: temporaries of backward and step, what has no frames,
 /// and the steps of other optimizers, which make new parameters as well as state.
 ///

@@ -109,6 +109,7 @@ struct Graph::Run {
     storage.tape().set_category(storage.buffer(), Category::gradient);
     storage.tape().set_name(storage.buffer(), "d ", parameters[parameter].storage().buffer(), "");
     own = std::move(fresh);
+    if (graph.collected) graph.collected(parameter);
   }
 
   /// The gradients of a node's inputs; what came in and what the node saved are gone.

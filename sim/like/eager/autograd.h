@@ -76,6 +76,8 @@ class Graph {
   [[nodiscard]] bool in_second_run() const { return again_ != nullptr; }
 
   [[nodiscard]] Tensors& gradients() { return gradients_; }
+  /// What runs when a parameter has collected its gradient (register_post_accumulate_grad_hook).
+  std::function<void(std::size_t parameter)> collected{};
 
  private:
   struct Node {

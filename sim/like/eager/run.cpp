@@ -4,15 +4,24 @@
 namespace shard::like::eager {
 namespace {
 
+std::unique_ptr<Program> program(Runtime& runtime, const model::Model& model, const RunOptions& options) {
+  switch (options.code) {
+    case Code::hugging_face: return hugging_face_program(runtime, model, options.program);
+    case Code::course: return course_program(runtime, model, options.program);
+    case Code::megatron: return megatron_program(runtime, model, options.program, options.megatron);
+  }
+  return nullptr;
+}
+
 class Script {
  public:
   Script(Run& run, const model::Model& model, const RunOptions& options)
       : options_(options),
+        model_(model),
         tape_(run.plan, run.marks),
         runtime_(tape_, options.machine, options.version, model.parameters.size()),
         optimizer_(runtime_, options.rule, options.update),
-        program_(options.code == Code::course ? course_program(runtime_, model, options.program)
-                                              : hugging_face_program(runtime_, model, options.program)),
+        program_(program(runtime_, model, options)),
         sharding_(sharding(runtime_, options.sharding)) {
     runtime_.sharding = sharding_.get();
   }
@@ -21,6 +30,7 @@ class Script {
     tape_.begin_phase(Phase::creation);
     tape_.set_part(Part::creation, Category::parameter);
     program_->create();
+    if (options_.code == Code::megatron) sharding_->create(model_, {});
     tape_.mark("creation");
     tape_.begin_phase(Phase::first_step);
     step();
@@ -56,6 +66,7 @@ class Script {
   }
 
   RunOptions options_;
+  const model::Model& model_;
   Tape tape_;
   Runtime runtime_;
   Optimizer optimizer_;

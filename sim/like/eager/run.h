@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/ir/plan.h"
+#include "sim/like/eager/megatron.h"
 #include "sim/like/eager/programs.h"
 #include "sim/like/eager/sharding.h"
 #include "sim/like/passes.h"
@@ -12,7 +13,7 @@
 namespace shard::like::eager {
 
 /// Whose code the model and its loop are.
-enum class Code : std::uint8_t { hugging_face, course };
+enum class Code : std::uint8_t { hugging_face, course, megatron };
 
 struct RunOptions {
   Version version = 211;
@@ -22,6 +23,7 @@ struct RunOptions {
   Rule rule = Rule::adamw;
   Update update = Update::foreach;
   ShardingOptions sharding{};
+  MegatronOptions megatron{};
   bool set_to_none = true;
   /// Steps after the first: enough for what one leaves behind to meet the next.
   std::int32_t steady_steps = 2;

@@ -11,17 +11,20 @@
 
 namespace shard::like::eager {
 
-enum class Framework : std::uint8_t { none, fsdp1, fsdp2 };
+enum class Framework : std::uint8_t { none, fsdp1, fsdp2, megatron };
 
 /// What the framework is told.
 struct ShardingOptions {
   Framework framework = Framework::none;
   std::int32_t ranks = 1;
-  Scalar compute = Scalar::f32;       ///< of gathered parameters, and so of activations and their gradients
-  Scalar resting = Scalar::f32;       ///< of shards, and so of the optimizer's states
-  Scalar reduced = Scalar::f32;       ///< of gradients while ranks sum them up
-  bool reshard_after_forward = true;  ///< else gathered parameters stay until backward
-  bool original_parameters = true;    ///< fsdp1: use_orig_params
+  Scalar compute = Scalar::f32;        ///< of gathered parameters, and so of activations and their gradients
+  Scalar resting = Scalar::f32;        ///< of shards, and so of the optimizer's states
+  Scalar reduced = Scalar::f32;        ///< of gradients while ranks sum them up
+  bool reshard_after_forward = true;   ///< else gathered parameters stay until backward
+  bool original_parameters = true;     ///< fsdp1: use_orig_params
+  bool distributed_optimizer = false;  ///< megatron: masters and states are cut over ranks
+  Rule rule = Rule::adamw;             ///< megatron, whose groups have an optimizer each
+  Update update = Update::foreach;
 };
 
 /// One rank's side of it. Blocks are numbered from 0; what lies outside of them is the model's own part.

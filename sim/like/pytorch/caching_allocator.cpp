@@ -314,15 +314,20 @@ std::vector<SegmentView> CachingAllocator::snapshot() const {
   std::vector<SegmentView> views;
   views.reserve(segments_.size());
   for (const auto& [address, first] : segments_) {
-    SegmentView& view = views.emplace_back();
-    view.address = address;
-    view.stream = blocks_[first].stream;
-    view.pool = blocks_[first].pool;
+    bool open = false;
     for (Slot slot = first; slot != kNone; slot = blocks_[slot].next) {
       const Block& block = blocks_[slot];
-      if (!block.mapped) continue;
-      view.bytes += block.bytes;
-      view.blocks.push_back({block.address, block.bytes, block.requested, block.state});
+      if (block.mapped) {
+        if (!open)
+          views.push_back({.address = block.address,
+                           .stream = block.stream,
+                           .pool = block.pool,
+                           .expandable = block.expandable,
+                           .blocks = {}});
+        views.back().bytes += block.bytes;
+        views.back().blocks.push_back({block.address, block.bytes, block.requested, block.state});
+      }
+      open = block.mapped;
     }
   }
   return views;

@@ -75,6 +75,9 @@ class SegmentSource {
   /// Pages for an expandable segment (cuMemCreate), all or none; false when the device is full.
   virtual bool take_pages(Bytes bytes) = 0;
   virtual void give_back_pages(Bytes bytes) = 0;
+  /// Said behind these two: where the pages lie. For who writes it down.
+  virtual void mapped(Address /*address*/, Bytes /*bytes*/, AllocatorStream /*stream*/) {}
+  virtual void unmapped(Address /*address*/, Bytes /*bytes*/, AllocatorStream /*stream*/) {}
 };
 
 /// A device that hands out ever-growing, 2 MiB aligned addresses until `capacity` bytes are in use.
@@ -128,6 +131,7 @@ struct SegmentView {
   Bytes bytes{0};
   AllocatorStream stream = 0;
   Pool pool = Pool::small;
+  bool expandable = false;
   std::vector<BlockView> blocks;
 };
 
@@ -178,7 +182,7 @@ class CachingAllocator {
   [[nodiscard]] const AllocatorStatistics& statistics() const { return statistics_; }
   /// Peaks fall to the current values (torch.cuda.reset_peak_memory_stats).
   void reset_peak();
-  /// All segments in address order.
+  /// All segments in address order, of expandable ones each range that is mapped.
   [[nodiscard]] std::vector<SegmentView> snapshot() const;
 
   [[nodiscard]] Bytes rounded(Bytes requested) const;

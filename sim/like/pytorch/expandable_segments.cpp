@@ -70,6 +70,7 @@ std::optional<CachingAllocator::Slot> CachingAllocator::map_pages(Slot slot, Byt
   const Bytes mapped = round_up(bytes, piece(blocks_[slot].pool).count());
   assert(!blocks_[slot].mapped && mapped <= blocks_[slot].bytes);
   if (!source_.take_pages(mapped)) return std::nullopt;
+  source_.mapped(blocks_[slot].address, mapped, blocks_[slot].stream);
   erase_free(slot);
   if (mapped < blocks_[slot].bytes) insert_free(cut(slot, mapped));
   blocks_[slot].mapped = true;
@@ -98,6 +99,7 @@ void CachingAllocator::unmap_pages(Slot slot) {
   blocks_[slot].mapped = false;
   statistics_.reserved.current -= unmapped;
   source_.give_back_pages(unmapped);
+  source_.unmapped(blocks_[slot].address, unmapped, blocks_[slot].stream);
   slot = merge_mapped_alike(slot);
   if (is_split(blocks_[slot])) {
     insert_free(slot);

@@ -1,0 +1,26 @@
+// Megatron-LM core 0.16: GPTModel with the local layer specification, its buffers of gradients and its optimizers.
+#pragma once
+
+#include <memory>
+
+#include "sim/like/eager/programs.h"
+#include "sim/like/eager/sharding.h"
+
+namespace shard::like::eager {
+
+/// What Megatron is told beside ProgramOptions. One rank of `tensor` that share each layer.
+struct MegatronOptions {
+  std::int32_t tensor = 1;
+  bool sequence_parallel = false;  ///< norms and dropout on a part of the sequence
+  double dropout = 0;              ///< of attention's shares, and of what is added to the residual
+};
+
+/// megatron/core/models/gpt/gpt_model.py, gpt_layer_specs.py: get_gpt_layer_local_spec().
+[[nodiscard]] std::unique_ptr<Program> megatron_program(Runtime& runtime, const model::Model& model,
+                                                        const ProgramOptions& options, const MegatronOptions& megatron);
+
+/// megatron/core/distributed/param_and_grad_buffer.py and optimizer/optimizer.py; where it is asked for,
+/// optimizer/distrib_optimizer.py over `options.ranks`.
+[[nodiscard]] std::unique_ptr<Sharding> megatron_optimizer(Runtime& runtime, const ShardingOptions& options);
+
+}  // namespace shard::like::eager
