@@ -10,10 +10,11 @@
 namespace shard::like {
 namespace {
 
+/// Where that was asked for is told in one place: simulate_eager().
 Error missing(std::string what, std::string help) {
   return {.code = Errc::contradiction,
           .what = std::move(what) + " is not modelled for eager PyTorch 2",
-          .where = "--like " + std::string(kPytorch2),
+          .where = {},
           .help = std::move(help)};
 }
 
@@ -152,7 +153,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
   }
   if (Result<void> ok = check(*model, s, options); !ok) {
     Error error = ok.error();
-    if (error.where.starts_with("--like")) error.where = "--like " + std::string(name_of(options.framework));
+    if (error.where.empty()) error.where = "--like " + std::string(name_of(options.framework));
     return error;
   }
   std::optional<eager::Scalar> autocast;

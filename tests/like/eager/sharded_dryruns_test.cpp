@@ -78,13 +78,13 @@ std::size_t equal_runs(const std::vector<ShardedRun>& runs) {
 
 TEST(ShardedDryRuns, Fsdp2IsEqualToTheByte) {
   const std::vector<ShardedRun> runs = runs_of("fsdp2");
-  EXPECT_EQ(runs.size(), 50u);
+  EXPECT_EQ(runs.size(), 80u);
   EXPECT_EQ(equal_runs(runs), runs.size());
 }
 
 TEST(ShardedDryRuns, Fsdp1IsEqualToTheByteInAllButOne) {
   const std::vector<ShardedRun> runs = runs_of("fsdp1");
-  EXPECT_EQ(runs.size(), 30u);
+  EXPECT_EQ(runs.size(), 60u);
   EXPECT_GE(equal_runs(runs) + 1, runs.size());
 }
 
