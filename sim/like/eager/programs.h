@@ -38,7 +38,10 @@ class Program {
 [[nodiscard]] std::unique_ptr<Program> course_program(Runtime& runtime, const model::Model& model,
                                                       const ProgramOptions& options);
 
-/// transformers' GPT2LMHeadModel or LlamaForCausalLM, called with labels, its cache on as is the default.
+/// Whether transformers' code of the model's class is known.
+[[nodiscard]] bool is_known_decoder(const model::Model& model);
+
+/// A decoder of transformers that is known, called with labels, its cache on as is the default.
 [[nodiscard]] std::unique_ptr<Program> hugging_face_program(Runtime& runtime, const model::Model& model,
                                                             const ProgramOptions& options);
 
