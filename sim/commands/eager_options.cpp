@@ -20,7 +20,7 @@ void add_eager_options(cli::Command& command, like::EagerOptions& o, AllocatorFl
   using like::eager::Update;
   cli::Group group = command.group("--like pytorch@2.11");
   group.add_choice<Code>("model-code", &o.code,
-                         {{"hugging-face", Code::hugging_face, "transformers 5, GPT2LMHeadModel or LlamaForCausalLM"},
+                         {{"hugging-face", Code::hugging_face, "transformers 5, its decoders"},
                           {"cs336", Code::course, "the course's transformer, attention by einsum"}},
                          "whose code the model is");
   group.add_choice<Attention>(

@@ -30,10 +30,16 @@ Result<void> check_course(const model::Model& model, const plan::Strategy& s) {
 
 Result<void> check_hugging_face(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const bool half = options.autocast || s.precision == plan::Precision::bf16 || s.precision == plan::Precision::fp16;
+  if (!eager::is_known_decoder(model))
+    return missing("transformers' " + model.class_name, "a gpt2, a llama or a relative");
+  if (model.window > 0 && (model.class_name != "MistralForCausalLM" || s.sequence >= model.window ||
+                           options.attention == eager::Attention::eager))
+    return missing("a window of attention within the sequence", "a shorter --sequence");
   if (model.dropout > 0 &&
       (half || options.attention == eager::Attention::eager || model.family != model::Family::gpt2))
-    return missing(model.family == model::Family::gpt2 ? "dropout of attention's shares" : "dropout of a llama",
-                   "leave --dropout out");
+    return missing(
+        model.family == model::Family::gpt2 ? "dropout of attention's shares" : "dropout of " + model.class_name,
+        "leave --dropout out");
   if (options.attention == eager::Attention::eager) return {};
   constexpr std::int64_t kFlashMultiple = 8, kFlashMost = 256, kEfficientMost = 128;
   if (half && (model.head_dim % kFlashMultiple != 0 || model.head_dim > kFlashMost))
@@ -87,11 +93,6 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
 Result<void> check(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   if (model.family == model::Family::mlp) return missing("an mlp", "--like pytorch@1.8");
   if (model.not_simulated) return *model.not_simulated;
-  if (!eager::has_hugging_face_program(model))
-    return missing("the family of " + model.class_name, "a gpt2, llama, mistral, qwen2 or qwen3");
-  if (model.window > 0 && s.sequence >= model.window)
-    return missing("a window of " + std::to_string(model.window) + " tokens, which needs a mask",
-                   "a shorter --sequence");
   if (Result<void> ok = check_sharding(model, s, options); !ok) return ok;
   if (s.accumulation() > 1) return missing("gradient accumulation", "leave --global-batch out");
   if (s.recompute == plan::Recompute::selective)

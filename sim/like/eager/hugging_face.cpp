@@ -1,35 +1,194 @@
-// Which code a model of transformers is.
+// transformers 5: integrations/sdpa_attention.py, cache_utils.py, masking_utils.py, loss_utils.py; and which decoders
+// are known.
+#include "sim/like/eager/hugging_face.h"
+
 #include <algorithm>
 #include <array>
-#include <string_view>
+#include <cassert>
 
-#include "sim/like/eager/families.h"
+#include "sim/like/eager/sharding.h"
 
 namespace shard::like::eager {
+
+void HuggingFace::create() {
+  make_parameters();
+  for (std::int64_t l = 0; l < model_.layers; ++l) names_.push_back(r_.tape().keep(block_prefix() + std::to_string(l)));
+  tokens_ = named("input", Category::input, {options_.batch, options_.sequence}, Scalar::i64);
+}
+
+Tensor HuggingFace::loss() {
+  r_.tape().set_part(Part::forward, Category::activation);
+  r_.begin_autocast(options_.autocast);
+  Tensor loss = forward();
+  r_.end_autocast();
+  return loss;
+}
+
+Tensor HuggingFace::layer(std::int64_t l, const Tensor& x) {
+  const auto named = [this, l, run = options_.checkpoint ? with_arguments(l) : nullptr](const Tensor& input) {
+    r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
+    return run ? run(input) : block(l, input);
+  };
+  return options_.checkpoint ? r_.checkpoint(x, named) : named(x);
+}
+
+Tensor HuggingFace::named(std::string_view name, Category category, const Dims& sizes, Scalar scalar) {
+  r_.tape().set_module("", -1);
+  r_.tape().begin_op(r_.tape().keep(name));
+  Tensor t = r_.empty(sizes, scalar);
+  r_.tape().set_category(t.storage().buffer(), category);
+  return t;
+}
+
+Tensor HuggingFace::cached(const Tensor& x, Scalar of_keys) {
+  if (options_.checkpoint) return x;  // off then
+  Tensor copy = cat(r_, {x}, 2, of_keys);
+  cache_.push_back(copy);
+  return copy;
+}
+
+Tensor HuggingFace::attend(const Tensor& q, const Tensor& k, const Tensor& v) {
+  if (options_.attention == Attention::eager) return attend_eagerly(q, k, v);
+  Tensor y = attention(r_, q, k, v);
+  y = contiguous(r_, transpose(r_, y, 1, 2));
+  return reshape(r_, y, {options_.batch, options_.sequence, model_.heads * model_.head_dim});
+}
+
+Tensor HuggingFace::attend_eagerly(const Tensor& q, const Tensor& few_keys, const Tensor& few_values) {
+  const Tensor keys = repeated(few_keys), values = repeated(few_values);
+  Tensor weights = matmul(r_, q, transpose(r_, keys, 2, 3));
+  weights = mul_number(r_, weights);
+  weights = add(r_, weights, mask_);
+  weights = softmax(r_, weights, softmax_type());
+  weights = to(r_, weights, r_.autocast ? weights.scalar() : q.scalar());
+  Tensor y = matmul(r_, weights, values);
+  y = contiguous(r_, transpose(r_, y, 1, 2));
+  return reshape(r_, y, {options_.batch, options_.sequence, model_.heads * model_.head_dim});
+}
+
+Tensor HuggingFace::repeated(const Tensor& x) {
+  if (model_.kv_heads == model_.heads) return x;
+  const Dims& s = x.sizes();
+  const Tensor apart = reshape(r_, x, {s[0], s[1], 1, s[2], s[3]});
+  const Tensor wide = expand(r_, apart, {s[0], s[1], model_.heads / s[1], s[2], s[3]});
+  return reshape(r_, wide, {s[0], model_.heads, s[2], s[3]});
+}
+
+void HuggingFace::look_for_packed_sequences() {
+  const std::int64_t b = options_.batch, s = options_.sequence;
+  r_.tape().begin_op("packed sequences");
+  const Tensor before_first = r_.empty({b, 1}, Scalar::i64);
+  Tensor prepended = r_.empty({b, s + 1}, Scalar::i64);
+  const Tensor difference = r_.empty({b, s}, Scalar::i64);
+  prepended = {};
+  Tensor begins = r_.empty({b, s}, Scalar::boolean);
+  const Tensor sum = r_.empty({b, s}, Scalar::i64);
+  { const Tensor cast = r_.empty({b, s}, Scalar::i64); }
+  begins = {};
+  const Tensor none = r_.empty({b}, Scalar::boolean), all = r_.empty({}, Scalar::boolean);
+}
+
+void HuggingFace::make_mask() {
+  if (options_.checkpoint) look_for_packed_sequences();
+  if (options_.attention != Attention::eager) return;
+  const std::int64_t b = options_.batch, s = options_.sequence;
+  r_.tape().begin_op("causal mask");
+  Tensor allowed;
+  {
+    const Tensor batch = r_.empty({b}, Scalar::i64), head = r_.empty({1}, Scalar::i64);
+    Tensors ranges;
+    for (int i = 0; i < 2; ++i) {
+      const Tensor range = r_.empty({s}, Scalar::i64);
+      ranges.push_back(r_.empty({s}, Scalar::i64));
+    }
+    allowed = r_.empty({1, 1, s, s}, Scalar::boolean);
+  }
+  const Tensor zero = r_.empty({}, options_.precision), least = r_.empty({}, options_.precision);
+  mask_ = r_.empty({b, 1, s, s}, options_.precision);
+}
+
+void HuggingFace::make_parameters() {
+  if (r_.sharding != nullptr) {
+    r_.sharding->create(model_, [&] {
+      for (std::size_t p = 0; p <= model_.parameters.size(); ++p) make_buffers_before(p);
+    });
+    return;
+  }
+  for (std::size_t p = 0; p < model_.parameters.size(); ++p) {
+    make_buffers_before(p);
+    Dims sizes;
+    for (const std::int64_t s : model_.parameters[p].shape) sizes.push(s);
+    Tensor t = named(model_.parameters[p].name, Category::parameter, sizes, options_.precision);
+    t.set_parameter(static_cast<std::int32_t>(p));
+    r_.parameters().push_back(t);
+  }
+  make_buffers_before(model_.parameters.size());
+}
+
+Tensor HuggingFace::forward() {
+  enter_model(r_);
+  const Tensor hidden = decoder();
+  r_.tape().set_module("lm_head", -1);
+  const Tensor logits = linear(r_, hidden, head(), {});
+  Tensor loss = causal_loss(logits);
+  leave_model(r_, loss, logits);
+  cache_.clear();  // the model's output ends with the statement
+  return loss;
+}
+
+Tensor HuggingFace::causal_loss(const Tensor& logits) {
+  r_.tape().set_module("loss", -1);
+  const Tensor scores = to(r_, logits, Scalar::f32);
+  r_.tape().begin_op("labels");
+  const Tensor labels = r_.empty({options_.batch, options_.sequence + 1}, Scalar::i64);
+  const Tensor shifted = r_.empty({options_.batch, options_.sequence}, Scalar::i64);
+  const Tensor rows = reshape(r_, scores, {tokens_.elements(), model_.vocabulary});
+  return cross_entropy(r_, rows, shifted);
+}
+
+std::size_t HuggingFace::place(std::string_view name) const {
+  const auto found =
+      std::find_if(model_.parameters.begin(), model_.parameters.end(), [&](const auto& p) { return p.name == name; });
+  assert(found != model_.parameters.end());
+  return static_cast<std::size_t>(found - model_.parameters.begin());
+}
+
+bool HuggingFace::has(std::string_view name) const {
+  return std::any_of(model_.parameters.begin(), model_.parameters.end(), [&](const auto& p) { return p.name == name; });
+}
+
 namespace {
 
-struct ModelCode {
-  std::string_view class_name;
-  std::unique_ptr<Program> (*program)(Runtime&, const model::Model&, const ProgramOptions&);
-};
-constexpr std::array kCodes{ModelCode{"GPT2LMHeadModel", gpt2_program}, ModelCode{"LlamaForCausalLM", llama_program},
-                            ModelCode{"MistralForCausalLM", llama_program},
-                            ModelCode{"Qwen2ForCausalLM", llama_program}, ModelCode{"Qwen3ForCausalLM", llama_program}};
+using MakeDecoder = std::unique_ptr<Program> (*)(Runtime&, const model::Model&, const ProgramOptions&);
 
-const ModelCode* code_of(const model::Model& model) {
-  const auto found = std::ranges::find(kCodes, model.class_name, &ModelCode::class_name);
-  return found == kCodes.end() ? nullptr : &*found;
+struct KnownDecoder {
+  std::string_view class_name;
+  MakeDecoder make;
+};
+
+constexpr std::array kKnownDecoders{
+    KnownDecoder{"GPT2LMHeadModel", gpt2_decoder},    KnownDecoder{"GPTBigCodeForCausalLM", gpt2_decoder},
+    KnownDecoder{"LlamaForCausalLM", rotary_decoder}, KnownDecoder{"MistralForCausalLM", rotary_decoder},
+    KnownDecoder{"Qwen2ForCausalLM", rotary_decoder}, KnownDecoder{"Qwen3ForCausalLM", rotary_decoder},
+};
+
+const KnownDecoder* known_decoder(const model::Model& model) {
+  const auto* found = std::find_if(kKnownDecoders.begin(), kKnownDecoders.end(),
+                                   [&](const KnownDecoder& d) { return d.class_name == model.class_name; });
+  return found == kKnownDecoders.end() ? nullptr : found;
 }
 
 }  // namespace
 
-bool has_hugging_face_program(const model::Model& model) {
-  return code_of(model) != nullptr;
+bool is_known_decoder(const model::Model& model) {
+  return known_decoder(model) != nullptr;
 }
 
 std::unique_ptr<Program> hugging_face_program(Runtime& runtime, const model::Model& model,
                                               const ProgramOptions& options) {
-  return code_of(model)->program(runtime, model, options);
+  const KnownDecoder* decoder = known_decoder(model);
+  assert(decoder != nullptr);
+  return decoder->make(runtime, model, options);
 }
 
 }  // namespace shard::like::eager

@@ -19,6 +19,8 @@ namespace shard::like::eager {
 [[nodiscard]] Tensors unbind_first(Runtime& r, const Tensor& x);
 /// Of equal parts along the last dimension.
 [[nodiscard]] Tensors split_last(Runtime& r, const Tensor& x, std::int64_t parts);
+/// Of these sizes.
+[[nodiscard]] Tensors split_last(Runtime& r, const Tensor& x, const std::vector<std::int64_t>& parts);
 [[nodiscard]] Tensor contiguous(Runtime& r, const Tensor& x);
 /// Of `scalar`, or of the parts' own type.
 [[nodiscard]] Tensor cat(Runtime& r, const Tensors& parts, std::size_t dimension,

@@ -38,10 +38,10 @@ class Program {
 [[nodiscard]] std::unique_ptr<Program> course_program(Runtime& runtime, const model::Model& model,
                                                       const ProgramOptions& options);
 
-/// Whether there is a program for the model's class of transformers.
-[[nodiscard]] bool has_hugging_face_program(const model::Model& model);
+/// Whether transformers' code of the model's class is known.
+[[nodiscard]] bool is_known_decoder(const model::Model& model);
 
-/// That, called with labels, its cache on as is the default.
+/// A decoder of transformers that is known, called with labels, its cache on as is the default.
 [[nodiscard]] std::unique_ptr<Program> hugging_face_program(Runtime& runtime, const model::Model& model,
                                                             const ProgramOptions& options);
 

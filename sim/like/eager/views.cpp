@@ -82,10 +82,16 @@ Tensors unbind_first(Runtime& r, const Tensor& x) {
 }
 
 Tensors split_last(Runtime& r, const Tensor& x, std::int64_t parts) {
+  return split_last(r, x, std::vector<std::int64_t>(static_cast<std::size_t>(parts), x.sizes().back(0) / parts));
+}
+
+Tensors split_last(Runtime& r, const Tensor& x, const std::vector<std::int64_t>& parts) {
   Dims sizes = x.sizes();
-  sizes[sizes.rank - 1] /= parts;
   Tensors result;
-  for (std::int64_t i = 0; i < parts; ++i) result.push_back(x.view(sizes, x.strides()));
+  for (const std::int64_t part : parts) {
+    sizes[sizes.rank - 1] = part;
+    result.push_back(x.view(sizes, x.strides()));
+  }
   if (!recorded(r, {&x})) return result;
   std::vector<Tensor*> outputs;
   for (Tensor& part : result) outputs.push_back(&part);

@@ -10,15 +10,15 @@
 namespace shard::like {
 namespace {
 
-/// A row of tests/data/eager/dryruns.tsv (made by make_dryruns.py).
+/// A row of tests/data/eager/dryruns.tsv or families.tsv (made by make_dryruns.py).
 struct DryRun {
   std::string code, config, precision, optimizer, recompute;
   std::int64_t batch = 0, sequence = 0, reserved = 0;
   std::vector<std::int64_t> peaks;  ///< creation, then three steps
 };
 
-std::vector<DryRun> dry_runs() {
-  std::ifstream in(std::string(TEST_DATA) + "/data/eager/dryruns.tsv");
+std::vector<DryRun> dry_runs(const std::string& file) {
+  std::ifstream in(std::string(TEST_DATA) + "/data/eager/" + file);
   std::vector<DryRun> runs;
   std::string line;
   std::getline(in, line);  // the columns' names
@@ -61,7 +61,7 @@ struct Answer {
 const std::vector<Answer>& answers() {
   static const std::vector<Answer> kAnswers = [] {
     std::vector<Answer> all;
-    for (DryRun& run : dry_runs()) {
+    for (DryRun& run : dry_runs("dryruns.tsv")) {
       Answer answer{.run = std::move(run), .peaks = {}};
       const Result<LikeResult> result = predicted(answer.run);
       if (result) {
@@ -114,6 +114,19 @@ TEST(DryRuns, ReservedBytesAreThoseOfPyTorch) {
         << named(a.run);
   }
   EXPECT_GE(equal * 100, count * 95) << equal << " of " << count << " to the byte";
+}
+
+TEST(DryRuns, FamiliesBesideGpt2AndLlamaAreEqualInPeaksAndReserved) {
+  std::size_t count = 0, equal_reserved = 0;
+  for (const DryRun& run : dry_runs("families.tsv")) {
+    ++count;
+    const Result<LikeResult> result = predicted(run);
+    ASSERT_TRUE(result) << named(run) << ": " << to_string(result.error());
+    EXPECT_EQ(test::maxima(*result), run.peaks) << named(run);
+    equal_reserved += result->peak_reserved().count() == run.reserved ? 1 : 0;
+  }
+  EXPECT_GE(count, 90u);
+  EXPECT_GE(equal_reserved * 100, count * 95) << equal_reserved << " of " << count << " to the byte";
 }
 
 }  // namespace

@@ -152,22 +152,17 @@ def one_sequence(find):
     return found
 
 
-def hugging_face(c, dtype):
+def hugging_face(c, dtype, attention="sdpa"):
     import transformers
     import transformers.masking_utils as masks
 
     masks.find_packed_sequence_indices = one_sequence(masks.find_packed_sequence_indices)
     torch.backends.cuda.enable_cudnn_sdp(False)  # flash attention; cuDNN's workspaces only it knows
 
-    kind = {"gpt2": (transformers.GPT2Config, transformers.GPT2LMHeadModel),
-            "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
-            "mistral": (transformers.MistralConfig, transformers.MistralForCausalLM),
-            "qwen2": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM),
-            "qwen3": (transformers.Qwen3Config, transformers.Qwen3ForCausalLM)}[c["model_type"]]
     torch.set_default_dtype(dtype)
-    config = kind[0](**{k: v for k, v in c.items() if k != "model_type"})
-    config._attn_implementation = "sdpa"
-    model = kind[1](config)
+    config = transformers.CONFIG_MAPPING[c["model_type"]](**{k: v for k, v in c.items() if k != "model_type"})
+    config._attn_implementation = attention
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype)
     torch.set_default_dtype(torch.float32)
     return model
 
@@ -175,7 +170,7 @@ def hugging_face(c, dtype):
 def train(run):
     c, dtype = run["config"], {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[run["precision"]]
     course = run["code"] == "cs336"
-    model = (Course(c) if course else hugging_face(c, dtype)).to("cuda").train()
+    model = (Course(c) if course else hugging_face(c, dtype, run["attention"])).to("cuda").train()
     if run["recompute"] == "block":
         model.gradient_checkpointing_enable({"use_reentrant": False})
     shape = (run["batch"], run["sequence"])
@@ -201,26 +196,34 @@ def train(run):
     return peaks + [torch.cuda.max_memory_reserved()]
 
 
-def draw_family(r):
-    """A model of the families that are made of llama."""
-    family = r.choice(["mistral", "qwen2", "qwen3"])
-    head, heads = r.choice([16, 32, 64, 96, 128]), r.choice([1, 2, 3, 4, 6, 8])
-    groups = [g for g in (1, 2, 3, 4, 8) if heads % g == 0]
-    c = {"model_type": family, "vocab_size": r.randint(50, 6000), "hidden_size": head * heads,
-         "num_hidden_layers": r.randint(1, 4), "num_attention_heads": heads, "intermediate_size": r.randint(16, 3000),
-         "max_position_embeddings": 2048, "num_key_value_heads": heads // r.choice(groups),
-         "tie_word_embeddings": r.choice([False, False, True])}
-    if family == "mistral":
-        c |= {"sliding_window": r.choice([None, 4096]), "head_dim": r.choice([head, head, 64])}
-    if family == "qwen3":
-        c |= {"head_dim": r.choice([head, head, 128]), "attention_bias": r.choice([False, False, True])}
+def draw_family(r, family):
+    """Of the families beside gpt2 and llama."""
+    head, heads = r.choice([16, 32, 40, 64, 96, 128]), r.choice([1, 2, 3, 4, 6, 8])
     sequence = r.choice([r.randint(2, 64), r.randint(64, 400), r.randint(400, 1024)])
+    groups = r.choice([g for g in (1, 2, 3, 4, 8) if heads % g == 0])
+    c = {"model_type": family, "vocab_size": r.randint(50, 6000)}
+    if family == "gpt_bigcode":
+        c |= {"n_embd": head * heads, "n_layer": r.randint(1, 4), "n_head": heads, "n_positions": 1024,
+              "n_inner": r.choice([4 * head * heads, r.randint(16, 2000)]), "resid_pdrop": 0.0, "embd_pdrop": 0.0,
+              "attn_pdrop": 0.0, "multi_query": r.choice([True, True, False]),
+              "tie_word_embeddings": r.choice([True, True, False])}
+    else:
+        c |= {"hidden_size": head * heads, "num_hidden_layers": r.randint(1, 4), "num_attention_heads": heads,
+              "num_key_value_heads": heads // groups, "intermediate_size": r.randint(16, 3000),
+              "max_position_embeddings": 1024, "tie_word_embeddings": r.choice([False, False, True])}
+    if family == "mistral":
+        c |= {"sliding_window": r.choice([None, 4096])}
+    if family == "qwen3":
+        c |= {"head_dim": r.choice([head, 64, 128]), "attention_bias": r.choice([False, False, True])}
     return {"code": "hugging-face", "config": c, "batch": r.randint(1, max(1, min(8, 3072 // sequence))),
             "sequence": sequence, "precision": r.choice(["fp32", "bf16", "bf16", "fp16"]),
-            "optimizer": r.choice(["foreach", "foreach", "fused", "for-loop"]), "recompute": r.choice(["none", "none", "block"])}
+            "optimizer": r.choice(["foreach", "foreach", "fused", "for-loop"]),
+            "recompute": r.choice(["none", "none", "block"])}
 
 
-def draw(r, recompute):
+def draw(r, recompute, families=()):
+    if families:
+        return draw_family(r, r.choice(families))
     code = "hugging-face" if recompute == "block" else r.choice(["hugging-face", "hugging-face", "cs336"])
     family = "llama" if code == "cs336" else r.choice(["gpt2", "llama"])
     precision = "fp32" if code == "cs336" else r.choice(["fp32", "bf16", "fp16"])
@@ -249,12 +252,13 @@ def main():
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--recompute", choices=["none", "block"], default="none")
-    parser.add_argument("--families", action="store_true", help="mistral, qwen2 and qwen3 in place of gpt2 and llama")
+    parser.add_argument("--attention", choices=["sdpa", "eager"], default="sdpa")
+    parser.add_argument("--families", nargs="*", default=[], help="model_type of programs to draw alone")
     parser.add_argument("--out", default="dryruns.tsv")
     args = parser.parse_args()
-    import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
-    import transformers.models.mistral.modeling_mistral, transformers.models.qwen2.modeling_qwen2
-    import transformers.models.qwen3.modeling_qwen3
+    import importlib
+    for family in {"gpt2", "llama", *args.families}:  # before the fork
+        importlib.import_module(f"transformers.models.{family}.modeling_{family}")
 
     draws = random.Random(args.seed)
     with open(args.out, "w", newline="") as out:
@@ -262,7 +266,7 @@ def main():
         rows.writerow(["code", "config", "batch", "sequence", "precision", "optimizer", "creation", "first", "second",
                        "third", "reserved", "recompute"])
         for _ in range(args.runs):
-            run = draw_family(draws) if args.families else draw(draws, args.recompute)
+            run = draw(draws, args.recompute, args.families) | {"attention": args.attention}
             read, write = os.pipe()
             if os.fork() == 0:
                 try:

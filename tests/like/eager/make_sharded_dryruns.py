@@ -16,6 +16,9 @@ import torch.distributed as dist
 import make_dryruns
 
 
+FAMILIES = ["mistral", "qwen2", "qwen3"]
+
+
 def fsdp2(run, model, blocks):
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
@@ -74,7 +77,7 @@ def train(run):
 def draw(r, framework, recompute):
     run = {"code": "cs336"}
     while run["code"] == "cs336":
-        run = r.choice([make_dryruns.draw(r, recompute), make_dryruns.draw_family(r)])
+        run = r.choice([make_dryruns.draw(r, recompute), make_dryruns.draw_family(r, r.choice(FAMILIES))])
     run["recompute"] = recompute
     run |= {"framework": framework, "ranks": r.choice([2, 2, 3, 4, 8, 16]), "stage": r.choice([3, 3, 2])}
     if run["precision"] == "fp16":
@@ -107,8 +110,9 @@ def main():
     parser.add_argument("--out", default="sharded_dryruns.tsv")
     args = parser.parse_args()
     import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
-    import transformers.models.mistral.modeling_mistral, transformers.models.qwen2.modeling_qwen2
-    import transformers.models.qwen3.modeling_qwen3
+    import importlib
+    for family in FAMILIES:
+        importlib.import_module(f"transformers.models.{family}.modeling_{family}")
 
     draws = random.Random(args.seed)
     keys = ["framework", "ranks", "stage", "masters", "code", "config", "batch", "sequence", "precision", "optimizer",

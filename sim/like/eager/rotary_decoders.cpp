@@ -1,69 +1,42 @@
-// transformers 5: modeling_llama.py, and modeling_mistral.py, modeling_qwen2.py and modeling_qwen3.py, which are made
-// of it.
+// transformers 5: modeling_llama.py, modeling_mistral.py, modeling_qwen2.py, modeling_qwen3.py.
 #include <array>
 #include <functional>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
-#include "sim/like/eager/families.h"
 #include "sim/like/eager/hugging_face.h"
+#include "sim/like/eager/sharding.h"
 
 namespace shard::like::eager {
 namespace {
 
-constexpr const char* kBlocks = "model.layers.";
-
-/// Numbers of parameters in a block.
-struct Projection {
-  std::size_t weight = 0;
-  std::optional<std::size_t> bias{};
-};
-
-/// Where a block's parameters are, found by their names; nowhere in a model without blocks.
-struct BlockParameters {
-  explicit BlockParameters(const model::Model& model) : model_(model) {
-    while (1 + parameters < model.parameters.size() &&
-           model.parameters[1 + parameters].name.starts_with(std::string(kBlocks) + "0."))
-      ++parameters;
-    q = projection("self_attn.q_proj"), k = projection("self_attn.k_proj");
-    v = projection("self_attn.v_proj"), o = projection("self_attn.o_proj");
-    gate = projection("mlp.gate_proj"), up = projection("mlp.up_proj"), down = projection("mlp.down_proj");
-    q_norm = find("self_attn.q_norm.weight"), k_norm = find("self_attn.k_norm.weight");
-    input_norm = find("input_layernorm.weight").value_or(0);
-    second_norm = find("post_attention_layernorm.weight").value_or(0);
-  }
-
-  std::size_t parameters = 0;  ///< of a block
-  Projection q, k, v, o, gate, up, down;
-  std::optional<std::size_t> q_norm, k_norm;
-  std::size_t input_norm = 0, second_norm = 0;
-
- private:
-  [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const {
-    for (std::size_t at = 0; at < parameters; ++at)
-      if (model_.parameters[1 + at].name == std::string(kBlocks) + "0." + std::string(name)) return at;
-    return std::nullopt;
-  }
-  [[nodiscard]] Projection projection(const std::string& name) const {
-    return {.weight = find(name + ".weight").value_or(0), .bias = find(name + ".bias")};
-  }
-
-  const model::Model& model_;
-};
-
-class Llama final : public HuggingFace {
+class RotaryDecoder final : public HuggingFace {
  public:
-  Llama(Runtime& runtime, const model::Model& model, const ProgramOptions& options)
-      : HuggingFace(runtime, model, options), in_block_(model) {}
+  RotaryDecoder(Runtime& runtime, const model::Model& model, const ProgramOptions& options)
+      : HuggingFace(runtime, model, options) {
+    if (model.layers < 1) return;
+    q_ = projection("self_attn.q_proj");
+    k_ = projection("self_attn.k_proj");
+    v_ = projection("self_attn.v_proj");
+    o_ = projection("self_attn.o_proj");
+    gate_ = projection("mlp.gate_proj");
+    up_ = projection("mlp.up_proj");
+    down_ = projection("mlp.down_proj");
+    const std::string first = block_prefix() + "0.";
+    input_norm_ = place(first + "input_layernorm.weight");
+    second_norm_ = place(first + "post_attention_layernorm.weight");
+    head_norms_ = has(first + "self_attn.q_norm.weight");
+    if (head_norms_) {
+      q_norm_ = place(first + "self_attn.q_norm.weight");
+      k_norm_ = place(first + "self_attn.k_norm.weight");
+    }
+    per_block_ = (final_norm() - 1) / static_cast<std::size_t>(model.layers);
+  }
 
  protected:
-  [[nodiscard]] std::string block_prefix() const override { return kBlocks; }
+  [[nodiscard]] std::string block_prefix() const override { return "model.layers."; }
   [[nodiscard]] Scalar softmax_type() const override { return Scalar::f32; }
-  [[nodiscard]] std::size_t final_norm() const {
-    return 1 + in_block_.parameters * static_cast<std::size_t>(model_.layers);
-  }
+  [[nodiscard]] std::size_t final_norm() const { return model_.parameters.size() - (model_.tied_embeddings ? 1 : 2); }
   [[nodiscard]] const Tensor& head() const override { return parameter(model_.tied_embeddings ? 0 : final_norm() + 1); }
 
   void make_buffers_before(std::size_t at) override {
@@ -145,35 +118,45 @@ class Llama final : public HuggingFace {
     return add(r_, straight, turned);
   }
 
-  [[nodiscard]] const Tensor& own(std::size_t at) const { return parameter(first_ + at); }
-  Tensor project(const Tensor& x, const Projection& p) {
-    return linear(r_, x, own(p.weight), p.bias ? own(*p.bias) : Tensor{});
+  /// A projection of the block, with its bias where it has one. All blocks have the first one's parameters.
+  struct Projection {
+    std::size_t weight = 0;
+    bool biased = false;
+  };
+  [[nodiscard]] Projection projection(const char* name) const {
+    const std::string whole = block_prefix() + "0." + name;
+    return {place(whole + ".weight"), has(whole + ".bias")};
   }
+  Tensor project(const Tensor& x, Projection by) {
+    const std::size_t weight = by.weight + from_first_;
+    return linear(r_, x, parameter(weight), by.biased ? parameter(weight + 1) : Tensor{});
+  }
+  [[nodiscard]] const Tensor& own(std::size_t of_first) const { return parameter(of_first + from_first_); }
 
   Tensor block(std::int64_t l, const Tensor& input) override {
-    first_ = 1 + in_block_.parameters * static_cast<std::size_t>(l);
+    from_first_ = static_cast<std::size_t>(l) * per_block_;
     Tensor residual = input;
-    Tensor x = norm(residual, own(in_block_.input_norm));
+    Tensor x = norm(residual, own(input_norm_));
     x = self_attention(x);
     x = add(r_, residual, x);
     residual = x;
-    x = norm(x, own(in_block_.second_norm));
+    x = norm(x, own(second_norm_));
     x = feed_forward(x);
     return add(r_, residual, x);
   }
 
-  /// Queries, or keys, by heads; some families normalise each head.
-  Tensor turned_heads(const Tensor& x, const Projection& p, std::int64_t heads, std::optional<std::size_t> head_norm) {
-    const Tensor projected = project(x, p);
-    if (!head_norm) return heads_of(projected, heads);
-    const Tensor apart = reshape(r_, projected, {options_.batch, options_.sequence, heads, model_.head_dim});
-    return transpose(r_, norm(apart, own(*head_norm)), 1, 2);
+  /// Heads of queries or keys, each normalized by itself where the family does so.
+  Tensor heads_of_projection(const Tensor& x, Projection by, std::int64_t heads, std::size_t head_norm) {
+    const Tensor projected = project(x, by);
+    Tensor apart = reshape(r_, projected, {options_.batch, options_.sequence, heads, model_.head_dim});
+    if (head_norms_) apart = norm(apart, own(head_norm));
+    return transpose(r_, apart, 1, 2);
   }
 
   Tensor self_attention(const Tensor& x) {
-    Tensor q = turned_heads(x, in_block_.q, model_.heads, in_block_.q_norm);
-    Tensor k = turned_heads(x, in_block_.k, model_.kv_heads, in_block_.k_norm);
-    Tensor v = heads_of(project(x, in_block_.v), model_.kv_heads);
+    Tensor q = heads_of_projection(x, q_, model_.heads, q_norm_);
+    Tensor k = heads_of_projection(x, k_, model_.kv_heads, k_norm_);
+    Tensor v = heads_of(project(x, v_), model_.kv_heads);
     Tensor q_turned = rotated(q), k_turned = rotated(k);
     q = std::move(q_turned);
     k = std::move(k_turned);
@@ -183,25 +166,28 @@ class Llama final : public HuggingFace {
     const Tensor keys = cached(k, k.scalar()), values = cached(v, k.scalar());
     k = v = {};
     const Tensor y = attend(q, keys, values);
-    return project(y, in_block_.o);
+    return project(y, o_);
   }
 
   Tensor feed_forward(const Tensor& x) {
-    Tensor gate = activation(r_, project(x, in_block_.gate), "silu", Kept::input);
-    gate = mul(r_, std::exchange(gate, {}), project(x, in_block_.up));
-    return project(gate, in_block_.down);
+    Tensor gate = activation(r_, project(x, gate_), "silu", Kept::input);
+    gate = mul(r_, std::exchange(gate, {}), project(x, up_));
+    return project(gate, down_);
   }
 
-  BlockParameters in_block_;
   Tensors buffers_;
   Tensor cosine_, sine_;
-  std::size_t first_ = 0;
+  // In the first block; a block's parameters are per_block_ behind those of the one before.
+  Projection q_, k_, v_, o_, gate_, up_, down_;
+  std::size_t input_norm_ = 0, second_norm_ = 0, q_norm_ = 0, k_norm_ = 0;
+  bool head_norms_ = false;
+  std::size_t per_block_ = 0, from_first_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Program> llama_program(Runtime& runtime, const model::Model& model, const ProgramOptions& options) {
-  return std::make_unique<Llama>(runtime, model, options);
+std::unique_ptr<Program> rotary_decoder(Runtime& runtime, const model::Model& model, const ProgramOptions& options) {
+  return std::make_unique<RotaryDecoder>(runtime, model, options);
 }
 
 }  // namespace shard::like::eager

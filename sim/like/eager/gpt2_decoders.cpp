@@ -1,33 +1,42 @@
-// transformers 5: modeling_gpt2.py.
+// transformers 5: modeling_gpt2.py, modeling_gpt_bigcode.py.
+#include <array>
+#include <functional>
 #include <string>
 #include <utility>
 
-#include "sim/like/eager/families.h"
 #include "sim/like/eager/hugging_face.h"
+#include "sim/like/eager/sharding.h"
 
 namespace shard::like::eager {
 namespace {
 
-class Gpt2 final : public HuggingFace {
+class Gpt2Decoder final : public HuggingFace {
  public:
-  using HuggingFace::HuggingFace;
+  Gpt2Decoder(Runtime& runtime, const model::Model& model, const ProgramOptions& options)
+      : HuggingFace(runtime, model, options), big_code_(model.class_name == "GPTBigCodeForCausalLM") {}
 
  protected:
   static constexpr std::size_t kPerBlock = 12;
   [[nodiscard]] std::string block_prefix() const override { return "transformer.h."; }
-  [[nodiscard]] Scalar softmax_type() const override { return options_.precision; }
+  [[nodiscard]] Scalar softmax_type() const override { return big_code_ ? Scalar::f32 : options_.precision; }
   [[nodiscard]] const Tensor& head() const override {
     return parameter(model_.tied_embeddings ? 0 : r_.parameters().size() - 1);
   }
-  void make_buffers_before(std::size_t) override {}
+  /// The module's mask, behind its parameters.
+  void make_buffers_before(std::size_t at) override {
+    if (!big_code_ || at != 4 + kPerBlock * static_cast<std::size_t>(model_.layers)) return;
+    positions_mask_ =
+        named("transformer.bias", Category::not_known, {model_.max_sequence, model_.max_sequence}, Scalar::boolean);
+  }
 
   Tensor decoder() override {
     r_.tape().set_module("transformer", -1);
     const Tensor embedded = embedding(r_, parameter(0), tokens_);
     ids_ = positions();
+    if (big_code_) make_mask();
     const Tensor position = embedding(r_, parameter(1), ids_);
     Tensor x = add(r_, embedded, position);
-    make_mask();
+    if (!big_code_) make_mask();
     x = dropout(r_, x, model_.dropout);
     for (std::int64_t l = 0; l < model_.layers; ++l) {
       r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
@@ -42,7 +51,10 @@ class Gpt2 final : public HuggingFace {
 
  private:
   [[nodiscard]] const Tensor& own(std::size_t at) const { return parameter(first_ + at); }
-  Tensor conv1d(const Tensor& x, std::size_t weight) { return addmm(r_, own(weight + 1), x, own(weight)); }
+  /// Conv1D of gpt2, Linear of gpt_bigcode.
+  Tensor project(const Tensor& x, std::size_t weight) {
+    return big_code_ ? linear(r_, x, own(weight), own(weight + 1)) : addmm(r_, own(weight + 1), x, own(weight));
+  }
 
   [[nodiscard]] std::function<Tensor(const Tensor&)> with_arguments(std::int64_t l) override {
     return [this, l, mask = mask_, ids = ids_](const Tensor& x) {
@@ -68,19 +80,49 @@ class Gpt2 final : public HuggingFace {
   }
 
   Tensor self_attention(const Tensor& x) {
-    const Tensors parts = split_last(r_, conv1d(x, 2), 3);
+    if (big_code_) return big_code_attention(x);
+    const Tensors parts = split_last(r_, project(x, 2), 3);
     const Tensor q = heads_of(parts[0], model_.heads);
     const Scalar type = parts[0].scalar();
     const Tensor k = cached(heads_of(parts[1], model_.heads), type), v = cached(heads_of(parts[2], model_.heads), type);
     Tensor y = attend(q, k, v);
-    y = conv1d(y, 4);
+    y = project(y, 4);
+    return dropout(r_, y, model_.dropout);
+  }
+
+  /// One key and value for all heads, behind the queries; or each head's query, key and value together.
+  Tensor big_code_attention(const Tensor& x) {
+    const std::int64_t b = options_.batch, s = options_.sequence, d = model_.head_dim;
+    const bool one_key = own(3).elements() != 3 * model_.hidden || model_.heads == 1;
+    Tensor q, k, v;
+    {
+      Tensor together = project(x, 2);
+      if (one_key) {
+        together = reshape(r_, together, {b, 1, s, model_.hidden + 2 * d});
+        Tensors parts = split_last(r_, std::exchange(together, {}), {model_.hidden, d, d});
+        q = heads_of(parts[0], model_.heads);
+        k = parts[1];
+        v = parts[2];
+      } else {
+        together = transpose(r_, reshape(r_, together, {b, s, model_.heads, 3 * d}), 1, 2);
+        Tensors parts = split_last(r_, std::exchange(together, {}), 3);
+        q = parts[0];
+        k = parts[1];
+        v = parts[2];
+      }
+    }
+    const Scalar type = k.scalar();
+    k = cached(k, type);
+    v = cached(v, type);
+    Tensor y = attend(q, k, v);
+    y = project(y, 4);
     return dropout(r_, y, model_.dropout);
   }
 
   Tensor feed_forward(const Tensor& input) {
-    Tensor x = conv1d(input, 8);
-    x = new_gelu(x);
-    x = conv1d(x, 10);
+    Tensor x = project(input, 8);
+    x = big_code_ ? activation(r_, x, "gelu", Kept::input) : new_gelu(x);
+    x = project(x, 10);
     return dropout(r_, x, model_.dropout);
   }
 
@@ -95,13 +137,15 @@ class Gpt2 final : public HuggingFace {
     return mul(r_, half, inner);
   }
 
+  bool big_code_;
+  Tensor positions_mask_;
   std::size_t first_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Program> gpt2_program(Runtime& runtime, const model::Model& model, const ProgramOptions& options) {
-  return std::make_unique<Gpt2>(runtime, model, options);
+std::unique_ptr<Program> gpt2_decoder(Runtime& runtime, const model::Model& model, const ProgramOptions& options) {
+  return std::make_unique<Gpt2Decoder>(runtime, model, options);
 }
 
 }  // namespace shard::like::eager
