@@ -8,9 +8,9 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kEagerOptions[] = {"model-code",      "attention",      "optimizer-implementation",
-                                         "zero-grad",       "autocast",       "masters",
-                                         "use-orig-params", "allocator-conf", "memory-fraction"};
+constexpr const char* kEagerOptions[] = {
+    "model-code", "attention",       "optimizer-implementation", "zero-grad",      "autocast",
+    "masters",    "use-orig-params", "reduce-bucket-size",       "allocator-conf", "memory-fraction"};
 
 }  // namespace
 
@@ -46,6 +46,9 @@ void add_eager_options(cli::Command& command, like::EagerOptions& o, AllocatorFl
                          {{"true", true, "the optimizer has what of each parameter is in a shard"},
                           {"false", false, "the optimizer has flat parameters"}},
                          "fsdp1: use_orig_params");
+  group.add("reduce-bucket-size", &o.reduce_bucket, "ELEMENTS", "deepspeed: reduce_bucket_size, in elements")
+      .least(1)
+      .most(1e15);
   add_allocator_options(group, allocator, true);
 }
 

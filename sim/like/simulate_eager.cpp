@@ -46,6 +46,18 @@ Result<void> check_hugging_face(const model::Model& model, const plan::Strategy&
   return {};
 }
 
+Result<void> check_deepspeed(const plan::Strategy& s, const EagerOptions& options) {
+  if (s.stage != 1 && s.stage != 2)
+    return missing("stage " + std::to_string(s.stage) + " of DeepSpeed", "--stage 2 or 1, or --like fsdp2");
+  if (options.code == eager::Code::course) return missing("--model-code cs336 under DeepSpeed", "hugging-face");
+  if (options.autocast) return missing("--autocast under DeepSpeed", "--precision bf16, over fp32 masters");
+  if (s.precision == plan::Precision::fp16) return missing("the loss scale of DeepSpeed's fp16", "--precision bf16");
+  if (s.precision == plan::Precision::bf16 && !options.masters)
+    return missing("DeepSpeed without fp32 masters", "--masters fp32");
+  if (s.shard_degree() != s.world_size) return missing("sharding in groups", "a group of all ranks");
+  return {};
+}
+
 Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   if (options.framework == eager::Framework::none) {
     if (s.world_size > 1) return missing("a world of more than one rank", "--like fsdp2, or --world-size 1");
@@ -53,6 +65,7 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
     return {};
   }
   const std::string name(name_of(options.framework));
+  if (options.framework == eager::Framework::deepspeed) return check_deepspeed(s, options);
   if (s.world_size < 2) return missing(name + " on one rank", "--world-size 2 or more, or --like pytorch");
   if (s.stage < 2) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 3 or 2");
   if (options.code == eager::Code::course) return missing("--model-code cs336 under " + name, "hugging-face");
@@ -110,7 +123,9 @@ eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& 
           .resting = wide,
           .reduced = wide,
           .reshard_after_forward = s.stage == 3,
-          .original_parameters = options.original_parameters};
+          .original_parameters = options.original_parameters,
+          .stage = s.stage,
+          .reduce_bucket = options.reduce_bucket};
 }
 
 }  // namespace
