@@ -9,8 +9,8 @@ namespace shard::commands {
 namespace {
 
 constexpr const char* kEagerOptions[] = {
-    "model-code", "attention",       "optimizer-implementation", "zero-grad",      "autocast",
-    "masters",    "use-orig-params", "sequence-parallel",        "allocator-conf", "memory-fraction"};
+    "model-code",      "attention",         "optimizer-implementation", "zero-grad",      "autocast",       "masters",
+    "use-orig-params", "sequence-parallel", "reduce-bucket-size",       "allocator-conf", "memory-fraction"};
 
 }  // namespace
 
@@ -47,6 +47,9 @@ void add_eager_options(cli::Command& command, like::EagerOptions& o, AllocatorFl
                           {"false", false, "the optimizer has flat parameters"}},
                          "fsdp1: use_orig_params");
   group.add_flag("sequence-parallel", &o.sequence_parallel, "megatron: norms and dropout on a part of the sequence");
+  group.add("reduce-bucket-size", &o.reduce_bucket, "ELEMENTS", "deepspeed: reduce_bucket_size, in elements")
+      .least(1)
+      .most(1e15);
   add_allocator_options(group, allocator, true);
 }
 

@@ -161,6 +161,7 @@ void add_simulate_options(cli::Command& command, SimulateOptions& o) {
            "predict another framework instead: pytorch@2.11 (a transformer on one GPU),\n"
            "fsdp2@2.11 (fully_shard of each block and of the model, stages 3 and 2),\n"
            "fsdp1@2.11 (FullyShardedDataParallel, blocks wrapped, stages 3 and 2),\n"
+           "deepspeed@0.19 (ZeRO stages 1 and 2),\n"
            "megatron@0.16 (a gpt2 in bf16, its local layers, tensor parallelism, stage 1: the distributed optimizer),\n"
            "pytorch@1.8 (an mlp, stages 0 and 1),\n"
            "colossalai-gemini@0.5.1 or @0.1.9 (fp16 in chunks)")

@@ -53,6 +53,18 @@ Result<void> check_hugging_face(const model::Model& model, const plan::Strategy&
   return {};
 }
 
+Result<void> check_deepspeed(const plan::Strategy& s, const EagerOptions& options) {
+  if (s.stage != 1 && s.stage != 2)
+    return missing("stage " + std::to_string(s.stage) + " of DeepSpeed", "--stage 2 or 1, or --like fsdp2");
+  if (options.code == eager::Code::course) return missing("--model-code cs336 under DeepSpeed", "hugging-face");
+  if (options.autocast) return missing("--autocast under DeepSpeed", "--precision bf16, over fp32 masters");
+  if (s.precision == plan::Precision::fp16) return missing("the loss scale of DeepSpeed's fp16", "--precision bf16");
+  if (s.precision == plan::Precision::bf16 && !options.masters)
+    return missing("DeepSpeed without fp32 masters", "--masters fp32");
+  if (s.shard_degree() != s.world_size) return missing("sharding in groups", "a group of all ranks");
+  return {};
+}
+
 Result<void> check_megatron(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const std::string name(name_of(options.framework));
   const std::int64_t t = s.tensor_parallel;
@@ -80,6 +92,7 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
     return {};
   }
   const std::string name(name_of(options.framework));
+  if (options.framework == eager::Framework::deepspeed) return check_deepspeed(s, options);
   if (options.framework == eager::Framework::megatron) return check_megatron(model, s, options);
   if (s.world_size < 2) return missing(name + " on one rank", "--world-size 2 or more, or --like pytorch");
   if (s.stage < 2) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 3 or 2");
@@ -140,7 +153,9 @@ eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& 
           .original_parameters = options.original_parameters,
           .distributed_optimizer = s.stage == 1,
           .rule = rule_of(s.optimizer),
-          .update = options.update};
+          .update = options.update,
+          .stage = s.stage,
+          .reduce_bucket = options.reduce_bucket};
 }
 
 }  // namespace

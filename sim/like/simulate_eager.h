@@ -18,6 +18,7 @@ struct EagerOptions {
   eager::Framework framework = eager::Framework::none;
   bool original_parameters = true;  ///< fsdp1: use_orig_params
   bool masters = true;              ///< sharded parameters rest, and are reduced, in fp32 whatever the precision is
+  std::int64_t reduce_bucket = 500'000'000;  ///< deepspeed: reduce_bucket_size, in elements
   eager::Machine machine{};
   eager::Code code = eager::Code::hugging_face;
   eager::Attention attention = eager::Attention::sdpa;

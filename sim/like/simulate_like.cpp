@@ -35,6 +35,7 @@ struct EagerName {
 constexpr EagerName kEagerNames[] = {{kPytorch2, eager::Framework::none},
                                      {"fsdp1@2.11", eager::Framework::fsdp1},
                                      {"fsdp2@2.11", eager::Framework::fsdp2},
+                                     {"deepspeed@0.19", eager::Framework::deepspeed},
                                      {"megatron@0.16", eager::Framework::megatron}};
 
 std::vector<CollectiveSum> count_collectives(const plan::Plan& plan) {
@@ -82,6 +83,7 @@ std::optional<eager::Framework> eager_framework(std::string_view name) {
 
 std::int32_t usual_stage(std::string_view name) {
   const std::optional<eager::Framework> framework = eager_framework(name);
+  if (framework == eager::Framework::deepspeed) return 2;
   return framework == eager::Framework::fsdp1 || framework == eager::Framework::fsdp2 ? 3 : 0;
 }
 

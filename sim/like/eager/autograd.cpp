@@ -109,7 +109,8 @@ struct Graph::Run {
     storage.tape().set_category(storage.buffer(), Category::gradient);
     storage.tape().set_name(storage.buffer(), "d ", parameters[parameter].storage().buffer(), "");
     own = std::move(fresh);
-    if (graph.collected) graph.collected(parameter);
+    const Tensor held = own;
+    if (graph.collected_) graph.collected_(parameter);
   }
 
   /// The gradients of a node's inputs; what came in and what the node saved are gone.

@@ -76,8 +76,8 @@ class Graph {
   [[nodiscard]] bool in_second_run() const { return again_ != nullptr; }
 
   [[nodiscard]] Tensors& gradients() { return gradients_; }
-  /// What runs when a parameter has collected its gradient (register_post_accumulate_grad_hook).
-  std::function<void(std::size_t parameter)> collected{};
+  /// What runs when a parameter has its gradient, which lives until then (register_post_accumulate_grad_hook).
+  void after_collecting(std::function<void(std::size_t parameter)> hook) { collected_ = std::move(hook); }
 
  private:
   struct Node {
@@ -98,6 +98,7 @@ class Graph {
   std::shared_ptr<Checkpoint> part_;  ///< that is being recorded
   Checkpoint* again_ = nullptr;       ///< whose second run goes on
   Tensors gradients_;
+  std::function<void(std::size_t)> collected_{};
   std::vector<std::int32_t> collectors_;  ///< by parameter: its node in this graph, or -1
 };
 

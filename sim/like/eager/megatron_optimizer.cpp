@@ -22,7 +22,7 @@ class MegatronOptimizer final : public Sharding {
   void create(const model::Model& /*model*/, const std::function<void()>& /*make_buffers*/) override {
     // A gradient is added to the buffer as soon as it is there (distributed_data_parallel.py,
     // _make_backward_post_hook).
-    r_.graph().collected = [this](std::size_t p) { r_.graph().gradients()[p] = {}; };
+    r_.graph().after_collecting([this](std::size_t p) { r_.graph().gradients()[p] = {}; });
     make_ranges();
     r_.tape().set_module("", -1);
     if (distributed()) move_parameters();

@@ -189,11 +189,15 @@ void Runtime::backward(const Tensor& loss) {
   tape_.set_module("", -1);
   tape_.begin_op("the loss' gradient");
   tape_.set_part(Part::backward, Category::workspace);
-  const Tensor root = empty(loss.sizes(), loss.scalar());
-  gradients_wanted = false;
-  in_backward_ = true;
-  graph_.run(loss, root, parameters_, *this);
-  if (sharding != nullptr) sharding->end_backward();
+  const Tensors scaled = sharding != nullptr ? sharding->scaled(loss) : Tensors{};
+  {
+    const Tensor root = empty(loss.sizes(), loss.scalar());
+    gradients_wanted = false;
+    in_backward_ = true;
+    graph_.run(scaled.empty() ? loss : scaled.back(), root, parameters_, *this);
+    if (sharding != nullptr) sharding->end_backward();
+  }
+  if (sharding != nullptr) sharding->after_backward();
   in_backward_ = false;
   gradients_wanted = true;
 }

@@ -29,6 +29,7 @@ std::unique_ptr<Sharding> sharding(Runtime& runtime, const ShardingOptions& opti
     case Framework::none: return nullptr;
     case Framework::fsdp1: return fsdp1(runtime, options);
     case Framework::fsdp2: return fsdp2(runtime, options);
+    case Framework::deepspeed: return deepspeed_zero(runtime, options);
     case Framework::megatron: return megatron_optimizer(runtime, options);
   }
   return nullptr;

@@ -11,7 +11,7 @@
 
 namespace shard::like::eager {
 
-enum class Framework : std::uint8_t { none, fsdp1, fsdp2, megatron };
+enum class Framework : std::uint8_t { none, fsdp1, fsdp2, deepspeed, megatron };
 
 /// What the framework is told.
 struct ShardingOptions {
@@ -25,6 +25,8 @@ struct ShardingOptions {
   bool distributed_optimizer = false;  ///< megatron: masters and states are cut over ranks
   Rule rule = Rule::adamw;             ///< megatron, whose groups have an optimizer each
   Update update = Update::foreach;
+  std::int32_t stage = 3;          ///< deepspeed's
+  std::int64_t reduce_bucket = 0;  ///< deepspeed: elements that are reduced together
 };
 
 /// One rank's side of it. Blocks are numbered from 0; what lies outside of them is the model's own part.
@@ -44,6 +46,10 @@ class Sharding {
   virtual void leave(std::size_t block, const Tensor& y) = 0;
   /// After the last node of backward, while the loss' gradient is there.
   virtual void end_backward() {}
+  /// When it is gone.
+  virtual void after_backward() {}
+  /// Each made of the one before, the first of the loss; backward begins at the last. None: at the loss.
+  virtual Tensors scaled(const Tensor& /*loss*/) { return {}; }
 
   virtual void step(Optimizer& optimizer);
   virtual void zero_grad(Optimizer& optimizer, bool set_to_none);
@@ -61,6 +67,8 @@ class Sharding {
 [[nodiscard]] std::unique_ptr<Sharding> sharding(Runtime& runtime, const ShardingOptions& options);
 [[nodiscard]] std::unique_ptr<Sharding> fsdp1(Runtime& runtime, const ShardingOptions& options);
 [[nodiscard]] std::unique_ptr<Sharding> fsdp2(Runtime& runtime, const ShardingOptions& options);
+/// ZeRO 1 and 2.
+[[nodiscard]] std::unique_ptr<Sharding> deepspeed_zero(Runtime& runtime, const ShardingOptions& options);
 
 inline void enter_model(Runtime& r) {
   if (r.sharding != nullptr) r.sharding->enter_model();

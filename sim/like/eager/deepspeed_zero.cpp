@@ -1,0 +1,225 @@
+// DeepSpeed 0.19, ZeRO stages 1 and 2, contiguous gradients: runtime/zero/stage_1_and_2.py and runtime/engine.py.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sim/like/eager/division.h"
+#include "sim/like/eager/operators.h"
+#include "sim/like/eager/sharding.h"
+
+namespace shard::like::eager {
+namespace {
+
+/// Rank 0's side: parameters in one flat buffer, of whose equal parts it updates the first.
+class DeepSpeedZero final : public Sharding {
+ public:
+  using Sharding::Sharding;
+
+  void create(const model::Model& model, const std::function<void()>& make_buffers) override {
+    for (std::size_t p = 0; p < model.parameters.size(); ++p) {
+      Dims sizes;
+      for (const std::int64_t s : model.parameters[p].shape) sizes.push(s);
+      r_.tape().begin_op(r_.tape().keep(model.parameters[p].name));
+      r_.parameters().push_back(r_.empty(sizes, options_.compute));
+    }
+    make_buffers();
+    flatten();
+    make_masters();
+    r_.graph().after_collecting([this](std::size_t p) { has_gradient(p); });
+  }
+
+  Tensor enter(std::size_t, const Tensor& x) override { return x; }
+  void leave(std::size_t, const Tensor&) override {}
+  void leave_model(const Tensor&, const Tensor&) override {}
+
+  /// The loss over accumulated steps, then times the loss' scale, which is 1.
+  Tensors scaled(const Tensor& loss) override {
+    Tensors made{div_number(r_, loss)};
+    made.push_back(mul_number(r_, made.back()));
+    return made;
+  }
+
+  /// reduce_gradients() of stage 1; independent_gradient_partition_epilogue().
+  void after_backward() override {
+    if (options_.stage == 1)
+      for (std::size_t p = 0; p < r_.parameters().size(); ++p) put_into_bucket(p);
+    reduce_bucket();
+    bucket_ = {};
+    for (Tensor& gradient : r_.graph().gradients()) gradient = {};
+  }
+
+  void step(Optimizer& optimizer) override {
+    r_.tape().set_module("", -1);
+    r_.tape().set_part(Part::optimizer, Category::workspace);
+    const Tensor norm = norm_of_gradients();
+    flatten_gradients();
+    Sharding::step(optimizer);
+    shard_gradients_[0] = {};
+    reported_norm_ = unscaled_norm_;
+  }
+  void zero_grad(Optimizer&, bool) override {}
+
+ private:
+  /// Flat parameters are padded to this many elements a rank, so that parts begin at multiples of 4 bytes.
+  static constexpr std::int64_t kAlignment = 2;
+
+  [[nodiscard]] std::int64_t elements(std::size_t p) const { return r_.parameters()[p].elements(); }
+  /// Of the parameter's elements those in this rank's part.
+  [[nodiscard]] std::int64_t own(std::size_t p) const { return std::min(elements(p), part_ - starts_[p]); }
+
+  void flatten() {
+    Tensors& parameters = r_.parameters();
+    for (const Tensor& t : parameters) {
+      starts_.push_back(total_);
+      total_ += t.elements();
+    }
+    part_ = divide_up(total_, kAlignment * options_.ranks) * kAlignment;
+    r_.tape().begin_op("flat parameters");
+    Tensor padding;
+    if (part_ * options_.ranks > total_) padding = r_.empty({part_ * options_.ranks - total_}, options_.compute);
+    const Tensor flat = r_.empty({part_ * options_.ranks}, options_.compute);
+    r_.tape().set_category(flat.storage().buffer(), Category::parameter);
+    padding = {};
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+      const Dims sizes = parameters[p].sizes(), strides = parameters[p].strides();
+      parameters[p] = {};
+      parameters[p] = flat.view(sizes, strides);
+      parameters[p].set_parameter(static_cast<std::int32_t>(p));
+      if (own(p) <= 0) continue;
+      in_part_.push_back(p);
+      whole_in_part_ += elements(p);
+    }
+  }
+
+  void make_masters() {
+    r_.tape().begin_op("masters");
+    Tensor masters = r_.empty({part_}, options_.compute);
+    if (options_.resting != options_.compute) masters = r_.empty({part_}, options_.resting);
+    r_.tape().set_category(masters.storage().buffer(), Category::master_parameter);
+    shards_ = {masters};
+    shard_gradients_.resize(1);
+    r_.tape().begin_op("initialize_optimizer_states");
+    const Tensor zeros = r_.empty({part_}, options_.resting);
+  }
+
+  void has_gradient(std::size_t p) {
+    if (!bucket_) {
+      r_.tape().begin_op("setup_buckets");
+      bucket_ = r_.empty({options_.reduce_bucket}, options_.compute);
+      r_.tape().set_category(bucket_.storage().buffer(), Category::communication);
+    }
+    if (options_.stage == 2) put_into_bucket(p);
+  }
+
+  /// reduce_independent_p_g_buckets_and_remove_grads(). What is larger than the bucket stays where it is.
+  void put_into_bucket(std::size_t p) {
+    Tensor& gradient = r_.graph().gradients()[p];
+    if (!gradient) return;
+    if (in_bucket_ + elements(p) > options_.reduce_bucket) reduce_bucket();
+    if (elements(p) <= options_.reduce_bucket) gradient = bucket_.view(gradient.sizes(), gradient.strides());
+    in_bucket_ += elements(p);
+    waiting_.push_back(p);
+  }
+
+  /// Lengths of what goes to one rank each, in the bucket's order: average_tensor().
+  [[nodiscard]] std::vector<std::int64_t> slices() const {
+    std::vector<std::int64_t> lengths;
+    std::int64_t last = -1;
+    for (const std::size_t p : waiting_) {
+      const std::int64_t end = starts_[p] + elements(p);
+      for (std::int64_t at = starts_[p]; at < end;) {
+        const std::int64_t rank = at / part_, until = std::min(end, (rank + 1) * part_);
+        if (rank != last) lengths.push_back(0);
+        lengths.back() += until - at;
+        last = rank;
+        at = until;
+      }
+    }
+    return lengths;
+  }
+
+  /// Slices are put together and summed over ranks, more than a bucket's elements at once at most by the last slice;
+  /// a single one where it is.
+  void sum_slices() {
+    std::int64_t together = 0, count = 0;
+    const auto sum = [&] {
+      if (count > 1) r_.tape().give_back(r_.tape().take(Bytes{together * bytes_of(options_.compute)}));
+      together = count = 0;
+    };
+    for (const std::int64_t length : slices()) {
+      together += length;
+      ++count;
+      if (together > options_.reduce_bucket) sum();
+    }
+    sum();
+  }
+
+  /// reduce_ipg_grads(), copy_grads_in_partition().
+  void reduce_bucket() {
+    r_.tape().begin_op("reduce_ipg_grads");
+    sum_slices();
+    for (const std::size_t p : waiting_) {
+      Tensor& gradient = r_.graph().gradients()[p];
+      if (own(p) > 0) {
+        if (!reduced_) {
+          reduced_ = r_.empty({whole_in_part_}, options_.compute);
+          r_.tape().set_category(reduced_.storage().buffer(), Category::gradient);
+        }
+      }
+      gradient = {};
+    }
+    waiting_.clear();
+    in_bucket_ = 0;
+  }
+
+  /// Each gradient's norm is computed of a copy in fp64.
+  Tensor norm_of_gradients() {
+    constexpr std::int64_t kDouble = 8, kCounted = 4;
+    r_.tape().begin_op("get_grad_norm_direct");
+    Tensors norms;
+    for (const std::size_t p : in_part_) {
+      const Tensor wide = r_.empty({own(p) * kDouble}, Scalar::boolean);
+      norms.push_back(r_.empty({kDouble}, Scalar::boolean));
+      const ReductionBuffers hidden = reduction_buffers({own(p)}, {1}, 1, r_.machine());
+      if (hidden.partial.count() == 0) continue;
+      const Tensor partial = r_.empty({hidden.partial.count() / kCounted * kDouble}, Scalar::boolean);
+      const Tensor semaphores = r_.empty({hidden.semaphores.count()}, Scalar::boolean);
+    }
+    Tensor total = r_.empty({}, Scalar::f32);
+    norms.clear();
+    unscaled_norm_ = r_.empty({}, Scalar::f32);
+    return total;
+  }
+
+  void flatten_gradients() {
+    r_.tape().begin_op("flat gradients");
+    const bool padded = options_.ranks == 1 && part_ > total_;
+    Tensor padding;
+    if (padded) padding = r_.empty({part_ - total_}, options_.compute);
+    Tensor flat = reduced_.view({part_}, {1});
+    if (in_part_.size() > 1 || padded) flat = r_.empty({part_}, options_.compute);
+    if (options_.resting != options_.compute) flat = r_.empty({part_}, options_.resting);
+    r_.tape().set_category(flat.storage().buffer(), Category::gradient);
+    shard_gradients_[0] = std::move(flat);
+    reduced_ = {};
+  }
+
+  std::vector<std::int64_t> starts_{};  ///< by parameter: in the flat buffer
+  std::int64_t total_ = 0, part_ = 0;   ///< elements of all, and of a rank's part
+  std::vector<std::size_t> in_part_{};  ///< parameters that have elements in this rank's part
+  std::int64_t whole_in_part_ = 0;      ///< all of their elements
+  Tensor bucket_;
+  std::int64_t in_bucket_ = 0;
+  std::vector<std::size_t> waiting_{};  ///< parameters whose gradients are in it
+  Tensor reduced_;                      ///< gradients of in_part_, whole
+  Tensor unscaled_norm_;                ///< of the last step
+  Tensor reported_norm_;                ///< the same, by the engine, until the next step ends
+};
+
+}  // namespace
+
+std::unique_ptr<Sharding> deepspeed_zero(Runtime& runtime, const ShardingOptions& options) {
+  return std::make_unique<DeepSpeedZero>(runtime, options);
+}
+
+}  // namespace shard::like::eager

@@ -1,0 +1,99 @@
+// Does the emulation of DeepSpeed reach the peaks that DeepSpeed itself reached on a stand-in GPU, to the byte?
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "sim/like/simulate_eager.h"
+#include "tests/like/recipe.h"
+
+namespace shard::like {
+namespace {
+
+/// A row of tests/data/eager/deepspeed_dryruns.tsv (made by make_deepspeed_dryruns.py).
+struct DeepSpeedRun {
+  std::string recompute, config, precision, optimizer;
+  std::int32_t ranks = 0, stage = 0;
+  std::int64_t bucket = 0, batch = 0, sequence = 0, reserved = 0;
+  std::vector<std::int64_t> peaks;  ///< creation, then three steps
+};
+
+Result<LikeResult> predicted(const DeepSpeedRun& run) {
+  plan::Strategy strategy;
+  strategy.world_size = run.ranks;
+  strategy.stage = run.stage;
+  strategy.micro_batch = run.batch;
+  strategy.global_batch = run.batch * run.ranks;
+  strategy.sequence = run.sequence;
+  strategy.precision = run.precision == "bf16" ? plan::Precision::bf16 : plan::Precision::fp32;
+  if (run.recompute == "block") strategy.recompute = plan::Recompute::block;
+  EagerOptions options;
+  options.framework = eager_framework("deepspeed").value();
+  options.reduce_bucket = run.bucket;
+  if (run.optimizer == "fused") options.update = eager::Update::fused;
+  if (run.optimizer == "for-loop") options.update = eager::Update::for_loop;
+  return simulate_eager(std::make_shared<model::Model>(test::model_of(run.config)), strategy, options);
+}
+
+std::vector<DeepSpeedRun> all_runs() {
+  std::ifstream in(std::string(TEST_DATA) + "/data/eager/deepspeed_dryruns.tsv");
+  std::vector<DeepSpeedRun> runs;
+  std::string line;
+  std::getline(in, line);  // the columns' names
+  while (std::getline(in, line)) {
+    std::istringstream fields(line);
+    DeepSpeedRun run;
+    fields >> run.ranks >> run.stage >> run.bucket >> run.recompute;
+    fields.ignore(1);
+    std::getline(fields, run.config, '\t');
+    fields >> run.batch >> run.sequence >> run.precision >> run.optimizer;
+    run.peaks.resize(4);
+    for (std::int64_t& peak : run.peaks) fields >> peak;
+    fields >> run.reserved;
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+void expect_near(std::int64_t is, std::int64_t should, double share, const DeepSpeedRun& run) {
+  EXPECT_NEAR(static_cast<double>(is), static_cast<double>(should), share * static_cast<double>(should))
+      << "stage " << run.stage << " on " << run.ranks << ", bucket " << run.bucket << ", " << run.recompute << " "
+      << run.precision << " " << run.optimizer << " " << run.batch << " x " << run.sequence << " " << run.config;
+}
+
+TEST(DeepSpeedDryRuns, ZeroStages1And2AreEqualToTheByte) {
+  const std::vector<DeepSpeedRun> runs = all_runs();
+  ASSERT_FALSE(runs.empty());
+  std::size_t equal = 0;
+  for (const DeepSpeedRun& run : runs) {
+    const Result<LikeResult> result = predicted(run);
+    ASSERT_TRUE(result) << to_string(result.error());
+    const std::vector<std::int64_t> peaks = test::maxima(*result);
+    ASSERT_EQ(peaks.size(), run.peaks.size());
+    equal += peaks == run.peaks ? 1 : 0;
+    for (std::size_t i = 0; i < peaks.size(); ++i) expect_near(peaks[i], run.peaks[i], 0.01, run);
+  }
+  EXPECT_EQ(equal, runs.size());
+}
+
+TEST(DeepSpeedDryRuns, WhatIsNotModelledIsNamed) {
+  DeepSpeedRun run{.recompute = "none",
+                   .config = R"({"model_type": "gpt2", "vocab_size": 100, "n_embd": 16, "n_layer": 1, "n_head": 1,
+                                 "n_positions": 64, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0})",
+                   .precision = "bf16",
+                   .optimizer = "foreach",
+                   .ranks = 2,
+                   .stage = 3,
+                   .bucket = 1000,
+                   .batch = 1,
+                   .sequence = 8,
+                   .reserved = 0,
+                   .peaks = {}};
+  const Result<LikeResult> refused = predicted(run);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::contradiction);
+  EXPECT_NE(refused.error().what.find("stage 3"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace shard::like

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Peaks of random training programs under DeepSpeed on a stand-in GPU, for tests/data/eager/deepspeed_dryruns.tsv.
+
+    shardscope dryrun --cluster h100-80gb-x8 --world-size 2 -- python3 make_deepspeed_dryruns.py --runs 40 --seed 1 \
+      --out deepspeed_dryruns.tsv
+
+Needs deepspeed beside what make_dryruns.py needs. Columns: ranks, the ZeRO stage, reduce_bucket_size, then those of
+make_dryruns.py. Rank 0 of every program is run.
+"""
+import argparse, csv, json, os, random, sys
+
+import torch
+import torch.distributed as dist
+
+import make_dryruns
+
+
+def train(run):
+    c, ranks = run["config"], run["ranks"]
+    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
+    torch.backends.cuda.enable_cudnn_sdp(False)  # flash, whatever the build of PyTorch prefers
+    dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=ranks)
+    import deepspeed
+
+    model = make_dryruns.hugging_face(c, torch.float32)
+    if run["recompute"] == "block":
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    how = {"foreach": {}, "fused": {"fused": True}, "for-loop": {"foreach": False}}[run["optimizer"]]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how)
+    settings = {"train_micro_batch_size_per_gpu": run["batch"], "zero_allow_untested_optimizer": True,
+                "zero_optimization": {"stage": run["stage"], "reduce_bucket_size": run["reduce_bucket_size"]}}
+    if run["precision"] == "bf16":
+        settings["bf16"] = {"enabled": True}
+    engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=settings, dist_init_required=False)
+    engine.train()
+    tokens = torch.randint(0, c["vocab_size"], (run["batch"], run["sequence"]), device="cuda")
+
+    def step():
+        loss = engine(input_ids=tokens, labels=tokens).loss
+        engine.backward(loss)
+        engine.step()
+
+    peaks = [torch.cuda.max_memory_allocated()]
+    for _ in range(3):
+        torch.cuda.reset_peak_memory_stats()
+        step()
+        peaks.append(torch.cuda.max_memory_allocated())
+    return peaks + [torch.cuda.max_memory_reserved()]
+
+
+def draw(r):
+    run = {"code": "cs336"}
+    while run["code"] == "cs336" or run["precision"] == "fp16":
+        run = make_dryruns.draw(r, "none")
+    run["recompute"] = r.choice(["none", "none", "block"])
+    run |= {"ranks": r.choice([1, 2, 2, 4, 8]), "stage": r.choice([1, 2]),
+            "reduce_bucket_size": r.choice([r.randint(1000, 100000), r.randint(100000, 5000000), 500000000])}
+    return run
+
+
+def answer_of(run):
+    """In a process of its own."""
+    read, write = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.dup2(2, 1)  # DeepSpeed prints
+            os.write(write, json.dumps(train(run)).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        answer = pipe.read()
+    os.wait()
+    return json.loads(answer) if answer else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", default="deepspeed_dryruns.tsv")
+    args = parser.parse_args()
+    import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
+
+    draws = random.Random(args.seed)
+    keys = ["ranks", "stage", "reduce_bucket_size", "recompute", "config", "batch", "sequence", "precision", "optimizer"]
+    with open(args.out, "w", newline="") as out:
+        rows = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
+        rows.writerow([*keys, "creation", "first", "second", "third", "reserved"])
+        for _ in range(args.runs):
+            run = draw(draws)
+            answer = answer_of(run)
+            if answer is None:
+                print("failed:", json.dumps(run), file=sys.stderr)
+                continue
+            rows.writerow([json.dumps(run[k]) if k == "config" else run[k] for k in keys] + answer)
+            out.flush()
+
+
+if __name__ == "__main__":
+    main()
