@@ -126,12 +126,15 @@ struct Stretch {
 
 std::vector<CommonRun> common_runs(const SnapshotSide& a, const SnapshotSide& b) {
   std::vector<CommonRun> runs;
+  // Of recordings shorter than that, all of one may be a run.
+  const std::size_t shortest = std::max<std::size_t>(
+      1, std::min({static_cast<std::size_t>(SnapshotComparison::kShortest), a.keys.size(), b.keys.size()}));
   std::vector<std::pair<Stretch, Stretch>> open{{{0, a.keys.size()}, {0, b.keys.size()}}};
   while (!open.empty()) {
     const auto [in_a, in_b] = open.back();
     open.pop_back();
     const auto match = SuffixAutomaton(in_b.of(b.keys)).longest(in_a.of(a.keys));
-    if (static_cast<std::int64_t>(match.length) < SnapshotComparison::kShortest) continue;
+    if (match.length < shortest) continue;
     const std::size_t end_a = in_a.begin + match.end, end_b = in_b.begin + match.own_end;
     const std::size_t begin_a = end_a - match.length, begin_b = end_b - match.length;
     runs.push_back({{static_cast<std::int64_t>(begin_a), static_cast<std::int64_t>(begin_b)},

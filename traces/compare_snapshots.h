@@ -23,10 +23,10 @@ struct SnapshotComparison {
   Pair<std::int64_t> peak_allocated_bytes, peak_reserved_bytes;
   Pair<std::vector<std::int64_t>> at_peak;  ///< by category
   Pair<std::int64_t> events;                ///< allocations and frees
-  std::vector<CommonRun> runs;              ///< in order, of at least kShortest events
-  std::int64_t common_events = 0;           ///< in all runs
-  Pair<std::int64_t> differing_bytes;       ///< allocated outside of the runs, between the first and the last of them
-  Pair<std::string> first_difference;       ///< behind the first run: what each did there; empty at the end of one
+  std::vector<CommonRun> runs;         ///< in order, of at least kShortest events, or of all of a shorter recording
+  std::int64_t common_events = 0;      ///< in all runs
+  Pair<std::int64_t> differing_bytes;  ///< allocated outside of the runs, between the first and the last of them
+  Pair<std::string> first_difference;  ///< behind the first run: what each did there; empty at the end of one
 
   static constexpr std::int64_t kShortest = 8;
   [[nodiscard]] bool equal() const { return peak_allocated_bytes.equal() && peak_reserved_bytes.equal(); }

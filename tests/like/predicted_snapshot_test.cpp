@@ -154,6 +154,17 @@ TEST(CompareSnapshots, FindsWhatWasPutIn) {
   EXPECT_EQ(c->differing_bytes.second - c->differing_bytes.first, 123'456);
 }
 
+TEST(CompareSnapshots, AShortRecordingIsEqualToItself) {
+  LoadedTrace few = read_back(predict({}));
+  auto& events = few.snapshot->events;
+  std::erase_if(events, [](const SnapshotEvent& event) { return event.action != SnapshotAction::alloc; });
+  events.resize(5);
+  const Result<SnapshotComparison> c = compare_snapshots(few, few, "a", "b");
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->common_events, 5);
+  EXPECT_TRUE(c->equal());
+}
+
 TEST(CompareSnapshots, WhatIsNoSnapshotIsRefused) {
   const LoadedTrace snapshot = read_back(predict({}));
   const Result<SnapshotComparison> c = compare_snapshots(snapshot, LoadedTrace{}, "a.pickle", "b.sst");
