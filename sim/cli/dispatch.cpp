@@ -104,7 +104,7 @@ Result<Decision> Program::decide_help(std::span<const std::string> topic) const 
   if (!decision.text.empty()) return decision;
   std::vector<std::string> known = offered();
   for (const Question& each : questions()) known.emplace_back(each.topic);
-  for (const Word& word : known_words()) known.emplace_back(word.name);
+  for (const Word& each : known_words()) known.emplace_back(each.name);
   const auto match = closest(phrase, known);
   return Error{Errc::usage, "'" + phrase + "' is neither a command, a question's topic nor a word of the outputs", "",
                (match ? "did you mean '" + *match + "'? " : "") + "'" + name_ + " help' lists the questions, '" +

@@ -27,6 +27,10 @@ void add_eager_options(cli::Command& command, like::EagerOptions& o, AllocatorFl
       "attention", &o.attention,
       {{"sdpa", Attention::sdpa, "scaled_dot_product_attention"}, {"eager", Attention::eager, "scores written out"}},
       "attn_implementation of transformers");
+  group.add_choice<bool>("logits", &o.wide_logits,
+                         {{"fp32", true, "cast for it, as in transformers 5"},
+                          {"own", false, "in their own type and shifted, as in gpt_bigcode of transformers 4"}},
+                         "what the loss is taken of");
   group.add_choice<Update>("optimizer-implementation", &o.update,
                            {{"foreach", Update::foreach, "all parameters at once"},
                             {"fused", Update::fused, "one kernel"},

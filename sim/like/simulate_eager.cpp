@@ -181,6 +181,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                      .sequence = s.sequence,
                                      .precision = scalar_of(s.precision),
                                      .attention = options.attention,
+                                     .wide_logits = options.wide_logits,
                                      .checkpoint = s.recompute == plan::Recompute::block,
                                      .autocast = autocast},
                          .rule = rule_of(s.optimizer),

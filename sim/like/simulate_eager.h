@@ -22,6 +22,7 @@ struct EagerOptions {
   eager::Machine machine{};
   eager::Code code = eager::Code::hugging_face;
   eager::Attention attention = eager::Attention::sdpa;
+  bool wide_logits = true;  ///< transformers 5 casts logits to fp32 for the loss
   eager::Update update = eager::Update::foreach;
   bool set_to_none = true;
   bool autocast = false;                   ///< bf16, over fp32 parameters

@@ -136,8 +136,18 @@ Tensor HuggingFace::forward() {
   return loss;
 }
 
+/// transformers 4, modeling_gpt_bigcode.py and others: logits but the last, which are copied, and labels but the first.
+Tensor HuggingFace::loss_of_shifted_logits(const Tensor& logits) {
+  const std::int64_t rows = options_.batch * (options_.sequence - 1);
+  const Tensor shifted = contiguous(r_, slice(r_, logits, 1, options_.sequence - 1));
+  r_.tape().begin_op("labels");
+  const Tensor labels = r_.empty({options_.batch, options_.sequence - 1}, Scalar::i64);
+  return cross_entropy(r_, reshape(r_, shifted, {rows, model_.vocabulary}), labels);
+}
+
 Tensor HuggingFace::causal_loss(const Tensor& logits) {
   r_.tape().set_module("loss", -1);
+  if (!options_.wide_logits) return loss_of_shifted_logits(logits);
   const Tensor scores = to(r_, logits, Scalar::f32);
   r_.tape().begin_op("labels");
   const Tensor labels = r_.empty({options_.batch, options_.sequence + 1}, Scalar::i64);

@@ -91,6 +91,7 @@ class HuggingFace : public Program {
 
   /// ForCausalLMLoss.
   Tensor causal_loss(const Tensor& logits);
+  Tensor loss_of_shifted_logits(const Tensor& logits);
 };
 
 /// Decoders with rotary positions and rms_norm: LlamaForCausalLM and what differs from it in its parameters.

@@ -18,6 +18,7 @@ struct ProgramOptions {
   std::int64_t sequence = 1;
   Scalar precision = Scalar::f32;
   Attention attention = Attention::sdpa;
+  bool wide_logits = true;           ///< the loss is of logits in fp32
   bool checkpoint = false;           ///< of every block, without reentrance
   std::optional<Scalar> autocast{};  ///< forward runs under torch.autocast of this type
 };
