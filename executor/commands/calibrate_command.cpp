@@ -221,9 +221,11 @@ int calibrate_command(std::span<const std::string> arguments) {
   if (!format) return failed(format.error());
   const Result<std::string> path = o.path.chosen();
   if (!path) return failed(path.error());
-  if (const Role role = role_from_environment(); role.launcher != Launcher::none)
+  const Result<Role> role = role_from_environment();
+  if (!role) return failed(role.error());
+  if (role->launcher != Launcher::none)
     return failed(cli::contradiction(
-        std::string("calibrate starts its own ranks, and is one of ") + to_string(role.launcher) + "'s",
+        std::string("calibrate starts its own ranks, and is one of ") + to_string(role->launcher) + "'s",
         "shardscope calibrate, without a launcher"));
   const Result<CalibrationResult> result = calibrate(o);
   if (!result) return failed(result.error());

@@ -249,7 +249,9 @@ int train_command(std::span<const std::string> arguments) {
   if (!format) return cli::print_error(std::cerr, format.error(), style);
   if (const auto code = printed_config(command, options.foreign, *format)) return *code;
   if (Result<void> ok = check_predictable(options.foreign); !ok) return cli::print_error(std::cerr, ok.error(), style);
-  const Role role = role_from_environment();
+  const Result<Role> found = role_from_environment();
+  if (!found) return cli::print_error(std::cerr, found.error(), style);
+  const Role& role = *found;
   const bool on_gpu = options.strategy.chosen.device == plan::Device::cuda;
   if (options.strategy.emulated && role.launcher != Launcher::none)
     return cli::print_error(std::cerr, ranks_of_a_launcher_on_emulated(), style);

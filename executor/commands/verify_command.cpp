@@ -155,7 +155,9 @@ Error launched_error(const Role& role) {
 }
 
 Result<int> verify_now(const cli::Command& command, TrainOptions& o, cli::Format format) {
-  if (const Role role = role_from_environment(); role.launcher != Launcher::none) return launched_error(role);
+  const Result<Role> role = role_from_environment();
+  if (!role) return role.error();
+  if (role->launcher != Launcher::none) return launched_error(*role);
   if (Result<void> few = check_ranks(command, o.strategy.chosen.world_size, "threads"); !few) return few.error();
   if (o.strategy.chosen.device == plan::Device::cuda)
     if (Result<void> chosen = choose_own_transport(command, o); !chosen) return chosen.error();

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
+#include <limits>
 
 namespace shard {
 namespace {
@@ -27,14 +27,21 @@ constexpr Row kTable[] = {
     {Launcher::torchrun, nullptr, "RANK", "WORLD_SIZE", "LOCAL_RANK"},
 };
 
-std::optional<int> number(const char* variable) {
-  const char* text = variable == nullptr ? nullptr : std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
+bool is_set(const char* variable) {
+  return variable != nullptr && std::getenv(variable) != nullptr;
+}
+
+/// Of a variable that is set.
+Result<int> number(const char* variable, int least, Launcher launcher) {
+  const std::string text = std::getenv(variable);
   int value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, value);
-  if (error != std::errc{} || stop != end || value < 0) return std::nullopt;
-  return value;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc{} && stop == end && value >= least) return value;
+  return Error{Errc::contradiction,
+               std::string(variable) + " of the environment is '" + text + "', which is no whole number from " +
+                   std::to_string(least) + " to " + std::to_string(std::numeric_limits<int>::max()),
+               "launcher", std::string(variable) + "=N, as " + to_string(launcher) + " sets it; or unset " + variable};
 }
 
 bool brings_mpi(Launcher launcher) {
@@ -46,22 +53,29 @@ bool brings_mpi(Launcher launcher) {
 
 }  // namespace
 
-Role role_from_environment() {
+Result<Role> role_from_environment() {
   for (const Row& row : kTable) {
-    if (row.by != nullptr && std::getenv(row.by) == nullptr) continue;
-    const std::optional<int> rank = number(row.rank);
-    const std::optional<int> world = row.world == nullptr && rank ? std::optional(*rank + 1) : number(row.world);
-    if (!rank || !world) continue;
+    if (row.by != nullptr && !is_set(row.by)) continue;
+    if (!is_set(row.rank) || (row.world != nullptr && !is_set(row.world))) continue;
+    const Result<int> rank = number(row.rank, 0, row.launcher);
+    if (!rank) return rank.error();
+    const Result<int> world = row.world == nullptr ? Result<int>(*rank + 1) : number(row.world, 1, row.launcher);
+    if (!world) return world.error();
     Role role{.launcher = row.launcher,
               .rank = Rank{*rank},
               .world = *world,
               .world_said_by = row.world == nullptr ? "" : row.world,
-              .local_rank = number(row.local_rank),
+              .local_rank = std::nullopt,
               .brings_mpi = brings_mpi(row.launcher)};
+    if (is_set(row.local_rank)) {
+      const Result<int> local = number(row.local_rank, 0, row.launcher);
+      if (!local) return local.error();
+      role.local_rank = *local;
+    }
     if (row.launcher == Launcher::own) role.parent = std::getenv(kParentVariable);
     return role;
   }
-  return {};
+  return Role{};
 }
 
 std::string describe(const Role& role) {

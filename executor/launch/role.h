@@ -5,6 +5,7 @@
 #include <string>
 
 #include "traces/base/ids.h"
+#include "traces/base/result.h"
 
 namespace shard {
 
@@ -51,9 +52,11 @@ struct Role {
 ///   torchrun                              RANK                   WORLD_SIZE             LOCAL_RANK
 ///
 /// torchrun stands before the launchers that people start it with. A batch script alone is no rank. srun brings MPI
-/// where PMI_FD, PMI_RANK, PMIX_RANK or PMIX_NAMESPACE is set (srun --mpi=pmi2, pmix). Numbers that are none are not
-/// there.
-[[nodiscard]] Role role_from_environment();
+/// where PMI_FD, PMI_RANK, PMIX_RANK or PMIX_NAMESPACE is set (srun --mpi=pmi2, pmix).
+///
+/// Errc::contradiction naming the variable of that row that says no number, or one that no rank or world can have: who
+/// went on without it would train alone, beside the others.
+[[nodiscard]] Result<Role> role_from_environment();
 
 /// "4 by torchrun, this is rank 2, local rank 2".
 [[nodiscard]] std::string describe(const Role& role);

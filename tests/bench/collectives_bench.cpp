@@ -83,7 +83,7 @@ int measure(Communicator& comm) {
 
 int main(int argc, char** argv) {
 #ifdef SHARDSCOPE_WITH_MPI
-  if (shard::role_from_environment().launcher != shard::Launcher::none) {
+  if (shard::role_from_environment()->launcher != shard::Launcher::none) {
     const bool messages = argc > 1 && std::string_view(argv[1]) == "messages";
     auto comm = shard::make_mpi(messages ? shard::MpiTransport::messages : shard::MpiTransport::shared);
     if (!comm) return std::fprintf(stderr, "%s\n", to_string(comm.error()).c_str()), 1;

@@ -43,7 +43,7 @@ std::chrono::milliseconds deadline_for(std::string_view fault) {
 
 Result<void> run(std::string_view fault, std::string_view transport) {
   std::unique_ptr<Communicator> made;
-  if (role_from_environment().launcher == Launcher::none) {
+  if (role_from_environment()->launcher == Launcher::none) {
     made = make_single();
   } else {
     auto mpi = make_mpi(transport == "messages" ? MpiTransport::messages : MpiTransport::shared,
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   const stop::SignalThread signals(say_stopped);
   int ranks = 0;
   std::from_chars(argv[1], argv[1] + std::string_view(argv[1]).size(), ranks);
-  const Role role = role_from_environment();
+  const Role role = *role_from_environment();
   if (role.launcher == Launcher::none && ranks > 1) {
     const std::vector<std::string> self = {own_program(), argv[1], argv[2], argv[3]};
     const auto print = [](const JobEnd& end) {

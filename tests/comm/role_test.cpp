@@ -15,10 +15,11 @@
 namespace shard::test {
 namespace {
 
-Role role_with(const std::map<std::string, std::string>& environment) {
+Result<Role> read_with(const std::map<std::string, std::string>& environment) {
   for (const char* name : {"OMPI_COMM_WORLD_RANK",
                            "OMPI_COMM_WORLD_SIZE",
                            "OMPI_COMM_WORLD_LOCAL_RANK",
+                           "MPI_LOCALRANKID",
                            "SLURM_PROCID",
                            "SLURM_STEP_NUM_TASKS",
                            "SLURM_LOCALID",
@@ -48,6 +49,12 @@ Role role_with(const std::map<std::string, std::string>& environment) {
     unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   return role_from_environment();
+}
+
+Role role_with(const std::map<std::string, std::string>& environment) {
+  const Result<Role> role = read_with(environment);
+  if (!role) ADD_FAILURE() << to_string(role.error());
+  return role ? *role : Role{};
 }
 
 void expect(const Role& role, Launcher launcher, int rank, int world) {
@@ -160,9 +167,40 @@ TEST(Role, ABatchScriptIsNoRank) {
   expect(role_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}), Launcher::none, 0, 1);
 }
 
-TEST(Role, NonsenseIsIgnored) {
-  expect(role_with({{"OMPI_COMM_WORLD_RANK", "-1"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), Launcher::none, 0, 1);
-  expect(role_with({{"RANK", "first"}, {"WORLD_SIZE", "4"}}), Launcher::none, 0, 1);
+// Who went on as if the launcher had said nothing would train alone.
+TEST(Role, NoNumberIsRefusedByTheVariablesName) {
+  const auto refused = [](std::map<std::string, std::string> environment, const std::string& variable,
+                          const std::string& text) {
+    environment[variable] = text;
+    const Result<Role> role = read_with(environment);
+    ASSERT_FALSE(role.has_value()) << variable << "=" << text;
+    EXPECT_EQ(role.error().code, Errc::contradiction);
+    EXPECT_TRUE(role.error().what.starts_with(variable + " of the environment is '" + text + "'")) << role.error().what;
+  };
+  struct Names {
+    const char* rank;
+    const char* world;
+    const char* local;
+  };
+  for (const Names& each : {Names{"RANK", "WORLD_SIZE", "LOCAL_RANK"},
+                            Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+                            Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
+                            Names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"}}) {
+    const std::map<std::string, std::string> right{{each.rank, "0"}, {each.world, "2"}};
+    for (const std::string text : {"x", "", "-1", "1.5", "2 ", "99999999999"}) {
+      refused(right, each.rank, text);
+      refused(right, each.world, text);
+      refused(right, each.local, text);
+    }
+    refused(right, each.world, "0");
+  }
+  refused({}, "PMIX_RANK", "x");
+}
+
+// A shell may have one of them for reasons of its own.
+TEST(Role, OneVariableAloneIsNoLauncher) {
+  expect(role_with({{"RANK", "first"}}), Launcher::none, 0, 1);
+  expect(role_with({{"WORLD_SIZE", "0"}}), Launcher::none, 0, 1);
 }
 
 TEST(MpirunEnvironment, HidesTheClusterAndLetsRootRun) {
