@@ -390,8 +390,10 @@ Result<bool> TcpPort::look_for(const std::vector<int>& ranks, Clock::time_point 
     if (of(rank).left)
       return Error{Errc::retryable, rank_name(Rank{rank}) + " left before this exchange was complete", "", ""};
   if (Clock::now() <= end) return false;
-  return Error{Errc::retryable, (own_.value == 0 ? ranks_have(missing) + " not" : "not all ranks have") + late, "",
-               kLookAtThatRank};
+  if (missing.empty()) return Error{Errc::retryable, "not all ranks have" + late, "", kLookAtThatRank};
+  // Rank 0, of which the others await that all have come, says who is missing before they give up, if it can.
+  const std::string itself = own_.value > 0 ? ", or waits for another" : "";
+  return Error{Errc::retryable, ranks_have(missing) + " not" + late + itself, "", kLookAtThatRank};
 }
 
 Result<void> TcpPort::wait_for(const std::vector<int>& ranks, Clock::time_point end, const std::string& late) {

@@ -84,7 +84,7 @@ Result<void> Meeting::open(const Endpoint& where, const std::string& help) {
   Result<Socket> listener = listen_at(where);
   if (!listener) {
     Error error = listener.error();
-    error.help = help;
+    if (error.help.empty()) error.help = help;
     return error;
   }
   listener_ = std::move(*listener);

@@ -40,6 +40,12 @@ Addresses addresses_of(const Endpoint& where, bool passive, int& error) {
   return {found, &freeaddrinfo};
 }
 
+/// `error`: of getaddrinfo.
+Error not_known(const Endpoint& where, int error) {
+  return {Errc::unavailable, "the host '" + where.address + "' is not known here: " + gai_strerror(error), "",
+          "MASTER_ADDR=HOST for all ranks, a name that every machine knows, or the address, of rank 0's"};
+}
+
 bool is_loopback(const sockaddr* address) {
   if (address->sa_family == AF_INET)
     return (ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> 24) == 127;
@@ -145,12 +151,18 @@ std::string text_of(const Endpoint& where) {
 }
 
 bool names_loopback(std::string_view host) {
-  return host == "localhost" || host == "127.0.0.1" || host == "::1";
+  if (host == "localhost") return true;
+  const std::string text(host);
+  in_addr four{};
+  if (inet_pton(AF_INET, text.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
+  in6_addr six{};
+  return inet_pton(AF_INET6, text.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
 }
 
 Result<Socket> listen_at(const Endpoint& where) {
   int unknown = 0;
   const Addresses named = addresses_of(where, true, unknown);
+  if (named == nullptr && !where.address.empty()) return not_known(where, unknown);
   const bool by_table =
       named != nullptr && !where.address.empty() && is_loopback(named->ai_addr) && !names_loopback(where.address);
   int error = EADDRNOTAVAIL;
@@ -179,8 +191,7 @@ Result<Socket> dial(const Endpoint& where, Clock::time_point end, const std::str
   while (true) {
     int error = 0;
     const Addresses found = addresses_of(where, false, error);
-    if (found == nullptr && error != EAI_AGAIN)
-      return Error{Errc::unavailable, who + ": " + where.address + ": " + gai_strerror(error), "", ""};
+    if (found == nullptr) return not_known(where, error);
     for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
       Socket socket = connected(*at, end);
       if (socket.is_open()) {

@@ -46,11 +46,11 @@ struct PeerName {
 [[nodiscard]] std::uint16_t own_port(const Socket& socket);
 [[nodiscard]] std::string text_of(const Endpoint& where);  ///< "ADDRESS:PORT"
 
-/// Whether `host` is this machine's loopback by its very name: "localhost", "127.0.0.1", "::1".
+/// Whether `host` is this machine's loopback by its very name: "localhost", "127.0.0.1" and all of 127.0.0.0/8, "::1".
 [[nodiscard]] bool names_loopback(std::string_view host);
 
 /// Listens at `where`, port 0 for any. At all addresses where `where.address` is empty or is none of this machine's, or
-/// is a loopback only by this machine's table of hosts. Errc::unavailable where the port is taken.
+/// is a loopback only by this machine's table of hosts. Errc::unavailable where the port is taken or the name not known.
 [[nodiscard]] Result<Socket> listen_at(const Endpoint& where);
 
 /// The next that has connected; not open where there is none.

@@ -20,9 +20,11 @@ std::vector<std::string> mpirun_arguments(const std::string& mpirun, std::span<c
   arguments.insert(arguments.end(), {"--oversubscribe",    // more ranks than cores
                                      "--bind-to", "none",  // threads of a rank use all cores
                                      "--quiet"});
-  set("plm", "isolated");           // this machine only: neither ssh nor a batch system is asked
-  set("oob_tcp_if_include", "lo");  // the launcher's own talk needs no network
-  set("pml", "ob1");                // messages through shared memory only:
+  set("plm", "isolated");  // this machine only: neither ssh nor a batch system is asked
+  // The launcher's own talk needs no network. Its port is open on every address all the same: Open MPI 4.1 has no
+  // parameter for where it listens, and does not start without one.
+  set("oob_tcp_if_include", "lo");
+  set("pml", "ob1");  // messages through shared memory only:
   set("btl", "self,vader");
   set("mpi_yield_when_idle", "1");          // MPI's own waits give their core away
   set("orte_tmpdir_base", places.session);  // all files where the parent removes them

@@ -1,6 +1,7 @@
 // Does every way in which joining or staying joined over TCP can fail end at once or at the deadline, with its name?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -15,8 +16,6 @@ namespace shard::test {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::AnyOf;
-using testing::Eq;
 using testing::HasSubstr;
 
 constexpr CommOptions kSoon{.deadline = milliseconds{500}};
@@ -60,13 +59,57 @@ TEST(TcpRendezvous, SaysThatThePortIsTaken) {
   EXPECT_THAT(ranks[0].error().help, HasSubstr("SHARDSCOPE_PORT"));
 }
 
-TEST(TcpRendezvous, SaysThatAnAddressIsNotKnown) {
-  TcpPlace place = place_of(1, 2, 29501);
-  place.address = "no.such.host.invalid";
-  const std::vector<Joined> ranks = join_all({place}, {.deadline = milliseconds{5000}});
-  ASSERT_FALSE(ranks[0].has_value());
-  EXPECT_THAT(what_of(ranks[0]), HasSubstr("no.such.host.invalid"));
-  EXPECT_THAT(ranks[0].error().code, AnyOf(Eq(Errc::unavailable), Eq(Errc::retryable)));
+// The deadline of an hour is not waited for, by rank 0 as little as by another.
+TEST(TcpRendezvous, SaysAtOnceThatAnAddressIsNotKnown) {
+  for (const int rank : {0, 1}) {
+    TcpPlace place = place_of(rank, 2, free_port());
+    place.address = "no.such.host.invalid";
+    const std::vector<Joined> ranks = join_all({place}, {.deadline = std::chrono::hours{1}});
+    EXPECT_THAT(what_of(ranks[0]), HasSubstr("the host 'no.such.host.invalid' is not known here"));
+    ASSERT_FALSE(ranks[0].has_value());
+    EXPECT_THAT(ranks[0].error().help, HasSubstr("MASTER_ADDR=HOST"));
+    EXPECT_EQ(ranks[0].error().code, Errc::unavailable);
+  }
+}
+
+// Whoever says a loopback does not want to be reached from elsewhere.
+TEST(TcpSocket, ListensAtTheLoopbackThatIsSaidAlone) {
+  const Result<tcp::Socket> second = tcp::listen_at({"127.0.0.2", 0});
+  ASSERT_TRUE(second.has_value());
+  const std::uint16_t port = tcp::own_port(*second);
+  sockaddr_storage at{};
+  socklen_t size = sizeof at;
+  ASSERT_EQ(getsockname(second->get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
+  ASSERT_EQ(at.ss_family, AF_INET);
+  EXPECT_EQ(ntohl(reinterpret_cast<const sockaddr_in&>(at).sin_addr.s_addr), 0x7F000002U);
+  // The port is free at the others.
+  EXPECT_TRUE(tcp::listen_at({"127.0.0.1", port}).has_value());
+  EXPECT_TRUE(tcp::names_loopback("127.0.0.2"));
+  EXPECT_TRUE(tcp::names_loopback("::1"));
+  EXPECT_FALSE(tcp::names_loopback("127.0.0.2.example"));
+  EXPECT_FALSE(tcp::names_loopback("10.0.0.1"));
+}
+
+TEST(TcpRendezvous, OfRanksAtAnotherLoopback) {
+  std::vector<TcpPlace> places = places_of(3);
+  for (TcpPlace& place : places) place.address = "127.0.0.2";
+  std::vector<Joined> ranks = join_all(places);
+  for (const Joined& rank : ranks) EXPECT_EQ(what_of(rank), "joined");
+  leave({&ranks[0], &ranks[1], &ranks[2]});
+}
+
+// As one that is stopped: nobody else can say who is missing.
+TEST(TcpExchange, NamesRank0WhereItDoesNotAnswer) {
+  std::vector<Joined> ranks = join_all(places_of(3), {.deadline = milliseconds{2000}});
+  ASSERT_EQ(what_of(ranks[1]), "joined");
+  std::jthread second([&] {
+    const auto all = (*ranks[2])->exchange("two");
+    EXPECT_FALSE(all.has_value());
+  });
+  const auto all = (*ranks[1])->exchange("one");
+  ASSERT_FALSE(all.has_value());
+  EXPECT_EQ(all.error().code, Errc::retryable);
+  EXPECT_THAT(all.error().what, HasSubstr("rank 0 has not arrived at an exchange within 2 s"));
 }
 
 TEST(TcpRendezvous, AnotherNumberOfRanksEndsTheRunForAll) {
