@@ -17,7 +17,7 @@ struct TcpPlace {
   std::string address;     ///< of rank 0's machine: a name or numbers
   std::uint16_t port = 0;  ///< where rank 0 listens
   std::string job;         ///< what the launcher calls this run; may be empty
-  std::string plan;        ///< hash of the plan
+  std::string plan;        ///< hash of the plan; empty where ranks compare what they know once they have met
 };
 
 /// Joins the other ranks and makes their communicator "tcp": collectives out of messages (messages.h). Blocking, with

@@ -31,7 +31,7 @@ int device_command(std::span<const std::string> arguments) {
   const std::vector<cli::Group::Named> devices{{"cuda", "NVIDIA's GPUs"}};
   group
       .add_words(
-          "device", devices, devices.size(), [](std::size_t) {}, "which kind of device")
+          "device", devices, [&devices] { return devices.size(); }, [](std::size_t) {}, "which kind of device")
       .required();
   cli::add_output_options(command, output);
   if (const auto code = parsed(command, arguments)) return *code;

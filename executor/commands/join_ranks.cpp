@@ -14,7 +14,7 @@
 namespace shard::commands {
 namespace {
 
-Result<std::unique_ptr<Communicator>> join_over_tcp(const Role& role, const std::string& plan, CommOptions options) {
+Result<std::unique_ptr<Communicator>> join_over_tcp(const Role& role, CommOptions options) {
   Result<MeetingPlace> place = meeting_place(role);
   if (!place) return place.error();
   return make_tcp({.rank = role.rank,
@@ -22,7 +22,7 @@ Result<std::unique_ptr<Communicator>> join_over_tcp(const Role& role, const std:
                    .address = place->address,
                    .port = place->port,
                    .job = place->job,
-                   .plan = plan},
+                   .plan = {}},
                   options);
 }
 
@@ -58,9 +58,9 @@ Result<void> take_world(const cli::Command& command, const Role& role, int ranks
   return {};
 }
 
-Result<std::unique_ptr<Communicator>> join_ranks(const Role& role, const TrainOptions& o, const std::string& plan) {
+Result<std::unique_ptr<Communicator>> join_ranks(const Role& role, const TrainOptions& o) {
   const CommOptions options{.deadline = deadline_of(o.timeout_seconds)};
-  if (meets_over_tcp(role)) return join_over_tcp(role, plan, options);
+  if (meets_over_tcp(role)) return join_over_tcp(role, options);
   if (!role.brings_mpi) return make_single(options);
 #ifdef SHARDSCOPE_MPI
   const bool messages = o.strategy.chosen.transport == plan::Transport::messages;

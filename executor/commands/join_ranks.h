@@ -18,8 +18,7 @@ namespace shard::commands {
 /// in, where ranks speak over TCP or NCCL. Errc::contradiction naming both where the command line says another.
 [[nodiscard]] Result<void> take_world(const cli::Command& command, const Role& role, int ranks, TrainOptions& options);
 
-/// Joins the other ranks. `plan`: the plan's hash, for those that meet over TCP. Blocking, with the run's deadline.
-[[nodiscard]] Result<std::unique_ptr<Communicator>> join_ranks(const Role& role, const TrainOptions& options,
-                                                               const std::string& plan);
+/// Joins the other ranks, whatever they were started with. Blocking, with the run's deadline.
+[[nodiscard]] Result<std::unique_ptr<Communicator>> join_ranks(const Role& role, const TrainOptions& options);
 
 }  // namespace shard::commands

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "executor/commands/device_train.h"
 #include "executor/commands/join_ranks.h"
 #include "executor/commands/rank_traces.h"
+#include "executor/commands/same_options.h"
 #include "executor/commands/train_run.h"
 #include "executor/launch/address_space.h"
 #include "executor/launch/job.h"
@@ -174,6 +176,19 @@ Result<Prepared> prepare_for(const cli::Command& command, const Role& role, int 
   return cli::guarded([&] { return prepare(command, o); });
 }
 
+/// What ranks do once they have met: they make sure that they are of one run, and then prepare it, unless they have.
+Result<void> prepare_together(const cli::Command& command, const Role& role, TrainOptions& o,
+                              Communicator& communicator, std::optional<Prepared>& prepared) {
+  if (!prepared)
+    if (Result<void> taken = take_world(command, role, communicator.size(), o); !taken) return taken;
+  if (Result<void> same = same_options(command, communicator); !same) return same;
+  if (prepared) return {};
+  Result<Prepared> now = cli::guarded([&] { return prepare(command, o); });
+  if (!now) return now.error();
+  prepared = std::move(*now);
+  return {};
+}
+
 int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cli::Format format) {
   set_run_place({RunPart::start});
   std::unique_ptr<ParentLine> line;
@@ -188,18 +203,21 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   stop::Registration watch;
   const bool by_others = role.launcher != Launcher::none && role.launcher != Launcher::own;
   if (by_others) watch = watch_blocking_calls(role.rank, deadline_of(o.timeout_seconds));
-  Result<Prepared> prepared = Error{};
-  if (meets_over_tcp(role)) {
-    prepared = prepare_for(command, role, role.world, o);
-    if (!prepared) return last_word.say(prepared.error());
+  std::optional<Prepared> prepared;
+  if (meets_over_tcp(role)) {  // what is wrong with this rank alone is said without waiting for the others
+    Result<Prepared> alone = prepare_for(command, role, role.world, o);
+    if (!alone) return last_word.say(alone.error());
+    prepared = std::move(*alone);
   }
   if (role.launcher != Launcher::none) set_run_place({RunPart::joining});
-  Result<std::unique_ptr<Communicator>> communicator = join_ranks(role, o, prepared ? prepared->plans.hash : "");
+  Result<std::unique_ptr<Communicator>> communicator = join_ranks(role, o);
   if (!communicator) return last_word.say(communicator.error());
   stop::Registration cause = stop::with_cause([&] { return (*communicator)->lost_peer(); });
   set_run_place({RunPart::preparation});
-  if (!prepared) prepared = prepare_for(command, role, (*communicator)->size(), o);
-  if (!prepared) return last_word.say(prepared.error());
+  if (const Result<void> ready = prepare_together(command, role, o, **communicator, prepared); !ready) {
+    (*communicator)->abort(ready.error().what);
+    return last_word.say(ready.error());
+  }
   const bool first = (*communicator)->rank().value == 0;
   const bool json = format == cli::Format::json;
   if (const Result<void> fits = check_fits(*prepared, o); !fits) {

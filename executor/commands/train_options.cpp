@@ -20,19 +20,23 @@ void add_run_options(cli::Command& command, TrainOptions& o, std::string_view st
       .default_text("0.01 for adamw, 0 else");
   add_read_weights_option(run, o.weights);
   run.add("seed", &o.seed, "N", "of parameters and of the order of the data").common();
-  run.add("timeout", &o.timeout_seconds, "SECONDS", "how long to wait for another rank before giving up").least(1);
+  run.add("timeout", &o.timeout_seconds, "SECONDS", "how long to wait for another rank before giving up")
+      .least(1)
+      .may_differ("a rank's own patience");
   add_control_options(command, o.control);
   cli::Group machine = command.group("Machine");
   machine.add("cluster", &o.cluster, "NAME|PATH", "what the prediction assumes of the machine")
       .common()
       .known_names(cluster::cluster_names)
       .reads_file(cluster::cluster_file);
-  machine.add_choice<std::optional<cpu::InstructionSet>>(
-      "instruction-set", &o.instruction_set,
-      {{"auto", std::nullopt, "the processor's best, which must be the same for all ranks"},
-       {"avx2", cpu::InstructionSet::avx2, ""},
-       {"avx512", cpu::InstructionSet::avx512, ""}},
-      "what matrix products are computed with: each has bits, and so a digest, of its own");
+  machine
+      .add_choice<std::optional<cpu::InstructionSet>>(
+          "instruction-set", &o.instruction_set,
+          {{"auto", std::nullopt, "the processor's best, which must be the same for all ranks"},
+           {"avx2", cpu::InstructionSet::avx2, ""},
+           {"avx512", cpu::InstructionSet::avx512, ""}},
+          "what matrix products are computed with: each has bits, and so a digest, of its own")
+      .may_differ("what it comes to on the rank's processor is compared");
   machine.add_switch("graph", &o.graphs, "GPUs: capture the step once and launch it as a whole");
 }
 
@@ -71,11 +75,15 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
            "write one JSON object per step: step, loss, step_seconds, learning_rate, gradient_norm")
       .common()
       .writes_file();
-  output.add("print-every", &o.print_every, "N", "show every Nth step, and the first and last").least(1);
+  output.add("print-every", &o.print_every, "N", "show every Nth step, and the first and last")
+      .least(1)
+      .may_differ("rank 0 alone shows steps");
   add_save_weights_options(output, o.weights);
-  output.add_flag("print-memory", &o.print_memory,
-                  "show what is live in rank 0's device and host memory when the model and the optimizer are made, and "
-                  "behind forward, backward and the end of each step shown, and the step's TFLOPS");
+  output
+      .add_flag("print-memory", &o.print_memory,
+                "show what is live in rank 0's device and host memory when the model and the optimizer are made, and "
+                "behind forward, backward and the end of each step shown, and the step's TFLOPS")
+      .may_differ("rank 0 alone shows its own");
   cli::add_output_options(command, o.output);
   add_foreign_files(command, o.foreign);
 }

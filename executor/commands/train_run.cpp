@@ -14,6 +14,7 @@
 #include "executor/commands/memory_lines.h"
 #include "executor/commands/rank_traces.h"
 #include "executor/commands/run_profile.h"
+#include "executor/commands/same_options.h"
 #include "executor/commands/step_report.h"
 #include "executor/cpu/kernels/gemm.h"
 #include "executor/launch/address_space.h"
@@ -176,35 +177,25 @@ struct OwnedRankTraces {
   bool left_to_rank_0 = false;
 };
 
-/// Asks all ranks; `differs` words the fault of the first rank that says something else.
-Result<void> all_say(const std::string& own, Communicator& communicator,
-                     const std::function<Error(const std::string& rank, const std::string& said)>& differs) {
-  const auto all = communicator.exchange(own);
-  if (!all) return all.error();
-  for (std::size_t rank = 0; rank < all->size(); ++rank)
-    if ((*all)[rank] != own) return differs("rank " + std::to_string(rank), (*all)[rank]);
-  return {};
-}
-
 Result<void> same_plan(const Prepared& p, Communicator& communicator) {
-  return all_say(p.plans.hash, communicator, [&](const std::string& rank, const std::string& said) {
+  return all_say(p.plans.hash, communicator, [](std::int32_t rank, const std::string& said, const std::string& first) {
     return Error{.code = Errc::contradiction,
-                 .what = rank + " compiled another plan than rank " + std::to_string(communicator.rank().value),
-                 .where = "plan " + said + " and " + p.plans.hash,
+                 .what = "rank " + std::to_string(rank) + " compiled another plan than rank 0",
+                 .where = "plans " + said + " and " + first,
                  .help = "start all ranks with the same options and the same program"};
   });
 }
 
 /// Numbers of two sets would belong to neither.
 Result<void> same_instruction_set(const Prepared& p, Communicator& communicator) {
-  const std::string own = cpu::to_string(p.instruction_set);
-  return all_say(own, communicator, [&](const std::string& rank, const std::string& said) {
-    return Error{.code = Errc::contradiction,
-                 .what = rank + " would compute with " + said + " and rank " +
-                         std::to_string(communicator.rank().value) + " with " + own + ", whose bits differ",
-                 .where = "--instruction-set",
-                 .help = "--instruction-set avx2 where all ranks have it, or processors alike"};
-  });
+  return all_say(cpu::to_string(p.instruction_set), communicator,
+                 [](std::int32_t rank, const std::string& said, const std::string& first) {
+                   return Error{.code = Errc::contradiction,
+                                .what = "rank 0 would compute with " + first + " and rank " + std::to_string(rank) +
+                                        " with " + said + ", whose bits differ",
+                                .where = "--instruction-set",
+                                .help = "--instruction-set avx2 where all ranks have it, or processors alike"};
+                 });
 }
 
 bool is_step(Phase phase) {
@@ -253,8 +244,8 @@ struct Watchers {
     if (!timeline) return timeline.error();
     device_profile::WantedStep wanted = nullptr;
     if (o.profile_steps)
-      wanted = [steps = *o.profile_steps](Phase phase, std::int64_t step) {
-        return is_step(phase) && steps.contains(step + 1);
+      wanted = [steps = *o.profile_steps](Phase of, std::int64_t step) {
+        return is_step(of) && steps.contains(step + 1);
       };
     records = device_profile::add_records(*timeline, p.plans, wanted, *writer);
     return {};

@@ -76,6 +76,7 @@ Option Group::add_flag(std::string name, bool* target, std::string help) {
   state.read = [target](std::string_view text, std::string_view where, const Range& range) {
     return read_value(text, where, range, *target);
   };
+  state.value = [target] { return show_value(*target); };
   return Option(state);
 }
 

@@ -16,6 +16,7 @@
 // A variable's value when it is declared is the option's default. Nothing here prints or exits.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -83,8 +84,10 @@ struct OptionState {
   Range range;
   std::vector<std::string> words;  ///< that a value may be, for which other tools have words of their own
   Reader read;
-  std::function<void()> clear;     ///< for `several`: forgets the default before the first given value
-  std::vector<std::string> texts;  ///< as given
+  std::function<std::string()> value;  ///< of the variable, as help prints values; none: the option's texts say it
+  std::string may_differ;              ///< why ranks of one run need not agree about it; empty: they must
+  std::function<void()> clear;         ///< for `several`: forgets the default before the first given value
+  std::vector<std::string> texts;      ///< as given
   Origin origin;
 };
 
@@ -126,6 +129,8 @@ class Option {
   }
   /// The value is a file that the command writes.
   Option& writes_file() { return state_->file_use = FileUse::written, *this; }
+  /// Ranks of one run need not agree about it, for this reason. They must about every option that does not say so.
+  Option& may_differ(std::string why) { return state_->may_differ = std::move(why), *this; }
 
  private:
   OptionState* state_;
@@ -145,6 +150,7 @@ class Group {
     state.read = [target](std::string_view text, std::string_view where, const Range& range) {
       return read_value(text, where, range, *target);
     };
+    state.value = [target] { return show_value(*target); };
     if constexpr (takes_several<T>) {
       state.several = true;
       state.clear = [target] { target->clear(); };
@@ -161,21 +167,22 @@ class Group {
   template <class T>
   Option add_choice(std::string name, T* target, std::vector<Choice<T>> choices, std::string help) {
     std::vector<Named> words;
-    std::size_t fallback = choices.size();
-    for (const Choice<T>& choice : choices) {
-      if (choice.value == *target) fallback = words.size();
-      words.push_back({choice.name, choice.help});
-    }
+    for (const Choice<T>& choice : choices) words.push_back({choice.name, choice.help});
     return add_words(
-        std::move(name), words, fallback,
-        [target, choices = std::move(choices)](std::size_t index) { *target = choices[index].value; }, std::move(help));
+        std::move(name), words,
+        [target, choices] {
+          const auto at = std::ranges::find(choices, *target, &Choice<T>::value);
+          return static_cast<std::size_t>(at - choices.begin());
+        },
+        [target, choices](std::size_t index) { *target = choices[index].value; }, std::move(help));
   }
-  /// The same for names alone: `chosen` is told which of them; `fallback` is the default's index.
+  /// The same for names alone: `chosen` is told which of them; `current` says which is in force, at first the default;
+  /// beyond them all: none.
   struct Named {
     std::string name;
     std::string help;
   };
-  Option add_words(std::string name, std::span<const Named> words, std::size_t fallback,
+  Option add_words(std::string name, std::span<const Named> words, std::function<std::size_t()> current,
                    std::function<void(std::size_t)> chosen, std::string help);
 
   /// Lists with commas, each added to the one before: --NAME A,B --NAME C.
@@ -203,6 +210,14 @@ struct Effective {
   std::string name;
   std::string value;
   Origin origin;
+};
+
+/// One option about which ranks of a run must agree, with the value in force.
+struct Settled {
+  std::string name;
+  std::string value;  ///< of the variable, wherever it came from; of a file that is written only whether it is given
+  std::string shown;  ///< "--lr 0.1 (command line)", "no --trace"
+  std::vector<std::filesystem::path> files{};  ///< that `value` stands for, where the option reads files
 };
 
 class Command {
@@ -285,6 +300,9 @@ class Command {
   [[nodiscard]] std::vector<std::string> arguments_for(const Command& other) const;
   /// Every option that has a value, in the order of declaration.
   [[nodiscard]] std::vector<Effective> effective() const;
+  /// Every option that may not differ between ranks, in the order of declaration: whatever gave it its value, a default
+  /// among that, and whatever the command has made of its variable since.
+  [[nodiscard]] std::vector<Settled> settled() const;
 
  private:
   friend class Group;

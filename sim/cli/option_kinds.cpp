@@ -12,7 +12,7 @@ std::string Group::joined(std::span<const std::string> names) {
   return text;
 }
 
-Option Group::add_words(std::string name, std::span<const Named> words, std::size_t fallback,
+Option Group::add_words(std::string name, std::span<const Named> words, std::function<std::size_t()> current,
                         std::function<void(std::size_t)> chosen, std::string help) {
   std::vector<std::string> names;
   std::string value_name;
@@ -22,7 +22,11 @@ Option Group::add_words(std::string name, std::span<const Named> words, std::siz
     if (!each.help.empty()) help += "\n" + each.name + ": " + each.help;
   }
   OptionState& state = declare(std::move(name), std::move(value_name), std::move(help));
-  if (fallback < names.size()) state.default_text = names[fallback];
+  state.value = [current = std::move(current), names] {
+    const std::size_t index = current();
+    return index < names.size() ? names[index] : std::string();
+  };
+  state.default_text = state.value();
   state.words = names;
   state.read = [chosen = std::move(chosen), names = std::move(names)](std::string_view text, std::string_view where,
                                                                       const Range&) -> Result<void> {
@@ -41,6 +45,7 @@ Option Group::add_list(std::string name, std::vector<std::string>* target, std::
   state.default_text = show_value(*target);
   state.several = true;
   state.between = ';';
+  state.value = [target] { return show_value(*target); };
   state.clear = [target] { target->clear(); };
   state.read = [target](std::string_view text, std::string_view, const Range&) -> Result<void> {
     for (std::size_t at = 0; at <= text.size();) {

@@ -53,14 +53,16 @@ void add_output_options(Command& command, OutputOptions& options) {
   Group group = command.group("Output");
   group.add_flag("json", &options.json, "the result as one JSON object on stdout (the same as --format json)")
       .common()
-      .once();
+      .once()
+      .may_differ("rank 0 alone prints a result");
   group
       .add_choice<Format>(
           "format", &options.format,
           {{"table", Format::table}, {"json", Format::json}, {"csv", Format::csv}, {"markdown", Format::markdown}},
           "form of the result")
       .common()
-      .once();
+      .once()
+      .may_differ("rank 0 alone prints a result");
 }
 
 Result<Format> chosen_format(const Command& command, const OutputOptions& options) {

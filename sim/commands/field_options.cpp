@@ -57,7 +57,7 @@ struct Declare {
     std::vector<cli::Group::Named> words;
     for (const Word& word : m.words()) words.push_back({word.text, word.help});
     return group.add_words(
-        name(), words, m.of(strategy),
+        name(), words, [of = m.of, s = &strategy]() -> std::size_t { return of(*s); },
         [set = m.set, s = &strategy](std::size_t index) { set(*s, static_cast<std::uint8_t>(index)); }, help);
   }
   cli::Option operator()(const plan::ShareMember& m) const {

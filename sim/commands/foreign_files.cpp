@@ -162,7 +162,8 @@ void add_foreign_files(cli::Command& command, ForeignFiles& files) {
   for (const foreign::Tool& tool : foreign::tools())
     if (tool.read != nullptr)
       group.add(std::string(tool.option), &files.paths[std::string(tool.option)], "FILE", std::string(tool.help))
-          .reads_file();
+          .reads_file()
+          .may_differ("what it says of options is compared");
   group
       .add_flag("print-config", &files.print_config,
                 "print every option with its value and where that came from, and what each key of a file became; "

@@ -20,7 +20,8 @@ void add_memory_options(cli::Command& command, PlacementOptions& o) {
   cli::Group group = command.group("Placement");
   group.add("host-capacity", &o.host_capacity, "BYTES",
             "what the ranks of one host may use of its memory, instead of the cluster's");
-  group.add("disk-path", &o.disk_path, "DIR", "where optimizer state rests on disk, in a file that ends with the run");
+  group.add("disk-path", &o.disk_path, "DIR", "where optimizer state rests on disk, in a file that ends with the run")
+      .may_differ("a place on the rank's own machine");
 }
 
 Result<plan::Placement> placement_of(const cli::Command& command, const PlacementOptions& o,

@@ -94,7 +94,10 @@ void add_device(cli::Group& group, const plan::Field& field, StrategyOptions& o)
       {plan::word(plan::Device::cuda).text, plan::word(plan::Device::cuda).help},
       {"emulated-cuda", "the plan of cuda on a GPU that this machine's processor plays, for development"}};
   cli::Option option = group.add_words(
-      std::string(field.option), words, static_cast<std::size_t>(o.chosen.device),
+      std::string(field.option), words,
+      [&o]() -> std::size_t { return o.emulated                             ? 2
+                                     : o.chosen.device == plan::Device::cpu ? 0
+                                                                            : 1; },
       [&o](std::size_t index) {
         o.emulated = index == 2;
         o.chosen.device = index == 0 ? plan::Device::cpu : plan::Device::cuda;

@@ -65,7 +65,8 @@ struct Listing {
     group.add("stage", &stage, "0..3", "stage").least(0).most(3).alias("zero-stage");
     group.add_switch("keep", &keep, "keep");
     group.add_words(
-        "unit", std::vector<Group::Named>{{"tensor", ""}, {"module", ""}}, 1,
+        "unit", std::vector<Group::Named>{{"tensor", ""}, {"module", ""}},
+        [this]() -> std::size_t { return unit_name == "tensor" ? 0 : 1; },
         [this](std::size_t i) { unit_name = i == 0 ? "tensor" : "module"; }, "unit");
     group.add_list("freeze", &freeze, "PATTERN[,...]", "frozen");
     group.add("picture", &picture, "FILE", "file").once();

@@ -173,13 +173,14 @@ TEST(TorchrunFaults, ANumberOfRanksThatDiffersIsNamedByBoth) {
   }
 }
 
-TEST(TorchrunFaults, AnotherPlanIsNamedByBoth) {
+TEST(TorchrunFaults, AnotherStrategyIsNamedByBoth) {
   Ranks ranks;
   ranks.start(0, 2, {"--steps", "1", "--stage", "1"});
   ranks.start(1, 2, {"--steps", "1", "--stage", "2"});
   for (const Outcome& outcome : ranks.wait()) {
     EXPECT_EQ(outcome.exit_code, 78) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr("rank 1 compiled another plan than rank 0"));
+    EXPECT_THAT(outcome.err, HasSubstr("rank 1 was started with --stage 2 (command line), rank 0 with --stage 1 "
+                                       "(command line)"));
   }
 }
 
@@ -214,6 +215,30 @@ TEST(TorchrunFaults, WhatContradictsTheLauncherNamesBoth) {
   const Outcome no_port = refused({}, {{"MASTER_PORT", "99999"}});
   EXPECT_EQ(no_port.exit_code, 69);
   EXPECT_THAT(no_port.err, HasSubstr("MASTER_PORT is no port: '99999'"));
+}
+
+TEST(TorchrunFaults, AVariableThatIsNoNumberIsNamed) {
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {"RANK", "x"}, {"RANK", "-1"}, {"WORLD_SIZE", "0"}, {"WORLD_SIZE", "99999999999"}, {"LOCAL_RANK", "one"}};
+  for (const auto& [variable, value] : wrong) {
+    Ranks ranks;
+    ranks.start(0, 2, {"--steps", "1"}, {{variable, value}});
+    const Outcome outcome = ranks.of(0).wait();
+    EXPECT_EQ(outcome.exit_code, 78) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(variable + " of the environment is '" + value + "'"));
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST(TorchrunFaults, AHostThatIsNotKnownIsNamedAtOnce) {
+  for (const int rank : {0, 1}) {
+    Ranks ranks;
+    ranks.start(rank, 2, {"--steps", "1", "--timeout", "3600"}, {{"MASTER_ADDR", "no.such.host.invalid"}});
+    const Outcome outcome = ranks.of(0).wait();
+    EXPECT_EQ(outcome.exit_code, 69) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("the host 'no.such.host.invalid' is not known here"));
+    EXPECT_THAT(outcome.err, HasSubstr("MASTER_ADDR=HOST"));
+  }
 }
 
 // srun --mpi=none: no PMI, and no variables of torchrun.
