@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -27,8 +27,10 @@ using Clock = std::chrono::steady_clock;
 
 /// For all that is left when nobody waits for an answer any more.
 constexpr std::chrono::seconds kAlone{1};
+/// A program that starts may heed a signal for a moment, and then ignore it.
+constexpr std::chrono::seconds kSettled{5};
 /// Between looks at what was told to end, and at what runs.
-constexpr int kLookMilliseconds = 10, kGlanceMilliseconds = 1'000;
+constexpr int kLookMilliseconds = 10, kGlanceMilliseconds = 250;
 
 class Keeper {
  public:
@@ -100,10 +102,11 @@ class Keeper {
   void obey(const Order& order) {
     if (order.bounded != 0) kill_at_ = Clock::now() + kGrace;
     const std::vector<Descendant> all = descendants_of(::getpid());
-    if (asked_ == 0) note_who_heeds(all);
-    asked_ = order.signal;
-    told_all_ = false;
     const bool came_to_all = came(order.signal);
+    if (asked_ == 0) note_who_heeds(all, came_to_all);
+    asked_ = order.signal;
+    asked_at_ = Clock::now();
+    told_all_ = false;
     for (const Descendant& each : all) {
       const bool as_terminal = each.group == ::getpgrp();
       if (as_terminal ? !came_to_all : each.process == program_) tell(each.process, order.signal);
@@ -119,28 +122,34 @@ class Keeper {
     return ::sigtimedwait(&one, nullptr, &none) == signal;
   }
 
-  /// Until the program is told to end: a handler that ignores what comes next is no reason to use force.
-  void note_who_heeds(const std::vector<Descendant>& all) {
-    std::set<std::pair<pid_t, int>> now;
+  /// Whoever heeds a signal, and since when. One that came already may have a handler that ignores what comes next,
+  /// which is no reason to use force: who heeded it for long counts as heeding it.
+  void note_who_heeds(const std::vector<Descendant>& all, bool came_already = false) {
+    const Clock::time_point now = Clock::now();
+    std::map<std::pair<pid_t, int>, Clock::time_point> heeding;
     for (const Descendant& each : all) {
       for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
         const std::pair one(each.process, signal);
-        if (heeding_.contains(one) || !ignores(each.process, signal)) now.insert(one);
+        const auto before = heeding_.find(one);
+        const Clock::time_point since = before == heeding_.end() ? now : before->second;
+        if (!ignores(each.process, signal) || (came_already && now - since >= kSettled)) heeding.emplace(one, since);
       }
     }
-    heeding_ = std::move(now);
+    heeding_ = std::move(heeding);
   }
 
   /// Where not all were told, those that were.
   bool are_deaf(const std::vector<Descendant>& all, int signal) const {
+    const bool had_grace = Clock::now() >= asked_at_ + kGrace;
     return std::ranges::all_of(all, [&](const Descendant& each) {
       if (!told_all_ && each.process != program_ && each.group != ::getpgrp()) return true;
-      return !heeding_.contains({each.process, signal}) && ignores(each.process, signal);
+      return (had_grace || !heeding_.contains({each.process, signal})) && ignores(each.process, signal);
     });
   }
 
   void tell(const std::vector<Descendant>& all, int signal) {
     asked_ = signal;
+    asked_at_ = Clock::now();
     told_all_ = true;
     for (const Descendant& each : all) tell(each.process, signal);
   }
@@ -155,11 +164,12 @@ class Keeper {
   sigset_t blocked_{};
   pid_t program_ = -1;
   Report report_;
-  int asked_ = 0;                              ///< the last signal that the program was to end by
-  bool told_all_ = false;                      ///< by that signal, not only the process group
-  bool told_rest_ = false;                     ///< what it left behind got SIGTERM
-  std::set<std::pair<pid_t, int>> heeding_;    ///< processes and signals that they do not ignore
-  std::optional<Clock::time_point> ended_at_;  ///< the program
+  int asked_ = 0;  ///< the last signal that the program was to end by
+  Clock::time_point asked_at_{};
+  bool told_all_ = false;                                       ///< by that signal, not only the process group
+  bool told_rest_ = false;                                      ///< what it left behind got SIGTERM
+  std::map<std::pair<pid_t, int>, Clock::time_point> heeding_;  ///< processes and signals that they do not ignore
+  std::optional<Clock::time_point> ended_at_;                   ///< the program
   std::optional<Clock::time_point> kill_at_;
 };
 

@@ -31,9 +31,9 @@ struct Report {
 ///
 /// A signal is passed on as a terminal would: to all of the program's that is in this process group, unless it came to
 /// the whole group. When only such are left that ignored the signal before it came, they get SIGTERM, and when these
-/// ignored that, SIGKILL. When the program has ended, what is left gets SIGTERM: at once where it was told to end, or
-/// kToLeave later; kGrace after that it is killed. When the line breaks, because the process at its other end was
-/// killed, all has a second.
+/// ignored that, SIGKILL; what ignores it only since then has kGrace. When the program has ended, what is left gets
+/// SIGTERM: at once where it was told to end, or kToLeave later; kGrace after that it is killed. When the line breaks,
+/// because the process at its other end was killed, all has a second.
 [[noreturn]] void keep(int line, const std::function<int()>& start);
 
 }  // namespace shard::profiler
