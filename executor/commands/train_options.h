@@ -40,7 +40,7 @@ struct TrainOptions {
   bool print_memory = false;
   std::string cluster = "cpu-local";
   std::optional<cpu::InstructionSet> instruction_set;  ///< nothing: what the matrix library takes
-  std::int64_t timeout_seconds = 60;
+  double timeout_seconds = 60;
   bool graphs = true;  ///< on GPUs
   ForeignFiles foreign;
   cli::OutputOptions output;

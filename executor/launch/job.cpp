@@ -17,10 +17,10 @@
 #include <utility>
 
 #include "executor/launch/address_space.h"
-#include "executor/launch/descendants.h"
 #include "executor/launch/mpirun_command.h"
 #include "executor/launch/rank_lines.h"
 #include "executor/launch/watchdog.h"
+#include "traces/base/descendants.h"
 #include "traces/base/run_place.h"
 #include "traces/base/scratch.h"
 #include "traces/base/stop.h"
@@ -279,7 +279,7 @@ Result<JobEnd> run_job(std::span<const std::string> arguments, const JobOptions&
   Result<RankLines> lines = RankLines::listen(places.socket);
   if (!lines) return lines.error();
   const int locks[] = {session->lock(), memory ? memory->lock() : session->lock()};
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  adopt_descendants();
   // After the directories, so before them at a stop: nobody writes into them any more.
   const stop::Registration processes = stop::at_stop([] { end_descendants(kToDie); });
   Job job(std::move(*lines), options, std::move(memory));

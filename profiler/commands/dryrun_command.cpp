@@ -8,12 +8,12 @@
 #include "profiler/commands/commands.h"
 #include "profiler/commands/program_words.h"
 #include "profiler/dryrun/dry_run.h"
+#include "profiler/process/run_folder.h"
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/commands/printing.h"
 #include "traces/base/numbers.h"
-#include "traces/base/scratch.h"
 #include "traces/holders.h"
 #include "traces/import/write_trace.h"
 
@@ -33,6 +33,9 @@ Needed: the PyTorch for CUDA (pip install torch on Linux), which installs withou
 Not seen: values that kernels would compute, which are zeros (a loop that ends when the loss is small does not end:
 --timeout; shapes that depend on data are those of zeros); workspaces of cuDNN; memory outside of PyTorch's allocator
 (CUDA's context, NCCL's buffers); when a GPU would be done with what another stream still uses (it is done at once).
+
+A first Ctrl-C (or SIGTERM) is the program's: what it took up to there is told, and then this command dies of the signal; a
+second one ends both at once. Nothing that the program started outlives this command.
 
 Cards, as --cluster calls them: a100-40gb-x8, a100-80gb-x8, a800-80gb-x8, b200-180gb-x8, h100-80gb-x8, h100-80gb-pcie-x8,
 h200-141gb-x1, h200-141gb-x8, l4-24gb-x8, l40s-48gb-x8, rtx3090-24gb-x1, rtx4090-24gb-x1, t4-16gb-x4, v100-16gb-x8,
@@ -227,7 +230,7 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (!format) return failed(format.error());
   const Result<Place> place = place_of(options);
   if (!place) return failed(place.error());
-  const Result<Scratch> folder = Scratch::make_temporary("the run's files");
+  const Result<Scratch> folder = profiler::run_folder();
   if (!folder) return failed(folder.error());
   const Result<DryRun> run =
       dry_run(program, *place, folder->path(),

@@ -8,11 +8,11 @@
 #include "profiler/commands/commands.h"
 #include "profiler/commands/profile_report.h"
 #include "profiler/commands/program_words.h"
+#include "profiler/process/run_folder.h"
 #include "profiler/record/record_program.h"
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
 #include "sim/commands/printing.h"
-#include "traces/base/scratch.h"
 #include "traces/import/write_trace.h"
 
 namespace shard::profiler {
@@ -27,8 +27,11 @@ loads the recorder (CUPTI) into the program and into every process that it start
 the program (-- torchrun --nproc-per-node 2 train.py), and all ranks come into one trace.
 
 What was recorded stays where it is when the program ends by exit, by _exit or by a signal; when it recorded more than
---max-bytes, the last is kept and the rest is counted. The program's exit code is this command's. Where there is no GPU,
-or no leave to profile, the program runs all the same and the reason is said.
+--max-bytes, the last is kept and the rest is counted. The program's exit code is this command's, or 75 where --timeout
+ended it. Where there is no GPU, or no leave to profile, the program runs all the same and the reason is said.
+
+A first Ctrl-C (or SIGTERM) is the program's: what it did up to there is told, and then this command dies of the signal; a
+second one ends both at once. Nothing that the program started outlives this command.
 
 A signal USR1 to this command switches recording off, and the next one on again.
 
@@ -48,7 +51,7 @@ Examples:
 struct Options {
   std::string output_file;
   Bytes most{std::int64_t{256} << 20};
-  std::optional<double> start_after;
+  std::optional<double> start_after, timeout_seconds;
   WantedRanges wanted;
   std::int64_t top = 10;
   cli::OutputOptions output;
@@ -91,6 +94,7 @@ void add_options(cli::Command& command, Options& options) {
   group.add("output", &options.output_file, "FILE", "write the trace").alias("trace").letter('o').writes_file();
   group.add("max-bytes", &options.most, "BYTES", "of each process's events; the last are kept").least(1);
   group.add("start-after", &options.start_after, "SECONDS", "record from then on").least(0);
+  group.add("timeout", &options.timeout_seconds, "SECONDS", "end the program after so long").least(0);
   group.add("range", &options.wanted.name, "NAME", "record while an NVTX range of this name is open");
   group.add_custom("steps", "A:B", "record these steps alone, counted from 1",
                    [&options](std::string_view text, std::string_view where, const cli::Range&) {
@@ -114,18 +118,19 @@ int profile_command(std::span<const std::string> arguments) {
   if (const Result<void> sound = check(options.wanted); !sound) return failed(sound.error());
   const Result<cli::Format> format = commands::document_format(command, options.output);
   if (!format) return failed(format.error());
-  const Result<Scratch> folder = Scratch::make_temporary("the run's files");
+  const Result<Scratch> folder = run_folder();
   if (!folder) return failed(folder.error());
   struct sigaction on_switch {};
   on_switch.sa_handler = [](int) { switches.fetch_add(1); };
   on_switch.sa_flags = SA_RESTART;
   ::sigaction(SIGUSR1, &on_switch, nullptr);
-  const Result<Recorded> recorded = record_program(program, folder->path(),
-                                                   {.most = options.most,
-                                                    .start_after_seconds = options.start_after,
-                                                    .wanted = options.wanted,
-                                                    .switches = &switches},
-                                                   {.out_to_errors = *format == cli::Format::json});
+  const Result<Recorded> recorded =
+      record_program(program, folder->path(),
+                     {.most = options.most,
+                      .start_after_seconds = options.start_after,
+                      .wanted = options.wanted,
+                      .switches = &switches},
+                     {.out_to_errors = *format == cli::Format::json, .timeout_seconds = options.timeout_seconds});
   if (!recorded) return failed(recorded.error());
   const auto top = static_cast<std::size_t>(options.top);
   if (*format == cli::Format::json) {
@@ -138,7 +143,7 @@ int profile_command(std::span<const std::string> arguments) {
   if (!options.output_file.empty() && recorded->timeline)
     if (const Result<void> written = write_trace(recorded->timeline->loaded.trace, options.output_file); !written)
       return failed(written.error());
-  return recorded->ended.exit_code;
+  return recorded->ended.timed_out ? exit_code(Errc::retryable) : recorded->ended.exit_code;
 }
 
 }  // namespace shard::profiler

@@ -147,6 +147,7 @@ Json to_json(const Recorded& recorded, std::size_t top) {
   Json j = cli::json_document("profile");
   j["exit_code"] = recorded.ended.exit_code;
   j["signal"] = recorded.ended.signal;
+  j["timed_out"] = recorded.ended.timed_out;
   j["recorded"] = recorded.timeline.has_value();
   j["processes"] = recorded.processes;
   if (!recorded.timeline) {

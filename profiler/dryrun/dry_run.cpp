@@ -19,6 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kStandIn = "libshardscope_standin.so";
+/// What it leaves in the folder when it comes into a process.
+constexpr const char* kMark = "loaded";
 /// What libraries look for that want the driver.
 constexpr const char* kDriver = "libcuda.so.1";
 
@@ -63,6 +65,7 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
            ",bytes=" + std::to_string(place.device_bytes) + ",count=" + std::to_string(place.devices) + ",upwards=" +
            std::to_string(place.addresses_upwards ? 1 : 0) + ",cuda=" + std::to_string(pytorch.cuda_version)},
       {"SHARDSCOPE_STANDIN_UNKNOWN", folder / "unknown"},
+      {"SHARDSCOPE_STANDIN_LOADED", folder / kMark},
       {"SHARDSCOPE_STANDIN_COUNTERS", folder},
       // What is compiled and tuned here is not for a real card to find.
       {"TORCHINDUCTOR_CACHE_DIR", folder / "inductor"},
@@ -129,6 +132,19 @@ void collect(const fs::path& folder, DryRun& run) {
   std::ranges::sort(run.unknown_functions);
 }
 
+/// Without the stand-in a program that found no GPU says nothing about one that has it. One that was ended at once may
+/// not have come so far.
+Result<void> check_loaded(const std::vector<std::string>& program, const Ended& ended, const fs::path& folder) {
+  std::error_code error;
+  if (ended.timed_out || ended.signal != 0 || fs::exists(folder / kMark, error)) return {};
+  return Error{Errc::unavailable,
+               "the stand-in GPU was not loaded into the program: it is linked statically, runs as another user, or "
+               "libraries in the folder of the run's files cannot be loaded",
+               program.front() + ", " + folder.string(),
+               "a program that the loader starts (python3 train.py); else set TMPDIR to a folder that is not mounted "
+               "noexec"};
+}
+
 }  // namespace
 
 Result<DryRun> dry_run(const std::vector<std::string>& program, const Place& place, const fs::path& folder,
@@ -148,6 +164,7 @@ Result<DryRun> dry_run(const std::vector<std::string>& program, const Place& pla
   started.environment.merge(environment_of(*pytorch, place, folder));
   const Result<profiler::Ended> ended = profiler::run_to_its_end(program, started);
   if (!ended) return ended.error();
+  if (const Result<void> loaded = check_loaded(program, *ended, folder); !loaded) return loaded.error();
   DryRun run;
   run.pytorch = *pytorch;
   run.ended = *ended;

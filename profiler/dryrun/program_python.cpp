@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "profiler/process/child.h"
 
@@ -13,8 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What Python prints before it, at its start (a sitecustomize), is no answer.
+constexpr std::string_view kMarker = "\nshardscope asks for PyTorch:\n";
+
 constexpr const char* kQuestion = R"(
 import importlib.util, os
+print("\nshardscope asks for PyTorch:")
 spec = importlib.util.find_spec("torch")
 if spec is None or not spec.origin:
     print("no torch")
@@ -62,7 +67,8 @@ Result<PyTorch> pytorch_of(const std::vector<std::string>& program) {
   const std::string python = interpreter_of(program.front());
   const Result<profiler::Ended> asked = profiler::run_and_read({python, "-c", kQuestion});
   if (!asked) return asked.error();
-  std::istringstream lines(asked->out);
+  const std::size_t marked = asked->out.rfind(kMarker);
+  std::istringstream lines(marked == std::string::npos ? "" : asked->out.substr(marked + kMarker.size()));
   std::string folder, version, cuda;
   if (asked->exit_code != 0 || !std::getline(lines, folder))
     return unavailable("this Python does not answer", python,

@@ -1,28 +1,33 @@
-// fork, exec, and a pipe that tells why exec failed.
+// A keeper is forked, which forks and executes the program; a pipe tells why exec failed.
 #include "profiler/process/child.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
-#include <thread>
+#include <utility>
+
+#include "profiler/process/keeper.h"
+#include "traces/base/deadline.h"
+#include "traces/base/descendants.h"
 
 namespace shard::profiler {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kGrace{10};
-constexpr std::chrono::milliseconds kLook{10};
+constexpr int kLookMilliseconds = 10;
+/// For processes to be gone after SIGKILL; the kernel frees their memory first.
+constexpr std::chrono::seconds kToDie{5};
 
 struct Pipe {
   int read = -1, write = -1;
@@ -42,15 +47,13 @@ struct Pipe {
   }
 };
 
-Ended ended(int status) {
-  Ended result;
+void set_end(Ended& ended, int status) {
   if (WIFSIGNALED(status)) {
-    result.signal = WTERMSIG(status);
-    result.exit_code = 128 + result.signal;
+    ended.signal = WTERMSIG(status);
+    ended.exit_code = 128 + ended.signal;
   } else {
-    result.exit_code = WEXITSTATUS(status);
+    ended.exit_code = WEXITSTATUS(status);
   }
-  return result;
 }
 
 [[noreturn]] void become(const std::vector<std::string>& words, const std::map<std::string, std::string>& environment,
@@ -69,13 +72,11 @@ Ended ended(int status) {
   ::_exit(127);
 }
 
-/// The process, once exec has succeeded.
-Result<pid_t> start(const std::vector<std::string>& words, const Started& how, int out) {
+/// For the keeper: the process, once exec has succeeded, or the errno that it failed with, below zero.
+int start(const std::vector<std::string>& words, const Started& how, int out) {
   Pipe fault;
   const pid_t process = ::fork();
-  if (process < 0)
-    return Error{Errc::unavailable, std::string("no process can be started: ") + std::strerror(errno), words.front(),
-                 ""};
+  if (process < 0) return -errno;
   if (process == 0) {
     if (how.out_to_errors) ::dup2(STDERR_FILENO, STDOUT_FILENO);
     if (out >= 0) {
@@ -86,69 +87,124 @@ Result<pid_t> start(const std::vector<std::string>& words, const Started& how, i
     become(words, how.environment, fault.write);
   }
   fault.close_write();
+  if (out >= 0) ::close(out);
   int why = 0;
-  if (::read(fault.read, &why, sizeof(why)) == static_cast<ssize_t>(sizeof(why))) {
-    ::waitpid(process, nullptr, 0);
-    return Error{Errc::unavailable, std::string("the program cannot be started: ") + std::strerror(why), words.front(),
-                 why == ENOENT ? "its path, or a name that is in PATH" : ""};
+  return ::read(fault.read, &why, sizeof(why)) == static_cast<ssize_t>(sizeof(why)) ? -why : process;
+}
+
+/// This process's end of the keeper's line.
+class Line {
+ public:
+  Line() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0) own_ = ends[0], keepers_ = ends[1];
   }
-  return process;
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+  ~Line() {
+    close_own();
+    close_keepers();
+  }
+  void close_own() { close(own_); }
+  void close_keepers() { close(keepers_); }
+  [[nodiscard]] int own() const { return own_; }
+  [[nodiscard]] int keepers() const { return keepers_; }
+  void order(const Order& order) const {
+    [[maybe_unused]] const ssize_t told = ::send(own_, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+
+ private:
+  static void close(int& descriptor) {
+    if (descriptor >= 0) ::close(descriptor);
+    descriptor = -1;
+  }
+  int own_ = -1, keepers_ = -1;
+};
+
+/// What came through the pipe by now; false at its end.
+bool read_some(const Pipe& pipe, std::string& text) {
+  char piece[4096];
+  ssize_t got = 0;
+  while ((got = ::read(pipe.read, piece, sizeof(piece))) > 0) text.append(piece, static_cast<std::size_t>(got));
+  return got < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/// Until the keeper reports; none when it was killed.
+std::optional<Report> wait_for(const Line& line, const Started& how, const Pipe* out, Ended& ended) {
+  const std::optional<Clock::time_point> deadline =
+      how.timeout_seconds ? deadline_after(Clock::now(), *how.timeout_seconds) : std::nullopt;
+  bool reads = out != nullptr;
+  while (true) {
+    std::array<pollfd, 2> ready{{{line.own(), POLLIN, 0}, {reads ? out->read : -1, POLLIN, 0}}};
+    ::poll(ready.data(), ready.size(), deadline || how.meanwhile ? kLookMilliseconds : -1);
+    if (reads && ready[1].revents != 0) reads = read_some(*out, ended.out);
+    if (how.meanwhile) how.meanwhile();
+    if (deadline && !ended.timed_out && Clock::now() > *deadline) {
+      line.order({.signal = SIGTERM, .bounded = 1});
+      ended.timed_out = true;
+    }
+    if (ready[0].revents == 0) continue;
+    if (reads) read_some(*out, ended.out);
+    Report report;
+    const ssize_t got = ::recv(line.own(), &report, sizeof(report), 0);
+    if (got < 0 && errno == EINTR) continue;
+    return got == static_cast<ssize_t>(sizeof(report)) ? std::optional(report) : std::nullopt;
+  }
+}
+
+Error no_process(const std::vector<std::string>& words) {
+  return {Errc::unavailable, std::string("no process can be started: ") + std::strerror(errno), words.front(),
+          "a larger limit of processes (ulimit -u) or of open files (ulimit -n)"};
+}
+
+/// `out`: reads what the program prints. `answers`: the first signal is the program's.
+Result<Ended> run(const std::vector<std::string>& words, const Started& how, Pipe* out, bool answers) {
+  const auto line = std::make_shared<Line>();
+  if (line->own() < 0) return no_process(words);
+  adopt_descendants();
+  const stop::Registration processes = stop::at_stop([] { end_descendants(kToDie); });
+  Ended ended;
+  pid_t keeper = -1;
+  {
+    const stop::NotNow starting;
+    keeper = ::fork();
+    if (keeper < 0) return no_process(words);
+    if (keeper == 0) {
+      line->close_own();
+      keep(line->keepers(), [&] { return start(words, how, out == nullptr ? -1 : out->write); });
+    }
+    if (answers)
+      ended.answering = std::make_shared<stop::Registration>(
+          stop::at_first_signal([line](int signal) { line->order({.signal = signal}); }));
+  }
+  line->close_keepers();
+  if (out != nullptr) {
+    out->close_write();
+    ::fcntl(out->read, F_SETFL, O_NONBLOCK);
+  }
+  const std::optional<Report> report = wait_for(*line, how, out, ended);
+  end_descendants(kToDie);  // of a keeper that was killed; a sound one has left nothing
+  if (!report) {
+    const stop::NotNow unstopped;  // who is being stopped has said so
+    return Error{Errc::retryable, "the process that watches over the program was killed", words.front(), "run again"};
+  }
+  if (report->not_started != 0)
+    return Error{Errc::unavailable, std::string("the program cannot be started: ") + std::strerror(report->not_started),
+                 words.front(), report->not_started == ENOENT ? "its path, or a name that is in PATH" : ""};
+  set_end(ended, report->status);
+  ended.peak_resident_bytes = report->peak_resident_bytes;
+  return ended;
 }
 
 }  // namespace
 
 Result<Ended> run_to_its_end(const std::vector<std::string>& words, const Started& how) {
-  const Result<pid_t> process = start(words, how, -1);
-  if (!process) return process.error();
-  const auto begin = Clock::now();
-  const bool looks = how.timeout_seconds || how.meanwhile;
-  bool told = false, killed = false;
-  int status = 0;
-  rusage used{};
-  while (true) {
-    const pid_t found = ::wait4(*process, &status, looks ? WNOHANG : 0, &used);
-    if (found == *process) break;
-    if (found < 0 && errno != EINTR)
-      return Error{Errc::internal, std::string("waiting failed: ") + std::strerror(errno), words.front(), ""};
-    if (!looks) continue;
-    if (how.meanwhile) how.meanwhile();
-    const auto end =
-        how.timeout_seconds
-            ? begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*how.timeout_seconds))
-            : Clock::time_point::max() - kGrace;
-    if (!told && Clock::now() > end) {
-      ::kill(*process, SIGTERM);
-      told = true;
-    }
-    if (!killed && Clock::now() > end + kGrace) {
-      ::kill(*process, SIGKILL);
-      killed = true;
-    }
-    std::this_thread::sleep_for(kLook);
-  }
-  Ended result = ended(status);
-  result.timed_out = told;
-  result.peak_resident_bytes = std::int64_t{used.ru_maxrss} << 10;
-  return result;
+  return run(words, how, nullptr, true);
 }
 
 Result<Ended> run_and_read(const std::vector<std::string>& words) {
   Pipe out;
-  const Result<pid_t> process = start(words, {}, out.write);
-  if (!process) return process.error();
-  out.close_write();
-  std::string text;
-  char piece[4096];
-  for (ssize_t got = 0; (got = ::read(out.read, piece, sizeof(piece))) != 0;) {
-    if (got > 0) text.append(piece, static_cast<std::size_t>(got));
-    if (got < 0 && errno != EINTR) break;
-  }
-  int status = 0;
-  while (::waitpid(*process, &status, 0) < 0 && errno == EINTR) {
-  }
-  Ended result = ended(status);
-  result.out = std::move(text);
-  return result;
+  return run(words, {}, &out, false);
 }
 
 std::string found_in_path(const std::string& program) {

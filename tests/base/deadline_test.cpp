@@ -3,17 +3,24 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <limits>
 
 namespace shard {
 namespace {
 
 TEST(Deadline, TheLargestOneLiesInTheFuture) {
-  const auto deadline = deadline_of(std::numeric_limits<std::int64_t>::max());
   const auto now = std::chrono::steady_clock::now();
-  EXPECT_GT(now + deadline, now);
+  for (const double seconds : {1e10, 9e18, 1e300, std::numeric_limits<double>::infinity()})
+    EXPECT_GT(now + deadline_of(seconds), now + std::chrono::years(9)) << seconds;
   EXPECT_EQ(deadline_of(3), std::chrono::seconds{3});
+}
+
+TEST(Deadline, BeyondAnyClockIsNone) {
+  const auto now = std::chrono::steady_clock::now();
+  EXPECT_EQ(deadline_after(now, 2.5), now + std::chrono::milliseconds{2500});
+  EXPECT_EQ(deadline_after(now, 0), now);
+  for (const double seconds : {1e10, 1e300, std::numeric_limits<double>::infinity()})
+    EXPECT_EQ(deadline_after(now, seconds), std::nullopt) << seconds;
 }
 
 TEST(Deadline, IsSaidInSeconds) {

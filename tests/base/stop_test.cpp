@@ -108,6 +108,36 @@ TEST(Stop, ATickCanEndTheProcess) {
   EXPECT_EQ(ended.said, "late\n");
 }
 
+TEST(Stop, AFirstSignalMayWaitForAnAnswer) {
+  const Ended ended = run([](auto write_line) {
+    std::array<int, 2> asked{};
+    if (pipe2(asked.data(), O_CLOEXEC) != 0) _exit(99);
+    const stop::Registration answers = stop::at_first_signal([=](int signal) {
+      write_line("asked " + std::to_string(signal));
+      static_cast<void>(!write(asked[1], "x", 1));
+    });
+    kill(getpid(), SIGTERM);
+    char byte = 0;
+    static_cast<void>(!read(asked[0], &byte, 1));
+    kill(getpid(), SIGTERM);  // timeout(1) sends two at once
+    write_line("answered");
+  });
+  EXPECT_TRUE(WIFSIGNALED(ended.status) && WTERMSIG(ended.status) == SIGTERM) << ended.status;
+  EXPECT_EQ(ended.said, "asked 15\nanswered\n");
+}
+
+TEST(Stop, AFirstSignalEndsAsEverWhereNobodyHasAnAnswerAnyMore) {
+  const Ended ended = run([](auto write_line) {
+    {
+      const stop::Registration gone = stop::at_first_signal([=](int) { write_line("asked"); });
+    }
+    kill(getpid(), SIGINT);
+    wait_for_the_end();
+  });
+  EXPECT_TRUE(WIFSIGNALED(ended.status) && WTERMSIG(ended.status) == SIGINT) << ended.status;
+  EXPECT_EQ(ended.said, "stopped by signal: Interrupt\n");
+}
+
 TEST(Stop, AHangupThatIsIgnoredStaysIgnored) {
   signal(SIGHUP, SIG_IGN);
   const Ended ended = run([](auto) { kill(getpid(), SIGHUP); });

@@ -29,10 +29,14 @@ class DryRun : public ::testing::Test {
     return shardscope(options, {.directory = scratch_.path(), .environment = environment()});
   }
   [[nodiscard]] std::map<std::string, std::string> environment() const {
-    return {{"PYTHONPATH", scratch_.path() / "packages"}, {"PYTHONDONTWRITEBYTECODE", "1"}};
+    std::map<std::string, std::string> variables{{"PYTHONPATH", scratch_.path() / "packages"},
+                                                 {"PYTHONDONTWRITEBYTECODE", "1"}};
+    variables.insert(more_environment_.begin(), more_environment_.end());
+    return variables;
   }
 
   ScratchDirectory scratch_;
+  std::map<std::string, std::string> more_environment_;
 };
 
 TEST_F(DryRun, SaysWhatWasHeldAtThePeakAndByWhichLine) {
@@ -227,6 +231,39 @@ TEST_F(DryRun, WhatItRecordedIsATrace) {
 TEST_F(DryRun, TheUsersSitecustomizeRunsToo) {
   scratch_.write("packages/sitecustomize.py", "import builtins\nbuiltins.theirs = 5\n");
   EXPECT_EQ(dryrun("import sys\nsys.exit(theirs)\n").exit_code, 5);
+}
+
+TEST_F(DryRun, WhatPythonPrintsAtItsStartIsNoAnswer) {
+  for (const char* line :
+       {"print('hello')\nprint('world')\nprint('13.0')\n", "import sys\nsys.stdout.write('unfinished')\n"}) {
+    scratch_.write("packages/sitecustomize.py", line);
+    const nlohmann::json answer = json_of(dryrun("import torch\nkept = torch.empty(1 << 20)\n"), 0);
+    EXPECT_EQ(answer["pytorch_version"], "0.0+fake");
+    EXPECT_EQ(answer["peak_allocated_bytes"], 1 << 20);
+  }
+}
+
+TEST_F(DryRun, FoldersThatNoListOfLibrariesTakesDoNoHarm) {
+  for (const char* name : {"with blank", "with:colon", "with$dollar"}) {
+    more_environment_ = {{"TMPDIR", scratch_.path() / name}};
+    fs::create_directory(scratch_.path() / name);
+    const nlohmann::json answer = json_of(dryrun("import torch\nkept = torch.empty(1 << 20)\n"), 0);
+    EXPECT_EQ(answer["peak_allocated_bytes"], 1 << 20) << name;
+  }
+}
+
+TEST_F(DryRun, WithoutTheStandInThereIsNoAnswer) {
+  const Outcome outcome = shardscope({"dryrun", "--json", "--", STATIC_PROGRAM},
+                                     {.directory = scratch_.path(), .environment = environment()});
+  EXPECT_EQ(outcome.exit_code, 69);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("the stand-in GPU was not loaded into the program"));
+  EXPECT_THAT(outcome.err, HasSubstr("TMPDIR"));
+}
+
+TEST_F(DryRun, ATimeOutBeyondAnyClockIsNone) {
+  const nlohmann::json answer = json_of(dryrun("import sys\nsys.exit(3)\n", {"--json", "--timeout", "1e300"}), 3);
+  EXPECT_EQ(answer["timed_out"], false);
 }
 
 TEST(DryRunFaults, SayWhatIsMissing) {

@@ -1,13 +1,23 @@
 // Deadlines and their words.
 #include "traces/base/deadline.h"
 
-#include <algorithm>
-
 namespace shard {
+namespace {
 
-std::chrono::milliseconds deadline_of(std::int64_t seconds) {
-  constexpr std::chrono::seconds kLongest = std::chrono::years(10);
-  return std::min(std::chrono::seconds(seconds), kLongest);
+constexpr std::chrono::seconds kLongestDeadline = std::chrono::years(10);
+
+}  // namespace
+
+std::chrono::milliseconds deadline_of(double seconds) {
+  const std::chrono::duration<double> wait(seconds);
+  return wait <= kLongestDeadline ? std::chrono::duration_cast<std::chrono::milliseconds>(wait) : kLongestDeadline;
+}
+
+std::optional<std::chrono::steady_clock::time_point> deadline_after(std::chrono::steady_clock::time_point begin,
+                                                                    double seconds) {
+  const std::chrono::duration<double> wait(seconds);
+  if (!(wait <= kLongestDeadline)) return std::nullopt;
+  return begin + std::chrono::duration_cast<std::chrono::steady_clock::duration>(wait);
 }
 
 std::string in_seconds(std::chrono::milliseconds time) {

@@ -2,14 +2,18 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace shard {
 
 /// As a deadline. More than ten years are ten years, so that adding it to a time does not overflow.
-[[nodiscard]] std::chrono::milliseconds deadline_of(std::int64_t seconds);
+[[nodiscard]] std::chrono::milliseconds deadline_of(double seconds);
+
+/// When so many seconds have passed; none where they are more than ten years, infinitely many, too.
+[[nodiscard]] std::optional<std::chrono::steady_clock::time_point> deadline_after(
+    std::chrono::steady_clock::time_point begin, double seconds);
 
 /// "3 s", "0.25 s".
 [[nodiscard]] std::string in_seconds(std::chrono::milliseconds time);

@@ -33,6 +33,7 @@ struct Entry {
   std::function<std::optional<Error>()> cause;
   Say say;
   std::function<void()> tick;
+  std::function<void(int)> ask = {};
   std::chrono::milliseconds interval{0};
   Clock::time_point next{};
 };
@@ -42,6 +43,8 @@ struct State {
   std::vector<Entry> entries;
   int last_id = 0;
   bool leave = false;
+  int asked = 0;  ///< the signal that the process dies of when its work is done
+  Clock::time_point asked_at{};
   int signals = -1;  ///< signalfd
   int wake = -1;     ///< eventfd
   sigset_t taken{};
@@ -96,6 +99,17 @@ void say_and_clean(const Error& error) {
   temporary_files::remove_all();
 }
 
+[[noreturn]] void die_of(int signal) {
+  ::signal(signal, SIG_DFL);
+  sigset_t own{};
+  sigemptyset(&own);
+  sigaddset(&own, signal);
+  pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
+  kill(getpid(), signal);
+  pthread_kill(pthread_self(), signal);
+  _exit(128 + signal);  // the first process of a container does not die of signals
+}
+
 [[noreturn]] void stop_by(int signal) {
   pthread_t helper{};
   if (pthread_create(&helper, nullptr, be_impatient, nullptr) == 0) pthread_detach(helper);
@@ -107,14 +121,21 @@ void say_and_clean(const Error& error) {
   if (!cause)
     cause = Error{Errc::retryable, std::string("stopped by signal: ") + strsignal(signal), to_string(run_place()), ""};
   say_and_clean(*cause);
-  ::signal(signal, SIG_DFL);
-  sigset_t own{};
-  sigemptyset(&own);
-  sigaddset(&own, signal);
-  pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
-  kill(getpid(), signal);
-  pthread_kill(pthread_self(), signal);
-  _exit(128 + signal);  // the first process of a container does not die of signals
+  die_of(signal);
+}
+
+/// The first signal, where somebody's work is to end with an answer. False: the process ends.
+bool is_request(int signal) {
+  State& s = state();
+  if (s.asked != 0) return Clock::now() - s.asked_at < std::chrono::nanoseconds(kPatience.tv_nsec);
+  newest_first([&](const Entry& entry) {
+    if (!entry.ask) return false;
+    s.asked = signal;
+    s.asked_at = Clock::now();
+    entry.ask(signal);
+    return true;
+  });
+  return s.asked != 0;
 }
 
 int milliseconds_to_next_tick() {
@@ -139,7 +160,8 @@ void* take_signals(void*) {
     const std::lock_guard lock(s.mutex);
     if (s.leave) return nullptr;
     signalfd_siginfo info{};
-    if (read(s.signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info))
+    if (read(s.signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info) &&
+        !is_request(static_cast<int>(info.ssi_signo)))
       stop_by(static_cast<int>(info.ssi_signo));
     // Ticks may come and go while one is called, but only by this thread.
     for (std::size_t i = 0; i < s.entries.size(); ++i) {
@@ -217,6 +239,7 @@ SignalThread::~SignalThread() {
   }
   wake();
   pthread_join(s.thread, nullptr);
+  if (s.asked != 0) die_of(s.asked);
   const timespec none{0, 0};
   if (const int late = sigtimedwait(&s.taken, nullptr, &none); late > 0) {
     const std::lock_guard lock(s.mutex);
@@ -249,6 +272,10 @@ Registration with_cause(std::function<std::optional<Error>()> cause) {
 
 Registration with_say(Say say) {
   return Registry::add({.clean_up = {}, .cause = {}, .say = std::move(say), .tick = {}});
+}
+
+Registration at_first_signal(std::function<void(int)> ask) {
+  return Registry::add({.clean_up = {}, .cause = {}, .say = {}, .tick = {}, .ask = std::move(ask)});
 }
 
 Registration every(std::chrono::milliseconds interval, std::function<void()> tick) {

@@ -78,6 +78,11 @@ Registration with_say(Say say);
 /// Called by the thread again and again, the lock of NotNow held.
 Registration every(std::chrono::milliseconds interval, std::function<void()> tick);
 
+/// For work whose answer so far is worth more than a quick end. As long as it lives, the first signal ends nothing: the
+/// thread calls `ask`, the work comes to its end, and the process dies of the signal when its SignalThread goes. A
+/// later one ends it at once, as ever. Of several, the last one is called.
+Registration at_first_signal(std::function<void(int signal)> ask);
+
 /// For ticks: ends the process as a signal would, but with `error` and its exit code.
 [[noreturn]] void end(const Error& error);
 

@@ -1,0 +1,4 @@
+// A program into which the loader brings no library.
+int main(void) {
+  return 0;
+}
