@@ -15,9 +15,9 @@ namespace shard {
 
 /// One writer per process and file; not synchronised: one thread at a time.
 ///
-/// As a rule the file carries its final name from the first byte, because what a killed run leaves behind must open
-/// like any other trace; an END frame tells a closed file from a broken-off one. A command that makes a trace out of
-/// what it already has asks for Appears::whole instead. What else holds for names stands at OutputFile.
+/// As a rule the file carries its final name as soon as it has a header, because what a killed run leaves behind must
+/// open like any other trace; an END frame tells a closed file from a broken-off one. A command that makes a trace out
+/// of what it already has asks for Appears::whole instead. What else holds for names stands at OutputFile.
 ///
 /// Events are buffered and written every 65,536; only flush() and close() touch the disk otherwise. A failed write is
 /// remembered: later events are dropped and flush() and close() return it (Errc::io).

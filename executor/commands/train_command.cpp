@@ -102,9 +102,6 @@ void print_prediction(const cli::Command& command, const Prepared& prepared, con
   std::cout << cli::json_text(j) << std::flush;
 }
 
-/// Where a profiled run leaves its trace unless it is told.
-constexpr const char* kProfileTrace = "profile.sst";
-
 /// With shared memory every rank maps the arenas of all.
 Bytes address_space_per_rank(const Prepared& prepared) {
   const plan::Strategy& s = prepared.planned.strategy;

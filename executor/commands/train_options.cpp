@@ -52,7 +52,11 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
           "profile", &o.profile,
           "say where the time went and which ops took longest beside the prediction, on GPUs as CUPTI recorded it; "
           "the trace goes to --trace, else to profile.sst")
-      .common();
+      .common()
+      .writes_file([&o](const std::string& text) {
+        return text == "true" && o.trace.empty() ? std::vector<std::filesystem::path>{kProfileTrace}
+                                                 : std::vector<std::filesystem::path>{};
+      });
   output.add_custom("profile-steps", "A:B", "record the time of these steps alone, counted from 1",
                     [&o](std::string_view text, std::string_view where, const cli::Range&) -> Result<void> {
                       const std::size_t colon = text.find(':');
@@ -71,8 +75,10 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
                       return {};
                     });
   output
-      .add("log", &o.log, "FILE",
-           "write one JSON object per step: step, loss, step_seconds, learning_rate, gradient_norm")
+      .add(
+          "log", &o.log, "FILE",
+          "write one JSON object per step: step, loss, step_seconds, learning_rate, gradient_norm; an older file stays "
+          "until the first")
       .common()
       .writes_file();
   output.add("print-every", &o.print_every, "N", "show every Nth step, and the first and last")

@@ -16,6 +16,9 @@
 
 namespace shard::commands {
 
+/// Where a profiled run leaves its trace unless it is told.
+inline constexpr const char* kProfileTrace = "profile.sst";
+
 /// Steps of a run, counted from 1 as its lines count them, both ends among them.
 struct StepRange {
   std::int64_t first = 1;

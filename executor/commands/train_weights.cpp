@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "sim/cli/contradiction.h"
-#include "traces/base/file_place.h"
 
 namespace shard::commands {
 
@@ -18,7 +17,10 @@ void add_read_weights_option(cli::Group& group, WeightOptions& o) {
 }
 
 void add_save_weights_options(cli::Group& group, WeightOptions& o) {
-  group.add("save-weights", &o.save, "DIR", "save the last step's parameters there, as model.safetensors").common();
+  group.add("save-weights", &o.save, "DIR", "save the last step's parameters there, as model.safetensors")
+      .common()
+      .writes_into_directory(
+          [](const std::string& folder) { return std::vector<std::filesystem::path>{weights_file_in(folder)}; });
   group.add_choice<Dtype>("weights-dtype", &o.saved_dtype,
                           {{"f32", Dtype::f32, ""}, {"bf16", Dtype::bf16, ""}, {"f16", Dtype::f16, ""}},
                           "what saved parameters are stored as, rounded to nearest even");
@@ -31,8 +33,7 @@ Result<std::shared_ptr<const Weights>> open_weights(const WeightOptions& options
   return std::shared_ptr<const Weights>(std::make_shared<const Weights>(std::move(*weights)));
 }
 
-Result<void> check_save(const cli::Command& command, const WeightOptions& o, const plan::Strategy& strategy,
-                        const Weights* read) {
+Result<void> check_save(const cli::Command& command, const WeightOptions& o, const plan::Strategy& strategy) {
   if (o.save.empty()) {
     if (!command.has("weights-dtype") || !command.given("weights-dtype")) return {};
     return cli::contradiction(command.describe("weights-dtype") + " is of saved weights, and none are saved",
@@ -43,12 +44,6 @@ Result<void> check_save(const cli::Command& command, const WeightOptions& o, con
     return cli::contradiction(
         option + " saves whole parameters; with " + command.describe("tensor-parallel") + " no rank has them",
         "--tensor-parallel 1");
-  const std::filesystem::path file = weights_file_in(o.save);
-  if (read != nullptr)
-    for (const std::filesystem::path& input : read->files())
-      if (same_file(file, input))
-        return cli::contradiction(option + " would replace " + input.string() + " of " + command.describe("weights"),
-                                  "another folder");
   Result<void> possible = can_write_weights(o.save);
   if (possible) return {};
   Error error = possible.error();

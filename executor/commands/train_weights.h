@@ -30,9 +30,9 @@ void add_save_weights_options(cli::Group& group, WeightOptions& options);
 [[nodiscard]] Result<std::shared_ptr<const Weights>> open_weights(const WeightOptions& options,
                                                                   const model::Model& model);
 /// Can they be saved where and how that is asked for? Contradiction (78): of a model that ranks share, with a dtype for
-/// nothing, over a file that the command reads; cannot_create (73).
+/// nothing; cannot_create (73).
 [[nodiscard]] Result<void> check_save(const cli::Command& command, const WeightOptions& options,
-                                      const plan::Strategy& strategy, const Weights* read);
+                                      const plan::Strategy& strategy);
 
 /// What a run says of weights.
 struct WeightsReport {

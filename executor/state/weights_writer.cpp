@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cerrno>
-#include <cstring>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -20,7 +18,7 @@
 #include "executor/state/tensor_file.h"
 #include "traces/base/file_place.h"
 #include "traces/base/output_file.h"
-#include "traces/base/temporary_files.h"
+#include "traces/base/stop.h"
 
 namespace shard {
 namespace {
@@ -94,7 +92,7 @@ struct WeightsWriter::State {
   Dtype stored = Dtype::f32;
   fs::path folder;
   bool made_folder = false;
-  std::string partial;  ///< the name until it is right
+  stop::Registration at_stop;  ///< of a folder that was made
   std::optional<OutputFile> out;
   std::vector<Tensor> tensors;
   std::size_t next = 0;  ///< of `tensors`, the one that comes
@@ -102,10 +100,7 @@ struct WeightsWriter::State {
   RunningSha sha;
 
   ~State() {
-    if (partial.empty()) return;
-    if (out) out->discard();
     out.reset();
-    temporary_files::remove(partial);
     std::error_code fault;
     if (made_folder) fs::remove(folder, fault);  // only if it is empty
   }
@@ -134,14 +129,6 @@ struct WeightsWriter::State {
       done += now;
     }
   }
-  [[nodiscard]] Result<void> flush_to_disk() const {
-    const int file = ::open(partial.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool flushed = file >= 0 && ::fsync(file) == 0;
-    const int why = errno;
-    if (file >= 0) ::close(file);
-    if (flushed) return {};
-    return Error{Errc::io, std::string("writing failed: ") + std::strerror(why), weights_file_in(folder).string(), ""};
-  }
 };
 
 fs::path weights_file_in(const fs::path& folder) {
@@ -150,7 +137,15 @@ fs::path weights_file_in(const fs::path& folder) {
 
 Result<void> can_write_weights(const fs::path& folder) {
   std::error_code fault;
-  if (fs::is_directory(folder, fault)) return can_write(weights_file_in(folder));
+  if (fs::is_directory(folder, fault)) {
+    const fs::path file = weights_file_in(folder);
+    const Result<FilePlace> place = file_place(file);
+    if (!place) return place.error();
+    if (place->kind != FilePlace::Kind::file)
+      return Error{Errc::cannot_create, "is a device or a pipe; what is saved is read again", file.string(),
+                   "another folder"};
+    return can_write(file);
+  }
   if (fs::exists(folder, fault))
     return Error{Errc::cannot_create, "is a file; weights are saved into a folder", folder.string(),
                  "the name of a folder, in which model.safetensors is written"};
@@ -170,11 +165,18 @@ Result<WeightsWriter> WeightsWriter::create(const fs::path& folder, const plan::
   state->stored = stored;
   state->folder = folder;
   std::error_code fault;
-  state->made_folder = fs::create_directory(folder, fault);
+  {
+    const stop::NotNow hold;
+    state->made_folder = fs::create_directory(folder, fault);
+    if (state->made_folder)
+      state->at_stop = stop::at_stop([folder] {
+        std::error_code ignored;
+        fs::remove(folder, ignored);
+      });
+  }
   if (fault) return Error{Errc::cannot_create, "the folder cannot be made: " + fault.message(), folder.string(), ""};
   state->tensors = tensors_of(plan, stored);
-  state->partial = (folder / (unique_name(".model.safetensors") + ".partial")).string();
-  Result<OutputFile> out = OutputFile::create(state->partial, Appears::temporary);
+  Result<OutputFile> out = OutputFile::create(weights_file_in(folder));
   if (!out) return out.error();
   state->out.emplace(std::move(*out));
   const std::string header = safetensors::write_header(state->tensors);
@@ -205,13 +207,8 @@ void WeightsWriter::add(model::ParamId param, Content content, std::span<const s
 Result<void> WeightsWriter::check() {
   State& s = *state_;
   assert(s.next == s.tensors.size());
-  if (Result<void> written = s.out->finish(); !written) {
-    Error error = written.error();
-    error.where = path().string();
-    return error;
-  }
-  if (Result<void> flushed = s.flush_to_disk(); !flushed) return flushed;
-  const Result<TensorFile> file = TensorFile::open(s.partial);
+  if (Result<void> written = s.out->sync(); !written) return written;
+  const Result<TensorFile> file = TensorFile::open(s.out->readable_at());
   if (!file) return not_as_written(path(), file.error().what);
   const auto equal = [](const Tensor& a, const Tensor& b) {
     return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.begin == b.begin && a.end == b.end;
@@ -234,11 +231,7 @@ Result<void> WeightsWriter::check() {
 
 Result<void> WeightsWriter::finish() {
   State& s = *state_;
-  if (temporary_files::finish(s.partial, path().string()) != 0)
-    return Error{Errc::cannot_create,
-                 std::string("the finished file cannot be given its name: ") + std::strerror(errno), path().string(),
-                 ""};
-  s.partial.clear();
+  if (Result<void> named = s.out->finish(); !named) return named;
   // The name, too, is to outlive a power failure; where a file system cannot do that, the file is there all the same.
   if (const int folder = ::open(s.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
     static_cast<void>(::fsync(folder));

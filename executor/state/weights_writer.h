@@ -1,4 +1,4 @@
-// Writes a model's parameters as model.safetensors: beside its place, read again, and put there when it is right.
+// Writes a model's parameters as model.safetensors: read again, and given its name when it is right.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,8 @@ class WeightsWriter {
                                                     Dtype stored);
   WeightsWriter(WeightsWriter&&) noexcept;
   WeightsWriter& operator=(WeightsWriter&&) noexcept;
-  /// Without finish() nothing stays, the folder neither if it was made for this.
+  /// Without finish() nothing stays, the folder neither if it was made for this. What stays of a process that is killed
+  /// is said at OutputFile, and the folder.
   ~WeightsWriter();
 
   /// An executor::StateReader. What is not a parameter's value is passed over.
@@ -40,7 +41,7 @@ class WeightsWriter {
 
   /// Behind the phase: flushed to the disk, and read again: header and every byte. Errors: io.
   [[nodiscard]] Result<void> check();
-  /// Gives it its name, replacing what had it. Errors: cannot_create.
+  /// Gives it its name, replacing what had it. Errors: cannot_create, io.
   [[nodiscard]] Result<void> finish();
 
   [[nodiscard]] std::filesystem::path path() const;

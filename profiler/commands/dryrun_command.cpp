@@ -1,11 +1,11 @@
 // `shardscope dryrun`: what memory a PyTorch program would take, on a machine without a GPU.
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "profiler/commands/commands.h"
+#include "profiler/commands/program_files.h"
 #include "profiler/commands/program_words.h"
 #include "profiler/dryrun/dry_run.h"
 #include "profiler/process/run_folder.h"
@@ -14,6 +14,7 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/commands/printing.h"
 #include "traces/base/numbers.h"
+#include "traces/base/scratch.h"
 #include "traces/holders.h"
 #include "traces/import/write_trace.h"
 
@@ -21,7 +22,6 @@ namespace shard::dryrun {
 namespace {
 
 using commands::failed;
-namespace fs = std::filesystem;
 
 constexpr const char* kDetails =
     R"(Runs your own PyTorch program, unmodified, on a machine without a GPU, and says to the byte what GPU memory it takes
@@ -191,10 +191,7 @@ std::string to_text(const DryRun& run, const Place& place, const std::optional<A
 Result<void> write_recording(const DryRun& run, const std::string& path) {
   if (!run.recording) return Error{Errc::contradiction, "there is nothing to write: the program used no GPU", path, ""};
   if (!path.ends_with(".pickle")) return write_trace(run.recording->trace, path);
-  std::error_code error;
-  fs::copy_file(run.snapshot, path, fs::copy_options::overwrite_existing, error);
-  if (!error) return {};
-  return Error{Errc::cannot_create, "the snapshot cannot be written: " + error.message(), path, ""};
+  return copy_to_file(run.snapshot, path);
 }
 
 }  // namespace
@@ -224,6 +221,7 @@ int dryrun_command(std::span<const std::string> arguments) {
   group.add("top", &options.top, "N", "so many of the largest holders").least(0);
   cli::add_output_options(command, options.output);
   const auto [own, program] = profiler::program_words(arguments);
+  profiler::reads_program(command, program);
   if (const auto code = commands::parsed(command, own)) return *code;
   if (program.empty()) return failed(profiler::no_program("dryrun"));
   const Result<cli::Format> format = commands::document_format(command, options.output);

@@ -7,6 +7,7 @@
 
 #include "profiler/commands/commands.h"
 #include "profiler/commands/profile_report.h"
+#include "profiler/commands/program_files.h"
 #include "profiler/commands/program_words.h"
 #include "profiler/process/run_folder.h"
 #include "profiler/record/record_program.h"
@@ -113,6 +114,7 @@ int profile_command(std::span<const std::string> arguments) {
   cli::Command command("shardscope", "profile", "records what a CUDA program does on its GPUs", kDetails);
   add_options(command, options);
   const auto [own, program] = program_words(arguments);
+  reads_program(command, program);
   if (const auto code = commands::parsed(command, own)) return *code;
   if (program.empty()) return failed(no_program("profile"));
   if (const Result<void> sound = check(options.wanted); !sound) return failed(sound.error());

@@ -7,9 +7,7 @@
 #include <sstream>
 
 #include "sim/cli/describe.h"
-#include "sim/cli/file_options.h"
 #include "sim/cli/foreign_options.h"
-#include "sim/cli/lists.h"
 
 namespace shard::cli {
 namespace po = boost::program_options;
@@ -20,21 +18,6 @@ namespace {
 std::string bare(std::string_view token) {
   const std::size_t first = token.find_first_not_of('-');
   return first == std::string_view::npos ? "" : std::string(token.substr(first, token.find('=', first) - first));
-}
-
-/// The option as its user types it.
-std::string spelled(const OptionState& state) {
-  return (state.is_positional ? "" : "--") + state.name;
-}
-
-std::string where_of(const OptionState& state, const Origin& origin) {
-  const std::string option = spelled(state);
-  return origin.source == Source::file ? origin.where + " (" + option + ")" : option;
-}
-
-/// In our own words.
-std::string own_text(const OptionState& state, const std::string& given) {
-  return state.words.empty() ? given : own_word(given, state.words);
 }
 
 /// The option under all its names, for Boost. A switch that takes a list has it behind '=' only.
@@ -198,31 +181,6 @@ std::string Command::suggested(std::string_view unknown) const {
   return match ? "did you mean '--" + *match + "'? " : "";
 }
 
-Result<void> Command::set(OptionState& state, const std::string& given, const Origin& origin) {
-  if (!takes_list(state)) return store(state, given, origin);
-  const std::vector<std::string> values = values_in(given, state.between);
-  if (values.size() == 1) return store(state, values.front(), origin);
-  // A wrong value is wrong whichever is chosen. Those that add to what is there are plain text.
-  if (!state.several)
-    for (const std::string& value : values)
-      if (auto done = state.read(own_text(state, value), where_of(state, origin), state.range); !done) return done;
-  return store(state, values[choose_(state.name, values)], origin);
-}
-
-Result<void> Command::store(OptionState& state, const std::string& given, const Origin& origin) {
-  const std::string text = own_text(state, given);
-  if (state.origin.source == origin.source && !state.texts.empty() && !state.several) {
-    return Error{Errc::usage, spelled(state) + " is given twice ('" + state.texts.back() + "', '" + text + "')",
-                 origin.source == Source::file ? origin.where : "", "leave one of them out"};
-  }
-  if (state.several && state.texts.empty() && state.clear) state.clear();
-  auto done = state.read(text, where_of(state, origin), state.range);
-  if (!done) return done;
-  state.texts.push_back(text);
-  state.origin = origin;
-  return {};
-}
-
 std::string Command::own_name(std::string_view name) {
   bool negated = false;
   if (lookup(name, negated) != nullptr) return std::string(name);
@@ -345,26 +303,6 @@ Result<Outcome> Command::parse(std::span<const std::string> arguments) {
   }
   if (auto done = check_named_files(); !done) return done.error();
   return Outcome::run;
-}
-
-Result<void> Command::check_named_files() const {
-  std::vector<NamedFile> read;
-  std::vector<NamedFile> written;
-  const auto add = [&](const OptionState& state) {
-    if (state.file_use == FileUse::none) return;
-    for (const std::string& text : state.texts) {
-      if (text.empty()) continue;
-      const std::string option = spelled(state) + " " + text + " (" + state.origin.where + ")";
-      const std::vector<std::filesystem::path> paths =
-          state.files ? state.files(text) : std::vector<std::filesystem::path>{text};
-      for (const std::filesystem::path& path : paths)
-        (state.file_use == FileUse::read ? read : written).push_back({option, path});
-    }
-  };
-  for (const auto& state : positionals_) add(*state);
-  for (const auto& each : groups_)
-    for (const auto& state : each->options) add(*state);
-  return check_files(read, written);
 }
 
 std::string Command::help(int width) const {

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "sim/cli/closest.h"
+#include "sim/cli/file_options.h"
 #include "sim/cli/values.h"
 #include "traces/base/result.h"
 
@@ -60,7 +61,7 @@ using FilesOf = std::function<std::vector<std::filesystem::path>(const std::stri
 using Choose = std::function<std::size_t(const std::string& option, const std::vector<std::string>& values)>;
 
 /// Whether an option names files, and what the command does with them.
-enum class FileUse { none, read, written };
+enum class FileUse { none, read, written, written_into };
 
 /// What Command knows about an option (internal; use the handle Option).
 struct OptionState {
@@ -72,11 +73,12 @@ struct OptionState {
   std::string default_text;  ///< as help prints it; empty: none
   bool is_positional = false;
   bool is_required = false;
-  bool several = false;    ///< may be given more than once; each appends
-  bool negatable = false;  ///< --no-NAME exists too
-  bool is_common = false;  ///< shown by --help where there are too many to show them all
-  bool is_once = false;    ///< takes one value where others take lists (Command::take_lists)
-  char between = ',';      ///< what stands between the values of such a list
+  bool several = false;      ///< may be given more than once; each appends
+  bool negatable = false;    ///< --no-NAME exists too
+  bool is_common = false;    ///< shown by --help where there are too many to show them all
+  bool is_once = false;      ///< takes one value where others take lists (Command::take_lists)
+  bool takes_empty = false;  ///< empty text is a value
+  char between = ',';        ///< what stands between the values of such a list
   FileUse file_use = FileUse::none;
   FilesOf files;  ///< none: the value is the path
   /// Names that a value may be, beside whatever else it may; none as a rule.
@@ -90,6 +92,9 @@ struct OptionState {
   std::vector<std::string> texts;      ///< as given
   Origin origin;
 };
+
+/// The option as its user types it: "--trace", or the name of an argument that is no option.
+[[nodiscard]] std::string spelled(const OptionState& state);
 
 /// A handle for refining an option just declared.
 class Option {
@@ -112,6 +117,9 @@ class Option {
   Option& common() { return state_->is_common = true, *this; }
   /// Takes one value even where options take lists of them (Command::take_lists).
   Option& once() { return state_->is_once = true, *this; }
+  /// Empty text is a value of its own. Of any other option it is a usage error: nearly always a variable of a script
+  /// that was never set, and what it was to say is not to be guessed.
+  Option& may_be_empty() { return state_->takes_empty = true, *this; }
   /// What help prints as the default, where the variable's own value does not tell ("micro-batch x world size").
   Option& default_text(std::string text) { return state_->default_text = std::move(text), *this; }
   /// The value is a file that the command reads, or stands for such files as `files` says. No output may be one of
@@ -127,10 +135,18 @@ class Option {
       return path ? std::vector<std::filesystem::path>{*path} : std::vector<std::filesystem::path>{};
     });
   }
-  /// The value is a file that the command writes.
-  Option& writes_file() { return state_->file_use = FileUse::written, *this; }
   /// Ranks of one run need not agree about it, for this reason. They must about every option that does not say so.
   Option& may_differ(std::string why) { return state_->may_differ = std::move(why), *this; }
+  /// The value is a file that the command writes, or stands for such files as `files` says (of a flag, "true").
+  Option& writes_file(FilesOf files = {}) {
+    state_->file_use = FileUse::written;
+    return state_->files = std::move(files), *this;
+  }
+  /// The value is a directory, made where it is absent, in which the command writes the files that `files` says.
+  Option& writes_into_directory(FilesOf files) {
+    state_->file_use = FileUse::written_into;
+    return state_->files = std::move(files), *this;
+  }
 
  private:
   OptionState* state_;
@@ -253,7 +269,8 @@ class Command {
 
   /// Reads `arguments` (after the command's name), then --config FILE for what they leave open. --help and -h win over
   /// every error; `--help all` (and --help=all) makes help() show every option, --help=json description(). Errors:
-  /// Errc::usage for an unknown, repeated, missing or unparsable option (with the closest match and where it stands);
+  /// Errc::usage for an unknown, repeated, missing, empty or unparsable option (with the closest match and where it
+  /// stands);
   /// Errc::no_input or Errc::malformed for the file; then as check_files() for the files that options read and write.
   /// Call once.
   ///
@@ -271,6 +288,11 @@ class Command {
   /// the order in which parse() meets them. All values are checked. Of an option whose own value has commas the list
   /// has semicolons; a switch takes its list as --NAME=true,false. Call it behind the declarations.
   void take_lists(Choose choose) { choose_ = std::move(choose); }
+  /// A file that the command reads beside those that its options name: no output may be it. `what` names it in errors:
+  /// "the program (train.py)". Call it before the end of parse(): ahead of it, or in before_config()'s `read`.
+  void reads_also(std::string what, std::filesystem::path path) {
+    other_inputs_.push_back({std::move(what), std::move(path)});
+  }
   /// Nothing is missing, whatever is required: what is asked for needs no option.
   void require_nothing() { requires_nothing_ = true; }
 
@@ -339,6 +361,7 @@ class Command {
   std::string config_;
   std::function<Result<bool>()> more_options_{};
   Choose choose_{};
+  std::vector<NamedFile> other_inputs_{};
   bool requires_nothing_ = false;
   bool help_wanted_ = false;
   bool all_wanted_ = false;

@@ -142,7 +142,7 @@ CommandDescription Command::description() const {
                              .help = state.help,
                              .values = words_of(state.value_name),
                              .list_separator = takes_list(state) ? std::string(1, state.between) : "",
-                             .is_file = state.file_use != FileUse::none,
+                             .is_file = state.file_use != FileUse::none && !state.value_name.empty(),
                              .is_required = state.is_required,
                              .several = state.several,
                              .negatable = state.negatable};

@@ -47,9 +47,12 @@ Option Group::add_list(std::string name, std::vector<std::string>* target, std::
   state.between = ';';
   state.value = [target] { return show_value(*target); };
   state.clear = [target] { target->clear(); };
-  state.read = [target](std::string_view text, std::string_view, const Range&) -> Result<void> {
+  state.read = [target](std::string_view text, std::string_view where, const Range&) -> Result<void> {
     for (std::size_t at = 0; at <= text.size();) {
       const std::size_t comma = std::min(text.find(',', at), text.size());
+      if (comma == at)
+        return Error{Errc::usage, "'" + std::string(text) + "' has an empty entry", std::string(where),
+                     "one comma between two entries"};
       target->emplace_back(text.substr(at, comma - at));
       at = comma + 1;
     }

@@ -2,6 +2,7 @@
 #include "sim/cli/program.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <ostream>
@@ -23,6 +24,18 @@ void say_stopped(const Error& error) {
   if (::poll(&errors, 1, kMilliseconds) != 1) return;
   const std::string message = text.str();
   static_cast<void>(!write(STDERR_FILENO, message.data(), message.size()));
+}
+
+/// A write beyond the limit on the size of files (ulimit -f) then fails with EFBIG, as one on a full disk fails, and is
+/// said with its path. Not SIG_IGN, which the programs that we start would inherit; a handler they do not. It runs in
+/// the thread that writes only, within the call.
+void survive_size_limit() {
+  struct sigaction action {};
+  if (::sigaction(SIGXFSZ, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;
+  action = {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGXFSZ, &action, nullptr);
 }
 
 int run(const Program& program, std::span<const std::string> arguments, std::ostream& out, std::ostream& errors) {
@@ -47,6 +60,7 @@ int run(const Program& program, std::span<const std::string> arguments, std::ost
 int run_program(const Program& program, std::span<const std::string> arguments, std::ostream& out,
                 std::ostream& errors) {
   install_terminate_handler();
+  survive_size_limit();
   try {
     return run(program, arguments, out, errors);
   } catch (...) {

@@ -1,6 +1,5 @@
 // `shardscope completion` and `shardscope man`: what the commands say of themselves, for shells and for man.
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include "sim/cli/closest.h"
@@ -9,6 +8,7 @@
 #include "sim/cli/man_page.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/printing.h"
+#include "traces/base/output_file.h"
 
 namespace shard::commands {
 namespace {
@@ -31,23 +31,18 @@ Examples:
   shardscope man --all pages
 )";
 
-Result<void> write_page(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream out(path);
-  out << text;
-  out.close();
-  if (!out) return Error{Errc::cannot_create, "cannot be written", path.string(), "a directory that can be written to"};
-  return {};
+/// Without a command, the page of shardscope itself.
+std::filesystem::path page_in(const std::filesystem::path& folder, std::string_view command) {
+  return folder / ("shardscope" + (command.empty() ? "" : "-" + std::string(command)) + ".1");
 }
 
 Result<void> write_pages(const std::string& directory, const std::vector<cli::CommandDescription>& all) {
   std::error_code fault;
   std::filesystem::create_directories(directory, fault);
   if (fault) return Error{Errc::cannot_create, fault.message(), directory, "a directory that can be made"};
-  const std::filesystem::path folder = directory;
-  if (auto done = write_page(folder / "shardscope.1", cli::man_page(all)); !done) return done;
+  if (auto done = write_file(page_in(directory, ""), cli::man_page(all)); !done) return done;
   for (const cli::CommandDescription& each : all)
-    if (auto done = write_page(folder / ("shardscope-" + each.name + ".1"), cli::man_page(each, all)); !done)
-      return done;
+    if (auto done = write_file(page_in(directory, each.name), cli::man_page(each, all)); !done) return done;
   return {};
 }
 
@@ -77,7 +72,13 @@ int man_command(std::span<const std::string> arguments) {
     for (const cli::KnownCommand& each : cli::known_commands()) names.emplace_back(each.name);
     return names;
   });
-  command.group("Output").add("all", &directory, "DIR", "write every page into this directory");
+  command.group("Output")
+      .add("all", &directory, "DIR", "write every page into this directory")
+      .writes_into_directory([](const std::string& into) {
+        std::vector<std::filesystem::path> pages{page_in(into, "")};
+        for (const cli::KnownCommand& each : cli::known_commands()) pages.push_back(page_in(into, each.name));
+        return pages;
+      });
   if (const auto code = parsed(command, arguments)) return *code;
   if (!name.empty() && !directory.empty())
     return failed(

@@ -46,6 +46,7 @@ Result<void> take(cli::Command& command, ForeignFiles& files, const foreign::Too
       doubled.push_back(each);
       continue;
     }
+    if (!each.file.empty()) command.reads_also(text.file + " (it names " + each.file + ")", each.file);
     const std::string line = (each.file.empty() ? text.file : each.file) + ":" + std::to_string(each.line);
     const cli::Origin origin{cli::Source::file, each.certainty == foreign::Certainty::assumed ? "assumed" : line};
     if (const Result<void> ok = command.offer(each.option, each.value, origin); !ok)

@@ -33,6 +33,12 @@ class Files : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
   static void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+  /// Has the file system O_TMPFILE?
+  [[nodiscard]] bool has_unnamed() const {
+    const int fd = open(folder_.c_str(), O_TMPFILE | O_RDWR, 0600);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+  }
   /// Names in the folder, hidden ones too.
   [[nodiscard]] std::size_t count() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
@@ -134,6 +140,97 @@ TEST_F(WholeFile, WhatCannotBeSaysWhyBeforeAnythingIsTouched) {
   EXPECT_FALSE(OutputFile::create(at("circle")));
 }
 
+TEST_F(WholeFile, OfAKilledProcessNothingStays) {
+  put(at("a"), "old");
+  const pid_t child = fork();
+  if (child == 0) {
+    Result<OutputFile> replaced = OutputFile::create(at("a"));
+    Result<OutputFile> created = OutputFile::create(at("b"));
+    for (Result<OutputFile>* out : {&replaced, &created}) {
+      (*out)->write(std::string(1 << 20, 'x'));
+      if (!(*out)->sync()) _exit(1);
+    }
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+  EXPECT_EQ(text_of(at("a")), "old");
+  // Where the file system has no files without names, the partial ones stay beside.
+  EXPECT_EQ(count(), has_unnamed() ? 1U : 3U);
+}
+
+TEST_F(WholeFile, IsReadBeforeItHasItsName) {
+  Result<OutputFile> out = OutputFile::create(at("a"));
+  ASSERT_TRUE(out);
+  out->write("text");
+  ASSERT_TRUE(out->sync());
+  EXPECT_EQ(text_of(out->readable_at()), "text");
+  EXPECT_FALSE(fs::exists(at("a")));
+  ASSERT_TRUE(out->finish());
+  EXPECT_EQ(text_of(at("a")), "text");
+  EXPECT_EQ(count(), 1U);
+}
+
+TEST_F(WholeFile, TakesWhatIsInAnother) {
+  const std::string text(3'000'001, 'x');
+  put(at("a"), text);
+  ASSERT_TRUE(copy_to_file(at("a"), at("b")));
+  EXPECT_TRUE(text_of(at("b")) == text);
+  const Result<void> absent = copy_to_file(at("none"), at("b"));
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().code, Errc::no_input);
+  const Result<void> folder = copy_to_file(at("."), at("b"));
+  ASSERT_FALSE(folder);
+  EXPECT_EQ(folder.error().code, Errc::io);
+  EXPECT_TRUE(text_of(at("b")) == text);
+  EXPECT_EQ(count(), 2U);
+}
+
+TEST_F(GrowingFile, LeavesTheOlderOneUntilSomethingIsFlushed) {
+  put(at("a"), "old");
+  { ASSERT_TRUE(OutputFile::create(at("a"), Appears::growing)); }
+  EXPECT_EQ(text_of(at("a")), "old");
+  Result<OutputFile> out = OutputFile::create(at("a"), Appears::growing);
+  ASSERT_TRUE(out);
+  ASSERT_TRUE(out->flush());
+  out->write("not yet\n");
+  EXPECT_EQ(text_of(at("a")), "old");
+  ASSERT_TRUE(out->flush());
+  EXPECT_EQ(text_of(at("a")), "not yet\n");
+  out->write("more\n");
+  ASSERT_TRUE(out->finish());
+  EXPECT_EQ(text_of(at("a")), "not yet\nmore\n");
+  EXPECT_EQ(count(), 1U);
+}
+
+TEST_F(GrowingFile, FinishedWithNothingInItReplacesTheOlderOne) {
+  put(at("a"), "old");
+  Result<OutputFile> out = OutputFile::create(at("a"), Appears::growing);
+  ASSERT_TRUE(out);
+  ASSERT_TRUE(out->finish());
+  EXPECT_EQ(text_of(at("a")), "");
+  EXPECT_EQ(count(), 1U);
+}
+
+TEST_F(GrowingFile, OfAKilledProcessWhatWasFlushedStays) {
+  put(at("a"), "old");
+  for (const bool flushed : {false, true}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      Result<OutputFile> out = OutputFile::create(at("a"), Appears::growing);
+      out->write("new");
+      if (flushed && !out->flush()) _exit(1);
+      kill(getpid(), SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status)) << status;
+    EXPECT_EQ(text_of(at("a")), flushed ? "new" : "old");
+  }
+  EXPECT_EQ(count(), has_unnamed() ? 1U : 2U);
+}
+
 TEST_F(GrowingFile, EndsWithTheLastFlush) {
   put(at("a"), "old");
   std::ifstream reader(at("a"));
@@ -217,6 +314,11 @@ TEST_F(SameFile, WhereNothingIsYet) {
   for (const char* name : {"new", "link", "folder/../new"}) EXPECT_TRUE(same_file(at("new"), at(name))) << name;
   EXPECT_FALSE(same_file(at("new"), at("other")));
   EXPECT_FALSE(same_file(at("new"), at("folder/new")));
+  // A folder that is still to be made.
+  fs::create_directory_symlink("folder", at("alias"));
+  EXPECT_TRUE(same_file(at("none/new"), at("./folder/../none/new")));
+  EXPECT_TRUE(same_file(at("folder/none/new"), at("alias/none/new")));
+  EXPECT_FALSE(same_file(at("none/new"), at("other/new")));
 }
 
 TEST_F(SameFile, DevicesOfCharactersHoldNothing) {

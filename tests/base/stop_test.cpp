@@ -52,12 +52,14 @@ void wait_for_the_end() {
 }
 
 TEST(Stop, ASignalIsSaidAndDiedOf) {
-  for (const auto& [signal, name] : {std::pair{SIGINT, "Interrupt"}, {SIGTERM, "Terminated"}, {SIGHUP, "Hangup"}}) {
-    const Ended ended = run([number = signal](auto) {
+  for (const auto& [number, name] :
+       {std::pair{SIGINT, "Interrupt"}, {SIGTERM, "Terminated"}, {SIGHUP, "Hangup"}, {SIGQUIT, "Quit"}}) {
+    if (number == SIGQUIT) signal(number, SIG_DFL);  // a shell's background ignores it
+    const Ended ended = run([number = number](auto) {
       kill(getpid(), number);
       wait_for_the_end();
     });
-    EXPECT_TRUE(WIFSIGNALED(ended.status) && WTERMSIG(ended.status) == signal) << ended.status;
+    EXPECT_TRUE(WIFSIGNALED(ended.status) && WTERMSIG(ended.status) == number) << ended.status;
     EXPECT_EQ(ended.said, std::string("stopped by signal: ") + name + "\n");
   }
 }
@@ -138,12 +140,14 @@ TEST(Stop, AFirstSignalEndsAsEverWhereNobodyHasAnAnswerAnyMore) {
   EXPECT_EQ(ended.said, "stopped by signal: Interrupt\n");
 }
 
-TEST(Stop, AHangupThatIsIgnoredStaysIgnored) {
-  signal(SIGHUP, SIG_IGN);
-  const Ended ended = run([](auto) { kill(getpid(), SIGHUP); });
-  signal(SIGHUP, SIG_DFL);
-  EXPECT_TRUE(WIFEXITED(ended.status) && WEXITSTATUS(ended.status) == 7) << ended.status;
-  EXPECT_EQ(ended.said, "");
+TEST(Stop, AHangupOrQuitThatIsIgnoredStaysIgnored) {
+  for (const int number : {SIGHUP, SIGQUIT}) {
+    signal(number, SIG_IGN);
+    const Ended ended = run([number](auto) { kill(getpid(), number); });
+    signal(number, SIG_DFL);
+    EXPECT_TRUE(WIFEXITED(ended.status) && WEXITSTATUS(ended.status) == 7) << ended.status;
+    EXPECT_EQ(ended.said, "");
+  }
 }
 
 TEST(Stop, AChildGetsTheSignals) {

@@ -1,6 +1,7 @@
 // What is registered is removed; what is finished stays; nothing appears after the end has begun.
 #include "traces/base/temporary_files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ class TemporaryFiles : public ::testing::Test {
   TemporaryFiles() { fs::create_directories(folder_); }
   ~TemporaryFiles() override { fs::remove_all(folder_); }
   [[nodiscard]] std::string at(const std::string& name) const { return folder_ / name; }
+  [[nodiscard]] std::string folder() const { return folder_; }
   void make(const std::string& name) const {
     const int fd = temporary_files::create(at(name));
     ASSERT_GE(fd, 0);
@@ -37,6 +39,25 @@ TEST_F(TemporaryFiles, AFinishedOneHasItsNameAndAnotherIsRemoved) {
   EXPECT_TRUE(fs::exists(at("finished")));
   EXPECT_FALSE(fs::exists(at("a")));
   EXPECT_FALSE(fs::exists(at("b")));
+}
+
+TEST_F(TemporaryFiles, OneWithoutANameGetsItsOwnAtOnceWhereNobodyHasThat) {
+  const int fd = open(folder().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd < 0) {  // nothing to name on this file system
+    EXPECT_TRUE(errno == EOPNOTSUPP || errno == EISDIR) << errno;
+    return;
+  }
+  // The name in between is in a folder that does not exist: it is not needed.
+  EXPECT_EQ(temporary_files::finish_unnamed(fd, at("none/between"), at("new")), 0);
+  EXPECT_TRUE(fs::exists(at("new")));
+  EXPECT_EQ(temporary_files::finish_unnamed(fd, at("none/between"), at("new")), -1);
+  close(fd);
+  const int other = open(folder().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  ASSERT_EQ(write(other, "text", 4), 4);
+  EXPECT_EQ(temporary_files::finish_unnamed(other, at("between"), at("new")), 0);
+  close(other);
+  EXPECT_EQ(fs::file_size(at("new")), 4U);
+  EXPECT_FALSE(fs::exists(at("between")));
 }
 
 TEST_F(TemporaryFiles, AnExistingFileIsNeitherOpenedNorRemoved) {

@@ -138,6 +138,50 @@ TEST(CommandLine, MistakesAreUsageErrorsThatTeach) {
   }
 }
 
+TEST(CommandLine, AnEmptyValueIsAUsageErrorOfEveryOption) {
+  for (const char* option :
+       {"--model", "--ranks", "--chunk-size", "--unit", "--lr", "--device-capacity", "--tag", "--format", "--config"}) {
+    Sample s;
+    const auto outcome = s.parse({"--model", "m", option, ""});
+    ASSERT_FALSE(outcome) << option;
+    EXPECT_EQ(outcome.error().code, Errc::usage) << option;
+    EXPECT_EQ(outcome.error().what, "the value is empty") << option;
+    const std::string name = option == std::string("--ranks") ? "--world-size" : option;
+    EXPECT_EQ(outcome.error().where, name);
+  }
+  Sample s;
+  const auto argument = s.parse({"--model", "m", ""});
+  ASSERT_FALSE(argument);
+  EXPECT_EQ(to_string(argument.error()), "TRACE: the value is empty\n  try: TRACE, or leave TRACE out");
+}
+
+TEST(CommandLine, EmptyTextIsAValueWhereTheOptionSaysSo) {
+  std::string suffix = "x";
+  Command command("shardscope", "simulate", "predicts", "");
+  command.group("Names").add("suffix", &suffix, "TEXT", "behind every name").may_be_empty();
+  ASSERT_TRUE(command.parse(std::vector<std::string>{"--suffix", ""}));
+  EXPECT_EQ(suffix, "");
+}
+
+TEST(CommandLine, ListsHaveNoEmptyEntries) {
+  for (const char* text : {"a,,b", ",a", "a,", ","}) {
+    std::vector<std::string> names;
+    Command command("shardscope", "simulate", "predicts", "");
+    command.group("Names").add_list("names", &names, "NAME,...", "names");
+    const auto outcome = command.parse(std::vector<std::string>{"--names", text});
+    ASSERT_FALSE(outcome) << text;
+    EXPECT_EQ(outcome.error().what, "'" + std::string(text) + "' has an empty entry");
+  }
+}
+
+TEST(CommandLine, NoneOfSeveralValuesIsEmpty) {
+  Sample s;
+  s.command.take_lists([](const std::string&, const std::vector<std::string>&) { return std::size_t{0}; });
+  const auto outcome = s.parse({"--model", "gpt2,"});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().where + ": " + outcome.error().what, "--model: the value is empty");
+}
+
 TEST(CommandLine, HelpWinsOverMistakesAndShowsWhatMatters) {
   Sample s;
   const auto outcome = s.parse({"--zzz", "--help"});
@@ -247,6 +291,18 @@ TEST(CommandLine, AWordMeansOursWhereTheOptionHasIt) {
   EXPECT_EQ(own_word("HybridAdam", std::vector<std::string>{"sgd", "adam", "adamw"}), "adamw");
   EXPECT_EQ(own_word("float16", std::vector<std::string>{"fp32", "fp16"}), "fp16");
   EXPECT_EQ(own_word("lion", std::vector<std::string>{"sgd"}), "lion");
+}
+
+TEST(ConfigFile, AnEmptyValueIsAUsageError) {
+  for (const char* line : {"device-capacity =", "device-capacity = \"\"", "unit =   # none", "quiet ="}) {
+    const File file(std::string("model = m\n") + line + "\n");
+    Sample s;
+    const auto outcome = s.parse({"--config", file.path()});
+    ASSERT_FALSE(outcome) << line;
+    EXPECT_EQ(outcome.error().code, Errc::usage) << line;
+    EXPECT_EQ(outcome.error().what, "the value is empty") << line;
+    EXPECT_TRUE(outcome.error().where.starts_with(file.path() + ":2 (--")) << outcome.error().where;
+  }
 }
 
 TEST(ConfigFile, TheCommandLineWinsAndEveryValueKnowsItsOrigin) {

@@ -58,6 +58,22 @@ TEST(Outputs, AreNeverAnInputOrAnotherOutput) {
       {"simulate", "--config", "run.conf", "--trace", "run.conf"},
       {"simulate", "--model", "model.json", "--trace", "model.json"},
       {"simulate", "--model", ".", "--trace", "config.json"},
+      with(train, {"--save-weights", "saved", "--log", "saved/model.safetensors"}),
+      with(train, {"--save-weights", "saved/", "--trace", "alias/model.safetensors"}),
+      with(train, {"--save-weights", "absent", "--trace", "./absent/model.safetensors"}),
+      with(train, {"--save-weights", "absent", "--trace-predicted", "absent"}),
+      with(train, {"--save-weights", "saved", "--config", "alias/model.safetensors"}),
+      with(train, {"--save-weights", "model.json"}),
+      with(train, {"--save-weights", "alias", "--weights", "saved"}),
+      {"train", "--model", "model.json", "--data", "text:saved/model.safetensors", "--save-weights", "alias"},
+      with(train, {"--profile", "--log", "profile.sst"}),
+      with(train, {"--profile", "--config", "profile.sst"}),
+      {"man", "--all", "saved", "--config", "saved/shardscope-train.1"},
+      {"dryrun", "--trace", "p.py", "--", "python3", "p.py"},
+      {"dryrun", "--trace", "p.pickle", "--", "python3", "other.py", "--in=p.pickle"},
+      {"dryrun", "--trace", "package/__main__.py", "--", "python3", "-m", "package"},
+      {"profile", "-o", "program", "--", "./program"},
+      {"profile", "-o", "data.txt", "--", "./program", "data.txt"},
       {"convert", "trace.sst", "trace.sst"},
       {"convert", "trace.sst", "link.sst"},
       {"convert", "hard.sst", "trace.sst"},
@@ -73,11 +89,52 @@ TEST(Outputs, AreNeverAnInputOrAnotherOutput) {
   in.write("config.json", read_file(in.path() / "model.json"));
   in.write("trace.sst.notes.json", R"({"schema_version": 1, "notes": []})");
   in.write("x.html", "dark = true\n");
+  for (const char* folder : {"saved", "package"}) fs::create_directory(in.path() / folder);
+  fs::create_directory_symlink("saved", in.path() / "alias");
+  in.write("saved/model.safetensors", "# options\n");
+  in.write("saved/shardscope-train.1", "# options\n");
+  in.write("profile.sst", "# options\n");
+  for (const char* program : {"p.py", "p.pickle", "package/__main__.py", "program"}) in.write(program, "#!/bin/true\n");
+  fs::permissions(in.path() / "program", fs::perms::owner_all);
   const auto before = in.content();
   for (const Words& words : all) {
     const Outcome outcome = in.call(words);
     EXPECT_EQ(outcome.exit_code, 78) << testing::PrintToString(words) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("would be lost"));
+    EXPECT_EQ(in.content(), before) << testing::PrintToString(words);
+  }
+}
+
+// Written beside what is read, or not written at all, is no fault.
+TEST(Outputs, BesideAnInputAreWritten) {
+  const Inputs in;
+  const Words train{"train", "--model", "model.json", "--data", "text:data.txt", "--steps", "1"};
+  for (const Words& more : {Words{"--save-weights", "."}, Words{"--save-weights", "new", "--log", "log"},
+                            Words{"--profile", "--trace", "a.sst", "--log", "profile.sst"},
+                            Words{"--save-weights", "new", "--log", "new/log"}}) {
+    Words words = train;
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = in.call(words);
+    EXPECT_EQ(outcome.exit_code, 0) << testing::PrintToString(words) << outcome.err;
+  }
+}
+
+TEST(Outputs, AnEmptyNameIsAUsageError) {
+  const Inputs in;
+  const Words train{"train", "--model", "model.json", "--data", "text:data.txt", "--steps", "1"};
+  std::vector<Words> all{{"profile", "-o", "", "--", "true"},
+                         {"dryrun", "--trace", "", "--", "true"},
+                         {"convert", "trace.sst", "", "--to", "csv"},
+                         {"simulate", "--model", "model.json", "--trace", ""}};
+  for (const char* option : {"--save-weights", "--weights", "--trace", "--log", "--trace-predicted", "--cluster"}) {
+    all.push_back(train);
+    all.back().insert(all.back().end(), {option, ""});
+  }
+  const auto before = in.content();
+  for (const Words& words : all) {
+    const Outcome outcome = in.call(words);
+    EXPECT_EQ(outcome.exit_code, 2) << testing::PrintToString(words) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("the value is empty"));
     EXPECT_EQ(in.content(), before) << testing::PrintToString(words);
   }
 }

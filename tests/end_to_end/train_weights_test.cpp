@@ -85,13 +85,41 @@ TEST(TrainWeights, WhatIsReadIsNotWrittenOver) {
   again.insert(again.end(), {"--weights", "a"});
   const Outcome outcome = shardscope(again, {.directory = scratch.path()});
   EXPECT_EQ(outcome.exit_code, 78);
-  EXPECT_THAT(outcome.err, testing::HasSubstr("would replace a/model.safetensors"));
+  EXPECT_THAT(outcome.err,
+              testing::HasSubstr("writes a/model.safetensors, which is the file of --weights a (command line)"));
   std::filesystem::resize_file(scratch.path() / "a/model.safetensors", 1'000'000);
   Words damaged = words;
   damaged.back() = "b";
   damaged.insert(damaged.end(), {"--weights", "a", "--ranks", "2"});
   EXPECT_EQ(shardscope(damaged, {.directory = scratch.path()}).exit_code, 65);
   EXPECT_EQ(scratch.list(), (Words{"a", "a/model.safetensors"}));
+}
+
+// A file that may not be so large is a failed write of that file, not the end of the process.
+TEST(TrainWeights, BeyondTheLimitOnSizesTheFileIsNamed) {
+  const ScratchDirectory scratch;
+  const Words line{"sh",
+                   "-c",
+                   "ulimit -c 0; ulimit -f 2; exec \"$@\"",
+                   "sh",
+                   shardscope_path(),
+                   "train",
+                   "--model",
+                   "gpt2-nano",
+                   "--data",
+                   "random",
+                   "--sequence",
+                   "16",
+                   "--steps",
+                   "1",
+                   "--save-weights",
+                   "w"};
+  const Outcome outcome = run(line, {.directory = scratch.path()});
+  EXPECT_EQ(outcome.signal, 0);
+  EXPECT_EQ(outcome.exit_code, 74) << outcome.err;
+  EXPECT_THAT(outcome.err, testing::HasSubstr("w/model.safetensors: writing failed: File too large"));
+  EXPECT_THAT(outcome.err, testing::HasSubstr("ulimit -f"));
+  EXPECT_EQ(scratch.list(), Words{});
 }
 
 }  // namespace

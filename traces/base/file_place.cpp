@@ -110,9 +110,17 @@ bool same_file(const fs::path& a, const fs::path& b) {
   const Result<FilePlace> place_a = file_place(a);
   const Result<FilePlace> place_b = file_place(b);
   if (!place_a || !place_b) return false;
+  if (place_a->path.filename() != place_b->path.filename()) return false;
   std::error_code fault;
-  return place_a->path.filename() == place_b->path.filename() &&
-         fs::equivalent(folder_of(place_a->path), folder_of(place_b->path), fault) && !fault;
+  if (fs::equivalent(folder_of(place_a->path), folder_of(place_b->path), fault) && !fault) return true;
+  // Folders that are still to be made have no inode.
+  const auto full = [&fault](const fs::path& path) {
+    return fs::weakly_canonical(fs::absolute(folder_of(path), fault), fault);
+  };
+  fault.clear();
+  const fs::path folder_a = full(place_a->path);
+  const fs::path folder_b = full(place_b->path);
+  return !fault && folder_a == folder_b;
 }
 
 std::string unique_name(std::string_view prefix) {

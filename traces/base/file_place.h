@@ -29,8 +29,8 @@ struct FilePlace {
 [[nodiscard]] Result<void> can_write(const std::filesystem::path& path);
 
 /// Whether writing to one would change the other: by device and inode where both exist (through links of both kinds),
-/// by folder and name where not. Terminals, /dev/null and other character devices are never the same: writing changes
-/// nothing that another could read.
+/// by folder and name where not, also where the folder is absent. Terminals, /dev/null and other character devices are
+/// never the same: writing changes nothing that another could read.
 [[nodiscard]] bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
 /// PREFIX, a dot and 16 hexadecimal digits that nobody else has.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "traces/base/file_place.h"
 #include "traces/base/temporary_files.h"
@@ -37,6 +38,7 @@ struct OutputFile::State {
   int fd = -1;
   bool direct = false;   // a device, a pipe or a descriptor
   bool unnamed = false;  // made with O_TMPFILE
+  bool named = false;    // has its final name
   Appears appears = Appears::whole;
   std::string buffer;
   int error = 0;      // errno of the first failed write
@@ -47,7 +49,12 @@ struct OutputFile::State {
 
   [[nodiscard]] Error failure(Errc code, const std::string& what, int why) const {
     return {code, what + ": " + std::strerror(why), path.string(),
-            why == ENOSPC || why == EDQUOT ? "free some space" : ""};
+            why == ENOSPC || why == EDQUOT ? "free some space"
+            : why == EFBIG                 ? "a higher limit on the size of files (ulimit -f)"
+                                           : ""};
+  }
+  [[nodiscard]] Error not_named(int why) const {
+    return failure(Errc::cannot_create, "the file cannot be given its name", why);
   }
 
   [[nodiscard]] Result<void> open();
@@ -56,6 +63,7 @@ struct OutputFile::State {
     push(std::as_bytes(std::span(buffer)));
     buffer.clear();
   }
+  [[nodiscard]] Result<void> give_name();
   void abandon(bool even_growing);
   void close_it() {
     if (fd >= 0) ::close(std::exchange(fd, -1));
@@ -79,12 +87,7 @@ Result<void> OutputFile::State::open() {
   const bool replaces = ::stat(target.c_str(), &old) == 0;
   if (appears == Appears::temporary) {
     fd = temporary_files::create(target);
-  } else if (appears == Appears::growing) {
-    // Never the file that another writer of this name is at.
-    do {
-      ::unlink(target.c_str());
-      fd = ::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (fd < 0 && errno == EEXIST);
+    named = fd >= 0;
   } else {
     partial = partial_name(place->path);
     const std::string folder = place->path.has_parent_path() ? place->path.parent_path().string() : ".";
@@ -113,21 +116,29 @@ void OutputFile::State::push(std::span<const std::byte> bytes) {
   }
 }
 
+Result<void> OutputFile::State::give_name() {
+  if (direct || named) return {};
+  named =
+      (unnamed ? temporary_files::finish_unnamed(fd, partial, target) : temporary_files::finish(partial, target)) == 0;
+  if (!named) return not_named(errno);
+  return {};
+}
+
 void OutputFile::State::abandon(bool even_growing) {
   if (fd < 0) return;
-  if (!direct && appears == Appears::growing) {
+  if (!direct && named && appears == Appears::growing) {
     // What was flushed is whole; a cut line or frame behind it is not.
     if (written > flushed) static_cast<void>(::ftruncate(fd, flushed));
     struct stat mine {};
-    struct stat named {};
-    const bool still_named = ::fstat(fd, &mine) == 0 && ::lstat(target.c_str(), &named) == 0 &&
-                             mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
-    if (still_named && (even_growing || flushed == 0)) ::unlink(target.c_str());
+    struct stat at_name {};
+    const bool still_named = ::fstat(fd, &mine) == 0 && ::lstat(target.c_str(), &at_name) == 0 &&
+                             mine.st_dev == at_name.st_dev && mine.st_ino == at_name.st_ino;
+    if (still_named && even_growing) ::unlink(target.c_str());
   }
   close_it();
   if (direct || unnamed) return;
   if (appears == Appears::temporary) temporary_files::remove(target);
-  if (appears == Appears::whole) temporary_files::remove(partial);
+  if (!named) temporary_files::remove(partial);
 }
 
 OutputFile::OutputFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -161,36 +172,36 @@ Result<void> OutputFile::flush() {
   state.push_buffer();
   if (state.error != 0) return state.failure(Errc::io, "writing failed", state.error);
   state.flushed = state.written;
+  if (state.appears == Appears::growing && state.written > 0) return state.give_name();
   return {};
+}
+
+Result<void> OutputFile::sync() {
+  if (Result<void> flushed = flush(); !flushed) return flushed;
+  if (state_->direct || ::fsync(state_->fd) == 0) return {};
+  return state_->failure(Errc::io, "writing failed", errno);
+}
+
+fs::path OutputFile::readable_at() const {
+  if (state_->named) return state_->target;
+  return state_->unnamed ? "/proc/self/fd/" + std::to_string(state_->fd) : state_->partial;
 }
 
 Result<void> OutputFile::finish() {
   State& state = *state_;
-  if (Result<void> flushed = flush(); !flushed) {
+  Result<void> done = flush();
+  if (done && state.unnamed) done = state.give_name();
+  if (!done) {
     state.abandon(false);
-    return flushed;
-  }
-  const auto cannot_name = [&] {
-    return state.failure(Errc::cannot_create, "the finished file cannot be given its name", errno);
-  };
-  if (state.unnamed) {
-    const bool named = temporary_files::finish_unnamed(state.fd, state.partial, state.target) == 0;
-    const Error fault = cannot_name();
-    state.close_it();
-    if (!named) return fault;
-    return {};
+    return done;
   }
   // Network file systems report a full disk only here.
-  if (::close(std::exchange(state.fd, -1)) != 0) {
-    const Error fault = state.failure(Errc::io, "writing failed", errno);
-    if (!state.direct && state.appears == Appears::whole) temporary_files::remove(state.partial);
-    return fault;
-  }
-  if (state.direct || state.appears != Appears::whole) return {};
-  if (temporary_files::finish(state.partial, state.target) == 0) return {};
-  const Error fault = cannot_name();
-  temporary_files::remove(state.partial);
-  return fault;
+  if (::close(std::exchange(state.fd, -1)) != 0)
+    done = state.failure(Errc::io, "writing failed", errno);
+  else if (!state.unnamed)
+    done = state.give_name();
+  if (!done && !state.direct && !state.named) temporary_files::remove(state.partial);
+  return done;
 }
 
 void OutputFile::discard() {
@@ -201,6 +212,23 @@ Result<void> write_file(const fs::path& path, std::string_view text) {
   Result<OutputFile> out = OutputFile::create(path);
   if (!out) return out.error();
   out->write(text);
+  return out->finish();
+}
+
+Result<void> copy_to_file(const fs::path& from, const fs::path& path) {
+  const int in = ::open(from.c_str(), O_RDONLY | O_CLOEXEC);
+  if (in < 0) return Error{Errc::no_input, std::string("cannot be read: ") + std::strerror(errno), from.string(), ""};
+  std::vector<std::byte> piece(std::size_t{1} << 20);
+  Result<OutputFile> out = OutputFile::create(path);
+  ssize_t got = 0;
+  while (out && (got = ::read(in, piece.data(), piece.size())) != 0) {
+    if (got > 0) out->write(std::span(piece).first(static_cast<std::size_t>(got)));
+    if (got < 0 && errno != EINTR) break;
+  }
+  const int why = errno;
+  ::close(in);
+  if (!out) return out.error();
+  if (got < 0) return Error{Errc::io, std::string("reading failed: ") + std::strerror(why), from.string(), ""};
   return out->finish();
 }
 

@@ -14,9 +14,10 @@ namespace shard {
 
 /// When a file can be seen under its name.
 enum class Appears : std::uint8_t {
-  whole,      ///< from finish() on. Until then what had the name keeps it; without finish() nothing changes
-  growing,    ///< from the first byte, for those who follow it. An older regular file is replaced, not overwritten, so
-              ///< that whoever has it open keeps reading it. Without finish() it ends with the last flush()
+  whole,    ///< from finish() on. Until then what had the name keeps it; without finish() nothing changes
+  growing,  ///< from the first flush() of anything on, for those who follow it. Until then what had the name keeps it.
+            ///< It is replaced, not overwritten, so that whoever has it open keeps reading it. Without finish() the
+            ///< file ends with the last flush()
   temporary,  ///< from the first byte, for this run only: registered in temporary_files, which removes it at the end.
               ///< The name must be new
 };
@@ -24,6 +25,11 @@ enum class Appears : std::uint8_t {
 /// Symbolic links are followed, so that the file they lead to is written and they stay. Devices, pipes and open
 /// descriptors (/dev/null, /dev/stdout) are written to directly, whatever `Appears` says. A replaced file's permissions
 /// are kept. Of several writers of one name the last to finish wins, with its whole file.
+///
+/// What stays of a process that is killed (SIGKILL) or crashes: of a file that has its name, what was written. Of one
+/// that has not, nothing, but for the moment in which an older one is replaced: then it may stay whole, as
+/// .NAME.16-DIGITS.partial beside it. On file systems without O_TMPFILE (NFS) it has such a name from the beginning,
+/// and may stay cut short; the signals that end a process in order (stop.h) remove it.
 ///
 /// Bytes are buffered. The first failure is kept: flush() and finish() return it. Not synchronised.
 class OutputFile {
@@ -33,13 +39,17 @@ class OutputFile {
 
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) noexcept;
-  /// Without finish() as Appears says. A growing file that nothing was flushed to is removed.
+  /// Without finish() as Appears says.
   ~OutputFile();
 
   void write(std::string_view bytes);
   void write(std::span<const std::byte> bytes);
-  /// Writes what is buffered. Fails with Errc::io.
+  /// Writes what is buffered. Fails with Errc::io; of a growing file also as finish().
   [[nodiscard]] Result<void> flush();
+  /// The same, down to the disk.
+  [[nodiscard]] Result<void> sync();
+  /// A path by which this process reads what was flushed so far, before finish(). Not of devices and pipes.
+  [[nodiscard]] std::filesystem::path readable_at() const;
   /// Writes, closes and puts in place; the file is unusable afterwards. Fails with Errc::io (no room), and with
   /// Errc::cannot_create where the name cannot be given.
   [[nodiscard]] Result<void> finish();
@@ -54,5 +64,8 @@ class OutputFile {
 
 /// One text as a file. Fails as OutputFile does.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view text);
+
+/// What is in another file, as write_file(). Errc::no_input or Errc::io where that cannot be read.
+[[nodiscard]] Result<void> copy_to_file(const std::filesystem::path& from, const std::filesystem::path& path);
 
 }  // namespace shard

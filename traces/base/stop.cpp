@@ -27,6 +27,8 @@ constexpr timespec kPatience{0, 300'000'000};
 /// Enough for clean-ups; small where address space is limited.
 constexpr std::size_t kStack = 256 * 1024;
 
+constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
 struct Entry {
   int id = 0;
   std::function<void()> clean_up;
@@ -80,7 +82,7 @@ void* be_impatient(void*) {
   const timespec none{0, 0};
   while (sigtimedwait(&state().taken, nullptr, &none) > 0) {
   }
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+  for (const int signal : kSignals)
     if (sigismember(&state().taken, signal) == 1) ::signal(signal, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &state().taken, nullptr);
   while (true) pause();
@@ -211,9 +213,10 @@ struct Registry {
 SignalThread::SignalThread(Say say) {
   State& s = state();
   sigemptyset(&s.taken);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : kSignals) {
     struct sigaction action {};
-    const bool ignored = signal == SIGHUP && sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+    const bool ignored = (signal == SIGHUP || signal == SIGQUIT) && sigaction(signal, nullptr, &action) == 0 &&
+                         action.sa_handler == SIG_IGN;
     if (!ignored) sigaddset(&s.taken, signal);
   }
   pthread_sigmask(SIG_BLOCK, &s.taken, &s.before);
@@ -292,7 +295,7 @@ void end(const Error& error) {
 sigset_t mask_for_children() {
   sigset_t mask{};
   pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+  for (const int signal : kSignals)
     if (sigismember(&state().taken, signal) == 1) sigdelset(&mask, signal);
   return mask;
 }

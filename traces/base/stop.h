@@ -1,6 +1,6 @@
-// How a process is stopped from outside: one thread takes SIGINT, SIGTERM and SIGHUP, says so, cleans up, and dies of
-// the signal. No other thread runs a handler: libraries that keep the stack pointer in their own buffers while they
-// compute (oneDNN's generated code) would have a signal frame written over them.
+// How a process is stopped from outside: one thread takes SIGINT, SIGTERM, SIGHUP and SIGQUIT, says so, cleans up, and
+// dies of the signal. No other thread runs a handler: libraries that keep the stack pointer in their own buffers while
+// they compute (oneDNN's generated code) would have a signal frame written over them.
 #pragma once
 
 #include <signal.h>
@@ -18,7 +18,8 @@ namespace shard::stop {
 using Say = std::function<void(const Error&)>;
 
 /// Blocks the signals in the calling thread and in those it starts, and starts the thread that takes them. To be made
-/// by main() before other threads exist; one at a time. SIGHUP is left alone where it was ignored (nohup).
+/// by main() before other threads exist; one at a time. SIGHUP and SIGQUIT are left alone where they were
+/// ignored (nohup, the background of a shell).
 ///
 /// At a signal the thread takes the lock of NotNow for good, says "stopped by signal: Interrupt" with the place of the
 /// run (run_place.h), or the cause that is known; runs the clean-ups, the last one first; removes the temporary files

@@ -73,6 +73,8 @@ int finish_unnamed(int fd, const std::string& path, const std::string& name) noe
   if (r.ending) return errno = ECANCELED, -1;
   char held[32];
   std::snprintf(held, sizeof held, "/proc/self/fd/%d", fd);
+  if (::linkat(AT_FDCWD, held, AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) return 0;
+  if (errno != EEXIST) return -1;
   // linkat() replaces nothing; rename() does.
   if (::linkat(AT_FDCWD, held, AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) != 0) return -1;
   if (std::rename(path.c_str(), name.c_str()) == 0) return 0;

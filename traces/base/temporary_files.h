@@ -22,8 +22,9 @@ void adopt(const std::string& path) noexcept;
 /// errno: as rename(2), or ECANCELED after remove_all(); then it is still registered.
 [[nodiscard]] int finish(const std::string& path, const std::string& name) noexcept;
 
-/// Gives a file without a name (O_TMPFILE) its name, replacing what is there; `path`, which must not exist, is its name
-/// in between. 0, or -1 and errno: as linkat(2) and rename(2), or ECANCELED after remove_all().
+/// Gives a file without a name (O_TMPFILE) its name. Where another file has that, it is replaced, and `path`, which
+/// must not exist, is the name in between: all that a process that is killed between the two calls leaves. 0, or -1 and
+/// errno: as linkat(2) and rename(2), or ECANCELED after remove_all().
 [[nodiscard]] int finish_unnamed(int fd, const std::string& path, const std::string& name) noexcept;
 
 /// Forgets a file that stays where it is.
