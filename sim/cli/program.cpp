@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "sim/cli/output.h"
+#include "sim/cli/screen.h"
 #include "sim/cli/uncaught.h"
 #include "traces/base/stop.h"
 
@@ -47,6 +48,8 @@ int run(const Program& program, std::span<const std::string> arguments, std::ost
 int run_program(const Program& program, std::span<const std::string> arguments, std::ostream& out,
                 std::ostream& errors) {
   install_terminate_handler();
+  const Screen results(out);
+  const Screen messages(errors);
   try {
     return run(program, arguments, out, errors);
   } catch (...) {
