@@ -1,5 +1,6 @@
 // Token files: text as bytes, nanoGPT's bare uint16, llm.c's headed uint16.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 

@@ -174,13 +174,13 @@ TEST(HostileText, AReportMayDoNothingButShowItself) {
   ASSERT_THAT(page, HasSubstr("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "));
   // The hash of the style by another program: base64 of SHA-256.
   in.write("style", between("<style>", "</style>"));
-  const Outcome hash = run(
-      {"/bin/sh", "-c", R"(/usr/bin/printf "$(sha256sum style | cut -c1-64 | sed 's/../\\x&/g')" | base64)"},
-      {.directory = in.path()});
-    ASSERT_EQ(hash.exit_code, 0);
-    EXPECT_EQ(between("style-src 'sha256-", "'"), hash.out.substr(0, hash.out.find('\n')));
-    for (const char* refused : {"<script", " style=\"", " onload", "src=\"http", "href="})
-      EXPECT_EQ(page.find(refused), std::string::npos) << refused;
+  const Outcome hash =
+      run({"/bin/sh", "-c", R"sh(/usr/bin/printf "$(sha256sum style | cut -c1-64 | sed 's/../\\x&/g')" | base64)sh"},
+          {.directory = in.path()});
+  ASSERT_EQ(hash.exit_code, 0);
+  EXPECT_EQ(between("style-src 'sha256-", "'"), hash.out.substr(0, hash.out.find('\n')));
+  for (const char* refused : {"<script", " style=\"", " onload", "src=\"http", "href="})
+    EXPECT_EQ(page.find(refused), std::string::npos) << refused;
 }
 #endif
 
