@@ -2,19 +2,15 @@
 // checks).
 #include "traces/reader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
 
+#include "traces/base/input_file.h"
 #include "traces/columns.h"
 #include "traces/frame.h"
 #include "traces/reader_events.h"
@@ -406,36 +402,24 @@ class Decoder {
   std::uint64_t kept_bytes_ = 0;                           // that tables of text take
 };
 
-/// Closes a descriptor.
-struct File {
-  int fd = -1;
-  ~File() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
 Result<std::vector<std::byte>> read_all(const std::filesystem::path& path) {
-  const File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  struct stat info {};
-  const auto fail = [&](Errc code) {
-    return Error{code, std::string("the trace cannot be read: ") + std::strerror(errno), path.string(), ""};
+  const auto fail = [&](Error error) {
+    error.what = "the trace cannot be read: " + error.what;
+    return error;
   };
-  if (file.fd < 0 || ::fstat(file.fd, &info) != 0) return fail(Errc::no_input);
+  Result<InputFile> file = InputFile::open_stream(path);
+  if (!file) return fail(file.error());
   std::vector<std::byte> bytes;
-  if (S_ISREG(info.st_mode)) bytes.reserve(static_cast<std::size_t>(info.st_size) + 1);
+  if (file->regular()) bytes.reserve(static_cast<std::size_t>(file->bytes()) + 1);
   // Pipes have no size. The first piece is the file header alone, so that /dev/zero is refused rather than read.
   std::size_t piece = sst::kFileHeaderBytes;
   while (true) {
     const std::size_t before = bytes.size();
     bytes.resize(before + piece);
-    const ssize_t got = ::read(file.fd, bytes.data() + before, piece);
-    if (got < 0) {
-      bytes.resize(before);
-      if (errno == EINTR) continue;
-      return fail(errno == EISDIR ? Errc::no_input : Errc::io);
-    }
-    bytes.resize(before + static_cast<std::size_t>(got));
-    if (got == 0) return bytes;
+    const Result<std::size_t> got = file->read(std::span(bytes).subspan(before));
+    if (!got) return fail(got.error());
+    bytes.resize(before + *got);
+    if (*got == 0) return bytes;
     const std::size_t compared = std::min(bytes.size(), sst::kMagic.size());
     if (std::memcmp(bytes.data(), sst::kMagic.data(), compared) != 0) return bytes;  // load() says what is wrong
     piece = 4u << 20;

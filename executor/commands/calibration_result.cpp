@@ -52,7 +52,7 @@ std::string laws_text(const CalibrationResult& r) {
     const double error = cost::median(std::move(errors));
     table.rows.push_back({o.ranks, o.threads, std::ssize(o.laws), samples, cli::Cell(error, percent(error))});
   }
-  return cli::render(table, cli::Format::table, {});
+  return cli::render(table, cli::Format::table, {}).str();
 }
 
 std::string figures_text(const CalibrationResult& r) {
@@ -66,7 +66,7 @@ std::string figures_text(const CalibrationResult& r) {
   const auto gflops = [](const std::optional<FlopsPerSecond>& rate) {
     return show_number(rate.value_or(FlopsPerSecond{}).count() / 1e9);
   };
-  return cli::render(table, cli::Format::table, {}) + "\n" + reached + " in fp32, " + gflops(c.peak_tf32) +
+  return cli::render(table, cli::Format::table, {}).str() + "\n" + reached + " in fp32, " + gflops(c.peak_tf32) +
          " in tf32, " + gflops(c.peak_bf16) + " in bf16, " + gflops(c.peak_fp16) + " in fp16" + memory + "\n";
 }
 

@@ -1,16 +1,12 @@
 // Token files: text as bytes, nanoGPT's bare uint16, llm.c's headed uint16.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "executor/cpu/kernels/init.h"
 #include "executor/data/sources.h"
+#include "traces/base/input_file.h"
 
 namespace shard::data {
 namespace {
@@ -28,55 +24,34 @@ Error fault(Errc code, const std::filesystem::path& path, std::string what, std:
 class File {
  public:
   static Result<File> open(const std::filesystem::path& path) {
-    // O_NONBLOCK: a pipe is refused, not waited for.
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0)
-      return fault(Errc::no_input, path, std::string("cannot read the data file: ") + std::strerror(errno),
+    Result<InputFile> file = InputFile::open(path);
+    if (!file)
+      return fault(Errc::no_input, path, "cannot read the data file: " + file.error().what,
                    "--data text:FILE with a file that exists, or --data random");
-    struct stat info {};
-    const bool regular = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
-    File file(path, descriptor, info.st_size);
-    if (!regular)
+    if (!file->regular())
       return fault(Errc::no_input, path, "the data is not a regular file, and is read at many places",
                    "a file; what a pipe or a device gives has to be written to one first");
-    if (info.st_size == 0)
+    if (file->bytes() == 0)
       return fault(Errc::malformed, path, "the data file is empty", "a file with text, or --data random");
-    return file;
-  }
-  File(File&& other) noexcept
-      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), bytes_(other.bytes_) {}
-  File& operator=(File&&) = delete;
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
+    return File(std::move(*file));
   }
 
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] std::int64_t bytes() const { return bytes_; }  ///< when it was opened
+  [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
+  [[nodiscard]] std::int64_t bytes() const { return file_.bytes(); }  ///< when it was opened
 
   [[nodiscard]] Result<void> read(std::int64_t offset, std::span<std::byte> into) const {
-    while (!into.empty()) {
-      const ssize_t count = pread(descriptor_, into.data(), into.size(), offset);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0)
-        return fault(Errc::io, path_, std::string("cannot read the data file: ") + std::strerror(errno),
-                     "check the file");
-      if (count == 0)
-        return fault(Errc::malformed, path_,
-                     "the data file was changed while it was being read: it had " + std::to_string(bytes_) +
-                         " bytes and now ends before byte " + std::to_string(offset + 1),
-                     "a copy that nobody writes to");
-      offset += count;
-      into = into.subspan(static_cast<std::size_t>(count));
-    }
-    return {};
+    const Result<std::size_t> got = file_.read_at(offset, into);
+    if (!got) return fault(Errc::io, path(), "cannot read the data file: " + got.error().what, "check the file");
+    if (*got == into.size()) return {};
+    return fault(Errc::malformed, path(),
+                 "the data file was changed while it was being read: it had " + std::to_string(bytes()) +
+                     " bytes and now ends before byte " + std::to_string(offset + static_cast<std::int64_t>(*got) + 1),
+                 "a copy that nobody writes to");
   }
 
  private:
-  File(std::filesystem::path path, int descriptor, std::int64_t bytes)
-      : path_(std::move(path)), descriptor_(descriptor), bytes_(bytes) {}
-  std::filesystem::path path_;
-  int descriptor_ = -1;
-  std::int64_t bytes_ = 0;
+  explicit File(InputFile file) : file_(std::move(file)) {}
+  InputFile file_;
 };
 
 class Tokens final : public DataSource {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/state/safetensors.h"
+#include "traces/base/input_file.h"
 #include "traces/base/result.h"
 
 namespace shard {
@@ -18,24 +19,19 @@ class TensorFile {
  public:
   /// Errors: no_input, io, malformed.
   [[nodiscard]] static Result<TensorFile> open(const std::filesystem::path& path);
-  TensorFile(TensorFile&& other) noexcept;
-  TensorFile& operator=(TensorFile&&) = delete;
-  ~TensorFile();
 
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
   [[nodiscard]] const std::vector<safetensors::Tensor>& tensors() const { return tensors_; }
-  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  [[nodiscard]] std::int64_t bytes() const { return file_.bytes(); }
   /// Of the tensors' bytes, from `offset` on. Errors: io; malformed where the file
   /// is shorter than it was.
   [[nodiscard]] Result<void> read(std::int64_t offset, std::span<std::byte> into) const;
 
  private:
-  TensorFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  explicit TensorFile(InputFile file) : file_(std::move(file)) {}
   [[nodiscard]] Result<void> read_at(std::int64_t offset, std::span<std::byte> into) const;
 
-  std::filesystem::path path_;
-  int descriptor_ = -1;
-  std::int64_t bytes_ = 0;  ///< when it was opened
+  InputFile file_;
   std::int64_t data_begin_ = 0;
   std::vector<safetensors::Tensor> tensors_;
 };

@@ -138,9 +138,9 @@ int profile_command(std::span<const std::string> arguments) {
   if (*format == cli::Format::json) {
     std::cout << cli::json_text(to_json(*recorded, top));
   } else if (recorded->timeline) {
-    cli::print(std::cout, to_text(*recorded, top, cli::style_of(1)));
+    std::cout << to_text(*recorded, top, cli::style_of(1));
   } else {
-    cli::print(std::cerr, to_text(*recorded, top, cli::style_of(2)));
+    std::cerr << to_text(*recorded, top, cli::style_of(2));
   }
   if (!options.output_file.empty() && recorded->timeline)
     if (const Result<void> written = write_trace(recorded->timeline->loaded.trace, options.output_file); !written)

@@ -116,7 +116,7 @@ std::string copies_text(const std::vector<CopyOverlap>& overlaps) {
   return text.str();
 }
 
-std::string memory_text(const MemoryUse& use, std::size_t top, const cli::Style& style) {
+cli::Styled memory_text(const MemoryUse& use, std::size_t top, const cli::Style& style) {
   const auto bytes = [](std::int64_t count) { return show_bytes(Bytes{count}); };
   std::ostringstream text;
   text << "device memory of rank " << use.rank.value << ": " << with_commas(use.peak_bytes) << " bytes ("
@@ -126,9 +126,10 @@ std::string memory_text(const MemoryUse& use, std::size_t top, const cli::Style&
       {{.name = "in use", .letter = '#', .values = {use.series.begin(), use.series.end()}}}};
   const auto show = [](double value) { return show_bytes(Bytes{static_cast<std::int64_t>(value)}); };
   const std::string length = time_text(use.end_ns - use.begin_ns);
-  text << cli::stacked_area(
+  cli::Styled styled = text.str();
+  styled.add(cli::stacked_area(
       layers, {.width = static_cast<int>(kParts), .height = 8, .show = show, .marks = {{0.0, "0"}, {0.9, length}}},
-      style);
+      style));
   TextTable table({"held at the peak by", "size", "blocks", "takes", "share"}, 1);
   for (std::size_t i = 0; i < std::min(top, use.held.size()); ++i) {
     const HeldBlocks& held = use.held[i];
@@ -136,9 +137,9 @@ std::string memory_text(const MemoryUse& use, std::size_t top, const cli::Style&
                bytes(held.block_bytes), with_commas(held.blocks), bytes(held.bytes()),
                percent(held.bytes(), use.peak_bytes)});
   }
-  if (top > 0) text << table.str();
-  if (use.held.size() > top) text << "and " << use.held.size() - top << " more sizes\n";
-  return text.str();
+  if (top > 0) styled.add(table.str());
+  if (use.held.size() > top) styled.add("and " + std::to_string(use.held.size() - top) + " more sizes\n");
+  return styled;
 }
 
 }  // namespace
@@ -172,17 +173,19 @@ Json to_json(const Recorded& recorded, std::size_t top) {
   return j;
 }
 
-std::string to_text(const Recorded& recorded, std::size_t top, const cli::Style& style) {
+cli::Styled to_text(const Recorded& recorded, std::size_t top, const cli::Style& style) {
   if (!recorded.timeline) return "nothing was recorded: " + recorded.why_not + "\n";
   const Timeline& timeline = *recorded.timeline;
   const Trace& trace = timeline.loaded.trace;
   const TraceSummary summary = summarize(timeline.loaded);
-  std::string text = shard::to_text(timeline.loaded, summary, top);
-  const auto add = [&](const std::string& part) { text += part.empty() ? "" : "\n" + part; };
+  cli::Styled text = shard::to_text(timeline.loaded, summary, top);
+  const auto add = [&](const cli::Styled& part) {
+    if (!part.str().empty()) text.add("\n").add(part);
+  };
   add(copies_text(copy_overlap(trace)));
   add(gaps_text(timeline, summary.begin_ns));
   if (const std::optional<MemoryUse> use = memory_use(trace, kParts)) add(memory_text(*use, top, style));
-  return text + "device times are on the host's clock to " + with_commas(timeline.joined.clock_bound_ns) + " ns\n";
+  return text.add("device times are on the host's clock to " + with_commas(timeline.joined.clock_bound_ns) + " ns\n");
 }
 
 }  // namespace shard::profiler

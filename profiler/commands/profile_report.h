@@ -7,6 +7,7 @@
 
 #include "profiler/record/record_program.h"
 #include "sim/cli/output.h"
+#include "sim/cli/screen.h"
 
 namespace shard::profiler {
 
@@ -14,6 +15,6 @@ namespace shard::profiler {
 [[nodiscard]] nlohmann::ordered_json to_json(const Recorded& recorded, std::size_t top);
 
 /// The same, with a picture of device memory over time.
-[[nodiscard]] std::string to_text(const Recorded& recorded, std::size_t top, const cli::Style& style);
+[[nodiscard]] cli::Styled to_text(const Recorded& recorded, std::size_t top, const cli::Style& style);
 
 }  // namespace shard::profiler

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "profiler/spool/layout.h"
+#include "traces/base/input_file.h"
 #include "traces/base/read_file.h"
 
 namespace shard::profiler {
@@ -89,23 +89,29 @@ Result<SpoolContent> read_spool(std::span<const std::byte> events, std::span<con
 }
 
 Result<SpoolContent> read_spool(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code fault;
-  const std::uintmax_t size = std::filesystem::file_size(path, fault);
-  if (!file || fault)
-    return Error{
-        .code = Errc::no_input, .what = "the events of a process cannot be read", .where = path.string(), .help = ""};
-  // A process that was killed leaves a file as long as it might have become; only the blocks that it used are read.
-  std::vector<std::byte> events(static_cast<std::size_t>(std::min<std::uintmax_t>(size, kSpoolHeaderBytes)));
-  const auto read = [&](std::size_t from) {
-    file.read(reinterpret_cast<char*>(events.data()) + from, static_cast<std::streamsize>(events.size() - from));
-    events.resize(from + static_cast<std::size_t>(file.gcount()));
+  const Result<InputFile> file = InputFile::open(path);
+  const auto unreadable = [&](const std::string& why) {
+    return Error{.code = Errc::no_input,
+                 .what = "the events of a process cannot be read: " + why,
+                 .where = path.string(),
+                 .help = ""};
   };
-  read(0);
+  if (!file) return unreadable(file.error().what);
+  if (!file->regular()) return unreadable("not a regular file");
+  // A process that was killed leaves a file as long as it might have become; only the blocks that it used are read.
+  const auto size = static_cast<std::uintmax_t>(file->bytes());
+  std::vector<std::byte> events(static_cast<std::size_t>(std::min<std::uintmax_t>(size, kSpoolHeaderBytes)));
+  const auto read = [&](std::size_t from) -> Result<void> {
+    const Result<std::size_t> got = file->read_at(static_cast<std::int64_t>(from), std::span(events).subspan(from));
+    if (!got) return unreadable(got.error().what);
+    events.resize(from + *got);
+    return {};
+  };
+  if (Result<void> got = read(0); !got) return got.error();
   if (events.size() == kSpoolHeaderBytes) {
     const std::uintmax_t used = kSpoolHeaderBytes + std::uintmax_t{read_at<SpoolHeader>(events, 0).fresh} * kBlockBytes;
     events.resize(static_cast<std::size_t>(std::min(size, used)));
-    read(kSpoolHeaderBytes);
+    if (Result<void> got = read(kSpoolHeaderBytes); !got) return got.error();
   }
   const Result<std::string> names =
       read_file(path.string() + ".names", "names of a profiled process", Bytes{std::int64_t{1} << 30});

@@ -14,8 +14,8 @@ namespace {
 // 256-colour numbers that stay apart for the common colour deficiencies, after Okabe and Ito's palette, brown and grey.
 constexpr std::array<int, 10> kColors{33, 214, 36, 227, 26, 166, 175, 250, 94, 240};
 
-std::string colored(int color, std::string_view text) {
-  return "\033[38;5;" + std::to_string(color) + "m" + std::string(text) + "\033[0m";
+Styled colored(int color, std::string_view text) {
+  return Styled().add_color(color).add(text).add(Mark::plain);
 }
 
 /// The first index of column `column` of `width` over `count` values; width == count or less repeats none.
@@ -46,7 +46,7 @@ struct Stack {
   }
 
   /// `cells` columns of one band.
-  [[nodiscard]] std::string band(std::size_t layer, std::size_t cells, const Style& style) const {
+  [[nodiscard]] Styled band(std::size_t layer, std::size_t cells, const Style& style) const {
     if (!style.color) return std::string(cells, layers[layer]->letter);
     std::string blocks;
     for (std::size_t i = 0; i < cells; ++i) blocks += style.unicode ? "█" : "#";
@@ -62,8 +62,8 @@ struct Stack {
   }
 
   /// One line of the picture, without blanks at its end.
-  [[nodiscard]] std::string row(std::span<const std::size_t> moments, double level, const Style& style) const {
-    std::string text;
+  [[nodiscard]] Styled row(std::span<const std::size_t> moments, double level, const Style& style) const {
+    Styled text;
     std::size_t blanks = 0;
     for (std::size_t c = 0; c < moments.size();) {
       const std::size_t layer = layer_at(moments[c], level);
@@ -72,7 +72,7 @@ struct Stack {
       if (layer == layers.size()) {
         blanks += end - c;
       } else {
-        text += std::string(blanks, ' ') + band(layer, end - c, style);
+        text.add(std::string(blanks, ' ')).add(band(layer, end - c, style));
         blanks = 0;
       }
       c = end;
@@ -127,7 +127,7 @@ std::string sparkline(std::span<const double> values, int width, const Style& st
   return text;
 }
 
-std::string stacked_area(std::span<const Layer> layers, const AreaOptions& options, const Style& style) {
+Styled stacked_area(std::span<const Layer> layers, const AreaOptions& options, const Style& style) {
   const Stack stack = stacked(layers);
   if (stack.layers.empty() || options.width < 1 || options.height < 1) return "";
   const auto width = static_cast<std::size_t>(options.width);
@@ -142,14 +142,18 @@ std::string stacked_area(std::span<const Layer> layers, const AreaOptions& optio
   };
 
   const std::vector<std::size_t> moments = stack.moments(width);
-  std::string text;
+  Styled text;
   for (std::size_t r = 0; r < height; ++r) {
     const double level = (static_cast<double>(height - r) - 0.5) / static_cast<double>(height) * highest;
-    text += axis(r == 0 ? top : height > 2 && r == height / 2 ? middle : "") + stack.row(moments, level, style) + "\n";
+    text.add(axis(r == 0                          ? top
+                  : height > 2 && r == height / 2 ? middle
+                                                  : ""))
+        .add(stack.row(moments, level, style))
+        .add("\n");
   }
-  text += std::string(margin - 1, ' ') + "0" + (style.unicode ? " └" : " +");
-  for (std::size_t c = 0; c < width; ++c) text += style.unicode ? "─" : "-";
-  text += "\n";
+  text.add(std::string(margin - 1, ' ') + "0" + (style.unicode ? " └" : " +"));
+  for (std::size_t c = 0; c < width; ++c) text.add(style.unicode ? "─" : "-");
+  text.add("\n");
   const std::string indent(margin + 2, ' ');
   if (!options.marks.empty()) {
     std::string line;
@@ -158,12 +162,13 @@ std::string stacked_area(std::span<const Layer> layers, const AreaOptions& optio
       if (!line.empty() && at <= line.size()) continue;  // no room: the earlier word stays
       line += std::string(at - line.size(), ' ') + word;
     }
-    text += indent + line + "\n";
+    text.add(indent + line + "\n");
   }
-  text += indent + "at the peak, " + top + ":\n";
+  text.add(indent + "at the peak, " + top + ":\n");
   for (std::size_t layer = stack.layers.size(); layer-- > 0;)
-    text += indent + stack.band(layer, 1, style) + " " + stack.layers[layer]->name + ": " +
-            show(stack.layers[layer]->values[stack.peak]) + "\n";
+    text.add(indent)
+        .add(stack.band(layer, 1, style))
+        .add(" " + stack.layers[layer]->name + ": " + show(stack.layers[layer]->values[stack.peak]) + "\n");
   return text;
 }
 

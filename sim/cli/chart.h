@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/cli/output.h"
+#include "sim/cli/screen.h"
 
 namespace shard::cli {
 
@@ -38,6 +39,6 @@ struct AreaOptions {
 /// that falls into it. Bands are coloured blocks, or without colour their letters. The legend
 /// lists the layers' values at the peak, top first. Layers that are zero throughout are left out. Ends in a newline;
 /// empty when there is nothing to draw.
-[[nodiscard]] std::string stacked_area(std::span<const Layer> layers, const AreaOptions& options, const Style& style);
+[[nodiscard]] Styled stacked_area(std::span<const Layer> layers, const AreaOptions& options, const Style& style);
 
 }  // namespace shard::cli

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "sim/cli/command_line.h"
+#include "sim/cli/screen.h"
 #include "traces/base/printable.h"
 
 namespace shard::cli {
@@ -88,8 +89,12 @@ void print(std::ostream& out, std::string_view text) {
 }
 
 int print_error(std::ostream& out, const Error& error, const Style& style) {
-  out << (style.color ? "\033[1;31mshardscope:\033[0m " : "shardscope: ") + printable(to_string(error)) + "\n"
-      << std::flush;
+  Styled text;
+  if (style.color)
+    text.add(Mark::alarm).add("shardscope:").add(Mark::plain).add(" ");
+  else
+    text.add("shardscope: ");
+  out << text.add(to_string(error) + "\n") << std::flush;
   return exit_code(error.code);
 }
 

@@ -47,8 +47,8 @@ void add_output_options(Command& command, OutputOptions& options);
 /// characters are escaped, so that it can be shown on a terminal.
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& value);
 
-/// Prints text that may hold names from files, made printable (traces/base/printable.h). What has escape sequences of
-/// its own (render(), stacked_area(), Command::help()) takes care of such names itself and is printed as it stands.
+/// Prints text that may hold names from files, made printable (traces/base/printable.h) on any stream; a program's own
+/// make all text so (screen.h).
 void print(std::ostream& out, std::string_view text);
 
 /// Prints "shardscope: WHERE: WHAT" and "  try: HELP", and returns the process's exit code. For main() only.

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "sim/cli/output.h"
+#include "sim/cli/screen.h"
 #include "sim/cli/uncaught.h"
 #include "traces/base/stop.h"
 
@@ -61,6 +62,8 @@ int run_program(const Program& program, std::span<const std::string> arguments, 
                 std::ostream& errors) {
   install_terminate_handler();
   survive_size_limit();
+  const Screen results(out);
+  const Screen messages(errors);
   try {
     return run(program, arguments, out, errors);
   } catch (...) {

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "sim/cli/chart.h"
+#include "sim/cli/screen.h"
 #include "sim/cli/sizes.h"
 
 namespace shard::cli {
@@ -52,7 +53,7 @@ void Progress::draw(double fraction, std::string_view note, double elapsed) {
   }
   if (!note.empty()) text.append(", ").append(note);
   if (style_.terminal) {
-    out_ << '\r' << text << "\033[K" << std::flush;
+    out_ << Styled().add(Mark::line_begin).add(text).add(Mark::clear_line) << std::flush;
   } else {
     out_ << text << '\n' << std::flush;
   }
@@ -60,7 +61,8 @@ void Progress::draw(double fraction, std::string_view note, double elapsed) {
 }
 
 void Progress::finish() {
-  if (!finished_ && drawn_ && style_.terminal) out_ << "\r\033[K" << std::flush;
+  if (!finished_ && drawn_ && style_.terminal)
+    out_ << Styled().add(Mark::line_begin).add(Mark::clear_line) << std::flush;
   finished_ = true;
 }
 

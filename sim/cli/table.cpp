@@ -42,11 +42,11 @@ std::string shown_text(const Cell& cell) {
   return printable_line(raw_text(cell));
 }
 
-std::string aligned_text(const Table& table, const Style& style) {
+Styled aligned_text(const Table& table, const Style& style) {
   std::vector<std::string> titles;
   std::vector<bool> left;
   for (const Column& column : table.columns) {
-    titles.push_back(column.title);
+    titles.push_back(printable_line(column.title));
     left.push_back(column.align == Align::left);
   }
   TextTable shown(std::move(titles), std::move(left));
@@ -55,9 +55,10 @@ std::string aligned_text(const Table& table, const Style& style) {
     for (const Cell& cell : row) cells.push_back(shown_text(cell));
     shown.add(std::move(cells));
   }
-  std::string text = shown.str();
-  if (style.color) text = "\033[1m" + text.insert(text.find('\n'), "\033[0m");
-  return text;
+  const std::string text = shown.str();
+  if (!style.color) return text;
+  const std::size_t titles_end = text.find('\n');
+  return Styled().add(Mark::bold).add(text.substr(0, titles_end)).add(Mark::plain).add(text.substr(titles_end));
 }
 
 std::string csv(const Table& table) {
@@ -118,7 +119,7 @@ Cell cell(Seconds time) {
   return {time.count(), duration(time)};
 }
 
-std::string render(const Table& table, Format format, const Style& style) {
+Styled render(const Table& table, Format format, const Style& style) {
   for ([[maybe_unused]] const auto& row : table.rows) assert(row.size() == table.columns.size());
   switch (format) {
     case Format::table: return aligned_text(table, style);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/cli/output.h"
+#include "sim/cli/screen.h"
 #include "traces/base/units.h"
 
 namespace shard::cli {
@@ -51,7 +52,7 @@ struct Table {
 
 /// The table in one form; ends in a newline. JSON here is the bare array of rows: a command that answers with more
 /// than a table puts to_json(table) into its own object.
-[[nodiscard]] std::string render(const Table& table, Format format, const Style& style);
+[[nodiscard]] Styled render(const Table& table, Format format, const Style& style);
 
 /// Text as a Markdown document shows it, on one line: nothing in it is Markdown or HTML.
 [[nodiscard]] std::string markdown_text(std::string_view text);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "traces/base/numbers.h"
+#include "traces/base/printable.h"
 
 namespace shard::commands {
 namespace {
@@ -75,7 +76,7 @@ std::string batch_line(const Assumed& a, const Origins& from) {
 }
 
 std::string machine_line(const Assumed& a, const Origins& from) {
-  return *a.cluster + mark(from.cluster) + ", " +
+  return printable_line(*a.cluster) + mark(from.cluster) + ", " +
          (a.device_capacity ? show_bytes(*a.device_capacity) + " per device" + mark(from.device_capacity)
                             : std::string("no memory limit")) +
          "; ";
@@ -99,13 +100,13 @@ Assumed assumed(const model::Model& model, const plan::Strategy& s, const std::s
 
 void print_assumed(cli::Format format, const cli::Command& command, const Assumed& a) {
   if (format == cli::Format::json) return;
-  (format == cli::Format::table ? std::cout : std::cerr) << to_text(command, a) << '\n';
+  cli::print(format == cli::Format::table ? std::cout : std::cerr, to_text(command, a) + '\n');
 }
 
 std::string to_text(const cli::Command& command, const Assumed& a) {
   const Origins from = origins_of(command, a);
-  std::string text = "model     " + a.model + mark(from.model) + ", " + with_commas(a.parameter_elements) +
-                     (a.parameter_elements == 1 ? " parameter\n" : " parameters\n");
+  std::string text = "model     " + printable_line(a.model) + mark(from.model) + ", " +
+                     with_commas(a.parameter_elements) + (a.parameter_elements == 1 ? " parameter\n" : " parameters\n");
   text += "precision " + a.precision + mark(from.precision);
   if (const auto other = unheeded(a, from))
     text += "; its config.json says " + *other + ": --precision " + *other + " to follow it";

@@ -105,7 +105,7 @@ constexpr char letter_of(Category category) {
 }
 
 /// Memory over the step of the class with the largest arena, by category.
-std::string picture(const engine::Simulation& s) {
+cli::Styled picture(const engine::Simulation& s) {
   const engine::ClassResult& c = s.largest();
   std::vector<cli::Layer> layers;
   for (int k = 0; k < kCategoryCount; ++k) {

@@ -273,7 +273,7 @@ void print_sweep(const SweepLine& line, const std::vector<SweptOption>& lists, c
     return;
   }
   std::vector<std::string> reasons;
-  const std::string table = cli::render(chief_columns(lists, rows, reasons), format, style);
+  const cli::Styled table = cli::render(chief_columns(lists, rows, reasons), format, style);
   if (format == cli::Format::table) std::cout << '\n' << summary_of(rows) << "\n\n";
   std::cout << table;
   std::string behind;

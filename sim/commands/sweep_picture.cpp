@@ -32,23 +32,6 @@ std::string number(double value) {
   return show_fixed(value, 1);
 }
 
-std::string markup_free(std::string_view text) {
-  std::string safe;
-  for (const char c : printable_line(text)) {
-    if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else if (c == '&')
-      safe += "&amp;";
-    else if (c == '"')
-      safe += "&quot;";
-    else
-      safe += c;
-  }
-  return safe;
-}
-
 /// The largest of GiB, MiB and bytes that `bytes` has one of.
 double unit_of(double bytes) {
   constexpr double kMebi = 1024.0 * 1024;
@@ -127,7 +110,7 @@ class SweepPicture {
 
   void text(double x, double y, const std::string& what, const char* anchor = "start", const char* more = "") {
     svg_ += "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\"" + more + ">" +
-            markup_free(what) + "</text>\n";
+            markup_text(what) + "</text>\n";
   }
   void line(double x1, double y1, double x2, double y2, const std::string& stroke) {
     svg_ += "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) + "\" y2=\"" + number(y2) +
@@ -179,7 +162,7 @@ class SweepPicture {
     svg_ += "<circle class=\"" + std::string(row.on_front ? "on_front" : row.status()) + "\" cx=\"" +
             number(x_of(row)) + "\" cy=\"" + number(y_of(row)) + "\" r=\"" + (row.on_front ? "5" : "4") + "\" fill=\"" +
             (row.fits() ? colour : "none") + "\" fill-opacity=\"0.8\" stroke=\"" + colour + "\"><title>" +
-            markup_free(label) + "</title></circle>\n";
+            markup_text(label) + "</title></circle>\n";
   }
 
   void numbers() {

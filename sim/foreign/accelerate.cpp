@@ -8,6 +8,7 @@
 #include "sim/foreign/batches.h"
 #include "sim/foreign/deepspeed.h"
 #include "sim/foreign/readers.h"
+#include "traces/base/input_file.h"
 
 namespace shard::foreign {
 namespace {
@@ -106,11 +107,18 @@ Result<void> settle_config_file(Reading& reading) {
   const Leaf leaf{std::string(kConfigFile), value};
   if (is_passed_over(reading, leaf)) return {};
   if (value->kind != Kind::text) return reading.wrong_kind(leaf, "a path");
-  Result<Text> text = read_text(value->text);
-  if (!text) text = read_text(std::filesystem::path(reading.file()).parent_path() / value->text);
-  if (!text) {
+  std::filesystem::path file = value->text;
+  if (is_absent(file) && !file.empty()) file = std::filesystem::path(reading.file()).parent_path() / value->text;
+  if (is_absent(file)) {
     reading.leave(leaf.pointer, "there is no such file here, so what it says is not known: --ds-config FILE");
     return {};
+  }
+  Result<Text> text = read_text(file);
+  if (!text) {
+    Error error = text.error();
+    if (error.help.empty()) error.help = "a file that can be read, or " + leaf.pointer + " left out";
+    error.what += ", which " + reading.file() + " names at " + leaf.pointer;
+    return error;
   }
   Given given = reading.given();
   given.option = [&reading](std::string_view option) {

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "traces/base/file_place.h"
+#include "traces/base/input_file.h"
 #include "traces/base/read_file.h"
 
 namespace shard {
@@ -351,6 +352,55 @@ TEST_F(BoundedRead, APipeIsReadToItsEnd) {
   writer.join();
   ASSERT_TRUE(text);
   EXPECT_EQ(*text, std::string(200'000, 'x'));
+}
+
+TEST_F(BoundedRead, APipeThatNobodyWritesToIsNotWaitedForForever) {
+  ASSERT_EQ(mkfifo(at("pipe").c_str(), 0600), 0);
+  const Result<std::string> text = read_file(at("pipe"), "text", Bytes{1 << 20});
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().code, Errc::no_input);
+  EXPECT_EQ(text.error().what, "cannot read the text: it is a pipe that nobody writes to");
+  EXPECT_EQ(text.error().where, at("pipe"));
+}
+
+TEST_F(BoundedRead, APipeWithoutANameIsReadToItsEnd) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::thread writer([&] {
+    EXPECT_EQ(write(ends[1], "one", 3), 3);
+    EXPECT_EQ(write(ends[1], "two", 3), 3);
+    close(ends[1]);
+  });
+  const Result<std::string> text = read_file("/dev/fd/" + std::to_string(ends[0]), "text", Bytes{1 << 20});
+  writer.join();
+  ASSERT_TRUE(text) << to_string(text.error());
+  EXPECT_EQ(*text, "onetwo");
+  const Result<std::string> nothing = read_file("/dev/fd/" + std::to_string(ends[0]), "text", Bytes{1 << 20});
+  close(ends[0]);
+  ASSERT_TRUE(nothing) << to_string(nothing.error());
+  EXPECT_EQ(*nothing, "");
+}
+
+TEST_F(BoundedRead, WhatCannotBeReadIsNotAbsent) {
+  fs::create_symlink("loop", at("loop"));
+  fs::create_symlink("nosuch", at("dangling"));
+  put(at("file"), "a");
+  struct Case {
+    fs::path path;
+    bool absent;
+    std::string why;
+  };
+  for (const Case& c :
+       {Case{at("nosuch"), true, "No such file or directory"}, Case{at("dangling"), true, "No such file or directory"},
+        Case{fs::path(at("file")) / "below", true, "Not a directory"},
+        Case{at("loop"), false, "Too many levels of symbolic links"}, Case{at("."), false, "it is a directory"},
+        Case{at(std::string(300, 'n')), false, "File name too long"}}) {
+    EXPECT_EQ(is_absent(c.path), c.absent) << c.path;
+    const Result<std::string> text = read_file(c.path, "text", Bytes{4});
+    ASSERT_FALSE(text) << c.path;
+    EXPECT_EQ(text.error().code, Errc::no_input);
+    EXPECT_EQ(text.error().what, "cannot read the text: " + c.why);
+  }
 }
 
 }  // namespace

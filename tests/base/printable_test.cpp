@@ -45,5 +45,22 @@ TEST(Printable, OneLineHasNoLineBreaks) {
   EXPECT_EQ(printable_line("a\nb\tc\x1b"), "a\\nb\\tc\\x1b");
 }
 
+TEST(Printable, ACharacterThatIsBrokenOffIsFoundAtTheEnd) {
+  for (const std::string whole : {"\xc3\xa4", "\xe2\x96\x88", "\xf0\x9f\x98\x80"})
+    for (std::size_t bytes = 0; bytes <= whole.size(); ++bytes)
+      EXPECT_EQ(bytes_of_broken_end("a" + whole.substr(0, bytes)), bytes % whole.size()) << whole << bytes;
+  for (const char* text : {"", "a", "\x80", "\xff", "\xc0", "\xc3\xa4\x80", "\x80\x80\x80\x80"})
+    EXPECT_EQ(bytes_of_broken_end(text), 0U) << text;
+}
+
+TEST(Printable, AFieldOfCsvIsPrintableAndQuoted) {
+  EXPECT_EQ(csv_field("plain"), "plain");
+  EXPECT_EQ(csv_field("a\x1b[31m\"b\",\u202e\xff\r"), "\"a\\x1b[31m\"\"b\"\",\\u{202e}\\xff\\x0d\"");
+}
+
+TEST(Printable, TextOfMarkupIsPrintableAndNoMarkup) {
+  EXPECT_EQ(markup_text("<b a=\"1\">&\x1b\u2066\xfe"), "&lt;b a=&quot;1&quot;&gt;&amp;\\x1b\\u{2066}\\xfe");
+}
+
 }  // namespace
 }  // namespace shard

@@ -47,14 +47,15 @@ TEST(Chart, StackedAreaStacksInOrderAndListsThePeak) {
 TEST(Chart, StackedAreaKeepsAPeakThatIsOneMomentWide) {
   Layer layer{"activation", 'A', std::vector<double>(997, 1.0)};
   layer.values[500] = 10;
-  const std::string picture = stacked_area(std::vector<Layer>{layer}, {.width = 20, .height = 5, .show = show}, {});
+  const std::string picture =
+      stacked_area(std::vector<Layer>{layer}, {.width = 20, .height = 5, .show = show}, {}).str();
   EXPECT_TRUE(picture.starts_with("10 |          A\n")) << picture;
 }
 
 TEST(Chart, ALetterIsTheLayersOwnWhateverElseIsDrawn) {
   for (const double gathered : {0.0, 1.0}) {
     const std::vector<Layer> layers{{"gathered", 'F', {gathered}}, {"gradient", 'G', {1}}};
-    const std::string picture = stacked_area(layers, {.width = 1, .height = 2, .show = show}, {});
+    const std::string picture = stacked_area(layers, {.width = 1, .height = 2, .show = show}, {}).str();
     EXPECT_NE(picture.find("G gradient"), std::string::npos) << picture;
   }
 }
@@ -62,7 +63,7 @@ TEST(Chart, ALetterIsTheLayersOwnWhateverElseIsDrawn) {
 TEST(Chart, EveryCategoryOfMemoryHasAColourOfItsOwn) {
   std::vector<Layer> layers;
   for (char letter = 'A'; letter < 'A' + kCategoryCount; ++letter) layers.push_back({{letter}, letter, {1}});
-  const std::string picture = stacked_area(layers, {.width = 1, .height = 9, .show = show}, {.color = true});
+  const std::string picture = stacked_area(layers, {.width = 1, .height = 9, .show = show}, {.color = true}).str();
   std::set<std::string> colors;
   for (std::size_t at = picture.find("38;5;"); at != std::string::npos; at = picture.find("38;5;", at + 1))
     colors.insert(picture.substr(at, picture.find('m', at) - at));

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <memory>
 #include <thread>
 
 #include "tests/end_to_end/program.h"
@@ -217,6 +218,54 @@ TEST(Inputs, ThatNeverEndAreRefused) {
   for (const Words& words : all) {
     const Outcome outcome = in.call(words);
     EXPECT_EQ(outcome.exit_code, 65) << testing::PrintToString(words) << outcome.err;
+  }
+}
+
+TEST(Inputs, PipesThatNobodyWritesToAreRefused) {
+  const Inputs in;
+  ASSERT_EQ(mkfifo(in.file("pipe").c_str(), 0600), 0);
+  fs::create_directory(in.path() / "weights");
+  ASSERT_EQ(mkfifo(in.file("weights/model.safetensors.index.json").c_str(), 0600), 0);
+  in.write("accelerate.yaml", "distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: pipe\n");
+  const std::vector<Words> all{
+      {"simulate", "--model", "./pipe"},
+      {"simulate", "--config", "pipe"},
+      {"simulate", "--model", "gpt2-nano", "--cluster", "./pipe"},
+      {"simulate", "--model", "gpt2-nano", "--accelerate-config", "accelerate.yaml"},
+      {"search", "--parameters", "pipe", "--world-size", "2"},
+      {"inspect", "pipe"},
+      {"convert", "pipe", "a.json"},
+      {"compare", "pipe", "trace.sst"},
+      {"validate", "pipe"},
+#ifdef WITH_RANKS
+      {"train", "--model", "gpt2-nano", "--data", "random", "--steps", "1", "--weights", "weights"},
+#endif
+#ifdef WITH_VIEWER
+      {"view", "--search", "pipe", "--screenshot", "a.png"},
+      {"view", "pipe", "--screenshot", "a.png"},
+      {"report", "pipe", "-o", "a.html"},
+#endif
+  };
+  // Each waits a while for a writer: all at once.
+  std::vector<std::unique_ptr<Program>> programs;
+  for (Words words : all) {
+    words.insert(words.begin(), shardscope_path());
+    programs.push_back(std::make_unique<Program>(words, Surroundings{.directory = in.path()}));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Outcome outcome = programs[i]->wait();
+    EXPECT_EQ(outcome.exit_code, 66) << testing::PrintToString(all[i]) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("it is a pipe that nobody writes to")) << testing::PrintToString(all[i]);
+  }
+}
+
+TEST(Inputs, MayComeThroughAShellsDescriptors) {
+  const Inputs in;
+  for (const std::string command : {"simulate --model <(cat model.json)", "simulate --model /dev/stdin < model.json",
+                                    "inspect <(cat trace.sst)", "inspect /dev/stdin < trace.sst"}) {
+    const Outcome outcome =
+        run({"/bin/bash", "-c", "'" + shardscope_path() + "' " + command}, {.directory = in.path()});
+    EXPECT_EQ(outcome.exit_code, 0) << command << outcome.err;
   }
 }
 

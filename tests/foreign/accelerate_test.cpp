@@ -3,6 +3,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "tests/foreign/read_helpers.h"
 
@@ -54,6 +57,29 @@ TEST(Accelerate, AnAbsentFileOfDeepSpeedIsLeftOut) {
   const auto config = read("distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: no/such.json\n");
   EXPECT_EQ(fate_of(config, "/deepspeed_config/deepspeed_config_file"),
             "there is no such file here, so what it says is not known: --ds-config FILE");
+}
+
+TEST(Accelerate, AFileOfDeepSpeedThatCannotBeReadIsNotAbsent) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "shardscope_unreadable_test";
+  std::filesystem::create_directories(folder / "ds.json");
+  std::filesystem::create_symlink("loop.json", folder / "loop.json");
+  std::ofstream(folder / "large.json") << std::string((1U << 20U) + 1, ' ');
+  for (const auto& [name, code, why] : std::vector<std::tuple<std::string, Errc, std::string>>{
+           {"ds.json", Errc::no_input, "it is a directory"},
+           {"loop.json", Errc::no_input, "Too many levels of symbolic links"},
+           {"large.json", Errc::malformed, "is larger than 1 MiB"}}) {
+    const Text text =
+        text_of((folder / "acc.yaml").string(),
+                "distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: " + name + "\n");
+    const auto config = read_as(*tool_of_option("accelerate-config"), text, Given{});
+    ASSERT_FALSE(config) << name;
+    EXPECT_EQ(config.error().code, code) << name;
+    EXPECT_EQ(config.error().where, (folder / name).string());
+    EXPECT_NE(config.error().what.find(why), std::string::npos) << config.error().what;
+    EXPECT_NE(config.error().what.find("acc.yaml names at /deepspeed_config/deepspeed_config_file"), std::string::npos)
+        << config.error().what;
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Accelerate, AFileOfDeepSpeedIsRead) {

@@ -84,11 +84,36 @@ std::string printable_line(std::string_view text) {
   return escaped(text, Escape::text, true);
 }
 
+std::size_t bytes_of_broken_end(std::string_view text) {
+  for (std::size_t tail = 1; tail <= std::min<std::size_t>(3, text.size()); ++tail) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - tail]);
+    if ((byte & 0xC0U) == 0x80U) continue;
+    const std::size_t whole = byte < 0xC2 || byte > 0xF4 ? 1 : byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
+    return whole > tail ? tail : 0;
+  }
+  return 0;
+}
+
 std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  const std::string shown = printable(text);
+  if (shown.find_first_of(",\"\n") == std::string::npos) return shown;
   std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  for (const char c : shown) quoted.append(c == '"' ? 2 : 1, c);
   return quoted + "\"";
+}
+
+std::string markup_text(std::string_view text) {
+  std::string safe;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&': safe += "&amp;"; break;
+      case '<': safe += "&lt;"; break;
+      case '>': safe += "&gt;"; break;
+      case '"': safe += "&quot;"; break;
+      default: safe += c;
+    }
+  }
+  return safe;
 }
 
 }  // namespace shard

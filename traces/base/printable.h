@@ -1,6 +1,7 @@
 // Text for people, of which parts came from files: nothing in it commands a terminal or hides what it says.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -20,7 +21,13 @@ enum class Escape {
 /// The same for what has to stay on one line: newlines and tabs too.
 [[nodiscard]] std::string printable_line(std::string_view text);
 
-/// A field of a CSV line: in quotes where it holds what would end it.
+/// How many bytes at the end of the text begin a character that the text breaks off: 0 to 3.
+[[nodiscard]] std::size_t bytes_of_broken_end(std::string_view text);
+
+/// A field of a CSV line: printable(), and in quotes where it holds what would end it.
 [[nodiscard]] std::string csv_field(std::string_view text);
+
+/// Text of an HTML or SVG element, or of an attribute in double quotes: printable(), and no markup.
+[[nodiscard]] std::string markup_text(std::string_view text);
 
 }  // namespace shard

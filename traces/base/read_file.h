@@ -12,7 +12,7 @@ namespace shard {
 
 /// The content of a file. Pipes are read to their end; input that has none (/dev/zero) is noticed by the bound. `what`
 /// names the content in errors: "model description".
-///   Errc::no_input   absent, unreadable, a directory
+///   Errc::no_input   absent, unreadable, a directory, a pipe that nobody writes to (traces/base/input_file.h)
 ///   Errc::malformed  more than `most` bytes; `too_large` is then the advice
 ///   Errc::io         reading stopped half-way
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path, std::string_view what, Bytes most,

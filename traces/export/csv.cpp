@@ -17,10 +17,9 @@ constexpr std::string_view kHeader =
     "kind,rank,track,name,begin_ns,end_ns,duration_ns,bytes,offset_bytes,category,buffer,op,phase,step,micro_step,unit,"
     "value,waiting_ns,part\n";
 
+/// A row is one line.
 std::string field(std::string_view text) {
-  std::string shown;
-  for (const char c : text) shown += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  return csv_field(shown);
+  return csv_field(printable_line(text));
 }
 
 template <class Tag>

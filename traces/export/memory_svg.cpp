@@ -10,6 +10,7 @@
 
 #include "traces/base/numbers.h"
 #include "traces/base/output_file.h"
+#include "traces/base/printable.h"
 #include "traces/base/text_table.h"
 #include "traces/export/timeline.h"
 
@@ -92,8 +93,8 @@ class SvgExporter {
 
  private:
   void text(double x, double y, const std::string& what, const char* anchor = "start") {
-    out_.write("<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\">" + what +
-               "</text>\n");
+    out_.write("<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\">" +
+               markup_text(what) + "</text>\n");
   }
 
   void legend(const std::vector<MemoryCurve>& curves) {

@@ -3,23 +3,19 @@
 
 #include <zlib.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <vector>
+
+#include "traces/base/input_file.h"
 
 namespace shard::import {
 namespace {
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
 
 constexpr std::size_t kRawBytes = 1u << 16;
 
 }  // namespace
 
 struct ByteSource::State {
-  std::unique_ptr<std::FILE, CloseFile> file;
+  std::optional<InputFile> file;
   std::span<const std::byte> memory;  // where there is no file
   bool direct = false;                // the window is the memory itself, or what is left of it
   std::vector<char> window;
@@ -41,17 +37,14 @@ ByteSource::~ByteSource() = default;
 
 Result<ByteSource> ByteSource::open(const std::filesystem::path& path) {
   auto state = std::make_unique<State>();
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) state->file.reset(std::fopen(path.c_str(), "rb"));
-  if (state->file == nullptr) {
-    const bool folder = std::filesystem::is_directory(path, ignored);
-    return Error{
-        .code = Errc::no_input,
-        .what = folder ? "is a directory, not a trace" : std::string("cannot be read: ") + std::strerror(errno),
-        .where = path.string(),
-        .help = "the path of a trace file"};
+  Result<InputFile> file = InputFile::open_stream(path);
+  if (!file) {
+    Error error = file.error();
+    error.what = "cannot be read: " + error.what;
+    if (error.help.empty()) error.help = "the path of a trace file";
+    return error;
   }
-  std::setvbuf(state->file.get(), nullptr, _IONBF, 0);  // the window is the buffer
+  state->file = std::move(*file);
   ByteSource source(std::move(state), path.string());
   source.start();
   return source;
@@ -105,12 +98,10 @@ std::string ByteSource::where() const {
 
 std::size_t ByteSource::fill_raw(char* out, std::size_t room) {
   State& state = *state_;
-  if (state.file != nullptr) {
-    const std::size_t count = std::fread(out, 1, room, state.file.get());
-    if (count == 0 && std::ferror(state.file.get()) != 0 && fault_.empty()) {
-      fault_ = std::string("cannot be read further: ") + std::strerror(errno);
-    }
-    return count;
+  if (state.file) {
+    const Result<std::size_t> count = state.file->read(std::as_writable_bytes(std::span(out, room)));
+    if (!count && fault_.empty()) fault_ = "cannot be read further: " + count.error().what;
+    return count ? *count : 0;
   }
   const std::size_t count = std::min(room, state.memory.size());
   if (count > 0) std::memcpy(out, state.memory.data(), count);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "traces/base/input_file.h"
 #include "traces/base/output_file.h"
 #include "traces/base/read_file.h"
 
@@ -23,13 +24,12 @@ NotesFile::NotesFile(const std::filesystem::path& trace) : path_(trace) {
 
 Result<std::vector<Note>> NotesFile::load() {
   last_.clear();
-  std::error_code error;
-  if (!std::filesystem::exists(path_, error)) return last_;
+  if (is_absent(path_)) return last_;
   const Error malformed{Errc::malformed, "is no file of notes, and is left as it is", path_.string(),
                         "move it away: new notes are then kept"};
   usable_ = false;
   const Result<std::string> text = read_file(path_, "file of notes", kMostBytes);
-  if (!text) return malformed;
+  if (!text) return text.error().code == Errc::malformed ? malformed : text.error();
   const Json json = Json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("notes") || !json["notes"].is_array()) return malformed;
   std::vector<Note> notes;

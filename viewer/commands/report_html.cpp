@@ -1,6 +1,8 @@
 // The report as one page.
-#include <array>
+#include <string>
 
+#include "traces/base/printable.h"
+#include "traces/base/sha256.h"
 #include "viewer/commands/report.h"
 
 namespace shard::view {
@@ -22,20 +24,6 @@ th, td { padding: 4px 14px 4px 0; } td { border-bottom: 1px solid var(--line); }
 p.note { color: var(--dim); font-size: 13px; margin: 8px 0 0; }
 )";
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
-      default: result += c;
-    }
-  }
-  return result;
-}
-
 /// A cell as text: the table's own Markdown form would escape for Markdown.
 std::string cell_text(const cli::Cell& cell) {
   if (!cell.shown.empty()) return cell.shown;
@@ -53,14 +41,14 @@ std::string table_html(const cli::Table& table) {
   };
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     open("th", c);
-    html += escaped(table.columns[c].title) + "</th>";
+    html += markup_text(table.columns[c].title) + "</th>";
   }
   html += "</tr></thead><tbody>\n";
   for (const auto& row : table.rows) {
     html += "<tr>";
     for (std::size_t c = 0; c < row.size(); ++c) {
       open("td", c);
-      html += escaped(cell_text(row[c])) + "</td>";
+      html += markup_text(cell_text(row[c])) + "</td>";
     }
     html += "</tr>\n";
   }
@@ -83,24 +71,40 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
+namespace {
+
+/// What the page may do: show its own pictures, in its own style. No script, and nothing is fetched or sent.
+std::string policy() {
+  const std::string digits = sha256_hex(kStyle);
+  std::string hash;
+  for (std::size_t i = 0; i < digits.size(); i += 2)
+    hash += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  return "default-src 'none'; img-src data:; style-src 'sha256-" + base64(hash) +
+         "'; base-uri 'none'; form-action 'none'";
+}
+
+}  // namespace
+
 std::string to_html(const Report& report, bool light) {
   std::string html = "<!DOCTYPE html>\n<html lang=\"en\"" + std::string(light ? "" : " class=\"dark\"") +
-                     ">\n<head><meta charset=\"utf-8\">\n"
+                     ">\n<head><meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"" +
+                     policy() +
+                     "\">\n"
                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
-                     escaped(report.title) + "</title>\n<style>" + std::string(kStyle) +
-                     "</style></head>\n<body>\n<h1>" + escaped(report.title) + "</h1>\n";
+                     markup_text(report.title) + "</title>\n<style>" + std::string(kStyle) +
+                     "</style></head>\n<body>\n<h1>" + markup_text(report.title) + "</h1>\n";
   if (!report.verdicts.empty()) {
     html += "<ul class=\"verdicts\">\n";
-    for (const std::string& verdict : report.verdicts) html += "<li>" + escaped(verdict) + "</li>\n";
+    for (const std::string& verdict : report.verdicts) html += "<li>" + markup_text(verdict) + "</li>\n";
     html += "</ul>\n";
   }
   for (const ReportPicture& picture : report.pictures) {
-    html += "<h2>" + escaped(picture.title) + "</h2>\n<figure><img alt=\"" + escaped(picture.title) +
+    html += "<h2>" + markup_text(picture.title) + "</h2>\n<figure><img alt=\"" + markup_text(picture.title) +
             "\" src=\"data:image/png;base64," + base64(picture.png) + "\"></figure>\n";
   }
   for (const ReportTable& table : report.tables) {
-    html += "<h2>" + escaped(table.title) + "</h2>\n" + table_html(table.table);
-    if (!table.note.empty()) html += "<p class=\"note\">" + escaped(table.note) + "</p>\n";
+    html += "<h2>" + markup_text(table.title) + "</h2>\n" + table_html(table.table);
+    if (!table.note.empty()) html += "<p class=\"note\">" + markup_text(table.note) + "</p>\n";
   }
   return html + "</body>\n</html>\n";
 }

@@ -7,7 +7,8 @@ std::string to_markdown(const Report& report) {
   std::string text = "# " + cli::markdown_text(report.title) + "\n\n";
   for (const std::string& verdict : report.verdicts) text += "- " + cli::markdown_text(verdict) + "\n";
   for (const ReportTable& table : report.tables) {
-    text += "\n## " + cli::markdown_text(table.title) + "\n\n" + cli::render(table.table, cli::Format::markdown, {});
+    text +=
+        "\n## " + cli::markdown_text(table.title) + "\n\n" + cli::render(table.table, cli::Format::markdown, {}).str();
     if (!table.note.empty()) text += "\n" + cli::markdown_text(table.note) + "\n";
   }
   // Last, since a reader of the bare text meets a wall of base64 here.
