@@ -21,6 +21,8 @@ void add_run_options(cli::Command& command, TrainOptions& o, std::string_view st
   add_read_weights_option(run, o.weights);
   run.add("seed", &o.seed, "N", "of parameters and of the order of the data").common();
   run.add("timeout", &o.timeout_seconds, "SECONDS", "how long to wait for another rank before giving up").least(1);
+  run.add_flag("keep-going", &o.keep_going,
+               "train on where weights, losses or gradients are infinite or not a number, which else ends the run");
   add_control_options(command, o.control);
   cli::Group machine = command.group("Machine");
   machine.add("cluster", &o.cluster, "NAME|PATH", "what the prediction assumes of the machine")
