@@ -1,6 +1,7 @@
 // Plans of the public interface: the options of `shardscope train`, read and prepared as the command does.
 #include <shardscope/plan.h>
 
+#include "executor/api/gate.h"
 #include "executor/api/impl.h"
 #include "sim/cli/contradiction.h"
 #include "sim/cli/uncaught.h"
@@ -84,18 +85,22 @@ Result<void> Plan::fits() const {
   return cli::guarded([&] { return shard::commands::check_fits(impl_->prepared, impl_->options); });
 }
 
-Live Plan::peak(int rank) const {
+Result<Live> Plan::peak(int rank) const {
+  if (Result<void> there = check_rank(rank, ranks()); !there) return there.error();
   const auto& peak = shard::commands::class_of(impl_->prepared.prediction, rank).peak;
   const auto of = [&](Memory memory) { return peak[static_cast<std::size_t>(memory)]; };
-  return {.device = of(Memory::device), .host = of(Memory::host) + of(Memory::pinned), .disk = of(Memory::disk)};
+  return Live{.device = of(Memory::device), .host = of(Memory::host) + of(Memory::pinned), .disk = of(Memory::disk)};
 }
-Created Plan::created(int rank) const {
+Result<Created> Plan::created(int rank) const {
+  if (Result<void> there = check_rank(rank, ranks()); !there) return there.error();
   return created_of(impl_->of_rank(rank).creation);
 }
-InStep Plan::first_step(int rank) const {
+Result<InStep> Plan::first_step(int rank) const {
+  if (Result<void> there = check_rank(rank, ranks()); !there) return there.error();
   return in_step_of(impl_->of_rank(rank).first_step);
 }
-InStep Plan::steady_step(int rank) const {
+Result<InStep> Plan::steady_step(int rank) const {
+  if (Result<void> there = check_rank(rank, ranks()); !there) return there.error();
   return in_step_of(impl_->of_rank(rank).steady_step);
 }
 
@@ -104,10 +109,11 @@ Seconds Plan::step_time() const {
   return s.steps > 1 ? s.step_seconds : s.first_step_seconds;
 }
 
-StepFlops Plan::flops(int rank) const {
+Result<StepFlops> Plan::flops(int rank) const {
+  if (Result<void> there = check_rank(rank, ranks()); !there) return there.error();
   const shard::commands::StepFlops flops =
       shard::commands::step_flops(impl_->prepared.planned, impl_->prepared.prediction, rank);
-  return {.model = flops.model, .all = flops.all, .by_parameters = flops.by_parameters};
+  return StepFlops{.model = flops.model, .all = flops.all, .by_parameters = flops.by_parameters};
 }
 
 }  // namespace shardscope

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "executor/api/gate.h"
 #include "executor/api/rank_run.h"
 #include "executor/api/team.h"
 #include "executor/comm/in_process.h"
@@ -70,7 +71,7 @@ class Training::Impl {
     if (Result<void> r = all([](RankRun& rank) { return rank.create(); }); !r) return r;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
       created_.push_back(
-          {.measured = created_of(ranks_[rank]->moments().end), .predicted = plan_.created(static_cast<int>(rank))});
+          {.measured = created_of(ranks_[rank]->moments().end), .predicted = *plan_.created(static_cast<int>(rank))});
     return {};
   }
 
@@ -93,7 +94,7 @@ class Training::Impl {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const int rank = static_cast<int>(r);
       step.memory.push_back({.measured = in_step_of(ranks_[r]->moments()),
-                             .predicted = first->step == 0 ? plan_.first_step(rank) : plan_.steady_step(rank)});
+                             .predicted = first->step == 0 ? *plan_.first_step(rank) : *plan_.steady_step(rank)});
     }
     return step;
   }
@@ -114,6 +115,7 @@ class Training::Impl {
   [[nodiscard]] std::int64_t vocabulary() const { return inside_->prepared.planned.model->vocabulary; }
   [[nodiscard]] const std::vector<CreatedMemory>& created() const { return created_; }
   [[nodiscard]] Live peak(int rank) const { return ranks_[static_cast<std::size_t>(rank)]->peak(); }
+  [[nodiscard]] const std::shared_ptr<Gate>& gate() const { return gate_; }
 
  private:
   template <class Work>
@@ -121,6 +123,7 @@ class Training::Impl {
     return team_.all([&](int rank) { return work(*ranks_[static_cast<std::size_t>(rank)]); });
   }
 
+  std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   Plan plan_;
   std::shared_ptr<const Plan::Impl> inside_;
   OwnTokens own_;
@@ -129,7 +132,12 @@ class Training::Impl {
   Team team_;  ///< ends before what its threads work on
 };
 
-Training::Training(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+/// In a forked process all of it stays where it is: threads, shared pages and files are the other process's.
+void Training::End::operator()(Impl* impl) const noexcept {
+  if (impl->gate()->close()) delete impl;
+}
+
+Training::Training(std::unique_ptr<Impl, End> impl) : impl_(std::move(impl)) {}
 Training::Training(Training&&) noexcept = default;
 Training& Training::operator=(Training&&) noexcept = default;
 Training::~Training() = default;
@@ -143,31 +151,55 @@ Result<Training> Training::start(const Plan& plan) {
                  .where = "options",
                  .help = "mpirun or srun with shardscope train, over more machines"};
   return shard::cli::guarded([&]() -> Result<Training> {
-    auto impl = std::make_unique<Impl>(plan, plan.impl_);
+    std::unique_ptr<Impl, End> impl(new Impl(plan, plan.impl_));
     if (Result<void> created = impl->create(); !created) return created.error();
     return Training(std::move(impl));
   });
 }
 
+namespace {
+
+/// work() by whoever may enter; `gate` is null of an object that was moved from.
+template <class Work>
+auto one_call(const std::shared_ptr<Gate>& gate, const Work& work) -> decltype(work()) {
+  return shard::cli::guarded([&]() -> decltype(work()) {
+    const Result<Gate::Inside> inside = Gate::enter(gate, "Training");
+    if (!inside) return inside.error();
+    return work();
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<Gate> Training::gate() const {
+  return impl_ == nullptr ? nullptr : impl_->gate();
+}
+
 Result<Step> Training::step() {
-  return shard::cli::guarded([&] { return impl_->step({}); });
+  return one_call(gate(), [&] { return impl_->step({}); });
 }
 
 Result<Step> Training::step(std::span<const std::int32_t> tokens) {
-  if (Result<void> ok = check_tokens(impl_->plan(), impl_->vocabulary(), tokens); !ok) return ok.error();
-  return shard::cli::guarded([&] { return impl_->step(tokens); });
+  return one_call(gate(), [&]() -> Result<Step> {
+    if (Result<void> ok = check_tokens(impl_->plan(), impl_->vocabulary(), tokens); !ok) return ok.error();
+    return impl_->step(tokens);
+  });
 }
 
 const std::vector<CreatedMemory>& Training::created() const {
-  return impl_->created();
+  static const std::vector<CreatedMemory> none;
+  return impl_ == nullptr ? none : impl_->created();
 }
 
-Live Training::peak(int rank) const {
-  return impl_->peak(rank);
+Result<Live> Training::peak(int rank) const {
+  return one_call(gate(), [&]() -> Result<Live> {
+    if (Result<void> there = check_rank(rank, impl_->plan().ranks()); !there) return there.error();
+    return impl_->peak(rank);
+  });
 }
 
 Result<std::string> Training::state_sha256() {
-  return shard::cli::guarded([&] { return impl_->digest(); });
+  return one_call(gate(), [&] { return impl_->digest(); });
 }
 
 Bytes resident() {

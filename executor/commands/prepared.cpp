@@ -130,7 +130,8 @@ train::SessionOptions session_options(const TrainOptions& o) {
           .seed = o.seed,
           .after_step = {},
           .before_phase = {},
-          .disk_path = o.strategy.placement.disk_path};
+          .disk_path = o.strategy.placement.disk_path,
+          .keep_going = o.keep_going};
 }
 
 }  // namespace shard::commands

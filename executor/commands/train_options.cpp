@@ -23,6 +23,8 @@ void add_run_options(cli::Command& command, TrainOptions& o, std::string_view st
   run.add("timeout", &o.timeout_seconds, "SECONDS", "how long to wait for another rank before giving up")
       .least(1)
       .may_differ("a rank's own patience");
+  run.add_flag("keep-going", &o.keep_going,
+               "train on where weights, losses or gradients are infinite or not a number, which else ends the run");
   add_control_options(command, o.control);
   cli::Group machine = command.group("Machine");
   machine.add("cluster", &o.cluster, "NAME|PATH", "what the prediction assumes of the machine")

@@ -44,7 +44,8 @@ struct TrainOptions {
   std::string cluster = "cpu-local";
   std::optional<cpu::InstructionSet> instruction_set;  ///< nothing: what the matrix library takes
   double timeout_seconds = 60;
-  bool graphs = true;  ///< on GPUs
+  bool keep_going = false;  ///< without numbers
+  bool graphs = true;       ///< on GPUs
   ForeignFiles foreign;
   cli::OutputOptions output;
 };

@@ -2,6 +2,7 @@
 #include "executor/commands/train_report.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,7 @@
 #include "sim/cli/sizes.h"
 #include "sim/compile/compile.h"
 #include "sim/engine/report.h"
+#include "sim/strategy/number_class.h"
 #include "traces/base/numbers.h"
 
 namespace shard::commands {
@@ -52,6 +54,18 @@ MeanCommunication mean_communication(const train::SessionResult& own) {
 /// Ranks on GPUs share a process, whose memory tells nothing of one, and their collectives are not timed one by one.
 bool on_cpus(const plan::Strategy& s) {
   return s.device == plan::Device::cpu;
+}
+
+/// Whether a second run has these bits, and whether other strategies have.
+std::string whose_bits(const plan::Strategy& s) {
+  if (!s.reproducible) return "not reproducible";
+  if (plan::has_bits_of_class(s)) return "reproducible";
+  const std::int64_t micro_batches = s.micro_batches();
+  const bool batches = !std::has_single_bit(static_cast<std::uint64_t>(micro_batches));
+  return "reproducible by this strategy alone, since " +
+         (batches ? std::to_string(micro_batches) + " micro-batches in the global batch"
+                  : std::to_string(s.data_parallel()) + " data-parallel ranks") +
+         " are no power of two";
 }
 
 double predicted_transfer(const engine::Simulation& s) {
@@ -236,7 +250,8 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
   j["state_sha256"] = report.own.state_sha256;
   j["numerics"] = {{"instruction_set", cpu::to_string(report.instruction_set)},
                    {"library", cpu::matrix_library()},
-                   {"reproducible", s.reproducible}};
+                   {"reproducible", s.reproducible},
+                   {"bits_promised", plan::has_bits_of_class(s)}};
   for (const char* key : {"fits", "device_capacity_bytes", "headroom_bytes", "largest_holders", "smallest_change"})
     j[key] = answer[key];
   add_ranks(j, report);
@@ -283,7 +298,7 @@ std::string heading(const cli::Command& command, const Planned& planned, const e
   out += "numerics  ";
   if (on_cpus(planned.strategy))
     out += std::string(cpu::to_string(instruction_set)) + " (" + cpu::matrix_library() + "), ";
-  out += std::string(planned.strategy.reproducible ? "reproducible" : "not reproducible") + '\n';
+  out += whose_bits(planned.strategy) + '\n';
   out += "predicted " + cli::mib(prediction.largest().peak[0]) + " per rank at most, " +
          cli::duration(Seconds{predicted_step(prediction)}) + " per step\n";
   return out;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -104,7 +105,8 @@ class StepLines {
     const auto number = static_cast<long long>(done.step + 1);
     if (number % print_every_ != 0 && number != 1 && number != steps_) return;
     char loss[48];
-    std::snprintf(loss, sizeof loss, "%.6f", static_cast<double>(done.loss));
+    // NaN has no sign that means anything.
+    std::snprintf(loss, sizeof loss, "%.6f", std::isnan(done.loss) ? NAN : static_cast<double>(done.loss));
     if (memory_) lines_ << memory_->step(done.step, moments_->last());
     const std::string norm = done.control ? "  norm " + show_number(done.control->norm) : "";
     const std::string text = "step " + std::to_string(done.step + 1) + '/' + std::to_string(steps_) + "  loss " + loss +

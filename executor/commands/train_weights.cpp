@@ -1,8 +1,10 @@
 // Weights of `shardscope train`.
 #include "executor/commands/train_weights.h"
 
+#include <cmath>
 #include <utility>
 
+#include "executor/numeric/finite.h"
 #include "sim/cli/contradiction.h"
 
 namespace shard::commands {
@@ -66,6 +68,7 @@ Result<std::unique_ptr<RankWeights>> RankWeights::start(const WeightOptions& opt
                    .help = "the same files on every host"};
   std::unique_ptr<RankWeights> weights(new RankWeights);
   weights->read_ = std::move(read);
+  weights->rank_ = communicator.rank().value;
   if (options.save.empty() || communicator.rank().value != 0) return weights;
   Result<WeightsWriter> writer = WeightsWriter::create(options.save, plan, options.saved_dtype);
   if (!writer) return writer.error();
@@ -75,9 +78,19 @@ Result<std::unique_ptr<RankWeights>> RankWeights::start(const WeightOptions& opt
 
 void RankWeights::tell(train::SessionOptions& session) {
   if (read_ != nullptr)
-    session.first_values = [this](model::ParamId param, std::int64_t first, std::span<float> values) {
-      read_bytes_ += read_->stored(param, static_cast<std::int64_t>(values.size()));
-      return read_->read(param, first, values);
+    session.first_values = [this, keep_going = session.keep_going](model::ParamId param, std::int64_t first,
+                                                                   std::span<float> values) -> Result<void> {
+      const auto n = static_cast<std::int64_t>(values.size());
+      read_bytes_ += read_->stored(param, n);
+      if (Result<void> r = read_->read(param, first, values); !r) return r;
+      const std::int64_t at = keep_going ? n : first_not_finite(values.data(), n);
+      if (at == n) return {};
+      return Error{.code = Errc::malformed,
+                   .what = "element " + std::to_string(first + at) + " of " + read_->tensor_of(param) + " is " +
+                           (std::isnan(values[static_cast<std::size_t>(at)]) ? "not a number" : "infinite") +
+                           ", as rank " + std::to_string(rank_) + " read it",
+                   .where = read_->file_of(param),
+                   .help = "weights as they were before training lost them; --keep-going trains with these"};
     };
   if (writer_)
     session.read_state = [this](model::ParamId param, plan::Digest::Content content,

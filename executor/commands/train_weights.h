@@ -49,7 +49,8 @@ class RankWeights {
   [[nodiscard]] static Result<std::unique_ptr<RankWeights>> start(const WeightOptions& options,
                                                                   std::shared_ptr<const Weights> read,
                                                                   const plan::Plan& plan, Communicator& communicator);
-  /// Sets the session's first values and its reader of state.
+  /// Sets the session's first values and its reader of state. Values that are not finite end the session (malformed:
+  /// file, tensor and element), but where it keeps going.
   void tell(train::SessionOptions& session);
   [[nodiscard]] Bytes read_bytes() const { return read_bytes_; }  ///< of files, by this rank
   /// Behind the run, on rank 0: what was saved is on the disk and right, and not yet under its name.
@@ -63,6 +64,7 @@ class RankWeights {
   std::shared_ptr<const Weights> read_;
   std::optional<WeightsWriter> writer_;
   Bytes read_bytes_{0};
+  std::int32_t rank_ = 0;
 };
 
 }  // namespace shard::commands

@@ -44,6 +44,7 @@ class Backend final : public executor::RankBackend {
   void set_learning_rate(double rate) override { host_ops_.set_learning_rate(rate); }
   [[nodiscard]] float loss() const override;
   [[nodiscard]] std::optional<plan::ControlBlock> control() const override;
+  [[nodiscard]] const executor::Health& health() const override { return host_ops_.health(); }
   [[nodiscard]] const executor::Books& books() const override { return books_; }
   [[nodiscard]] const executor::CommunicationTime& communication_time() const override { return communication_time_; }
   [[nodiscard]] const StateDigest& digest() const override { return host_ops_.digest(); }

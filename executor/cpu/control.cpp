@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cassert>
 #include <cmath>
 
 #include "executor/cpu/kernels/ranges.h"
+#include "executor/numeric/finite.h"
 
 namespace shard::cpu {
 namespace {
@@ -57,18 +57,10 @@ std::int64_t whole_element(const plan::Plan& plan, std::int32_t member, const Fo
 }
 
 template <class T>
-bool is_finite(T value) {
-  constexpr std::uint32_t kExponent = 0x7F800000U;
-  return (std::bit_cast<std::uint32_t>(to_f32(value)) & kExponent) != kExponent;
-}
-
-template <class T>
 bool all_finite(ThreadPool& pool, std::int64_t n, const T* x) {
   std::atomic<bool> finite{true};
   run_ranges(pool, n, [&](std::int64_t begin, std::int64_t count) {
-    bool piece = true;
-    for (std::int64_t i = begin; i < begin + count; ++i) piece &= is_finite(x[i]);
-    if (!piece) finite.store(false, std::memory_order_relaxed);
+    if (!are_finite(x + begin, count)) finite.store(false, std::memory_order_relaxed);
   });
   return finite.load();
 }

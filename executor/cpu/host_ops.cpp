@@ -9,6 +9,7 @@
 #include "executor/cpu/kernels/elementwise.h"
 #include "executor/cpu/kernels/init.h"
 #include "executor/cpu/kernels/optimizer.h"
+#include "executor/numeric/finite.h"
 
 namespace shard::cpu {
 namespace {
@@ -132,20 +133,26 @@ void HostOps::optimizer_step(const On& on, const plan::OptimizerStep& a) {
     OptimizerScalars own = *scalars;
     // Norm weights and biases are not decayed: they have one dimension.
     if (plan_.model->parameters[static_cast<std::size_t>(p.param.value)].shape.size() < 2) own.weight_decay = 0;
+    bool finite = true;
     switch (a.kind) {
       case plan::OptimizerKind::sgd:
-        sgd(pool_, own, n, gradients.from(at_elem), parameters + at_elem, nullptr, multiplier);
+        finite = sgd(pool_, own, n, gradients.from(at_elem), parameters + at_elem, nullptr, multiplier);
         break;
       case plan::OptimizerKind::adam:
-        adam(pool_, own, &count, n, gradients.from(at_elem), parameters + at_elem, floats(on, 4) + at_elem,
-             floats(on, 5) + at_elem, multiplier);
+        finite = adam(pool_, own, &count, n, gradients.from(at_elem), parameters + at_elem, floats(on, 4) + at_elem,
+                      floats(on, 5) + at_elem, multiplier);
         break;
       case plan::OptimizerKind::adamw:
-        adamw(pool_, own, &count, n, gradients.from(at_elem), parameters + at_elem, floats(on, 4) + at_elem,
-              floats(on, 5) + at_elem, multiplier);
+        finite = adamw(pool_, own, &count, n, gradients.from(at_elem), parameters + at_elem, floats(on, 4) + at_elem,
+                       floats(on, 5) + at_elem, multiplier);
         break;
     }
+    if (!finite) note_not_finite(step_, p.param);
   }
+}
+
+void HostOps::note_not_finite(std::int64_t step, model::ParamId param) {
+  if (!health_.state) health_.state = {.step = step, .param = param};
 }
 
 void HostOps::load_scalars(const On& on) {
@@ -184,9 +191,23 @@ void HostOps::mean_loss(const On& on) {
   const std::int64_t shards = plan_.topology.shard_degree;
   const std::int64_t micro_steps = plan_.micro_batches / plan_.topology.data_parallel();
   double sum = 0;
-  for (std::int64_t m = 0; m < plan_.micro_batches; ++m)
-    sum += static_cast<double>(losses[plan_.dealing.place(m, micro_steps, shards)]);
+  health_.lost_micro_batch = -1;
+  for (std::int64_t m = 0; m < plan_.micro_batches; ++m) {
+    const float loss = losses[plan_.dealing.place(m, micro_steps, shards)];
+    if (!is_finite(loss) && health_.lost_micro_batch < 0) health_.lost_micro_batch = m;
+    sum += static_cast<double>(loss);
+  }
   *floats(on, 1) = static_cast<float>(sum / static_cast<double>(plan_.micro_batches));
+}
+
+void HostOps::note_shown(model::ParamId param, plan::Digest::Content content, Dtype dtype,
+                         std::span<const std::byte> elements) {
+  if (content != plan::Digest::Content::parameter && content != plan::Digest::Content::master) return;
+  const ConstElements shown(elements.data(), dtype);
+  with_type(dtype, [&]<class T>(T) {
+    if (!are_finite(shown.as<T>(), static_cast<std::int64_t>(elements.size() / sizeof(T))))
+      note_not_finite(step_ - 1, param);
+  });
 }
 
 void HostOps::digest_flat(const On& on, const plan::Digest& a) {
@@ -200,6 +221,7 @@ void HostOps::digest_flat(const On& on, const plan::Digest& a) {
     if (a.param.valid() && item.param != a.param) continue;
     const std::int64_t offset = a.param.valid() ? 0 : item.offset.count() * size;
     const std::span<const std::byte> elements(content + offset, static_cast<std::size_t>(item.elems.count() * size));
+    note_shown(item.param, a.content, dtype(on, 0), elements);
     if (hashes) digest_.add(item.param.value, static_cast<int>(a.content), elements);
     if (options_.read_state) options_.read_state(item.param, a.content, elements);
   }

@@ -28,6 +28,7 @@ class HostOps {
   void set_step(std::int64_t step) { step_ = step; }
   void set_learning_rate(double rate) { options_.scalars.learning_rate = rate; }
   [[nodiscard]] const StateDigest& digest() const { return digest_; }
+  [[nodiscard]] const executor::Health& health() const { return health_; }
 
  private:
   /// An op and where its operands are.
@@ -56,6 +57,11 @@ class HostOps {
   template <class Run>
   void for_each_run(const plan::ParamRange& range, const Run& run) const;
   void optimizer_step(const On& on, const plan::OptimizerStep& a);
+  /// Keeps the first.
+  void note_not_finite(std::int64_t step, model::ParamId param);
+  /// Parameters and masters, whole, behind the last step.
+  void note_shown(model::ParamId param, plan::Digest::Content content, Dtype dtype,
+                  std::span<const std::byte> elements);
   void mean_loss(const On& on);
   void load_scalars(const On& on);
   void begin_control(const On& on);
@@ -70,6 +76,7 @@ class HostOps {
   ThreadPool& pool_;
   executor::BackendOptions options_;
   StateDigest digest_;
+  executor::Health health_;
   std::int64_t step_ = 0;
 };
 

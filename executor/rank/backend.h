@@ -10,6 +10,7 @@
 
 #include "executor/kernels/optimizer_math.h"
 #include "executor/rank/books.h"
+#include "executor/rank/health.h"
 #include "executor/rank/observer.h"
 #include "executor/state/digest.h"
 #include "sim/ir/control_block.h"
@@ -69,6 +70,8 @@ class RankBackend {
   [[nodiscard]] virtual float loss() const = 0;
   /// What the last finished step decided; nothing where the strategy is not controlled.
   [[nodiscard]] virtual std::optional<plan::ControlBlock> control() const = 0;
+  /// What was not a number: of this rank, so far.
+  [[nodiscard]] virtual const Health& health() const = 0;
   [[nodiscard]] virtual const Books& books() const = 0;
   /// Since the start of the phase.
   [[nodiscard]] virtual const CommunicationTime& communication_time() const = 0;

@@ -186,6 +186,13 @@ Bytes Weights::stored(model::ParamId param, std::int64_t n) const {
   return Bytes{n * stored_bytes(state_->found(param).tensor->dtype)};
 }
 
+std::string Weights::tensor_of(model::ParamId param) const {
+  return "tensor " + in_quotes(state_->found(param).tensor->name);
+}
+std::string Weights::file_of(model::ParamId param) const {
+  return state_->found(param).file->path().string();
+}
+
 std::string Weights::describe() const {
   std::string dtypes;
   for (const char* const dtype : {"F32", "BF16", "F16"})

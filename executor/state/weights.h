@@ -43,6 +43,10 @@ class Weights {
   /// What n elements of it take in the file: what read() reads.
   [[nodiscard]] Bytes stored(model::ParamId param, std::int64_t n) const;
 
+  /// For people: which tensor it is, of which file.
+  [[nodiscard]] std::string tensor_of(model::ParamId param) const;
+  [[nodiscard]] std::string file_of(model::ParamId param) const;
+
   /// For people: "gpt2/model.safetensors, 148 tensors, F32".
   [[nodiscard]] std::string describe() const;
   /// What was taken for what, and what was passed over.

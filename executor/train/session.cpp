@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "executor/train/numbers.h"
+
 namespace shard::train {
 
 Result<void> Session::phase(Phase which, std::int64_t step) {
@@ -41,6 +43,8 @@ Result<StepResult> Session::step() {
   result_.learning_rates.push_back(done.learning_rate);
   if (done.control) result_.controls.push_back(*done.control);
   if (options_.after_step) options_.after_step(done);
+  if (Result<void> r = check_step(done, backend_.health(), plan_, communicator_); !r && !options_.keep_going)
+    return r.error();
   if (options_.read_each_step && options_.digest && steps_ < options_.steps)
     if (Result<void> r = show_state(); !r) return r.error();
   return done;
@@ -79,6 +83,8 @@ Result<void> Session::show_state() {
 /// Ranks that share the model hash a part of it each; rank 0 hashes their numbers, in rank order.
 Result<std::string> Session::digest() {
   if (Result<void> r = show_state(); !r) return r.error();
+  if (Result<void> r = check_state(backend_.health(), plan_, communicator_); !r && !options_.keep_going)
+    return r.error();
   const std::string own = backend_.digest().finish(steps_);
   const std::int32_t parts = plan_.topology.tensor_parallel;
   const bool first = communicator_.rank().value == 0;

@@ -44,6 +44,8 @@ struct SessionOptions {
   bool read_each_step = false;
   executor::FirstValues first_values = nullptr;  ///< null: drawn, under the seed
   std::string disk_path{};                       ///< an existing directory for what the plan puts on disk
+  /// Trains on where losses, gradients or parameters are no numbers, which else ends the session.
+  bool keep_going = false;
 };
 
 /// An arena's own books of one phase, all its steps together.
@@ -94,9 +96,11 @@ class Session {
       : plan_(plan), options_(options), backend_(backend), communicator_(communicator) {}
 
   [[nodiscard]] Result<void> create();
-  /// The next step: as many as one likes, whatever options.steps says.
+  /// The next step: as many as one likes, whatever options.steps says. contradiction, on all ranks, where it left no
+  /// numbers (executor/train/numbers.h).
   [[nodiscard]] Result<StepResult> step();
-  /// Of parameters and optimizer state behind the last step, on rank 0; empty elsewhere.
+  /// Of parameters and optimizer state behind the last step, on rank 0; empty elsewhere. contradiction, on all ranks,
+  /// where parameters are not finite.
   [[nodiscard]] Result<std::string> digest();
   /// An arena's high-water mark so far.
   [[nodiscard]] Bytes peak(Memory memory) const { return backend_.books().peak(memory); }

@@ -104,7 +104,7 @@ TEST(OwnLoop, ReadsTheMemoryThatThePlanSaysAtEveryMoment) {
       for (const auto& rank : step.memory) EXPECT_EQ(rank.measured, rank.predicted) << "step " << step.number;
     }
     static_cast<void>(state_of(training));
-    for (int rank = 0; rank < plan.ranks(); ++rank) EXPECT_EQ(training.peak(rank), plan.peak(rank)) << rank;
+    for (int rank = 0; rank < plan.ranks(); ++rank) EXPECT_EQ(*training.peak(rank), *plan.peak(rank)) << rank;
   }
 }
 
@@ -121,8 +121,8 @@ TEST(OwnLoop, HasTheMomentsOfTheSimulator) {
   std::vector<std::int64_t> expected;
   for (const auto& moment : moments) expected.push_back(sum(moment.at("predicted_by_category")));
   const Plan plan = plan_of(options);
-  const auto in_step = plan.steady_step(0);
-  EXPECT_THAT(expected, ElementsAre(plan.created(0).optimizer.device.count(), in_step.forward.device.count(),
+  const auto in_step = *plan.steady_step(0);
+  EXPECT_THAT(expected, ElementsAre(plan.created(0)->optimizer.device.count(), in_step.forward.device.count(),
                                     in_step.backward.device.count(), in_step.step.device.count()));
 }
 
@@ -137,11 +137,11 @@ TEST(OwnLoop, GoesOnAtTheLastRateBehindTheSchedule) {
 }
 
 TEST(OwnLoop, MasterParametersAreTheOptimizers) {
-  const auto created = plan_of(with(kSmall, {"--precision", "bf16", "--unit", "tensor"})).created(0);
+  const auto created = plan_of(with(kSmall, {"--precision", "bf16", "--unit", "tensor"})).created(0).value();
   // 2 bytes of parameters, 4 of masters, both in whole lines of the arena, with guards in some builds.
   const std::int64_t masters = created.optimizer.device.count() - created.model.device.count();
   EXPECT_NEAR(static_cast<double>(masters), 2.0 * static_cast<double>(created.model.device.count()), 1 << 16);
-  const auto in_fp32 = plan_of(kSmall).created(0);
+  const auto in_fp32 = plan_of(kSmall).created(0).value();
   EXPECT_EQ(in_fp32.optimizer, in_fp32.model);
 }
 
@@ -190,7 +190,7 @@ TEST(OwnTokens, TheTargetIsTheNextToken) {
 
 TEST(Flops, OfTheDocumentsAreEightPerParameterAndToken) {
   const Plan plan = plan_of(with(kSmall, {"--ranks", "2", "--recompute", "block"}));
-  const auto flops = plan.flops(1);
+  const auto flops = *plan.flops(1);
   EXPECT_EQ(flops.by_parameters.count(), 8.0 * static_cast<double>(plan.parameter_elements()) * 2 * 32);
   EXPECT_GT(flops.model.count(), 0);
   EXPECT_GT(flops.all.count(), flops.model.count());

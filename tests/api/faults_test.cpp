@@ -97,7 +97,7 @@ TEST(Faults, WhatDoesNotFitIsPredictedAndNotStarted) {
   const Silence silence;
   const auto plan = shardscope::compile(*Model::open("gpt2-nano"), Options{"--device-capacity", "4Mi"});
   ASSERT_TRUE(plan) << to_string(plan.error());
-  EXPECT_GT(plan->peak(0).device, Bytes{4 << 20});
+  EXPECT_GT(plan->peak(0)->device, Bytes{4 << 20});
   const auto training = Training::start(*plan);
   ASSERT_FALSE(training);
   EXPECT_EQ(training.error().code, Errc::does_not_fit);

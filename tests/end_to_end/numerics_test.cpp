@@ -38,6 +38,28 @@ Words small(const Words& more) {
   return words;
 }
 
+// Six micro-batches: a rank that sums three of them sums no subtree of the tree over all.
+TEST(Numerics, SaysWhereOtherStrategiesHaveOtherBits) {
+  std::set<std::string> digests;
+  for (const Words& strategy : {Words{}, Words{}, Words{"--ranks", "2"}}) {
+    Words words = train({"--model", "gpt2-nano", "--data", "random", "--sequence", "16", "--steps", "2",
+                         "--global-batch", "6", "--micro-batch", "1"});
+    words.insert(words.end(), strategy.begin(), strategy.end());
+    const json run = json_of(shardscope(words));
+    EXPECT_EQ(run["numerics"]["reproducible"], true);
+    EXPECT_EQ(run["numerics"]["bits_promised"], false);
+    digests.insert(run["state_sha256"]);
+  }
+  EXPECT_EQ(digests.size(), 2U) << "what is said would not be so";
+  const json promised = json_of(shardscope(small({})));
+  EXPECT_EQ(promised["numerics"]["bits_promised"], true);
+  const Outcome text = shardscope({"train", "--model", "gpt2-nano", "--data", "random", "--sequence", "16", "--steps",
+                                   "1", "--global-batch", "6", "--micro-batch", "1"});
+  EXPECT_THAT(text.out,
+              HasSubstr("reproducible by this strategy alone, since 6 micro-batches in the global batch are no "
+                        "power of two\n"));
+}
+
 TEST(Numerics, OneDigestOfEachInstructionSetWhateverTheStrategy) {
   std::set<std::string> digests;
   for (const std::string& set : instruction_sets()) {

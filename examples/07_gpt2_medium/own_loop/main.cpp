@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
     show("Optimizer step " + which, memory.step);
     const auto tflops = [&](Flops flops) { return flops.count() / step->seconds.count() / 1e12; };
     std::printf("%sLoss:%.3f, Step time: %.3fs, TFLOPS: %.3f (by operator %.3f)\n", which.c_str(), step->loss,
-                step->seconds.count(), tflops(plan->flops(0).by_parameters), tflops(plan->flops(0).model));
+                step->seconds.count(), tflops(plan->flops(0)->by_parameters), tflops(plan->flops(0)->model));
   }
   std::printf("%ld parameters, memory predicted to the byte: %s\n", plan->parameter_elements(),
               as_predicted ? "yes" : "no");

@@ -11,9 +11,13 @@
 
 namespace shardscope {
 
-/// A description; it holds no weights. Copies share it.
+/// A description; it holds no weights. Copies share it, and moving copies: one that was moved from can still be asked.
 class SHARDSCOPE_API Model {
  public:
+  Model(const Model&) = default;
+  Model& operator=(const Model&) = default;
+  ~Model() = default;
+
   /// `what` is what --model takes: a name ("gpt2-nano", "gpt2-medium", "llama-3.1-8b"), a config.json, its directory,
   /// or such a text itself, which begins with "{": {"model_type": "gpt2", "n_layer": 2, ...}.
   [[nodiscard]] static Result<Model> open(const std::string& what);

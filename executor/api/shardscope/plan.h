@@ -49,9 +49,13 @@ struct StepFlops {
   Flops by_parameters{};
 };
 
-/// Immutable; copies share it.
+/// Immutable; copies share it, and moving copies: one that was moved from can still be asked.
 class SHARDSCOPE_API Plan {
  public:
+  Plan(const Plan&) = default;
+  Plan& operator=(const Plan&) = default;
+  ~Plan() = default;
+
   /// Reads, checks and compiles everything that can be refused before memory is taken. Options are those of `shardscope
   /// train`, --config FILE and other tools' files included, but --model, and those that write files or print. Errors:
   /// those of the command; unavailable for --device cuda, which this interface does not run.
@@ -71,15 +75,15 @@ class SHARDSCOPE_API Plan {
 
   /// Whether --device-capacity and --host-capacity suffice; does_not_fit names what holds most and what would help.
   [[nodiscard]] Result<void> fits() const;
-  // Predicted, of a rank from 0 to ranks() - 1.
+  // Predicted, of a rank from 0 to ranks() - 1; contradiction of any other.
   /// The arenas' extents: what the rank must have.
-  [[nodiscard]] Live peak(int rank) const;
-  [[nodiscard]] Created created(int rank) const;
-  [[nodiscard]] InStep first_step(int rank) const;
-  [[nodiscard]] InStep steady_step(int rank) const;  ///< every later step
+  [[nodiscard]] Result<Live> peak(int rank) const;
+  [[nodiscard]] Result<Created> created(int rank) const;
+  [[nodiscard]] Result<InStep> first_step(int rank) const;
+  [[nodiscard]] Result<InStep> steady_step(int rank) const;  ///< every later step
   /// A steady step's, of the slowest rank, on the machine that --cluster names.
   [[nodiscard]] Seconds step_time() const;
-  [[nodiscard]] StepFlops flops(int rank) const;
+  [[nodiscard]] Result<StepFlops> flops(int rank) const;
 
   struct Impl;  ///< the library's own
 

@@ -26,6 +26,8 @@
 
 namespace shardscope {
 
+class Gate;  // the library's own
+
 /// Of one rank. `predicted` is the plan's word, `measured` what the rank's arenas held as it ran.
 struct CreatedMemory {
   Created measured{};
@@ -53,8 +55,12 @@ struct Step {
 };
 
 /// One run. Its ranks are threads of this process, which sleep between calls; a call returns when all of them have done
-/// what it asks, so nothing goes on while your own code runs. One thread at a time calls. Once a call has failed every
+/// what it asks, so nothing goes on while your own code runs. One thread at a time calls: a second is refused at once
+/// (retryable) and nothing has happened. Destroying it waits for the call that is inside. Once a step has failed every
 /// later one returns the same error.
+///
+/// contradiction, whatever is called: of an object that was moved from, and in a process that forked off the one that
+/// started it, where the ranks' threads are not; there it is destroyed without giving its memory back.
 ///
 /// Not here: ranks in other processes or on other machines (mpirun, srun and torchrun start `shardscope train`; under
 /// them each process would train by itself), GPUs, and stopping within a step, where prefetched and reduced units are
@@ -77,17 +83,22 @@ class SHARDSCOPE_API Training {
   /// or out of range (the first is named), or the model takes no tokens: nothing has happened then.
   [[nodiscard]] Result<Step> step(std::span<const std::int32_t> tokens);
 
-  /// By rank.
+  /// By rank; empty of an object that was moved from.
   [[nodiscard]] const std::vector<CreatedMemory>& created() const;
   /// The arenas' high-water marks so far; equal to Plan::peak() behind the second step and state_sha256().
-  [[nodiscard]] Live peak(int rank) const;
+  /// contradiction where there is no such rank.
+  [[nodiscard]] Result<Live> peak(int rank) const;
   /// SHA-256 of all parameters and the optimizer's state as they are now, as `shardscope train` prints it.
   [[nodiscard]] Result<std::string> state_sha256();
 
  private:
   class Impl;
-  explicit Training(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  struct End {
+    void operator()(Impl* impl) const noexcept;
+  };
+  explicit Training(std::unique_ptr<Impl, End> impl);
+  [[nodiscard]] std::shared_ptr<Gate> gate() const;  ///< null of an object that was moved from
+  std::unique_ptr<Impl, End> impl_;
 };
 
 /// Memory of this whole process as the operating system counts it (proportional set size, pages of libraries left out):

@@ -17,18 +17,20 @@ namespace shard::cpu {
 // The gradient may be of any type; parameters (masters) and moments are fp32. g is the gradient, widened, times
 // `multiplier` (what undoes a loss scale, and clips), rounded to fp32; a multiplier of 1 leaves its bits as they are.
 
+// Each says whether every parameter is finite behind it: looked at piece by piece, while it is in the cache.
+
 /// Adam: weight decay is added to the gradient first, g + weight_decay p. The gradient buffer is not changed.
-void adam(ThreadPool& pool, const OptimizerScalars& scalars, const std::int32_t* step, std::int64_t n,
+bool adam(ThreadPool& pool, const OptimizerScalars& scalars, const std::int32_t* step, std::int64_t n,
           ConstElements gradient, float* parameter, float* first_moment, float* second_moment, float multiplier = 1.0F);
 
 /// AdamW: p = p (1 - lr weight_decay) first.
-void adamw(ThreadPool& pool, const OptimizerScalars& scalars, const std::int32_t* step, std::int64_t n,
+bool adamw(ThreadPool& pool, const OptimizerScalars& scalars, const std::int32_t* step, std::int64_t n,
            ConstElements gradient, float* parameter, float* first_moment, float* second_moment,
            float multiplier = 1.0F);
 
 /// g += weight_decay p; buffer = momentum buffer + g, used in place of g, unless `momentum_buffer` is null;
 /// p -= lr g. A momentum buffer of zeros before the first step is PyTorch's unset one.
-void sgd(ThreadPool& pool, const OptimizerScalars& scalars, std::int64_t n, ConstElements gradient, float* parameter,
+bool sgd(ThreadPool& pool, const OptimizerScalars& scalars, std::int64_t n, ConstElements gradient, float* parameter,
          float* momentum_buffer, float multiplier = 1.0F);
 
 }  // namespace shard::cpu
