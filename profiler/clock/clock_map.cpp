@@ -12,10 +12,18 @@ namespace {
 /// Crystals: what a clock drifts where nothing was seen of it.
 constexpr double kUsualDrift = 1e-4;
 
-/// Of times beyond any that a clock has: results stay within 2^62.
+/// Of times beyond any that a clock has: two differ by 2^61 at most, and results stay within 2^62.
 std::int64_t clamped(std::int64_t value) {
   constexpr std::int64_t kFarthest = std::int64_t{1} << 60;
   return std::clamp(value, -kFarthest, kFarthest);
+}
+
+/// A bound that says nothing any more. Two of them have a sum.
+constexpr std::int64_t kWidest = (std::int64_t{1} << 62) - 1;
+
+/// Of two bounds from 0 to kWidest.
+std::int64_t both(std::int64_t a, std::int64_t b) {
+  return std::min(a + b, kWidest);
 }
 
 }  // namespace
@@ -40,12 +48,12 @@ ClockMap::ClockMap(std::span<const ClockLook> looks) : worst_drift_(kUsualDrift)
     bound_ns_ = std::max(bound_ns_, apart + std::max(a.half_ns, b.half_ns) + 1);
     if (host > 0)
       worst_drift_ = std::max(worst_drift_, std::min(1.0, static_cast<double>(apart) / static_cast<double>(host)));
-    if (device < 0) set_back += -device;
+    if (device < 0) set_back = both(set_back, -device);
     // A clock that is set back shortly before a look has shown moments that lie behind it.
     stretches_.push_back({std::min(a.device_ns, b.device_ns) - apart, std::max(a.device_ns, b.device_ns) + apart, i});
   }
   // A moment that two stretches show, or several where the clock was set back: their estimates differ, too.
-  if (!stretches_.empty()) bound_ns_ = 3 * bound_ns_ + set_back;
+  if (!stretches_.empty()) bound_ns_ = both(3 * std::min(bound_ns_, kWidest / 3), set_back);
   std::stable_sort(stretches_.begin(), stretches_.end(),
                    [](const Stretch& a, const Stretch& b) { return a.low < b.low; });
   for (std::size_t i = 1; i < stretches_.size(); ++i)
@@ -66,7 +74,7 @@ HostTime ClockMap::between(const Point& a, const Point& b, std::int64_t device_n
 HostTime ClockMap::beyond(const Point& point, std::int64_t device_ns) const {
   const std::int64_t distance = device_ns - point.device_ns;
   const auto drift = static_cast<std::int64_t>(std::ceil(worst_drift_ * std::abs(static_cast<double>(distance))));
-  return {point.host_ns + distance, bound_ns_ + drift};
+  return {point.host_ns + distance, both(bound_ns_, drift)};
 }
 
 HostTime ClockMap::host(std::int64_t device_ns) const {
@@ -95,7 +103,7 @@ HostTime ClockMap::host(std::int64_t device_ns) const {
     any = true;
     within = within || is_within;
   }
-  return {chosen.time_ns, std::max(chosen.time_ns - low, high - chosen.time_ns)};
+  return {chosen.time_ns, std::min(std::max(chosen.time_ns - low, high - chosen.time_ns), kWidest)};
 }
 
 }  // namespace shard::profiler

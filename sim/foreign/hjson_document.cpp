@@ -117,15 +117,16 @@ class HjsonReader {
     return text_[at] == '#' || text_.substr(at, 2) == "//" || text_.substr(at, 2) == "/*";
   }
 
-  /// The line of the place that is read; asked with places that only grow.
+  /// The line of the place that is read, and where it begins; asked with places that only grow.
   int line() {
-    const std::size_t to = std::min(at_, text_.size());
-    if (to > counted_) {
-      line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(counted_),
-                                           text_.begin() + static_cast<std::ptrdiff_t>(to), '\n'));
-      counted_ = to;
-    }
+    for (const std::size_t to = std::min(at_, text_.size()); counted_ < to; ++counted_)
+      if (text_[counted_] == '\n') ++line_, line_begin_ = counted_ + 1;
     return line_;
+  }
+  /// Where the line that is read ends. Kept, because many values may stand on one line.
+  std::size_t line_end() {
+    if (line_end_ < at_ || line_end_ == 0) line_end_ = std::min(text_.find('\n', at_), text_.size());
+    return line_end_;
   }
 
   /// Over white space and comments. A comment that is never closed is a fault.
@@ -262,8 +263,8 @@ class HjsonReader {
 
   /// '''a text of several lines''', each without the indentation of the first quote.
   bool lines_of_text(std::string& into) {
-    const std::size_t line_begin = text_.rfind('\n', at_);
-    const std::size_t indent = line_begin == std::string_view::npos ? at_ : at_ - line_begin - 1;
+    static_cast<void>(line());
+    const std::size_t indent = at_ - line_begin_;
     at_ += 3;
     skip_indent(text_.size());
     if (peek() == '\n') ++at_, skip_indent(indent);
@@ -285,7 +286,7 @@ class HjsonReader {
     if (kHjsonPunctuators.find(peek()) != std::string_view::npos)
       return refuse("a '" + std::string(1, peek()) + "' stands where a value was expected");
     const int line = this->line();
-    const std::size_t end_of_line = std::min(text_.find('\n', at_), text_.size());
+    const std::size_t end_of_line = line_end();
     std::size_t end = at_;
     const auto ends = [&] {
       return text_[end] == ',' || text_[end] == '}' || text_[end] == ']' || begins_comment(end);
@@ -343,6 +344,8 @@ class HjsonReader {
   std::size_t at_ = 0;
   std::size_t counted_ = 0;
   int line_ = 1;
+  std::size_t line_begin_ = 0;
+  std::size_t line_end_ = 0;
   std::size_t made_ = 0;
   std::string fault_;
 };

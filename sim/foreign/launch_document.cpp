@@ -15,9 +15,12 @@ namespace {
 constexpr std::string_view kPlainCommands[] = {"echo", "printf", "mkdir", "sed", "awk",  "grep", "pip",   "pip3",  "cd",
                                                "cat",  "rm",     "cp",    "mv",  "wget", "curl", "conda", "module"};
 
+/// "--name", "-n": dashes alone, as in a heading, name nothing.
 bool is_flag(const std::string& word) {
   if (word.size() < 2 || word[0] != '-') return false;
-  return word[1] == '-' ? word.size() > 2 : std::isalpha(static_cast<unsigned char>(word[1])) != 0;
+  const std::size_t name = word.find_first_not_of('-');
+  if (name == std::string::npos || word[name] == '=') return false;
+  return name > 1 || std::isalpha(static_cast<unsigned char>(word[1])) != 0;
 }
 
 bool is_program(const std::string& word) {
@@ -61,6 +64,8 @@ class LaunchDocument {
     add_sbatch();
     return std::move(document_);
   }
+  /// Of the first argument beyond kMostKeys; 0 for none.
+  [[nodiscard]] int overfull_line() const { return overfull_line_; }
 
  private:
   [[nodiscard]] static int score(const ShellCommand& command, std::span<const std::string_view> known) {
@@ -145,6 +150,11 @@ class LaunchDocument {
     std::erase_if(document_.root.members, [&](const Member& each) { return each.key == name; });
     const std::string pointer = pointer_part(name);
     std::erase_if(document_.unread, [&](const LeftOut& each) { return each.key == pointer; });
+    // Each is compared with those before it.
+    if (document_.root.members.size() + document_.unread.size() >= kMostKeys) {
+      if (overfull_line_ == 0) overfull_line_ = line;
+      return;
+    }
     if (const std::string reason = missing_in(values); !reason.empty()) {
       document_.unread.push_back({pointer, reason});
       return;
@@ -175,6 +185,7 @@ class LaunchDocument {
   const ShellScript& script_;
   std::span<const std::string_view> flags_;
   ScriptDocument document_{};
+  int overfull_line_ = 0;
 };
 
 }  // namespace
@@ -184,7 +195,13 @@ Result<ScriptDocument> launch_document(std::string_view content, const std::stri
                                        std::span<const std::string_view> flags) {
   const Result<ShellScript> script = read_shell(content, where);
   if (!script) return script.error();
-  std::optional<ScriptDocument> document = LaunchDocument(*script, flags).run(known);
+  LaunchDocument reader(*script, flags);
+  std::optional<ScriptDocument> document = reader.run(known);
+  if (reader.overfull_line() > 0)
+    return Error{.code = Errc::malformed,
+                 .what = "a command has more than " + std::to_string(kMostKeys) + " different arguments",
+                 .where = where + ":" + std::to_string(reader.overfull_line()),
+                 .help = "a launch script; no training takes so many"};
   if (document) return std::move(*document);
   return Error{.code = Errc::malformed,
                .what = "no command that starts a training was found",

@@ -2,6 +2,8 @@
 #include "sim/foreign/megatron.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "sim/foreign/readers.h"
 #include "sim/foreign/script_document.h"
@@ -70,10 +72,11 @@ Result<ForeignConfig> read_megatron(const Text& text, const Given& given) {
 }
 
 void leave_rest(ForeignConfig& config, const Value& root) {
-  for (const Leaf& leaf : leaves(root))
-    if (std::ranges::find(config.understood, leaf.pointer) == config.understood.end() &&
-        std::ranges::find(config.left_out, leaf.pointer, &LeftOut::key) == config.left_out.end())
-      config.left_out.push_back({leaf.pointer, "has no meaning beside what else is there"});
+  std::set<std::string> told(config.understood.begin(), config.understood.end());
+  for (const LeftOut& each : config.left_out) told.insert(each.key);
+  for (Leaf& leaf : leaves(root))
+    if (told.insert(leaf.pointer).second)
+      config.left_out.push_back({std::move(leaf.pointer), "has no meaning beside what else is there"});
 }
 
 void leave_unread(Reading& reading, std::span<const LeftOut> unread, std::span<const Row> rows) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -24,18 +25,16 @@ using Status = std::optional<bool>;
 
 constexpr int kMaxShellDepth = 48;
 constexpr std::size_t kMaxCommands = 10'000;
+/// Tokens of called functions together: a long one may be called often.
+constexpr std::size_t kMaxWalked = 1'000'000;
 
 /// What a run of commands is read from.
 struct Stream {
-  const std::vector<ShellToken>* tokens;
+  std::shared_ptr<const std::vector<ShellToken>> tokens;
   std::size_t at = 0;
   [[nodiscard]] const ShellToken& now(std::size_t ahead = 0) const {
     return (*tokens)[std::min(at + ahead, tokens->size() - 1)];
   }
-};
-
-struct ShellFunction {
-  std::vector<ShellToken> body;
 };
 
 class ShellReader {
@@ -76,9 +75,9 @@ class ShellReader {
   }
 
   void interpret(const ShellText& text, bool runs, int depth) {
-    const Result<std::vector<ShellToken>> tokens = shell_tokens(text, file_);
+    Result<std::vector<ShellToken>> tokens = shell_tokens(text, file_);
     if (!tokens) return keep(tokens.error());
-    Stream in{.tokens = &*tokens};
+    Stream in{.tokens = std::make_shared<const std::vector<ShellToken>>(std::move(*tokens))};
     while (in.now().kind != ShKind::end && !error_) {
       const std::size_t before = in.at;
       list(in, runs, depth);
@@ -188,7 +187,7 @@ class ShellReader {
     } else if (is_word(in, "[[")) {
       status = double_bracket(in, runs);
     } else if (is_function(in)) {
-      function(in, line);
+      function(in, line, depth);
     } else {
       return simple(in, runs, depth);
     }
@@ -329,19 +328,17 @@ class ShellReader {
     return is_op(in, "(", 1) && is_op(in, ")", 2);
   }
 
-  void function(Stream& in, int line) {
+  void function(Stream& in, int line, int depth) {
+    if (depth > kMaxShellDepth)
+      return void(fault("functions are nested deeper than " + std::to_string(kMaxShellDepth), line));
     take_word(in, "function");
     const std::string name = shown(in.now());
     ++in.at;
     if (take_op(in, "(")) close_op(in, ")", "'('", line);
     skip_lines(in);
-    const std::size_t first = in.at;
-    static_cast<void>(command(in, false, 1));
-    ShellFunction& function = functions_[name];
-    function.body.assign(in.tokens->begin() + static_cast<std::ptrdiff_t>(first),
-                         in.tokens->begin() + static_cast<std::ptrdiff_t>(in.at));
-    function.body.push_back({.kind = ShKind::op, .op = "\n"});
-    function.body.push_back({.kind = ShKind::end});
+    const Stream body = in;
+    static_cast<void>(command(in, false, depth + 1));
+    functions_.insert_or_assign(name, body);
   }
 
   /// The name and, of what runs, the value.
@@ -390,8 +387,9 @@ class ShellReader {
           }
         Result<std::vector<ShellText>> more = variables_.split(token.raw);
         if (!more) return keep(more.error()), Status{};
+        const bool is_command = words.empty() && !more->empty();
         std::move(more->begin(), more->end(), std::back_inserter(words));
-        if (!words.empty()) declares = is_declaration(letters(words[0]));
+        if (is_command) declares = is_declaration(letters(words[0]));
       } else {
         break;
       }
@@ -467,13 +465,14 @@ class ShellReader {
     interpret(text, true, depth + 1);
   }
 
-  Status call(const ShellFunction& function, std::span<const ShellText> arguments, int depth) {
-    if (depth > 16 || ++calls_ > 1000) return Status{};  // recursion says nothing about a launch
+  Status call(Stream body, std::span<const ShellText> arguments, int depth) {
+    // Recursion says nothing about a launch.
+    if (depth > 16 || ++calls_ > 1000 || walked_ > kMaxWalked) return Status{};
     std::vector<ShellText> outer =
         std::exchange(variables_.positional, std::vector<ShellText>(arguments.begin(), arguments.end()));
-    const std::vector<ShellToken> body = function.body;  // a function may define itself anew
-    Stream in{.tokens = &body};
-    const Status status = command(in, true, depth + 1);
+    const std::size_t first = body.at;
+    const Status status = command(body, true, depth + 1);
+    walked_ += body.at - first;
     variables_.positional = std::move(outer);
     return status;
   }
@@ -481,9 +480,10 @@ class ShellReader {
   std::string_view file_;
   ShellVariables variables_;
   ShellScript script_{};
-  std::map<std::string, ShellFunction> functions_{};
+  std::map<std::string, Stream> functions_{};  ///< where their bodies begin
   std::size_t interpreted_ = 0;
   std::size_t calls_ = 0;
+  std::size_t walked_ = 0;  ///< tokens of functions that were called
   std::optional<Error> error_{};
 };
 

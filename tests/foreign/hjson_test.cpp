@@ -80,6 +80,21 @@ TEST(Hjson, HostileDepthsAndLengthsAreRefused) {
   EXPECT_FALSE(read_hjson(many + "]}", "f"));
 }
 
+// A reader that looks for the ends of the line at each value takes seconds for these.
+TEST(Hjson, ManyValuesOnOneLongLine) {
+  const std::string blanks(450'000, ' ');
+  for (const char* value : {"''''''", "1"}) {
+    std::string text = "{" + blanks + "a: [";
+    for (int i = 0; i < 19'000; ++i) text += value + std::string(",");
+    const auto root = read_hjson(text + "]" + blanks + "}", "f");
+    ASSERT_TRUE(root) << root.error().what;
+    EXPECT_EQ(root->at("/a")->items.size(), 19'000U);
+  }
+  const auto root = read_hjson("{\na: 'x', b: 1, c:   '''\n                     y\n   z'''}", "f");
+  ASSERT_TRUE(root) << root.error().what;
+  EXPECT_EQ(root->at("/c")->text, "  y\nz");
+}
+
 TEST(DeepSpeedJson, TakesCommentsAndCommasAndStillNamesPlaceholders) {
   const auto root = read_deepspeed_json("{\"zero_optimization\": {\n\"stage\": 2, // two\n},}", "f");
   ASSERT_TRUE(root) << root.error().what;

@@ -134,6 +134,29 @@ TEST(Megatron, ALlamaIsOneByWhatMakesIt) {
             "precision=bf16 recompute=block sequence=2048 stage=1 tensor-parallel=2 world-size=8");
 }
 
+TEST(Megatron, DashesThatNameNothingAreNoArguments) {
+  const std::string train = "torchrun pretrain_gpt.py --num-layers 2 --micro-batch-size 4 --lr 1e-4\n";
+  const std::string settings = settings_of(read_with("megatron-args", train));
+  for (const char* heading : {"print_header \"-----------\"\n", "echo --\n", "show - -- --- --= ---=x\n"})
+    EXPECT_EQ(settings_of(read_with("megatron-args", heading + train)), settings) << heading;
+  EXPECT_EQ(settings_of(read_with("megatron-args",
+                                  "torchrun --------- --=3 pretrain_gpt.py --num-layers 2 --micro-batch-size 4 --lr "
+                                  "1e-4\n")),
+            settings);
+}
+
+TEST(Megatron, MoreArgumentsThanAnyCommandTakesAreRefused) {
+  for (const char* value : {" 1", " $UNSET"}) {
+    std::string script = "a=1\ntorchrun pretrain_gpt.py --num-layers 2";
+    for (int i = 0; i < 50'000; ++i) script += " --k" + std::to_string(i) + value;
+    const auto config = read_with("megatron-args", script + "\n");
+    ASSERT_FALSE(config);
+    EXPECT_EQ(config.error().code, Errc::malformed);
+    EXPECT_EQ(config.error().where, "file:2");
+    EXPECT_THAT(config.error().what, HasSubstr("more than 4096 different arguments"));
+  }
+}
+
 TEST(Megatron, SlurmEvalAndPlaceholders) {
   const auto slurm = read("megatron/slurm.sh");
   EXPECT_EQ(settings_of(slurm),

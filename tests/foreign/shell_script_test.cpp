@@ -97,6 +97,10 @@ TEST(ShellScript, BombsAreRefusedAtOnce) {
   for (int i = 0; i < 10'000; ++i) lists += "a=(";
   std::string blocks;
   for (int i = 0; i < 10'000; ++i) blocks += "if true; then ";
+  std::string functions, bare;
+  for (int i = 0; i < 100'000; ++i) functions += "a(){ ", bare += "a()";
+  EXPECT_THAT(read(functions), StartsWith("run.sh:1: blocks are nested deeper than 48\n"));
+  EXPECT_THAT(read(bare), StartsWith("run.sh:1: functions are nested deeper than 48\n"));
   const std::string shells = "f() { eval \"f; f\"; }\n f\n a='eval $a'\neval $a\n";
   for (const std::string& each : {doubling, nested, lists, blocks}) {
     const Result<ShellScript> script = read_shell(each, "bomb.sh");

@@ -126,5 +126,21 @@ TEST(ClockMap, TakesAnyNumbers) {
     EXPECT_GE(map.host(time).bound_ns, 0);
 }
 
+// What a clock that jumps to and fro between the farthest moments adds up to is more than a number holds.
+TEST(ClockMap, BoundsOfHostileLooksStayBounds) {
+  constexpr std::int64_t kFar = std::int64_t{1} << 60;
+  std::vector<ClockLook> looks;
+  for (std::int64_t i = 0; i < 9; ++i) {
+    looks.push_back({i % 2 == 0 ? kFar : -kFar, 10 * i, 10 * i + 2});
+    const ClockMap map(looks);
+    EXPECT_GE(map.bound_ns(), 0) << i;
+    for (const std::int64_t time : {INT64_MIN, -kFar, std::int64_t{0}, kFar, INT64_MAX}) {
+      const HostTime found = map.host(time);
+      EXPECT_GE(found.bound_ns, 0) << i << ' ' << time;
+      EXPECT_LT(found.bound_ns, std::int64_t{1} << 62) << i << ' ' << time;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shard::profiler
