@@ -14,6 +14,7 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/commands/printing.h"
 #include "traces/base/numbers.h"
+#include "traces/base/output_file.h"
 #include "traces/base/scratch.h"
 #include "traces/holders.h"
 #include "traces/import/write_trace.h"

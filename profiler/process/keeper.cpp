@@ -30,7 +30,7 @@ constexpr std::chrono::seconds kAlone{1};
 /// A program that starts may heed a signal for a moment, and then ignore it.
 constexpr std::chrono::seconds kSettled{5};
 /// Between looks at what was told to end, and at what runs.
-constexpr int kLookMilliseconds = 10, kGlanceMilliseconds = 250;
+constexpr int kHuntMilliseconds = 10, kGlanceMilliseconds = 250;
 
 class Keeper {
  public:
@@ -85,7 +85,7 @@ class Keeper {
 
   void wait() {
     std::array<pollfd, 2> ready{{{line_, POLLIN, 0}, {children_, POLLIN, 0}}};
-    ::poll(ready.data(), ready.size(), asked_ != 0 || ended_at_ ? kLookMilliseconds : kGlanceMilliseconds);
+    ::poll(ready.data(), ready.size(), asked_ != 0 || ended_at_ ? kHuntMilliseconds : kGlanceMilliseconds);
     signalfd_siginfo info{};
     while (::read(children_, &info, sizeof(info)) > 0) {
     }
