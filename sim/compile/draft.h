@@ -3,12 +3,15 @@
 
 #include <vector>
 
+#include "sim/compile/tree.h"
 #include "sim/ir/plan.h"
 
 namespace shard::plan {
 
 /// Passes hand it on; what leaves the compiler is the plan in it.
 struct Draft : Plan {
+  bool folds = false;  ///< equal micro-steps are there once, where that makes fewer of them
+  Tree tree{};         ///< since accumulate: of this rank's micro-steps
   std::int32_t values_begin = 0;
   std::vector<BufferId>
       value_buffers{};                ///< by value: values_begin + v, or that of the value in whose place it is made
