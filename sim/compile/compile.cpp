@@ -96,7 +96,11 @@ class Signatures {
 struct Kinds {
   std::vector<Draft> drafts;
   std::vector<std::int32_t> of_rank;  ///< index into drafts
+  PlanSet folded{};                   ///< of whole plans that fold: the folded ones; else empty
 };
+
+Result<PlanSet> compile_part(const std::shared_ptr<const model::Model>& part, const Strategy& strategy,
+                             MicroSteps micro_steps);
 
 /// The longest step that a plan holds, in ops; a whole plan of it takes some ten gigabytes.
 constexpr std::int64_t kMostOps = std::int64_t{16} << 20;
@@ -134,6 +138,13 @@ Result<Kinds> kinds_of(const std::shared_ptr<const model::Model>& model, const S
       kinds.drafts.push_back(run_passes(std::move(draft), packings, first, "optimize"));
     }
     kinds.of_rank.push_back(it->second);
+  }
+  if (micro_steps == MicroSteps::all && folds(strategy)) {
+    Result<PlanSet> folded = compile_part(model, strategy, MicroSteps::folded);
+    if (!folded) return folded.error();
+    kinds.folded = std::move(*folded);
+    for (std::size_t k = 0; k < kinds.drafts.size(); ++k)
+      kinds.drafts[k].folded = std::make_shared<const Plan>(kinds.folded.classes[k]);
   }
   return kinds;
 }
@@ -182,7 +193,7 @@ std::shared_ptr<const model::Model> part_of(std::shared_ptr<const model::Model> 
   return std::make_shared<const model::Model>(std::move(*part));
 }
 
-/// All of a set but its hash.
+/// From what each rank computes with.
 Result<PlanSet> compile_part(const std::shared_ptr<const model::Model>& part, const Strategy& strategy,
                              MicroSteps micro_steps) {
   Result<Kinds> kinds = kinds_of(part, strategy, micro_steps);
@@ -194,6 +205,7 @@ Result<PlanSet> compile_part(const std::shared_ptr<const model::Model>& part, co
   PlanSet set;
   set.classes.assign(std::make_move_iterator(kinds->drafts.begin()), std::make_move_iterator(kinds->drafts.end()));
   set.class_of_rank = std::move(kinds->of_rank);
+  set.hash = kinds->folded.classes.empty() ? hash_of(set.classes, set.class_of_rank) : kinds->folded.hash;
   // The rules are about every micro-batch; a folded plan has not all of them.
   assert((!set.classes.front().micro_step_times.empty() || verify(set)) && "the passes break no rule of SPEC.md");
   return set;
@@ -214,17 +226,7 @@ bool folds(const Strategy& strategy) {
 
 Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strategy& strategy, MicroSteps micro_steps) {
   if (Result<void> ok = check(*model, strategy); !ok) return ok.error();
-  model = part_of(std::move(model), strategy);
-  Result<PlanSet> set = compile_part(model, strategy, micro_steps);
-  if (!set) return set;
-  if (micro_steps == MicroSteps::folded || !folds(strategy)) {
-    set->hash = hash_of(set->classes, set->class_of_rank);
-    return set;
-  }
-  const Result<PlanSet> folded = compile_part(model, strategy, MicroSteps::folded);
-  if (!folded) return folded.error();
-  set->hash = hash_of(folded->classes, folded->class_of_rank);
-  return set;
+  return compile_part(part_of(std::move(model), strategy), strategy, micro_steps);
 }
 
 Result<Plan> compile_until(std::shared_ptr<const model::Model> model, const Strategy& strategy, std::string_view pass) {

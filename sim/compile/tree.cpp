@@ -88,20 +88,25 @@ FoldedTree make_folded_tree(std::int64_t micro_steps, bool reproducible, bool di
   // waits" happen in the whole tree, and here: packing goes by them.
   const auto top = static_cast<std::int32_t>(std::bit_width(static_cast<std::uint64_t>(micro_steps))) - 1;
   Waiting waiting(tree);
-  for (const std::int32_t slot : {0, 1, 0, 2, 0}) waiting.closing_leaf(slot);
-  const std::size_t repeated = tree.steps.size();
-  waiting.closing_leaf(1);
-  waiting.leaf(0);
-  for (std::int32_t slot = 3; slot + 1 < top; ++slot) waiting.leaf(slot);
-  waiting.closing_leaf(top - 1);
+  for (const std::int32_t slot : {0, 1, 0, 2, 0, 1, 0, 3}) waiting.closing_leaf(slot);
+  if (top > 4) {
+    for (const std::int32_t slot : {0, 1, 2}) waiting.leaf(slot);
+    for (std::int32_t slot = 4; slot + 1 < top; ++slot) waiting.leaf(slot);
+    waiting.closing_leaf(top - 1);
+  }
   waiting.descend(top - 1, top);
   for (std::int32_t slot = top - 1; slot >= 0; --slot)
     if (((micro_steps >> slot) & 1) != 0) waiting.descend(slot, slot);
   tree.slots = top + 1;
   add_what_waits(tree, micro_steps);
-  folded.times.assign(tree.steps.size(), 1);
-  // A tree of n leaves has n - 1 nodes, so that what is left out has one node a leaf, as this step has.
-  folded.times[repeated] += micro_steps - static_cast<std::int64_t>(tree.steps.size());
+  // A tree of n leaves has n - 1 nodes, so what is left out has as many nodes as leaves. So have the second four
+  // leaves, two of the first four, and one alone.
+  std::vector<std::int64_t>& times = folded.times;
+  times.assign(tree.steps.size(), 1);
+  const std::int64_t left_out = micro_steps - static_cast<std::int64_t>(tree.steps.size());
+  for (const std::size_t step : {4U, 5U, 6U, 7U}) times[step] += left_out / 4;
+  for (const std::size_t step : {2U, 3U}) times[step] += left_out % 4 / 2;
+  times[5] += left_out % 2;
   return folded;
 }
 
