@@ -58,7 +58,7 @@ Result<OwnAnswer> own_answer(const std::shared_ptr<const model::Model>& model, c
   cluster.hosts = q.nodes;
   cluster.device_memory = std::nullopt;
   cluster.host_memory = std::nullopt;
-  const Result<plan::PlanSet> plans = plan::compile(model, s);
+  const Result<plan::PlanSet> plans = plan::compile(model, s, plan::MicroSteps::folded);
   if (!plans) return plans.error();
   const Result<engine::Simulation> answer = engine::simulate(*plans, cluster, {.series = false, .holders = 0});
   if (!answer) return answer.error();

@@ -127,7 +127,7 @@ std::optional<ChunkForecast> forecast(const std::shared_ptr<const model::Model>&
     return std::nullopt;
   else
     strategy.chunk_elems = cut.chunk;
-  const Result<plan::PlanSet> plans = plan::compile(model, strategy);
+  const Result<plan::PlanSet> plans = plan::compile(model, strategy, plan::MicroSteps::folded);
   if (!plans) return std::nullopt;
   const Result<engine::Simulation> simulation =
       engine::simulate(*plans, cluster, {.steps = 2, .device_capacity = {}, .series = false});

@@ -81,7 +81,8 @@ void take_nodes(const cli::Command& command, const SimulateOptions& o, cluster::
 
 /// Our own executor's figures into `simulated`, whose other members are there; with the trace, where one is asked for.
 Result<void> simulate_own(const SimulateOptions& o, const SimulateRequest& request, Simulated& simulated) {
-  Result<plan::PlanSet> plans = plan::compile(simulated.planned->model, simulated.planned->strategy);
+  const plan::MicroSteps wanted = request.trace.empty() ? plan::MicroSteps::folded : plan::MicroSteps::all;
+  Result<plan::PlanSet> plans = plan::compile(simulated.planned->model, simulated.planned->strategy, wanted);
   if (!plans) return plans.error();
   plans->parent_hash = simulated.planned->parent_plan_hash;
   simulated.options = {.steps = static_cast<std::int32_t>(o.steps),

@@ -96,15 +96,39 @@ class Signatures {
 struct Kinds {
   std::vector<Draft> drafts;
   std::vector<std::int32_t> of_rank;  ///< index into drafts
+  PlanSet folded{};                   ///< of whole plans that fold: the folded ones; else empty
 };
 
-Kinds kinds_of(const std::shared_ptr<const model::Model>& model, const Strategy& strategy) {
+Result<PlanSet> compile_part(const std::shared_ptr<const model::Model>& part, const Strategy& strategy,
+                             MicroSteps micro_steps);
+
+/// The longest step that a plan holds, in ops; a whole plan of it takes some ten gigabytes.
+constexpr std::int64_t kMostOps = std::int64_t{16} << 20;
+
+/// The operators of one micro-step, forward, and backward for input and weight, in every micro-step.
+Result<void> check_length(const Draft& built) {
+  const Strategy& s = built.strategy;
+  const std::int64_t each = 3 * static_cast<std::int64_t>(built.graph->operators.size());
+  if (built.folds || s.accumulation() * each <= kMostOps) return {};
+  const std::int64_t of_rank = std::max<std::int64_t>(1, kMostOps / each);
+  return Error{.code = Errc::contradiction,
+               .what = "a plan with " + std::to_string(s.accumulation()) + " micro-steps a step, of some " +
+                       std::to_string(each) + " ops each, would take more memory than a machine should give",
+               .where = "strategy",
+               .help = "a larger --micro-batch, or --global-batch " +
+                       std::to_string(of_rank * s.micro_batch * s.data_parallel()) + " at most"};
+}
+
+Result<Kinds> kinds_of(const std::shared_ptr<const model::Model>& model, const Strategy& strategy,
+                       MicroSteps micro_steps) {
   Kinds kinds;
   std::map<Signature, std::int32_t> known;
   const Signatures signatures(*model, strategy);
   Packings packings;
   const std::string_view first = first_rank_pass(strategy);
   Draft common = build(model, strategy, 0);
+  common.folds = micro_steps == MicroSteps::folded && folds(strategy);
+  if (Result<void> ok = check_length(common); !ok) return ok.error();
   for (const Pass* pass = kPasses.data(); pass->name != first; ++pass) common = pass->run(std::move(common), packings);
   for (std::int32_t rank = 0; rank < strategy.world_size; ++rank) {
     const auto [it, is_new] = known.try_emplace(signatures.of(rank), static_cast<std::int32_t>(kinds.drafts.size()));
@@ -114,6 +138,13 @@ Kinds kinds_of(const std::shared_ptr<const model::Model>& model, const Strategy&
       kinds.drafts.push_back(run_passes(std::move(draft), packings, first, "optimize"));
     }
     kinds.of_rank.push_back(it->second);
+  }
+  if (micro_steps == MicroSteps::all && folds(strategy)) {
+    Result<PlanSet> folded = compile_part(model, strategy, MicroSteps::folded);
+    if (!folded) return folded.error();
+    kinds.folded = std::move(*folded);
+    for (std::size_t k = 0; k < kinds.drafts.size(); ++k)
+      kinds.drafts[k].folded = std::make_shared<const Plan>(kinds.folded.classes[k]);
   }
   return kinds;
 }
@@ -162,6 +193,24 @@ std::shared_ptr<const model::Model> part_of(std::shared_ptr<const model::Model> 
   return std::make_shared<const model::Model>(std::move(*part));
 }
 
+/// From what each rank computes with.
+Result<PlanSet> compile_part(const std::shared_ptr<const model::Model>& part, const Strategy& strategy,
+                             MicroSteps micro_steps) {
+  Result<Kinds> kinds = kinds_of(part, strategy, micro_steps);
+  if (!kinds) return kinds.error();
+  decide_placement(kinds->drafts);
+  Packings packings;
+  for (Draft& kind : kinds->drafts) kind = run_passes(std::move(kind), packings, "place", "schedule");
+  finish(kinds->drafts);
+  PlanSet set;
+  set.classes.assign(std::make_move_iterator(kinds->drafts.begin()), std::make_move_iterator(kinds->drafts.end()));
+  set.class_of_rank = std::move(kinds->of_rank);
+  set.hash = kinds->folded.classes.empty() ? hash_of(set.classes, set.class_of_rank) : kinds->folded.hash;
+  // The rules are about every micro-batch; a folded plan has not all of them.
+  assert((!set.classes.front().micro_step_times.empty() || verify(set)) && "the passes break no rule of SPEC.md");
+  return set;
+}
+
 }  // namespace
 
 std::vector<std::string_view> pass_names() {
@@ -170,19 +219,14 @@ std::vector<std::string_view> pass_names() {
   return names;
 }
 
-Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strategy& strategy) {
+bool folds(const Strategy& strategy) {
+  // Automatic placement fills the device micro-step by micro-step, and no two alike.
+  return is_foldable(strategy.accumulation()) && strategy.placement.policy != PlacementPolicy::automatic;
+}
+
+Result<PlanSet> compile(std::shared_ptr<const model::Model> model, const Strategy& strategy, MicroSteps micro_steps) {
   if (Result<void> ok = check(*model, strategy); !ok) return ok.error();
-  Kinds kinds = kinds_of(part_of(std::move(model), strategy), strategy);
-  decide_placement(kinds.drafts);
-  Packings packings;
-  for (Draft& kind : kinds.drafts) kind = run_passes(std::move(kind), packings, "place", "schedule");
-  finish(kinds.drafts);
-  PlanSet set;
-  set.classes.assign(std::make_move_iterator(kinds.drafts.begin()), std::make_move_iterator(kinds.drafts.end()));
-  set.class_of_rank = std::move(kinds.of_rank);
-  assert(verify(set) && "the passes break no rule of SPEC.md");
-  set.hash = hash_of(set.classes, set.class_of_rank);
-  return set;
+  return compile_part(part_of(std::move(model), strategy), strategy, micro_steps);
 }
 
 Result<Plan> compile_until(std::shared_ptr<const model::Model> model, const Strategy& strategy, std::string_view pass) {
@@ -199,11 +243,15 @@ Result<Plan> compile_until(std::shared_ptr<const model::Model> model, const Stra
                  .help = "one of " + names};
   }
   Packings packings;
-  if (last < std::ranges::find(kPasses, "place", &Pass::name))
-    return Plan(run_passes(build(model, strategy, 0), packings, kPasses.front().name, pass));
-  Kinds kinds = kinds_of(model, strategy);
-  decide_placement(kinds.drafts);
-  return Plan(run_passes(std::move(kinds.drafts.front()), packings, "place", pass));
+  if (last < std::ranges::find(kPasses, "place", &Pass::name)) {
+    Draft built = build(model, strategy, 0);
+    if (Result<void> ok = check_length(built); !ok) return ok.error();
+    return Plan(run_passes(std::move(built), packings, kPasses.front().name, pass));
+  }
+  Result<Kinds> kinds = kinds_of(model, strategy, MicroSteps::all);
+  if (!kinds) return kinds.error();
+  decide_placement(kinds->drafts);
+  return Plan(run_passes(std::move(kinds->drafts.front()), packings, "place", pass));
 }
 
 }  // namespace shard::plan

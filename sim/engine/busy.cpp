@@ -24,6 +24,14 @@ Seconds Busy::length() const {
   return total;
 }
 
+Busy Busy::within(Interval window) const {
+  Busy result;
+  auto part = std::ranges::partition_point(parts_, [&](const Interval& i) { return i.end <= window.begin; });
+  for (; part != parts_.end() && part->begin < window.end; ++part)
+    result.parts_.push_back({std::max(part->begin, window.begin), std::min(part->end, window.end)});
+  return result;
+}
+
 Seconds Busy::length_outside(const Busy& other) const {
   Seconds covered;
   std::size_t j = 0;

@@ -13,6 +13,8 @@ class Busy {
   Busy() = default;
   explicit Busy(std::vector<Interval> intervals);
   [[nodiscard]] Seconds length() const;
+  /// The part of this within the interval.
+  [[nodiscard]] Busy within(Interval window) const;
   /// The part of this that `other` does not cover.
   [[nodiscard]] Seconds length_outside(const Busy& other) const;
 

@@ -75,11 +75,12 @@ Result<void> Engine::acquire(const plan::Op& op, std::span<const BufferId> buffe
   return {};
 }
 
-Result<void> Engine::issue(const plan::Op&) {
+Result<void> Engine::issue(const plan::Op& op) {
   if (price_->sends) {
     CollectiveCount& counter = run_.collectives[static_cast<std::size_t>(price_->sends->kind)];
-    ++counter.count;
-    counter.bytes += price_->sends->bytes;
+    const std::int64_t times = plan_.times_of(op);
+    counter.count += times;
+    counter.bytes += times * price_->sends->bytes;
     current_.bytes = price_->sends->bytes;
   } else if (current_.work == Work::transfer) {
     current_.bytes = price_->bytes_read;

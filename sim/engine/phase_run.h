@@ -52,6 +52,8 @@ struct CollectiveCount {
 };
 using CollectiveCounts = std::array<CollectiveCount, kCollectiveCount>;  ///< indexed by Collective
 
+/// Of a folded plan (Plan::micro_step_times): each of its micro-steps once, one behind the other, but for the counts of
+/// collectives, which are those of the whole phase.
 struct PhaseRun {
   Phase phase{};
   Interval interval;

@@ -192,6 +192,8 @@ Result<Simulation> simulate(const plan::PlanSet& plans, const cluster::Cluster& 
     return Error{Errc::contradiction, "a run of " + std::to_string(options.steps) + " steps", "--steps", "--steps 1"};
   }
   assert(!plans.classes.empty());
+  assert((options.trace == nullptr || plans.classes.front().micro_step_times.empty()) &&
+         "a trace has every micro-step");
   Simulation s;
   s.plan_hash = plans.hash;
   s.cluster = cluster.name;
@@ -224,7 +226,7 @@ Result<Simulation> simulate(const plan::PlanSet& plans, const cluster::Cluster& 
 
 Result<Bytes> peak_device_bytes(const std::shared_ptr<const model::Model>& model, const plan::Strategy& strategy,
                                 const cluster::Cluster& cluster, const SimulateOptions& options) {
-  const Result<plan::PlanSet> plans = plan::compile(model, strategy);
+  const Result<plan::PlanSet> plans = plan::compile(model, strategy, plan::MicroSteps::folded);
   if (!plans) return plans.error();
   SimulateOptions untraced = options;
   untraced.trace = nullptr;

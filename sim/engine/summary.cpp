@@ -63,24 +63,51 @@ class DeviceReplay {
   Bytes peak_;
 };
 
+/// A part of what was run, which the whole phase has so many times.
+struct Stretch {
+  Interval interval;
+  double times = 1;
+};
+
+/// From the first op that computes of each micro-step to that of the next; what fetches run ahead of it, or reductions
+/// behind it, is its neighbour's as its neighbour's is its own.
+std::vector<Stretch> stretches_of(const plan::Plan& plan, const PhaseRun& run) {
+  std::vector<Stretch> stretches{{.interval = run.interval}};
+  if (plan.micro_step_times.empty()) return stretches;
+  std::int32_t micro_step = 0;
+  for (const OpRun& op : run.ops) {
+    if (op.op->stream != Stream::compute || op.op->micro_step <= micro_step) continue;
+    micro_step = op.op->micro_step;
+    stretches.back().interval.end = op.interval.begin;
+    stretches.push_back(
+        {.interval = {op.interval.begin, run.interval.end}, .times = static_cast<double>(plan.times_of(*op.op))});
+  }
+  return stretches;
+}
+
 }  // namespace
 
 PhaseResult summarize(const plan::Plan& plan, const PhaseRun& run, Holders& holders, std::size_t count) {
   PhaseResult result;
   result.phase = run.phase;
-  result.seconds = run.interval.length();
   std::vector<Interval> computing, communicating;
   for (const OpRun& op : run.ops) {
     if (op.work == Work::compute) computing.push_back(op.interval);
     if (op.work == Work::communication) communicating.push_back(op.interval);
-    result.compute_flops += op.flops;
-    if (op.op->part == plan::Part::forward || op.op->part == plan::Part::backward) result.model_flops += op.flops;
+    const Flops flops = static_cast<double>(plan.times_of(*op.op)) * op.flops;
+    result.compute_flops += flops;
+    if (op.op->part == plan::Part::forward || op.op->part == plan::Part::backward) result.model_flops += flops;
   }
   const Busy compute(std::move(computing));
   const Busy communication(std::move(communicating));
-  result.compute_seconds = compute.length();
-  result.communication_seconds = communication.length();
-  result.exposed_communication_seconds = communication.length_outside(compute);
+  for (const auto& [interval, times] : stretches_of(plan, run)) {
+    const Busy computed = compute.within(interval);
+    const Busy communicated = communication.within(interval);
+    result.seconds += times * interval.length();
+    result.compute_seconds += times * computed.length();
+    result.communication_seconds += times * communicated.length();
+    result.exposed_communication_seconds += times * communicated.length_outside(computed);
+  }
   result.collectives = run.collectives;
   for (std::size_t m = 0; m < run.arenas.size(); ++m)
     result.memory[m] = peak_of(plan, run, run.arenas[m], holders, count);

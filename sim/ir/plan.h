@@ -91,6 +91,9 @@ struct Plan {
   Target target{};
   Topology topology{};
   Dealing dealing{};               ///< since accumulate
+  /// Of a folded plan, to predict by, not to run: for how many micro-steps of the step each of the plan's stands; empty:
+  /// every micro-step is there.
+  std::vector<std::int64_t> micro_step_times{};
   std::int64_t micro_batches = 1;  ///< M, of a step, over all ranks
   std::int32_t rank = 0;           ///< the representative of this class of ranks
   std::vector<Buffer> buffers{};   ///< BufferId indexes this
@@ -108,6 +111,11 @@ struct Plan {
   BufferId control{};                     ///< what Decide writes; invalid where the step is not controlled
   [[nodiscard]] const Buffer& buffer(BufferId id) const { return buffers[static_cast<std::size_t>(id.value)]; }
   [[nodiscard]] Buffer& buffer(BufferId id) { return buffers[static_cast<std::size_t>(id.value)]; }
+  /// How often a step has the op.
+  [[nodiscard]] std::int64_t times_of(const Op& op) const {
+    return micro_step_times.empty() || op.micro_step < 0 ? 1
+                                                         : micro_step_times[static_cast<std::size_t>(op.micro_step)];
+  }
   template <class T>
   [[nodiscard]] List<T> list(std::initializer_list<T> elements) const {
     return pool->keep(std::span<const T>(elements.begin(), elements.size()));

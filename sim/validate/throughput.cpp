@@ -54,7 +54,8 @@ plan::Strategy strategy_of(const RunDescription& run, std::int64_t accumulation)
 Result<double> step_seconds(const RunDescription& run, const cluster::Cluster& machine, std::int64_t accumulation) {
   const auto parsed = model::parse_config(config_of(run.model), run.model.name, "row");
   if (!parsed) return parsed.error();
-  const auto plans = plan::compile(std::make_shared<const model::Model>(parsed->model), strategy_of(run, accumulation));
+  const auto plans = plan::compile(std::make_shared<const model::Model>(parsed->model), strategy_of(run, accumulation),
+                                   plan::MicroSteps::folded);
   if (!plans) return plans.error();
   const auto simulation =
       engine::simulate(*plans, machine, {.steps = 2, .device_capacity = Bytes{INT64_C(1) << 60}, .series = false});

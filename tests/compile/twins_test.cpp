@@ -67,8 +67,8 @@ TEST(Twins, ClassesThatAreNoneAreAllocatedBesideEachOther) {
   s.world_size = 8;
   s.stage = 3;
   s.unit = UnitKind::chunk;
-  s.chunk_elems = Elems{1024};
-  s.global_batch = 8 * 24;
+  s.chunk_elems = Elems{512};
+  s.global_batch = 8 * 15;
   s.sequence = 8;
   const PlanSet set = compiled(small_gpt2(), s);
   ASSERT_TRUE(is_worth_a_thread(set.classes.front()));

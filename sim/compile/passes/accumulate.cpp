@@ -1,4 +1,5 @@
 // Pass accumulate: the micro-batch repeated, each with its data, its loss slot and its place in the gradient tree.
+#include <utility>
 #include <vector>
 
 #include "sim/compile/passes/operands.h"
@@ -41,6 +42,18 @@ Dealing dealing_of(const Strategy& s) {
   return {.micro_stride = 1, .shard_stride = s.accumulation(), .replica_stride = of_group};
 }
 
+/// The tree of the micro-steps that the plan is to have.
+void grow_tree(Draft& plan, bool direct) {
+  const Strategy& s = plan.strategy;
+  if (!plan.folds || !is_foldable(s.accumulation())) {
+    plan.tree = make_tree(s.accumulation(), s.reproducible, direct);
+    return;
+  }
+  FoldedTree folded = make_folded_tree(s.accumulation(), s.reproducible, direct);
+  plan.tree = std::move(folded.tree);
+  plan.micro_step_times = std::move(folded.times);
+}
+
 void load_batch(const Draft& plan, std::vector<Op>& ops, std::int32_t micro_step, const std::vector<BufferId>& loaded) {
   ops.push_back({.name = "load batch",
                  .part = Part::data,
@@ -65,11 +78,12 @@ void load_batch(const Draft& plan, std::vector<Op>& ops, std::int32_t micro_step
 
 Draft accumulate(Draft plan) {
   const Strategy& s = plan.strategy;
-  const std::int64_t micro_steps = s.accumulation();
   plan.dealing = dealing_of(s);
   // Where leaves have a buffer of their own, the shard pass adds the tree's nodes.
   const bool local = !s.has_leaves();
-  const Tree tree = make_tree(micro_steps, s.reproducible, local);
+  grow_tree(plan, local);
+  const Tree& tree = plan.tree;
+  const auto micro_steps = static_cast<std::int64_t>(tree.steps.size());
   std::vector<std::int32_t> param_of(plan.buffers.size(), -1);  // by gradient buffer
   for (std::size_t p = 0; p < plan.gradients.size(); ++p)
     if (plan.gradients[p].valid())
@@ -88,7 +102,7 @@ Draft accumulate(Draft plan) {
     }
   }
   const BufferId losses = plan.add_buffer(
-      {.name = "losses of this rank", .category = Category::input, .bytes = Bytes{micro_steps * kScalarBytes}});
+      {.name = "losses of this rank", .category = Category::input, .bytes = Bytes{s.accumulation() * kScalarBytes}});
   const BufferId loss_value = plan.value_buffer(plan.graph->loss);
   const std::vector<BufferId> loaded = load_buffers(plan);
   const std::vector<Op> body = std::move(plan.find(Phase::steady_step)->ops);

@@ -2,8 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -211,6 +215,44 @@ void order_phases(Plan& plan, std::span<const ArenaUse> arenas, Packings& known)
     if (phase.phase != Phase::steady_step) order_reuse(plan, places, phase);
 }
 
+/// The buffers of a plan in the order in which they are first taken, of one name and size those behind each other.
+class ByName {
+ public:
+  explicit ByName(const Plan& plan) {
+    std::vector<bool> seen(plan.buffers.size(), false);
+    for (const PhaseOps& phase : plan.phases)
+      for (const Op& op : phase.ops)
+        for (BufferId id : op.acquire) {
+          if (seen[static_cast<std::size_t>(id.value)]) continue;
+          seen[static_cast<std::size_t>(id.value)] = true;
+          const Buffer& b = plan.buffer(id);
+          buffers_[{std::string(b.name), b.bytes.count(), b.memory}].push_back(id);
+        }
+  }
+  using Buffers = std::map<std::tuple<std::string, std::int64_t, Memory>, std::vector<BufferId>>;
+  [[nodiscard]] const Buffers& buffers() const { return buffers_; }
+
+ private:
+  Buffers buffers_;
+};
+
+/// Offsets and extents of the folded plan, in which as much lives together. False where the two have not the same
+/// buffers: where fetches run ahead of whole micro-steps.
+bool place_as_folded(Plan& plan, const Plan& folded) {
+  const ByName own(plan), other(folded);
+  const auto as_many = [](const auto& a, const auto& b) {
+    return a.first == b.first && a.second.size() == b.second.size();
+  };
+  if (!std::ranges::equal(own.buffers(), other.buffers(), as_many)) return false;
+  for (auto a = own.buffers().begin(), b = other.buffers().begin(); a != own.buffers().end(); ++a, ++b)
+    for (std::size_t i = 0; i < a->second.size(); ++i)
+      plan.buffer(a->second[i]).offset = folded.buffer(b->second[i]).offset;
+  std::ranges::copy(folded.arena_bytes, std::begin(plan.arena_bytes));
+  const ArenaPlaces places(plan);
+  for (PhaseOps& phase : plan.phases) order_reuse(plan, places, phase);
+  return true;
+}
+
 }  // namespace
 
 Draft allocate(Draft plan) {
@@ -220,6 +262,7 @@ Draft allocate(Draft plan) {
 
 Draft allocate(Draft plan, Packings& known) {
   find_lifetimes(plan);
+  if (plan.folded != nullptr && place_as_folded(plan, *plan.folded)) return plan;
   const Bases bases = lay_what_stays(plan, [&](BufferId id, Bytes begin) { plan.buffer(id).offset = begin.count(); });
   const std::vector<ArenaUse> arenas = arenas_of(plan, bases);
   for (const ArenaUse& use : arenas) place(plan, use, known.pack(use.sizes(), use.events()));

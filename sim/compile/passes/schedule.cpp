@@ -5,6 +5,7 @@
 
 #include "sim/compile/passes/fetches.h"
 #include "sim/compile/passes/passes.h"
+#include "sim/compile/share_transients.h"
 
 namespace shard::plan {
 namespace {
@@ -113,6 +114,7 @@ Draft schedule(Draft plan) {
   std::vector<Op>& step = plan.find(Phase::steady_step)->ops;
   step = hoist_fetches(plan, std::move(step), plan.strategy.prefetch);
   if (plan.strategy.reduces_every_micro_step()) step = postpone_nodes(std::move(step));
+  if (is_foldable(plan.strategy.accumulation())) share_transients(plan);
   std::int32_t next = 0;
   for (PhaseOps& phase : plan.phases) {
     for (Op& op : phase.ops) op.id = OpId{next++};

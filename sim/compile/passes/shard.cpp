@@ -31,7 +31,7 @@ class Sharder {
         scattered_(plan_.strategy.reduces_every_micro_step()),
         has_leaves_(plan_.strategy.has_leaves()),
         widens_(plan_.strategy.reduction() != plan_.strategy.storage()),
-        tree_(make_tree(plan_.strategy.accumulation(), plan_.strategy.reproducible, !has_leaves_)) {}
+        tree_(plan_.tree) {}
 
   Draft run() {
     std::tie(plan_.flats, plan_.units) = make_units(*plan_.model, plan_.strategy);
