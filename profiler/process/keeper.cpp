@@ -36,12 +36,12 @@ class Keeper {
  public:
   explicit Keeper(int line) : line_(line) {
     sigemptyset(&blocked_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&blocked_, signal);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD}) sigaddset(&blocked_, signal);
     ::sigprocmask(SIG_BLOCK, &blocked_, nullptr);
-    sigset_t child{};
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    children_ = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    sigset_t read{};
+    sigemptyset(&read);
+    for (const int signal : {SIGUSR1, SIGCHLD}) sigaddset(&read, signal);
+    signals_ = ::signalfd(-1, &read, SFD_CLOEXEC | SFD_NONBLOCK);
   }
 
   Report run(const std::function<int()>& start) {
@@ -84,10 +84,12 @@ class Keeper {
   }
 
   void wait() {
-    std::array<pollfd, 2> ready{{{line_, POLLIN, 0}, {children_, POLLIN, 0}}};
+    std::array<pollfd, 2> ready{{{line_, POLLIN, 0}, {signals_, POLLIN, 0}}};
     ::poll(ready.data(), ready.size(), asked_ != 0 || ended_at_ ? kHuntMilliseconds : kGlanceMilliseconds);
     signalfd_siginfo info{};
-    while (::read(children_, &info, sizeof(info)) > 0) {
+    while (::read(signals_, &info, sizeof(info)) > 0) {
+      // A program that means its parent by it means the command, which pauses and goes on so.
+      if (info.ssi_signo == SIGUSR1) ::kill(::getppid(), SIGUSR1);
     }
     if (line_ < 0 || ready[0].revents == 0) return;
     Order order;
@@ -160,7 +162,7 @@ class Keeper {
     ::kill(process, SIGCONT);
   }
 
-  int line_ = -1, children_ = -1;
+  int line_ = -1, signals_ = -1;
   sigset_t blocked_{};
   pid_t program_ = -1;
   Report report_;

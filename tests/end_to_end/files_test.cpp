@@ -31,10 +31,11 @@ class Inputs : public ScratchDirectory {
     fs::create_symlink("new.sst", path() / "later.sst");
   }
   [[nodiscard]] Outcome call(const Words& arguments) const { return shardscope(arguments, {.directory = path()}); }
-  /// Every file with its content; links by what they lead to.
+  /// Every file and folder, below folders too, with its content; links by what they lead to.
   [[nodiscard]] std::map<std::string, std::string> content() const {
     std::map<std::string, std::string> all;
-    for (const std::string& name : list()) all[name] = read_file(path() / name);
+    for (const fs::directory_entry& each : fs::recursive_directory_iterator(path()))
+      all[each.path()] = each.is_regular_file() ? read_file(each.path()) : "";
     return all;
   }
 };

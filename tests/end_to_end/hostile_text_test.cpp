@@ -109,9 +109,9 @@ TEST(HostileText, NeverReachesATerminal) {
   const Hostile in;
   for (const Words& words : in.answering()) {
     int answered = 0;
-    for (const char* format : {"table", "json", "csv", "markdown"}) {
+    for (const char* format : {"", "table", "json", "csv", "markdown"}) {
       Words all = words;
-      all.insert(all.end(), {"--format", format});
+      if (*format != '\0') all.insert(all.end(), {"--format", format});
       const Outcome outcome = in.call(all);
       answered += outcome.exit_code == 0 ? 1 : 0;
       EXPECT_EQ(fault_of(outcome.out), "") << testing::PrintToString(all) << outcome.out;

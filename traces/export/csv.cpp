@@ -1,6 +1,7 @@
 // Rows are printed one by one, in the order of the tables.
 #include "traces/export/csv.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,7 +20,10 @@ constexpr std::string_view kHeader =
 
 /// A row is one line.
 std::string field(std::string_view text) {
-  return csv_field(printable_line(text));
+  std::string line(text);
+  std::ranges::replace_if(
+      line, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return csv_field(line);
 }
 
 template <class Tag>
