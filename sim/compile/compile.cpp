@@ -111,12 +111,14 @@ Result<void> check_length(const Draft& built) {
   const std::int64_t each = 3 * static_cast<std::int64_t>(built.graph->operators.size());
   if (built.folds || s.accumulation() * each <= kMostOps) return {};
   const std::int64_t of_rank = std::max<std::int64_t>(1, kMostOps / each);
+  const bool automatic = s.placement.policy == PlacementPolicy::automatic;
   return Error{.code = Errc::contradiction,
                .what = "a plan with " + std::to_string(s.accumulation()) + " micro-steps a step, of some " +
                        std::to_string(each) + " ops each, would take more memory than a machine should give",
                .where = "strategy",
                .help = "a larger --micro-batch, or --global-batch " +
-                       std::to_string(of_rank * s.micro_batch * s.data_parallel()) + " at most"};
+                       std::to_string(of_rank * s.micro_batch * s.data_parallel()) + " at most" +
+                       (automatic ? "; a --placement other than auto to predict as many" : "")};
 }
 
 Result<Kinds> kinds_of(const std::shared_ptr<const model::Model>& model, const Strategy& strategy,

@@ -148,5 +148,23 @@ TEST(Folded, TellsWhatTheWholePlanDoesForRandomStrategies) {
   EXPECT_GT(folded_cases, cases / 3);
 }
 
+// A plan that a machine cannot hold is refused before it is begun; to predict the same step takes a short one.
+TEST(Folded, AMillionMicroStepsArePredictedAndNotPlannedWhole) {
+  const plan::ModelPtr model = plan::small_gpt2();
+  Strategy s{.global_batch = std::int64_t{1} << 20, .sequence = 8};
+  const Result<PlanSet> whole = plan::compile(model, s);
+  ASSERT_FALSE(whole);
+  EXPECT_EQ(whole.error().code, Errc::contradiction);
+  EXPECT_NE(whole.error().help.find("--global-batch "), std::string::npos);
+  const Result<PlanSet> folded = plan::compile(model, s, MicroSteps::folded);
+  ASSERT_TRUE(folded) << to_string(folded.error());
+  EXPECT_LT(folded->classes.front().find(Phase::steady_step)->ops.size(), 50'000U);
+  s.placement.policy = plan::PlacementPolicy::automatic;
+  s.placement.device_capacity = Bytes{1 << 20};
+  const Result<PlanSet> automatic = plan::compile(model, s, MicroSteps::folded);
+  ASSERT_FALSE(automatic);
+  EXPECT_NE(automatic.error().help.find("--placement"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace shard::engine
