@@ -79,8 +79,10 @@ FoldedTree make_folded_tree(std::int64_t micro_steps, bool reproducible, bool di
   FoldedTree folded;
   Tree& tree = folded.tree;
   if (!reproducible) {
-    tree = make_tree(4, false, direct);
-    folded.times = {1, 1, micro_steps - 3, 1};
+    // The fifth and the sixth stand for most: collectives that computation waits for have settled, two buffers in turn.
+    tree = make_tree(8, false, direct);
+    const std::int64_t left_out = micro_steps - 8;
+    folded.times = {1, 1, 1, 1, 1 + left_out / 2, 1 + left_out - left_out / 2, 1, 1};
     return folded;
   }
   // Slot s is written while the slots of a set wait, and the sets that count are the largest: all slots below s, beside

@@ -38,7 +38,7 @@ struct FoldedTree {
 /// Whether a folded tree has fewer steps than the whole one: below, all are kept.
 [[nodiscard]] bool is_foldable(std::int64_t micro_steps);
 
-/// Of at most 3 log2(micro_steps)^2 steps if reproducible, else of four. Needs is_foldable().
+/// Of at most 3 log2(micro_steps)^2 steps if reproducible, else of eight. Needs is_foldable().
 [[nodiscard]] FoldedTree make_folded_tree(std::int64_t micro_steps, bool reproducible, bool direct);
 
 }  // namespace shard::plan
