@@ -1,8 +1,14 @@
 // One byte more than allowed is asked for.
 #include "traces/base/read_file.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "traces/base/input_file.h"
 
@@ -13,6 +19,36 @@ std::string size_text(std::size_t bytes) {
   if (bytes >= 1U << 30U && bytes % (1U << 30U) == 0) return std::to_string(bytes >> 30U) + " GiB";
   if (bytes >= 1U << 20U && bytes % (1U << 20U) == 0) return std::to_string(bytes >> 20U) + " MiB";
   return std::to_string(bytes) + " bytes";
+}
+
+/// What pipes said that were read: a second reader would find the end at once, and take it for an empty file.
+class Pipes {
+ public:
+  using Id = std::pair<dev_t, ino_t>;
+  /// Nothing where the path names no pipe.
+  [[nodiscard]] static std::optional<Id> id_of(const std::filesystem::path& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) return std::nullopt;
+    return Id{status.st_dev, status.st_ino};
+  }
+  [[nodiscard]] std::optional<std::string> said(const Id& pipe) {
+    const std::scoped_lock lock(mutex_);
+    const auto known = said_.find(pipe);
+    return known == said_.end() ? std::nullopt : std::optional(known->second);
+  }
+  void keep(const Id& pipe, const std::string& text) {
+    const std::scoped_lock lock(mutex_);
+    said_[pipe] = text;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<Id, std::string> said_;
+};
+
+Pipes& pipes() {
+  static Pipes all;
+  return all;
 }
 
 }  // namespace
@@ -29,6 +65,9 @@ Result<std::string> read_file(const std::filesystem::path& path, std::string_vie
     return Error{Errc::malformed, "is larger than " + size_text(bound) + ", so it is no " + named, path.string(),
                  std::string(too_large)};
   };
+  const std::optional<Pipes::Id> pipe = Pipes::id_of(path);
+  if (pipe)
+    if (std::optional<std::string> said = pipes().said(*pipe)) return said->size() > bound ? larger() : Result(*said);
   Result<InputFile> file = InputFile::open_stream(path);
   if (!file) return unreadable(file.error());
   const auto size = static_cast<std::size_t>(file->bytes());
@@ -42,7 +81,10 @@ Result<std::string> read_file(const std::filesystem::path& path, std::string_vie
     const Result<std::size_t> got = file->read(std::as_writable_bytes(std::span(text).subspan(before)));
     if (!got) return unreadable(got.error());
     text.resize(before + *got);
-    if (*got == 0) return text;
+    if (*got == 0) {
+      if (pipe) pipes().keep(*pipe, text);
+      return text;
+    }
     if (text.size() > bound) return larger();
   }
 }
