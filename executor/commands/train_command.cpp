@@ -1,6 +1,7 @@
 // `shardscope train`: who am I, start or join the other ranks, train, report.
 #include "executor/commands/train_command.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -186,6 +187,16 @@ Result<void> prepare_together(const cli::Command& command, const Role& role, Tra
   return {};
 }
 
+/// A rank that refuses by itself has said why; now the others hear of it, so that none waits for it in vain: which
+/// option differs, where one does. Ranks that are started together come within some seconds.
+void tell_others(const cli::Command& command, const Role& role, TrainOptions o, const Error& error) {
+  constexpr double kStartedTogether = 10;
+  o.timeout_seconds = std::min(o.timeout_seconds, kStartedTogether);
+  const Result<std::unique_ptr<Communicator>> communicator = join_ranks(role, o);
+  if (!communicator) return;
+  if (const Result<void> same = same_options(command, **communicator); same) (*communicator)->abort(error.what);
+}
+
 int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cli::Format format) {
   set_run_place({RunPart::start});
   std::unique_ptr<ParentLine> line;
@@ -203,7 +214,11 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   std::optional<Prepared> prepared;
   if (meets_over_tcp(role)) {  // what is wrong with this rank alone is said without waiting for the others
     Result<Prepared> alone = prepare_for(command, role, role.world, o);
-    if (!alone) return last_word.say(alone.error());
+    if (!alone) {
+      const int code = last_word.say(alone.error());
+      tell_others(command, role, o, alone.error());
+      return code;
+    }
     prepared = std::move(*alone);
   }
   if (role.launcher != Launcher::none) set_run_place({RunPart::joining});

@@ -190,6 +190,20 @@ TEST(DifferentOptions, AreNamedWithBothValuesAndBothRanks) {
   }
 }
 
+// That rank says what is wrong with its options, the other which of them differs; it does not wait for a rank that is
+// gone.
+TEST(DifferentOptions, ThatOneRankRefusesByItselfAreNamedOnTheOtherToo) {
+  for (const std::size_t wrong : {0U, 1U}) {
+    const Words contradiction{"--global-batch", "3"};
+    const std::vector<Outcome> ends = wrong == 0 ? over_tcp(contradiction, {}) : over_tcp({}, contradiction);
+    for (const Outcome& end : ends) {
+      EXPECT_EQ(end.exit_code, 78) << end.err;
+      EXPECT_THAT(end.err, HasSubstr("global"));
+    }
+    EXPECT_THAT(ends[1 - wrong].err, HasSubstr("--global-batch 3"));
+  }
+}
+
 TEST(DifferentOptions, OfAFileThatHasOtherContentAreNamed) {
   for (const Outcome& end : over_tcp({"--data", "text:" + texts().first}, {"--data", "text:" + texts().second})) {
     EXPECT_EQ(end.exit_code, 78) << end.err;
