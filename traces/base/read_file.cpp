@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "traces/base/input_file.h"
@@ -21,14 +22,18 @@ std::string size_text(std::size_t bytes) {
   return std::to_string(bytes) + " bytes";
 }
 
-/// What pipes said that were read: a second reader would find the end at once, and take it for an empty file.
+/// What nameless pipes said that were read (a shell's <(...)): a second reader would find the end at once, and take it
+/// for an empty file. One with a name may have another writer by then.
 class Pipes {
  public:
   using Id = std::pair<dev_t, ino_t>;
-  /// Nothing where the path names no pipe.
+  /// Nothing where the path leads to something else. A nameless pipe is where no path of its own leads.
   [[nodiscard]] static std::optional<Id> id_of(const std::filesystem::path& path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) return std::nullopt;
+    std::error_code nameless;
+    [[maybe_unused]] const std::filesystem::path named = std::filesystem::canonical(path, nameless);
+    if (!nameless) return std::nullopt;
     return Id{status.st_dev, status.st_ino};
   }
   [[nodiscard]] std::optional<std::string> said(const Id& pipe) {

@@ -10,8 +10,8 @@
 
 namespace shard {
 
-/// The content of a file. Pipes are read to their end, once in a process: whoever reads one again gets the same. Input
-/// that has no end (/dev/zero) is noticed by the bound. `what`
+/// The content of a file. Pipes are read to their end; one without a name once in a process: whoever reads it again gets
+/// the same. Input that has no end (/dev/zero) is noticed by the bound. `what`
 /// names the content in errors: "model description".
 ///   Errc::no_input   absent, unreadable, a directory, a pipe that nobody writes to (traces/base/input_file.h)
 ///   Errc::malformed  more than `most` bytes; `too_large` is then the advice
