@@ -5,37 +5,39 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
+
+#include "traces/base/input_file.h"
 
 namespace shard::commands {
 namespace {
 
 /// A file up to this size is read whole; of a larger one so many parts, evenly from its beginning to its end.
-constexpr std::uintmax_t kReadWhole = 64 << 20;
-constexpr std::uintmax_t kParts = 1024;
+constexpr std::uint64_t kReadWhole = 64 << 20;
+constexpr std::uint64_t kParts = 1024;
 constexpr std::size_t kPartBytes = 64 << 10;
 
 /// Of size and content; nothing where it is no regular file that can be read: a pipe is not waited for, and what is
 /// wrong with the file is said where it is opened.
 std::optional<std::string> content_of(const std::filesystem::path& path) {
   std::error_code error;
+  // Not opened to see what it is: whoever writes to a pipe would lose its reader.
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  std::ifstream in(path, std::ios::binary);
-  if (error || !in) return std::nullopt;
+  const Result<InputFile> file = InputFile::open(path);
+  if (!file) return std::nullopt;
+  const auto size = static_cast<std::uint64_t>(file->bytes());
   std::uint64_t hash = size;
-  std::vector<char> part(kPartBytes);
-  const std::uintmax_t step = size <= kReadWhole ? kPartBytes : (size - kPartBytes) / (kParts - 1);
-  for (std::uintmax_t at = 0; at < size; at += step) {
-    in.seekg(static_cast<std::streamoff>(at));
-    in.read(part.data(), static_cast<std::streamsize>(part.size()));
-    hash = XXH3_64bits_withSeed(part.data(), static_cast<std::size_t>(in.gcount()), hash);
-    in.clear();
+  std::vector<std::byte> part(kPartBytes);
+  const std::uint64_t step = size <= kReadWhole ? kPartBytes : (size - kPartBytes) / (kParts - 1);
+  for (std::uint64_t at = 0; at < size; at += step) {
+    const Result<std::size_t> got = file->read_at(static_cast<std::int64_t>(at), part);
+    if (!got) return std::nullopt;
+    hash = XXH3_64bits_withSeed(part.data(), *got, hash);
   }
   return std::to_string(hash);
 }

@@ -96,7 +96,7 @@ class Signatures {
 struct Kinds {
   std::vector<Draft> drafts;
   std::vector<std::int32_t> of_rank;  ///< index into drafts
-  PlanSet folded{};                   ///< of whole plans that fold: the folded ones; else empty
+  std::string folded_hash{};          ///< of whole plans that fold: of the folded ones; else empty
 };
 
 Result<PlanSet> compile_part(const std::shared_ptr<const model::Model>& part, const Strategy& strategy,
@@ -144,9 +144,9 @@ Result<Kinds> kinds_of(const std::shared_ptr<const model::Model>& model, const S
   if (micro_steps == MicroSteps::all && folds(strategy)) {
     Result<PlanSet> folded = compile_part(model, strategy, MicroSteps::folded);
     if (!folded) return folded.error();
-    kinds.folded = std::move(*folded);
+    kinds.folded_hash = std::move(folded->hash);
     for (std::size_t k = 0; k < kinds.drafts.size(); ++k)
-      kinds.drafts[k].folded = std::make_shared<const Plan>(kinds.folded.classes[k]);
+      kinds.drafts[k].folded = std::make_shared<const Plan>(std::move(folded->classes[k]));
   }
   return kinds;
 }
@@ -207,7 +207,7 @@ Result<PlanSet> compile_part(const std::shared_ptr<const model::Model>& part, co
   PlanSet set;
   set.classes.assign(std::make_move_iterator(kinds->drafts.begin()), std::make_move_iterator(kinds->drafts.end()));
   set.class_of_rank = std::move(kinds->of_rank);
-  set.hash = kinds->folded.classes.empty() ? hash_of(set.classes, set.class_of_rank) : kinds->folded.hash;
+  set.hash = kinds->folded_hash.empty() ? hash_of(set.classes, set.class_of_rank) : kinds->folded_hash;
   // The rules are about every micro-batch; a folded plan has not all of them.
   assert((!set.classes.front().micro_step_times.empty() || verify(set)) && "the passes break no rule of SPEC.md");
   return set;

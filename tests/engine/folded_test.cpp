@@ -77,6 +77,25 @@ TEST(FoldedTree, HasTheLargestSetsOfSlotsThatWaitTogether) {
   }
 }
 
+/// (written, waiting): a slot is written while the other waits.
+std::set<std::pair<std::int32_t, std::int32_t>> meetings(const plan::Tree& tree) {
+  std::set<std::pair<std::int32_t, std::int32_t>> pairs;
+  std::set<std::int32_t> waiting;
+  for (const plan::TreeStep& step : tree.steps) {
+    for (const std::int32_t other : waiting) pairs.insert({step.slot, other});
+    waiting.insert(step.slot);
+    for (const auto& [dst, src] : step.merges) waiting.erase(src);
+  }
+  return pairs;
+}
+
+TEST(FoldedTree, WritesEverySlotWhileThoseWaitThatDoInTheWhole) {
+  for (std::int64_t micro_steps = 16; micro_steps < 600; ++micro_steps)
+    EXPECT_EQ(meetings(plan::make_tree(micro_steps, true, true)),
+              meetings(plan::make_folded_tree(micro_steps, true, true).tree))
+        << micro_steps;
+}
+
 void expect_equal_plans(const PlanSet& whole, const PlanSet& folded) {
   EXPECT_EQ(whole.hash, folded.hash);
   EXPECT_EQ(whole.class_of_rank, folded.class_of_rank);

@@ -40,6 +40,7 @@ InputFile::InputFile(InputFile&& other) noexcept
       descriptor_(std::exchange(other.descriptor_, -1)),
       regular_(other.regular_),
       pipe_(other.pipe_),
+      nameless_pipe_(other.nameless_pipe_),
       bytes_(other.bytes_),
       first_(other.first_) {}
 
@@ -48,6 +49,7 @@ InputFile& InputFile::operator=(InputFile&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(regular_, other.regular_);
   std::swap(pipe_, other.pipe_);
+  std::swap(nameless_pipe_, other.nameless_pipe_);
   std::swap(bytes_, other.bytes_);
   std::swap(first_, other.first_);
   return *this;
@@ -65,6 +67,7 @@ Result<InputFile> InputFile::open(const std::filesystem::path& path) {
   if (::fstat(descriptor, &info) != 0) return input_fault(Errc::no_input, path, errno);
   file.regular_ = S_ISREG(info.st_mode);
   file.pipe_ = S_ISFIFO(info.st_mode);
+  if (file.pipe_ && is_anonymous(descriptor)) file.nameless_pipe_ = info.st_ino;
   file.bytes_ = file.regular_ ? info.st_size : 0;
   return file;
 }
@@ -76,7 +79,7 @@ Result<InputFile> InputFile::open_stream(const std::filesystem::path& path) {
   if (::fstat(file->descriptor_, &info) == 0 && S_ISDIR(info.st_mode))
     return Error{.code = Errc::no_input, .what = "it is a directory", .where = path.string(), .help = ""};
   if (file->pipe_) {
-    if (is_anonymous(file->descriptor_)) return file;
+    if (file->nameless_pipe_) return file;
     if (const Result<void> there = file->await_writer(); !there) return there.error();
     return file;
   }

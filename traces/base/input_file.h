@@ -31,6 +31,8 @@ class InputFile {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] bool regular() const { return regular_; }
+  /// Which pipe without a name it is (a shell's <(...)); nothing of any other file.
+  [[nodiscard]] std::optional<std::uint64_t> nameless_pipe() const { return nameless_pipe_; }
   /// Of a regular file, when it was opened.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
@@ -47,6 +49,7 @@ class InputFile {
   int descriptor_ = -1;
   bool regular_ = false;
   bool pipe_ = false;
+  std::optional<std::uint64_t> nameless_pipe_{};
   std::int64_t bytes_ = 0;
   std::optional<std::byte> first_{};  ///< that was read to see whether there is a writer
 };

@@ -1,15 +1,12 @@
 // One byte more than allowed is asked for.
 #include "traces/base/read_file.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <system_error>
-#include <utility>
 
 #include "traces/base/input_file.h"
 
@@ -26,29 +23,19 @@ std::string size_text(std::size_t bytes) {
 /// for an empty file. One with a name may have another writer by then.
 class Pipes {
  public:
-  using Id = std::pair<dev_t, ino_t>;
-  /// Nothing where the path leads to something else. A nameless pipe is where no path of its own leads.
-  [[nodiscard]] static std::optional<Id> id_of(const std::filesystem::path& path) {
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) return std::nullopt;
-    std::error_code nameless;
-    [[maybe_unused]] const std::filesystem::path named = std::filesystem::canonical(path, nameless);
-    if (!nameless) return std::nullopt;
-    return Id{status.st_dev, status.st_ino};
-  }
-  [[nodiscard]] std::optional<std::string> said(const Id& pipe) {
+  [[nodiscard]] std::optional<std::string> said(std::uint64_t pipe) {
     const std::scoped_lock lock(mutex_);
     const auto known = said_.find(pipe);
     return known == said_.end() ? std::nullopt : std::optional(known->second);
   }
-  void keep(const Id& pipe, const std::string& text) {
+  void keep(std::uint64_t pipe, const std::string& text) {
     const std::scoped_lock lock(mutex_);
     said_[pipe] = text;
   }
 
  private:
   std::mutex mutex_;
-  std::map<Id, std::string> said_;
+  std::map<std::uint64_t, std::string> said_;
 };
 
 Pipes& pipes() {
@@ -70,11 +57,11 @@ Result<std::string> read_file(const std::filesystem::path& path, std::string_vie
     return Error{Errc::malformed, "is larger than " + size_text(bound) + ", so it is no " + named, path.string(),
                  std::string(too_large)};
   };
-  const std::optional<Pipes::Id> pipe = Pipes::id_of(path);
-  if (pipe)
-    if (std::optional<std::string> said = pipes().said(*pipe)) return said->size() > bound ? larger() : Result(*said);
   Result<InputFile> file = InputFile::open_stream(path);
   if (!file) return unreadable(file.error());
+  const std::optional<std::uint64_t> pipe = file->nameless_pipe();
+  if (pipe)
+    if (std::optional<std::string> said = pipes().said(*pipe)) return said->size() > bound ? larger() : Result(*said);
   const auto size = static_cast<std::size_t>(file->bytes());
   if (size > bound) return larger();
   std::string text;
