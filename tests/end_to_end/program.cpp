@@ -175,4 +175,15 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+std::vector<pid_t> processes_with(const std::string& variable) {
+  const std::string mark = '\0' + variable + '\0';
+  std::vector<pid_t> found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (('\0' + read_file(entry.path() / "environ")).find(mark) != std::string::npos) found.push_back(std::stoi(name));
+  }
+  return found;
+}
+
 }  // namespace shard::test

@@ -81,6 +81,8 @@ class ScratchDirectory {
 
 /// "" when there is none.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
+/// Processes of this machine that were started with this variable, as NAME=VALUE.
+[[nodiscard]] std::vector<pid_t> processes_with(const std::string& variable);
 
 /// Text that every Debian has.
 inline constexpr const char* kText = "text:/usr/share/common-licenses/GPL-3";

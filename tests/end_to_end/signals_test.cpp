@@ -37,15 +37,7 @@ class ShortRun {
   Program& program() { return program_; }
 
   [[nodiscard]] std::vector<pid_t> processes() const {
-    const std::string mark = '\0' + ("SHARDSCOPE_TEST_RUN=" + scratch_.path().string()) + '\0';
-    std::vector<pid_t> found;
-    for (const auto& entry : fs::directory_iterator("/proc")) {
-      const std::string name = entry.path().filename();
-      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-      if (('\0' + read_file(entry.path() / "environ")).find(mark) != std::string::npos)
-        found.push_back(std::stoi(name));
-    }
-    return found;
+    return processes_with("SHARDSCOPE_TEST_RUN=" + scratch_.path().string());
   }
   /// A trace that was whole before the signal came may stay.
   [[nodiscard]] Words files() const {

@@ -126,17 +126,7 @@ class Run {
     return which_.end.starts_with("SIGTERM") ? SIGTERM : 0;
   }
 
-  [[nodiscard]] std::vector<pid_t> left() const {
-    const std::string mark = '\0' + ("OUTLIVE_READY=" + scratch_.file("ready")) + '\0';
-    std::vector<pid_t> found;
-    for (const auto& entry : fs::directory_iterator("/proc")) {
-      const std::string name = entry.path().filename();
-      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-      if (('\0' + read_file(entry.path() / "environ")).find(mark) != std::string::npos)
-        found.push_back(std::stoi(name));
-    }
-    return found;
-  }
+  [[nodiscard]] std::vector<pid_t> left() const { return processes_with("OUTLIVE_READY=" + scratch_.file("ready")); }
   /// Of the run's files; those of a command that was killed the next one removes.
   [[nodiscard]] Words files() const {
     Words found;
