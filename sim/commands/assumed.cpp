@@ -16,6 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kDefault = "default";
 constexpr const char* kDerived = "derived";
+constexpr const char* kConfig = "the model's config.json";
 
 /// Where the first of `options` that was given came from, else `otherwise`.
 std::string origin(const cli::Command& command, std::initializer_list<const char*> options, const char* otherwise) {
@@ -30,10 +31,12 @@ struct Origins {
 };
 
 Origins origins_of(const cli::Command& command, const Assumed& a) {
-  const bool emulated = a.memory_of != kOwnMemory;
   return {.model = origin(command, {"model", "parameters"}, kDefault),
-          // An emulated framework has a precision of its own.
-          .precision = origin(command, {"precision"}, emulated ? kDerived : kDefault),
+          // An emulated framework may have a precision of its own.
+          .precision = origin(command, {"precision"},
+                              a.precision_of_config       ? kConfig
+                              : a.memory_of != kOwnMemory ? kDerived
+                                                          : kDefault),
           .sequence = origin(command, {"sequence"}, kDefault),
           .micro_batch = origin(command, {"micro-batch"}, kDefault),
           .global_batch = origin(command, {"global-batch"}, kDerived),
@@ -41,7 +44,7 @@ Origins origins_of(const cli::Command& command, const Assumed& a) {
           .world_size = origin(command, {"world-size"}, a.world_size == 1 ? kDefault : kDerived),
           .cluster = origin(command, {"cluster"}, kDefault),
           .device_capacity = origin(command, {"device-capacity"}, kDerived),
-          .memory_of = origin(command, {"like"}, kDefault)};
+          .memory_of = a.memory_origin};
 }
 
 std::string mark(const std::string& origin) {

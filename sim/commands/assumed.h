@@ -31,6 +31,8 @@ struct Assumed {
   std::optional<std::string> cluster{};    ///< none: no machine has a part in the answer
   std::optional<Bytes> device_capacity{};  ///< none: no limit
   std::string memory_of = kOwnMemory;      ///< or the framework that is emulated, NAME@VERSION
+  std::string memory_origin = "default";   ///< who chose that
+  bool precision_of_config = false;        ///< precision is what the model's config.json says
 };
 
 /// A model trained by a strategy on a cluster, of whose devices `device_capacity` may be used. config_dtype is left

@@ -11,9 +11,14 @@
 namespace shard::commands {
 
 struct Beside {
-  /// Of another framework's answer: the peak of our own executor, a rank of the same strategy on the same machine. None
-  /// where it does not run that, or the answer is its own.
-  std::optional<Bytes> own_peak{};
+  /// Of another framework's answer: our own executor with the same strategy on the same machine. None where it does not
+  /// run that, or the answer is its own.
+  struct Own {
+    Bytes peak;    ///< of the rank that takes most
+    Seconds step;  ///< a steady one
+    double tokens_per_second = 0;
+  };
+  std::optional<Own> own{};
   /// Of our own answer: what of its peak goes without --reproducible. None where it is not asked for, or the answer is
   /// another framework's.
   std::optional<Bytes> reproducible{};
@@ -21,9 +26,14 @@ struct Beside {
 
 [[nodiscard]] Beside beside(const Simulated& simulated);
 
+/// Our own executor with the strategy of another framework's answer, on the same machine. Nothing where it does not run
+/// that, or the answer is its own.
+[[nodiscard]] std::optional<engine::Simulation> own_beside(const Simulated& simulated);
+
 /// A line, or nothing where there is nothing to say.
 [[nodiscard]] std::string to_text(const Beside& beside);
-/// "own_executor" (null, or an object with "peak_device_bytes") and "reproducible_bytes" (null).
+/// "own_executor" (null, or an object with "peak_device_bytes", "step_seconds" and "tokens_per_second") and
+/// "reproducible_bytes" (null).
 void add_json(nlohmann::ordered_json& json, const Beside& beside);
 
 }  // namespace shard::commands

@@ -66,6 +66,7 @@ Result<Side> predict_file(const cli::Command& shared, const std::string& file) {
                                   " asks for another framework's figures, and what is compared "
                                   "are strategies of Shardscope's executor",
                               "leave it out; simulate --like predicts each");
+  one.options.like = like::kOwnName;
   if (Result<void> ok = check_predictable(one.foreign); !ok) return ok.error();
   SimulateInputs inputs;
   Result<Simulated> simulated = simulate_strategy(one.command, one.options, {.inputs = inputs, .note = print_notes});

@@ -25,6 +25,7 @@ foreign::Given given_to(const cli::Command& command) {
   given.option = [&command](std::string_view option) {
     return command.has(option) ? command.typed(option) : std::optional<std::string>{};
   };
+  given.framework_answers = [&command] { return framework_may_answer(command); };
   given.hidden_size = [&command]() -> std::optional<std::int64_t> {
     const std::optional<std::string> name = command.has("model") ? command.typed("model") : std::nullopt;
     if (!name) return std::nullopt;
@@ -157,6 +158,13 @@ std::string keys(std::size_t count) {
 }
 
 }  // namespace
+
+ConfiguredFramework configured_framework(const ForeignFiles& files) {
+  ConfiguredFramework found;
+  for (const ForeignFiles::Read& read : files.read)
+    if (!read.config.framework.empty()) found = {.name = read.config.framework, .file = read.file};
+  return found;
+}
 
 void add_foreign_files(cli::Command& command, ForeignFiles& files) {
   cli::Group group = command.group("Files of other tools");

@@ -26,6 +26,13 @@ struct ForeignFiles {
   std::vector<Read> read{};  ///< after Command::parse()
 };
 
+/// Whose run configurations describe: the last of them that says so.
+struct ConfiguredFramework {
+  std::string name{};  ///< as --like takes it; empty: none says so
+  std::string file{};
+};
+[[nodiscard]] ConfiguredFramework configured_framework(const ForeignFiles& files);
+
 /// Declares an option for every tool whose files are read, and --print-config; parse() then takes from the files what
 /// the command line leaves open. Errors of parse(): as foreign::read_as(); a file of another tool is a contradiction
 /// (78) that names it. Call it last: what a file says of options that the command does not have is left out.

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/commands/scaler_options.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/commands/option_owners.h"
+#include "sim/like/frameworks/framework.h"
 #include "sim/strategy/fields.h"
 #include "sim/strategy/rules.h"
 
@@ -93,22 +95,28 @@ std::vector<std::string> options_of(const ForeignConfig& config) {
   return options;
 }
 
-/// Why a setting cannot be taken beside --like; nothing where it can.
-bool is_foreign_to_like(std::string_view like, std::string_view option) {
-  const plan::Field* const field = plan::find_field(option);
-  if (field != nullptr && field->ours) return true;
-  if (option == "host-capacity" || option == "disk-path") return true;
-  for (const std::string_view scaler : scaler_option_names())
-    if (scaler == option) return true;
-  return like.starts_with("pytorch") ? is_in("unit|prefetch|precision", option)
-                                     : !is_in("world-size|sequence|micro-batch|chunk-size|optimizer|recompute", option);
+/// The framework that answers: what --like says, else whose configuration it is. Null: our own executor.
+const like::Framework* framework_in_force(const cli::Command& command, const ForeignConfig& config) {
+  if (!framework_may_answer(command)) return nullptr;
+  const std::string name = command.typed("like").value_or(config.framework);
+  const std::vector<const like::Framework*> named = like::named_frameworks(name);
+  return named.empty() ? nullptr : named.front();
 }
 
 }  // namespace
 
+bool framework_may_answer(const cli::Command& command) {
+  if (!command.has("like")) return false;
+  if (const std::optional<std::string> like = command.typed("like")) return *like != like::kOwnName;
+  const std::optional<std::string> name = command.typed("cluster");
+  if (!name) return false;
+  const Result<cluster::Cluster> machine = cluster::read_cluster(*name);
+  return machine && machine->device == cluster::DeviceKind::cuda;
+}
+
 void keep_what_makes_sense(const cli::Command& command, ForeignConfig& config) {
   Keeper keeper(command, config);
-  const auto like = command.has("like") ? command.typed("like") : std::nullopt;
+  const like::Framework* const framework = framework_in_force(command, config);
   const bool of_list = command.has("parameters") && command.typed("parameters");
   for (const std::string& option : options_of(config)) {
     if (!command.has(option))
@@ -117,8 +125,9 @@ void keep_what_makes_sense(const cli::Command& command, ForeignConfig& config) {
                                : std::string(kTakesNone) + " (elsewhere it is --" + option + ")");
     else if (command.typed(option))
       keeper.leave(option, "overridden by --" + option + " " + *command.typed(option));
-    else if (like && is_foreign_to_like(*like, option))
-      keeper.leave(option, "has no meaning for --like " + *like);
+    else if (!has_meaning_for(framework, option))
+      keeper.leave(option, "has no meaning for " +
+                               (framework == nullptr ? "Shardscope's own executor" : framework->full_name()));
     else if (of_list && option != "world-size")
       keeper.leave(option, "is of a training step, and --parameters is a list");
   }

@@ -1,40 +1,51 @@
-// Options that other frameworks do not have, refused beside --like.
+// Asks the tables of fields and of frameworks who has an option.
 #include "sim/commands/like_options.h"
 
-#include <algorithm>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "sim/cli/contradiction.h"
-#include "sim/commands/scaler_options.h"
-#include "sim/strategy/fields.h"
+#include "sim/commands/option_owners.h"
 
 namespace shard::commands {
 namespace {
 
-/// Beside the fields that are ours alone.
-constexpr const char* kBeside[] = {"host-capacity", "disk-path"};
+/// "a, b WORD c".
+std::string listed(const std::vector<std::string>& names, std::string_view word) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " " + std::string(word) + " ") + names[i];
+  return text;
+}
+
+/// "fsdp1 has it".
+std::string who_has(std::string_view option) {
+  std::vector<std::string> names = like::who_takes(option);
+  if (has_meaning_for(nullptr, option)) names.emplace_back("Shardscope's own executor");
+  return listed(names, "and") + (names.size() == 1 ? " has it" : " have it");
+}
 
 }  // namespace
 
-Error no_meaning_for_like(const cli::Command& command, std::string_view option, const char* why) {
-  return cli::contradiction(command.describe(option) + " has no meaning for " + command.describe("like") + ": " + why,
-                            "leave --" + std::string(option) + " out");
+Error no_meaning_for_like(const cli::Command& command, std::string_view option, std::string_view why) {
+  return cli::contradiction(
+      command.describe(option) + " has no meaning for " + command.describe("like") + ": " + std::string(why),
+      "leave --" + std::string(option) + " out");
 }
 
-Result<void> refuse_own_options(const cli::Command& command, std::initializer_list<const char*> options,
-                                std::initializer_list<std::string_view> allowed) {
-  constexpr const char* kWhy = "that is for our own strategies";
-  for (const char* option : options)
-    if (command.given(option)) return no_meaning_for_like(command, option, kWhy);
-  const auto given = [&](std::string_view option) { return command.has(option) && command.given(option); };
-  for (const plan::Field& field : plan::fields())
-    if (field.ours && std::ranges::find(allowed, field.option) == allowed.end() && given(field.option))
-      return no_meaning_for_like(command, field.option, kWhy);
-  for (const std::string_view option : scaler_option_names())
-    if (given(option)) return no_meaning_for_like(command, option, kWhy);
-  for (const char* option : kBeside)
-    if (given(option)) return no_meaning_for_like(command, option, kWhy);
+Result<void> refuse_other_options(const cli::Command& command, const like::Framework* framework) {
+  for (const cli::Effective& each : command.effective()) {
+    const std::string& option = each.name;
+    if (!command.given(option) || has_meaning_for(framework, option)) continue;
+    const std::string leave = "leave --" + option + " out";
+    if (framework == nullptr)
+      return cli::contradiction(
+          command.describe(option) + " has no meaning for Shardscope's own executor: " + who_has(option),
+          "--like " + listed(like::who_takes(option), "or") + ", or " + leave);
+    return cli::contradiction(
+        command.describe(option) + " has no meaning for --like " + framework->full_name() + ": " + who_has(option),
+        leave);
+  }
   return {};
 }
 

@@ -1,21 +1,19 @@
-// Which options of our own strategies have no meaning for another framework's prediction.
+// Which options have a meaning for the framework that is predicted: the one refusal of all others.
 #pragma once
 
-#include <initializer_list>
 #include <string_view>
 
 #include "sim/cli/command_line.h"
+#include "sim/like/frameworks/framework.h"
 #include "traces/base/result.h"
 
 namespace shard::commands {
 
 /// "OPTION has no meaning for --like NAME: why".
-[[nodiscard]] Error no_meaning_for_like(const cli::Command& command, std::string_view option, const char* why);
+[[nodiscard]] Error no_meaning_for_like(const cli::Command& command, std::string_view option, std::string_view why);
 
-/// Errc::contradiction when one of `options` is given, or one that no framework we predict takes: those of tensor
-/// parallelism, placement, loss scale, clipping, dropout, frozen parameters, chunk ownership and so on.
-/// Those `allowed` are not refused.
-[[nodiscard]] Result<void> refuse_own_options(const cli::Command& command, std::initializer_list<const char*> options,
-                                              std::initializer_list<std::string_view> allowed = {});
+/// Errc::contradiction for the first option that is given and that `framework` (null: our own executor) does not have,
+/// naming who has it.
+[[nodiscard]] Result<void> refuse_other_options(const cli::Command& command, const like::Framework* framework);
 
 }  // namespace shard::commands

@@ -10,7 +10,7 @@
 #include "sim/commands/foreign_files.h"
 #include "sim/commands/levers.h"
 #include "sim/commands/printing.h"
-#include "sim/commands/simulate_strategy.h"
+#include "sim/commands/simulate_line.h"
 #include "sim/engine/report.h"
 #include "sim/engine/smallest_change.h"
 #include "sim/like/gemini_report.h"
@@ -137,6 +137,14 @@ cli::Table phase_table(const engine::Simulation& s) {
   return table;
 }
 
+/// A line for parsed arguments.
+Result<std::unique_ptr<SimulateCommand>> read_line(std::span<const std::string> arguments) {
+  auto line = std::make_unique<SimulateCommand>();
+  if (const auto read = line->command.parse(arguments); !read) return read.error();
+  line->simulate.configured = configured_framework(line->foreign);
+  return line;
+}
+
 /// Before every answer: what was taken, and from which files.
 void print_before(const SimulateCommand& o, const Simulated& simulated, cli::Format format) {
   print_assumed(format, o.command, simulated.taken);
@@ -144,10 +152,33 @@ void print_before(const SimulateCommand& o, const Simulated& simulated, cli::For
   if (o.found && format != cli::Format::json) std::cout << o.found->to_text();
 }
 
+/// The command that asks the framework itself.
+std::string dry_run_of(const Simulated& simulated) {
+  return "shardscope dryrun --cluster " + simulated.cluster.name + " --world-size " +
+         std::to_string(simulated.taken.world_size) + " -- python train.py";
+}
+
+/// Why the answer is our own executor's, in the verdict's own line, and who answers for theirs.
+std::string with_instead(const Simulated& simulated, std::string text) {
+  if (!simulated.instead) return text;
+  const Instead& instead = *simulated.instead;
+  const std::string said = " (Shardscope's own executor; " + instead.framework +
+                           " is not predicted: " + instead.reason.what + ")\n  theirs: " + dry_run_of(simulated);
+  return text.insert(std::min(text.find('\n'), text.size()), said);
+}
+
+nlohmann::ordered_json to_json(const Simulated& simulated) {
+  if (!simulated.instead) return nullptr;
+  return {{"framework", simulated.instead->framework},
+          {"reason", simulated.instead->reason.what},
+          {"try", dry_run_of(simulated)}};
+}
+
 /// The beginning of every JSON answer.
 nlohmann::ordered_json begin_json(const SimulateCommand& o, const Simulated& simulated) {
   nlohmann::ordered_json j = cli::json_document("simulate");
   j["assumed"] = to_json(o.command, simulated.taken);
+  j["instead_of"] = to_json(simulated);
   if (o.found) j["found"] = o.found->to_json();
   if (o.levers) j["levers"] = to_json(*o.levers);
   return j;
@@ -166,8 +197,8 @@ void print(const SimulateCommand& o, const Simulated& simulated, const engine::S
     add_json(j, beside(simulated));
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::table) {
-    cli::print(std::cout, engine::to_text(simulation, change) + to_text(beside(simulated)) + '\n' +
-                              (o.levers ? to_text(*o.levers) + '\n' : ""));
+    cli::print(std::cout, with_instead(simulated, engine::to_text(simulation, change)) + to_text(beside(simulated)) +
+                              '\n' + (o.levers ? to_text(*o.levers) + '\n' : ""));
     std::cout << picture(simulation) << kWordsHint;
   } else {
     std::cout << cli::render(phase_table(simulation), format, cli::style_of(1));
@@ -255,16 +286,27 @@ Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<S
   std::optional<Simulated> best;
   std::unique_ptr<SimulateCommand> best_line;
   bool limited = true;
+  // Who answers for the first number answers for all.
+  std::vector<std::string> same(arguments.begin(), arguments.end());
+  std::optional<Instead> instead;
   const auto fits = [&](std::int64_t number) -> Result<bool> {
-    auto next = std::make_unique<SimulateCommand>();
-    if (const auto read = next->command.parse(arguments); !read) return read.error();
-    if (Result<void> ok = put(*next, sought, number); !ok) return ok.error();
-    Result<Simulated> simulated = simulate_strategy(
-        next->command, next->simulate,
-        {.inputs = inputs, .note = best ? [](const std::vector<std::string>&) {} : print_notes, .series = series});
+    const auto read = [&](std::span<const std::string> words) {
+      Result<std::unique_ptr<SimulateCommand>> next = read_line(words);
+      if (!next) return next;
+      if (Result<void> ok = put(**next, sought, number); !ok)
+        return Result<std::unique_ptr<SimulateCommand>>(ok.error());
+      return next;
+    };
+    std::unique_ptr<SimulateCommand> next;
+    Result<Simulated> simulated = simulate_line<SimulateCommand>(
+        same, read,
+        {.inputs = inputs, .note = best ? [](const std::vector<std::string>&) {} : print_notes, .series = series},
+        next);
     if (!simulated) return simulated.error();
     limited = has_limit(*simulated);
     if (!limited) return false;
+    if (!best && !next->command.given("like")) same = with_like(arguments, answered_by(*simulated));
+    if (!best) instead = simulated->instead;
     const bool yes = simulated->fits();
     if (yes || !best) best = std::move(*simulated), best_line = std::move(next);
     return yes;
@@ -277,6 +319,7 @@ Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<S
                               "--cluster with GPUs, or --device-capacity");
   line = std::move(best_line);
   line->found = Found{word_of(sought), *largest};
+  best->instead = instead;
   return std::move(*best);
 }
 
@@ -293,13 +336,16 @@ Result<void> add_levers(std::span<const std::string> arguments, SimulateCommand&
   if (!simulated.planned)
     return cli::contradiction(line.command.describe("what-if") + " is not known for " + line.command.describe("like"),
                               "leave --what-if out");
+  const std::vector<std::string> same = line.command.given("like")
+                                            ? std::vector<std::string>(arguments.begin(), arguments.end())
+                                            : with_like(arguments, answered_by(simulated));
   line.levers = find_levers(
-      {.arguments = arguments, .peak = peak_of(simulated), .micro_batch = simulated.planned->strategy.micro_batch},
+      {.arguments = same, .peak = peak_of(simulated), .micro_batch = simulated.planned->strategy.micro_batch},
       [&](const std::vector<std::string>& other) -> Result<Bytes> {
-        SimulateCommand next;
-        if (const auto read = next.command.parse(other); !read) return read.error();
+        const Result<std::unique_ptr<SimulateCommand>> next = read_line(other);
+        if (!next) return next.error();
         const Result<Simulated> figures = simulate_strategy(
-            next.command, next.simulate, {.inputs = inputs, .note = [](const std::vector<std::string>&) {}});
+            (*next)->command, (*next)->simulate, {.inputs = inputs, .note = [](const std::vector<std::string>&) {}});
         if (!figures) return figures.error();
         return peak_of(*figures);
       });
@@ -320,8 +366,9 @@ int simulate_command(std::span<const std::string> arguments) {
   const Result<Simulated> simulated =
       line->find != Sought::nothing
           ? find(arguments, line, inputs, series)
-          : simulate_strategy(line->command, line->simulate,
-                              {.inputs = inputs, .note = print_notes, .series = series, .trace = line->trace});
+          : simulate_line<SimulateCommand>(
+                arguments, read_line, {.inputs = inputs, .note = print_notes, .series = series, .trace = line->trace},
+                line);
   if (!simulated) return failed(simulated.error());
   if (line->what_if)
     if (Result<void> ok = add_levers(arguments, *line, *simulated, inputs); !ok) return failed(ok.error());

@@ -30,9 +30,6 @@ constexpr std::int64_t kMostIterations = 1000;
 /// What its documents search v0.1.9's chunk size in.
 constexpr Elems kOldRange{64 << 20};
 
-constexpr const char* kOwnOptions[] = {"parameters", "shard-param-frac", "offload-optim-frac", "offload-param-frac",
-                                       "rank"};
-
 /// Options of our own strategies that Gemini has no part in, or has only one value of.
 Result<void> check_options(const cli::Command& command, const GeminiRequest& r) {
   const StrategyOptions& s = r.strategy;
@@ -48,19 +45,10 @@ Result<void> check_options(const cli::Command& command, const GeminiRequest& r) 
                  .help = "--parameters FILE, or --model gpt2"};
   if (command.given("stage") && s.chosen.stage != 3)
     return no_meaning_for_like(command, "stage", "its chunks are always sharded");
-  if (command.given("unit") && s.chosen.unit != plan::UnitKind::chunk)
-    return no_meaning_for_like(command, "unit", "it has chunks");
   if (command.given("precision") && std::string(plan::to_string(s.chosen.precision)) != "fp16")
     return no_meaning_for_like(command, "precision", "it keeps fp16 parameters and fp32 masters");
-  if (command.given("prefetch") && s.chosen.prefetch != 0)
-    return no_meaning_for_like(command, "prefetch", "it is modelled without");
-  if (Result<void> ok = refuse_own_options(command, {"partition", "reproducible"}); !ok) return ok;
-  if (command.given("chunk-bytes"))
-    return no_meaning_for_like(command, "chunk-bytes", "its sizes are elements, --chunk-size");
   if (s.chunk_size.starts_with("variable"))
     return no_meaning_for_like(command, "chunk-size", "its chunks have one size");
-  if (command.has("trace") && command.given("trace"))
-    return no_meaning_for_like(command, "trace", "its figures have no times");
   if (command.given("optimizer") && s.chosen.optimizer == plan::OptimizerKind::sgd)
     return no_meaning_for_like(command, "optimizer", "Adam's state is what it offloads");
   if (command.given("steps") && r.steps > kMostIterations)
@@ -89,8 +77,8 @@ Result<void> choose(const cli::Command& command, const GeminiRequest& r, like::G
   if (!answer) return answer.error();
   options.chunk = answer->chunk;
   options.keep_gathered = answer->keep_gathered;
-  notes.push_back("chunk size found by " + std::string(like::name_of(rules)) + ": " +
-                  std::to_string(answer->chunk.count()) + " elements, " + std::to_string(answer->chunk_count) +
+  notes.push_back("chunk size found by " + like::name_of(rules) + ": " + std::to_string(answer->chunk.count()) +
+                  " elements, " + std::to_string(answer->chunk_count) +
                   (answer->keep_gathered ? " chunk, kept gathered" : " chunks"));
   return {};
 }
@@ -117,7 +105,7 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
            .has_batch = false,
            .cluster = r.cluster,
            .device_capacity = capacity,
-           .memory_of = std::string(like::name_of(rules))};
+           .memory_of = like::name_of(rules)};
   const auto iterations = command.given("steps") ? static_cast<std::int32_t>(r.steps) : kIterations;
   if (!r.flags.parameters.empty()) {
     const Result<ParameterList> parameters = read_parameter_list(r.flags.parameters);
@@ -125,7 +113,7 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
     if (Result<void> ok = choose(command, r, rules, *parameters, options, notes); !ok) return ok.error();
     r.note(notes);
     for (const Parameter& each : *parameters) taken.parameter_elements += each.elems.count();
-    return like::simulate_gemini(r.like, *parameters, options, iterations, capacity);
+    return like::simulate_gemini(r.framework.full_name(), *parameters, options, iterations, capacity);
   }
   Result<model::Model> model = model::read_model(r.strategy.model);
   if (!model) return model.error();
@@ -143,8 +131,8 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
   const Assumed own = std::exchange(taken, assumed(*model, strategy, r.cluster, capacity));
   taken.precision = own.precision;
   taken.memory_of = own.memory_of;
-  return like::simulate_gemini(r.like, std::make_shared<const model::Model>(std::move(*model)), strategy, options,
-                               iterations, capacity);
+  return like::simulate_gemini(r.framework.full_name(), std::make_shared<const model::Model>(std::move(*model)),
+                               strategy, options, iterations, capacity);
 }
 
 }  // namespace
@@ -174,20 +162,10 @@ void add_gemini_options(cli::Command& command, GeminiFlags& o) {
   gemini.add("rank", &o.rank, "N", "whose memory; @0.5.1: all ranks are alike").least(0).most(1 << 20);
 }
 
-Result<void> refuse_gemini_options(const cli::Command& command) {
-  for (const char* option : kOwnOptions)
-    if (command.given(option))
-      return cli::contradiction(command.describe(option) + " has no meaning without --like colossalai-gemini",
-                                "--like colossalai-gemini, or leave --" + std::string(option) + " out");
-  return {};
-}
-
 Result<GeminiPrediction> predict_gemini(const cli::Command& command, const GeminiRequest& request) {
-  const std::optional<like::GeminiRules> rules = like::gemini_rules(request.like);
-  if (!rules) return like::unknown_framework(request.like);
   if (Result<void> ok = check_options(command, request); !ok) return ok.error();
   GeminiPrediction prediction;
-  Result<like::GeminiResult> result = predict(command, request, *rules, prediction.taken);
+  Result<like::GeminiResult> result = predict(command, request, request.framework.gemini, prediction.taken);
   if (!result) return result.error();
   prediction.result = std::move(*result);
   return prediction;

@@ -11,6 +11,7 @@
 #include "sim/cli/table.h"
 #include "sim/commands/assumed.h"
 #include "sim/commands/strategy_options.h"
+#include "sim/like/frameworks/framework.h"
 #include "sim/like/simulate_gemini.h"
 #include "traces/base/result.h"
 
@@ -28,11 +29,8 @@ struct GeminiFlags {
 /// Declares --parameters, --shard-param-frac, --offload-optim-frac, --offload-param-frac, --rank.
 void add_gemini_options(cli::Command& command, GeminiFlags& flags);
 
-/// Errc::contradiction when one of them is given and Gemini is not what is predicted.
-[[nodiscard]] Result<void> refuse_gemini_options(const cli::Command& command);
-
 struct GeminiRequest {
-  std::string like;
+  const like::Framework& framework;
   const GeminiFlags& flags;
   const StrategyOptions& strategy;
   std::string cluster;

@@ -1,6 +1,7 @@
 // One way from options to figures, with what --like names on its side.
 #include "sim/commands/simulate_strategy.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -8,29 +9,28 @@
 #include "sim/commands/device_of_cluster.h"
 #include "sim/commands/eager_options.h"
 #include "sim/commands/like_options.h"
+#include "sim/commands/whose_memory.h"
 #include "sim/compile/compile.h"
-#include "sim/like/gemini_options.h"
 #include "traces/export/snapshot_again.h"
 
 namespace shard::commands {
 namespace {
 
-/// What a program of its own would take under eager PyTorch 2, or under what other frameworks are known.
-Result<like::LikeResult> predict_other(const cli::Command& command, const SimulateOptions& o, const Planned& planned,
-                                       const cluster::Cluster& cluster, std::optional<Bytes> capacity,
-                                       const SimulateRequest& request) {
-  if (!like::is_eager(o.like, *planned.model)) {
-    if (Result<void> ok = refuse_eager_options(command); !ok) return ok.error();
-    if (Result<void> ok = refuse_own_options(command, {}); !ok) return ok.error();
-    if (!request.trace.empty())
-      return no_meaning_for_like(command, "trace", "its events are not written down; those of pytorch@2.11 are");
-    if (command.given("precision") && planned.strategy.precision != plan::Precision::fp32)
-      return no_meaning_for_like(command, "precision", "it is predicted in fp32");
-    return like::simulate_like(o.like, *planned.model, planned.strategy,
-                               {.device_capacity = capacity, .rules = {}, .allocator = std::nullopt});
-  }
+/// The passes of PyTorch 1.8 over our own plan.
+Result<like::LikeResult> predict_passes(const cli::Command& command, const like::Framework& framework,
+                                        const Planned& planned, std::optional<Bytes> capacity) {
+  if (command.given("precision") && planned.strategy.precision != plan::Precision::fp32)
+    return no_meaning_for_like(command, "precision", "it is predicted in fp32");
+  return like::simulate_like(framework.full_name(), *planned.model, planned.strategy,
+                             {.device_capacity = capacity, .rules = {}, .allocator = std::nullopt});
+}
+
+/// What a program would take under eager PyTorch 2.
+Result<like::LikeResult> predict_program(const SimulateOptions& o, const like::Framework& framework,
+                                         const Planned& planned, const cluster::Cluster& cluster,
+                                         std::optional<Bytes> capacity, const SimulateRequest& request) {
   like::EagerOptions eager = o.eager;
-  eager.framework = like::eager_framework(o.like).value_or(like::eager::Framework::none);
+  eager.framework = framework.sharding;
   eager.device_capacity = capacity;
   std::vector<std::string> notes;
   const Result<CachingAllocatorOptions> allocator = allocator_of(o.allocator, capacity, notes);
@@ -50,24 +50,6 @@ Result<like::LikeResult> predict_other(const cli::Command& command, const Simula
         !written)
       return written.error();
   return result;
-}
-
-/// Options that have no meaning for another framework's prediction.
-Result<void> check_like(const cli::Command& command, const SimulateOptions& o) {
-  if (o.like.empty()) return {};
-  const std::string_view dropout = like::is_eager_name(o.like) ? "dropout" : "";
-  const bool megatron = like::eager_framework(o.like) == like::eager::Framework::megatron;
-  if (Result<void> ok = refuse_own_options(command, {}, {dropout, megatron ? "tensor-parallel" : ""}); !ok) return ok;
-  if (!megatron && command.given("sequence-parallel"))
-    return no_meaning_for_like(command, "sequence-parallel", "it is Megatron's");
-  if (command.given("unit") && o.strategy.chosen.unit != plan::UnitKind::bucket)
-    return no_meaning_for_like(command, "unit", "DistributedDataParallel makes its own buckets");
-  if (command.given("prefetch") && o.strategy.chosen.prefetch != 0)
-    return no_meaning_for_like(command, "prefetch", "it gathers nothing");
-  if (command.given("steps")) return no_meaning_for_like(command, "steps", "its first step is what is predicted");
-  if (command.has("trace") && command.given("trace") && !like::is_eager_name(o.like))
-    return no_meaning_for_like(command, "trace", "its figures have no times");
-  return {};
 }
 
 /// --nodes into the cluster, and into the strategy where it says nothing of ranks.
@@ -108,12 +90,15 @@ Result<void> simulate_own(const SimulateOptions& o, const SimulateRequest& reque
   return {};
 }
 
-/// What another framework would take, in the same way.
-Result<void> simulate_other(const cli::Command& command, const SimulateOptions& o, const SimulateRequest& request,
-                            Simulated& simulated) {
+/// Both, in the same way.
+Result<void> simulate_other(const cli::Command& command, const SimulateOptions& o, const like::Framework& framework,
+                            const SimulateRequest& request, Simulated& simulated) {
   const std::optional<Bytes> capacity =
       o.strategy.placement.device_capacity ? o.strategy.placement.device_capacity : simulated.cluster.device_memory;
-  Result<like::LikeResult> result = predict_other(command, o, *simulated.planned, simulated.cluster, capacity, request);
+  Result<like::LikeResult> result =
+      framework.teller == like::Teller::pytorch_1_8
+          ? predict_passes(command, framework, *simulated.planned, capacity)
+          : predict_program(o, framework, *simulated.planned, simulated.cluster, capacity, request);
   if (!result) return result.error();
   simulated.taken = assumed(*simulated.planned->model, simulated.planned->strategy, simulated.cluster.name, capacity);
   simulated.taken.memory_of = result->framework;
@@ -122,8 +107,8 @@ Result<void> simulate_other(const cli::Command& command, const SimulateOptions& 
 }
 
 Result<Simulated> simulate_as_gemini(const cli::Command& command, const SimulateOptions& o,
-                                     const SimulateRequest& request) {
-  Result<GeminiPrediction> predicted = predict_gemini(command, {.like = o.like,
+                                     const like::Framework& framework, const SimulateRequest& request) {
+  Result<GeminiPrediction> predicted = predict_gemini(command, {.framework = framework,
                                                                 .flags = o.gemini,
                                                                 .strategy = o.strategy,
                                                                 .cluster = o.cluster,
@@ -137,6 +122,68 @@ Result<Simulated> simulate_as_gemini(const cli::Command& command, const Simulate
                    .cluster = {},
                    .options = {},
                    .taken = std::move(predicted->taken)};
+}
+
+/// Whose run a line means, on what.
+struct Meant {
+  Result<WhoseMemory> whose;
+  Result<cluster::Cluster> cluster;
+  StrategyOptions strategy;  ///< with what is usual on GPUs filled in
+  bool precision_of_config = false;
+  std::string origin;  ///< of `whose`
+};
+
+/// What people train with on GPUs, where nobody says: the precision that the model's file names, and long sequences.
+void take_usual_of_gpus(const cli::Command& command, const model::ConfiguredModel& configured, Meant& meant) {
+  constexpr std::int64_t kMostTokens = 4096;
+  const std::int64_t longest = configured.model.max_sequence;
+  if (!command.given("sequence"))
+    meant.strategy.chosen.sequence = longest > 0 ? std::min(longest, kMostTokens) : kMostTokens;
+  const bool half = configured.dtype == Dtype::bf16 || configured.dtype == Dtype::f16;
+  if (command.given("precision") || !half) return;
+  meant.strategy.chosen.precision = configured.dtype == Dtype::bf16 ? plan::Precision::bf16 : plan::Precision::fp16;
+  meant.precision_of_config = true;
+}
+
+Meant meant_by(const cli::Command& command, const SimulateOptions& o, SimulateInputs& inputs) {
+  const auto cluster = inputs.clusters.get(o.cluster);
+  Meant meant{.whose = WhoseMemory{},
+              .cluster = cluster ? Result<cluster::Cluster>(**cluster) : Result<cluster::Cluster>(cluster.error()),
+              .strategy = o.strategy,
+              .origin = command.given("like") ? command.origin("like").where : "derived"};
+  std::shared_ptr<const model::ConfiguredModel> configured;
+  if (command.given("model"))
+    if (const auto read = inputs.models.get(o.strategy.model)) configured = *read;
+  cluster::Cluster none;
+  none.device = cluster::DeviceKind::cpu;
+  if (cluster) take_nodes(command, o, *meant.cluster, meant.strategy);
+  const cluster::Cluster& machine = cluster ? *meant.cluster : none;
+  meant.whose = whose_memory(o.like, o.configured.name, machine, configured ? &configured->model : nullptr,
+                             meant.strategy.chosen);
+  if (!meant.whose) return meant;
+  if (!meant.whose->asked && meant.whose->framework != nullptr && !o.configured.name.empty())
+    meant.origin = o.configured.file;
+  // Nothing was chosen there.
+  if (!meant.whose->asked && meant.whose->framework == nullptr) meant.origin = "default";
+  if (meant.whose->framework != nullptr && !command.given("stage"))
+    meant.strategy.chosen.stage = meant.whose->framework->usual_stage;
+  if (configured && !configured->model.class_name.empty() && machine.device == cluster::DeviceKind::cuda)
+    take_usual_of_gpus(command, *configured, meant);
+  return meant;
+}
+
+/// The strategy as the options say, for whoever answers.
+Result<Simulated> prepared(const cli::Command& command, const Meant& meant, const SimulateRequest& request) {
+  Simulated simulated{.figures = {}, .planned = std::nullopt, .cluster = *meant.cluster, .options = {}, .taken = {}};
+  StrategyOptions strategy = meant.strategy;
+  // Other frameworks' figures rest on a plan of ours for the CPU, as they were compared with what those measured.
+  if (meant.whose->framework == nullptr)
+    if (Result<void> ok = choose_device(command, strategy, simulated.cluster); !ok) return ok.error();
+  Result<Planned> planned = resolve(command, strategy, simulated.cluster.device_memory, &request.inputs.models);
+  if (!planned) return planned.error();
+  request.note(planned->notes);
+  simulated.planned = std::move(*planned);
+  return simulated;
 }
 
 }  // namespace
@@ -157,16 +204,7 @@ void add_simulate_options(cli::Command& command, SimulateOptions& o) {
   machine.add("nodes", &o.nodes, "N", "hosts of the cluster, and without --world-size a rank for each of their devices")
       .least(1)
       .most(65536);
-  machine
-      .add("like", &o.like, "NAME@VERSION",
-           "predict another framework instead: pytorch@2.11 (a transformer on one GPU),\n"
-           "fsdp2@2.11 (fully_shard of each block and of the model, stages 3 and 2),\n"
-           "fsdp1@2.11 (FullyShardedDataParallel, blocks wrapped, stages 3 and 2),\n"
-           "deepspeed@0.19 (ZeRO stages 1 and 2),\n"
-           "megatron@0.16 (a gpt2 in bf16, its local layers, tensor parallelism, stage 1: the distributed optimizer),\n"
-           "pytorch@1.8 (an mlp, stages 0 and 1),\n"
-           "colossalai-gemini@0.5.1 or @0.1.9 (fp16 in chunks)")
-      .common();
+  machine.add("like", &o.like, "NAME@VERSION", "whose memory is predicted: " + like::frameworks_help()).common();
   add_eager_options(command, o.eager, o.allocator);
   add_gemini_options(command, o.gemini);
   command.group("Output")
@@ -177,31 +215,35 @@ void add_simulate_options(cli::Command& command, SimulateOptions& o) {
 
 Result<Simulated> simulate_strategy(const cli::Command& command, const SimulateOptions& o,
                                     const SimulateRequest& request) {
-  if (!o.like.empty() && !like::is_known_framework(o.like)) return like::unknown_framework(o.like);
-  if (!like::is_eager_name(o.like))
-    if (Result<void> ok = refuse_eager_options(command); !ok) return ok.error();
-  if (like::gemini_rules(o.like)) return simulate_as_gemini(command, o, request);
-  if (Result<void> ok = refuse_gemini_options(command); !ok) return ok.error();
+  const Meant meant = meant_by(command, o, request.inputs);
+  if (!meant.whose) return meant.whose.error();
+  const like::Framework* const framework = meant.whose->framework;
+  if (Result<void> ok = refuse_other_options(command, framework); !ok) return ok.error();
+  if (framework != nullptr && framework->teller == like::Teller::gemini) {
+    Result<Simulated> simulated = simulate_as_gemini(command, o, *framework, request);
+    if (simulated) simulated->taken.memory_origin = meant.origin;
+    return simulated;
+  }
   if (Result<void> ok = require_model(command); !ok) return ok.error();
-  if (Result<void> ok = check_like(command, o); !ok) return ok.error();
-  const auto cluster = request.inputs.clusters.get(o.cluster);
-  if (!cluster) return cluster.error();
-  Simulated simulated{.figures = {}, .planned = std::nullopt, .cluster = **cluster, .options = {}, .taken = {}};
-  StrategyOptions strategy = o.strategy;
-  take_nodes(command, o, simulated.cluster, strategy);
-  if (!command.given("stage")) strategy.chosen.stage = like::usual_stage(o.like);
-  // Other frameworks' figures rest on a plan of ours for the CPU, as they were compared with what those measured.
-  if (o.like.empty())
-    if (Result<void> ok = choose_device(command, strategy, simulated.cluster); !ok) return ok.error();
-  Result<Planned> planned = resolve(command, strategy, simulated.cluster.device_memory, &request.inputs.models);
-  if (!planned) return planned.error();
-  request.note(planned->notes);
-  simulated.planned = std::move(*planned);
-  const Result<void> done =
-      o.like.empty() ? simulate_own(o, request, simulated) : simulate_other(command, o, request, simulated);
+  if (!meant.cluster) return meant.cluster.error();
+  Result<Simulated> simulated = prepared(command, meant, request);
+  if (!simulated) return simulated.error();
+  const Result<void> done = framework == nullptr ? simulate_own(o, request, *simulated)
+                                                 : simulate_other(command, o, *framework, request, *simulated);
   if (!done) return done.error();
-  simulated.taken.config_dtype = simulated.planned->config_dtype;
+  simulated->asked = meant.whose->asked;
+  simulated->taken.memory_origin = meant.origin;
+  simulated->taken.precision_of_config = meant.precision_of_config;
+  simulated->taken.config_dtype = simulated->planned->config_dtype;
   return simulated;
+}
+
+std::optional<Instead> instead_of(const cli::Command& command, const SimulateOptions& options, SimulateInputs& inputs,
+                                  const Error& refusal) {
+  if (refusal.code != Errc::contradiction) return std::nullopt;
+  const Meant meant = meant_by(command, options, inputs);
+  if (!meant.whose || meant.whose->asked || meant.whose->framework == nullptr) return std::nullopt;
+  return Instead{.framework = meant.whose->framework->full_name(), .reason = refusal};
 }
 
 }  // namespace shard::commands

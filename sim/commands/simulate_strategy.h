@@ -12,9 +12,11 @@
 #include "sim/cluster/cluster.h"
 #include "sim/commands/allocator_options.h"
 #include "sim/commands/assumed.h"
+#include "sim/commands/foreign_files.h"
 #include "sim/commands/read_once.h"
 #include "sim/commands/simulate_gemini.h"
 #include "sim/commands/strategy_options.h"
+#include "sim/commands/whose_memory.h"
 #include "sim/engine/simulate.h"
 #include "sim/like/simulate_eager.h"
 #include "sim/like/simulate_gemini.h"
@@ -30,6 +32,7 @@ struct SimulateOptions {
   std::int64_t nodes = 0;
   std::int64_t steps = 2;
   std::string like{};
+  ConfiguredFramework configured{};
   GeminiFlags gemini{};
   like::EagerOptions eager{};
   AllocatorFlags allocator{};
@@ -56,6 +59,12 @@ struct SimulateRequest {
   std::string trace{};  ///< the predicted trace's file; empty: none
 };
 
+/// Why our own executor answers in place of the framework whose run the options mean.
+struct Instead {
+  std::string framework;  ///< NAME@VERSION
+  Error reason;
+};
+
 /// Figures of our own executor, of an allocator of PyTorch, or of Gemini.
 struct Simulated {
   std::variant<engine::Simulation, like::LikeResult, like::GeminiResult> figures;
@@ -63,6 +72,8 @@ struct Simulated {
   cluster::Cluster cluster;         ///< of our own executor: what it was simulated on,
   engine::SimulateOptions options;  ///< and how
   Assumed taken;
+  std::optional<Instead> instead{};
+  bool asked = false;  ///< by --like
 
   [[nodiscard]] bool fits() const {
     return std::visit([](const auto& of) { return of.fits; }, figures);
@@ -72,5 +83,10 @@ struct Simulated {
 /// Errors: as resolve(), compile() and simulate(), and of options that have no meaning for what --like names.
 [[nodiscard]] Result<Simulated> simulate_strategy(const cli::Command& command, const SimulateOptions& options,
                                                   const SimulateRequest& request);
+
+/// The framework whose run the options mean, and the error with which it refused, where nobody asked for it by --like
+/// and our own executor may answer in its place.
+[[nodiscard]] std::optional<Instead> instead_of(const cli::Command& command, const SimulateOptions& options,
+                                                SimulateInputs& inputs, const Error& refusal);
 
 }  // namespace shard::commands

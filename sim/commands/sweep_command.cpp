@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -13,7 +14,7 @@
 #include "sim/commands/commands.h"
 #include "sim/commands/foreign_files.h"
 #include "sim/commands/printing.h"
-#include "sim/commands/simulate_strategy.h"
+#include "sim/commands/simulate_line.h"
 #include "sim/commands/sweep_picture.h"
 #include "sim/commands/sweep_rows.h"
 #include "sim/commands/sweep_tables.h"
@@ -97,23 +98,23 @@ SweepRow row_of(std::span<const std::string> arguments, const std::vector<SweptO
     digits[k] = index % lists[k].values.size();
   SweepRow row;
   for (std::size_t k = 0; k < lists.size(); ++k) row.values.push_back(lists[k].values[digits[k]]);
-  // They are met in the same order in every row.
-  std::size_t met = 0;
-  SweepLine line([&](const std::string&, const std::vector<std::string>&) {
-    return met < digits.size() ? digits[met++] : std::size_t{0};
-  });
-  if (const Result<cli::Outcome> read = line.command.parse(arguments); !read) {
-    row.error = read.error();
-    return row;
-  }
-  if (const Result<void> ok = check_predictable(line.foreign); !ok) {
-    row.error = ok.error();
-    return row;
-  }
-  const Result<Simulated> simulated = simulate_strategy(
-      line.command, line.simulate, {.inputs = inputs, .note = [&](const std::vector<std::string>& more) {
-                                      notes.insert(notes.end(), more.begin(), more.end());
-                                    }});
+  const auto read = [&](std::span<const std::string> words) -> Result<std::unique_ptr<SweepLine>> {
+    // They are met in the same order in every row.
+    auto next = std::make_unique<SweepLine>(
+        [&digits, met = std::size_t{0}](const std::string&, const std::vector<std::string>&) mutable {
+          return met < digits.size() ? digits[met++] : std::size_t{0};
+        });
+    if (const Result<cli::Outcome> parsed = next->command.parse(words); !parsed) return parsed.error();
+    if (const Result<void> ok = check_predictable(next->foreign); !ok) return ok.error();
+    next->simulate.configured = configured_framework(next->foreign);
+    return next;
+  };
+  std::unique_ptr<SweepLine> line;
+  const Result<Simulated> simulated = simulate_line<SweepLine>(
+      arguments, read,
+      {.inputs = inputs,
+       .note = [&](const std::vector<std::string>& more) { notes.insert(notes.end(), more.begin(), more.end()); }},
+      line);
   if (simulated)
     row.figures = figures_of(*simulated);
   else

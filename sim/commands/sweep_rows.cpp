@@ -7,6 +7,7 @@
 #include <span>
 #include <tuple>
 
+#include "sim/commands/beside.h"
 #include "sim/engine/report.h"
 #include "sim/like/report.h"
 #include "sim/search/pareto.h"
@@ -107,6 +108,20 @@ SweepFigures figures_of(const Simulated& simulated) {
   figures.fits = simulated.fits();
   if (simulated.planned) figures.strategy = simulated.planned->strategy;
   std::visit([&](const auto& of) { read(of, figures); }, simulated.figures);
+  if (figures.times) figures.times_of = kOwnMemory;
+  // Other frameworks' answers have no times. Whoever asked for none of them compares strategies by our own executor's,
+  // and by what that sends where the answer does not know it.
+  if (figures.times || simulated.asked) return figures;
+  if (const std::optional<engine::Simulation> own = own_beside(simulated)) {
+    const SweepFigures ours = [&own] {
+      SweepFigures other;
+      read(*own, other);
+      return other;
+    }();
+    figures.times = ours.times;
+    figures.times_of = kOwnMemory;
+    if (figures.sent_together() == Bytes{0}) figures.sent = ours.sent;
+  }
   return figures;
 }
 

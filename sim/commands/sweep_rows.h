@@ -62,6 +62,7 @@ struct SweepFigures {
   std::array<Bytes, kCollectiveCount> sent{};  ///< by one rank in one step: full buffers of its calls
   std::optional<SweepHost> host;
   std::optional<SweepTimes> times;
+  std::string times_of{};  ///< whose; empty without times
 
   [[nodiscard]] Bytes sent_together() const;
   /// "27.17 GiB of 24.00 GiB device memory"; empty where it fits.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <set>
 #include <string_view>
 #include <variant>
 
@@ -151,6 +152,8 @@ void add_memory(Columns& columns) {
 
 void add_times(Columns& columns) {
   using T = SweepTimes;
+  columns.figure("memory_of", [](const SweepFigures& f) { return Cell(f.taken.memory_of); });
+  columns.figure("times_of", [](const SweepFigures& f) { return f.times_of.empty() ? Cell() : Cell(f.times_of); });
   columns.time("step_seconds", [](const T& t) { return t.step.count(); });
   columns.time("tokens_per_second", [](const T& t) { return t.tokens_per_second; });
   columns.time("tflops_per_device", [](const T& t) { return t.tflops_per_device; });
@@ -244,6 +247,12 @@ cli::Table chief_columns(const std::vector<SweptOption>& lists, const std::vecto
   const auto shown = [](Bytes bytes) { return Cell(bytes.count(), show_bytes(bytes)); };
   const auto any_host = std::ranges::any_of(
       rows, [](const SweepRow& row) { return row.figures && row.figures->host && row.figures->host->peak > Bytes{0}; });
+  std::set<std::string> whose;
+  for (const SweepRow& row : rows)
+    if (row.figures) whose.insert(row.figures->taken.memory_of);
+  if (whose.size() > 1)
+    column(
+        "memory_of", "memory of", [](const SweepFigures& f) { return f.taken.memory_of; }, Align::left);
   column("peak_device_bytes", "peak", [=](const SweepFigures& f) { return shown(f.device_peak); });
   if (any_host)
     column("peak_host_bytes", "host", [=](const SweepFigures& f) { return f.host ? shown(f.host->peak) : Cell(); });

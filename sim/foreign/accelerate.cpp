@@ -131,6 +131,20 @@ Result<void> settle_config_file(Reading& reading) {
   return {};
 }
 
+/// The FSDP of a section's version, 1 where it does not say.
+std::string_view fsdp_of(const Value* version) {
+  return version != nullptr && whole_in(*version) == 2 ? "fsdp2" : "fsdp1";
+}
+
+/// Whose run it is.
+void settle_framework(Reading& reading) {
+  const std::string type = type_of(reading);
+  if (type == "DEEPSPEED") reading.set_framework("deepspeed");
+  if (type == "MEGATRON_LM") reading.set_framework("megatron");
+  if (type == "NO" || type.starts_with("MULTI_")) reading.set_framework(type == "NO" ? "pytorch" : "ddp");
+  if (type == "FSDP") reading.set_framework(fsdp_of(reading.root().at("/fsdp_config/fsdp_version")));
+}
+
 bool is_fsdp_file(const Text& text) {
   if (!text.tree || text.tree->members.empty()) return false;
   const auto is_known = [](const Member& member) {
@@ -180,10 +194,13 @@ Result<ForeignConfig> read_accelerate(const Text& text, const Given& given) {
       *root, [](const Leaf& leaf) { return is_placeholder(*leaf.value); }, kPlaceholder);
   if (is_fsdp_file(text)) {
     if (Result<void> ok = read_fsdp_file(reading); !ok) return ok.error();
+    const Value* const version = reading.root().find("fsdp_version");
+    reading.set_framework(fsdp_of(version == nullptr ? reading.root().find("version") : version));
     return reading.finish();
   }
   if (Result<void> ok = reading.walk(accelerate_rows()); !ok) return ok.error();
   settle_stage(reading);
+  settle_framework(reading);
   if (Result<void> ok = settle_config_file(reading); !ok) return ok.error();
   const bool in_file = reading.root().at(kConfigFile) != nullptr;
   if (type_of(reading) == "DEEPSPEED" && !in_file)
@@ -309,6 +326,21 @@ Result<void> take_fsdp_recompute(Reading& reading, const Leaf& leaf, const Row& 
   const Result<std::optional<bool>> flag = flag_of(reading, leaf);
   if (!flag) return flag.error();
   if (*flag && **flag) reading.set(leaf, row.option, "block");
+  return {};
+}
+
+Result<void> take_version(Reading& reading, const Leaf& leaf, const Row& /*row*/) {
+  if (is_passed_over(reading, leaf)) return {};
+  const std::optional<std::int64_t> version = whole_in(*leaf.value);
+  if (!version) return reading.wrong_kind(leaf, "1 or 2");
+  reading.understand(leaf.pointer);
+  return {};
+}
+
+Result<void> take_orig_params(Reading& reading, const Leaf& leaf, const Row& row) {
+  const Result<std::optional<bool>> flag = flag_of(reading, leaf);
+  if (!flag) return flag.error();
+  if (*flag) reading.set(leaf, row.option, **flag ? "true" : "false");
   return {};
 }
 

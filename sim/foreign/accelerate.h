@@ -22,6 +22,8 @@ namespace shard::foreign {
 [[nodiscard]] Result<void> take_reshard(Reading& reading, const Leaf& leaf, const Row& row);
 [[nodiscard]] Result<void> take_fsdp_offload(Reading& reading, const Leaf& leaf, const Row& row);
 [[nodiscard]] Result<void> take_fsdp_recompute(Reading& reading, const Leaf& leaf, const Row& row);
+[[nodiscard]] Result<void> take_version(Reading& reading, const Leaf& leaf, const Row& row);
+[[nodiscard]] Result<void> take_orig_params(Reading& reading, const Leaf& leaf, const Row& row);
 [[nodiscard]] Result<void> take_wrap_policy(Reading& reading, const Leaf& leaf, const Row& row);
 [[nodiscard]] Result<void> take_wrapped_class(Reading& reading, const Leaf& leaf, const Row& row);
 [[nodiscard]] Result<void> take_backward_prefetch(Reading& reading, const Leaf& leaf, const Row& row);

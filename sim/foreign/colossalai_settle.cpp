@@ -29,6 +29,7 @@ class ColossalSettling {
     lightning();
     pinned();
     if (Result<void> ok = batches(); !ok) return ok;
+    if (like_gemini()) as_gemini();
     return model();
   }
 
@@ -126,7 +127,23 @@ class ColossalSettling {
 
   [[nodiscard]] bool like_gemini() const {
     const std::optional<std::string> like = reading_.given().option("like");
-    return like && like->starts_with("colossalai-gemini");
+    if (like) return like->starts_with("colossalai-gemini");
+    const auto is = [&](std::string_view option, std::string_view value) {
+      const Setting* const set = reading_.setting(option);
+      return set != nullptr && set->value == value;
+    };
+    return reading_.given().framework_answers() && is("unit", "chunk") && !is("placement", "auto");
+  }
+
+  /// Chunks, and a policy that is no search: what --like colossalai-gemini is told. ZeroDDP is the older of its kinds.
+  void as_gemini() {
+    reading_.set_framework(reading_.root().find("ZeroDDP") != nullptr ? "colossalai-gemini@0.1.9"
+                                                                      : "colossalai-gemini");
+    const Setting* const policy = reading_.setting("placement");
+    if (policy == nullptr || policy->value != "host") return;
+    const Leaf cause = leaf(policy->pointer);
+    for (const char* option : {"offload-optim-frac", "offload-param-frac"})
+      if (reading_.setting(option) == nullptr) reading_.set(cause, option, "1");
   }
 
   Result<void> shard_fraction(const Leaf& fraction) {

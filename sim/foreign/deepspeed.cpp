@@ -88,6 +88,7 @@ Result<ForeignConfig> read_deepspeed(const Text& text, const Given& given) {
     reading.open_up(*root, is_for_tuning, "values for DeepSpeed's autotuner to try: simulate predicts one at a time");
   if (Result<void> ok = reading.walk(deepspeed_rows()); !ok) return ok.error();
   if (Result<void> ok = settle_deepspeed(reading); !ok) return ok.error();
+  reading.set_framework("deepspeed");
   return reading.finish();
 }
 

@@ -215,16 +215,21 @@ Result<void> settle_buckets(Reading& reading) {
   std::optional<double> elements = number_in(*leaf->value);
   if (!elements && !is_chosen) return reading.wrong_kind(*leaf, "a number of elements");
   if (elements && *elements < 0) return reading.refused(*leaf, "a bucket is not below 0", "5e8");
-  if (stage_in_force(reading) < 2)
+  const bool of_deepspeed = reading.given().framework_answers();
+  if (stage_in_force(reading) < 2 && !of_deepspeed)
     return reading.leave(key, "gradients of stages 0 and 1 are reduced unit by unit, once a step"), Result<void>();
   if (is_chosen) {
     const std::optional<std::int64_t> hidden = reading.given().hidden_size();
     elements = hidden ? static_cast<double>(*hidden) * static_cast<double>(*hidden) : 5e8;
   }
+  const Certainty certainty = is_chosen ? Certainty::assumed : Certainty::stated;
+  if (of_deepspeed)
+    reading.set(*leaf, "reduce-bucket-size",
+                std::to_string(static_cast<std::int64_t>(std::clamp(*elements, 1.0, 1e15))), certainty);
+  if (stage_in_force(reading) < 2) return {};
   const double bytes = *elements * (precision_in_force(reading) == "fp32" ? 4 : 2);
   const double mib = std::min(std::ceil(bytes / kMebibyte), kMostMib);
-  reading.set(*leaf, "reduce-scatter-bucket-size-mb", std::to_string(static_cast<std::int64_t>(mib)),
-              is_chosen ? Certainty::assumed : Certainty::stated);
+  reading.set(*leaf, "reduce-scatter-bucket-size-mb", std::to_string(static_cast<std::int64_t>(mib)), certainty);
   return {};
 }
 

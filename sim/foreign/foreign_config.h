@@ -43,6 +43,7 @@ struct NotPredicted {
 
 struct ForeignConfig {
   std::string tool;
+  std::string framework{};              ///< whose run it describes, as --like takes it; empty: it does not say
   std::vector<Setting> settings;        ///< each option at most once
   std::vector<std::string> understood;  ///< pointers of keys that were followed, also those that follow from others
   std::vector<LeftOut> left_out;        ///< every other leaf, each once
@@ -55,6 +56,8 @@ struct Given {
   std::function<std::optional<std::string>(std::string_view option)> option = [](std::string_view) {
     return std::optional<std::string>{};
   };
+  /// Whether the answer is to be the framework's own, so that options of it alone count too.
+  std::function<bool()> framework_answers = [] { return false; };
   /// Width of the model that is given, for what a framework derives from it.
   std::function<std::optional<std::int64_t>()> hidden_size = [] { return std::optional<std::int64_t>{}; };
 };

@@ -66,6 +66,7 @@ Result<ForeignConfig> read_megatron(const Text& text, const Given& given) {
   if (Result<void> ok = reading.walk(megatron_rows()); !ok) return ok.error();
   if (Result<void> ok = settle_megatron(reading, document->unread); !ok) return ok.error();
   leave_unread(reading, document->unread, megatron_rows());
+  reading.set_framework("megatron");
   ForeignConfig config = reading.finish();
   leave_rest(config, document->root);
   return config;

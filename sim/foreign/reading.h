@@ -78,6 +78,9 @@ class Reading {
   /// For Errc::contradiction: the framework refuses this.
   [[nodiscard]] Error refused(const Leaf& leaf, std::string why, std::string help) const;
 
+  /// Whose run the file describes, as --like takes it.
+  void set_framework(std::string_view name) { config_.framework = name; }
+
   /// Leaves out what the command line overrides and what nobody accounted for, and hands over.
   [[nodiscard]] ForeignConfig finish();
 

@@ -287,6 +287,7 @@ Result<ForeignConfig> read_torchtitan(const Text& text, const Given& given) {
                        .whole = no_accumulation ? "" : "/training/global_batch_size"};
   if (Result<void> ok = settle_batches(reading, keys); !ok) return ok.error();
   settle_titan_model(reading);
+  reading.set_framework("fsdp2");
   ForeignConfig config = reading.finish();
   leave_rest(config, *root);
   return config;

@@ -2,23 +2,20 @@
 #include "sim/like/gemini_options.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+
+#include "sim/like/frameworks/framework.h"
 
 namespace shard::like {
 namespace {
 
-constexpr std::string_view kFamily = "colossalai-gemini";
-/// Releases whose chunk, manager, hook and policy are one text (git diff between the tags is empty).
-constexpr std::array<std::string_view, 5> kSplitReleases{"0.4.7", "0.4.8", "0.4.9", "0.5.0", "0.5.1"};
-constexpr std::string_view kWholeRelease = "0.1.9";
 /// So that no sum of bytes overflows: 6 bytes per element, times the tensors of a chunk in one of them.
 constexpr std::int64_t kMostElems = std::int64_t{1} << 44;
 
 Error contradiction(GeminiRules rules, std::string what, std::string help) {
   return {.code = Errc::contradiction,
           .what = std::move(what),
-          .where = "--like " + std::string(name_of(rules)),
+          .where = "--like " + name_of(rules),
           .help = std::move(help)};
 }
 
@@ -70,21 +67,15 @@ Result<void> check_split(const GeminiOptions& o) {
 
 }  // namespace
 
-std::string_view name_of(GeminiRules rules) {
-  return rules == GeminiRules::whole ? "colossalai-gemini@0.1.9" : "colossalai-gemini@0.5.1";
-}
-
-bool is_gemini(std::string_view name) {
-  return name == kFamily || (name.starts_with(kFamily) && name[kFamily.size()] == '@');
+std::string name_of(GeminiRules rules) {
+  const auto at = std::ranges::find_if(
+      frameworks(), [&](const Framework& f) { return f.teller == Teller::gemini && f.gemini == rules; });
+  return at->full_name();
 }
 
 std::optional<GeminiRules> gemini_rules(std::string_view name) {
-  if (name == kFamily) return GeminiRules::split;
-  if (!is_gemini(name)) return std::nullopt;
-  const std::string_view version = name.substr(kFamily.size() + 1);
-  if (version == kWholeRelease) return GeminiRules::whole;
-  if (std::find(kSplitReleases.begin(), kSplitReleases.end(), version) != kSplitReleases.end())
-    return GeminiRules::split;
+  for (const Framework* const framework : named_frameworks(name))
+    if (framework->teller == Teller::gemini) return framework->gemini;
   return std::nullopt;
 }
 

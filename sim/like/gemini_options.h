@@ -31,14 +31,11 @@ struct GeminiOptions {
 };
 
 /// "colossalai-gemini@0.5.1", "colossalai-gemini@0.1.9".
-[[nodiscard]] std::string_view name_of(GeminiRules rules);
+[[nodiscard]] std::string name_of(GeminiRules rules);
 
 /// The rules of "colossalai-gemini" (the newest) or "colossalai-gemini@VERSION", VERSION 0.1.9 or 0.4.7 to 0.5.1;
 /// nothing for other names.
 [[nodiscard]] std::optional<GeminiRules> gemini_rules(std::string_view name_at_version);
-
-/// Whether `name` means Gemini of some version, known or not.
-[[nodiscard]] bool is_gemini(std::string_view name_at_version);
 
 /// `parameters`: at least one. Errc::usage for a size, fraction or rank out of range. Errc::contradiction for a chunk
 /// size that the world size does not divide, one chunk per tensor with split, fractions between 0 and 1 with whole,

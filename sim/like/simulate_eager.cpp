@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/like/frameworks/framework.h"
 #include "sim/like/pytorch/linux_device.h"
 
 namespace shard::like {
@@ -66,7 +67,7 @@ Result<void> check_deepspeed(const plan::Strategy& s, const EagerOptions& option
 }
 
 Result<void> check_megatron(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
-  const std::string name(name_of(options.framework));
+  const std::string name = name_of(options.framework);
   const std::int64_t t = s.tensor_parallel;
   if (model.family != model::Family::gpt2) return missing("this family under " + name, "a gpt2");
   if (options.code != eager::Code::hugging_face) return missing("--model-code under " + name, "leave it out");
@@ -91,7 +92,7 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
     if (s.stage != 0) return missing("--stage " + std::to_string(s.stage), "--like fsdp2, or --stage 0");
     return {};
   }
-  const std::string name(name_of(options.framework));
+  const std::string name = name_of(options.framework);
   if (options.framework == eager::Framework::deepspeed) return check_deepspeed(s, options);
   if (options.framework == eager::Framework::megatron) return check_megatron(model, s, options);
   if (s.world_size < 2) return missing(name + " on one rank", "--world-size 2 or more, or --like pytorch");
@@ -149,7 +150,7 @@ eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& 
           .compute = compute,
           .resting = wide,
           .reduced = wide,
-          .reshard_after_forward = s.stage == 3,
+          .reshard_after_forward = s.stage == 3 && !s.keep_gathered,
           .original_parameters = options.original_parameters,
           .distributed_optimizer = s.stage == 1,
           .rule = rule_of(s.optimizer),
@@ -160,6 +161,16 @@ eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& 
 
 }  // namespace
 
+std::optional<eager::Framework> eager_framework(std::string_view name) {
+  for (const Framework* const framework : named_frameworks(name))
+    if (framework->teller == Teller::eager) return framework->sharding;
+  return std::nullopt;
+}
+
+std::string name_of(eager::Framework framework) {
+  return framework_of(framework)->full_name();
+}
+
 Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, const plan::Strategy& s,
                                   const EagerOptions& options) {
   if (s.dropout > 0) {
@@ -169,7 +180,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
   }
   if (Result<void> ok = check(*model, s, options); !ok) {
     Error error = ok.error();
-    if (error.where.empty()) error.where = "--like " + std::string(name_of(options.framework));
+    if (error.where.empty()) error.where = "--like " + name_of(options.framework);
     return error;
   }
   std::optional<eager::Scalar> autocast;
@@ -196,14 +207,14 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
     LinuxDevice device(capacity);
     CachingAllocatorOptions allocator = options.allocator;
     if (!capacity) allocator.allowed.reset();
-    if (options.snapshot) writer.emplace("PyTorch " + std::string(name_of(options.framework)));
+    if (options.snapshot) writer.emplace("PyTorch " + name_of(options.framework));
     return replay(run.plan, run.marks, allocator, device, run.streams, writer ? &*writer : nullptr);
   };
   Result<Replay> replayed = on(options.device_capacity);
   const bool fits = replayed.has_value() || replayed.error().code != Errc::does_not_fit;
   if (!fits) replayed = on(std::nullopt);
   if (!replayed) return replayed.error();
-  LikeResult result{.framework = std::string(name_of(options.framework)),
+  LikeResult result{.framework = name_of(options.framework),
                     .model = model->name,
                     .strategy = s,
                     .moments = std::move(replayed->moments),

@@ -3,15 +3,13 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "sim/like/eager/run.h"
 #include "sim/like/simulate_like.h"
 
 namespace shard::like {
-
-/// The version that "pytorch" alone means for transformers, and the only one whose rules were compared with a run.
-inline constexpr std::string_view kPytorch2 = "pytorch@2.11";
 
 /// What describes the program beside its model and strategy.
 struct EagerOptions {
@@ -34,17 +32,8 @@ struct EagerOptions {
 
 /// What NAME@VERSION puts over ranks with; none where it is no name of eager PyTorch 2.
 [[nodiscard]] std::optional<eager::Framework> eager_framework(std::string_view name_at_version);
-[[nodiscard]] std::string_view name_of(eager::Framework framework);
-
-/// What stage a name means where none is said.
-[[nodiscard]] std::int32_t usual_stage(std::string_view name_at_version);
-
-/// Whether the rules of eager PyTorch 2 answer for this name and model: "pytorch@2.11" or a patch of it, or "pytorch"
-/// and a transformer.
-[[nodiscard]] bool is_eager(std::string_view name_at_version, const model::Model& model);
-
-/// Whether there is a model for which they do.
-[[nodiscard]] bool is_eager_name(std::string_view name_at_version);
+/// NAME@VERSION.
+[[nodiscard]] std::string name_of(eager::Framework framework);
 
 /// Errc::contradiction for whatever is not modelled, which it names.
 [[nodiscard]] Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model,

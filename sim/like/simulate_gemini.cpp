@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "sim/like/frameworks/framework.h"
 #include "sim/like/simulate_like.h"
 
 namespace shard::like {

@@ -18,15 +18,6 @@
 
 namespace shard::like {
 
-/// Every NAME@VERSION that simulate_like(), simulate_eager() or simulate_gemini() knows.
-[[nodiscard]] std::vector<std::string_view> known_frameworks();
-
-/// Also without a version, and with one that has the same rules.
-[[nodiscard]] bool is_known_framework(std::string_view name_at_version);
-
-/// Errc::usage for any other name: the closest, and the list.
-[[nodiscard]] Error unknown_framework(std::string_view name_at_version);
-
 struct LikeOptions {
   std::optional<Bytes> device_capacity;  ///< none: no limit
   Rules rules{};

@@ -202,10 +202,12 @@ TEST(Simulate, AnotherFrameworksAnswerHasOurOwnBesideIt) {
                        "3",       "--cluster", "h100-80gb-x8", "--json"};
   Words words{"simulate"};
   words.insert(words.end(), strategy.begin(), strategy.end());
-  const nlohmann::json own = json_of(shardscope(words));
-  words.insert(words.end(), {"--like", "fsdp2"});
   const nlohmann::json other = json_of(shardscope(words));
+  EXPECT_EQ(other["like"], "fsdp2@2.11");
+  words.insert(words.end(), {"--like", "shardscope"});
+  const nlohmann::json own = json_of(shardscope(words));
   EXPECT_EQ(other["own_executor"]["peak_device_bytes"], own["peak_device_bytes"]);
+  EXPECT_EQ(other["own_executor"]["step_seconds"], own["step_seconds"]);
   EXPECT_TRUE(own["own_executor"].is_null());
   EXPECT_TRUE(other["reproducible_bytes"].is_null());
 }

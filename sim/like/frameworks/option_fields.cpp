@@ -1,0 +1,71 @@
+// The rows of programs' options, and where each value lies.
+#include "sim/like/frameworks/option_fields.h"
+
+namespace shard::like {
+namespace {
+
+template <class T, class Of>
+T member_type(T Of::*);
+
+/// Choices that stand in the order of the member's own values, its first being `first`.
+template <auto kMember, int kFirst = 0>
+ChoicePlace choice(std::vector<ChoicePlace::Choice> choices) {
+  using T = decltype(member_type(kMember));
+  return {.choices = std::move(choices),
+          .of = [](const EagerOptions& o) { return static_cast<std::size_t>(o.*kMember) ^ kFirst; },
+          .set = [](EagerOptions& o, std::size_t at) { o.*kMember = static_cast<T>(at ^ kFirst); }};
+}
+/// A yes and a no: `yes` is first.
+template <auto kMember>
+ChoicePlace yes_or_no(ChoicePlace::Choice yes, ChoicePlace::Choice no) {
+  return choice<kMember, 1>({yes, no});
+}
+
+}  // namespace
+
+std::span<const OptionField> option_fields() {
+  static const std::vector<OptionField> kFields{
+      {.option = "model-code",
+       .help = "whose code the model is",
+       .place = choice<&EagerOptions::code>({{"hugging-face", "transformers 5, its decoders"},
+                                             {"cs336", "the course's transformer, attention by einsum"}})},
+      {.option = "attention",
+       .help = "attn_implementation of transformers",
+       .place = choice<&EagerOptions::attention>(
+           {{"sdpa", "scaled_dot_product_attention"}, {"eager", "scores written out"}})},
+      {.option = "logits",
+       .help = "what the loss is taken of",
+       .place = yes_or_no<&EagerOptions::wide_logits>(
+           {"fp32", "cast for it, as in transformers 5"},
+           {"own", "in their own type and shifted, as in gpt_bigcode of transformers 4"})},
+      {.option = "optimizer-implementation",
+       .help = "of torch.optim; its default on CUDA is foreach",
+       .place = choice<&EagerOptions::update>(
+           {{"foreach", "all parameters at once"}, {"fused", "one kernel"}, {"for-loop", "parameter by parameter"}})},
+      {.option = "zero-grad",
+       .help = "what optimizer.zero_grad() makes of gradients",
+       .place = yes_or_no<&EagerOptions::set_to_none>({"none", "gradients are freed"}, {"zero", "gradients stay"})},
+      {.option = "autocast",
+       .help = "what torch.autocast runs forward in",
+       .place = choice<&EagerOptions::autocast>({{"none", "as --precision says"}, {"bf16", "over fp32 parameters"}})},
+      {.option = "masters",
+       .help = "fsdp1, fsdp2: what --precision bf16 rests in",
+       .place = yes_or_no<&EagerOptions::masters>({"fp32", "shards and sums of gradients are fp32"},
+                                                  {"none", "everything is of --precision"})},
+      {.option = "use-orig-params",
+       .help = "fsdp1: use_orig_params",
+       .place = yes_or_no<&EagerOptions::original_parameters>(
+           {"true", "the optimizer has what of each parameter is in a shard"},
+           {"false", "the optimizer has flat parameters"})},
+      {.option = "sequence-parallel",
+       .help = "megatron: norms and dropout on a part of the sequence",
+       .place = FlagPlace{&EagerOptions::sequence_parallel}},
+      {.option = "reduce-bucket-size",
+       .value_name = "ELEMENTS",
+       .help = "deepspeed: reduce_bucket_size, in elements",
+       .place = NumberPlace{.member = &EagerOptions::reduce_bucket, .least = 1, .most = 1e15}},
+  };
+  return kFields;
+}
+
+}  // namespace shard::like

@@ -1,0 +1,46 @@
+// The options of other frameworks' programs: one row each, from which the command line declares them. Who has an option
+// is the frameworks' rows to tell (framework.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sim/like/simulate_eager.h"
+
+namespace shard::like {
+
+/// One of several words.
+struct ChoicePlace {
+  struct Choice {
+    std::string_view name;
+    std::string_view help;
+  };
+  std::vector<Choice> choices;
+  std::size_t (*of)(const EagerOptions&);  ///< which of them is in force
+  void (*set)(EagerOptions&, std::size_t);
+};
+/// Said or not.
+struct FlagPlace {
+  bool EagerOptions::*member;
+};
+struct NumberPlace {
+  std::int64_t EagerOptions::*member;
+  double least;
+  double most;
+};
+
+struct OptionField {
+  std::string_view option;
+  std::string_view value_name{};  ///< of a number
+  std::string_view help;
+  std::variant<ChoicePlace, FlagPlace, NumberPlace> place;
+};
+
+[[nodiscard]] std::span<const OptionField> option_fields();
+
+}  // namespace shard::like

@@ -1,0 +1,82 @@
+// The table of frameworks.
+#include "sim/like/frameworks/framework.h"
+
+namespace shard::like {
+namespace {
+
+using Options = std::vector<std::string_view>;
+
+/// What the caching allocator of PyTorch 2 is told, and the snapshot that its replay writes.
+const Options kAllocator{"allocator-conf", "memory-fraction", "trace"};
+/// How a loop of eager PyTorch is written.
+const Options kLoop{"attention", "logits", "optimizer-implementation", "zero-grad", "dropout"};
+
+/// Releases of Colossal-AI whose chunks, hooks and policies are one text: `git diff` between the tags is empty.
+constexpr std::string_view kSplitReleases[] = {"0.4.7", "0.4.8", "0.4.9", "0.5.0", "0.5.1"};
+constexpr std::string_view kWholeReleases[] = {"0.1.9"};
+
+Options joined(std::initializer_list<Options> parts) {
+  Options all;
+  for (const Options& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+}  // namespace
+
+std::span<const Framework> frameworks() {
+  static const Options kGemini{
+      "parameters", "shard-param-frac", "offload-optim-frac", "offload-param-frac", "rank", "chunk-size", "steps"};
+  static const std::vector<Framework> kFrameworks{
+      {.name = "pytorch",
+       .version = "2.11",
+       .help = "a transformer on one GPU",
+       .options = joined({kLoop, kAllocator, {"model-code", "autocast"}})},
+      {.name = "pytorch",
+       .version = "1.8",
+       .help = "an mlp, stages 0 and 1",
+       .teller = Teller::pytorch_1_8,
+       .options = {"partition"}},
+      {.name = "fsdp2",
+       .version = "2.11",
+       .help = "fully_shard of each block and of the model, stages 3 and 2",
+       .sharding = eager::Framework::fsdp2,
+       .usual_stage = 3,
+       .options = joined({kLoop, kAllocator, {"masters", "keep-gathered"}})},
+      {.name = "fsdp1",
+       .version = "2.11",
+       .help = "FullyShardedDataParallel, blocks wrapped, stages 3 and 2",
+       .sharding = eager::Framework::fsdp1,
+       .usual_stage = 3,
+       .options = joined({kLoop, kAllocator, {"masters", "keep-gathered", "use-orig-params"}})},
+      {.name = "deepspeed",
+       .version = "0.19",
+       .help = "ZeRO stages 1 and 2",
+       .sharding = eager::Framework::deepspeed,
+       .usual_stage = 2,
+       .options = joined({kLoop, kAllocator, {"reduce-bucket-size"}})},
+      {.name = "megatron",
+       .version = "0.16",
+       .help = "a gpt2 in bf16, its local layers, tensor parallelism, stage 1: the distributed optimizer",
+       .sharding = eager::Framework::megatron,
+       .options = joined({kAllocator, {"dropout", "tensor-parallel", "sequence-parallel"}})},
+      {.name = "colossalai-gemini",
+       .version = "0.5.1",
+       .releases = kSplitReleases,
+       .help = "fp16 in chunks, each cut over ranks",
+       .teller = Teller::gemini,
+       .gemini = GeminiRules::split,
+       .usual_stage = 3,
+       .options = kGemini},
+      {.name = "colossalai-gemini",
+       .version = "0.1.9",
+       .releases = kWholeReleases,
+       .help = "fp16 in chunks, each whole on one rank",
+       .teller = Teller::gemini,
+       .gemini = GeminiRules::whole,
+       .usual_stage = 3,
+       .options = kGemini},
+  };
+  return kFrameworks;
+}
+
+}  // namespace shard::like
