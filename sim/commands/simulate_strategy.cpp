@@ -55,9 +55,11 @@ Result<like::LikeResult> predict_other(const cli::Command& command, const Simula
 /// Options that have no meaning for another framework's prediction.
 Result<void> check_like(const cli::Command& command, const SimulateOptions& o) {
   if (o.like.empty()) return {};
-  const std::string_view dropout = like::is_eager_name(o.like) ? "dropout" : "";
+  const bool eager = like::is_eager_name(o.like);
+  const std::string_view dropout = eager ? "dropout" : "", clip = eager ? "clip-norm" : "";
   const bool megatron = like::eager_framework(o.like) == like::eager::Framework::megatron;
-  if (Result<void> ok = refuse_own_options(command, {}, {dropout, megatron ? "tensor-parallel" : ""}); !ok) return ok;
+  if (Result<void> ok = refuse_own_options(command, {}, {dropout, clip, megatron ? "tensor-parallel" : ""}); !ok)
+    return ok;
   if (!megatron && command.given("sequence-parallel"))
     return no_meaning_for_like(command, "sequence-parallel", "it is Megatron's");
   if (command.given("unit") && o.strategy.chosen.unit != plan::UnitKind::bucket)
