@@ -34,7 +34,11 @@ Result<like::LikeResult> predict_program(const SimulateOptions& o, const like::F
   eager.device_capacity = capacity;
   std::vector<std::string> notes;
   const Result<CachingAllocatorOptions> allocator = allocator_of(o.allocator, capacity, notes);
-  if (!allocator) return allocator.error();
+  if (!allocator) {
+    Error error = allocator.error();
+    if (!error.where.starts_with("--")) error.where = "--allocator-conf, " + error.where;
+    return error;
+  }
   request.note(notes);
   eager.allocator = *allocator;
   if (!cluster.card) request.note({"the kernels are those of an H100; --cluster names another card"});

@@ -38,6 +38,9 @@ Result<void> check_pytorch_1_8(const model::Model& model, const plan::Strategy& 
   if (!s.freeze.empty())
     return contradiction("--freeze: PyTorch 1.8's buckets are emulated for models that are trained whole",
                          "leave --freeze out");
+  if (s.recompute == plan::Recompute::selective)
+    return contradiction("--recompute selective: an mlp has no operator that is made again by itself",
+                         "--recompute block");
   return plan::check(model, s);
 }
 

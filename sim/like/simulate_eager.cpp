@@ -75,6 +75,8 @@ Result<void> check_megatron(const model::Model& model, const plan::Strategy& s, 
     return missing("another precision than bf16 under " + name, "--precision bf16");
   if (options.autocast) return missing("--autocast under " + name, "leave it out");
   if (s.recompute != plan::Recompute::none) return missing("recomputation under " + name, "--recompute none");
+  if (s.accumulation() > 1) return missing("gradient accumulation under " + name, "leave --global-batch out");
+  if (s.clip_norm) return missing("gradient clipping under " + name, "leave --clip-norm out");
   if (s.stage > 1) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 0 or 1");
   if (s.shard_degree() != s.data_parallel()) return missing("sharding in groups", "a group of all ranks");
   if (options.sequence_parallel && t == 1)
@@ -95,6 +97,11 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
   const std::string name = name_of(options.framework);
   if (options.framework == eager::Framework::deepspeed) return check_deepspeed(s, options);
   if (options.framework == eager::Framework::megatron) return check_megatron(model, s, options);
+  if (s.unit != plan::UnitKind::module)
+    return missing("--unit " + std::string(plan::to_string(s.unit)) + " under " + name,
+                   "--unit module: blocks are wrapped");
+  if (s.prefetch != 1)
+    return missing("--prefetch " + std::to_string(s.prefetch) + " under " + name, "--prefetch 1, the next unit");
   if (s.world_size < 2) return missing(name + " on one rank", "--world-size 2 or more, or --like pytorch");
   if (s.stage < 2) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 3 or 2");
   if (options.code == eager::Code::course) return missing("--model-code cs336 under " + name, "hugging-face");
@@ -108,7 +115,6 @@ Result<void> check(const model::Model& model, const plan::Strategy& s, const Eag
   if (model.family == model::Family::mlp) return missing("an mlp", "--like pytorch@1.8");
   if (model.not_simulated) return *model.not_simulated;
   if (Result<void> ok = check_sharding(model, s, options); !ok) return ok;
-  if (s.accumulation() > 1) return missing("gradient accumulation", "leave --global-batch out");
   if (s.recompute == plan::Recompute::selective)
     return missing("selective activation checkpointing", "--recompute block or none");
   if (s.recompute == plan::Recompute::block && options.code == eager::Code::course)
@@ -155,6 +161,8 @@ eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& 
           .distributed_optimizer = s.stage == 1,
           .rule = rule_of(s.optimizer),
           .update = options.update,
+          .clip = s.clip_norm,
+          .micro_steps = s.accumulation(),
           .stage = s.stage,
           .reduce_bucket = options.reduce_bucket};
 }
@@ -201,7 +209,9 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                          .megatron = {.tensor = s.tensor_parallel,
                                       .sequence_parallel = options.sequence_parallel,
                                       .dropout = model->dropout},
-                         .set_to_none = options.set_to_none});
+                         .set_to_none = options.set_to_none,
+                         .clip = s.clip_norm,
+                         .micro_steps = s.accumulation()});
   std::optional<SnapshotWriter> writer;
   const auto on = [&](std::optional<Bytes> capacity) {
     LinuxDevice device(capacity);

@@ -37,7 +37,7 @@ TEST(CompareStrategies, SaysWhatSimulateSaysOfEach) {
   EXPECT_EQ(compared["kind"], "strategies");
   EXPECT_EQ(compared["equal"], false);
   for (const auto& [side, file] : {std::pair{"a", a}, {"b", b}}) {
-    Words alone{"simulate", "--config", file};
+    Words alone{"simulate", "--config", file, "--like", "shardscope"};
     alone.insert(alone.end(), shared.begin(), shared.end());
     const json simulated = json_of(shardscope(alone));
     EXPECT_EQ(compared[side]["file"], file);

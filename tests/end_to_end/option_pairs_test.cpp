@@ -21,9 +21,11 @@ using testing::HasSubstr;
 const std::vector<std::string> kNotAsked{"help",         "config",  "model", "like",  "cluster", "json",      "format",
                                          "print-config", "what-if", "find",  "trace", "nodes",   "parameters"};
 
-/// Two of which PyTorch has the same memory: Adam's and AdamW's states are alike.
+/// What says what is so without it: Adam's and AdamW's states are alike, Gemini is fp16, and a share of 80 GiB is more
+/// than a small model reserves.
 bool is_alike(const std::string& option, const std::string& value) {
-  return option == "optimizer" && value == "adam";
+  return (option == "optimizer" && value == "adam") || (option == "precision" && value == "fp16") ||
+         option == "memory-fraction";
 }
 
 /// Values that are not the default: words, or numbers within every option's range.

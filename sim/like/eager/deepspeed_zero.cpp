@@ -39,20 +39,31 @@ class DeepSpeedZero final : public Sharding {
     return made;
   }
 
-  /// reduce_gradients() of stage 1; independent_gradient_partition_epilogue().
+  /// reduce_gradients() of stage 1, behind a step's last backward; independent_gradient_partition_epilogue().
   void after_backward() override {
-    if (options_.stage == 1)
+    const bool boundary = ++micro_step_ % options_.micro_steps == 0;
+    if (options_.stage == 1) {
+      if (!boundary) return;  // gradients and bucket stay
       for (std::size_t p = 0; p < r_.parameters().size(); ++p) put_into_bucket(p);
+    }
     reduce_bucket();
+    if (summed_)
+      reduced_ = {};  // added to what is there
+    else
+      summed_ = std::move(reduced_);
+    if (boundary) reduced_ = std::move(summed_);
     bucket_ = {};
     for (Tensor& gradient : r_.graph().gradients()) gradient = {};
   }
 
+  /// By the step, behind the gradients' norm.
+  void clip() override {}
   void step(Optimizer& optimizer) override {
     r_.tape().set_module("", -1);
     r_.tape().set_part(Part::optimizer, Category::workspace);
     const Tensor norm = norm_of_gradients();
     flatten_gradients();
+    if (options_.clip) unscale_and_clip();
     Sharding::step(optimizer);
     shard_gradients_[0] = {};
     reported_norm_ = unscaled_norm_;
@@ -191,6 +202,14 @@ class DeepSpeedZero final : public Sharding {
     return total;
   }
 
+  /// Scalars: the norm, made into a factor.
+  void unscale_and_clip() {
+    r_.tape().begin_op("unscale_and_clip_grads");
+    Tensor factor;
+    for (int i = 0; i < 5; ++i) factor = r_.empty({}, Scalar::f32);  // unscaled, shifted, divided, clamped, scaled
+    const Tensor inverse = r_.empty({}, Scalar::f32), multiplied = r_.empty({}, Scalar::f32);
+  }
+
   void flatten_gradients() {
     r_.tape().begin_op("flat gradients");
     const bool padded = options_.ranks == 1 && part_ > total_;
@@ -212,8 +231,10 @@ class DeepSpeedZero final : public Sharding {
   std::int64_t in_bucket_ = 0;
   std::vector<std::size_t> waiting_{};  ///< parameters whose gradients are in it
   Tensor reduced_;                      ///< gradients of in_part_, whole
-  Tensor unscaled_norm_;                ///< of the last step
-  Tensor reported_norm_;                ///< the same, by the engine, until the next step ends
+  Tensor summed_;                       ///< the same over micro-steps of stage 2, until the last
+  std::int64_t micro_step_ = 0;
+  Tensor unscaled_norm_;  ///< of the last step
+  Tensor reported_norm_;  ///< the same, by the engine, until the next step ends
 };
 
 }  // namespace

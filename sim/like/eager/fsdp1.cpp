@@ -29,8 +29,35 @@ class Fsdp1 final : public Fsdp {
     }
     Fsdp::enter_model();
   }
+  /// FullyShardedDataParallel.clip_grad_norm_: norms in fp32, one by one.
+  void clip() override {
+    r_.tape().set_module("", -1);
+    r_.tape().set_part(Part::optimizer, Category::workspace);
+    r_.tape().begin_op("clip_grad_norm_");
+    if (!zero_scalar_) zero_scalar_ = r_.empty({}, Scalar::f32);
+    const auto number = [this] { return r_.empty({}, Scalar::f32); };
+    const Tensor local = norm_of_shard();
+    Tensor total = number();
+    total = number();
+    Tensor shifted = number(), inverse = number();
+    const Tensor coefficient = number();
+    inverse = {};
+    shifted = {};
+    const Tensor clamped = number();
+    if (options_.resting == Scalar::f32) return;
+    for (std::size_t i = 0; i < shard_gradients_.size(); ++i) const Tensor cast = r_.empty({}, options_.resting);
+    const Tensor returned = r_.empty({}, options_.resting);
+  }
 
  private:
+  Tensor norm_of_shard() {
+    Tensors norms;
+    for (const Tensor& gradient : shard_gradients_) norms.push_back(r_.reduce(gradient, 1U, Scalar::f32));
+    const Tensor stacked = r_.empty({static_cast<std::int64_t>(norms.size())}, Scalar::f32);
+    while (!norms.empty()) norms.pop_back();
+    return r_.reduce(stacked, 1U, Scalar::f32);
+  }
+
   /// A unit's parameters one behind the other.
   struct Flat {
     std::int64_t elements = 0;           ///< alignment included
@@ -170,6 +197,7 @@ class Fsdp1 final : public Fsdp {
   std::vector<Flat> flats_;  ///< by unit
   std::vector<Piece> pieces_;
   bool entered_ = false;
+  Tensor zero_scalar_;  ///< of the first clip_grad_norm_() on
 };
 
 }  // namespace

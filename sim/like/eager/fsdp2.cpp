@@ -30,6 +30,16 @@ class Fsdp2 final : public Fsdp {
     reduced_from_ = {};
   }
 
+  /// Norms are of shards: DTensor sums their squares over ranks.
+  void clip() override {
+    exchange();
+    clip_gradients(r_, [this](const Tensor& norms) {
+      const Tensor squares = r_.clone(norms), sent = r_.clone(norms);
+      return r_.clone(sent);
+    });
+    exchange();
+  }
+
  private:
   /// Rows of a parameter that every rank has, the last rank's padded.
   [[nodiscard]] std::int64_t rows(const Tensor& t) const { return divide_up(t.size(0), options_.ranks); }

@@ -1,5 +1,9 @@
-// torch/optim/adam.py and adamw.py, version 2.
+// torch/optim/adam.py and adamw.py, torch/nn/utils/clip_grad.py, version 2.
 #include "sim/like/eager/optimizers.h"
+
+#include <algorithm>
+
+#include "sim/like/eager/division.h"
 
 namespace shard::like::eager {
 
@@ -42,6 +46,40 @@ void Optimizer::step() {
 void Optimizer::zero_grad(bool set_to_none) {
   if (!set_to_none) return;
   for (Tensor& gradient : r_.graph().gradients()) gradient = {};
+}
+
+void clip_gradients(Runtime& r, const std::function<Tensor(const Tensor& norms)>& sum_norms) {
+  constexpr std::int64_t kChunk = 65'536;  // elements of a gradient that one block of threads sums: ForeachReduceOp.cu
+  r.tape().set_module("", -1);
+  r.tape().set_part(Part::optimizer, Category::workspace);
+  r.tape().begin_op("clip_grad_norm_");
+  std::int64_t count = 0, chunks = 0;
+  Scalar scalar = Scalar::f32;
+  for (const Tensor& gradient : r.graph().gradients()) {
+    if (!gradient) continue;
+    ++count;
+    chunks = std::max(chunks, divide_up(gradient.elements(), kChunk));
+    scalar = gradient.scalar();
+  }
+  if (count == 0) return;
+  Tensors norms;
+  {
+    const Tensor partial = r.empty({count * chunks}, Scalar::f32);
+    for (std::int64_t i = 0; i < count; ++i) norms.push_back(r.empty({}, scalar));
+  }
+  Tensor stacked = r.empty({count}, scalar);
+  const Tensor total = [&] {
+    const Tensor summed = sum_norms ? sum_norms(stacked) : stacked;
+    return r.reduce(summed, 1U, scalar);
+  }();
+  stacked = {};
+  while (!norms.empty()) norms.pop_back();
+  Tensor shifted = r.empty({}, scalar), inverse = r.empty({}, scalar);
+  Tensor coefficient = r.empty({}, scalar);
+  inverse = {};
+  shifted = {};
+  const Tensor clamped = r.empty({}, scalar);
+  coefficient = {};
 }
 
 }  // namespace shard::like::eager

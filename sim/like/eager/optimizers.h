@@ -1,6 +1,8 @@
 // torch.optim's steps: what states are born, and what an update holds meanwhile.
 #pragma once
 
+#include <functional>
+
 #include "sim/like/eager/runtime.h"
 
 namespace shard::like::eager {
@@ -27,5 +29,9 @@ class Optimizer {
   std::vector<Tensors> states_;  ///< by parameter
   Tensor denominator_;           ///< a local name of the loop, which lives on
 };
+
+/// torch.nn.utils.clip_grad_norm_, foreach; its threshold is not told, the norm is not kept. `sum_norms` is what
+/// happens to the gradients' norms, stacked, before one is made of them.
+void clip_gradients(Runtime& runtime, const std::function<Tensor(const Tensor& norms)>& sum_norms = {});
 
 }  // namespace shard::like::eager

@@ -1,6 +1,8 @@
 // The loop of a training script.
 #include "sim/like/eager/run.h"
 
+#include "sim/like/eager/operators.h"
+
 namespace shard::like::eager {
 namespace {
 
@@ -52,11 +54,25 @@ class Script {
       optimizer_.zero_grad(options_.set_to_none);
   }
 
+  /// DeepSpeed's engine does it.
+  [[nodiscard]] bool divides_itself() const { return options_.sharding.framework == Framework::deepspeed; }
+  void clip() {
+    if (sharding_)
+      sharding_->clip();
+    else
+      clip_gradients(runtime_);
+  }
+
   void step() {
     zero_grad();
     {
-      const Tensor loss = program_->loss();
-      runtime_.backward(loss);
+      Tensor loss;
+      for (std::int64_t i = 0; i < options_.micro_steps; ++i) {
+        loss = program_->loss();
+        if (options_.micro_steps > 1 && !divides_itself()) loss = div_number(runtime_, loss);
+        runtime_.backward(loss);
+      }
+      if (options_.clip) clip();
       if (sharding_)
         sharding_->step(optimizer_);
       else

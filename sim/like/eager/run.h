@@ -25,6 +25,8 @@ struct RunOptions {
   ShardingOptions sharding{};
   MegatronOptions megatron{};
   bool set_to_none = true;
+  bool clip = false;             ///< gradients are clipped by their norm before the optimizer's step
+  std::int64_t micro_steps = 1;  ///< forwards and backwards before it
   /// Steps after the first: enough for what one leaves behind to meet the next.
   std::int32_t steady_steps = 2;
 };

@@ -12,6 +12,12 @@ void Sharding::exchange() {
   std::swap(r_.graph().gradients(), shard_gradients_);
 }
 
+void Sharding::clip() {
+  exchange();
+  clip_gradients(r_);
+  exchange();
+}
+
 void Sharding::step(Optimizer& optimizer) {
   exchange();
   optimizer.step();

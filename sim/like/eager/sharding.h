@@ -25,6 +25,8 @@ struct ShardingOptions {
   bool distributed_optimizer = false;  ///< megatron: masters and states are cut over ranks
   Rule rule = Rule::adamw;             ///< megatron, whose groups have an optimizer each
   Update update = Update::foreach;
+  bool clip = false;               ///< deepspeed: gradient_clipping
+  std::int64_t micro_steps = 1;    ///< deepspeed: gradient_accumulation_steps
   std::int32_t stage = 3;          ///< deepspeed's
   std::int64_t reduce_bucket = 0;  ///< deepspeed: elements that are reduced together
 };
@@ -51,6 +53,8 @@ class Sharding {
   /// Each made of the one before, the first of the loss; backward begins at the last. None: at the loss.
   virtual Tensors scaled(const Tensor& /*loss*/) { return {}; }
 
+  /// Gradients are clipped by their norm.
+  virtual void clip();
   virtual void step(Optimizer& optimizer);
   virtual void zero_grad(Optimizer& optimizer, bool set_to_none);
 

@@ -9,7 +9,10 @@ using Options = std::vector<std::string_view>;
 /// What the caching allocator of PyTorch 2 is told, and the snapshot that its replay writes.
 const Options kAllocator{"allocator-conf", "memory-fraction", "trace"};
 /// How a loop of eager PyTorch is written.
-const Options kLoop{"attention", "logits", "optimizer-implementation", "zero-grad", "dropout"};
+const Options kLoop{"attention", "logits", "optimizer-implementation", "zero-grad", "dropout", "clip-norm"};
+
+/// FSDP's own. Units are blocks, and one is gathered ahead: what says otherwise is refused with its values.
+const Options kFsdp{"masters", "keep-gathered", "unit", "prefetch"};
 
 /// Releases of Colossal-AI whose chunks, hooks and policies are one text: `git diff` between the tags is empty.
 constexpr std::string_view kSplitReleases[] = {"0.4.7", "0.4.8", "0.4.9", "0.5.0", "0.5.1"};
@@ -41,13 +44,13 @@ std::span<const Framework> frameworks() {
        .help = "fully_shard of each block and of the model, stages 3 and 2",
        .sharding = eager::Framework::fsdp2,
        .usual_stage = 3,
-       .options = joined({kLoop, kAllocator, {"masters", "keep-gathered"}})},
+       .options = joined({kLoop, kAllocator, kFsdp})},
       {.name = "fsdp1",
        .version = "2.11",
        .help = "FullyShardedDataParallel, blocks wrapped, stages 3 and 2",
        .sharding = eager::Framework::fsdp1,
        .usual_stage = 3,
-       .options = joined({kLoop, kAllocator, {"masters", "keep-gathered", "use-orig-params"}})},
+       .options = joined({kLoop, kAllocator, kFsdp, {"use-orig-params"}})},
       {.name = "deepspeed",
        .version = "0.19",
        .help = "ZeRO stages 1 and 2",

@@ -1,0 +1,113 @@
+// Does the emulation of a training loop (clipping, accumulation) reach the peaks that PyTorch itself reached?
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "sim/like/simulate_eager.h"
+#include "tests/like/recipe.h"
+
+namespace shard::like {
+namespace {
+
+/// A row of tests/data/eager/step_dryruns.tsv (made by make_step_dryruns.py).
+struct StepRun {
+  std::string framework, masters, config, precision, optimizer, recompute;
+  std::int32_t ranks = 0, stage = 0;
+  bool clip = false;
+  std::int64_t bucket = 0, micro_steps = 0, batch = 0, sequence = 0, reserved = 0;
+  std::vector<std::int64_t> peaks{};  ///< creation, then three steps
+};
+
+plan::Precision precision_of(const std::string& name) {
+  return name == "bf16" ? plan::Precision::bf16 : name == "fp16" ? plan::Precision::fp16 : plan::Precision::fp32;
+}
+
+Result<LikeResult> predicted(const StepRun& run) {
+  plan::Strategy strategy;
+  strategy.world_size = run.ranks;
+  strategy.stage = run.stage;
+  strategy.micro_batch = run.batch;
+  strategy.global_batch = run.batch * run.ranks * run.micro_steps;
+  strategy.sequence = run.sequence;
+  strategy.precision = precision_of(run.precision);
+  strategy.clip_norm = run.clip;
+  if (run.recompute == "block") strategy.recompute = plan::Recompute::block;
+  EagerOptions options;
+  options.framework = eager_framework(run.framework).value();
+  options.masters = run.masters == "fp32";
+  options.reduce_bucket = run.bucket;
+  if (run.optimizer == "fused") options.update = eager::Update::fused;
+  if (run.optimizer == "for-loop") options.update = eager::Update::for_loop;
+  return simulate_eager(std::make_shared<model::Model>(test::model_of(run.config)), strategy, options);
+}
+
+std::vector<StepRun> step_runs(const std::string& framework) {
+  std::ifstream in(std::string(TEST_DATA) + "/data/eager/step_dryruns.tsv");
+  std::vector<StepRun> runs;
+  std::string line;
+  std::getline(in, line);  // the columns' names
+  while (std::getline(in, line)) {
+    std::istringstream fields(line);
+    StepRun run;
+    fields >> run.framework >> run.ranks >> run.stage >> run.masters >> run.bucket >> run.clip >> run.micro_steps;
+    fields.ignore(1);
+    std::getline(fields, run.config, '\t');
+    fields >> run.batch >> run.sequence >> run.precision >> run.optimizer >> run.recompute;
+    run.peaks.resize(4);
+    for (std::int64_t& peak : run.peaks) fields >> peak;
+    fields >> run.reserved;
+    if (run.framework == framework) runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::string named(const StepRun& run) {
+  std::ostringstream out;
+  out << run.framework << " stage " << run.stage << " on " << run.ranks << ", masters " << run.masters << ", bucket "
+      << run.bucket << ", clip " << run.clip << ", " << run.micro_steps << " micro-steps, " << run.batch << " x "
+      << run.sequence << " " << run.precision << " " << run.optimizer << " " << run.recompute << " " << run.config;
+  return out.str();
+}
+
+/// How many are equal to the byte; none is further off than 0.1 %.
+std::size_t equal_runs(const std::vector<StepRun>& runs) {
+  std::size_t equal = 0;
+  for (const StepRun& run : runs) {
+    const Result<LikeResult> result = predicted(run);
+    if (!result) {
+      ADD_FAILURE() << named(run) << ": " << to_string(result.error());
+      continue;
+    }
+    const std::vector<std::int64_t> peaks = test::maxima(*result);
+    equal += peaks == run.peaks ? 1 : 0;
+    for (std::size_t i = 0; i < run.peaks.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(peaks.at(i)), static_cast<double>(run.peaks[i]),
+                  0.001 * static_cast<double>(run.peaks[i]))
+          << named(run) << ", moment " << i;
+  }
+  return equal;
+}
+
+TEST(StepDryRuns, OfOneRankAreEqualToTheByte) {
+  const std::vector<StepRun> runs = step_runs("pytorch");
+  EXPECT_EQ(runs.size(), 28u);
+  EXPECT_EQ(equal_runs(runs), runs.size());
+}
+
+TEST(StepDryRuns, UnderFsdpAreEqualToTheByteButForScalars) {
+  const std::vector<StepRun> under_fsdp2 = step_runs("fsdp2"), under_fsdp1 = step_runs("fsdp1");
+  EXPECT_EQ(under_fsdp2.size(), 28u);
+  EXPECT_GE(equal_runs(under_fsdp2) + 2, under_fsdp2.size());
+  EXPECT_EQ(under_fsdp1.size(), 28u);
+  EXPECT_GE(equal_runs(under_fsdp1) + 1, under_fsdp1.size());
+}
+
+TEST(StepDryRuns, UnderDeepSpeedAreEqualToTheByte) {
+  const std::vector<StepRun> runs = step_runs("deepspeed");
+  EXPECT_EQ(runs.size(), 28u);
+  EXPECT_EQ(equal_runs(runs), runs.size());
+}
+
+}  // namespace
+}  // namespace shard::like
