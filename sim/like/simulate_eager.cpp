@@ -32,9 +32,10 @@ Result<void> check_course(const model::Model& model, const plan::Strategy& s) {
 Result<void> check_hugging_face(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const bool half = options.autocast || s.precision == plan::Precision::bf16 || s.precision == plan::Precision::fp16;
   if (!eager::is_known_decoder(model))
-    return missing("transformers' " + model.class_name, "a gpt2, a llama or a relative");
-  if (model.window > 0 && (model.class_name != "MistralForCausalLM" || s.sequence >= model.window ||
-                           options.attention == eager::Attention::eager))
+    return missing("transformers' " + model.class_name, "shardscope dryrun, which runs the model itself");
+  if (const std::string_view unknown = eager::unknown_activation(model); !unknown.empty())
+    return missing("the activation function " + std::string(unknown), "shardscope dryrun, which runs the model itself");
+  if (model.window > 0 && (s.sequence >= model.window || options.attention == eager::Attention::eager))
     return missing("a window of attention within the sequence", "a shorter --sequence");
   if (model.dropout > 0 &&
       (half || options.attention == eager::Attention::eager || model.family != model::Family::gpt2))

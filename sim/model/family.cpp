@@ -37,7 +37,7 @@ const nlohmann::json& empty_object() {
 class FieldReader {
  public:
   FieldReader(ConfigFields& fields, Model& model, FamilyValues& family)
-      : top_(fields), model_(model), values_(family.values), lists_(family.lists) {}
+      : top_(fields), model_(model), family_(family), values_(family.values), lists_(family.lists) {}
 
   void read(const FieldRow& row) {
     ConfigFields& fields = section(row.section);
@@ -95,6 +95,7 @@ class FieldReader {
   }
   void text(const FieldRow& row, ConfigFields& fields, Keys keys) {
     const std::string value = fields.text(keys, row.fallback);
+    if (row.role == "activation") family_.activation = value;
     for (const std::string_view word : row.words) {
       std::string name(row.name);
       (name += '_') += word;
@@ -129,6 +130,7 @@ class FieldReader {
 
   ConfigFields& top_;
   Model& model_;
+  FamilyValues& family_;
   Values& values_;
   std::map<std::string_view, std::vector<std::int64_t>>& lists_;
   std::map<std::string_view, ConfigFields> sections_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace shard::model {
 struct FamilyValues {
   const FamilyTable* table = nullptr;
   Values values;
+  std::string activation;  ///< transformers' word for the function between the products of feed-forward
   std::map<std::string_view, std::vector<std::int64_t>> lists;  ///< the layers that each list names, in order
 };
 

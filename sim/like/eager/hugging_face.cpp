@@ -1,11 +1,11 @@
-// transformers 5: integrations/sdpa_attention.py, cache_utils.py, masking_utils.py, loss_utils.py; and which decoders
-// are known.
+// transformers 5: integrations/sdpa_attention.py, cache_utils.py, masking_utils.py, loss_utils.py.
 #include "sim/like/eager/hugging_face.h"
 
 #include <algorithm>
 #include <array>
 #include <cassert>
 
+#include "sim/like/eager/lowering.h"
 #include "sim/like/eager/sharding.h"
 
 namespace shard::like::eager {
@@ -129,7 +129,7 @@ Tensor HuggingFace::forward() {
   enter_model(r_);
   const Tensor hidden = decoder();
   r_.tape().set_module("lm_head", -1);
-  const Tensor logits = linear(r_, hidden, head(), {});
+  const Tensor logits = linear(r_, hidden, head(), head_bias());
   Tensor loss = causal_loss(logits);
   leave_model(r_, loss, logits);
   cache_.clear();  // the model's output ends with the statement
@@ -163,42 +163,20 @@ std::size_t HuggingFace::place(std::string_view name) const {
   return static_cast<std::size_t>(found - model_.parameters.begin());
 }
 
-bool HuggingFace::has(std::string_view name) const {
-  return std::any_of(model_.parameters.begin(), model_.parameters.end(), [&](const auto& p) { return p.name == name; });
-}
-
-namespace {
-
-using MakeDecoder = std::unique_ptr<Program> (*)(Runtime&, const model::Model&, const ProgramOptions&);
-
-struct KnownDecoder {
-  std::string_view class_name;
-  MakeDecoder make;
-};
-
-constexpr std::array kKnownDecoders{
-    KnownDecoder{"GPT2LMHeadModel", gpt2_decoder},    KnownDecoder{"GPTBigCodeForCausalLM", gpt2_decoder},
-    KnownDecoder{"LlamaForCausalLM", rotary_decoder}, KnownDecoder{"MistralForCausalLM", rotary_decoder},
-    KnownDecoder{"Qwen2ForCausalLM", rotary_decoder}, KnownDecoder{"Qwen3ForCausalLM", rotary_decoder},
-};
-
-const KnownDecoder* known_decoder(const model::Model& model) {
-  const auto* found = std::find_if(kKnownDecoders.begin(), kKnownDecoders.end(),
-                                   [&](const KnownDecoder& d) { return d.class_name == model.class_name; });
-  return found == kKnownDecoders.end() ? nullptr : found;
-}
-
-}  // namespace
-
 bool is_known_decoder(const model::Model& model) {
-  return known_decoder(model) != nullptr;
+  return class_row(model.class_name) != nullptr;
+}
+
+std::string_view unknown_activation(const model::Model& model) {
+  const std::string_view word = word_of_activation(model, *class_row(model.class_name));
+  return activation_function(word) == nullptr ? word : "";
 }
 
 std::unique_ptr<Program> hugging_face_program(Runtime& runtime, const model::Model& model,
                                               const ProgramOptions& options) {
-  const KnownDecoder* decoder = known_decoder(model);
-  assert(decoder != nullptr);
-  return decoder->make(runtime, model, options);
+  const ClassRow* row = class_row(model.class_name);
+  assert(row != nullptr);
+  return std::make_unique<LoweredDecoder>(runtime, model, options, *row);
 }
 
 }  // namespace shard::like::eager

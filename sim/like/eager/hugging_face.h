@@ -32,6 +32,7 @@ class HuggingFace : public Program {
   /// The last hidden state.
   virtual Tensor decoder() = 0;
   [[nodiscard]] virtual const Tensor& head() const = 0;
+  [[nodiscard]] virtual Tensor head_bias() const { return {}; }
   /// A layer's forward().
   virtual Tensor block(std::int64_t l, const Tensor& x) = 0;
   /// The same, holding what the layer is called with beside x.
@@ -77,12 +78,11 @@ class HuggingFace : public Program {
   ProgramOptions options_;
   std::vector<std::string_view> names_;
   Tensor tokens_;
-  Tensor mask_, ids_;
+  Tensor mask_;
   Tensors cache_;
 
   /// Where the parameter of this name is.
   [[nodiscard]] std::size_t place(std::string_view name) const;
-  [[nodiscard]] bool has(std::string_view name) const;
 
  private:
   void make_parameters();
@@ -93,12 +93,5 @@ class HuggingFace : public Program {
   Tensor causal_loss(const Tensor& logits);
   Tensor loss_of_shifted_logits(const Tensor& logits);
 };
-
-/// Decoders with rotary positions and rms_norm: LlamaForCausalLM and what differs from it in its parameters.
-[[nodiscard]] std::unique_ptr<Program> rotary_decoder(Runtime& runtime, const model::Model& model,
-                                                      const ProgramOptions& options);
-/// GPT2LMHeadModel and GPTBigCodeForCausalLM.
-[[nodiscard]] std::unique_ptr<Program> gpt2_decoder(Runtime& runtime, const model::Model& model,
-                                                    const ProgramOptions& options);
 
 }  // namespace shard::like::eager

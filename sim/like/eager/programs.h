@@ -41,6 +41,8 @@ class Program {
 
 /// Whether transformers' code of the model's class is known.
 [[nodiscard]] bool is_known_decoder(const model::Model& model);
+/// Of a known decoder: the word of its activation function where that is not known, else nothing.
+[[nodiscard]] std::string_view unknown_activation(const model::Model& model);
 
 /// A decoder of transformers that is known, called with labels, its cache on as is the default.
 [[nodiscard]] std::unique_ptr<Program> hugging_face_program(Runtime& runtime, const model::Model& model,

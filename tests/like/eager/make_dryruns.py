@@ -196,29 +196,91 @@ def train(run):
     return peaks + [torch.cuda.max_memory_reserved()]
 
 
+# Classes that have no attention by scaled_dot_product_attention.
+WITHOUT_SDPA = {"gemma2", "gptj", "gpt_neo", "codegen", "bloom", "mpt"}
+
+
+def sizes_of_family(r, family, head, heads, kv_heads):
+    """Keys of config.json: the widths, under the family's names."""
+    hidden, layers, ffn = head * heads, r.randint(1, 4), r.randint(16, 3000)
+    if family == "gpt_bigcode":
+        return {"n_embd": hidden, "n_layer": layers, "n_head": heads, "n_positions": 1024,
+                "n_inner": r.choice([4 * hidden, r.randint(16, 2000)]), "resid_pdrop": 0.0, "embd_pdrop": 0.0,
+                "attn_pdrop": 0.0, "multi_query": r.choice([True, True, False]),
+                "tie_word_embeddings": r.choice([True, True, False])}
+    if family in ("gptj", "codegen"):
+        return {"n_embd": hidden, "n_layer": layers, "n_head": heads, "n_positions": 1024, "n_inner": ffn,
+                "rotary_dim": min(head, r.choice([16, 32, 64])), "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0,
+                "tie_word_embeddings": False}
+    if family == "bloom":
+        return {"hidden_size": hidden, "n_layer": layers, "n_head": heads, "hidden_dropout": 0.0,
+                "attention_dropout": 0.0, "tie_word_embeddings": r.choice([True, True, False])}
+    if family == "mpt":
+        return {"d_model": hidden, "n_layers": layers, "n_heads": heads, "max_seq_len": 1024, "resid_pdrop": 0.0,
+                "emb_pdrop": 0.0, "tie_word_embeddings": r.choice([True, True, False])}
+    if family == "gpt_neo":
+        return {"hidden_size": hidden, "num_layers": layers, "num_heads": heads, "intermediate_size": ffn,
+                "max_position_embeddings": 1024, "attention_types": [[["global", "local"], layers]], "window_size": 256,
+                "resid_dropout": 0.0, "embed_dropout": 0.0, "attention_dropout": 0.0,
+                "tie_word_embeddings": r.choice([True, True, False])}
+    if family == "opt":
+        return {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "ffn_dim": ffn,
+                "max_position_embeddings": 1024, "dropout": 0.0, "attention_dropout": 0.0,
+                "word_embed_proj_dim": r.choice([hidden, hidden, 48]), "do_layer_norm_before": r.choice([True, True, False]),
+                "enable_bias": r.choice([True, True, False]),
+                "activation_function": r.choice(["relu", "relu", "gelu", "gelu_new"]),
+                "tie_word_embeddings": r.choice([True, True, False])}
+    if family == "falcon":
+        c = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "ffn_hidden_size": ffn,
+             "max_position_embeddings": 1024, "hidden_dropout": 0.0, "attention_dropout": 0.0,
+             "bias": r.choice([False, False, True]), "alibi": False, "tie_word_embeddings": r.choice([True, True, False])}
+        kind = r.choice(["new", "7b", "parallel", "1b"])
+        if kind == "new":
+            return c | {"new_decoder_architecture": True, "num_kv_heads": kv_heads,
+                        "num_ln_in_parallel_attn": r.choice([1, 2])}
+        return c | {"new_decoder_architecture": False, "multi_query": kind == "7b", "parallel_attn": kind != "1b"}
+    c = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": ffn,
+         "max_position_embeddings": 1024, "tie_word_embeddings": r.choice([False, False, True])}
+    if family != "gpt_neox":
+        c |= {"num_key_value_heads": kv_heads}
+    return c
+
+
+def details_of_family(r, family, head, half):
+    """Keys that only the family has."""
+    if family == "mistral":
+        return {"sliding_window": r.choice([None, 4096])}
+    if family == "qwen3":
+        return {"head_dim": r.choice([head, 64, 128]), "attention_bias": r.choice([False, False, True])}
+    if family == "stablelm":
+        return {"use_qkv_bias": r.choice([False, True]), "use_parallel_residual": r.choice([False, False, True]),
+                "partial_rotary_factor": r.choice([0.25, 0.25, 0.5, 1.0])}
+    if family == "phi":
+        return {"tie_word_embeddings": False, "partial_rotary_factor": r.choice([0.5, 0.5, 0.25])}
+    if family == "gpt_neox":
+        return {"attention_bias": r.choice([True, True, False]), "use_parallel_residual": r.choice([True, True, False]),
+                "rotary_pct": r.choice([0.25, 0.25, 0.5, 1.0]), "hidden_act": r.choice(["gelu", "gelu", "gelu_new", "relu"])}
+    if family == "phi3":
+        return {"partial_rotary_factor": r.choice([1.0, 1.0, 0.5]), "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    if family in ("gemma", "gemma2", "gemma3_text"):
+        return {"head_dim": r.choice([head, 64, 256 if half else 128]), "attention_bias": r.choice([False, False, True])}
+    return {}
+
+
 def draw_family(r, family):
     """Of the families beside gpt2 and llama."""
     head, heads = r.choice([16, 32, 40, 64, 96, 128]), r.choice([1, 2, 3, 4, 6, 8])
     sequence = r.choice([r.randint(2, 64), r.randint(64, 400), r.randint(400, 1024)])
     groups = r.choice([g for g in (1, 2, 3, 4, 8) if heads % g == 0])
+    if family == "codegen":
+        heads = max(4, heads // 4 * 4)
+    precision = r.choice(["fp32", "bf16", "bf16", "fp16"])
     c = {"model_type": family, "vocab_size": r.randint(50, 6000)}
-    if family == "gpt_bigcode":
-        c |= {"n_embd": head * heads, "n_layer": r.randint(1, 4), "n_head": heads, "n_positions": 1024,
-              "n_inner": r.choice([4 * head * heads, r.randint(16, 2000)]), "resid_pdrop": 0.0, "embd_pdrop": 0.0,
-              "attn_pdrop": 0.0, "multi_query": r.choice([True, True, False]),
-              "tie_word_embeddings": r.choice([True, True, False])}
-    else:
-        c |= {"hidden_size": head * heads, "num_hidden_layers": r.randint(1, 4), "num_attention_heads": heads,
-              "num_key_value_heads": heads // groups, "intermediate_size": r.randint(16, 3000),
-              "max_position_embeddings": 1024, "tie_word_embeddings": r.choice([False, False, True])}
-    if family == "mistral":
-        c |= {"sliding_window": r.choice([None, 4096])}
-    if family == "qwen3":
-        c |= {"head_dim": r.choice([head, 64, 128]), "attention_bias": r.choice([False, False, True])}
-    return {"code": "hugging-face", "config": c, "batch": r.randint(1, max(1, min(8, 3072 // sequence))),
-            "sequence": sequence, "precision": r.choice(["fp32", "bf16", "bf16", "fp16"]),
-            "optimizer": r.choice(["foreach", "foreach", "fused", "for-loop"]),
-            "recompute": r.choice(["none", "none", "block"])}
+    c |= sizes_of_family(r, family, head, heads, heads // groups) | details_of_family(r, family, head, precision != "fp32")
+    run = {"code": "hugging-face", "config": c, "batch": r.randint(1, max(1, min(8, 3072 // sequence))),
+           "sequence": sequence, "precision": precision, "optimizer": r.choice(["foreach", "foreach", "fused", "for-loop"]),
+           "recompute": r.choice(["none", "none", "block"])}
+    return run | ({"attention": "eager"} if family in WITHOUT_SDPA else {})
 
 
 def draw(r, recompute, families=()):
@@ -258,7 +320,8 @@ def main():
     args = parser.parse_args()
     import importlib
     for family in {"gpt2", "llama", *args.families}:  # before the fork
-        importlib.import_module(f"transformers.models.{family}.modeling_{family}")
+        package = family.removesuffix("_text")
+        importlib.import_module(f"transformers.models.{package}.modeling_{package}")
 
     draws = random.Random(args.seed)
     with open(args.out, "w", newline="") as out:
@@ -266,7 +329,7 @@ def main():
         rows.writerow(["code", "config", "batch", "sequence", "precision", "optimizer", "creation", "first", "second",
                        "third", "reserved", "recompute"])
         for _ in range(args.runs):
-            run = draw(draws, args.recompute, args.families) | {"attention": args.attention}
+            run = {"attention": args.attention} | draw(draws, args.recompute, args.families)
             read, write = os.pipe()
             if os.fork() == 0:
                 try:

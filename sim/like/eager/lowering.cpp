@@ -1,0 +1,242 @@
+// transformers 5: how a decoder's modules run, operator by operator (modeling_llama.py and its relatives).
+#include "sim/like/eager/lowering.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <utility>
+
+#include "sim/like/eager/sharding.h"
+#include "sim/model/family.h"
+
+namespace shard::like::eager {
+
+LoweredDecoder::LoweredDecoder(Runtime& runtime, const model::Model& model, const ProgramOptions& options,
+                               const ClassRow& row)
+    : HuggingFace(runtime, model, options),
+      row_(row),
+      activation_(activation_function(word_of_activation(model, row))),
+      graph_(model::build_graph(model, options.batch, options.sequence)),
+      lowered_(lowered_graph(graph_, row.names)) {
+  for (const model::Operator& op : graph_.operators) {
+    if (op.block < 0) continue;
+    prefix_ = op.name.substr(0, op.name.find(".0.") + 1);
+    break;
+  }
+  list_buffers();
+}
+
+void LoweredDecoder::list_buffers() {
+  if (row_.rotation != Rotation::none) {
+    const std::int64_t pairs = rotary_columns() / 2;
+    const std::size_t before = row_.rotary_before.empty() ? place_of_head() : place(row_.rotary_before);
+    for (const char* name : {"model.rotary_emb.inv_freq", "model.rotary_emb.original_inv_freq"})
+      buffer_rows_.push_back({before, name, {pairs}, Scalar::f32});
+  }
+  if (row_.scaled_embedding) buffer_rows_.push_back({1, "model.embed_tokens.embed_scale", {}, options_.precision});
+  if (row_.mask_buffer)
+    buffer_rows_.push_back(
+        {place_of_head(), "transformer.bias", {model_.max_sequence, model_.max_sequence}, Scalar::boolean});
+}
+
+std::size_t LoweredDecoder::place_of_head() const {
+  return model_.tied_embeddings ? model_.parameters.size() : static_cast<std::size_t>(lowered_.head->params[0].value);
+}
+
+void LoweredDecoder::make_buffers_before(std::size_t at) {
+  for (const BufferRow& row : buffer_rows_)
+    if (row.before == at) buffers_.push_back(named(row.name, Category::not_known, row.sizes, row.scalar));
+}
+
+std::int64_t LoweredDecoder::rotary_columns() const {
+  return model_.rotary.columns > 0 ? model_.rotary.columns : model_.head_dim;
+}
+
+Tensor LoweredDecoder::decoder() {
+  Tensor x = run(lowered_.before, tokens_);
+  for (std::int64_t l = 0; l < model_.layers; ++l) {
+    r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
+    x = in_unit(r_, l, x, [&](const Tensor& entered) { return layer(l, entered); });
+  }
+  if (!lowered_.behind.steps.empty()) x = run(lowered_.behind, x);
+  embedded_.clear();
+  arguments_ = {};
+  mask_ = {};
+  return x;
+}
+
+Tensor LoweredDecoder::block(std::int64_t l, const Tensor& x) {
+  return run(lowered_.blocks[static_cast<std::size_t>(l)], x);
+}
+
+std::function<Tensor(const Tensor&)> LoweredDecoder::with_arguments(std::int64_t l) {
+  return [this, l, mask = mask_, arguments = arguments_](const Tensor& x) {
+    const Arguments before = std::exchange(arguments_, arguments);
+    const Tensor mask_before = std::exchange(mask_, mask);
+    Tensor y = block(l, x);
+    arguments_ = before;
+    mask_ = mask_before;
+    return y;
+  };
+}
+
+Tensor LoweredDecoder::run(const LoweredPart& part, const Tensor& x) {
+  Values values(part.values);
+  values[0] = x;
+  for (const LoweredStep& step : part.steps) {
+    if (step.op().block < 0) r_.tape().set_module(r_.tape().keep(step.op().name), -1);
+    values[step.output] = run(step, values);
+    for (const std::size_t v : step.done) values[v] = {};
+  }
+  return std::move(values[part.steps.back().output]);
+}
+
+Tensor LoweredDecoder::run(const LoweredStep& step, const Values& values) {
+  using Kind = model::OperatorKind;
+  struct Row {
+    Kind kind;
+    Tensor (LoweredDecoder::*lower)(const LoweredStep&, const Values&);
+  };
+  static constexpr std::array kRows{
+      Row{Kind::attention, &LoweredDecoder::attention_of},  // with the product behind it
+      Row{Kind::embedding, &LoweredDecoder::embedded},
+      Row{Kind::add_position, &LoweredDecoder::with_positions},
+      Row{Kind::layer_norm, &LoweredDecoder::layer_norm_of},
+      Row{Kind::rms_norm, &LoweredDecoder::rms_norm_of},
+      Row{Kind::swiglu, &LoweredDecoder::gated},
+      Row{Kind::geglu, &LoweredDecoder::gated},
+      Row{Kind::linear, &LoweredDecoder::linear_of},
+      Row{Kind::gelu, &LoweredDecoder::activated},
+      Row{Kind::gelu_erf, &LoweredDecoder::activated},
+      Row{Kind::relu, &LoweredDecoder::activated},
+      Row{Kind::add, &LoweredDecoder::summed},
+      Row{Kind::dropout, &LoweredDecoder::dropped},
+      Row{Kind::scale, &LoweredDecoder::passed},
+  };
+  const auto* row =
+      std::find_if(kRows.begin(), kRows.end(), [&](const Row& r) { return step.find(r.kind) != nullptr; });
+  assert(row != kRows.end() && "an operator that no class of the table has");
+  return (this->*row->lower)(step, values);
+}
+
+Tensor LoweredDecoder::layer_norm_of(const LoweredStep& step, const Values& values) {
+  return layer_norm(r_, values[step.inputs[0]], weight(step.op()), weight(step.op(), 1));
+}
+
+Tensor LoweredDecoder::rms_norm_of(const LoweredStep& step, const Values& values) {
+  return norm(step.op(), values[step.inputs[0]]);
+}
+
+Tensor LoweredDecoder::linear_of(const LoweredStep& step, const Values& values) {
+  return product(step.op(), values[step.inputs[0]]);
+}
+
+Tensor LoweredDecoder::activated(const LoweredStep& step, const Values& values) {
+  return activation_(r_, values[step.inputs[0]]);
+}
+
+Tensor LoweredDecoder::dropped(const LoweredStep& step, const Values& values) {
+  return dropout(r_, values[step.inputs[0]], model_.dropout);
+}
+
+/// The factor of embeddings, which their own module multiplies with.
+Tensor LoweredDecoder::passed(const LoweredStep& step, const Values& values) {
+  return values[step.inputs[0]];
+}
+
+Tensor LoweredDecoder::embedded(const LoweredStep& step, const Values& values) {
+  Tensor x = embedding(r_, weight(step.op()), values[step.inputs[0]]);
+  if (row_.scaled_embedding) x = mul(r_, x, buffers_[0]);
+  embedded_.push_back(x);
+  r_.tape().set_module(own_part(), -1);
+  arguments_.ids = positions();
+  if (row_.mask == MaskAt::behind_ids) make_mask();
+  if (row_.rotation != Rotation::none) rotary_tables();
+  return x;
+}
+
+Tensor LoweredDecoder::with_positions(const LoweredStep& step, const Values& values) {
+  embedded_.push_back(embedding(r_, weight(step.op()), arguments_.ids));
+  Tensor sum = add(r_, values[step.inputs[0]], embedded_.back());
+  if (row_.mask == MaskAt::behind_position_embeddings) make_mask();
+  return sum;
+}
+
+void LoweredDecoder::rotary_tables() {
+  const std::int64_t s = options_.sequence, d = rotary_columns();
+  r_.tape().begin_op("rotary tables");
+  Tensor numbers = r_.empty({1, s, 1}, Scalar::f32);
+  const Tensor freqs = r_.empty({1, s, d / 2}, Scalar::f32);
+  numbers = {};
+  const Tensor both = r_.empty({1, s, d}, Scalar::f32);
+  const auto table = [&] {
+    const Tensor plain = r_.empty({1, s, d}, Scalar::f32);
+    return r_.empty({1, s, d}, Scalar::f32);
+  };
+  const Tensor cosine = table(), sine = table();
+  const Tensor cosine_cast = to(r_, cosine, options_.precision), sine_cast = to(r_, sine, options_.precision);
+  arguments_.cosine = cosine_cast.view({1, 1, s, d}, {s * d, s * d, d, 1});
+  arguments_.sine = sine_cast.view({1, 1, s, d}, {s * d, s * d, d, 1});
+}
+
+Tensor LoweredDecoder::product(const model::Operator& op, const Tensor& x) {
+  const Tensor bias = op.params.size() > 1 ? weight(op, 1) : Tensor{};
+  if (op.attributes.weight_in_out) return addmm(r_, bias, x, weight(op));
+  return linear(r_, x, weight(op), bias);
+}
+
+Tensor LoweredDecoder::norm(const model::Operator& op, const Tensor& x) {
+  return row_.norm == Norm::by_weight ? rms_norm(x, weight(op)) : rms_norm_by_one_more(x, weight(op));
+}
+
+Tensor LoweredDecoder::rms_norm(const Tensor& input, const Tensor& weight) {
+  Tensor x = to(r_, input, Scalar::f32);
+  Tensor variance = pow_number(r_, x);
+  variance = mean_last(r_, variance);
+  Tensor root = add_number(r_, variance);
+  root = rsqrt(r_, root);
+  x = mul(r_, x, root);
+  root = {};
+  return mul(r_, weight, to(r_, x, input.scalar()));
+}
+
+/// Gemma's: the weight is of what is added to 1, and everything is in fp32.
+Tensor LoweredDecoder::rms_norm_by_one_more(const Tensor& input, const Tensor& weight) {
+  Tensor x = to(r_, input, Scalar::f32);
+  {
+    Tensor root = pow_number(r_, x);
+    root = mean_last(r_, root);
+    root = add_number(r_, root);
+    root = rsqrt(r_, root);
+    x = mul(r_, x, root);
+  }
+  Tensor factor = to(r_, weight, Scalar::f32);
+  factor = add_number(r_, factor);
+  x = mul(r_, x, factor);
+  factor = {};
+  return to(r_, x, input.scalar());
+}
+
+Tensor LoweredDecoder::gated(const LoweredStep& step, const Values& values) {
+  const Tensor& x = values[step.inputs[0]];
+  if (step.ops.size() == 1) {
+    const Tensors parts = split_last(r_, x, 2);
+    return mul(r_, parts[1], activation_(r_, parts[0]));
+  }
+  const Tensor gate = activation_(r_, product(*step.ops[0], x));
+  return mul(r_, gate, product(*step.ops[1], x));
+}
+
+Tensor LoweredDecoder::summed(const LoweredStep& step, const Values& values) {
+  const Tensor &x = values[step.inputs[0]], &a = values[step.inputs[1]];
+  if (step.ops.size() == 1) return add(r_, x, a);
+  const Tensor& m = values[step.inputs[2]];
+  switch (row_.sum) {
+    case Sum::attention_mlp_x: return add(r_, add(r_, a, m), x);
+    case Sum::mlp_attention_x: return add(r_, add(r_, m, a), x);
+    case Sum::x_attention_mlp: return add(r_, add(r_, x, a), m);
+  }
+  return {};
+}
+
+}  // namespace shard::like::eager
