@@ -20,11 +20,9 @@ StackId SnapshotWriter::push(std::string_view function, std::string_view file, S
   return stack.id;
 }
 
-void SnapshotWriter::begin_op(const plan::Plan& /*plan*/, Phase phase, const plan::Op& op) {
-  const std::string_view whole = op.name;
-  const std::size_t space = whole.rfind(' ');
-  module_ = space == std::string_view::npos ? std::string_view() : whole.substr(0, space);
-  operator_ = space == std::string_view::npos ? whole : whole.substr(space + 1);
+void SnapshotWriter::begin_operator(Phase phase, const Operator& op) {
+  module_ = op.module;
+  operator_ = op.name;
   phase_ = phase;
   part_ = op.part;
 }
@@ -51,9 +49,13 @@ void SnapshotWriter::taken(Address address, Bytes requested, AllocatorStream str
   makers_[address] = stack_;
 }
 
-void SnapshotWriter::given_back(Address address, Bytes taken, AllocatorStream stream) {
-  // A replay has no clock: what another stream still reads comes back at once.
+void SnapshotWriter::let_go(Address address, Bytes taken, AllocatorStream stream) {
   add(SnapshotAction::free_requested, address, taken, stream);
+  let_go_.insert(address);
+}
+
+void SnapshotWriter::given_back(Address address, Bytes taken, AllocatorStream stream) {
+  if (let_go_.erase(address) == 0) add(SnapshotAction::free_requested, address, taken, stream);
   add(SnapshotAction::free_completed, address, taken, stream);
   makers_.erase(address);
 }

@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "sim/ir/plan.h"
+#include "sim/like/program/program.h"
 #include "sim/like/pytorch/caching_allocator.h"
 #include "sim/like/watched_device.h"
 #include "traces/event.h"
@@ -32,11 +33,13 @@ class SnapshotWriter final : public ReplayListener {
   /// `program` is what stacks call the file of code without a module.
   explicit SnapshotWriter(std::string program) : program_(std::move(program)) { result_.snapshot.device_count = 1; }
 
-  /// What follows is done by this op.
-  void begin_op(const plan::Plan& plan, Phase phase, const plan::Op& op);
+  /// What follows is asked for by this operator, which lives as long as the writer.
+  void begin_operator(Phase phase, const Operator& op);
   /// What follows is memory of this category.
   void begin_buffer(Category category);
   void taken(Address address, Bytes requested, AllocatorStream stream);
+  /// The program is done with it, and another stream is not.
+  void let_go(Address address, Bytes taken, AllocatorStream stream);
   void given_back(Address address, Bytes taken, AllocatorStream stream);
   void finish(const std::vector<SegmentView>& segments);
 
@@ -63,6 +66,7 @@ class SnapshotWriter final : public ReplayListener {
   StackId stack_{};
   std::map<Address, AllocatorStream> streams_;  ///< of segments
   std::map<Address, StackId> makers_;           ///< of live blocks and of segments' first bytes, by address
+  std::set<Address> let_go_;                    ///< blocks that wait for another stream
 };
 
 }  // namespace shard::like

@@ -1,15 +1,15 @@
-// Replays a plan's acquires and releases through the model of another framework's allocator.
+// Replays a program through the model of a caching allocator: what memory it takes.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "sim/ir/plan.h"
-#include "sim/like/passes.h"
 #include "sim/like/predicted_snapshot.h"
+#include "sim/like/program/program.h"
 #include "sim/like/pytorch/caching_allocator.h"
 #include "traces/base/result.h"
 
@@ -35,20 +35,56 @@ struct Moment {
   std::vector<Block> blocks;  ///< live then, in the order taken; `taken` sums to max_allocated
 };
 
-struct Replay {
-  std::vector<Moment> moments;  ///< in the order of the marks
-  AllocatorStatistics statistics;
+/// Maxima of a phase.
+struct PhasePeaks {
+  Phase phase{};
+  Bytes allocated{0}, active{0}, reserved{0};
 };
 
-/// Device buffers only, all on one stream. `plan` has its lifetimes; marks are in plan order. Fails with
-/// Errc::does_not_fit when `capacity` is given and a block finds no room even with the cache emptied.
-[[nodiscard]] Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks,
-                                    const CachingAllocatorOptions& options, std::optional<Bytes> capacity);
+/// Calls and bytes (full buffer per call) of one kind of collective in one phase.
+struct CollectiveSum {
+  Phase phase{};
+  Collective kind{};
+  std::int64_t count = 0;
+  Bytes bytes{};
+};
 
-/// Segments come from `device`, which says where. `streams` says by buffer whose block it is; none: all are of one.
-/// `snapshot` is told every event.
-[[nodiscard]] Result<Replay> replay(const plan::Plan& plan, const std::vector<Mark>& marks,
-                                    const CachingAllocatorOptions& options, SegmentSource& device,
-                                    std::span<const std::uint8_t> streams = {}, SnapshotWriter* snapshot = nullptr);
+/// What memory a program takes on a device, whoever wrote the program.
+struct MemoryAnswer {
+  std::vector<Moment> moments{};  ///< in the order of the marks
+  std::vector<PhasePeaks> phases{};
+  /// Peaks are the program's, over all phases; current values those at its end.
+  AllocatorStatistics statistics{};
+  /// When `reserved` was first at its peak: what of it no block took, and the largest piece of that.
+  Bytes inactive{0}, largest_gap{0};
+  Bytes host_peak{0}, pinned_peak{0};        ///< of the host's memory, which no caching allocator gives
+  Bytes optimizer_state{0};                  ///< as requested
+  std::vector<CollectiveSum> collectives{};  ///< phase by phase
+  std::optional<Bytes> device_capacity{};    ///< none: no limit
+  bool fits = true;  ///< with the cache emptied when a segment is refused, as the framework does
+  /// Of every event, where it was asked for; without a limit where it does not fit.
+  std::shared_ptr<const PredictedSnapshot> snapshot{};
+
+  [[nodiscard]] Bytes peak_allocated() const { return statistics.allocated.peak; }
+  [[nodiscard]] Bytes peak_active() const { return statistics.active.peak; }
+  [[nodiscard]] Bytes peak_reserved() const { return statistics.reserved.peak; }
+};
+
+/// Where the driver of a device puts segments, which decides between free blocks of one size.
+enum class Placement : std::uint8_t {
+  downwards,  ///< linux_device.h
+  upwards,    ///< ever-growing addresses
+};
+
+struct ReplayOptions {
+  CachingAllocatorOptions allocator{};
+  std::optional<Bytes> device_capacity{};  ///< none: no limit
+  Placement placement = Placement::downwards;
+  bool snapshot = false;  ///< every event is wanted
+};
+
+/// Where `device_capacity`, or the share of it that the allocator is allowed, does not suffice, figures are those
+/// without limit and `fits` is false. Fails with Errc::does_not_fit where they do not suffice even so: never.
+[[nodiscard]] Result<MemoryAnswer> replay(const Program& program, const ReplayOptions& options);
 
 }  // namespace shard::like

@@ -1,12 +1,10 @@
 // What is modelled, and the replay of it.
 #include "sim/like/simulate_eager.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "sim/like/frameworks/framework.h"
-#include "sim/like/pytorch/linux_device.h"
 
 namespace shard::like {
 namespace {
@@ -194,7 +192,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
   }
   std::optional<eager::Scalar> autocast;
   if (options.autocast) autocast = eager::Scalar::bf16;
-  const eager::Run run =
+  eager::Run run =
       eager::run(model, {.machine = options.machine,
                          .code = options.framework == eager::Framework::megatron ? eager::Code::megatron : options.code,
                          .program = {.batch = s.micro_batch,
@@ -213,37 +211,18 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                          .set_to_none = options.set_to_none,
                          .clip = s.clip_norm,
                          .micro_steps = s.accumulation()});
-  std::optional<SnapshotWriter> writer;
-  const auto on = [&](std::optional<Bytes> capacity) {
-    LinuxDevice device(capacity);
-    CachingAllocatorOptions allocator = options.allocator;
-    if (!capacity) allocator.allowed.reset();
-    if (options.snapshot) writer.emplace("PyTorch " + name_of(options.framework));
-    return replay(run.plan, run.marks, allocator, device, run.streams, writer ? &*writer : nullptr);
-  };
-  Result<Replay> replayed = on(options.device_capacity);
-  const bool fits = replayed.has_value() || replayed.error().code != Errc::does_not_fit;
-  if (!fits) replayed = on(std::nullopt);
-  if (!replayed) return replayed.error();
-  LikeResult result{.framework = name_of(options.framework),
-                    .model = model->name,
-                    .strategy = s,
-                    .moments = std::move(replayed->moments),
-                    .statistics = replayed->statistics,
-                    .optimizer_state = Bytes{0},
-                    .collectives = {},
-                    .device_capacity = options.device_capacity,
-                    .fits = fits,
-                    .steps = "three steps"};
-  if (writer) result.snapshot = std::make_shared<PredictedSnapshot>(writer->take());
-  // A moment's maxima are of its own phase; the run's are the highest of them.
-  for (const Moment& m : result.moments) {
-    AllocatorStatistics& all = result.statistics;
-    all.allocated.peak = std::max(all.allocated.peak, m.max_allocated);
-    all.reserved.peak = std::max(all.reserved.peak, m.max_reserved);
-  }
-  for (const plan::Buffer& buffer : run.plan.buffers)
-    if (buffer.category == Category::optimizer_state) result.optimizer_state += buffer.bytes;
+  const std::string framework(name_of(options.framework));
+  run.program.origin = {
+      .framework = framework, .model = model->name, .steps = "three steps", .world_size = s.world_size};
+  Result<MemoryAnswer> answer = replay(
+      run.program,
+      {.allocator = options.allocator, .device_capacity = options.device_capacity, .snapshot = options.snapshot});
+  if (!answer) return answer.error();
+  LikeResult result{std::move(*answer)};
+  result.framework = framework;
+  result.model = model->name;
+  result.strategy = s;
+  result.steps = run.program.origin.steps;
   return result;
 }
 

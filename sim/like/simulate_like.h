@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/like/predicted_snapshot.h"
 #include "sim/like/replay.h"
 #include "sim/like/rules.h"
 #include "sim/model/graph.h"
@@ -24,30 +23,14 @@ struct LikeOptions {
   std::optional<CachingAllocatorOptions> allocator;  ///< in place of the version's own, for experiments
 };
 
-/// Calls and bytes (full buffer per call) of one kind of collective in one phase.
-struct CollectiveSum {
-  Phase phase{};
-  Collective kind{};
-  std::int64_t count = 0;
-  Bytes bytes{};
-};
-
-struct LikeResult {
-  std::string framework;  ///< NAME@VERSION
-  std::string model;
-  plan::Strategy strategy;
-  std::int32_t rank = 0;        ///< whose memory this is
-  std::vector<Moment> moments;  ///< 1.8: "after the local model", "after DDP", "before step", "after step"
-  AllocatorStatistics statistics;
-  Bytes optimizer_state;                   ///< of this rank, as requested
-  std::vector<CollectiveSum> collectives;  ///< creation, then the first step
-  std::optional<Bytes> device_capacity;
-  bool fits = true;                  ///< with the cache emptied when a segment is refused, as the framework does
+/// Whose memory it is, and what it is. moments of 1.8: "after the local model", "after DDP", "before step", "after
+/// step".
+struct LikeResult : MemoryAnswer {
+  std::string framework{};  ///< NAME@VERSION
+  std::string model{};
+  plan::Strategy strategy{};
+  std::int32_t rank = 0;             ///< whose memory this is
   std::string steps = "first step";  ///< which are predicted, for people
-  /// Of every event, where it was asked for; without a limit where it does not fit.
-  std::shared_ptr<const PredictedSnapshot> snapshot{};
-  [[nodiscard]] Bytes peak_allocated() const { return statistics.allocated.peak; }
-  [[nodiscard]] Bytes peak_reserved() const { return statistics.reserved.peak; }
 };
 
 /// `name_at_version` is "pytorch@1.8", or "pytorch" for the newest version known; a patch number ("pytorch@1.8.1") is

@@ -14,14 +14,14 @@
 namespace shard::like {
 namespace {
 
-struct Program {
+struct Sample {
   std::int64_t layers = 1, heads = 4, kv_heads = 2, batch = 2, sequence = 256;
   plan::Precision precision = plan::Precision::bf16;
   eager::Framework framework = eager::Framework::none;
   bool expandable = false;
 };
 
-LikeResult predict(const Program& p) {
+LikeResult predict(const Sample& p) {
   const auto model = std::make_shared<model::Model>(test::model_of(
       R"({"model_type": "llama", "vocab_size": 1000, "hidden_size": 256, "intermediate_size": 704,
           "max_position_embeddings": 512, "tie_word_embeddings": false, "num_hidden_layers": )" +
@@ -60,10 +60,10 @@ LoadedTrace read_back(const LikeResult& result) {
 }
 
 /// Precisions, sizes and frameworks, with and without expandable segments.
-Program random_program(unsigned seed) {
+Sample random_program(unsigned seed) {
   std::mt19937 random(seed);
   constexpr std::array kFrameworks{eager::Framework::none, eager::Framework::fsdp1, eager::Framework::fsdp2};
-  Program p;
+  Sample p;
   p.layers = 1 + random() % 3;
   p.kv_heads = random() % 2 == 0 ? 4 : 2;
   p.batch = 1 + random() % 4;

@@ -84,6 +84,7 @@ const std::vector<Layer>& layers() {
       {"sim/search/", with(kSimulates, "sim/engine/")},
       {"sim/cli/", {"traces/base/", "sim/model/"}},
       {"sim/foreign/", {"traces/base/", "sim/model/"}},
+      {"sim/like/program/", {"traces/", "sim/ir/pool.h"}},
       {"sim/like/pytorch/", {"traces/base/"}},
       {"sim/like/", with(kSimulates, "sim/engine/")},
       {"sim/validate/", with(with(kSimulates, "sim/engine/"), "sim/like/")},

@@ -20,7 +20,7 @@ class Script {
   Script(Run& run, const model::Model& model, const RunOptions& options)
       : options_(options),
         model_(model),
-        tape_(run.plan, run.marks),
+        tape_(run.program),
         runtime_(tape_, options.machine, options.version, model.parameters.size()),
         optimizer_(runtime_, options.rule, options.update),
         program_(program(runtime_, model, options)),
@@ -44,7 +44,6 @@ class Script {
     }
     tape_.finish();
   }
-  [[nodiscard]] const std::vector<std::uint8_t>& streams() const { return tape_.streams(); }
 
  private:
   void zero_grad() {
@@ -94,10 +93,8 @@ class Script {
 
 Run run(std::shared_ptr<const model::Model> model, const RunOptions& options) {
   Run result;
-  result.plan.model = model;
   Script script(result, *model, options);
   script.play();
-  result.streams = script.streams();
   return result;
 }
 

@@ -1,14 +1,12 @@
-// A run of a training program under eager PyTorch, as a plan.
+// A run of a training program under eager PyTorch, as a program of allocations.
 #pragma once
 
 #include <memory>
-#include <vector>
 
-#include "sim/ir/plan.h"
 #include "sim/like/eager/megatron.h"
 #include "sim/like/eager/programs.h"
 #include "sim/like/eager/sharding.h"
-#include "sim/like/passes.h"
+#include "sim/like/program/program.h"
 
 namespace shard::like::eager {
 
@@ -34,9 +32,7 @@ struct RunOptions {
 /// What it takes and gives back, in phases creation, first_step and steady_step (all steps behind the first), and
 /// marks in them: the end of each phase, and of each part of a step.
 struct Run {
-  plan::Plan plan;
-  std::vector<Mark> marks;
-  std::vector<std::uint8_t> streams{};  ///< by buffer: the stream whose block it is
+  like::Program program;
 };
 
 [[nodiscard]] Run run(std::shared_ptr<const model::Model> model, const RunOptions& options);

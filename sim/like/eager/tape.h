@@ -1,12 +1,11 @@
-// What a running program takes from its allocator and gives back, written down as a plan.
+// What a running program takes from its allocator and gives back, written down.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "sim/ir/plan.h"
-#include "sim/like/passes.h"
+#include "sim/like/program/program.h"
 
 namespace shard::like::eager {
 
@@ -18,17 +17,20 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// Writes a plan's ops in the order in which a program runs: every op says what it takes, then what it gives back. A
-/// program that takes something after giving something back is another op of the same name.
+/// Writes a program in the order in which it runs. An operator begins with what it takes first: one that only gives
+/// back is counted to the one before.
 class Tape {
  public:
-  /// Borrows both. Only the phases and buffers of `plan` are written.
-  Tape(plan::Plan& plan, std::vector<Mark>& marks) : plan_(plan), marks_(marks) {}
+  /// Borrows it.
+  explicit Tape(like::Program& program) : program_(program) {}
 
-  /// What follows is of this phase; phases begin in the plan's order.
-  void begin_phase(Phase phase);
+  /// What follows is of this phase.
+  void begin_phase(Phase phase) { program_.begin_phase(phase); }
   /// What follows is of this part of the step, and where nothing else is said, of this category.
-  void set_part(Part part, Category category);
+  void set_part(Part part, Category category) {
+    part_ = part;
+    category_ = category;
+  }
   void set_module(std::string_view module, std::int32_t block) {
     place_.module = module;
     place_.block = block;
@@ -40,20 +42,20 @@ class Tape {
   [[nodiscard]] BufferId take(Bytes bytes);
   /// What is taken from now on is of this stream's blocks; 0 is the program's own.
   void on_stream(std::uint8_t stream) { stream_ = stream; }
-  /// By buffer: whose block it is.
-  [[nodiscard]] const std::vector<std::uint8_t>& streams() const { return streams_; }
   void give_back(BufferId buffer);
   void set_category(BufferId buffer, Category category) {
-    if (buffer.valid()) plan_.buffer(buffer).category = category;
+    if (buffer.valid()) program_.allocation(buffer).category = category;
   }
   void set_name(BufferId buffer, std::string_view name) {
-    if (buffer.valid()) plan_.buffer(buffer).name = name;
+    if (buffer.valid()) program_.allocation(buffer).name = name;
   }
   /// `before`, the name of another buffer, `after`.
   void set_name(BufferId buffer, std::string_view before, BufferId other, std::string_view after) {
-    if (buffer.valid()) plan_.buffer(buffer).name = plan_.text(before, plan_.buffer(other).name, after);
+    if (buffer.valid())
+      program_.allocation(buffer).name =
+          program_.pool->text({before, program_.name_of(program_.allocation(other)), after});
   }
-  [[nodiscard]] plan::Name keep(std::string_view text) { return plan_.text(text); }
+  [[nodiscard]] plan::Name keep(std::string_view text) { return program_.pool->text({text}); }
 
   /// Takes are not written down, nor is their giving back: of a program that has ended in the middle.
   void mute(bool muted) { muted_ = muted; }
@@ -64,27 +66,24 @@ class Tape {
   /// Tensors that were kept since this was last asked.
   std::int32_t count_saved() { return std::exchange(saved_, 0); }
 
-  /// A point between two ops that figures are read at, maxima since the one before.
-  void mark(std::string_view name);
-  /// Ends the last phase.
-  void finish() { flush(); }
+  /// A point that figures are read at, maxima since the one before.
+  void mark(std::string_view name) { program_.mark({.name = keep(name), .starts_again = true}); }
+  /// Ends the program: nothing more is written down, as the tensors of whoever wrote it go.
+  void finish() { finished_ = true; }
 
  private:
-  void flush();
+  void begin();
 
-  plan::Plan& plan_;
-  std::vector<Mark>& marks_;
+  like::Program& program_;
   Place place_;
-  Place written_;             ///< of the op that is being written
-  std::string_view op_name_;  ///< its name
+  Place written_;  ///< of the operator that began last
+  Part written_part_ = Part::unknown;
   Part part_ = Part::creation;
   Category category_ = Category::workspace;
   std::uint8_t stream_ = 0;
-  std::vector<std::uint8_t> streams_;
   bool muted_ = false;
+  bool finished_ = false;
   std::int32_t saved_ = 0;
-  std::vector<BufferId> taken_;
-  std::vector<BufferId> given_;
 };
 
 }  // namespace shard::like::eager

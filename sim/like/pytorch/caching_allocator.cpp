@@ -304,6 +304,13 @@ Result<std::vector<BlockId>> CachingAllocator::adopt(Address address, Bytes byte
   return ids;
 }
 
+Bytes CachingAllocator::largest_free() const {
+  Bytes largest{0};
+  for (const auto& [key, blocks] : free_)
+    if (!blocks.empty()) largest = std::max(largest, Bytes{blocks.rbegin()->first.first});
+  return largest;
+}
+
 void CachingAllocator::reset_peak() {
   for (PeakBytes* quantity : {&statistics_.allocated, &statistics_.active, &statistics_.reserved}) {
     quantity->peak = quantity->current;

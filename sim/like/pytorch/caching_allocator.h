@@ -180,6 +180,8 @@ class CachingAllocator {
   /// The real size, which statistics count: at least the rounded request.
   [[nodiscard]] Bytes bytes(BlockId block) const { return blocks_[slot_of(block)].bytes; }
   [[nodiscard]] const AllocatorStatistics& statistics() const { return statistics_; }
+  /// Of the largest piece of the segments that no block takes; 0 where there is none.
+  [[nodiscard]] Bytes largest_free() const;
   /// Peaks fall to the current values (torch.cuda.reset_peak_memory_stats).
   void reset_peak();
   /// All segments in address order, of expandable ones each range that is mapped.

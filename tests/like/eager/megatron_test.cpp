@@ -1,8 +1,6 @@
 // Do the rules of Megatron-LM core reach what it was seen to take, and what its paper says of activations?
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "sim/like/simulate_eager.h"
 #include "tests/like/recipe.h"
 
@@ -65,18 +63,15 @@ std::int64_t activations(std::int64_t layers, const eager::MegatronOptions& mega
                                      .program = {.batch = batch, .sequence = sequence, .precision = eager::Scalar::f16},
                                      .sharding = {.framework = eager::Framework::megatron},
                                      .megatron = megatron});
-  std::map<std::int32_t, std::int64_t> live;
-  for (const plan::PhaseOps& phase : run.plan.phases)
-    for (const plan::Op& op : phase.ops) {
-      if (op.part == Part::backward) {
-        std::int64_t sum = 0;
-        for (const auto& [buffer, bytes] : live) sum += bytes;
-        return sum;
-      }
-      for (const BufferId id : op.acquire)
-        if (run.plan.buffer(id).category == Category::activation) live[id.value] = run.plan.buffer(id).bytes.count();
-      for (const BufferId id : op.release) live.erase(id.value);
-    }
+  const Program& program = run.program;
+  std::int64_t live = 0;
+  for (const Step& step : program.steps) {
+    if (step.kind == StepKind::begin && program.operators[static_cast<std::size_t>(step.at)].part == Part::backward)
+      return live;
+    if (step.kind != StepKind::take && step.kind != StepKind::give_back) continue;
+    const Allocation& a = program.allocation({step.at});
+    if (a.category == Category::activation) live += step.kind == StepKind::take ? a.bytes.count() : -a.bytes.count();
+  }
   ADD_FAILURE() << "no backward";
   return 0;
 }

@@ -13,9 +13,8 @@ using testing::ElementsAre;
 
 /// What a snippet takes (+) and gives back (-), in order.
 struct Written : testing::Test {
-  plan::Plan plan;
-  std::vector<Mark> marks;
-  Tape tape{plan, marks};
+  like::Program program;
+  Tape tape{program};
   Runtime r{tape, {}, 211, 4};
 
   Written() {
@@ -29,11 +28,10 @@ struct Written : testing::Test {
     return t;
   }
   std::vector<std::int64_t> events_since(std::size_t first) {
-    tape.finish();
     std::vector<std::int64_t> events;
-    for (const plan::Op& op : plan.phases.back().ops) {
-      for (const BufferId b : op.acquire) events.push_back(plan.buffer(b).bytes.count());
-      for (const BufferId b : op.release) events.push_back(-plan.buffer(b).bytes.count());
+    for (const Step& step : program.steps) {
+      if (step.kind == StepKind::take) events.push_back(program.allocation({step.at}).bytes.count());
+      if (step.kind == StepKind::give_back) events.push_back(-program.allocation({step.at}).bytes.count());
     }
     events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(first));
     return events;
