@@ -162,6 +162,7 @@ void add_simulate_options(cli::Command& command, SimulateOptions& o) {
   machine
       .add("like", &o.like, "NAME@VERSION",
            "predict another framework instead: pytorch@2.11 (a transformer on one GPU),\n"
+           "ddp@2.11 (DistributedDataParallel, stage 0),\n"
            "fsdp2@2.11 (fully_shard of each block and of the model, stages 3 and 2),\n"
            "fsdp1@2.11 (FullyShardedDataParallel, blocks wrapped, stages 3 and 2),\n"
            "deepspeed@0.19 (ZeRO stages 1 and 2),\n"

@@ -33,6 +33,7 @@ struct EagerName {
   eager::Framework framework;
 };
 constexpr EagerName kEagerNames[] = {{kPytorch2, eager::Framework::none},
+                                     {"ddp@2.11", eager::Framework::ddp},
                                      {"fsdp1@2.11", eager::Framework::fsdp1},
                                      {"fsdp2@2.11", eager::Framework::fsdp2},
                                      {"deepspeed@0.19", eager::Framework::deepspeed},

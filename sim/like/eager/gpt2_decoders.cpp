@@ -25,8 +25,8 @@ class Gpt2Decoder final : public HuggingFace {
   /// The module's mask, behind its parameters.
   void make_buffers_before(std::size_t at) override {
     if (!big_code_ || at != 4 + kPerBlock * static_cast<std::size_t>(model_.layers)) return;
-    positions_mask_ =
-        named("transformer.bias", Category::not_known, {model_.max_sequence, model_.max_sequence}, Scalar::boolean);
+    r_.buffers().push_back(
+        named("transformer.bias", Category::not_known, {model_.max_sequence, model_.max_sequence}, Scalar::boolean));
   }
 
   Tensor decoder() override {
@@ -138,7 +138,6 @@ class Gpt2Decoder final : public HuggingFace {
   }
 
   bool big_code_;
-  Tensor positions_mask_;
   std::size_t first_ = 0;
 };
 

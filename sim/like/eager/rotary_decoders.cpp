@@ -42,7 +42,7 @@ class RotaryDecoder final : public HuggingFace {
   void make_buffers_before(std::size_t at) override {
     if (at != final_norm() + 1) return;
     for (const char* name : {"model.rotary_emb.inv_freq", "model.rotary_emb.original_inv_freq"})
-      buffers_.push_back(named(name, Category::not_known, {model_.head_dim / 2}, Scalar::f32));
+      r_.buffers().push_back(named(name, Category::not_known, {model_.head_dim / 2}, Scalar::f32));
   }
 
   Tensor decoder() override {
@@ -175,7 +175,6 @@ class RotaryDecoder final : public HuggingFace {
     return project(gate, down_);
   }
 
-  Tensors buffers_;
   Tensor cosine_, sine_;
   // In the first block; a block's parameters are per_block_ behind those of the one before.
   Projection q_, k_, v_, o_, gate_, up_, down_;
