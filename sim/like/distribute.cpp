@@ -3,7 +3,7 @@
 #include <deque>
 
 #include "sim/compile/passes/operands.h"
-#include "sim/like/ddp_buckets.h"
+#include "sim/like/eager/ddp_buckets.h"
 #include "sim/like/passes.h"
 
 namespace shard::like {

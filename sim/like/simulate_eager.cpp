@@ -87,9 +87,15 @@ Result<void> check_megatron(const model::Model& model, const plan::Strategy& s, 
   return {};
 }
 
+Result<void> check_ddp(const plan::Strategy& s, const EagerOptions& options) {
+  if (s.stage != 0) return missing("--stage " + std::to_string(s.stage) + " of ddp", "--stage 0, or --like fsdp2");
+  if (options.code == eager::Code::course) return missing("--model-code cs336 under ddp", "hugging-face");
+  return {};
+}
+
 Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   if (options.framework == eager::Framework::none) {
-    if (s.world_size > 1) return missing("a world of more than one rank", "--like fsdp2, or --world-size 1");
+    if (s.world_size > 1) return missing("a world of more than one rank", "--like ddp or fsdp2, or --world-size 1");
     if (s.stage != 0) return missing("--stage " + std::to_string(s.stage), "--like fsdp2, or --stage 0");
     return {};
   }
@@ -102,6 +108,7 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
   if (s.prefetch != 1)
     return missing("--prefetch " + std::to_string(s.prefetch) + " under " + name, "--prefetch 1, the next unit");
   if (s.world_size < 2) return missing(name + " on one rank", "--world-size 2 or more, or --like pytorch");
+  if (options.framework == eager::Framework::ddp) return check_ddp(s, options);
   if (s.stage < 2) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 3 or 2");
   if (options.code == eager::Code::course) return missing("--model-code cs336 under " + name, "hugging-face");
   if (options.autocast) return missing("--autocast under " + name, "--precision bf16, over fp32 shards");

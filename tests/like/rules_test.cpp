@@ -4,7 +4,7 @@
 #include <array>
 #include <random>
 
-#include "sim/like/ddp_buckets.h"
+#include "sim/like/eager/ddp_buckets.h"
 #include "sim/like/pytorch_1_8.h"
 #include "sim/like/zero_owners.h"
 #include "sim/model/read_model.h"

@@ -108,7 +108,8 @@ void HuggingFace::make_mask() {
 }
 
 void HuggingFace::make_parameters() {
-  if (r_.sharding != nullptr) {
+  const bool wrapped = r_.sharding != nullptr && r_.sharding->wraps_placed_module();
+  if (r_.sharding != nullptr && !wrapped) {
     r_.sharding->create(model_, [&] {
       for (std::size_t p = 0; p <= model_.parameters.size(); ++p) make_buffers_before(p);
     });
@@ -123,6 +124,7 @@ void HuggingFace::make_parameters() {
     r_.parameters().push_back(t);
   }
   make_buffers_before(model_.parameters.size());
+  if (wrapped) r_.sharding->create(model_, {});
 }
 
 Tensor HuggingFace::forward() {

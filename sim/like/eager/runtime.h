@@ -27,6 +27,8 @@ class Runtime final : public Fitting {
   [[nodiscard]] Graph& graph() { return graph_; }
   /// In the order in which the optimizer has them; the program adds them.
   [[nodiscard]] Tensors& parameters() { return parameters_; }
+  /// The module's, which no optimizer has.
+  [[nodiscard]] Tensors& buffers() { return buffers_; }
   [[nodiscard]] const Machine& machine() const { return machine_; }
   [[nodiscard]] Version version() const { return version_; }
 
@@ -97,6 +99,7 @@ class Runtime final : public Fitting {
   Machine machine_;
   Version version_;
   Tensors parameters_;
+  Tensors buffers_;
   Tensors kept_casts_;
   Graph graph_;
   bool in_backward_ = false;

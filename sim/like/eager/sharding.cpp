@@ -8,6 +8,7 @@
 namespace shard::like::eager {
 
 void Sharding::exchange() {
+  if (wraps_placed_module()) return;  // the optimizer has the program's
   std::swap(r_.parameters(), shards_);
   std::swap(r_.graph().gradients(), shard_gradients_);
 }
@@ -33,6 +34,7 @@ void Sharding::zero_grad(Optimizer& optimizer, bool set_to_none) {
 std::unique_ptr<Sharding> sharding(Runtime& runtime, const ShardingOptions& options) {
   switch (options.framework) {
     case Framework::none: return nullptr;
+    case Framework::ddp: return ddp(runtime, options);
     case Framework::fsdp1: return fsdp1(runtime, options);
     case Framework::fsdp2: return fsdp2(runtime, options);
     case Framework::deepspeed: return deepspeed_zero(runtime, options);

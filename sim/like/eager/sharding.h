@@ -11,7 +11,7 @@
 
 namespace shard::like::eager {
 
-enum class Framework : std::uint8_t { none, fsdp1, fsdp2, deepspeed, megatron };
+enum class Framework : std::uint8_t { none, ddp, fsdp1, fsdp2, deepspeed, megatron };
 
 /// What the framework is told.
 struct ShardingOptions {
@@ -37,6 +37,8 @@ class Sharding {
   Sharding(Runtime& runtime, const ShardingOptions& options) : r_(runtime), options_(options) {}
   virtual ~Sharding() = default;
 
+  /// create() finds parameters and buffers on the GPU, as the program put them there.
+  [[nodiscard]] virtual bool wraps_placed_module() const { return false; }
   /// Puts parameters, which the runtime lists from then on, and the module's buffers on the GPU.
   virtual void create(const model::Model& model, const std::function<void()>& make_buffers) = 0;
 
@@ -69,6 +71,7 @@ class Sharding {
 
 /// None where there is nothing to do.
 [[nodiscard]] std::unique_ptr<Sharding> sharding(Runtime& runtime, const ShardingOptions& options);
+[[nodiscard]] std::unique_ptr<Sharding> ddp(Runtime& runtime, const ShardingOptions& options);
 [[nodiscard]] std::unique_ptr<Sharding> fsdp1(Runtime& runtime, const ShardingOptions& options);
 [[nodiscard]] std::unique_ptr<Sharding> fsdp2(Runtime& runtime, const ShardingOptions& options);
 /// ZeRO 1 and 2.

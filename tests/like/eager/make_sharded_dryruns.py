@@ -25,6 +25,8 @@ def fsdp2(run, model, blocks):
     policy = {}
     if run["masters"] == "fp32" and run["precision"] != "fp32":
         policy = {"mp_policy": MixedPrecisionPolicy(param_dtype=run["dtype"], reduce_dtype=torch.float32)}
+    if "mesh" in run:
+        policy["mesh"] = run["mesh"]
     for block in blocks:
         fully_shard(block, reshard_after_forward=run["stage"] == 3, **policy)
     fully_shard(model, **policy)
@@ -39,9 +41,12 @@ def fsdp1(run, model, blocks):
     policy = None
     if run["masters"] == "fp32" and run["precision"] != "fp32":
         policy = MixedPrecision(param_dtype=run["dtype"], reduce_dtype=torch.float32)
+    of_stage = {3: ShardingStrategy.FULL_SHARD, 2: ShardingStrategy.SHARD_GRAD_OP}
+    if "mesh" in run:
+        of_stage = {3: ShardingStrategy.HYBRID_SHARD, 2: ShardingStrategy._HYBRID_SHARD_ZERO2}
     return FullyShardedDataParallel(
         model, device_id=0, mixed_precision=policy, use_orig_params=run["use_orig_params"],
-        sharding_strategy=ShardingStrategy.FULL_SHARD if run["stage"] == 3 else ShardingStrategy.SHARD_GRAD_OP,
+        sharding_strategy=of_stage[run["stage"]], device_mesh=run.get("mesh"),
         auto_wrap_policy=functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={type(blocks[0])}))
 
 

@@ -6,19 +6,21 @@
 
 As make_sharded_dryruns.py and make_deepspeed_dryruns.py, with what a loop has beside: `clip`, gradients are clipped by
 their norm (torch.nn.utils.clip_grad_norm_, under fsdp1 the model's own, DeepSpeed's gradient_clipping); `micro_steps`,
-losses over their number whose gradients are summed before a step, reduced in every one of them. Rank 0 of every
+losses over their number whose gradients are summed before a step, reduced in every one of them; `shard_group`, ranks
+that shard one copy of the model, of which there are several (HSDP). Rank 0 of every
 program is run. --events N writes what the N-th program took and gave back instead, for a look at one that differs.
 """
-import argparse, csv, json, os, pickle, random, sys
+import argparse, csv, json, os, pickle, random, sys, time
 
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
 
 import make_dryruns
 import make_sharded_dryruns
 
-KEYS = ["framework", "ranks", "stage", "masters", "reduce_bucket_size", "clip", "micro_steps", "config", "batch",
-        "sequence", "precision", "optimizer", "recompute"]
+KEYS = ["framework", "ranks", "shard_group", "stage", "masters", "reduce_bucket_size", "clip", "micro_steps", "config",
+        "batch", "sequence", "precision", "optimizer", "recompute"]
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -37,6 +39,11 @@ def wrapped(run, model):
     """As the framework has it."""
     if run["framework"] == "pytorch":
         return model.to("cuda")
+    if run["framework"] == "ddp":
+        return torch.nn.parallel.DistributedDataParallel(model.to("cuda"), device_ids=[0])
+    if run["shard_group"] < run["ranks"]:
+        run["mesh"] = init_device_mesh("cuda", (run["ranks"] // run["shard_group"], run["shard_group"]),
+                                       mesh_dim_names=("replicate", "shard"))
     blocks = model.transformer.h if hasattr(model, "transformer") else model.model.layers
     return getattr(make_sharded_dryruns, run["framework"])(run, model, blocks)
 
@@ -87,6 +94,8 @@ def prepare(run):
             if run["micro_steps"] > 1:
                 loss = loss / run["micro_steps"]
             loss.backward()
+            if run["framework"] == "ddp":
+                time.sleep(0.25)  # as a GPU's steps are: longer than NCCL's watchdog waits before it lets buckets go
         if run["clip"]:
             clip(run, model)
         optimizer.step()
@@ -110,7 +119,7 @@ def train(run, events=None):
 
 def draw(r, framework, settings):
     run = {"code": "cs336"}
-    while run["code"] == "cs336" or (run["precision"] == "fp16" and framework != "pytorch"):
+    while run["code"] == "cs336" or (run["precision"] == "fp16" and framework not in ("pytorch", "ddp")):
         run = r.choice([make_dryruns.draw(r, "none"),
                         make_dryruns.draw_family(r, r.choice(make_sharded_dryruns.FAMILIES))])
     sharded = framework in ("fsdp1", "fsdp2")
@@ -120,6 +129,10 @@ def draw(r, framework, settings):
             "micro_steps": r.choice([1, 2, 2, 3, 4]) if "accumulate" in settings else 1}
     if framework != "pytorch":
         run["ranks"] = r.choice([2, 2, 3, 4, 8, 16])
+    run["shard_group"] = run["ranks"]
+    if "groups" in settings:
+        run["shard_group"] = r.choice([2, 2, 3, 4, 8])
+        run["ranks"] = run["shard_group"] * r.choice([2, 2, 4])
     if sharded:
         run["stage"] = r.choice([3, 3, 2])
         run["masters"] = "fp32" if run["precision"] == "fp32" else r.choice(["fp32", "fp32", "none"])
@@ -149,7 +162,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--framework", choices=["pytorch", "fsdp1", "fsdp2", "deepspeed"], default="fsdp2")
+    parser.add_argument("--framework", choices=["pytorch", "ddp", "fsdp1", "fsdp2", "deepspeed"], default="fsdp2")
     parser.add_argument("--settings", nargs="*", default=["clip", "accumulate"])
     parser.add_argument("--events", type=int, help="of this program, as a snapshot beside --out")
     parser.add_argument("--out", default="step_dryruns.tsv")

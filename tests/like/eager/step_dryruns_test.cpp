@@ -13,7 +13,7 @@ namespace {
 /// A row of tests/data/eager/step_dryruns.tsv (made by make_step_dryruns.py).
 struct StepRun {
   std::string framework, masters, config, precision, optimizer, recompute;
-  std::int32_t ranks = 0, stage = 0;
+  std::int32_t ranks = 0, shard_group = 0, stage = 0;
   bool clip = false;
   std::int64_t bucket = 0, micro_steps = 0, batch = 0, sequence = 0, reserved = 0;
   std::vector<std::int64_t> peaks{};  ///< creation, then three steps
@@ -27,6 +27,7 @@ Result<LikeResult> predicted(const StepRun& run) {
   plan::Strategy strategy;
   strategy.world_size = run.ranks;
   strategy.stage = run.stage;
+  if (run.shard_group < run.ranks) strategy.shard_group = run.shard_group;
   strategy.micro_batch = run.batch;
   strategy.global_batch = run.batch * run.ranks * run.micro_steps;
   strategy.sequence = run.sequence;
@@ -50,7 +51,8 @@ std::vector<StepRun> step_runs(const std::string& framework) {
   while (std::getline(in, line)) {
     std::istringstream fields(line);
     StepRun run;
-    fields >> run.framework >> run.ranks >> run.stage >> run.masters >> run.bucket >> run.clip >> run.micro_steps;
+    fields >> run.framework >> run.ranks >> run.shard_group >> run.stage >> run.masters >> run.bucket;
+    fields >> run.clip >> run.micro_steps;
     fields.ignore(1);
     std::getline(fields, run.config, '\t');
     fields >> run.batch >> run.sequence >> run.precision >> run.optimizer >> run.recompute;
@@ -64,9 +66,10 @@ std::vector<StepRun> step_runs(const std::string& framework) {
 
 std::string named(const StepRun& run) {
   std::ostringstream out;
-  out << run.framework << " stage " << run.stage << " on " << run.ranks << ", masters " << run.masters << ", bucket "
-      << run.bucket << ", clip " << run.clip << ", " << run.micro_steps << " micro-steps, " << run.batch << " x "
-      << run.sequence << " " << run.precision << " " << run.optimizer << " " << run.recompute << " " << run.config;
+  out << run.framework << " stage " << run.stage << " on " << run.ranks << " in groups of " << run.shard_group
+      << ", masters " << run.masters << ", bucket " << run.bucket << ", clip " << run.clip << ", " << run.micro_steps
+      << " micro-steps, " << run.batch << " x " << run.sequence << " " << run.precision << " " << run.optimizer << " "
+      << run.recompute << " " << run.config;
   return out.str();
 }
 
@@ -92,6 +95,12 @@ std::size_t equal_runs(const std::vector<StepRun>& runs) {
 TEST(StepDryRuns, OfOneRankAreEqualToTheByte) {
   const std::vector<StepRun> runs = step_runs("pytorch");
   EXPECT_EQ(runs.size(), 28u);
+  EXPECT_EQ(equal_runs(runs), runs.size());
+}
+
+TEST(StepDryRuns, UnderDistributedDataParallelAreEqualToTheByte) {
+  const std::vector<StepRun> runs = step_runs("ddp");
+  EXPECT_EQ(runs.size(), 36u);
   EXPECT_EQ(equal_runs(runs), runs.size());
 }
 

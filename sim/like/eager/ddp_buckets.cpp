@@ -1,5 +1,5 @@
 // Buckets by size.
-#include "sim/like/ddp_buckets.h"
+#include "sim/like/eager/ddp_buckets.h"
 
 #include <algorithm>
 #include <cassert>
