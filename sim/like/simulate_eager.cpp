@@ -33,14 +33,16 @@ Result<void> check_hugging_face(const model::Model& model, const plan::Strategy&
     return missing("transformers' " + model.class_name, "shardscope dryrun, which runs the model itself");
   if (const std::string_view unknown = eager::unknown_activation(model); !unknown.empty())
     return missing("the activation function " + std::string(unknown), "shardscope dryrun, which runs the model itself");
-  if (model.window > 0 && (s.sequence >= model.window || options.attention == eager::Attention::eager))
+  const bool written_out = options.attention == eager::Attention::eager || eager::lacks_sdpa(model);
+  if (const std::int64_t window = eager::window_of(model);
+      window > 0 && (s.sequence >= window || options.attention == eager::Attention::eager))
     return missing("a window of attention within the sequence", "a shorter --sequence");
   if (model.dropout > 0 &&
       (half || options.attention == eager::Attention::eager || model.family != model::Family::gpt2))
     return missing(
         model.family == model::Family::gpt2 ? "dropout of attention's shares" : "dropout of " + model.class_name,
         "leave --dropout out");
-  if (options.attention == eager::Attention::eager) return {};
+  if (written_out) return {};
   constexpr std::int64_t kFlashMultiple = 8, kFlashMost = 256, kEfficientMost = 128;
   if (half && (model.head_dim % kFlashMultiple != 0 || model.head_dim > kFlashMost))
     return missing("a head of " + std::to_string(model.head_dim) + " in 16 bits",

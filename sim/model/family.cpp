@@ -91,6 +91,7 @@ class FieldReader {
       return;
     }
     const double value = fields.positive_number(keys, real_of(row.fallback));
+    values_.set(row.name, fields.is_null(keys) ? 0 : 1);
     if (row.role == "epsilon") model_.epsilon = static_cast<float>(value);
   }
   void text(const FieldRow& row, ConfigFields& fields, Keys keys) {

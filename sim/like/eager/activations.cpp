@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace shard::like::eager {
 namespace {
@@ -40,6 +41,52 @@ Tensor fast_gelu(Runtime& r, const Tensor& x) {
   return mul(r, half, inner);
 }
 
+/// bloom_gelu_forward and bloom_gelu_back: a function of their own, which keeps its input alone.
+Tensor bloom_gelu(Runtime& r, const Tensor& x) {
+  const auto made = [&r](const Tensor& t) { return r.elementwise({t}, t.scalar()); };
+  // tanh(0.79788456 * x * (1 + 0.044715 * x * x)).
+  const auto tanh_of = [made](const Tensor& t) {
+    Tensor scaled = made(t), inner = made(t);
+    inner = made(inner);
+    inner = made(inner);
+    inner = made(inner);
+    scaled = {};
+    return made(inner);
+  };
+  r.tape().begin_op("gelu");
+  Tensor y;
+  {
+    const Tensor half = made(x);
+    Tensor inner = tanh_of(x);
+    inner = made(inner);
+    y = made(inner);
+  }
+  if (!recorded(r, {&x})) return y;
+  r.graph().record(y, {r.graph().edge(x)}, [&r, made, tanh_of, x = x.saved()](const Tensors&) -> Tensors {
+    r.tape().begin_op("gelu");
+    const Tensor tanh = tanh_of(x);
+    Tensor slope;
+    {
+      const Tensor half = made(x);
+      Tensor first = made(tanh);
+      first = made(first);
+      Tensor second = made(x);
+      second = made(second);
+      second = made(second);
+      first = made(std::exchange(first, {}));
+      second = {};
+      slope = made(first);
+    }
+    {
+      Tensor last = made(tanh);
+      last = made(last);
+      slope = made(slope);
+    }
+    return {made(slope)};
+  });
+  return y;
+}
+
 struct ActivationRow {
   std::string_view word;
   Activation function;
@@ -50,7 +97,7 @@ constexpr std::array kActivations{
     ActivationRow{"gelu_fast", fast_gelu},    ActivationRow{"gelu_pytorch_tanh", gelu_kernel},
     ActivationRow{"silu", silu_kernel},       ActivationRow{"swish", silu_kernel},
     ActivationRow{"relu", relu_kernel},       ActivationRow{"tanh", tanh_kernel},
-    ActivationRow{"sigmoid", sigmoid_kernel},
+    ActivationRow{"sigmoid", sigmoid_kernel}, ActivationRow{"bloom_gelu", bloom_gelu},
 };
 
 }  // namespace

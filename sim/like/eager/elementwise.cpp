@@ -164,6 +164,31 @@ Tensor where_number(Runtime& r, const Tensor& mask, const Tensor& x) {
   return y;
 }
 
+Tensor where(Runtime& r, const Tensor& mask, const Tensor& x, const Tensor& other) {
+  r.tape().begin_op("where");
+  Tensor y = r.elementwise({x}, other.scalar());
+  if (recorded(r, {&x})) {
+    r.graph().record(y, {r.graph().edge(x)}, [&r, mask = mask.saved()](const Tensors& g) -> Tensors {
+      r.tape().begin_op("where");
+      const Tensor number = r.empty({}, g[0].scalar());
+      return {r.elementwise({g[0]}, g[0].scalar())};
+    });
+  }
+  return y;
+}
+
+Tensor masked_fill(Runtime& r, const Tensor& x, const Tensor& mask) {
+  r.tape().begin_op("masked_fill");
+  Tensor y = r.clone(x);
+  if (recorded(r, {&x})) {
+    r.graph().record(y, {r.graph().edge(x)}, [&r, mask = mask.saved()](const Tensors& g) -> Tensors {
+      r.tape().begin_op("masked_fill");
+      return {r.clone(g[0])};
+    });
+  }
+  return y;
+}
+
 Tensor dropout(Runtime& r, const Tensor& x, float probability) {
   if (probability == 0) return x;
   r.tape().begin_op("native_dropout");

@@ -48,30 +48,9 @@ Tensor HuggingFace::cached(const Tensor& x, Scalar of_keys) {
 }
 
 Tensor HuggingFace::attend(const Tensor& q, const Tensor& k, const Tensor& v) {
-  if (options_.attention == Attention::eager) return attend_eagerly(q, k, v);
   Tensor y = attention(r_, q, k, v);
   y = contiguous(r_, transpose(r_, y, 1, 2));
   return reshape(r_, y, {options_.batch, options_.sequence, model_.heads * model_.head_dim});
-}
-
-Tensor HuggingFace::attend_eagerly(const Tensor& q, const Tensor& few_keys, const Tensor& few_values) {
-  const Tensor keys = repeated(few_keys), values = repeated(few_values);
-  Tensor weights = matmul(r_, q, transpose(r_, keys, 2, 3));
-  weights = mul_number(r_, weights);
-  weights = add(r_, weights, mask_);
-  weights = softmax(r_, weights, softmax_type());
-  weights = to(r_, weights, r_.autocast ? weights.scalar() : q.scalar());
-  Tensor y = matmul(r_, weights, values);
-  y = contiguous(r_, transpose(r_, y, 1, 2));
-  return reshape(r_, y, {options_.batch, options_.sequence, model_.heads * model_.head_dim});
-}
-
-Tensor HuggingFace::repeated(const Tensor& x) {
-  if (model_.kv_heads == model_.heads) return x;
-  const Dims& s = x.sizes();
-  const Tensor apart = reshape(r_, x, {s[0], s[1], 1, s[2], s[3]});
-  const Tensor wide = expand(r_, apart, {s[0], s[1], model_.heads / s[1], s[2], s[3]});
-  return reshape(r_, wide, {s[0], model_.heads, s[2], s[3]});
 }
 
 void HuggingFace::look_for_packed_sequences() {
@@ -86,25 +65,6 @@ void HuggingFace::look_for_packed_sequences() {
   { const Tensor cast = r_.empty({b, s}, Scalar::i64); }
   begins = {};
   const Tensor none = r_.empty({b}, Scalar::boolean), all = r_.empty({}, Scalar::boolean);
-}
-
-void HuggingFace::make_mask() {
-  if (options_.checkpoint) look_for_packed_sequences();
-  if (options_.attention != Attention::eager) return;
-  const std::int64_t b = options_.batch, s = options_.sequence;
-  r_.tape().begin_op("causal mask");
-  Tensor allowed;
-  {
-    const Tensor batch = r_.empty({b}, Scalar::i64), head = r_.empty({1}, Scalar::i64);
-    Tensors ranges;
-    for (int i = 0; i < 2; ++i) {
-      const Tensor range = r_.empty({s}, Scalar::i64);
-      ranges.push_back(r_.empty({s}, Scalar::i64));
-    }
-    allowed = r_.empty({1, 1, s, s}, Scalar::boolean);
-  }
-  const Tensor zero = r_.empty({}, options_.precision), least = r_.empty({}, options_.precision);
-  mask_ = r_.empty({b, 1, s, s}, options_.precision);
 }
 
 void HuggingFace::make_parameters() {
@@ -131,7 +91,7 @@ Tensor HuggingFace::forward() {
   enter_model(r_);
   const Tensor hidden = decoder();
   r_.tape().set_module("lm_head", -1);
-  const Tensor logits = linear(r_, hidden, head(), head_bias());
+  const Tensor logits = capped(linear(r_, hidden, head(), head_bias()));
   Tensor loss = causal_loss(logits);
   leave_model(r_, loss, logits);
   cache_.clear();  // the model's output ends with the statement
@@ -167,6 +127,14 @@ std::size_t HuggingFace::place(std::string_view name) const {
 
 bool is_known_decoder(const model::Model& model) {
   return class_row(model.class_name) != nullptr;
+}
+
+bool lacks_sdpa(const model::Model& model) {
+  return !class_row(model.class_name)->has_sdpa;
+}
+
+std::int64_t window_of(const model::Model& model) {
+  return model.window > 0 ? model.window : described_value(model, "sliding_window", 0);
 }
 
 std::string_view unknown_activation(const model::Model& model) {

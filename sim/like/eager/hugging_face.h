@@ -33,6 +33,8 @@ class HuggingFace : public Program {
   virtual Tensor decoder() = 0;
   [[nodiscard]] virtual const Tensor& head() const = 0;
   [[nodiscard]] virtual Tensor head_bias() const { return {}; }
+  /// What becomes of the logits before the loss.
+  [[nodiscard]] virtual Tensor capped(Tensor logits) { return logits; }
   /// A layer's forward().
   virtual Tensor block(std::int64_t l, const Tensor& x) = 0;
   /// The same, holding what the layer is called with beside x.
@@ -49,17 +51,8 @@ class HuggingFace : public Program {
   /// sdpa_attention_forward, and the reshape behind it.
   Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v);
 
-  /// eager_attention_forward, and the reshape behind it.
-  Tensor attend_eagerly(const Tensor& q, const Tensor& few_keys, const Tensor& few_values);
-  /// What the family asks softmax for.
-  [[nodiscard]] virtual Scalar softmax_type() const = 0;
-  Tensor repeated(const Tensor& x);
-
   /// find_packed_sequence_indices: whether positions begin again, which is looked for where no cache is used.
   void look_for_packed_sequences();
-
-  /// create_causal_mask: none for sdpa.
-  void make_mask();
 
   Tensor heads_of(const Tensor& x, std::int64_t heads) {
     return transpose(r_, reshape(r_, x, {options_.batch, options_.sequence, heads, model_.head_dim}), 1, 2);
@@ -78,7 +71,6 @@ class HuggingFace : public Program {
   ProgramOptions options_;
   std::vector<std::string_view> names_;
   Tensor tokens_;
-  Tensor mask_;
   Tensors cache_;
 
   /// Where the parameter of this name is.

@@ -29,13 +29,14 @@ Tensor layer_norm(Runtime& r, const Tensor& given, const Tensor& weight, const T
   const std::int64_t rows = x.elements() / x.sizes().back(0);
   const Tensor mean = r.empty({rows}, Scalar::f32), deviation = r.empty({rows}, Scalar::f32);
   if (!recorded(r, {&x, &weight, &bias})) return y;
-  r.graph().record(y, {r.graph().edge(x), r.graph().edge(weight), r.graph().edge(bias)},
-                   [&r, input = input.saved(), mean, deviation, weight = weight.saved()](const Tensors& g) -> Tensors {
+  r.graph().record(y, {r.graph().edge(x), r.graph().edge(weight), bias ? r.graph().edge(bias) : Edge{}},
+                   [&r, input = input.saved(), mean, deviation, weight = weight.saved(),
+                    biased = static_cast<bool>(bias)](const Tensors& g) -> Tensors {
                      r.tape().begin_op("layer_norm");
                      const Tensor gradient = r.contiguous(g[0]);
                      Tensor dx = r.empty(input.sizes(), input.scalar());
                      Tensor dw = r.empty(weight.sizes(), weight.scalar());
-                     Tensor db = r.empty(weight.sizes(), weight.scalar());
+                     Tensor db = biased ? r.empty(weight.sizes(), weight.scalar()) : Tensor{};
                      return {std::move(dx), std::move(dw), std::move(db)};
                    });
   return y;

@@ -10,10 +10,12 @@ using model::OperatorKind;
 Tensor LoweredDecoder::attention_of(const LoweredStep& step, const Values& given) {
   Heads heads = projected(step, given[step.inputs[0]]);
   turn(heads);
-  const Scalar type = heads.k.scalar();
-  const Tensor keys = cached(heads.k, type), values = cached(heads.v, type);
+  // codegen turns keys in fp32, and casts them for the cache alone.
+  const Scalar type = row_.rotation == Rotation::pairs_by_index ? heads.v.scalar() : heads.k.scalar();
+  const bool cast = !options_.checkpoint && heads.k.scalar() != type;
+  const Tensor keys = cached(cast ? to(r_, heads.k, type) : heads.k, type), values = cached(heads.v, type);
   heads.k = heads.v = {};
-  const Tensor y = attend(heads.q, keys, values);
+  const Tensor y = attended(heads.q, keys, values);
   return product(step.op(), y);
 }
 
@@ -22,32 +24,43 @@ Heads LoweredDecoder::projected(const LoweredStep& step, const Tensor& x) {
   const model::Operator& first = *step.ops[0];
   switch (row_.projections) {
     case Projections::apart: {
-      const Tensor q = product(first, x), key = product(*step.ops[1], x), value = product(*step.ops[2], x);
+      Tensor q = product(first, x);
+      if (row_.scaled_queries) q = mul_number(r_, q);
+      const Tensor key = product(*step.ops[1], x), value = product(*step.ops[2], x);
+      if (turns_pairs()) return {.q = apart(q, h), .k = apart(key, k), .v = heads_of(value, k), .names = {}};
       return {.q = heads_of(q, h), .k = heads_of(key, k), .v = heads_of(value, k), .names = {}};
     }
     case Projections::apart_by_turns: return by_turns(step, x);
+    case Projections::apart_then_norms: {
+      Heads heads = by_turns(step, x);
+      heads.q = norm(*step.ops[3], heads.q);
+      heads.k = norm(*step.ops[4], heads.k);
+      return heads;
+    }
     case Projections::packed: return packed(first, x);
     case Projections::split: {
       const Tensors parts = split_last(r_, product(first, x), 3);
       return {.q = heads_of(parts[0], h), .k = heads_of(parts[1], h), .v = heads_of(parts[2], h), .names = parts};
     }
     case Projections::chunked_by_head: {
-      const Tensor apart = reshape(r_, product(first, x), {options_.batch, options_.sequence, h, 3 * model_.head_dim});
-      const Tensor together = transpose(r_, apart, 1, 2);
+      const Tensor each = reshape(r_, product(first, x), {options_.batch, options_.sequence, h, 3 * model_.head_dim});
+      const Tensor together = transpose(r_, each, 1, 2);
       const Tensors parts = split_last(r_, together, 3);
       return {.q = parts[0], .k = parts[1], .v = parts[2], .names = {together}};
     }
+    case Projections::indexed_by_head: return by_index(first, x);
+    case Projections::in_four: return in_four(first, x);
     case Projections::multi_query: return multi_query(first, x);
   }
   return {};
 }
 
 Heads LoweredDecoder::by_turns(const LoweredStep& step, const Tensor& x) {
-  const bool normed = step.find(OperatorKind::rms_norm) != nullptr;
+  const bool normed = row_.projections == Projections::apart_by_turns && step.find(OperatorKind::rms_norm) != nullptr;
   const auto part = [&](std::size_t i, std::int64_t count) {
-    Tensor apart = reshape(r_, product(*step.ops[i], x), {options_.batch, options_.sequence, count, model_.head_dim});
-    if (normed && i < 2) apart = norm(*step.ops[3 + i], apart);
-    return transpose(r_, apart, 1, 2);
+    Tensor each = apart(product(*step.ops[i], x), count);
+    if (normed && i < 2) each = norm(*step.ops[3 + i], each);
+    return transpose(r_, each, 1, 2);
   };
   Heads heads;
   heads.q = part(0, model_.heads);
@@ -65,6 +78,37 @@ Heads LoweredDecoder::packed(const model::Operator& op, const Tensor& x) {
   return {.q = heads_of(q, h), .k = heads_of(key, k), .v = heads_of(value, k), .names = {together}};
 }
 
+/// bloom.
+Heads LoweredDecoder::by_index(const model::Operator& op, const Tensor& x) {
+  const Tensor together = product(op, x);
+  const Tensor each = reshape(r_, together, {options_.batch, options_.sequence, model_.heads, 3, model_.head_dim});
+  const auto part = [&] { return transpose(r_, select(r_, each, 3), 1, 2); };
+  Heads heads;
+  heads.q = part();
+  heads.k = part();
+  heads.v = part();
+  heads.names = {together};
+  return heads;
+}
+
+/// codegen.
+Heads LoweredDecoder::in_four(const model::Operator& op, const Tensor& x) {
+  constexpr std::int64_t kGroups = 4;
+  const std::int64_t b = options_.batch, s = options_.sequence, h = model_.heads, d = model_.head_dim;
+  const Tensor together = product(op, x);
+  Tensors parts = split_last(r_, reshape(r_, together, {b, s, kGroups, 3 * h * d / kGroups}), 3);
+  const auto part = [&](std::size_t i) {
+    const Tensor grouped = reshape(r_, parts[i], {b, s, kGroups, h / kGroups, d});
+    return reshape(r_, grouped, {b, s, h, d});
+  };
+  Heads heads;
+  heads.q = part(0);
+  heads.k = part(2);
+  heads.v = transpose(r_, part(1), 1, 2);
+  heads.names = {together};
+  return heads;
+}
+
 /// gpt_bigcode.
 Heads LoweredDecoder::multi_query(const model::Operator& op, const Tensor& x) {
   const std::int64_t b = options_.batch, s = options_.sequence, d = model_.head_dim;
@@ -79,54 +123,6 @@ Heads LoweredDecoder::multi_query(const model::Operator& op, const Tensor& x) {
     parts = split_last(r_, std::exchange(together, {}), 3);
   }
   return {.q = parts[0], .k = parts[1], .v = parts[2], .names = {}};
-}
-
-Tensor LoweredDecoder::rotate_half(const Tensor& x) {
-  const std::int64_t half = x.sizes().back(0) / 2;
-  const Tensor x1 = slice(r_, x, 3, half), x2 = slice(r_, x, 3, half);
-  return cat(r_, {neg(r_, x2), x1}, 3);
-}
-
-Tensor LoweredDecoder::turned(const Tensor& x) {
-  const Tensor straight = mul(r_, x, arguments_.cosine);
-  const Tensor across = mul(r_, rotate_half(x), arguments_.sine);
-  return add(r_, straight, across);
-}
-
-void LoweredDecoder::turn(Heads& heads) {
-  if (row_.rotation == Rotation::none) return;
-  if (row_.rotation != Rotation::whole) return turn_parts(heads);
-  Tensor q = turned(heads.q), k = turned(heads.k);
-  heads.q = std::move(q);
-  heads.k = std::move(k);
-}
-
-void LoweredDecoder::turn_parts(Heads& heads) {
-  const std::int64_t columns = rotary_columns(), rest = model_.head_dim - columns;
-  Tensor q = slice(r_, heads.q, 3, columns);
-  const Tensor q_rest = slice(r_, heads.q, 3, rest);
-  Tensor k = slice(r_, heads.k, 3, columns);
-  const Tensor k_rest = slice(r_, heads.k, 3, rest);
-  const auto joined = [&](const Tensor& turning, const Tensor& resting) { return cat(r_, {turning, resting}, 3); };
-  if (row_.rotation == Rotation::part_at_once) {
-    Tensor q_turned = joined(turned(q), q_rest), k_turned = joined(turned(k), k_rest);
-    heads.q = std::move(q_turned);
-    heads.k = std::move(k_turned);
-    return;
-  }
-  Tensor q_turned = turned(q), k_turned = turned(k);
-  if (row_.rotation == Rotation::part_by_names) {
-    q = std::move(q_turned);
-    k = std::move(k_turned);
-    heads.q = joined(q, q_rest);
-    heads.k = joined(k, k_rest);
-    heads.names = {q, k, q_rest, k_rest};
-    return;
-  }
-  q_turned = joined(q_turned, q_rest);
-  k_turned = joined(k_turned, k_rest);
-  heads.q = std::move(q_turned);
-  heads.k = std::move(k_turned);
 }
 
 }  // namespace shard::like::eager

@@ -23,20 +23,38 @@ LoweredDecoder::LoweredDecoder(Runtime& runtime, const model::Model& model, cons
     prefix_ = op.name.substr(0, op.name.find(".0.") + 1);
     break;
   }
+  if (!row_.has_sdpa) options_.attention = Attention::eager;
   list_buffers();
 }
 
 void LoweredDecoder::list_buffers() {
+  if (row_.scaled_embedding) buffer_rows_.push_back({1, "embed_scale", {}, options_.precision});
+  if (turns_pairs() || row_.scores == Scores::masked_twice) return list_buffers_of_attention();
   if (row_.rotation != Rotation::none) {
-    const std::int64_t pairs = rotary_columns() / 2;
     const std::size_t before = row_.rotary_before.empty() ? place_of_head() : place(row_.rotary_before);
-    for (const char* name : {"model.rotary_emb.inv_freq", "model.rotary_emb.original_inv_freq"})
-      buffer_rows_.push_back({before, name, {pairs}, Scalar::f32});
+    for (std::size_t kind = 0; kind < 2; ++kind) {
+      if (kind == 1 && !row_.rotary_of_kinds) continue;
+      if (!has_kind(kind) && row_.rotary_of_kinds) continue;
+      for (const char* name : {"rotary_emb.inv_freq", "rotary_emb.original_inv_freq"})
+        buffer_rows_.push_back({before, name, {rotary_columns() / 2}, Scalar::f32});
+    }
   }
-  if (row_.scaled_embedding) buffer_rows_.push_back({1, "model.embed_tokens.embed_scale", {}, options_.precision});
   if (row_.mask_buffer)
-    buffer_rows_.push_back(
-        {place_of_head(), "transformer.bias", {model_.max_sequence, model_.max_sequence}, Scalar::boolean});
+    buffer_rows_.push_back({place_of_head(), "bias", {model_.max_sequence, model_.max_sequence}, Scalar::boolean});
+}
+
+/// Of each block's, behind its parameters.
+void LoweredDecoder::list_buffers_of_attention() {
+  for (const LoweredPart& part : lowered_.blocks) {
+    std::size_t behind = 0;
+    const LoweredStep* step = part.step_of(model::OperatorKind::attention);
+    for (const model::Operator* op : step->ops)
+      for (const model::ParamId p : op->params) behind = std::max(behind, static_cast<std::size_t>(p.value) + 1);
+    if (turns_pairs())
+      buffer_rows_.push_back({behind, "embed_positions", {model_.max_sequence, rotary_columns()}, Scalar::f32});
+    else
+      buffer_rows_.push_back({behind, "bias", {model_.max_sequence, model_.max_sequence}, Scalar::boolean});
+  }
 }
 
 std::size_t LoweredDecoder::place_of_head() const {
@@ -45,37 +63,64 @@ std::size_t LoweredDecoder::place_of_head() const {
 
 void LoweredDecoder::make_buffers_before(std::size_t at) {
   for (const BufferRow& row : buffer_rows_)
-    if (row.before == at) buffers_.push_back(named(row.name, Category::not_known, row.sizes, row.scalar));
+    if (row.before == at) r_.buffers().push_back(named(row.name, Category::not_known, row.sizes, row.scalar));
 }
 
 std::int64_t LoweredDecoder::rotary_columns() const {
+  constexpr std::int64_t kOfPairs = 64;
+  if (turns_pairs()) return described_value(model_, "rotary_dim", kOfPairs);
   return model_.rotary.columns > 0 ? model_.rotary.columns : model_.head_dim;
+}
+
+std::size_t LoweredDecoder::kind_of(std::int64_t l) const {
+  if (!row_.kinds_of_layers) return 0;
+  constexpr std::int64_t kEveryOther = 2;
+  return (l + 1) % described_value(model_, "sliding_window_pattern", kEveryOther) == 0 ? 0 : 1;
+}
+
+bool LoweredDecoder::has_kind(std::size_t kind) const {
+  if (!row_.rotary_of_kinds) return kind == 0;
+  for (std::int64_t l = 0; l < model_.layers; ++l)
+    if (kind_of(l) == kind) return true;
+  return false;
+}
+
+Tensor LoweredDecoder::capped(Tensor logits) {
+  if (described_value(model_, "final_logit_softcapping", 0) == 0) return logits;
+  logits = div_number(r_, logits);
+  logits = activation(r_, logits, "tanh", Kept::result);
+  return mul_number(r_, logits);
 }
 
 Tensor LoweredDecoder::decoder() {
   Tensor x = run(lowered_.before, tokens_);
+  if (row_.inputs == Inputs::bloom_alibi || row_.inputs == Inputs::mpt_alibi) make_inputs();
   for (std::int64_t l = 0; l < model_.layers; ++l) {
     r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
+    arguments_ = arguments_of_kind_[kind_of(l)];
     x = in_unit(r_, l, x, [&](const Tensor& entered) { return layer(l, entered); });
+    returned_ = std::exchange(shares_, {});
   }
   if (!lowered_.behind.steps.empty()) x = run(lowered_.behind, x);
-  embedded_.clear();
+  returned_ = {};
+  names_of_forward_.clear();
   arguments_ = {};
-  mask_ = {};
+  arguments_of_kind_ = {};
+  positions_ = {};
   return x;
 }
 
 Tensor LoweredDecoder::block(std::int64_t l, const Tensor& x) {
-  return run(lowered_.blocks[static_cast<std::size_t>(l)], x);
+  Tensor y = run(lowered_.blocks[static_cast<std::size_t>(l)], x);
+  if (!row_.returns_weights || r_.graph().in_second_run()) shares_ = {};
+  return y;
 }
 
 std::function<Tensor(const Tensor&)> LoweredDecoder::with_arguments(std::int64_t l) {
-  return [this, l, mask = mask_, arguments = arguments_](const Tensor& x) {
+  return [this, l, arguments = arguments_](const Tensor& x) {
     const Arguments before = std::exchange(arguments_, arguments);
-    const Tensor mask_before = std::exchange(mask_, mask);
     Tensor y = block(l, x);
     arguments_ = before;
-    mask_ = mask_before;
     return y;
   };
 }
@@ -128,7 +173,10 @@ Tensor LoweredDecoder::rms_norm_of(const LoweredStep& step, const Values& values
 }
 
 Tensor LoweredDecoder::linear_of(const LoweredStep& step, const Values& values) {
-  return product(step.op(), values[step.inputs[0]]);
+  Tensor y = product(step.op(), values[step.inputs[0]]);
+  if (&step == lowered_.before.step_of(model::OperatorKind::linear))
+    names_of_forward_.front() = {};  // opt's project_in takes the name over
+  return y;
 }
 
 Tensor LoweredDecoder::activated(const LoweredStep& step, const Values& values) {
@@ -146,37 +194,17 @@ Tensor LoweredDecoder::passed(const LoweredStep& step, const Values& values) {
 
 Tensor LoweredDecoder::embedded(const LoweredStep& step, const Values& values) {
   Tensor x = embedding(r_, weight(step.op()), values[step.inputs[0]]);
-  if (row_.scaled_embedding) x = mul(r_, x, buffers_[0]);
-  embedded_.push_back(x);
-  r_.tape().set_module(own_part(), -1);
-  arguments_.ids = positions();
-  if (row_.mask == MaskAt::behind_ids) make_mask();
-  if (row_.rotation != Rotation::none) rotary_tables();
+  if (row_.scaled_embedding) x = mul(r_, x, r_.buffers()[0]);
+  names_of_forward_.push_back(x);
+  if (row_.inputs != Inputs::bloom_alibi && row_.inputs != Inputs::mpt_alibi) make_inputs();
   return x;
 }
 
 Tensor LoweredDecoder::with_positions(const LoweredStep& step, const Values& values) {
-  embedded_.push_back(embedding(r_, weight(step.op()), arguments_.ids));
-  Tensor sum = add(r_, values[step.inputs[0]], embedded_.back());
-  if (row_.mask == MaskAt::behind_position_embeddings) make_mask();
+  if (!positions_) positions_ = embedding(r_, weight(step.op()), arguments_of_kind_[0].ids);
+  Tensor sum = add(r_, values[step.inputs[0]], positions_);
+  if (row_.inputs == Inputs::mask_last) make_masks();
   return sum;
-}
-
-void LoweredDecoder::rotary_tables() {
-  const std::int64_t s = options_.sequence, d = rotary_columns();
-  r_.tape().begin_op("rotary tables");
-  Tensor numbers = r_.empty({1, s, 1}, Scalar::f32);
-  const Tensor freqs = r_.empty({1, s, d / 2}, Scalar::f32);
-  numbers = {};
-  const Tensor both = r_.empty({1, s, d}, Scalar::f32);
-  const auto table = [&] {
-    const Tensor plain = r_.empty({1, s, d}, Scalar::f32);
-    return r_.empty({1, s, d}, Scalar::f32);
-  };
-  const Tensor cosine = table(), sine = table();
-  const Tensor cosine_cast = to(r_, cosine, options_.precision), sine_cast = to(r_, sine, options_.precision);
-  arguments_.cosine = cosine_cast.view({1, 1, s, d}, {s * d, s * d, d, 1});
-  arguments_.sine = sine_cast.view({1, 1, s, d}, {s * d, s * d, d, 1});
 }
 
 Tensor LoweredDecoder::product(const model::Operator& op, const Tensor& x) {
@@ -186,7 +214,12 @@ Tensor LoweredDecoder::product(const model::Operator& op, const Tensor& x) {
 }
 
 Tensor LoweredDecoder::norm(const model::Operator& op, const Tensor& x) {
-  return row_.norm == Norm::by_weight ? rms_norm(x, weight(op)) : rms_norm_by_one_more(x, weight(op));
+  switch (row_.norm) {
+    case Norm::by_weight: return rms_norm(x, weight(op));
+    case Norm::by_one_more: return rms_norm_by_one_more(x, weight(op));
+    case Norm::layer_without_bias: return layer_norm(r_, x, weight(op), {});
+  }
+  return {};
 }
 
 Tensor LoweredDecoder::rms_norm(const Tensor& input, const Tensor& weight) {

@@ -1,75 +1,18 @@
 // The operators of a family's table as eager PyTorch runs them: what transformers' modules of a class call for each.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/like/eager/activations.h"
 #include "sim/like/eager/hugging_face.h"
+#include "sim/like/eager/lowering_table.h"
 
 namespace shard::like::eager {
-
-/// How queries, keys and values come out of their product.
-enum class Projections : std::uint8_t {
-  apart,            ///< a product each
-  apart_by_turns,   ///< the same, each seen as heads before the next one is made
-  packed,           ///< behind one another, sliced apart
-  split,            ///< behind one another, split()
-  chunked_by_head,  ///< each head's three together, chunk()
-  multi_query,      ///< gpt_bigcode: split(), one head of keys and values; or each head's three together
-};
-
-/// How rotary positions are applied.
-enum class Rotation : std::uint8_t {
-  none,
-  whole,          ///< apply_rotary_pos_emb of whole heads
-  part_by_names,  ///< parts that turn and that do not have names until attention returns
-  part_within,    ///< apply_rotary_pos_emb cuts heads, and joins both of them behind both
-  part_at_once,   ///< the same, one behind the other
-};
-
-/// What rms_norm multiplies with.
-enum class Norm : std::uint8_t {
-  by_weight,
-  by_one_more,  ///< 1 + weight, in fp32 throughout
-};
-
-/// In which order a block that runs attention and mlp side by side sums them up with its input x.
-enum class Sum : std::uint8_t { attention_mlp_x, mlp_attention_x, x_attention_mlp };
-
-/// How long names of a block's forward() hold values: those of norms, and of attention's result.
-enum class Names : std::uint8_t {
-  rebound,          ///< a norm's until the module that it is for returns
-  passed,           ///< the same; attention's until the block returns
-  until_sum,        ///< a norm's until the next sum; attention's until the block returns
-  first_until_end,  ///< the first norm's and attention's until the block returns, else as rebound
-  until_end,        ///< both until the block returns
-};
-
-/// Where the mask is made.
-enum class MaskAt : std::uint8_t { behind_ids, behind_position_embeddings };
-
-/// What transformers' code of a class does that the family's table does not say.
-struct ClassRow {
-  std::string_view class_name;
-  Projections projections = Projections::apart;
-  Rotation rotation = Rotation::none;
-  Norm norm = Norm::by_weight;
-  Sum sum = Sum::attention_mlp_x;
-  Names names = Names::rebound;
-  MaskAt mask = MaskAt::behind_ids;
-  std::string_view activation = "silu";  ///< where the configuration's word is not known
-  std::string_view rotary_before{};      ///< the module that is registered behind rotary_emb; empty: the head
-  bool softmax_in_fp32 = true;           ///< of attention written out
-  bool scaled_embedding = false;         ///< a buffer of one number behind the embedding's table
-  bool mask_buffer = false;              ///< a mask of all positions behind the parameters of the model's own part
-};
-
-/// None where transformers' code of the class is not known.
-[[nodiscard]] const ClassRow* class_row(std::string_view class_name);
-/// The configuration's, else the class's own.
-[[nodiscard]] std::string_view word_of_activation(const model::Model& model, const ClassRow& row);
 
 /// Operators of the graph that are lowered together, with the values that they read and those that are dead behind
 /// them.
@@ -88,6 +31,12 @@ struct LoweredStep {
 struct LoweredPart {
   std::vector<LoweredStep> steps;
   std::size_t values = 1;
+  /// The first that has an operator of the kind, if there is one; and the operator.
+  [[nodiscard]] const LoweredStep* step_of(model::OperatorKind kind) const;
+  [[nodiscard]] const model::Operator* find(model::OperatorKind kind) const {
+    const LoweredStep* step = step_of(kind);
+    return step == nullptr ? nullptr : step->find(kind);
+  }
 };
 
 /// The graph's operators of the model's own part in front of the blocks, of each block, and behind the blocks up to
@@ -114,28 +63,35 @@ class LoweredDecoder final : public HuggingFace {
  protected:
   void make_buffers_before(std::size_t parameter) override;
   [[nodiscard]] std::string block_prefix() const override { return prefix_; }
-  [[nodiscard]] Scalar softmax_type() const override { return row_.softmax_in_fp32 ? Scalar::f32 : options_.precision; }
   [[nodiscard]] const Tensor& head() const override { return weight(*lowered_.head); }
   [[nodiscard]] Tensor head_bias() const override {
     return lowered_.head->params.size() > 1 ? weight(*lowered_.head, 1) : Tensor{};
   }
+  [[nodiscard]] Tensor capped(Tensor logits) override;
   Tensor decoder() override;
   Tensor block(std::int64_t l, const Tensor& x) override;
   [[nodiscard]] std::function<Tensor(const Tensor&)> with_arguments(std::int64_t l) override;
 
  private:
   using Values = std::vector<Tensor>;
-  /// What a block's call has beside x and the mask.
+  /// What a block's call has beside x.
   struct Arguments {
-    Tensor cosine, sine, ids;
+    Tensor mask, cosine, sine, ids, alibi;
   };
 
   void list_buffers();
+  void list_buffers_of_attention();
   [[nodiscard]] std::size_t place_of_head() const;
   [[nodiscard]] std::int64_t rotary_columns() const;
+  [[nodiscard]] bool turns_pairs() const {
+    return row_.rotation == Rotation::pairs_by_gather || row_.rotation == Rotation::pairs_by_index;
+  }
   [[nodiscard]] std::string_view own_part() const {
     return std::string_view(prefix_).substr(0, prefix_.rfind('.', prefix_.size() - 2));
   }
+  /// Of `kinds_of_layers`: 1 for a layer with a window, else 0.
+  [[nodiscard]] std::size_t kind_of(std::int64_t l) const;
+  [[nodiscard]] bool has_kind(std::size_t kind) const;
   Tensor run(const LoweredPart& part, const Tensor& x);
   Tensor run(const LoweredStep& step, const Values& values);
 
@@ -155,21 +111,45 @@ class LoweredDecoder final : public HuggingFace {
   [[nodiscard]] const Tensor& weight(const model::Operator& op, std::size_t i = 0) const {
     return parameter(static_cast<std::size_t>(op.params[i].value));
   }
-  void rotary_tables();
   Tensor product(const model::Operator& op, const Tensor& x);
   Tensor norm(const model::Operator& op, const Tensor& x);
   Tensor rms_norm(const Tensor& input, const Tensor& weight);
   Tensor rms_norm_by_one_more(const Tensor& input, const Tensor& weight);
 
-  // Attention, from its input to the product behind it.
+  // What blocks are called with (lowered_inputs.cpp).
+  void make_inputs();
+  void make_masks();
+  Tensor causal_mask(bool within_window, bool as_booleans);
+  Tensor positions_of_ones();
+  void rotary_tables(Arguments& arguments);
+  Tensor bloom_alibi();
+  Tensor mpt_alibi();
+
+  // Attention up to its operands (lowered_attention.cpp).
   Heads projected(const LoweredStep& step, const Tensor& x);
   Heads by_turns(const LoweredStep& step, const Tensor& x);
   Heads packed(const model::Operator& op, const Tensor& x);
+  Heads by_index(const model::Operator& op, const Tensor& x);
+  Heads in_four(const model::Operator& op, const Tensor& x);
   Heads multi_query(const model::Operator& op, const Tensor& x);
+  Tensor apart(const Tensor& x, std::int64_t heads) {
+    return reshape(r_, x, {options_.batch, options_.sequence, heads, model_.head_dim});
+  }
   void turn(Heads& heads);
   void turn_parts(Heads& heads);
+  void turn_pairs(Heads& heads);
   Tensor rotate_half(const Tensor& x);
   Tensor turned(const Tensor& x);
+  Tensor turned_pairs(const Tensor& x, Scalar table);
+
+  // From its operands to its result (lowered_scores.cpp).
+  Tensor attended(const Tensor& q, const Tensor& k, const Tensor& v);
+  Tensor written_out(const Tensor& q, const Tensor& few_keys, const Tensor& few_values);
+  Tensor written_out_in_fp32(const Tensor& q, const Tensor& k, const Tensor& v);
+  Tensor onto_alibi(const Tensor& q, const Tensor& k, const Tensor& v);
+  Tensor with_alibi(const Tensor& q, const Tensor& k, const Tensor& v);
+  Tensor repeated(const Tensor& x);
+  Tensor merged(const Tensor& y);
 
   ClassRow row_;
   Activation activation_;
@@ -183,9 +163,12 @@ class LoweredDecoder final : public HuggingFace {
     Scalar scalar;
   };
   std::vector<BufferRow> buffer_rows_;
-  Tensors buffers_;
-  Arguments arguments_;
-  Tensors embedded_;  ///< names of the model's forward()
+  std::array<Arguments, 2> arguments_of_kind_;
+  Arguments arguments_;       ///< of the block that runs
+  Tensors names_of_forward_;  ///< of the model's own
+  Tensor positions_;          ///< their embedding, where it is made before it is added
+  Tensor shares_;             ///< attention's, until the block returns
+  Tensor returned_;           ///< and what the model still holds of the block before
 };
 
 }  // namespace shard::like::eager

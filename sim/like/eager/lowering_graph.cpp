@@ -86,7 +86,8 @@ std::vector<std::size_t> last_uses(const LoweredPart& part, Names names) {
   bool first_norm = true;
   for (std::size_t s = 0; in_block && s < steps.size(); ++s) {
     const std::size_t v = steps[s].output;
-    if (names != Names::rebound && steps[s].find(OperatorKind::attention) != nullptr) last[v] = kNone;
+    if (names != Names::rebound && names != Names::until_product && steps[s].find(OperatorKind::attention) != nullptr)
+      last[v] = kNone;
     // gate, up = packed.chunk(2): a name of the module's until its last product.
     if (is_packed_gate(steps[s])) last[steps[s].inputs[0]] = read[v];
     if (!is_norm(steps[s]) || read[v] == kNone) continue;
@@ -97,6 +98,7 @@ std::vector<std::size_t> last_uses(const LoweredPart& part, Names names) {
       sum = read[steps[sum].output];
     }
     const bool to_end = names == Names::until_end || (names == Names::first_until_end && first_norm);
+    if (names == Names::until_product) continue;
     last[v] = to_end ? kNone : names == Names::until_sum ? sum : product;
     first_norm = false;
   }
@@ -136,6 +138,12 @@ LoweredPart lowered_part(std::span<const Operator> operators, model::ValueId inp
 const Operator* LoweredStep::find(OperatorKind kind) const {
   const auto found = std::find_if(ops.begin(), ops.end(), [kind](const Operator* o) { return o->kind == kind; });
   return found == ops.end() ? nullptr : *found;
+}
+
+const LoweredStep* LoweredPart::step_of(OperatorKind kind) const {
+  const auto found =
+      std::find_if(steps.begin(), steps.end(), [kind](const LoweredStep& s) { return s.find(kind) != nullptr; });
+  return found == steps.end() ? nullptr : &*found;
 }
 
 LoweredGraph lowered_graph(const model::Graph& graph, Names names) {

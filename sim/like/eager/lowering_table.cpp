@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/like/eager/lowering.h"
+#include "sim/like/eager/lowering_table.h"
 #include "sim/model/family.h"
 
 namespace shard::like::eager {
@@ -12,7 +12,7 @@ constexpr std::array kClassRows{
     ClassRow{.class_name = "GPT2LMHeadModel",
              .projections = Projections::split,
              .names = Names::until_sum,
-             .mask = MaskAt::behind_position_embeddings,
+             .inputs = Inputs::mask_last,
              .activation = "gelu_new",
              .softmax_in_fp32 = false},
     ClassRow{.class_name = "GPTBigCodeForCausalLM",
@@ -49,6 +49,64 @@ constexpr std::array kClassRows{
              .sum = Sum::mlp_attention_x,
              .names = Names::passed,
              .activation = "gelu"},
+    ClassRow{.class_name = "Gemma2ForCausalLM",
+             .projections = Projections::apart_by_turns,
+             .rotation = Rotation::whole,
+             .norm = Norm::by_one_more,
+             .activation = "gelu_pytorch_tanh",
+             .has_sdpa = false,
+             .scaled_embedding = true,
+             .kinds_of_layers = true},
+    ClassRow{.class_name = "Gemma3ForCausalLM",
+             .projections = Projections::apart_then_norms,
+             .rotation = Rotation::whole,
+             .norm = Norm::by_one_more,
+             .activation = "gelu_pytorch_tanh",
+             .scaled_embedding = true,
+             .kinds_of_layers = true,
+             .rotary_of_kinds = true},
+    ClassRow{.class_name = "OPTForCausalLM",
+             .names = Names::until_product,
+             .inputs = Inputs::ones,
+             .activation = "relu",
+             .scaled_queries = true},
+    ClassRow{.class_name = "GPTJForCausalLM",
+             .rotation = Rotation::pairs_by_gather,
+             .scores = Scores::divided_masked,
+             .names = Names::until_end,
+             .activation = "gelu_new",
+             .has_sdpa = false,
+             .returns_weights = true},
+    ClassRow{.class_name = "CodeGenForCausalLM",
+             .projections = Projections::in_four,
+             .rotation = Rotation::pairs_by_index,
+             .scores = Scores::masked_divided,
+             .names = Names::until_end,
+             .activation = "gelu_new",
+             .has_sdpa = false,
+             .returns_weights = true},
+    ClassRow{.class_name = "GPTNeoForCausalLM",
+             .scores = Scores::masked_twice,
+             .names = Names::until_sum,
+             .activation = "gelu_new",
+             .has_sdpa = false,
+             .returns_weights = true},
+    ClassRow{.class_name = "BloomForCausalLM",
+             .projections = Projections::indexed_by_head,
+             .scores = Scores::alibi_first,
+             .inputs = Inputs::bloom_alibi,
+             .activation = "bloom_gelu",
+             .has_sdpa = false,
+             .returns_weights = true},
+    ClassRow{.class_name = "MptForCausalLM",
+             .projections = Projections::split,
+             .norm = Norm::layer_without_bias,
+             .scores = Scores::alibi_added,
+             .names = Names::passed,
+             .inputs = Inputs::mpt_alibi,
+             .activation = "gelu",
+             .has_sdpa = false,
+             .returns_weights = true},
 };
 
 }  // namespace
@@ -61,6 +119,11 @@ const ClassRow* class_row(std::string_view class_name) {
 
 std::string_view word_of_activation(const model::Model& model, const ClassRow& row) {
   return model.described->activation.empty() ? row.activation : model.described->activation;
+}
+
+std::int64_t described_value(const model::Model& model, std::string_view name, std::int64_t otherwise) {
+  const std::int64_t* value = model.described->values.find(name);
+  return value == nullptr ? otherwise : *value;
 }
 
 }  // namespace shard::like::eager

@@ -16,6 +16,12 @@ namespace shard::like::eager {
 [[nodiscard]] Tensor permute(Runtime& r, const Tensor& x, const std::vector<std::size_t>& order);
 [[nodiscard]] Tensor expand(Runtime& r, const Tensor& x, const Dims& sizes);
 [[nodiscard]] Tensor slice(Runtime& r, const Tensor& x, std::size_t dimension, std::int64_t elements);
+/// x[..., ::2].
+[[nodiscard]] Tensor every_other(Runtime& r, const Tensor& x);
+/// x.select(dimension, i), of any i.
+[[nodiscard]] Tensor select(Runtime& r, const Tensor& x, std::size_t dimension);
+/// torch.stack((a, b), -1).
+[[nodiscard]] Tensor stack_last(Runtime& r, const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensors unbind_first(Runtime& r, const Tensor& x);
 /// Of equal parts along the last dimension.
 [[nodiscard]] Tensors split_last(Runtime& r, const Tensor& x, std::int64_t parts);
@@ -50,6 +56,10 @@ enum class Kept : std::uint8_t { input, result };
 [[nodiscard]] Tensor activation(Runtime& r, const Tensor& x, const char* name, Kept kept);
 /// torch.where(mask, x, number).
 [[nodiscard]] Tensor where_number(Runtime& r, const Tensor& mask, const Tensor& x);
+/// torch.where(mask, x, other), of an other without a gradient.
+[[nodiscard]] Tensor where(Runtime& r, const Tensor& mask, const Tensor& x, const Tensor& other);
+/// x.masked_fill(mask, number).
+[[nodiscard]] Tensor masked_fill(Runtime& r, const Tensor& x, const Tensor& mask);
 [[nodiscard]] Tensor dropout(Runtime& r, const Tensor& x, float probability);
 
 // Along the last dimension, which stays with one element.
@@ -59,6 +69,7 @@ enum class Kept : std::uint8_t { input, result };
 [[nodiscard]] Tensor max_last(Runtime& r, const Tensor& x);
 /// With dtype=`result`; autocast asks for fp32.
 [[nodiscard]] Tensor softmax(Runtime& r, const Tensor& x, Scalar result);
+/// `bias` may be none.
 [[nodiscard]] Tensor layer_norm(Runtime& r, const Tensor& x, const Tensor& weight, const Tensor& bias);
 /// Mean over (n, V) scores of n targets.
 [[nodiscard]] Tensor cross_entropy(Runtime& r, const Tensor& scores, const Tensor& targets);
@@ -67,6 +78,8 @@ enum class Kept : std::uint8_t { input, result };
 [[nodiscard]] Tensor linear(Runtime& r, const Tensor& x, const Tensor& weight, const Tensor& bias);
 [[nodiscard]] Tensor addmm(Runtime& r, const Tensor& bias, const Tensor& x, const Tensor& weight);
 [[nodiscard]] Tensor bmm(Runtime& r, const Tensor& a, const Tensor& b);
+/// x.baddbmm(a, b, alpha=number), of an x without a gradient.
+[[nodiscard]] Tensor baddbmm(Runtime& r, const Tensor& x, const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor matmul(Runtime& r, const Tensor& a, const Tensor& b);
 /// Of two operands; letters name dimensions, each at most once in an operand: "abi,oi->abo".
 [[nodiscard]] Tensor einsum(Runtime& r, const char* pattern, const Tensor& a, const Tensor& b);

@@ -112,6 +112,28 @@ Tensor bmm(Runtime& r, const Tensor& first, const Tensor& second) {
   return y;
 }
 
+Tensor baddbmm(Runtime& r, const Tensor& /*x*/, const Tensor& a, const Tensor& b) {
+  r.tape().begin_op("baddbmm");
+  Tensor y = r.bmm(a, b);
+  if (!recorded(r, {&a, &b})) return y;
+  r.graph().record(y, {r.graph().edge(a), r.graph().edge(b)},
+                   [&r, a = a.saved(), b = b.saved()](const Tensors& g) -> Tensors {
+                     r.tape().begin_op("baddbmm");
+                     const auto scaled = [&](const Tensor& t) { return r.elementwise({t}, t.scalar()); };
+                     Tensor to_a, to_b;
+                     {
+                       const Tensor product = r.bmm(g[0], transposed(b, 1, 2));
+                       to_a = scaled(product);
+                     }
+                     {
+                       const Tensor product = r.bmm(transposed(a, 1, 2), g[0]);
+                       to_b = scaled(product);
+                     }
+                     return {std::move(to_a), std::move(to_b)};
+                   });
+  return y;
+}
+
 Tensor matmul(Runtime& r, const Tensor& first, const Tensor& second) {
   assert(first.sizes().rank == 4 && second.sizes().rank == 4);
   const Tensor b = lowered(r, second), a = lowered(r, first);

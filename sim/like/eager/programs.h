@@ -41,6 +41,10 @@ class Program {
 
 /// Whether transformers' code of the model's class is known.
 [[nodiscard]] bool is_known_decoder(const model::Model& model);
+/// Of a known decoder: whether attention is written out, whatever a program is told.
+[[nodiscard]] bool lacks_sdpa(const model::Model& model);
+/// Of a known decoder: tokens that layers with a window look back on; 0: none has one.
+[[nodiscard]] std::int64_t window_of(const model::Model& model);
 /// Of a known decoder: the word of its activation function where that is not known, else nothing.
 [[nodiscard]] std::string_view unknown_activation(const model::Model& model);
 

@@ -63,6 +63,46 @@ Tensor slice(Runtime& r, const Tensor& x, std::size_t dimension, std::int64_t el
   });
 }
 
+Tensor every_other(Runtime& r, const Tensor& x) {
+  Dims sizes = x.sizes(), strides = x.strides();
+  sizes[sizes.rank - 1] /= 2;
+  strides[strides.rank - 1] *= 2;
+  return viewed(r, x, x.view(sizes, strides), [&r, from = x.sizes()](const Tensors& g) -> Tensors {
+    r.tape().begin_op("slice_backward");
+    return {r.empty(from, g[0].scalar())};
+  });
+}
+
+Tensor select(Runtime& r, const Tensor& x, std::size_t dimension) {
+  Dims sizes, strides;
+  for (std::size_t i = 0; i < x.sizes().rank; ++i) {
+    if (i == dimension) continue;
+    sizes.push(x.sizes()[i]);
+    strides.push(x.strides()[i]);
+  }
+  return viewed(r, x, x.view(sizes, strides), [&r, from = x.sizes()](const Tensors& g) -> Tensors {
+    r.tape().begin_op("select_backward");
+    return {r.empty(from, g[0].scalar())};
+  });
+}
+
+Tensor stack_last(Runtime& r, const Tensor& a, const Tensor& b) {
+  r.tape().begin_op("stack");
+  Dims sizes = a.sizes();
+  sizes.push(2);
+  Tensor y = r.empty(sizes, a.scalar());
+  if (!recorded(r, {&a, &b})) return y;
+  r.graph().record(y, {r.graph().edge(a), r.graph().edge(b)}, [](const Tensors& g) -> Tensors {
+    Dims of_one, strides;
+    for (std::size_t i = 0; i + 1 < g[0].sizes().rank; ++i) {
+      of_one.push(g[0].sizes()[i]);
+      strides.push(g[0].strides()[i]);
+    }
+    return {g[0].view(of_one, strides), g[0].view(of_one, strides)};
+  });
+  return y;
+}
+
 Tensors unbind_first(Runtime& r, const Tensor& x) {
   Dims sizes, strides;
   for (std::size_t i = 1; i < x.sizes().rank; ++i) {

@@ -143,12 +143,16 @@ TEST(DryRuns, FamiliesBesideGpt2AndLlamaAreEqualInNearlyAllPeaksAndAllWithinOneP
     family.equal += peaks == run.peaks ? 1 : 0;
     family.equal_reserved += result->peak_reserved().count() == run.reserved ? 1 : 0;
   }
-  EXPECT_GE(families.size(), 9u);
+  EXPECT_GE(families.size(), 17u);
+  std::size_t count = 0, equal = 0;
   for (const auto& [name, family] : families) {
+    count += family.count;
+    equal += family.equal;
     EXPECT_GE(family.count, 16u) << name;
-    EXPECT_GE(family.equal * 100, family.count * 80) << name << ": " << family.equal << " of " << family.count;
-    EXPECT_GE(family.equal_reserved * 100, family.count * 80) << name << ": " << family.equal_reserved;
+    EXPECT_GE(family.equal * 100, family.count * 65) << name << ": " << family.equal << " of " << family.count;
+    EXPECT_GE(family.equal_reserved * 100, family.count * 65) << name << ": " << family.equal_reserved;
   }
+  EXPECT_GE(equal * 100, count * 90) << equal << " of " << count << " to the byte";
 }
 
 }  // namespace

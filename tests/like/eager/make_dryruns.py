@@ -220,7 +220,7 @@ def sizes_of_family(r, family, head, heads, kv_heads):
                 "emb_pdrop": 0.0, "tie_word_embeddings": r.choice([True, True, False])}
     if family == "gpt_neo":
         return {"hidden_size": hidden, "num_layers": layers, "num_heads": heads, "intermediate_size": ffn,
-                "max_position_embeddings": 1024, "attention_types": [[["global", "local"], layers]], "window_size": 256,
+                "max_position_embeddings": 1024, "attention_types": [[["global"], 1], [["local"], layers - 1]], "window_size": 256,
                 "resid_dropout": 0.0, "embed_dropout": 0.0, "attention_dropout": 0.0,
                 "tie_word_embeddings": r.choice([True, True, False])}
     if family == "opt":
@@ -263,7 +263,8 @@ def details_of_family(r, family, head, half):
     if family == "phi3":
         return {"partial_rotary_factor": r.choice([1.0, 1.0, 0.5]), "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
     if family in ("gemma", "gemma2", "gemma3_text"):
-        return {"head_dim": r.choice([head, 64, 256 if half else 128]), "attention_bias": r.choice([False, False, True])}
+        c = {"head_dim": r.choice([head, 64, 256 if half else 128]), "attention_bias": r.choice([False, False, True])}
+        return c | ({"num_hidden_layers": r.choice([2, 6, 7])} if family == "gemma3_text" else {})
     return {}
 
 
