@@ -8,9 +8,36 @@
 namespace shard::commands {
 namespace {
 
-constexpr const char* kEagerOptions[] = {
-    "model-code",      "attention",         "optimizer-implementation", "zero-grad",      "autocast",       "masters",
-    "use-orig-params", "sequence-parallel", "reduce-bucket-size",       "allocator-conf", "memory-fraction"};
+constexpr const char* kEagerOptions[] = {"model-code",
+                                         "attention",
+                                         "optimizer-implementation",
+                                         "zero-grad",
+                                         "autocast",
+                                         "masters",
+                                         "use-orig-params",
+                                         "sequence-parallel",
+                                         "reduce-bucket-size",
+                                         "allocator-conf",
+                                         "memory-fraction",
+                                         "stage3-prefetch-bucket-size",
+                                         "stage3-param-persistence-threshold",
+                                         "stage3-max-live-parameters",
+                                         "stage3-max-reuse-distance",
+                                         "sub-group-size"};
+
+/// DeepSpeed's keys of zero_optimization, with dashes.
+void add_stage3_options(cli::Group& group, like::eager::Zero3Options& o) {
+  const auto add = [&group](const char* name, std::int64_t* target, const char* help) {
+    group.add(name, target, "ELEMENTS", help).least(0).most(1e15);
+  };
+  add("stage3-prefetch-bucket-size", &o.prefetch_bucket, "deepspeed, stage 3: what is gathered ahead at once");
+  add("stage3-param-persistence-threshold", &o.persistence_threshold,
+      "deepspeed, stage 3: parameters up to this size stay gathered");
+  add("stage3-max-live-parameters", &o.max_live, "deepspeed, stage 3: nothing is gathered ahead beyond it");
+  add("stage3-max-reuse-distance", &o.max_reuse_distance,
+      "deepspeed, stage 3: what is used again within it stays gathered");
+  add("sub-group-size", &o.sub_group, "deepspeed, stage 3: parameters that are updated at once");
+}
 
 }  // namespace
 
@@ -54,6 +81,7 @@ void add_eager_options(cli::Command& command, like::EagerOptions& o, AllocatorFl
   group.add("reduce-bucket-size", &o.reduce_bucket, "ELEMENTS", "deepspeed: reduce_bucket_size, in elements")
       .least(1)
       .most(1e15);
+  add_stage3_options(group, o.zero3);
   add_allocator_options(group, allocator, true);
 }
 

@@ -31,20 +31,20 @@ class Gpt2Decoder final : public HuggingFace {
 
   Tensor decoder() override {
     r_.tape().set_module("transformer", -1);
-    const Tensor embedded = embedding(r_, parameter(0), tokens_);
+    const Tensor embedded = table("wte", 0, tokens_);
     ids_ = positions();
     if (big_code_) make_mask();
-    const Tensor position = embedding(r_, parameter(1), ids_);
+    const Tensor position = table("wpe", 1, ids_);
     Tensor x = add(r_, embedded, position);
     if (!big_code_) make_mask();
-    x = dropout(r_, x, model_.dropout);
+    x = drop(x);
     for (std::int64_t l = 0; l < model_.layers; ++l) {
       r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
       x = in_unit(r_, l, x, [&](const Tensor& entered) { return layer(l, entered); });
     }
     r_.tape().set_module("transformer.ln_f", -1);
     first_ = 2 + kPerBlock * static_cast<std::size_t>(model_.layers);
-    x = layer_norm(r_, x, parameter(first_), parameter(first_ + 1));
+    x = norm(x, 0);
     mask_ = ids_ = {};
     return x;
   }
@@ -52,8 +52,22 @@ class Gpt2Decoder final : public HuggingFace {
  private:
   [[nodiscard]] const Tensor& own(std::size_t at) const { return parameter(first_ + at); }
   /// Conv1D of gpt2, Linear of gpt_bigcode.
-  Tensor project(const Tensor& x, std::size_t weight) {
-    return big_code_ ? linear(r_, x, own(weight), own(weight + 1)) : addmm(r_, own(weight + 1), x, own(weight));
+  Tensor project(const Tensor& given, std::size_t weight) {
+    return in_module(r_, module_of("projection", own(weight), 2), given, [&](const Tensor& x) {
+      return big_code_ ? linear(r_, x, own(weight), own(weight + 1)) : addmm(r_, own(weight + 1), x, own(weight));
+    });
+  }
+  Tensor norm(const Tensor& given, std::size_t weight) {
+    return in_module(r_, module_of("norm", own(weight), 2), given,
+                     [&](const Tensor& x) { return layer_norm(r_, x, own(weight), own(weight + 1)); });
+  }
+  Tensor drop(const Tensor& given) {
+    return in_module(r_, {.name = "dropout"}, given,
+                     [this](const Tensor& x) { return dropout(r_, x, model_.dropout); });
+  }
+  Tensor table(std::string_view name, std::size_t at, const Tensor& ids) {
+    return in_module(r_, module_of(name, parameter(at)), ids,
+                     [&](const Tensor& rows) { return embedding(r_, parameter(at), rows); });
   }
 
   [[nodiscard]] std::function<Tensor(const Tensor&)> with_arguments(std::int64_t l) override {
@@ -67,15 +81,16 @@ class Gpt2Decoder final : public HuggingFace {
   }
   Tensor block(std::int64_t l, const Tensor& residual) override {
     first_ = 2 + kPerBlock * static_cast<std::size_t>(l);
-    Tensor x = layer_norm(r_, residual, own(0), own(1));
-    const Tensor attended = self_attention(x);
+    Tensor x = norm(residual, 0);
+    const Tensor attended =
+        in_module(r_, {.name = "attn"}, x, [this](const Tensor& normed) { return self_attention(normed); });
     x = add(r_, attended, residual);
     return second_half(std::move(x));
   }
   Tensor second_half(Tensor x) {
     const Tensor residual = x;
-    x = layer_norm(r_, x, own(6), own(7));
-    const Tensor y = feed_forward(x);
+    x = norm(x, 6);
+    const Tensor y = in_module(r_, {.name = "mlp"}, x, [this](const Tensor& normed) { return feed_forward(normed); });
     return add(r_, residual, y);
   }
 
@@ -87,7 +102,7 @@ class Gpt2Decoder final : public HuggingFace {
     const Tensor k = cached(heads_of(parts[1], model_.heads), type), v = cached(heads_of(parts[2], model_.heads), type);
     Tensor y = attend(q, k, v);
     y = project(y, 4);
-    return dropout(r_, y, model_.dropout);
+    return drop(y);
   }
 
   /// One key and value for all heads, behind the queries; or each head's query, key and value together.
@@ -116,14 +131,16 @@ class Gpt2Decoder final : public HuggingFace {
     v = cached(v, type);
     Tensor y = attend(q, k, v);
     y = project(y, 4);
-    return dropout(r_, y, model_.dropout);
+    return drop(y);
   }
 
   Tensor feed_forward(const Tensor& input) {
     Tensor x = project(input, 8);
-    x = big_code_ ? activation(r_, x, "gelu", Kept::input) : new_gelu(x);
+    x = in_module(r_, {.name = "act"}, x, [this](const Tensor& in) {
+      return big_code_ ? activation(r_, in, "gelu", Kept::input) : new_gelu(in);
+    });
     x = project(x, 10);
-    return dropout(r_, x, model_.dropout);
+    return drop(x);
   }
 
   Tensor new_gelu(const Tensor& x) {

@@ -47,12 +47,16 @@ class RotaryDecoder final : public HuggingFace {
 
   Tensor decoder() override {
     r_.tape().set_module("model.embed_tokens", -1);
-    const Tensor embedded = embedding(r_, parameter(0), tokens_);
+    const Tensor embedded = in_module(r_, module_of("embed_tokens", parameter(0)), tokens_,
+                                      [&](const Tensor& tokens) { return embedding(r_, parameter(0), tokens); });
     r_.tape().set_module("model", -1);
     ids_ = positions();
     make_mask();
     r_.tape().set_module("model.rotary_emb", -1);
-    rotary();
+    (void)in_module(r_, {.name = "rotary_emb", .positional = false}, ids_, [&](const Tensor& ids) {
+      rotary();
+      return ids;
+    });
     Tensor x = embedded;
     for (std::int64_t l = 0; l < model_.layers; ++l) {
       r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
@@ -97,6 +101,9 @@ class RotaryDecoder final : public HuggingFace {
   }
 
   Tensor norm(const Tensor& input, const Tensor& weight) {
+    return in_module(r_, module_of("norm", weight), input, [&](const Tensor& x) { return rms_norm(x, weight); });
+  }
+  Tensor rms_norm(const Tensor& input, const Tensor& weight) {
     Tensor x = to(r_, input, Scalar::f32);
     Tensor variance = pow_number(r_, x);
     variance = mean_last(r_, variance);
@@ -129,7 +136,9 @@ class RotaryDecoder final : public HuggingFace {
   }
   Tensor project(const Tensor& x, Projection by) {
     const std::size_t weight = by.weight + from_first_;
-    return linear(r_, x, parameter(weight), by.biased ? parameter(weight + 1) : Tensor{});
+    return in_module(r_, module_of("projection", parameter(weight), by.biased ? 2 : 1), x, [&](const Tensor& rows) {
+      return linear(r_, rows, parameter(weight), by.biased ? parameter(weight + 1) : Tensor{});
+    });
   }
   [[nodiscard]] const Tensor& own(std::size_t of_first) const { return parameter(of_first + from_first_); }
 
@@ -137,11 +146,12 @@ class RotaryDecoder final : public HuggingFace {
     from_first_ = static_cast<std::size_t>(l) * per_block_;
     Tensor residual = input;
     Tensor x = norm(residual, own(input_norm_));
-    x = self_attention(x);
+    x = in_module(r_, {.name = "self_attn", .positional = false}, x,
+                  [this](const Tensor& normed) { return self_attention(normed); });
     x = add(r_, residual, x);
     residual = x;
     x = norm(x, own(second_norm_));
-    x = feed_forward(x);
+    x = in_module(r_, {.name = "mlp"}, x, [this](const Tensor& normed) { return feed_forward(normed); });
     return add(r_, residual, x);
   }
 
@@ -170,7 +180,8 @@ class RotaryDecoder final : public HuggingFace {
   }
 
   Tensor feed_forward(const Tensor& x) {
-    Tensor gate = activation(r_, project(x, gate_), "silu", Kept::input);
+    Tensor gate = in_module(r_, {.name = "act_fn"}, project(x, gate_),
+                            [this](const Tensor& in) { return activation(r_, in, "silu", Kept::input); });
     gate = mul(r_, std::exchange(gate, {}), project(x, up_));
     return project(gate, down_);
   }
