@@ -28,7 +28,7 @@ struct DeclareOption {
   }
   void operator()(const like::NumberPlace& place) const {
     group
-        .add(std::string(field.option), &(options.*place.member), std::string(field.value_name),
+        .add(std::string(field.option), place.in(options), std::string(field.value_name),
              std::string(field.help))
         .least(place.least)
         .most(place.most);

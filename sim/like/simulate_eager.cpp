@@ -56,8 +56,9 @@ Result<void> check_hugging_face(const model::Model& model, const plan::Strategy&
 }
 
 Result<void> check_deepspeed(const plan::Strategy& s, const EagerOptions& options) {
-  if (s.stage != 1 && s.stage != 2)
-    return missing("stage " + std::to_string(s.stage) + " of DeepSpeed", "--stage 2 or 1, or --like fsdp2");
+  if (s.stage < 1) return missing("stage " + std::to_string(s.stage) + " of DeepSpeed", "--stage 1, 2 or 3");
+  if (s.stage == 3 && options.attention == eager::Attention::eager)
+    return missing("attention written out under DeepSpeed's stage 3", "--attention sdpa");
   if (options.code == eager::Code::course) return missing("--model-code cs336 under DeepSpeed", "hugging-face");
   if (options.autocast) return missing("--autocast under DeepSpeed", "--precision bf16, over fp32 masters");
   if (s.precision == plan::Precision::fp16) return missing("the loss scale of DeepSpeed's fp16", "--precision bf16");
@@ -172,7 +173,8 @@ eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& 
           .clip = s.clip_norm,
           .micro_steps = s.accumulation(),
           .stage = s.stage,
-          .reduce_bucket = options.reduce_bucket};
+          .reduce_bucket = options.reduce_bucket,
+          .zero3 = options.zero3};
 }
 
 }  // namespace

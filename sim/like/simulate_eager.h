@@ -17,6 +17,7 @@ struct EagerOptions {
   bool original_parameters = true;  ///< fsdp1: use_orig_params
   bool masters = true;              ///< sharded parameters rest, and are reduced, in fp32 whatever the precision is
   std::int64_t reduce_bucket = 500'000'000;  ///< deepspeed: reduce_bucket_size, in elements
+  eager::Zero3Options zero3{};               ///< deepspeed's stage 3
   eager::Machine machine{};
   eager::Code code = eager::Code::hugging_face;
   eager::Attention attention = eager::Attention::sdpa;

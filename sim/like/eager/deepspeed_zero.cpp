@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/like/eager/deepspeed.h"
 #include "sim/like/eager/division.h"
 #include "sim/like/eager/operators.h"
 #include "sim/like/eager/sharding.h"
@@ -183,19 +184,10 @@ class DeepSpeedZero final : public Sharding {
     in_bucket_ = 0;
   }
 
-  /// Each gradient's norm is computed of a copy in fp64.
   Tensor norm_of_gradients() {
-    constexpr std::int64_t kDouble = 8, kCounted = 4;
     r_.tape().begin_op("get_grad_norm_direct");
     Tensors norms;
-    for (const std::size_t p : in_part_) {
-      const Tensor wide = r_.empty({own(p) * kDouble}, Scalar::boolean);
-      norms.push_back(r_.empty({kDouble}, Scalar::boolean));
-      const ReductionBuffers hidden = reduction_buffers({own(p)}, {1}, 1, r_.machine());
-      if (hidden.partial.count() == 0) continue;
-      const Tensor partial = r_.empty({hidden.partial.count() / kCounted * kDouble}, Scalar::boolean);
-      const Tensor semaphores = r_.empty({hidden.semaphores.count()}, Scalar::boolean);
-    }
+    for (const std::size_t p : in_part_) norms.push_back(wide_norm(r_, own(p)));
     Tensor total = r_.empty({}, Scalar::f32);
     norms.clear();
     unscaled_norm_ = r_.empty({}, Scalar::f32);
@@ -238,6 +230,17 @@ class DeepSpeedZero final : public Sharding {
 };
 
 }  // namespace
+
+Tensor wide_norm(Runtime& r, std::int64_t elements) {
+  constexpr std::int64_t kDouble = 8, kCounted = 4;
+  const Tensor wide = r.empty({elements * kDouble}, Scalar::boolean);
+  Tensor norm = r.empty({kDouble}, Scalar::boolean);
+  const ReductionBuffers hidden = reduction_buffers({elements}, {1}, 1, r.machine());
+  if (hidden.partial.count() == 0) return norm;
+  const Tensor partial = r.empty({hidden.partial.count() / kCounted * kDouble}, Scalar::boolean);
+  const Tensor semaphores = r.empty({hidden.semaphores.count()}, Scalar::boolean);
+  return norm;
+}
 
 std::unique_ptr<Sharding> deepspeed_zero(Runtime& runtime, const ShardingOptions& options) {
   return std::make_unique<DeepSpeedZero>(runtime, options);

@@ -29,7 +29,9 @@ Tensor HuggingFace::layer(std::int64_t l, const Tensor& x) {
     r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
     return run ? run(input) : block(l, input);
   };
-  return options_.checkpoint ? r_.checkpoint(x, named) : named(x);
+  return in_module(r_, {.name = "layer"}, x, [&](const Tensor& entered) {
+    return options_.checkpoint ? r_.checkpoint(entered, named) : named(entered);
+  });
 }
 
 Tensor HuggingFace::named(std::string_view name, Category category, const Dims& sizes, Scalar scalar) {
@@ -89,9 +91,12 @@ void HuggingFace::make_parameters() {
 
 Tensor HuggingFace::forward() {
   enter_model(r_);
-  const Tensor hidden = decoder();
+  const Tensor hidden =
+      in_module(r_, {.name = "decoder", .positional = false}, {}, [this](const Tensor&) { return decoder(); });
   r_.tape().set_module("lm_head", -1);
-  const Tensor logits = capped(linear(r_, hidden, head(), head_bias()));
+  const Tensor bias = head_bias();
+  const Tensor logits = capped(in_module(r_, module_of("lm_head", head(), bias ? 2 : 1), hidden,
+                                         [&](const Tensor& x) { return linear(r_, x, head(), bias); }));
   Tensor loss = causal_loss(logits);
   leave_model(r_, loss, logits);
   cache_.clear();  // the model's output ends with the statement

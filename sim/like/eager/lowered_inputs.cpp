@@ -96,6 +96,13 @@ Tensor LoweredDecoder::positions_of_ones() {
 }
 
 void LoweredDecoder::rotary_tables(Arguments& arguments) {
+  (void)in_module(r_, {.name = "rotary_emb", .positional = false}, arguments_of_kind_[0].ids, [&](const Tensor& ids) {
+    fill_rotary_tables(arguments);
+    return ids;
+  });
+}
+
+void LoweredDecoder::fill_rotary_tables(Arguments& arguments) {
   const std::int64_t s = options_.sequence, d = rotary_columns();
   r_.tape().set_module(r_.tape().keep(std::string(own_part()) + ".rotary_emb"), -1);
   r_.tape().begin_op("rotary tables");

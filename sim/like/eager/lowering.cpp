@@ -126,14 +126,17 @@ std::function<Tensor(const Tensor&)> LoweredDecoder::with_arguments(std::int64_t
 }
 
 Tensor LoweredDecoder::run(const LoweredPart& part, const Tensor& x) {
+  if (r_.sharding != nullptr && r_.sharding->hooks_modules()) return run_in_modules(part, x);
   Values values(part.values);
   values[0] = x;
-  for (const LoweredStep& step : part.steps) {
-    if (step.op().block < 0) r_.tape().set_module(r_.tape().keep(step.op().name), -1);
-    values[step.output] = run(step, values);
-    for (const std::size_t v : step.done) values[v] = {};
-  }
+  for (const LoweredStep& step : part.steps) run_step(step, values);
   return std::move(values[part.steps.back().output]);
+}
+
+void LoweredDecoder::run_step(const LoweredStep& step, Values& values) {
+  if (step.op().block < 0) r_.tape().set_module(r_.tape().keep(step.op().name), -1);
+  values[step.output] = run(step, values);
+  for (const std::size_t v : step.done) values[v] = {};
 }
 
 Tensor LoweredDecoder::run(const LoweredStep& step, const Values& values) {
@@ -165,7 +168,8 @@ Tensor LoweredDecoder::run(const LoweredStep& step, const Values& values) {
 }
 
 Tensor LoweredDecoder::layer_norm_of(const LoweredStep& step, const Values& values) {
-  return layer_norm(r_, values[step.inputs[0]], weight(step.op()), weight(step.op(), 1));
+  return in_module(r_, module_with(step.op()), values[step.inputs[0]],
+                   [&](const Tensor& x) { return layer_norm(r_, x, weight(step.op()), weight(step.op(), 1)); });
 }
 
 Tensor LoweredDecoder::rms_norm_of(const LoweredStep& step, const Values& values) {
@@ -180,11 +184,12 @@ Tensor LoweredDecoder::linear_of(const LoweredStep& step, const Values& values) 
 }
 
 Tensor LoweredDecoder::activated(const LoweredStep& step, const Values& values) {
-  return activation_(r_, values[step.inputs[0]]);
+  return in_module(r_, {.name = "act"}, values[step.inputs[0]], [this](const Tensor& x) { return activation_(r_, x); });
 }
 
 Tensor LoweredDecoder::dropped(const LoweredStep& step, const Values& values) {
-  return dropout(r_, values[step.inputs[0]], model_.dropout);
+  return in_module(r_, {.name = "dropout"}, values[step.inputs[0]],
+                   [this](const Tensor& x) { return dropout(r_, x, model_.dropout); });
 }
 
 /// The factor of embeddings, which their own module multiplies with.
@@ -193,33 +198,41 @@ Tensor LoweredDecoder::passed(const LoweredStep& step, const Values& values) {
 }
 
 Tensor LoweredDecoder::embedded(const LoweredStep& step, const Values& values) {
-  Tensor x = embedding(r_, weight(step.op()), values[step.inputs[0]]);
-  if (row_.scaled_embedding) x = mul(r_, x, r_.buffers()[0]);
+  const Tensor x = in_module(r_, module_with(step.op()), values[step.inputs[0]], [&](const Tensor& tokens) {
+    Tensor rows = embedding(r_, weight(step.op()), tokens);
+    return row_.scaled_embedding ? mul(r_, rows, r_.buffers()[0]) : rows;
+  });
   names_of_forward_.push_back(x);
   if (row_.inputs != Inputs::bloom_alibi && row_.inputs != Inputs::mpt_alibi) make_inputs();
   return x;
 }
 
 Tensor LoweredDecoder::with_positions(const LoweredStep& step, const Values& values) {
-  if (!positions_) positions_ = embedding(r_, weight(step.op()), arguments_of_kind_[0].ids);
+  if (!positions_)
+    positions_ = in_module(r_, module_with(step.op()), arguments_of_kind_[0].ids,
+                           [&](const Tensor& ids) { return embedding(r_, weight(step.op()), ids); });
   Tensor sum = add(r_, values[step.inputs[0]], positions_);
   if (row_.inputs == Inputs::mask_last) make_masks();
   return sum;
 }
 
 Tensor LoweredDecoder::product(const model::Operator& op, const Tensor& x) {
-  const Tensor bias = op.params.size() > 1 ? weight(op, 1) : Tensor{};
-  if (op.attributes.weight_in_out) return addmm(r_, bias, x, weight(op));
-  return linear(r_, x, weight(op), bias);
+  return in_module(r_, module_with(op), x, [&](const Tensor& rows) {
+    const Tensor bias = op.params.size() > 1 ? weight(op, 1) : Tensor{};
+    if (op.attributes.weight_in_out) return addmm(r_, bias, rows, weight(op));
+    return linear(r_, rows, weight(op), bias);
+  });
 }
 
-Tensor LoweredDecoder::norm(const model::Operator& op, const Tensor& x) {
-  switch (row_.norm) {
-    case Norm::by_weight: return rms_norm(x, weight(op));
-    case Norm::by_one_more: return rms_norm_by_one_more(x, weight(op));
-    case Norm::layer_without_bias: return layer_norm(r_, x, weight(op), {});
-  }
-  return {};
+Tensor LoweredDecoder::norm(const model::Operator& op, const Tensor& input) {
+  return in_module(r_, module_with(op), input, [&](const Tensor& x) -> Tensor {
+    switch (row_.norm) {
+      case Norm::by_weight: return rms_norm(x, weight(op));
+      case Norm::by_one_more: return rms_norm_by_one_more(x, weight(op));
+      case Norm::layer_without_bias: return layer_norm(r_, x, weight(op), {});
+    }
+    return {};
+  });
 }
 
 Tensor LoweredDecoder::rms_norm(const Tensor& input, const Tensor& weight) {
@@ -252,11 +265,12 @@ Tensor LoweredDecoder::rms_norm_by_one_more(const Tensor& input, const Tensor& w
 
 Tensor LoweredDecoder::gated(const LoweredStep& step, const Values& values) {
   const Tensor& x = values[step.inputs[0]];
+  const auto act = [this](const Tensor& in) { return activation_(r_, in); };
   if (step.ops.size() == 1) {
     const Tensors parts = split_last(r_, x, 2);
-    return mul(r_, parts[1], activation_(r_, parts[0]));
+    return mul(r_, parts[1], in_module(r_, {.name = "act"}, parts[0], act));
   }
-  const Tensor gate = activation_(r_, product(*step.ops[0], x));
+  const Tensor gate = in_module(r_, {.name = "act"}, product(*step.ops[0], x), act);
   return mul(r_, gate, product(*step.ops[1], x));
 }
 

@@ -11,6 +11,7 @@
 #include "sim/like/eager/activations.h"
 #include "sim/like/eager/hugging_face.h"
 #include "sim/like/eager/lowering_table.h"
+#include "sim/like/eager/sharding.h"
 
 namespace shard::like::eager {
 
@@ -93,7 +94,24 @@ class LoweredDecoder final : public HuggingFace {
   [[nodiscard]] std::size_t kind_of(std::int64_t l) const;
   [[nodiscard]] bool has_kind(std::size_t kind) const;
   Tensor run(const LoweredPart& part, const Tensor& x);
+  void run_step(const LoweredStep& step, Values& values);
   Tensor run(const LoweredStep& step, const Values& values);
+
+  // For frameworks that hook the calls of modules (lowered_modules.cpp).
+  /// A module that is being called: the value that it is given, which others may read too, and its last result.
+  struct OpenModule {
+    Module module{};
+    std::size_t input = 0, output = 0;
+    Tensor given{};
+  };
+  /// The module of a block that the step is in; empty for the block itself.
+  [[nodiscard]] std::string_view module_around(const LoweredStep& step) const;
+  void open_module(const LoweredStep& step, std::string_view name, Values& values, OpenModule& open);
+  void close_module(Values& values, OpenModule& open);
+  Tensor run_in_modules(const LoweredPart& part, const Tensor& x);
+  [[nodiscard]] Module module_with(const model::Operator& op) const {
+    return module_of(op.name, weight(op), static_cast<std::int32_t>(op.params.size()));
+  }
 
   // Each of a kind of operator.
   Tensor attention_of(const LoweredStep& step, const Values& values);
@@ -122,6 +140,7 @@ class LoweredDecoder final : public HuggingFace {
   Tensor causal_mask(bool within_window, bool as_booleans);
   Tensor positions_of_ones();
   void rotary_tables(Arguments& arguments);
+  void fill_rotary_tables(Arguments& arguments);
   Tensor bloom_alibi();
   Tensor mpt_alibi();
 

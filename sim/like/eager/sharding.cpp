@@ -37,7 +37,8 @@ std::unique_ptr<Sharding> sharding(Runtime& runtime, const ShardingOptions& opti
     case Framework::ddp: return ddp(runtime, options);
     case Framework::fsdp1: return fsdp1(runtime, options);
     case Framework::fsdp2: return fsdp2(runtime, options);
-    case Framework::deepspeed: return deepspeed_zero(runtime, options);
+    case Framework::deepspeed:
+      return options.stage == 3 ? deepspeed_stage3(runtime, options) : deepspeed_zero(runtime, options);
     case Framework::megatron: return megatron_optimizer(runtime, options);
   }
   return nullptr;

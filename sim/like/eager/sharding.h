@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "sim/like/eager/optimizers.h"
@@ -12,6 +13,30 @@
 namespace shard::like::eager {
 
 enum class Framework : std::uint8_t { none, ddp, fsdp1, fsdp2, deepspeed, megatron };
+
+/// A torch.nn.Module as hooks around its call see it.
+struct Module {
+  std::string_view name{};
+  std::int32_t first = -1;  ///< its own parameters: the first, and how many
+  std::int32_t count = 0;
+  bool positional = true;  ///< its input is no keyword argument, which hooks would not be given
+  [[nodiscard]] std::vector<std::size_t> parameters() const {
+    std::vector<std::size_t> all;
+    for (std::int32_t i = 0; i < count; ++i) all.push_back(static_cast<std::size_t>(first + i));
+    return all;
+  }
+  friend bool operator==(const Module&, const Module&) = default;
+};
+
+/// What DeepSpeed's stage 3 is told; numbers are of elements.
+struct Zero3Options {
+  std::int64_t prefetch_bucket = 50'000'000;
+  std::int64_t persistence_threshold = 100'000;
+  std::int64_t max_live = 1'000'000'000;
+  std::int64_t max_reuse_distance = 1'000'000'000;
+  std::int64_t sub_group = 1'000'000'000;
+  bool offload_parameters = false;  ///< to the host
+};
 
 /// What the framework is told.
 struct ShardingOptions {
@@ -29,6 +54,8 @@ struct ShardingOptions {
   std::int64_t micro_steps = 1;    ///< deepspeed: gradient_accumulation_steps
   std::int32_t stage = 3;          ///< deepspeed's
   std::int64_t reduce_bucket = 0;  ///< deepspeed: elements that are reduced together
+  bool offload_optimizer = false;  ///< deepspeed: masters and states are on the host
+  Zero3Options zero3{};
 };
 
 /// One rank's side of it. Blocks are numbered from 0; what lies outside of them is the model's own part.
@@ -48,6 +75,13 @@ class Sharding {
   /// What the block is given in place of x.
   virtual Tensor enter(std::size_t block, const Tensor& x) = 0;
   virtual void leave(std::size_t block, const Tensor& y) = 0;
+  /// Around the call of a module: what it is given in place of x, and what its caller is given in place of y.
+  virtual Tensor enter_module(const Module&, const Tensor& x) { return x; }
+  virtual Tensor leave_module(const Module&, const Tensor& y) { return y; }
+  /// Whether these do anything.
+  [[nodiscard]] virtual bool hooks_modules() const { return false; }
+  /// Whether torch.nn.functional.linear is replaced by a function that keeps the weight as it is (zero/linear.py).
+  [[nodiscard]] virtual bool replaces_linear() const { return false; }
   /// After the last node of backward, while the loss' gradient is there.
   virtual void end_backward() {}
   /// When it is gone.
@@ -76,12 +110,24 @@ class Sharding {
 [[nodiscard]] std::unique_ptr<Sharding> fsdp2(Runtime& runtime, const ShardingOptions& options);
 /// ZeRO 1 and 2.
 [[nodiscard]] std::unique_ptr<Sharding> deepspeed_zero(Runtime& runtime, const ShardingOptions& options);
+/// ZeRO 3.
+[[nodiscard]] std::unique_ptr<Sharding> deepspeed_stage3(Runtime& runtime, const ShardingOptions& options);
 
 inline void enter_model(Runtime& r) {
   if (r.sharding != nullptr) r.sharding->enter_model();
 }
 inline void leave_model(Runtime& r, const Tensor& loss, const Tensor& logits) {
   if (r.sharding != nullptr) r.sharding->leave_model(loss, logits);
+}
+/// body(x) as the framework has a module called.
+template <class Body>
+Tensor in_module(Runtime& r, const Module& module, const Tensor& x, const Body& body) {
+  if (r.sharding == nullptr) return body(x);
+  return r.sharding->leave_module(module, body(r.sharding->enter_module(module, x)));
+}
+/// Of a module with parameters that begin at this one.
+[[nodiscard]] inline Module module_of(std::string_view name, const Tensor& first, std::int32_t count = 1) {
+  return {.name = name, .first = first.parameter(), .count = count};
 }
 /// body(x) as the framework runs a block.
 template <class Body>

@@ -21,6 +21,11 @@ ChoicePlace yes_or_no(ChoicePlace::Choice yes, ChoicePlace::Choice no) {
   return choice<kMember, 1>({yes, no});
 }
 
+template <auto kIn>
+NumberPlace elements(double least = 0) {
+  return {.in = kIn, .least = least, .most = 1e15};
+}
+
 }  // namespace
 
 std::span<const OptionField> option_fields() {
@@ -63,7 +68,27 @@ std::span<const OptionField> option_fields() {
       {.option = "reduce-bucket-size",
        .value_name = "ELEMENTS",
        .help = "deepspeed: reduce_bucket_size, in elements",
-       .place = NumberPlace{.member = &EagerOptions::reduce_bucket, .least = 1, .most = 1e15}},
+       .place = elements<[](EagerOptions& o) { return &o.reduce_bucket; }>(1)},
+      {.option = "stage3-prefetch-bucket-size",
+       .value_name = "ELEMENTS",
+       .help = "deepspeed, stage 3: what is gathered ahead at once",
+       .place = elements<[](EagerOptions& o) { return &o.zero3.prefetch_bucket; }>()},
+      {.option = "stage3-param-persistence-threshold",
+       .value_name = "ELEMENTS",
+       .help = "deepspeed, stage 3: parameters up to this size stay gathered",
+       .place = elements<[](EagerOptions& o) { return &o.zero3.persistence_threshold; }>()},
+      {.option = "stage3-max-live-parameters",
+       .value_name = "ELEMENTS",
+       .help = "deepspeed, stage 3: nothing is gathered ahead beyond it",
+       .place = elements<[](EagerOptions& o) { return &o.zero3.max_live; }>()},
+      {.option = "stage3-max-reuse-distance",
+       .value_name = "ELEMENTS",
+       .help = "deepspeed, stage 3: what is used again within it stays gathered",
+       .place = elements<[](EagerOptions& o) { return &o.zero3.max_reuse_distance; }>()},
+      {.option = "sub-group-size",
+       .value_name = "ELEMENTS",
+       .help = "deepspeed, stage 3: parameters that are updated at once",
+       .place = elements<[](EagerOptions& o) { return &o.zero3.sub_group; }>()},
   };
   return kFields;
 }

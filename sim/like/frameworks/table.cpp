@@ -14,6 +14,11 @@ const Options kLoop{"attention", "logits", "optimizer-implementation", "zero-gra
 /// FSDP's own. Units are blocks, and one is gathered ahead: what says otherwise is refused with its values.
 const Options kFsdp{"masters", "keep-gathered", "unit", "prefetch"};
 
+/// Keys of its zero_optimization.
+const Options kDeepSpeed{
+    "reduce-bucket-size",         "stage3-prefetch-bucket-size", "stage3-param-persistence-threshold",
+    "stage3-max-live-parameters", "stage3-max-reuse-distance",   "sub-group-size"};
+
 /// Releases of Colossal-AI whose chunks, hooks and policies are one text: `git diff` between the tags is empty.
 constexpr std::string_view kSplitReleases[] = {"0.4.7", "0.4.8", "0.4.9", "0.5.0", "0.5.1"};
 constexpr std::string_view kWholeReleases[] = {"0.1.9"};
@@ -58,10 +63,10 @@ std::span<const Framework> frameworks() {
        .options = joined({kLoop, kAllocator, kFsdp, {"use-orig-params"}})},
       {.name = "deepspeed",
        .version = "0.19",
-       .help = "ZeRO stages 1 and 2",
+       .help = "ZeRO stages 1 to 3",
        .sharding = eager::Framework::deepspeed,
        .usual_stage = 2,
-       .options = joined({kLoop, kAllocator, {"reduce-bucket-size"}})},
+       .options = joined({kLoop, kAllocator, kDeepSpeed})},
       {.name = "megatron",
        .version = "0.16",
        .help = "a gpt2 in bf16, its local layers, tensor parallelism, stage 1: the distributed optimizer",

@@ -5,7 +5,8 @@
       --out deepspeed_dryruns.tsv
 
 Needs deepspeed beside what make_dryruns.py needs. Columns: ranks, the ZeRO stage, reduce_bucket_size, then those of
-make_dryruns.py. Rank 0 of every program is run.
+make_dryruns.py. Rank 0 of every program is run; with --stage3 programs of stage 3 are drawn, of whose ranks the first or
+the last is run, and columns rank and zero (further keys of zero_optimization) lie behind the stage.
 """
 import argparse, csv, json, os, random, sys
 
@@ -15,12 +16,26 @@ import torch.distributed as dist
 import make_dryruns
 
 
+class OtherRanks(dist.Store):
+    """What ranks that do not run would have said: NCCL's id, whatever the key."""
+
+    def set(self, key, value): pass
+    def get(self, key): return bytes(128)
+    def wait(self, *_): pass
+    def add(self, key, amount): return amount
+    def check(self, keys): return True
+    def set_timeout(self, timeout): pass
+
+
 def train(run):
-    c, ranks = run["config"], run["ranks"]
-    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
+    c, ranks, rank = run["config"], run["ranks"], run.get("rank", 0)
+    os.environ.update(RANK=str(rank), LOCAL_RANK="0", WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
     torch.backends.cuda.enable_cudnn_sdp(False)  # flash, whatever the build of PyTorch prefers
-    dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=ranks)
+    dist.init_process_group("nccl", store=OtherRanks() if rank else dist.HashStore(), rank=rank, world_size=ranks)
     import deepspeed
+    if run["stage"] == 3:  # what rank 0 would send is zeros
+        import deepspeed.runtime.zero.partitioned_param_coordinator as coordinator
+        coordinator.assert_ints_same_as_other_ranks = lambda *_: None
 
     model = make_dryruns.hugging_face(c, torch.float32)
     if run["recompute"] == "block":
@@ -28,7 +43,8 @@ def train(run):
     how = {"foreach": {}, "fused": {"fused": True}, "for-loop": {"foreach": False}}[run["optimizer"]]
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how)
     settings = {"train_micro_batch_size_per_gpu": run["batch"], "zero_allow_untested_optimizer": True,
-                "zero_optimization": {"stage": run["stage"], "reduce_bucket_size": run["reduce_bucket_size"]}}
+                "zero_optimization": {"stage": run["stage"], "reduce_bucket_size": run["reduce_bucket_size"],
+                                      **run.get("zero", {})}}
     if run["precision"] == "bf16":
         settings["bf16"] = {"enabled": True}
     engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=settings, dist_init_required=False)
@@ -58,6 +74,17 @@ def draw(r):
     return run
 
 
+def draw_stage3(r):
+    run = draw(r) | {"stage": 3}
+    elements = lambda *choices: r.choice([r.randint(*choices), r.randint(choices[0], choices[1] // 30)])
+    run["rank"] = r.choice([0, 0, run["ranks"] - 1])
+    zero = {"stage3_prefetch_bucket_size": elements(0, 3000000), "stage3_param_persistence_threshold": elements(0, 300000),
+            "stage3_max_live_parameters": elements(0, 10000000), "stage3_max_reuse_distance": elements(0, 3000000),
+            "sub_group_size": elements(10000, 3000000)}
+    run["zero"] = {k: v for k, v in zero.items() if r.random() < 0.6}
+    return run
+
+
 def answer_of(run):
     """In a process of its own."""
     read, write = os.pipe()
@@ -78,22 +105,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--stage3", action="store_true")
     parser.add_argument("--out", default="deepspeed_dryruns.tsv")
     args = parser.parse_args()
     import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
 
     draws = random.Random(args.seed)
-    keys = ["ranks", "stage", "reduce_bucket_size", "recompute", "config", "batch", "sequence", "precision", "optimizer"]
+    keys = ["ranks", "stage", *(["rank", "zero"] if args.stage3 else []), "reduce_bucket_size", "recompute", "config", "batch", "sequence", "precision", "optimizer"]
     with open(args.out, "w", newline="") as out:
         rows = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
         rows.writerow([*keys, "creation", "first", "second", "third", "reserved"])
         for _ in range(args.runs):
-            run = draw(draws)
+            run = draw_stage3(draws) if args.stage3 else draw(draws)
             answer = answer_of(run)
             if answer is None:
                 print("failed:", json.dumps(run), file=sys.stderr)
                 continue
-            rows.writerow([json.dumps(run[k]) if k == "config" else run[k] for k in keys] + answer)
+            rows.writerow([json.dumps(run[k]) if k in ("config", "zero") else run[k] for k in keys] + answer)
             out.flush()
 
 
