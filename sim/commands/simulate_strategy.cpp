@@ -17,7 +17,7 @@ namespace {
 
 /// What a program of its own would take under eager PyTorch 2, or under what other frameworks are known.
 Result<like::LikeResult> predict_other(const cli::Command& command, const SimulateOptions& o, const Planned& planned,
-                                       const cluster::Cluster& cluster, std::optional<Bytes> capacity,
+                                       const cluster::Cluster& cluster, const cluster::Room& room,
                                        const SimulateRequest& request) {
   if (!like::is_eager(o.like, *planned.model)) {
     if (Result<void> ok = refuse_eager_options(command); !ok) return ok.error();
@@ -27,13 +27,13 @@ Result<like::LikeResult> predict_other(const cli::Command& command, const Simula
     if (command.given("precision") && planned.strategy.precision != plan::Precision::fp32)
       return no_meaning_for_like(command, "precision", "it is predicted in fp32");
     return like::simulate_like(o.like, *planned.model, planned.strategy,
-                               {.device_capacity = capacity, .rules = {}, .allocator = std::nullopt});
+                               {.device_capacity = room.at_most(), .rules = {}, .allocator = std::nullopt});
   }
   like::EagerOptions eager = o.eager;
   eager.framework = like::eager_framework(o.like).value_or(like::eager::Framework::none);
-  eager.device_capacity = capacity;
+  eager.device_capacity = room.at_most();
   std::vector<std::string> notes;
-  const Result<CachingAllocatorOptions> allocator = allocator_of(o.allocator, capacity, notes);
+  const Result<CachingAllocatorOptions> allocator = allocator_of(o.allocator, room.capacity, notes);
   if (!allocator) return allocator.error();
   request.note(notes);
   eager.allocator = *allocator;
@@ -113,8 +113,15 @@ Result<void> simulate_other(const cli::Command& command, const SimulateOptions& 
                             Simulated& simulated) {
   const std::optional<Bytes> capacity =
       o.strategy.placement.device_capacity ? o.strategy.placement.device_capacity : simulated.cluster.device_memory;
-  Result<like::LikeResult> result = predict_other(command, o, *simulated.planned, simulated.cluster, capacity, request);
+  const bool eager = like::is_eager(o.like, *simulated.planned->model);
+  const auto loading = eager ? cluster::KernelLoading::lazy : cluster::KernelLoading::all;
+  const cluster::Room room{
+      .capacity = capacity,
+      .outside = cluster::outside_allocator(simulated.cluster, simulated.planned->strategy.world_size, loading),
+      .uncertainty = eager ? like::kEagerUncertainty : 0};
+  Result<like::LikeResult> result = predict_other(command, o, *simulated.planned, simulated.cluster, room, request);
   if (!result) return result.error();
+  result->put_into(room);
   simulated.taken = assumed(*simulated.planned->model, simulated.planned->strategy, simulated.cluster.name, capacity);
   simulated.taken.memory_of = result->framework;
   simulated.figures = std::move(*result);
@@ -193,7 +200,7 @@ Result<Simulated> simulate_strategy(const cli::Command& command, const SimulateO
   // Other frameworks' figures rest on a plan of ours for the CPU, as they were compared with what those measured.
   if (o.like.empty())
     if (Result<void> ok = choose_device(command, strategy, simulated.cluster); !ok) return ok.error();
-  Result<Planned> planned = resolve(command, strategy, simulated.cluster.device_memory, &request.inputs.models);
+  Result<Planned> planned = resolve(command, strategy, &simulated.cluster, &request.inputs.models);
   if (!planned) return planned.error();
   request.note(planned->notes);
   simulated.planned = std::move(*planned);

@@ -64,8 +64,9 @@ struct Simulated {
   engine::SimulateOptions options;  ///< and how
   Assumed taken;
 
-  [[nodiscard]] bool fits() const {
-    return std::visit([](const auto& of) { return of.fits; }, figures);
+  [[nodiscard]] bool fits() const { return verdict() != cluster::Verdict::does_not_fit; }
+  [[nodiscard]] cluster::Verdict verdict() const {
+    return std::visit([](const auto& of) { return of.verdict(); }, figures);
   }
 };
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/cluster/verdict.h"
 #include "sim/like/predicted_snapshot.h"
 #include "sim/like/replay.h"
 #include "sim/like/rules.h"
@@ -41,6 +42,9 @@ struct CollectiveSum {
   Bytes bytes{};
 };
 
+/// Random programs under the rules of eager PyTorch were within 0.7 % of their dry runs (docs/eager.md).
+inline constexpr double kEagerUncertainty = 0.01;
+
 struct LikeResult {
   std::string framework;  ///< NAME@VERSION
   std::string model;
@@ -51,12 +55,26 @@ struct LikeResult {
   Bytes optimizer_state;                   ///< of this rank, as requested
   std::vector<CollectiveSum> collectives;  ///< creation, then the first step
   std::optional<Bytes> device_capacity;
+  cluster::ByteRange outside{};      ///< of the allocator: context and libraries
+  double uncertainty = 0;            ///< how far these rules' peaks were off where they were compared, as a share
   bool fits = true;                  ///< with the cache emptied when a segment is refused, as the framework does
   std::string steps = "first step";  ///< which are predicted, for people
   /// Of every event, where it was asked for; without a limit where it does not fit.
   std::shared_ptr<const PredictedSnapshot> snapshot{};
   [[nodiscard]] Bytes peak_allocated() const { return statistics.allocated.peak; }
   [[nodiscard]] Bytes peak_reserved() const { return statistics.reserved.peak; }
+  [[nodiscard]] cluster::Room room() const {
+    return {.capacity = device_capacity, .outside = outside, .uncertainty = uncertainty};
+  }
+  /// The device that it was predicted for, of which at_most() was left to the allocator.
+  void put_into(const cluster::Room& device) {
+    device_capacity = device.capacity;
+    outside = device.outside;
+    uncertainty = device.uncertainty;
+  }
+  [[nodiscard]] cluster::Verdict verdict() const {
+    return fits ? cluster::verdict_of(peak_reserved(), room()) : cluster::Verdict::does_not_fit;
+  }
 };
 
 /// `name_at_version` is "pytorch@1.8", or "pytorch" for the newest version known; a patch number ("pytorch@1.8.1") is
