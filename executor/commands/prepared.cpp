@@ -33,9 +33,11 @@ Error does_not_fit(const Prepared& p, const TrainOptions& o) {
   const engine::ClassResult& largest = s.largest(memory);
   const auto change = change_that_fits(p, o);
   return {.code = Errc::does_not_fit,
-          .what = too_large(device ? "the arena of a rank" : "host memory of a host's ranks",
-                            device ? largest.peak[0] : s.host_peak, device ? *s.device_capacity : *s.host_capacity,
-                            largest.peak_phase(memory), memory),
+          .what = too_large(!device                    ? "host memory of a host's ranks"
+                            : s.outside.low > Bytes{0} ? "the arena of a rank with CUDA's context and libraries"
+                                                       : "the arena of a rank",
+                            device ? largest.peak[0] + s.outside.low : s.host_peak,
+                            device ? *s.device_capacity : *s.host_capacity, largest.peak_phase(memory), memory),
           .where = device ? "--device-capacity" : "--host-capacity",
           .help = change ? change->text + " (" + cli::mib(change->peak) + ")" : "more ranks, or more memory"};
 }
@@ -72,7 +74,7 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
   if (!cluster) return cluster.error();
   if (Result<void> ok = check_device(command, options.strategy, *cluster); !ok) return ok.error();
-  Result<Planned> planned = resolve(command, options.strategy, cluster->device_memory);
+  Result<Planned> planned = resolve(command, options.strategy, &*cluster);
   if (!planned) return planned.error();
   if (Result<void> ok = model::check_trained(*planned->model, planned->strategy.sequence); !ok) return ok.error();
   if (Result<void> ok = check_disk_path(command, options.strategy.placement, planned->strategy.placement); !ok)

@@ -1,4 +1,4 @@
-// One reserved range of addresses, a list of what is allocated in it and a list of gaps.
+// One reserved range of addresses, the driver's placement in it and a list of what is allocated.
 #include "profiler/standin/device_memory.h"
 
 #include <sys/mman.h>
@@ -9,40 +9,31 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "profiler/standin/card.h"
 #include "profiler/standin/counters.h"
 #include "profiler/standin/values.h"
+#include "traces/base/segment_placement.h"
 
 namespace shard::standin {
 namespace {
 
 constexpr std::size_t kSpace = std::size_t{1} << 42;
-constexpr std::size_t kGranule = std::size_t{2} << 20, kRange = std::size_t{32} << 20;
 /// Cards of one process; more are one.
 constexpr int kMostDevices = 64;
-
-std::size_t rounded(std::size_t bytes, std::size_t to) {
-  return (bytes + to - 1) / to * to;
-}
 
 class DeviceMemory {
  public:
   void* allocate(std::size_t bytes, int device) {
     const std::lock_guard lock(mutex_);
-    const std::size_t size = rounded(std::max<std::size_t>(bytes, 1), kGranule);
+    const std::size_t size = SegmentPlacement::size_of(bytes);
     if (!has_room(size, device) || !begin()) return nullptr;
-    auto gap = std::ranges::find_if(gaps_, [&](const auto& each) { return each.second >= size; });
-    if (gap == gaps_.end()) {
-      if (!extend(bytes, size)) return nullptr;
-      gap = std::ranges::find_if(gaps_, [&](const auto& each) { return each.second >= size; });
-    }
-    const auto [address, room] = *gap;
-    gaps_.erase(gap);
-    if (room > size) gaps_[address + size] = room - size;
-    live_[address] = {.bytes = size, .device = device};
+    const std::optional<std::uintptr_t> address = placement_->take(bytes);
+    if (!address) return nullptr;
+    live_[*address] = {.bytes = size, .device = device};
     count(size, device);
-    return reinterpret_cast<void*>(address);
+    return reinterpret_cast<void*>(*address);
   }
 
   bool release(void* pointer) {
@@ -52,28 +43,28 @@ class DeviceMemory {
     const auto [bytes, device] = block->second;
     forget(pointer, bytes);
     used(device) -= bytes;
-    add_gap(block->first, bytes);
+    placement_->give_back(block->first, bytes);
     live_.erase(block);
     return true;
   }
 
   void* reserve(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    const std::size_t range = rounded(bytes, kRange);
+    const std::size_t range = SegmentPlacement::range_of(bytes);
     has_reserved_ = true;
     if (const auto again = given_back_.find(range); again != given_back_.end()) {
       const std::uintptr_t address = again->second;
       given_back_.erase(again);
       return reinterpret_cast<void*>(address);
     }
-    if (!begin() || low_ - high_ < range) return nullptr;
-    low_ -= range;
-    return reinterpret_cast<void*>(low_);
+    if (!begin()) return nullptr;
+    const std::optional<std::uintptr_t> address = placement_->reserve(bytes);
+    return address ? reinterpret_cast<void*>(*address) : nullptr;
   }
   void unreserve(void* address, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     forget(address, bytes);
-    given_back_.emplace(rounded(bytes, kRange), reinterpret_cast<std::uintptr_t>(address));
+    given_back_.emplace(SegmentPlacement::range_of(bytes), reinterpret_cast<std::uintptr_t>(address));
   }
   bool take(std::size_t bytes, int device) {
     const std::lock_guard lock(mutex_);
@@ -129,21 +120,7 @@ class DeviceMemory {
     madvise(space, kSpace, MADV_DONTDUMP);
     madvise(space, kSpace, MADV_NOHUGEPAGE);  // a byte written costs a page, not 2 MiB
     base_ = reinterpret_cast<std::uintptr_t>(space);
-    high_ = rounded(base_, kRange);
-    low_ = (base_ + kSpace) / kRange * kRange;
-    return true;
-  }
-  /// Adds a gap of `size` bytes at least.
-  bool extend(std::size_t bytes, std::size_t size) {
-    const std::size_t range = card().upwards ? size : rounded(bytes, kRange);
-    if (low_ - high_ < range) return false;
-    if (card().upwards) {
-      add_gap(high_, range);
-      high_ += range;
-    } else {
-      low_ -= range;
-      add_gap(low_, range);
-    }
+    placement_.emplace(base_, base_ + kSpace, card().upwards);
     return true;
   }
   std::size_t& used(int device) {
@@ -154,27 +131,15 @@ class DeviceMemory {
     used(device) += bytes;
     count_device(used(device));
   }
-  void add_gap(std::uintptr_t address, std::size_t bytes) {
-    auto next = gaps_.lower_bound(address);
-    if (next != gaps_.end() && address + bytes == next->first) {
-      bytes += next->second;
-      next = gaps_.erase(next);
-    }
-    if (next != gaps_.begin() && std::prev(next)->first + std::prev(next)->second == address) {
-      std::prev(next)->second += bytes;
-    } else {
-      gaps_[address] = bytes;
-    }
-  }
 
   std::mutex mutex_;
-  std::uintptr_t base_ = 0, high_ = 0, low_ = 0;  // of the space; up to where, and from where on it was begun
+  std::uintptr_t base_ = 0;  // of the space
+  std::optional<SegmentPlacement> placement_;
   struct Block {
     std::size_t bytes;
     int device;
   };
   std::map<std::uintptr_t, Block> live_;
-  std::map<std::uintptr_t, std::size_t> gaps_;
   std::multimap<std::size_t, std::uintptr_t> given_back_;  // ranges of reserve()
   std::array<std::size_t, kMostDevices> used_{};
   Values values_;

@@ -6,9 +6,7 @@
 namespace shard::standin {
 
 /// Synchronised. Addresses matter since PyTorch's allocator chooses free blocks of one size by them, and with them what
-/// is split off. Two ways to give them are known from recordings of real cards. Most Linux drivers: 2 MiB granules of
-/// ranges that are rounded up to 32 MiB; a new range lies directly below the last one, and the lowest gap that fits
-/// comes first. Others (card().upwards): the lowest gap that fits, and above all others where none does.
+/// is split off: traces/base/segment_placement.h has both ways that are known, card().upwards says which.
 ///
 /// nullptr where the card of that number has no such room left, or the process no such address space.
 [[nodiscard]] void* allocate(std::size_t bytes, int device = 0);

@@ -50,7 +50,7 @@ constexpr auto kWords = std::to_array<Word>({
      "gather working set"},
     {"gathered", "full parameters put together from the shards of all ranks, for as long as they are used"},
     {"gradient", "gradients of parameters, whole or a rank's shard"},
-    {"headroom", "capacity less peak: what is left, negative where it does not fit"},
+    {"headroom", "capacity less peak and the most that lies outside: negative where it is tight or does not fit"},
     {"hidden", "communication while a kernel runs on the same device: what it does not add to the step"},
     {"host", "memory of the host's processor; with --placement, where a device's overflow rests", "host memory"},
     {"idle",
@@ -78,6 +78,11 @@ constexpr auto kWords = std::to_array<Word>({
     {"op", "one entry of the plan: compute an operator, gather a unit, move or step it"},
     {"optimizer", "the stream in which parameters are stepped where their state rests"},
     {"optimizer_state", "what the optimizer keeps from step to step: Adam's two moments"},
+    {"outside of the allocator",
+     "what a process takes of a GPU beside tensors: CUDA's context with the kernels that were loaded, and the buffers "
+     "of "
+     "NCCL; known as an interval",
+     "outside"},
     {"parameter", "resting parameters, whole or a rank's shard; as a count, tensors by their names", "parameters"},
     {"peak", "the most that a memory is used; of an arena its extent", "peak memory"},
     {"peer's score",
@@ -109,6 +114,7 @@ constexpr auto kWords = std::to_array<Word>({
     {"state", "all parameters and optimizer state after the last step; its SHA-256 is equal for equal training"},
     {"steady_step", "any step after the first"},
     {"stream", "a queue of ops that run in order; different streams overlap"},
+    {"tight", "fits, if what lies outside of the allocator is less than the most that was seen of it"},
     {"time", "from begin to end, summed over what a row counts", "takes"},
     {"unit", "what is gathered, released and reduced together: a tensor, a bucket, a module or a chunk"},
     {"waste", "padding: elements of chunks that hold no parameter", "waste elements"},

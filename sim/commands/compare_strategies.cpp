@@ -210,7 +210,8 @@ Json side_json(const Side& side) {
          {"model", side.planned().model->name},
          {"strategy", engine::to_json(s.strategy)},
          {"plan_hash", s.plan_hash},
-         {"fits", s.fits}};
+         {"fits", s.fits},
+         {"verdict", cluster::to_string(s.verdict())}};
   if (!side.foreign_json.empty()) j["configurations"] = side.foreign_json;
   return j;
 }
@@ -248,7 +249,10 @@ std::string strategies_text(const Side& a, const Side& b, const std::vector<Comp
   for (const Choice& each : other_choices(a, b))
     choices.add({each.field, each.a.empty() ? "-" : each.a, each.b.empty() ? "-" : each.b});
   text += choices.empty() ? "\none strategy\n" : "\n" + choices.str();
-  const auto fits = [](const Side& side) { return side.simulation().fits ? "fits" : "DOES NOT FIT"; };
+  const auto fits = [](const Side& side) {
+    const cluster::Verdict verdict = side.simulation().verdict();
+    return verdict == cluster::Verdict::does_not_fit ? "DOES NOT FIT" : cluster::to_string(verdict);
+  };
   text += std::string("\na ") + fits(a) + ", b " + fits(b) + "\n\n";
   TextTable table({"of", "", "a", "b", "difference", "ratio"}, 2);
   for (const ComparedQuantity& q : quantities) {

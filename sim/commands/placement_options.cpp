@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "sim/cli/contradiction.h"
+#include "traces/base/numbers.h"
 
 namespace shard::commands {
 namespace {
@@ -25,19 +26,26 @@ void add_memory_options(cli::Command& command, PlacementOptions& o) {
 }
 
 Result<plan::Placement> placement_of(const cli::Command& command, const PlacementOptions& o,
-                                     const plan::Placement& chosen, std::optional<Bytes> cluster_memory) {
+                                     const plan::Placement& chosen, const cluster::Room& cluster_room) {
   plan::Placement p = chosen;
   if (p.policy == plan::PlacementPolicy::fixed && !p.parameters && !p.gradients && !p.optimizer)
     return cli::contradiction(
         command.describe("placement") + " takes what the options of each kind say, and none is given",
         "--param-placement, --grad-placement or --optimizer-placement with it");
   if (p.policy == plan::PlacementPolicy::automatic) {
-    const std::optional<Bytes> capacity = o.device_capacity ? o.device_capacity : cluster_memory;
+    cluster::Room room = cluster_room;
+    if (o.device_capacity) room.capacity = o.device_capacity;
+    const std::optional<Bytes> capacity = room.at_least();
     if (!capacity)
       return cli::contradiction(command.describe("placement") +
                                     " fills device memory, but neither --device-capacity nor the cluster says how much "
                                     "there is",
                                 "--device-capacity BYTES");
+    if (*capacity == Bytes{0})
+      return cli::contradiction(command.describe("placement") + " has no device memory to fill: up to " +
+                                    show_bytes(room.outside.high) + " of " + show_bytes(*room.capacity) +
+                                    " are CUDA's context and libraries",
+                                "a larger --device-capacity, or --placement host");
     p.device_capacity = *capacity;
   }
   if (uses_disk(p) && o.disk_path.empty())

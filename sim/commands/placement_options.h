@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/cli/command_line.h"
+#include "sim/cluster/verdict.h"
 #include "sim/strategy/placement.h"
 #include "traces/base/result.h"
 
@@ -26,7 +27,7 @@ void add_memory_options(cli::Command& command, PlacementOptions& options);
 /// of the cluster, where it has a limit.
 [[nodiscard]] Result<plan::Placement> placement_of(const cli::Command& command, const PlacementOptions& options,
                                                    const plan::Placement& chosen,
-                                                   std::optional<Bytes> cluster_memory = std::nullopt);
+                                                   const cluster::Room& cluster_room = {});
 
 /// For commands that run: is the directory for what rests on disk there?
 [[nodiscard]] Result<void> check_disk_path(const cli::Command& command, const PlacementOptions& options,

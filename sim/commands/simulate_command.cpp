@@ -1,5 +1,6 @@
 // `shardscope simulate`: what one strategy will take, offline.
 #include <memory>
+#include <set>
 #include <variant>
 
 #include "sim/cli/chart.h"
@@ -42,15 +43,19 @@ Examples:
 struct Found {
   std::string what;  ///< "micro-batch"
   Largest largest;
+  bool next_is_tight = false;
+  std::int64_t step = 1;
 
   [[nodiscard]] std::string to_text() const {
     return "largest " + what + " that fits: " + with_commas(largest.value) +
-           (largest.contradiction ? "; a larger one cannot be: " + largest.contradiction->what : "") + "\n\n";
+           (largest.contradiction ? "; a larger one cannot be: " + largest.contradiction->what : "") +
+           (next_is_tight ? "; " + with_commas(largest.value + step) + " is tight" : "") + "\n\n";
   }
   [[nodiscard]] nlohmann::ordered_json to_json() const {
     return {{"what", what},
             {"value", largest.value},
-            {"limited_by", largest.contradiction ? largest.contradiction->what : std::string("memory")}};
+            {"limited_by", largest.contradiction ? largest.contradiction->what : std::string("memory")},
+            {"tight", next_is_tight ? nlohmann::ordered_json(largest.value + step) : nlohmann::ordered_json(nullptr)}};
   }
 };
 
@@ -289,6 +294,7 @@ Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<S
   // Who answers for the first number answers for all.
   std::vector<std::string> same(arguments.begin(), arguments.end());
   std::optional<Instead> instead;
+  std::set<std::int64_t> tight;
   const auto fits = [&](std::int64_t number) -> Result<bool> {
     const auto read = [&](std::span<const std::string> words) {
       Result<std::unique_ptr<SimulateCommand>> next = read_line(words);
@@ -307,26 +313,33 @@ Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<S
     if (!limited) return false;
     if (!best && !next->command.given("like")) same = with_like(arguments, answered_by(*simulated));
     if (!best) instead = simulated->instead;
-    const bool yes = simulated->fits();
+    const cluster::Verdict verdict = simulated->verdict();
+    if (verdict == cluster::Verdict::tight) tight.insert(number);
+    const bool yes = verdict == cluster::Verdict::fits;
     if (yes || !best) best = std::move(*simulated), best_line = std::move(next);
     return yes;
   };
   constexpr std::int64_t kTokens = 64;
-  const Result<Largest> largest = find_largest(sought == Sought::sequence ? kTokens : 1, fits);
+  const std::int64_t step = sought == Sought::sequence ? kTokens : 1;
+  const Result<Largest> largest = find_largest(step, fits);
   if (!largest) return largest.error();
   if (!limited)
     return cli::contradiction(line->command.describe("find") + " has no memory to fill",
                               "--cluster with GPUs, or --device-capacity");
   line = std::move(best_line);
-  line->found = Found{word_of(sought), *largest};
-  best->instead = instead;
+  line->found = Found{.what = word_of(sought),
+                      .largest = *largest,
+                      .next_is_tight = tight.contains(largest->value + step),
+                      .step = step};
   return std::move(*best);
 }
 
-/// What decides whether it fits: extents of our own executor, reserved bytes of others.
+/// What decides whether it fits: extents of our own executor, reserved bytes of others; of host memory where that is
+/// too small.
 Bytes peak_of(const Simulated& simulated) {
-  if (const auto* own = std::get_if<engine::Simulation>(&simulated.figures))
-    return own->largest().peak[static_cast<std::size_t>(Memory::device)];
+  const auto* own = std::get_if<engine::Simulation>(&simulated.figures);
+  if (own != nullptr && own->short_of().value_or(Memory::device) != Memory::device) return own->host_peak;
+  if (own != nullptr) return own->largest().peak[static_cast<std::size_t>(Memory::device)];
   if (const auto* like = std::get_if<like::LikeResult>(&simulated.figures)) return like->peak_reserved();
   return Bytes{0};
 }

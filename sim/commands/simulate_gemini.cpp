@@ -93,12 +93,11 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
                               .offload_optim_frac = r.flags.offload_optim_frac,
                               .offload_param_frac = r.flags.offload_param_frac,
                               .rank = r.flags.rank};
-  std::optional<Bytes> capacity = r.device_capacity;
-  if (!capacity) {
-    const Result<cluster::Cluster> cluster = cluster::read_cluster(r.cluster);
-    if (!cluster) return cluster.error();
-    capacity = cluster->device_memory;
-  }
+  const Result<cluster::Cluster> cluster = cluster::read_cluster(r.cluster);
+  if (!cluster) return cluster.error();
+  const std::optional<Bytes> capacity = r.device_capacity ? r.device_capacity : cluster->device_memory;
+  const cluster::ByteRange outside =
+      cluster::outside_allocator(*cluster, options.world_size, cluster::KernelLoading::all);
   taken = {.model = r.flags.parameters,
            .precision = "fp16",
            .world_size = options.world_size,
@@ -113,7 +112,7 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
     if (Result<void> ok = choose(command, r, rules, *parameters, options, notes); !ok) return ok.error();
     r.note(notes);
     for (const Parameter& each : *parameters) taken.parameter_elements += each.elems.count();
-    return like::simulate_gemini(r.framework.full_name(), *parameters, options, iterations, capacity);
+    return like::simulate_gemini(r.framework.full_name(), *parameters, options, iterations, capacity, outside);
   }
   Result<model::Model> model = model::read_model(r.strategy.model);
   if (!model) return model.error();
@@ -132,7 +131,7 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
   taken.precision = own.precision;
   taken.memory_of = own.memory_of;
   return like::simulate_gemini(r.framework.full_name(), std::make_shared<const model::Model>(std::move(*model)),
-                               strategy, options, iterations, capacity);
+                               strategy, options, iterations, capacity, outside);
 }
 
 }  // namespace

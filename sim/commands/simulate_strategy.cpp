@@ -18,22 +18,22 @@ namespace {
 
 /// The passes of PyTorch 1.8 over our own plan.
 Result<like::LikeResult> predict_passes(const cli::Command& command, const like::Framework& framework,
-                                        const Planned& planned, std::optional<Bytes> capacity) {
+                                        const Planned& planned, const cluster::Room& room) {
   if (command.given("precision") && planned.strategy.precision != plan::Precision::fp32)
     return no_meaning_for_like(command, "precision", "it is predicted in fp32");
   return like::simulate_like(framework.full_name(), *planned.model, planned.strategy,
-                             {.device_capacity = capacity, .rules = {}, .allocator = std::nullopt});
+                             {.device_capacity = room.at_most(), .rules = {}, .allocator = std::nullopt});
 }
 
 /// What a program would take under eager PyTorch 2.
 Result<like::LikeResult> predict_program(const SimulateOptions& o, const like::Framework& framework,
                                          const Planned& planned, const cluster::Cluster& cluster,
-                                         std::optional<Bytes> capacity, const SimulateRequest& request) {
+                                         const cluster::Room& room, const SimulateRequest& request) {
   like::EagerOptions eager = o.eager;
   eager.framework = framework.sharding;
-  eager.device_capacity = capacity;
+  eager.device_capacity = room.at_most();
   std::vector<std::string> notes;
-  const Result<CachingAllocatorOptions> allocator = allocator_of(o.allocator, capacity, notes);
+  const Result<CachingAllocatorOptions> allocator = allocator_of(o.allocator, room.capacity, notes);
   if (!allocator) {
     Error error = allocator.error();
     if (!error.where.starts_with("--")) error.where = "--allocator-conf, " + error.where;
@@ -99,11 +99,17 @@ Result<void> simulate_other(const cli::Command& command, const SimulateOptions& 
                             const SimulateRequest& request, Simulated& simulated) {
   const std::optional<Bytes> capacity =
       o.strategy.placement.device_capacity ? o.strategy.placement.device_capacity : simulated.cluster.device_memory;
+  const bool eager = framework.teller == like::Teller::eager;
+  const cluster::Room room{.capacity = capacity,
+                           .outside = cluster::outside_allocator(
+                               simulated.cluster, simulated.planned->strategy.world_size,
+                               eager ? cluster::KernelLoading::lazy : cluster::KernelLoading::all),
+                           .uncertainty = eager ? like::kEagerUncertainty : 0};
   Result<like::LikeResult> result =
-      framework.teller == like::Teller::pytorch_1_8
-          ? predict_passes(command, framework, *simulated.planned, capacity)
-          : predict_program(o, framework, *simulated.planned, simulated.cluster, capacity, request);
+      eager ? predict_program(o, framework, *simulated.planned, simulated.cluster, room, request)
+            : predict_passes(command, framework, *simulated.planned, room);
   if (!result) return result.error();
+  result->put_into(room);
   simulated.taken = assumed(*simulated.planned->model, simulated.planned->strategy, simulated.cluster.name, capacity);
   simulated.taken.memory_of = result->framework;
   simulated.figures = std::move(*result);
@@ -183,7 +189,7 @@ Result<Simulated> prepared(const cli::Command& command, const Meant& meant, cons
   // Other frameworks' figures rest on a plan of ours for the CPU, as they were compared with what those measured.
   if (meant.whose->framework == nullptr)
     if (Result<void> ok = choose_device(command, strategy, simulated.cluster); !ok) return ok.error();
-  Result<Planned> planned = resolve(command, strategy, simulated.cluster.device_memory, &request.inputs.models);
+  Result<Planned> planned = resolve(command, strategy, &simulated.cluster, &request.inputs.models);
   if (!planned) return planned.error();
   request.note(planned->notes);
   simulated.planned = std::move(*planned);

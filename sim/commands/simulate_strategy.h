@@ -75,8 +75,9 @@ struct Simulated {
   std::optional<Instead> instead{};
   bool asked = false;  ///< by --like
 
-  [[nodiscard]] bool fits() const {
-    return std::visit([](const auto& of) { return of.fits; }, figures);
+  [[nodiscard]] bool fits() const { return verdict() != cluster::Verdict::does_not_fit; }
+  [[nodiscard]] cluster::Verdict verdict() const {
+    return std::visit([](const auto& of) { return of.verdict(); }, figures);
   }
 };
 

@@ -168,7 +168,7 @@ plan::Strategy training_strategy(const StrategyOptions& o, const model::Model& m
 
 Models::Models() : ReadOnce(read_simulated_part) {}
 
-Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, std::optional<Bytes> cluster_memory,
+Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, const cluster::Cluster* cluster,
                         Models* models) {
   if (Result<void> ok = check_contradictions(command); !ok) return ok.error();
   Models own;
@@ -182,7 +182,10 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, s
     std::erase_if(planned.notes, [](const std::string& note) { return note.starts_with("dropout "); });
   planned.strategy = training_strategy(o, *model);
   plan::Strategy& s = planned.strategy;
-  const Result<plan::Placement> placement = placement_of(command, o.placement, s.placement, cluster_memory);
+  cluster::Room room;
+  if (cluster != nullptr)
+    room = {.capacity = cluster->device_memory, .outside = cluster::outside_allocator(*cluster, s.world_size)};
+  const Result<plan::Placement> placement = placement_of(command, o.placement, s.placement, room);
   if (!placement) return placement.error();
   s.placement = *placement;
   if (!o.placement.from_trace.empty()) {

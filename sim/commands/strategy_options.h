@@ -67,9 +67,9 @@ struct Planned {
 /// Reads the model and resolves the strategy; searches the chunk size, or chunks of their own sizes,
 /// where the unit is chunk and --chunk-size asks for it.
 /// Errors: as read_model; contradiction (78) naming both options and where each came from.
-/// `cluster_memory`: what placement auto fills without --device-capacity. `models`: where many strategies are asked
-/// for.
+/// `cluster`: whose device placement auto fills, less what lies outside of the arena. `models`: where many strategies
+/// are asked for.
 [[nodiscard]] Result<Planned> resolve(const cli::Command& command, const StrategyOptions& options,
-                                      std::optional<Bytes> cluster_memory = std::nullopt, Models* models = nullptr);
+                                      const cluster::Cluster* cluster = nullptr, Models* models = nullptr);
 
 }  // namespace shard::commands

@@ -219,13 +219,14 @@ std::string shared_lines(const cli::Command& command, const std::vector<SweptOpt
 }
 
 struct Counts {
-  std::ptrdiff_t fit, do_not_fit, contradict, front;
+  std::ptrdiff_t fit, tight, do_not_fit, contradict, front;
 };
 
 Counts counts_of(const std::vector<SweepRow>& rows) {
   const auto fit = std::ranges::count_if(rows, &SweepRow::fits);
   const auto contradict = std::ranges::count_if(rows, &SweepRow::contradicts);
   return {.fit = fit,
+          .tight = std::ranges::count_if(rows, &SweepRow::tight),
           .do_not_fit = std::ssize(rows) - fit - contradict,
           .contradict = contradict,
           .front = std::ranges::count_if(rows, &SweepRow::on_front)};
@@ -235,6 +236,7 @@ std::string summary_of(const std::vector<SweepRow>& rows) {
   const Counts counts = counts_of(rows);
   std::string text = std::to_string(rows.size()) + (rows.size() == 1 ? " strategy: " : " strategies: ") +
                      std::to_string(counts.fit) + (counts.fit == 1 ? " fits" : " fit");
+  if (counts.tight > 0) text += " (" + std::to_string(counts.tight) + " tight)";
   if (counts.do_not_fit > 0)
     text += ", " + std::to_string(counts.do_not_fit) + (counts.do_not_fit == 1 ? " does not" : " do not");
   if (counts.contradict > 0)
@@ -251,6 +253,7 @@ nlohmann::ordered_json sweep_json(const SweepLine& line, const std::vector<Swept
   for (const SweptOption& each : lists) j["swept"].push_back({{"option", each.option}, {"values", each.values}});
   j["row_count"] = rows.size();
   j["fits_count"] = counts.fit;
+  j["tight_count"] = counts.tight;
   j["does_not_fit_count"] = counts.do_not_fit;
   j["contradiction_count"] = counts.contradict;
   j["front_count"] = counts.front;

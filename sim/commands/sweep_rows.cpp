@@ -92,20 +92,21 @@ Bytes SweepFigures::sent_together() const {
 }
 
 std::string SweepFigures::short_of() const {
-  if (fits) return "";
-  const auto of = [](Bytes bytes, Bytes capacity, const char* memory) {
-    return show_bytes(bytes) + " of " + show_bytes(capacity) + memory;
-  };
+  if (verdict == cluster::Verdict::fits) return "";
+  const cluster::Room room{.capacity = taken.device_capacity, .outside = outside};
+  const bool device = cluster::verdict_of(device_peak, room) == cluster::Verdict::does_not_fit;
   // What other frameworks' allocators cannot serve may be less than there is.
-  if (!host || !host->capacity || (taken.device_capacity && device_peak > *taken.device_capacity))
-    return of(device_peak, taken.device_capacity.value_or(Bytes{0}), " device memory");
-  return of(host->peak, *host->capacity, " host memory");
+  if (device || fits() || !host || !host->capacity)
+    return (fits() ? "tight: " : "") + show_range(cluster::ByteRange{device_peak, device_peak} + outside) + " of " +
+           show_bytes(taken.device_capacity.value_or(Bytes{0})) + " device memory";
+  return show_bytes(host->peak) + " of " + show_bytes(*host->capacity) + " host memory";
 }
 
 SweepFigures figures_of(const Simulated& simulated) {
   SweepFigures figures;
   figures.taken = simulated.taken;
-  figures.fits = simulated.fits();
+  figures.verdict = simulated.verdict();
+  figures.outside = std::visit([](const auto& of) { return of.outside; }, simulated.figures);
   if (simulated.planned) figures.strategy = simulated.planned->strategy;
   std::visit([&](const auto& of) { read(of, figures); }, simulated.figures);
   if (figures.times) figures.times_of = kOwnMemory;

@@ -54,7 +54,8 @@ struct SweepFigures {
   Assumed taken;
   std::optional<plan::Strategy> strategy;  ///< none where the model is a list of parameters
   std::string plan_hash;                   ///< empty: no plan of ours
-  bool fits = true;
+  cluster::Verdict verdict{};
+  cluster::ByteRange outside;  ///< of the allocator
   Bytes device_peak;
   Bytes live_peak;                    ///< at most that: without what lies unused between buffers
   CategoryBytes by_category{};        ///< sums to live_peak, or to little less where only the largest are known
@@ -65,7 +66,8 @@ struct SweepFigures {
   std::string times_of{};  ///< whose; empty without times
 
   [[nodiscard]] Bytes sent_together() const;
-  /// "27.17 GiB of 24.00 GiB device memory"; empty where it fits.
+  [[nodiscard]] bool fits() const { return verdict != cluster::Verdict::does_not_fit; }
+  /// "27.17 GiB of 24.00 GiB device memory", with what lies outside; empty where it fits.
   [[nodiscard]] std::string short_of() const;
 };
 
@@ -78,14 +80,17 @@ struct SweepRow {
   std::optional<Error> error;
   bool on_front = false;  ///< fits, and no other that does takes less device memory for as many tokens a second
 
-  [[nodiscard]] bool fits() const { return figures && figures->fits; }
+  /// Tight or not.
+  [[nodiscard]] bool fits() const { return figures && figures->fits(); }
+  [[nodiscard]] bool tight() const { return figures && figures->verdict == cluster::Verdict::tight; }
   /// Has no figures because of what it is, and not because there is no room for it.
   [[nodiscard]] bool contradicts() const { return error && error->code != Errc::does_not_fit; }
-  /// "fits", "does_not_fit", "contradiction".
+  /// "fits", "tight", "does_not_fit", "contradiction".
   [[nodiscard]] const char* status() const {
-    return fits() ? "fits" : contradicts() ? "contradiction" : "does_not_fit";
+    if (contradicts()) return "contradiction";
+    return cluster::to_string(figures ? figures->verdict : cluster::Verdict::does_not_fit);
   }
-  /// Why it does not fit or cannot be; empty otherwise.
+  /// Why it is tight, does not fit or cannot be; empty otherwise.
   [[nodiscard]] std::string reason() const;
 };
 

@@ -141,8 +141,10 @@ void add_memory(Columns& columns) {
   columns.figure("peak_device_bytes", [](const F& f) { return f.device_peak.count(); });
   columns.figure("live_peak_device_bytes", [](const F& f) { return f.live_peak.count(); });
   columns.figure("device_capacity_bytes", [](const F& f) { return bytes_or_none(f.taken.device_capacity); });
+  columns.figure("outside_allocator_low_bytes", [](const F& f) { return f.outside.low.count(); });
+  columns.figure("outside_allocator_high_bytes", [](const F& f) { return f.outside.high.count(); });
   columns.figure("headroom_bytes", [](const F& f) {
-    return f.taken.device_capacity ? Cell((*f.taken.device_capacity - f.device_peak).count()) : Cell();
+    return f.taken.device_capacity ? Cell((*f.taken.device_capacity - f.device_peak - f.outside.high).count()) : Cell();
   });
   columns.host("peak_host_bytes", [](const SweepHost& h) { return h.peak.count(); });
   columns.host("peak_pinned_bytes", [](const SweepHost& h) { return h.pinned.count(); });
@@ -267,7 +269,7 @@ cli::Table chief_columns(const std::vector<SweptOption>& lists, const std::vecto
         return std::string(to_string(largest_category(f))) + " " + show_bytes(std::ranges::max(f.by_category));
       },
       Align::left);
-  if (std::ranges::any_of(rows, [](const SweepRow& row) { return !row.fits(); }))
+  if (std::ranges::any_of(rows, [](const SweepRow& row) { return !row.fits() || row.tight(); }))
     columns.push_back({{.key = "reason", .title = "why not", .align = Align::left}, [&reasons](const SweepRow& row) {
                          if (row.figures) return Cell(row.reason());
                          return Cell(std::string(row.status()) + " [" +

@@ -24,12 +24,13 @@ inline constexpr std::size_t kDevice = static_cast<std::size_t>(Memory::device);
 
 /// `change` is what smallest_change() found, if it was asked.
 /// {"schema_version", "plan_hash", "cluster", "strategy" (an object), "world_size", "steps", "fits",
-/// "device_capacity_bytes" (null: no limit),
-///  "headroom_bytes" (null), "peak_device_bytes", "live_peak_device_bytes" (largest rank, phases of the run),
-///  "peak_host_bytes" (of a host), "peak_pinned_bytes" (of these), "host_capacity_bytes" (null), "peak_disk_bytes" (of
-///  the largest rank), "peak_memory" (the one that is too small, else "device"), "peak_phase", "largest_holders" (of
-///  both): [{"name", "category", "bytes", "buffers"}], "smallest_change": null or {"options", "peak_device_bytes"},
-///  "moments": [{"name", "live_bytes", "live_peak_bytes", "by_category"}], "rank_classes": [{"rank", "ranks", "phases":
+/// "verdict" ("fits", "tight", "does_not_fit"), "device_capacity_bytes" (null: no limit),
+///  "headroom_bytes" (null), "outside_allocator_bytes" ({"low", "high"}), "peak_uncertainty" (0), "peak_device_bytes",
+///  "live_peak_device_bytes" (largest rank, phases of the run), "peak_host_bytes" (of a host), "peak_pinned_bytes" (of
+///  these), "host_capacity_bytes" (null), "peak_disk_bytes" (of the largest rank), "peak_memory" (the one that is too
+///  small, else "device"), "peak_phase", "largest_holders" (of both): [{"name", "category", "bytes", "buffers"}],
+///  "smallest_change": null or {"options", "peak_device_bytes"}, "moments": [{"name", "live_bytes", "live_peak_bytes",
+///  "by_category"}], "rank_classes": [{"rank", "ranks", "phases":
 ///  [{"phase", "in_run", "seconds", "compute_seconds", "communication_seconds", "exposed_communication_seconds",
 ///  "memory": [{"memory", "peak_bytes", "live_peak_bytes", "by_category", "largest_holders", "op"}], "collectives":
 ///  [{"kind", "count", "bytes"}]}]}], "arenas": [{"rank", "memory", "predicted_peak_bytes"}], "collectives": [{"rank",
@@ -44,6 +45,9 @@ inline constexpr std::size_t kDevice = static_cast<std::size_t>(Memory::device);
 
 /// The strategy's fields by their keys in the table (sim/strategy/fields.h), all of them; null: not set.
 [[nodiscard]] nlohmann::json to_json(const plan::Strategy& strategy);
+
+/// {"low", "high"}
+[[nodiscard]] nlohmann::json to_json(const cluster::ByteRange& range);
 
 /// {"parameter": bytes, ...}, without those that are 0.
 [[nodiscard]] nlohmann::json to_json(const CategoryBytes& bytes);

@@ -134,6 +134,10 @@ json to_json(const plan::Strategy& strategy) {
   return j;
 }
 
+json to_json(const cluster::ByteRange& range) {
+  return {{"low", range.low.count()}, {"high", range.high.count()}};
+}
+
 json to_json(const Simulation& s, const std::optional<Change>& change) {
   const ClassResult& largest = s.largest();
   json j;
@@ -144,8 +148,11 @@ json to_json(const Simulation& s, const std::optional<Change>& change) {
   j["world_size"] = s.strategy.world_size;
   j["steps"] = s.steps;
   j["fits"] = s.fits;
+  j["verdict"] = cluster::to_string(s.verdict());
   j["device_capacity_bytes"] = optional_bytes(s.device_capacity);
   j["headroom_bytes"] = optional_bytes(s.headroom());
+  j["outside_allocator_bytes"] = to_json(s.outside);
+  j["peak_uncertainty"] = s.room().uncertainty;
   j["peak_device_bytes"] = largest.peak[kDevice].count();
   j["live_peak_device_bytes"] = largest.live_peak[kDevice].count();
   j["peak_host_bytes"] = s.host_peak.count();

@@ -15,18 +15,31 @@ std::string format(const char* pattern, Values... values) {
   return std::string(text, static_cast<std::size_t>(std::clamp(length, 0, static_cast<int>(sizeof text) - 1)));
 }
 
-std::string verdict(const Simulation& s, const std::optional<Change>& change) {
-  const std::string peak = show_bytes(s.largest().peak[kDevice]);
-  std::string text = s.fits ? "fits: " : "does not fit: ";
-  if (!s.device_capacity)
-    text = (s.fits ? "" : text) + "device memory: " + peak + " at the peak, no limit set\n";
-  else
-    text +=
-        peak + " of " + show_bytes(*s.device_capacity) + " device memory, headroom " + show_bytes(*s.headroom()) + "\n";
-  if (s.host_peak > Bytes{0}) {
-    text += "host memory: " + show_bytes(s.host_peak);
-    text += s.host_capacity ? " of " + show_bytes(*s.host_capacity) + " of a host" : " at the peak of a host";
-    text += s.pinned_peak > Bytes{0} ? ", " + show_bytes(s.pinned_peak) + " of it pinned\n" : "\n";
+std::string device_line(const Simulation& s) {
+  const std::string account = cluster::account_of(s.largest().peak[kDevice], s.room());
+  if (!s.device_capacity) return "device memory: " + account + " at the peak, no limit set\n";
+  return account + ", headroom " + show_bytes(*s.headroom()) + "\n";
+}
+
+/// "70.00 GiB of 64.00 GiB"
+std::string host_figures(const Simulation& s) {
+  return show_bytes(s.host_peak) + (s.host_capacity ? " of " + show_bytes(*s.host_capacity) : "");
+}
+
+/// The memory that is too small, then the others.
+std::string verdict_lines(const Simulation& s, const std::optional<Change>& change) {
+  const bool host_short = s.short_of().value_or(Memory::device) != Memory::device;
+  const std::string headline = cluster::headline_of(s.verdict());
+  const std::string device = device_line(s);
+  const std::string pinned = s.pinned_peak > Bytes{0} ? ", " + show_bytes(s.pinned_peak) + " of it pinned\n" : "\n";
+  std::string text;
+  if (host_short) {
+    text = headline + host_figures(s) + " host memory" + pinned;
+    text += (s.device_capacity ? "device memory: " : "") + device;
+  } else {
+    text = (s.device_capacity ? headline : "") + device;
+    if (s.host_peak > Bytes{0})
+      text += "host memory: " + host_figures(s) + (s.host_capacity ? " of a host" : " at the peak of a host") + pinned;
   }
   const Bytes disk = s.largest(Memory::disk).peak[static_cast<std::size_t>(Memory::disk)];
   if (disk > Bytes{0}) text += "disk: " + show_bytes(disk) + " of a rank\n";
@@ -112,7 +125,7 @@ std::string moments_table(const std::vector<Moment>& moments) {
 }
 
 std::string to_text(const Simulation& s, const std::optional<Change>& change) {
-  std::string text = verdict(s, change);
+  std::string text = verdict_lines(s, change);
   for (const ClassResult& c : s.classes) {
     text += "\n" + rank_list(c) + ": device memory at the live peak of each phase, the moment when most is in use\n" +
             memory_table(c);

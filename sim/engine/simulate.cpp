@@ -163,6 +163,7 @@ std::int32_t ranks_of_host(const cluster::Layout& layout) {
 
 void finish_capacity(Simulation& s, const cluster::Cluster& cluster, const SimulateOptions& options) {
   s.device_capacity = device_capacity(cluster, options);
+  s.outside = cluster::outside_allocator(cluster, s.strategy.world_size);
   s.host_capacity = host_capacity(cluster, options);
   const cluster::Layout layout = cluster::layout(cluster, s.strategy.world_size);
   const std::int32_t ranks_per_host = ranks_of_host(layout);
@@ -181,7 +182,7 @@ void finish_capacity(Simulation& s, const cluster::Cluster& cluster, const Simul
   const Host& fullest = *std::ranges::max_element(hosts, {}, &Host::all);
   s.host_peak = fullest.all;
   s.pinned_peak = fullest.pinned;
-  s.fits = !s.short_of();
+  s.fits = s.verdict() != cluster::Verdict::does_not_fit;
 }
 
 }  // namespace
@@ -241,7 +242,7 @@ Result<Bytes> peak_device_bytes(const std::shared_ptr<const model::Model>& model
 std::optional<Change> change_that_fits(const std::shared_ptr<const model::Model>& model, const Simulation& simulation,
                                        const cluster::Cluster& cluster, const SimulateOptions& options) {
   if (simulation.fits) return std::nullopt;
-  const Bytes capacity = simulation.device_capacity.value_or(Bytes{std::numeric_limits<std::int64_t>::max()});
+  const Bytes capacity = simulation.room().at_least().value_or(Bytes{std::numeric_limits<std::int64_t>::max()});
   return smallest_change(simulation.strategy, capacity, [&](const plan::Strategy& other) {
     return peak_device_bytes(model, other, cluster, options);
   });

@@ -27,13 +27,18 @@ const ClassResult& Simulation::largest(Memory memory) const {
 }
 
 std::optional<Memory> Simulation::short_of() const {
-  if (device_capacity && largest().peak[static_cast<std::size_t>(Memory::device)] > *device_capacity)
-    return Memory::device;
+  const Bytes peak = largest().peak[static_cast<std::size_t>(Memory::device)];
+  if (cluster::verdict_of(peak, room()) == cluster::Verdict::does_not_fit) return Memory::device;
   if (host_capacity && host_peak > *host_capacity) {
     const auto most = [&](Memory memory) { return largest(memory).peak[static_cast<std::size_t>(memory)]; };
     return most(Memory::pinned) > most(Memory::host) ? Memory::pinned : Memory::host;
   }
   return std::nullopt;
+}
+
+cluster::Verdict Simulation::verdict() const {
+  if (short_of()) return cluster::Verdict::does_not_fit;
+  return cluster::verdict_of(largest().peak[static_cast<std::size_t>(Memory::device)], room());
 }
 
 }  // namespace shard::engine

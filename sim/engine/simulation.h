@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/verdict.h"
 #include "sim/engine/phase_run.h"
 #include "sim/memory/arena.h"
 #include "sim/strategy/strategy.h"
@@ -96,19 +97,24 @@ struct Simulation {
   double flops_per_second = 0;   ///< of one device, model flops, steady step
 
   std::optional<Bytes> device_capacity;  ///< none: no limit
-  bool fits = true;
-  std::optional<Bytes> host_capacity;  ///< of one host
-  Bytes host_peak;                     ///< of one host: the sum over its ranks, pageable and pinned
-  Bytes pinned_peak;                   ///< of that host: how much of it is pinned
+  cluster::ByteRange outside;            ///< what a rank takes of a device beside its arena: context and libraries
+  bool fits = true;                      ///< unless its verdict is does_not_fit
+  std::optional<Bytes> host_capacity;    ///< of one host
+  Bytes host_peak;                       ///< of one host: the sum over its ranks, pageable and pinned
+  Bytes pinned_peak;                     ///< of that host: how much of it is pinned
 
   /// The class whose extent in that memory is largest.
   [[nodiscard]] const ClassResult& largest(Memory memory = Memory::device) const;
-  /// The memory that is too small; of both, the device's. Nothing when it fits.
+  [[nodiscard]] cluster::Room room() const { return {.capacity = device_capacity, .outside = outside}; }
+  /// Of both memories.
+  [[nodiscard]] cluster::Verdict verdict() const;
+  /// The memory that is too small; of both, the device's. Nothing when it fits, or is tight.
   [[nodiscard]] std::optional<Memory> short_of() const;
-  /// Capacity less the largest class's extent; negative when it does not fit.
+  /// Capacity less the largest class's extent and the highest of what lies outside; negative when it is tight or does
+  /// not fit.
   [[nodiscard]] std::optional<Bytes> headroom() const {
     if (!device_capacity) return std::nullopt;
-    return *device_capacity - largest().peak[0];
+    return *device_capacity - largest().peak[0] - outside.high;
   }
 };
 

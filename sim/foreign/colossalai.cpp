@@ -18,10 +18,14 @@ constexpr std::string_view kWrappers[] = {
     "LowLevelZeroPlugin", "TorchFSDPPlugin", "HybridParallelPlugin"};
 constexpr std::string_view kBeside[] = {"ShardedOptimizerV2", "GeminiAdamOptimizer", "GeminiOptimizer",
                                         "ZeroOptimizer",      "HybridAdam",          "CPUAdam",
-                                        "FusedAdam",          "ZeroInitContext",     "ColoInitContext"};
-constexpr std::string_view kMarksOfColossal[] = {"colossalai",   "ColossalAI",  "TensorShardStrategy",   "AMP_TYPE",
-                                                 "GeminiPlugin", "GeminiDDP",   "hybrid_zero_optimizer", "TPDEGREE",
-                                                 "GeminiAdam",   "zero1=dict(", "shard_strategy"};
+                                        "FusedAdam",          "ZeroInitContext",     "ColoInitContext",
+                                        "GeminiManager",      "ChunkManager",        "init_chunk_manager",
+                                        "search_chunk_size"};
+constexpr std::string_view kMarksOfColossal[] = {
+    "colossalai",     "ColossalAI",   "TensorShardStrategy",   "AMP_TYPE",
+    "GeminiPlugin",   "GeminiDDP",    "hybrid_zero_optimizer", "TPDEGREE",
+    "GeminiAdam",     "zero1=dict(",  "shard_strategy",        "ZeroDDP",
+    "ShardedModelV2", "ChunkManager", "init_chunk_manager",    "GeminiManager"};
 
 const Value* lightning_strategy(const Text& text) {
   const Value* const strategy = text.tree ? text.tree->at("/lightning/trainer/strategy") : nullptr;

@@ -8,7 +8,8 @@
 namespace shard::foreign {
 namespace {
 
-constexpr std::string_view kGeminis[] = {"GeminiDDP", "ZeroDDP", "GeminiPlugin"};
+constexpr std::string_view kGeminis[] = {"GeminiDDP",     "ZeroDDP",      "GeminiPlugin",
+                                         "GeminiManager", "ChunkManager", "init_chunk_manager"};
 
 class ColossalSettling {
  public:
@@ -17,6 +18,7 @@ class ColossalSettling {
   Result<void> run() {
     sharded_models();
     geminis();
+    chunk_search();
     zero_plugins();
     if (Result<void> ok = fractions(); !ok) return ok;
     if (Result<void> ok = tensor_parallel(); !ok) return ok;
@@ -45,10 +47,26 @@ class ColossalSettling {
     return {.pointer = "", .value = nullptr};
   }
   [[nodiscard]] bool is_set(const std::string& pointer) const {
-    for (const char* option :
-         {"unit", "placement", "reuse-fp16-shard", "fp32-reduce-scatter", "gpu-margin-mem-ratio", "initial-scale",
-          "reduce-scatter-bucket-size-mb", "search-range", "min-chunk", "search-interval", "precision", "lr",
-          "clip-norm", "stage", "prefetch", "tensor-parallel", "weight-decay", "gradient-predivide-factor"})
+    for (const char* option : {"unit",
+                               "placement",
+                               "reuse-fp16-shard",
+                               "fp32-reduce-scatter",
+                               "gpu-margin-mem-ratio",
+                               "initial-scale",
+                               "reduce-scatter-bucket-size-mb",
+                               "search-range",
+                               "min-chunk",
+                               "search-interval",
+                               "precision",
+                               "lr",
+                               "clip-norm",
+                               "stage",
+                               "prefetch",
+                               "chunk-size",
+                               "distributed-storage",
+                               "tensor-parallel",
+                               "weight-decay",
+                               "gradient-predivide-factor"})
       if (const Setting* set = reading_.setting(option); set != nullptr && set->pointer == pointer) return true;
     return false;
   }
@@ -57,11 +75,11 @@ class ColossalSettling {
   void follows(const std::string& key, std::string_view stage, std::string_view unit, std::string_view precision) {
     if (reading_.root().find(key) == nullptr) return;
     Leaf first = understood_below(key);
-    if (first.value == nullptr) {
-      const std::string policy = pointer_part(key) + "/placement_policy";
-      if (at(policy) == nullptr) return;
-      first = leaf(policy);
-    }
+    // A call that says nothing else says that much.
+    const std::string call = pointer_part(key);
+    if (first.value == nullptr && at(call + "/placement_policy") != nullptr) first = leaf(call + "/placement_policy");
+    if (first.value == nullptr && at(call)->is_table() && at(call)->members.empty()) first = leaf(call);
+    if (first.value == nullptr) return;
     const auto set = [&](std::string_view option, std::string_view value, Certainty certainty) {
       if (!value.empty() && reading_.setting(option) == nullptr)
         reading_.set(first, option, std::string(value), certainty);
@@ -77,6 +95,17 @@ class ColossalSettling {
   }
   void geminis() {
     for (const std::string_view each : kGeminis) follows(std::string(each), "3", "chunk", "fp16");
+  }
+  /// ChunkManager.search_chunk_size(model, search_range, n_grids): sizes a step apart.
+  void chunk_search() {
+    const std::string pointer = "/search_chunk_size/n_grids";
+    if (at(pointer) == nullptr) return;
+    const Value* const range = at("/search_chunk_size/search_range");
+    const std::optional<std::int64_t> grids = whole_in(*at(pointer));
+    const std::optional<std::int64_t> elements = range == nullptr ? std::nullopt : whole_in(*range);
+    if (!grids || !elements || *grids < 1 || *elements < *grids)
+      return reading_.leave(pointer, "it divides search_range, which has to be a larger number");
+    reading_.set(leaf(pointer), "search-interval", std::to_string(*elements / *grids));
   }
   void zero_plugins() {
     follows("LowLevelZeroPlugin", "1", "", "fp16");

@@ -128,7 +128,33 @@ constexpr auto kClasses = std::to_array<std::string_view>({"TensorShardStrategy"
                                                            "TorchFSDPPlugin",
                                                            "ChunkManager",
                                                            "GeminiManager",
+                                                           "GeminiOptimizer",
+                                                           "init_chunk_manager",
+                                                           "ZeroInitContext",
+                                                           "ColoInitContext",
+                                                           "ProcessGroup",
+                                                           "get_current_device",
+                                                           "Booster",
+                                                           "colossalai",
                                                            "torch"});
+
+/// What is called by position, of Colossal-AI 0.1.5 to 0.3.0.
+struct Parameters {
+  std::string_view name;
+  std::array<std::string_view, 9> in_order;
+};
+constexpr auto kParameters = std::to_array<Parameters>({
+    {"search_chunk_size", {"", "search_range", "n_grids", "min_chunk_size", "filter_exlarge_params"}},
+    {"init_chunk_manager", {"", "init_device", "hidden_dim", "search_range_mb", "min_chunk_size_mb"}},
+    {"ChunkManager", {"chunk_size", "", "enable_distributed_storage", "init_device"}},
+    {"GeminiManager", {"placement_policy"}},
+    {"ZeroDDP", {"", "", "pin_memory", "force_outputs_fp32"}},
+    {"GeminiDDP", {"", "", "placement_policy", "pin_memory", "force_outputs_fp32"}},
+    {"GeminiPlugin", {"", "placement_policy", "pin_memory", "force_outputs_fp32"}},
+    {"ShardedModelV2",
+     {"", "shard_strategy", "", "", "reduce_scatter_bucket_size_mb", "fp32_reduce_scatter", "tensor_placement_policy",
+      "gradient_predivide_factor", "reuse_fp16_shard"}},
+});
 
 std::optional<PythonValue> parsed_number(std::string_view text) {
   std::int64_t integer = 0;
@@ -263,6 +289,12 @@ std::optional<PythonValue> python_method(const PythonValue& object, std::string_
 
 bool is_python_builtin(std::string_view name) {
   return std::find(kBuiltins.begin(), kBuiltins.end(), name) != kBuiltins.end();
+}
+
+std::span<const std::string_view> known_parameters(std::string_view name) {
+  const auto known =
+      std::find_if(kParameters.begin(), kParameters.end(), [&](const Parameters& each) { return each.name == name; });
+  return known == kParameters.end() ? std::span<const std::string_view>() : known->in_order;
 }
 
 bool is_known_class(std::string_view name) {

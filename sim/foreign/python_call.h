@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,5 +22,8 @@ namespace shard::foreign {
 [[nodiscard]] bool is_python_builtin(std::string_view name);
 /// Classes of configurations whose import may be missing in what people paste: TensorShardStrategy, HybridAdam, ...
 [[nodiscard]] bool is_known_class(std::string_view name);
+/// Parameters of Colossal-AI's classes and functions that programs give by position, in order; "" for what says nothing
+/// here. None: not one of these.
+[[nodiscard]] std::span<const std::string_view> known_parameters(std::string_view name);
 
 }  // namespace shard::foreign

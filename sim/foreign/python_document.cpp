@@ -43,6 +43,7 @@ class PythonDocument {
     Value result{.kind = Kind::table, .line = value.line};
     for (const auto& [key, each] : value.entries) {
       const std::string at = pointer + pointer_part(key);
+      if (each.looked_into) continue;
       if (each.kind == PythonValue::Kind::opaque)
         document_.unread.push_back({at, each.why + ": " + each.text});
       else if (each.kind == PythonValue::Kind::table && !each.entries.empty())

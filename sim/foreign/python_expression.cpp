@@ -312,16 +312,21 @@ PythonValue PythonExpressions::applied(const PythonValue& callee, const PythonVa
     if (const std::optional<PythonValue> known =
             python_method(python_symbol(callee.text.substr(0, dot)), last_part(callee.text), arguments))
       return *known;
-  if (!arguments.entries.empty() && calls_.size() < 1000) {
+  const std::span<const std::string_view> parameters = known_parameters(last_part(callee.text));
+  if ((!arguments.entries.empty() || !parameters.empty()) && calls_.size() < 1000) {
     PythonValue table = python_table();
     table.line = arguments.line;
     table.entries = arguments.entries;
+    for (std::size_t i = 0; i < std::min(parameters.size(), arguments.items.size()); ++i)
+      if (!parameters[i].empty() && find(table, parameters[i]) == nullptr)
+        place(table, std::string(parameters[i])) = arguments.items[i];
     if ((made_ += python_size(table)) > kMaxPythonMade) too_much();
     calls_.push_back({.name = callee.text, .table = std::move(table)});
   }
   if (arguments.entries.empty() && arguments.items.empty()) return python_symbol(callee.text + "()");
   PythonValue value = unknown(last_part(callee.text) + "(...) is called when it runs");
   value.text = source_since(first);
+  value.looked_into = !parameters.empty();
   return value;
 }
 

@@ -23,10 +23,10 @@ struct PythonNames {
   bool star_import = false;  ///< names may come from a module that is not here
 };
 
-/// A call by keyword of something that is not worked out: Name(a=1, b=2).
+/// A call of something that is not worked out, by keyword: Name(a=1, b=2), or of what known_parameters() names.
 struct PythonCall {
   std::string name;   ///< dotted
-  PythonValue table;  ///< its keyword arguments
+  PythonValue table;  ///< its arguments by their names
 };
 
 /// Values that references may copy.
@@ -36,7 +36,7 @@ inline constexpr std::size_t kMaxPythonEntries = 10'000;
 
 class PythonExpressions {
  public:
-  /// `source`, `tokens` and `names` must outlive it. `calls` collects what is called by keyword.
+  /// `source`, `tokens` and `names` must outlive it. `calls` collects them.
   PythonExpressions(std::string_view source, std::string_view file, const std::vector<PythonToken>& tokens,
                     PythonNames& names, std::vector<PythonCall>& calls)
       : source_(source), file_(file), tokens_(tokens), names_(names), calls_(calls) {}

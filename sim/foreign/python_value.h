@@ -26,7 +26,8 @@ struct PythonValue {
   };
   Kind kind = Kind::none;
   bool flag = false;
-  bool fault = false;  ///< opaque: Python itself would stop here
+  bool fault = false;        ///< opaque: Python itself would stop here
+  bool looked_into = false;  ///< opaque: of a call whose arguments are taken
   std::int64_t integer = 0;
   double real = 0;
   std::string text{};

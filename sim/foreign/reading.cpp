@@ -98,7 +98,7 @@ void Reading::open_up([[maybe_unused]] Value& root, bool (*is_open)(const Leaf& 
 Result<void> Reading::walk(std::span<const Row> rows) {
   for (const Leaf& leaf : leaves(root_)) {
     if (leaf.value->is_table()) {
-      leave(leaf.pointer, "empty");
+      if (!leaf.pointer.empty()) leave(leaf.pointer, "empty");
       continue;
     }
     if (leaf.value->kind != Kind::null && is_table_in(rows, leaf) &&
@@ -223,6 +223,7 @@ ForeignConfig Reading::finish() {
       config_.understood.push_back(key);
   };
   for (const Leaf& leaf : leaves(root_)) {
+    if (leaf.pointer.empty()) continue;  // nothing in the file
     const auto at = fates_.find(leaf.pointer);
     bool told = at != fates_.end();
     for (std::string_view above = leaf.pointer; !told && !above.empty();) {

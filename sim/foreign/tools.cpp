@@ -60,16 +60,21 @@ bool is_megatron_bridge(const Text& text) {
 constexpr std::string_view kNone = "no option of Shardscope takes these files: give the options by hand";
 
 constexpr Tool kTools[] = {
-    {"Megatron-LM", "megatron-args", "a launch script with Megatron-LM's arguments (shell)", is_megatron,
-     read_megatron},
-    {"torchtitan", "torchtitan-config", "a torchtitan configuration (TOML)", is_torchtitan, read_torchtitan},
+    {"Megatron-LM", "megatron-args", "a launch script with Megatron-LM's arguments (shell)", is_megatron, read_megatron,
+     "--tensor-model-parallel-size, --micro-batch-size, --num-layers, ..."},
+    {"torchtitan", "torchtitan-config", "a torchtitan configuration (TOML)", is_torchtitan, read_torchtitan,
+     "[model], [training], [parallelism], ..."},
     {"Colossal-AI", "colossalai-config",
      "a Colossal-AI configuration (Python), a program with its plugins, or a launch script", is_colossalai,
-     read_colossalai},
+     read_colossalai,
+     "zero = dict(...), parallel = dict(...), fp16 = dict(...), or a call of GeminiPlugin, GeminiDDP, "
+     "LowLevelZeroPlugin, ZeroDDP, GeminiManager, ShardedModelV2, ..."},
     {"GPT-NeoX", "", kNone, is_gpt_neox},
-    {"DeepSpeed", "ds-config", "a DeepSpeed configuration (JSON)", is_deepspeed, read_deepspeed, deepspeed_rows},
+    {"DeepSpeed", "ds-config", "a DeepSpeed configuration (JSON)", is_deepspeed, read_deepspeed,
+     "zero_optimization, bf16, fp16, train_micro_batch_size_per_gpu, ...", deepspeed_rows},
     {"accelerate", "accelerate-config", "a configuration of Hugging Face accelerate (YAML), or a --fsdp_config file",
-     is_accelerate, read_accelerate, accelerate_rows},
+     is_accelerate, read_accelerate, "distributed_type, mixed_precision, num_processes, fsdp_config, ...",
+     accelerate_rows},
     {"Hugging Face transformers (a model's config.json)", "", "--model FILE", is_model_config},
     {"LLaMA-Factory", "", kNone, is_llama_factory},
     {"axolotl", "", kNone, is_axolotl},
@@ -115,7 +120,16 @@ const Tool* tool_of_option(std::string_view option) {
 Result<ForeignConfig> read_as(const Tool& tool, const Text& text, const Given& given) {
   const Tool* const owner = recognise(text);
   if (owner != nullptr && owner != &tool) return belongs_to(*owner, text);
-  return tool.read(text, given);
+  Result<ForeignConfig> config = tool.read(text, given);
+  if (!config || !config->understood.empty() || !config->not_predicted.empty()) return config;
+  // The command line may say all that the file does.
+  const Result<ForeignConfig> alone = tool.read(text, Given{});
+  if (alone && !alone->understood.empty()) return config;
+  return Error{.code = Errc::malformed,
+               .what = "nothing in it is understood as " + std::string(tool.name) + "'s, of " +
+                       std::to_string(config->left_out.size()) + (config->left_out.size() == 1 ? " key" : " keys"),
+               .where = text.file,
+               .help = "looked for " + std::string(tool.looks_for)};
 }
 
 Error belongs_to(const Tool& tool, const Text& text) {

@@ -34,6 +34,7 @@ struct Tool {
   std::string_view help;    ///< of that option; where there is none, what takes its place
   bool (*recognises)(const Text& text);
   Result<ForeignConfig> (*read)(const Text& text, const Given& given) = nullptr;
+  std::string_view looks_for{};              ///< keys that most of its files have, for messages
   std::span<const Row> (*rows)() = nullptr;  ///< its table, for the documents
 };
 
@@ -44,7 +45,8 @@ struct Tool {
 /// The tool of an option; null for none.
 [[nodiscard]] const Tool* tool_of_option(std::string_view option);
 
-/// What a tool's file says. A file that another tool knows as its own is a contradiction that names it.
+/// What a tool's file says. A file that another tool knows as its own is a contradiction that names it; one of which
+/// no key is understood is malformed.
 [[nodiscard]] Result<ForeignConfig> read_as(const Tool& tool, const Text& text, const Given& given);
 /// The file is of a tool that has no reader, or that another option takes.
 [[nodiscard]] Error belongs_to(const Tool& tool, const Text& text);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sim/engine/report.h"
 #include "traces/base/numbers.h"
 
 namespace shard::like {
@@ -97,6 +98,8 @@ json to_json(const GeminiResult& r, std::size_t holders) {
          {"offload_optim_frac", r.options.offload_optim_frac},
          {"offload_param_frac", r.options.offload_param_frac},
          {"fits", r.fits},
+         {"verdict", cluster::to_string(r.verdict())},
+         {"outside_allocator_bytes", engine::to_json(r.outside)},
          {"device_capacity_bytes", r.device_capacity ? json(r.device_capacity->count()) : json(nullptr)},
          {"peak_device_bytes", r.device_peak.count()},
          {"peak_op", r.peak_op},
@@ -118,8 +121,8 @@ json to_json(const GeminiResult& r, std::size_t holders) {
 std::string to_text(const GeminiResult& r, std::size_t holders) {
   std::string text;
   if (r.device_capacity)
-    text += (r.fits ? "fits: " : "does not fit: ") + show_mib(r.device_peak) + " of " + show_mib(*r.device_capacity) +
-            " device memory\n";
+    text += cluster::headline_of(r.verdict()) +
+            cluster::account_of(r.device_peak, r.room(), [](Bytes b) { return show_mib(b); }) + "\n";
   text += "like " + std::string(name_of(r.rules)) + ", rank " + std::to_string(r.options.rank) + " of " +
           std::to_string(r.options.world_size) + ", " + std::to_string(r.layout.chunks.size()) + " chunks" +
           (r.options.chunk ? " of " + std::to_string(r.options.chunk->count()) + " elements" : ", one per tensor") +

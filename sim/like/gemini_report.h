@@ -9,7 +9,8 @@
 namespace shard::like {
 
 /// {"like", "model" (absent for a bare list), "world_size", "rank", "chunk_elements" (null: one chunk per tensor),
-///  "shard_param_frac", "offload_optim_frac", "offload_param_frac", "fits", "device_capacity_bytes" (null: no limit),
+///  "shard_param_frac", "offload_optim_frac", "offload_param_frac", "fits", "verdict",
+///  "outside_allocator_bytes", "device_capacity_bytes" (null: no limit),
 ///  "peak_device_bytes" (everything, creation included), "peak_op", "optimizer_state_bytes", "largest_holders":
 ///  [{"name", "category", "bytes"}], "num_chunks", "chunk_sizes", "utilized" (elements),
 ///  "offloaded_optim_chunks", "keep_gathered_chunk_mem", "true_total_chunk_mem", "rest_cuda", "rest_cpu" (bytes),

@@ -102,6 +102,9 @@ json to_json(const LikeResult& r, std::size_t holders) {
           {"world_size", r.strategy.world_size},
           {"rank", r.rank},
           {"fits", r.fits},
+          {"verdict", cluster::to_string(r.verdict())},
+          {"outside_allocator_bytes", engine::to_json(r.outside)},
+          {"peak_uncertainty", r.uncertainty},
           {"device_capacity_bytes", r.device_capacity ? json(r.device_capacity->count()) : json(nullptr)},
           {"peak_device_bytes", r.peak_reserved().count()},
           {"peak_allocated_bytes", r.peak_allocated().count()},
@@ -120,8 +123,10 @@ json to_json(const LikeResult& r, std::size_t holders) {
 std::string to_text(const LikeResult& r, std::size_t holders) {
   std::string text;
   if (r.device_capacity) {
-    text += (r.fits ? "fits: " : "does not fit: ") + show_mib(r.peak_reserved()) + " reserved of " +
-            show_mib(*r.device_capacity) + " device memory\n";
+    text += cluster::headline_of(r.verdict()) +
+            cluster::account_of(
+                r.peak_reserved(), r.room(), [](Bytes b) { return show_mib(b); }, " reserved") +
+            "\n";
   }
   text += "like " + r.framework + ", rank " + std::to_string(r.rank) + " of " + std::to_string(r.strategy.world_size) +
           ", " + r.steps + "\n";

@@ -23,8 +23,8 @@ struct BlockGroup {
 /// In the order in which each group's first block was taken.
 [[nodiscard]] std::vector<BlockGroup> group_blocks(const std::vector<Block>& blocks);
 
-/// {"schema_version", "like", "model", "strategy" (an object), "world_size", "rank", "fits", "device_capacity_bytes"
-/// (null: no limit),
+/// {"schema_version", "like", "model", "strategy" (an object), "world_size", "rank", "fits", "verdict",
+/// "outside_allocator_bytes", "peak_uncertainty" (a share), "device_capacity_bytes" (null: no limit),
 ///  "peak_device_bytes" (reserved: what the framework takes from the device), "peak_allocated_bytes",
 ///  "peak_reserved_bytes", "optimizer_state_bytes", "moments": [{"name", "max_allocated_bytes", "max_reserved_bytes",
 ///  "allocated_bytes", "reserved_bytes", "op", "by_category", "blocks": [{"name", "category", "blocks",

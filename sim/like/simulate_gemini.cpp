@@ -24,7 +24,7 @@ std::vector<std::string> notes_on(GeminiRules rules, const GeminiOptions& o, con
 }
 
 GeminiResult evaluate(GeminiRules rules, std::string model, GeminiStep step, const ParameterList& parameters,
-                      const GeminiOptions& options, std::int32_t iterations, std::optional<Bytes> capacity) {
+                      const GeminiOptions& options, std::int32_t iterations, const cluster::Room& room) {
   const ChunkLayout layout = gemini_layout(rules, parameters, options);
   const GeminiPlan gemini = rules == GeminiRules::whole ? whole_chunks(std::move(step), layout, options)
                                                         : split_chunks(std::move(step), layout, options);
@@ -43,7 +43,8 @@ GeminiResult evaluate(GeminiRules rules, std::string model, GeminiStep step, con
                       .keep_gathered_bytes = gemini.keep_gathered_bytes,
                       .rest_device = ledger.model_data(Memory::device),
                       .rest_host = ledger.model_data(Memory::host),
-                      .device_capacity = capacity,
+                      .device_capacity = room.capacity,
+                      .outside = room.outside,
                       .notes = notes_on(rules, options, gemini)};
   for (std::int32_t i = 0; i < iterations; ++i) {
     const std::size_t before = ledger.moments().size();
@@ -55,7 +56,7 @@ GeminiResult evaluate(GeminiRules rules, std::string model, GeminiStep step, con
   result.holders = ledger.holders_at_peak();
   for (const plan::Buffer& b : gemini.plan.buffers)
     if (b.category == Category::optimizer_state) result.optimizer_state += b.bytes;
-  result.fits = !capacity || result.device_peak <= *capacity;
+  result.fits = result.verdict() != cluster::Verdict::does_not_fit;
   return result;
 }
 
@@ -63,16 +64,18 @@ GeminiResult evaluate(GeminiRules rules, std::string model, GeminiStep step, con
 
 Result<GeminiResult> simulate_gemini(std::string_view name, const ParameterList& parameters,
                                      const GeminiOptions& options, std::int32_t iterations,
-                                     std::optional<Bytes> device_capacity) {
+                                     std::optional<Bytes> device_capacity, cluster::ByteRange outside) {
   const std::optional<GeminiRules> rules = gemini_rules(name);
   if (!rules) return unknown_framework(name);
   if (Result<void> ok = check_gemini(*rules, parameters, options); !ok) return ok.error();
-  return evaluate(*rules, "", step_of_modules(parameters), parameters, options, iterations, device_capacity);
+  return evaluate(*rules, "", step_of_modules(parameters), parameters, options, iterations,
+                  {.capacity = device_capacity, .outside = outside});
 }
 
 Result<GeminiResult> simulate_gemini(std::string_view name, std::shared_ptr<const model::Model> model,
                                      const plan::Strategy& strategy, const GeminiOptions& options,
-                                     std::int32_t iterations, std::optional<Bytes> device_capacity) {
+                                     std::int32_t iterations, std::optional<Bytes> device_capacity,
+                                     cluster::ByteRange outside) {
   const std::optional<GeminiRules> rules = gemini_rules(name);
   if (!rules) return unknown_framework(name);
   if (Result<void> ok = check_gemini(*rules, model->parameters, options); !ok) return ok.error();
@@ -86,7 +89,7 @@ Result<GeminiResult> simulate_gemini(std::string_view name, std::shared_ptr<cons
   const ParameterList parameters = model->parameters;
   std::string model_name = model->name;
   GeminiResult result = evaluate(*rules, std::move(model_name), step_of_operators(std::move(model), strategy),
-                                 parameters, options, iterations, device_capacity);
+                                 parameters, options, iterations, {.capacity = device_capacity, .outside = outside});
   result.with_activations = true;
   return result;
 }

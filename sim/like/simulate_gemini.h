@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/cluster/verdict.h"
 #include "sim/like/gemini_passes.h"
 #include "sim/like/ledger.h"
 #include "sim/model/graph.h"
@@ -40,15 +41,19 @@ struct GeminiResult {
   Bytes optimizer_state{};              ///< of this rank, device and host together
   bool with_activations = false;
   std::optional<Bytes> device_capacity{};
-  bool fits = true;
+  cluster::ByteRange outside{};      ///< of the allocator: context and libraries
+  bool fits = true;                  ///< unless its verdict is does_not_fit
   std::vector<std::string> notes{};  ///< for stderr
+  [[nodiscard]] cluster::Room room() const { return {.capacity = device_capacity, .outside = outside}; }
+  [[nodiscard]] cluster::Verdict verdict() const { return cluster::verdict_of(device_peak, room()); }
 };
 
 /// Runs the first step and iterations - 1 steady ones. `name_at_version`: gemini_options.h. Errors: usage (unknown
 /// version: the closest and the list), those of check_gemini().
 [[nodiscard]] Result<GeminiResult> simulate_gemini(std::string_view name_at_version, const ParameterList& parameters,
                                                    const GeminiOptions& options, std::int32_t iterations = 3,
-                                                   std::optional<Bytes> device_capacity = std::nullopt);
+                                                   std::optional<Bytes> device_capacity = std::nullopt,
+                                                   cluster::ByteRange outside = {});
 
 /// The same with the model's own operators and activations; `strategy` has passed plan::check(). Errc::contradiction
 /// for accumulation, which the peer does in chunks of its own.
@@ -56,6 +61,7 @@ struct GeminiResult {
                                                    std::shared_ptr<const model::Model> model,
                                                    const plan::Strategy& strategy, const GeminiOptions& options,
                                                    std::int32_t iterations = 3,
-                                                   std::optional<Bytes> device_capacity = std::nullopt);
+                                                   std::optional<Bytes> device_capacity = std::nullopt,
+                                                   cluster::ByteRange outside = {});
 
 }  // namespace shard::like

@@ -2,7 +2,10 @@
 #include "sim/validate/machine.h"
 
 #include <array>
+#include <cassert>
 
+#include "sim/cluster/outside.h"
+#include "sim/cluster/read_cluster.h"
 #include "sim/validate/text.h"
 
 namespace shard::validate {
@@ -11,30 +14,42 @@ namespace {
 struct Known {
   std::string_view words;    ///< in the GPU's name
   std::string_view cluster;  ///< an example; empty: none
-  double gib;                ///< usable, as CUDA reports it; 0: the row's
-  cluster::Card card;
-  bool alike;  ///< the example is this card, not a neighbour of its generation
+  bool alike;                ///< the example is this card, not a neighbour of its generation
+  double gib = 0;            ///< of cards that no example has: usable, as CUDA reports it
+  cluster::Card card{};
 };
-// Usable memory as PyTorch's messages of running out print it, remembered and not looked up: A100 39.39 and 79.15,
-// H100 79.11, V100 31.74, RTX 3090 and 4090 23.6, B200 178.4. Multiprocessors and threads: NVIDIA's white papers.
+// examples/clusters say what CUDA reports of their cards, each with its source; drivers differ by up to 0.1 GiB. Of the
+// others usable memory is remembered and not looked up; multiprocessors and threads: NVIDIA's white papers.
 constexpr std::array kCards{
-    Known{"h100-sxm-96", "h100-80gb-x8", 94.99, {90, 132, 2048}, false},
-    Known{"h100", "h100-80gb-x8", 79.11, {90, 132, 2048}, true},
-    Known{"h800", "h100-80gb-x8", 79.11, {90, 132, 2048}, false},
-    Known{"h200", "h200-141gb-x8", 139.8, {90, 132, 2048}, true},
-    Known{"gb200", "b200-180gb-x8", 184.0, {100, 148, 2048}, false},
-    Known{"gb300", "", 276.6, {103, 148, 2048}, false},
-    Known{"b200", "b200-180gb-x8", 178.36, {100, 148, 2048}, true},
-    Known{"a100-sxm-40", "a100-40gb-x8", 39.39, {80, 108, 2048}, true},
-    Known{"a800", "a800-80gb-x8", 79.15, {80, 108, 2048}, true},
-    Known{"a100", "a100-80gb-x8", 79.15, {80, 108, 2048}, true},
-    Known{"v100-32", "v100-32gb-x8", 31.74, {70, 80, 2048}, true},
-    Known{"v100", "v100-16gb-x8", 15.77, {70, 80, 2048}, true},
-    Known{"rtx3090", "rtx3090-24gb-x1", 23.68, {86, 82, 1536}, true},
-    Known{"rtx4090", "rtx4090-24gb-x1", 23.64, {89, 128, 1536}, true},
-    Known{"rtx 5090", "", 31.36, {120, 170, 1536}, false},
-    Known{"a6000", "", 47.53, {86, 84, 1536}, false},
+    Known{"h100-sxm-96", "h100-80gb-x8", false, 94.99, {90, 132, 2048}},
+    Known{"h100", "h100-80gb-x8", true},
+    Known{"h800", "h100-80gb-x8", false, 79.11, {90, 132, 2048}},
+    Known{"h200", "h200-141gb-x8", true},
+    Known{"gb200", "b200-180gb-x8", false, 184.0, {100, 148, 2048}},
+    Known{"gb300", "", false, 276.6, {103, 148, 2048}},
+    Known{"b200", "b200-180gb-x8", true},
+    Known{"a100-sxm-40", "a100-40gb-x8", true},
+    Known{"a800", "a800-80gb-x8", true},
+    Known{"a100", "a100-80gb-x8", true},
+    Known{"v100-32", "v100-32gb-x8", true},
+    Known{"v100", "v100-16gb-x8", true},
+    Known{"rtx3090", "rtx3090-24gb-x1", true},
+    Known{"rtx4090", "rtx4090-24gb-x1", true},
+    Known{"rtx 5090", "", false, 31.36, {120, 170, 1536}},
+    Known{"a6000", "", false, 47.53, {86, 84, 1536}},
 };
+
+struct CardFacts {
+  Bytes memory;
+  cluster::Card card;
+};
+
+CardFacts facts_of(const Known& known) {
+  if (!known.alike) return {Bytes{static_cast<std::int64_t>(known.gib * 1073741824.0)}, known.card};
+  const Result<cluster::Cluster> example = cluster::read_cluster(known.cluster);
+  assert(example && example->device_memory && example->card && "an example with its card");
+  return {*example->device_memory, *example->card};
+}
 
 }  // namespace
 
@@ -42,14 +57,15 @@ void settle_machine(RunDescription& d, const PublishedRun& run) {
   for (const Known& k : kCards) {
     if (!holds(run.gpu, k.words)) continue;
     d.machine = k.cluster;
-    d.card = k.card;
-    d.device_memory = Bytes{static_cast<std::int64_t>(k.gib * 1073741824.0)};
+    const CardFacts facts = facts_of(k);
+    d.card = facts.card;
+    d.device_memory = facts.memory;
     if (!k.alike) {
       d.extrapolated = true;
       d.assumed += (d.assumed.empty() ? "" : "; ") + ("a card like those of " + std::string(k.cluster));
     }
     // A card sold in two sizes: the row's own, if it states one that is smaller.
-    if (run.gpu_gib > 0 && run.gpu_gib < 0.9 * k.gib)
+    if (run.gpu_gib > 0 && run.gpu_gib * 1073741824.0 < 0.9 * static_cast<double>(facts.memory.count()))
       d.device_memory = Bytes{static_cast<std::int64_t>(run.gpu_gib * 0.985 * 1073741824.0)};
     return;
   }
@@ -57,13 +73,11 @@ void settle_machine(RunDescription& d, const PublishedRun& run) {
 }
 
 Bytes outside_allocator(const RunDescription& d) {
-  // Estimates, measured by nobody here: a process with PyTorch and cuBLAS loaded, and NCCL's buffers of 16 to 24
-  // channels with their peers (NCCL_BUFFSIZE is 4 MiB). Only figures of nvidia-smi rest on them; docs/validation.md
-  // lists them as such.
-  const std::int64_t mib = 1048576;
-  const bool several = d.ranks > 1;
-  const std::int64_t context = d.card && d.card->compute_capability >= 90 ? 620 : 520;
-  return Bytes{(context + (several ? 600 : 0)) * mib};
+  // The middle of what was seen. Only figures of nvidia-smi rest on it; docs/validation.md lists it.
+  cluster::Cluster one;
+  one.card = d.card;
+  const cluster::ByteRange range = cluster::outside_allocator(one, static_cast<std::int32_t>(d.ranks));
+  return Bytes{(range.low + range.high).count() / 2};
 }
 
 }  // namespace shard::validate

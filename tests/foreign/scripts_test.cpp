@@ -53,12 +53,69 @@ TEST(ColossalAI, ProgramsAreLookedIntoForTheirPlugins) {
             "lr=0.001 min-chunk=16777216 optimizer=adamw placement=host precision=fp16? search-interval=1024 "
             "search-range=33554432 stage=3 unit=chunk");
   EXPECT_EQ(fate_of(gemini, "/GeminiDDP/pin_memory"), "understood");
-  EXPECT_THAT(fate_of(gemini, "/GeminiDDP/device"), HasSubstr("get_current_device"));
+  EXPECT_THAT(fate_of(gemini, "/GeminiDDP/device"), HasSubstr("chunks are made before the run"));
   const auto fixed = read("colossalai/gemini_static.py");
   EXPECT_EQ(settings_of(fixed),
             "grad-placement=0 initial-scale=65536 optimizer-placement=0 param-placement=0.5 placement=static "
             "precision=bf16 stage=3 unit=chunk");
   EXPECT_THAT(fate_of(fixed, "/LowLevelZeroPlugin/stage"), HasSubstr("GeminiPlugin comes first"));
+}
+
+TEST(ColossalAI, TheTutorialsOwnCalls) {
+  const std::string chunks =
+      "chunk_size = ChunkManager.search_chunk_size(model, 64 * 1024**2, 32)\n"
+      "chunk_manager = ChunkManager(chunk_size, pg, enable_distributed_storage=True,\n"
+      "    init_device=GeminiManager.get_default_device(PLACEMENT_POLICY))\n"
+      "gemini_manager = GeminiManager(PLACEMENT_POLICY, chunk_manager)\n"
+      "model = ZeroDDP(model, gemini_manager)\n";
+  const std::string found =
+      "distributed-storage=true placement=host precision=fp16? search-interval=2097152 "
+      "search-range=67108864 stage=3 unit=chunk";
+  for (const char* imports : {"",
+                              "from colossalai.gemini import ChunkManager, GeminiManager\n"
+                              "from colossalai.nn.parallel import ZeroDDP\n"})
+    EXPECT_EQ(settings_of(read_with("colossalai-config", std::string(imports) + "PLACEMENT_POLICY = 'cpu'\n" + chunks)),
+              found);
+  EXPECT_EQ(settings_of(read_with("colossalai-config",
+                                  "def build(args):\n"
+                                  "    manager = init_chunk_manager(model=model, init_device=get_current_device(),\n"
+                                  "        hidden_dim=1024, search_range_mb=64, min_chunk_size_mb=32)\n"
+                                  "    gemini = GeminiManager('cuda', manager)\n"
+                                  "    return ZeroDDP(model, gemini)\n")),
+            "min-chunk=33554432 placement=device precision=fp16? search-interval=1024 search-range=67108864 stage=3 "
+            "unit=chunk");
+  EXPECT_EQ(settings_of(read_with("colossalai-config", "model = ZeroDDP(model, gemini_manager)\n")),
+            "precision=fp16? stage=3 unit=chunk");
+  EXPECT_EQ(settings_of(read_with("colossalai-config", "booster = Booster(plugin=GeminiPlugin())\n")),
+            "precision=fp16? stage=3 unit=chunk");
+  EXPECT_EQ(settings_of(read_with("colossalai-config",
+                                  "model = ShardedModelV2(model, TensorShardStrategy(), "
+                                  "tensor_placement_policy='auto', reuse_fp16_shard=True)\n")),
+            "placement=auto precision=fp16? reuse-fp16-shard=true stage=3 unit=tensor");
+  EXPECT_EQ(
+      settings_of(read_with("colossalai-config", "model = GeminiDDP(model, get_current_device(), 'cpu', True)\n")),
+      "placement=host precision=fp16? stage=3 unit=chunk");
+}
+
+TEST(NothingUnderstood, IsRefusedWithWhatWasLookedFor) {
+  const std::pair<const char*, const char*> files[] = {{"colossalai-config", "x = 1\n"},
+                                                       {"ds-config", "{\"x\": 1}"},
+                                                       {"ds-config", "{}"},
+                                                       {"accelerate-config", "x: 1\n"},
+                                                       {"torchtitan-config", "[x]\ny = 1\n"},
+                                                       {"megatron-args", "python train.py --nothing 1\n"}};
+  for (const auto& [option, content] : files) {
+    const auto config = read_with(option, content);
+    ASSERT_FALSE(config) << option << ": " << content;
+    EXPECT_EQ(config.error().code, Errc::malformed) << to_string(config.error());
+    EXPECT_FALSE(config.error().help.empty()) << option;
+  }
+  EXPECT_THAT(to_string(read_with("colossalai-config", "x = 1\n").error()),
+              AllOf(HasSubstr("nothing in it is understood"), HasSubstr("looked for"), HasSubstr("ZeroDDP")));
+}
+
+TEST(NothingUnderstood, IsNoFaultOfAFileThatTheCommandLineOverrides) {
+  EXPECT_TRUE(read_with("ds-config", R"({"train_micro_batch_size_per_gpu": 2})", {{"micro-batch", "4"}}));
 }
 
 TEST(ColossalAI, FractionsAreGeminisOwnWhereItIsEmulated) {

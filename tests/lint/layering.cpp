@@ -17,7 +17,7 @@ struct Layer {
 /// Of the programs that look at other programs.
 const std::vector<Layer>& profiler_layers() {
   static const std::vector<Layer> kLayers{
-      {"profiler/standin/", {}},
+      {"profiler/standin/", {"traces/base/segment_placement.h"}},
       {"profiler/process/", {"traces/base/"}},
       {"profiler/spool/", {"traces/base/"}},
       {"profiler/clock/", {}},

@@ -1,0 +1,41 @@
+// Three values from a peak, a capacity and an interval.
+#include "sim/cluster/verdict.h"
+
+#include <cmath>
+
+#include "traces/base/numbers.h"
+
+namespace shard::cluster {
+
+Verdict verdict_of(Bytes peak, const Room& room) {
+  if (!room.capacity) return Verdict::fits;
+  if (peak + room.outside.low > *room.capacity) return Verdict::does_not_fit;
+  const auto margin = static_cast<std::int64_t>(std::ceil(static_cast<double>(peak.count()) * room.uncertainty));
+  return peak + Bytes{margin} + room.outside.high > *room.capacity ? Verdict::tight : Verdict::fits;
+}
+
+std::string show_range(ByteRange range, std::string (*show)(Bytes)) {
+  if (show == nullptr) show = show_bytes;
+  std::string low = show(range.low);
+  const std::string high = show(range.high);
+  if (range.low == range.high) return high;
+  const std::size_t unit = high.find(' ');
+  if (unit != std::string::npos && low.ends_with(high.substr(unit))) low.resize(low.size() - (high.size() - unit));
+  return low + " to " + high;
+}
+
+std::string account_of(Bytes peak, const Room& room, std::string (*show)(Bytes), const std::string& what) {
+  if (show == nullptr) show = show_bytes;
+  std::string text = show(peak) + what;
+  if (room.outside != ByteRange{})
+    text += " + " + show_range(room.outside, show) +
+            " outside of the allocator = " + show_range(ByteRange{peak, peak} + room.outside, show);
+  if (room.capacity) text += " of " + show(*room.capacity) + " device memory";
+  return text;
+}
+
+std::string headline_of(Verdict verdict) {
+  return verdict == Verdict::does_not_fit ? "does not fit: " : std::string(to_string(verdict)) + ": ";
+}
+
+}  // namespace shard::cluster

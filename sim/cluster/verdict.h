@@ -1,0 +1,54 @@
+// Whether a predicted peak fits a device: the one place that decides, and the headline that says it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/cluster/outside.h"
+#include "traces/base/units.h"
+
+namespace shard::cluster {
+
+enum class Verdict : std::uint8_t { fits, tight, does_not_fit };
+
+[[nodiscard]] constexpr const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::fits: return "fits";
+    case Verdict::tight: return "tight";
+    case Verdict::does_not_fit: return "does_not_fit";
+  }
+  return "?";
+}
+
+/// A device's memory, and what a peak leaves out.
+struct Room {
+  std::optional<Bytes> capacity{};  ///< none: no limit
+  ByteRange outside{};              ///< of the allocator
+  double uncertainty = 0;           ///< of the peak, as a share: how far predictions were off where they were compared
+  /// What is left to the allocator with the lowest and with the highest of what lies outside.
+  [[nodiscard]] std::optional<Bytes> at_most() const { return left(outside.low); }
+  [[nodiscard]] std::optional<Bytes> at_least() const { return left(outside.high); }
+
+ private:
+  [[nodiscard]] std::optional<Bytes> left(Bytes taken) const {
+    if (!capacity) return std::nullopt;
+    return *capacity > taken ? *capacity - taken : Bytes{0};
+  }
+};
+
+/// does_not_fit: too large with the lowest of what lies outside; fits: small enough with the highest, and were the peak
+/// larger by the uncertainty; tight: between them.
+[[nodiscard]] Verdict verdict_of(Bytes peak, const Room& room);
+
+/// "0.54 to 1.63 GiB"; one figure where both are equal.
+[[nodiscard]] std::string show_range(ByteRange range, std::string (*show)(Bytes) = nullptr);
+
+/// "22.21 GiB + 0.54 to 1.63 GiB outside of the allocator = 22.75 to 23.84 GiB of 39.50 GiB device memory"; without the
+/// account where nothing lies outside. `show` is for bytes; `what` comes behind the peak (" reserved").
+[[nodiscard]] std::string account_of(Bytes peak, const Room& room, std::string (*show)(Bytes) = nullptr,
+                                     const std::string& what = "");
+
+/// "fits: ", "tight: ", "does not fit: ".
+[[nodiscard]] std::string headline_of(Verdict verdict);
+
+}  // namespace shard::cluster
