@@ -27,9 +27,7 @@ struct DeclareOption {
     group.add_flag(std::string(field.option), &(options.*place.member), std::string(field.help));
   }
   void operator()(const like::NumberPlace& place) const {
-    group
-        .add(std::string(field.option), place.in(options), std::string(field.value_name),
-             std::string(field.help))
+    group.add(std::string(field.option), place.in(options), std::string(field.value_name), std::string(field.help))
         .least(place.least)
         .most(place.most);
   }

@@ -100,11 +100,11 @@ Result<void> simulate_other(const cli::Command& command, const SimulateOptions& 
   const std::optional<Bytes> capacity =
       o.strategy.placement.device_capacity ? o.strategy.placement.device_capacity : simulated.cluster.device_memory;
   const bool eager = framework.teller == like::Teller::eager;
-  const cluster::Room room{.capacity = capacity,
-                           .outside = cluster::outside_allocator(
-                               simulated.cluster, simulated.planned->strategy.world_size,
-                               eager ? cluster::KernelLoading::lazy : cluster::KernelLoading::all),
-                           .uncertainty = eager ? like::kEagerUncertainty : 0};
+  const cluster::Room room{
+      .capacity = capacity,
+      .outside = cluster::outside_allocator(simulated.cluster, simulated.planned->strategy.world_size,
+                                            eager ? cluster::KernelLoading::lazy : cluster::KernelLoading::all),
+      .uncertainty = eager ? like::kEagerUncertainty : 0};
   Result<like::LikeResult> result =
       eager ? predict_program(o, framework, *simulated.planned, simulated.cluster, room, request)
             : predict_passes(command, framework, *simulated.planned, room);

@@ -172,8 +172,8 @@ TEST(Simulate, ALetterOfThePictureMeansOneThingInEveryStage) {
 }
 
 TEST(Simulate, SaysSpeedWithoutExponents) {
-  const Outcome outcome = shardscope(
-      {"simulate", "--model", "gpt2", "--world-size", "8", "--cluster", "h100-80gb-x8", "--micro-batch", "8"});
+  const Outcome outcome = shardscope({"simulate", "--model", "gpt2", "--world-size", "8", "--cluster", "h100-80gb-x8",
+                                      "--micro-batch", "8", "--like", "shardscope"});
   EXPECT_THAT(outcome.out, ContainsRegex("\n[0-9]+,[0-9,]+ tokens/s, [0-9.]+ TFLOP/s per device\n"));
 }
 

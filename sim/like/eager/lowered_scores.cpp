@@ -56,7 +56,7 @@ Tensor LoweredDecoder::written_out_in_fp32(const Tensor& given_q, const Tensor& 
     if (row_.scores == Scores::divided_masked) weights = div_number(r_, weights);
     if (row_.scores == Scores::masked_twice) {
       least = r_.empty({}, Scalar::f32);
-      weights = where(r_, buffers_[0], weights, least);
+      weights = where(r_, r_.buffers()[0], weights, least);
     }
     weights = add(r_, weights, arguments_.mask);
     if (row_.scores == Scores::masked_divided) weights = div_number(r_, weights);

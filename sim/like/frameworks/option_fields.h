@@ -29,7 +29,7 @@ struct FlagPlace {
   bool EagerOptions::*member;
 };
 struct NumberPlace {
-  std::int64_t EagerOptions::*member;
+  std::int64_t* (*in)(EagerOptions&);
   double least;
   double most;
 };
