@@ -2,7 +2,7 @@
 # What do ZeRO stages 0 to 3 keep on each device, and what does each send instead?
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
-question=(shardscope sweep --model gpt2-xl --world-size 8 --cluster a100-40gb-x8 --precision bf16 --stage 0,1,2,3)
+question=(shardscope sweep --like shardscope --model gpt2-xl --world-size 8 --cluster a100-40gb-x8 --precision bf16 --stage 0,1,2,3)
 
 # gib COLUMN...: of the CSV on stdin the stage and these columns, bytes in GiB, a line for each stage.
 gib() {

@@ -13,7 +13,7 @@ constexpr auto kQuestions = std::to_array<Question>({
      R"(simulate says what every rank holds at its worst moment, beside what the machine has. Nothing runs and no GPU is
 needed. Where it does not fit, the exit code is 3 and the first line names the smallest change that helps.
 
-  shardscope simulate --model gpt2-xl --world-size 8 --cluster a100-40gb-x8 --micro-batch 4 --stage 1
+  shardscope simulate --like shardscope --model gpt2-xl --world-size 8 --cluster a100-40gb-x8 --micro-batch 4 --stage 1
   shardscope simulate --model llama-3.1-8b --world-size 8 --cluster h100-80gb-x8 --stage 3 --precision bf16 \
       --recompute block
 
