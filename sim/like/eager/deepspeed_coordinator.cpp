@@ -2,6 +2,7 @@
 #include "sim/like/eager/deepspeed_coordinator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/like/eager/division.h"
 
@@ -87,7 +88,14 @@ void ParameterCoordinator::wait_for(std::size_t p) {
 void ParameterCoordinator::release(std::size_t p) {
   State& s = states_[p];
   if (s.status != Status::available || !s.used_by.empty()) return;
-  r_.parameters()[p].storage().drop();
+  Tensor& parameter = r_.parameters()[p];
+  if (std::exchange(s.run_again, false)) {
+    Tensor fresh = r_.without_memory(parameter.sizes(), parameter.scalar());
+    fresh.set_parameter(static_cast<std::int32_t>(p));
+    parameter = std::move(fresh);
+  } else {
+    parameter.storage().drop();
+  }
   s.status = Status::not_available;
   gathered_ -= elements(p);
 }
@@ -123,6 +131,7 @@ void ParameterCoordinator::fetch(const Module& module, bool forward) {
     std::vector<std::string_view>& by = states_[p].used_by;
     if (std::find(by.begin(), by.end(), module.name) == by.end()) by.push_back(module.name);
     wait_for(p);
+    if (r_.graph().in_second_run()) states_[p].run_again = true;
   }
   if (trace_ == Trace::complete) prefetch(module);
   ++step_;
@@ -205,19 +214,19 @@ void ParameterCoordinator::release_all() {
   }
 }
 
+/// _allgather_params_coalesced() leaves parts where they are on one rank; of one parameter it is not asked.
 void ParameterCoordinator::gather_persistent() {
-  for (std::size_t p = 0; p < states_.size(); ++p) {
-    if (!is_persistent(p)) continue;
-    if (options_.ranks > 1)
-      fill(p, take(part(p) * options_.ranks, "all-gather", Category::gathered));
-    else if (options_.zero3.offload_parameters)
-      fill(p, take(elements(p), "copy from the host", Category::gathered));
+  std::vector<std::size_t> persistent;
+  for (std::size_t p = 0; p < states_.size(); ++p)
+    if (is_persistent(p)) persistent.push_back(p);
+  const bool copied = options_.ranks > 1 || persistent.size() == 1 || options_.zero3.offload_parameters;
+  for (const std::size_t p : persistent) {
+    if (copied) fill(p, take(part(p) * options_.ranks, "all-gather", Category::gathered));
     states_[p].status = Status::available;
   }
 }
 
 void ParameterCoordinator::gather_and_release(std::size_t p) {
-  if (options_.ranks == 1 && !options_.zero3.offload_parameters) return;
   r_.tape().give_back(take(part(p) * options_.ranks, "create_reduce_and_remove_grad_hooks", Category::gathered));
 }
 

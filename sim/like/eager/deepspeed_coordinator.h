@@ -50,6 +50,8 @@ class ParameterCoordinator {
     Status status = Status::not_available;
     std::vector<std::string_view> used_by{};  ///< modules that run
     std::shared_ptr<Handle> handle{};
+    /// A checkpointed part has run again with it: what that saved holds the memory, not the parameter.
+    bool run_again = false;
     std::int64_t fetched_for = -1;  ///< the last step of the trace that it was gathered for
   };
   struct Use {

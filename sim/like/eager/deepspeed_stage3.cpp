@@ -73,13 +73,13 @@ class DeepSpeedStage3 final : public Sharding {
     r_.tape().set_module("", -1);
     r_.tape().set_part(Part::optimizer, Category::workspace);
     coordinator_.release_all();
-    Tensor norms = norm_of_gradients();
+    const Tensors norms = norms_of_gradients();
     r_.tape().begin_op("step");
-    const Tensor combined = r_.empty({kDouble}, Scalar::boolean);
-    norms = {};
+    const Tensor combined = combined_norm();
     norm_ = r_.empty({kDouble}, Scalar::boolean);
     for (SubGroup& g : sub_groups_) update(g);
     coordinator_.gather_persistent();
+    reported_norm_ = norm_;
   }
   void zero_grad(Optimizer&, bool) override {}
 
@@ -117,6 +117,7 @@ class DeepSpeedStage3 final : public Sharding {
   void partition(const model::Model& model, const std::function<void()>& make_buffers) {
     Tensors& all = r_.parameters();
     for (const auto& p : model.parameters) {
+      make_buffers();
       Dims sizes;
       for (const std::int64_t s : p.shape) sizes.push(s);
       r_.tape().begin_op(r_.tape().keep(p.name));
@@ -153,21 +154,23 @@ class DeepSpeedStage3 final : public Sharding {
   void flatten() {
     barrier();
     parts_.clear();
+    r_.tape().empty_cache();
     if (!options_.zero3.offload_parameters)
       flat_ = named("flat parameters", Category::parameter, total_, options_.compute);
   }
 
   void make_masters() {
     std::int64_t largest = 0;
+    Tensor converted;  // a local name of the loop
     for (SubGroup& g : sub_groups_) {
       largest = std::max(largest, g.elements);
       g.optimizer = std::make_unique<Optimizer>(r_, options_.rule, options_.update);
       if (options_.offload_optimizer) continue;
-      const Tensor converted = options_.compute == options_.resting && !options_.zero3.offload_parameters
-                                   ? Tensor{}
-                                   : named("masters", Category::master_parameter, g.elements, options_.resting);
+      if (options_.compute != options_.resting || options_.zero3.offload_parameters)
+        converted = named("masters", Category::master_parameter, g.elements, options_.resting);
       g.master = named("masters", Category::master_parameter, g.elements, options_.resting);
     }
+    converted = {};
     barrier();
     if (!options_.offload_optimizer)
       named("initialize_optimizer_states", Category::workspace, largest, options_.resting);
@@ -220,20 +223,30 @@ class DeepSpeedStage3 final : public Sharding {
   /// partition_grads(): into the flat buffer.
   void take_over(std::size_t p) { r_.graph().gradients()[p] = {}; }
 
-  Tensor norm_of_gradients() {
+  /// By sub-group.
+  Tensors norms_of_gradients() {
     r_.tape().begin_op("get_grad_norm_direct");
-    const std::size_t groups = sub_groups_.size();
     Tensors totals;
     for (const SubGroup& g : sub_groups_) {
       Tensors norms;
       for (const std::size_t p : g.parameters) norms.push_back(wide_norm(r_, part(p)));
       const auto count = static_cast<std::int64_t>(g.parameters.size());
       Tensor stacked = r_.empty({count * kDouble}, Scalar::boolean);
-      const Tensor squares = r_.empty({count * kDouble}, Scalar::boolean);
+      Tensor squares = r_.empty({count * kDouble}, Scalar::boolean);
       stacked = {};
+      const Tensor sum = r_.empty({kDouble}, Scalar::boolean);
+      squares = {};
       totals.push_back(r_.empty({kDouble}, Scalar::boolean));
     }
-    return r_.empty({static_cast<std::int64_t>(groups) * kDouble}, Scalar::boolean);
+    return totals;
+  }
+
+  /// combine_grad_norm_groups().
+  Tensor combined_norm() {
+    const auto groups = static_cast<std::int64_t>(sub_groups_.size());
+    const Tensor stacked = r_.empty({groups * kDouble}, Scalar::boolean);
+    const Tensor flags = r_.empty({groups}, Scalar::boolean), invalid = r_.empty({groups}, Scalar::boolean);
+    return r_.empty({kDouble}, Scalar::boolean);
   }
 
   /// unscale_and_clip_grads(): a handful of scalars.
@@ -271,7 +284,8 @@ class DeepSpeedStage3 final : public Sharding {
   Tensor gradients_;                  ///< parts, reduced
   std::vector<std::size_t> waiting_;  ///< parameters whose gradients are in the bucket
   std::int64_t in_bucket_ = 0;
-  Tensor norm_;
+  Tensor norm_;           ///< of the last step
+  Tensor reported_norm_;  ///< the same, by the engine, until the next step ends
 };
 
 }  // namespace

@@ -72,8 +72,8 @@ void HuggingFace::look_for_packed_sequences() {
 void HuggingFace::make_parameters() {
   const bool wrapped = r_.sharding != nullptr && r_.sharding->wraps_placed_module();
   if (r_.sharding != nullptr && !wrapped) {
-    r_.sharding->create(model_, [&] {
-      for (std::size_t p = 0; p <= model_.parameters.size(); ++p) make_buffers_before(p);
+    r_.sharding->create(model_, [this, next = std::size_t{0}]() mutable {
+      for (; next <= r_.parameters().size(); ++next) make_buffers_before(next);
     });
     return;
   }

@@ -78,22 +78,21 @@ Tensor linear_that_keeps_its_weight(Runtime& r, const Tensor& x, const Tensor& w
   const Tensor rows = r.reshape(x, {x.elements() / x.sizes().back(0), x.sizes().back(0)});
   r.tape().begin_op("mm");
   Tensor y = r.mm(rows, transposed(weight, 0, 1));
-  const Dims sizes = with_last(x, weight.sizes()[0]);
-  y = y.view(sizes, contiguous_strides(sizes));
+  y = y.seen_as(with_last(x, weight.sizes()[0]));
   if (!recorded(r, {&x, &weight})) return y;
   std::vector<Edge> edges{r.graph().edge(x), r.graph().edge(weight)};
   if (bias) edges.push_back(r.graph().edge(bias));
-  const Dims bias_sizes = bias ? bias.sizes() : Dims{};
+  const Tensor kept_bias = bias ? bias.saved() : Tensor{};
   r.graph().record(y, std::move(edges),
-                   [&r, x = x.saved(), weight = weight.saved(), bias_sizes](const Tensors& g) -> Tensors {
+                   [&r, x = x.saved(), weight = weight.saved(), kept_bias](const Tensors& g) -> Tensors {
                      r.tape().begin_op("mm");
                      const auto matrix = [&r](const Tensor& t) {
                        return r.reshape(t, {t.elements() / t.sizes().back(0), t.sizes().back(0)});
                      };
                      Tensors out;
-                     out.push_back(r.mm(matrix(g[0]), weight).view(x.sizes(), contiguous_strides(x.sizes())));
+                     out.push_back(r.mm(matrix(g[0]), weight).seen_as(x.sizes()));
                      out.push_back(r.mm(transposed(matrix(g[0]), 0, 1), matrix(x)));
-                     if (bias_sizes.rank > 0) out.push_back(r.sum_to(g[0], bias_sizes));
+                     if (kept_bias) out.push_back(r.sum_to(g[0], kept_bias.sizes()));
                      return out;
                    });
   return y;

@@ -66,7 +66,8 @@ class Sharding {
 
   /// create() finds parameters and buffers on the GPU, as the program put them there.
   [[nodiscard]] virtual bool wraps_placed_module() const { return false; }
-  /// Puts parameters, which the runtime lists from then on, and the module's buffers on the GPU.
+  /// Puts parameters, which the runtime lists from then on, and the module's buffers on the GPU: make_buffers() makes
+  /// those that lie before, or behind, parameters that are listed.
   virtual void create(const model::Model& model, const std::function<void()>& make_buffers) = 0;
 
   virtual void enter_model() {}

@@ -49,9 +49,9 @@ class Tape {
   void set_name(BufferId buffer, std::string_view name) {
     if (buffer.valid()) program_.allocation(buffer).name = name;
   }
-  /// `before`, the name of another buffer, `after`.
+  /// `before`, the name of another buffer, `after`; where there is no other, as it was.
   void set_name(BufferId buffer, std::string_view before, BufferId other, std::string_view after) {
-    if (buffer.valid())
+    if (buffer.valid() && other.valid())
       program_.allocation(buffer).name =
           program_.pool->text({before, program_.name_of(program_.allocation(other)), after});
   }
@@ -68,6 +68,7 @@ class Tape {
 
   /// A point that figures are read at, maxima since the one before.
   void mark(std::string_view name) { program_.mark({.name = keep(name), .starts_again = true}); }
+  void empty_cache() { program_.empty_cache(); }
   /// Ends the program: nothing more is written down, as the tensors of whoever wrote it go.
   void finish() { finished_ = true; }
 

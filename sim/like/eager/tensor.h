@@ -137,6 +137,8 @@ class Tensor {
 
   /// Another object over the same memory, without history.
   [[nodiscard]] Tensor view(const Dims& sizes, const Dims& strides) const;
+  /// The same, lying contiguously, that is the view of nothing (_unsafe_view).
+  [[nodiscard]] Tensor seen_as(const Dims& sizes) const;
   /// What backward keeps of a tensor: the memory, not the history.
   [[nodiscard]] Tensor saved() const {
     storage().tape().note_saved();

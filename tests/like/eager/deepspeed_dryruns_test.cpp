@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "sim/like/simulate_eager.h"
@@ -10,10 +11,10 @@
 namespace shard::like {
 namespace {
 
-/// A row of tests/data/eager/deepspeed_dryruns.tsv (made by make_deepspeed_dryruns.py).
+/// A row of a table in tests/data/eager that make_deepspeed_dryruns.py made.
 struct DeepSpeedRun {
-  std::string recompute, config, precision, optimizer;
-  std::int32_t ranks = 0, stage = 0;
+  std::string recompute, config, precision, optimizer, zero = "{}";
+  std::int32_t ranks = 0, stage = 0, rank = 0;
   std::int64_t bucket = 0, batch = 0, sequence = 0, reserved = 0;
   std::vector<std::int64_t> peaks;  ///< creation, then three steps
 };
@@ -32,18 +33,31 @@ Result<LikeResult> predicted(const DeepSpeedRun& run) {
   options.reduce_bucket = run.bucket;
   if (run.optimizer == "fused") options.update = eager::Update::fused;
   if (run.optimizer == "for-loop") options.update = eager::Update::for_loop;
+  const auto zero = nlohmann::json::parse(run.zero);
+  options.zero3.prefetch_bucket = zero.value("stage3_prefetch_bucket_size", options.zero3.prefetch_bucket);
+  options.zero3.persistence_threshold =
+      zero.value("stage3_param_persistence_threshold", options.zero3.persistence_threshold);
+  options.zero3.max_live = zero.value("stage3_max_live_parameters", options.zero3.max_live);
+  options.zero3.max_reuse_distance = zero.value("stage3_max_reuse_distance", options.zero3.max_reuse_distance);
+  options.zero3.sub_group = zero.value("sub_group_size", options.zero3.sub_group);
   return simulate_eager(std::make_shared<model::Model>(test::model_of(run.config)), strategy, options);
 }
 
-std::vector<DeepSpeedRun> all_runs() {
-  std::ifstream in(std::string(TEST_DATA) + "/data/eager/deepspeed_dryruns.tsv");
+std::vector<DeepSpeedRun> all_runs(const std::string& table) {
+  std::ifstream in(std::string(TEST_DATA) + "/data/eager/" + table);
   std::vector<DeepSpeedRun> runs;
   std::string line;
   std::getline(in, line);  // the columns' names
   while (std::getline(in, line)) {
     std::istringstream fields(line);
     DeepSpeedRun run;
-    fields >> run.ranks >> run.stage >> run.bucket >> run.recompute;
+    fields >> run.ranks >> run.stage;
+    if (run.stage == 3) {
+      fields >> run.rank;
+      fields.ignore(1);
+      std::getline(fields, run.zero, '\t');
+    }
+    fields >> run.bucket >> run.recompute;
     fields.ignore(1);
     std::getline(fields, run.config, '\t');
     fields >> run.batch >> run.sequence >> run.precision >> run.optimizer;
@@ -57,12 +71,13 @@ std::vector<DeepSpeedRun> all_runs() {
 
 void expect_near(std::int64_t is, std::int64_t should, double share, const DeepSpeedRun& run) {
   EXPECT_NEAR(static_cast<double>(is), static_cast<double>(should), share * static_cast<double>(should))
-      << "stage " << run.stage << " on " << run.ranks << ", bucket " << run.bucket << ", " << run.recompute << " "
-      << run.precision << " " << run.optimizer << " " << run.batch << " x " << run.sequence << " " << run.config;
+      << "stage " << run.stage << " " << run.zero << ", rank " << run.rank << " of " << run.ranks << ", bucket "
+      << run.bucket << ", " << run.recompute << " " << run.precision << " " << run.optimizer << " " << run.batch
+      << " x " << run.sequence << " " << run.config;
 }
 
 TEST(DeepSpeedDryRuns, ZeroStages1And2AreEqualToTheByte) {
-  const std::vector<DeepSpeedRun> runs = all_runs();
+  const std::vector<DeepSpeedRun> runs = all_runs("deepspeed_dryruns.tsv");
   ASSERT_FALSE(runs.empty());
   std::size_t equal = 0;
   for (const DeepSpeedRun& run : runs) {
@@ -72,6 +87,21 @@ TEST(DeepSpeedDryRuns, ZeroStages1And2AreEqualToTheByte) {
     ASSERT_EQ(peaks.size(), run.peaks.size());
     equal += peaks == run.peaks ? 1 : 0;
     for (std::size_t i = 0; i < peaks.size(); ++i) expect_near(peaks[i], run.peaks[i], 0.01, run);
+  }
+  EXPECT_EQ(equal, runs.size());
+}
+
+TEST(DeepSpeedDryRuns, ZeroStage3IsEqualToTheByte) {
+  const std::vector<DeepSpeedRun> runs = all_runs("deepspeed_stage3_dryruns.tsv");
+  ASSERT_FALSE(runs.empty());
+  std::size_t equal = 0;
+  for (const DeepSpeedRun& run : runs) {
+    const Result<LikeResult> result = predicted(run);
+    ASSERT_TRUE(result) << to_string(result.error());
+    const std::vector<std::int64_t> peaks = test::maxima(*result);
+    ASSERT_EQ(peaks.size(), run.peaks.size());
+    equal += peaks == run.peaks ? 1 : 0;
+    for (std::size_t i = 0; i < peaks.size(); ++i) expect_near(peaks[i], run.peaks[i], 0.005, run);
   }
   EXPECT_EQ(equal, runs.size());
 }
