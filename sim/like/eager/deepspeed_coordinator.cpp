@@ -45,13 +45,11 @@ void ParameterCoordinator::gather(std::vector<std::size_t> parameters) {
   std::sort(parameters.begin(), parameters.end());
   auto handle = std::make_shared<Handle>();
   r_.tape().on_stream(kGatherStream);
-  if (options_.ranks == 1) {
-    for (const std::size_t p : parameters)
-      if (options_.zero3.offload_parameters) fill(p, take(elements(p), "copy from the host", Category::gathered));
-  } else if (parameters.size() == 1) {
+  const bool several_ranks = options_.ranks > 1;
+  if (several_ranks && parameters.size() == 1) {
     const std::size_t p = parameters.front();
     fill(p, take(part(p) * options_.ranks, "all-gather", Category::gathered));
-  } else {
+  } else if (several_ranks) {
     std::int64_t together = 0;
     for (const std::size_t p : parameters) together += part(p);
     handle->flat = take(together * options_.ranks, "all-gather", Category::communication);
@@ -219,7 +217,7 @@ void ParameterCoordinator::gather_persistent() {
   std::vector<std::size_t> persistent;
   for (std::size_t p = 0; p < states_.size(); ++p)
     if (is_persistent(p)) persistent.push_back(p);
-  const bool copied = options_.ranks > 1 || persistent.size() == 1 || options_.zero3.offload_parameters;
+  const bool copied = options_.ranks > 1 || persistent.size() == 1;
   for (const std::size_t p : persistent) {
     if (copied) fill(p, take(part(p) * options_.ranks, "all-gather", Category::gathered));
     states_[p].status = Status::available;

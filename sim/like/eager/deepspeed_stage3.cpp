@@ -69,6 +69,8 @@ class DeepSpeedStage3 final : public Sharding {
     coordinator_.release_leftovers();
   }
 
+  /// By the step, sub-group by sub-group.
+  void clip() override {}
   void step(Optimizer&) override {
     r_.tape().set_module("", -1);
     r_.tape().set_part(Part::optimizer, Category::workspace);
@@ -126,8 +128,7 @@ class DeepSpeedStage3 final : public Sharding {
     }
     make_buffers();
     for (std::size_t p = 0; p < all.size(); ++p) {
-      if (!options_.zero3.offload_parameters)
-        parts_.push_back(named("partition", Category::parameter, part(p), options_.compute));
+      parts_.push_back(named("partition", Category::parameter, part(p), options_.compute));
       all[p].storage().drop();
     }
   }
@@ -155,8 +156,7 @@ class DeepSpeedStage3 final : public Sharding {
     barrier();
     parts_.clear();
     r_.tape().empty_cache();
-    if (!options_.zero3.offload_parameters)
-      flat_ = named("flat parameters", Category::parameter, total_, options_.compute);
+    flat_ = named("flat parameters", Category::parameter, total_, options_.compute);
   }
 
   void make_masters() {
@@ -165,22 +165,19 @@ class DeepSpeedStage3 final : public Sharding {
     for (SubGroup& g : sub_groups_) {
       largest = std::max(largest, g.elements);
       g.optimizer = std::make_unique<Optimizer>(r_, options_.rule, options_.update);
-      if (options_.offload_optimizer) continue;
-      if (options_.compute != options_.resting || options_.zero3.offload_parameters)
+      if (options_.compute != options_.resting)
         converted = named("masters", Category::master_parameter, g.elements, options_.resting);
       g.master = named("masters", Category::master_parameter, g.elements, options_.resting);
     }
     converted = {};
     barrier();
-    if (!options_.offload_optimizer)
-      named("initialize_optimizer_states", Category::workspace, largest, options_.resting);
+    named("initialize_optimizer_states", Category::workspace, largest, options_.resting);
     barrier();
   }
 
   void make_buckets() {
     bucket_ = named("ipg_buckets", Category::communication, options_.reduce_bucket, options_.compute);
-    if (!options_.offload_optimizer)
-      gradients_ = named("grad_partitions_flat_buffer", Category::gradient, total_, options_.compute);
+    gradients_ = named("grad_partitions_flat_buffer", Category::gradient, total_, options_.compute);
   }
 
   /// reduce_independent_p_g_buckets_and_remove_grads(). What is larger than the bucket stays where it is.
@@ -249,15 +246,14 @@ class DeepSpeedStage3 final : public Sharding {
     return r_.empty({kDouble}, Scalar::boolean);
   }
 
-  /// unscale_and_clip_grads(): a handful of scalars.
-  void clip() {
+  /// unscale_and_clip_grads(): a handful of scalars, whether gradients are clipped or not.
+  void unscale_and_clip() {
     r_.tape().begin_op("unscale_and_clip_grads");
     Tensors scalars;
     for (int i = 0; i < 4; ++i) scalars.push_back(r_.empty({kDouble}, Scalar::boolean));
   }
 
   void update(SubGroup& g) {
-    if (options_.offload_optimizer) return;
     {
       r_.tape().begin_op("flat gradients");
       Tensor flat = gradients_.view({g.elements}, {1});
@@ -266,7 +262,7 @@ class DeepSpeedStage3 final : public Sharding {
       r_.tape().set_category(flat.storage().buffer(), Category::gradient);
       shard_gradients_ = {flat};
     }
-    clip();
+    unscale_and_clip();
     shards_ = {g.master};
     Sharding::step(*g.optimizer);
     shards_.clear();

@@ -35,7 +35,6 @@ struct Zero3Options {
   std::int64_t max_live = 1'000'000'000;
   std::int64_t max_reuse_distance = 1'000'000'000;
   std::int64_t sub_group = 1'000'000'000;
-  bool offload_parameters = false;  ///< to the host
 };
 
 /// What the framework is told.
@@ -54,7 +53,6 @@ struct ShardingOptions {
   std::int64_t micro_steps = 1;    ///< deepspeed: gradient_accumulation_steps
   std::int32_t stage = 3;          ///< deepspeed's
   std::int64_t reduce_bucket = 0;  ///< deepspeed: elements that are reduced together
-  bool offload_optimizer = false;  ///< deepspeed: masters and states are on the host
   Zero3Options zero3{};
 };
 

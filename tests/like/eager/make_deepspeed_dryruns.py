@@ -8,7 +8,7 @@ Needs deepspeed beside what make_dryruns.py needs. Columns: ranks, the ZeRO stag
 make_dryruns.py. Rank 0 of every program is run; with --stage3 programs of stage 3 are drawn, of whose ranks the first or
 the last is run, and columns rank and zero (further keys of zero_optimization) lie behind the stage.
 """
-import argparse, csv, json, os, random, sys
+import argparse, csv, json, os, random
 
 import torch
 import torch.distributed as dist
@@ -86,22 +86,6 @@ def draw_stage3(r):
     return run
 
 
-def answer_of(run):
-    """In a process of its own."""
-    read, write = os.pipe()
-    if os.fork() == 0:
-        try:
-            os.dup2(2, 1)  # DeepSpeed prints
-            os.write(write, json.dumps(train(run)).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        answer = pipe.read()
-    os.wait()
-    return json.loads(answer) if answer else None
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=40)
@@ -118,9 +102,8 @@ def main():
         rows.writerow([*keys, "creation", "first", "second", "third", "reserved"])
         for _ in range(args.runs):
             run = draw_stage3(draws) if args.stage3 else draw(draws)
-            answer = answer_of(run)
+            answer = make_dryruns.answer_of(train, run)
             if answer is None:
-                print("failed:", json.dumps(run), file=sys.stderr)
                 continue
             rows.writerow([json.dumps(run[k]) if k in ("config", "zero") else run[k] for k in keys] + answer)
             out.flush()

@@ -310,6 +310,24 @@ def draw(r, recompute, families=()):
             "optimizer": r.choice(["foreach", "foreach", "fused", "for-loop"]), "recompute": recompute}
 
 
+def answer_of(train, run, *more):
+    """train(run, *more) in a process of its own; None, and the run on stderr, where it ends without an answer."""
+    read, write = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.dup2(2, 1)  # DeepSpeed prints
+            os.write(write, json.dumps(train(run, *more)).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        answer = pipe.read()
+    os.wait()
+    if not answer:
+        print("failed:", json.dumps(run), file=sys.stderr)
+    return json.loads(answer) if answer else None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=300)
@@ -331,21 +349,11 @@ def main():
                        "third", "reserved", "recompute"])
         for _ in range(args.runs):
             run = {"attention": args.attention} | draw(draws, args.recompute, args.families)
-            read, write = os.pipe()
-            if os.fork() == 0:
-                try:
-                    os.write(write, json.dumps(train(run)).encode())
-                finally:
-                    os._exit(0)
-            os.close(write)
-            with os.fdopen(read) as pipe:
-                answer = pipe.read()
-            os.wait()
-            if not answer:
-                print("failed:", json.dumps(run), file=sys.stderr)
+            answer = answer_of(train, run)
+            if answer is None:
                 continue
             rows.writerow([run["code"], json.dumps(run["config"]), run["batch"], run["sequence"], run["precision"],
-                           run["optimizer"], *json.loads(answer), run["recompute"]])
+                           run["optimizer"], *answer, run["recompute"]])
             out.flush()
 
 

@@ -8,7 +8,7 @@ As make_dryruns.py, whose columns it has behind these: the framework, ranks, the
 sharding (3: parameters are resharded after forward; 2: they stay), what rests: fp32 (masters) or the precision itself.
 Rank 0 of every program is run.
 """
-import argparse, csv, json, os, random, sys
+import argparse, csv, json, random
 
 import torch
 import torch.distributed as dist
@@ -91,21 +91,6 @@ def draw(r, framework, recompute):
     return run
 
 
-def answer_of(run):
-    """In a process of its own."""
-    read, write = os.pipe()
-    if os.fork() == 0:
-        try:
-            os.write(write, json.dumps(train(run)).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        answer = pipe.read()
-    os.wait()
-    return json.loads(answer) if answer else None
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=60)
@@ -127,9 +112,8 @@ def main():
         rows.writerow([*keys[:-1], "creation", "first", "second", "third", "reserved", keys[-1]])
         for _ in range(args.runs):
             run = draw(draws, args.framework, args.recompute)
-            answer = answer_of(run)
+            answer = make_dryruns.answer_of(train, run)
             if answer is None:
-                print("failed:", json.dumps(run), file=sys.stderr)
                 continue
             values = [json.dumps(run[k]) if k == "config" else run[k] for k in keys]
             rows.writerow([*values[:-1], *answer, values[-1]])

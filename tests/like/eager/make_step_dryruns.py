@@ -10,7 +10,7 @@ losses over their number whose gradients are summed before a step, reduced in ev
 that shard one copy of the model, of which there are several (HSDP). Rank 0 of every
 program is run. --events N writes what the N-th program took and gave back instead, for a look at one that differs.
 """
-import argparse, csv, json, os, pickle, random, sys, time
+import argparse, csv, json, os, pickle, random, time
 
 import torch
 import torch.distributed as dist
@@ -142,22 +142,6 @@ def draw(r, framework, settings):
     return run
 
 
-def answer_of(run, events=None):
-    """In a process of its own."""
-    read, write = os.pipe()
-    if os.fork() == 0:
-        try:
-            os.dup2(2, 1)  # DeepSpeed prints
-            os.write(write, json.dumps(train(run, events)).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        answer = pipe.read()
-    os.wait()
-    return json.loads(answer) if answer else None
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=40)
@@ -179,9 +163,8 @@ def main():
             run = draw(draws, args.framework, args.settings)
             if args.events is not None and i != args.events:
                 continue
-            answer = answer_of(run, f"{args.out}.pickle" if args.events is not None else None)
+            answer = make_dryruns.answer_of(train, run, f"{args.out}.pickle" if args.events is not None else None)
             if answer is None:
-                print("failed:", json.dumps(run), file=sys.stderr)
                 continue
             rows.writerow([json.dumps(run[k]) if k == "config" else run[k] for k in KEYS] + answer)
             out.flush()
