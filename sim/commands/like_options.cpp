@@ -6,6 +6,7 @@
 
 #include "sim/cli/contradiction.h"
 #include "sim/commands/option_owners.h"
+#include "sim/like/frameworks/option_fields.h"
 
 namespace shard::commands {
 namespace {
@@ -33,10 +34,17 @@ Error no_meaning_for_like(const cli::Command& command, std::string_view option, 
       "leave --" + std::string(option) + " out");
 }
 
-Result<void> refuse_other_options(const cli::Command& command, const like::Framework* framework) {
+Result<void> refuse_other_options(const cli::Command& command, const like::Framework* framework, std::int32_t stage) {
   for (const cli::Effective& each : command.effective()) {
     const std::string& option = each.name;
-    if (!command.given(option) || has_meaning_for(framework, option)) continue;
+    if (!command.given(option)) continue;
+    if (has_meaning_for(framework, option)) {
+      const std::int32_t only = like::only_stage_of(option);
+      if (framework == nullptr || only == 0 || only == stage) continue;
+      return cli::contradiction(command.describe(option) + " is of stage " + std::to_string(only) +
+                                    ", and this is stage " + std::to_string(stage),
+                                "--stage " + std::to_string(only) + ", or leave --" + option + " out");
+    }
     const std::string leave = "leave --" + option + " out";
     if (framework == nullptr)
       return cli::contradiction(

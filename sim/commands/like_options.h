@@ -1,6 +1,7 @@
 // Which options have a meaning for the framework that is predicted: the one refusal of all others.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "sim/cli/command_line.h"
@@ -13,7 +14,8 @@ namespace shard::commands {
 [[nodiscard]] Error no_meaning_for_like(const cli::Command& command, std::string_view option, std::string_view why);
 
 /// Errc::contradiction for the first option that is given and that `framework` (null: our own executor) does not have,
-/// naming who has it.
-[[nodiscard]] Result<void> refuse_other_options(const cli::Command& command, const like::Framework* framework);
+/// naming who has it, or has in another stage than this alone.
+[[nodiscard]] Result<void> refuse_other_options(const cli::Command& command, const like::Framework* framework,
+                                                std::int32_t stage);
 
 }  // namespace shard::commands

@@ -21,6 +21,8 @@ Result<like::LikeResult> predict_passes(const cli::Command& command, const like:
                                         const Planned& planned, const cluster::Room& room) {
   if (command.given("precision") && planned.strategy.precision != plan::Precision::fp32)
     return no_meaning_for_like(command, "precision", "it is predicted in fp32");
+  if (command.given("partition") && planned.strategy.stage == 0)
+    return no_meaning_for_like(command, "partition", "without --stage 1 every rank steps all parameters");
   return like::simulate_like(framework.full_name(), *planned.model, planned.strategy,
                              {.device_capacity = room.at_most(), .rules = {}, .allocator = std::nullopt});
 }
@@ -228,7 +230,7 @@ Result<Simulated> simulate_strategy(const cli::Command& command, const SimulateO
   const Meant meant = meant_by(command, o, request.inputs);
   if (!meant.whose) return meant.whose.error();
   const like::Framework* const framework = meant.whose->framework;
-  if (Result<void> ok = refuse_other_options(command, framework); !ok) return ok.error();
+  if (Result<void> ok = refuse_other_options(command, framework, meant.strategy.chosen.stage); !ok) return ok.error();
   if (framework != nullptr && framework->teller == like::Teller::gemini) {
     Result<Simulated> simulated = simulate_as_gemini(command, o, *framework, request);
     if (simulated) simulated->taken.memory_origin = meant.origin;

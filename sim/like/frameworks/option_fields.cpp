@@ -1,6 +1,8 @@
 // The rows of programs' options, and where each value lies.
 #include "sim/like/frameworks/option_fields.h"
 
+#include <algorithm>
+
 namespace shard::like {
 namespace {
 
@@ -72,25 +74,35 @@ std::span<const OptionField> option_fields() {
       {.option = "stage3-prefetch-bucket-size",
        .value_name = "ELEMENTS",
        .help = "deepspeed, stage 3: what is gathered ahead at once",
-       .place = elements<[](EagerOptions& o) { return &o.zero3.prefetch_bucket; }>()},
+       .place = elements<[](EagerOptions& o) { return &o.zero3.prefetch_bucket; }>(),
+       .stage = 3},
       {.option = "stage3-param-persistence-threshold",
        .value_name = "ELEMENTS",
        .help = "deepspeed, stage 3: parameters up to this size stay gathered",
-       .place = elements<[](EagerOptions& o) { return &o.zero3.persistence_threshold; }>()},
+       .place = elements<[](EagerOptions& o) { return &o.zero3.persistence_threshold; }>(),
+       .stage = 3},
       {.option = "stage3-max-live-parameters",
        .value_name = "ELEMENTS",
        .help = "deepspeed, stage 3: nothing is gathered ahead beyond it",
-       .place = elements<[](EagerOptions& o) { return &o.zero3.max_live; }>()},
+       .place = elements<[](EagerOptions& o) { return &o.zero3.max_live; }>(),
+       .stage = 3},
       {.option = "stage3-max-reuse-distance",
        .value_name = "ELEMENTS",
        .help = "deepspeed, stage 3: what is used again within it stays gathered",
-       .place = elements<[](EagerOptions& o) { return &o.zero3.max_reuse_distance; }>()},
+       .place = elements<[](EagerOptions& o) { return &o.zero3.max_reuse_distance; }>(),
+       .stage = 3},
       {.option = "sub-group-size",
        .value_name = "ELEMENTS",
        .help = "deepspeed, stage 3: parameters that are updated at once",
-       .place = elements<[](EagerOptions& o) { return &o.zero3.sub_group; }>()},
+       .place = elements<[](EagerOptions& o) { return &o.zero3.sub_group; }>(),
+       .stage = 3},
   };
   return kFields;
+}
+
+std::int32_t only_stage_of(std::string_view option) {
+  const auto at = std::ranges::find(option_fields(), option, &OptionField::option);
+  return at == option_fields().end() ? 0 : at->stage;
 }
 
 }  // namespace shard::like

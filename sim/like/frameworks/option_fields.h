@@ -39,8 +39,11 @@ struct OptionField {
   std::string_view value_name{};  ///< of a number
   std::string_view help;
   std::variant<ChoicePlace, FlagPlace, NumberPlace> place;
+  std::int32_t stage = 0;  ///< that it is of alone; 0: of all
 };
 
 [[nodiscard]] std::span<const OptionField> option_fields();
+/// OptionField::stage; 0 for what is no option of the table.
+[[nodiscard]] std::int32_t only_stage_of(std::string_view option);
 
 }  // namespace shard::like
