@@ -34,9 +34,9 @@ Origins origins_of(const cli::Command& command, const Assumed& a) {
   return {.model = origin(command, {"model", "parameters"}, kDefault),
           // An emulated framework may have a precision of its own.
           .precision = origin(command, {"precision"},
-                              a.precision_of_config       ? kConfig
-                              : a.memory_of != kOwnMemory ? kDerived
-                                                          : kDefault),
+                              a.precision_of_config           ? kConfig
+                              : a.memory_of != like::kOwnName ? kDerived
+                                                              : kDefault),
           .sequence = origin(command, {"sequence"}, kDefault),
           .micro_batch = origin(command, {"micro-batch"}, kDefault),
           .global_batch = origin(command, {"global-batch"}, kDerived),
@@ -118,7 +118,7 @@ std::string to_text(const cli::Command& command, const Assumed& a) {
   text += "machine   " + (a.cluster ? machine_line(a, from) : "") + with_commas(a.world_size) +
           (a.world_size == 1 ? " rank" : " ranks") + mark(from.world_size) + "\n";
   if (a.cluster)
-    text += "memory    of " + (a.memory_of == kOwnMemory ? "Shardscope's own executor" : a.memory_of) +
+    text += "memory    of " + (a.memory_of == like::kOwnName ? "Shardscope's own executor" : a.memory_of) +
             mark(from.memory_of) + "\n";
   return text;
 }

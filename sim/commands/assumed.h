@@ -8,13 +8,11 @@
 
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
+#include "sim/like/frameworks/framework.h"
 #include "sim/model/graph.h"
 #include "sim/strategy/strategy.h"
 
 namespace shard::commands {
-
-/// Whose memory a prediction is of where no other framework is emulated.
-inline constexpr const char* kOwnMemory = "shardscope";
 
 /// What was taken. Who chose it is the command's to tell: an option that was given, or its default.
 struct Assumed {
@@ -30,7 +28,7 @@ struct Assumed {
   std::int64_t global_batch = 1;
   std::optional<std::string> cluster{};    ///< none: no machine has a part in the answer
   std::optional<Bytes> device_capacity{};  ///< none: no limit
-  std::string memory_of = kOwnMemory;      ///< or the framework that is emulated, NAME@VERSION
+  std::string memory_of{like::kOwnName};   ///< or the framework that is emulated, NAME@VERSION
   std::string memory_origin = "default";   ///< who chose that
   bool precision_of_config = false;        ///< precision is what the model's config.json says
 };

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/compile/compile.h"
-
 #include "traces/base/numbers.h"
 
 namespace shard::commands {

@@ -103,6 +103,20 @@ const like::Framework* framework_in_force(const cli::Command& command, const For
   return named.empty() ? nullptr : named.front();
 }
 
+/// Whether a run with the setting is another one than the framework's rules tell: memory that rests elsewhere, models
+/// and shards in groups. Where nobody asked for the framework it is kept, for the rules to refuse, so that whoever
+/// takes it answers. A key that the framework has an option of its own for is no such one.
+bool makes_another_run(const ForeignConfig& config, const like::Framework* framework, std::string_view option) {
+  const plan::Field* const field = plan::find_field(option);
+  const bool elsewhere = field != nullptr && field->group == "Placement";
+  if (framework == nullptr || (!elsewhere && !is_in("disk-path|tensor-parallel|shard-group", option))) return false;
+  const auto at = std::ranges::find(config.settings, option, &Setting::option);
+  if (is_in("device|0|1", at->value)) return false;
+  return std::ranges::none_of(config.settings, [&](const Setting& other) {
+    return other.pointer == at->pointer && framework->takes(other.option);
+  });
+}
+
 }  // namespace
 
 bool framework_may_answer(const cli::Command& command) {
@@ -117,6 +131,7 @@ bool framework_may_answer(const cli::Command& command) {
 void keep_what_makes_sense(const cli::Command& command, ForeignConfig& config) {
   Keeper keeper(command, config);
   const like::Framework* const framework = framework_in_force(command, config);
+  const bool asked = command.has("like") && command.typed("like");
   const bool of_list = command.has("parameters") && command.typed("parameters");
   for (const std::string& option : options_of(config)) {
     if (!command.has(option))
@@ -125,7 +140,7 @@ void keep_what_makes_sense(const cli::Command& command, ForeignConfig& config) {
                                : std::string(kTakesNone) + " (elsewhere it is --" + option + ")");
     else if (command.typed(option))
       keeper.leave(option, "overridden by --" + option + " " + *command.typed(option));
-    else if (!has_meaning_for(framework, option))
+    else if (!has_meaning_for(framework, option) && (asked || !makes_another_run(config, framework, option)))
       keeper.leave(option, "has no meaning for " +
                                (framework == nullptr ? "Shardscope's own executor" : framework->full_name()));
     else if (of_list && option != "world-size")

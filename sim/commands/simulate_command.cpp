@@ -294,6 +294,7 @@ Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<S
   // Who answers for the first number answers for all.
   std::vector<std::string> same(arguments.begin(), arguments.end());
   std::optional<Instead> instead;
+  std::string origin;
   std::set<std::int64_t> tight;
   const auto fits = [&](std::int64_t number) -> Result<bool> {
     const auto read = [&](std::span<const std::string> words) {
@@ -303,7 +304,9 @@ Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<S
         return Result<std::unique_ptr<SimulateCommand>>(ok.error());
       return next;
     };
-    std::unique_ptr<SimulateCommand> next;
+    Result<std::unique_ptr<SimulateCommand>> first = read(same);
+    if (!first) return first.error();
+    std::unique_ptr<SimulateCommand> next = std::move(*first);
     Result<Simulated> simulated = simulate_line<SimulateCommand>(
         same, read,
         {.inputs = inputs, .note = best ? [](const std::vector<std::string>&) {} : print_notes, .series = series},
@@ -311,8 +314,10 @@ Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<S
     if (!simulated) return simulated.error();
     limited = has_limit(*simulated);
     if (!limited) return false;
-    if (!best && !next->command.given("like")) same = with_like(arguments, answered_by(*simulated));
-    if (!best) instead = simulated->instead;
+    if (!best && !next->command.given("like")) same = with_like(arguments, simulated->taken.memory_of);
+    if (!best) instead = simulated->instead, origin = simulated->taken.memory_origin;
+    simulated->instead = instead;
+    simulated->taken.memory_origin = origin;
     const cluster::Verdict verdict = simulated->verdict();
     if (verdict == cluster::Verdict::tight) tight.insert(number);
     const bool yes = verdict == cluster::Verdict::fits;
@@ -351,7 +356,7 @@ Result<void> add_levers(std::span<const std::string> arguments, SimulateCommand&
                               "leave --what-if out");
   const std::vector<std::string> same = line.command.given("like")
                                             ? std::vector<std::string>(arguments.begin(), arguments.end())
-                                            : with_like(arguments, answered_by(simulated));
+                                            : with_like(arguments, simulated.taken.memory_of);
   line.levers = find_levers(
       {.arguments = same, .peak = peak_of(simulated), .micro_batch = simulated.planned->strategy.micro_batch},
       [&](const std::vector<std::string>& other) -> Result<Bytes> {
@@ -374,6 +379,7 @@ int simulate_command(std::span<const std::string> arguments) {
   if (!format) return failed(format.error());
   if (const auto code = printed_config(line->command, line->foreign, *format)) return *code;
   if (Result<void> ok = check_predictable(line->foreign); !ok) return failed(ok.error());
+  line->simulate.configured = configured_framework(line->foreign);
   SimulateInputs inputs;
   const bool series = *format == cli::Format::table;
   const Result<Simulated> simulated =

@@ -9,8 +9,4 @@ std::vector<std::string> with_like(std::span<const std::string> arguments, std::
   return more;
 }
 
-std::string answered_by(const Simulated& simulated) {
-  return simulated.taken.memory_of == kOwnMemory ? std::string(like::kOwnName) : simulated.taken.memory_of;
-}
-
 }  // namespace shard::commands

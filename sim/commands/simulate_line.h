@@ -22,18 +22,12 @@ using ReadLine = std::function<Result<std::unique_ptr<Line>>(std::span<const std
 /// --like with a name, for a line whose options leave it open.
 [[nodiscard]] std::vector<std::string> with_like(std::span<const std::string> arguments, std::string_view name);
 
-/// Whose the answer is, as --like takes it.
-[[nodiscard]] std::string answered_by(const Simulated& simulated);
-
-/// simulate_strategy() of what `read` makes of the arguments; `line` receives that line. Where the framework was not
-/// asked for and refuses, the line is read again for our own executor, so that a configuration's settings become that
-/// one's; Simulated::instead says why then. Errors: those of the line that was read last.
+/// simulate_strategy() of `line`, which `read` made of the arguments. Where the framework was not asked for and
+/// refuses, they are read again for our own executor, so that a configuration's settings become that one's: `line` is
+/// that line then, and Simulated::instead says why. Errors: those of the line that was read last.
 template <class Line>
 Result<Simulated> simulate_line(std::span<const std::string> arguments, const ReadLine<Line>& read,
                                 const SimulateRequest& request, std::unique_ptr<Line>& line) {
-  Result<std::unique_ptr<Line>> first = read(arguments);
-  if (!first) return first.error();
-  line = std::move(*first);
   // Of a line that is read again nothing is said twice.
   std::vector<std::string> notes;
   SimulateRequest quiet = request;

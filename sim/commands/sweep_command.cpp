@@ -109,12 +109,16 @@ SweepRow row_of(std::span<const std::string> arguments, const std::vector<SweptO
     next->simulate.configured = configured_framework(next->foreign);
     return next;
   };
-  std::unique_ptr<SweepLine> line;
+  Result<std::unique_ptr<SweepLine>> line = read(arguments);
+  if (!line) {
+    row.error = line.error();
+    return row;
+  }
   const Result<Simulated> simulated = simulate_line<SweepLine>(
       arguments, read,
       {.inputs = inputs,
        .note = [&](const std::vector<std::string>& more) { notes.insert(notes.end(), more.begin(), more.end()); }},
-      line);
+      *line);
   if (simulated)
     row.figures = figures_of(*simulated);
   else

@@ -109,7 +109,6 @@ SweepFigures figures_of(const Simulated& simulated) {
   figures.outside = std::visit([](const auto& of) { return of.outside; }, simulated.figures);
   if (simulated.planned) figures.strategy = simulated.planned->strategy;
   std::visit([&](const auto& of) { read(of, figures); }, simulated.figures);
-  if (figures.times) figures.times_of = kOwnMemory;
   // Other frameworks' answers have no times. Whoever asked for none of them compares strategies by our own executor's,
   // and by what that sends where the answer does not know it.
   if (figures.times || simulated.asked) return figures;
@@ -120,7 +119,6 @@ SweepFigures figures_of(const Simulated& simulated) {
       return other;
     }();
     figures.times = ours.times;
-    figures.times_of = kOwnMemory;
     if (figures.sent_together() == Bytes{0}) figures.sent = ours.sent;
   }
   return figures;

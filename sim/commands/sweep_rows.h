@@ -63,7 +63,6 @@ struct SweepFigures {
   std::array<Bytes, kCollectiveCount> sent{};  ///< by one rank in one step: full buffers of its calls
   std::optional<SweepHost> host;
   std::optional<SweepTimes> times;
-  std::string times_of{};  ///< whose; empty without times
 
   [[nodiscard]] Bytes sent_together() const;
   [[nodiscard]] bool fits() const { return verdict != cluster::Verdict::does_not_fit; }

@@ -155,7 +155,8 @@ void add_memory(Columns& columns) {
 void add_times(Columns& columns) {
   using T = SweepTimes;
   columns.figure("memory_of", [](const SweepFigures& f) { return Cell(f.taken.memory_of); });
-  columns.figure("times_of", [](const SweepFigures& f) { return f.times_of.empty() ? Cell() : Cell(f.times_of); });
+  columns.figure("times_of",
+                 [](const SweepFigures& f) { return f.times ? Cell(std::string(like::kOwnName)) : Cell(); });
   columns.time("step_seconds", [](const T& t) { return t.step.count(); });
   columns.time("tokens_per_second", [](const T& t) { return t.tokens_per_second; });
   columns.time("tflops_per_device", [](const T& t) { return t.tflops_per_device; });
