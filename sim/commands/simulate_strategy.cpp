@@ -193,6 +193,8 @@ Result<Simulated> prepared(const cli::Command& command, const Meant& meant, cons
     if (Result<void> ok = choose_device(command, strategy, simulated.cluster); !ok) return ok.error();
   Result<Planned> planned = resolve(command, strategy, &simulated.cluster, &request.inputs.models);
   if (!planned) return planned.error();
+  if (Result<void> fit = cluster::check_ranks(simulated.cluster, planned->strategy.world_size); !fit)
+    return fit.error();
   request.note(planned->notes);
   simulated.planned = std::move(*planned);
   return simulated;

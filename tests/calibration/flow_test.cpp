@@ -38,7 +38,8 @@ TEST(CalibratedGpu, IsAClusterToAllCommands) {
     words.insert(words.end(), run.begin(), run.end());
     return json_of(shardscope(words));
   };
-  const nlohmann::json predicted = with({"simulate"});  // for a GPU, which is what the cluster has
+  // Of the run that train makes, and so not of PyTorch, which is what people mean on a GPU where nobody says.
+  const nlohmann::json predicted = with({"simulate", "--like", "shardscope"});
   const nlohmann::json trained = with({"train", "--device", "emulated-cuda", "--data", "random", "--steps", "2"});
   EXPECT_GT(trained["step_seconds"]["predicted"], 0);
   EXPECT_DOUBLE_EQ(trained["step_seconds"]["predicted"], predicted["step_seconds"]);
@@ -71,7 +72,9 @@ TEST(CalibratedGpu, OfSeveralHasTheLinkBetweenThem) {
     words.insert(words.end(), run.begin(), run.end());
     return shardscope(words, three);
   };
-  EXPECT_GT(json_of(with({"simulate", "--ranks", "3"}))["step_seconds"], 0);
+  EXPECT_GT(json_of(with({"simulate", "--like", "shardscope", "--ranks", "3"}))["step_seconds"], 0);
+  for (const char* framework : {"shardscope", "fsdp2"})
+    EXPECT_EQ(with({"simulate", "--like", framework, "--ranks", "4"}).exit_code, 78) << framework;
   EXPECT_EQ(with({"simulate", "--ranks", "4"}).exit_code, 78);
   const nlohmann::json trained =
       json_of(with({"train", "--ranks", "3", "--device", "emulated-cuda", "--data", "random", "--steps", "2"}));
