@@ -12,6 +12,7 @@
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
 #include "sim/cluster/read_cluster.h"
+#include "sim/cluster/verdict.h"
 #include "sim/commands/printing.h"
 #include "traces/base/numbers.h"
 #include "traces/base/output_file.h"
@@ -63,7 +64,14 @@ struct Options {
   cli::OutputOptions output;
 };
 
-Result<Place> place_of(const Options& options) {
+/// The card that is stood in for, and what such a process takes of it beside PyTorch's allocator.
+struct Card {
+  Place place;
+  cluster::ByteRange outside;
+  [[nodiscard]] cluster::Room room() const { return {.capacity = Bytes{place.device_bytes}, .outside = outside}; }
+};
+
+Result<Card> card_of(const Options& options) {
   const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
   if (!cluster) return cluster.error();
   if (!cluster->card || !cluster->device_memory)
@@ -75,16 +83,17 @@ Result<Place> place_of(const Options& options) {
   if (options.rank >= options.world_size)
     return Error{Errc::contradiction, "there is no rank " + std::to_string(options.rank), "--rank",
                  "0 to " + std::to_string(options.world_size - 1)};
-  return Place{.name = cluster->name,
-               .compute_capability = cluster->card->compute_capability,
-               .multiprocessors = cluster->card->multiprocessors,
-               .threads_per_multiprocessor = cluster->card->threads_per_multiprocessor,
-               .device_bytes = cluster->device_memory->count(),
-               .devices = cluster->devices_per_host,
-               .addresses_upwards = options.addresses_upwards,
-               .world_size = world_size,
-               .rank = static_cast<int>(options.rank),
-               .ranks_per_host = cluster->devices_per_host};
+  return Card{.place = {.name = cluster->name,
+                        .compute_capability = cluster->card->compute_capability,
+                        .multiprocessors = cluster->card->multiprocessors,
+                        .threads_per_multiprocessor = cluster->card->threads_per_multiprocessor,
+                        .device_bytes = cluster->device_memory->count(),
+                        .devices = cluster->devices_per_host,
+                        .addresses_upwards = options.addresses_upwards,
+                        .world_size = world_size,
+                        .rank = static_cast<int>(options.rank),
+                        .ranks_per_host = cluster->devices_per_host},
+              .outside = cluster::outside_allocator(*cluster, world_size)};
 }
 
 /// What the recording says; none where the program used no GPU.
@@ -115,13 +124,20 @@ std::int64_t reserved_bytes(const DryRun& run, const std::optional<Answer>& answ
   return answer ? answer->reserved_bytes : run.device_peak_bytes;
 }
 
+/// What the allocator was refused fits nowhere, though the program may have gone on.
+cluster::Verdict verdict_of(const DryRun& run, const std::optional<Answer>& answer, const Card& card) {
+  if (answer && answer->out_of_memory) return cluster::Verdict::does_not_fit;
+  return cluster::verdict_of(Bytes{reserved_bytes(run, answer)}, card.room());
+}
+
 /// PyTorch's own maximum where it is before the events that are kept; 0: it is not.
 std::int64_t unrecorded_peak(const DryRun& run, const std::optional<Answer>& answer) {
   return answer && run.allocated_peak_bytes > answer->allocated_bytes ? run.allocated_peak_bytes : 0;
 }
 
-nlohmann::ordered_json to_json(const DryRun& run, const Place& place, const std::optional<Answer>& answer,
+nlohmann::ordered_json to_json(const DryRun& run, const Card& card, const std::optional<Answer>& answer,
                                std::size_t top) {
+  const Place& place = card.place;
   nlohmann::ordered_json j = cli::json_document("dryrun");
   j["cluster"] = place.name;
   j["world_size"] = place.world_size;
@@ -135,7 +151,9 @@ nlohmann::ordered_json to_json(const DryRun& run, const Place& place, const std:
   j["unknown_functions"] = run.unknown_functions;
   j["peak_allocated_bytes"] = answer ? answer->allocated_bytes : 0;
   j["peak_reserved_bytes"] = reserved_bytes(run, answer);
-  j["headroom_bytes"] = place.device_bytes - reserved_bytes(run, answer);
+  j["verdict"] = to_string(verdict_of(run, answer, card));
+  j["outside_allocator_bytes"] = {{"low", card.outside.low.count()}, {"high", card.outside.high.count()}};
+  j["headroom_bytes"] = place.device_bytes - reserved_bytes(run, answer) - card.outside.high.count();
   j["unrecorded_peak_bytes"] = unrecorded_peak(run, answer);
   j["pinned_host_peak_bytes"] = run.pinned_peak_bytes;
   j["host_peak_resident_bytes"] = run.ended.peak_resident_bytes;
@@ -152,7 +170,8 @@ nlohmann::ordered_json to_json(const DryRun& run, const Place& place, const std:
   return j;
 }
 
-std::string to_text(const DryRun& run, const Place& place, const std::optional<Answer>& answer, std::size_t top) {
+std::string to_text(const DryRun& run, const Card& card, const std::optional<Answer>& answer, std::size_t top) {
+  const Place& place = card.place;
   std::ostringstream text;
   text << "on one " << place.name << " that is not there";
   if (place.world_size > 1) text << ", as rank " << place.rank << " of " << place.world_size;
@@ -162,8 +181,9 @@ std::string to_text(const DryRun& run, const Place& place, const std::optional<A
   };
   if (answer) text << "peak allocated  " << bytes(answer->allocated_bytes) << "\n";
   if (const std::int64_t reserved = reserved_bytes(run, answer); reserved > 0)
-    text << "peak reserved   " << bytes(reserved) << " of " << show_bytes(Bytes{place.device_bytes}) << ": "
-         << show_bytes(Bytes{place.device_bytes - reserved}) << " to spare\n";
+    text << "peak reserved   " << bytes(reserved) << "\n"
+         << cluster::headline_of(verdict_of(run, answer, card)) << cluster::account_of(Bytes{reserved}, card.room())
+         << "\n";
   if (run.pinned_peak_bytes > 0) text << "pinned on host  " << bytes(run.pinned_peak_bytes) << "\n";
   text << "host memory     " << show_bytes(Bytes{run.ended.peak_resident_bytes}) << " resident at most\n";
   if (answer && answer->out_of_memory) text << "out of memory: at least one request got none\n";
@@ -227,21 +247,21 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (program.empty()) return failed(profiler::no_program("dryrun"));
   const Result<cli::Format> format = commands::document_format(command, options.output);
   if (!format) return failed(format.error());
-  const Result<Place> place = place_of(options);
-  if (!place) return failed(place.error());
+  const Result<Card> card = card_of(options);
+  if (!card) return failed(card.error());
   const Result<Scratch> folder = profiler::run_folder();
   if (!folder) return failed(folder.error());
   const Result<DryRun> run =
-      dry_run(program, *place, folder->path(),
+      dry_run(program, card->place, folder->path(),
               {.out_to_errors = *format == cli::Format::json, .timeout_seconds = options.timeout_seconds});
   if (!run) return failed(run.error());
   const Result<std::optional<Answer>> answer = answer_of(*run, options.by);
   if (!answer) return failed(answer.error());
   const auto top = static_cast<std::size_t>(options.top);
   if (*format == cli::Format::json) {
-    std::cout << cli::json_text(to_json(*run, *place, *answer, top));
+    std::cout << cli::json_text(to_json(*run, *card, *answer, top));
   } else {
-    cli::print(std::cout, to_text(*run, *place, *answer, top));
+    cli::print(std::cout, to_text(*run, *card, *answer, top));
   }
   if (!options.trace.empty()) {
     if (const Result<void> written = write_recording(*run, options.trace); !written) return failed(written.error());

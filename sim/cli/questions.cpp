@@ -11,7 +11,9 @@ namespace {
 constexpr auto kQuestions = std::to_array<Question>({
     {"fit", "Will it fit?", "fits capacity room",
      R"(simulate says what every rank holds at its worst moment, beside what the machine has. Nothing runs and no GPU is
-needed. Where it does not fit, the exit code is 3 and the first line names the smallest change that helps.
+needed. Where it does not fit, the exit code is 3 and the first line names the smallest change that helps. On GPUs
+CUDA's context and NCCL's buffers count, too: it fits with the most that was seen of them, with the least alone it is
+tight.
 
   shardscope simulate --like shardscope --model gpt2-xl --world-size 8 --cluster a100-40gb-x8 --micro-batch 4 --stage 1
   shardscope simulate --model llama-3.1-8b --world-size 8 --cluster h100-80gb-x8 --stage 3 --precision bf16 \

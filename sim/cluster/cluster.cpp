@@ -3,15 +3,9 @@
 
 #include <algorithm>
 
+#include "traces/base/division.h"
+
 namespace shard::cluster {
-namespace {
-
-constexpr std::int32_t divide_up(std::int32_t a, std::int32_t b) {
-  return a / b + (a % b != 0 ? 1 : 0);
-}
-
-}  // namespace
-
 Layout layout(const Cluster& cluster, std::int32_t world_size) {
   const std::int32_t needed = divide_up(world_size, cluster.devices_per_host);
   const std::int32_t hosts = std::min(needed, cluster.hosts.value_or(needed));

@@ -16,29 +16,35 @@ constexpr ByteRange mib(std::int64_t low, std::int64_t high) {
 
 // "In use" is what PyTorch's message of running out calls "this process has ... memory in use", less what it says is
 // allocated and what is reserved. cuBLAS's workspaces are inside of the allocator, cuDNN's and the handles are in it.
+// Where a message does not name its card, the capacity that it prints stands for it. Bounds are rounded away from what
+// was seen: few runs, no two of one card with one driver.
 constexpr std::array kRows{
     OutsideRow{"context", KernelLoading::lazy, 0, 79, mib(192, 512),
-               "in use, RTX 2080 Ti: 0.19 GiB (github.com/lllyasviel/FramePack/issues/369); about 400 MB "
+               "in use, card of 10.74 GiB: 0.19 GiB (github.com/lllyasviel/FramePack/issues/369); about 400 MB "
                "(github.com/pytorch/pytorch/issues/109888)"},
     OutsideRow{"context", KernelLoading::lazy, 80, 89, mib(300, 640),
-               "300 MB (github.com/pytorch/pytorch/issues/107667); in use, A100: 0.49 GiB "
-               "(github.com/TianheWu/CoSeR/issues/10) to 0.52 GiB; rounded up"},
+               "300-odd MB, card not said (github.com/pytorch/pytorch/issues/107667); in use, A100 of 39.50 GiB: 0.49 "
+               "GiB (github.com/TianheWu/CoSeR/issues/10); cards of 79.25 GiB: 0.48 and 0.52 GiB, messages in files "
+               "whose repository is not known"},
     OutsideRow{"context", KernelLoading::lazy, 90, 99, mib(512, 800),
-               "in use: 0.50 GiB (github.com/Tianhao-Qi/Mask2DiT/issues/4), H100 PCIe 0.59 GiB, H100 SXM 0.74 GiB; "
-               "rounded up"},
+               "in use: 0.50 GiB, card of 79.33 GiB (github.com/Tianhao-Qi/Mask2DiT/issues/4); H100 PCIe 0.59 GiB, "
+               "H100 0.74 GiB, messages in files whose repository is not known"},
     OutsideRow{"context", KernelLoading::lazy, 100, kAnyCard, mib(300, 800),
-               "in use, RTX 5090: 0.30 GiB (github.com/murong-xu/CADS/issues/4) to 0.58 GiB; the rest as of 9.0"},
+               "in use, card of 31.47 GiB: 0.30 GiB (github.com/murong-xu/CADS/issues/4); card of 31.36 GiB: 0.58 GiB, "
+               "a message in a file whose repository is not known; the high bound as of 9.0"},
     OutsideRow{"context", KernelLoading::all, 0, kAnyCard, mib(860, 1520),
-               "PyTorch 1.6 on an RTX 2080 Ti 0.86 GiB, 1.7.1 on an RTX 3090 1.45 GiB "
-               "(github.com/pytorch/pytorch/issues/49877); 1.3 on a Titan V 1006 MiB (28394)"},
+               "nvidia-smi less the tensor: PyTorch 1.6 on an RTX 2080 Ti 0.86 GiB, 1.7.1 on an RTX 3090 1.45 GiB "
+               "(github.com/pytorch/pytorch/issues/49877); 1.3 on a Titan V 1005 MiB (28394)"},
     OutsideRow{"nccl", KernelLoading::lazy, 0, 89, mib(256, 1024),
-               "2 x A100: 789 MiB with the context (github.com/meta-pytorch/torchrec/pull/3580); 4 x A100, NVLink: 688 "
-               "MB (github.com/NVIDIA/nccl/issues/964); 4 x A100 of several hosts: 1.49 GiB with the context "
-               "(github.com/minerva4ai-eu/minerva-benchmarks/issues/42)"},
-    OutsideRow{"nccl", KernelLoading::lazy, 90, kAnyCard, mib(384, 1280),
-               "8 x H100: 1.06 GB with the context before the first all-to-all "
-               "(github.com/NVIDIA/nccl/issues/1685); up to 1.6 GB of one communicator with it (864), with NVLS's "
-               "buffers not measured"},
+               "two ranks on cards of 81,050 MiB: 789 MiB with the context "
+               "(github.com/meta-pytorch/torchrec/pull/3580); 4 x A100, NVLink: 688 MB a group "
+               "(github.com/NVIDIA/nccl/issues/964); in use, several ranks on cards of 63.29 GiB: 1.49 GiB with the "
+               "context (github.com/minerva4ai-eu/minerva-benchmarks/issues/42)"},
+    OutsideRow{
+        "nccl", KernelLoading::lazy, 90, kAnyCard, mib(384, 1280),
+        "8 x H100: 1.06 GB before the first all-to-all, PyTorch's allocator left out "
+        "(github.com/NVIDIA/nccl/issues/1685); about 1.6 GB with one communicator, card not said (864); the high "
+        "bound is an estimate: NVLS's buffers were not seen"},
 };
 
 /// Of all rows that hold: one for a card that is known.

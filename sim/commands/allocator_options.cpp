@@ -36,8 +36,8 @@ Result<CachingAllocatorOptions> allocator_of(const AllocatorFlags& flags, std::o
     options.allowed =
         Bytes{static_cast<std::int64_t>(std::floor(*flags.fraction * static_cast<double>(capacity->count())))};
   }
-  for (const std::string& why : conf->without_effect)
-    if (!(options.allowed && why.starts_with("garbage_collection"))) notes.push_back("--allocator-conf: " + why);
+  for (const std::string& why : conf->without_effect) notes.push_back("--allocator-conf: " + why);
+  if (!options.allowed && !conf->without_limit.empty()) notes.push_back("--allocator-conf: " + conf->without_limit);
   // 9/8 of the device, as PyTorch reserves.
   if (capacity) options.expandable_space = *capacity + Bytes{capacity->count() / 8};
   return options;

@@ -206,6 +206,7 @@ void print(const SimulateCommand& o, const Simulated& simulated, const engine::S
                               '\n' + (o.levers ? to_text(*o.levers) + '\n' : ""));
     std::cout << picture(simulation) << kWordsHint;
   } else {
+    cli::print(std::cerr, engine::verdict_text(simulation, change));
     std::cout << cli::render(phase_table(simulation), format, cli::style_of(1));
   }
 }
@@ -218,6 +219,7 @@ void print(const SimulateCommand& o, const Simulated& simulated, const like::Lik
     add_json(j, beside(simulated));
     std::cout << cli::json_text(j);
   } else {
+    if (format == cli::Format::markdown) cli::print(std::cerr, like::verdict_text(result));
     cli::print(std::cout, format == cli::Format::markdown ? like::to_markdown(result)
                                                           : like::to_text(result) + to_text(beside(simulated)));
     if (o.levers && format == cli::Format::table) cli::print(std::cout, to_text(*o.levers));
@@ -233,6 +235,7 @@ void print(const SimulateCommand& o, const Simulated& simulated, const like::Gem
   } else if (format == cli::Format::table) {
     cli::print(std::cout, like::to_text(result));
   } else {
+    cli::print(std::cerr, like::verdict_text(result));
     std::cout << cli::render(steps_table(result), format, cli::style_of(1));
   }
 }

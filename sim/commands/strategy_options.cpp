@@ -179,7 +179,8 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, c
   planned.config_dtype = (*configured)->dtype;
   planned.notes = model->notes;
   if (command.given("dropout"))
-    std::erase_if(planned.notes, [](const std::string& note) { return note.starts_with("dropout "); });
+    planned.notes.erase(planned.notes.begin(),
+                        planned.notes.begin() + static_cast<std::ptrdiff_t>((*configured)->dropout_notes));
   planned.strategy = training_strategy(o, *model);
   plan::Strategy& s = planned.strategy;
   cluster::Room room;

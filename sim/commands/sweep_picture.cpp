@@ -63,7 +63,7 @@ class SweepPicture {
       if (!row.figures || !row.figures->times) continue;
       shown_.push_back(&row);
       if (row.on_front) front_.push_back(&row);
-      if (row.figures->taken.device_capacity) capacities_.insert(row.figures->taken.device_capacity->count());
+      if (row.figures->taken.device_capacity) limits_.insert(limit_of(*row.figures));
     }
     std::ranges::stable_sort(front_, {}, [](const SweepRow* row) { return row->figures->device_peak; });
   }
@@ -73,7 +73,7 @@ class SweepPicture {
            "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
     text(kLeft, 24, title, "start", " font-size=\"15\"");
     axes();
-    for (const std::int64_t capacity : capacities_) line_of(capacity);
+    for (const std::int64_t limit : limits_) line_of(limit);
     front_line();
     for (const SweepRow* row : shown_) point(*row);
     numbers();
@@ -82,6 +82,8 @@ class SweepPicture {
   }
 
  private:
+  /// Of a peak: what is left with the least of what lies outside of the allocator.
+  static std::int64_t limit_of(const SweepFigures& f) { return (*f.taken.device_capacity - f.outside.low).count(); }
   /// A capacity far to the right would press the points together: it is not drawn.
   static double most_bytes(const std::vector<SweepRow>& rows) {
     double most = 0;
@@ -90,7 +92,7 @@ class SweepPicture {
       if (!row.figures || !row.figures->times) continue;
       most = std::max(most, static_cast<double>(row.figures->device_peak.count()));
       if (row.figures->taken.device_capacity)
-        capacity = std::max(capacity, static_cast<double>(row.figures->taken.device_capacity->count()));
+        capacity = std::max(capacity, static_cast<double>(limit_of(*row.figures)));
     }
     return capacity <= 4 * most ? std::max(most, capacity) : most;
   }
@@ -147,7 +149,7 @@ class SweepPicture {
     std::string path = "M" + number(x_of(*front_.front())) + " " + number(y_of(*front_.front()));
     for (const SweepRow* row : front_) path += "H" + number(x_of(*row)) + "V" + number(y_of(*row));
     double end = kLeft + kPlotWidth;
-    if (!capacities_.empty()) end = std::min(end, x_of(static_cast<double>(*capacities_.rbegin())));
+    if (!limits_.empty()) end = std::min(end, x_of(static_cast<double>(*limits_.rbegin())));
     path += "H" + number(end);
     svg_ += "<path class=\"front\" d=\"" + path + "\" fill=\"none\" stroke=\"" + kFront + "\" stroke-width=\"1.5\"/>\n";
   }
@@ -158,7 +160,7 @@ class SweepPicture {
     std::string label = options_of(lists_, row);
     label += (label.empty() ? "" : ": ") + show_bytes(f.device_peak) + ", " + show_number(f.times->tokens_per_second) +
              " tokens/s";
-    if (!row.fits()) label += "; " + row.reason();
+    if (const std::string reason = row.reason(); !reason.empty()) label += "; " + reason;
     svg_ += "<circle class=\"" + std::string(row.on_front ? "on_front" : row.status()) + "\" cx=\"" +
             number(x_of(row)) + "\" cy=\"" + number(y_of(row)) + "\" r=\"" + (row.on_front ? "5" : "4") + "\" fill=\"" +
             (row.fits() ? colour : "none") + "\" fill-opacity=\"0.8\" stroke=\"" + colour + "\"><title>" +
@@ -210,7 +212,7 @@ class SweepPicture {
   Axis y_;
   std::vector<const SweepRow*> shown_;
   std::vector<const SweepRow*> front_;  ///< by memory
-  std::set<std::int64_t> capacities_;
+  std::set<std::int64_t> limits_;
   std::string svg_;
 };
 

@@ -52,6 +52,10 @@ inline constexpr std::size_t kDevice = static_cast<std::size_t>(Memory::device);
 /// {"parameter": bytes, ...}, without those that are 0.
 [[nodiscard]] nlohmann::json to_json(const CategoryBytes& bytes);
 
+/// The verdict and what it rests on, the memory that is too small first; lines ended by newlines.
+[[nodiscard]] std::string verdict_text(const Simulation& simulation,
+                                       const std::optional<Change>& change = std::nullopt);
+
 /// For a terminal: what fits, memory by category, phase and moment of every class, communication, time.
 [[nodiscard]] std::string to_text(const Simulation& simulation, const std::optional<Change>& change = std::nullopt);
 

@@ -26,27 +26,6 @@ std::string host_figures(const Simulation& s) {
   return show_bytes(s.host_peak) + (s.host_capacity ? " of " + show_bytes(*s.host_capacity) : "");
 }
 
-/// The memory that is too small, then the others.
-std::string verdict_lines(const Simulation& s, const std::optional<Change>& change) {
-  const bool host_short = s.short_of().value_or(Memory::device) != Memory::device;
-  const std::string headline = cluster::headline_of(s.verdict());
-  const std::string device = device_line(s);
-  const std::string pinned = s.pinned_peak > Bytes{0} ? ", " + show_bytes(s.pinned_peak) + " of it pinned\n" : "\n";
-  std::string text;
-  if (host_short) {
-    text = headline + host_figures(s) + " host memory" + pinned;
-    text += (s.device_capacity ? "device memory: " : "") + device;
-  } else {
-    text = (s.device_capacity ? headline : "") + device;
-    if (s.host_peak > Bytes{0})
-      text += "host memory: " + host_figures(s) + (s.host_capacity ? " of a host" : " at the peak of a host") + pinned;
-  }
-  const Bytes disk = s.largest(Memory::disk).peak[static_cast<std::size_t>(Memory::disk)];
-  if (disk > Bytes{0}) text += "disk: " + show_bytes(disk) + " of a rank\n";
-  if (!s.fits && change) text += "  try: " + change->text + " (" + show_bytes(change->peak) + ")\n";
-  return text;
-}
-
 /// One row per category, one column per phase, at each phase's live peak.
 std::string memory_table(const ClassResult& c) {
   std::string text = format("%-18s", "");
@@ -124,8 +103,28 @@ std::string moments_table(const std::vector<Moment>& moments) {
   return text;
 }
 
+std::string verdict_text(const Simulation& s, const std::optional<Change>& change) {
+  const bool host_short = s.short_of().value_or(Memory::device) != Memory::device;
+  const std::string headline = cluster::headline_of(s.verdict());
+  const std::string device = device_line(s);
+  const std::string pinned = s.pinned_peak > Bytes{0} ? ", " + show_bytes(s.pinned_peak) + " of it pinned\n" : "\n";
+  std::string text;
+  if (host_short) {
+    text = headline + host_figures(s) + " host memory" + pinned;
+    text += (s.device_capacity ? "device memory: " : "") + device;
+  } else {
+    text = (s.device_capacity ? headline : "") + device;
+    if (s.host_peak > Bytes{0})
+      text += "host memory: " + host_figures(s) + (s.host_capacity ? " of a host" : " at the peak of a host") + pinned;
+  }
+  const Bytes disk = s.largest(Memory::disk).peak[static_cast<std::size_t>(Memory::disk)];
+  if (disk > Bytes{0}) text += "disk: " + show_bytes(disk) + " of a rank\n";
+  if (!s.fits && change) text += "  try: " + change->text + " (" + show_bytes(change->peak) + ")\n";
+  return text;
+}
+
 std::string to_text(const Simulation& s, const std::optional<Change>& change) {
-  std::string text = verdict_lines(s, change);
+  std::string text = verdict_text(s, change);
   for (const ClassResult& c : s.classes) {
     text += "\n" + rank_list(c) + ": device memory at the live peak of each phase, the moment when most is in use\n" +
             memory_table(c);

@@ -111,7 +111,9 @@ PythonValue PythonExpressions::word() {
   }
   if (is_python_builtin(name) || is_known_class(name)) return python_symbol(name);
   if (names_.star_import) return unknown("'" + name + "' comes from a module that is imported with *");
-  return python_fault("the name '" + name + "' is not defined");
+  PythonValue value = python_fault("the name '" + name + "' is not defined");
+  value.undefined = true;
+  return value;
 }
 
 PythonValue PythonExpressions::parenthesised() {

@@ -300,8 +300,7 @@ class PythonReader {
     for (const std::string& part : path) key += "/" + part;
     key += fault.pointer;
     at_.fail((key.empty() ? "" : "key '" + key + "': ") + fault.value->why,
-             fault.value->why.find("not defined") != std::string::npos ? "write its value, or import it before"
-                                                                       : "write the value out",
+             fault.value->undefined ? "write its value, or import it before" : "write the value out",
              fault.value->line);
   }
 

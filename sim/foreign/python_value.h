@@ -27,6 +27,7 @@ struct PythonValue {
   Kind kind = Kind::none;
   bool flag = false;
   bool fault = false;        ///< opaque: Python itself would stop here
+  bool undefined = false;    ///< fault: of a name that nothing defines
   bool looked_into = false;  ///< opaque: of a call whose arguments are taken
   std::int64_t integer = 0;
   double real = 0;

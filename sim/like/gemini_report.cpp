@@ -118,11 +118,14 @@ json to_json(const GeminiResult& r, std::size_t holders) {
   return j;
 }
 
+std::string verdict_text(const GeminiResult& r) {
+  if (!r.device_capacity) return "";
+  return cluster::headline_of(r.verdict()) +
+         cluster::account_of(r.device_peak, r.room(), [](Bytes b) { return show_mib(b); }) + "\n";
+}
+
 std::string to_text(const GeminiResult& r, std::size_t holders) {
-  std::string text;
-  if (r.device_capacity)
-    text += cluster::headline_of(r.verdict()) +
-            cluster::account_of(r.device_peak, r.room(), [](Bytes b) { return show_mib(b); }) + "\n";
+  std::string text = verdict_text(r);
   text += "like " + std::string(name_of(r.rules)) + ", rank " + std::to_string(r.options.rank) + " of " +
           std::to_string(r.options.world_size) + ", " + std::to_string(r.layout.chunks.size()) + " chunks" +
           (r.options.chunk ? " of " + std::to_string(r.options.chunk->count()) + " elements" : ", one per tensor") +

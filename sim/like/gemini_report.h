@@ -20,6 +20,9 @@ namespace shard::like {
 ///  "reduce_bytes_full" besides}
 [[nodiscard]] nlohmann::json to_json(const GeminiResult& result, std::size_t holders = 5);
 
+/// The verdict and what it rests on, one line; empty without a limit.
+[[nodiscard]] std::string verdict_text(const GeminiResult& result);
+
 /// The first step and a steady one side by side, and the largest holders at the peak; lines ended by newlines.
 [[nodiscard]] std::string to_text(const GeminiResult& result, std::size_t holders = 5);
 

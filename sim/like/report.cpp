@@ -120,14 +120,16 @@ json to_json(const LikeResult& r, std::size_t holders) {
           {"collectives", std::move(collectives)}};
 }
 
+std::string verdict_text(const LikeResult& r) {
+  if (!r.device_capacity) return "";
+  return cluster::headline_of(r.verdict()) +
+         cluster::account_of(
+             r.peak_reserved(), r.room(), [](Bytes b) { return show_mib(b); }, " reserved") +
+         "\n";
+}
+
 std::string to_text(const LikeResult& r, std::size_t holders) {
-  std::string text;
-  if (r.device_capacity) {
-    text += cluster::headline_of(r.verdict()) +
-            cluster::account_of(
-                r.peak_reserved(), r.room(), [](Bytes b) { return show_mib(b); }, " reserved") +
-            "\n";
-  }
+  std::string text = verdict_text(r);
   text += "like " + r.framework + ", rank " + std::to_string(r.rank) + " of " + std::to_string(r.strategy.world_size) +
           ", " + r.steps + "\n";
   text += padded("", 24) + padded("max allocated", 17, true) + padded("max reserved", 17, true) + "\n";

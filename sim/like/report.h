@@ -33,6 +33,9 @@ struct BlockGroup {
 ///  "collectives": [{"rank", "phase", "kind", "predicted_count", "predicted_bytes"}]}
 [[nodiscard]] nlohmann::json to_json(const LikeResult& result, std::size_t holders = 5);
 
+/// The verdict and what it rests on, one line; empty without a limit.
+[[nodiscard]] std::string verdict_text(const LikeResult& result);
+
 /// The moments, and the largest holders at the highest; lines ended by newlines.
 [[nodiscard]] std::string to_text(const LikeResult& result, std::size_t holders = 5);
 

@@ -165,7 +165,9 @@ Result<ConfiguredModel> parse_config(std::string_view text, std::string_view nam
     describe_family(*family, fields, result.model);
   if (fields.error()) return *fields.error();
   result.dtype = stored_dtype(fields);
-  result.model.notes = fields.dropout_notes();
+  const std::vector<std::string> dropped = fields.dropout_notes();
+  result.model.notes.insert(result.model.notes.begin(), dropped.begin(), dropped.end());
+  result.dropout_notes = dropped.size();
   if (!architecture.empty() && architecture != result.model.class_name) {
     result.model.notes.push_back("architecture " + architecture + " read; " +
                                  (family == nullptr ? "an mlp" : result.model.class_name) + " is built");

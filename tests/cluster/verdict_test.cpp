@@ -67,7 +67,7 @@ TEST(OutsideAllocator, HasNcclWithSeveralRanksOnly) {
   EXPECT_EQ(outside_allocator(cluster, 1024), two);
 }
 
-// What PyTorch's messages of running out, and others' figures of nvidia-smi, leave beside the allocator, in MiB.
+// The figures that outside.cpp cites, in MiB, on the cluster whose card is most like theirs: bounds have to hold them.
 TEST(OutsideAllocator, HoldsWhatWasSeen) {
   struct Seen {
     const char* cluster;

@@ -49,6 +49,8 @@ third = torch.empty(4 << 20)
   const nlohmann::json answer = json_of(outcome, 0);
   EXPECT_EQ(answer["peak_allocated_bytes"], 8 << 20);
   EXPECT_EQ(answer["out_of_memory"], false);
+  EXPECT_EQ(answer["verdict"], "fits");
+  EXPECT_GT(answer["outside_allocator_bytes"]["low"], 0);
   EXPECT_EQ(answer["exit_code"], 0);
   ASSERT_EQ(answer["holders"].size(), 2u);
   EXPECT_EQ(answer["holders"][0]["bytes"], 5 << 20);
@@ -62,6 +64,7 @@ TEST_F(DryRun, OutOfMemoryIsTheProgramsOwnFault) {
                                  {"--json", "--cluster", "a100-40gb-x8"});
   const nlohmann::json answer = json_of(outcome, 1);
   EXPECT_EQ(answer["out_of_memory"], true);
+  EXPECT_EQ(answer["verdict"], "does_not_fit");
   EXPECT_EQ(answer["exit_code"], 1);
   EXPECT_THAT(outcome.err, HasSubstr("OutOfMemoryError"));
   const std::int64_t capacity = answer["capacity_bytes"];

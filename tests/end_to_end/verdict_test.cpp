@@ -79,6 +79,15 @@ TEST(Verdict, HeadlinesTheHostWhereItsMemoryIsTooSmall) {
   EXPECT_EQ(asked(run, 3)["verdict"], "does_not_fit");
 }
 
+TEST(Verdict, StandsBesideTablesForOtherPrograms) {
+  for (const char* format : {"csv", "markdown"}) {
+    const Outcome outcome = shardscope(gpus({"--device-capacity", "1Gi", "--format", format}));
+    EXPECT_EQ(outcome.exit_code, 3);
+    EXPECT_THAT(outcome.err, HasSubstr("\ndoes not fit: ")) << format;
+    EXPECT_THAT(outcome.out, testing::Not(HasSubstr("does not fit"))) << format;
+  }
+}
+
 TEST(Verdict, AutomaticPlacementLeavesRoomForWhatLiesOutside) {
   const json j = asked(gpus({"--placement", "auto", "--device-capacity", "5Gi", "--micro-batch", "4"}));
   EXPECT_EQ(j["verdict"], "fits");

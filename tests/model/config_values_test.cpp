@@ -86,6 +86,14 @@ TEST(ConfigNotes, DropoutIsReadAndNotApplied) {
               ElementsAre("dropout 0.5 (attention_dropout) read, not applied: 0 is used; --dropout 0.5 to apply it"));
 }
 
+TEST(ConfigNotes, WhatAFamilyIsPredictedAsStandsBehindItsDropout) {
+  const ConfiguredModel c = configure(R"({"model_type": "gemma2", "num_hidden_layers": 1, "attention_dropout": 0.5})");
+  EXPECT_THAT(c.model.notes,
+              ElementsAre("dropout 0.5 (attention_dropout) read, not applied: 0 is used; --dropout 0.5 to apply it",
+                          "windows of attention are predicted as attention to the whole sequence"));
+  EXPECT_EQ(c.dropout_notes, 1U);
+}
+
 TEST(ConfigNotes, UnusualArchitecturesAndMisspeltKeysAreNoted) {
   EXPECT_THAT(make_model(R"({"model_type": "llama", "num_hidden_layers": 1, "hiden_size": 64,
                              "architectures": ["LlamaForSequenceClassification"]})")

@@ -30,9 +30,9 @@ class Reader {
       if (at_ < words_.size() && !take(",")) return refused("a comma is wanted before '" + words_[at_] + "'");
     }
     if (conf_.options.collect_from > 0)
-      conf_.without_effect.emplace_back(
+      conf_.without_limit =
           "garbage_collection_threshold: PyTorch collects only after torch.cuda.set_per_process_memory_fraction "
-          "(--memory-fraction)");
+          "(--memory-fraction)";
     return std::move(conf_);
   }
 

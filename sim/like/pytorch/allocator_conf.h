@@ -14,6 +14,7 @@ namespace shard {
 struct AllocatorConf {
   CachingAllocatorOptions options;
   std::vector<std::string> without_effect;
+  std::string without_limit{};  ///< a reason, too, unless the process is limited to a share of the device; empty: none
 };
 
 /// `text` as the environment variable has it: "max_split_size_mb:128,expandable_segments:True". Begins from the
