@@ -211,6 +211,17 @@ void print(const SimulateCommand& o, const Simulated& simulated, const engine::S
   }
 }
 
+cli::Table moments_table(const like::LikeResult& result) {
+  cli::Table table;
+  table.columns = {{"moment", "moment", cli::Align::left},
+                   {"max_allocated_bytes", "max allocated"},
+                   {"max_reserved_bytes", "max reserved"},
+                   {"op", "reached by", cli::Align::left}};
+  for (const like::Moment& m : result.moments)
+    table.rows.push_back({m.name, cli::cell(m.max_allocated), cli::cell(m.max_reserved), m.op});
+  return table;
+}
+
 void print(const SimulateCommand& o, const Simulated& simulated, const like::LikeResult& result, cli::Format format) {
   print_before(o, simulated, format);
   if (format == cli::Format::json) {
@@ -218,11 +229,13 @@ void print(const SimulateCommand& o, const Simulated& simulated, const like::Lik
     j.update(like::to_json(result));
     add_json(j, beside(simulated));
     std::cout << cli::json_text(j);
+  } else if (format == cli::Format::table) {
+    cli::print(std::cout, like::to_text(result) + to_text(beside(simulated)));
+    if (o.levers) cli::print(std::cout, to_text(*o.levers));
   } else {
-    if (format == cli::Format::markdown) cli::print(std::cerr, like::verdict_text(result));
-    cli::print(std::cout, format == cli::Format::markdown ? like::to_markdown(result)
-                                                          : like::to_text(result) + to_text(beside(simulated)));
-    if (o.levers && format == cli::Format::table) cli::print(std::cout, to_text(*o.levers));
+    cli::print(std::cerr, like::verdict_text(result));
+    if (format == cli::Format::markdown) cli::print(std::cout, like::to_markdown(result));
+    if (format == cli::Format::csv) std::cout << cli::render(moments_table(result), format, cli::style_of(1));
   }
 }
 

@@ -86,6 +86,12 @@ TEST(Verdict, StandsBesideTablesForOtherPrograms) {
     EXPECT_THAT(outcome.err, HasSubstr("\ndoes not fit: ")) << format;
     EXPECT_THAT(outcome.out, testing::Not(HasSubstr("does not fit"))) << format;
   }
+  const std::string rows = shardscope(gpus({"--format", "csv"})).out;
+  EXPECT_THAT(rows, StartsWith("moment,max_allocated_bytes,max_reserved_bytes,op\n"));
+  const json last = asked(gpus({}), 0)["moments"].back();
+  EXPECT_THAT(rows, HasSubstr("\n" + last["name"].get<std::string>() + "," +
+                              std::to_string(last["max_allocated_bytes"].get<std::int64_t>()) + "," +
+                              std::to_string(last["max_reserved_bytes"].get<std::int64_t>()) + ","));
 }
 
 TEST(Verdict, AutomaticPlacementLeavesRoomForWhatLiesOutside) {
