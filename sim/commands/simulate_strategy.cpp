@@ -57,8 +57,12 @@ Result<void> check_like(const cli::Command& command, const SimulateOptions& o) {
   if (o.like.empty()) return {};
   const bool eager = like::is_eager_name(o.like);
   const std::string_view dropout = eager ? "dropout" : "", clip = eager ? "clip-norm" : "";
-  const bool megatron = like::eager_framework(o.like) == like::eager::Framework::megatron;
-  if (Result<void> ok = refuse_own_options(command, {}, {dropout, clip, megatron ? "tensor-parallel" : ""}); !ok)
+  const std::optional<like::eager::Framework> framework = like::eager_framework(o.like);
+  const bool megatron = framework == like::eager::Framework::megatron;
+  const bool fsdp = framework == like::eager::Framework::fsdp1 || framework == like::eager::Framework::fsdp2;
+  if (Result<void> ok = refuse_own_options(
+          command, {}, {dropout, clip, megatron ? "tensor-parallel" : "", fsdp ? "shard-group" : ""});
+      !ok)
     return ok;
   if (!megatron && command.given("sequence-parallel"))
     return no_meaning_for_like(command, "sequence-parallel", "it is Megatron's");
