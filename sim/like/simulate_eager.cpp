@@ -91,6 +91,7 @@ Result<void> check_megatron(const model::Model& model, const plan::Strategy& s, 
 }
 
 Result<void> check_ddp(const plan::Strategy& s, const EagerOptions& options) {
+  if (s.shard_degree() != s.world_size) return missing("groups of ranks under ddp", "leave --shard-group out");
   if (s.stage != 0) return missing("--stage " + std::to_string(s.stage) + " of ddp", "--stage 0, or --like fsdp2");
   if (options.code == eager::Code::course) return missing("--model-code cs336 under ddp", "hugging-face");
   return {};
@@ -115,7 +116,7 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
   if (s.stage < 2) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 3 or 2");
   if (options.code == eager::Code::course) return missing("--model-code cs336 under " + name, "hugging-face");
   if (options.autocast) return missing("--autocast under " + name, "--precision bf16, over fp32 shards");
-  if (s.shard_degree() != s.world_size) return missing("sharding in groups", "a group of all ranks");
+  if (s.shard_degree() < 2) return missing("a group of one rank under " + name, "--like ddp, or a larger group");
   if (model.layers < 1) return missing("a model without blocks", "--like pytorch");
   return {};
 }
@@ -159,9 +160,12 @@ eager::Rule rule_of(plan::OptimizerKind optimizer) {
 eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& options) {
   const eager::Scalar compute = scalar_of(s.precision);
   const eager::Scalar wide = options.masters ? eager::Scalar::f32 : compute;
+  const bool in_groups = options.framework == eager::Framework::fsdp1 || options.framework == eager::Framework::fsdp2;
   return {.framework = options.framework,
           .ranks = options.framework == eager::Framework::megatron ? static_cast<std::int32_t>(s.data_parallel())
+                   : in_groups                                     ? s.shard_degree()
                                                                    : s.world_size,
+          .replicated = in_groups && s.shard_degree() < s.world_size,
           .compute = compute,
           .resting = wide,
           .reduced = wide,

@@ -60,9 +60,10 @@ class Fsdp1 final : public Fsdp {
 
   /// A unit's parameters one behind the other.
   struct Flat {
-    std::int64_t elements = 0;           ///< alignment included
-    std::int64_t own = 0;                ///< of a rank, which the last rank's are padded to
-    std::vector<std::int64_t> starts{};  ///< by parameter of the unit
+    std::int64_t elements = 0;             ///< alignment included
+    std::int64_t own = 0;                  ///< of a rank, which the last rank's are padded to
+    std::vector<std::int64_t> starts{};    ///< by parameter of the unit
+    std::vector<std::int64_t> paddings{};  ///< elements of those that are tensors beside the parameters
     Tensor whole{}, shard{};
   };
   /// What the optimizer has of a flat: rank 0's.
@@ -78,13 +79,17 @@ class Fsdp1 final : public Fsdp {
     Flat flat;
     const std::int64_t aligned = options_.original_parameters ? 16 / bytes_of(options_.compute) : 1;
     for (const std::size_t p : u.parameters) {
-      flat.elements = divide_up(flat.elements, aligned) * aligned;
+      pad(flat, divide_up(flat.elements, aligned) * aligned);
       flat.starts.push_back(flat.elements);
       flat.elements += r_.parameters()[p].elements();
     }
     flat.own = divide_up(flat.elements, options_.ranks);
-    if (options_.original_parameters) flat.elements = flat.own * options_.ranks;
+    if (options_.original_parameters) pad(flat, flat.own * options_.ranks);
     return flat;
+  }
+  static void pad(Flat& flat, std::int64_t elements) {
+    if (elements > flat.elements) flat.paddings.push_back(elements - flat.elements);
+    flat.elements = elements;
   }
 
   void shard(Unit& u, const std::function<void()>& make_buffers) {
@@ -96,8 +101,14 @@ class Fsdp1 final : public Fsdp {
     Tensors moved;
     for (const std::size_t p : u.parameters) moved.push_back(r_.empty(r_.parameters()[p].sizes(), options_.resting));
     if (make_buffers) make_buffers();
+    Tensors paddings;
+    for (const std::int64_t elements : flat.paddings) {
+      const Tensor ones = r_.empty({elements}, options_.resting);
+      paddings.push_back(r_.empty({elements}, options_.resting));
+    }
     r_.tape().begin_op(name);
     Tensor together = r_.empty({flat.elements}, options_.resting);
+    paddings.clear();
     flat.shard = r_.empty({flat.own}, options_.resting);
     together = {};
     while (!moved.empty()) moved.pop_back();
@@ -169,7 +180,10 @@ class Fsdp1 final : public Fsdp {
     const Flat& flat = flats_[index(u)];
     r_.tape().begin_op("reduce-scatter");
     r_.tape().on_stream(kUnshard);
+    Tensors zeros;  // of paddings
+    for (const std::int64_t elements : flat.paddings) zeros.push_back(r_.empty({elements}, options_.compute));
     Tensor computed = staged({flat.elements}, options_.compute, Category::gradient);
+    zeros.clear();
     for (const std::size_t p : u.parameters) r_.graph().gradients()[p] = {};
     drop(u);
     r_.tape().on_stream(kPostBackward);

@@ -28,6 +28,7 @@ class Fsdp2 final : public Fsdp {
   void end_backward() override {
     Fsdp::end_backward();
     reduced_from_ = {};
+    sent_.clear();
   }
 
   /// Norms are of shards: DTensor sums their squares over ranks.
@@ -121,6 +122,7 @@ class Fsdp2 final : public Fsdp {
     while (!whole.empty()) whole.pop_back();
     r_.tape().on_stream(kReduce);
     Tensor sum = staged({elements}, options_.reduced, Category::gradient);
+    if (options_.replicated) sent_.push_back(sum);
     if (options_.reduced != options_.resting) sum = staged({elements}, options_.resting, Category::gradient);
     r_.tape().on_stream(0);
     for (const std::size_t p : u.parameters)
@@ -154,6 +156,7 @@ class Fsdp2 final : public Fsdp {
 
   Tensors written_;      ///< by unit: what the collective wrote, until it is copied out
   Tensor previous_;      ///< the one before in forward, copied out
+  Tensors sent_;         ///< to the groups that hold the same, until backward ends
   Tensor reduced_from_;  ///< what the last reduce-scatter reads
 };
 

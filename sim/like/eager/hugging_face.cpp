@@ -43,7 +43,9 @@ Tensor HuggingFace::named(std::string_view name, Category category, const Dims& 
 }
 
 Tensor HuggingFace::cached(const Tensor& x, Scalar of_keys) {
-  if (options_.checkpoint) return x;  // off then
+  if (options_.checkpoint) return x;   // off then
+  constexpr std::size_t kOfLayer = 3;  // of a layer with a window: its length so far, keys, values
+  if (model_.window > 0 && cache_.size() % kOfLayer == 0) cache_.push_back(r_.empty({}, Scalar::i64));
   Tensor copy = cat(r_, {x}, 2, of_keys);
   cache_.push_back(copy);
   return copy;
@@ -118,7 +120,8 @@ Tensor HuggingFace::causal_loss(const Tensor& logits) {
   const Tensor scores = to(r_, logits, Scalar::f32);
   r_.tape().begin_op("labels");
   const Tensor labels = r_.empty({options_.batch, options_.sequence + 1}, Scalar::i64);
-  const Tensor shifted = r_.empty({options_.batch, options_.sequence}, Scalar::i64);
+  Tensor shifted = labels.view({1, options_.sequence}, {1, 1});
+  if (options_.batch > 1) shifted = r_.empty({options_.batch, options_.sequence}, Scalar::i64);
   const Tensor rows = reshape(r_, scores, {tokens_.elements(), model_.vocabulary});
   return cross_entropy(r_, rows, shifted);
 }

@@ -40,7 +40,8 @@ struct Zero3Options {
 /// What the framework is told.
 struct ShardingOptions {
   Framework framework = Framework::none;
-  std::int32_t ranks = 1;
+  std::int32_t ranks = 1;              ///< over which one copy of the model is cut
+  bool replicated = false;             ///< there are several copies
   Scalar compute = Scalar::f32;        ///< of gathered parameters, and so of activations and their gradients
   Scalar resting = Scalar::f32;        ///< of shards, and so of the optimizer's states
   Scalar reduced = Scalar::f32;        ///< of gradients while ranks sum them up

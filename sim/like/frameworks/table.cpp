@@ -12,7 +12,7 @@ const Options kAllocator{"allocator-conf", "memory-fraction", "trace"};
 const Options kLoop{"attention", "logits", "optimizer-implementation", "zero-grad", "dropout", "clip-norm"};
 
 /// FSDP's own. Units are blocks, and one is gathered ahead: what says otherwise is refused with its values.
-const Options kFsdp{"masters", "keep-gathered", "unit", "prefetch"};
+const Options kFsdp{"masters", "keep-gathered", "unit", "prefetch", "shard-group"};
 
 /// Keys of its zero_optimization.
 const Options kDeepSpeed{

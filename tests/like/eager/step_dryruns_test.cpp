@@ -104,12 +104,26 @@ TEST(StepDryRuns, UnderDistributedDataParallelAreEqualToTheByte) {
   EXPECT_EQ(equal_runs(runs), runs.size());
 }
 
-TEST(StepDryRuns, UnderFsdpAreEqualToTheByteButForScalars) {
-  const std::vector<StepRun> under_fsdp2 = step_runs("fsdp2"), under_fsdp1 = step_runs("fsdp1");
-  EXPECT_EQ(under_fsdp2.size(), 28u);
-  EXPECT_GE(equal_runs(under_fsdp2) + 2, under_fsdp2.size());
-  EXPECT_EQ(under_fsdp1.size(), 28u);
-  EXPECT_GE(equal_runs(under_fsdp1) + 1, under_fsdp1.size());
+/// Those whose groups are smaller than the world, or the others.
+std::vector<StepRun> in_groups(std::vector<StepRun> runs, bool groups) {
+  std::erase_if(runs, [&](const StepRun& run) { return (run.shard_group < run.ranks) != groups; });
+  return runs;
+}
+
+TEST(StepDryRuns, UnderFsdpAreEqualToTheByte) {
+  for (const char* framework : {"fsdp2", "fsdp1"}) {
+    const std::vector<StepRun> runs = in_groups(step_runs(framework), false);
+    EXPECT_EQ(runs.size(), 28u);
+    EXPECT_EQ(equal_runs(runs), runs.size()) << framework;
+  }
+}
+
+TEST(StepDryRuns, OfGroupsThatShardACopyEachAreEqualToTheByte) {
+  for (const char* framework : {"fsdp2", "fsdp1"}) {
+    const std::vector<StepRun> runs = in_groups(step_runs(framework), true);
+    EXPECT_EQ(runs.size(), 22u);
+    EXPECT_EQ(equal_runs(runs), runs.size()) << framework;
+  }
 }
 
 TEST(StepDryRuns, UnderDeepSpeedAreEqualToTheByte) {
