@@ -95,6 +95,7 @@ Result<like::GeminiResult> predict(const cli::Command& command, const GeminiRequ
                               .rank = r.flags.rank};
   const Result<cluster::Cluster> cluster = cluster::read_cluster(r.cluster);
   if (!cluster) return cluster.error();
+  if (Result<void> ok = cluster::check_ranks(*cluster, options.world_size); !ok) return ok.error();
   const std::optional<Bytes> capacity = r.device_capacity ? r.device_capacity : cluster->device_memory;
   const cluster::ByteRange outside =
       cluster::outside_allocator(*cluster, options.world_size, cluster::KernelLoading::all);

@@ -99,12 +99,14 @@ Result<void> simulate_own(const SimulateOptions& o, const SimulateRequest& reque
 /// Both, in the same way.
 Result<void> simulate_other(const cli::Command& command, const SimulateOptions& o, const like::Framework& framework,
                             const SimulateRequest& request, Simulated& simulated) {
+  const std::int32_t ranks = simulated.planned->strategy.world_size;
+  if (Result<void> ok = cluster::check_ranks(simulated.cluster, ranks); !ok) return ok.error();
   const std::optional<Bytes> capacity =
       o.strategy.placement.device_capacity ? o.strategy.placement.device_capacity : simulated.cluster.device_memory;
   const bool eager = framework.teller == like::Teller::eager;
   const cluster::Room room{
       .capacity = capacity,
-      .outside = cluster::outside_allocator(simulated.cluster, simulated.planned->strategy.world_size,
+      .outside = cluster::outside_allocator(simulated.cluster, ranks,
                                             eager ? cluster::KernelLoading::lazy : cluster::KernelLoading::all),
       .uncertainty = eager ? like::kEagerUncertainty : 0};
   Result<like::LikeResult> result =
@@ -193,8 +195,6 @@ Result<Simulated> prepared(const cli::Command& command, const Meant& meant, cons
     if (Result<void> ok = choose_device(command, strategy, simulated.cluster); !ok) return ok.error();
   Result<Planned> planned = resolve(command, strategy, &simulated.cluster, &request.inputs.models);
   if (!planned) return planned.error();
-  if (Result<void> fit = cluster::check_ranks(simulated.cluster, planned->strategy.world_size); !fit)
-    return fit.error();
   request.note(planned->notes);
   simulated.planned = std::move(*planned);
   return simulated;

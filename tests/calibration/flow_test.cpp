@@ -75,6 +75,13 @@ TEST(CalibratedGpu, OfSeveralHasTheLinkBetweenThem) {
   EXPECT_GT(json_of(with({"simulate", "--like", "shardscope", "--ranks", "3"}))["step_seconds"], 0);
   for (const char* framework : {"shardscope", "fsdp2"})
     EXPECT_EQ(with({"simulate", "--like", framework, "--ranks", "4"}).exit_code, 78) << framework;
+  const Words chunks{"simulate",          "--like", "colossalai-gemini", "--model", "gpt2-nano",
+                     "--device-capacity", "8Gi",    "--cluster",         file,      "--ranks"};
+  for (const auto& [ranks, exit_code] : {std::pair{"3", 0}, std::pair{"4", 78}}) {
+    Words words = chunks;
+    words.emplace_back(ranks);
+    EXPECT_EQ(shardscope(words, three).exit_code, exit_code) << ranks;
+  }
   EXPECT_EQ(with({"simulate", "--ranks", "4"}).exit_code, 78);
   const nlohmann::json trained =
       json_of(with({"train", "--ranks", "3", "--device", "emulated-cuda", "--data", "random", "--steps", "2"}));
