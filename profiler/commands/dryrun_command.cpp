@@ -182,8 +182,7 @@ std::string to_text(const DryRun& run, const Card& card, const std::optional<Ans
   if (answer) text << "peak allocated  " << bytes(answer->allocated_bytes) << "\n";
   if (const std::int64_t reserved = reserved_bytes(run, answer); reserved > 0)
     text << "peak reserved   " << bytes(reserved) << "\n"
-         << cluster::headline_of(verdict_of(run, answer, card)) << cluster::account_of(Bytes{reserved}, card.room())
-         << "\n";
+         << cluster::verdict_line(verdict_of(run, answer, card), Bytes{reserved}, card.room());
   if (run.pinned_peak_bytes > 0) text << "pinned on host  " << bytes(run.pinned_peak_bytes) << "\n";
   text << "host memory     " << show_bytes(Bytes{run.ended.peak_resident_bytes}) << " resident at most\n";
   if (answer && answer->out_of_memory) text << "out of memory: at least one request got none\n";

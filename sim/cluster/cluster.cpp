@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "traces/base/division.h"
-
 namespace shard::cluster {
+
 Layout layout(const Cluster& cluster, std::int32_t world_size) {
   const std::int32_t needed = divide_up(world_size, cluster.devices_per_host);
   const std::int32_t hosts = std::min(needed, cluster.hosts.value_or(needed));
@@ -13,10 +12,9 @@ Layout layout(const Cluster& cluster, std::int32_t world_size) {
 }
 
 Layout layout_of(const RankGroup& group, const Layout& all) {
-  const std::int32_t per_host = divide_up(all.ranks, all.hosts);
   std::int32_t hosts = 0;
   for (std::int32_t i = 0, last = -1; i < group.count; ++i) {
-    const std::int32_t host = group.rank_of(i) / per_host;
+    const std::int32_t host = group.rank_of(i) / all.ranks_per_host();
     if (host != last) ++hosts;
     last = host;
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/cluster/measured.h"
+#include "traces/base/division.h"
 #include "traces/base/rank_group.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
@@ -82,6 +83,8 @@ struct Layout {
   std::int32_t ranks = 1;
   std::int32_t hosts = 1;
   std::int32_t ranks_per_device = 1;
+  /// The last host may have fewer.
+  [[nodiscard]] std::int32_t ranks_per_host() const { return divide_up(ranks, hosts); }
 };
 
 /// Valid where check_ranks() is; more ranks than devices share them.

@@ -38,4 +38,9 @@ std::string headline_of(Verdict verdict) {
   return verdict == Verdict::does_not_fit ? "does not fit: " : std::string(to_string(verdict)) + ": ";
 }
 
+std::string verdict_line(Verdict verdict, Bytes peak, const Room& room, std::string (*show)(Bytes),
+                         const std::string& what) {
+  return room.capacity ? headline_of(verdict) + account_of(peak, room, show, what) + "\n" : "";
+}
+
 }  // namespace shard::cluster

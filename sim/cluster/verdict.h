@@ -51,4 +51,9 @@ struct Room {
 /// "fits: ", "tight: ", "does not fit: ".
 [[nodiscard]] std::string headline_of(Verdict verdict);
 
+/// Headline and account, one line ended by a newline; empty without a limit. The verdict is verdict_of() but where more
+/// than the peak is known.
+[[nodiscard]] std::string verdict_line(Verdict verdict, Bytes peak, const Room& room,
+                                       std::string (*show)(Bytes) = nullptr, const std::string& what = "");
+
 }  // namespace shard::cluster

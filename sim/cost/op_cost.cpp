@@ -50,7 +50,7 @@ OpCost::OpCost(const plan::Plan& plan, const cluster::Cluster& cluster)
     : plan_(plan),
       cluster_(cluster),
       layout_(cluster::layout(cluster, plan.topology.world_size)),
-      ranks_per_host_((layout_.ranks + layout_.hosts - 1) / layout_.hosts),
+      ranks_per_host_(layout_.ranks_per_host()),
       rates_(rates(cluster, layout_, plan.target)),
       host_(host_rates(cluster, rates_, ranks_per_host_)),
       measured_(plan, cluster, layout_) {

@@ -157,16 +157,13 @@ std::optional<Bytes> device_capacity(const cluster::Cluster& cluster, const Simu
 std::optional<Bytes> host_capacity(const cluster::Cluster& cluster, const SimulateOptions& options) {
   return options.host_capacity ? options.host_capacity : cluster.host_memory;
 }
-std::int32_t ranks_of_host(const cluster::Layout& layout) {
-  return (layout.ranks + layout.hosts - 1) / layout.hosts;
-}
 
 void finish_capacity(Simulation& s, const cluster::Cluster& cluster, const SimulateOptions& options) {
   s.device_capacity = device_capacity(cluster, options);
   s.outside = cluster::outside_allocator(cluster, s.strategy.world_size);
   s.host_capacity = host_capacity(cluster, options);
   const cluster::Layout layout = cluster::layout(cluster, s.strategy.world_size);
-  const std::int32_t ranks_per_host = ranks_of_host(layout);
+  const std::int32_t ranks_per_host = layout.ranks_per_host();
   struct Host {
     Bytes all{0};
     Bytes pinned{0};
@@ -255,7 +252,7 @@ Header trace_header(const plan::PlanSet& plans, const cluster::Cluster& cluster,
   if (const auto bytes = device_capacity(cluster, options))
     header.capacities.push_back({.memory = Memory::device, .bytes = bytes->count()});
   if (const auto bytes = host_capacity(cluster, options)) {
-    const std::int32_t sharers = ranks_of_host(cluster::layout(cluster, header.world_size));
+    const std::int32_t sharers = cluster::layout(cluster, header.world_size).ranks_per_host();
     header.capacities.push_back({.memory = Memory::host, .sharers = sharers, .bytes = bytes->count()});
   }
   return header;

@@ -119,9 +119,7 @@ json to_json(const GeminiResult& r, std::size_t holders) {
 }
 
 std::string verdict_text(const GeminiResult& r) {
-  if (!r.device_capacity) return "";
-  return cluster::headline_of(r.verdict()) +
-         cluster::account_of(r.device_peak, r.room(), [](Bytes b) { return show_mib(b); }) + "\n";
+  return cluster::verdict_line(r.verdict(), r.device_peak, r.room(), [](Bytes b) { return show_mib(b); });
 }
 
 std::string to_text(const GeminiResult& r, std::size_t holders) {

@@ -121,11 +121,8 @@ json to_json(const LikeResult& r, std::size_t holders) {
 }
 
 std::string verdict_text(const LikeResult& r) {
-  if (!r.device_capacity) return "";
-  return cluster::headline_of(r.verdict()) +
-         cluster::account_of(
-             r.peak_reserved(), r.room(), [](Bytes b) { return show_mib(b); }, " reserved") +
-         "\n";
+  return cluster::verdict_line(
+      r.verdict(), r.peak_reserved(), r.room(), [](Bytes b) { return show_mib(b); }, " reserved");
 }
 
 std::string to_text(const LikeResult& r, std::size_t holders) {

@@ -18,8 +18,8 @@ struct ConfiguredModel {
   Model model;
   std::vector<ConfigValue> values;  ///< in the order in which they were read
   std::optional<Dtype> dtype{};     ///< what the file says the weights are stored as (torch_dtype); nothing follows it
-  std::size_t dropout_notes =
-      0;  ///< how many of the model's notes, from the first on, are of dropout that is not applied
+  /// How many of the model's notes, from the first on, are of dropout that is not applied.
+  std::size_t dropout_notes = 0;
 };
 
 /// Parses a Hugging Face config.json of a family that has a table (family_table.h), or an mlp's. The family is

@@ -128,7 +128,7 @@ Model split_model(const Model& whole, std::int32_t degree, TensorLayout layout) 
     part.split.parameters.push_back({.whole = p.shape, .axis = cut.axis, .pieces = cut.pieces});
     if (cut.axis < 0) continue;
     std::int64_t& size = p.shape[static_cast<std::size_t>(cut.axis)];
-    size = cut.pieces * divide_up<std::int64_t>(size / cut.pieces, degree);
+    size = cut.pieces * divide_up(size / cut.pieces, degree);
     p.elems = Elems{1};
     for (std::int64_t d : p.shape) p.elems = p.elems * d;
   }
@@ -143,7 +143,7 @@ Model split_model(const Model& whole, std::int32_t degree, TensorLayout layout) 
 std::int64_t whole_index(const ParameterSplit& split, std::int32_t degree, std::int32_t rank, std::int64_t local) {
   if (!split.cut()) return local;
   const std::int64_t piece = split.whole[static_cast<std::size_t>(split.axis)] / split.pieces;
-  const std::int64_t own = divide_up<std::int64_t>(piece, degree);
+  const std::int64_t own = divide_up(piece, degree);
   const std::int64_t inside = rank * own + local % own;
   return inside < piece ? local / own * piece + inside : -1;
 }

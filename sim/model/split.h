@@ -71,7 +71,7 @@ void for_each_run(const ParameterSplit& split, std::int32_t degree, std::int32_t
   for (std::size_t d = static_cast<std::size_t>(split.axis) + 1; d < split.whole.size(); ++d) inner *= split.whole[d];
   const std::int64_t along = split.whole[static_cast<std::size_t>(split.axis)];
   const std::int64_t piece = along / split.pieces;
-  const std::int64_t own = divide_up<std::int64_t>(piece, degree);
+  const std::int64_t own = divide_up(piece, degree);
   const std::int64_t real = std::clamp<std::int64_t>(piece - rank * own, 0, own) * inner;
   const std::int64_t block = own * inner;  // one rank's part of one piece, at one place of the axes before
   for (std::int64_t b = first / block; b * block < first + count; ++b) {

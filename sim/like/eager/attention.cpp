@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/like/eager/division.h"
+#include "traces/base/division.h"
 
 #include "sim/like/eager/operators.h"
 

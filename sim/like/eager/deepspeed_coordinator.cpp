@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/like/eager/division.h"
+#include "traces/base/division.h"
 
 namespace shard::like::eager {
 namespace {

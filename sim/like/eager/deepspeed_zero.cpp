@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "sim/like/eager/deepspeed.h"
-#include "sim/like/eager/division.h"
 #include "sim/like/eager/operators.h"
 #include "sim/like/eager/sharding.h"
+#include "traces/base/division.h"
 
 namespace shard::like::eager {
 namespace {

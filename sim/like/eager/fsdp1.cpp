@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "sim/like/eager/division.h"
 #include "sim/like/eager/fsdp.h"
+#include "traces/base/division.h"
 
 namespace shard::like::eager {
 namespace {
@@ -102,7 +102,7 @@ class Fsdp1 final : public Fsdp {
     for (const std::size_t p : u.parameters) moved.push_back(r_.empty(r_.parameters()[p].sizes(), options_.resting));
     if (make_buffers) make_buffers();
     Tensors paddings;
-    for (const std::int64_t elements : flat.paddings) {
+    for (const std::int64_t elements : flat.paddings) {  // ones, times the value that marks padding
       const Tensor ones = r_.empty({elements}, options_.resting);
       paddings.push_back(r_.empty({elements}, options_.resting));
     }

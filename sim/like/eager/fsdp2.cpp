@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/like/eager/division.h"
 #include "sim/like/eager/fsdp.h"
+#include "traces/base/division.h"
 
 namespace shard::like::eager {
 namespace {

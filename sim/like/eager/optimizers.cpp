@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sim/like/eager/division.h"
+#include "traces/base/division.h"
 
 namespace shard::like::eager {
 
