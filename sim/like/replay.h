@@ -51,7 +51,8 @@ struct CollectiveSum {
 
 /// What memory a program takes on a device, whoever wrote the program.
 struct MemoryAnswer {
-  std::vector<Moment> moments{};  ///< in the order of the marks
+  std::int32_t rank = 0;          ///< whose device it is
+  std::vector<Moment> moments{};  ///< in the order of the marks; of a program without any, its end
   std::vector<PhasePeaks> phases{};
   /// Peaks are the program's, over all phases; current values those at its end.
   AllocatorStatistics statistics{};
@@ -70,21 +71,14 @@ struct MemoryAnswer {
   [[nodiscard]] Bytes peak_reserved() const { return statistics.reserved.peak; }
 };
 
-/// Where the driver of a device puts segments, which decides between free blocks of one size.
-enum class Placement : std::uint8_t {
-  downwards,  ///< linux_device.h
-  upwards,    ///< ever-growing addresses
-};
-
 struct ReplayOptions {
   CachingAllocatorOptions allocator{};
   std::optional<Bytes> device_capacity{};  ///< none: no limit
-  Placement placement = Placement::downwards;
-  bool snapshot = false;  ///< every event is wanted
+  bool snapshot = false;                   ///< every event is wanted
 };
 
 /// Where `device_capacity`, or the share of it that the allocator is allowed, does not suffice, figures are those
-/// without limit and `fits` is false. Fails with Errc::does_not_fit where they do not suffice even so: never.
+/// without limit and `fits` is false. Fails with Errc::does_not_fit only beyond 32 TiB, more than there are addresses.
 [[nodiscard]] Result<MemoryAnswer> replay(const Program& program, const ReplayOptions& options);
 
 }  // namespace shard::like

@@ -200,6 +200,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
   result.model = model->name;
   result.strategy = s;
   result.steps = run.program.origin.steps;
+  result.program = std::make_shared<const Program>(std::move(run.program));
   return result;
 }
 

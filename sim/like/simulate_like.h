@@ -38,8 +38,8 @@ struct LikeResult : MemoryAnswer {
   std::string framework{};  ///< NAME@VERSION
   std::string model{};
   plan::Strategy strategy{};
-  std::int32_t rank = 0;             ///< whose memory this is
-  std::string steps = "first step";  ///< which are predicted, for people
+  std::string steps = "first step";          ///< which are predicted, for people
+  std::shared_ptr<const Program> program{};  ///< what was replayed
 };
 
 /// `name_at_version` is "pytorch@1.8", or "pytorch" for the newest version known; a patch number ("pytorch@1.8.1") is

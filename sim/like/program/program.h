@@ -110,6 +110,9 @@ struct ProgramOrigin {
   std::string allocator{};  ///< the settings that it ran under, as PYTORCH_CUDA_ALLOC_CONF has them
   std::int32_t world_size = 1;
   std::int32_t rank = 0;  ///< whose device it is
+  /// Where the driver puts new memory, which decides between free blocks of one size: as most on Linux below what is
+  /// there, or above it.
+  bool addresses_upwards = false;
 };
 
 /// Lists are in the order of the steps that name them. Copies share what names and lists point to.
