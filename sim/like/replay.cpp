@@ -205,6 +205,16 @@ Result<MemoryAnswer> replay_on(SegmentSource& device, const Program& program, co
   return answer;
 }
 
+/// Of expandable segments: room for the largest take, which on a device without a limit may be more than the options
+/// say.
+Bytes space_for(const Program& program, const CachingAllocatorOptions& options) {
+  Bytes largest{0};
+  for (const Allocation& a : program.allocations)
+    if (a.memory == Memory::device) largest = std::max(largest, a.bytes);
+  SimulatedDevice none;
+  return std::max(options.expandable_space, CachingAllocator(none, options).rounded(largest));
+}
+
 /// Without a capacity within kMost, which has addresses.
 Result<MemoryAnswer> replay_within(std::optional<Bytes> capacity, const Program& program,
                                    const ReplayOptions& options) {
@@ -212,7 +222,7 @@ Result<MemoryAnswer> replay_within(std::optional<Bytes> capacity, const Program&
   CachingAllocatorOptions allocator = options.allocator;
   if (!capacity) {
     allocator.allowed.reset();
-    allocator.expandable_space = kMost;
+    allocator.expandable_space = space_for(program, allocator);
   }
   const Bytes most = std::min(capacity.value_or(kMost), kMost);
   if (program.origin.addresses_upwards) {

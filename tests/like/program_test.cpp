@@ -93,6 +93,19 @@ TEST(Program, UnderOtherSettingsItGivesTheAnswerOfTheRulesUnderThese) {
   EXPECT_EQ(here->peak_allocated(), first->peak_allocated());
 }
 
+TEST(Program, AnExpandableSegmentHasRoomForATakeLargerThanTheDevice) {
+  const Result<Program> read =
+      read_program("shardscope program 1\nname x\nop 0 1 -1 forward\ntake 4000000000 activation\nend 2\n", "program");
+  ASSERT_TRUE(read) << to_string(read.error());
+  ReplayOptions options{.device_capacity = Bytes{1 << 30}};
+  options.allocator.expandable = true;
+  options.allocator.expandable_space = Bytes{1 << 30};
+  const Result<MemoryAnswer> answer = replay(*read, options);
+  ASSERT_TRUE(answer);
+  EXPECT_FALSE(answer->fits);
+  EXPECT_GE(answer->peak_reserved().count(), 4'000'000'000);
+}
+
 std::string all_lines() {
   std::ifstream in(std::string(TEST_DATA) + "/fuzz/corpus/program_fuzz/all_lines", std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
