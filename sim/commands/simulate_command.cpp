@@ -12,6 +12,7 @@
 #include "sim/commands/levers.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/simulate_line.h"
+#include "sim/commands/simulate_program.h"
 #include "sim/engine/report.h"
 #include "sim/engine/smallest_change.h"
 #include "sim/like/gemini_report.h"
@@ -63,6 +64,7 @@ struct Found {
 struct SimulateCommand {
   SimulateOptions simulate;
   std::string trace;
+  std::string program, save_program;
   Sought find = Sought::nothing;
   std::optional<Found> found;
   bool what_if = false;
@@ -78,6 +80,11 @@ struct SimulateCommand {
     group.add("trace", &trace, "FILE", "write the predicted trace; with --like a memory snapshot (.pickle)")
         .common()
         .writes_file();
+    group.add("save-program", &save_program, "FILE", "write down what --like runs: allocations, operators, marks")
+        .writes_file();
+    command.group("Machine")
+        .add("program", &program, "FILE", "what was written by --save-program: answered in place of a model")
+        .reads_file();
     group
         .add_choice<Sought>("find", &find,
                             {{"none", Sought::nothing, "what is asked for"},
@@ -209,17 +216,6 @@ void print(const SimulateCommand& o, const Simulated& simulated, const engine::S
     cli::print(std::cerr, engine::verdict_text(simulation, change));
     std::cout << cli::render(phase_table(simulation), format, cli::style_of(1));
   }
-}
-
-cli::Table moments_table(const like::LikeResult& result) {
-  cli::Table table;
-  table.columns = {{"moment", "moment", cli::Align::left},
-                   {"max_allocated_bytes", "max allocated"},
-                   {"max_reserved_bytes", "max reserved"},
-                   {"op", "reached by", cli::Align::left}};
-  for (const like::Moment& m : result.moments)
-    table.rows.push_back({m.name, cli::cell(m.max_allocated), cli::cell(m.max_reserved), m.op});
-  return table;
 }
 
 void print(const SimulateCommand& o, const Simulated& simulated, const like::LikeResult& result, cli::Format format) {
@@ -395,6 +391,14 @@ int simulate_command(std::span<const std::string> arguments) {
   if (!format) return failed(format.error());
   if (const auto code = printed_config(line->command, line->foreign, *format)) return *code;
   if (Result<void> ok = check_predictable(line->foreign); !ok) return failed(ok.error());
+  if (!line->program.empty())
+    return simulate_program(line->command,
+                            {.path = line->program,
+                             .cluster = line->simulate.cluster,
+                             .device_capacity = line->simulate.strategy.placement.device_capacity,
+                             .allocator = line->simulate.allocator,
+                             .trace = line->trace},
+                            *format);
   line->simulate.configured = configured_framework(line->foreign);
   SimulateInputs inputs;
   const bool series = *format == cli::Format::table;
@@ -407,6 +411,13 @@ int simulate_command(std::span<const std::string> arguments) {
   if (!simulated) return failed(simulated.error());
   if (line->what_if)
     if (Result<void> ok = add_levers(arguments, *line, *simulated, inputs); !ok) return failed(ok.error());
+  if (!line->save_program.empty()) {
+    const auto* const like = std::get_if<like::LikeResult>(&simulated->figures);
+    if (Result<void> ok = save_program(line->command, like == nullptr ? nullptr : like->program.get(),
+                                       line->simulate.allocator, line->save_program);
+        !ok)
+      return failed(ok.error());
+  }
   std::visit([&](const auto& figures) { print(*line, *simulated, figures, *format); }, simulated->figures);
   return simulated->fits() ? 0 : exit_code(Errc::does_not_fit);
 }

@@ -108,7 +108,7 @@ Result<void> simulate_other(const cli::Command& command, const SimulateOptions& 
       .capacity = capacity,
       .outside = cluster::outside_allocator(simulated.cluster, ranks,
                                             eager ? cluster::KernelLoading::lazy : cluster::KernelLoading::all),
-      .uncertainty = eager ? like::kEagerUncertainty : 0};
+      .uncertainty = eager ? like::kEagerUncertaintyPpm / 1e6 : 0};
   Result<like::LikeResult> result =
       eager ? predict_program(o, framework, *simulated.planned, simulated.cluster, room, request)
             : predict_passes(command, framework, *simulated.planned, room);

@@ -23,6 +23,7 @@ class Replayer {
   Result<MemoryAnswer> run() {
     for (at_ = 0; at_ < program_.steps.size(); ++at_)
       if (Result<void> ok = play(program_.steps[at_]); !ok) return ok.error();
+    if (program_.marks.empty()) note({.name = "end"});
     const AllocatorStatistics& s = allocator_.statistics();
     AllocatorStatistics& whole = answer_.statistics;
     whole = s;
@@ -204,15 +205,31 @@ Result<MemoryAnswer> replay_on(SegmentSource& device, const Program& program, co
   return answer;
 }
 
+/// Of expandable segments: room for the largest take, which on a device without a limit may be more than the options
+/// say.
+Bytes space_for(const Program& program, const CachingAllocatorOptions& options) {
+  Bytes largest{0};
+  for (const Allocation& a : program.allocations)
+    if (a.memory == Memory::device) largest = std::max(largest, a.bytes);
+  SimulatedDevice none;
+  return std::max(options.expandable_space, CachingAllocator(none, options).rounded(largest));
+}
+
+/// Without a capacity within kMost, which has addresses.
 Result<MemoryAnswer> replay_within(std::optional<Bytes> capacity, const Program& program,
                                    const ReplayOptions& options) {
+  constexpr Bytes kMost{std::int64_t{1} << 45};
   CachingAllocatorOptions allocator = options.allocator;
-  if (!capacity) allocator.allowed.reset();
-  if (options.placement == Placement::upwards) {
-    SimulatedDevice device(capacity);
+  if (!capacity) {
+    allocator.allowed.reset();
+    allocator.expandable_space = space_for(program, allocator);
+  }
+  const Bytes most = std::min(capacity.value_or(kMost), kMost);
+  if (program.origin.addresses_upwards) {
+    SimulatedDevice device(most);
     return replay_on(device, program, allocator, options.snapshot);
   }
-  LinuxDevice device(capacity);
+  LinuxDevice device(most);
   return replay_on(device, program, allocator, options.snapshot);
 }
 
@@ -223,6 +240,7 @@ Result<MemoryAnswer> replay(const Program& program, const ReplayOptions& options
   const bool fits = answer.has_value() || answer.error().code != Errc::does_not_fit;
   if (!fits) answer = replay_within(std::nullopt, program, options);
   if (!answer) return answer;
+  answer->rank = program.origin.rank;
   answer->fits = fits;
   answer->device_capacity = options.device_capacity;
   answer->optimizer_state = program.sum_of(Category::optimizer_state);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/verdict.h"
 #include "sim/like/predicted_snapshot.h"
 #include "sim/like/program/program.h"
 #include "sim/like/pytorch/caching_allocator.h"
@@ -51,7 +52,8 @@ struct CollectiveSum {
 
 /// What memory a program takes on a device, whoever wrote the program.
 struct MemoryAnswer {
-  std::vector<Moment> moments{};  ///< in the order of the marks
+  std::int32_t rank = 0;          ///< whose device it is
+  std::vector<Moment> moments{};  ///< in the order of the marks; of a program without any, its end
   std::vector<PhasePeaks> phases{};
   /// Peaks are the program's, over all phases; current values those at its end.
   AllocatorStatistics statistics{};
@@ -61,6 +63,8 @@ struct MemoryAnswer {
   Bytes optimizer_state{0};                  ///< as requested
   std::vector<CollectiveSum> collectives{};  ///< phase by phase
   std::optional<Bytes> device_capacity{};    ///< none: no limit
+  cluster::ByteRange outside{};              ///< of the allocator: context and libraries
+  double uncertainty = 0;                    ///< how far its rules' peaks were off where they were compared, as a share
   bool fits = true;  ///< with the cache emptied when a segment is refused, as the framework does
   /// Of every event, where it was asked for; without a limit where it does not fit.
   std::shared_ptr<const PredictedSnapshot> snapshot{};
@@ -68,23 +72,29 @@ struct MemoryAnswer {
   [[nodiscard]] Bytes peak_allocated() const { return statistics.allocated.peak; }
   [[nodiscard]] Bytes peak_active() const { return statistics.active.peak; }
   [[nodiscard]] Bytes peak_reserved() const { return statistics.reserved.peak; }
-};
 
-/// Where the driver of a device puts segments, which decides between free blocks of one size.
-enum class Placement : std::uint8_t {
-  downwards,  ///< linux_device.h
-  upwards,    ///< ever-growing addresses
+  [[nodiscard]] cluster::Room room() const {
+    return {.capacity = device_capacity, .outside = outside, .uncertainty = uncertainty};
+  }
+  /// The device that it was predicted for, of which at_most() was left to the allocator.
+  void put_into(const cluster::Room& device) {
+    device_capacity = device.capacity;
+    outside = device.outside;
+    uncertainty = device.uncertainty;
+  }
+  [[nodiscard]] cluster::Verdict verdict() const {
+    return fits ? cluster::verdict_of(peak_reserved(), room()) : cluster::Verdict::does_not_fit;
+  }
 };
 
 struct ReplayOptions {
   CachingAllocatorOptions allocator{};
   std::optional<Bytes> device_capacity{};  ///< none: no limit
-  Placement placement = Placement::downwards;
-  bool snapshot = false;  ///< every event is wanted
+  bool snapshot = false;                   ///< every event is wanted
 };
 
 /// Where `device_capacity`, or the share of it that the allocator is allowed, does not suffice, figures are those
-/// without limit and `fits` is false. Fails with Errc::does_not_fit where they do not suffice even so: never.
+/// without limit and `fits` is false. Fails with Errc::does_not_fit only beyond 32 TiB, more than there are addresses.
 [[nodiscard]] Result<MemoryAnswer> replay(const Program& program, const ReplayOptions& options);
 
 }  // namespace shard::like

@@ -28,7 +28,7 @@ std::string without_numbers(const std::string& name) {
 }
 
 /// A group of one keeps its name.
-std::vector<BlockGroup> largest(const LikeResult& result, std::size_t count) {
+std::vector<BlockGroup> largest(const MemoryAnswer& result, std::size_t count) {
   if (result.moments.empty()) return {};
   std::vector<BlockGroup> groups = group_blocks(result.moments.back().blocks);
   std::stable_sort(groups.begin(), groups.end(),
@@ -58,7 +58,7 @@ std::vector<BlockGroup> group_blocks(const std::vector<Block>& blocks) {
   return groups;
 }
 
-json to_json(const LikeResult& r, std::size_t holders) {
+json to_json(const MemoryAnswer& r, std::size_t holders) {
   json moments = json::array();
   for (const Moment& m : r.moments) {
     json blocks = json::array();
@@ -95,21 +95,27 @@ json to_json(const LikeResult& r, std::size_t holders) {
                            {"kind", to_string(c.kind)},
                            {"predicted_count", c.count},
                            {"predicted_bytes", c.bytes.count()}});
-  return {{"schema_version", engine::kSchemaVersion},
-          {"like", r.framework},
-          {"model", r.model},
-          {"strategy", engine::to_json(r.strategy)},
-          {"world_size", r.strategy.world_size},
-          {"rank", r.rank},
-          {"fits", r.fits},
+  json phases = json::array();
+  for (const PhasePeaks& p : r.phases)
+    phases.push_back({{"phase", to_string(p.phase)},
+                      {"peak_allocated_bytes", p.allocated.count()},
+                      {"peak_active_bytes", p.active.count()},
+                      {"peak_reserved_bytes", p.reserved.count()}});
+  return {{"fits", r.fits},
           {"verdict", cluster::to_string(r.verdict())},
           {"outside_allocator_bytes", engine::to_json(r.outside)},
           {"peak_uncertainty", r.uncertainty},
           {"device_capacity_bytes", r.device_capacity ? json(r.device_capacity->count()) : json(nullptr)},
           {"peak_device_bytes", r.peak_reserved().count()},
           {"peak_allocated_bytes", r.peak_allocated().count()},
+          {"peak_active_bytes", r.peak_active().count()},
           {"peak_reserved_bytes", r.peak_reserved().count()},
+          {"inactive_bytes", r.inactive.count()},
+          {"largest_gap_bytes", r.largest_gap.count()},
+          {"peak_host_bytes", r.host_peak.count()},
+          {"peak_pinned_bytes", r.pinned_peak.count()},
           {"optimizer_state_bytes", r.optimizer_state.count()},
+          {"phases", std::move(phases)},
           {"moments", std::move(moments)},
           {"largest_holders", std::move(largest_holders)},
           {"allocator",
@@ -120,15 +126,24 @@ json to_json(const LikeResult& r, std::size_t holders) {
           {"collectives", std::move(collectives)}};
 }
 
-std::string verdict_text(const LikeResult& r) {
+std::string verdict_text(const MemoryAnswer& r) {
   return cluster::verdict_line(
       r.verdict(), r.peak_reserved(), r.room(), [](Bytes b) { return show_mib(b); }, " reserved");
 }
 
-std::string to_text(const LikeResult& r, std::size_t holders) {
-  std::string text = verdict_text(r);
-  text += "like " + r.framework + ", rank " + std::to_string(r.rank) + " of " + std::to_string(r.strategy.world_size) +
-          ", " + r.steps + "\n";
+json to_json(const LikeResult& r, std::size_t holders) {
+  json j = to_json(static_cast<const MemoryAnswer&>(r), holders);
+  j.update({{"schema_version", engine::kSchemaVersion},
+            {"like", r.framework},
+            {"model", r.model},
+            {"strategy", engine::to_json(r.strategy)},
+            {"world_size", r.strategy.world_size},
+            {"rank", r.rank}});
+  return j;
+}
+
+std::string to_text(const MemoryAnswer& r, const std::string& who, std::size_t holders) {
+  std::string text = verdict_text(r) + who + "\n";
   text += padded("", 24) + padded("max allocated", 17, true) + padded("max reserved", 17, true) + "\n";
   for (const Moment& m : r.moments)
     text += padded("  " + m.name, 24) + padded(with_commas(m.max_allocated.count()), 17, true) +
@@ -142,7 +157,14 @@ std::string to_text(const LikeResult& r, std::size_t holders) {
   return text;
 }
 
-std::string to_markdown(const LikeResult& r) {
+std::string to_text(const LikeResult& r, std::size_t holders) {
+  return to_text(r,
+                 "like " + r.framework + ", rank " + std::to_string(r.rank) + " of " +
+                     std::to_string(r.strategy.world_size) + ", " + r.steps,
+                 holders);
+}
+
+std::string to_markdown(const MemoryAnswer& r) {
   std::string text;
   for (const Moment& m : r.moments) {
     text += (text.empty() ? "" : "\n") + std::string("**") + m.name + "**: " + with_commas(m.max_allocated.count()) +

@@ -23,23 +23,29 @@ struct BlockGroup {
 /// In the order in which each group's first block was taken.
 [[nodiscard]] std::vector<BlockGroup> group_blocks(const std::vector<Block>& blocks);
 
-/// {"schema_version", "like", "model", "strategy" (an object), "world_size", "rank", "fits", "verdict",
-/// "outside_allocator_bytes", "peak_uncertainty" (a share), "device_capacity_bytes" (null: no limit),
-///  "peak_device_bytes" (reserved: what the framework takes from the device), "peak_allocated_bytes",
-///  "peak_reserved_bytes", "optimizer_state_bytes", "moments": [{"name", "max_allocated_bytes", "max_reserved_bytes",
+/// {"fits", "verdict", "outside_allocator_bytes" ({"low", "high"}), "peak_uncertainty" (a share),
+///  "device_capacity_bytes" (null: no limit), "peak_device_bytes" (reserved: what the framework takes from the
+///  device), "peak_allocated_bytes", "peak_active_bytes", "peak_reserved_bytes", "inactive_bytes" and
+///  "largest_gap_bytes" (of what is reserved at its peak), "peak_host_bytes", "peak_pinned_bytes",
+///  "optimizer_state_bytes", "phases": [{"phase", "peak_allocated_bytes", "peak_active_bytes", "peak_reserved_bytes"}],
+///  "moments": [{"name", "max_allocated_bytes", "max_reserved_bytes",
 ///  "allocated_bytes", "reserved_bytes", "op", "by_category", "blocks": [{"name", "category", "blocks",
 ///  "requested_bytes", "block_bytes"}]}], "largest_holders": [{"name", "category", "bytes", "buffers"}] (at the highest
 ///  moment, largest first), "allocator": {"allocation_count", "segment_count", "allocated_bytes", "reserved_bytes"},
 ///  "collectives": [{"rank", "phase", "kind", "predicted_count", "predicted_bytes"}]}
+[[nodiscard]] nlohmann::json to_json(const MemoryAnswer& answer, std::size_t holders = 5);
+
+/// The same, with "schema_version", "like", "model", "strategy" (an object), "world_size", "rank".
 [[nodiscard]] nlohmann::json to_json(const LikeResult& result, std::size_t holders = 5);
 
 /// The verdict and what it rests on, one line; empty without a limit.
-[[nodiscard]] std::string verdict_text(const LikeResult& result);
+[[nodiscard]] std::string verdict_text(const MemoryAnswer& answer);
 
-/// The moments, and the largest holders at the highest; lines ended by newlines.
+/// The verdict, `who`, the moments, and the largest holders at the highest; lines ended by newlines.
+[[nodiscard]] std::string to_text(const MemoryAnswer& answer, const std::string& who, std::size_t holders = 5);
 [[nodiscard]] std::string to_text(const LikeResult& result, std::size_t holders = 5);
 
 /// For each moment a table of every block that is live at its maximum.
-[[nodiscard]] std::string to_markdown(const LikeResult& result);
+[[nodiscard]] std::string to_markdown(const MemoryAnswer& answer);
 
 }  // namespace shard::like

@@ -227,8 +227,11 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                          .clip = s.clip_norm,
                          .micro_steps = s.accumulation()});
   const std::string framework(name_of(options.framework));
-  run.program.origin = {
-      .framework = framework, .model = model->name, .steps = "three steps", .world_size = s.world_size};
+  run.program.origin = {.framework = framework,
+                        .model = model->name,
+                        .steps = "three steps",
+                        .world_size = s.world_size,
+                        .uncertainty_ppm = kEagerUncertaintyPpm};
   Result<MemoryAnswer> answer = replay(
       run.program,
       {.allocator = options.allocator, .device_capacity = options.device_capacity, .snapshot = options.snapshot});
@@ -238,6 +241,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
   result.model = model->name;
   result.strategy = s;
   result.steps = run.program.origin.steps;
+  result.program = std::make_shared<const Program>(std::move(run.program));
   return result;
 }
 

@@ -31,15 +31,16 @@ Result<LikeResult> simulate_like(std::string_view name_at_version, const model::
                     .model = model.name,
                     .steps = "first step",
                     .world_size = like.plan.strategy.world_size,
-                    .rank = like.plan.rank};
-  Result<MemoryAnswer> answer = replay(
-      program, {.allocator = *allocator, .device_capacity = options.device_capacity, .placement = Placement::upwards});
+                    .rank = like.plan.rank,
+                    .addresses_upwards = true,
+                    .all_kernels = true};
+  Result<MemoryAnswer> answer = replay(program, {.allocator = *allocator, .device_capacity = options.device_capacity});
   if (!answer) return answer.error();
   LikeResult result{std::move(*answer)};
   result.framework = kPytorch18;
   result.model = model.name;
   result.strategy = like.plan.strategy;
-  result.rank = like.plan.rank;
+  result.program = std::make_shared<const Program>(std::move(program));
   return result;
 }
 

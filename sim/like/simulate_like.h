@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/cluster/verdict.h"
 #include "sim/like/replay.h"
 #include "sim/like/rules.h"
 #include "sim/model/graph.h"
@@ -25,7 +24,7 @@ struct LikeOptions {
 };
 
 /// Random programs under the rules of eager PyTorch were within 0.7 % of their dry runs (docs/eager.md).
-inline constexpr double kEagerUncertainty = 0.01;
+inline constexpr std::int32_t kEagerUncertaintyPpm = 10'000;
 
 /// Whose memory it is, and what it is. moments of 1.8: "after the local model", "after DDP", "before step", "after
 /// step".
@@ -33,22 +32,8 @@ struct LikeResult : MemoryAnswer {
   std::string framework{};  ///< NAME@VERSION
   std::string model{};
   plan::Strategy strategy{};
-  std::int32_t rank = 0;             ///< whose memory this is
-  std::string steps = "first step";  ///< which are predicted, for people
-  cluster::ByteRange outside{};      ///< of the allocator: context and libraries
-  double uncertainty = 0;            ///< how far these rules' peaks were off where they were compared, as a share
-  [[nodiscard]] cluster::Room room() const {
-    return {.capacity = device_capacity, .outside = outside, .uncertainty = uncertainty};
-  }
-  /// The device that it was predicted for, of which at_most() was left to the allocator.
-  void put_into(const cluster::Room& device) {
-    device_capacity = device.capacity;
-    outside = device.outside;
-    uncertainty = device.uncertainty;
-  }
-  [[nodiscard]] cluster::Verdict verdict() const {
-    return fits ? cluster::verdict_of(peak_reserved(), room()) : cluster::Verdict::does_not_fit;
-  }
+  std::string steps = "first step";          ///< which are predicted, for people
+  std::shared_ptr<const Program> program{};  ///< what was replayed
 };
 
 /// `name_at_version` is "pytorch@1.8", or "pytorch" for the newest version known; a patch number ("pytorch@1.8.1") is

@@ -110,6 +110,12 @@ struct ProgramOrigin {
   std::string allocator{};  ///< the settings that it ran under, as PYTORCH_CUDA_ALLOC_CONF has them
   std::int32_t world_size = 1;
   std::int32_t rank = 0;  ///< whose device it is
+  /// Where the driver puts new memory, which decides between free blocks of one size: as most on Linux below what is
+  /// there, or above it.
+  bool addresses_upwards = false;
+  bool all_kernels = false;  ///< CUDA loads them all at the start, not each at its first launch
+  /// How far peaks of its rules were off where they were compared, in millionths; 0: it was recorded.
+  std::int32_t uncertainty_ppm = 0;
 };
 
 /// Lists are in the order of the steps that name them. Copies share what names and lists point to.
