@@ -7,6 +7,16 @@
 
 namespace shard {
 
+std::int32_t busiest_device(const Snapshot& snapshot) {
+  std::map<std::int32_t, std::int64_t> events;
+  for (const SnapshotEvent& event : snapshot.events) ++events[event.device];
+  std::int32_t busiest = 0;
+  for (const auto& [device, count] : events) {
+    if (count > events[busiest]) busiest = device;
+  }
+  return busiest;
+}
+
 std::int64_t Snapshot::block_count() const {
   std::int64_t count = 0;
   for (const SnapshotSegment& segment : segments) count += static_cast<std::int64_t>(segment.blocks.size());

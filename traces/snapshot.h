@@ -140,6 +140,9 @@ struct Snapshot {
   [[nodiscard]] std::int64_t allocated_bytes() const;  ///< at the end
 };
 
+/// The device with the most events, the lowest of several; 0 without events.
+[[nodiscard]] std::int32_t busiest_device(const Snapshot& snapshot);
+
 /// {"segment_count", "block_count", "event_count", "reserved_bytes", "allocated_bytes", "start_reserved_bytes",
 ///  "start_allocated_bytes", "actions": {name: count}, "device_count"}
 [[nodiscard]] nlohmann::ordered_json to_json(const Snapshot& snapshot);

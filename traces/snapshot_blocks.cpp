@@ -112,24 +112,28 @@ class Sizes {
     }
   }
 
-  /// Takes a piece out of an expandable segment, of which neighbouring pieces are one.
+  /// Takes a piece out of expandable segments: it may reach over several that were mapped one by one.
   void cut(const DeviceAddress& at, std::int64_t bytes) {
-    auto segment = segments_.upper_bound(at);
-    if (segment == segments_.begin()) return;
-    --segment;
-    SnapshotSegment whole = segment->second;
-    const std::uint64_t end = whole.address + static_cast<std::uint64_t>(whole.bytes);
     const std::uint64_t cut_end = at.second + static_cast<std::uint64_t>(bytes);
-    if (whole.device != at.first || cut_end > end) return;
-    segments_.erase(segment);
-    if (whole.address < at.second) {
-      whole.bytes = static_cast<std::int64_t>(at.second - whole.address);
-      segments_[{at.first, whole.address}] = whole;
-    }
-    if (cut_end < end) {
-      whole.address = cut_end;
-      whole.bytes = static_cast<std::int64_t>(end - cut_end);
-      segments_[{at.first, cut_end}] = whole;
+    const auto end_of = [](const SnapshotSegment& s) { return s.address + static_cast<std::uint64_t>(s.bytes); };
+    auto segment = segments_.upper_bound(at);
+    if (segment != segments_.begin()) --segment;
+    while (segment != segments_.end() && segment->first < DeviceAddress{at.first, cut_end}) {
+      const SnapshotSegment whole = segment->second;
+      if (whole.device != at.first || end_of(whole) <= at.second) {
+        ++segment;
+        continue;
+      }
+      segment = segments_.erase(segment);
+      const auto keep = [&](std::uint64_t begin, std::uint64_t end) {
+        if (begin >= end) return;
+        SnapshotSegment& kept = segments_[{at.first, begin}];
+        kept = whole;
+        kept.address = begin;
+        kept.bytes = static_cast<std::int64_t>(end - begin);
+      };
+      keep(whole.address, at.second);
+      keep(cut_end, end_of(whole));
     }
   }
 

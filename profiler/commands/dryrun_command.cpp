@@ -14,6 +14,8 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/cluster/verdict.h"
 #include "sim/commands/printing.h"
+#include "sim/like/program/program_file.h"
+#include "sim/like/program/program_of_snapshot.h"
 #include "traces/base/numbers.h"
 #include "traces/base/output_file.h"
 #include "traces/base/scratch.h"
@@ -50,6 +52,8 @@ its processes run, and the answer is of the one that took most.
 Examples:
   shardscope dryrun --cluster h100-80gb-x8 -- python3 train.py
   shardscope dryrun --cluster h100-80gb-x8 --world-size 8 --trace fsdp.sst -- python3 train.py --fsdp
+  shardscope dryrun --cluster h100-80gb-x8 --save run.program -- python3 train.py
+    shardscope simulate --program run.program --cluster a100-40gb-x8    (the same run on another card)
 )";
 
 struct Options {
@@ -58,7 +62,7 @@ struct Options {
   std::int64_t rank = 0;
   bool addresses_upwards = false;
   std::optional<double> timeout_seconds;
-  std::string trace;
+  std::string trace, save;
   HeldBy by = HeldBy::site;
   std::int64_t top = 10;
   cli::OutputOptions output;
@@ -214,6 +218,21 @@ Result<void> write_recording(const DryRun& run, const std::string& path) {
   return copy_to_file(run.snapshot, path);
 }
 
+Result<void> save_program(const DryRun& run, const Place& place, const std::string& path) {
+  if (!run.recording)
+    return Error{Errc::contradiction, "there is nothing to write down: the program used no GPU", path, ""};
+  like::SnapshotProgram made =
+      like::program_of_snapshot(*run.recording->snapshot, run.recording->trace, Bytes{place.device_bytes});
+  commands::print_notes(like::notes(made, path));
+  like::ProgramOrigin& from = made.program.origin;
+  from.framework = "PyTorch " + run.pytorch.version;
+  from.steps = "a dry run";
+  from.world_size = place.world_size;
+  from.rank = place.rank;
+  from.addresses_upwards = place.addresses_upwards;
+  return write_file(path, like::to_text(made.program));
+}
+
 }  // namespace
 
 int dryrun_command(std::span<const std::string> arguments) {
@@ -233,6 +252,10 @@ int dryrun_command(std::span<const std::string> arguments) {
       "where the driver places new memory");
   group.add("timeout", &options.timeout_seconds, "SECONDS", "end the program after so long").least(0);
   group.add("trace", &options.trace, "FILE", "write what the allocator did: .sst, or .pickle as PyTorch would")
+      .writes_file();
+  group
+      .add("save", &options.save, "FILE",
+           "write down what the program takes, for 'shardscope simulate --program FILE' on other cards")
       .writes_file();
   group.add_choice(
       "by", &options.by,
@@ -264,6 +287,9 @@ int dryrun_command(std::span<const std::string> arguments) {
   }
   if (!options.trace.empty()) {
     if (const Result<void> written = write_recording(*run, options.trace); !written) return failed(written.error());
+  }
+  if (!options.save.empty()) {
+    if (const Result<void> saved = save_program(*run, card->place, options.save); !saved) return failed(saved.error());
   }
   return run->ended.timed_out ? exit_code(Errc::retryable) : run->ended.exit_code;
 }

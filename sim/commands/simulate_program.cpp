@@ -11,11 +11,13 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/commands/printing.h"
 #include "sim/like/program/program_file.h"
+#include "sim/like/program/program_of_snapshot.h"
 #include "sim/like/report.h"
 #include "traces/base/numbers.h"
 #include "traces/base/output_file.h"
 #include "traces/base/printable.h"
 #include "traces/export/snapshot_again.h"
+#include "traces/import/import.h"
 
 namespace shard::commands {
 namespace {
@@ -34,6 +36,19 @@ Result<void> refuse_others(const cli::Command& command) {
   return {};
 }
 
+/// A snapshot of PyTorch's is a program, too.
+Result<like::Program> load(const std::string& path) {
+  Result<like::Program> program = like::load_program(path);
+  if (program || program.error().code != Errc::malformed) return program;
+  const Result<LoadedTrace> loaded = load_any(path);
+  if (!loaded || !loaded->snapshot) return program;
+  if (Result<void> whole = check_whole(*loaded, path); !whole) return whole.error();
+  like::SnapshotProgram made = like::program_of_snapshot(*loaded->snapshot, loaded->trace, std::nullopt);
+  print_notes(like::notes(made, path));
+  made.program.origin.framework = "a recording";
+  return std::move(made.program);
+}
+
 struct AskedAgain {
   like::Program program;
   std::string cluster;
@@ -44,7 +59,7 @@ Result<AskedAgain> ask(const cli::Command& command, const ProgramQuestion& q) {
   if (Result<void> ok = refuse_others(command); !ok) return ok.error();
   const Result<cluster::Cluster> cluster = cluster::read_cluster(q.cluster);
   if (!cluster) return cluster.error();
-  Result<like::Program> program = like::load_program(q.path);
+  Result<like::Program> program = load(q.path);
   if (!program) return program.error();
   const like::ProgramOrigin& from = program->origin;
   AllocatorFlags settings = q.allocator;

@@ -1,21 +1,9 @@
 // One row per segment and block at the start, and per event.
 #include "sim/commands/snapshot_recording.h"
 
-#include <map>
-
 #include "sim/like/pytorch/recording.h"
 
 namespace shard::commands {
-
-std::int32_t busiest_device(const Snapshot& snapshot) {
-  std::map<std::int32_t, std::int64_t> events;
-  for (const SnapshotEvent& event : snapshot.events) ++events[event.device];
-  std::int32_t busiest = 0;
-  for (const auto& [device, count] : events) {
-    if (count > events[busiest]) busiest = device;
-  }
-  return busiest;
-}
 
 std::string recording_of(const Snapshot& snapshot, std::int32_t device) {
   const auto number = [](auto value) { return std::to_string(value) + ","; };

@@ -8,9 +8,6 @@
 
 namespace shard::commands {
 
-/// The device with the most events, the lowest of several; 0 without events.
-[[nodiscard]] std::int32_t busiest_device(const Snapshot& snapshot);
-
 /// Rows of sim/like/pytorch/recording.h for one device: the state at the start, then every event.
 [[nodiscard]] std::string recording_of(const Snapshot& snapshot, std::int32_t device);
 

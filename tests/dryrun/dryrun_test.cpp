@@ -98,6 +98,35 @@ TEST_F(DryRun, OfOneThatIsKilledWhatItTookIsKnownButNotWhoHeldIt) {
   EXPECT_THAT(dryrun(program, {}).out, HasSubstr("ended before it could say who held it"));
 }
 
+TEST_F(DryRun, KeptItIsAskedAgainOnAnotherCard) {
+  const std::string file = scratch_.file("run.program");
+  const nlohmann::json ran = json_of(dryrun(R"(import torch
+first = torch.empty(3 << 30)
+second = torch.empty(5 << 30)
+second.free()
+third = torch.empty(40 << 30)
+)",
+                                            {"--json", "--save", file}),
+                                     0);
+  const auto asked = [&](const char* cluster, int exit_code) {
+    return json_of(shardscope({"simulate", "--program", file, "--cluster", cluster, "--json"}), exit_code);
+  };
+  const nlohmann::json same = asked("h100-80gb-x8", 0);
+  EXPECT_EQ(same["peak_allocated_bytes"], ran["peak_allocated_bytes"]);
+  EXPECT_EQ(same["verdict"], ran["verdict"]);
+  EXPECT_EQ(same["outside_allocator_bytes"], ran["outside_allocator_bytes"]);
+  EXPECT_THAT(same["largest_holders"][0]["name"].get<std::string>(), HasSubstr("program.py:5"));
+  EXPECT_EQ(asked("a100-40gb-x8", 3)["verdict"], "does_not_fit");
+}
+
+TEST_F(DryRun, OfAProgramWithoutAGpuNothingIsKept) {
+  const std::string file = scratch_.file("run.program");
+  const Outcome outcome = dryrun("print('hello')\n", {"--save", file});
+  EXPECT_EQ(outcome.exit_code, 78);
+  EXPECT_THAT(outcome.err, HasSubstr("used no GPU"));
+  EXPECT_FALSE(fs::exists(file));
+}
+
 TEST_F(DryRun, PinnedHostMemoryIsAFigureOfItsOwn) {
   const nlohmann::json answer = json_of(dryrun(R"(import ctypes, torch
 kept = torch.empty(1 << 20)

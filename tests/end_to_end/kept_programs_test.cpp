@@ -121,6 +121,15 @@ TEST(KeptPrograms, OfOldPyTorchTheyGiveTheSameAnswer) {
     EXPECT_EQ(again[key], first[key]) << key;
 }
 
+TEST(KeptPrograms, APyTorchSnapshotIsOneToo) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.file("predicted.pickle");
+  const json first = keep(scratch.file("kept.program"), {"--trace", file});
+  const json again = json_of(shardscope({"simulate", "--program", file, "--cluster", "a100-40gb-x8", "--json"}));
+  for (const char* key : {"peak_allocated_bytes", "peak_active_bytes", "peak_reserved_bytes", "optimizer_state_bytes"})
+    EXPECT_EQ(again[key], first[key]) << key;
+}
+
 TEST(KeptPrograms, AsCsvTheyAreTheSameTable) {
   const ScratchDirectory scratch;
   const std::string file = scratch.file("kept.program");

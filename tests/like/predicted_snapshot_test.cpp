@@ -100,6 +100,45 @@ TEST(PredictedSnapshot, ReadBackItHasThePeaksOfTheAnswer) {
   }
 }
 
+/// Blocks of two pools and streams, taken and given back in any order, and caches emptied between.
+Program random_takes(unsigned seed) {
+  std::mt19937 random(seed);
+  Program program;
+  program.begin({.module = {}, .name = "draw"});
+  std::vector<BufferId> live;
+  for (int i = 0; i < 150; ++i) {
+    const auto what = random() % 20;
+    if (what == 0) program.empty_cache();
+    if (what < 9 && !live.empty()) {
+      std::swap(live[random() % live.size()], live.back());
+      program.give_back(live.back());
+      live.pop_back();
+    }
+    if (what < 9) continue;
+    const std::int64_t most = random() % 2 == 0 ? std::int64_t{1} << 19 : std::int64_t{70} << 20;
+    live.push_back(program.take({.bytes = Bytes{1 + static_cast<std::int64_t>(random()) % most},
+                                 .stream = static_cast<ProgramStream>(random() % 2)}));
+  }
+  return program;
+}
+
+TEST(PredictedSnapshot, PagesThatComeAndGoAreCounted) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    ReplayOptions options{.snapshot = true};
+    options.allocator.expandable = seed % 4 != 0;
+    const Result<MemoryAnswer> answer = replay(random_takes(seed), options);
+    ASSERT_TRUE(answer) << to_string(answer.error());
+    LikeResult result;
+    result.snapshot = answer->snapshot;
+    const LoadedTrace back = read_back(result);
+    ASSERT_EQ(back.trace.arenas.size(), 1U);
+    EXPECT_EQ(back.trace.arenas[0].peak_bytes, answer->peak_reserved().count());
+    EXPECT_EQ(back.snapshot->at_start.reserved_bytes, 0);
+    EXPECT_EQ(back.snapshot->at_start.allocated_bytes, 0);
+  }
+}
+
 TEST(PredictedSnapshot, CategoriesAreThoseOfTheAnswer) {
   const LikeResult result = predict({});
   const LoadedTrace back = read_back(result);

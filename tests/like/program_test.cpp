@@ -8,6 +8,7 @@
 #include <random>
 
 #include "sim/like/program/program_file.h"
+#include "sim/like/program/program_of_snapshot.h"
 #include "sim/like/report.h"
 #include "sim/like/simulate_eager.h"
 #include "tests/like/recipe.h"
@@ -76,6 +77,30 @@ TEST(Program, WrittenReadAndReplayedItGivesTheSameAnswer) {
     const Result<MemoryAnswer> again = replay(*read, options_of(seed, *first));
     ASSERT_TRUE(again) << to_string(again.error());
     EXPECT_EQ(to_json(*again).dump(), to_json(static_cast<const MemoryAnswer&>(*first)).dump());
+  }
+}
+
+TEST(Program, ItsSnapshotIsAProgramOfTheSameMemory) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const Result<LikeResult> first = random_answer(seed);
+    ASSERT_TRUE(first) << to_string(first.error());
+    ReplayOptions options = options_of(seed, *first);
+    options.snapshot = true;
+    const Result<MemoryAnswer> recorded = replay(*first->program, options);
+    ASSERT_TRUE(recorded);
+    // Without a limit where it does not fit.
+    const std::optional<Bytes> capacity = recorded->fits ? options.device_capacity : std::nullopt;
+    SnapshotProgram made = program_of_snapshot(recorded->snapshot->snapshot, recorded->snapshot->names, capacity);
+    EXPECT_EQ(made.there_before, 0);
+    made.program.origin.addresses_upwards = first->program->origin.addresses_upwards;
+    options.device_capacity = capacity;
+    const Result<MemoryAnswer> again = replay(made.program, options);
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->peak_allocated(), recorded->peak_allocated());
+    EXPECT_EQ(again->peak_reserved(), recorded->peak_reserved());
+    EXPECT_EQ(again->statistics.allocation_count, recorded->statistics.allocation_count);
+    EXPECT_EQ(again->statistics.segment_count, recorded->statistics.segment_count);
   }
 }
 

@@ -29,7 +29,7 @@ TEST(SnapshotRecording, OfASmallSnapshotRowByRow) {
             "free_completed,1050624,700,0,,5\n"
             "alloc,1048576,1000,0,,6\n"
             "free_requested,1048576,1000,0,,7\n");
-  EXPECT_EQ(commands::busiest_device(*all.snapshot), 0);
+  EXPECT_EQ(busiest_device(*all.snapshot), 0);
 }
 
 class SnapshotReplay : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};

@@ -276,23 +276,27 @@ class Arena {
     used_.erase(at->second.first);
     segments_.erase(at);
   }
-  /// A piece of an expandable segment.
+  /// A piece of expandable segments: it may reach over several that were mapped one by one.
   void cut(std::uint64_t address, std::int64_t bytes) {
+    const std::uint64_t cut_end = address + static_cast<std::uint64_t>(bytes);
     auto at = segments_.upper_bound(address);
-    if (at == segments_.begin()) return;
-    --at;
-    const auto [begin, whole] = *at;
-    const auto before = static_cast<std::int64_t>(address - begin), behind = whole.second - before - bytes;
-    if (behind < 0) return;
-    remove(begin);
-    const auto keep = [&](std::uint64_t from, std::int64_t offset, std::int64_t kept) {
-      if (kept <= 0) return;
-      used_[offset] = offset + kept;
-      segments_[from] = {offset, kept};
-      reserved_ += kept;
-    };
-    keep(begin, whole.first, before);
-    keep(address + static_cast<std::uint64_t>(bytes), whole.first + before + bytes, behind);
+    if (at != segments_.begin()) --at;
+    while (at != segments_.end() && at->first < cut_end) {
+      const auto [begin, whole] = *at++;
+      const std::uint64_t end = begin + static_cast<std::uint64_t>(whole.second);
+      if (end <= address) continue;
+      remove(begin);
+      const auto keep = [&, from = begin, offset = whole.first](std::uint64_t first, std::uint64_t last) {
+        if (first >= last) return;
+        const auto to = offset + static_cast<std::int64_t>(first - from);
+        const auto kept = static_cast<std::int64_t>(last - first);
+        used_[to] = to + kept;
+        segments_[first] = {to, kept};
+        reserved_ += kept;
+      };
+      keep(begin, address);
+      keep(cut_end, end);
+    }
   }
   [[nodiscard]] std::int64_t offset_of(std::uint64_t address) const {
     auto at = segments_.upper_bound(address);
