@@ -65,6 +65,7 @@ Result<void> check_deepspeed(const plan::Strategy& s, const EagerOptions& option
   if (s.precision == plan::Precision::bf16 && !options.masters)
     return missing("DeepSpeed without fp32 masters", "--masters fp32");
   if (s.shard_degree() != s.world_size) return missing("sharding in groups", "a group of all ranks");
+  if (options.offload_parameters && s.stage != 3) return missing("offload_param under stage 1 or 2", "--stage 3");
   return {};
 }
 
@@ -178,7 +179,12 @@ eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& 
           .micro_steps = s.accumulation(),
           .stage = s.stage,
           .reduce_bucket = options.reduce_bucket,
-          .zero3 = options.zero3};
+          .zero3 = options.zero3,
+          .offload_optimizer = options.offload_optimizer,
+          .offload_parameters = options.offload_parameters,
+          .pin_memory = options.pin_memory,
+          .pin_parameters = options.pin_parameters,
+          .rank = options.rank};
 }
 
 }  // namespace

@@ -1,11 +1,22 @@
 // What DeepSpeed's stages have in common.
 #pragma once
 
-#include "sim/like/eager/runtime.h"
+#include <string_view>
+
+#include "sim/like/eager/optimizers.h"
 
 namespace shard::like::eager {
 
 /// The norm of so many elements, computed of a copy in fp64.
 [[nodiscard]] Tensor wide_norm(Runtime& r, std::int64_t elements);
+
+/// A vector in the host's memory, which is pageable where it is not said otherwise.
+[[nodiscard]] Tensor on_host(Runtime& r, std::string_view name, Category category, std::int64_t elements, Scalar scalar,
+                             bool pinned = false);
+/// The same, made pageable and then copied into pinned memory where that is wanted.
+[[nodiscard]] Tensor pinned_copy(Runtime& r, std::string_view name, Category category, std::int64_t elements,
+                                 Scalar scalar, bool pinned);
+/// DeepSpeedCPUAdam's.
+[[nodiscard]] Tensors states_on_host(Runtime& r, Rule rule, std::int64_t elements, Scalar scalar);
 
 }  // namespace shard::like::eager

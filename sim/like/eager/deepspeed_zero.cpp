@@ -1,5 +1,7 @@
 // DeepSpeed 0.19, ZeRO stages 1 and 2, contiguous gradients: runtime/zero/stage_1_and_2.py and runtime/engine.py.
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -11,7 +13,8 @@
 namespace shard::like::eager {
 namespace {
 
-/// Rank 0's side: parameters in one flat buffer, of whose equal parts it updates the first.
+/// One rank's side: parameters in one flat buffer, of whose equal parts it updates one, which is the first where the
+/// optimizer is not offloaded.
 class DeepSpeedZero final : public Sharding {
  public:
   using Sharding::Sharding;
@@ -62,6 +65,7 @@ class DeepSpeedZero final : public Sharding {
   void step(Optimizer& optimizer) override {
     r_.tape().set_module("", -1);
     r_.tape().set_part(Part::optimizer, Category::workspace);
+    if (options_.offload_optimizer) return step_on_host();
     const Tensor norm = norm_of_gradients();
     flatten_gradients();
     if (options_.clip) unscale_and_clip();
@@ -77,7 +81,11 @@ class DeepSpeedZero final : public Sharding {
 
   [[nodiscard]] std::int64_t elements(std::size_t p) const { return r_.parameters()[p].elements(); }
   /// Of the parameter's elements those in this rank's part.
-  [[nodiscard]] std::int64_t own(std::size_t p) const { return std::min(elements(p), part_ - starts_[p]); }
+  [[nodiscard]] std::int64_t own(std::size_t p) const {
+    const std::int64_t begin = part_ * options_.rank, end = begin + part_;
+    return std::min(starts_[p] + elements(p), end) - std::max(starts_[p], begin);
+  }
+  [[nodiscard]] bool is_boundary() const { return (micro_step_ + 1) % options_.micro_steps == 0; }
 
   void flatten() {
     Tensors& parameters = r_.parameters();
@@ -104,6 +112,7 @@ class DeepSpeedZero final : public Sharding {
   }
 
   void make_masters() {
+    if (options_.offload_optimizer) return make_masters_on_host();
     r_.tape().begin_op("masters");
     Tensor masters = r_.empty({part_}, options_.compute);
     if (options_.resting != options_.compute) masters = r_.empty({part_}, options_.resting);
@@ -112,6 +121,31 @@ class DeepSpeedZero final : public Sharding {
     shard_gradients_.resize(1);
     r_.tape().begin_op("initialize_optimizer_states");
     const Tensor zeros = r_.empty({part_}, options_.resting);
+  }
+
+  /// Parts are copied by way of 16 bits on the host; what a name still holds goes with the constructor's end.
+  void make_masters_on_host() {
+    const bool pinned = options_.pin_memory;
+    r_.tape().begin_op("masters");
+    {
+      const Tensor clone = r_.empty({part_}, options_.compute);
+      const Tensor narrow = on_host(r_, "masters", Category::workspace, part_, options_.compute);
+      on_host_.push_back(pinned_copy(r_, "masters", Category::master_parameter, part_, options_.resting, pinned));
+    }
+    Tensor narrow = on_host(r_, "temp_buffer_bit16", Category::workspace, part_, options_.compute);
+    if (pinned) {
+      on_host_.push_back(on_host(r_, "temp_pinned", Category::workspace, part_, options_.compute, true));
+    } else {
+      on_host_.push_back(std::exchange(narrow, {}));
+    }
+    std::int64_t largest = 0;
+    for (std::size_t p = 0; p < r_.parameters().size(); ++p) largest = std::max(largest, elements(p));
+    on_host_.push_back(
+        pinned_copy(r_, "temp_grad_buffer_for_cpu_offload", Category::workspace, largest, options_.compute, pinned));
+    r_.tape().begin_op("temp_grad_buffer_for_gpu_offload");
+    staging_ = r_.empty({largest}, options_.compute);
+    on_host_.push_back(
+        pinned_copy(r_, "initialize_optimizer_states", Category::gradient, part_, options_.resting, pinned));
   }
 
   void has_gradient(std::size_t p) {
@@ -128,6 +162,7 @@ class DeepSpeedZero final : public Sharding {
     Tensor& gradient = r_.graph().gradients()[p];
     if (!gradient) return;
     if (in_bucket_ + elements(p) > options_.reduce_bucket) reduce_bucket();
+    if (elements(p) > options_.reduce_bucket && options_.offload_optimizer) gradient = r_.clone(gradient);
     if (elements(p) <= options_.reduce_bucket) gradient = bucket_.view(gradient.sizes(), gradient.strides());
     in_bucket_ += elements(p);
     waiting_.push_back(p);
@@ -172,7 +207,10 @@ class DeepSpeedZero final : public Sharding {
     sum_slices();
     for (const std::size_t p : waiting_) {
       Tensor& gradient = r_.graph().gradients()[p];
-      if (own(p) > 0) {
+      if (own(p) > 0 && options_.offload_optimizer) {
+        copy_to_host(p);
+        if (!is_boundary()) continue;  // until the epilogue
+      } else if (own(p) > 0) {
         if (!reduced_) {
           reduced_ = r_.empty({whole_in_part_}, options_.compute);
           r_.tape().set_category(reduced_.storage().buffer(), Category::gradient);
@@ -182,6 +220,29 @@ class DeepSpeedZero final : public Sharding {
     }
     waiting_.clear();
     in_bucket_ = 0;
+  }
+
+  /// Over micro-steps of stage 2 whole gradients are added up there; of the sum the rank's part is copied, in fp32.
+  void copy_to_host(std::size_t p) {
+    if (options_.stage == 2 && options_.micro_steps > 1 && !accumulated_[p])
+      accumulated_[p] = pinned_copy(r_, "accumulated_grads_in_cpu", Category::gradient, elements(p), options_.compute,
+                                    options_.pin_memory);
+    if (!is_boundary()) return;
+    r_.tape().begin_op("set_norm_for_param_grad_in_gpu");
+    norms_.push_back(wide_norm(r_, own(p)));
+    if (options_.compute == options_.resting) return;
+    r_.tape().begin_op("async_inplace_copy_grad_to_fp32_buffer_from_gpu");
+    const Tensor wide = r_.empty({own(p)}, options_.resting);
+  }
+
+  /// Scalars alone are on the device.
+  void step_on_host() {
+    r_.tape().begin_op("has_overflow");
+    { const Tensor flag = r_.empty({1}, Scalar::boolean); }
+    r_.tape().begin_op("complete_grad_norm_calculation_for_cpu_offload");
+    { const Tensor norm = r_.empty({1}, Scalar::f32); }
+    if (states_.empty()) states_ = states_on_host(r_, options_.rule, part_, options_.resting);
+    norms_.clear();
   }
 
   Tensor norm_of_gradients() {
@@ -225,6 +286,10 @@ class DeepSpeedZero final : public Sharding {
   Tensor reduced_;                      ///< gradients of in_part_, whole
   Tensor summed_;                       ///< the same over micro-steps of stage 2, until the last
   std::int64_t micro_step_ = 0;
+  Tensors on_host_{}, states_{};  ///< where the optimizer is offloaded
+  Tensor staging_;                ///< for what is added up there
+  std::map<std::size_t, Tensor> accumulated_{};
+  Tensors norms_{};       ///< of gradients that were copied there
   Tensor unscaled_norm_;  ///< of the last step
   Tensor reported_norm_;  ///< the same, by the engine, until the next step ends
 };
@@ -240,6 +305,33 @@ Tensor wide_norm(Runtime& r, std::int64_t elements) {
   const Tensor partial = r.empty({hidden.partial.count() / kCounted * kDouble}, Scalar::boolean);
   const Tensor semaphores = r.empty({hidden.semaphores.count()}, Scalar::boolean);
   return norm;
+}
+
+Tensor on_host(Runtime& r, std::string_view name, Category category, std::int64_t elements, Scalar scalar,
+               bool pinned) {
+  r.tape().begin_op(name);
+  r.tape().in_memory(pinned ? Memory::pinned : Memory::host);
+  const std::int64_t bytes = elements * bytes_of(scalar);
+  // CachingHostAllocator.cpp gives powers of two.
+  const BufferId memory = r.tape().take(
+      Bytes{pinned ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes))) : bytes});
+  r.tape().in_memory(Memory::device);
+  r.tape().set_category(memory, category);
+  return {r.tape(), memory, {elements}, {1}, scalar};
+}
+
+Tensor pinned_copy(Runtime& r, std::string_view name, Category category, std::int64_t elements, Scalar scalar,
+                   bool pinned) {
+  Tensor pageable = on_host(r, name, category, elements, scalar);
+  return pinned ? on_host(r, name, category, elements, scalar, true) : pageable;
+}
+
+Tensors states_on_host(Runtime& r, Rule rule, std::int64_t elements, Scalar scalar) {
+  Tensors states;
+  if (rule == Rule::sgd) return states;
+  for (const char* name : {"exp_avg", "exp_avg_sq"})
+    states.push_back(on_host(r, name, Category::optimizer_state, elements, scalar));
+  return states;
 }
 
 std::unique_ptr<Sharding> deepspeed_zero(Runtime& runtime, const ShardingOptions& options) {

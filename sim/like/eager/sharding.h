@@ -55,6 +55,11 @@ struct ShardingOptions {
   std::int32_t stage = 3;          ///< deepspeed's
   std::int64_t reduce_bucket = 0;  ///< deepspeed: elements that are reduced together
   Zero3Options zero3{};
+  bool offload_optimizer = false;   ///< masters, their gradients and the optimizer's states are in the host's memory
+  bool offload_parameters = false;  ///< deepspeed's stage 3: parts of parameters are, too
+  bool pin_memory = false;          ///< of what offload_optimizer puts there
+  bool pin_parameters = false;      ///< of what offload_parameters puts there
+  std::int32_t rank = 0;            ///< deepspeed's stages 1 and 2 with offload_optimizer: whose side it is
 };
 
 /// One rank's side of it. Blocks are numbered from 0; what lies outside of them is the model's own part.

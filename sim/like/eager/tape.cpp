@@ -9,7 +9,7 @@ BufferId Tape::take(Bytes bytes) {
     written_ = place_;
     begin();
   }
-  return program_.take({.bytes = bytes, .category = category_, .stream = stream_});
+  return program_.take({.bytes = bytes, .category = category_, .memory = memory_, .stream = stream_});
 }
 
 void Tape::give_back(BufferId buffer) {

@@ -42,6 +42,8 @@ class Tape {
   [[nodiscard]] BufferId take(Bytes bytes);
   /// What is taken from now on is of this stream's blocks; 0 is the program's own.
   void on_stream(std::uint8_t stream) { stream_ = stream; }
+  /// What is taken from now on is of this memory.
+  void in_memory(Memory memory) { memory_ = memory; }
   void give_back(BufferId buffer);
   void set_category(BufferId buffer, Category category) {
     if (buffer.valid()) program_.allocation(buffer).category = category;
@@ -82,6 +84,7 @@ class Tape {
   Part part_ = Part::creation;
   Category category_ = Category::workspace;
   std::uint8_t stream_ = 0;
+  Memory memory_ = Memory::device;
   bool muted_ = false;
   bool finished_ = false;
   std::int32_t saved_ = 0;

@@ -16,7 +16,8 @@ struct DeepSpeedRun {
   std::string recompute, config, precision, optimizer, zero = "{}";
   std::int32_t ranks = 0, stage = 0, rank = 0;
   std::int64_t bucket = 0, batch = 0, sequence = 0, reserved = 0;
-  std::vector<std::int64_t> peaks;  ///< creation, then three steps
+  std::int64_t host = 0, pinned = 0;  ///< at the end, where something is offloaded
+  std::vector<std::int64_t> peaks;    ///< creation, then three steps
 };
 
 Result<LikeResult> predicted(const DeepSpeedRun& run) {
@@ -39,11 +40,18 @@ Result<LikeResult> predicted(const DeepSpeedRun& run) {
       zero.value("stage3_param_persistence_threshold", options.zero3.persistence_threshold);
   options.zero3.max_live = zero.value("stage3_max_live_parameters", options.zero3.max_live);
   options.zero3.max_reuse_distance = zero.value("stage3_max_reuse_distance", options.zero3.max_reuse_distance);
+  const auto offload = [&](const char* key, bool& offloads, bool& pins) {
+    offloads = zero.contains(key);
+    if (offloads) pins = zero[key].value("pin_memory", false);
+  };
+  offload("offload_optimizer", options.offload_optimizer, options.pin_memory);
+  offload("offload_param", options.offload_parameters, options.pin_parameters);
+  options.rank = run.rank;
   options.zero3.sub_group = zero.value("sub_group_size", options.zero3.sub_group);
   return simulate_eager(std::make_shared<model::Model>(test::model_of(run.config)), strategy, options);
 }
 
-std::vector<DeepSpeedRun> all_runs(const std::string& table) {
+std::vector<DeepSpeedRun> all_runs(const std::string& table, bool offload) {
   std::ifstream in(std::string(TEST_DATA) + "/data/eager/" + table);
   std::vector<DeepSpeedRun> runs;
   std::string line;
@@ -52,7 +60,7 @@ std::vector<DeepSpeedRun> all_runs(const std::string& table) {
     std::istringstream fields(line);
     DeepSpeedRun run;
     fields >> run.ranks >> run.stage;
-    if (run.stage == 3) {
+    if (run.stage == 3 || offload) {
       fields >> run.rank;
       fields.ignore(1);
       std::getline(fields, run.zero, '\t');
@@ -64,13 +72,25 @@ std::vector<DeepSpeedRun> all_runs(const std::string& table) {
     run.peaks.resize(4);
     for (std::int64_t& peak : run.peaks) fields >> peak;
     fields >> run.reserved;
+    if (offload) fields >> run.host >> run.pinned;
     runs.push_back(std::move(run));
   }
   return runs;
 }
 
-void expect_equal(const std::string& table) {
-  const std::vector<DeepSpeedRun> runs = all_runs(table);
+/// Of what a program has in this memory when it ends.
+Bytes left_in(const Program& program, Memory memory) {
+  std::vector<bool> gone(program.allocations.size(), false);
+  for (const Step& step : program.steps)
+    if (step.kind == StepKind::give_back) gone[static_cast<std::size_t>(step.at)] = true;
+  Bytes sum{0};
+  for (std::size_t i = 0; i < gone.size(); ++i)
+    if (!gone[i] && program.allocations[i].memory == memory) sum += program.allocations[i].bytes;
+  return sum;
+}
+
+void expect_equal(const std::string& table, bool offload = false) {
+  const std::vector<DeepSpeedRun> runs = all_runs(table, offload);
   ASSERT_FALSE(runs.empty());
   for (const DeepSpeedRun& run : runs) {
     const Result<LikeResult> result = predicted(run);
@@ -79,6 +99,8 @@ void expect_equal(const std::string& table) {
         << "stage " << run.stage << " " << run.zero << ", rank " << run.rank << " of " << run.ranks << ", bucket "
         << run.bucket << ", " << run.recompute << " " << run.precision << " " << run.optimizer << " " << run.batch
         << " x " << run.sequence << " " << run.config;
+    EXPECT_EQ(left_in(*result->program, Memory::host).count(), run.host) << run.zero << " of " << run.ranks;
+    EXPECT_EQ(left_in(*result->program, Memory::pinned).count(), run.pinned) << run.zero << " of " << run.ranks;
   }
 }
 
@@ -88,6 +110,10 @@ TEST(DeepSpeedDryRuns, ZeroStages1And2AreEqualToTheByte) {
 
 TEST(DeepSpeedDryRuns, ZeroStage3IsEqualToTheByte) {
   expect_equal("deepspeed_stage3_dryruns.tsv");
+}
+
+TEST(DeepSpeedDryRuns, ZeroStages1And2WithTheOptimizerOnTheHostAreEqualToTheByte) {
+  expect_equal("deepspeed_offload_dryruns.tsv", true);
 }
 
 TEST(DeepSpeedDryRuns, WhatIsNotModelledIsNamed) {

@@ -6,9 +6,11 @@
 
 Needs deepspeed beside what make_dryruns.py needs. Columns: ranks, the ZeRO stage, reduce_bucket_size, then those of
 make_dryruns.py. Rank 0 of every program is run; with --stage3 programs of stage 3 are drawn, of whose ranks the first or
-the last is run, and columns rank and zero (further keys of zero_optimization) lie behind the stage.
+the last is run, and columns rank and zero (further keys of zero_optimization) lie behind the stage; so do they with
+--offload, whose programs have DeepSpeedCPUAdam and two more columns: pageable and pinned bytes of the host's memory at the
+end, the latter as PyTorch's allocator gives them. DeepSpeedCPUAdam is compiled at its first use, which needs ninja and g++.
 """
-import argparse, csv, json, os, random
+import argparse, csv, gc, json, os, random
 
 import torch
 import torch.distributed as dist
@@ -41,8 +43,12 @@ def train(run):
     model = make_dryruns.hugging_face(c, torch.float32)
     if run["recompute"] == "block":
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    how = {"foreach": {}, "fused": {"fused": True}, "for-loop": {"foreach": False}}[run["optimizer"]]
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how)
+    offloads = "offload_optimizer" in run.get("zero", {})
+    if offloads:
+        optimizer = deepspeed.ops.adam.DeepSpeedCPUAdam(model.parameters(), lr=1e-3)
+    else:
+        how = {"foreach": {}, "fused": {"fused": True}, "for-loop": {"foreach": False}}[run["optimizer"]]
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how)
     settings = {"train_micro_batch_size_per_gpu": run["batch"], "zero_allow_untested_optimizer": True,
                 "zero_optimization": {"stage": run["stage"], "reduce_bucket_size": run["reduce_bucket_size"],
                                       **run.get("zero", {})}}
@@ -62,7 +68,20 @@ def train(run):
         torch.cuda.reset_peak_memory_stats()
         step()
         peaks.append(torch.cuda.max_memory_allocated())
-    return peaks + [torch.cuda.max_memory_reserved()]
+    return peaks + [torch.cuda.max_memory_reserved()] + (host_bytes() if offloads else [])
+
+
+def host_bytes():
+    """Of vectors on the host: scalars of a step and of libraries are not told."""
+    gc.collect()
+    storages = {}
+    for t in gc.get_objects():
+        if issubclass(type(t), torch.Tensor) and t.device.type == "cpu":
+            for tensor in (t, t.grad if t.is_leaf else None):
+                if tensor is not None and tensor.untyped_storage().nbytes() > 1024:
+                    storages[tensor.untyped_storage().data_ptr()] = (tensor.untyped_storage().nbytes(), tensor.is_pinned())
+    return [sum(n for n, pinned in storages.values() if not pinned),
+            torch.cuda.host_memory_stats()["allocated_bytes.current"] // 1024 * 1024]
 
 
 def draw(r):
@@ -86,22 +105,39 @@ def draw_stage3(r):
     return run
 
 
+def draw_offload(r, parameters, stages):
+    stage = r.choice(stages)
+    run = draw_stage3(r) if stage == 3 else draw(r) | {"stage": stage, "zero": {}}
+    run["ranks"] = r.choice([2, 3, 4, 8])
+    run["rank"] = r.choice([0, run["ranks"] - 1])
+    run["optimizer"] = "cpu"
+    for what in ["offload_optimizer", *(["offload_param"] if parameters else [])]:
+        run["zero"][what] = {"device": "cpu", "pin_memory": r.random() < 0.5}
+    return run
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--stage3", action="store_true")
+    parser.add_argument("--offload", choices=["optimizer", "parameters"], help="both, for the latter")
+    parser.add_argument("--stages", type=int, nargs="+", default=[3], help="with --offload")
     parser.add_argument("--out", default="deepspeed_dryruns.tsv")
     args = parser.parse_args()
     import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
 
     draws = random.Random(args.seed)
-    keys = ["ranks", "stage", *(["rank", "zero"] if args.stage3 else []), "reduce_bucket_size", "recompute", "config", "batch", "sequence", "precision", "optimizer"]
+    placed = ["rank", "zero"] if args.stage3 or args.offload else []
+    keys = ["ranks", "stage", *placed, "reduce_bucket_size", "recompute", "config", "batch", "sequence", "precision", "optimizer"]
     with open(args.out, "w", newline="") as out:
         rows = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
-        rows.writerow([*keys, "creation", "first", "second", "third", "reserved"])
+        rows.writerow([*keys, "creation", "first", "second", "third", "reserved", *(["host", "pinned"] if args.offload else [])])
         for _ in range(args.runs):
-            run = draw_stage3(draws) if args.stage3 else draw(draws)
+            if args.offload:
+                run = draw_offload(draws, args.offload == "parameters", args.stages)
+            else:
+                run = draw_stage3(draws) if args.stage3 else draw(draws)
             answer = make_dryruns.answer_of(train, run)
             if answer is None:
                 continue
