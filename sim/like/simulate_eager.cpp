@@ -65,6 +65,8 @@ Result<void> check_deepspeed(const plan::Strategy& s, const EagerOptions& option
   if (s.precision == plan::Precision::bf16 && !options.masters)
     return missing("DeepSpeed without fp32 masters", "--masters fp32");
   if (s.shard_degree() != s.world_size) return missing("sharding in groups", "a group of all ranks");
+  if (options.offload_parameters && !options.offload_optimizer)
+    return missing("offload_param without offload_optimizer", "both");
   if (options.offload_parameters && s.stage != 3) return missing("offload_param under stage 1 or 2", "--stage 3");
   return {};
 }

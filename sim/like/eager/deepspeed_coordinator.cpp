@@ -33,6 +33,10 @@ BufferId ParameterCoordinator::take(std::int64_t elements, std::string_view name
   return memory;
 }
 
+Tensor ParameterCoordinator::copied_part(std::size_t p) {
+  return {r_.tape(), take(part(p), "part from the host", Category::communication), {part(p)}, {1}, options_.compute};
+}
+
 void ParameterCoordinator::fill(std::size_t p, BufferId memory) {
   r_.parameters()[p].storage().refill(memory);
 }
@@ -49,10 +53,16 @@ void ParameterCoordinator::gather(std::vector<std::size_t> parameters) {
   if (several_ranks && parameters.size() == 1) {
     const std::size_t p = parameters.front();
     fill(p, take(part(p) * options_.ranks, "all-gather", Category::gathered));
+    if (options_.offload_parameters) handle->copies.push_back(copied_part(p));
   } else if (several_ranks) {
     std::int64_t together = 0;
     for (const std::size_t p : parameters) together += part(p);
     handle->flat = take(together * options_.ranks, "all-gather", Category::communication);
+    Tensors copies;
+    if (options_.offload_parameters)
+      for (const std::size_t p : parameters) copies.push_back(copied_part(p));
+  } else if (options_.offload_parameters) {
+    for (const std::size_t p : parameters) fill(p, take(elements(p), "all-gather", Category::gathered));
   }
   r_.tape().on_stream(0);
   for (const std::size_t p : parameters) {
@@ -66,6 +76,7 @@ void ParameterCoordinator::gather(std::vector<std::size_t> parameters) {
 void ParameterCoordinator::wait(Handle& handle) {
   if (handle.complete) return;
   handle.complete = true;
+  handle.copies.clear();
   r_.tape().on_stream(kGatherStream);
   for (const std::size_t p : handle.parameters) {
     if (handle.flat.valid()) fill(p, take(elements(p), "copy out", Category::gathered));
@@ -217,7 +228,10 @@ void ParameterCoordinator::gather_persistent() {
   std::vector<std::size_t> persistent;
   for (std::size_t p = 0; p < states_.size(); ++p)
     if (is_persistent(p)) persistent.push_back(p);
-  const bool copied = options_.ranks > 1 || persistent.size() == 1;
+  const bool copied = options_.ranks > 1 || persistent.size() == 1 || options_.offload_parameters;
+  Tensors copies;
+  if (options_.offload_parameters)
+    for (const std::size_t p : persistent) copies.push_back(copied_part(p));
   for (const std::size_t p : persistent) {
     if (copied) fill(p, take(part(p) * options_.ranks, "all-gather", Category::gathered));
     states_[p].status = Status::available;
@@ -225,6 +239,8 @@ void ParameterCoordinator::gather_persistent() {
 }
 
 void ParameterCoordinator::gather_and_release(std::size_t p) {
+  Tensor copy;
+  if (options_.offload_parameters) copy = copied_part(p);
   r_.tape().give_back(take(part(p) * options_.ranks, "create_reduce_and_remove_grad_hooks", Category::gathered));
 }
 

@@ -61,6 +61,8 @@ class ParameterCoordinator {
 
   [[nodiscard]] std::int64_t elements(std::size_t p) const { return r_.parameters()[p].elements(); }
   [[nodiscard]] BufferId take(std::int64_t elements, std::string_view name, Category category);
+  /// On the device, of one that lies on the host.
+  [[nodiscard]] Tensor copied_part(std::size_t p);
   void fill(std::size_t p, BufferId memory);
   void gather(std::vector<std::size_t> parameters);
   void wait(Handle& handle);

@@ -23,11 +23,12 @@ class DeepSpeedStage3 final : public Sharding {
     partition(model, make_buffers);
     coordinator_.begin();
     r_.tape().begin_op("inf_or_nan_tracker");
-    tracker_ = r_.empty({1}, Scalar::boolean);
+    if (!options_.offload_optimizer) tracker_ = r_.empty({1}, Scalar::boolean);
     make_sub_groups();
     flatten();
     make_masters();
     make_buckets();
+    converted_ = {};
     for (std::size_t p = 0; p < r_.parameters().size(); ++p) coordinator_.gather_and_release(p);
     r_.graph().after_collecting([this](std::size_t p) { put_into_bucket(p); });
   }
@@ -66,6 +67,7 @@ class DeepSpeedStage3 final : public Sharding {
 
   void after_backward() override {
     reduce();
+    ++micro_step_;
     coordinator_.release_leftovers();
   }
 
@@ -75,6 +77,7 @@ class DeepSpeedStage3 final : public Sharding {
     r_.tape().set_module("", -1);
     r_.tape().set_part(Part::optimizer, Category::workspace);
     coordinator_.release_all();
+    if (options_.offload_optimizer) return step_on_host();
     const Tensors norms = norms_of_gradients();
     r_.tape().begin_op("step");
     const Tensor combined = combined_norm();
@@ -95,6 +98,8 @@ class DeepSpeedStage3 final : public Sharding {
     std::int64_t elements = 0;
     Tensor master{};
     std::unique_ptr<Optimizer> optimizer{};
+    Tensor gradient{};  ///< on the host, as are these
+    Tensors states{};
   };
 
   [[nodiscard]] std::int64_t elements(std::size_t p) const { return r_.parameters()[p].elements(); }
@@ -127,10 +132,33 @@ class DeepSpeedStage3 final : public Sharding {
       all.back().set_parameter(static_cast<std::int32_t>(all.size()) - 1);
     }
     make_buffers();
+    for (const Tensor& parameter : all) print(parameter);
     for (std::size_t p = 0; p < all.size(); ++p) {
-      parts_.push_back(named("partition", Category::parameter, part(p), options_.compute));
+      parts_.push_back(
+          options_.offload_parameters
+              ? pinned_copy(r_, "partition", Category::parameter, part(p), options_.compute, options_.pin_parameters)
+              : named("partition", Category::parameter, part(p), options_.compute));
       all[p].storage().drop();
     }
+  }
+
+  /// torch/_tensor_str.py: stage3.py makes text of the optimizer's groups, to print it or not. Of what has more than
+  /// 1,000 elements it takes three at either end of the last dimensions; a kernel looks for what is not finite.
+  void print(const Tensor& parameter) {
+    constexpr std::int64_t kMost = 1000, kEdges = 6;
+    r_.tape().begin_op("_tensor_str");
+    std::int64_t shown = parameter.elements();
+    Tensor summary;
+    if (shown > kMost) {
+      const std::int64_t rows = parameter.sizes().rank > 1 ? std::min(parameter.size(0), kEdges) : 1;
+      shown = rows * std::min(parameter.sizes().back(0), kEdges);
+      Tensors parts;
+      if (parameter.sizes().rank > 1)
+        for (std::int64_t i = 0; i < rows; ++i) parts.push_back(r_.empty({shown / rows}, options_.compute));
+      summary = r_.empty({shown}, options_.compute);
+    }
+    const Tensor equal = r_.empty({shown}, Scalar::boolean), absolute = r_.empty({shown}, options_.compute);
+    const Tensor bounded = r_.empty({shown}, Scalar::boolean), finite = r_.empty({shown}, Scalar::boolean);
   }
 
   void make_sub_groups() {
@@ -151,15 +179,22 @@ class DeepSpeedStage3 final : public Sharding {
     const Tensor sum = r_.empty({}, Scalar::f32);
   }
 
-  /// defragment(): by way of the host, with the cache emptied.
+  /// defragment(): by way of the host, with the cache emptied. What stays on the host is pinned, whatever is said.
   void flatten() {
     barrier();
+    if (options_.offload_parameters) {
+      flat_ = on_host(r_, "flat parameters", Category::parameter, total_, options_.compute, true);
+      parts_.clear();
+      return;
+    }
+    const Tensor all = on_host(r_, "defragment", Category::workspace, total_, options_.compute);
     parts_.clear();
     r_.tape().empty_cache();
     flat_ = named("flat parameters", Category::parameter, total_, options_.compute);
   }
 
   void make_masters() {
+    if (options_.offload_optimizer) return make_masters_on_host();
     std::int64_t largest = 0;
     Tensor converted;  // a local name of the loop
     for (SubGroup& g : sub_groups_) {
@@ -175,8 +210,30 @@ class DeepSpeedStage3 final : public Sharding {
     barrier();
   }
 
+  /// Masters are never pinned; gradients in fp32 are, where that is said.
+  void make_masters_on_host() {
+    std::int64_t largest = 0;
+    for (SubGroup& g : sub_groups_) {
+      largest = std::max(largest, g.elements);
+      if (options_.compute != options_.resting || !options_.offload_parameters)
+        converted_ = on_host(r_, "converted", Category::workspace, g.elements, options_.resting);
+      g.master = on_host(r_, "masters", Category::master_parameter, g.elements, options_.resting);
+    }
+    barrier();
+    const Tensor buffer = on_host(r_, "initialize_optimizer_states", Category::workspace, largest, options_.resting);
+    for (SubGroup& g : sub_groups_)
+      g.gradient = pinned_copy(r_, "subgroup_gradient_buffer", Category::gradient, g.elements, options_.resting,
+                               options_.pin_memory);
+    barrier();
+  }
+
   void make_buckets() {
     bucket_ = named("ipg_buckets", Category::communication, options_.reduce_bucket, options_.compute);
+    if (options_.offload_optimizer) {
+      gradients_ = pinned_copy(r_, "grad_partitions_flat_buffer", Category::gradient, total_, options_.compute,
+                               options_.pin_memory);
+      return;
+    }
     gradients_ = named("grad_partitions_flat_buffer", Category::gradient, total_, options_.compute);
   }
 
@@ -211,14 +268,50 @@ class DeepSpeedStage3 final : public Sharding {
         padding.clear();
       }
       for (const std::size_t p : waiting_) take_over(p);
+      copied_ = {};
     }
     r_.tape().on_stream(0);
     waiting_.clear();
     in_bucket_ = 0;
   }
 
-  /// partition_grads(): into the flat buffer.
-  void take_over(std::size_t p) { r_.graph().gradients()[p] = {}; }
+  /// partition_grads(): into the flat buffer. Of one on the host there is a copy until the next parameter's.
+  void take_over(std::size_t p) {
+    const std::int64_t own = std::clamp<std::int64_t>(elements(p) - options_.rank * part(p), 0, part(p));
+    if (options_.offload_optimizer && own > 0) {
+      copied_ = {};
+      copied_ = r_.empty({own}, options_.compute);
+      if (is_boundary()) offload_gradient(own);
+    }
+    r_.graph().gradients()[p] = {};
+  }
+
+  /// _offload_grad_partition_at_boundary(): the norm, 250 million elements at a time, and a copy in fp32.
+  void offload_gradient(std::int64_t own) {
+    constexpr std::int64_t kMostAtOnce = 250'000'000;
+    r_.tape().begin_op("_constant_buffered_norm2");
+    {
+      const Tensor norm = wide_norm(r_, std::min(own, kMostAtOnce));
+      norms_.push_back(r_.empty({kDouble}, Scalar::boolean));
+    }
+    if (options_.compute == options_.resting) return;
+    r_.tape().begin_op("_offload_grad_partition_at_boundary");
+    const Tensor wide = r_.empty({own}, options_.resting);
+  }
+  [[nodiscard]] bool is_boundary() const { return (micro_step_ + 1) % options_.micro_steps == 0; }
+
+  /// Scalars alone are on the device, then parameters.
+  void step_on_host() {
+    r_.tape().begin_op("complete_grad_norm_calculation_for_cpu_offload");
+    { const Tensor norm = r_.empty({1}, Scalar::f32); }
+    for (SubGroup& g : sub_groups_) {
+      if (g.states.empty()) g.states = states_on_host(r_, options_.rule, g.elements, options_.resting);
+      if (options_.compute != options_.resting)
+        const Tensor narrow = on_host(r_, "copy", Category::workspace, g.elements, options_.compute);
+    }
+    norms_.clear();
+    coordinator_.gather_persistent();
+  }
 
   /// By sub-group.
   Tensors norms_of_gradients() {
@@ -280,6 +373,10 @@ class DeepSpeedStage3 final : public Sharding {
   Tensor gradients_;                  ///< parts, reduced
   std::vector<std::size_t> waiting_;  ///< parameters whose gradients are in the bucket
   std::int64_t in_bucket_ = 0;
+  std::int64_t micro_step_ = 0;
+  Tensor converted_;      ///< a local name of the constructor's
+  Tensor copied_;         ///< a gradient's part, back from the host
+  Tensors norms_{};       ///< of gradients that were copied to the host
   Tensor norm_;           ///< of the last step
   Tensor reported_norm_;  ///< the same, by the engine, until the next step ends
 };

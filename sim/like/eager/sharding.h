@@ -59,7 +59,7 @@ struct ShardingOptions {
   bool offload_parameters = false;  ///< deepspeed's stage 3: parts of parameters are, too
   bool pin_memory = false;          ///< of what offload_optimizer puts there
   bool pin_parameters = false;      ///< of what offload_parameters puts there
-  std::int32_t rank = 0;            ///< deepspeed's stages 1 and 2 with offload_optimizer: whose side it is
+  std::int32_t rank = 0;            ///< deepspeed with offload_optimizer: whose side it is
 };
 
 /// One rank's side of it. Blocks are numbered from 0; what lies outside of them is the model's own part.

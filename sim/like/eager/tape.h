@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "sim/like/program/program.h"
 
@@ -42,7 +43,8 @@ class Tape {
   [[nodiscard]] BufferId take(Bytes bytes);
   /// What is taken from now on is of this stream's blocks; 0 is the program's own.
   void on_stream(std::uint8_t stream) { stream_ = stream; }
-  /// What is taken from now on is of this memory.
+  /// What is taken from now on is of this memory. Pinned memory stays pinned when it is given back, for whoever asks
+  /// for as much next (CachingHostAllocator).
   void in_memory(Memory memory) { memory_ = memory; }
   void give_back(BufferId buffer);
   void set_category(BufferId buffer, Category category) {
@@ -85,6 +87,7 @@ class Tape {
   Category category_ = Category::workspace;
   std::uint8_t stream_ = 0;
   Memory memory_ = Memory::device;
+  std::vector<BufferId> idle_pinned_;
   bool muted_ = false;
   bool finished_ = false;
   std::int32_t saved_ = 0;

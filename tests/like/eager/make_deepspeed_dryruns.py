@@ -7,8 +7,8 @@
 Needs deepspeed beside what make_dryruns.py needs. Columns: ranks, the ZeRO stage, reduce_bucket_size, then those of
 make_dryruns.py. Rank 0 of every program is run; with --stage3 programs of stage 3 are drawn, of whose ranks the first or
 the last is run, and columns rank and zero (further keys of zero_optimization) lie behind the stage; so do they with
---offload, whose programs have DeepSpeedCPUAdam and two more columns: pageable and pinned bytes of the host's memory at the
-end, the latter as PyTorch's allocator gives them. DeepSpeedCPUAdam is compiled at its first use, which needs ninja and g++.
+--offload, whose programs have DeepSpeedCPUAdam and two more columns: bytes of the host's memory at the end, pageable ones
+of tensors larger than a KiB, and pinned ones in whole KiB, as PyTorch's allocator gives them. DeepSpeedCPUAdam is compiled at its first use, which needs ninja and g++.
 """
 import argparse, csv, gc, json, os, random
 
@@ -72,7 +72,7 @@ def train(run):
 
 
 def host_bytes():
-    """Of vectors on the host: scalars of a step and of libraries are not told."""
+    """Of tensors on the host: what libraries keep there and copies of scalars are small, and not told."""
     gc.collect()
     storages = {}
     for t in gc.get_objects():
