@@ -140,6 +140,10 @@ TEST(DeepSpeedDryRuns, ZeroStage3WithTheOptimizerOnTheHostIsEqualToTheByte) {
   expect_equal("deepspeed_stage3_offload_dryruns.tsv", true, 1);
 }
 
+TEST(DeepSpeedDryRuns, ZeroStage3WithOptimizerAndParametersOnTheHostIsEqualToTheByte) {
+  expect_equal("deepspeed_stage3_offload_parameters_dryruns.tsv", true, 2);
+}
+
 TEST(DeepSpeedDryRuns, WhatIsNotModelledIsNamed) {
   DeepSpeedRun run{.recompute = "none",
                    .config = R"({"model_type": "gpt2", "vocab_size": 100, "n_embd": 16, "n_layer": 1, "n_head": 1,
