@@ -21,7 +21,8 @@ void add_eager_options(cli::Command& command, like::EagerOptions& o, AllocatorFl
   cli::Group group = command.group("--like pytorch@2.11");
   group.add_choice<Code>("model-code", &o.code,
                          {{"hugging-face", Code::hugging_face, "transformers 5, its decoders"},
-                          {"cs336", Code::course, "the course's transformer, attention by einsum"}},
+                          {"cs336", Code::course, "the course's transformer, attention by einsum"},
+                          {"torchtitan", Code::torchtitan, "its llama3 and qwen3 as of autumn 2025"}},
                          "whose code the model is");
   group.add_choice<Attention>(
       "attention", &o.attention,

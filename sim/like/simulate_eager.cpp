@@ -28,6 +28,19 @@ Result<void> check_course(const model::Model& model, const plan::Strategy& s) {
   return {};
 }
 
+Result<void> check_torchtitan(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
+  const bool known = model.class_name == "LlamaForCausalLM" || model.class_name == "Qwen3ForCausalLM";
+  if (!known || model.attention_bias || model.mlp_bias || model.layers < 1)
+    return missing("torchtitan's " + model.class_name, "a llama or qwen3 without biases");
+  if (options.framework != eager::Framework::fsdp2 && options.framework != eager::Framework::none)
+    return missing("--model-code torchtitan under " + std::string(name_of(options.framework)), "--like fsdp2");
+  if (options.autocast || s.precision != plan::Precision::bf16)
+    return missing("torchtitan in another precision than bf16", "--precision bf16");
+  if (s.tensor_parallel > 1) return missing("torchtitan's tensor parallelism", "--tensor-parallel 1");
+  if (s.dropout > 0 || model.dropout > 0) return missing("dropout of torchtitan", "leave --dropout out");
+  return {};
+}
+
 Result<void> check_hugging_face(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const bool half = options.autocast || s.precision == plan::Precision::bf16 || s.precision == plan::Precision::fp16;
   if (!eager::is_known_decoder(model))
@@ -108,7 +121,7 @@ Result<void> check(const model::Model& model, const plan::Strategy& s, const Eag
   if (model.not_simulated) return *model.not_simulated;
   if (Result<void> ok = check_sharding(model, s, options); !ok) return ok;
   if (s.accumulation() > 1) return missing("gradient accumulation", "leave --global-batch out");
-  if (s.recompute == plan::Recompute::selective)
+  if (s.recompute == plan::Recompute::selective && options.code != eager::Code::torchtitan)
     return missing("selective activation checkpointing", "--recompute block or none");
   if (s.recompute == plan::Recompute::block && options.code == eager::Code::course)
     return missing("activation checkpointing of --model-code cs336", "--recompute none");
@@ -118,6 +131,7 @@ Result<void> check(const model::Model& model, const plan::Strategy& s, const Eag
     return missing("--autocast with parameters in 16 bits", "--precision fp32");
   if (!s.freeze.empty()) return missing("a frozen parameter", "leave --freeze out");
   if (options.framework == eager::Framework::megatron) return {};
+  if (options.code == eager::Code::torchtitan) return check_torchtitan(model, s, options);
   return options.code == eager::Code::course ? check_course(model, s) : check_hugging_face(model, s, options);
 }
 
@@ -140,22 +154,25 @@ eager::Rule rule_of(plan::OptimizerKind optimizer) {
   return eager::Rule::adamw;
 }
 
-eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& options) {
+eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const eager::Scalar compute = scalar_of(s.precision);
   const eager::Scalar wide = options.masters ? eager::Scalar::f32 : compute;
-  return {.framework = options.framework,
-          .ranks = options.framework == eager::Framework::megatron ? static_cast<std::int32_t>(s.data_parallel())
-                                                                   : s.world_size,
-          .compute = compute,
-          .resting = wide,
-          .reduced = wide,
-          .reshard_after_forward = s.stage == 3,
-          .original_parameters = options.original_parameters,
-          .distributed_optimizer = s.stage == 1,
-          .rule = rule_of(s.optimizer),
-          .update = options.update,
-          .stage = s.stage,
-          .reduce_bucket = options.reduce_bucket};
+  return {
+      .framework = options.framework,
+      .ranks =
+          options.framework == eager::Framework::megatron ? static_cast<std::int32_t>(s.data_parallel()) : s.world_size,
+      .compute = compute,
+      .resting = wide,
+      .reduced = wide,
+      .reshard_after_forward = s.stage == 3,
+      .keep_last = options.code == eager::Code::torchtitan,
+      .ends_apart = options.code == eager::Code::torchtitan && options.torchtitan.ends_apart && !model.tied_embeddings,
+      .original_parameters = options.original_parameters,
+      .distributed_optimizer = s.stage == 1,
+      .rule = rule_of(s.optimizer),
+      .update = options.update,
+      .stage = s.stage,
+      .reduce_bucket = options.reduce_bucket};
 }
 
 }  // namespace
@@ -182,11 +199,13 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                      .precision = scalar_of(s.precision),
                                      .attention = options.attention,
                                      .wide_logits = options.wide_logits,
-                                     .checkpoint = s.recompute == plan::Recompute::block,
+                                     .checkpoint = s.recompute != plan::Recompute::none,
+                                     .selective = s.recompute == plan::Recompute::selective,
+                                     .torchtitan = options.torchtitan,
                                      .autocast = autocast},
                          .rule = rule_of(s.optimizer),
                          .update = options.update,
-                         .sharding = sharding_of(s, options),
+                         .sharding = sharding_of(*model, s, options),
                          .megatron = {.tensor = s.tensor_parallel,
                                       .sequence_parallel = options.sequence_parallel,
                                       .dropout = model->dropout},

@@ -17,10 +17,12 @@ enum class Framework : std::uint8_t { none, fsdp1, fsdp2, deepspeed, megatron };
 struct ShardingOptions {
   Framework framework = Framework::none;
   std::int32_t ranks = 1;
-  Scalar compute = Scalar::f32;        ///< of gathered parameters, and so of activations and their gradients
-  Scalar resting = Scalar::f32;        ///< of shards, and so of the optimizer's states
-  Scalar reduced = Scalar::f32;        ///< of gradients while ranks sum them up
-  bool reshard_after_forward = true;   ///< else gathered parameters stay until backward
+  Scalar compute = Scalar::f32;       ///< of gathered parameters, and so of activations and their gradients
+  Scalar resting = Scalar::f32;       ///< of shards, and so of the optimizer's states
+  Scalar reduced = Scalar::f32;       ///< of gradients while ranks sum them up
+  bool reshard_after_forward = true;  ///< else gathered parameters stay until backward
+  bool keep_last = false;   ///< but those of the last block, or of the model's end where it is a unit, stay: torchtitan
+  bool ends_apart = false;  ///< two units more: the embedding, behind the blocks, and then the model's end
   bool original_parameters = true;     ///< fsdp1: use_orig_params
   bool distributed_optimizer = false;  ///< megatron: masters and states are cut over ranks
   Rule rule = Rule::adamw;             ///< megatron, whose groups have an optimizer each
@@ -50,6 +52,7 @@ class Sharding {
   virtual void after_backward() {}
   /// Each made of the one before, the first of the loss; backward begins at the last. None: at the loss.
   virtual Tensors scaled(const Tensor& /*loss*/) { return {}; }
+  [[nodiscard]] bool ends_apart() const { return options_.ends_apart; }
 
   virtual void step(Optimizer& optimizer);
   virtual void zero_grad(Optimizer& optimizer, bool set_to_none);
@@ -75,6 +78,9 @@ inline void enter_model(Runtime& r) {
 }
 inline void leave_model(Runtime& r, const Tensor& loss, const Tensor& logits) {
   if (r.sharding != nullptr) r.sharding->leave_model(loss, logits);
+}
+[[nodiscard]] inline bool ends_apart(const Runtime& r) {
+  return r.sharding != nullptr && r.sharding->ends_apart();
 }
 /// body(x) as the framework runs a block.
 template <class Body>
