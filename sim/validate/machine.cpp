@@ -1,15 +1,14 @@
-// Cards by the words of their names.
+// Cards by name.
 #include "sim/validate/machine.h"
 
 #include <array>
-
-#include "sim/validate/text.h"
+#include <string_view>
 
 namespace shard::validate {
 namespace {
 
 struct Known {
-  std::string_view words;    ///< in the GPU's name
+  std::string_view words;    ///< its name
   std::string_view cluster;  ///< an example; empty: none
   double gib;                ///< usable, as CUDA reports it; 0: the row's
   cluster::Card card;
@@ -38,32 +37,30 @@ constexpr std::array kCards{
 
 }  // namespace
 
-void settle_machine(RunDescription& d, const PublishedRun& run) {
+RunMachine machine_of(const PublishedRun& run) {
+  constexpr double kGib = 1073741824.0;
+  RunMachine m;
+  if (run.gpu_bytes > 0) m.device_memory = Bytes{run.gpu_bytes};
   for (const Known& k : kCards) {
-    if (!holds(run.gpu, k.words)) continue;
-    d.machine = k.cluster;
-    d.card = k.card;
-    d.device_memory = Bytes{static_cast<std::int64_t>(k.gib * 1073741824.0)};
-    if (!k.alike) {
-      d.extrapolated = true;
-      d.assumed += (d.assumed.empty() ? "" : "; ") + ("a card like those of " + std::string(k.cluster));
-    }
+    if (run.gpu != k.words) continue;
+    m = {.cluster = std::string(k.cluster),
+         .card = k.card,
+         .device_memory = Bytes{static_cast<std::int64_t>(k.gib * kGib)},
+         .alike = k.alike};
     // A card sold in two sizes: the row's own, if it states one that is smaller.
-    if (run.gpu_gib > 0 && run.gpu_gib < 0.9 * k.gib)
-      d.device_memory = Bytes{static_cast<std::int64_t>(run.gpu_gib * 0.985 * 1073741824.0)};
-    return;
+    const auto stated = static_cast<double>(run.gpu_bytes);
+    if (stated > 0 && stated < 0.9 * k.gib * kGib) m.device_memory = Bytes{static_cast<std::int64_t>(stated * 0.985)};
   }
-  if (run.gpu_gib > 0) d.device_memory = Bytes{static_cast<std::int64_t>(run.gpu_gib * 1073741824.0)};
+  return m;
 }
 
-Bytes outside_allocator(const RunDescription& d) {
+Bytes outside_allocator(const PublishedRun& run, const RunMachine& machine) {
   // Estimates, measured by nobody here: a process with PyTorch and cuBLAS loaded, and NCCL's buffers of 16 to 24
   // channels with their peers (NCCL_BUFFSIZE is 4 MiB). Only figures of nvidia-smi rest on them; docs/validation.md
   // lists them as such.
   const std::int64_t mib = 1048576;
-  const bool several = d.ranks > 1;
-  const std::int64_t context = d.card && d.card->compute_capability >= 90 ? 620 : 520;
-  return Bytes{(context + (several ? 600 : 0)) * mib};
+  const std::int64_t context = machine.card && machine.card->compute_capability >= 90 ? 620 : 520;
+  return Bytes{(context + (run.ranks > 1 ? 600 : 0)) * mib};
 }
 
 }  // namespace shard::validate

@@ -3,8 +3,9 @@ import csv
 import re
 import sys
 
-from rules import (ADAPTER_RANK, CARDS, NAMED_SHAPES, OWN_MICRO_BATCH, PYTORCH_RELEASES, chunked_since,
-                   compiled_loss_since, fused_norms_since)
+from rules import (ADAPTER_RANK, BLACKWELL, CARDS, NAMED_SHAPES, OWN_MICRO_BATCH, PYTORCH_RELEASES, chunked_since,
+                   compiled_loss_since, cudnn_kept_since, cudnn_on_blackwell_since, cudnn_since, ends_apart_since,
+                   fused_norms_since)
 
 STATED, DEFAULT, ASSUMED = "stated", "framework default", "assumed"
 # Said of a row, and no setting of its run: no companion.
@@ -14,7 +15,7 @@ SETTINGS = ["month", "framework", "framework_version", "pytorch_version", "code"
             "heads", "kv_heads", "head_dim", "ffn", "vocab", "tied", "mixture", "sequence", "gpu", "gpu_bytes", "ranks",
             "ranks_per_host", "tensor_parallel", "pipeline_parallel", "context_parallel", "sequence_parallel", "stage",
             "shard_degree", "reshard_after_forward", "wrapping", "precision", "compute_type", "autocast", "float8",
-            "micro_batch", "accumulation", "recompute", "compile", "attention", "loss", "norms", "optimizer",
+            "micro_batch", "accumulation", "recompute", "recompute_keeps_attention", "compile", "attention", "loss", "norms", "optimizer",
             "optimizer_step", "optimizer_bits", "adapter", "adapter_rank", "weight_bits", "offload_parameters",
             "offload_optimizer", "offload_activations", "expandable_segments"]
 
@@ -103,7 +104,8 @@ def put_parallel(r):
         r.put("stage", 3 if fsdp else 0, DEFAULT)
     never = r.has("sharding", "never", "grad_op")
     r.put("reshard_after_forward", not never, STATED if never or r.has("sharding", "reshard") else DEFAULT)
-    r.put("wrapping", "block" if fsdp else "none", DEFAULT)
+    apart = r.of("code") == "torchtitan" and r.of("month") >= ends_apart_since
+    r.put("wrapping", "none" if not fsdp else "block_and_ends" if apart else "block", DEFAULT)
     sequence = (r.of("framework") in ("fsdp2", "graph_fsdp") or r.has("framework", "core", "nanotron", "bridge"))
     stated = r.has("ac_mode", "seq") or r.has("sharding", "sequence parallel")
     r.put("sequence_parallel", r.whole("tensor_parallel") > 1 and (sequence or stated), STATED if stated else DEFAULT)
@@ -276,6 +278,11 @@ def put_levers(r):
     since = r.of("month") >= "2024-01"  # transformers 4.36 takes PyTorch's fused attention
     written = flash.startswith("no") or (not flash and r.of("framework") == "deepspeed" and not since)
     r.put("attention", "eager" if written else "flash", STATED if flash else DEFAULT)
+    # cuDNN's attention is torchtitan's first choice, and was not in its policy's list at first.
+    cudnn = r.of("code") == "torchtitan" and r.of("month") >= (
+        cudnn_on_blackwell_since if r.of("gpu") in BLACKWELL else cudnn_since)
+    kept = not cudnn or r.of("month") >= cudnn_kept_since
+    r.put("recompute_keeps_attention", kept, DEFAULT)
     r.put("loss", *loss_of(r))
     fused = (r.of("compile") != "none" or r.of("framework") == "megatron" or r.of("family") in ("gpt2", "mpt", "phi", "gpt_neox")
              or (r.of("code") == "torchtitan" and r.of("month") >= fused_norms_since))

@@ -32,6 +32,11 @@ PYTORCH_RELEASES = [("2021-03", "1.8"), ("2021-06", "1.9"), ("2021-10", "1.10"),
 
 # torchtitan: its loss is compiled with the blocks since d1f62be73, cut into chunks by default since 786e26f8e.
 compiled_loss_since, chunked_since = "2025-03", "2026-05"
+# Embedding and output are units of their own since 83e694105.
+ends_apart_since = "2025-08"
+# Before flash attention on Blackwell since 3b85aa31f, everywhere since October 2025; kept by the policy since b39377f9f.
+cudnn_on_blackwell_since, cudnn_since, cudnn_kept_since = "2025-05", "2025-10", "2025-12"
+BLACKWELL = ("gb200", "gb300", "b200", "rtx 5090")
 # One kernel for nn.RMSNorm, in PyTorch's nightly builds, which torchtitan runs on.
 fused_norms_since = "2025-08"
 
