@@ -42,14 +42,18 @@ std::optional<NotPredicted> without_words(const PublishedRun& r) {
   if (r.context > 1) return NotPredicted::context;
   if (!rules_of(r.framework)) return NotPredicted::framework;
   if (!is_known_code(r)) return NotPredicted::code;
-  if (r.compile != Compile::none) return NotPredicted::compile;
+  const bool torchtitan = r.code == Code::torchtitan;
+  if (r.compile == Compile::model || (r.compile == Compile::block && !torchtitan)) return NotPredicted::compile;
   if (r.recompute != Recompute::none && r.recompute != Recompute::block && r.recompute != Recompute::selective)
     return NotPredicted::recompute;
-  if (r.float8 != Float8::none) return NotPredicted::float8;
+  // A compiled block's copies in 8 bits live within its graphs: what it keeps is what it keeps in 16.
+  const bool within_graphs = r.compile == Compile::block && r.float8 != Float8::four_bits;
+  if (r.float8 != Float8::none && !within_graphs) return NotPredicted::float8;
   if (r.adapter != Adapter::none || r.weight_bits == 4) return NotPredicted::adapter;
   if (r.optimizer_bits != 32 || r.optimizer_step == OptimizerStep::in_backward) return NotPredicted::optimizer;
   if (r.offload_activations || r.offload_optimizer || r.offload_parameters) return NotPredicted::offload;
-  if (r.loss != Loss::eager && r.framework != Framework::megatron) return NotPredicted::loss;
+  if (r.loss != Loss::eager && !(torchtitan && r.loss == Loss::compiled) && r.framework != Framework::megatron)
+    return NotPredicted::loss;
   return std::nullopt;
 }
 
@@ -86,6 +90,8 @@ like::EagerOptions options_of(const PublishedRun& run, const RunMachine& machine
   if (run.code == Code::torchtitan) o.code = like::eager::Code::torchtitan;
   o.torchtitan = {.fused_norms = run.norms == Norms::fused,
                   .ends_apart = run.wrapping == Wrapping::block_and_ends,
+                  .compiled = run.compile == Compile::block,
+                  .compiled_loss = run.loss == Loss::compiled,
                   .keeps_attention = run.recompute_keeps_attention};
   o.masters = run.precision != Precision::all_16_bit;
   o.autocast = run.autocast;

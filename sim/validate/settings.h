@@ -129,12 +129,13 @@ enum class ComputeType : std::uint8_t { fp32, bf16, fp16 };
   return {};
 }
 
-enum class Float8 : std::uint8_t { none, inputs, gathered };
+enum class Float8 : std::uint8_t { none, inputs, gathered, four_bits };
 [[nodiscard]] constexpr Word word(Float8 v) {
   switch (v) {
     case Float8::none: return {"none"};
     case Float8::inputs: return {"inputs"};
     case Float8::gathered: return {"gathered"};
+    case Float8::four_bits: return {"four_bits"};
   }
   return {};
 }

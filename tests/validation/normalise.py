@@ -205,7 +205,7 @@ def put_precision(r):
           origin if half or precision == "fp32" else ASSUMED)
     r.put("autocast", r.has(p, "amp", "autocast"), origin)
     gathered = r.has(p, "all-gather") and not r.has(p, "no fp8")
-    r.put("float8", "none" if not low else "gathered" if gathered else "inputs", origin)
+    r.put("float8", "none" if not low else "four_bits" if r.has(p, "fp4") else "gathered" if gathered else "inputs", origin)
     bits = 4 if r.has(p, "qlora", "nf4") or r.has("notes", "qlora") else 16
     r.put("weight_bits", bits if bits == 4 else 32 if precision in ("fp32", "master_shards") else 16, origin)
 

@@ -55,7 +55,7 @@ struct Bound {
   double median, p90;
 };
 constexpr Bound kBounds[] = {
-    {"torchtitan FSDP2", "peak_memory", 10, 0.008, 0.124},
+    {"torchtitan FSDP2", "peak_memory", 25, 0.015, 0.097},
     {"torchtitan FSDP2", "throughput", 32, 0.642, 0.987},
     {"torchtrain FSDP1", "throughput", 1, 1.341, 1.341},
     {"torchtitan SimpleFSDP", "throughput", 1, 0.427, 0.427},
@@ -89,8 +89,7 @@ TEST(Validation, WhatFitsIsToldApartFromWhatDoesNot) {
   const nlohmann::json& all = answer()["overall"];
   EXPECT_EQ(all["oom"]["right"], all["oom"]["predicted"]);
   EXPECT_GE(all["oom"]["predicted"], 2);
-  // llama2-13b on A100s: in 2024 torchtitan's norms were not what is predicted.
-  EXPECT_GE(all["fits"]["right"], all["fits"]["predicted"].get<std::int64_t>() - 1);
+  EXPECT_GE(all["fits"]["right"], all["fits"]["predicted"].get<std::int64_t>() - 1);  // llama2-13b on 80 GB in 2024
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ enum class Attention : std::uint8_t { sdpa, eager };
 struct Torchtitan {
   bool fused_norms = true;      ///< nn.RMSNorm is one kernel, as in PyTorch since 2.9
   bool ends_apart = true;       ///< the embedding, and the last norm with the output, are units (since 83e694105)
+  bool compiled = false;        ///< blocks, one by one
+  bool compiled_loss = false;   ///< too (since d1f62be73)
   bool keeps_attention = true;  ///< selectively: not of cuDNN's kernel before b39377f9f
   friend bool operator==(const Torchtitan&, const Torchtitan&) = default;
 };

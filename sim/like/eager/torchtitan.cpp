@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/like/eager/compiled_block.h"
 #include "sim/like/eager/operators.h"
 #include "sim/like/eager/programs.h"
 #include "sim/like/eager/sharding.h"
@@ -62,6 +63,7 @@ class TorchtitanDecoder final : public Program {
     const Tensor pred = forward();
     r_.tape().set_module("loss", -1);
     const Tensor rows = reshape(r_, pred, {tokens_.elements(), model_.vocabulary});
+    if (options_.torchtitan.compiled_loss) return compiled_cross_entropy(r_, rows);
     return cross_entropy(r_, to(r_, rows, Scalar::f32), labels_);  // pred is deleted before backward
   }
 
@@ -109,12 +111,37 @@ class TorchtitanDecoder final : public Program {
     const auto part = [this, l](const Tensor& input) {
       r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
       from_first_ = static_cast<std::size_t>(l) * per_block_;
+      if (options_.torchtitan.compiled) return compiled(input);
       const Tensor h = add(r_, input, attention_of(norm(input, own(attention_norm_))));
       return add(r_, h, feed_forward(norm(h, own(ffn_norm_))));
     };
-    if (!options_.checkpoint) return part(x);
+    if (!options_.checkpoint || options_.torchtitan.compiled) return part(x);
     if (!options_.selective) return r_.checkpoint(x, part);
     return r_.checkpoint_selectively(x, part, options_.torchtitan.keeps_attention);
+  }
+
+  Tensor compiled(const Tensor& x) {
+    const CompiledKeep selected =
+        options_.torchtitan.keeps_attention ? CompiledKeep::selected : CompiledKeep::selected_alone;
+    const CompiledBlock shape{.tokens = options_.batch * options_.sequence,
+                              .hidden = x.sizes().back(0),
+                              .heads = model_.heads,
+                              .kv_heads = model_.kv_heads,
+                              .head_dim = model_.head_dim,
+                              .ffn = own(w1_).size(0),
+                              .keep = !options_.checkpoint ? CompiledKeep::all
+                                      : options_.selective ? selected
+                                                           : CompiledKeep::input};
+    BlockWeights weights{.q = own(q_),
+                         .k = own(k_),
+                         .v = own(v_),
+                         .o = own(o_),
+                         .gate = own(w1_),
+                         .up = own(w3_),
+                         .down = own(w2_),
+                         .norms = {own(attention_norm_), own(ffn_norm_)}};
+    if (head_norms_) weights.norms.insert(weights.norms.end(), {own(q_norm_), own(k_norm_)});
+    return compiled_block(r_, shape, weights, x);
   }
 
   Tensor norm(const Tensor& x, const Tensor& weight) {
