@@ -81,7 +81,11 @@ Result<void> check_deepspeed(const plan::Strategy& s, const EagerOptions& option
 Result<void> check_megatron(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const std::string name(name_of(options.framework));
   const std::int64_t t = s.tensor_parallel;
-  if (model.family != model::Family::gpt2) return missing("this family under " + name, "a gpt2");
+  const bool llama = model.class_name == "LlamaForCausalLM" && !model.attention_bias && !model.mlp_bias;
+  if (model.family != model::Family::gpt2 && !llama) return missing("this family under " + name, "a gpt2 or llama");
+  if (llama && model.kv_heads % t != 0)
+    return missing("fewer groups of heads than ranks", "a smaller --tensor-parallel");
+  if (llama && model.dropout > 0) return missing("dropout of a llama under " + name, "leave --dropout out");
   if (options.code != eager::Code::hugging_face) return missing("--model-code under " + name, "leave it out");
   if (s.precision != plan::Precision::bf16)
     return missing("another precision than bf16 under " + name, "--precision bf16");
@@ -120,7 +124,9 @@ Result<void> check(const model::Model& model, const plan::Strategy& s, const Eag
   if (model.family == model::Family::mlp) return missing("an mlp", "--like pytorch@1.8");
   if (model.not_simulated) return *model.not_simulated;
   if (Result<void> ok = check_sharding(model, s, options); !ok) return ok;
-  if (s.accumulation() > 1) return missing("gradient accumulation", "leave --global-batch out");
+  // Transformer Engine's products add to a buffer: a micro-step leaves nothing behind.
+  const bool added_up = options.framework == eager::Framework::megatron && model.family == model::Family::llama;
+  if (s.accumulation() > 1 && !added_up) return missing("gradient accumulation", "leave --global-batch out");
   if (s.recompute == plan::Recompute::selective && options.code != eager::Code::torchtitan)
     return missing("selective activation checkpointing", "--recompute block or none");
   if (s.recompute == plan::Recompute::block && options.code == eager::Code::course)

@@ -313,7 +313,7 @@ def put_optimizer_step(r):
     elif r.of("code") == "llm_foundry":
         r.put("optimizer_step", "single", DEFAULT)  # composer's DecoupledAdamW: parameter by parameter
     else:
-        r.put("optimizer_step", "fused" if r.of("code") == "torchtitan" else "foreach", DEFAULT)
+        r.put("optimizer_step", "fused" if r.of("code") == "torchtitan" or r.of("framework") == "megatron" else "foreach", DEFAULT)
 
 
 def put_adapter(r):
