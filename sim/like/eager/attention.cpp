@@ -47,16 +47,21 @@ std::int64_t flash_head(std::int64_t d) {
 
 Tensor flash(Runtime& r, const Tensor& q, const Tensor& k, const Tensor& v) {
   r.tape().begin_op("flash_attention");
-  const Dims s = q.sizes();
-  Tensor y = r.clone(q);
-  const Tensor sums = r.empty({s[0], s[1], s[2]}, Scalar::f32);
-  Tensor split_sums, split_results;
-  if (const std::int64_t parts = flash_splits(s, r.machine()); parts > 1) {
-    split_sums = r.empty({parts, s[0], s[1], s[2]}, Scalar::f32);
-    split_results = r.empty({parts, s[0], s[1], s[2], flash_head(s[3])}, Scalar::f32);
-  }
-  const Tensor state = r.empty({2}, Scalar::i64), offset = r.empty({}, Scalar::i64);
-  split_results = split_sums = {};
+  const Tensors results = r.kept_attention([&]() -> Tensors {
+    const Dims s = q.sizes();
+    Tensor made = r.clone(q);
+    Tensor sums_made = r.empty({s[0], s[1], s[2]}, Scalar::f32);
+    Tensor split_sums, split_results;
+    if (const std::int64_t parts = flash_splits(s, r.machine()); parts > 1) {
+      split_sums = r.empty({parts, s[0], s[1], s[2]}, Scalar::f32);
+      split_results = r.empty({parts, s[0], s[1], s[2], flash_head(s[3])}, Scalar::f32);
+    }
+    Tensor state_made = r.empty({2}, Scalar::i64), offset_made = r.empty({}, Scalar::i64);
+    split_results = split_sums = {};
+    return {std::move(made), std::move(sums_made), std::move(state_made), std::move(offset_made)};
+  });
+  Tensor y = results[0];
+  const Tensor sums = results[1], state = results[2], offset = results[3];
   if (!recorded(r, {&q, &k, &v})) return y;
   r.graph().record(
       y, {r.graph().edge(q), r.graph().edge(k), r.graph().edge(v)},

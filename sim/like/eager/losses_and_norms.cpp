@@ -42,6 +42,23 @@ Tensor layer_norm(Runtime& r, const Tensor& given, const Tensor& weight, const T
   return y;
 }
 
+Tensor rms_norm(Runtime& r, const Tensor& x, const Tensor& weight) {
+  r.tape().begin_op("rms_norm");
+  const Tensor input = r.contiguous(x);
+  Tensor y = r.empty(x.sizes(), x.scalar());
+  const Tensor deviation = r.empty({x.elements() / x.sizes().back(0)}, Scalar::f32);
+  if (!recorded(r, {&x, &weight})) return y;
+  r.graph().record(y, {r.graph().edge(x), r.graph().edge(weight)},
+                   [&r, input = input.saved(), deviation, weight = weight.saved()](const Tensors& g) -> Tensors {
+                     r.tape().begin_op("rms_norm");
+                     const Tensor gradient = r.contiguous(g[0]);
+                     Tensor dx = r.empty(input.sizes(), input.scalar());
+                     Tensor dw = r.empty(weight.sizes(), weight.scalar());
+                     return {std::move(dx), std::move(dw)};
+                   });
+  return y;
+}
+
 Tensor cross_entropy(Runtime& r, const Tensor& scores, const Tensor& targets) {
   r.tape().begin_op("log_softmax");
   Tensor logs = r.empty(scores.sizes(), scores.scalar());

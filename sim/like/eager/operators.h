@@ -71,6 +71,8 @@ enum class Kept : std::uint8_t { input, result };
 [[nodiscard]] Tensor softmax(Runtime& r, const Tensor& x, Scalar result);
 /// `bias` may be none.
 [[nodiscard]] Tensor layer_norm(Runtime& r, const Tensor& x, const Tensor& weight, const Tensor& bias);
+/// _fused_rms_norm.
+[[nodiscard]] Tensor rms_norm(Runtime& r, const Tensor& x, const Tensor& weight);
 /// Mean over (n, V) scores of n targets.
 [[nodiscard]] Tensor cross_entropy(Runtime& r, const Tensor& scores, const Tensor& targets);
 

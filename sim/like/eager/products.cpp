@@ -23,7 +23,7 @@ bool by_columns(const Tensor& x) {
 Tensor mm(Runtime& r, const Tensor& a, const Tensor& b) {
   r.tape().begin_op("mm");
   if (recorded(r, {&a, &b})) r.graph().before_kernel();
-  Tensor y = r.mm(a, b);
+  Tensor y = r.kept_product([&] { return r.mm(a, b); });
   if (!recorded(r, {&a, &b})) return y;
   const Tensor keep_a = b.needs_gradient() ? a.saved() : Tensor{};
   const Tensor keep_b = a.needs_gradient() ? b.saved() : Tensor{};

@@ -12,14 +12,26 @@ namespace shard::like::eager {
 
 enum class Attention : std::uint8_t { sdpa, eager };
 
+/// What changed in torchtitan; as it is, that of autumn 2025.
+struct Torchtitan {
+  bool fused_norms = true;      ///< nn.RMSNorm is one kernel, as in PyTorch since 2.9
+  bool ends_apart = true;       ///< the embedding, and the last norm with the output, are units (since 83e694105)
+  bool compiled = false;        ///< blocks, one by one
+  bool compiled_loss = false;   ///< too (since d1f62be73)
+  bool keeps_attention = true;  ///< selectively: not of cuDNN's kernel before b39377f9f
+  friend bool operator==(const Torchtitan&, const Torchtitan&) = default;
+};
+
 /// What a program is told beside its model.
 struct ProgramOptions {
   std::int64_t batch = 1;
   std::int64_t sequence = 1;
   Scalar precision = Scalar::f32;
   Attention attention = Attention::sdpa;
-  bool wide_logits = true;           ///< the loss is of logits in fp32
-  bool checkpoint = false;           ///< of every block, without reentrance
+  bool wide_logits = true;  ///< the loss is of logits in fp32
+  bool checkpoint = false;  ///< of every block, without reentrance
+  bool selective = false;   ///< torchtitan: results of every second product and of attention are kept
+  Torchtitan torchtitan{};
   std::optional<Scalar> autocast{};  ///< forward runs under torch.autocast of this type
 };
 
@@ -38,6 +50,10 @@ class Program {
 /// The transformer of the course CS336 (assignment 2, benchmark_nvtx.py), in the shape of a llama.
 [[nodiscard]] std::unique_ptr<Program> course_program(Runtime& runtime, const model::Model& model,
                                                       const ProgramOptions& options);
+
+/// torchtitan's llama3 and qwen3.
+[[nodiscard]] std::unique_ptr<Program> torchtitan_program(Runtime& runtime, const model::Model& model,
+                                                          const ProgramOptions& options);
 
 /// Whether transformers' code of the model's class is known.
 [[nodiscard]] bool is_known_decoder(const model::Model& model);

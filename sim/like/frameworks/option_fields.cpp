@@ -35,7 +35,8 @@ std::span<const OptionField> option_fields() {
       {.option = "model-code",
        .help = "whose code the model is",
        .place = choice<&EagerOptions::code>({{"hugging-face", "transformers 5, its decoders"},
-                                             {"cs336", "the course's transformer, attention by einsum"}})},
+                                             {"cs336", "the course's transformer, attention by einsum"},
+                                             {"torchtitan", "its llama3 and qwen3 as of autumn 2025"}})},
       {.option = "attention",
        .help = "attn_implementation of transformers",
        .place = choice<&EagerOptions::attention>(

@@ -54,7 +54,7 @@ std::span<const Framework> frameworks() {
        .help = "fully_shard of each block and of the model, stages 3 and 2",
        .sharding = eager::Framework::fsdp2,
        .usual_stage = 3,
-       .options = joined({kLoop, kAllocator, kFsdp})},
+       .options = joined({kLoop, kAllocator, kFsdp, {"model-code"}})},
       {.name = "fsdp1",
        .version = "2.11",
        .help = "FullyShardedDataParallel, blocks wrapped, stages 3 and 2",
@@ -69,7 +69,8 @@ std::span<const Framework> frameworks() {
        .options = joined({kLoop, kAllocator, kDeepSpeed})},
       {.name = "megatron",
        .version = "0.16",
-       .help = "a gpt2 in bf16, its local layers, tensor parallelism, stage 1: the distributed optimizer",
+       .help =
+           "a gpt2 by its local layers, a llama by Transformer Engine's, in bf16, stage 1: the distributed optimizer",
        .sharding = eager::Framework::megatron,
        .options = joined({kAllocator, {"dropout", "tensor-parallel", "sequence-parallel"}})},
       {.name = "colossalai-gemini",
