@@ -142,7 +142,8 @@ bool lacks_sdpa(const model::Model& model) {
 }
 
 std::int64_t window_of(const model::Model& model) {
-  return model.window > 0 ? model.window : described_value(model, "sliding_window", 0);
+  if (model.window > 0) return model.window;
+  return described_value(model, "use_sliding_window", 1) == 0 ? 0 : described_value(model, "sliding_window", 0);
 }
 
 std::string_view unknown_activation(const model::Model& model) {
