@@ -135,9 +135,13 @@ std::int64_t window_of(const model::Model& model) {
   return model.window > 0 ? model.window : described_value(model, "sliding_window", 0);
 }
 
-std::string_view unknown_activation(const model::Model& model) {
-  const std::string_view word = word_of_activation(model, *class_row(model.class_name));
-  return activation_function(word) == nullptr ? word : "";
+std::string unknown_detail(const model::Model& model, Attention attention) {
+  const ClassRow& row = *class_row(model.class_name);
+  const std::string_view word = word_of_activation(model, row);
+  if (activation_function(word) == nullptr) return "the activation function " + std::string(word);
+  if (described_value(model, "alibi", 0) != 0) return "alibi of " + model.class_name;
+  if (row.scores == Scores::masked && attention == Attention::eager) return "--attention eager of " + model.class_name;
+  return {};
 }
 
 std::unique_ptr<Program> hugging_face_program(Runtime& runtime, const model::Model& model,

@@ -6,6 +6,7 @@ namespace shard::like::eager {
 Tensor LoweredDecoder::attended(const Tensor& q, const Tensor& k, const Tensor& v) {
   switch (row_.scores) {
     case Scores::interface: return options_.attention == Attention::eager ? written_out(q, k, v) : attend(q, k, v);
+    case Scores::masked: return merged(attention_with_mask(r_, q, k, v));
     case Scores::divided_masked:
     case Scores::masked_divided:
     case Scores::masked_twice: return written_out_in_fp32(q, k, v);

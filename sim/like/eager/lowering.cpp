@@ -210,7 +210,9 @@ Tensor LoweredDecoder::with_positions(const LoweredStep& step, const Values& val
 Tensor LoweredDecoder::product(const model::Operator& op, const Tensor& x) {
   const Tensor bias = op.params.size() > 1 ? weight(op, 1) : Tensor{};
   if (op.attributes.weight_in_out) return addmm(r_, bias, x, weight(op));
-  return linear(r_, x, weight(op), bias);
+  if (!row_.bias_apart) return linear(r_, x, weight(op), bias);
+  Tensor y = linear(r_, x, weight(op), {});
+  return bias ? add(r_, y, bias) : y;
 }
 
 Tensor LoweredDecoder::norm(const model::Operator& op, const Tensor& x) {
@@ -267,6 +269,7 @@ Tensor LoweredDecoder::summed(const LoweredStep& step, const Values& values) {
   switch (row_.sum) {
     case Sum::attention_mlp_x: return add(r_, add(r_, a, m), x);
     case Sum::mlp_attention_x: return add(r_, add(r_, m, a), x);
+    case Sum::attention_into_mlp: return add(r_, x, add_into(r_, m, a));
     case Sum::x_attention_mlp: return add(r_, add(r_, x, a), m);
   }
   return {};

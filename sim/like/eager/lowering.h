@@ -119,7 +119,7 @@ class LoweredDecoder final : public HuggingFace {
   // What blocks are called with (lowered_inputs.cpp).
   void make_inputs();
   void make_masks();
-  Tensor causal_mask(bool within_window, bool as_booleans);
+  Tensor causal_mask(bool within_window);
   Tensor positions_of_ones();
   void rotary_tables(Arguments& arguments);
   Tensor bloom_alibi();
@@ -130,6 +130,7 @@ class LoweredDecoder final : public HuggingFace {
   Heads by_turns(const LoweredStep& step, const Tensor& x);
   Heads packed(const model::Operator& op, const Tensor& x);
   Heads by_index(const model::Operator& op, const Tensor& x);
+  Heads of_falcon(const model::Operator& op, const Tensor& x);
   Heads in_four(const model::Operator& op, const Tensor& x);
   Heads multi_query(const model::Operator& op, const Tensor& x);
   Tensor apart(const Tensor& x, std::int64_t heads) {

@@ -107,6 +107,15 @@ constexpr std::array kClassRows{
              .activation = "gelu",
              .has_sdpa = false,
              .returns_weights = true},
+    ClassRow{.class_name = "FalconForCausalLM",
+             .projections = Projections::falcon,
+             .rotation = Rotation::whole,
+             .scores = Scores::masked,
+             .sum = Sum::attention_into_mlp,
+             .names = Names::until_end,
+             .inputs = Inputs::ids_masked,
+             .activation = "gelu",
+             .bias_apart = true},
 };
 
 }  // namespace
