@@ -16,7 +16,12 @@ Tensor LoweredDecoder::attention_of(const LoweredStep& step, const Values& given
   const Tensor keys = cached(cast ? to(r_, heads.k, type) : heads.k, type), values = cached(heads.v, type);
   heads.k = heads.v = {};
   const Tensor y = attended(heads.q, keys, values);
-  return product(step.op(), y);
+  Tensor result = product(step.op(), y);
+  if (row_.sums_within)
+    names_of_attention_.insert(names_of_attention_.end(), {heads.names[0], y});
+  else
+    names_of_attention_.clear();
+  return result;
 }
 
 Heads LoweredDecoder::projected(const LoweredStep& step, const Tensor& x) {

@@ -159,6 +159,8 @@ Tensor LoweredDecoder::mpt_alibi() {
   Tensor slopes;
   {
     const Tensor powers = r_.empty({power}, Scalar::f32);
+    { const Tensor two = r_.empty({1}, Scalar::i64); }
+    const Tensor reciprocal = r_.empty({power}, Scalar::f32);
     slopes = r_.empty({power}, Scalar::f32);
   }
   if (power != h) slopes = r_.empty({power}, Scalar::f32);

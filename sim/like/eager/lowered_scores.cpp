@@ -80,6 +80,7 @@ Tensor LoweredDecoder::onto_alibi(const Tensor& q, const Tensor& k, const Tensor
   Tensor shares = softmax(r_, weights, Scalar::f32);
   shares = to(r_, shares, query.scalar());
   shares_ = shares;
+  names_of_attention_ = {scores, weights};
   const Tensor context = bmm(r_, reshape(r_, shares, {b * h, s, s}), value);
   return reshape(r_, transpose(r_, reshape(r_, context, {b, h, s, d}), 1, 2), {b, s, h * d});
 }
@@ -92,6 +93,7 @@ Tensor LoweredDecoder::with_alibi(const Tensor& q, const Tensor& k, const Tensor
   const Tensor bias = arguments_.alibi.view({model_.heads, 1, s}, {most, most, 1});
   scores = add(r_, scores, bias);
   scores = masked_fill(r_, scores, arguments_.mask);
+  names_of_attention_ = {scores};
   Tensor weights = to(r_, scores, Scalar::f32);
   weights = softmax(r_, weights, Scalar::f32);
   weights = to(r_, weights, v.scalar());

@@ -264,7 +264,11 @@ Tensor LoweredDecoder::gated(const LoweredStep& step, const Values& values) {
 
 Tensor LoweredDecoder::summed(const LoweredStep& step, const Values& values) {
   const Tensor &x = values[step.inputs[0]], &a = values[step.inputs[1]];
-  if (step.ops.size() == 1) return add(r_, x, a);
+  if (step.ops.size() == 1) {
+    Tensor sum = add(r_, x, a);
+    names_of_attention_.clear();
+    return sum;
+  }
   const Tensor& m = values[step.inputs[2]];
   switch (row_.sum) {
     case Sum::attention_mlp_x: return add(r_, add(r_, a, m), x);

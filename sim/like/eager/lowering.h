@@ -67,6 +67,7 @@ class LoweredDecoder final : public HuggingFace {
   [[nodiscard]] Tensor head_bias() const override {
     return lowered_.head->params.size() > 1 ? weight(*lowered_.head, 1) : Tensor{};
   }
+  [[nodiscard]] bool caches() const override { return row_.caches; }
   [[nodiscard]] Tensor capped(Tensor logits) override;
   Tensor decoder() override;
   Tensor block(std::int64_t l, const Tensor& x) override;
@@ -166,11 +167,12 @@ class LoweredDecoder final : public HuggingFace {
   std::vector<BufferRow> buffer_rows_;
   Tensors buffers_;
   std::array<Arguments, 2> arguments_of_kind_;
-  Arguments arguments_;       ///< of the block that runs
-  Tensors names_of_forward_;  ///< of the model's own
-  Tensor positions_;          ///< their embedding, where it is made before it is added
-  Tensor shares_;             ///< attention's, until the block returns
-  Tensor returned_;           ///< and what the model still holds of the block before
+  Arguments arguments_;         ///< of the block that runs
+  Tensors names_of_forward_;    ///< of the model's own
+  Tensor positions_;            ///< their embedding, where it is made before it is added
+  Tensors names_of_attention_;  ///< of attention's forward()
+  Tensor shares_;               ///< attention's, until the block returns
+  Tensor returned_;             ///< and what the model still holds of the block before
 };
 
 }  // namespace shard::like::eager

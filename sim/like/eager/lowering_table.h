@@ -92,6 +92,8 @@ struct ClassRow {
   std::string_view rotary_before{};      ///< the module that is registered behind rotary_emb; empty: the head
   bool has_sdpa = true;                  ///< else attention is written out, whatever is asked for
   bool softmax_in_fp32 = true;           ///< of attention written out
+  bool caches = true;                    ///< use_cache is on where a configuration says nothing
+  bool sums_within = false;              ///< attention adds its input, too: names of its forward() live until then
   bool scaled_embedding = false;         ///< a buffer of one number behind the embedding's table
   bool bias_apart = false;               ///< falcon: biases are added behind products
   bool scaled_queries = false;           ///< before they are seen as heads
