@@ -17,15 +17,15 @@ namespace {
 
 constexpr const char* kValidateDetails =
     R"(Reads a table of runs that somebody measured and published, one row each, predicts every run's peak memory and
-throughput from the words in its row, and sums the errors up by source, framework and kind of memory.
+throughput, and sums the errors up by framework and kind of memory. Memory is what 'simulate --like' answers.
 
-A row's columns say what ran: docs/validation.md lists them. What a row is called and who published it is not read. Rows
-that cannot be predicted are listed with the reason. Errors are absolute percentage errors.
+The table has typed columns: tests/validation/README.md lists them, and normalise.py there makes them of rows in their
+publishers' words. Rows that cannot be predicted are counted by the reason. Errors are absolute percentage errors.
 
 Examples:
-  shardscope validate tests/validation/rows.csv
-  shardscope validate tests/validation/rows.csv --format markdown > errors.md
-  shardscope validate tests/validation/rows.csv --json
+  shardscope validate tests/validation/typed.csv
+  shardscope validate tests/validation/typed.csv --format markdown > errors.md
+  shardscope validate tests/validation/typed.csv --json
 )";
 
 /// Larger tables are no tables of runs that people published.
@@ -46,7 +46,6 @@ cli::Cell fraction_cell(std::optional<double> fraction) {
 
 cli::Table rows_table(const validate::Validation& v) {
   cli::Table table{.columns = {{"id", "row", cli::Align::left},
-                               {"source", "source", cli::Align::left},
                                {"framework", "framework", cli::Align::left},
                                {"model", "model", cli::Align::left},
                                {"rules", "rules", cli::Align::left},
@@ -65,17 +64,18 @@ cli::Table rows_table(const validate::Validation& v) {
                                {"extrapolated", "extrapolated"},
                                {"assumed", "assumed", cli::Align::left},
                                {"reason", "not predicted", cli::Align::left},
+                               {"reason_detail", "because of", cli::Align::left},
                                {"throughput_reason", "no time", cli::Align::left}},
                    .rows = {}};
   for (const validate::ValidatedRow& row : v.rows) {
-    std::vector<cli::Cell> cells{row.run.id, row.run.source, row.run.framework, row.run.model,
-                                 row.description ? cli::Cell(to_string(row.description->framework)) : cli::Cell()};
+    const std::optional<validate::Prediction>& memory = row.predicted.memory;
+    std::vector<cli::Cell> cells{row.run.id, row.run.framework_name, row.run.model, word(row.run.framework).text};
     cells.push_back(row.run.memory.empty() ? cli::Cell() : cli::Cell(to_string(row.run.memory.front().kind)));
     for (std::size_t i = 0; i < 2; ++i) {
       const bool stated = i < row.run.memory.size();
       cells.push_back(stated ? cli::cell(row.run.memory[i].bytes) : cli::Cell());
       const auto kind = stated ? row.run.memory[i].kind : validate::MemoryKind::allocated;
-      cells.push_back(row.prediction && (stated || i == 0) ? cli::cell(row.prediction->of(kind)) : cli::Cell());
+      cells.push_back(memory && (stated || i == 0) ? cli::cell(memory->of(kind)) : cli::Cell());
       cells.push_back(fraction_cell(stated ? row.memory_error(i) : std::nullopt));
     }
     const auto tokens = [](std::optional<double> t) {
@@ -85,13 +85,13 @@ cli::Table rows_table(const validate::Validation& v) {
     cells.push_back(tokens(row.tokens_per_second));
     cells.push_back(fraction_cell(row.throughput_error()));
     cells.emplace_back(row.run.outcome == validate::Outcome::out_of_memory ? "out of memory"
-                       : row.run.outcome == validate::Outcome::fits_only   ? "fits"
+                       : row.run.outcome == validate::Outcome::fits        ? "fits"
                                                                            : "ran");
-    cells.push_back(row.prediction ? cli::Cell(row.prediction->fits) : cli::Cell());
-    cells.push_back(row.description ? cli::Cell(row.description->extrapolated) : cli::Cell());
-    cells.push_back(row.description && !row.description->assumed.empty() ? cli::Cell(row.description->assumed)
-                                                                         : cli::Cell());
-    cells.push_back(row.reason.empty() ? cli::Cell() : cli::Cell(row.reason));
+    cells.push_back(memory ? cli::Cell(memory->fits) : cli::Cell());
+    cells.emplace_back(!row.machine.alike || !row.run.assumed.empty());
+    cells.push_back(row.run.assumed.empty() ? cli::Cell() : cli::Cell(row.run.assumed));
+    cells.push_back(memory ? cli::Cell() : cli::Cell(word(row.predicted.reason).help));
+    cells.push_back(row.predicted.detail.empty() ? cli::Cell() : cli::Cell(row.predicted.detail));
     cells.push_back(row.throughput_reason.empty() ? cli::Cell() : cli::Cell(row.throughput_reason));
     table.rows.push_back(std::move(cells));
   }
@@ -122,6 +122,15 @@ cli::Table errors_table(const std::vector<validate::Errors>& all, const std::str
   return table;
 }
 
+cli::Table unpredicted_table(const validate::Validation& v) {
+  cli::Table table{
+      .columns = {{"reason", "not predicted", cli::Align::left}, {"rows", "rows"}, {"rows_with_memory", "with memory"}},
+      .rows = {}};
+  for (const validate::Unpredicted& u : v.unpredicted)
+    table.rows.push_back({word(u.reason).help, u.rows, u.with_memory});
+  return table;
+}
+
 nlohmann::ordered_json to_json(const validate::ErrorSummary& s) {
   if (s.count == 0) return {{"count", 0}, {"median_ape", nullptr}, {"mean_ape", nullptr}, {"p90_ape", nullptr}};
   return {{"count", s.count}, {"median_ape", s.median_ape}, {"mean_ape", s.mean_ape}, {"p90_ape", s.p90_ape}};
@@ -138,15 +147,18 @@ nlohmann::ordered_json to_json(const std::vector<validate::Errors>& all, const c
 }
 
 nlohmann::ordered_json to_json(const validate::Classified& c) {
-  return {{"count", c.count}, {"right", c.right}};
+  return {{"count", c.count}, {"predicted", c.predicted}, {"right", c.right}};
 }
 
 void print_json(const validate::Validation& v) {
   nlohmann::ordered_json j = cli::json_document("validate");
   j["rows"] = cli::to_json(rows_table(v));
-  j["sources"] = to_json(v.sources, "source");
   j["frameworks"] = to_json(v.frameworks, "framework");
   j["memory_kinds"] = to_json(v.memory_kinds, "memory_kind");
+  j["not_predicted"] = nlohmann::ordered_json::array();
+  for (const validate::Unpredicted& u : v.unpredicted)
+    j["not_predicted"].push_back(
+        {{"reason", word(u.reason).text}, {"rows", u.rows}, {"rows_with_memory", u.with_memory}});
   j["overall"] = {{"rows", v.overall.rows},
                   {"peak_memory", to_json(v.overall.peak_memory)},
                   {"throughput", to_json(v.overall.throughput)},
@@ -158,19 +170,20 @@ void print_json(const validate::Validation& v) {
 
 std::string sentence(const validate::Validation& v) {
   const auto of = [](const validate::Classified& c) {
-    return std::to_string(c.right) + " of " + std::to_string(c.count);
+    return std::to_string(c.right) + " of " + std::to_string(c.predicted) + " predicted of " + std::to_string(c.count);
   };
   return percent(v.modelled_fraction) + " of the measured dense runs without pipelines and context parallelism are " +
-         "predicted; " + of(v.oom) + " that ran out of memory were foretold, and " + of(v.fits) +
-         " that ran were said to fit.\n";
+         "predicted; of those that ran out of memory " + of(v.oom) + " were foretold, of those that ran " + of(v.fits) +
+         " were said to fit.\n";
 }
 
 void print_tables(const validate::Validation& v, cli::Format format) {
   const cli::Style style = cli::style_of(1);
-  const std::pair<const std::vector<validate::Errors>&, const char*> parts[] = {
-      {v.sources, "source"}, {v.frameworks, "framework"}, {v.memory_kinds, "kind"}};
+  const std::pair<const std::vector<validate::Errors>&, const char*> parts[] = {{v.frameworks, "framework"},
+                                                                                {v.memory_kinds, "kind"}};
   for (const auto& [errors, what] : parts) std::cout << cli::render(errors_table(errors, what), format, style) << '\n';
   std::cout << cli::render(errors_table({v.overall}, "all"), format, style) << '\n';
+  std::cout << cli::render(unpredicted_table(v), format, style) << '\n';
   cli::print(std::cout, sentence(v));
 }
 
@@ -181,14 +194,14 @@ void print_rows(const validate::Validation& v) {
   const auto pick = [&](cli::Table& to, std::initializer_list<std::size_t> columns, bool predicted) {
     for (const std::size_t c : columns) to.columns.push_back(all.columns[c]);
     for (std::size_t i = 0; i < all.rows.size(); ++i) {
-      if (v.rows[i].prediction.has_value() != predicted) continue;
+      if (v.rows[i].predicted.memory.has_value() != predicted) continue;
       std::vector<cli::Cell> cells;
       for (const std::size_t c : columns) cells.push_back(all.rows[i][c]);
       to.rows.push_back(std::move(cells));
     }
   };
-  pick(chief, {0, 3, 5, 6, 7, 8, 12, 13, 14, 15, 16, 17}, true);
-  pick(absent, {0, 2, 3, 19}, false);
+  pick(chief, {0, 2, 4, 5, 6, 7, 11, 12, 13, 14, 15, 16}, true);
+  pick(absent, {0, 1, 2, 18, 19}, false);
   const cli::Style style = cli::style_of(1);
   std::cout << cli::render(chief, cli::Format::table, style) << '\n'
             << cli::render(absent, cli::Format::table, style) << '\n';
@@ -203,7 +216,7 @@ Result<cluster::Cluster> read_by_name(std::string_view name) {
 int validate_command(std::span<const std::string> arguments) {
   ValidateFlags o;
   cli::Command command("shardscope", "validate", "checks predictions against published runs", kValidateDetails);
-  command.add_positional("ROWS", &o.file, "a table of published runs (CSV)").required().reads_file();
+  command.add_positional("ROWS", &o.file, "a table of published runs, typed columns (CSV)").required().reads_file();
   cli::add_output_options(command, o.output);
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<cli::Format> format = cli::chosen_format(command, o.output);

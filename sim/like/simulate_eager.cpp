@@ -27,12 +27,25 @@ Result<void> check_course(const model::Model& model, const plan::Strategy& s) {
   return {};
 }
 
+Result<void> check_torchtitan(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
+  const bool known = model.class_name == "LlamaForCausalLM" || model.class_name == "Qwen3ForCausalLM";
+  if (!known || model.attention_bias || model.mlp_bias || model.layers < 1)
+    return missing("torchtitan's " + model.class_name, "a llama or qwen3 without biases");
+  if (options.framework != eager::Framework::fsdp2 && options.framework != eager::Framework::none)
+    return missing("--model-code torchtitan under " + std::string(name_of(options.framework)), "--like fsdp2");
+  if (options.autocast || s.precision != plan::Precision::bf16)
+    return missing("torchtitan in another precision than bf16", "--precision bf16");
+  if (s.tensor_parallel > 1) return missing("torchtitan's tensor parallelism", "--tensor-parallel 1");
+  if (s.dropout > 0 || model.dropout > 0) return missing("dropout of torchtitan", "leave --dropout out");
+  return {};
+}
+
 Result<void> check_hugging_face(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const bool half = options.autocast || s.precision == plan::Precision::bf16 || s.precision == plan::Precision::fp16;
   if (!eager::is_known_decoder(model))
     return missing("transformers' " + model.class_name, "shardscope dryrun, which runs the model itself");
-  if (const std::string_view unknown = eager::unknown_activation(model); !unknown.empty())
-    return missing("the activation function " + std::string(unknown), "shardscope dryrun, which runs the model itself");
+  if (const std::string unknown = eager::unknown_detail(model, options.attention); !unknown.empty())
+    return missing(unknown, "shardscope dryrun, which runs the model itself");
   const bool written_out = options.attention == eager::Attention::eager || eager::lacks_sdpa(model);
   if (const std::int64_t window = eager::window_of(model);
       window > 0 && (s.sequence >= window || options.attention == eager::Attention::eager))
@@ -74,13 +87,18 @@ Result<void> check_deepspeed(const plan::Strategy& s, const EagerOptions& option
 Result<void> check_megatron(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const std::string name = name_of(options.framework);
   const std::int64_t t = s.tensor_parallel;
-  if (model.family != model::Family::gpt2) return missing("this family under " + name, "a gpt2");
+  const bool llama = model.class_name == "LlamaForCausalLM" && !model.attention_bias && !model.mlp_bias;
+  if (model.family != model::Family::gpt2 && !llama) return missing("this family under " + name, "a gpt2 or llama");
+  if (llama && model.kv_heads % t != 0)
+    return missing("fewer groups of heads than ranks", "a smaller --tensor-parallel");
+  if (llama && model.dropout > 0) return missing("dropout of a llama under " + name, "leave --dropout out");
   if (options.code != eager::Code::hugging_face) return missing("--model-code under " + name, "leave it out");
   if (s.precision != plan::Precision::bf16)
     return missing("another precision than bf16 under " + name, "--precision bf16");
   if (options.autocast) return missing("--autocast under " + name, "leave it out");
   if (s.recompute != plan::Recompute::none) return missing("recomputation under " + name, "--recompute none");
-  if (s.accumulation() > 1) return missing("gradient accumulation under " + name, "leave --global-batch out");
+  // Transformer Engine's products add to a buffer: a micro-step leaves nothing behind.
+  if (s.accumulation() > 1 && !llama) return missing("gradient accumulation under " + name, "leave --global-batch out");
   if (s.clip_norm) return missing("gradient clipping under " + name, "leave --clip-norm out");
   if (s.stage > 1) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 0 or 1");
   if (s.shard_degree() != s.data_parallel()) return missing("sharding in groups", "a group of all ranks");
@@ -128,7 +146,7 @@ Result<void> check(const model::Model& model, const plan::Strategy& s, const Eag
   if (model.family == model::Family::mlp) return missing("an mlp", "--like pytorch@1.8");
   if (model.not_simulated) return *model.not_simulated;
   if (Result<void> ok = check_sharding(model, s, options); !ok) return ok;
-  if (s.recompute == plan::Recompute::selective)
+  if (s.recompute == plan::Recompute::selective && options.code != eager::Code::torchtitan)
     return missing("selective activation checkpointing", "--recompute block or none");
   if (s.recompute == plan::Recompute::block && options.code == eager::Code::course)
     return missing("activation checkpointing of --model-code cs336", "--recompute none");
@@ -138,6 +156,7 @@ Result<void> check(const model::Model& model, const plan::Strategy& s, const Eag
     return missing("--autocast with parameters in 16 bits", "--precision fp32");
   if (!s.freeze.empty()) return missing("a frozen parameter", "leave --freeze out");
   if (options.framework == eager::Framework::megatron) return {};
+  if (options.code == eager::Code::torchtitan) return check_torchtitan(model, s, options);
   return options.code == eager::Code::course ? check_course(model, s) : check_hugging_face(model, s, options);
 }
 
@@ -160,10 +179,11 @@ eager::Rule rule_of(plan::OptimizerKind optimizer) {
   return eager::Rule::adamw;
 }
 
-eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& options) {
+eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const eager::Scalar compute = scalar_of(s.precision);
   const eager::Scalar wide = options.masters ? eager::Scalar::f32 : compute;
   const bool in_groups = options.framework == eager::Framework::fsdp1 || options.framework == eager::Framework::fsdp2;
+  const bool titan = options.code == eager::Code::torchtitan;
   return {.framework = options.framework,
           .ranks = options.framework == eager::Framework::megatron ? static_cast<std::int32_t>(s.data_parallel())
                    : in_groups                                     ? s.shard_degree()
@@ -173,6 +193,8 @@ eager::ShardingOptions sharding_of(const plan::Strategy& s, const EagerOptions& 
           .resting = wide,
           .reduced = wide,
           .reshard_after_forward = s.stage == 3 && !s.keep_gathered,
+          .keep_last = titan,
+          .ends_apart = titan && options.torchtitan.ends_apart && !model.tied_embeddings,
           .original_parameters = options.original_parameters,
           .distributed_optimizer = s.stage == 1,
           .rule = rule_of(s.optimizer),
@@ -223,11 +245,13 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                      .precision = scalar_of(s.precision),
                                      .attention = options.attention,
                                      .wide_logits = options.wide_logits,
-                                     .checkpoint = s.recompute == plan::Recompute::block,
+                                     .checkpoint = s.recompute != plan::Recompute::none,
+                                     .selective = s.recompute == plan::Recompute::selective,
+                                     .torchtitan = options.torchtitan,
                                      .autocast = autocast},
                          .rule = rule_of(s.optimizer),
                          .update = options.update,
-                         .sharding = sharding_of(s, options),
+                         .sharding = sharding_of(*model, s, options),
                          .megatron = {.tensor = s.tensor_parallel,
                                       .sequence_parallel = options.sequence_parallel,
                                       .dropout = model->dropout},

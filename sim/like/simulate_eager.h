@@ -28,6 +28,7 @@ struct EagerOptions {
   bool wide_logits = true;  ///< transformers 5 casts logits to fp32 for the loss
   eager::Update update = eager::Update::foreach;
   bool set_to_none = true;
+  eager::Torchtitan torchtitan{};
   bool autocast = false;                   ///< bf16, over fp32 parameters
   std::optional<Bytes> device_capacity{};  ///< none: no limit
   CachingAllocatorOptions allocator{};

@@ -1,4 +1,4 @@
-// Cards by the words of their names.
+// Cards by name.
 #include "sim/validate/machine.h"
 
 #include <array>
@@ -6,13 +6,12 @@
 
 #include "sim/cluster/outside.h"
 #include "sim/cluster/read_cluster.h"
-#include "sim/validate/text.h"
 
 namespace shard::validate {
 namespace {
 
 struct Known {
-  std::string_view words;    ///< in the GPU's name
+  std::string_view words;    ///< its name
   std::string_view cluster;  ///< an example; empty: none
   bool alike;                ///< the example is this card, not a neighbour of its generation
   double gib = 0;            ///< of cards that no example has: usable, as CUDA reports it
@@ -53,30 +52,27 @@ CardFacts facts_of(const Known& known) {
 
 }  // namespace
 
-void settle_machine(RunDescription& d, const PublishedRun& run) {
+RunMachine machine_of(const PublishedRun& run) {
+  RunMachine m;
+  if (run.gpu_bytes > 0) m.device_memory = Bytes{run.gpu_bytes};
   for (const Known& k : kCards) {
-    if (!holds(run.gpu, k.words)) continue;
-    d.machine = k.cluster;
+    if (run.gpu != k.words) continue;
     const CardFacts facts = facts_of(k);
-    d.card = facts.card;
-    d.device_memory = facts.memory;
-    if (!k.alike) {
-      d.extrapolated = true;
-      d.assumed += (d.assumed.empty() ? "" : "; ") + ("a card like those of " + std::string(k.cluster));
-    }
+    m = {.cluster = std::string(k.cluster), .card = facts.card, .device_memory = facts.memory, .alike = k.alike};
     // A card sold in two sizes: the row's own, if it states one that is smaller.
-    if (run.gpu_gib > 0 && run.gpu_gib * 1073741824.0 < 0.9 * static_cast<double>(facts.memory.count()))
-      d.device_memory = Bytes{static_cast<std::int64_t>(run.gpu_gib * 0.985 * 1073741824.0)};
-    return;
+    const auto stated = static_cast<double>(run.gpu_bytes);
+    if (stated > 0 && stated < 0.9 * static_cast<double>(facts.memory.count()))
+      m.device_memory = Bytes{static_cast<std::int64_t>(stated * 0.985)};
+    break;
   }
-  if (run.gpu_gib > 0) d.device_memory = Bytes{static_cast<std::int64_t>(run.gpu_gib * 1073741824.0)};
+  return m;
 }
 
-Bytes outside_allocator(const RunDescription& d) {
+Bytes outside_allocator(const PublishedRun& run, const RunMachine& machine) {
   // The middle of what was seen. Only figures of nvidia-smi rest on it; docs/validation.md lists it.
   cluster::Cluster one;
-  one.card = d.card;
-  const cluster::ByteRange range = cluster::outside_allocator(one, static_cast<std::int32_t>(d.ranks));
+  one.card = machine.card;
+  const cluster::ByteRange range = cluster::outside_allocator(one, static_cast<std::int32_t>(run.ranks));
   return Bytes{(range.low + range.high).count() / 2};
 }
 

@@ -1,14 +1,36 @@
-// The memory that a framework takes for a run: the one question, whatever answers it.
+// The memory that a framework takes for a published run: what `simulate --like` says of it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
+#include "sim/validate/machine.h"
 #include "sim/validate/published_run.h"
-#include "sim/validate/run_description.h"
-#include "traces/base/result.h"
 #include "traces/base/units.h"
+#include "traces/base/word.h"
 
 namespace shard::validate {
+
+/// Why a run's memory is not predicted.
+enum class NotPredicted : std::uint8_t {
+  mixture,
+  no_decoder,
+  sizes,
+  pipeline,
+  context,
+  framework,
+  code,
+  compile,
+  recompute,
+  float8,
+  adapter,
+  optimizer,
+  offload,
+  loss,
+  rules,  ///< those of the framework, which say what they lack
+};
+[[nodiscard]] Word word(NotPredicted v);
 
 /// Of the rank that holds most.
 struct Prediction {
@@ -21,7 +43,13 @@ struct Prediction {
   [[nodiscard]] Bytes of(MemoryKind kind) const;
 };
 
-/// Errors: contradiction with the reason where there are no rules for such a run.
-[[nodiscard]] Result<Prediction> predict(const RunDescription& run);
+/// One of the two.
+struct Predicted {
+  std::optional<Prediction> memory;
+  NotPredicted reason = NotPredicted::rules;
+  std::string detail;  ///< what the rules lack
+};
+
+[[nodiscard]] Predicted predict(const PublishedRun& run, const RunMachine& machine);
 
 }  // namespace shard::validate

@@ -1,101 +1,170 @@
-// Rows of a table of published runs: words to quantities.
+// Rows of typed columns.
 #include "sim/validate/published_run.h"
 
+#include <array>
 #include <charconv>
 #include <cmath>
 
 #include "sim/validate/csv.h"
-#include "sim/validate/text.h"
 
 namespace shard::validate {
 namespace {
 
-MemoryKind kind_of(std::string_view words) {
-  if (holds(words, "model states")) return MemoryKind::states;
-  if (holds(words, "unspecified")) return holds(words, "reserved") ? MemoryKind::reserved : MemoryKind::not_stated;
-  if (holds(words, "smi")) return MemoryKind::nvidia_smi;
-  if (holds(words, "reserved")) return MemoryKind::reserved;
-  if (holds(words, "active")) return MemoryKind::active;
-  if (holds(words, "allocated") || holds(words, "torch peak") || holds(words, "activations"))
-    return MemoryKind::allocated;
-  return MemoryKind::not_stated;
+/// Larger numbers are no count of anything that was trained.
+constexpr double kMostCount = 1e15;
+
+/// Whether `text` is of the column's words, and what it says.
+using Read = bool (*)(PublishedRun& run, std::string_view text);
+
+template <auto member>
+bool text_of(PublishedRun& run, std::string_view text) {
+  run.*member = text;
+  return true;
 }
 
-/// The column is in GiB unless its kind says GB. A kind that says MB was brought to GiB by the table's makers, who
-/// took a megabyte for 2^20 bytes.
-std::optional<PublishedMemory> memory_of(double figure, std::string_view words) {
-  if (!(figure > 0) || !(figure < 1e6)) return std::nullopt;
-  const bool decimal = has_word(words, "gb");
-  return PublishedMemory{.kind = kind_of(words), .bytes = Bytes{std::llround(figure * (decimal ? 1e9 : 1073741824.0))}};
+template <auto member>
+bool yes_or_no(PublishedRun& run, std::string_view text) {
+  run.*member = text == "yes";
+  return text == "yes" || text == "no" || text.empty();
 }
 
-Outcome outcome_of(std::string_view words) {
-  if (begins(words, "oom") || holds(words, "out of memory")) return Outcome::out_of_memory;
-  return holds(words, "upper bound") ? Outcome::fits_only : Outcome::ran;
+bool parse_number(std::string_view text, double& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && value >= 0 && value < kMostCount;
 }
 
-std::optional<double> throughput_of(const CsvTable& table, std::size_t i, const PublishedRun& run) {
-  if (const double stated = number(table.at(i, "tokens_s_gpu")); stated > 0) return stated;
-  const auto per_gpu = static_cast<double>(run.micro_batch * run.sequence);
-  const double step = number(table.at(i, "step_time_s"));
-  const double group =
-      static_cast<double>(std::max<std::int64_t>(run.tensor, 1) * std::max<std::int64_t>(run.pipeline, 1) *
-                          std::max<std::int64_t>(run.context, 1));
-  if (step > 0 && per_gpu > 0)
-    return per_gpu * static_cast<double>(std::max<std::int64_t>(run.accumulation, 1)) / group / step;
+template <auto member>
+bool count(PublishedRun& run, std::string_view text) {
+  double value = 0;
+  if (!text.empty() && (!parse_number(text, value) || value != std::floor(value))) return false;
+  run.*member = static_cast<std::int64_t>(value);
+  return true;
+}
+
+template <class E>
+std::optional<E> enumerator(std::string_view text) {
+  const std::vector<Word> words = words_of<E>();
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (text == words[i].text) return static_cast<E>(i);
   return std::nullopt;
 }
 
-PublishedRun run_of(const CsvTable& table, std::size_t i) {
-  const auto text = [&](std::string_view column) { return std::string(table.at(i, column)); };
-  const auto count = [&](std::string_view column) {
-    const double value = number(table.at(i, column));
-    return value > 0 && value < 1e15 ? static_cast<std::int64_t>(value) : std::int64_t{0};
-  };
-  PublishedRun run{.id = text("id"),
-                   .source = text("source"),
-                   .date = text("date"),
-                   .framework = text("framework"),
-                   .model = text("model"),
-                   .gpu = text("gpu"),
-                   .sharding = text("sharding"),
-                   .offload = text("offload"),
-                   .precision = text("precision"),
-                   .recompute = text("ac_mode"),
-                   .compile = text("compile"),
-                   .attention = text("flash_attn"),
-                   .notes = text("notes"),
-                   .layers = count("layers"),
-                   .hidden = count("hidden"),
-                   .heads = count("heads"),
-                   .kv_heads = count("kv_heads"),
-                   .ffn = count("ffn"),
-                   .vocab = count("vocab"),
-                   .sequence = count("seq_len"),
-                   .parameters = number(table.at(i, "params")),
-                   .gpu_gib = number(table.at(i, "gpu_mem_gib")),
-                   .gpus = count("n_gpus"),
-                   .gpus_per_node = count("gpus_per_node"),
-                   .stage = count("zero_stage"),
-                   .stage_stated = !table.at(i, "zero_stage").empty(),
-                   .shard_degree = count("dp_shard"),
-                   .tensor = count("tp"),
-                   .pipeline = count("pp"),
-                   .context = count("cp"),
-                   .micro_batch = count("micro_batch"),
-                   .accumulation = count("grad_accum"),
-                   .memory = {},
-                   .host_memory_only = holds(table.at(i, "mem_kind"), "host"),
-                   .tokens_per_second = std::nullopt,
-                   .outcome = outcome_of(table.at(i, "outcome")),
-                   .measured = table.at(i, "evidence").empty() || begins(table.at(i, "evidence"), "measured"),
-                   .upper_bound = holds(table.at(i, "evidence"), "maximum")};
-  if (!run.host_memory_only)
-    for (const auto& [figure, words] : {std::pair{"peak_mem_gib", "mem_kind"}, std::pair{"peak_mem2_gib", "mem2_kind"}})
-      if (const auto memory = memory_of(number(table.at(i, figure)), table.at(i, words))) run.memory.push_back(*memory);
-  if (run.outcome == Outcome::ran && run.memory.empty() && run.upper_bound) run.outcome = Outcome::fits_only;
-  run.tokens_per_second = throughput_of(table, i, run);
-  return run;
+template <auto member>
+bool choice(PublishedRun& run, std::string_view text) {
+  const auto found = enumerator<std::remove_reference_t<decltype(run.*member)>>(text);
+  if (found) run.*member = *found;
+  return found.has_value();
+}
+
+bool memory_bytes(PublishedRun& run, std::string_view text) {
+  double value = 0;
+  if (text.empty()) return true;
+  if (!parse_number(text, value) || run.memory.empty()) return false;
+  run.memory.back().bytes = Bytes{static_cast<std::int64_t>(value)};
+  return true;
+}
+
+bool memory_kind(PublishedRun& run, std::string_view text) {
+  if (text.empty()) return true;
+  const auto kind = enumerator<MemoryKind>(text);
+  if (kind) run.memory.push_back({.kind = *kind, .bytes = Bytes{0}});
+  return kind.has_value();
+}
+
+bool memory_of(PublishedRun& run, std::string_view text) {
+  run.host_memory_only = text == "host";
+  return text == "host" || text == "device";
+}
+
+bool speed(PublishedRun& run, std::string_view text) {
+  double value = 0;
+  if (text.empty()) return true;
+  if (!parse_number(text, value)) return false;
+  run.tokens_per_second = value;
+  return true;
+}
+
+struct Column {
+  const char* name;
+  Read read;
+};
+
+constexpr std::array kFacts{
+    Column{"id", text_of<&PublishedRun::id>},
+    Column{"framework_name", text_of<&PublishedRun::framework_name>},
+    Column{"evidence", choice<&PublishedRun::evidence>},
+    Column{"outcome", choice<&PublishedRun::outcome>},
+    Column{"memory_of", memory_of},
+    Column{"memory_kind", memory_kind},
+    Column{"memory_bytes", memory_bytes},
+    Column{"memory2_kind", memory_kind},
+    Column{"memory2_bytes", memory_bytes},
+    Column{"tokens_per_second", speed},
+};
+/// Each has its companion.
+constexpr std::array kSettings{
+    Column{"framework", choice<&PublishedRun::framework>},
+    Column{"code", choice<&PublishedRun::code>},
+    Column{"model", text_of<&PublishedRun::model>},
+    Column{"family", choice<&PublishedRun::family>},
+    Column{"layers", count<&PublishedRun::layers>},
+    Column{"hidden", count<&PublishedRun::hidden>},
+    Column{"heads", count<&PublishedRun::heads>},
+    Column{"kv_heads", count<&PublishedRun::kv_heads>},
+    Column{"head_dim", count<&PublishedRun::head_dim>},
+    Column{"ffn", count<&PublishedRun::ffn>},
+    Column{"vocab", count<&PublishedRun::vocab>},
+    Column{"tied", yes_or_no<&PublishedRun::tied>},
+    Column{"mixture", yes_or_no<&PublishedRun::mixture>},
+    Column{"sequence", count<&PublishedRun::sequence>},
+    Column{"gpu", text_of<&PublishedRun::gpu>},
+    Column{"gpu_bytes", count<&PublishedRun::gpu_bytes>},
+    Column{"ranks", count<&PublishedRun::ranks>},
+    Column{"tensor_parallel", count<&PublishedRun::tensor>},
+    Column{"pipeline_parallel", count<&PublishedRun::pipeline>},
+    Column{"context_parallel", count<&PublishedRun::context>},
+    Column{"sequence_parallel", yes_or_no<&PublishedRun::sequence_parallel>},
+    Column{"stage", count<&PublishedRun::stage>},
+    Column{"shard_degree", count<&PublishedRun::shard_degree>},
+    Column{"reshard_after_forward", yes_or_no<&PublishedRun::reshard_after_forward>},
+    Column{"wrapping", choice<&PublishedRun::wrapping>},
+    Column{"precision", choice<&PublishedRun::precision>},
+    Column{"compute_type", choice<&PublishedRun::compute_type>},
+    Column{"autocast", yes_or_no<&PublishedRun::autocast>},
+    Column{"float8", choice<&PublishedRun::float8>},
+    Column{"weight_bits", count<&PublishedRun::weight_bits>},
+    Column{"micro_batch", count<&PublishedRun::micro_batch>},
+    Column{"accumulation", count<&PublishedRun::accumulation>},
+    Column{"recompute", choice<&PublishedRun::recompute>},
+    Column{"recompute_keeps_attention", yes_or_no<&PublishedRun::recompute_keeps_attention>},
+    Column{"compile", choice<&PublishedRun::compile>},
+    Column{"attention", choice<&PublishedRun::attention>},
+    Column{"loss", choice<&PublishedRun::loss>},
+    Column{"norms", choice<&PublishedRun::norms>},
+    Column{"optimizer", choice<&PublishedRun::optimizer>},
+    Column{"optimizer_step", choice<&PublishedRun::optimizer_step>},
+    Column{"optimizer_bits", count<&PublishedRun::optimizer_bits>},
+    Column{"adapter", choice<&PublishedRun::adapter>},
+    Column{"adapter_rank", count<&PublishedRun::adapter_rank>},
+    Column{"offload_parameters", yes_or_no<&PublishedRun::offload_parameters>},
+    Column{"offload_optimizer", yes_or_no<&PublishedRun::offload_optimizer>},
+    Column{"offload_activations", yes_or_no<&PublishedRun::offload_activations>},
+    Column{"expandable_segments", yes_or_no<&PublishedRun::expandable_segments>},
+};
+
+Error absent(const std::string& column, std::string_view file) {
+  return {
+      .code = Errc::malformed,
+      .what = "there is no column '" + column + "': a table of typed columns is read, none in its publishers' words",
+      .where = std::string(file) + ":1",
+      .help = "python3 tests/validation/normalise.py ROWS.csv > TYPED.csv, and read that"};
+}
+
+Error wrong(const CsvTable& table, std::size_t row, const char* column, std::string_view file) {
+  return {.code = Errc::malformed,
+          .what = "column '" + std::string(column) + "' has no value '" + std::string(table.at(row, column)) + "'",
+          .where = std::string(file) + ":" + std::to_string(table.lines[row]),
+          .help = "the values are in tests/validation/README.md"};
 }
 
 }  // namespace
@@ -103,14 +172,26 @@ PublishedRun run_of(const CsvTable& table, std::size_t i) {
 Result<std::vector<PublishedRun>> read_published_runs(std::string_view text, std::string_view file) {
   const Result<CsvTable> table = parse_csv(text, file);
   if (!table) return table.error();
-  for (const char* needed : {"framework", "model", "outcome"})
-    if (!table->has(needed))
-      return Error{.code = Errc::malformed,
-                   .what = std::string("there is no column '") + needed + "'",
-                   .where = std::string(file) + ":1",
-                   .help = "name the columns as docs/validation.md does"};
-  std::vector<PublishedRun> runs;
-  for (std::size_t i = 0; i < table->rows.size(); ++i) runs.push_back(run_of(*table, i));
+  for (const Column& c : kFacts)
+    if (!table->has(c.name)) return absent(c.name, file);
+  for (const Column& c : kSettings)
+    for (const std::string& name : {std::string(c.name), std::string(c.name) + "_from"})
+      if (!table->has(name)) return absent(name, file);
+  std::vector<PublishedRun> runs(table->rows.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const Column& c : kFacts)
+      if (!c.read(runs[i], table->at(i, c.name))) return wrong(*table, i, c.name, file);
+    for (const Column& c : kSettings) {
+      if (!c.read(runs[i], table->at(i, c.name))) return wrong(*table, i, c.name, file);
+      if (table->at(i, std::string(c.name) + "_from") != "assumed" || table->at(i, c.name).empty()) continue;
+      runs[i].assumed +=
+          (runs[i].assumed.empty() ? "" : ", ") + std::string(c.name) + " " + std::string(table->at(i, c.name));
+    }
+    for (std::int64_t PublishedRun::*n :
+         {&PublishedRun::ranks, &PublishedRun::tensor, &PublishedRun::pipeline, &PublishedRun::context,
+          &PublishedRun::micro_batch, &PublishedRun::accumulation})
+      if (runs[i].*n < 1) runs[i].*n = 1;
+  }
   return runs;
 }
 

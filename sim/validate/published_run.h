@@ -1,4 +1,4 @@
-// A run that somebody measured and published: one row of a table of such runs, its words turned into quantities.
+// A run that somebody measured and published: one row of a typed table of such runs.
 #pragma once
 
 #include <cstdint>
@@ -7,66 +7,65 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/validate/settings.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 
 namespace shard::validate {
-
-/// What a published figure of memory counts.
-enum class MemoryKind : std::uint8_t {
-  allocated,   ///< torch.cuda.max_memory_allocated
-  active,      ///< with blocks whose free waits for a stream
-  reserved,    ///< torch.cuda.max_memory_reserved
-  nvidia_smi,  ///< of the process, with context and libraries
-  states,      ///< parameters, gradients and optimizer states alone
-  not_stated,
-};
-
-[[nodiscard]] constexpr const char* to_string(MemoryKind kind) {
-  switch (kind) {
-    case MemoryKind::allocated: return "allocated";
-    case MemoryKind::active: return "active";
-    case MemoryKind::reserved: return "reserved";
-    case MemoryKind::nvidia_smi: return "nvidia-smi";
-    case MemoryKind::states: return "model states";
-    case MemoryKind::not_stated: return "not stated";
-  }
-  return "?";
-}
 
 struct PublishedMemory {
   MemoryKind kind = MemoryKind::not_stated;
   Bytes bytes;
 };
 
-enum class Outcome : std::uint8_t {
-  ran,
-  fits_only,  ///< ran; its memory is known as no more than the device's
-  out_of_memory,
-};
-
-/// A row. Numbers that the row does not state are 0.
+/// Numbers that nobody states are 0.
 struct PublishedRun {
-  std::string id, source, date, framework, model, gpu, sharding, offload, precision, recompute, compile, attention,
-      notes;
-  std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, sequence = 0;
-  double parameters = 0;
-  double gpu_gib = 0;
-  std::int64_t gpus = 0, gpus_per_node = 0;
-  std::int64_t stage = 0;
-  bool stage_stated = false;
-  std::int64_t shard_degree = 0, tensor = 0, pipeline = 0, context = 0;
-  std::int64_t micro_batch = 0, accumulation = 0;
+  std::string id, framework_name, model, gpu;
+  Evidence evidence = Evidence::measured;
+  Outcome outcome = Outcome::ran;
   std::vector<PublishedMemory> memory;      ///< at most two kinds
   bool host_memory_only = false;            ///< the memory stated is the host's
-  std::optional<double> tokens_per_second;  ///< per GPU, as stated or out of steps or samples per second
-  Outcome outcome = Outcome::ran;
-  bool measured = false;     ///< somebody ran it; otherwise it is arithmetic on paper
-  bool upper_bound = false;  ///< a stated maximum: only that it fits is known
+  std::optional<double> tokens_per_second;  ///< per GPU
+
+  Framework framework = Framework::other;
+  Code code = Code::hugging_face;
+  Family family = Family::gpt2;
+  bool mixture = false;  ///< of experts
+  std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocab = 0, sequence = 0;
+  bool tied = false;
+  std::int64_t gpu_bytes = 0;
+  std::int64_t ranks = 1, tensor = 1, pipeline = 1, context = 1, shard_degree = 1, stage = 0;
+  bool sequence_parallel = false, reshard_after_forward = true;
+  Wrapping wrapping = Wrapping::none;
+  Precision precision = Precision::fp32;
+  ComputeType compute_type = ComputeType::fp32;
+  bool autocast = false;
+  Float8 float8 = Float8::none;
+  std::int64_t weight_bits = 16;
+  std::int64_t micro_batch = 1, accumulation = 1;  ///< sequences of a tensor-parallel group
+  Recompute recompute = Recompute::none;
+  bool recompute_keeps_attention = true;  ///< selective
+  Compile compile = Compile::none;
+  Attention attention = Attention::flash;
+  Loss loss = Loss::eager;
+  Norms norms = Norms::fused;
+  Optimizer optimizer = Optimizer::adamw;
+  OptimizerStep optimizer_step = OptimizerStep::foreach;
+  std::int64_t optimizer_bits = 32;
+  Adapter adapter = Adapter::none;
+  std::int64_t adapter_rank = 0;
+  bool offload_parameters = false, offload_optimizer = false, offload_activations = false;
+  bool expandable_segments = false;
+  /// "micro_batch 1, accumulation 1": settings that nobody states and that are no framework's default.
+  std::string assumed;
+
+  [[nodiscard]] bool upper_bound() const { return evidence == Evidence::maximum; }
+  [[nodiscard]] bool measured() const { return evidence == Evidence::measured; }
 };
 
-/// A table whose first row names its columns (those of docs/validation.md, in any order; unknown ones are ignored).
-/// Errors: those of parse_csv, and malformed where 'framework', 'model' or 'outcome' is absent.
+/// A table whose first row names its columns: those of tests/validation/README.md, in any order; unknown ones are
+/// ignored. Errors: those of parse_csv; malformed where a column is absent, as in a table in its publishers' words, or
+/// a cell is none of the column's words.
 [[nodiscard]] Result<std::vector<PublishedRun>> read_published_runs(std::string_view text, std::string_view file);
 
 }  // namespace shard::validate

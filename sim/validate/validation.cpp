@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/validate/text.h"
 #include "sim/validate/throughput.h"
 
 namespace shard::validate {
@@ -16,32 +15,22 @@ bool counts_as_peak(MemoryKind kind) {
 
 /// A measured dense run on one stage of a pipeline, its sequences whole.
 bool is_plain(const ValidatedRow& row) {
-  return row.run.measured && row.dense && row.run.pipeline <= 1 && row.run.context <= 1 && !row.run.host_memory_only;
+  const PublishedRun& run = row.run;
+  return run.measured() && !run.mixture && run.pipeline <= 1 && run.context <= 1 && !run.host_memory_only;
 }
 
 ValidatedRow validated(PublishedRun run, const FindCluster& find_cluster) {
   ValidatedRow row;
   row.run = std::move(run);
-  Result<RunDescription> description = describe(row.run);
-  if (!description) {
-    row.reason = description.error().what;
-    row.dense = row.reason.find("mixture") == std::string::npos;
-    return row;
-  }
-  row.description = std::move(*description);
-  const Result<Prediction> prediction = predict(*row.description);
-  if (prediction)
-    row.prediction = *prediction;
-  else
-    row.reason = prediction.error().what;
+  row.machine = machine_of(row.run);
+  row.predicted = predict(row.run, row.machine);
   if (!row.run.tokens_per_second) return row;
-  if (row.description->machine.empty()) {
+  if (row.machine.cluster.empty()) {
     row.throughput_reason = "no cluster is described that is like it";
     return row;
   }
-  const Result<cluster::Cluster> machine = find_cluster(row.description->machine);
-  const Result<double> throughput =
-      machine ? predict_throughput(*row.description, *machine) : Result<double>(machine.error());
+  const Result<cluster::Cluster> machine = find_cluster(row.machine.cluster);
+  const Result<double> throughput = machine ? predict_throughput(row.run, *machine) : Result<double>(machine.error());
   if (throughput)
     row.tokens_per_second = *throughput;
   else
@@ -84,24 +73,38 @@ class Table {
 };
 
 void classify(Validation& v, const ValidatedRow& row) {
-  if (row.description && !row.description->device_memory) return;
-  const bool foretold = row.prediction && !row.prediction->fits;
-  Classified& of = row.run.outcome == Outcome::out_of_memory ? v.oom : v.fits;
+  if (!row.machine.device_memory) return;
+  const auto& memory = row.predicted.memory;
+  const bool ran_out = row.run.outcome == Outcome::out_of_memory;
+  Classified& of = ran_out ? v.oom : v.fits;
   ++of.count;
-  if (row.prediction && foretold == (row.run.outcome == Outcome::out_of_memory)) ++of.right;
+  if (!memory) return;
+  ++of.predicted;
+  if (memory->fits != ran_out) ++of.right;
+}
+
+void count_unpredicted(Validation& v) {
+  for (std::size_t reason = 0; reason < words_of<NotPredicted>().size(); ++reason) {
+    Unpredicted of{.reason = static_cast<NotPredicted>(reason)};
+    for (const ValidatedRow& row : v.rows) {
+      if (row.predicted.memory || row.predicted.reason != of.reason) continue;
+      ++of.rows;
+      of.with_memory += row.run.memory.empty() ? 0 : 1;
+    }
+    if (of.rows > 0) v.unpredicted.push_back(of);
+  }
 }
 
 void sum_up(Validation& v) {
-  Table sources, frameworks, kinds, overall;
+  Table frameworks, kinds, overall;
   std::int64_t plain = 0, modelled = 0;
   for (const ValidatedRow& row : v.rows) {
-    ++sources[row.run.source].rows;
-    ++frameworks[row.run.framework].rows;
+    ++frameworks[row.run.framework_name].rows;
     ++overall["overall"].rows;
-    if (is_plain(row) || row.run.upper_bound) classify(v, row);
+    if (is_plain(row) || row.run.upper_bound()) classify(v, row);
     if (is_plain(row)) {
       ++plain;
-      modelled += row.prediction ? 1 : 0;
+      modelled += row.predicted.memory ? 1 : 0;
     }
     for (std::size_t i = 0; i < row.run.memory.size(); ++i) {
       const MemoryKind kind = row.run.memory[i].kind;
@@ -109,18 +112,15 @@ void sum_up(Validation& v) {
       const std::optional<double> error = row.memory_error(i);
       if (!error) continue;
       kinds.add_memory(*error);
-      if (!counts_as_peak(kind) || !row.run.measured) continue;
-      sources.add_memory(*error);
+      if (!counts_as_peak(kind) || !row.run.measured()) continue;
       frameworks.add_memory(*error);
       overall.add_memory(*error);
     }
-    if (const auto error = row.throughput_error(); error && row.run.measured) {
-      sources.add_throughput(*error);
+    if (const auto error = row.throughput_error(); error && row.run.measured()) {
       frameworks.add_throughput(*error);
       overall.add_throughput(*error);
     }
   }
-  v.sources = sources.take();
   v.frameworks = frameworks.take();
   v.memory_kinds = kinds.take();
   if (auto all = overall.take(); !all.empty()) v.overall = std::move(all.front());
@@ -130,9 +130,9 @@ void sum_up(Validation& v) {
 }  // namespace
 
 std::optional<double> ValidatedRow::memory_error(std::size_t figure) const {
-  if (!prediction) return std::nullopt;
+  if (!predicted.memory) return std::nullopt;
   const PublishedMemory& measured = run.memory[figure];
-  return absolute_percentage_error(static_cast<double>(prediction->of(measured.kind).count()),
+  return absolute_percentage_error(static_cast<double>(predicted.memory->of(measured.kind).count()),
                                    static_cast<double>(measured.bytes.count()));
 }
 
@@ -149,6 +149,7 @@ Validation validate_runs(std::vector<PublishedRun> runs, const FindCluster& find
     if (progress) progress(v.rows.size());
   }
   sum_up(v);
+  count_unpredicted(v);
   return v;
 }
 

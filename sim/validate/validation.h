@@ -13,7 +13,6 @@
 #include "sim/validate/errors.h"
 #include "sim/validate/predict.h"
 #include "sim/validate/published_run.h"
-#include "sim/validate/run_description.h"
 #include "traces/base/result.h"
 
 namespace shard::validate {
@@ -21,12 +20,10 @@ namespace shard::validate {
 /// One row.
 struct ValidatedRow {
   PublishedRun run;
-  std::optional<RunDescription> description;  ///< none: `reason`
-  std::optional<Prediction> prediction;       ///< of memory; none: `reason`
-  std::string reason;                         ///< why nothing is predicted
-  std::optional<double> tokens_per_second;    ///< per GPU
-  std::string throughput_reason;              ///< why it is not predicted though it was measured
-  bool dense = true;                          ///< not a mixture of experts
+  RunMachine machine;
+  Predicted predicted;                      ///< of memory
+  std::optional<double> tokens_per_second;  ///< per GPU
+  std::string throughput_reason;            ///< why it is not predicted though it was measured
   /// Predicted and measured of each stated figure of memory, in the run's order.
   [[nodiscard]] std::optional<double> memory_error(std::size_t figure) const;
   [[nodiscard]] std::optional<double> throughput_error() const;
@@ -34,7 +31,8 @@ struct ValidatedRow {
 
 struct Classified {
   std::int64_t count = 0;
-  std::int64_t right = 0;
+  std::int64_t predicted = 0;
+  std::int64_t right = 0;  ///< of those
 };
 
 struct Errors {
@@ -43,9 +41,16 @@ struct Errors {
   ErrorSummary peak_memory, throughput;
 };
 
+struct Unpredicted {
+  NotPredicted reason{};
+  std::int64_t rows = 0, with_memory = 0;
+};
+
 struct Validation {
   std::vector<ValidatedRow> rows;
-  std::vector<Errors> sources, frameworks, memory_kinds;
+  std::vector<Errors> frameworks, memory_kinds;
+  /// Rows whose memory is not predicted, and of them those whose memory is known; what does not occur is left out.
+  std::vector<Unpredicted> unpredicted;
   /// Measured figures of a stated kind; model states and kinds that are not stated stand in `memory_kinds` alone.
   Errors overall;
   double modelled_fraction = 0;  ///< of the measured dense rows without pipelines and context parallelism

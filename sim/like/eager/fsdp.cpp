@@ -4,10 +4,12 @@
 namespace shard::like::eager {
 
 void Fsdp::make_units(const model::Model& model) {
-  units_.resize(static_cast<std::size_t>(model.layers) + 1);
+  blocks_ = static_cast<std::size_t>(model.layers);
+  units_.resize(blocks_ + (options_.ends_apart ? 3 : 1));
   for (std::size_t p = 0; p < model.parameters.size(); ++p) {
     const std::int32_t block = model.parameter_block[p];
-    (block < 0 ? root() : units_[static_cast<std::size_t>(block)]).parameters.push_back(p);
+    Unit& outside = options_.ends_apart ? units_[blocks_ + (p == 0 ? 0 : 1)] : root();
+    (block < 0 ? outside : units_[static_cast<std::size_t>(block)]).parameters.push_back(p);
     Dims sizes;
     for (const std::int64_t s : model.parameters[p].shape) sizes.push(s);
     Tensor t = r_.without_memory(sizes, options_.compute);
@@ -18,13 +20,16 @@ void Fsdp::make_units(const model::Model& model) {
 
 void Fsdp::enter_model() {
   for (Unit& u : units_) u.in_backward = false;
+  if (options_.ends_apart) return;
   gather(root());
   wait(root(), true);
 }
 
 void Fsdp::leave_model(const Tensor& loss, const Tensor& logits) {
-  for (const Tensor& output : {loss, logits}) r_.graph().before(output, [this] { before_backward(root()); });
-  leave(root());
+  if (!options_.ends_apart) {
+    for (const Tensor& output : {loss, logits}) r_.graph().before(output, [this] { before_backward(root()); });
+    leave(root());
+  }
   end_forward();
 }
 
@@ -33,6 +38,7 @@ Tensor Fsdp::enter(std::size_t block, const Tensor& x) {
   if (u.in_backward) return x;  // run again: what it needs is gathered
   gather(u);
   wait(u, true);
+  if (!x.needs_gradient()) return x;
   Tensor entered = x.view(x.sizes(), x.strides());
   r_.graph().record(entered, {r_.graph().edge(x)}, [this, &u](const Tensors& g) -> Tensors {
     reduce(u);
@@ -44,7 +50,8 @@ Tensor Fsdp::enter(std::size_t block, const Tensor& x) {
 void Fsdp::leave(std::size_t block, const Tensor& y) {
   Unit& u = units_[block];
   if (u.in_backward) return;
-  if (options_.reshard_after_forward) drop(u);
+  const bool stays = options_.keep_last && block == (options_.ends_apart ? blocks_ + 1 : blocks_ - 1);
+  if (options_.reshard_after_forward && !stays) drop(u);
   leave(u);
   r_.graph().before(y, [this, &u] { before_backward(u); });
 }
@@ -63,7 +70,7 @@ void Fsdp::before_backward(Unit& u) {
 }
 
 void Fsdp::end_backward() {
-  reduce(root());
+  reduce(options_.ends_apart ? units_[blocks_] : root());
   order_.clear();
 }
 

@@ -8,7 +8,8 @@
 
 namespace shard::like::eager {
 
-/// A unit is a block; the last is the model's own part, which stays gathered from forward to the end of backward.
+/// A unit is a block, or an end of the model where these are apart; the last is the model's own part, which stays
+/// gathered from forward to the end of backward.
 class Fsdp : public Sharding {
  public:
   using Sharding::Sharding;
@@ -46,6 +47,7 @@ class Fsdp : public Sharding {
   void leave(Unit& unit);
   void before_backward(Unit& unit);
 
+  std::size_t blocks_ = 0;
   std::vector<Unit*> order_;  ///< in which forward left them
 };
 

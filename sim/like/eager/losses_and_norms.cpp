@@ -42,6 +42,23 @@ Tensor layer_norm(Runtime& r, const Tensor& given, const Tensor& weight, const T
   return y;
 }
 
+Tensor rms_norm(Runtime& r, const Tensor& x, const Tensor& weight) {
+  r.tape().begin_op("rms_norm");
+  const Tensor input = r.contiguous(x);
+  Tensor y = r.empty(x.sizes(), x.scalar());
+  const Tensor deviation = r.empty({x.elements() / x.sizes().back(0)}, Scalar::f32);
+  if (!recorded(r, {&x, &weight})) return y;
+  r.graph().record(y, {r.graph().edge(x), r.graph().edge(weight)},
+                   [&r, input = input.saved(), deviation, weight = weight.saved()](const Tensors& g) -> Tensors {
+                     r.tape().begin_op("rms_norm");
+                     const Tensor gradient = r.contiguous(g[0]);
+                     Tensor dx = r.empty(input.sizes(), input.scalar());
+                     Tensor dw = r.empty(weight.sizes(), weight.scalar());
+                     return {std::move(dx), std::move(dw)};
+                   });
+  return y;
+}
+
 Tensor cross_entropy(Runtime& r, const Tensor& scores, const Tensor& targets) {
   r.tape().begin_op("log_softmax");
   Tensor logs = r.empty(scores.sizes(), scores.scalar());
@@ -94,6 +111,20 @@ Tensor embedding(Runtime& r, const Tensor& weight, const Tensor& ids) {
   return y;
 }
 
+namespace {
+
+/// index_put_with_sort_kernel: the linear index by way of its remainder, then the sort's four.
+void sort_indices(Runtime& r, const Dims& sizes) {
+  const auto numbers = [&] { return r.empty(sizes, Scalar::i64); };
+  Tensor remainder = numbers();
+  const Tensor linear = numbers();
+  remainder = {};
+  const Tensor sorted = numbers(), original = numbers(), range = numbers();
+  const Tensor scratch = r.empty({1}, Scalar::boolean);
+}
+
+}  // namespace
+
 Tensor index_rows(Runtime& r, const Tensor& weight, const Tensor& ids) {
   r.tape().begin_op("index");
   Dims sizes = ids.sizes();
@@ -105,15 +136,25 @@ Tensor index_rows(Runtime& r, const Tensor& weight, const Tensor& ids) {
       [&r, ids = ids.saved(), table = weight.sizes(), scalar = weight.scalar()](const Tensors&) -> Tensors {
         r.tape().begin_op("index_put");
         Tensor dw = r.empty(table, scalar);
-        const auto numbers = [&] { return r.empty(ids.sizes(), Scalar::i64); };
-        // index_put_with_sort_kernel: the linear index by way of its remainder, then the sort's four.
-        Tensor remainder = numbers();
-        const Tensor linear = numbers();
-        remainder = {};
-        const Tensor sorted = numbers(), original = numbers(), range = numbers();
-        const Tensor scratch = r.empty({1}, Scalar::boolean);
+        sort_indices(r, ids.sizes());
         return {std::move(dw)};
       });
+  return y;
+}
+
+Tensor index_one(Runtime& r, const Tensor& x, std::size_t dimension) {
+  r.tape().begin_op("index");
+  const Tensor index = r.empty({1}, Scalar::i64);
+  Dims sizes = x.sizes();
+  sizes[dimension] = 1;
+  Tensor y = r.empty(sizes, x.scalar());
+  if (!recorded(r, {&x})) return y;
+  r.graph().record(y, {r.graph().edge(x)}, [&r, index = index.saved(), from = x.sizes()](const Tensors& g) -> Tensors {
+    r.tape().begin_op("index_put");
+    Tensor dx = r.empty(from, g[0].scalar());
+    sort_indices(r, {1});
+    return {std::move(dx)};
+  });
   return y;
 }
 

@@ -19,6 +19,11 @@ struct MegatronOptions {
 [[nodiscard]] std::unique_ptr<Program> megatron_program(Runtime& runtime, const model::Model& model,
                                                         const ProgramOptions& options, const MegatronOptions& megatron);
 
+/// Of a llama: get_gpt_layer_with_transformer_engine_spec(), with what is fused by default.
+[[nodiscard]] std::unique_ptr<Program> megatron_te_program(Runtime& runtime, const model::Model& model,
+                                                           const ProgramOptions& options,
+                                                           const MegatronOptions& megatron);
+
 /// megatron/core/distributed/param_and_grad_buffer.py and optimizer/optimizer.py; where it is asked for,
 /// optimizer/distrib_optimizer.py over `options.ranks`.
 [[nodiscard]] std::unique_ptr<Sharding> megatron_optimizer(Runtime& runtime, const ShardingOptions& options);

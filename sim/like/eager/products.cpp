@@ -23,7 +23,7 @@ bool by_columns(const Tensor& x) {
 Tensor mm(Runtime& r, const Tensor& a, const Tensor& b) {
   r.tape().begin_op("mm");
   if (recorded(r, {&a, &b})) r.graph().before_kernel();
-  Tensor y = r.mm(a, b);
+  Tensor y = r.kept_product([&] { return r.mm(a, b); });
   if (!recorded(r, {&a, &b})) return y;
   const Tensor keep_a = b.needs_gradient() ? a.saved() : Tensor{};
   const Tensor keep_b = a.needs_gradient() ? b.saved() : Tensor{};
@@ -169,7 +169,8 @@ Tensor matmul(Runtime& r, const Tensor& first, const Tensor& second) {
   Tensor product;
   {
     const Tensor left = reshape(r, expand(r, a, a.sizes()), {batch, a.size(2), a.size(3)});
-    const Tensor right = reshape(r, expand(r, b, b.sizes()), {batch, b.size(2), b.size(3)});
+    const Tensor wide = expand(r, b, {a.size(0), a.size(1), b.size(2), b.size(3)});  // one head of keys for all
+    const Tensor right = reshape(r, wide, {batch, b.size(2), b.size(3)});
     product = bmm(r, left, right);
   }
   return unsafe_view(r, std::move(product), {a.size(0), a.size(1), a.size(2), b.size(3)});

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "sim/like/eager/optimizers.h"
@@ -12,14 +13,26 @@ namespace shard::like::eager {
 
 enum class Attention : std::uint8_t { sdpa, eager };
 
+/// What changed in torchtitan; as it is, that of autumn 2025.
+struct Torchtitan {
+  bool fused_norms = true;      ///< nn.RMSNorm is one kernel, as in PyTorch since 2.9
+  bool ends_apart = true;       ///< the embedding, and the last norm with the output, are units (since 83e694105)
+  bool compiled = false;        ///< blocks, one by one
+  bool compiled_loss = false;   ///< too (since d1f62be73)
+  bool keeps_attention = true;  ///< selectively: not of cuDNN's kernel before b39377f9f
+  friend bool operator==(const Torchtitan&, const Torchtitan&) = default;
+};
+
 /// What a program is told beside its model.
 struct ProgramOptions {
   std::int64_t batch = 1;
   std::int64_t sequence = 1;
   Scalar precision = Scalar::f32;
   Attention attention = Attention::sdpa;
-  bool wide_logits = true;           ///< the loss is of logits in fp32
-  bool checkpoint = false;           ///< of every block, without reentrance
+  bool wide_logits = true;  ///< the loss is of logits in fp32
+  bool checkpoint = false;  ///< of every block, without reentrance
+  bool selective = false;   ///< torchtitan: results of every second product and of attention are kept
+  Torchtitan torchtitan{};
   std::optional<Scalar> autocast{};  ///< forward runs under torch.autocast of this type
 };
 
@@ -39,14 +52,18 @@ class Program {
 [[nodiscard]] std::unique_ptr<Program> course_program(Runtime& runtime, const model::Model& model,
                                                       const ProgramOptions& options);
 
+/// torchtitan's llama3 and qwen3.
+[[nodiscard]] std::unique_ptr<Program> torchtitan_program(Runtime& runtime, const model::Model& model,
+                                                          const ProgramOptions& options);
+
 /// Whether transformers' code of the model's class is known.
 [[nodiscard]] bool is_known_decoder(const model::Model& model);
 /// Of a known decoder: whether attention is written out, whatever a program is told.
 [[nodiscard]] bool lacks_sdpa(const model::Model& model);
 /// Of a known decoder: tokens that layers with a window look back on; 0: none has one.
 [[nodiscard]] std::int64_t window_of(const model::Model& model);
-/// Of a known decoder: the word of its activation function where that is not known, else nothing.
-[[nodiscard]] std::string_view unknown_activation(const model::Model& model);
+/// Of a known decoder: what of its configuration is not known, empty where all is.
+[[nodiscard]] std::string unknown_detail(const model::Model& model, Attention attention);
 
 /// A decoder of transformers that is known, called with labels, its cache on as is the default.
 [[nodiscard]] std::unique_ptr<Program> hugging_face_program(Runtime& runtime, const model::Model& model,

@@ -10,7 +10,11 @@ std::unique_ptr<Program> program(Runtime& runtime, const model::Model& model, co
   switch (options.code) {
     case Code::hugging_face: return hugging_face_program(runtime, model, options.program);
     case Code::course: return course_program(runtime, model, options.program);
-    case Code::megatron: return megatron_program(runtime, model, options.program, options.megatron);
+    case Code::torchtitan: return torchtitan_program(runtime, model, options.program);
+    case Code::megatron:
+      return model.family == model::Family::llama
+                 ? megatron_te_program(runtime, model, options.program, options.megatron)
+                 : megatron_program(runtime, model, options.program, options.megatron);
   }
   return nullptr;
 }

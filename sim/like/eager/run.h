@@ -11,7 +11,7 @@
 namespace shard::like::eager {
 
 /// Whose code the model and its loop are.
-enum class Code : std::uint8_t { hugging_face, course, megatron };
+enum class Code : std::uint8_t { hugging_face, course, megatron, torchtitan };
 
 struct RunOptions {
   Version version = 211;

@@ -219,4 +219,39 @@ Tensor Runtime::checkpoint(const Tensor& x, std::function<Tensor(const Tensor&)>
   return y;
 }
 
+Tensor Runtime::checkpoint_selectively(const Tensor& x, std::function<Tensor(const Tensor&)> part,
+                                       bool keeps_attention) {
+  auto results = std::make_shared<KeptResults>();
+  results->attention = keeps_attention;
+  return checkpoint(x, [this, results, part = std::move(part)](const Tensor& input) {
+    keeping_ = results.get();
+    keeping_->products = 0;
+    Tensor y = part(input);
+    keeping_ = nullptr;
+    return y;
+  });
+}
+
+Tensors Runtime::kept_attention(const std::function<Tensors()>& make) {
+  return keeping_ != nullptr && keeping_->attention ? kept_results(make) : make();
+}
+
+Tensors Runtime::kept_results(const std::function<Tensors()>& make) {
+  if (graph_.in_second_run()) {
+    Tensors kept = std::move(keeping_->results.front());
+    keeping_->results.pop_front();
+    return kept;
+  }
+  Tensors made = make();
+  Tensors kept;
+  for (const Tensor& t : made) kept.push_back(t.view(t.sizes(), t.strides()));
+  keeping_->results.push_back(std::move(kept));
+  return made;
+}
+
+Tensor Runtime::kept_product(const std::function<Tensor()>& make) {
+  if (keeping_ == nullptr || ++keeping_->products % 2 == 0) return make();
+  return kept_results([&] { return Tensors{make()}; })[0];
+}
+
 }  // namespace shard::like::eager

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -78,6 +80,13 @@ class Runtime final : public Fitting {
   /// torch.utils.checkpoint.checkpoint(part, x, use_reentrant=False). `part` holds what its other arguments are.
   [[nodiscard]] Tensor checkpoint(const Tensor& x, std::function<Tensor(const Tensor&)> part);
 
+  /// The same, keeping results of every second product and of attention (create_selective_checkpoint_contexts).
+  [[nodiscard]] Tensor checkpoint_selectively(const Tensor& x, std::function<Tensor(const Tensor&)> part,
+                                              bool keeps_attention);
+  /// What an operator of such a part makes, or made the first time.
+  [[nodiscard]] Tensors kept_attention(const std::function<Tensors()>& make);
+  [[nodiscard]] Tensor kept_product(const std::function<Tensor()>& make);
+
   Tensor sum_to(const Tensor& gradient, const Dims& sizes) override;
   Tensor cast(const Tensor& gradient, Scalar scalar) override {
     tape_.begin_op("to");
@@ -103,6 +112,14 @@ class Runtime final : public Fitting {
   Tensors kept_casts_;
   Graph graph_;
   bool in_backward_ = false;
+  /// Results that a part keeps, in order; the second run takes them out.
+  struct KeptResults {
+    std::deque<Tensors> results{};
+    bool attention = true;
+    std::int64_t products = 0;
+  };
+  KeptResults* keeping_ = nullptr;
+  [[nodiscard]] Tensors kept_results(const std::function<Tensors()>& make);
   Tensor workspace_[2];  ///< cuBLAS, of the program's thread and of autograd's
   Tensor lt_workspace_[2];
 };

@@ -35,17 +35,20 @@ struct Zero3Options {
   std::int64_t max_live = 1'000'000'000;
   std::int64_t max_reuse_distance = 1'000'000'000;
   std::int64_t sub_group = 1'000'000'000;
+  bool within_init = true;  ///< deepspeed.zero.Init: modules are cut as they are made, else the whole model first
 };
 
 /// What the framework is told.
 struct ShardingOptions {
   Framework framework = Framework::none;
-  std::int32_t ranks = 1;              ///< over which one copy of the model is cut
-  bool replicated = false;             ///< there are several copies
-  Scalar compute = Scalar::f32;        ///< of gathered parameters, and so of activations and their gradients
-  Scalar resting = Scalar::f32;        ///< of shards, and so of the optimizer's states
-  Scalar reduced = Scalar::f32;        ///< of gradients while ranks sum them up
-  bool reshard_after_forward = true;   ///< else gathered parameters stay until backward
+  std::int32_t ranks = 1;             ///< over which one copy of the model is cut
+  bool replicated = false;            ///< there are several copies
+  Scalar compute = Scalar::f32;       ///< of gathered parameters, and so of activations and their gradients
+  Scalar resting = Scalar::f32;       ///< of shards, and so of the optimizer's states
+  Scalar reduced = Scalar::f32;       ///< of gradients while ranks sum them up
+  bool reshard_after_forward = true;  ///< else gathered parameters stay until backward
+  bool keep_last = false;   ///< but those of the last block, or of the model's end where it is a unit, stay: torchtitan
+  bool ends_apart = false;  ///< two units more: the embedding, behind the blocks, and then the model's end
   bool original_parameters = true;     ///< fsdp1: use_orig_params
   bool distributed_optimizer = false;  ///< megatron: masters and states are cut over ranks
   Rule rule = Rule::adamw;             ///< megatron, whose groups have an optimizer each
@@ -93,6 +96,7 @@ class Sharding {
   virtual void after_backward() {}
   /// Each made of the one before, the first of the loss; backward begins at the last. None: at the loss.
   virtual Tensors scaled(const Tensor& /*loss*/) { return {}; }
+  [[nodiscard]] bool ends_apart() const { return options_.ends_apart; }
 
   /// Gradients are clipped by their norm.
   virtual void clip();
@@ -133,6 +137,9 @@ Tensor in_module(Runtime& r, const Module& module, const Tensor& x, const Body& 
 /// Of a module with parameters that begin at this one.
 [[nodiscard]] inline Module module_of(std::string_view name, const Tensor& first, std::int32_t count = 1) {
   return {.name = name, .first = first.parameter(), .count = count};
+}
+[[nodiscard]] inline bool ends_apart(const Runtime& r) {
+  return r.sharding != nullptr && r.sharding->ends_apart();
 }
 /// body(x) as the framework runs a block.
 template <class Body>

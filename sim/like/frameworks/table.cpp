@@ -15,9 +15,13 @@ const Options kLoop{"attention", "logits", "optimizer-implementation", "zero-gra
 const Options kFsdp{"masters", "keep-gathered", "unit", "prefetch", "shard-group"};
 
 /// Keys of its zero_optimization.
-const Options kDeepSpeed{
-    "reduce-bucket-size",         "stage3-prefetch-bucket-size", "stage3-param-persistence-threshold",
-    "stage3-max-live-parameters", "stage3-max-reuse-distance",   "sub-group-size"};
+const Options kDeepSpeed{"reduce-bucket-size",
+                         "stage3-prefetch-bucket-size",
+                         "stage3-param-persistence-threshold",
+                         "stage3-max-live-parameters",
+                         "stage3-max-reuse-distance",
+                         "sub-group-size",
+                         "zero-init"};
 
 /// Releases of Colossal-AI whose chunks, hooks and policies are one text: `git diff` between the tags is empty.
 constexpr std::string_view kSplitReleases[] = {"0.4.7", "0.4.8", "0.4.9", "0.5.0", "0.5.1"};
@@ -54,7 +58,7 @@ std::span<const Framework> frameworks() {
        .help = "fully_shard of each block and of the model, stages 3 and 2",
        .sharding = eager::Framework::fsdp2,
        .usual_stage = 3,
-       .options = joined({kLoop, kAllocator, kFsdp})},
+       .options = joined({kLoop, kAllocator, kFsdp, {"model-code"}})},
       {.name = "fsdp1",
        .version = "2.11",
        .help = "FullyShardedDataParallel, blocks wrapped, stages 3 and 2",
@@ -69,7 +73,8 @@ std::span<const Framework> frameworks() {
        .options = joined({kLoop, kAllocator, kDeepSpeed})},
       {.name = "megatron",
        .version = "0.16",
-       .help = "a gpt2 in bf16, its local layers, tensor parallelism, stage 1: the distributed optimizer",
+       .help =
+           "a gpt2 by its local layers, a llama by Transformer Engine's, in bf16, stage 1: the distributed optimizer",
        .sharding = eager::Framework::megatron,
        .options = joined({kAllocator, {"dropout", "tensor-parallel", "sequence-parallel"}})},
       {.name = "colossalai-gemini",

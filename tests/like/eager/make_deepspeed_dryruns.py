@@ -8,7 +8,8 @@ Needs deepspeed beside what make_dryruns.py needs. Columns: ranks, the ZeRO stag
 make_dryruns.py. Rank 0 of every program is run; with --stage3 programs of stage 3 are drawn, of whose ranks the first or
 the last is run, and columns rank and zero (further keys of zero_optimization) lie behind the stage; so do they with
 --offload, whose programs have DeepSpeedCPUAdam and two more columns: bytes of the host's memory at the end, pageable ones
-of tensors larger than a KiB, and pinned ones in whole KiB, as PyTorch's allocator gives them. DeepSpeedCPUAdam is compiled at its first use, which needs ninja and g++.
+of tensors larger than a KiB, and pinned ones in whole KiB, as PyTorch's allocator gives them. DeepSpeedCPUAdam is
+compiled at its first use, which needs ninja and g++.
 """
 import argparse, csv, gc, json, os, random
 
@@ -40,7 +41,17 @@ def train(run):
         import deepspeed.runtime.zero.partitioned_param_coordinator as coordinator
         coordinator.assert_ints_same_as_other_ranks = lambda *_: None
 
-    model = make_dryruns.hugging_face(c, torch.float32)
+    settings = {"train_micro_batch_size_per_gpu": run["batch"], "zero_allow_untested_optimizer": True,
+                "zero_optimization": {"stage": run["stage"], "reduce_bucket_size": run["reduce_bucket_size"],
+                                      **run.get("zero", {})}}
+    if run["precision"] == "bf16":
+        settings["bf16"] = {"enabled": True}
+    dtype = torch.float32
+    if settings["zero_optimization"].pop("zero_init", False):  # as transformers' Trainer: within deepspeed.zero.Init
+        from transformers.integrations import HfDeepSpeedConfig
+        kept = HfDeepSpeedConfig(settings)
+        dtype = torch.bfloat16 if run["precision"] == "bf16" else dtype
+    model = make_dryruns.hugging_face(c, dtype)
     if run["recompute"] == "block":
         model.gradient_checkpointing_enable({"use_reentrant": False})
     offloads = "offload_optimizer" in run.get("zero", {})
@@ -49,11 +60,6 @@ def train(run):
     else:
         how = {"foreach": {}, "fused": {"fused": True}, "for-loop": {"foreach": False}}[run["optimizer"]]
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how)
-    settings = {"train_micro_batch_size_per_gpu": run["batch"], "zero_allow_untested_optimizer": True,
-                "zero_optimization": {"stage": run["stage"], "reduce_bucket_size": run["reduce_bucket_size"],
-                                      **run.get("zero", {})}}
-    if run["precision"] == "bf16":
-        settings["bf16"] = {"enabled": True}
     engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=settings, dist_init_required=False)
     engine.train()
     tokens = torch.randint(0, c["vocab_size"], (run["batch"], run["sequence"]), device="cuda")
@@ -94,14 +100,14 @@ def draw(r):
     return run
 
 
-def draw_stage3(r):
+def draw_stage3(r, within_init):
     run = draw(r) | {"stage": 3}
     elements = lambda *choices: r.choice([r.randint(*choices), r.randint(choices[0], choices[1] // 30)])
     run["rank"] = r.choice([0, 0, run["ranks"] - 1])
     zero = {"stage3_prefetch_bucket_size": elements(0, 3000000), "stage3_param_persistence_threshold": elements(0, 300000),
             "stage3_max_live_parameters": elements(0, 10000000), "stage3_max_reuse_distance": elements(0, 3000000),
             "sub_group_size": elements(10000, 3000000)}
-    run["zero"] = {k: v for k, v in zero.items() if r.random() < 0.6}
+    run["zero"] = {k: v for k, v in zero.items() if r.random() < 0.6} | ({"zero_init": True} if within_init else {})
     return run
 
 
@@ -123,6 +129,7 @@ def main():
     parser.add_argument("--stage3", action="store_true")
     parser.add_argument("--offload", choices=["optimizer", "parameters"], help="both, for the latter")
     parser.add_argument("--stages", type=int, nargs="+", default=[3], help="with --offload")
+    parser.add_argument("--zero-init", action="store_true", help="with --stage3: models are made within deepspeed.zero.Init")
     parser.add_argument("--out", default="deepspeed_dryruns.tsv")
     args = parser.parse_args()
     import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
@@ -137,7 +144,7 @@ def main():
             if args.offload:
                 run = draw_offload(draws, args.offload == "parameters", args.stages)
             else:
-                run = draw_stage3(draws) if args.stage3 else draw(draws)
+                run = draw_stage3(draws, args.zero_init) if args.stage3 else draw(draws)
             answer = make_dryruns.answer_of(train, run)
             if answer is None:
                 continue
