@@ -115,6 +115,41 @@ Result<void> check_ddp(const plan::Strategy& s, const EagerOptions& options) {
   return {};
 }
 
+/// What of the model's data rests on the host; none for what no framework has.
+std::optional<eager::Offload> offload_of(const plan::Placement& p) {
+  if (p.policy == plan::PlacementPolicy::automatic) return std::nullopt;
+  const plan::Share usual = p.policy == plan::PlacementPolicy::host ? plan::kOnHost : plan::kOnDevice;
+  const plan::Share parameters = p.parameters.value_or(usual), gradients = p.gradients.value_or(usual);
+  const plan::Share optimizer = p.optimizer.value_or(usual);
+  if (p.all_on_device()) return eager::Offload::none;
+  if (gradients != plan::kOnHost || optimizer != plan::kOnHost) return std::nullopt;
+  if (parameters == plan::kOnDevice) return eager::Offload::optimizer;
+  return parameters == plan::kOnHost ? std::optional(eager::Offload::all) : std::nullopt;
+}
+
+Result<void> check_offload(const plan::Strategy& s, const EagerOptions& options) {
+  const std::optional<eager::Offload> offload = offload_of(s.placement);
+  const std::string name = name_of(options.framework);
+  if (offload == eager::Offload::none) {
+    if (options.pin_memory) return {};
+    return missing("--pin-memory false with all on the GPU", "--placement host, or leave --pin-memory out");
+  }
+  if (options.framework != eager::Framework::fsdp1 && options.framework != eager::Framework::fsdp2)
+    return missing("model data in host memory under " + name, "--placement device, or --like fsdp2");
+  if (offload != eager::Offload::all)
+    return missing(s.placement.policy == plan::PlacementPolicy::automatic
+                       ? "--placement auto under " + name
+                       : "--param-placement, --grad-placement and --optimizer-placement that differ under " + name,
+                   "--placement host, which all of them follow");
+  if (options.framework == eager::Framework::fsdp2) return {};
+  if (!options.pin_memory)
+    return missing("pageable memory of --pin-memory false under " + name, "leave it out: what is offloaded is pinned");
+  if (s.accumulation() > 1)
+    return missing("gradient accumulation over --placement host, whose sums " + name + " loses,",
+                   "--like fsdp2, or leave --global-batch out");
+  return {};
+}
+
 Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   if (options.framework == eager::Framework::none) {
     if (s.world_size > 1) return missing("a world of more than one rank", "--like ddp or fsdp2, or --world-size 1");
@@ -142,6 +177,7 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
 Result<void> check(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   if (model.family == model::Family::mlp) return missing("an mlp", "--like pytorch@1.8");
   if (model.not_simulated) return *model.not_simulated;
+  if (Result<void> ok = check_offload(s, options); !ok) return ok;
   if (Result<void> ok = check_sharding(model, s, options); !ok) return ok;
   if (s.recompute == plan::Recompute::selective && options.code != eager::Code::torchtitan)
     return missing("selective activation checkpointing", "--recompute block or none");
@@ -176,6 +212,12 @@ eager::Rule rule_of(plan::OptimizerKind optimizer) {
   return eager::Rule::adamw;
 }
 
+/// torch.optim takes foreach by itself for parameters on GPUs alone.
+eager::Update update_of(const plan::Strategy& s, const EagerOptions& options) {
+  const bool on_gpu = offload_of(s.placement) == eager::Offload::none;
+  return on_gpu || options.update == eager::Update::fused ? options.update : eager::Update::for_loop;
+}
+
 eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const eager::Scalar compute = scalar_of(s.precision);
   const eager::Scalar wide = options.masters ? eager::Scalar::f32 : compute;
@@ -193,6 +235,8 @@ eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strate
           .keep_last = titan,
           .ends_apart = titan && options.torchtitan.ends_apart && !model.tied_embeddings,
           .original_parameters = options.original_parameters,
+          .offload = offload_of(s.placement).value_or(eager::Offload::none),
+          .pin_memory = options.pin_memory,
           .distributed_optimizer = s.stage == 1,
           .rule = rule_of(s.optimizer),
           .update = options.update,
@@ -242,7 +286,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                      .torchtitan = options.torchtitan,
                                      .autocast = autocast},
                          .rule = rule_of(s.optimizer),
-                         .update = options.update,
+                         .update = update_of(s, options),
                          .sharding = sharding_of(*model, s, options),
                          .megatron = {.tensor = s.tensor_parallel,
                                       .sequence_parallel = options.sequence_parallel,

@@ -15,6 +15,7 @@ namespace shard::like {
 struct EagerOptions {
   eager::Framework framework = eager::Framework::none;
   bool original_parameters = true;  ///< fsdp1: use_orig_params
+  bool pin_memory = true;           ///< what is offloaded to the host lies in pinned memory
   bool masters = true;              ///< sharded parameters rest, and are reduced, in fp32 whatever the precision is
   std::int64_t reduce_bucket = 500'000'000;  ///< deepspeed: reduce_bucket_size, in elements
   eager::Zero3Options zero3{};               ///< deepspeed's stage 3

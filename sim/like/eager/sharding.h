@@ -28,6 +28,13 @@ struct Module {
   friend bool operator==(const Module&, const Module&) = default;
 };
 
+/// What rests in the host's memory, where the optimizer then steps.
+enum class Offload : std::uint8_t {
+  none,
+  optimizer,  ///< its states, and reduced gradients
+  all,        ///< sharded parameters, too
+};
+
 /// What DeepSpeed's stage 3 is told; numbers are of elements.
 struct Zero3Options {
   std::int64_t prefetch_bucket = 50'000'000;
@@ -48,7 +55,9 @@ struct ShardingOptions {
   bool reshard_after_forward = true;  ///< else gathered parameters stay until backward
   bool keep_last = false;   ///< but those of the last block, or of the model's end where it is a unit, stay: torchtitan
   bool ends_apart = false;  ///< two units more: the embedding, behind the blocks, and then the model's end
-  bool original_parameters = true;     ///< fsdp1: use_orig_params
+  bool original_parameters = true;  ///< fsdp1: use_orig_params
+  Offload offload = Offload::none;
+  bool pin_memory = true;              ///< of what is offloaded, parameters and gradients
   bool distributed_optimizer = false;  ///< megatron: masters and states are cut over ranks
   Rule rule = Rule::adamw;             ///< megatron, whose groups have an optimizer each
   Update update = Update::foreach;
@@ -100,6 +109,9 @@ class Sharding {
  protected:
   /// The optimizer's parameters and their gradients in place of the program's, until called again.
   void exchange();
+  [[nodiscard]] bool offloads() const { return options_.offload == Offload::all; }
+  /// In the host's memory.
+  [[nodiscard]] Tensor on_host(const Dims& sizes, Scalar scalar, bool pinned);
 
   Runtime& r_;
   ShardingOptions options_;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "sim/like/program/program.h"
 
@@ -42,6 +44,9 @@ class Tape {
   [[nodiscard]] BufferId take(Bytes bytes);
   /// What is taken from now on is of this stream's blocks; 0 is the program's own.
   void on_stream(std::uint8_t stream) { stream_ = stream; }
+  /// What is taken from now on lies there; what was before. Pinned memory is given by PyTorch's CachingHostAllocator:
+  /// blocks of a power of two, each kept for the next request of its size.
+  Memory in_memory(Memory memory) { return std::exchange(memory_, memory); }
   void give_back(BufferId buffer);
   void set_category(BufferId buffer, Category category) {
     if (buffer.valid()) program_.allocation(buffer).category = category;
@@ -74,6 +79,7 @@ class Tape {
 
  private:
   void begin();
+  [[nodiscard]] BufferId take_pinned(Bytes bytes);
 
   like::Program& program_;
   Place place_;
@@ -82,6 +88,8 @@ class Tape {
   Part part_ = Part::creation;
   Category category_ = Category::workspace;
   std::uint8_t stream_ = 0;
+  Memory memory_ = Memory::device;
+  std::map<Bytes, std::vector<BufferId>> idle_pinned_;  ///< by size
   bool muted_ = false;
   bool finished_ = false;
   std::int32_t saved_ = 0;
