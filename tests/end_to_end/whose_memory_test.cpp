@@ -40,6 +40,28 @@ TEST(WhoseMemory, OffloadThatTheRulesLackIsNotLeftOutOfTheAnswer) {
   EXPECT_GT(answer["peak_host_bytes"].get<std::int64_t>(), 0);
 }
 
+/// fsdp1 pins all that it offloads before the first step, fsdp2 gradients as they come.
+TEST(WhoseMemory, OffloadOfAnFsdpConfigurationReachesItsRules) {
+  const ScratchDirectory scratch;
+  for (const char* version : {"1", "2"}) {
+    const auto of = [&](const std::string& offload) {
+      const std::string file =
+          scratch.write("fsdp.yaml",
+                        "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 2\nfsdp_config:\n"
+                        "  fsdp_version: " +
+                            std::string(version) + "\n  fsdp_offload_params: " + offload + "\n");
+      return json_of(shardscope(line({"--accelerate-config", file})));
+    };
+    const json offloaded = of("true"), kept = of("false");
+    EXPECT_THAT(offloaded["like"].get<std::string>(), testing::StartsWith("fsdp" + std::string(version)));
+    EXPECT_TRUE(offloaded["instead_of"].is_null()) << offloaded["instead_of"];
+    EXPECT_GT(offloaded["peak_pinned_bytes"].get<std::int64_t>(), 0);
+    EXPECT_GT(offloaded["peak_host_bytes"].get<std::int64_t>(), 0);
+    EXPECT_LT(offloaded["peak_allocated_bytes"], kept["peak_allocated_bytes"]);
+    EXPECT_EQ(kept["peak_pinned_bytes"], 0);
+  }
+}
+
 TEST(WhoseMemory, TensorParallelismThatTheRulesLackIsNotLeftOutEither) {
   const json answer = json_of(shardscope(line({"--stage", "3", "--tensor-parallel", "2"})));
   EXPECT_EQ(answer["assumed"]["memory_of"]["value"], "shardscope");

@@ -146,7 +146,9 @@ class Fsdp1 final : public Fsdp {
   }
 
   void pin(Flat& flat) {
+    const Tensor pageable = flat.shard;
     flat.shard = on_host({flat.own}, options_.resting, true);
+    r_.tape().set_name(flat.shard.storage().buffer(), "", pageable.storage().buffer(), "");
     const Tensor zeros = on_host({flat.own}, options_.resting, false);
     flat.gradient = on_host({flat.own}, options_.resting, true);
     r_.tape().set_category(flat.shard.storage().buffer(), Category::parameter);

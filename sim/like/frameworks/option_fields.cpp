@@ -65,6 +65,10 @@ std::span<const OptionField> option_fields() {
        .place = yes_or_no<&EagerOptions::original_parameters>(
            {"true", "the optimizer has what of each parameter is in a shard"},
            {"false", "the optimizer has flat parameters"})},
+      {.option = "pin-memory",
+       .help = "fsdp2: CPUOffloadPolicy's, of what --placement puts on the host",
+       .place = yes_or_no<&EagerOptions::pin_memory>({"true", "shards and their gradients are pinned"},
+                                                     {"false", "they are pageable"})},
       {.option = "sequence-parallel",
        .help = "megatron: norms and dropout on a part of the sequence",
        .place = FlagPlace{&EagerOptions::sequence_parallel}},

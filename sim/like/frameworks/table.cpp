@@ -13,6 +13,8 @@ const Options kLoop{"attention", "logits", "optimizer-implementation", "zero-gra
 
 /// FSDP's own. Units are blocks, and one is gathered ahead: what says otherwise is refused with its values.
 const Options kFsdp{"masters", "keep-gathered", "unit", "prefetch", "shard-group"};
+/// What rests on the host.
+const Options kPlacement{"placement", "param-placement", "grad-placement", "optimizer-placement"};
 
 /// Keys of its zero_optimization.
 const Options kDeepSpeed{
@@ -54,13 +56,13 @@ std::span<const Framework> frameworks() {
        .help = "fully_shard of each block and of the model, stages 3 and 2",
        .sharding = eager::Framework::fsdp2,
        .usual_stage = 3,
-       .options = joined({kLoop, kAllocator, kFsdp, {"model-code"}})},
+       .options = joined({kLoop, kAllocator, kFsdp, kPlacement, {"model-code", "pin-memory"}})},
       {.name = "fsdp1",
        .version = "2.11",
        .help = "FullyShardedDataParallel, blocks wrapped, stages 3 and 2",
        .sharding = eager::Framework::fsdp1,
        .usual_stage = 3,
-       .options = joined({kLoop, kAllocator, kFsdp, {"use-orig-params"}})},
+       .options = joined({kLoop, kAllocator, kFsdp, kPlacement, {"use-orig-params"}})},
       {.name = "deepspeed",
        .version = "0.19",
        .help = "ZeRO stages 1 to 3",
