@@ -191,6 +191,7 @@ nlohmann::ordered_json begin_json(const SimulateCommand& o, const Simulated& sim
   nlohmann::ordered_json j = cli::json_document("simulate");
   j["assumed"] = to_json(o.command, simulated.taken);
   j["instead_of"] = to_json(simulated);
+  if (!o.foreign.read.empty()) j["configurations"] = to_json(o.foreign);
   if (o.found) j["found"] = o.found->to_json();
   if (o.levers) j["levers"] = to_json(*o.levers);
   return j;
@@ -203,7 +204,6 @@ void print(const SimulateCommand& o, const Simulated& simulated, const engine::S
   print_before(o, simulated, format);
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = begin_json(o, simulated);
-    if (!o.foreign.read.empty()) j["configurations"] = to_json(o.foreign);
     j["model"] = simulated.planned->model->name;
     j.update(engine::to_json(simulation, change));
     add_json(j, beside(simulated));

@@ -35,6 +35,9 @@ struct OffloadKeys {
 /// Takes groups back that do not divide the ranks: those that split a model, those that share shards.
 void settle_groups(Reading& reading);
 
+/// Sizes that steer stage 3, which say nothing elsewhere.
+[[nodiscard]] Result<void> settle_stage3(Reading& reading);
+
 /// ZeRO stage in force.
 [[nodiscard]] int stage_in_force(const Reading& reading);
 /// "fp32", "bf16", "fp16": in force.

@@ -233,30 +233,6 @@ Result<void> settle_buckets(Reading& reading) {
   return {};
 }
 
-Result<void> settle_prefetch(Reading& reading) {
-  for (const char* key :
-       {"/zero_optimization/stage3_prefetch_bucket_size", "/zero_optimization/prefetch_bucket_size"}) {
-    const std::optional<Leaf> leaf = leaf_at(reading, key);
-    if (!leaf) continue;
-    const std::optional<double> elements = number_in(*leaf->value);
-    if (leaf->value->kind == Kind::null)
-      reading.leave(key, "not set");
-    else if (is_auto(*leaf->value))
-      reading.leave(key, "Shardscope runs whole units ahead (--prefetch N), not so many elements");
-    else if (!elements)
-      return reading.wrong_kind(*leaf, "a number of elements");
-    else if (*elements < 0)
-      return reading.refused(*leaf, "it is not below 0", "5e7");
-    else if (stage_in_force(reading) != 3)
-      reading.leave(key, "only stage 3 gathers parameters");
-    else if (*elements == 0)
-      reading.set(*leaf, "prefetch", "0");
-    else
-      reading.leave(key, "Shardscope runs whole units ahead (--prefetch N), not so many elements");
-  }
-  return {};
-}
-
 Result<void> settle_predivide(Reading& reading) {
   const Result<std::optional<bool>> before = flag_at(reading, "/prescale_gradients");
   if (!before) return before.error();
@@ -379,7 +355,7 @@ Result<void> settle_deepspeed(Reading& reading) {
       !ok)
     return ok;
   if (Result<void> ok = settle_buckets(reading); !ok) return ok;
-  if (Result<void> ok = settle_prefetch(reading); !ok) return ok;
+  if (Result<void> ok = settle_stage3(reading); !ok) return ok;
   if (Result<void> ok = settle_predivide(reading); !ok) return ok;
   if (Result<void> ok = settle_sums(reading); !ok) return ok;
   if (Result<void> ok = settle_optimizer(reading); !ok) return ok;

@@ -44,8 +44,8 @@ Result<void> check_hugging_face(const model::Model& model, const plan::Strategy&
   const bool half = options.autocast || s.precision == plan::Precision::bf16 || s.precision == plan::Precision::fp16;
   if (!eager::is_known_decoder(model))
     return missing("transformers' " + model.class_name, "shardscope dryrun, which runs the model itself");
-  if (const std::string_view unknown = eager::unknown_activation(model); !unknown.empty())
-    return missing("the activation function " + std::string(unknown), "shardscope dryrun, which runs the model itself");
+  if (const std::string unknown = eager::unknown_detail(model, options.attention); !unknown.empty())
+    return missing(unknown, "shardscope dryrun, which runs the model itself");
   const bool written_out = options.attention == eager::Attention::eager || eager::lacks_sdpa(model);
   if (const std::int64_t window = eager::window_of(model);
       window > 0 && (s.sequence >= window || options.attention == eager::Attention::eager))

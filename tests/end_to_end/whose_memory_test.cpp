@@ -28,6 +28,47 @@ TEST(WhoseMemory, AConfigurationNamesItsFramework) {
   EXPECT_TRUE(answer["instead_of"].is_null());
 }
 
+TEST(WhoseMemory, KeysOfStage3AreTheOptionsOfTheirNames) {
+  const ScratchDirectory scratch;
+  const auto answer = [&](const std::string& key, const Words& options) {
+    const std::string file =
+        scratch.write("z3.json", R"({"bf16": {"enabled": true}, "zero_optimization": {"stage": 3, )" + key + "}}");
+    Words words{"simulate", "--model", "gpt2", "--cluster", "h100-80gb-x8", "--world-size", "2", "--json"};
+    words.insert(words.end(), {"--ds-config", file});
+    words.insert(words.end(), options.begin(), options.end());
+    return json_of(shardscope(words));
+  };
+  struct Key {
+    std::string text, option, value;
+    bool shows = true;  ///< of this model
+  };
+  const std::string no_size = R"("contiguous_gradients": true)";
+  const json plain = answer(no_size, {});
+  for (const Key& key :
+       {Key{R"("stage3_param_persistence_threshold": 0)", "--stage3-param-persistence-threshold", "0"},
+        Key{R"("param_persistence_threshold": "auto")", "--stage3-param-persistence-threshold", "7680", false},
+        Key{R"("stage3_prefetch_bucket_size": "auto")", "--stage3-prefetch-bucket-size", "530841"},
+        Key{R"("prefetch_bucket_size": 0)", "--stage3-prefetch-bucket-size", "0"},
+        Key{R"("stage3_max_live_parameters": 1e4)", "--stage3-max-live-parameters", "10000"},
+        Key{R"("stage3_max_reuse_distance": 0)", "--stage3-max-reuse-distance", "0", false},
+        Key{R"("sub_group_size": 1e4)", "--sub-group-size", "10000"}}) {
+    SCOPED_TRACE(key.text);
+    const json said = answer(key.text, {});
+    EXPECT_EQ(said["like"], "deepspeed@0.19");
+    EXPECT_EQ(said["moments"], answer(no_size, {key.option, key.value})["moments"]);
+    EXPECT_EQ(said["moments"] != plain["moments"], key.shows);
+    EXPECT_TRUE(said["configurations"][0]["left_out"].empty());
+  }
+}
+
+TEST(WhoseMemory, KeysOfStage3AreLeftOutOfOtherStages) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.write("z2.json", R"({"bf16": {"enabled": true},
+                                         "zero_optimization": {"stage": 2, "stage3_max_live_parameters": 1e8}})");
+  const json answer = json_of(shardscope(line({"--ds-config", file})));
+  EXPECT_EQ(answer["configurations"][0]["left_out"][0]["key"], "/zero_optimization/stage3_max_live_parameters");
+}
+
 TEST(WhoseMemory, OffloadThatTheRulesLackIsNotLeftOutOfTheAnswer) {
   const ScratchDirectory scratch;
   const std::string file = scratch.write("offload.json", R"({"bf16": {"enabled": true},

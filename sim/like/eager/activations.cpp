@@ -8,24 +8,34 @@
 namespace shard::like::eager {
 namespace {
 
-Tensor gelu_kernel(Runtime& r, const Tensor& x) {
-  return activation(r, x, "gelu", Kept::input);
+constexpr char kGelu[] = "gelu", kSilu[] = "silu", kRelu[] = "relu", kRelu6[] = "relu6", kLeakyRelu[] = "leaky_relu",
+               kHardswish[] = "hardswish", kMish[] = "mish", kTanh[] = "tanh", kSigmoid[] = "sigmoid";
+
+/// One kernel, whose backward reads what it read.
+template <const char* kName>
+Tensor of_input(Runtime& r, const Tensor& x) {
+  return activation(r, x, kName, Kept::input);
 }
 
-Tensor silu_kernel(Runtime& r, const Tensor& x) {
-  return activation(r, x, "silu", Kept::input);
+/// One kernel, whose backward reads what it made.
+template <const char* kName>
+Tensor of_result(Runtime& r, const Tensor& x) {
+  return activation(r, x, kName, Kept::result);
 }
 
-Tensor relu_kernel(Runtime& r, const Tensor& x) {
-  return activation(r, x, "relu", Kept::result);
+Tensor itself(Runtime&, const Tensor& x) {
+  return x;
 }
 
-Tensor tanh_kernel(Runtime& r, const Tensor& x) {
-  return activation(r, x, "tanh", Kept::result);
+/// x * sigmoid(1.702 * x).
+Tensor quick_gelu(Runtime& r, const Tensor& x) {
+  const Tensor share = activation(r, mul_number(r, x), "sigmoid", Kept::result);
+  return mul(r, x, share);
 }
 
-Tensor sigmoid_kernel(Runtime& r, const Tensor& x) {
-  return activation(r, x, "sigmoid", Kept::result);
+Tensor squared_relu(Runtime& r, const Tensor& x) {
+  const Tensor positive = activation(r, x, "relu", Kept::result);
+  return pow_number(r, positive);
 }
 
 /// 0.5 * x * (1 + tanh(x * 0.79788 * (1 + 0.044715 * x * x))).
@@ -93,11 +103,24 @@ struct ActivationRow {
 };
 
 constexpr std::array kActivations{
-    ActivationRow{"gelu", gelu_kernel},       ActivationRow{"gelu_new", new_gelu},
-    ActivationRow{"gelu_fast", fast_gelu},    ActivationRow{"gelu_pytorch_tanh", gelu_kernel},
-    ActivationRow{"silu", silu_kernel},       ActivationRow{"swish", silu_kernel},
-    ActivationRow{"relu", relu_kernel},       ActivationRow{"tanh", tanh_kernel},
-    ActivationRow{"sigmoid", sigmoid_kernel}, ActivationRow{"bloom_gelu", bloom_gelu},
+    ActivationRow{"gelu", of_input<kGelu>},
+    ActivationRow{"gelu_pytorch_tanh", of_input<kGelu>},
+    ActivationRow{"gelu_new", new_gelu},
+    ActivationRow{"gelu_accurate", new_gelu},
+    ActivationRow{"gelu_fast", fast_gelu},
+    ActivationRow{"quick_gelu", quick_gelu},
+    ActivationRow{"bloom_gelu", bloom_gelu},
+    ActivationRow{"silu", of_input<kSilu>},
+    ActivationRow{"swish", of_input<kSilu>},
+    ActivationRow{"relu", of_result<kRelu>},
+    ActivationRow{"relu2", squared_relu},
+    ActivationRow{"relu6", of_input<kRelu6>},
+    ActivationRow{"leaky_relu", of_input<kLeakyRelu>},
+    ActivationRow{"hardswish", of_input<kHardswish>},
+    ActivationRow{"mish", of_input<kMish>},
+    ActivationRow{"tanh", of_result<kTanh>},
+    ActivationRow{"sigmoid", of_result<kSigmoid>},
+    ActivationRow{"linear", itself},
 };
 
 }  // namespace

@@ -88,27 +88,31 @@ std::int64_t efficient_workspace(const Dims& q) {
   return q[0] * q[1] * divide_up(q[2], side) * (kLock + 4 * side * side);
 }
 
-Tensor efficient(Runtime& r, const Tensor& q, const Tensor& k, const Tensor& v) {
+/// `bias` is what is added to scores, or none.
+Tensor efficient(Runtime& r, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias) {
   r.tape().begin_op("efficient_attention");
   const Dims s = q.sizes();
   Tensor y = rows_first(r, s, q.scalar());
   const Tensor sums = r.empty({s[0], s[1], up_to(s[2], 32)}, Scalar::f32);
   if (!recorded(r, {&q, &k, &v})) return y;
-  r.graph().record(y, {r.graph().edge(q), r.graph().edge(k), r.graph().edge(v)},
-                   [&r, q = q.saved(), k = k.saved(), v = v.saved(), y = y.saved(), sums](const Tensors& g) -> Tensors {
-                     r.tape().begin_op("efficient_attention");
-                     const Dims& size = q.sizes();
-                     Tensor dq = rows_first(r, size, q.scalar()), dk = rows_first(r, size, k.scalar());
-                     Tensor dv = rows_first(r, size, v.scalar());
-                     Tensor delta;
-                     {
-                       const Tensor product = r.elementwise({g[0], y}, Scalar::f32);
-                       const Tensor sum = r.reduce(product, 1U << 3, Scalar::f32);
-                       delta = r.empty({size[0], size[1], size[2]}, Scalar::f32);
-                     }
-                     const Tensor workspace = r.empty({efficient_workspace(size)}, Scalar::boolean);
-                     return {std::move(dq), std::move(dk), std::move(dv)};
-                   });
+  r.graph().record(
+      y, {r.graph().edge(q), r.graph().edge(k), r.graph().edge(v)},
+      [&r, q = q.saved(), k = k.saved(), v = v.saved(), y = y.saved(), sums, bias](const Tensors& g) -> Tensors {
+        r.tape().begin_op("efficient_attention");
+        const Dims& size = q.sizes();
+        Tensor dq = rows_first(r, size, q.scalar()), dk = rows_first(r, size, k.scalar());
+        Tensor dv = rows_first(r, size, v.scalar());
+        Tensor delta;
+        if (is_half(q.scalar())) {  // the kernel makes it itself
+          delta = r.empty({size[0], size[1], size[2]}, Scalar::f32);
+        } else {
+          const Tensor product = r.elementwise({g[0], y}, Scalar::f32);
+          const Tensor sum = r.reduce(product, 1U << 3, Scalar::f32);
+          delta = r.empty({size[0], size[1], size[2]}, Scalar::f32);
+        }
+        const Tensor workspace = r.empty({efficient_workspace(size)}, Scalar::boolean);
+        return {std::move(dq), std::move(dk), std::move(dv)};
+      });
   return y;
 }
 
@@ -122,6 +126,25 @@ Tensor safe_softmax(Runtime& r, const Tensor& x) {
   const Tensor all = r.empty(rows, Scalar::boolean);
   const Tensor zero = r.empty({}, x.scalar());
   return y;
+}
+
+/// What a mask of booleans becomes: convert_boolean_attn_mask.
+Tensor added_mask(Runtime& r, const Dims& q, Scalar scalar) {
+  r.tape().begin_op("attention mask");
+  const Tensor infinity = r.empty({}, scalar), zero = r.empty({}, scalar);
+  return r.empty({q[0], 1, q[2], q[2]}, scalar);
+}
+
+/// _scaled_dot_product_attention_math with a mask, in fp32.
+Tensor written_out_with_mask(Runtime& r, const Tensor& query, const Tensor& key, const Tensor& value) {
+  const Scalar scalar = query.scalar();
+  const Tensor q = to(r, query, Scalar::f32), k = to(r, key, Scalar::f32), v = to(r, value, Scalar::f32);
+  const Tensor scaled = mul_number(r, q);
+  Tensor scores = matmul(r, scaled, mul_number(r, transpose(r, k, 2, 3)));  // the mask is added in place
+  scores = safe_softmax(r, scores);
+  Tensor second;  // the other result, which nobody uses
+  if (is_half(scalar)) second = r.clone(scores, scalar);
+  return to(r, matmul(r, scores, v), scalar);
 }
 
 /// repeat_interleave of the heads.
@@ -161,7 +184,16 @@ Tensor attention(Runtime& r, const Tensor& given_query, const Tensor& given_key,
   const Tensor value = lowered(r, given_value), key = lowered(r, given_key), query = lowered(r, given_query);
   if (is_half(query.scalar())) return flash(r, query, key, value);
   // The memory-efficient kernel knows no groups of heads.
-  return query.size(1) == key.size(1) ? efficient(r, query, key, value) : written_out(r, query, key, value);
+  return query.size(1) == key.size(1) ? efficient(r, query, key, value, {}) : written_out(r, query, key, value);
+}
+
+Tensor attention_with_mask(Runtime& r, const Tensor& query, const Tensor& key, const Tensor& value) {
+  Tensor mask = added_mask(r, query.sizes(), query.scalar());
+  if (query.size(1) != key.size(1)) return written_out_with_mask(r, query, key, value);
+  constexpr std::int64_t kAligned = 8;  // elements of a row of the mask, for the kernel
+  const std::int64_t columns = up_to(mask.size(3), kAligned);
+  if (columns != mask.size(3)) mask = r.empty({mask.size(0), 1, mask.size(2), columns}, mask.scalar());
+  return efficient(r, query, key, value, mask);
 }
 
 }  // namespace shard::like::eager

@@ -118,7 +118,10 @@ class DeepSpeedStage3 final : public Sharding {
   /// The whole model comes to the GPU; then parts are copied out of parameters, one by one.
   void partition(const model::Model& model, const std::function<void()>& make_buffers) {
     Tensors& all = r_.parameters();
+    std::string_view module;
     for (const auto& p : model.parameters) {
+      const std::string_view made = std::string_view(p.name).substr(0, p.name.rfind('.'));
+      if (options_.zero3.within_init && made != std::exchange(module, made)) cut_what_is_there();
       make_buffers();
       Dims sizes;
       for (const std::int64_t s : p.shape) sizes.push(s);
@@ -126,10 +129,16 @@ class DeepSpeedStage3 final : public Sharding {
       all.push_back(r_.empty(sizes, options_.compute));
       all.back().set_parameter(static_cast<std::int32_t>(all.size()) - 1);
     }
+    if (options_.zero3.within_init) cut_what_is_there();
     make_buffers();
-    for (std::size_t p = 0; p < all.size(); ++p) {
+    cut_what_is_there();
+  }
+
+  /// Parameters that are whole become this rank's part of them.
+  void cut_what_is_there() {
+    for (std::size_t p = parts_.size(); p < r_.parameters().size(); ++p) {
       parts_.push_back(named("partition", Category::parameter, part(p), options_.compute));
-      all[p].storage().drop();
+      r_.parameters()[p].storage().drop();
     }
   }
 

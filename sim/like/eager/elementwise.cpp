@@ -36,6 +36,16 @@ Tensor add(Runtime& r, const Tensor& a, const Tensor& b) {
   return y;
 }
 
+Tensor add_into(Runtime& r, const Tensor& a, const Tensor& b) {
+  Tensor y = a.view(a.sizes(), a.strides());
+  if (recorded(r, {&a, &b})) {
+    r.graph().record(y, {r.graph().edge(a), r.graph().edge(b)}, [](const Tensors& g) -> Tensors {
+      return {g[0], g[0]};
+    });
+  }
+  return y;
+}
+
 Tensor sub(Runtime& r, const Tensor& a, const Tensor& b) {
   r.tape().begin_op("sub");
   Tensor y = r.elementwise({a, b}, wider(a, b));

@@ -43,7 +43,7 @@ Tensor HuggingFace::named(std::string_view name, Category category, const Dims& 
 }
 
 Tensor HuggingFace::cached(const Tensor& x, Scalar of_keys) {
-  if (options_.checkpoint) return x;   // off then
+  if (options_.checkpoint || !caches()) return x;
   constexpr std::size_t kOfLayer = 3;  // of a layer with a window: its length so far, keys, values
   if (model_.window > 0 && cache_.size() % kOfLayer == 0) cache_.push_back(r_.empty({}, Scalar::i64));
   Tensor copy = cat(r_, {x}, 2, of_keys);
@@ -142,12 +142,17 @@ bool lacks_sdpa(const model::Model& model) {
 }
 
 std::int64_t window_of(const model::Model& model) {
-  return model.window > 0 ? model.window : described_value(model, "sliding_window", 0);
+  if (model.window > 0) return model.window;
+  return described_value(model, "use_sliding_window", 1) == 0 ? 0 : described_value(model, "sliding_window", 0);
 }
 
-std::string_view unknown_activation(const model::Model& model) {
-  const std::string_view word = word_of_activation(model, *class_row(model.class_name));
-  return activation_function(word) == nullptr ? word : "";
+std::string unknown_detail(const model::Model& model, Attention attention) {
+  const ClassRow& row = *class_row(model.class_name);
+  const std::string_view word = word_of_activation(model, row);
+  if (activation_function(word) == nullptr) return "the activation function " + std::string(word);
+  if (described_value(model, "alibi", 0) != 0) return "alibi of " + model.class_name;
+  if (row.scores == Scores::masked && attention == Attention::eager) return "--attention eager of " + model.class_name;
+  return {};
 }
 
 std::unique_ptr<Program> hugging_face_program(Runtime& runtime, const model::Model& model,

@@ -33,6 +33,8 @@ class HuggingFace : public Program {
   virtual Tensor decoder() = 0;
   [[nodiscard]] virtual const Tensor& head() const = 0;
   [[nodiscard]] virtual Tensor head_bias() const { return {}; }
+  /// use_cache, which checkpoints turn off.
+  [[nodiscard]] virtual bool caches() const { return true; }
   /// What becomes of the logits before the loss.
   [[nodiscard]] virtual Tensor capped(Tensor logits) { return logits; }
   /// A layer's forward().

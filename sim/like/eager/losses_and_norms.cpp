@@ -111,6 +111,20 @@ Tensor embedding(Runtime& r, const Tensor& weight, const Tensor& ids) {
   return y;
 }
 
+namespace {
+
+/// index_put_with_sort_kernel: the linear index by way of its remainder, then the sort's four.
+void sort_indices(Runtime& r, const Dims& sizes) {
+  const auto numbers = [&] { return r.empty(sizes, Scalar::i64); };
+  Tensor remainder = numbers();
+  const Tensor linear = numbers();
+  remainder = {};
+  const Tensor sorted = numbers(), original = numbers(), range = numbers();
+  const Tensor scratch = r.empty({1}, Scalar::boolean);
+}
+
+}  // namespace
+
 Tensor index_rows(Runtime& r, const Tensor& weight, const Tensor& ids) {
   r.tape().begin_op("index");
   Dims sizes = ids.sizes();
@@ -122,15 +136,25 @@ Tensor index_rows(Runtime& r, const Tensor& weight, const Tensor& ids) {
       [&r, ids = ids.saved(), table = weight.sizes(), scalar = weight.scalar()](const Tensors&) -> Tensors {
         r.tape().begin_op("index_put");
         Tensor dw = r.empty(table, scalar);
-        const auto numbers = [&] { return r.empty(ids.sizes(), Scalar::i64); };
-        // index_put_with_sort_kernel: the linear index by way of its remainder, then the sort's four.
-        Tensor remainder = numbers();
-        const Tensor linear = numbers();
-        remainder = {};
-        const Tensor sorted = numbers(), original = numbers(), range = numbers();
-        const Tensor scratch = r.empty({1}, Scalar::boolean);
+        sort_indices(r, ids.sizes());
         return {std::move(dw)};
       });
+  return y;
+}
+
+Tensor index_one(Runtime& r, const Tensor& x, std::size_t dimension) {
+  r.tape().begin_op("index");
+  const Tensor index = r.empty({1}, Scalar::i64);
+  Dims sizes = x.sizes();
+  sizes[dimension] = 1;
+  Tensor y = r.empty(sizes, x.scalar());
+  if (!recorded(r, {&x})) return y;
+  r.graph().record(y, {r.graph().edge(x)}, [&r, index = index.saved(), from = x.sizes()](const Tensors& g) -> Tensors {
+    r.tape().begin_op("index_put");
+    Tensor dx = r.empty(from, g[0].scalar());
+    sort_indices(r, {1});
+    return {std::move(dx)};
+  });
   return y;
 }
 

@@ -16,7 +16,12 @@ Tensor LoweredDecoder::attention_of(const LoweredStep& step, const Values& given
   const Tensor keys = cached(cast ? to(r_, heads.k, type) : heads.k, type), values = cached(heads.v, type);
   heads.k = heads.v = {};
   const Tensor y = attended(heads.q, keys, values);
-  return product(step.op(), y);
+  Tensor result = product(step.op(), y);
+  if (row_.sums_within)
+    names_of_attention_.insert(names_of_attention_.end(), {heads.names[0], y});
+  else
+    names_of_attention_.clear();
+  return result;
 }
 
 Heads LoweredDecoder::projected(const LoweredStep& step, const Tensor& x) {
@@ -49,6 +54,7 @@ Heads LoweredDecoder::projected(const LoweredStep& step, const Tensor& x) {
       return {.q = parts[0], .k = parts[1], .v = parts[2], .names = {together}};
     }
     case Projections::indexed_by_head: return by_index(first, x);
+    case Projections::falcon: return of_falcon(first, x);
     case Projections::in_four: return in_four(first, x);
     case Projections::multi_query: return multi_query(first, x);
   }
@@ -87,6 +93,33 @@ Heads LoweredDecoder::by_index(const model::Operator& op, const Tensor& x) {
   heads.q = part();
   heads.k = part();
   heads.v = part();
+  heads.names = {together};
+  return heads;
+}
+
+Heads LoweredDecoder::of_falcon(const model::Operator& op, const Tensor& x) {
+  const std::int64_t b = options_.batch, s = options_.sequence, d = model_.head_dim;
+  const std::int64_t h = model_.heads, k = model_.kv_heads;
+  const bool groups = described_value(model_, "new_decoder_architecture", 0) != 0;
+  if (!groups && described_value(model_, "multi_query", 0) == 0) return by_index(op, x);
+  const Tensor together = product(op, x);
+  Heads heads;
+  if (groups) {
+    const Tensor each = reshape(r_, together, {b, s, k, h / k + 2, d});
+    const Tensor q = slice(r_, each, 3, h / k), key = index_one(r_, each, 3), value = index_one(r_, each, 3);
+    const Tensor wide_key = expand(r_, key, q.sizes()), wide_value = expand(r_, value, q.sizes());
+    heads.q = reshape(r_, q, {b, s, h, d});
+    heads.k = reshape(r_, wide_key, {b, s, h, d});
+    heads.v = reshape(r_, wide_value, {b, s, h, d});
+  } else {
+    const Tensor each = apart(together, h + 2);
+    heads.q = slice(r_, each, 2, h);
+    heads.k = index_one(r_, each, 2);
+    heads.v = index_one(r_, each, 2);
+  }
+  heads.q = transpose(r_, heads.q, 1, 2);
+  heads.k = transpose(r_, heads.k, 1, 2);
+  heads.v = transpose(r_, heads.v, 1, 2);
   heads.names = {together};
   return heads;
 }

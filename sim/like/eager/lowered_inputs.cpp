@@ -11,6 +11,7 @@ void LoweredDecoder::make_inputs() {
   Arguments& first = arguments_of_kind_[0];
   switch (row_.inputs) {
     case Inputs::ids:
+    case Inputs::ids_masked:
     case Inputs::mask_last: first.ids = positions(); break;
     case Inputs::ones: {
       const Tensor seen = positions_of_ones();
@@ -40,12 +41,12 @@ void LoweredDecoder::make_masks() {
   const bool by_ids = row_.inputs == Inputs::ids || row_.inputs == Inputs::mask_last;
   for (std::size_t kind = 0; kind < (row_.kinds_of_layers ? 2U : 1U); ++kind) {
     if (by_ids && options_.checkpoint) look_for_packed_sequences();
-    if (options_.attention == Attention::eager)
-      arguments_of_kind_[kind].mask = causal_mask(kind == 1, row_.inputs == Inputs::mpt_alibi);
+    if (options_.attention == Attention::eager || row_.inputs == Inputs::ids_masked)
+      arguments_of_kind_[kind].mask = causal_mask(kind == 1);
   }
 }
 
-Tensor LoweredDecoder::causal_mask(bool within_window, bool as_booleans) {
+Tensor LoweredDecoder::causal_mask(bool within_window) {
   const std::int64_t b = options_.batch, s = options_.sequence;
   r_.tape().begin_op("causal mask");
   Tensor allowed;
@@ -69,13 +70,14 @@ Tensor LoweredDecoder::causal_mask(bool within_window, bool as_booleans) {
       allowed = booleans();
     }
   }
+  if (row_.inputs == Inputs::ids_masked) return allowed;
   Tensor mask;
   {
     const Tensor zero = r_.empty({}, options_.precision), least = r_.empty({}, options_.precision);
     mask = r_.empty({b, 1, s, s}, options_.precision);
   }
   allowed = {};
-  if (as_booleans) mask = r_.empty({b, 1, s, s}, Scalar::boolean);
+  if (row_.inputs == Inputs::mpt_alibi) mask = r_.empty({b, 1, s, s}, Scalar::boolean);
   return mask;
 }
 
@@ -164,6 +166,8 @@ Tensor LoweredDecoder::mpt_alibi() {
   Tensor slopes;
   {
     const Tensor powers = r_.empty({power}, Scalar::f32);
+    { const Tensor two = r_.empty({1}, Scalar::i64); }
+    const Tensor reciprocal = r_.empty({power}, Scalar::f32);
     slopes = r_.empty({power}, Scalar::f32);
   }
   if (power != h) slopes = r_.empty({power}, Scalar::f32);

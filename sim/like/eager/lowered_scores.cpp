@@ -6,6 +6,7 @@ namespace shard::like::eager {
 Tensor LoweredDecoder::attended(const Tensor& q, const Tensor& k, const Tensor& v) {
   switch (row_.scores) {
     case Scores::interface: return options_.attention == Attention::eager ? written_out(q, k, v) : attend(q, k, v);
+    case Scores::masked: return merged(attention_with_mask(r_, q, k, v));
     case Scores::divided_masked:
     case Scores::masked_divided:
     case Scores::masked_twice: return written_out_in_fp32(q, k, v);
@@ -79,6 +80,7 @@ Tensor LoweredDecoder::onto_alibi(const Tensor& q, const Tensor& k, const Tensor
   Tensor shares = softmax(r_, weights, Scalar::f32);
   shares = to(r_, shares, query.scalar());
   shares_ = shares;
+  names_of_attention_ = {scores, weights};
   const Tensor context = bmm(r_, reshape(r_, shares, {b * h, s, s}), value);
   return reshape(r_, transpose(r_, reshape(r_, context, {b, h, s, d}), 1, 2), {b, s, h * d});
 }

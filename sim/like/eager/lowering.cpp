@@ -220,7 +220,9 @@ Tensor LoweredDecoder::product(const model::Operator& op, const Tensor& x) {
   return in_module(r_, module_with(op), x, [&](const Tensor& rows) {
     const Tensor bias = op.params.size() > 1 ? weight(op, 1) : Tensor{};
     if (op.attributes.weight_in_out) return addmm(r_, bias, rows, weight(op));
-    return linear(r_, rows, weight(op), bias);
+    if (!row_.bias_apart) return linear(r_, rows, weight(op), bias);
+    Tensor y = linear(r_, rows, weight(op), {});
+    return bias ? add(r_, y, bias) : y;
   });
 }
 
@@ -276,11 +278,16 @@ Tensor LoweredDecoder::gated(const LoweredStep& step, const Values& values) {
 
 Tensor LoweredDecoder::summed(const LoweredStep& step, const Values& values) {
   const Tensor &x = values[step.inputs[0]], &a = values[step.inputs[1]];
-  if (step.ops.size() == 1) return add(r_, x, a);
+  if (step.ops.size() == 1) {
+    Tensor sum = add(r_, x, a);
+    names_of_attention_.clear();
+    return sum;
+  }
   const Tensor& m = values[step.inputs[2]];
   switch (row_.sum) {
     case Sum::attention_mlp_x: return add(r_, add(r_, a, m), x);
     case Sum::mlp_attention_x: return add(r_, add(r_, m, a), x);
+    case Sum::attention_into_mlp: return add(r_, x, add_into(r_, m, a));
     case Sum::x_attention_mlp: return add(r_, add(r_, x, a), m);
   }
   return {};

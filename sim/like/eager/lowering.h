@@ -68,6 +68,7 @@ class LoweredDecoder final : public HuggingFace {
   [[nodiscard]] Tensor head_bias() const override {
     return lowered_.head->params.size() > 1 ? weight(*lowered_.head, 1) : Tensor{};
   }
+  [[nodiscard]] bool caches() const override { return row_.caches; }
   [[nodiscard]] Tensor capped(Tensor logits) override;
   Tensor decoder() override;
   Tensor block(std::int64_t l, const Tensor& x) override;
@@ -137,7 +138,7 @@ class LoweredDecoder final : public HuggingFace {
   // What blocks are called with (lowered_inputs.cpp).
   void make_inputs();
   void make_masks();
-  Tensor causal_mask(bool within_window, bool as_booleans);
+  Tensor causal_mask(bool within_window);
   Tensor positions_of_ones();
   void rotary_tables(Arguments& arguments);
   void fill_rotary_tables(Arguments& arguments);
@@ -149,6 +150,7 @@ class LoweredDecoder final : public HuggingFace {
   Heads by_turns(const LoweredStep& step, const Tensor& x);
   Heads packed(const model::Operator& op, const Tensor& x);
   Heads by_index(const model::Operator& op, const Tensor& x);
+  Heads of_falcon(const model::Operator& op, const Tensor& x);
   Heads in_four(const model::Operator& op, const Tensor& x);
   Heads multi_query(const model::Operator& op, const Tensor& x);
   Tensor apart(const Tensor& x, std::int64_t heads) {
@@ -183,11 +185,12 @@ class LoweredDecoder final : public HuggingFace {
   };
   std::vector<BufferRow> buffer_rows_;
   std::array<Arguments, 2> arguments_of_kind_;
-  Arguments arguments_;       ///< of the block that runs
-  Tensors names_of_forward_;  ///< of the model's own
-  Tensor positions_;          ///< their embedding, where it is made before it is added
-  Tensor shares_;             ///< attention's, until the block returns
-  Tensor returned_;           ///< and what the model still holds of the block before
+  Arguments arguments_;         ///< of the block that runs
+  Tensors names_of_forward_;    ///< of the model's own
+  Tensor positions_;            ///< their embedding, where it is made before it is added
+  Tensors names_of_attention_;  ///< of attention's forward()
+  Tensor shares_;               ///< attention's, until the block returns
+  Tensor returned_;             ///< and what the model still holds of the block before
 };
 
 }  // namespace shard::like::eager

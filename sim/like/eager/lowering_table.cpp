@@ -97,6 +97,7 @@ constexpr std::array kClassRows{
              .inputs = Inputs::bloom_alibi,
              .activation = "bloom_gelu",
              .has_sdpa = false,
+             .sums_within = true,
              .returns_weights = true},
     ClassRow{.class_name = "MptForCausalLM",
              .projections = Projections::split,
@@ -106,7 +107,17 @@ constexpr std::array kClassRows{
              .inputs = Inputs::mpt_alibi,
              .activation = "gelu",
              .has_sdpa = false,
+             .caches = false,
              .returns_weights = true},
+    ClassRow{.class_name = "FalconForCausalLM",
+             .projections = Projections::falcon,
+             .rotation = Rotation::whole,
+             .scores = Scores::masked,
+             .sum = Sum::attention_into_mlp,
+             .names = Names::until_end,
+             .inputs = Inputs::ids_masked,
+             .activation = "gelu",
+             .bias_apart = true},
 };
 
 }  // namespace

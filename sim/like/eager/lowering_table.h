@@ -17,6 +17,7 @@ enum class Projections : std::uint8_t {
   split,             ///< behind one another, split()
   chunked_by_head,   ///< each head's three together, chunk()
   indexed_by_head,   ///< the same, each taken by its index
+  falcon,            ///< one head of keys and values, each key head's group together, or each head's three
   in_four,           ///< codegen: four groups of heads, each with queries, values, keys
   multi_query,       ///< gpt_bigcode: split(), one head of keys and values; or each head's three together
 };
@@ -41,6 +42,7 @@ enum class Norm : std::uint8_t {
 
 /// What happens between queries, keys and values, and attention's result.
 enum class Scores : std::uint8_t {
+  masked,          ///< falcon: scaled_dot_product_attention with a mask
   interface,       ///< sdpa_attention_forward, or eager_attention_forward
   divided_masked,  ///< gptj: in fp32, written out
   masked_divided,  ///< codegen
@@ -50,7 +52,12 @@ enum class Scores : std::uint8_t {
 };
 
 /// In which order a block that runs attention and mlp side by side sums them up with its input x.
-enum class Sum : std::uint8_t { attention_mlp_x, mlp_attention_x, x_attention_mlp };
+enum class Sum : std::uint8_t {
+  attention_mlp_x,
+  mlp_attention_x,
+  x_attention_mlp,
+  attention_into_mlp,  ///< falcon: mlp += attention, then x + mlp
+};
 
 /// How long names of a block's forward() hold values: those of norms, and of attention's result.
 enum class Names : std::uint8_t {
@@ -65,6 +72,7 @@ enum class Names : std::uint8_t {
 /// Positions and the mask.
 enum class Inputs : std::uint8_t {
   ids,          ///< positions, then the mask
+  ids_masked,   ///< falcon: the same, a mask of booleans for sdpa, too
   mask_last,    ///< the same, the mask behind the embedding of positions
   ones,         ///< opt: positions are counted from a mask of ones
   bloom_alibi,  ///< no positions; biases of each head
@@ -84,7 +92,10 @@ struct ClassRow {
   std::string_view rotary_before{};      ///< the module that is registered behind rotary_emb; empty: the head
   bool has_sdpa = true;                  ///< else attention is written out, whatever is asked for
   bool softmax_in_fp32 = true;           ///< of attention written out
+  bool caches = true;                    ///< use_cache is on where a configuration says nothing
+  bool sums_within = false;              ///< attention adds its input, too: names of its forward() live until then
   bool scaled_embedding = false;         ///< a buffer of one number behind the embedding's table
+  bool bias_apart = false;               ///< falcon: biases are added behind products
   bool scaled_queries = false;           ///< before they are seen as heads
   bool mask_buffer = false;              ///< a mask of all positions behind the parameters of the model's own part
   bool kinds_of_layers = false;          ///< gemma: layers with a window and without have masks of their own

@@ -20,6 +20,8 @@ namespace shard::like::eager {
 [[nodiscard]] Tensor every_other(Runtime& r, const Tensor& x);
 /// x.select(dimension, i), of any i.
 [[nodiscard]] Tensor select(Runtime& r, const Tensor& x, std::size_t dimension);
+/// x[..., [i], ...] along a dimension, by a list.
+[[nodiscard]] Tensor index_one(Runtime& r, const Tensor& x, std::size_t dimension);
 /// torch.stack((a, b), -1).
 [[nodiscard]] Tensor stack_last(Runtime& r, const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensors unbind_first(Runtime& r, const Tensor& x);
@@ -40,6 +42,8 @@ namespace shard::like::eager {
 
 // Element by element.
 [[nodiscard]] Tensor add(Runtime& r, const Tensor& a, const Tensor& b);
+/// a += b.
+[[nodiscard]] Tensor add_into(Runtime& r, const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor sub(Runtime& r, const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor mul(Runtime& r, const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor div(Runtime& r, const Tensor& a, const Tensor& b);
@@ -89,6 +93,9 @@ enum class Kept : std::uint8_t { input, result };
 // torch.nn.functional.scaled_dot_product_attention(is_causal=True) without dropout, of (B, h, S, d) queries and (B, k,
 // S, d) keys and values: the kernel that PyTorch takes for them.
 [[nodiscard]] Tensor attention(Runtime& r, const Tensor& query, const Tensor& key, const Tensor& value);
+
+/// The same with a mask of booleans, of (B, k, S, d) keys and values without enable_gqa.
+[[nodiscard]] Tensor attention_with_mask(Runtime& r, const Tensor& query, const Tensor& key, const Tensor& value);
 
 // Rows of a table.
 [[nodiscard]] Tensor embedding(Runtime& r, const Tensor& weight, const Tensor& ids);

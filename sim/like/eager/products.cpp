@@ -169,7 +169,8 @@ Tensor matmul(Runtime& r, const Tensor& first, const Tensor& second) {
   Tensor product;
   {
     const Tensor left = reshape(r, expand(r, a, a.sizes()), {batch, a.size(2), a.size(3)});
-    const Tensor right = reshape(r, expand(r, b, b.sizes()), {batch, b.size(2), b.size(3)});
+    const Tensor wide = expand(r, b, {a.size(0), a.size(1), b.size(2), b.size(3)});  // one head of keys for all
+    const Tensor right = reshape(r, wide, {batch, b.size(2), b.size(3)});
     product = bmm(r, left, right);
   }
   return unsafe_view(r, std::move(product), {a.size(0), a.size(1), a.size(2), b.size(3)});

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "sim/like/eager/optimizers.h"
@@ -61,8 +62,8 @@ class Program {
 [[nodiscard]] bool lacks_sdpa(const model::Model& model);
 /// Of a known decoder: tokens that layers with a window look back on; 0: none has one.
 [[nodiscard]] std::int64_t window_of(const model::Model& model);
-/// Of a known decoder: the word of its activation function where that is not known, else nothing.
-[[nodiscard]] std::string_view unknown_activation(const model::Model& model);
+/// Of a known decoder: what of its configuration is not known, empty where all is.
+[[nodiscard]] std::string unknown_detail(const model::Model& model, Attention attention);
 
 /// A decoder of transformers that is known, called with labels, its cache on as is the default.
 [[nodiscard]] std::unique_ptr<Program> hugging_face_program(Runtime& runtime, const model::Model& model,

@@ -28,6 +28,53 @@ NumberPlace elements(double least = 0) {
   return {.in = kIn, .least = least, .most = 1e15};
 }
 
+std::vector<OptionField> deepspeed_fields() {
+  return {
+      {.option = "reduce-bucket-size",
+       .value_name = "ELEMENTS",
+       .help = "deepspeed: reduce_bucket_size, in elements",
+       .place = elements<[](EagerOptions& o) { return &o.reduce_bucket; }>(1)},
+      {.option = "stage3-prefetch-bucket-size",
+       .value_name = "ELEMENTS",
+       .help = "deepspeed, stage 3: what is gathered ahead at once",
+       .place = elements<[](EagerOptions& o) { return &o.zero3.prefetch_bucket; }>(),
+       .stage = 3},
+      {.option = "stage3-param-persistence-threshold",
+       .value_name = "ELEMENTS",
+       .help = "deepspeed, stage 3: parameters up to this size stay gathered",
+       .place = elements<[](EagerOptions& o) { return &o.zero3.persistence_threshold; }>(),
+       .stage = 3},
+      {.option = "stage3-max-live-parameters",
+       .value_name = "ELEMENTS",
+       .help = "deepspeed, stage 3: nothing is gathered ahead beyond it",
+       .place = elements<[](EagerOptions& o) { return &o.zero3.max_live; }>(),
+       .stage = 3},
+      {.option = "stage3-max-reuse-distance",
+       .value_name = "ELEMENTS",
+       .help = "deepspeed, stage 3: what is used again within it stays gathered",
+       .place = elements<[](EagerOptions& o) { return &o.zero3.max_reuse_distance; }>(),
+       .stage = 3},
+      {.option = "zero-init",
+       .help = "deepspeed, stage 3: how the model is made",
+       .place =
+           ChoicePlace{.choices = {{"yes", "within deepspeed.zero.Init, as transformers' Trainer and accelerate do"},
+                                   {"no", "whole on each GPU, then cut: deepspeed.initialize() of a plain model"}},
+                       .of = [](const EagerOptions& o) { return o.zero3.within_init ? 0UL : 1UL; },
+                       .set = [](EagerOptions& o, std::size_t at) { o.zero3.within_init = at == 0; }},
+       .stage = 3},
+      {.option = "sub-group-size",
+       .value_name = "ELEMENTS",
+       .help = "deepspeed, stage 3: parameters that are updated at once",
+       .place = elements<[](EagerOptions& o) { return &o.zero3.sub_group; }>(),
+       .stage = 3},
+  };
+}
+
+std::vector<OptionField> with_more(std::vector<OptionField> fields, const std::vector<OptionField>& more) {
+  fields.insert(fields.end(), more.begin(), more.end());
+  return fields;
+}
+
 }  // namespace
 
 std::span<const OptionField> option_fields() {
@@ -72,37 +119,9 @@ std::span<const OptionField> option_fields() {
       {.option = "sequence-parallel",
        .help = "megatron: norms and dropout on a part of the sequence",
        .place = FlagPlace{&EagerOptions::sequence_parallel}},
-      {.option = "reduce-bucket-size",
-       .value_name = "ELEMENTS",
-       .help = "deepspeed: reduce_bucket_size, in elements",
-       .place = elements<[](EagerOptions& o) { return &o.reduce_bucket; }>(1)},
-      {.option = "stage3-prefetch-bucket-size",
-       .value_name = "ELEMENTS",
-       .help = "deepspeed, stage 3: what is gathered ahead at once",
-       .place = elements<[](EagerOptions& o) { return &o.zero3.prefetch_bucket; }>(),
-       .stage = 3},
-      {.option = "stage3-param-persistence-threshold",
-       .value_name = "ELEMENTS",
-       .help = "deepspeed, stage 3: parameters up to this size stay gathered",
-       .place = elements<[](EagerOptions& o) { return &o.zero3.persistence_threshold; }>(),
-       .stage = 3},
-      {.option = "stage3-max-live-parameters",
-       .value_name = "ELEMENTS",
-       .help = "deepspeed, stage 3: nothing is gathered ahead beyond it",
-       .place = elements<[](EagerOptions& o) { return &o.zero3.max_live; }>(),
-       .stage = 3},
-      {.option = "stage3-max-reuse-distance",
-       .value_name = "ELEMENTS",
-       .help = "deepspeed, stage 3: what is used again within it stays gathered",
-       .place = elements<[](EagerOptions& o) { return &o.zero3.max_reuse_distance; }>(),
-       .stage = 3},
-      {.option = "sub-group-size",
-       .value_name = "ELEMENTS",
-       .help = "deepspeed, stage 3: parameters that are updated at once",
-       .place = elements<[](EagerOptions& o) { return &o.zero3.sub_group; }>(),
-       .stage = 3},
   };
-  return kFields;
+  static const std::vector<OptionField> kAll = with_more(kFields, deepspeed_fields());
+  return kAll;
 }
 
 std::int32_t only_stage_of(std::string_view option) {

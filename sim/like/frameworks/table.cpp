@@ -17,9 +17,13 @@ const Options kFsdp{"masters", "keep-gathered", "unit", "prefetch", "shard-group
 const Options kPlacement{"placement", "param-placement", "grad-placement", "optimizer-placement"};
 
 /// Keys of its zero_optimization.
-const Options kDeepSpeed{
-    "reduce-bucket-size",         "stage3-prefetch-bucket-size", "stage3-param-persistence-threshold",
-    "stage3-max-live-parameters", "stage3-max-reuse-distance",   "sub-group-size"};
+const Options kDeepSpeed{"reduce-bucket-size",
+                         "stage3-prefetch-bucket-size",
+                         "stage3-param-persistence-threshold",
+                         "stage3-max-live-parameters",
+                         "stage3-max-reuse-distance",
+                         "sub-group-size",
+                         "zero-init"};
 
 /// Releases of Colossal-AI whose chunks, hooks and policies are one text: `git diff` between the tags is empty.
 constexpr std::string_view kSplitReleases[] = {"0.4.7", "0.4.8", "0.4.9", "0.5.0", "0.5.1"};

@@ -40,6 +40,7 @@ Result<LikeResult> predicted(const DeepSpeedRun& run) {
   options.zero3.max_live = zero.value("stage3_max_live_parameters", options.zero3.max_live);
   options.zero3.max_reuse_distance = zero.value("stage3_max_reuse_distance", options.zero3.max_reuse_distance);
   options.zero3.sub_group = zero.value("sub_group_size", options.zero3.sub_group);
+  options.zero3.within_init = zero.value("zero_init", false);
   return simulate_eager(std::make_shared<model::Model>(test::model_of(run.config)), strategy, options);
 }
 
@@ -88,6 +89,26 @@ TEST(DeepSpeedDryRuns, ZeroStages1And2AreEqualToTheByte) {
 
 TEST(DeepSpeedDryRuns, ZeroStage3IsEqualToTheByte) {
   expect_equal("deepspeed_stage3_dryruns.tsv");
+}
+
+/// transformers gathers module by module to set weights, which the program has not: free blocks lie elsewhere then, and
+/// one may be given out whole that was split.
+TEST(DeepSpeedDryRuns, ModelsMadeWithinZeroInitAreEqualInNearlyAllPeaks) {
+  std::size_t equal = 0, count = 0;
+  for (const DeepSpeedRun& run : all_runs("deepspeed_zero_init_dryruns.tsv")) {
+    const Result<LikeResult> result = predicted(run);
+    ASSERT_TRUE(result) << to_string(result.error());
+    const std::vector<std::int64_t> peaks = test::maxima(*result);
+    ASSERT_EQ(peaks.size(), run.peaks.size());
+    ++count;
+    equal += peaks == run.peaks ? 1U : 0U;
+    for (std::size_t i = 0; i < peaks.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(peaks[i]), static_cast<double>(run.peaks[i]),
+                  1e-4 * static_cast<double>(run.peaks[i]))
+          << run.config;
+  }
+  EXPECT_GE(count, 60U);
+  EXPECT_GE(equal * 100, count * 90) << equal << " of " << count << " to the byte";
 }
 
 TEST(DeepSpeedDryRuns, WhatIsNotModelledIsNamed) {

@@ -38,16 +38,21 @@ def train(run):
         import deepspeed.runtime.zero.partitioned_param_coordinator as coordinator
         coordinator.assert_ints_same_as_other_ranks = lambda *_: None
 
-    model = make_dryruns.hugging_face(c, torch.float32)
-    if run["recompute"] == "block":
-        model.gradient_checkpointing_enable({"use_reentrant": False})
-    how = {"foreach": {}, "fused": {"fused": True}, "for-loop": {"foreach": False}}[run["optimizer"]]
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how)
     settings = {"train_micro_batch_size_per_gpu": run["batch"], "zero_allow_untested_optimizer": True,
                 "zero_optimization": {"stage": run["stage"], "reduce_bucket_size": run["reduce_bucket_size"],
                                       **run.get("zero", {})}}
     if run["precision"] == "bf16":
         settings["bf16"] = {"enabled": True}
+    dtype = torch.float32
+    if settings["zero_optimization"].pop("zero_init", False):  # as transformers' Trainer: within deepspeed.zero.Init
+        from transformers.integrations import HfDeepSpeedConfig
+        kept = HfDeepSpeedConfig(settings)
+        dtype = torch.bfloat16 if run["precision"] == "bf16" else dtype
+    model = make_dryruns.hugging_face(c, dtype)
+    if run["recompute"] == "block":
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    how = {"foreach": {}, "fused": {"fused": True}, "for-loop": {"foreach": False}}[run["optimizer"]]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how)
     engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=settings, dist_init_required=False)
     engine.train()
     tokens = torch.randint(0, c["vocab_size"], (run["batch"], run["sequence"]), device="cuda")
@@ -75,14 +80,14 @@ def draw(r):
     return run
 
 
-def draw_stage3(r):
+def draw_stage3(r, within_init):
     run = draw(r) | {"stage": 3}
     elements = lambda *choices: r.choice([r.randint(*choices), r.randint(choices[0], choices[1] // 30)])
     run["rank"] = r.choice([0, 0, run["ranks"] - 1])
     zero = {"stage3_prefetch_bucket_size": elements(0, 3000000), "stage3_param_persistence_threshold": elements(0, 300000),
             "stage3_max_live_parameters": elements(0, 10000000), "stage3_max_reuse_distance": elements(0, 3000000),
             "sub_group_size": elements(10000, 3000000)}
-    run["zero"] = {k: v for k, v in zero.items() if r.random() < 0.6}
+    run["zero"] = {k: v for k, v in zero.items() if r.random() < 0.6} | ({"zero_init": True} if within_init else {})
     return run
 
 
@@ -91,6 +96,7 @@ def main():
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--stage3", action="store_true")
+    parser.add_argument("--zero-init", action="store_true", help="with --stage3: models are made within deepspeed.zero.Init")
     parser.add_argument("--out", default="deepspeed_dryruns.tsv")
     args = parser.parse_args()
     import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
@@ -101,7 +107,7 @@ def main():
         rows = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
         rows.writerow([*keys, "creation", "first", "second", "third", "reserved"])
         for _ in range(args.runs):
-            run = draw_stage3(draws) if args.stage3 else draw(draws)
+            run = draw_stage3(draws, args.zero_init) if args.stage3 else draw(draws)
             answer = make_dryruns.answer_of(train, run)
             if answer is None:
                 continue

@@ -21,6 +21,8 @@ import make_sharded_dryruns
 
 KEYS = ["framework", "ranks", "shard_group", "stage", "masters", "reduce_bucket_size", "clip", "micro_steps", "config",
         "batch", "sequence", "precision", "optimizer", "recompute"]
+ACTIVATIONS = ["gelu", "gelu_pytorch_tanh", "gelu_new", "gelu_accurate", "gelu_fast", "quick_gelu", "silu", "swish", "relu",
+               "relu2", "relu6", "leaky_relu", "hardswish", "mish", "sigmoid", "tanh", "linear"]
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -127,6 +129,9 @@ def draw(r, framework, settings):
             "recompute": r.choice(["none", "none", "block"]),
             "clip": int("clip" in settings and r.random() < 0.7),
             "micro_steps": r.choice([1, 2, 2, 3, 4]) if "accumulate" in settings else 1}
+    if "activations" in settings:
+        key = "activation_function" if run["config"]["model_type"] == "gpt2" else "hidden_act"
+        run["config"][key] = r.choice(ACTIVATIONS)
     if framework != "pytorch":
         run["ranks"] = r.choice([2, 2, 3, 4, 8, 16])
     run["shard_group"] = run["ranks"]

@@ -94,6 +94,16 @@ TEST(LinuxDevice, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(device.take(20 * kMi, 0, Pool::large));
 }
 
+TEST(Eager, AWindowThatIsNotUsedLimitsNoSequence) {
+  const auto model = std::make_shared<model::Model>(test::model_of(
+      R"({"model_type": "qwen2", "vocab_size": 1000, "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 1,
+          "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 8192})"));
+  plan::Strategy strategy;
+  strategy.sequence = 8192;
+  strategy.micro_batch = strategy.global_batch = 1;
+  EXPECT_TRUE(simulate_eager(model, strategy, EagerOptions{}));
+}
+
 TEST(Eager, WhatIsNotModelledIsSaid) {
   const auto refusal = [](const plan::Strategy& strategy, const EagerOptions& options = {}) {
     const auto model = std::make_shared<model::Model>(test::model_of(

@@ -43,8 +43,8 @@ Result<LikeResult> predicted(const StepRun& run) {
   return simulate_eager(std::make_shared<model::Model>(test::model_of(run.config)), strategy, options);
 }
 
-std::vector<StepRun> step_runs(const std::string& framework) {
-  std::ifstream in(std::string(TEST_DATA) + "/data/eager/step_dryruns.tsv");
+std::vector<StepRun> step_runs(const std::string& framework, const std::string& file = "step_dryruns.tsv") {
+  std::ifstream in(std::string(TEST_DATA) + "/data/eager/" + file);
   std::vector<StepRun> runs;
   std::string line;
   std::getline(in, line);  // the columns' names
@@ -102,6 +102,23 @@ TEST(StepDryRuns, UnderDistributedDataParallelAreEqualToTheByte) {
   const std::vector<StepRun> runs = step_runs("ddp");
   EXPECT_EQ(runs.size(), 36u);
   EXPECT_EQ(equal_runs(runs), runs.size());
+}
+
+TEST(StepDryRuns, WithAnyActivationFunctionAreEqualToTheByte) {
+  const std::vector<StepRun> runs = step_runs("pytorch", "activations.tsv");
+  EXPECT_EQ(runs.size(), 45u);
+  EXPECT_EQ(equal_runs(runs), runs.size());
+}
+
+TEST(StepDryRuns, OfAnActivationFunctionThatIsNotKnownAreRefusedByItsName) {
+  StepRun run = step_runs("pytorch").front();
+  run.config = R"({"model_type": "gpt2", "vocab_size": 100, "n_embd": 16, "n_layer": 1, "n_head": 1, "n_positions": 64,
+                   "activation_function": "xielu", "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0})";
+  run.sequence = 8;
+  const Result<LikeResult> refused = predicted(run);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::contradiction);
+  EXPECT_NE(refused.error().what.find("xielu"), std::string::npos);
 }
 
 /// Those whose groups are smaller than the world, or the others.
