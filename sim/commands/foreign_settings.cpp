@@ -112,6 +112,7 @@ bool makes_another_run(const ForeignConfig& config, const like::Framework* frame
   if (framework == nullptr || (!elsewhere && !is_in("disk-path|tensor-parallel|shard-group", option))) return false;
   const auto at = std::ranges::find(config.settings, option, &Setting::option);
   if (is_in("device|0|1", at->value)) return false;
+  if (option == "disk-path") return true;  // no framework's rules know a disk
   return std::ranges::none_of(config.settings, [&](const Setting& other) {
     return other.pointer == at->pointer && framework->takes(other.option);
   });

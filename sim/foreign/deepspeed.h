@@ -28,6 +28,7 @@ struct OffloadKeys {
   const char* optimizer_flag = nullptr;
   const char* ratio = nullptr;
   const char* path = nullptr;
+  const char* pin[2] = {nullptr, nullptr};  ///< of the optimizer
   const char* param = nullptr;
   const char* param_flags[2] = {nullptr, nullptr};
 };

@@ -97,7 +97,8 @@ constexpr Row kDeepSpeedRows[] = {
      "cpu: host, gradients too; nvme: disk, with nvme_path as --disk-path"},
     {"/zero_optimization/offload_optimizer/ratio", "optimizer-placement", later, "what is not offloaded stays"},
     {"/zero_optimization/offload_optimizer/nvme_path", "disk-path", later, "with device nvme"},
-    {"/zero_optimization/offload_optimizer/pin_memory", "", nullptr, kPinned},
+    {"/zero_optimization/offload_optimizer/pin_memory", "pin-memory", later,
+     "where DeepSpeed's memory is told; pinned here always"},
     {"/zero_optimization/offload_optimizer/*", "", nullptr, kSwap},
     {"/zero_optimization/offload_param/device", "param-placement", later, "cpu: host, in stage 3"},
     {"/zero_optimization/offload_param/pin_memory", "", nullptr, kPinned},
@@ -105,7 +106,7 @@ constexpr Row kDeepSpeedRows[] = {
     {"/zero_optimization/cpu_offload", "optimizer-placement", later, "true: host, gradients too"},
     {"/zero_optimization/cpu_offload_params", "param-placement", later, "true: host, in stage 3"},
     {"/zero_optimization/cpu_offload_param", "param-placement", later, "the same"},
-    {"/zero_optimization/cpu_offload_use_pin_memory", "", nullptr, kPinned},
+    {"/zero_optimization/cpu_offload_use_pin_memory", "pin-memory", later, "the same"},
     // Numbers.
     {"/fp16/enabled", "precision", later, "true: fp16; auto: false"},
     {"/bf16/enabled", "precision", later, "true: bf16; auto: false"},

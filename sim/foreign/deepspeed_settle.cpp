@@ -191,6 +191,21 @@ Result<void> settle_optimizer_offload(Reading& reading, const OffloadKeys& keys)
   return {};
 }
 
+/// Of what the optimizer's offload puts on the host, where there is one.
+Result<void> settle_pinning(Reading& reading, const OffloadKeys& keys) {
+  for (const char* const key : keys.pin) {
+    const Result<std::optional<bool>> pinned = flag_at(reading, key);
+    if (!pinned) return pinned.error();
+    if (!*pinned) continue;
+    const bool offloads = reading.setting("optimizer-placement") != nullptr;
+    if (!reading.given().framework_answers() || !offloads)
+      reading.leave(key, offloads ? "host memory is always pinned here" : "nothing is offloaded");
+    else
+      reading.set(*leaf_at(reading, key), "pin-memory", **pinned ? "true" : "false");
+  }
+  return {};
+}
+
 Result<void> settle_param_offload(Reading& reading, const OffloadKeys& keys) {
   const Result<std::string> memory = memory_at(reading, keys.param, {keys.param_flags[0], keys.param_flags[1]});
   if (!memory) return memory.error();
@@ -328,6 +343,7 @@ void settle_groups(Reading& reading) {
 
 Result<void> settle_offload(Reading& reading, const OffloadKeys& keys) {
   if (Result<void> ok = settle_optimizer_offload(reading, keys); !ok) return ok;
+  if (Result<void> ok = settle_pinning(reading, keys); !ok) return ok;
   return settle_param_offload(reading, keys);
 }
 
@@ -346,12 +362,14 @@ Result<void> settle_deepspeed(Reading& reading) {
   if (Result<void> ok = settle_precision(reading); !ok) return ok;
   if (Result<void> ok = settle_scaler(reading); !ok) return ok;
   if (Result<void> ok = settle_offload(
-          reading, {.optimizer = "/zero_optimization/offload_optimizer/device",
-                    .optimizer_flag = "/zero_optimization/cpu_offload",
-                    .ratio = "/zero_optimization/offload_optimizer/ratio",
-                    .path = "/zero_optimization/offload_optimizer/nvme_path",
-                    .param = "/zero_optimization/offload_param/device",
-                    .param_flags = {"/zero_optimization/cpu_offload_params", "/zero_optimization/cpu_offload_param"}});
+          reading,
+          {.optimizer = "/zero_optimization/offload_optimizer/device",
+           .optimizer_flag = "/zero_optimization/cpu_offload",
+           .ratio = "/zero_optimization/offload_optimizer/ratio",
+           .path = "/zero_optimization/offload_optimizer/nvme_path",
+           .pin = {"/zero_optimization/offload_optimizer/pin_memory", "/zero_optimization/cpu_offload_use_pin_memory"},
+           .param = "/zero_optimization/offload_param/device",
+           .param_flags = {"/zero_optimization/cpu_offload_params", "/zero_optimization/cpu_offload_param"}});
       !ok)
     return ok;
   if (Result<void> ok = settle_buckets(reading); !ok) return ok;

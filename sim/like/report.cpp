@@ -148,6 +148,9 @@ std::string to_text(const MemoryAnswer& r, const std::string& who, std::size_t h
   for (const Moment& m : r.moments)
     text += padded("  " + m.name, 24) + padded(with_commas(m.max_allocated.count()), 17, true) +
             padded(with_commas(m.max_reserved.count()), 17, true) + "\n";
+  if (r.host_peak + r.pinned_peak > Bytes{0})
+    text += "host memory at most:" + padded(show_mib(r.pinned_peak), 14, true) + " pinned," +
+            padded(show_mib(r.host_peak), 14, true) + " pageable\n";
   text += "largest at the highest moment:\n";
   for (const BlockGroup& g : largest(r, holders)) {
     text += padded(show_mib(g.together()), 16, true) + "  " + padded(to_string(g.category), 17) + g.name;

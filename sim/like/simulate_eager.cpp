@@ -78,9 +78,6 @@ Result<void> check_deepspeed(const plan::Strategy& s, const EagerOptions& option
   if (s.precision == plan::Precision::bf16 && !options.masters)
     return missing("DeepSpeed without fp32 masters", "--masters fp32");
   if (s.shard_degree() != s.world_size) return missing("sharding in groups", "a group of all ranks");
-  if (options.offload_parameters && !options.offload_optimizer)
-    return missing("offload_param without offload_optimizer", "both");
-  if (options.offload_parameters && s.stage != 3) return missing("offload_param under stage 1 or 2", "--stage 3");
   return {};
 }
 
@@ -118,6 +115,53 @@ Result<void> check_ddp(const plan::Strategy& s, const EagerOptions& options) {
   return {};
 }
 
+/// What of the model's data rests on the host; none for what no framework has.
+std::optional<eager::Offload> offload_of(const plan::Placement& p) {
+  if (p.policy == plan::PlacementPolicy::automatic) return std::nullopt;
+  const plan::Share usual = p.policy == plan::PlacementPolicy::host ? plan::kOnHost : plan::kOnDevice;
+  const plan::Share parameters = p.parameters.value_or(usual), gradients = p.gradients.value_or(usual);
+  const plan::Share optimizer = p.optimizer.value_or(usual);
+  if (p.all_on_device()) return eager::Offload::none;
+  if (gradients != plan::kOnHost || optimizer != plan::kOnHost) return std::nullopt;
+  if (parameters == plan::kOnDevice) return eager::Offload::optimizer;
+  return parameters == plan::kOnHost ? std::optional(eager::Offload::all) : std::nullopt;
+}
+
+Result<void> check_deepspeed_offload(const plan::Strategy& s, std::optional<eager::Offload> offload) {
+  if (!offload)
+    return missing(
+        "DeepSpeed with a part of its optimizer on the host, with its states on disk, or with parameters alone "
+        "there,",
+        "--grad-placement host --optimizer-placement host, in stage 3 --param-placement host, too");
+  if (offload == eager::Offload::all && s.stage != 3)
+    return missing("parameters in host memory under DeepSpeed's stage " + std::to_string(s.stage), "--stage 3");
+  return {};
+}
+
+Result<void> check_offload(const plan::Strategy& s, const EagerOptions& options) {
+  const std::optional<eager::Offload> offload = offload_of(s.placement);
+  const std::string name = name_of(options.framework);
+  if (offload == eager::Offload::none) {
+    if (options.pin_memory == Pin::usual) return {};
+    return missing("--pin-memory with all on the GPU", "--placement host, or leave --pin-memory out");
+  }
+  if (options.framework == eager::Framework::deepspeed) return check_deepspeed_offload(s, offload);
+  if (options.framework != eager::Framework::fsdp1 && options.framework != eager::Framework::fsdp2)
+    return missing("model data in host memory under " + name, "--placement device, or --like fsdp2");
+  if (offload != eager::Offload::all)
+    return missing(s.placement.policy == plan::PlacementPolicy::automatic
+                       ? "--placement auto under " + name
+                       : "--param-placement, --grad-placement and --optimizer-placement that differ under " + name,
+                   "--placement host, which all of them follow");
+  if (options.framework == eager::Framework::fsdp2) return {};
+  if (options.pin_memory == Pin::no)
+    return missing("pageable memory of --pin-memory false under " + name, "leave it out: what is offloaded is pinned");
+  if (s.accumulation() > 1)
+    return missing("gradient accumulation over --placement host, whose sums " + name + " loses,",
+                   "--like fsdp2, or leave --global-batch out");
+  return {};
+}
+
 Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   if (options.framework == eager::Framework::none) {
     if (s.world_size > 1) return missing("a world of more than one rank", "--like ddp or fsdp2, or --world-size 1");
@@ -145,6 +189,7 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
 Result<void> check(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   if (model.family == model::Family::mlp) return missing("an mlp", "--like pytorch@1.8");
   if (model.not_simulated) return *model.not_simulated;
+  if (Result<void> ok = check_offload(s, options); !ok) return ok;
   if (Result<void> ok = check_sharding(model, s, options); !ok) return ok;
   if (s.recompute == plan::Recompute::selective && options.code != eager::Code::torchtitan)
     return missing("selective activation checkpointing", "--recompute block or none");
@@ -179,10 +224,21 @@ eager::Rule rule_of(plan::OptimizerKind optimizer) {
   return eager::Rule::adamw;
 }
 
+/// torch.optim takes foreach by itself for parameters on GPUs alone.
+eager::Update update_of(const plan::Strategy& s, const EagerOptions& options) {
+  const bool on_gpu = offload_of(s.placement) == eager::Offload::none;
+  return on_gpu || options.update == eager::Update::fused ? options.update : eager::Update::for_loop;
+}
+
+bool is_pinned(Pin pin, bool usual) {
+  return pin == Pin::usual ? usual : pin == Pin::yes;
+}
+
 eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const eager::Scalar compute = scalar_of(s.precision);
   const eager::Scalar wide = options.masters ? eager::Scalar::f32 : compute;
   const bool in_groups = options.framework == eager::Framework::fsdp1 || options.framework == eager::Framework::fsdp2;
+  const bool pinned = is_pinned(options.pin_memory, in_groups);
   const bool titan = options.code == eager::Code::torchtitan;
   return {.framework = options.framework,
           .ranks = options.framework == eager::Framework::megatron ? static_cast<std::int32_t>(s.data_parallel())
@@ -196,6 +252,8 @@ eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strate
           .keep_last = titan,
           .ends_apart = titan && options.torchtitan.ends_apart && !model.tied_embeddings,
           .original_parameters = options.original_parameters,
+          .offload = offload_of(s.placement).value_or(eager::Offload::none),
+          .pin_memory = pinned,
           .distributed_optimizer = s.stage == 1,
           .rule = rule_of(s.optimizer),
           .update = options.update,
@@ -204,10 +262,7 @@ eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strate
           .stage = s.stage,
           .reduce_bucket = options.reduce_bucket,
           .zero3 = options.zero3,
-          .offload_optimizer = options.offload_optimizer,
-          .offload_parameters = options.offload_parameters,
-          .pin_memory = options.pin_memory,
-          .pin_parameters = options.pin_parameters,
+          .pin_parameters = is_pinned(options.pin_parameters, pinned),
           .rank = options.rank};
 }
 
@@ -250,7 +305,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                      .torchtitan = options.torchtitan,
                                      .autocast = autocast},
                          .rule = rule_of(s.optimizer),
-                         .update = options.update,
+                         .update = update_of(s, options),
                          .sharding = sharding_of(*model, s, options),
                          .megatron = {.tensor = s.tensor_parallel,
                                       .sequence_parallel = options.sequence_parallel,

@@ -11,17 +11,19 @@
 
 namespace shard::like {
 
+/// Whether host memory is pinned; usually FSDP's is, and DeepSpeed's is not.
+enum class Pin : std::uint8_t { usual, yes, no };
+
 /// What describes the program beside its model and strategy.
 struct EagerOptions {
   eager::Framework framework = eager::Framework::none;
   bool original_parameters = true;  ///< fsdp1: use_orig_params
   bool masters = true;              ///< sharded parameters rest, and are reduced, in fp32 whatever the precision is
-  std::int64_t reduce_bucket = 500'000'000;         ///< deepspeed: reduce_bucket_size, in elements
-  eager::Zero3Options zero3{};                      ///< deepspeed's stage 3
-  bool offload_optimizer = false;                   ///< deepspeed: offload_optimizer, to cpu
-  bool offload_parameters = false;                  ///< deepspeed's stage 3: offload_param, to cpu
-  bool pin_memory = false, pin_parameters = false;  ///< pin_memory of the two
-  std::int32_t rank = 0;                            ///< deepspeed, where the optimizer is offloaded
+  std::int64_t reduce_bucket = 500'000'000;  ///< deepspeed: reduce_bucket_size, in elements
+  eager::Zero3Options zero3{};               ///< deepspeed's stage 3
+  Pin pin_memory = Pin::usual;               ///< of what rests on the host, FSDP's or offload_optimizer's
+  Pin pin_parameters = Pin::usual;           ///< deepspeed: offload_param's; usual: as the other
+  std::int32_t rank = 0;                     ///< deepspeed, where the optimizer is offloaded
   eager::Machine machine{};
   eager::Code code = eager::Code::hugging_face;
   eager::Attention attention = eager::Attention::sdpa;

@@ -69,16 +69,59 @@ TEST(WhoseMemory, KeysOfStage3AreLeftOutOfOtherStages) {
   EXPECT_EQ(answer["configurations"][0]["left_out"][0]["key"], "/zero_optimization/stage3_max_live_parameters");
 }
 
+TEST(WhoseMemory, DeepSpeedsOffloadIsOfItsRules) {
+  const ScratchDirectory scratch;
+  const auto answer = [&](const std::string& zero) {
+    const std::string file =
+        scratch.write("offload.json", R"({"bf16": {"enabled": true}, "zero_optimization": {)" + zero + "}}");
+    json of = json_of(shardscope(line({"--ds-config", file})));
+    EXPECT_EQ(of["like"], "deepspeed@0.19");
+    EXPECT_TRUE(of["configurations"][0]["left_out"].empty()) << of["configurations"][0]["left_out"];
+    return of;
+  };
+  const json plain = answer(R"("stage": 2)");
+  const json offloaded = answer(R"("stage": 2, "offload_optimizer": {"device": "cpu"})");
+  const json pinned = answer(R"("stage": 2, "offload_optimizer": {"device": "cpu", "pin_memory": true})");
+  EXPECT_LT(offloaded["peak_allocated_bytes"], plain["peak_allocated_bytes"]);
+  EXPECT_GT(offloaded["peak_host_bytes"], plain["peak_host_bytes"]);
+  EXPECT_GT(pinned["peak_pinned_bytes"], offloaded["peak_pinned_bytes"]);
+  const json all = answer(R"("stage": 3, "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"})");
+  const json optimizer = answer(R"("stage": 3, "offload_optimizer": {"device": "cpu"})");
+  EXPECT_NE(all["moments"], optimizer["moments"]);
+}
+
 TEST(WhoseMemory, OffloadThatTheRulesLackIsNotLeftOutOfTheAnswer) {
   const ScratchDirectory scratch;
   const std::string file = scratch.write("offload.json", R"({"bf16": {"enabled": true},
-                          "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}})");
+                          "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "nvme"}}})");
   const json answer = json_of(shardscope(line({"--ds-config", file})));
   EXPECT_EQ(answer["assumed"]["memory_of"]["value"], "shardscope");
   EXPECT_EQ(answer["instead_of"]["framework"], "deepspeed@0.19");
-  EXPECT_THAT(answer["instead_of"]["reason"].get<std::string>(), HasSubstr("placement host"));
-  EXPECT_EQ(answer["strategy"]["optimizer_placement"], "host");
+  EXPECT_THAT(answer["instead_of"]["reason"].get<std::string>(), HasSubstr("disk"));
+  EXPECT_EQ(answer["strategy"]["optimizer_placement"], "disk");
   EXPECT_GT(answer["peak_host_bytes"].get<std::int64_t>(), 0);
+}
+
+/// fsdp1 pins all that it offloads before the first step, fsdp2 gradients as they come.
+TEST(WhoseMemory, OffloadOfAnFsdpConfigurationReachesItsRules) {
+  const ScratchDirectory scratch;
+  for (const char* version : {"1", "2"}) {
+    const auto of = [&](const std::string& offload) {
+      const std::string file =
+          scratch.write("fsdp.yaml",
+                        "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 2\nfsdp_config:\n"
+                        "  fsdp_version: " +
+                            std::string(version) + "\n  fsdp_offload_params: " + offload + "\n");
+      return json_of(shardscope(line({"--accelerate-config", file})));
+    };
+    const json offloaded = of("true"), kept = of("false");
+    EXPECT_THAT(offloaded["like"].get<std::string>(), testing::StartsWith("fsdp" + std::string(version)));
+    EXPECT_TRUE(offloaded["instead_of"].is_null()) << offloaded["instead_of"];
+    EXPECT_GT(offloaded["peak_pinned_bytes"].get<std::int64_t>(), 0);
+    EXPECT_GT(offloaded["peak_host_bytes"].get<std::int64_t>(), 0);
+    EXPECT_LT(offloaded["peak_allocated_bytes"], kept["peak_allocated_bytes"]);
+    EXPECT_EQ(kept["peak_pinned_bytes"], 0);
+  }
 }
 
 TEST(WhoseMemory, TensorParallelismThatTheRulesLackIsNotLeftOutEither) {

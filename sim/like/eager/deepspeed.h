@@ -11,8 +11,8 @@ namespace shard::like::eager {
 [[nodiscard]] Tensor wide_norm(Runtime& r, std::int64_t elements);
 
 /// A vector in the host's memory, which is pageable where it is not said otherwise.
-[[nodiscard]] Tensor on_host(Runtime& r, std::string_view name, Category category, std::int64_t elements, Scalar scalar,
-                             bool pinned = false);
+[[nodiscard]] Tensor host_vector(Runtime& r, std::string_view name, Category category, std::int64_t elements,
+                                 Scalar scalar, bool pinned = false);
 /// The same, made pageable and then copied into pinned memory where that is wanted.
 [[nodiscard]] Tensor pinned_copy(Runtime& r, std::string_view name, Category category, std::int64_t elements,
                                  Scalar scalar, bool pinned);

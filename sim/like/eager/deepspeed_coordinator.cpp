@@ -53,15 +53,15 @@ void ParameterCoordinator::gather(std::vector<std::size_t> parameters) {
   if (several_ranks && parameters.size() == 1) {
     const std::size_t p = parameters.front();
     fill(p, take(part(p) * options_.ranks, "all-gather", Category::gathered));
-    if (options_.offload_parameters) handle->copies.push_back(copied_part(p));
+    if (options_.offload == Offload::all) handle->copies.push_back(copied_part(p));
   } else if (several_ranks) {
     std::int64_t together = 0;
     for (const std::size_t p : parameters) together += part(p);
     handle->flat = take(together * options_.ranks, "all-gather", Category::communication);
     Tensors copies;
-    if (options_.offload_parameters)
+    if (options_.offload == Offload::all)
       for (const std::size_t p : parameters) copies.push_back(copied_part(p));
-  } else if (options_.offload_parameters) {
+  } else if (options_.offload == Offload::all) {
     for (const std::size_t p : parameters) fill(p, take(elements(p), "all-gather", Category::gathered));
   }
   r_.tape().on_stream(0);
@@ -228,9 +228,9 @@ void ParameterCoordinator::gather_persistent() {
   std::vector<std::size_t> persistent;
   for (std::size_t p = 0; p < states_.size(); ++p)
     if (is_persistent(p)) persistent.push_back(p);
-  const bool copied = options_.ranks > 1 || persistent.size() == 1 || options_.offload_parameters;
+  const bool copied = options_.ranks > 1 || persistent.size() == 1 || options_.offload == Offload::all;
   Tensors copies;
-  if (options_.offload_parameters)
+  if (options_.offload == Offload::all)
     for (const std::size_t p : persistent) copies.push_back(copied_part(p));
   for (const std::size_t p : persistent) {
     if (copied) fill(p, take(part(p) * options_.ranks, "all-gather", Category::gathered));
@@ -240,7 +240,7 @@ void ParameterCoordinator::gather_persistent() {
 
 void ParameterCoordinator::gather_and_release(std::size_t p) {
   Tensor copy;
-  if (options_.offload_parameters) copy = copied_part(p);
+  if (options_.offload == Offload::all) copy = copied_part(p);
   r_.tape().give_back(take(part(p) * options_.ranks, "create_reduce_and_remove_grad_hooks", Category::gathered));
 }
 

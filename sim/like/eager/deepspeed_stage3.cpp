@@ -23,7 +23,7 @@ class DeepSpeedStage3 final : public Sharding {
     partition(model, make_buffers);
     coordinator_.begin();
     r_.tape().begin_op("inf_or_nan_tracker");
-    if (!options_.offload_optimizer) tracker_ = r_.empty({1}, Scalar::boolean);
+    if (!steps_on_host()) tracker_ = r_.empty({1}, Scalar::boolean);
     make_sub_groups();
     flatten();
     make_masters();
@@ -77,7 +77,7 @@ class DeepSpeedStage3 final : public Sharding {
     r_.tape().set_module("", -1);
     r_.tape().set_part(Part::optimizer, Category::workspace);
     coordinator_.release_all();
-    if (options_.offload_optimizer) return step_on_host();
+    if (steps_on_host()) return step_on_host();
     const Tensors norms = norms_of_gradients();
     r_.tape().begin_op("step");
     const Tensor combined = combined_norm();
@@ -144,10 +144,9 @@ class DeepSpeedStage3 final : public Sharding {
   /// Parameters that are whole become this rank's part of them.
   void cut_what_is_there() {
     for (std::size_t p = parts_.size(); p < r_.parameters().size(); ++p) {
-      parts_.push_back(
-          options_.offload_parameters
-              ? pinned_copy(r_, "partition", Category::parameter, part(p), options_.compute, options_.pin_parameters)
-              : named("partition", Category::parameter, part(p), options_.compute));
+      parts_.push_back(offloads() ? pinned_copy(r_, "partition", Category::parameter, part(p), options_.compute,
+                                                options_.pin_parameters)
+                                  : named("partition", Category::parameter, part(p), options_.compute));
       r_.parameters()[p].storage().drop();
     }
   }
@@ -192,19 +191,19 @@ class DeepSpeedStage3 final : public Sharding {
   /// defragment(): by way of the host, with the cache emptied. What stays on the host is pinned, whatever is said.
   void flatten() {
     barrier();
-    if (options_.offload_parameters) {
-      flat_ = on_host(r_, "flat parameters", Category::parameter, total_, options_.compute, true);
+    if (offloads()) {
+      flat_ = host_vector(r_, "flat parameters", Category::parameter, total_, options_.compute, true);
       parts_.clear();
       return;
     }
-    const Tensor all = on_host(r_, "defragment", Category::workspace, total_, options_.compute);
+    const Tensor all = host_vector(r_, "defragment", Category::workspace, total_, options_.compute);
     parts_.clear();
     r_.tape().empty_cache();
     flat_ = named("flat parameters", Category::parameter, total_, options_.compute);
   }
 
   void make_masters() {
-    if (options_.offload_optimizer) return make_masters_on_host();
+    if (steps_on_host()) return make_masters_on_host();
     std::int64_t largest = 0;
     Tensor converted;  // a local name of the loop
     for (SubGroup& g : sub_groups_) {
@@ -225,12 +224,13 @@ class DeepSpeedStage3 final : public Sharding {
     std::int64_t largest = 0;
     for (SubGroup& g : sub_groups_) {
       largest = std::max(largest, g.elements);
-      if (options_.compute != options_.resting || !options_.offload_parameters)
-        converted_ = on_host(r_, "converted", Category::workspace, g.elements, options_.resting);
-      g.master = on_host(r_, "masters", Category::master_parameter, g.elements, options_.resting);
+      if (options_.compute != options_.resting || !offloads())
+        converted_ = host_vector(r_, "converted", Category::workspace, g.elements, options_.resting);
+      g.master = host_vector(r_, "masters", Category::master_parameter, g.elements, options_.resting);
     }
     barrier();
-    const Tensor buffer = on_host(r_, "initialize_optimizer_states", Category::workspace, largest, options_.resting);
+    const Tensor buffer =
+        host_vector(r_, "initialize_optimizer_states", Category::workspace, largest, options_.resting);
     for (SubGroup& g : sub_groups_)
       g.gradient = pinned_copy(r_, "subgroup_gradient_buffer", Category::gradient, g.elements, options_.resting,
                                options_.pin_memory);
@@ -239,7 +239,7 @@ class DeepSpeedStage3 final : public Sharding {
 
   void make_buckets() {
     bucket_ = named("ipg_buckets", Category::communication, options_.reduce_bucket, options_.compute);
-    if (options_.offload_optimizer) {
+    if (steps_on_host()) {
       gradients_ = pinned_copy(r_, "grad_partitions_flat_buffer", Category::gradient, total_, options_.compute,
                                options_.pin_memory);
       return;
@@ -288,7 +288,7 @@ class DeepSpeedStage3 final : public Sharding {
   /// partition_grads(): into the flat buffer. Of one on the host there is a copy until the next parameter's.
   void take_over(std::size_t p) {
     const std::int64_t own = std::clamp<std::int64_t>(elements(p) - options_.rank * part(p), 0, part(p));
-    if (options_.offload_optimizer && own > 0) {
+    if (steps_on_host() && own > 0) {
       copied_ = {};
       copied_ = r_.empty({own}, options_.compute);
       if (is_boundary()) offload_gradient(own);
@@ -317,7 +317,7 @@ class DeepSpeedStage3 final : public Sharding {
     for (SubGroup& g : sub_groups_) {
       if (g.states.empty()) g.states = states_on_host(r_, options_.rule, g.elements, options_.resting);
       if (options_.compute != options_.resting)
-        const Tensor narrow = on_host(r_, "copy", Category::workspace, g.elements, options_.compute);
+        const Tensor narrow = host_vector(r_, "copy", Category::workspace, g.elements, options_.compute);
     }
     norms_.clear();
     coordinator_.gather_persistent();

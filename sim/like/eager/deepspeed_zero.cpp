@@ -1,6 +1,5 @@
 // DeepSpeed 0.19, ZeRO stages 1 and 2, contiguous gradients: runtime/zero/stage_1_and_2.py and runtime/engine.py.
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <string>
 #include <utility>
@@ -65,7 +64,7 @@ class DeepSpeedZero final : public Sharding {
   void step(Optimizer& optimizer) override {
     r_.tape().set_module("", -1);
     r_.tape().set_part(Part::optimizer, Category::workspace);
-    if (options_.offload_optimizer) return step_on_host();
+    if (steps_on_host()) return step_on_host();
     const Tensor norm = norm_of_gradients();
     flatten_gradients();
     if (options_.clip) unscale_and_clip();
@@ -112,7 +111,7 @@ class DeepSpeedZero final : public Sharding {
   }
 
   void make_masters() {
-    if (options_.offload_optimizer) return make_masters_on_host();
+    if (steps_on_host()) return make_masters_on_host();
     r_.tape().begin_op("masters");
     Tensor masters = r_.empty({part_}, options_.compute);
     if (options_.resting != options_.compute) masters = r_.empty({part_}, options_.resting);
@@ -129,12 +128,12 @@ class DeepSpeedZero final : public Sharding {
     r_.tape().begin_op("masters");
     {
       const Tensor clone = r_.empty({part_}, options_.compute);
-      const Tensor narrow = on_host(r_, "masters", Category::workspace, part_, options_.compute);
+      const Tensor narrow = host_vector(r_, "masters", Category::workspace, part_, options_.compute);
       on_host_.push_back(pinned_copy(r_, "masters", Category::master_parameter, part_, options_.resting, pinned));
     }
-    Tensor narrow = on_host(r_, "temp_buffer_bit16", Category::workspace, part_, options_.compute);
+    Tensor narrow = host_vector(r_, "temp_buffer_bit16", Category::workspace, part_, options_.compute);
     if (pinned) {
-      on_host_.push_back(on_host(r_, "temp_pinned", Category::workspace, part_, options_.compute, true));
+      on_host_.push_back(host_vector(r_, "temp_pinned", Category::workspace, part_, options_.compute, true));
     } else {
       on_host_.push_back(std::exchange(narrow, {}));
     }
@@ -162,7 +161,7 @@ class DeepSpeedZero final : public Sharding {
     Tensor& gradient = r_.graph().gradients()[p];
     if (!gradient) return;
     if (in_bucket_ + elements(p) > options_.reduce_bucket) reduce_bucket();
-    if (elements(p) > options_.reduce_bucket && options_.offload_optimizer) gradient = r_.clone(gradient);
+    if (elements(p) > options_.reduce_bucket && steps_on_host()) gradient = r_.clone(gradient);
     if (elements(p) <= options_.reduce_bucket) gradient = bucket_.view(gradient.sizes(), gradient.strides());
     in_bucket_ += elements(p);
     waiting_.push_back(p);
@@ -207,7 +206,7 @@ class DeepSpeedZero final : public Sharding {
     sum_slices();
     for (const std::size_t p : waiting_) {
       Tensor& gradient = r_.graph().gradients()[p];
-      if (own(p) > 0 && options_.offload_optimizer) {
+      if (own(p) > 0 && steps_on_host()) {
         copy_to_host(p);
         if (!is_boundary()) continue;  // until the epilogue
       } else if (own(p) > 0) {
@@ -307,30 +306,27 @@ Tensor wide_norm(Runtime& r, std::int64_t elements) {
   return norm;
 }
 
-Tensor on_host(Runtime& r, std::string_view name, Category category, std::int64_t elements, Scalar scalar,
-               bool pinned) {
+Tensor host_vector(Runtime& r, std::string_view name, Category category, std::int64_t elements, Scalar scalar,
+                   bool pinned) {
   r.tape().begin_op(name);
-  r.tape().in_memory(pinned ? Memory::pinned : Memory::host);
-  const std::int64_t bytes = elements * bytes_of(scalar);
-  // CachingHostAllocator.cpp gives powers of two.
-  const BufferId memory = r.tape().take(
-      Bytes{pinned ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes))) : bytes});
-  r.tape().in_memory(Memory::device);
+  const Memory before = r.tape().in_memory(pinned ? Memory::pinned : Memory::host);
+  const BufferId memory = r.tape().take(Bytes{elements * bytes_of(scalar)});
+  r.tape().in_memory(before);
   r.tape().set_category(memory, category);
   return {r.tape(), memory, {elements}, {1}, scalar};
 }
 
 Tensor pinned_copy(Runtime& r, std::string_view name, Category category, std::int64_t elements, Scalar scalar,
                    bool pinned) {
-  Tensor pageable = on_host(r, name, category, elements, scalar);
-  return pinned ? on_host(r, name, category, elements, scalar, true) : pageable;
+  Tensor pageable = host_vector(r, name, category, elements, scalar);
+  return pinned ? host_vector(r, name, category, elements, scalar, true) : pageable;
 }
 
 Tensors states_on_host(Runtime& r, Rule rule, std::int64_t elements, Scalar scalar) {
   Tensors states;
   if (rule == Rule::sgd) return states;
   for (const char* name : {"exp_avg", "exp_avg_sq"})
-    states.push_back(on_host(r, name, Category::optimizer_state, elements, scalar));
+    states.push_back(host_vector(r, name, Category::optimizer_state, elements, scalar));
   return states;
 }
 

@@ -26,8 +26,19 @@ class Fsdp1 final : public Fsdp {
     if (!std::exchange(entered_, true)) {
       try_out(flats_.back());
       for (std::size_t i = 0; i + 1 < flats_.size(); ++i) try_out(flats_[i]);
+      if (offloads()) show_shards();
     }
+    in_backward_ = false;
     Fsdp::enter_model();
+  }
+  void end_forward() override {
+    in_backward_ = true;
+    if (options_.reshard_after_forward) flats_.back().moved = {};
+    unsharded_.assign(units_.size(), false);
+  }
+  void end_backward() override {
+    Fsdp::end_backward();
+    sums_.clear();
   }
   /// FullyShardedDataParallel.clip_grad_norm_: norms in fp32, one by one.
   void clip() override {
@@ -36,9 +47,10 @@ class Fsdp1 final : public Fsdp {
     r_.tape().begin_op("clip_grad_norm_");
     if (!zero_scalar_) zero_scalar_ = r_.empty({}, Scalar::f32);
     const auto number = [this] { return r_.empty({}, Scalar::f32); };
-    const Tensor local = norm_of_shard();
+    const Tensor local = offloads() ? number() : norm_of_shard();
     Tensor total = number();
     total = number();
+    if (offloads()) return;  // what remains is the host's
     Tensor shifted = number(), inverse = number();
     const Tensor coefficient = number();
     inverse = {};
@@ -65,6 +77,8 @@ class Fsdp1 final : public Fsdp {
     std::vector<std::int64_t> starts{};    ///< by parameter of the unit
     std::vector<std::int64_t> paddings{};  ///< elements of those that are tensors beside the parameters
     Tensor whole{}, shard{};
+    Tensor gradient{};  ///< offloaded: _cpu_grad
+    Tensor moved{};     ///< offloaded: the shard on the GPU, which original parameters are views of until resharded
   };
   /// What the optimizer has of a flat: rank 0's.
   struct Piece {
@@ -112,6 +126,7 @@ class Fsdp1 final : public Fsdp {
     flat.shard = r_.empty({flat.own}, options_.resting);
     together = {};
     while (!moved.empty()) moved.pop_back();
+    if (offloads()) flat.shard = on_host({flat.own}, options_.resting, false);
     flat.whole = r_.without_memory({flat.own * options_.ranks}, options_.compute);
     for (const std::size_t p : u.parameters) {
       Tensor& t = r_.parameters()[p];
@@ -121,16 +136,29 @@ class Fsdp1 final : public Fsdp {
   }
 
   /// init_flat_param_attributes(): memory of each kind is taken once and freed.
-  void try_out(const Flat& flat) {
+  void try_out(Flat& flat) {
     r_.tape().begin_op("init_flat_param_attributes");
+    if (offloads()) pin(flat);
     const auto once = [&](std::int64_t elements, Scalar scalar) { const Tensor t = r_.empty({elements}, scalar); };
     if (casts()) once(flat.own, options_.compute);
     once(flat.own * options_.ranks, options_.compute);
     if (casts()) once(flat.own * options_.ranks, options_.resting);
   }
 
+  void pin(Flat& flat) {
+    const Tensor pageable = flat.shard;
+    flat.shard = on_host({flat.own}, options_.resting, true);
+    r_.tape().set_name(flat.shard.storage().buffer(), "", pageable.storage().buffer(), "");
+    const Tensor zeros = on_host({flat.own}, options_.resting, false);
+    flat.gradient = on_host({flat.own}, options_.resting, true);
+    r_.tape().set_category(flat.shard.storage().buffer(), Category::parameter);
+    r_.tape().set_category(flat.gradient.storage().buffer(), Category::gradient);
+  }
+
   /// Flat parameters, the model's own first; or what of each original parameter lies in this rank's shard.
   void show_shards() {
+    pieces_.clear();
+    shards_.clear();
     if (!options_.original_parameters) {
       for (std::size_t i = 0; i < flats_.size(); ++i) {
         const std::size_t unit = i == 0 ? flats_.size() - 1 : i - 1;
@@ -153,15 +181,33 @@ class Fsdp1 final : public Fsdp {
     shard_gradients_.resize(shards_.size());
   }
 
+  /// FlatParamHandle.pre_unshard(): an offloaded shard comes to the GPU once in backward even where the whole is there.
+  [[nodiscard]] bool comes_again(const Unit& u) {
+    if (!offloads() || !in_backward_) return false;
+    const bool again = !unsharded_[index(u)];
+    unsharded_[index(u)] = true;
+    return again;
+  }
+  /// What is gathered of.
+  Tensor own_part(const Flat& flat) {
+    Tensor cast;
+    r_.tape().on_stream(kCast);
+    if (casts()) cast = r_.empty({flat.own}, options_.compute);
+    Tensor moved;
+    if (offloads()) moved = r_.empty({flat.own}, options_.resting);
+    return casts() ? cast : moved;
+  }
+
   void gather(Unit& u) override {
-    if (u.gathered) return;
-    u.gathered = true;
+    const bool again = comes_again(u);
+    if (u.gathered && !again) return;
     Flat& flat = flats_[index(u)];
     r_.tape().begin_op("all-gather");
-    Tensor cast;
-    if (casts()) {
-      r_.tape().on_stream(kCast);
-      cast = r_.empty({flat.own}, options_.compute);
+    const Tensor own = own_part(flat);
+    if (offloads() && !casts() && options_.original_parameters) flat.moved = own;
+    if (std::exchange(u.gathered, true)) {
+      r_.tape().on_stream(0);
+      return;
     }
     r_.tape().on_stream(kUnshard);
     const BufferId memory = r_.tape().take(flat.whole.bytes());
@@ -172,6 +218,7 @@ class Fsdp1 final : public Fsdp {
   }
   void drop(Unit& u) override {
     flats_[index(u)].whole.storage().drop();
+    flats_[index(u)].moved = {};
     u.gathered = false;
   }
 
@@ -199,7 +246,8 @@ class Fsdp1 final : public Fsdp {
     computed = {};
     for (std::size_t i = 0; i < pieces_.size(); ++i)
       if (pieces_[i].unit == index(u) && !shard_gradients_[i])
-        shard_gradients_[i] = sum.view({pieces_[i].elements}, {1});
+        shard_gradients_[i] = (offloads() ? flat.gradient : sum).view({pieces_[i].elements}, {1});
+    if (offloads()) sums_.push_back(sum);
   }
 
   Tensor staged(const Dims& sizes, Scalar scalar, Category category) {
@@ -211,7 +259,10 @@ class Fsdp1 final : public Fsdp {
   std::vector<Flat> flats_;  ///< by unit
   std::vector<Piece> pieces_;
   bool entered_ = false;
-  Tensor zero_scalar_;  ///< of the first clip_grad_norm_() on
+  bool in_backward_ = false;
+  std::vector<bool> unsharded_;  ///< by unit, in this backward
+  Tensors sums_;                 ///< offloaded, but there until backward ends: _saved_grad_shard
+  Tensor zero_scalar_;           ///< of the first clip_grad_norm_() on
 };
 
 }  // namespace

@@ -33,6 +33,7 @@ class Fsdp2 final : public Fsdp {
 
   /// Norms are of shards: DTensor sums their squares over ranks.
   void clip() override {
+    if (offloads()) return;  // all of it on the host, whose group sums norms over ranks
     exchange();
     clip_gradients(r_, [this](const Tensor& norms) {
       const Tensor squares = r_.clone(norms), sent = r_.clone(norms);
@@ -62,6 +63,9 @@ class Fsdp2 final : public Fsdp {
       sizes[0] = rows(r_.parameters()[p]);
       r_.tape().begin_op(r_.tape().keep(model.parameters[p].name));
       shards_[p] = r_.empty(sizes, options_.resting);
+      if (!offloads()) continue;
+      shards_[p] = on_host(sizes, options_.resting, false);
+      if (options_.pin_memory) shards_[p] = on_host(sizes, options_.resting, true);
     }
     std::reverse(moved.begin(), moved.end());
     while (!moved.empty()) moved.pop_back();
@@ -74,11 +78,19 @@ class Fsdp2 final : public Fsdp {
     const std::int64_t elements = shard_elements(u);
     r_.tape().begin_op("all-gather");
     r_.tape().on_stream(kCopyIn);
-    Tensor cast;
-    if (options_.compute != options_.resting) cast = r_.empty({elements}, options_.compute);
+    Tensors inputs;
+    if (offloads())
+      for (const std::size_t p : u.parameters) inputs.push_back(from_host(shard_elements(r_.parameters()[p])));
+    else if (options_.compute != options_.resting)
+      inputs.push_back(r_.empty({elements}, options_.compute));
     written_[index(u)] = staged({elements * options_.ranks}, options_.compute, Category::communication);
-    cast = {};
+    inputs.clear();
     r_.tape().on_stream(0);
+  }
+  /// FSDPParam.all_gather_inputs: a shard is cast on the GPU.
+  Tensor from_host(std::int64_t elements) {
+    Tensor moved = r_.empty({elements}, options_.resting);
+    return options_.compute == options_.resting ? moved : r_.empty({elements}, options_.compute);
   }
 
   /// wait_for_unshard: in forward the buffer lives on until the next one is copied out.
@@ -125,8 +137,17 @@ class Fsdp2 final : public Fsdp {
     if (options_.replicated) sent_.push_back(sum);
     if (options_.reduced != options_.resting) sum = staged({elements}, options_.resting, Category::gradient);
     r_.tape().on_stream(0);
-    for (const std::size_t p : u.parameters)
-      if (!shard_gradients_[p]) shard_gradients_[p] = sum.view(shards_[p].sizes(), shards_[p].strides());
+    for (const std::size_t p : u.parameters) {
+      const bool first = !shard_gradients_[p];
+      if (offloads()) {  // to be added it is waited for, and not pinned
+        Tensor copied = on_host(shards_[p].sizes(), options_.resting, options_.pin_memory && first);
+        r_.tape().set_category(copied.storage().buffer(), Category::gradient);
+        if (first) shard_gradients_[p] = std::move(copied);
+      } else if (first) {
+        shard_gradients_[p] = sum.view(shards_[p].sizes(), shards_[p].strides());
+      }
+    }
+    sum = {};
     reduced_from_ = std::move(from);
   }
 
@@ -137,7 +158,10 @@ class Fsdp2 final : public Fsdp {
   }
 
   /// Addresses, sizes and which block works on what, copied to the GPU before the kernel runs.
-  void take_table(std::int64_t entries) { r_.tape().give_back(r_.tape().take(Bytes{entries * 8})); }
+  void take_table(std::int64_t entries) {
+    if (offloads()) const Tensor staging = on_host({entries * 2}, Scalar::f32, true);
+    r_.tape().give_back(r_.tape().take(Bytes{entries * 8}));
+  }
   [[nodiscard]] std::int64_t split_table(const std::vector<std::int64_t>& bytes) const {
     std::int64_t blocks = 0, rounds = 1, launched = 0;
     for (const std::int64_t b : bytes) blocks += divide_up(b, kBytesPerBlock);

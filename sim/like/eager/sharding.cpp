@@ -13,6 +13,13 @@ void Sharding::exchange() {
   std::swap(r_.graph().gradients(), shard_gradients_);
 }
 
+Tensor Sharding::on_host(const Dims& sizes, Scalar scalar, bool pinned) {
+  const Memory before = r_.tape().in_memory(pinned ? Memory::pinned : Memory::host);
+  Tensor t = r_.empty(sizes, scalar);
+  r_.tape().in_memory(before);
+  return t;
+}
+
 void Sharding::clip() {
   exchange();
   clip_gradients(r_);
@@ -21,7 +28,9 @@ void Sharding::clip() {
 
 void Sharding::step(Optimizer& optimizer) {
   exchange();
+  const Memory before = r_.tape().in_memory(offloads() ? Memory::host : Memory::device);
   optimizer.step();
+  r_.tape().in_memory(before);
   exchange();
 }
 

@@ -28,6 +28,13 @@ struct Module {
   friend bool operator==(const Module&, const Module&) = default;
 };
 
+/// What rests in the host's memory, where the optimizer then steps.
+enum class Offload : std::uint8_t {
+  none,
+  optimizer,  ///< its states, and reduced gradients
+  all,        ///< sharded parameters, too
+};
+
 /// What DeepSpeed's stage 3 is told; numbers are of elements.
 struct Zero3Options {
   std::int64_t prefetch_bucket = 50'000'000;
@@ -49,7 +56,9 @@ struct ShardingOptions {
   bool reshard_after_forward = true;  ///< else gathered parameters stay until backward
   bool keep_last = false;   ///< but those of the last block, or of the model's end where it is a unit, stay: torchtitan
   bool ends_apart = false;  ///< two units more: the embedding, behind the blocks, and then the model's end
-  bool original_parameters = true;     ///< fsdp1: use_orig_params
+  bool original_parameters = true;  ///< fsdp1: use_orig_params
+  Offload offload = Offload::none;
+  bool pin_memory = true;              ///< of what is offloaded, parameters and gradients
   bool distributed_optimizer = false;  ///< megatron: masters and states are cut over ranks
   Rule rule = Rule::adamw;             ///< megatron, whose groups have an optimizer each
   Update update = Update::foreach;
@@ -58,11 +67,8 @@ struct ShardingOptions {
   std::int32_t stage = 3;          ///< deepspeed's
   std::int64_t reduce_bucket = 0;  ///< deepspeed: elements that are reduced together
   Zero3Options zero3{};
-  bool offload_optimizer = false;   ///< masters, their gradients and the optimizer's states are in the host's memory
-  bool offload_parameters = false;  ///< deepspeed's stage 3: parts of parameters are, too
-  bool pin_memory = false;          ///< of what offload_optimizer puts there
-  bool pin_parameters = false;      ///< of what offload_parameters puts there
-  std::int32_t rank = 0;            ///< deepspeed with offload_optimizer: whose side it is
+  bool pin_parameters = false;  ///< deepspeed's stage 3: of parts of parameters, of which pin_memory is not then
+  std::int32_t rank = 0;        ///< deepspeed with offload_optimizer: whose side it is
 };
 
 /// One rank's side of it. Blocks are numbered from 0; what lies outside of them is the model's own part.
@@ -106,6 +112,10 @@ class Sharding {
  protected:
   /// The optimizer's parameters and their gradients in place of the program's, until called again.
   void exchange();
+  [[nodiscard]] bool offloads() const { return options_.offload == Offload::all; }
+  [[nodiscard]] bool steps_on_host() const { return options_.offload != Offload::none; }
+  /// In the host's memory.
+  [[nodiscard]] Tensor on_host(const Dims& sizes, Scalar scalar, bool pinned);
 
   Runtime& r_;
   ShardingOptions options_;

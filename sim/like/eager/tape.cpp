@@ -1,7 +1,7 @@
 // Steps from takes and give-backs.
 #include "sim/like/eager/tape.h"
 
-#include <algorithm>
+#include <bit>
 
 namespace shard::like::eager {
 
@@ -11,21 +11,26 @@ BufferId Tape::take(Bytes bytes) {
     written_ = place_;
     begin();
   }
-  if (memory_ == Memory::pinned) {
-    const auto idle = std::find_if(idle_pinned_.begin(), idle_pinned_.end(),
-                                   [&](BufferId b) { return program_.allocation(b).bytes == bytes; });
-    if (idle != idle_pinned_.end()) {
-      const BufferId buffer = *idle;
-      idle_pinned_.erase(idle);
-      return buffer;
-    }
-  }
+  if (memory_ == Memory::pinned) return take_pinned(bytes);
   return program_.take({.bytes = bytes, .category = category_, .memory = memory_, .stream = stream_});
+}
+
+BufferId Tape::take_pinned(Bytes bytes) {
+  if (bytes.count() == 0) return {};
+  const Bytes block{static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes.count())))};
+  std::vector<BufferId>& idle = idle_pinned_[block];
+  if (idle.empty()) return program_.take({.bytes = block, .category = category_, .memory = Memory::pinned});
+  const BufferId buffer = idle.back();
+  idle.pop_back();
+  return buffer;
 }
 
 void Tape::give_back(BufferId buffer) {
   if (!buffer.valid() || finished_) return;
-  if (program_.allocation(buffer).memory == Memory::pinned) return idle_pinned_.push_back(buffer);
+  if (program_.allocation(buffer).memory == Memory::pinned) {
+    idle_pinned_[program_.allocation(buffer).bytes].push_back(buffer);
+    return;
+  }
   if (part_ != written_part_) begin();
   program_.give_back(buffer);
 }

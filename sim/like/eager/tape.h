@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -43,9 +44,9 @@ class Tape {
   [[nodiscard]] BufferId take(Bytes bytes);
   /// What is taken from now on is of this stream's blocks; 0 is the program's own.
   void on_stream(std::uint8_t stream) { stream_ = stream; }
-  /// What is taken from now on is of this memory. Pinned memory stays pinned when it is given back, for whoever asks
-  /// for as much next (CachingHostAllocator).
-  void in_memory(Memory memory) { memory_ = memory; }
+  /// What is taken from now on lies there; what was before. Pinned memory is given by PyTorch's CachingHostAllocator:
+  /// blocks of a power of two, each kept for the next request of its size.
+  Memory in_memory(Memory memory) { return std::exchange(memory_, memory); }
   void give_back(BufferId buffer);
   void set_category(BufferId buffer, Category category) {
     if (buffer.valid()) program_.allocation(buffer).category = category;
@@ -78,6 +79,7 @@ class Tape {
 
  private:
   void begin();
+  [[nodiscard]] BufferId take_pinned(Bytes bytes);
 
   like::Program& program_;
   Place place_;
@@ -87,7 +89,7 @@ class Tape {
   Category category_ = Category::workspace;
   std::uint8_t stream_ = 0;
   Memory memory_ = Memory::device;
-  std::vector<BufferId> idle_pinned_;
+  std::map<Bytes, std::vector<BufferId>> idle_pinned_;  ///< by size
   bool muted_ = false;
   bool finished_ = false;
   std::int32_t saved_ = 0;

@@ -28,46 +28,8 @@ NumberPlace elements(double least = 0) {
   return {.in = kIn, .least = least, .most = 1e15};
 }
 
-}  // namespace
-
-std::span<const OptionField> option_fields() {
-  static const std::vector<OptionField> kFields{
-      {.option = "model-code",
-       .help = "whose code the model is",
-       .place = choice<&EagerOptions::code>({{"hugging-face", "transformers 5, its decoders"},
-                                             {"cs336", "the course's transformer, attention by einsum"},
-                                             {"torchtitan", "its llama3 and qwen3 as of autumn 2025"}})},
-      {.option = "attention",
-       .help = "attn_implementation of transformers",
-       .place = choice<&EagerOptions::attention>(
-           {{"sdpa", "scaled_dot_product_attention"}, {"eager", "scores written out"}})},
-      {.option = "logits",
-       .help = "what the loss is taken of",
-       .place = yes_or_no<&EagerOptions::wide_logits>(
-           {"fp32", "cast for it, as in transformers 5"},
-           {"own", "in their own type and shifted, as in gpt_bigcode of transformers 4"})},
-      {.option = "optimizer-implementation",
-       .help = "of torch.optim; its default on CUDA is foreach",
-       .place = choice<&EagerOptions::update>(
-           {{"foreach", "all parameters at once"}, {"fused", "one kernel"}, {"for-loop", "parameter by parameter"}})},
-      {.option = "zero-grad",
-       .help = "what optimizer.zero_grad() makes of gradients",
-       .place = yes_or_no<&EagerOptions::set_to_none>({"none", "gradients are freed"}, {"zero", "gradients stay"})},
-      {.option = "autocast",
-       .help = "what torch.autocast runs forward in",
-       .place = choice<&EagerOptions::autocast>({{"none", "as --precision says"}, {"bf16", "over fp32 parameters"}})},
-      {.option = "masters",
-       .help = "fsdp1, fsdp2: what --precision bf16 rests in",
-       .place = yes_or_no<&EagerOptions::masters>({"fp32", "shards and sums of gradients are fp32"},
-                                                  {"none", "everything is of --precision"})},
-      {.option = "use-orig-params",
-       .help = "fsdp1: use_orig_params",
-       .place = yes_or_no<&EagerOptions::original_parameters>(
-           {"true", "the optimizer has what of each parameter is in a shard"},
-           {"false", "the optimizer has flat parameters"})},
-      {.option = "sequence-parallel",
-       .help = "megatron: norms and dropout on a part of the sequence",
-       .place = FlagPlace{&EagerOptions::sequence_parallel}},
+std::vector<OptionField> deepspeed_fields() {
+  return {
       {.option = "reduce-bucket-size",
        .value_name = "ELEMENTS",
        .help = "deepspeed: reduce_bucket_size, in elements",
@@ -106,7 +68,61 @@ std::span<const OptionField> option_fields() {
        .place = elements<[](EagerOptions& o) { return &o.zero3.sub_group; }>(),
        .stage = 3},
   };
-  return kFields;
+}
+
+std::vector<OptionField> with_more(std::vector<OptionField> fields, const std::vector<OptionField>& more) {
+  fields.insert(fields.end(), more.begin(), more.end());
+  return fields;
+}
+
+}  // namespace
+
+std::span<const OptionField> option_fields() {
+  static const std::vector<OptionField> kFields{
+      {.option = "model-code",
+       .help = "whose code the model is",
+       .place = choice<&EagerOptions::code>({{"hugging-face", "transformers 5, its decoders"},
+                                             {"cs336", "the course's transformer, attention by einsum"},
+                                             {"torchtitan", "its llama3 and qwen3 as of autumn 2025"}})},
+      {.option = "attention",
+       .help = "attn_implementation of transformers",
+       .place = choice<&EagerOptions::attention>(
+           {{"sdpa", "scaled_dot_product_attention"}, {"eager", "scores written out"}})},
+      {.option = "logits",
+       .help = "what the loss is taken of",
+       .place = yes_or_no<&EagerOptions::wide_logits>(
+           {"fp32", "cast for it, as in transformers 5"},
+           {"own", "in their own type and shifted, as in gpt_bigcode of transformers 4"})},
+      {.option = "optimizer-implementation",
+       .help = "of torch.optim; its default on CUDA is foreach",
+       .place = choice<&EagerOptions::update>(
+           {{"foreach", "all parameters at once"}, {"fused", "one kernel"}, {"for-loop", "parameter by parameter"}})},
+      {.option = "zero-grad",
+       .help = "what optimizer.zero_grad() makes of gradients",
+       .place = yes_or_no<&EagerOptions::set_to_none>({"none", "gradients are freed"}, {"zero", "gradients stay"})},
+      {.option = "autocast",
+       .help = "what torch.autocast runs forward in",
+       .place = choice<&EagerOptions::autocast>({{"none", "as --precision says"}, {"bf16", "over fp32 parameters"}})},
+      {.option = "masters",
+       .help = "fsdp1, fsdp2: what --precision bf16 rests in",
+       .place = yes_or_no<&EagerOptions::masters>({"fp32", "shards and sums of gradients are fp32"},
+                                                  {"none", "everything is of --precision"})},
+      {.option = "use-orig-params",
+       .help = "fsdp1: use_orig_params",
+       .place = yes_or_no<&EagerOptions::original_parameters>(
+           {"true", "the optimizer has what of each parameter is in a shard"},
+           {"false", "the optimizer has flat parameters"})},
+      {.option = "pin-memory",
+       .help = "fsdp2, deepspeed: of what --placement puts on the host",
+       .place = choice<&EagerOptions::pin_memory>({{"usual", "as CPUOffloadPolicy does, and DeepSpeed does not"},
+                                                   {"true", "parameters' parts and their gradients are pinned"},
+                                                   {"false", "they are pageable"}})},
+      {.option = "sequence-parallel",
+       .help = "megatron: norms and dropout on a part of the sequence",
+       .place = FlagPlace{&EagerOptions::sequence_parallel}},
+  };
+  static const std::vector<OptionField> kAll = with_more(kFields, deepspeed_fields());
+  return kAll;
 }
 
 std::int32_t only_stage_of(std::string_view option) {

@@ -9,10 +9,18 @@ using Options = std::vector<std::string_view>;
 /// What the caching allocator of PyTorch 2 is told, and the snapshot that its replay writes.
 const Options kAllocator{"allocator-conf", "memory-fraction", "trace"};
 /// How a loop of eager PyTorch is written.
-const Options kLoop{"attention", "logits", "optimizer-implementation", "zero-grad", "dropout", "clip-norm"};
+const Options kWithinLoop{"attention", "logits", "optimizer-implementation", "dropout", "clip-norm"};
+/// And where the loop itself empties gradients.
+const Options kLoop = [] {
+  Options all = kWithinLoop;
+  all.emplace_back("zero-grad");
+  return all;
+}();
 
 /// FSDP's own. Units are blocks, and one is gathered ahead: what says otherwise is refused with its values.
 const Options kFsdp{"masters", "keep-gathered", "unit", "prefetch", "shard-group"};
+/// What rests on the host.
+const Options kPlacement{"placement", "param-placement", "grad-placement", "optimizer-placement"};
 
 /// Keys of its zero_optimization.
 const Options kDeepSpeed{"reduce-bucket-size",
@@ -58,19 +66,19 @@ std::span<const Framework> frameworks() {
        .help = "fully_shard of each block and of the model, stages 3 and 2",
        .sharding = eager::Framework::fsdp2,
        .usual_stage = 3,
-       .options = joined({kLoop, kAllocator, kFsdp, {"model-code"}})},
+       .options = joined({kLoop, kAllocator, kFsdp, kPlacement, {"model-code", "pin-memory"}})},
       {.name = "fsdp1",
        .version = "2.11",
        .help = "FullyShardedDataParallel, blocks wrapped, stages 3 and 2",
        .sharding = eager::Framework::fsdp1,
        .usual_stage = 3,
-       .options = joined({kLoop, kAllocator, kFsdp, {"use-orig-params"}})},
+       .options = joined({kLoop, kAllocator, kFsdp, kPlacement, {"use-orig-params"}})},
       {.name = "deepspeed",
        .version = "0.19",
        .help = "ZeRO stages 1 to 3",
        .sharding = eager::Framework::deepspeed,
        .usual_stage = 2,
-       .options = joined({kLoop, kAllocator, kDeepSpeed})},
+       .options = joined({kWithinLoop, kAllocator, kDeepSpeed, kPlacement, {"pin-memory"}})},
       {.name = "megatron",
        .version = "0.16",
        .help =

@@ -41,12 +41,15 @@ Result<LikeResult> predicted(const DeepSpeedRun& run) {
       zero.value("stage3_param_persistence_threshold", options.zero3.persistence_threshold);
   options.zero3.max_live = zero.value("stage3_max_live_parameters", options.zero3.max_live);
   options.zero3.max_reuse_distance = zero.value("stage3_max_reuse_distance", options.zero3.max_reuse_distance);
-  const auto offload = [&](const char* key, bool& offloads, bool& pins) {
-    offloads = zero.contains(key);
-    if (offloads) pins = zero[key].value("pin_memory", false);
-  };
-  offload("offload_optimizer", options.offload_optimizer, options.pin_memory);
-  offload("offload_param", options.offload_parameters, options.pin_parameters);
+  const auto pins = [&](const char* key) { return zero[key].value("pin_memory", false) ? Pin::yes : Pin::no; };
+  if (zero.contains("offload_optimizer")) {
+    strategy.placement.gradients = strategy.placement.optimizer = plan::kOnHost;
+    options.pin_memory = pins("offload_optimizer");
+  }
+  if (zero.contains("offload_param")) {
+    strategy.placement.parameters = plan::kOnHost;
+    options.pin_parameters = pins("offload_param");
+  }
   options.rank = run.rank;
   options.zero3.sub_group = zero.value("sub_group_size", options.zero3.sub_group);
   options.zero3.within_init = zero.value("zero_init", false);
@@ -186,7 +189,7 @@ TEST(DeepSpeedDryRuns, WhatIsNotModelledIsNamed) {
   run.zero = R"({"offload_param": {"device": "cpu"}})";
   const Result<LikeResult> alone = predicted(run);
   ASSERT_FALSE(alone);
-  EXPECT_NE(alone.error().what.find("offload_param"), std::string::npos);
+  EXPECT_NE(alone.error().what.find("parameters alone"), std::string::npos);
 }
 
 }  // namespace

@@ -20,13 +20,15 @@ FAMILIES = ["mistral", "qwen2", "qwen3"]
 
 
 def fsdp2(run, model, blocks):
-    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
 
     policy = {}
     if run["masters"] == "fp32" and run["precision"] != "fp32":
         policy = {"mp_policy": MixedPrecisionPolicy(param_dtype=run["dtype"], reduce_dtype=torch.float32)}
     if "mesh" in run:
         policy["mesh"] = run["mesh"]
+    if run.get("offload"):
+        policy["offload_policy"] = CPUOffloadPolicy(pin_memory=run["offload"] == "pinned")
     for block in blocks:
         fully_shard(block, reshard_after_forward=run["stage"] == 3, **policy)
     fully_shard(model, **policy)
@@ -35,7 +37,7 @@ def fsdp2(run, model, blocks):
 
 def fsdp1(run, model, blocks):
     import functools
-    from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, ShardingStrategy
+    from torch.distributed.fsdp import CPUOffload, FullyShardedDataParallel, MixedPrecision, ShardingStrategy
     from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
 
     policy = None
@@ -45,8 +47,9 @@ def fsdp1(run, model, blocks):
     if "mesh" in run:
         of_stage = {3: ShardingStrategy.HYBRID_SHARD, 2: ShardingStrategy._HYBRID_SHARD_ZERO2}
     return FullyShardedDataParallel(
-        model, device_id=0, mixed_precision=policy, use_orig_params=run["use_orig_params"],
+        model, device_id=0, mixed_precision=policy, use_orig_params=bool(run["use_orig_params"]),
         sharding_strategy=of_stage[run["stage"]], device_mesh=run.get("mesh"),
+        cpu_offload=CPUOffload(offload_params=bool(run.get("offload"))),
         auto_wrap_policy=functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={type(blocks[0])}))
 
 
