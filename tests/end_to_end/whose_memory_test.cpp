@@ -124,6 +124,17 @@ TEST(WhoseMemory, OffloadOfAnFsdpConfigurationReachesItsRules) {
   }
 }
 
+TEST(WhoseMemory, AnOlderReleaseIsAskedForByItsVersion) {
+  const json newest = json_of(shardscope(line({"--like", "fsdp2", "--stage", "3"})));
+  const json older = json_of(shardscope(line({"--like", "fsdp2@2.8.0", "--stage", "3"})));
+  EXPECT_EQ(newest["like"], "fsdp2@2.11");
+  EXPECT_EQ(older["like"], "fsdp2@2.8");
+  EXPECT_LT(older["peak_allocated_bytes"], newest["peak_allocated_bytes"]);
+  const Outcome unknown = shardscope(line({"--like", "fsdp2@2.7"}));
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("fsdp2@2.11 (and 2.8 to 2.10)"));
+}
+
 TEST(WhoseMemory, TensorParallelismThatTheRulesLackIsNotLeftOutEither) {
   const json answer = json_of(shardscope(line({"--stage", "3", "--tensor-parallel", "2"})));
   EXPECT_EQ(answer["assumed"]["memory_of"]["value"], "shardscope");

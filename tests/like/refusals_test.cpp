@@ -20,7 +20,7 @@ TEST(Refusals, UnknownNamesGetTheClosestAndTheList) {
        {"pytorhc@1.8", "pytorch@1.9", "pytorch@1.80", "pytorch@1.8.", "pytorch@1.8.x", "gemini", ""}) {
     const Error error = refusal(name, recipe(0));
     EXPECT_EQ(error.code, Errc::usage) << name;
-    EXPECT_THAT(error.help, HasSubstr("known: pytorch@2.11, pytorch@1.8, ddp@2.11"));
+    EXPECT_THAT(error.help, HasSubstr("known: pytorch@2.11 (and 2.8 to 2.10), pytorch@1.8, ddp@2.11"));
   }
   EXPECT_THAT(refusal("pytorhc@1.8", recipe(0)).help, HasSubstr("did you mean 'pytorch@1.8'?"));
 }

@@ -14,7 +14,7 @@ namespace shard::like::eager {
 enum class Code : std::uint8_t { hugging_face, course, megatron, torchtitan };
 
 struct RunOptions {
-  Version version = 211;
+  Version version = kNewest;
   Machine machine{};
   Code code = Code::hugging_face;
   ProgramOptions program{};

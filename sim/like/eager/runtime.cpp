@@ -163,7 +163,7 @@ Tensor Runtime::bmm(const Tensor& a, const Tensor& b) {
 Tensor Runtime::addmm(const Tensor& a, const Tensor& b) {
   Tensor result = empty({a.sizes()[0], b.sizes()[1]}, a.scalar());
   use_workspace();
-  if (version_ == 211) {
+  if (kKeepsLtWorkspace.holds(version_)) {
     Tensor& workspace = lt_workspace_[in_backward_ ? 1 : 0];
     if (workspace || tape_.muted()) return result;
     workspace = empty({kLtWorkspace.count()}, Scalar::boolean);

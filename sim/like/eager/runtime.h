@@ -11,11 +11,9 @@
 
 #include "sim/like/eager/autograd.h"
 #include "sim/like/eager/reduction.h"
+#include "sim/like/eager/versions.h"
 
 namespace shard::like::eager {
-
-/// major * 100 + minor: 211 is 2.11.
-using Version = std::int32_t;
 
 class Sharding;
 

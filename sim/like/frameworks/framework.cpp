@@ -13,15 +13,27 @@ constexpr std::string_view kSharedOptions[] = {"model",     "world-size",   "sta
                                                "optimizer", "recompute",    "cluster",  "device-capacity", "nodes",
                                                "like",      "global-batch", "precision"};
 
-/// The version itself, a patch of it, or a release that has the same rules.
-bool has_version(const Framework& framework, std::string_view version) {
-  if (std::ranges::find(framework.releases, version) != framework.releases.end()) return true;
-  if (!version.starts_with(framework.version)) return false;
-  std::string_view patch = version.substr(framework.version.size());
+/// "2.11" or "2.11.1" of "2.11".
+bool is_patch_of(std::string_view version, std::string_view of) {
+  if (!version.starts_with(of)) return false;
+  std::string_view patch = version.substr(of.size());
   if (patch.empty()) return true;
-  if (!framework.releases.empty() || patch.front() != '.') return false;
+  if (patch.front() != '.') return false;
   patch.remove_prefix(1);
   return !patch.empty() && patch.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+const eager::Version* older_version(const Framework& framework, std::string_view version) {
+  const auto at = std::ranges::find_if(framework.older,
+                                       [&](eager::Version each) { return is_patch_of(version, eager::to_text(each)); });
+  return at == framework.older.end() ? nullptr : &*at;
+}
+
+/// The version itself, a patch of it, or a release whose rules are known.
+bool has_version(const Framework& framework, std::string_view version) {
+  if (std::ranges::find(framework.releases, version) != framework.releases.end()) return true;
+  if (older_version(framework, version) != nullptr) return true;
+  return framework.releases.empty() ? is_patch_of(version, framework.version) : version == framework.version;
 }
 
 bool answers_for(const Framework& framework, const model::Model& model) {
@@ -33,6 +45,13 @@ bool answers_for(const Framework& framework, const model::Model& model) {
 bool Framework::takes(std::string_view option) const {
   return std::ranges::find(kSharedOptions, option) != std::end(kSharedOptions) ||
          std::ranges::find(options, option) != options.end();
+}
+
+eager::Version version_asked(const Framework& framework, std::string_view text) {
+  const std::size_t at = text.find('@');
+  const eager::Version* const older =
+      at == std::string_view::npos ? nullptr : older_version(framework, text.substr(at + 1));
+  return older == nullptr ? eager::kNewest : *older;
 }
 
 const Framework* framework_of(eager::Framework sharding) {
@@ -61,6 +80,16 @@ const Framework* framework_for(std::span<const Framework* const> named, const mo
   return at == named.end() ? named.front() : *at;
 }
 
+namespace {
+
+/// " (and 2.8 to 2.10)".
+std::string older_ones(const Framework& framework) {
+  if (framework.older.empty()) return "";
+  return " (and " + eager::to_text(framework.older.back()) + " to " + eager::to_text(framework.older.front()) + ")";
+}
+
+}  // namespace
+
 Error unknown_framework(std::string_view name) {
   std::vector<std::string> full_names;
   for (const Framework& framework : frameworks()) full_names.push_back(framework.full_name());
@@ -69,7 +98,8 @@ Error unknown_framework(std::string_view name) {
   std::string help = model::did_you_mean(name, known);
   if (!help.empty()) help += " ";
   help += "known: ";
-  for (std::size_t i = 0; i < known.size(); ++i) help += (i > 0 ? ", " : "") + std::string(known[i]);
+  for (const Framework& framework : frameworks()) help += framework.full_name() + older_ones(framework) + ", ";
+  help += kOwnName;
   return {.code = Errc::usage,
           .what = "no rules are known for '" + std::string(name) + "'",
           .where = "--like",
@@ -87,7 +117,7 @@ std::vector<std::string> who_takes(std::string_view option) {
 std::string frameworks_help() {
   std::string text;
   for (const Framework& framework : frameworks())
-    text += framework.full_name() + " (" + std::string(framework.help) + "),\n";
+    text += framework.full_name() + older_ones(framework) + " (" + std::string(framework.help) + "),\n";
   return text + std::string(kOwnName) + " (our own executor, also where GPUs would mean another framework)";
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/like/eager/sharding.h"
+#include "sim/like/eager/versions.h"
 #include "sim/like/gemini_options.h"
 #include "sim/model/graph.h"
 #include "traces/base/result.h"
@@ -27,6 +28,7 @@ struct Framework {
   std::string_view name;
   std::string_view version;                      ///< whose rules these are; a patch of it has the same
   std::span<const std::string_view> releases{};  ///< others that have the same rules
+  std::span<const eager::Version> older{};       ///< of PyTorch, of which some rules differ (eager/versions.h)
   std::string_view help;
   Teller teller = Teller::eager;
   eager::Framework sharding = eager::Framework::none;  ///< of Teller::eager: what puts the model over ranks
@@ -43,6 +45,9 @@ struct Framework {
 
 /// The newest of a name first.
 [[nodiscard]] std::span<const Framework> frameworks();
+/// The version of PyTorch whose rules NAME@VERSION asks for, of a row that named_frameworks() found; the newest where
+/// it says none.
+[[nodiscard]] eager::Version version_asked(const Framework& framework, std::string_view name_at_version);
 /// Null where our rules know no such framework over ranks.
 [[nodiscard]] const Framework* framework_of(eager::Framework sharding);
 

@@ -33,6 +33,9 @@ const Options kDeepSpeed{"reduce-bucket-size",
 
 /// Releases of Colossal-AI whose chunks, hooks and policies are one text: `git diff` between the tags is empty.
 constexpr std::string_view kSplitReleases[] = {"0.4.7", "0.4.8", "0.4.9", "0.5.0", "0.5.1"};
+/// Of PyTorch, newest first: those that dry runs were made of.
+constexpr eager::Version kOlderPyTorch[] = {210, 209, 208};
+
 constexpr std::string_view kWholeReleases[] = {"0.1.9"};
 
 Options joined(std::initializer_list<Options> parts) {
@@ -49,6 +52,7 @@ std::span<const Framework> frameworks() {
   static const std::vector<Framework> kFrameworks{
       {.name = "pytorch",
        .version = "2.11",
+       .older = kOlderPyTorch,
        .help = "a transformer on one GPU",
        .options = joined({kLoop, kAllocator, {"model-code", "autocast"}})},
       {.name = "pytorch",
@@ -58,17 +62,20 @@ std::span<const Framework> frameworks() {
        .options = {"partition"}},
       {.name = "ddp",
        .version = "2.11",
+       .older = kOlderPyTorch,
        .help = "DistributedDataParallel around a transformer, stage 0",
        .sharding = eager::Framework::ddp,
        .options = joined({kLoop, kAllocator, {"model-code", "autocast"}})},
       {.name = "fsdp2",
        .version = "2.11",
+       .older = kOlderPyTorch,
        .help = "fully_shard of each block and of the model, stages 3 and 2",
        .sharding = eager::Framework::fsdp2,
        .usual_stage = 3,
        .options = joined({kLoop, kAllocator, kFsdp, kPlacement, {"model-code", "pin-memory"}})},
       {.name = "fsdp1",
        .version = "2.11",
+       .older = kOlderPyTorch,
        .help = "FullyShardedDataParallel, blocks wrapped, stages 3 and 2",
        .sharding = eager::Framework::fsdp1,
        .usual_stage = 3,

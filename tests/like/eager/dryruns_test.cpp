@@ -37,7 +37,7 @@ std::vector<DryRun> dry_runs(const std::string& file) {
   return runs;
 }
 
-Result<LikeResult> predicted(const DryRun& run) {
+Result<LikeResult> predicted(const DryRun& run, eager::Version version = eager::kNewest) {
   plan::Strategy strategy;
   strategy.micro_batch = strategy.global_batch = run.batch;
   strategy.sequence = run.sequence;
@@ -46,6 +46,7 @@ Result<LikeResult> predicted(const DryRun& run) {
                                                  : plan::Precision::fp32;
   if (run.recompute == "block") strategy.recompute = plan::Recompute::block;
   EagerOptions options;
+  options.version = version;
   if (run.code == "cs336") options.code = eager::Code::course;
   if (run.optimizer == "fused") options.update = eager::Update::fused;
   if (run.optimizer == "for-loop") options.update = eager::Update::for_loop;
@@ -115,6 +116,27 @@ TEST(DryRuns, ReservedBytesAreThoseOfPyTorch) {
         << named(a.run);
   }
   EXPECT_GE(equal * 100, count * 95) << equal << " of " << count << " to the byte";
+}
+
+/// Rows of dryruns.tsv again under older PyTorch (same_in_version.py).
+TEST(DryRuns, OfOlderReleasesNearlyAllAreEqualAndAllWithinAPercent) {
+  for (const eager::Version version : {208, 209, 210}) {
+    SCOPED_TRACE(eager::to_text(version));
+    std::size_t equal = 0, count = 0;
+    for (const DryRun& run : dry_runs("dryruns_2_" + std::to_string(version - 200) + ".tsv")) {
+      const Result<LikeResult> result = predicted(run, version);
+      if (!result) continue;
+      const std::vector<std::int64_t> peaks = test::maxima(*result);
+      ++count;
+      equal += peaks == run.peaks ? 1U : 0U;
+      for (std::size_t i = 0; i < run.peaks.size(); ++i)
+        EXPECT_NEAR(static_cast<double>(peaks.at(i)), static_cast<double>(run.peaks[i]),
+                    0.01 * static_cast<double>(run.peaks[i]))
+            << named(run) << ", moment " << i;
+    }
+    EXPECT_GE(count, 35U);
+    EXPECT_GE(equal * 100, count * (version < 209 ? 90U : 100U)) << equal << " of " << count << " to the byte";
+  }
 }
 
 /// Of families.tsv, by model_type.

@@ -18,7 +18,7 @@ struct ShardedRun {
   std::vector<std::int64_t> peaks;  ///< creation, then three steps
 };
 
-LikeResult predicted(const ShardedRun& run) {
+LikeResult predicted(const ShardedRun& run, eager::Version version = eager::kNewest) {
   plan::Strategy strategy;
   strategy.world_size = run.ranks;
   strategy.stage = run.stage;
@@ -29,6 +29,7 @@ LikeResult predicted(const ShardedRun& run) {
   if (run.recompute == "block") strategy.recompute = plan::Recompute::block;
   EagerOptions options;
   options.framework = eager_framework(run.framework).value();
+  options.version = version;
   options.masters = run.masters == "fp32";
   if (run.optimizer == "fused") options.update = eager::Update::fused;
   if (run.optimizer == "for-loop") options.update = eager::Update::for_loop;
@@ -39,8 +40,10 @@ LikeResult predicted(const ShardedRun& run) {
   return {};
 }
 
-std::vector<ShardedRun> runs_of(const std::string& framework, const std::string& recompute) {
-  std::ifstream in(std::string(TEST_DATA) + "/data/eager/sharded_dryruns.tsv");
+/// Of all frameworks and policies where none is said.
+std::vector<ShardedRun> runs_of(const std::string& framework, const std::string& recompute,
+                                const std::string& table = "sharded_dryruns.tsv") {
+  std::ifstream in(std::string(TEST_DATA) + "/data/eager/" + table);
   std::vector<ShardedRun> runs;
   std::string line;
   std::getline(in, line);  // the columns' names
@@ -54,7 +57,8 @@ std::vector<ShardedRun> runs_of(const std::string& framework, const std::string&
     run.peaks.resize(4);
     for (std::int64_t& peak : run.peaks) fields >> peak;
     fields >> run.reserved >> run.recompute;
-    if (run.framework == framework && run.recompute == recompute) runs.push_back(std::move(run));
+    if ((framework.empty() || run.framework == framework) && (recompute.empty() || run.recompute == recompute))
+      runs.push_back(std::move(run));
   }
   return runs;
 }
@@ -94,6 +98,26 @@ TEST(ShardedDryRuns, BlocksThatAreCheckpointedAreEqualToTheByteButForOne) {
   EXPECT_GE(equal_runs(under_fsdp2) + 1, under_fsdp2.size());
   EXPECT_EQ(under_fsdp1.size(), 30u);
   EXPECT_EQ(equal_runs(under_fsdp1), under_fsdp1.size());
+}
+
+/// Rows of sharded_dryruns.tsv again under older PyTorch (same_in_version.py).
+TEST(ShardedDryRuns, OfOlderReleasesNearlyAllAreEqualAndAllWithinAPercent) {
+  for (const eager::Version version : {208, 209, 210}) {
+    SCOPED_TRACE(eager::to_text(version));
+    std::size_t equal = 0, count = 0;
+    for (const ShardedRun& run : runs_of("", "", "sharded_dryruns_2_" + std::to_string(version - 200) + ".tsv")) {
+      const std::vector<std::int64_t> peaks = test::maxima(predicted(run, version));
+      ASSERT_EQ(peaks.size(), run.peaks.size());
+      ++count;
+      equal += peaks == run.peaks ? 1U : 0U;
+      for (std::size_t i = 0; i < peaks.size(); ++i)
+        EXPECT_NEAR(static_cast<double>(peaks[i]), static_cast<double>(run.peaks[i]),
+                    0.01 * static_cast<double>(run.peaks[i]))
+            << run.config;
+    }
+    EXPECT_GE(count, 15U);
+    EXPECT_GE(equal * 100, count * (version < 209 ? 90U : 100U)) << equal << " of " << count << " to the byte";
+  }
 }
 
 /// hf_trainer_fsdp.csv of foundation-model-stack/fms-acceleration at 876e2ed6fc4e: Mistral-7B on two A100, everything

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Runs rows of a table in tests/data/eager again, under the PyTorch of this interpreter, and counts which are equal.
+
+    shardscope dryrun --cluster h100-80gb-x8 --world-size 2 -- /opt/torch-2.8/bin/python same_in_version.py \
+      tests/data/eager/dryruns.tsv --every 8
+
+Says by framework how many of the rows' five figures are as in the table, and the rows that are not. A version of which all
+are is a release with the same rules: a word in the framework's row (sim/like/frameworks/table.cpp).
+"""
+import argparse, collections, csv, json, sys
+
+import torch
+
+import make_dryruns, make_sharded_dryruns, make_step_dryruns
+
+FIGURES = ["creation", "first", "second", "third", "reserved"]
+
+
+def rows_of(table):
+    with open(table, newline="") as lines:
+        for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+            run = {k: int(v) if v.isdigit() else v for k, v in row.items()}
+            run["config"] = json.loads(row["config"])
+            run.setdefault("attention", "sdpa")
+            yield run, [int(row[f]) for f in FIGURES]
+
+
+def maker_of(run):
+    if "clip" in run:
+        return make_step_dryruns.train
+    return make_sharded_dryruns.train if "framework" in run else make_dryruns.train
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("table")
+    parser.add_argument("--every", type=int, default=1, help="one row of so many")
+    parser.add_argument("--framework", help="rows of this one alone")
+    parser.add_argument("--out", help="write the rows there, with the figures of here")
+    args = parser.parse_args()
+    import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
+
+    equal, count, here = collections.Counter(), collections.Counter(), []
+    for number, (run, figures) in enumerate(rows_of(args.table)):
+        framework = run.get("framework", "pytorch")
+        if number % args.every or args.framework not in (None, framework):
+            continue
+        answer = make_dryruns.answer_of(maker_of(run), run)
+        count[framework] += 1
+        equal[framework] += answer == figures
+        if answer:
+            here.append(run | {"config": json.dumps(run["config"])} | dict(zip(FIGURES, answer)))
+        if answer != figures:
+            print("row", number + 2, framework, run["config"].get("model_type"), "table", figures, "here", answer)
+    if args.out:
+        with open(args.table) as lines:
+            columns = lines.readline().rstrip("\n").split("\t")
+        with open(args.out, "w", newline="") as out:
+            rows = csv.DictWriter(out, columns, extrasaction="ignore", delimiter="\t", lineterminator="\n",
+                                  quoting=csv.QUOTE_NONE, quotechar=None)
+            rows.writeheader()
+            rows.writerows(here)
+    for framework, rows in count.items():
+        print(f"PyTorch {torch.__version__}, {framework}: {equal[framework]} of {rows} rows equal")
+
+
+if __name__ == "__main__":
+    main()
