@@ -32,12 +32,12 @@ Result<void> check_course(const model::Model& model, const plan::Strategy& s, ea
 Result<void> check_torchtitan(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const bool known = model.class_name == "LlamaForCausalLM" || model.class_name == "Qwen3ForCausalLM";
   if (!known || model.attention_bias || model.mlp_bias || model.layers < 1)
-    return missing("torchtitan's " + model.class_name, "a llama or qwen3 without biases");
+    return missing("--model-code torchtitan of " + model.class_name, "a llama or qwen3 without biases");
   if (options.framework != eager::Framework::fsdp2 && options.framework != eager::Framework::none)
     return missing("--model-code torchtitan under " + std::string(name_of(options.framework, options.version)),
                    "--like fsdp2");
   if (options.autocast || s.precision != plan::Precision::bf16)
-    return missing("torchtitan in another precision than bf16", "--precision bf16");
+    return missing("--model-code torchtitan in another precision than bf16", "--precision bf16");
   if (s.tensor_parallel > 1) return missing("torchtitan's tensor parallelism", "--tensor-parallel 1");
   if (s.dropout > 0 || model.dropout > 0) return missing("dropout of torchtitan", "leave --dropout out");
   return {};
@@ -137,7 +137,8 @@ Result<void> check_deepspeed_offload(const plan::Strategy& s, std::optional<eage
         "there,",
         "--grad-placement host --optimizer-placement host, in stage 3 --param-placement host, too");
   if (offload == eager::Offload::all && s.stage != 3)
-    return missing("parameters in host memory under DeepSpeed's stage " + std::to_string(s.stage), "--stage 3");
+    return missing("--placement host or --param-placement host under DeepSpeed's stage " + std::to_string(s.stage),
+                   "--stage 3");
   return {};
 }
 
@@ -205,7 +206,8 @@ Result<void> check(const model::Model& model, const plan::Strategy& s, const Eag
   if (!s.freeze.empty()) return missing("a frozen parameter", "leave --freeze out");
   if (options.framework == eager::Framework::megatron) return {};
   if (options.code == eager::Code::torchtitan) return check_torchtitan(model, s, options);
-  return options.code == eager::Code::course ? check_course(model, s, options.version) : check_hugging_face(model, s, options);
+  return options.code == eager::Code::course ? check_course(model, s, options.version)
+                                             : check_hugging_face(model, s, options);
 }
 
 eager::Scalar scalar_of(plan::Precision precision) {

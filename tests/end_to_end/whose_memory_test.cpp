@@ -124,6 +124,22 @@ TEST(WhoseMemory, OffloadOfAnFsdpConfigurationReachesItsRules) {
   }
 }
 
+TEST(WhoseMemory, TheModelsCodeIsTheOneThatIsNamed) {
+  const auto answer = [](const Words& more) {
+    Words words{"simulate", "--model", "llama-3-8b", "--cluster", "h100-80gb-x8", "--world-size", "8",
+                "--stage",  "3",       "--json",     "--like",    "fsdp2",        "--precision",  "bf16"};
+    words.insert(words.end(), more.begin(), more.end());
+    return json_of(shardscope(words));
+  };
+  const json titan = answer({"--model-code", "torchtitan", "--recompute", "selective", "--sequence", "8192",
+                             "--allocator-conf", "expandable_segments:True"});
+  // Published by its authors for this run: 49.59 and 49.66 GiB reserved.
+  EXPECT_NEAR(titan["peak_reserved_bytes"].get<double>() / (1 << 30), 49.6, 0.1);
+  const Outcome refused = shardscope(line({"--like", "fsdp2", "--stage", "3", "--model-code", "torchtitan"}));
+  EXPECT_EQ(refused.exit_code, 78);
+  EXPECT_THAT(refused.err, HasSubstr("--model-code"));
+}
+
 TEST(WhoseMemory, AnOlderReleaseIsAskedForByItsVersion) {
   const json newest = json_of(shardscope(line({"--like", "fsdp2", "--stage", "3"})));
   const json older = json_of(shardscope(line({"--like", "fsdp2@2.8.0", "--stage", "3"})));

@@ -11,7 +11,8 @@
 namespace shard::like::eager {
 
 /// Whose code the model and its loop are.
-enum class Code : std::uint8_t { hugging_face, course, megatron, torchtitan };
+/// In the order of --model-code's words, behind which come those that a framework has by itself.
+enum class Code : std::uint8_t { hugging_face, course, torchtitan, megatron };
 
 struct RunOptions {
   Version version = kNewest;
