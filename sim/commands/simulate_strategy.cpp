@@ -33,6 +33,7 @@ Result<like::LikeResult> predict_program(const SimulateOptions& o, const like::F
                                          const cluster::Room& room, const SimulateRequest& request) {
   like::EagerOptions eager = o.eager;
   eager.framework = framework.sharding;
+  eager.row = &framework;
   eager.version = like::version_asked(framework, o.like);
   eager.device_capacity = room.at_most();
   std::vector<std::string> notes;

@@ -17,6 +17,17 @@ Error missing(std::string what, std::string help) {
           .help = std::move(help)};
 }
 
+const Framework& row_of(const EagerOptions& options) {
+  return options.row == nullptr ? *framework_of(options.framework) : *options.row;
+}
+
+/// NAME@VERSION.
+std::string name_of(const EagerOptions& options) {
+  const Framework& row = row_of(options);
+  return options.version == eager::kNewest ? row.full_name()
+                                           : std::string(row.name) + "@" + eager::to_text(options.version);
+}
+
 Result<void> check_course(const model::Model& model, const plan::Strategy& s, eager::Version version) {
   // Its einsum takes copies there that are not known; dry runs were up to 3.3 % higher.
   if (version < 209) return missing("--model-code cs336 under PyTorch " + eager::to_text(version), "2.9 or newer");
@@ -34,8 +45,7 @@ Result<void> check_torchtitan(const model::Model& model, const plan::Strategy& s
   if (!known || model.attention_bias || model.mlp_bias || model.layers < 1)
     return missing("--model-code torchtitan of " + model.class_name, "a llama or qwen3 without biases");
   if (options.framework != eager::Framework::fsdp2 && options.framework != eager::Framework::none)
-    return missing("--model-code torchtitan under " + std::string(name_of(options.framework, options.version)),
-                   "--like fsdp2");
+    return missing("--model-code torchtitan under " + std::string(name_of(options)), "--like fsdp2");
   if (options.autocast || s.precision != plan::Precision::bf16)
     return missing("--model-code torchtitan in another precision than bf16", "--precision bf16");
   if (s.tensor_parallel > 1) return missing("torchtitan's tensor parallelism", "--tensor-parallel 1");
@@ -85,7 +95,7 @@ Result<void> check_deepspeed(const plan::Strategy& s, const EagerOptions& option
 }
 
 Result<void> check_megatron(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
-  const std::string name = name_of(options.framework, options.version);
+  const std::string name = name_of(options);
   const std::int64_t t = s.tensor_parallel;
   const bool llama = model.class_name == "LlamaForCausalLM" && !model.attention_bias && !model.mlp_bias;
   if (model.family != model::Family::gpt2 && !llama) return missing("this family under " + name, "a gpt2 or llama");
@@ -144,7 +154,7 @@ Result<void> check_deepspeed_offload(const plan::Strategy& s, std::optional<eage
 
 Result<void> check_offload(const plan::Strategy& s, const EagerOptions& options) {
   const std::optional<eager::Offload> offload = offload_of(s.placement);
-  const std::string name = name_of(options.framework, options.version);
+  const std::string name = name_of(options);
   if (offload == eager::Offload::none) {
     if (options.pin_memory == Pin::usual) return {};
     return missing("--pin-memory with all on the GPU", "--placement host, or leave --pin-memory out");
@@ -172,7 +182,8 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
     if (s.stage != 0) return missing("--stage " + std::to_string(s.stage), "--like fsdp2, or --stage 0");
     return {};
   }
-  const std::string name = name_of(options.framework, options.version);
+  if (options.framework == eager::Framework::other) return {};
+  const std::string name = name_of(options);
   if (options.framework == eager::Framework::deepspeed) return check_deepspeed(s, options);
   if (options.framework == eager::Framework::megatron) return check_megatron(model, s, options);
   if (s.unit != plan::UnitKind::module)
@@ -246,6 +257,7 @@ eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strate
   const bool pinned = is_pinned(options.pin_memory, in_groups);
   const bool titan = options.code == eager::Code::torchtitan;
   return {.framework = options.framework,
+          .make = row_of(options).make,
           .ranks = options.framework == eager::Framework::megatron ? static_cast<std::int32_t>(s.data_parallel())
                    : in_groups                                     ? s.shard_degree()
                                                                    : s.world_size,
@@ -279,11 +291,6 @@ std::optional<eager::Framework> eager_framework(std::string_view name) {
   return std::nullopt;
 }
 
-std::string name_of(eager::Framework framework, eager::Version version) {
-  const Framework& row = *framework_of(framework);
-  return version == eager::kNewest ? row.full_name() : std::string(row.name) + "@" + eager::to_text(version);
-}
-
 Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, const plan::Strategy& s,
                                   const EagerOptions& options) {
   if (s.dropout > 0) {
@@ -291,9 +298,12 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
     dropping->dropout = s.dropout;
     model = std::move(dropping);
   }
-  if (Result<void> ok = check(*model, s, options); !ok) {
+  const eager::ShardingOptions sharding = sharding_of(*model, s, options);
+  Result<void> ok = check(*model, s, options);
+  if (ok && row_of(options).check != nullptr) ok = row_of(options).check(sharding);
+  if (!ok) {
     Error error = ok.error();
-    if (error.where.empty()) error.where = "--like " + name_of(options.framework, options.version);
+    if (error.where.empty()) error.where = "--like " + name_of(options);
     return error;
   }
   std::optional<eager::Scalar> autocast;
@@ -313,14 +323,14 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                      .autocast = autocast},
                          .rule = rule_of(s.optimizer),
                          .update = update_of(s, options),
-                         .sharding = sharding_of(*model, s, options),
+                         .sharding = sharding,
                          .megatron = {.tensor = s.tensor_parallel,
                                       .sequence_parallel = options.sequence_parallel,
                                       .dropout = model->dropout},
                          .set_to_none = options.set_to_none,
                          .clip = s.clip_norm,
                          .micro_steps = s.accumulation()});
-  const std::string framework(name_of(options.framework, options.version));
+  const std::string framework(name_of(options));
   run.program.origin = {.framework = framework,
                         .model = model->name,
                         .steps = "three steps",

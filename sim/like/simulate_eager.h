@@ -11,15 +11,18 @@
 
 namespace shard::like {
 
+struct Framework;
+
 /// Whether host memory is pinned; usually FSDP's is, and DeepSpeed's is not.
 enum class Pin : std::uint8_t { usual, yes, no };
 
 /// What describes the program beside its model and strategy.
 struct EagerOptions {
   eager::Framework framework = eager::Framework::none;
+  const Framework* row = nullptr;           ///< of the table of frameworks; null: the one of `framework`
   eager::Version version = eager::kNewest;  ///< of PyTorch
-  bool original_parameters = true;  ///< fsdp1: use_orig_params
-  bool masters = true;              ///< sharded parameters rest, and are reduced, in fp32 whatever the precision is
+  bool original_parameters = true;          ///< fsdp1: use_orig_params
+  bool masters = true;  ///< sharded parameters rest, and are reduced, in fp32 whatever the precision is
   std::int64_t reduce_bucket = 500'000'000;  ///< deepspeed: reduce_bucket_size, in elements
   eager::Zero3Options zero3{};               ///< deepspeed's stage 3
   Pin pin_memory = Pin::usual;               ///< of what rests on the host, FSDP's or offload_optimizer's
@@ -41,8 +44,6 @@ struct EagerOptions {
 
 /// What NAME@VERSION puts over ranks with; none where it is no name of eager PyTorch 2.
 [[nodiscard]] std::optional<eager::Framework> eager_framework(std::string_view name_at_version);
-/// NAME@VERSION.
-[[nodiscard]] std::string name_of(eager::Framework framework, eager::Version version = eager::kNewest);
 
 /// Errc::contradiction for whatever is not modelled, which it names.
 [[nodiscard]] Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model,

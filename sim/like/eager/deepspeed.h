@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "sim/like/eager/optimizers.h"
+#include "sim/like/eager/sharding.h"
 
 namespace shard::like::eager {
 
@@ -18,5 +19,7 @@ namespace shard::like::eager {
                                  Scalar scalar, bool pinned);
 /// DeepSpeedCPUAdam's.
 [[nodiscard]] Tensors states_on_host(Runtime& r, Rule rule, std::int64_t elements, Scalar scalar);
+
+[[nodiscard]] std::unique_ptr<Sharding> deepspeed_stage3(Runtime& runtime, const ShardingOptions& options);
 
 }  // namespace shard::like::eager

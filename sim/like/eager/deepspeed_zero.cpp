@@ -330,7 +330,8 @@ Tensors states_on_host(Runtime& r, Rule rule, std::int64_t elements, Scalar scal
   return states;
 }
 
-std::unique_ptr<Sharding> deepspeed_zero(Runtime& runtime, const ShardingOptions& options) {
+std::unique_ptr<Sharding> deepspeed(Runtime& runtime, const ShardingOptions& options) {
+  if (options.stage == 3) return deepspeed_stage3(runtime, options);
   return std::make_unique<DeepSpeedZero>(runtime, options);
 }
 

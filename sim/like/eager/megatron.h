@@ -24,8 +24,4 @@ struct MegatronOptions {
                                                            const ProgramOptions& options,
                                                            const MegatronOptions& megatron);
 
-/// megatron/core/distributed/param_and_grad_buffer.py and optimizer/optimizer.py; where it is asked for,
-/// optimizer/distrib_optimizer.py over `options.ranks`.
-[[nodiscard]] std::unique_ptr<Sharding> megatron_optimizer(Runtime& runtime, const ShardingOptions& options);
-
 }  // namespace shard::like::eager

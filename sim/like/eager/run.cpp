@@ -28,7 +28,7 @@ class Script {
         runtime_(tape_, options.machine, options.version, model.parameters.size()),
         optimizer_(runtime_, options.rule, options.update),
         program_(program(runtime_, model, options)),
-        sharding_(sharding(runtime_, options.sharding)) {
+        sharding_(options.sharding.make == nullptr ? nullptr : options.sharding.make(runtime_, options.sharding)) {
     runtime_.sharding = sharding_.get();
   }
 

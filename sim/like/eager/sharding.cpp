@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "sim/like/eager/megatron.h"
-
 namespace shard::like::eager {
 
 void Sharding::exchange() {
@@ -38,19 +36,6 @@ void Sharding::zero_grad(Optimizer& optimizer, bool set_to_none) {
   exchange();
   optimizer.zero_grad(set_to_none);
   exchange();
-}
-
-std::unique_ptr<Sharding> sharding(Runtime& runtime, const ShardingOptions& options) {
-  switch (options.framework) {
-    case Framework::none: return nullptr;
-    case Framework::ddp: return ddp(runtime, options);
-    case Framework::fsdp1: return fsdp1(runtime, options);
-    case Framework::fsdp2: return fsdp2(runtime, options);
-    case Framework::deepspeed:
-      return options.stage == 3 ? deepspeed_stage3(runtime, options) : deepspeed_zero(runtime, options);
-    case Framework::megatron: return megatron_optimizer(runtime, options);
-  }
-  return nullptr;
 }
 
 }  // namespace shard::like::eager

@@ -12,7 +12,15 @@
 
 namespace shard::like::eager {
 
-enum class Framework : std::uint8_t { none, ddp, fsdp1, fsdp2, deepspeed, megatron };
+enum class Framework : std::uint8_t {
+  none,
+  ddp,
+  fsdp1,
+  fsdp2,
+  deepspeed,
+  megatron,
+  other,  ///< whose maker and checks stand in its row of the table alone
+};
 
 /// A torch.nn.Module as hooks around its call see it.
 struct Module {
@@ -45,9 +53,15 @@ struct Zero3Options {
   bool within_init = true;  ///< deepspeed.zero.Init: modules are cut as they are made, else the whole model first
 };
 
+class Sharding;
+struct ShardingOptions;
+/// Makes a framework's side of a run, which borrows the runtime.
+using MakeSharding = std::unique_ptr<Sharding> (*)(Runtime& runtime, const ShardingOptions& options);
+
 /// What the framework is told.
 struct ShardingOptions {
   Framework framework = Framework::none;
+  MakeSharding make = nullptr;        ///< null: nothing is around the program
   std::int32_t ranks = 1;             ///< over which one copy of the model is cut
   bool replicated = false;            ///< there are several copies
   Scalar compute = Scalar::f32;       ///< of gathered parameters, and so of activations and their gradients
@@ -121,16 +135,6 @@ class Sharding {
   ShardingOptions options_;
   Tensors shards_, shard_gradients_;  ///< as the optimizer has them
 };
-
-/// None where there is nothing to do.
-[[nodiscard]] std::unique_ptr<Sharding> sharding(Runtime& runtime, const ShardingOptions& options);
-[[nodiscard]] std::unique_ptr<Sharding> ddp(Runtime& runtime, const ShardingOptions& options);
-[[nodiscard]] std::unique_ptr<Sharding> fsdp1(Runtime& runtime, const ShardingOptions& options);
-[[nodiscard]] std::unique_ptr<Sharding> fsdp2(Runtime& runtime, const ShardingOptions& options);
-/// ZeRO 1 and 2.
-[[nodiscard]] std::unique_ptr<Sharding> deepspeed_zero(Runtime& runtime, const ShardingOptions& options);
-/// ZeRO 3.
-[[nodiscard]] std::unique_ptr<Sharding> deepspeed_stage3(Runtime& runtime, const ShardingOptions& options);
 
 inline void enter_model(Runtime& r) {
   if (r.sharding != nullptr) r.sharding->enter_model();

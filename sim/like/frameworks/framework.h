@@ -32,8 +32,11 @@ struct Framework {
   std::string_view help;
   Teller teller = Teller::eager;
   eager::Framework sharding = eager::Framework::none;  ///< of Teller::eager: what puts the model over ranks
-  GeminiRules gemini{};                                ///< of Teller::gemini
-  std::int32_t usual_stage = 0;                        ///< where none is said
+  eager::MakeSharding make = nullptr;                  ///< and its rules; null: nothing is around the program
+  /// Of a framework with no checks in simulate_eager.cpp: Errc::contradiction for what its rules lack.
+  Result<void> (*check)(const eager::ShardingOptions& options) = nullptr;
+  GeminiRules gemini{};          ///< of Teller::gemini
+  std::int32_t usual_stage = 0;  ///< where none is said
   /// Options that it has beside kSharedOptions, by name: fields of a strategy (sim/strategy/fields.h), of programs
   /// (option_fields.h), and those that commands add (Gemini's, the allocator's, "trace").
   std::vector<std::string_view> options{};

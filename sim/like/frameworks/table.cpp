@@ -2,6 +2,18 @@
 #include "sim/like/frameworks/framework.h"
 
 namespace shard::like {
+
+namespace eager {
+
+// Makers of what is around a program, each in the file of its rules.
+std::unique_ptr<Sharding> ddp(Runtime& runtime, const ShardingOptions& options);
+std::unique_ptr<Sharding> fsdp1(Runtime& runtime, const ShardingOptions& options);
+std::unique_ptr<Sharding> fsdp2(Runtime& runtime, const ShardingOptions& options);
+std::unique_ptr<Sharding> deepspeed(Runtime& runtime, const ShardingOptions& options);
+std::unique_ptr<Sharding> megatron_optimizer(Runtime& runtime, const ShardingOptions& options);
+
+}  // namespace eager
+
 namespace {
 
 using Options = std::vector<std::string_view>;
@@ -65,12 +77,14 @@ std::span<const Framework> frameworks() {
        .older = kOlderPyTorch,
        .help = "DistributedDataParallel around a transformer, stage 0",
        .sharding = eager::Framework::ddp,
+       .make = eager::ddp,
        .options = joined({kLoop, kAllocator, {"model-code", "autocast"}})},
       {.name = "fsdp2",
        .version = "2.11",
        .older = kOlderPyTorch,
        .help = "fully_shard of each block and of the model, stages 3 and 2",
        .sharding = eager::Framework::fsdp2,
+       .make = eager::fsdp2,
        .usual_stage = 3,
        .options = joined({kLoop, kAllocator, kFsdp, kPlacement, {"model-code", "pin-memory"}})},
       {.name = "fsdp1",
@@ -78,12 +92,14 @@ std::span<const Framework> frameworks() {
        .older = kOlderPyTorch,
        .help = "FullyShardedDataParallel, blocks wrapped, stages 3 and 2",
        .sharding = eager::Framework::fsdp1,
+       .make = eager::fsdp1,
        .usual_stage = 3,
        .options = joined({kLoop, kAllocator, kFsdp, kPlacement, {"use-orig-params"}})},
       {.name = "deepspeed",
        .version = "0.19",
        .help = "ZeRO stages 1 to 3",
        .sharding = eager::Framework::deepspeed,
+       .make = eager::deepspeed,
        .usual_stage = 2,
        .options = joined({kWithinLoop, kAllocator, kDeepSpeed, kPlacement, {"pin-memory"}})},
       {.name = "megatron",
@@ -91,6 +107,7 @@ std::span<const Framework> frameworks() {
        .help =
            "a gpt2 by its local layers, a llama by Transformer Engine's, in bf16, stage 1: the distributed optimizer",
        .sharding = eager::Framework::megatron,
+       .make = eager::megatron_optimizer,
        .options = joined({kAllocator, {"dropout", "tensor-parallel", "sequence-parallel"}})},
       {.name = "colossalai-gemini",
        .version = "0.5.1",

@@ -1,6 +1,7 @@
 // Do the rules of Megatron-LM core reach what it was seen to take, and what its paper says of activations?
 #include <gtest/gtest.h>
 
+#include "sim/like/frameworks/framework.h"
 #include "sim/like/simulate_eager.h"
 #include "tests/like/recipe.h"
 
@@ -58,11 +59,12 @@ INSTANTIATE_TEST_SUITE_P(Runs, MegatronSeen, ::testing::ValuesIn(kSeen),
 /// What forward leaves for backward, in fp16 with dropout.
 std::int64_t activations(std::int64_t layers, const eager::MegatronOptions& megatron, std::int64_t batch,
                          std::int64_t sequence) {
-  const eager::Run run =
-      eager::run(gpt(layers, 1024), {.code = eager::Code::megatron,
-                                     .program = {.batch = batch, .sequence = sequence, .precision = eager::Scalar::f16},
-                                     .sharding = {.framework = eager::Framework::megatron},
-                                     .megatron = megatron});
+  const eager::Run run = eager::run(
+      gpt(layers, 1024),
+      {.code = eager::Code::megatron,
+       .program = {.batch = batch, .sequence = sequence, .precision = eager::Scalar::f16},
+       .sharding = {.framework = eager::Framework::megatron, .make = framework_of(eager::Framework::megatron)->make},
+       .megatron = megatron});
   const Program& program = run.program;
   std::int64_t live = 0;
   for (const Step& step : program.steps) {
