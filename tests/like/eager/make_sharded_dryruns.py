@@ -59,8 +59,9 @@ def train(run):
     run["use_orig_params"] = run["framework"] == "fsdp1"
     torch.backends.cuda.enable_cudnn_sdp(False)  # flash, whatever the build of PyTorch prefers
     dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=run["ranks"])
-    model = make_dryruns.hugging_face(c, torch.float32 if run["masters"] == "fp32" else run["dtype"])
-    blocks = model.transformer.h if c["model_type"] == "gpt2" else model.model.layers
+    model = make_dryruns.hugging_face(c, torch.float32 if run["masters"] == "fp32" else run["dtype"],
+                                      run.get("attention", "sdpa"))
+    blocks = next(m for m in model.modules() if isinstance(m, torch.nn.ModuleList))
     if run["recompute"] == "block":
         model.gradient_checkpointing_enable({"use_reentrant": False})
     model = {"fsdp1": fsdp1, "fsdp2": fsdp2}[run["framework"]](run, model, blocks).train()
@@ -82,10 +83,11 @@ def train(run):
     return peaks + [torch.cuda.max_memory_reserved()]
 
 
-def draw(r, framework, recompute):
+def draw(r, framework, recompute, families):
     run = {"code": "cs336"}
     while run["code"] == "cs336":
-        run = r.choice([make_dryruns.draw(r, recompute), make_dryruns.draw_family(r, r.choice(FAMILIES))])
+        one = make_dryruns.draw_family(r, r.choice(families or FAMILIES))
+        run = one if families else r.choice([make_dryruns.draw(r, recompute), one])
     run["recompute"] = recompute
     run |= {"framework": framework, "ranks": r.choice([2, 2, 3, 4, 8, 16]), "stage": r.choice([3, 3, 2])}
     if run["precision"] == "fp16":
@@ -100,12 +102,14 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--framework", choices=["fsdp1", "fsdp2"], default="fsdp2")
     parser.add_argument("--recompute", choices=["none", "block"], default="none")
+    parser.add_argument("--families", nargs="*", default=[], help="model_type of programs to draw alone")
     parser.add_argument("--out", default="sharded_dryruns.tsv")
     args = parser.parse_args()
     import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
     import importlib
-    for family in FAMILIES:
-        importlib.import_module(f"transformers.models.{family}.modeling_{family}")
+    for family in {*FAMILIES, *args.families}:
+        package = family.removesuffix("_text")
+        importlib.import_module(f"transformers.models.{package}.modeling_{package}")
 
     draws = random.Random(args.seed)
     keys = ["framework", "ranks", "stage", "masters", "code", "config", "batch", "sequence", "precision", "optimizer",
@@ -114,7 +118,7 @@ def main():
         rows = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
         rows.writerow([*keys[:-1], "creation", "first", "second", "third", "reserved", keys[-1]])
         for _ in range(args.runs):
-            run = draw(draws, args.framework, args.recompute)
+            run = draw(draws, args.framework, args.recompute, args.families)
             answer = make_dryruns.answer_of(train, run)
             if answer is None:
                 continue
