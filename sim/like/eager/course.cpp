@@ -57,10 +57,7 @@ class Course final : public Program {
   }
   [[nodiscard]] std::string_view block_name(std::int64_t l) { return r_.tape().keep("layers." + std::to_string(l)); }
   Tensor named(std::string_view name, Category category, const Dims& sizes, Scalar scalar) {
-    r_.tape().begin_op(r_.tape().keep(name));
-    Tensor t = r_.empty(sizes, scalar);
-    r_.tape().set_category(t.storage().buffer(), category);
-    return t;
+    return r_.named(name, category, sizes, scalar);
   }
   [[nodiscard]] const Tensor& weight(std::size_t in_block) const { return r_.parameters()[1 + 9 * block_ + in_block]; }
 

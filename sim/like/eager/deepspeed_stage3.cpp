@@ -105,10 +105,7 @@ class DeepSpeedStage3 final : public Sharding {
   [[nodiscard]] std::int64_t elements(std::size_t p) const { return r_.parameters()[p].elements(); }
   [[nodiscard]] std::int64_t part(std::size_t p) const { return coordinator_.part(p); }
   Tensor named(std::string_view name, Category category, std::int64_t n, Scalar scalar) {
-    r_.tape().begin_op(name);
-    Tensor t = r_.empty({n}, scalar);
-    r_.tape().set_category(t.storage().buffer(), category);
-    return t;
+    return r_.named(name, category, {n}, scalar);
   }
 
   Tensor hooked(const Tensor& x, std::function<void()> hook) {

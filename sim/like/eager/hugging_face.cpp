@@ -35,11 +35,7 @@ Tensor HuggingFace::layer(std::int64_t l, const Tensor& x) {
 }
 
 Tensor HuggingFace::named(std::string_view name, Category category, const Dims& sizes, Scalar scalar) {
-  r_.tape().set_module("", -1);
-  r_.tape().begin_op(r_.tape().keep(name));
-  Tensor t = r_.empty(sizes, scalar);
-  r_.tape().set_category(t.storage().buffer(), category);
-  return t;
+  return model_tensor(r_, name, category, sizes, scalar);
 }
 
 Tensor HuggingFace::cached(const Tensor& x, Scalar of_keys) {

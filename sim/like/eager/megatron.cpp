@@ -79,9 +79,9 @@ class Megatron final : public Program {
   Tensor loss() override {
     r_.tape().set_part(Part::forward, Category::activation);
     const std::int64_t b = options_.batch, s = options_.sequence;
-    inputs_.push_back(named("tokens", Category::input, {b, s}, Scalar::i64));
-    inputs_.push_back(named("positions", Category::input, {b, s}, Scalar::i64));
-    inputs_.push_back(named("attention mask", Category::input, {1, 1, s, s}, Scalar::boolean));
+    inputs_.push_back(model_tensor(r_, "tokens", Category::input, {b, s}, Scalar::i64));
+    inputs_.push_back(model_tensor(r_, "positions", Category::input, {b, s}, Scalar::i64));
+    inputs_.push_back(model_tensor(r_, "attention mask", Category::input, {1, 1, s, s}, Scalar::boolean));
     Tensor x = embed();
     for (std::int64_t l = 0; l < model_.layers; ++l) x = layer(l, x);
     r_.tape().set_module("decoder.final_layernorm", -1);
@@ -106,15 +106,8 @@ class Megatron final : public Program {
     return megatron_.sequence_parallel ? options_.sequence / megatron_.tensor : options_.sequence;
   }
 
-  Tensor named(std::string_view name, Category category, const Dims& sizes, Scalar scalar) {
-    r_.tape().set_module("", -1);
-    r_.tape().begin_op(r_.tape().keep(name));
-    Tensor t = r_.empty(sizes, scalar);
-    r_.tape().set_category(t.storage().buffer(), category);
-    return t;
-  }
   void parallel(std::size_t number, std::string_view name, const Dims& sizes) {
-    Tensor t = named(name, Category::parameter, sizes, options_.precision);
+    Tensor t = model_tensor(r_, name, Category::parameter, sizes, options_.precision);
     t.set_parameter(static_cast<std::int32_t>(number));
     r_.parameters()[number] = std::move(t);
   }
@@ -129,7 +122,7 @@ class Megatron final : public Program {
     whole.push_back({after + 1, {h}});
     Tensors full;
     for (const auto& [number, sizes] : whole)
-      full.push_back(named("replicated, fp32", Category::parameter, sizes, Scalar::f32));
+      full.push_back(model_tensor(r_, "replicated, fp32", Category::parameter, sizes, Scalar::f32));
     for (std::size_t i = 0; i < whole.size(); ++i) {
       parallel(whole[i].first, i == 0 ? "embedding.position_embeddings.weight" : "norm", whole[i].second);
       full[i] = {};

@@ -40,7 +40,7 @@ class MegatronTe final : public Program {
   Tensor loss() override {
     r_.tape().set_part(Part::forward, Category::activation);
     for (const char* name : {"tokens", "labels", "positions"})
-      inputs_.push_back(named(name, Category::input, {options_.batch, options_.sequence}, Scalar::i64));
+      inputs_.push_back(model_tensor(r_, name, Category::input, {options_.batch, options_.sequence}, Scalar::i64));
     r_.tape().set_module("rotary_pos_emb", -1);
     const Tensor freqs = r_.empty({options_.sequence, 1, 1, model_.head_dim}, Scalar::f32);
     Tensor x = embed();
@@ -70,15 +70,8 @@ class MegatronTe final : public Program {
   Tensor own(std::int64_t width) { return stream(part(), width); }
   [[nodiscard]] const Tensor& of(InTeLayer which) const { return r_.parameters()[1 + kTePerLayer * layer_ + which]; }
 
-  Tensor named(std::string_view name, Category category, const Dims& sizes, Scalar scalar) {
-    r_.tape().set_module("", -1);
-    r_.tape().begin_op(r_.tape().keep(name));
-    Tensor t = r_.empty(sizes, scalar);
-    r_.tape().set_category(t.storage().buffer(), category);
-    return t;
-  }
   void add_parameter(std::string_view name, const Dims& sizes) {
-    Tensor t = named(name, Category::parameter, sizes, options_.precision);
+    Tensor t = model_tensor(r_, name, Category::parameter, sizes, options_.precision);
     t.set_parameter(static_cast<std::int32_t>(r_.parameters().size()));
     r_.parameters().push_back(std::move(t));
   }

@@ -36,6 +36,13 @@ struct ProgramOptions {
   std::optional<Scalar> autocast{};  ///< forward runs under torch.autocast of this type
 };
 
+/// Runtime::named() outside of all modules: parameters, buffers and inputs.
+[[nodiscard]] inline Tensor model_tensor(Runtime& r, std::string_view name, Category category, const Dims& sizes,
+                                         Scalar scalar) {
+  r.tape().set_module("", -1);
+  return r.named(name, category, sizes, scalar);
+}
+
 /// A model in training.
 class Program {
  public:

@@ -95,6 +95,13 @@ Tensor Runtime::empty(const Dims& sizes, const Dims& strides, Scalar scalar) {
   return {tape_, tape_.take(Bytes{sizes.product() * bytes_of(scalar)}), sizes, strides, scalar};
 }
 
+Tensor Runtime::named(std::string_view name, Category category, const Dims& sizes, Scalar scalar) {
+  tape_.begin_op(tape_.keep(name));
+  Tensor t = empty(sizes, scalar);
+  tape_.set_category(t.storage().buffer(), category);
+  return t;
+}
+
 Tensor Runtime::without_memory(const Dims& sizes, Scalar scalar) {
   return {tape_, BufferId{}, sizes, contiguous_strides(sizes), scalar};
 }

@@ -51,6 +51,8 @@ class Runtime final : public Fitting {
 
   [[nodiscard]] Tensor empty(const Dims& sizes, Scalar scalar);
   [[nodiscard]] Tensor empty(const Dims& sizes, const Dims& strides, Scalar scalar);
+  /// Of this category, by an operator of this name.
+  [[nodiscard]] Tensor named(std::string_view name, Category category, const Dims& sizes, Scalar scalar);
   /// A tensor whose memory comes later.
   [[nodiscard]] Tensor without_memory(const Dims& sizes, Scalar scalar);
   /// Of the operands' common size, laid out as they are (TensorIterator).

@@ -39,7 +39,8 @@ class TorchtitanDecoder final : public Program {
 
   void create() override {
     const auto make_buffers = [this] {
-      freqs_ = named("freqs_cis", Category::not_known, {1, options_.sequence, 1, model_.head_dim}, Scalar::f32);
+      freqs_ =
+          model_tensor(r_, "freqs_cis", Category::not_known, {1, options_.sequence, 1, model_.head_dim}, Scalar::f32);
     };
     if (r_.sharding != nullptr) {
       r_.sharding->create(model_, make_buffers);
@@ -47,15 +48,15 @@ class TorchtitanDecoder final : public Program {
       for (std::size_t p = 0; p < model_.parameters.size(); ++p) {
         Dims sizes;
         for (const std::int64_t s : model_.parameters[p].shape) sizes.push(s);
-        Tensor t = named(model_.parameters[p].name, Category::parameter, sizes, options_.precision);
+        Tensor t = model_tensor(r_, model_.parameters[p].name, Category::parameter, sizes, options_.precision);
         t.set_parameter(static_cast<std::int32_t>(p));
         r_.parameters().push_back(t);
       }
       make_buffers();
     }
     for (std::int64_t l = 0; l < model_.layers; ++l) names_.push_back(r_.tape().keep("layers." + std::to_string(l)));
-    tokens_ = named("input", Category::input, {options_.batch, options_.sequence}, Scalar::i64);
-    labels_ = named("labels", Category::input, {options_.batch, options_.sequence}, Scalar::i64);
+    tokens_ = model_tensor(r_, "input", Category::input, {options_.batch, options_.sequence}, Scalar::i64);
+    labels_ = model_tensor(r_, "labels", Category::input, {options_.batch, options_.sequence}, Scalar::i64);
   }
 
   Tensor loss() override {
@@ -75,13 +76,6 @@ class TorchtitanDecoder final : public Program {
     while (at < model_.parameters.size() && model_.parameters[at].name != name) ++at;
     assert(at < model_.parameters.size());
     return at;
-  }
-  Tensor named(std::string_view name, Category category, const Dims& sizes, Scalar scalar) {
-    r_.tape().set_module("", -1);
-    r_.tape().begin_op(r_.tape().keep(name));
-    Tensor t = r_.empty(sizes, scalar);
-    r_.tape().set_category(t.storage().buffer(), category);
-    return t;
   }
   [[nodiscard]] const Tensor& parameter(std::size_t at) const { return r_.parameters()[at]; }
   [[nodiscard]] const Tensor& own(std::size_t of_first) const { return parameter(of_first + from_first_); }
