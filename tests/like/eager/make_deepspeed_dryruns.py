@@ -100,7 +100,7 @@ def draw(r):
     return run
 
 
-def draw_stage3(r, within_init):
+def draw_stage3(r, within_init=False):
     run = draw(r) | {"stage": 3}
     elements = lambda *choices: r.choice([r.randint(*choices), r.randint(choices[0], choices[1] // 30)])
     run["rank"] = r.choice([0, 0, run["ranks"] - 1])
