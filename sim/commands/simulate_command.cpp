@@ -83,7 +83,8 @@ struct SimulateCommand {
     group.add("save-program", &save_program, "FILE", "write down what --like runs: allocations, operators, marks")
         .writes_file();
     command.group("Machine")
-        .add("program", &program, "FILE", "what --save-program or dryrun's --save wrote, or a PyTorch snapshot:\nanswered in place of a model")
+        .add("program", &program, "FILE",
+             "what --save-program or dryrun's --save wrote, or a PyTorch snapshot:\nanswered in place of a model")
         .reads_file();
     group
         .add_choice<Sought>("find", &find,

@@ -70,7 +70,7 @@ TEST(OptionPairs, AnOptionCountsOrIsRefusedByName) {
   ASSERT_GT(options.size(), 40U);
 
   const char* const asked = std::getenv("SHARDSCOPE_OPTION_FRAMEWORK_PAIRS");
-  const int pairs = asked == nullptr ? 120 : std::atoi(asked);
+  const int pairs = asked == nullptr ? 400 : std::atoi(asked);
   std::mt19937 random(20261125);
   const auto below = [&](std::size_t count) {
     return std::uniform_int_distribution<std::size_t>(0, count - 1)(random);

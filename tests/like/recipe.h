@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sim/like/simulate_like.h"
 #include "sim/model/config.h"
@@ -58,6 +61,19 @@ inline std::vector<std::int64_t> maxima(const LikeResult& result) {
   std::vector<std::int64_t> bytes;
   for (const Moment& m : result.moments) bytes.push_back(m.max_allocated.count());
   return bytes;
+}
+
+/// Whether every moment's maximum is that of a dry run to the byte. None may be further off than `share` of it, that of
+/// creation than `share_of_creation`; `run` names the row.
+inline bool has_peaks(const LikeResult& result, const std::vector<std::int64_t>& peaks, double share,
+                      const std::string& run, double share_of_creation = 0) {
+  const std::vector<std::int64_t> found = maxima(result);
+  EXPECT_EQ(found.size(), peaks.size()) << run;
+  for (std::size_t i = 0; i < peaks.size() && i < found.size(); ++i)
+    EXPECT_NEAR(static_cast<double>(found[i]), static_cast<double>(peaks[i]),
+                (i == 0 ? std::max(share, share_of_creation) : share) * static_cast<double>(peaks[i]))
+        << run << ", moment " << i;
+  return found == peaks;
 }
 
 }  // namespace shard::like::test

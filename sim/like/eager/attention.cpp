@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "traces/base/division.h"
-
 #include "sim/like/eager/operators.h"
+#include "traces/base/division.h"
 
 namespace shard::like::eager {
 namespace {

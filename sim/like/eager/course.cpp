@@ -21,15 +21,16 @@ class Course final : public Program {
       const Parameter& parameter = model_.parameters[at];
       Dims sizes;
       for (const std::int64_t s : parameter.shape) sizes.push(s);
-      Tensor t = named(parameter.name, Category::parameter, sizes, options_.precision);
+      Tensor t = r_.named(parameter.name, Category::parameter, sizes, options_.precision);
       t.set_parameter(static_cast<std::int32_t>(p));
       r_.parameters().push_back(t);
       if (p == 0)
-        table_ = named("rotary table", Category::not_known, {2, model_.max_sequence, model_.head_dim / 2}, Scalar::f32);
+        table_ =
+            r_.named("rotary table", Category::not_known, {2, model_.max_sequence, model_.head_dim / 2}, Scalar::f32);
     }
     for (std::int64_t l = 0; l < model_.layers; ++l) names_.push_back(block_name(l));
-    inputs_ = named("input", Category::input, {options_.batch, options_.sequence}, Scalar::i64);
-    targets_ = named("targets", Category::input, {options_.batch, options_.sequence}, Scalar::i64);
+    inputs_ = r_.named("input", Category::input, {options_.batch, options_.sequence}, Scalar::i64);
+    targets_ = r_.named("targets", Category::input, {options_.batch, options_.sequence}, Scalar::i64);
   }
 
   Tensor loss() override {
@@ -56,9 +57,6 @@ class Course final : public Program {
     return in_block == kUp ? p + 1 : in_block == kDown ? p - 1 : p;
   }
   [[nodiscard]] std::string_view block_name(std::int64_t l) { return r_.tape().keep("layers." + std::to_string(l)); }
-  Tensor named(std::string_view name, Category category, const Dims& sizes, Scalar scalar) {
-    return r_.named(name, category, sizes, scalar);
-  }
   [[nodiscard]] const Tensor& weight(std::size_t in_block) const { return r_.parameters()[1 + 9 * block_ + in_block]; }
 
   Tensor forward(const Tensor& tokens) {

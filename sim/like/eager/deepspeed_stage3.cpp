@@ -117,7 +117,7 @@ class DeepSpeedStage3 final : public Sharding {
     return same;
   }
 
-  /// The whole model comes to the GPU; then parts are copied out of parameters, one by one.
+  /// Parts are copied out of parameters, one by one: of a module once it is made, or of a whole model on the GPU.
   void partition(const model::Model& model, const std::function<void()>& make_buffers) {
     Tensors& all = r_.parameters();
     std::string_view module;

@@ -308,12 +308,10 @@ Tensor wide_norm(Runtime& r, std::int64_t elements) {
 
 Tensor host_vector(Runtime& r, std::string_view name, Category category, std::int64_t elements, Scalar scalar,
                    bool pinned) {
-  r.tape().begin_op(name);
   const Memory before = r.tape().in_memory(pinned ? Memory::pinned : Memory::host);
-  const BufferId memory = r.tape().take(Bytes{elements * bytes_of(scalar)});
+  Tensor vector = r.named(name, category, {elements}, scalar);
   r.tape().in_memory(before);
-  r.tape().set_category(memory, category);
-  return {r.tape(), memory, {elements}, {1}, scalar};
+  return vector;
 }
 
 Tensor pinned_copy(Runtime& r, std::string_view name, Category category, std::int64_t elements, Scalar scalar,

@@ -155,17 +155,11 @@ TEST(DeepSpeedDryRuns, ModelsMadeWithinZeroInitAreEqualInNearlyAllPeaks) {
   for (const DeepSpeedRun& run : all_runs("deepspeed_zero_init_dryruns.tsv", false)) {
     const Result<LikeResult> result = predicted(run);
     ASSERT_TRUE(result) << to_string(result.error());
-    const std::vector<std::int64_t> peaks = test::maxima(*result);
-    ASSERT_EQ(peaks.size(), run.peaks.size());
     ++count;
-    equal += peaks == run.peaks ? 1U : 0U;
-    for (std::size_t i = 0; i < peaks.size(); ++i)
-      EXPECT_NEAR(static_cast<double>(peaks[i]), static_cast<double>(run.peaks[i]),
-                  1e-4 * static_cast<double>(run.peaks[i]))
-          << run.config;
+    equal += test::has_peaks(*result, run.peaks, 1e-4, run.config) ? 1U : 0U;
   }
   EXPECT_GE(count, 60U);
-  EXPECT_GE(equal * 100, count * 90) << equal << " of " << count << " to the byte";
+  EXPECT_GE(equal * 100, count * 98) << equal << " of " << count << " to the byte";
 }
 
 TEST(DeepSpeedDryRuns, WhatIsNotModelledIsNamed) {

@@ -9,7 +9,7 @@ with pin_memory=False; fsdp1 knows no such thing). Behind the peaks of the GPU, 
 reached (torch.cuda.host_memory_stats), and the bytes of the optimizer's states on the host. CPU tensors of fsdp2's
 clipping are summed by a group of `fake`, in place of gloo, whose ranks would have to be there. --events N as there.
 """
-import argparse, csv, json, os, pickle, random
+import argparse, csv, json, os, random
 
 import torch
 import torch.distributed as dist
@@ -43,21 +43,9 @@ def prepare(run):
         model.gradient_checkpointing_enable({"use_reentrant": False})
     blocks = model.transformer.h if hasattr(model, "transformer") else model.model.layers
     model = getattr(make_sharded_dryruns, run["framework"])(run, model, blocks).train()
-    tokens = torch.randint(0, c["vocab_size"], (run["batch"], run["sequence"]), device="cuda")
     how = {"default": {}, "fused": {"fused": True}, "for-loop": {"foreach": False}}[run["optimizer"]]
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how)
-
-    def step():
-        optimizer.zero_grad()
-        for _ in range(run["micro_steps"]):
-            loss = model(input_ids=tokens, labels=tokens).loss
-            if run["micro_steps"] > 1:
-                loss = loss / run["micro_steps"]
-            loss.backward()
-        if run["clip"]:
-            make_step_dryruns.clip(run, model)
-        optimizer.step()
-    return optimizer, step, store
+    return optimizer, make_step_dryruns.step_of(run, model, optimizer), store
 
 
 def bytes_of_states(optimizer):
@@ -70,16 +58,8 @@ def train(run, events=None):
     if events:
         torch.cuda.memory._record_memory_history(max_entries=1000000)
     optimizer, step, _store = prepare(run)
-    peaks = [torch.cuda.max_memory_allocated()]
-    for _ in range(3):
-        torch.cuda.reset_peak_memory_stats()
-        step()
-        peaks.append(torch.cuda.max_memory_allocated())
-    if events:
-        with open(events, "wb") as out:
-            pickle.dump(torch.cuda.memory._snapshot(), out)
-    pinned = torch.cuda.host_memory_stats()["allocated_bytes.peak"]
-    return peaks + [torch.cuda.max_memory_reserved(), pinned, bytes_of_states(optimizer)]
+    peaks = make_step_dryruns.peaks_of(step, events)
+    return peaks + [torch.cuda.host_memory_stats()["allocated_bytes.peak"], bytes_of_states(optimizer)]
 
 
 def draw(r, framework):

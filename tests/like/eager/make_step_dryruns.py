@@ -57,37 +57,9 @@ def clip(run, model):
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
 
 
-def prepare(run):
-    """Model and step()."""
-    c, ranks = run["config"], run["ranks"]
-    run["dtype"] = DTYPES[run["precision"]]
-    run["use_orig_params"] = run["framework"] == "fsdp1"
-    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
-    torch.backends.cuda.enable_cudnn_sdp(False)  # flash, whatever the build of PyTorch prefers
-    if run["framework"] != "pytorch":
-        dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=ranks)
-    model = make_dryruns.hugging_face(c, torch.float32 if run["masters"] == "fp32" else run["dtype"])
-    if run["recompute"] == "block":
-        model.gradient_checkpointing_enable({"use_reentrant": False})
-    how = {"foreach": {}, "fused": {"fused": True}, "for-loop": {"foreach": False}}[run["optimizer"]]
-    shape = (run["batch"], run["sequence"])
-    if run["framework"] == "deepspeed":
-        import deepspeed
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how)
-        engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=deepspeed_settings(run),
-                                          dist_init_required=False)
-        engine.train()
-        tokens = torch.randint(0, c["vocab_size"], shape, device="cuda")
-
-        def step():
-            for _ in range(run["micro_steps"]):
-                loss = engine(input_ids=tokens, labels=tokens).loss
-                engine.backward(loss)
-                engine.step()
-        return step
-    model = wrapped(run, model).train()
-    tokens = torch.randint(0, c["vocab_size"], shape, device="cuda")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how)
+def step_of(run, model, optimizer):
+    """step() of a loop that accumulates and clips as `run` says."""
+    tokens = torch.randint(0, run["config"]["vocab_size"], (run["batch"], run["sequence"]), device="cuda")
 
     def step():
         optimizer.zero_grad()
@@ -104,10 +76,8 @@ def prepare(run):
     return step
 
 
-def train(run, events=None):
-    if events:
-        torch.cuda.memory._record_memory_history(max_entries=1000000)
-    step = prepare(run)
+def peaks_of(step, events=None):
+    """Allocated up to here and in each of three steps, then reserved; events are written to a file of that name."""
     peaks = [torch.cuda.max_memory_allocated()]
     for _ in range(3):
         torch.cuda.reset_peak_memory_stats()
@@ -117,6 +87,43 @@ def train(run, events=None):
         with open(events, "wb") as out:
             pickle.dump(torch.cuda.memory._snapshot(), out)
     return peaks + [torch.cuda.max_memory_reserved()]
+
+
+def prepare(run):
+    """step() of the whole run."""
+    c, ranks = run["config"], run["ranks"]
+    run["dtype"] = DTYPES[run["precision"]]
+    run["use_orig_params"] = run["framework"] == "fsdp1"
+    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
+    torch.backends.cuda.enable_cudnn_sdp(False)  # flash, whatever the build of PyTorch prefers
+    if run["framework"] != "pytorch":
+        dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=ranks)
+    model = make_dryruns.hugging_face(c, torch.float32 if run["masters"] == "fp32" else run["dtype"])
+    if run["recompute"] == "block":
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    how = {"foreach": {}, "fused": {"fused": True}, "for-loop": {"foreach": False}}[run["optimizer"]]
+    if run["framework"] == "deepspeed":
+        import deepspeed
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, **how)
+        engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=deepspeed_settings(run),
+                                          dist_init_required=False)
+        engine.train()
+        tokens = torch.randint(0, c["vocab_size"], (run["batch"], run["sequence"]), device="cuda")
+
+        def step():
+            for _ in range(run["micro_steps"]):
+                loss = engine(input_ids=tokens, labels=tokens).loss
+                engine.backward(loss)
+                engine.step()
+        return step
+    model = wrapped(run, model).train()
+    return step_of(run, model, torch.optim.AdamW(model.parameters(), lr=1e-3, **how))
+
+
+def train(run, events=None):
+    if events:
+        torch.cuda.memory._record_memory_history(max_entries=1000000)
+    return peaks_of(prepare(run), events)
 
 
 def draw(r, framework, settings):

@@ -100,18 +100,16 @@ TEST(ShardedDryRuns, BlocksThatAreCheckpointedAreEqualToTheByteButForOne) {
   EXPECT_EQ(equal_runs(under_fsdp1), under_fsdp1.size());
 }
 
-/// Families beside those of sharded_dryruns.tsv. A buffer of codegen's is a percent or two of so small a creation.
-TEST(ShardedDryRuns, OfOtherFamiliesMostAreEqualAndAllWithinTwoPercent) {
+/// Families beside those of sharded_dryruns.tsv. A buffer of codegen's is a percent or two of so small a creation, and
+/// one step of mpt is 1.1 % low; the others are equal but for a few blocks.
+TEST(ShardedDryRuns, OfOtherFamiliesMostAreEqualAndNearlyAllWithinAHundredthOfAPercent) {
   std::size_t equal = 0;
   const std::vector<ShardedRun> runs = runs_of("", "", "sharded_families.tsv");
   for (const ShardedRun& run : runs) {
-    const std::vector<std::int64_t> peaks = test::maxima(predicted(run));
-    ASSERT_EQ(peaks.size(), run.peaks.size());
-    equal += peaks == run.peaks ? 1U : 0U;
-    for (std::size_t i = 0; i < peaks.size(); ++i)
-      EXPECT_NEAR(static_cast<double>(peaks[i]), static_cast<double>(run.peaks[i]),
-                  (i == 0 ? 0.02 : 0.012) * static_cast<double>(run.peaks[i]))
-          << run.config << ", moment " << i;
+    const bool codegen = run.config.find("\"codegen\"") != std::string::npos;
+    const bool mpt = run.config.find("\"mpt\"") != std::string::npos;
+    const double share = mpt ? 0.012 : codegen ? 0.001 : 1e-4;
+    equal += test::has_peaks(predicted(run), run.peaks, share, run.config, codegen ? 0.02 : 0) ? 1U : 0U;
   }
   EXPECT_EQ(runs.size(), 80U);
   EXPECT_GE(equal * 100, runs.size() * 75) << equal << " of " << runs.size() << " to the byte";
@@ -123,14 +121,8 @@ TEST(ShardedDryRuns, OfOlderReleasesNearlyAllAreEqualAndAllWithinAPercent) {
     SCOPED_TRACE(eager::to_text(version));
     std::size_t equal = 0, count = 0;
     for (const ShardedRun& run : runs_of("", "", "sharded_dryruns_2_" + std::to_string(version - 200) + ".tsv")) {
-      const std::vector<std::int64_t> peaks = test::maxima(predicted(run, version));
-      ASSERT_EQ(peaks.size(), run.peaks.size());
       ++count;
-      equal += peaks == run.peaks ? 1U : 0U;
-      for (std::size_t i = 0; i < peaks.size(); ++i)
-        EXPECT_NEAR(static_cast<double>(peaks[i]), static_cast<double>(run.peaks[i]),
-                    0.01 * static_cast<double>(run.peaks[i]))
-            << run.config;
+      equal += test::has_peaks(predicted(run, version), run.peaks, 0.01, run.config) ? 1U : 0U;
     }
     EXPECT_GE(count, 15U);
     EXPECT_GE(equal * 100, count * (version < 209 ? 90U : 100U)) << equal << " of " << count << " to the byte";

@@ -82,12 +82,7 @@ std::size_t equal_runs(const std::vector<StepRun>& runs) {
       ADD_FAILURE() << named(run) << ": " << to_string(result.error());
       continue;
     }
-    const std::vector<std::int64_t> peaks = test::maxima(*result);
-    equal += peaks == run.peaks ? 1 : 0;
-    for (std::size_t i = 0; i < run.peaks.size(); ++i)
-      EXPECT_NEAR(static_cast<double>(peaks.at(i)), static_cast<double>(run.peaks[i]),
-                  0.001 * static_cast<double>(run.peaks[i]))
-          << named(run) << ", moment " << i;
+    equal += test::has_peaks(*result, run.peaks, 0.001, named(run)) ? 1U : 0U;
   }
   return equal;
 }
