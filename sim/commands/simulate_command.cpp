@@ -230,9 +230,7 @@ void print(const SimulateCommand& o, const Simulated& simulated, const like::Lik
     cli::print(std::cout, like::to_text(result) + to_text(beside(simulated)));
     if (o.levers) cli::print(std::cout, to_text(*o.levers));
   } else {
-    cli::print(std::cerr, like::verdict_text(result));
-    if (format == cli::Format::markdown) cli::print(std::cout, like::to_markdown(result));
-    if (format == cli::Format::csv) std::cout << cli::render(moments_table(result), format, cli::style_of(1));
+    print_tables(result, format);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "sim/commands/printing.h"
 #include "sim/like/program/program_file.h"
 #include "sim/like/program/program_of_snapshot.h"
+#include "sim/like/pytorch/allocator_conf.h"
 #include "sim/like/report.h"
 #include "traces/base/numbers.h"
 #include "traces/base/output_file.h"
@@ -63,8 +64,14 @@ Result<AskedAgain> ask(const cli::Command& command, const ProgramQuestion& q) {
   if (!program) return program.error();
   const like::ProgramOrigin& from = program->origin;
   AllocatorFlags settings = q.allocator;
-  const bool its_own = settings.conf.empty();
-  if (its_own) settings.conf = from.allocator;
+  if (settings.conf.empty()) {
+    settings.conf = from.allocator;
+    if (const Result<AllocatorConf> known = read_allocator_conf(from.allocator); !known) {
+      Error error = known.error();
+      error.where = printable_line(q.path) + ", its allocator's settings";
+      return error;
+    }
+  }
   const cluster::Room room{
       .capacity = q.device_capacity ? q.device_capacity : cluster->device_memory,
       .outside = cluster::outside_allocator(
@@ -72,12 +79,7 @@ Result<AskedAgain> ask(const cli::Command& command, const ProgramQuestion& q) {
       .uncertainty = from.uncertainty_ppm / 1e6};
   std::vector<std::string> notes;
   const Result<CachingAllocatorOptions> allocator = allocator_of(settings, room.capacity, notes);
-  if (!allocator) {
-    Error error = allocator.error();
-    if (its_own && error.where.find("memory-fraction") == std::string::npos)
-      error.where = printable_line(q.path) + ", its allocator's settings";
-    return error;
-  }
+  if (!allocator) return allocator.error();
   print_notes(notes);
   Result<like::MemoryAnswer> answer = like::replay(
       *program, {.allocator = *allocator, .device_capacity = room.at_most(), .snapshot = !q.trace.empty()});
@@ -87,6 +89,17 @@ Result<AskedAgain> ask(const cli::Command& command, const ProgramQuestion& q) {
     if (Result<void> ok = export_snapshot_again(answer->snapshot->snapshot, answer->snapshot->names, q.trace); !ok)
       return ok.error();
   return AskedAgain{std::move(*program), cluster->name, std::move(*answer)};
+}
+
+cli::Table moments_table(const like::MemoryAnswer& result) {
+  cli::Table table;
+  table.columns = {{"moment", "moment", cli::Align::left},
+                   {"max_allocated_bytes", "max allocated"},
+                   {"max_reserved_bytes", "max reserved"},
+                   {"op", "reached by", cli::Align::left}};
+  for (const like::Moment& m : result.moments)
+    table.rows.push_back({m.name, cli::cell(m.max_allocated), cli::cell(m.max_reserved), m.op});
+  return table;
 }
 
 /// "program of fsdp2@2.11, llama-7b, rank 0 of 8, three steps, on h100-80gb-x8"
@@ -115,23 +128,16 @@ void print(const AskedAgain& a, const std::string& path, cli::Format format) {
   } else if (format == cli::Format::table) {
     cli::print(std::cout, like::to_text(a.answer, who(a)));
   } else {
-    cli::print(std::cerr, like::verdict_text(a.answer));
-    if (format == cli::Format::markdown) cli::print(std::cout, like::to_markdown(a.answer));
-    if (format == cli::Format::csv) std::cout << cli::render(moments_table(a.answer), format, cli::style_of(1));
+    print_tables(a.answer, format);
   }
 }
 
 }  // namespace
 
-cli::Table moments_table(const like::MemoryAnswer& result) {
-  cli::Table table;
-  table.columns = {{"moment", "moment", cli::Align::left},
-                   {"max_allocated_bytes", "max allocated"},
-                   {"max_reserved_bytes", "max reserved"},
-                   {"op", "reached by", cli::Align::left}};
-  for (const like::Moment& m : result.moments)
-    table.rows.push_back({m.name, cli::cell(m.max_allocated), cli::cell(m.max_reserved), m.op});
-  return table;
+void print_tables(const like::MemoryAnswer& answer, cli::Format format) {
+  cli::print(std::cerr, like::verdict_text(answer));
+  if (format == cli::Format::markdown) cli::print(std::cout, like::to_markdown(answer));
+  if (format == cli::Format::csv) std::cout << cli::render(moments_table(answer), format, cli::style_of(1));
 }
 
 int simulate_program(const cli::Command& command, const ProgramQuestion& question, cli::Format format) {

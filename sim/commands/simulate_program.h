@@ -7,7 +7,6 @@
 
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
-#include "sim/cli/table.h"
 #include "sim/commands/allocator_options.h"
 #include "sim/like/program/program.h"
 #include "sim/like/replay.h"
@@ -32,7 +31,7 @@ struct ProgramQuestion {
 [[nodiscard]] Result<void> save_program(const cli::Command& command, const like::Program* program,
                                         const AllocatorFlags& allocator, const std::string& path);
 
-/// A row for every moment of a framework's memory.
-[[nodiscard]] cli::Table moments_table(const like::MemoryAnswer& answer);
+/// A framework's memory as CSV (its moments) or Markdown (its blocks); the verdict goes to stderr.
+void print_tables(const like::MemoryAnswer& answer, cli::Format format);
 
 }  // namespace shard::commands

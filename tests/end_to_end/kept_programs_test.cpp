@@ -84,6 +84,19 @@ TEST(KeptPrograms, OtherOptionsAreRefusedByName) {
   }
 }
 
+TEST(KeptPrograms, SettingsOfTheFileThatAreNoneAreTheFilesFault) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.write(
+      "kept.program", "shardscope program 1\nallocator max_split_size_mb:x\nworld_size 1\nrank 0\nend 0\n");
+  const Outcome outcome = shardscope({"simulate", "--program", file});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("its allocator's settings"));
+  const Outcome of_nothing = shardscope(
+      {"simulate", "--program", file, "--allocator-conf", "expandable_segments:True", "--memory-fraction", "0.5"});
+  EXPECT_EQ(of_nothing.exit_code, 78);
+  EXPECT_THAT(of_nothing.err, HasSubstr("--memory-fraction"));
+}
+
 TEST(KeptPrograms, AFileThatIsNoneIsRefusedWithItsLine) {
   const ScratchDirectory scratch;
   const Outcome other = shardscope({"simulate", "--program", scratch.write("a.txt", "hello\n")});
