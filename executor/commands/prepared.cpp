@@ -37,7 +37,7 @@ Error does_not_fit(const Prepared& p, const TrainOptions& o) {
                             : s.outside.low > Bytes{0} ? "the arena of a rank with CUDA's context and libraries"
                                                        : "the arena of a rank",
                             device ? largest.peak[0] + s.outside.low : s.host_peak,
-                            device ? *s.device_capacity : *s.host_capacity, largest.peak_phase(memory), memory),
+                            device ? *s.device_capacity : *s.host.capacity, largest.peak_phase(memory), memory),
           .where = device ? "--device-capacity" : "--host-capacity",
           .help = change ? change->text + " (" + cli::mib(change->peak) + ")" : "more ranks, or more memory"};
 }

@@ -34,6 +34,24 @@ std::string account_of(Bytes peak, const Room& room, std::string (*show)(Bytes),
   return text;
 }
 
+HostRoom host_room(const Cluster& cluster, std::int32_t ranks, std::optional<Bytes> given) {
+  return {.capacity = given ? given : cluster.host_memory,
+          .ranks = layout(cluster, ranks).ranks_per_host(),
+          .assumed_of = given || !cluster.host_memory ? std::string() : cluster.name};
+}
+
+std::string host_account(Bytes of_all_ranks, Bytes pinned, const HostRoom& room, std::string (*show)(Bytes)) {
+  if (show == nullptr) show = show_bytes;
+  std::string text = show(of_all_ranks);
+  if (room.capacity) text += " of " + show(*room.capacity);
+  text += " host memory";
+  if (room.ranks > 1) text += " (" + std::to_string(room.ranks) + " ranks of a host)";
+  if (pinned > Bytes{0}) text += ", " + show(pinned) + " of it pinned";
+  if (!room.assumed_of.empty())
+    text += "; the limit is what the description of " + room.assumed_of + " assumes: --host-capacity for another";
+  return text;
+}
+
 std::string headline_of(Verdict verdict) {
   return verdict == Verdict::does_not_fit ? "does not fit: " : std::string(to_string(verdict)) + ": ";
 }

@@ -1,6 +1,7 @@
 // Whether a predicted peak fits a device: the one place that decides, and the headline that says it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -35,6 +36,22 @@ struct Room {
     return *capacity > taken ? *capacity - taken : Bytes{0};
   }
 };
+
+/// A host's memory, which its ranks share.
+struct HostRoom {
+  std::optional<Bytes> capacity{};  ///< none: no limit
+  std::int32_t ranks = 1;           ///< of the host that has most of them
+  std::string assumed_of{};         ///< the cluster whose description says the capacity; empty: the user does
+  [[nodiscard]] bool holds(Bytes of_all_ranks) const { return !capacity || of_all_ranks <= *capacity; }
+};
+
+/// Of so many ranks on a cluster; `given` in place of what the cluster's description says.
+[[nodiscard]] HostRoom host_room(const Cluster& cluster, std::int32_t ranks, std::optional<Bytes> given);
+
+/// "70.00 GiB of 64.00 GiB host memory (4 ranks of a host), 60.00 GiB of it pinned", with whose limit that is where
+/// the user did not say it. For the headline of a run that has too much for its host.
+[[nodiscard]] std::string host_account(Bytes of_all_ranks, Bytes pinned, const HostRoom& room,
+                                       std::string (*show)(Bytes) = nullptr);
 
 /// does_not_fit: too large with the lowest of what lies outside; fits: small enough with the highest, and were the peak
 /// larger by the uncertainty; tight: between them.

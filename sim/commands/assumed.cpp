@@ -142,6 +142,8 @@ Json to_json(const cli::Command& command, const Assumed& a) {
           {"device_capacity_bytes",
            each(a.device_capacity ? Json(a.device_capacity->count()) : Json(nullptr),
                 a.device_capacity ? from.device_capacity : origin(command, {"cluster"}, kDefault))},
+          {"host_capacity_bytes", each(a.host_capacity ? Json(a.host_capacity->count()) : Json(nullptr),
+                                       origin(command, {"host-capacity"}, a.host_capacity ? kDerived : kDefault))},
           {"memory_of", each(a.cluster ? Json(a.memory_of) : Json(nullptr), from.memory_of)}};
 }
 

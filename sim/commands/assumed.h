@@ -28,6 +28,7 @@ struct Assumed {
   std::int64_t global_batch = 1;
   std::optional<std::string> cluster{};    ///< none: no machine has a part in the answer
   std::optional<Bytes> device_capacity{};  ///< none: no limit
+  std::optional<Bytes> host_capacity{};    ///< of a host; none: no limit, or no host's memory has a part
   std::string memory_of{like::kOwnName};   ///< or the framework that is emulated, NAME@VERSION
   std::string memory_origin = "default";   ///< who chose that
   bool precision_of_config = false;        ///< precision is what the model's config.json says
@@ -47,9 +48,9 @@ void print_assumed(cli::Format format, const cli::Command& command, const Assume
 [[nodiscard]] std::string to_text(const cli::Command& command, const Assumed& assumed);
 
 /// {"model", "parameter_elements", "precision", "sequence", "micro_batch", "global_batch", "world_size", "cluster",
-/// "device_capacity_bytes", "memory_of"}, each {"value", "origin"}: "command line", "FILE:LINE", "default" or
-/// "derived". What has no part in the answer has the value null. precision has "config_value" too where the model's
-/// config.json names another one.
+/// "device_capacity_bytes", "host_capacity_bytes", "memory_of"}, each {"value", "origin"}: "command line", "FILE:LINE",
+/// "default" or "derived". What has no part in the answer has the value null. precision has "config_value" too where
+/// the model's config.json names another one.
 [[nodiscard]] nlohmann::ordered_json to_json(const cli::Command& command, const Assumed& assumed);
 
 }  // namespace shard::commands

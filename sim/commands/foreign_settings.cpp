@@ -118,6 +118,11 @@ bool makes_another_run(const ForeignConfig& config, const like::Framework* frame
   });
 }
 
+/// Whether state rests in the directory that the setting names: whoever is asked for refuses that, not the directory.
+bool rests_there(const Keeper& keeper, std::string_view option) {
+  return option == "disk-path" && keeper.value("optimizer-placement") == "disk";
+}
+
 }  // namespace
 
 bool framework_may_answer(const cli::Command& command) {
@@ -141,7 +146,8 @@ void keep_what_makes_sense(const cli::Command& command, ForeignConfig& config) {
                                : std::string(kTakesNone) + " (elsewhere it is --" + option + ")");
     else if (command.typed(option))
       keeper.leave(option, "overridden by --" + option + " " + *command.typed(option));
-    else if (!has_meaning_for(framework, option) && (asked || !makes_another_run(config, framework, option)))
+    else if (!has_meaning_for(framework, option) &&
+             ((asked && !rests_there(keeper, option)) || !makes_another_run(config, framework, option)))
       keeper.leave(option, "has no meaning for " +
                                (framework == nullptr ? "Shardscope's own executor" : framework->full_name()));
     else if (of_list && option != "world-size")

@@ -8,31 +8,43 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/verdict.h"
+#include "traces/base/ids.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 
 namespace shard::commands {
 
-/// One option more than what was asked, and the highest peak of a rank then.
+/// What a command line takes, of the memory that is to be lowered.
+struct LeverAnswer {
+  Bytes peak;  ///< of the rank that has most; of a host's memory, of all its ranks
+  cluster::Verdict verdict{};
+};
+
+/// One option more than what was asked, and the peak then.
 struct Lever {
   std::string option;  ///< as it is typed: "--recompute block"
   Bytes peak;
   Bytes saved;
+  Memory memory{};             ///< whose peak
+  cluster::Verdict verdict{};  ///< of all memories: one may be lower for another that is too small
 };
 
 /// What levers start from.
 struct LeverBase {
   std::span<const std::string> arguments;
   Bytes peak;
+  Memory memory = Memory::device;  ///< or Memory::host, pinned and pageable
   std::int64_t micro_batch = 1;
 };
 
-/// Every option that lowers the peak, the one that saves most first. `peak_of` simulates a command line; where it
+/// Every option that lowers the peak, the one that saves most first. `answer_of` simulates a command line; where it
 /// contradicts itself or what is modelled, or does not know the option, there is no such lever.
 [[nodiscard]] std::vector<Lever> find_levers(
-    const LeverBase& base, const std::function<Result<Bytes>(const std::vector<std::string>& arguments)>& peak_of);
+    const LeverBase& base,
+    const std::function<Result<LeverAnswer>(const std::vector<std::string>& arguments)>& answer_of);
 
-/// [{"option", "peak_bytes", "saved_bytes"}]
+/// [{"option", "peak_bytes", "saved_bytes", "memory" ("device", "host"), "verdict"}]
 [[nodiscard]] nlohmann::ordered_json to_json(const std::vector<Lever>& levers);
 [[nodiscard]] std::string to_text(const std::vector<Lever>& levers);
 

@@ -34,15 +34,18 @@ Error no_meaning_for_like(const cli::Command& command, std::string_view option, 
       "leave --" + std::string(option) + " out");
 }
 
-Result<void> refuse_other_options(const cli::Command& command, const like::Framework* framework, std::int32_t stage) {
+Result<void> refuse_other_options(const cli::Command& command, const like::Framework* framework,
+                                  const plan::Strategy& strategy) {
   for (const cli::Effective& each : command.effective()) {
     const std::string& option = each.name;
     if (!command.given(option)) continue;
+    // Of what rests on disk a framework's rules say more than that they have no directory.
+    if (framework != nullptr && option == "disk-path" && strategy.placement.rests_on_disk()) continue;
     if (has_meaning_for(framework, option)) {
       const std::int32_t only = like::only_stage_of(option);
-      if (framework == nullptr || only == 0 || only == stage) continue;
+      if (framework == nullptr || only == 0 || only == strategy.stage) continue;
       return cli::contradiction(command.describe(option) + " is of stage " + std::to_string(only) +
-                                    ", and this is stage " + std::to_string(stage),
+                                    ", and this is stage " + std::to_string(strategy.stage),
                                 "--stage " + std::to_string(only) + ", or leave --" + option + " out");
     }
     const std::string leave = "leave --" + option + " out";

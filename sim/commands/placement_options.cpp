@@ -9,14 +9,6 @@
 #include "traces/base/numbers.h"
 
 namespace shard::commands {
-namespace {
-
-bool uses_disk(const plan::Placement& p) {
-  return p.optimizer && p.optimizer->on_device < 1 && p.optimizer->rest == Memory::disk;
-}
-
-}  // namespace
-
 void add_memory_options(cli::Command& command, PlacementOptions& o) {
   cli::Group group = command.group("Placement");
   group.add("host-capacity", &o.host_capacity, "BYTES",
@@ -48,7 +40,7 @@ Result<plan::Placement> placement_of(const cli::Command& command, const Placemen
                                 "a larger --device-capacity, or --placement host");
     p.device_capacity = *capacity;
   }
-  if (uses_disk(p) && o.disk_path.empty())
+  if (p.rests_on_disk() && o.disk_path.empty())
     return cli::contradiction(
         command.describe("optimizer-placement") + " needs a directory, but --disk-path is not given",
         "--disk-path DIR");
@@ -56,7 +48,7 @@ Result<plan::Placement> placement_of(const cli::Command& command, const Placemen
 }
 
 Result<void> check_disk_path(const cli::Command& command, const PlacementOptions& o, const plan::Placement& placement) {
-  if (!uses_disk(placement)) return {};
+  if (!placement.rests_on_disk()) return {};
   std::error_code ignored;
   if (!std::filesystem::is_directory(o.disk_path, ignored))
     return Error{.code = Errc::cannot_create,

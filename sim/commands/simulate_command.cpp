@@ -350,13 +350,22 @@ Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<S
   return std::move(*best);
 }
 
-/// What decides whether it fits: extents of our own executor, reserved bytes of others; of host memory where that is
-/// too small.
-Bytes peak_of(const Simulated& simulated) {
-  const auto* own = std::get_if<engine::Simulation>(&simulated.figures);
-  if (own != nullptr && own->short_of().value_or(Memory::device) != Memory::device) return own->host_peak;
-  if (own != nullptr) return own->largest().peak[static_cast<std::size_t>(Memory::device)];
-  if (const auto* like = std::get_if<like::LikeResult>(&simulated.figures)) return like->peak_reserved();
+/// The host's memory where that is too small, else the device's.
+Memory memory_to_lower(const Simulated& simulated) {
+  std::optional<Memory> small;
+  if (const auto* own = std::get_if<engine::Simulation>(&simulated.figures)) small = own->short_of();
+  if (const auto* like = std::get_if<like::LikeResult>(&simulated.figures)) small = like->short_of();
+  return small && is_host(*small) ? Memory::host : Memory::device;
+}
+
+/// What decides whether it fits: of devices extents of our own executor, reserved bytes of others; of a host what all
+/// its ranks take.
+Bytes peak_of(const Simulated& simulated, Memory memory) {
+  const bool host = memory == Memory::host;
+  if (const auto* own = std::get_if<engine::Simulation>(&simulated.figures))
+    return host ? own->host_peak : own->largest().peak[static_cast<std::size_t>(Memory::device)];
+  if (const auto* like = std::get_if<like::LikeResult>(&simulated.figures))
+    return host ? like->host_of_all() : like->peak_reserved();
   return Bytes{0};
 }
 
@@ -365,19 +374,23 @@ Result<void> add_levers(std::span<const std::string> arguments, SimulateCommand&
   if (!simulated.planned)
     return cli::contradiction(line.command.describe("what-if") + " is not known for " + line.command.describe("like"),
                               "leave --what-if out");
+  const Memory memory = memory_to_lower(simulated);
   const std::vector<std::string> same = line.command.given("like")
                                             ? std::vector<std::string>(arguments.begin(), arguments.end())
                                             : with_like(arguments, simulated.taken.memory_of);
-  line.levers = find_levers(
-      {.arguments = same, .peak = peak_of(simulated), .micro_batch = simulated.planned->strategy.micro_batch},
-      [&](const std::vector<std::string>& other) -> Result<Bytes> {
-        const Result<std::unique_ptr<SimulateCommand>> next = read_line(other);
-        if (!next) return next.error();
-        const Result<Simulated> figures = simulate_strategy(
-            (*next)->command, (*next)->simulate, {.inputs = inputs, .note = [](const std::vector<std::string>&) {}});
-        if (!figures) return figures.error();
-        return peak_of(*figures);
-      });
+  line.levers = find_levers({.arguments = same,
+                             .peak = peak_of(simulated, memory),
+                             .memory = memory,
+                             .micro_batch = simulated.planned->strategy.micro_batch},
+                            [&](const std::vector<std::string>& other) -> Result<LeverAnswer> {
+                              const Result<std::unique_ptr<SimulateCommand>> next = read_line(other);
+                              if (!next) return next.error();
+                              const Result<Simulated> figures =
+                                  simulate_strategy((*next)->command, (*next)->simulate,
+                                                    {.inputs = inputs, .note = [](const std::vector<std::string>&) {}});
+                              if (!figures) return figures.error();
+                              return LeverAnswer{.peak = peak_of(*figures, memory), .verdict = figures->verdict()};
+                            });
   return {};
 }
 
@@ -395,6 +408,7 @@ int simulate_command(std::span<const std::string> arguments) {
                             {.path = line->program,
                              .cluster = line->simulate.cluster,
                              .device_capacity = line->simulate.strategy.placement.device_capacity,
+                             .host_capacity = line->simulate.strategy.placement.host_capacity,
                              .allocator = line->simulate.allocator,
                              .trace = line->trace},
                             *format);

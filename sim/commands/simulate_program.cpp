@@ -24,8 +24,9 @@ namespace shard::commands {
 namespace {
 
 /// What changes the answer of a program that is there, and how it is printed.
-constexpr std::array<std::string_view, 8> kOfPrograms{
-    "program", "cluster", "device-capacity", "allocator-conf", "memory-fraction", "trace", "json", "format"};
+constexpr std::array<std::string_view, 9> kOfPrograms{"program",       "cluster",        "device-capacity",
+                                                      "host-capacity", "allocator-conf", "memory-fraction",
+                                                      "trace",         "json",           "format"};
 
 Result<void> refuse_others(const cli::Command& command) {
   for (const cli::Effective& option : command.effective())
@@ -68,6 +69,7 @@ Result<AskedAgain> ask(const cli::Command& command, const ProgramQuestion& q) {
     settings.conf = from.allocator;
     if (const Result<AllocatorConf> known = read_allocator_conf(from.allocator); !known) {
       Error error = known.error();
+      error.code = Errc::malformed;  // of the file, where the same words of an option are misuse
       error.where = printable_line(q.path) + ", its allocator's settings";
       return error;
     }
@@ -85,6 +87,7 @@ Result<AskedAgain> ask(const cli::Command& command, const ProgramQuestion& q) {
       *program, {.allocator = *allocator, .device_capacity = room.at_most(), .snapshot = !q.trace.empty()});
   if (!answer) return answer.error();
   answer->put_into(room);
+  answer->host = cluster::host_room(*cluster, from.world_size, q.host_capacity);
   if (answer->snapshot)
     if (Result<void> ok = export_snapshot_again(answer->snapshot->snapshot, answer->snapshot->names, q.trace); !ok)
       return ok.error();

@@ -19,7 +19,7 @@ namespace shard::commands {
 struct ProgramQuestion {
   std::string path;
   std::string cluster;
-  std::optional<Bytes> device_capacity;
+  std::optional<Bytes> device_capacity, host_capacity;
   AllocatorFlags allocator;  ///< without settings: those that the program ran under
   std::string trace;         ///< a snapshot of what is predicted is written there; empty: none
 };

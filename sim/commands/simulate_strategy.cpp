@@ -94,6 +94,7 @@ Result<void> simulate_own(const SimulateOptions& o, const SimulateRequest& reque
     if (Result<void> closed = writer->close(); !closed) return closed;
   simulated.taken =
       assumed(*simulated.planned->model, simulated.planned->strategy, simulation->cluster, simulation->device_capacity);
+  simulated.taken.host_capacity = simulation->host.capacity;
   simulated.figures = std::move(*simulation);
   return {};
 }
@@ -116,8 +117,10 @@ Result<void> simulate_other(const cli::Command& command, const SimulateOptions& 
             : predict_passes(command, framework, *simulated.planned, room);
   if (!result) return result.error();
   result->put_into(room);
+  result->host = cluster::host_room(simulated.cluster, ranks, o.strategy.placement.host_capacity);
   simulated.taken = assumed(*simulated.planned->model, simulated.planned->strategy, simulated.cluster.name, capacity);
   simulated.taken.memory_of = result->framework;
+  simulated.taken.host_capacity = result->host.capacity;
   simulated.figures = std::move(*result);
   return {};
 }
@@ -234,7 +237,7 @@ Result<Simulated> simulate_strategy(const cli::Command& command, const SimulateO
   const Meant meant = meant_by(command, o, request.inputs);
   if (!meant.whose) return meant.whose.error();
   const like::Framework* const framework = meant.whose->framework;
-  if (Result<void> ok = refuse_other_options(command, framework, meant.strategy.chosen.stage); !ok) return ok.error();
+  if (Result<void> ok = refuse_other_options(command, framework, meant.strategy.chosen); !ok) return ok.error();
   if (framework != nullptr && framework->teller == like::Teller::gemini) {
     Result<Simulated> simulated = simulate_as_gemini(command, o, *framework, request);
     if (simulated) simulated->taken.memory_origin = meant.origin;

@@ -51,13 +51,15 @@ void read(const engine::Simulation& s, SweepFigures& figures) {
   if (const engine::PhaseResult* p = largest.find(Phase::steady_step))
     for (std::size_t k = 0; k < figures.sent.size(); ++k) figures.sent[k] = p->collectives[k].bytes;
   figures.host = {
-      .peak = s.host_peak, .pinned = s.pinned_peak, .disk = peak_in(s, Memory::disk), .capacity = s.host_capacity};
+      .peak = s.host_peak, .pinned = s.pinned_peak, .disk = peak_in(s, Memory::disk), .capacity = s.host.capacity};
   figures.times = times_of(s);
 }
 
 void read(const like::LikeResult& r, SweepFigures& figures) {
   figures.device_peak = r.peak_reserved();
   figures.live_peak = r.peak_allocated();
+  figures.host = {
+      .peak = r.host_of_all(), .pinned = r.pinned_of_all(), .disk = std::nullopt, .capacity = r.host.capacity};
   const auto highest = std::ranges::max_element(r.moments, {}, &like::Moment::max_allocated);
   if (highest != r.moments.end()) {
     for (const like::BlockGroup& group : like::group_blocks(highest->blocks)) {

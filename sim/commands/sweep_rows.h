@@ -37,9 +37,9 @@ struct SweepTimes {
 
 /// Other memories than the device's, where they are predicted.
 struct SweepHost {
-  Bytes peak;    ///< of one host, pinned bytes included
-  Bytes pinned;  ///< of these
-  Bytes disk;    ///< of the largest rank
+  Bytes peak;                 ///< of one host, pinned bytes included
+  Bytes pinned;               ///< of these
+  std::optional<Bytes> disk;  ///< of the largest rank; none: not predicted
   std::optional<Bytes> capacity;
 };
 

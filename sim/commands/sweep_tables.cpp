@@ -149,7 +149,7 @@ void add_memory(Columns& columns) {
   columns.host("peak_host_bytes", [](const SweepHost& h) { return h.peak.count(); });
   columns.host("peak_pinned_bytes", [](const SweepHost& h) { return h.pinned.count(); });
   columns.host("host_capacity_bytes", [](const SweepHost& h) { return bytes_or_none(h.capacity); });
-  columns.host("peak_disk_bytes", [](const SweepHost& h) { return h.disk.count(); });
+  columns.host("peak_disk_bytes", [](const SweepHost& h) { return bytes_or_none(h.disk); });
 }
 
 void add_times(Columns& columns) {

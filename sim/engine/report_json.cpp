@@ -157,7 +157,7 @@ json to_json(const Simulation& s, const std::optional<Change>& change) {
   j["live_peak_device_bytes"] = largest.live_peak[kDevice].count();
   j["peak_host_bytes"] = s.host_peak.count();
   j["peak_pinned_bytes"] = s.pinned_peak.count();
-  j["host_capacity_bytes"] = optional_bytes(s.host_capacity);
+  j["host_capacity_bytes"] = optional_bytes(s.host.capacity);
   j["peak_disk_bytes"] = s.largest(Memory::disk).peak[static_cast<std::size_t>(Memory::disk)].count();
   const Memory shown = s.short_of().value_or(Memory::device);
   const PhaseResult* peak = s.largest(shown).peak_phase(shown);

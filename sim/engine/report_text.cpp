@@ -23,7 +23,7 @@ std::string device_line(const Simulation& s) {
 
 /// "70.00 GiB of 64.00 GiB"
 std::string host_figures(const Simulation& s) {
-  return show_bytes(s.host_peak) + (s.host_capacity ? " of " + show_bytes(*s.host_capacity) : "");
+  return show_bytes(s.host_peak) + (s.host.capacity ? " of " + show_bytes(*s.host.capacity) : "");
 }
 
 /// One row per category, one column per phase, at each phase's live peak.
@@ -110,12 +110,12 @@ std::string verdict_text(const Simulation& s, const std::optional<Change>& chang
   const std::string pinned = s.pinned_peak > Bytes{0} ? ", " + show_bytes(s.pinned_peak) + " of it pinned\n" : "\n";
   std::string text;
   if (host_short) {
-    text = headline + host_figures(s) + " host memory" + pinned;
+    text = headline + cluster::host_account(s.host_peak, s.pinned_peak, s.host) + "\n";
     text += (s.device_capacity ? "device memory: " : "") + device;
   } else {
     text = (s.device_capacity ? headline : "") + device;
     if (s.host_peak > Bytes{0})
-      text += "host memory: " + host_figures(s) + (s.host_capacity ? " of a host" : " at the peak of a host") + pinned;
+      text += "host memory: " + host_figures(s) + (s.host.capacity ? " of a host" : " at the peak of a host") + pinned;
   }
   const Bytes disk = s.largest(Memory::disk).peak[static_cast<std::size_t>(Memory::disk)];
   if (disk > Bytes{0}) text += "disk: " + show_bytes(disk) + " of a rank\n";

@@ -161,7 +161,7 @@ std::optional<Bytes> host_capacity(const cluster::Cluster& cluster, const Simula
 void finish_capacity(Simulation& s, const cluster::Cluster& cluster, const SimulateOptions& options) {
   s.device_capacity = device_capacity(cluster, options);
   s.outside = cluster::outside_allocator(cluster, s.strategy.world_size);
-  s.host_capacity = host_capacity(cluster, options);
+  s.host = cluster::host_room(cluster, s.strategy.world_size, options.host_capacity);
   const cluster::Layout layout = cluster::layout(cluster, s.strategy.world_size);
   const std::int32_t ranks_per_host = layout.ranks_per_host();
   struct Host {
@@ -231,7 +231,7 @@ Result<Bytes> peak_device_bytes(const std::shared_ptr<const model::Model>& model
   untraced.series = false;
   const Result<Simulation> simulation = simulate(*plans, cluster, untraced);
   if (!simulation) return simulation.error();
-  if (simulation->host_capacity && simulation->host_peak > *simulation->host_capacity)
+  if (!simulation->host.holds(simulation->host_peak))
     return Error{Errc::does_not_fit, "host memory is too small", "host", "less on the host"};
   return simulation->largest().peak[0];
 }

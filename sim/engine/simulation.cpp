@@ -29,7 +29,7 @@ const ClassResult& Simulation::largest(Memory memory) const {
 std::optional<Memory> Simulation::short_of() const {
   const Bytes peak = largest().peak[static_cast<std::size_t>(Memory::device)];
   if (cluster::verdict_of(peak, room()) == cluster::Verdict::does_not_fit) return Memory::device;
-  if (host_capacity && host_peak > *host_capacity) {
+  if (!host.holds(host_peak)) {
     const auto most = [&](Memory memory) { return largest(memory).peak[static_cast<std::size_t>(memory)]; };
     return most(Memory::pinned) > most(Memory::host) ? Memory::pinned : Memory::host;
   }

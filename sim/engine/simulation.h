@@ -99,7 +99,7 @@ struct Simulation {
   std::optional<Bytes> device_capacity;  ///< none: no limit
   cluster::ByteRange outside;            ///< what a rank takes of a device beside its arena: context and libraries
   bool fits = true;                      ///< unless its verdict is does_not_fit
-  std::optional<Bytes> host_capacity;    ///< of one host
+  cluster::HostRoom host{};              ///< of one host
   Bytes host_peak;                       ///< of one host: the sum over its ranks, pageable and pinned
   Bytes pinned_peak;                     ///< of that host: how much of it is pinned
 

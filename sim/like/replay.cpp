@@ -115,6 +115,7 @@ class Replayer {
     if (a.memory == Memory::disk) return;
     now += more;
     peak = std::max(peak, now);
+    answer_.host_together = std::max(answer_.host_together, host_ + pinned_);
   }
 
   static AllocatorStream stream_of(const Allocation& a) { return a.stream; }

@@ -60,12 +60,14 @@ struct MemoryAnswer {
   /// When `reserved` was first at its peak: what of it no block took, and the largest piece of that.
   Bytes inactive{0}, largest_gap{0};
   Bytes host_peak{0}, pinned_peak{0};        ///< of the host's memory, which no caching allocator gives
+  Bytes host_together{0};                    ///< the most of both at once
   Bytes optimizer_state{0};                  ///< as requested
   std::vector<CollectiveSum> collectives{};  ///< phase by phase
   std::optional<Bytes> device_capacity{};    ///< none: no limit
   cluster::ByteRange outside{};              ///< of the allocator: context and libraries
+  cluster::HostRoom host{};                  ///< of the host that its ranks share
   double uncertainty = 0;                    ///< how far its rules' peaks were off where they were compared, as a share
-  bool fits = true;  ///< with the cache emptied when a segment is refused, as the framework does
+  bool fits = true;  ///< the device, with the cache emptied when a segment is refused, as the framework does
   /// Of every event, where it was asked for; without a limit where it does not fit.
   std::shared_ptr<const PredictedSnapshot> snapshot{};
 
@@ -82,8 +84,21 @@ struct MemoryAnswer {
     outside = device.outside;
     uncertainty = device.uncertainty;
   }
-  [[nodiscard]] cluster::Verdict verdict() const {
+  /// Of a host: every rank as this one, which has most.
+  [[nodiscard]] Bytes host_of_all() const { return host_together * host.ranks; }
+  [[nodiscard]] Bytes pinned_of_all() const { return pinned_peak * host.ranks; }
+  [[nodiscard]] cluster::Verdict verdict_of_device() const {
     return fits ? cluster::verdict_of(peak_reserved(), room()) : cluster::Verdict::does_not_fit;
+  }
+  /// Of both memories.
+  [[nodiscard]] cluster::Verdict verdict() const {
+    return host.holds(host_of_all()) ? verdict_of_device() : cluster::Verdict::does_not_fit;
+  }
+  /// The memory that is too small; of both, the device's. Nothing when it fits, or is tight.
+  [[nodiscard]] std::optional<Memory> short_of() const {
+    if (verdict_of_device() == cluster::Verdict::does_not_fit) return Memory::device;
+    if (host.holds(host_of_all())) return std::nullopt;
+    return pinned_peak > host_peak ? Memory::pinned : Memory::host;
   }
 };
 

@@ -101,7 +101,7 @@ json to_json(const MemoryAnswer& r, std::size_t holders) {
                       {"peak_allocated_bytes", p.allocated.count()},
                       {"peak_active_bytes", p.active.count()},
                       {"peak_reserved_bytes", p.reserved.count()}});
-  return {{"fits", r.fits},
+  return {{"fits", r.verdict() != cluster::Verdict::does_not_fit},
           {"verdict", cluster::to_string(r.verdict())},
           {"outside_allocator_bytes", engine::to_json(r.outside)},
           {"peak_uncertainty", r.uncertainty},
@@ -114,6 +114,9 @@ json to_json(const MemoryAnswer& r, std::size_t holders) {
           {"largest_gap_bytes", r.largest_gap.count()},
           {"peak_host_bytes", r.host_peak.count()},
           {"peak_pinned_bytes", r.pinned_peak.count()},
+          {"peak_host_of_all_bytes", r.host_of_all().count()},
+          {"host_capacity_bytes", r.host.capacity ? json(r.host.capacity->count()) : json(nullptr)},
+          {"peak_memory", to_string(r.short_of().value_or(Memory::device))},
           {"optimizer_state_bytes", r.optimizer_state.count()},
           {"phases", std::move(phases)},
           {"moments", std::move(moments)},
@@ -127,8 +130,11 @@ json to_json(const MemoryAnswer& r, std::size_t holders) {
 }
 
 std::string verdict_text(const MemoryAnswer& r) {
-  return cluster::verdict_line(
-      r.verdict(), r.peak_reserved(), r.room(), [](Bytes b) { return show_mib(b); }, " reserved");
+  const auto show = [](Bytes b) { return show_mib(b); };
+  if (r.short_of().value_or(Memory::device) == Memory::device)
+    return cluster::verdict_line(r.verdict(), r.peak_reserved(), r.room(), show, " reserved");
+  return cluster::headline_of(r.verdict()) + cluster::host_account(r.host_of_all(), r.pinned_of_all(), r.host, show) +
+         "\ndevice memory: " + cluster::account_of(r.peak_reserved(), r.room(), show, " reserved") + "\n";
 }
 
 json to_json(const LikeResult& r, std::size_t holders) {
@@ -149,7 +155,7 @@ std::string to_text(const MemoryAnswer& r, const std::string& who, std::size_t h
     text += padded("  " + m.name, 24) + padded(with_commas(m.max_allocated.count()), 17, true) +
             padded(with_commas(m.max_reserved.count()), 17, true) + "\n";
   if (r.host_peak + r.pinned_peak > Bytes{0})
-    text += "host memory at most:" + padded(show_mib(r.pinned_peak), 14, true) + " pinned," +
+    text += "host memory of a rank at most:" + padded(show_mib(r.pinned_peak), 14, true) + " pinned," +
             padded(show_mib(r.host_peak), 14, true) + " pageable\n";
   text += "largest at the highest moment:\n";
   for (const BlockGroup& g : largest(r, holders)) {

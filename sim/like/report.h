@@ -26,7 +26,9 @@ struct BlockGroup {
 /// {"fits", "verdict", "outside_allocator_bytes" ({"low", "high"}), "peak_uncertainty" (a share),
 ///  "device_capacity_bytes" (null: no limit), "peak_device_bytes" (reserved: what the framework takes from the
 ///  device), "peak_allocated_bytes", "peak_active_bytes", "peak_reserved_bytes", "inactive_bytes" and
-///  "largest_gap_bytes" (of what is reserved at its peak), "peak_host_bytes", "peak_pinned_bytes",
+///  "largest_gap_bytes" (of what is reserved at its peak), "peak_host_bytes" and
+///  "peak_pinned_bytes" (of the rank), "peak_host_of_all_bytes" (both, of all ranks of a host), "host_capacity_bytes"
+///  (null: no limit), "peak_memory" (the one that is too small, else the device),
 ///  "optimizer_state_bytes", "phases": [{"phase", "peak_allocated_bytes", "peak_active_bytes", "peak_reserved_bytes"}],
 ///  "moments": [{"name", "max_allocated_bytes", "max_reserved_bytes",
 ///  "allocated_bytes", "reserved_bytes", "op", "by_category", "blocks": [{"name", "category", "blocks",

@@ -63,6 +63,10 @@ struct Placement {
     };
     return on_device(parameters) && on_device(gradients) && on_device(optimizer);
   }
+  /// Whether optimizer state, or a part of it, rests in a directory.
+  [[nodiscard]] bool rests_on_disk() const {
+    return optimizer && optimizer->on_device < 1 && optimizer->rest == Memory::disk;
+  }
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 

@@ -89,8 +89,9 @@ TEST(KeptPrograms, SettingsOfTheFileThatAreNoneAreTheFilesFault) {
   const std::string file = scratch.write(
       "kept.program", "shardscope program 1\nallocator max_split_size_mb:x\nworld_size 1\nrank 0\nend 0\n");
   const Outcome outcome = shardscope({"simulate", "--program", file});
-  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.exit_code, 65);
   EXPECT_THAT(outcome.err, HasSubstr("its allocator's settings"));
+  EXPECT_EQ(shardscope({"simulate", "--program", file, "--allocator-conf", "max_split_size_mb:x"}).exit_code, 2);
   const Outcome of_nothing = shardscope(
       {"simulate", "--program", file, "--allocator-conf", "expandable_segments:True", "--memory-fraction", "0.5"});
   EXPECT_EQ(of_nothing.exit_code, 78);

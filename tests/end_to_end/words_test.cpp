@@ -54,6 +54,7 @@ TEST(Assumed, IsInJsonWithTheOriginOfEveryValue) {
       "world_size": {"value": 1, "origin": "default"},
       "cluster": {"value": "cpu-local", "origin": "default"},
       "device_capacity_bytes": {"value": null, "origin": "default"},
+      "host_capacity_bytes": {"value": null, "origin": "default"},
       "memory_of": {"value": "shardscope", "origin": "default"}})"));
   const json listed = json_of(shardscope(
       {"simulate", "--parameters", std::string(TEST_DATA) + "/../examples/05_chunk_rules/parameters.json", "--like",

@@ -32,7 +32,7 @@ const Options kLoop = [] {
 /// FSDP's own. Units are blocks, and one is gathered ahead: what says otherwise is refused with its values.
 const Options kFsdp{"masters", "keep-gathered", "unit", "prefetch", "shard-group"};
 /// What rests on the host.
-const Options kPlacement{"placement", "param-placement", "grad-placement", "optimizer-placement"};
+const Options kPlacement{"placement", "param-placement", "grad-placement", "optimizer-placement", "host-capacity"};
 
 /// Keys of its zero_optimization.
 const Options kDeepSpeed{"reduce-bucket-size",
