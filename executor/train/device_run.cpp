@@ -70,6 +70,7 @@ Result<void> run_rank(const OwnDevice& device, Communicator& host, const OwnDevi
   const auto communicator = cuda::make_nccl_device(room, device.nccl, host, options.reproducible);
   DeviceRank rank{room, *communicator};
   Result<void> done = run(rank);
+  if (done) done = communicator->leave();
   if (!done) communicator->abort(done.error().what);
   return done;
 }
@@ -87,7 +88,9 @@ Result<void> run_ranks(std::span<const OwnDevice> devices, const OwnDeviceOption
       if (!done && !first) first = done.error();
       return done;
     };
-    static_cast<void>(run_rank(devices[rank], *hosts[rank], options, own_run));
+    const Result<void> left = run_rank(devices[rank], *hosts[rank], options, own_run);
+    const std::lock_guard lock(mutex);
+    if (!left && !first) first = left.error();
   };
   {
     std::vector<std::jthread> threads;

@@ -138,6 +138,30 @@ TEST_F(EmulatedNcclPair, NoCallIsTakenBeforeTheLastIsReadyOrBehindAnAbort) {
   expect_told(at(1).nccl->send(at(1).comm, at(1).stream, at(1).in(), 4, Dtype::f32, 0), "no more");
 }
 
+// As in NCCL, whose communicator waits for all graphs that refer to it.
+TEST_F(EmulatedNcclPair, NothingFinishesWhileAGraphHoldsItsTransfers) {
+  std::array<Graph, 2> graphs{};
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    NcclRank& own = ranks_[rank];
+    ASSERT_TRUE(own.device->begin_capture(own.stream));
+    ASSERT_TRUE(own.nccl->all_reduce(own.comm, own.stream, own.in(), own.out(), 4, Dtype::f32));
+    ASSERT_TRUE(settle(own));
+    graphs[rank] = own.device->end_capture(own.stream).value();
+    ASSERT_TRUE(own.device->launch_graph(graphs[rank], own.stream));
+  }
+  ASSERT_TRUE(both_finish());
+  for (NcclRank& own : ranks_) ASSERT_TRUE(own.nccl->finish(own.comm));
+  for (NcclRank& own : ranks_) EXPECT_FALSE(settle(own));
+  ranks_[0].device->destroy_graph(graphs[0]);
+  EXPECT_TRUE(settle(ranks_[0]));
+  EXPECT_FALSE(settle(ranks_[1]));
+  ranks_[1].device->destroy_graph(graphs[1]);
+  for (NcclRank& own : ranks_) {
+    ASSERT_TRUE(settle(own));
+    EXPECT_TRUE(own.nccl->destroy(own.comm));
+  }
+}
+
 TEST_F(EmulatedNcclPair, WhatIsWrittenBesideATransferIsFound) {
   NcclRank& own = at(0);
   ASSERT_TRUE(own.nccl->send(own.comm, own.stream, own.in(), 4, Dtype::f32, 1));

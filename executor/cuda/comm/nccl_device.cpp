@@ -50,8 +50,6 @@ class NcclDevice final : public DeviceCommunicator {
   NcclDevice(DeviceRoom& room, Nccl& nccl, Communicator& host, bool reproducible)
       : room_(room), nccl_(nccl), host_(host), reproducible_(reproducible) {}
   ~NcclDevice() override {
-    if (!error_)
-      if (const Result<void> left = finish(); !left) host_.abort(left.error().what);  // nobody waits for this rank
     end_transfers();
     if (arena_ != nullptr) room_.api.free(arena_);
   }
@@ -77,6 +75,7 @@ class NcclDevice final : public DeviceCommunicator {
   [[nodiscard]] Result<bool> poll(Ticket ticket) override;
   [[nodiscard]] std::chrono::nanoseconds moving_time(Ticket) const override { return {}; }
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view own) override;
+  [[nodiscard]] Result<void> leave() override;
   void abort(std::string_view reason) override {
     host_.abort(reason);
     static_cast<void>(fail({.code = Errc::retryable,
@@ -94,7 +93,6 @@ class NcclDevice final : public DeviceCommunicator {
   };
 
   [[nodiscard]] Result<void> connect();
-  [[nodiscard]] Result<void> finish();
   [[nodiscard]] Result<void> check_workspace(const CollectiveRequest& request) const;
   /// Waits for NCCL on the host.
   [[nodiscard]] Result<void> settle(NcclComm comm, const std::string& what);
@@ -106,7 +104,11 @@ class NcclDevice final : public DeviceCommunicator {
             .where = rank_name(rank()),
             .help = "look at what the other ranks are doing; a larger --timeout helps if they are only slow"};
   }
+  void let_go_of_graph() {
+    if (room_.graph != nullptr) room_.graph->let_go();
+  }
   void end_transfers() {
+    let_go_of_graph();
     for (auto& [key, comm] : comms_)
       if (comm.handle != nullptr) nccl_.abort(std::exchange(comm.handle, nullptr));
   }
@@ -179,7 +181,9 @@ Result<void> NcclDevice::connect() {
   return {};
 }
 
-Result<void> NcclDevice::finish() {
+Result<void> NcclDevice::leave() {
+  if (error_) return *error_;
+  let_go_of_graph();
   for (auto& [key, comm] : comms_) {
     if (comm.handle == nullptr) continue;
     if (Result<void> r = nccl_.finish(comm.handle); !r) return fail(r.error());

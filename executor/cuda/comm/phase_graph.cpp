@@ -1,12 +1,20 @@
 // Capture and launch of a phase; the first seat makes the calls that are made once.
 #include "executor/cuda/comm/phase_graph.h"
 
+#include <utility>
+
 #include "executor/cuda/api/events.h"
 
 namespace shard::cuda {
 
 PhaseGraph::~PhaseGraph() {
-  if (graph_ != nullptr) api_.destroy_graph(graph_);
+  let_go();
+}
+
+void PhaseGraph::let_go() {
+  if (std::exchange(captures_, false))
+    if (const Result<Graph> half = api_.end_capture(origin_); half) graph_ = *half;
+  if (graph_ != nullptr) api_.destroy_graph(std::exchange(graph_, nullptr));
 }
 
 Result<void> PhaseGraph::meet(int seat) {
@@ -28,6 +36,7 @@ Result<void> PhaseGraph::begin(int seat, Stream stream) {
     origin_ = stream;
     if (Result<void> r = make_events(); !r) return r;
     if (Result<void> r = api_.begin_capture(origin_); !r) return r;
+    captures_ = true;
     if (Result<void> r = api_.record(fork_, origin_); !r) return r;
   }
   if (Result<void> r = meet(seat); !r) return r;
@@ -40,6 +49,7 @@ Result<void> PhaseGraph::end(int seat, Stream stream) {
   if (seat == 0) {
     for (std::size_t other = 1; other < ends_.size(); ++other)
       if (Result<void> r = api_.wait(origin_, ends_[other]); !r) return r;
+    captures_ = false;
     const Result<Graph> graph = api_.end_capture(origin_);
     if (!graph) return graph.error();
     graph_ = *graph;

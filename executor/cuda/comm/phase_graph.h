@@ -26,6 +26,9 @@ class PhaseGraph {
   [[nodiscard]] Result<void> end(int seat, Stream stream);
   /// Runs all ranks' phase.
   [[nodiscard]] Result<void> launch(int seat);
+  /// Lets go of what was captured, also in the midst of a capture; what was launched of it still ends. A communicator
+  /// that graphs refer to ends behind them: it calls this first. For the one rank of a device that it has alone.
+  void let_go();
   /// Of what was launched; any rank, at any of its turns.
   [[nodiscard]] Result<bool> is_done() { return api_.is_done(done_); }
 
@@ -43,6 +46,7 @@ class PhaseGraph {
   Event done_ = nullptr;
   std::vector<Event> ends_{};  ///< by seat
   Graph graph_ = nullptr;
+  bool captures_ = false;
 };
 
 }  // namespace shard::cuda

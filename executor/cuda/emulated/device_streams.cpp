@@ -101,7 +101,9 @@ Result<Graph> Device::end_capture(Stream origin) {
   const std::shared_ptr<Capture> capture = stream.capture;
   if (capture == nullptr || capture->origin != &stream)
     return misuse(stream, "no capture began at stream '" + stream.name + "'");
-  const auto apart = capture->graph->not_before(stream.last);
+  // Events that were recorded in the capture outlive it, and keep no graph.
+  const std::shared_ptr<GraphWork> graph = std::move(capture->graph);
+  const auto apart = graph->not_before(stream.last);
   capture->ended = true;
   --captures_;
   for (DeviceStream& each : streams_) {
@@ -112,13 +114,13 @@ Result<Graph> Device::end_capture(Stream origin) {
   if (apart)
     return fail({Errc::internal,
                  "the capture ends at stream '" + stream.name + "', which waits for no event behind " +
-                     capture->graph->step(*apart).op->label,
+                     graph->step(*apart).op->label,
                  "", ""});
-  const auto conflict = options_.check_order ? capture->graph->check() : std::nullopt;
+  const auto conflict = options_.check_order ? graph->check() : std::nullopt;
   if (conflict) return fail(conflict_error(*conflict));
-  if (options_.activity != nullptr) capture->graph->clone_nodes(*options_.activity);
-  graphs_[capture->graph.get()] = capture->graph;
-  return reinterpret_cast<Graph>(capture->graph.get());
+  if (options_.activity != nullptr) graph->clone_nodes(*options_.activity);
+  graphs_[graph.get()] = graph;
+  return reinterpret_cast<Graph>(graph.get());
 }
 
 Result<void> Device::launch_graph(Graph handle, Stream to) {

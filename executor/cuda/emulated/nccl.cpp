@@ -32,6 +32,7 @@ struct Member {
   std::deque<std::function<Result<void>()>> waiting{};
   std::shared_ptr<Line> outside = std::make_shared<Line>();
   std::vector<std::pair<std::weak_ptr<Capture>, std::shared_ptr<Line>>> captured{};
+  std::vector<std::weak_ptr<GraphWork>> graphs{};  ///< that its transfers are captured in
 
   std::shared_ptr<Line> line_of(const DeviceStream& stream) {
     if (stream.capture == nullptr) return outside;
@@ -39,7 +40,12 @@ struct Member {
       if (capture.lock() == stream.capture) return line;
     captured.emplace_back(stream.capture, std::make_shared<Line>());
     captured.back().second->repeats = true;
+    graphs.emplace_back(stream.capture->graph);
     return captured.back().second;
+  }
+  /// Destroyed graphs live on until their launches have ended.
+  [[nodiscard]] bool is_in_a_graph() const {
+    return std::ranges::any_of(graphs, [](const auto& graph) { return !graph.expired(); });
   }
 };
 
@@ -227,7 +233,7 @@ Result<bool> EmulatedNccl::is_ready(NcclComm comm) {
   }
   for (; !member->waiting.empty(); member->waiting.pop_front())
     if (Result<void> r = member->waiting.front()(); !r) return fail(r.error());
-  return !member->finishing || member->clique->all_left();
+  return !member->finishing || (!member->is_in_a_graph() && member->clique->all_left());
 }
 
 Result<std::shared_ptr<Member>> EmulatedNccl::at_rest(NcclComm comm) {
@@ -256,7 +262,7 @@ Result<void> EmulatedNccl::destroy(NcclComm comm) {
   const Result<bool> hangs = enter("destroy");
   if (!hangs) return hangs.error();
   Member* const member = find(comm);
-  if (member == nullptr || !member->finishing || !member->clique->all_left())
+  if (member == nullptr || !member->finishing || member->is_in_a_graph() || !member->clique->all_left())
     return misuse("destroy() of a communicator that has not finished");
   member->aborted = true;
   return {};
