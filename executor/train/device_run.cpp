@@ -29,6 +29,7 @@ Result<SessionResult> run_session(DeviceRank& rank, const plan::Plan& plan, Data
     return {};
   };
   Result<SessionResult> result = run_session(**backend, plan, rank.communicator, own);
+  if (!result) (*backend)->give_up(result.error());
   if (result) result->device = device;
   return result;
 }

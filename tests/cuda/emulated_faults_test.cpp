@@ -94,6 +94,36 @@ TEST(EmulatedFaults, EverythingFailsAfterOneError) {
   EXPECT_THAT(said(device->end_op(stream)), HasSubstr("fill() fails"));
 }
 
+// As cudaFree() and cudaFreeHost() do.
+TEST(EmulatedFaults, FreeingWaitsForAllWork) {
+  EmulatedDevice device;
+  const Stream stream = device.stream();
+  bool called = false;
+  std::byte* const memory = device->allocate(Bytes{4}).value();
+  EXPECT_TRUE(device->call_host(
+      stream, [](void* it) { *static_cast<bool*>(it) = true; }, &called));
+  EXPECT_FALSE(called);
+  device->free(memory);
+  EXPECT_TRUE(called);
+}
+
+TEST(EmulatedFaultsDeathTest, FreeingBehindAHangWaitsForGoodUnlessTheDeviceIsGivenUp) {
+  for (const bool pinned : {false, true})
+    for (const bool of_all : {false, true}) {
+      EmulatedDevice device({.fault = PlantedFault{of_all ? "memory_info" : "fill", 1, PlantedFault::Kind::hang}});
+      const Stream stream = device.stream();
+      std::byte* const memory = device->allocate(Bytes{4}).value();
+      std::byte* const locked = device->allocate_pinned(Bytes{4}).value();
+      EXPECT_TRUE(device->fill(stream, memory, 0, 4));
+      EXPECT_TRUE(device->memory_info());
+      const auto free = [&] { pinned ? device->free_pinned(locked) : device->free(memory); };
+      EXPECT_DEATH(free(), "waits for work of the device that never ends");
+      device->abandon();
+      free();
+      EXPECT_THAT(said(device->memory_info()), HasSubstr("given up"));
+    }
+}
+
 TEST(EmulatedFaults, AHangHoldsItsStreamOnly) {
   EmulatedDevice device({.fault = PlantedFault{"launch", 2, PlantedFault::Kind::hang}});
   const Stream stuck = device.stream("stuck");

@@ -92,10 +92,15 @@ class Api {
   [[nodiscard]] virtual Result<MemoryInfo> memory_info() = 0;
 
   // Memory, aligned to 512 bytes. What was allocated and not freed is freed with the Api. Content is unspecified.
+  // Freeing waits for all that is enqueued on the device.
   [[nodiscard]] virtual Result<std::byte*> allocate(Bytes bytes) = 0;
   [[nodiscard]] virtual Result<std::byte*> allocate_pinned(Bytes bytes) = 0;
   virtual void free(std::byte* memory) = 0;
   virtual void free_pinned(std::byte* memory) = 0;
+
+  /// The device hangs: nothing that would wait for it is called any more. From here on nothing is freed, not with the
+  /// Api either, and every call fails; destroy_graph() lets go of what is not running. The process's end frees it all.
+  virtual void abandon() = 0;
 
   // Streams and events live as long as the Api. `name` is for messages and profilers.
   [[nodiscard]] virtual Result<Stream> make_stream(std::string_view name) = 0;

@@ -63,8 +63,16 @@ Result<std::unique_ptr<Backend>> Backend::make(DeviceRoom& room, const plan::Pla
                                                cpu::ThreadPool& pool, const executor::BackendOptions& options,
                                                const std::string& disk_path) {
   std::unique_ptr<Backend> backend(new Backend(room, plan, communicator, options));
-  if (Result<void> r = backend->prepare(data, pool, options, disk_path); !r) return r.error();
+  if (Result<void> r = backend->prepare(data, pool, options, disk_path); !r) {
+    backend->give_up(r.error());
+    return r.error();
+  }
   return backend;
+}
+
+void Backend::give_up(const Error& error) {
+  if (error.code == Errc::retryable) room_.api.abandon();  // a deadline passed, here or elsewhere
+  communicator_.give_up();
 }
 
 Result<void> Backend::prepare(DataSource& data, cpu::ThreadPool& pool, const executor::BackendOptions& options,

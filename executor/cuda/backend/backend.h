@@ -45,6 +45,10 @@ class Backend final : public executor::RankBackend {
   [[nodiscard]] Result<void> poll() { return {}; }
   [[nodiscard]] Result<void> end_phase(const plan::PhaseOps& phase);
 
+  /// The run ends with this error: transfers end, and where it may be that the device hangs nothing is freed any more.
+  /// Before the destructor, which waits for the device.
+  void give_up(const Error& error);
+
   void set_step(std::int64_t step) override;
   void set_learning_rate(double rate) override { host_ops_->set_learning_rate(rate); }
   [[nodiscard]] float loss() const override { return shown_->loss; }

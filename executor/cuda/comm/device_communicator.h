@@ -28,6 +28,9 @@ class DeviceCommunicator : public Communicator {
   /// How much longer than the deadline a rank waits that only waits for others, so that the one that hangs speaks
   /// first. Nothing where ranks see one another's streams.
   [[nodiscard]] virtual std::chrono::milliseconds patience() const { return {}; }
+  /// The rank failed: what it has still on the device and waits for other ranks ends, so that freeing does not wait
+  /// for them. Only abort() comes behind it.
+  virtual void give_up() {}
   /// Behind the last call, before what it used is freed: waits for other ranks where the implementation must, with the
   /// deadline. Without it, or where it fails, what still runs is ended.
   [[nodiscard]] virtual Result<void> leave() { return {}; }

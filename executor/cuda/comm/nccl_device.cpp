@@ -75,6 +75,7 @@ class NcclDevice final : public DeviceCommunicator {
   [[nodiscard]] Result<bool> poll(Ticket ticket) override;
   [[nodiscard]] std::chrono::nanoseconds moving_time(Ticket) const override { return {}; }
   [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view own) override;
+  void give_up() override { end_transfers(); }
   [[nodiscard]] Result<void> leave() override;
   void abort(std::string_view reason) override {
     host_.abort(reason);

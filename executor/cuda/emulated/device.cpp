@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
 #include <utility>
 
 namespace shard::cuda {
@@ -80,7 +83,28 @@ Result<std::byte*> Device::told_allocation(const Result<std::byte*>& memory, Byt
   return memory;
 }
 
+void Device::abandon() {
+  abandoned_ = true;
+  fail({Errc::unavailable, "the device hangs, and was given up", "", ""});
+}
+
+void Device::run_all(const char* call) {
+  while (!fault_ && !scheduler_.is_idle()) {
+    const Moment never;
+    const bool hangs = stopped_ || scheduler_.hangs();
+    if (!hangs) {
+      if (auto error = scheduler_.run(never, options_.work_per_question)) fail(std::move(*error));
+      std::this_thread::yield();  // other devices' threads, which transfers may wait for
+      continue;
+    }
+    std::fprintf(stderr, "%s() waits for work of the device that never ends\n", call);
+    std::abort();
+  }
+}
+
 void Device::give_back(std::byte* memory, bool pinned) {
+  if (abandoned_) return;
+  run_all(pinned ? "cudaFreeHost" : "cudaFree");
   const ToldCall call(options_.activity, pinned ? "cudaFreeHost" : "cudaFree");
   const auto block = memory_->free(memory, pinned);
   if (block && options_.activity != nullptr)

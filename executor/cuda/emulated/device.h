@@ -54,6 +54,7 @@ class Device final : public Api {
   Result<std::byte*> allocate_pinned(Bytes bytes) override;
   void free(std::byte* memory) override;
   void free_pinned(std::byte* memory) override;
+  void abandon() override;
 
   Result<Stream> make_stream(std::string_view name) override;
   Result<Event> make_event() override;
@@ -123,6 +124,8 @@ class Device final : public Api {
   [[nodiscard]] std::optional<std::string> undeclared(const DeviceStream& stream, const std::byte* begin,
                                                       std::int64_t bytes, bool writes) const;
   void give_back(std::byte* memory, bool pinned);
+  /// What freeing waits for. Aborts where it would wait for good.
+  void run_all(const char* call);
   [[nodiscard]] Result<std::byte*> told_allocation(const Result<std::byte*>& memory, Bytes bytes, bool pinned,
                                                    const ToldCall& call) const;
   std::optional<Error> with_ranges_open(const OpRecord& op, const std::function<std::optional<Error>()>& run);
@@ -141,6 +144,7 @@ class Device final : public Api {
   std::vector<const std::byte*> arguments_;  // of the launch that is being made: allocations its pointers lie in
   std::int64_t occurrences_ = 0;             // of the call that a fault is planted at
   bool stopped_ = false;                     // planted: nothing runs any more
+  bool abandoned_ = false;
   std::optional<Error> fault_;
 };
 

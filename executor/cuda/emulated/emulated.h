@@ -43,7 +43,8 @@ struct EmulatedOptions {
 /// refuses, these are errors (Errc::internal), told by the next call or end_op, and sticky: two accesses to the same
 /// bytes, one of them writing, without an event or stream to order them; a pointer of the host in a kernel, or one to
 /// memory that is not allocated; what an op touches beyond the ranges it declared; a write next to an allocation. A
-/// device pointer followed on the host faults. Misuse of barriers and shuffles aborts with a message.
+/// device pointer followed on the host faults. Misuse of barriers and shuffles, and freeing behind a planted hang,
+/// which waits for good, abort with a message.
 [[nodiscard]] Result<std::unique_ptr<Api>> make_emulated(const EmulatedOptions& options);
 
 /// Names of the calls at which faults can be planted.

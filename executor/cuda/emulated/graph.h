@@ -52,6 +52,7 @@ class GraphRun {
   GraphRun(std::shared_ptr<const GraphWork> graph, Random* chance, std::uint32_t launched);
   [[nodiscard]] bool finished() const { return left_ == 0; }
   [[nodiscard]] bool can_go_on();
+  [[nodiscard]] bool waits_for_others() const { return !held_up_.empty(); }
   /// Runs one of the nodes that may run. `to` may be null.
   std::optional<Error> run_next(EmulatedActivity* to);
 

@@ -1,6 +1,7 @@
 // Heads of queues, and which of them is next.
 #include "executor/cuda/emulated/scheduler.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -83,6 +84,24 @@ std::optional<Error> Scheduler::run(const Moment& until, int most) {
     if (auto error = run_head(*queue)) return error;
   }
   return std::nullopt;
+}
+
+bool Scheduler::is_idle() const {
+  return std::ranges::all_of(queues_, [](const Queue& queue) { return queue.entries.empty(); });
+}
+
+bool Scheduler::hangs() {
+  bool planted = false;
+  for (Queue& queue : queues_) {
+    if (queue.entries.empty()) continue;
+    if (can_run(queue)) return false;
+    const Work& head = queue.entries.front().work;
+    const auto* const step = std::get_if<Step>(&head);
+    const auto* const graph = std::get_if<GraphRun>(&head);
+    if ((step != nullptr && !step->hangs) || (graph != nullptr && graph->waits_for_others())) return false;
+    planted = planted || step != nullptr || graph != nullptr;
+  }
+  return planted;
 }
 
 }  // namespace shard::cuda::emulated

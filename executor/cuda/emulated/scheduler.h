@@ -36,6 +36,9 @@ class Scheduler {
 
   /// Runs until the moment is done, nothing can run, something fails, or `most` pieces of work ran.
   std::optional<Error> run(const Moment& until, int most);
+  [[nodiscard]] bool is_idle() const;
+  /// Whether it ran all that does not wait for a planted hang, or for an event behind one.
+  [[nodiscard]] bool hangs();
 
  private:
   struct End {

@@ -36,6 +36,10 @@ class RealDevice final : public Api {
   RealDevice(int device, DeviceFacts facts) : device_(device), facts_(std::move(facts)) {}
 
   ~RealDevice() override {
+    if (abandoned_) {
+      static_cast<void>(products_.release());  // whose library frees memory of the device
+      return;
+    }
     if (cudaSetDevice(device_) != cudaSuccess) return;
     products_.reset();
     for (cudaGraphExec_t graph : graphs_) cudaGraphExecDestroy(graph);
@@ -67,11 +71,13 @@ class RealDevice final : public Api {
     return kept(memory, pinned_);
   }
   void free(std::byte* memory) override {
-    if (device_memory_.erase(memory) > 0 && cudaSetDevice(device_) == cudaSuccess) cudaFree(memory);
+    if (!abandoned_ && device_memory_.erase(memory) > 0 && cudaSetDevice(device_) == cudaSuccess) cudaFree(memory);
   }
   void free_pinned(std::byte* memory) override {
-    if (pinned_.erase(memory) > 0 && cudaSetDevice(device_) == cudaSuccess) cudaFreeHost(memory);
+    if (!abandoned_ && pinned_.erase(memory) > 0 && cudaSetDevice(device_) == cudaSuccess) cudaFreeHost(memory);
   }
+
+  void abandon() override { abandoned_ = true; }
 
   Result<Stream> make_stream(std::string_view name) override {
     cudaStream_t stream = nullptr;
@@ -181,6 +187,8 @@ class RealDevice final : public Api {
   /// On this device, whichever another thread's calls left current.
   template <class F, class... A>
   Result<void> call(F&& function, const char* name, A... arguments) const {
+    if (abandoned_)
+      return Error{.code = Errc::unavailable, .what = "the device hangs, and was given up", .where = "", .help = ""};
     if (const cudaError_t status = cudaSetDevice(device_); status != cudaSuccess)
       return error_of(status, "cudaSetDevice");
     return checked(function(arguments...), name);
@@ -217,6 +225,7 @@ class RealDevice final : public Api {
 
   int device_;
   DeviceFacts facts_;
+  bool abandoned_ = false;
   std::set<std::byte*> device_memory_;
   std::set<std::byte*> pinned_;
   std::vector<cudaStream_t> streams_;
