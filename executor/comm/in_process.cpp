@@ -38,10 +38,12 @@ SharedRegion region_of(Group& group) {
 
 class InProcess final : public SharedCommunicator {
  public:
-  InProcess(std::shared_ptr<Group> group, Rank rank, CommOptions options, std::string_view name)
+  InProcess(std::shared_ptr<Group> group, Rank rank, CommOptions options, std::shared_ptr<Progress> progress,
+            std::string_view name)
       : SharedCommunicator(region_of(*group), rank, options, PeerWatch{}),
         group_(std::move(group)),
         options_(options),
+        progress_(std::move(progress)),
         name_(name) {
     own().head.state.store(RankHead::present, std::memory_order_release);
   }
@@ -59,6 +61,7 @@ class InProcess final : public SharedCommunicator {
 
   std::shared_ptr<Group> group_;
   CommOptions options_;
+  std::shared_ptr<Progress> progress_;
   std::string_view name_;
 };
 
@@ -87,7 +90,7 @@ Result<std::span<std::byte>> InProcess::make_arena(Bytes bytes, CommLimits limit
 
 template <class Ready>
 Result<void> InProcess::await(Ready ready) {
-  const auto start = std::chrono::steady_clock::now();
+  IdleTime idle(*progress_);
   Backoff backoff;
   while (true) {
     {
@@ -100,7 +103,7 @@ Result<void> InProcess::await(Ready ready) {
       if (ready()) return {};
       return calls_.fail(peers.error());
     }
-    if (std::chrono::steady_clock::now() - start > options_.deadline)
+    if (idle.lasted() > options_.deadline)
       return calls_.fail({Errc::retryable,
                           "not all ranks arrived at an exchange within " + in_seconds(options_.deadline),
                           rank_name(rank()), kLookAtThatRank});
@@ -133,16 +136,18 @@ Result<std::vector<std::string>> InProcess::exchange(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Communicator>> make_in_process(int world, CommOptions options) {
+std::vector<std::unique_ptr<Communicator>> make_in_process(int world, CommOptions options,
+                                                           const std::shared_ptr<Progress>& progress) {
   auto group = std::make_shared<Group>(world);
   std::vector<std::unique_ptr<Communicator>> ranks;
   for (int rank = 0; rank < world; ++rank)
-    ranks.push_back(std::make_unique<InProcess>(group, Rank{rank}, options, "in-process"));
+    ranks.push_back(std::make_unique<InProcess>(group, Rank{rank}, options, progress, "in-process"));
   return ranks;
 }
 
 std::unique_ptr<Communicator> make_single(CommOptions options) {
-  return std::make_unique<InProcess>(std::make_shared<Group>(1), Rank{0}, options, "single");
+  return std::make_unique<InProcess>(std::make_shared<Group>(1), Rank{0}, options, std::make_shared<Progress>(),
+                                     "single");
 }
 
 }  // namespace shard

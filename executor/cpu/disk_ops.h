@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "executor/comm/progress.h"
 #include "executor/cpu/memories.h"
 #include "sim/ir/plan.h"
 
@@ -12,8 +13,9 @@ namespace shard::cpu {
 [[nodiscard]] bool touches_disk(const plan::Plan& plan, const plan::Op& op);
 
 /// Operand i lies at `at[i]` where it is in host memory, and in the plan's place in the file where it is on disk.
-/// Errors: Errc::io.
+/// What is done is noted in `progress` while it runs, unless that is null. Errors: Errc::io.
 [[nodiscard]] Result<void> run_on_disk(const plan::Plan& plan, const plan::Position& position, const Memories& memories,
-                                       const plan::Op& op, std::span<std::byte* const> at);
+                                       const plan::Op& op, std::span<std::byte* const> at,
+                                       Progress* progress = nullptr);
 
 }  // namespace shard::cpu

@@ -37,6 +37,15 @@ HostOps::HostOps(const plan::Plan& plan, Rank rank, DataSource& data, ThreadPool
       pool_(pool),
       options_(options) {}
 
+template <class Run>
+void HostOps::in_pieces(std::int64_t n, const Run& run) const {
+  constexpr std::int64_t kPiece = std::int64_t{1} << 24;
+  for (std::int64_t begin = 0; begin < n; begin += kPiece) {
+    run(begin, std::min(kPiece, n - begin));
+    moved();
+  }
+}
+
 Result<void> HostOps::run(const plan::Op& op, std::span<std::byte* const> at) {
   const On on{op, at};
   if (const auto* batch = std::get_if<plan::LoadBatch>(&op.action)) return load_batch(on, *batch);
@@ -45,19 +54,31 @@ Result<void> HostOps::run(const plan::Op& op, std::span<std::byte* const> at) {
   std::visit(plan::on{[&](const plan::Compute&) { elsewhere(); }, [&](const plan::Communicate&) { elsewhere(); },
                       [&](const plan::LoadBatch&) {}, [&](const plan::Initialize&) {},  // above
                       [&](const plan::LoadScalars&) { load_scalars(on); },
-                      [&](const plan::Accumulate&) { add_into(pool_, count(on, 0), elements(on, 1), elements(on, 0)); },
+                      [&](const plan::Accumulate&) {
+                        in_pieces(count(on, 0), [&](std::int64_t begin, std::int64_t n) {
+                          add_into(pool_, n, elements(on, 1).from(begin), elements(on, 0).from(begin));
+                        });
+                      },
                       [&](const plan::ZeroState&) {
-                        for (std::size_t i = 0; i < op.operands.size(); ++i) zero(pool_, count(on, i), elements(on, i));
+                        for (std::size_t i = 0; i < op.operands.size(); ++i) zero_all(on, i);
                       },
                       [&](const plan::OptimizerStep& a) { optimizer_step(on, a); },
                       [&](const plan::MeanLoss&) { mean_loss(on); },
-                      [&](const plan::Copy&) { convert_copy(pool_, count(on, 0), elements(on, 0), elements(on, 1)); },
+                      [&](const plan::Copy&) {
+                        in_pieces(count(on, 0), [&](std::int64_t begin, std::int64_t n) {
+                          convert_copy(pool_, n, elements(on, 0).from(begin), elements(on, 1).from(begin));
+                        });
+                      },
                       [&](const plan::Digest& a) { digest_flat(on, a); },
                       [&](const plan::BeginControl&) { begin_control(on); },
                       [&](const plan::InspectGradient& a) { inspect(on, a); },
                       [&](const plan::Decide& a) { decide(on, a); }, [&](const plan::Absent&) {}},
              op.action);
   return {};
+}
+
+void HostOps::zero_all(const On& on, std::size_t i) const {
+  in_pieces(count(on, i), [&](std::int64_t begin, std::int64_t n) { zero(pool_, n, elements(on, i).from(begin)); });
 }
 
 Result<void> HostOps::load_batch(const On& on, const plan::LoadBatch& batch) {
@@ -77,9 +98,15 @@ void HostOps::for_each_run(const plan::ParamRange& range, const Run& run) const 
 }
 
 Result<void> HostOps::first_values(model::ParamId param, std::int64_t first, std::int64_t n, float* out) {
-  if (options_.first_values) return options_.first_values(param, first, {out, static_cast<std::size_t>(n)});
+  if (options_.first_values) {
+    moved();
+    return options_.first_values(param, first, {out, static_cast<std::size_t>(n)});
+  }
   const RandomKey key{options_.seed, RandomStream::parameter, static_cast<std::uint64_t>(param.value)};
-  initialize_range(pool_, plan_.model->initialization[static_cast<std::size_t>(param.value)], key, first, n, out);
+  in_pieces(n, [&](std::int64_t begin, std::int64_t part) {
+    initialize_range(pool_, plan_.model->initialization[static_cast<std::size_t>(param.value)], key, first + begin,
+                     part, out + begin);
+  });
   return {};
 }
 
@@ -89,7 +116,7 @@ Result<void> HostOps::initialize(const On& on, const plan::Initialize& a) {
   const ElemRange range{begin, begin + a.elems};
   const Elements out = elements(on, 0);
   Result<void> done;
-  zero(pool_, count(on, 0), out);  // padding
+  zero_all(on, 0);  // padding
   for (const plan::ParamRange& p : plan::param_ranges(flat, range.begin, range.end)) {
     const Elements first = out.from((p.offset - range.begin).count());
     // Ranks that share a model have the elements that one rank alone would have there.
@@ -148,6 +175,7 @@ void HostOps::optimizer_step(const On& on, const plan::OptimizerStep& a) {
         break;
     }
     if (!finite) note_not_finite(step_, p.param);
+    moved();
   }
 }
 
@@ -223,7 +251,9 @@ void HostOps::digest_flat(const On& on, const plan::Digest& a) {
     const std::span<const std::byte> elements(content + offset, static_cast<std::size_t>(item.elems.count() * size));
     note_shown(item.param, a.content, dtype(on, 0), elements);
     if (hashes) digest_.add(item.param.value, static_cast<int>(a.content), elements);
+    moved();
     if (options_.read_state) options_.read_state(item.param, a.content, elements);
+    moved();
   }
 }
 

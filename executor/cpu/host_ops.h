@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "executor/comm/progress.h"
 #include "executor/cpu/kernels/threads.h"
 #include "executor/data/source.h"
 #include "executor/kernels/elements.h"
@@ -25,6 +26,8 @@ class HostOps {
   /// values.
   [[nodiscard]] Result<void> run(const plan::Op& op, std::span<std::byte* const> at);
 
+  /// What an op gets done is noted there while it runs. It outlives this.
+  void note_in(Progress& progress) { progress_ = &progress; }
   void set_step(std::int64_t step) { step_ = step; }
   void set_learning_rate(double rate) { options_.scalars.learning_rate = rate; }
   [[nodiscard]] const StateDigest& digest() const { return digest_; }
@@ -49,6 +52,12 @@ class HostOps {
   [[nodiscard]] static std::span<T> as(const On& on, std::size_t i) {
     return {reinterpret_cast<T*>(on.at[i]), static_cast<std::size_t>(on.op.operands[i].bytes) / sizeof(T)};
   }
+  void moved() const {
+    if (progress_ != nullptr) progress_->note();
+  }
+  /// run(begin, count) of pieces of n elements that take well below a second, each noted.
+  template <class Run>
+  void in_pieces(std::int64_t n, const Run& run) const;
   [[nodiscard]] Result<void> load_batch(const On& on, const plan::LoadBatch& batch);
   [[nodiscard]] Result<void> initialize(const On& on, const plan::Initialize& a);
   /// Writes n first values of a parameter, from number `first` of the whole one on.
@@ -56,6 +65,7 @@ class HostOps {
   /// run(local, whole, n): stretches of a range's elements that lie together in the whole parameter.
   template <class Run>
   void for_each_run(const plan::ParamRange& range, const Run& run) const;
+  void zero_all(const On& on, std::size_t i) const;
   void optimizer_step(const On& on, const plan::OptimizerStep& a);
   /// Keeps the first.
   void note_not_finite(std::int64_t step, model::ParamId param);
@@ -75,6 +85,7 @@ class HostOps {
   DataSource& data_;
   ThreadPool& pool_;
   executor::BackendOptions options_;
+  Progress* progress_ = nullptr;
   StateDigest digest_;
   executor::Health health_;
   std::int64_t step_ = 0;

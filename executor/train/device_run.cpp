@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "executor/comm/in_process.h"
@@ -35,8 +36,9 @@ Result<SessionResult> run_session(DeviceRank& rank, const plan::Plan& plan, Data
 }
 
 Result<void> run_ranks(cuda::Api& api, const cuda::Kernels& kernels, int ranks, std::chrono::milliseconds deadline,
-                       bool graphs, const std::function<Result<void>(DeviceRank&)>& run, cuda::Witness* witness) {
-  cuda::Turns turns(ranks, deadline);
+                       bool graphs, const std::function<Result<void>(DeviceRank&)>& run, cuda::Witness* witness,
+                       std::shared_ptr<Progress> progress) {
+  cuda::Turns turns(ranks, deadline, std::move(progress));
   cuda::PhaseGraph graph(api, turns, ranks);
   cuda::DeviceRoom room{api, kernels, turns, graphs ? &graph : nullptr, {}, witness};
   auto communicators = cuda::make_same_device(ranks, room);
@@ -65,7 +67,7 @@ Result<void> run_ranks(cuda::Api& api, const cuda::Kernels& kernels, int ranks, 
 
 Result<void> run_rank(const OwnDevice& device, Communicator& host, const OwnDeviceOptions& options,
                       const std::function<Result<void>(DeviceRank&)>& run) {
-  cuda::Turns turns(1, options.deadline);
+  cuda::Turns turns(1, options.deadline, options.progress);
   cuda::PhaseGraph graph(device.api, turns, 1);
   cuda::DeviceRoom room{device.api, device.kernels, turns, options.graphs ? &graph : nullptr, {}, options.witness};
   const auto communicator = cuda::make_nccl_device(room, device.nccl, host, options.reproducible);
@@ -78,7 +80,8 @@ Result<void> run_rank(const OwnDevice& device, Communicator& host, const OwnDevi
 
 Result<void> run_ranks(std::span<const OwnDevice> devices, const OwnDeviceOptions& options,
                        const std::function<Result<void>(DeviceRank&)>& run) {
-  const auto hosts = make_in_process(static_cast<int>(devices.size()), {.deadline = options.deadline});
+  const auto hosts =
+      make_in_process(static_cast<int>(devices.size()), {.deadline = options.deadline}, options.progress);
   std::mutex mutex;
   std::optional<Error> first;
   const auto rank_main = [&](std::size_t rank) {

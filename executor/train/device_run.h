@@ -28,11 +28,12 @@ struct DeviceRank {
 /// time. `graphs`: steps are captured and launched as a whole. `run` returns an Error where the rank failed, which ends
 /// the others: they are told by their communicators. Returns the first error of the lowest rank that did not fail
 /// because of another.
-/// `witness`: see DeviceRoom.
+/// `witness`: see DeviceRoom. `deadline`: how long nothing moves, by the clock of `progress`, until a rank hangs.
 [[nodiscard]] Result<void> run_ranks(cuda::Api& api, const cuda::Kernels& kernels, int ranks,
                                      std::chrono::milliseconds deadline, bool graphs,
                                      const std::function<Result<void>(DeviceRank&)>& run,
-                                     cuda::Witness* witness = nullptr);
+                                     cuda::Witness* witness = nullptr,
+                                     std::shared_ptr<Progress> progress = std::make_shared<Progress>());
 
 /// What a rank has for itself.
 struct OwnDevice {
@@ -45,6 +46,7 @@ struct OwnDeviceOptions {
   bool graphs = true;
   cuda::Witness* witness = nullptr;  ///< see DeviceRoom
   bool reproducible = true;  ///< sums along Communicator's tree, for which the plan has a workspace; else NCCL's
+  std::shared_ptr<Progress> progress = std::make_shared<Progress>();  ///< of this process's ranks; see above
 };
 
 /// The rank of `host` on its device; the other ranks do the same, in other threads or processes. Errors of `run` end

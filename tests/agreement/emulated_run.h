@@ -17,6 +17,7 @@ struct EmulatedRun {
   cuda::EmulatedOptions device{};
   bool graphs = true;
   std::chrono::milliseconds deadline{60'000};
+  std::shared_ptr<Progress> progress{};  ///< null: of its own
 };
 
 /// Of a device of our own: that all its memory is free again.
@@ -50,7 +51,8 @@ inline Result<std::vector<train::SessionResult>> run_emulated(const plan::PlanSe
         if (!result) return result.error();
         results[static_cast<std::size_t>(number)] = std::move(*result);
         return {};
-      });
+      },
+      nullptr, run.progress ? run.progress : std::make_shared<Progress>());
   if (Result<void> r = check_nothing_is_left(*device.api); !r) return r.error();
   if (!done) return done.error();
   return results;

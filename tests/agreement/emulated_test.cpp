@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "tests/agreement/bit_class.h"
 #include "tests/agreement/random_runs.h"
@@ -191,6 +193,56 @@ TEST(HangOnGpu, IsNamed) {
     ASSERT_FALSE(ranks);
     EXPECT_EQ(ranks.error().where, "rank 0 op " + std::to_string(products[which].value)) << to_string(ranks.error());
   }
+}
+
+/// A clock that goes on by a second at every look, which only those have that wait.
+std::shared_ptr<Progress> looked_at() {
+  auto looks = std::make_shared<std::atomic<int>>();
+  return std::make_shared<Progress>([looks] { return Progress::Clock::time_point(std::chrono::seconds(++*looks)); });
+}
+
+// However long a phase takes: as long as its ops end, it does not hang. What hangs behind them is found and named.
+TEST(HangOnGpu, IsNotAPhaseWhoseOpsGoOn) {
+  const std::optional<Drawn> drawn = draw(77);
+  ASSERT_TRUE(drawn);
+  for (const bool graphs : {false, true}) {
+    EmulatedRun run{.device = {.work_per_question = 1}, .graphs = graphs, .deadline = std::chrono::minutes(2)};
+    run.progress = looked_at();
+    const auto ranks = run_emulated(drawn->plans, *drawn->model, drawn->strategy, session_of(3), "random", run);
+    EXPECT_TRUE(ranks) << to_string(ranks.error());
+    EXPECT_GT(run.progress->now().time_since_epoch(), 10 * run.deadline);
+    run.progress = looked_at();
+    run.device.fault = cuda::PlantedFault{"multiply", 3, cuda::PlantedFault::Kind::hang};
+    const auto hung = run_emulated(drawn->plans, *drawn->model, drawn->strategy, session_of(3), "random", run);
+    ASSERT_FALSE(hung);
+    EXPECT_EQ(hung.error().code, Errc::retryable) << to_string(hung.error());
+    EXPECT_NE(hung.error().what.find("has not ended"), std::string::npos) << to_string(hung.error());
+  }
+}
+
+// One op of the host that takes long tells that it gets on, while it runs: here the digest of a flat of many
+// parameters.
+TEST(HangOnGpu, IsNotALongOpOfTheHost) {
+  const auto model = load_model(kGpt2Nano.model);
+  plan::Strategy s{.micro_batch = 1, .global_batch = 1, .sequence = 4, .device = plan::Device::cuda};
+  const auto plans = plan::compile(model, s);
+  ASSERT_TRUE(plans);
+  std::chrono::milliseconds time{0};
+  EmulatedRun run;
+  run.progress = std::make_shared<Progress>([&] { return Progress::Clock::time_point(time); });
+  std::int64_t moves = 0;
+  int silent = 0;
+  int shown = 0;
+  train::SessionOptions session = session_of(2);
+  session.read_state = [&](model::ParamId, plan::Digest::Content, std::span<const std::byte>) {
+    silent += run.progress->moves() == std::exchange(moves, run.progress->moves());
+    ++shown;
+    time += run.deadline;
+  };
+  const auto ranks = run_emulated(*plans, *model, s, session, "random", run);
+  EXPECT_TRUE(ranks) << to_string(ranks.error());
+  EXPECT_GT(shown, 10);
+  EXPECT_EQ(silent, 0);
 }
 
 // What the host cannot do in a stream's order ends the run: here data that shrinks behind the first step.

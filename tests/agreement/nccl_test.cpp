@@ -1,8 +1,10 @@
 // Ranks with a GPU each, over NCCL, and ranks that share one: the same bits, as planned; and what ends a run of them?
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "tests/agreement/matrix.h"
 #include "tests/comm/emulated_gpus.h"
@@ -16,6 +18,7 @@ struct OwnGpus {
   bool graphs = true;
   bool reproducible = true;
   std::chrono::milliseconds deadline{60'000};
+  std::shared_ptr<Progress> progress{};  ///< null: of its own
 };
 
 Result<InProcessRun> run_on_own(const std::shared_ptr<const model::Model>& model, const plan::Strategy& strategy,
@@ -26,7 +29,11 @@ Result<InProcessRun> run_on_own(const std::shared_ptr<const model::Model>& model
   InProcessRun result{.plans = std::move(*plans), .ranks = {}};
   result.ranks.resize(static_cast<std::size_t>(strategy.world_size));
   const Result<void> done = train::run_ranks(
-      gpus.own(), {.deadline = run.deadline, .graphs = run.graphs, .reproducible = run.reproducible},
+      gpus.own(),
+      {.deadline = run.deadline,
+       .graphs = run.graphs,
+       .reproducible = run.reproducible,
+       .progress = run.progress ? run.progress : std::make_shared<Progress>()},
       [&](train::DeviceRank& rank) -> Result<void> {
         const std::int32_t number = rank.communicator.rank().value;
         const auto data =
@@ -124,6 +131,30 @@ TEST(OverNccl, ACapturedStepIsLetGoOfBeforeItsCommunicators) {
   const plan::Strategy strategy = strategy_of(2, 2, plan::UnitKind::module, plan::Precision::fp32);
   const auto run = run_on_own(model, strategy, session_of(3), {.reproducible = false});
   EXPECT_TRUE(run) << to_string(run.error());
+}
+
+// A rank that has ended a phase waits at the next meeting for one that gets on: here with the digest of all.
+TEST(OverNccl, RanksWaitForOneThatGetsOn) {
+  const auto model = tiny_gpt2(true);
+  std::atomic<std::int64_t> seconds{0};
+  std::atomic<std::int64_t> looks{0};
+  OwnGpus gpus{.graphs = false, .reproducible = false};
+  gpus.progress = std::make_shared<Progress>([&] {
+    ++looks;
+    return Progress::Clock::time_point(std::chrono::seconds(seconds));
+  });
+  train::SessionOptions session = session_of(2);
+  session.read_state = [&](auto, auto, auto) {
+    seconds += 60;  // the deadline
+    // The other rank looks at the clock, unless it has given up.
+    const std::int64_t before = looks;
+    for (int tries = 0; looks < before + 2 && tries < 100'000; ++tries) std::this_thread::yield();
+  };
+  plan::Strategy strategy = strategy_of(2, 2, plan::UnitKind::module, plan::Precision::fp32);
+  strategy.reproducible = false;
+  const auto run = run_on_own(model, strategy, session, gpus);
+  EXPECT_TRUE(run) << to_string(run.error());
+  EXPECT_GT(seconds, 600);
 }
 
 /// Whether every such run makes the call before its end.

@@ -54,5 +54,24 @@ TEST(Single, KeepsTheContractWithoutALauncher) {
   EXPECT_EQ(findings, Findings{});
 }
 
+/// How often an exchange with a rank that never comes looks at the clock, a second each, under a deadline of ten; the
+/// first `busy` times something gets done.
+int looks_of_a_vain_exchange(int busy) {
+  int looks = 0;
+  std::shared_ptr<Progress> progress;
+  progress = std::make_shared<Progress>([&] {
+    if (++looks <= busy) progress->note();
+    return Progress::Clock::time_point(std::chrono::seconds(looks));
+  });
+  const auto ranks = make_in_process(2, {.deadline = std::chrono::seconds(10)}, progress);
+  EXPECT_FALSE(ranks[0]->exchange("here"));
+  return looks;
+}
+
+TEST(InProcessDeadline, BeginsAnewWithEveryProgress) {
+  EXPECT_GT(looks_of_a_vain_exchange(0), 10);
+  EXPECT_EQ(looks_of_a_vain_exchange(30), looks_of_a_vain_exchange(20) + 10);
+}
+
 }  // namespace
 }  // namespace shard::test

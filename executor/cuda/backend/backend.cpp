@@ -5,6 +5,7 @@
 #include <cassert>
 #include <chrono>
 #include <new>
+#include <utility>
 
 #include "executor/comm/validate.h"
 #include "executor/cuda/api/events.h"
@@ -102,6 +103,7 @@ Result<void> Backend::prepare(DataSource& data, cpu::ThreadPool& pool, const exe
   if (!shown) return shown.error();
   shown_ = new (*shown) Shown();
   host_ops_ = std::make_unique<cpu::HostOps>(plan_, communicator_.rank(), data, pool, options);
+  host_ops_->note_in(room_.turns.progress());
   host_calls_ = std::make_unique<HostCalls>(room_, plan_, communicator_.rank(), memories_, *host_ops_);
   return prepare_events();
 }
@@ -186,6 +188,7 @@ void Backend::start_phase() {
   place_ = 0;
   for (const Lane& lane : lanes_.all())
     if (lane.progress != nullptr) *lane.progress = -1;
+  ended_ = 0;
   begin_ns_ = executor::now_ns();
 }
 
@@ -284,19 +287,27 @@ Result<void> Backend::end_phase(const plan::PhaseOps& phase) {
 
 Result<void> Backend::wait_for_end(const plan::PhaseOps& phase) {
   const executor::HostStretch stretch(observer_, executor::HostWork::wait);
-  const auto start = std::chrono::steady_clock::now();
+  IdleTime idle(room_.turns.progress());
   const bool of_graph = room_.graph != nullptr && room_.graph->is_captured() && phase.phase == Phase::steady_step;
   while (true) {
     const Result<bool> done = of_graph ? room_.graph->is_done() : room_.api.is_done(lanes_[shard::Stream::compute].end);
     if (!done) return done.error();
     if (*done) return {};
-    if (const auto waited = std::chrono::steady_clock::now() - start; waited > room_.turns.deadline()) {
+    note_progress();
+    if (const auto waited = idle.lasted(); waited > room_.turns.deadline()) {
       const std::optional<Stuck> own = stuck();
       const bool for_others = own && own->collective;
       if (!for_others || waited > room_.turns.deadline() + communicator_.patience()) return hang(phase);
     }
     if (Result<void> r = communicator_.while_waiting(); !r) return with_place(r.error());
   }
+}
+
+void Backend::note_progress() {
+  std::int64_t ended = 0;
+  for (const Lane& lane : lanes_.all())
+    if (lane.progress != nullptr) ended += *lane.progress + 1;  // grows with each word
+  if (std::exchange(ended_, ended) != ended) room_.turns.progress().note();
 }
 
 std::optional<Stuck> Backend::stuck() const {
@@ -342,8 +353,8 @@ Error Backend::hang(const plan::PhaseOps& phase) const {
   }
   const Rank rank = first ? first->rank : communicator_.rank();
   return {.code = Errc::retryable,
-          .what = "the device did not finish a " + std::string(to_string(phase.phase)) + " within " +
-                  in_seconds(room_.turns.deadline()) + (first ? ": " + first->what + " has not ended" : ""),
+          .what = "the device did not finish a " + std::string(to_string(phase.phase)) + ": nothing moved for " +
+                  in_seconds(room_.turns.deadline()) + (first ? ", and " + first->what + " has not ended" : ""),
           .where = rank_name(rank) + (first ? " op " + std::to_string(first->op.value) : ""),
           .help = "a larger --timeout helps if the device is only slow"};
 }

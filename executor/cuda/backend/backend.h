@@ -24,8 +24,8 @@ namespace shard::cuda {
 /// end of a phase is waited for. Operators run as kernels and products; what steers the run, loads data or works on
 /// host memory runs on the host, in its stream's order. acquire and release keep the arena's books in plan order;
 /// nothing is allocated while training. Steady steps are captured as a graph once and launched again, where the room
-/// has one and nobody asks for the times of ops. The end of a phase is polled against the deadline: what hangs is
-/// named.
+/// has one and nobody asks for the times of ops. The end of a phase is polled: where no stream of a rank of this
+/// process and nothing on its host moves for the deadline, what hangs is named.
 class Backend final : public executor::RankBackend {
  public:
   /// Makes the arenas, the device's in `communicator`. All that it refers to outlives it. Collective: every rank of the
@@ -103,6 +103,8 @@ class Backend final : public executor::RankBackend {
   [[nodiscard]] Result<void> mark(const plan::Op& op, const Lane& lane, std::int32_t place);
   [[nodiscard]] Result<void> join_lanes(const plan::PhaseOps& phase);
   [[nodiscard]] Result<void> wait_for_end(const plan::PhaseOps& phase);
+  /// Whether a stream got to another op since the last question, told to all who wait.
+  void note_progress();
   [[nodiscard]] Error hang(const plan::PhaseOps& phase) const;
   /// An error met while waiting: beside the rank, which op had not ended.
   [[nodiscard]] Error with_place(Error error) const;
@@ -130,6 +132,7 @@ class Backend final : public executor::RankBackend {
   std::unordered_map<std::int32_t, Event> event_of_;  ///< by id of the ops that other streams wait for
   Event begin_ = nullptr;
   std::int64_t begin_ns_ = 0;
+  std::int64_t ended_ = 0;  ///< what the lanes' words last came to
   bool capturing_ = false;
   CollectiveTotals captured_calls_{};  ///< of the graph, this rank's
   std::vector<Timed> timed_;

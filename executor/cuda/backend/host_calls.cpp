@@ -100,7 +100,8 @@ void HostCalls::clear(const Call& call) const {
 }
 
 Result<void> HostCalls::run(const Call& call) {
-  if (cpu::touches_disk(plan_, *call.op)) return cpu::run_on_disk(plan_, position_, memories_, *call.op, call.at);
+  if (cpu::touches_disk(plan_, *call.op))
+    return cpu::run_on_disk(plan_, position_, memories_, *call.op, call.at, &progress_);
   return ops_.run(*call.op, call.at);
 }
 

@@ -28,6 +28,7 @@ class HostCalls {
   HostCalls(const DeviceRoom& room, const plan::Plan& plan, Rank rank, const cpu::Memories& memories, cpu::HostOps& ops)
       : api_(room.api),
         witness_(room.witness),
+        progress_(room.turns.progress()),
         plan_(plan),
         rank_(rank),
         position_(plan::position(plan.topology, rank.value)),
@@ -54,6 +55,7 @@ class HostCalls {
 
   Api& api_;
   Witness* witness_;
+  Progress& progress_;
   const plan::Plan& plan_;
   Rank rank_;
   plan::Position position_;

@@ -134,9 +134,9 @@ class NcclDevice final : public DeviceCommunicator {
   std::uint64_t sequence_ = 0;
   std::optional<Error> error_;
   Backoff backoff_;
-  Clock::time_point waited_{};                            ///< when something was last waited for
-  Clock::time_point next_look_{};                         ///< at the host's communicator
-  std::pair<std::uint64_t, Clock::time_point> polled_{};  ///< a ticket, and since when
+  Clock::time_point waited_{};                                  ///< when something was last waited for
+  Clock::time_point next_look_{};                               ///< at the host's communicator
+  std::optional<std::pair<std::uint64_t, IdleTime>> polled_{};  ///< a ticket, and since it was asked for
 };
 
 Result<std::span<std::byte>> NcclDevice::make_arena(Bytes bytes, CommLimits limits) {
@@ -199,14 +199,14 @@ Result<void> NcclDevice::leave() {
 }
 
 Result<void> NcclDevice::settle(NcclComm comm, const std::string& what) {
-  const auto start = Clock::now();
+  IdleTime idle(room_.turns.progress());
   Backoff backoff;
   while (true) {
     const Result<bool> ready = nccl_.is_ready(comm);
     if (!ready) return fail(ready.error());
     if (*ready) return {};
     if (Result<void> r = look(); !r) return r;
-    if (Clock::now() - start > room_.turns.deadline()) return fail(late(what));
+    if (idle.lasted() > room_.turns.deadline()) return fail(late(what));
     backoff.pause();
   }
 }
@@ -292,9 +292,8 @@ Result<bool> NcclDevice::poll(Ticket ticket) {
   if (!done) return fail(done.error());
   if (*done) return true;
   if (Result<void> r = while_waiting(); !r) return r.error();
-  if (polled_.first != ticket.sequence) polled_ = {ticket.sequence, Clock::now()};
-  if (Clock::now() - polled_.second > room_.turns.deadline())
-    return fail(late("call " + std::to_string(ticket.sequence)));
+  if (!polled_ || polled_->first != ticket.sequence) polled_.emplace(ticket.sequence, room_.turns.progress());
+  if (polled_->second.lasted() > room_.turns.deadline()) return fail(late("call " + std::to_string(ticket.sequence)));
   return false;
 }
 

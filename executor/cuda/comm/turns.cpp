@@ -1,13 +1,18 @@
 // A turn that goes round.
 #include "executor/cuda/comm/turns.h"
 
+#include <utility>
+
 #include "executor/comm/validate.h"
 #include "traces/base/deadline.h"
 
 namespace shard::cuda {
 
-Turns::Turns(int ranks, std::chrono::milliseconds deadline)
-    : deadline_(deadline), there_(static_cast<std::size_t>(ranks), false), missing_(ranks) {}
+Turns::Turns(int ranks, std::chrono::milliseconds deadline, std::shared_ptr<Progress> progress)
+    : deadline_(deadline),
+      progress_(std::move(progress)),
+      there_(static_cast<std::size_t>(ranks), false),
+      missing_(ranks) {}
 
 void Turns::enter(int rank) {
   std::unique_lock lock(mutex_);

@@ -3,11 +3,13 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "executor/comm/progress.h"
 #include "traces/base/result.h"
 
 namespace shard::cuda {
@@ -16,7 +18,9 @@ namespace shard::cuda {
 /// turn it is, so it needs no lock of its own.
 class Turns {
  public:
-  Turns(int ranks, std::chrono::milliseconds deadline);
+  /// `deadline`: how long nothing is noted in `progress` until what is waited for is given up.
+  Turns(int ranks, std::chrono::milliseconds deadline,
+        std::shared_ptr<Progress> progress = std::make_shared<Progress>());
 
   /// Waits for the first turn; all ranks enter before any goes on.
   void enter(int rank);
@@ -29,9 +33,9 @@ class Turns {
   /// waited for.
   template <class Ready>
   [[nodiscard]] Result<void> until(int rank, const std::string& what, const Ready& ready) {
-    const auto start = std::chrono::steady_clock::now();
+    IdleTime idle(*progress_);
     while (!ready()) {
-      if (std::chrono::steady_clock::now() - start > deadline_) return late(rank, what);
+      if (idle.lasted() > deadline_) return late(rank, what);
       if (Result<void> r = yield(rank); !r) return r;
     }
     return {};
@@ -40,6 +44,7 @@ class Turns {
   void stop(const Error& error);
   [[nodiscard]] std::optional<Error> stopped() const;
   [[nodiscard]] std::chrono::milliseconds deadline() const { return deadline_; }
+  [[nodiscard]] Progress& progress() { return *progress_; }
   [[nodiscard]] int ranks() const { return static_cast<int>(there_.size()); }
 
  private:
@@ -48,6 +53,7 @@ class Turns {
   [[nodiscard]] int next(int rank) const;
 
   std::chrono::milliseconds deadline_;
+  std::shared_ptr<Progress> progress_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<bool> there_;
