@@ -14,6 +14,7 @@
 
 #include "tests/agreement/bit_class.h"
 #include "tests/agreement/random_runs.h"
+#include "tests/model/tiny_models.h"
 
 namespace shard {
 namespace {
@@ -243,6 +244,35 @@ TEST(HangOnGpu, IsNotALongOpOfTheHost) {
   EXPECT_TRUE(ranks) << to_string(ranks.error());
   EXPECT_GT(shown, 10);
   EXPECT_EQ(silent, 0);
+}
+
+/// A run of heads of this width on an emulated card.
+Result<std::vector<train::SessionResult>> run_of_heads(int width, std::int32_t compute_capability) {
+  const auto model = tiny_model(R"({"model_type": "gpt2", "vocab_size": 37, "n_positions": 8, "n_layer": 1,
+                                    "n_head": 1, "n_embd": )" +
+                                std::to_string(width) + "}");
+  plan::Strategy s{.micro_batch = 1, .global_batch = 1, .sequence = 4, .device = plan::Device::cuda};
+  const auto plans = plan::compile(model, s);
+  if (!plans) return plans.error();
+  EmulatedRun run;
+  run.device.compute_capability = compute_capability;
+  return run_emulated(*plans, *model, s, session_of(2), "random", run);
+}
+
+// What a card cannot run is said before anything runs, of just those heads whose launches it would refuse.
+TEST(CardOnGpu, IsAskedForItsSharedMemoryFirst) {
+  for (const int fits : {64, 80, 132, 212}) EXPECT_TRUE(run_of_heads(fits, 89)) << fits;
+  for (const int wide : {84, 128, 216, 256}) {
+    const auto refused = run_of_heads(wide, 89);
+    ASSERT_FALSE(refused) << wide;
+    EXPECT_EQ(refused.error().code, Errc::unavailable);
+    EXPECT_NE(refused.error().what.find("heads of " + std::to_string(wide)), std::string::npos)
+        << to_string(refused.error());
+    EXPECT_NE(refused.error().what.find("8.9 has 99 KB"), std::string::npos) << to_string(refused.error());
+    EXPECT_NE(refused.error().where.find("rank 0 op "), std::string::npos) << to_string(refused.error());
+    EXPECT_EQ(refused.error().help.find("heads of 80 or narrower"), 0U) << to_string(refused.error());
+  }
+  for (const std::int32_t other : {80, 90, 100}) EXPECT_TRUE(run_of_heads(128, other)) << other;
 }
 
 // What the host cannot do in a stream's order ends the run: here data that shrinks behind the first step.

@@ -7,8 +7,10 @@
 #include <memory>
 #include <numeric>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "executor/cuda/emulated/read_options.h"
 #include "tests/cuda/emulated_support.h"
 
 namespace shard::cuda {
@@ -220,6 +222,33 @@ TEST(EmulatedBlock, SizesThatNoDeviceTakesAreTold) {
   launch(stream, {.threads = 1025}, beyond_kernel, 0);
   EXPECT_THAT(said(device->end_op(stream)),
               testing::HasSubstr("rank 0 op 3 'gelu_forward': a kernel is launched with"));
+}
+
+/// What the card says to a launch with so much shared memory.
+std::string said_of_shared(std::int32_t compute_capability, std::uint32_t bytes) {
+  EmulatedOptions options;
+  options.compute_capability = compute_capability;
+  EmulatedDevice device(options);
+  const Stream stream = device.stream();
+  EXPECT_TRUE(device->begin_op(stream, {Rank{0}, OpId{3}, "attention", {}}));
+  launch(stream, {.shared_bytes = bytes}, beyond_kernel, 0);
+  return said(device->end_op(stream));
+}
+
+// CUDA's table of compute capabilities.
+TEST(EmulatedBlock, ACardRefusesMoreSharedMemoryThanItHas) {
+  for (const auto& [capability, kb] : {std::pair{80, 163U}, {86, 99U}, {89, 99U}, {90, 227U}, {120, 99U}, {0, 227U}}) {
+    EXPECT_EQ(said_of_shared(capability, kb * 1024), "no error") << capability;
+    EXPECT_THAT(said_of_shared(capability, kb * 1024 + 1), testing::HasSubstr("op 3 'attention'")) << capability;
+  }
+  EXPECT_THAT(said_of_shared(86, 100'000'000), testing::HasSubstr("sizes that no device takes"));
+}
+
+TEST(EmulatedBlock, ACardIsToldInWords) {
+  EXPECT_EQ(read_emulated_options("card=8.6,seed=2", {}).value().compute_capability, 86);
+  EXPECT_EQ(read_emulated_options("card=12.0", {}).value().compute_capability, 120);
+  for (const char* const words : {"card=", "card=86", "card=8.", "card=8.x", "card=-1.0", "card=8.10"})
+    EXPECT_FALSE(read_emulated_options(words, {})) << words;
 }
 
 SHARD_KERNEL early_exit_kernel() {

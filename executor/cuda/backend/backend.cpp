@@ -9,6 +9,7 @@
 
 #include "executor/comm/validate.h"
 #include "executor/cuda/api/events.h"
+#include "executor/cuda/backend/card_check.h"
 #include "sim/target/alignment.h"
 #include "traces/base/deadline.h"
 
@@ -80,6 +81,7 @@ Result<void> Backend::prepare(DataSource& data, cpu::ThreadPool& pool, const exe
                               const std::string& disk_path) {
   Api& api = room_.api;
   const Witnessed witnessed(room_.witness, communicator_.rank(), OpId{});
+  if (Result<void> r = check_card(plan_, communicator_.rank(), api.facts()); !r) return r;
   Result<Lanes> lanes = Lanes::make(api, plan_, communicator_.rank(), staging_by_stream(plan_));
   if (!lanes) return lanes.error();
   lanes_ = std::move(*lanes);

@@ -13,7 +13,7 @@ namespace emulated {
 
 Device::Device(const EmulatedOptions& options, std::unique_ptr<DeviceMemory> memory)
     : options_(options),
-      facts_{"emulated", 0, 1, 0, options.capacity, 0, true},
+      facts_{"emulated", options.compute_capability, 1, 0, options.capacity, 0, true},
       memory_(std::move(memory)),
       scheduler_(options.seed, options.as_enqueued, options.activity),
       blocks_(options.seed ^ 0xB10C) {}

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "executor/cuda/api/card.h"
 #include "executor/cuda/emulated/device.h"
 #include "executor/cuda/emulated/launch_call.h"
 #include "executor/cuda/emulated/products.h"
@@ -327,6 +328,15 @@ void Device::launch(DeviceStream& stream, const BlockRunner::Sizes& sizes, std::
   if (enter("launch", stream)) return;
   if (!BlockRunner::takes(sizes)) {
     misuse(stream, "a kernel is launched with sizes that no device takes");
+    return;
+  }
+  const CardLimits card = card_limits(facts_.compute_capability);
+  if (Bytes{sizes.shared_bytes} > card.shared || sizes.threads > static_cast<std::uint32_t>(card.threads)) {
+    fail({Errc::unavailable,
+          "a kernel's launch: " + std::to_string(sizes.threads) + " threads with " +
+              std::to_string(sizes.shared_bytes) + " bytes of shared memory, of which this card's blocks have " +
+              std::to_string(card.shared.count()),
+          owner(stream)->label, ""});
     return;
   }
   const ToldCall call(options_.activity, "cudaLaunchKernel");

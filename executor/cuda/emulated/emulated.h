@@ -28,6 +28,7 @@ struct PlantedFault {
 
 struct EmulatedOptions {
   Bytes capacity{std::int64_t{1} << 30};  ///< of the device's memory
+  std::int32_t compute_capability = 0;    ///< of a card whose limits it has; 0: those of none
   std::uint64_t seed = 1;                 ///< of every order that CUDA leaves open
   bool as_enqueued = false;               ///< streams in the one order of their calls instead, graphs as captured
   int work_per_question = 64;             ///< pieces of work that one is_done() runs at most

@@ -13,10 +13,12 @@ Error not_understood(std::string_view word) {
   std::string calls;
   for (const auto& some : {emulated_calls(), emulated_nccl_calls()})
     for (const std::string_view call : some) calls += (calls.empty() ? "" : ", ") + std::string(call);
-  return {.code = Errc::usage,
-          .what = "'" + std::string(word) + "' says nothing of an emulated device",
-          .where = kEmulatedVariable,
-          .help = "seed=N, as_enqueued, devices=N, error=CALL:K or hang=CALL:K, with commas; calls are " + calls};
+  return {
+      .code = Errc::usage,
+      .what = "'" + std::string(word) + "' says nothing of an emulated device",
+      .where = kEmulatedVariable,
+      .help = "seed=N, as_enqueued, card=MAJOR.MINOR, devices=N, error=CALL:K or hang=CALL:K, with commas; calls are " +
+              calls};
 }
 
 bool read_number(std::string_view text, auto& number) {
@@ -34,6 +36,16 @@ bool read_fault(std::string_view text, PlantedFault& fault) {
   return known == 1 && read_number(text.substr(colon + 1), fault.occurrence) && fault.occurrence > 0;
 }
 
+/// A compute capability.
+bool read_card(std::string_view text, std::int32_t& capability) {
+  const std::size_t point = text.find('.');
+  std::int32_t minor = 0;
+  if (point == std::string_view::npos || !read_number(text.substr(0, point), capability)) return false;
+  if (!read_number(text.substr(point + 1), minor) || capability <= 0 || minor < 0 || minor > 9) return false;
+  capability = 10 * capability + minor;
+  return true;
+}
+
 bool read_word(std::string_view word, EmulatedOptions& options) {
   if (word == "as_enqueued") return options.as_enqueued = true;
   const std::size_t equals = word.find('=');
@@ -41,6 +53,7 @@ bool read_word(std::string_view word, EmulatedOptions& options) {
   const std::string_view name = word.substr(0, equals);
   const std::string_view value = word.substr(equals + 1);
   if (name == "seed") return read_number(value, options.seed);
+  if (name == "card") return read_card(value, options.compute_capability);
   if (name == "devices") return read_number(value, options.devices) && options.devices > 0;
   if (name != "error" && name != "hang") return false;
   PlantedFault fault{.call = {}, .occurrence = 1, .kind = PlantedFault::Kind::error};

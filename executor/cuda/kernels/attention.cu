@@ -23,10 +23,6 @@ struct Shared {
         parts(p + Tiles::kSquare),
         factors(parts + Tiles::kThreads),
         kept(reinterpret_cast<std::uint16_t*>(factors + Tiles::kTile)) {}
-  static std::uint32_t bytes(const AttentionSizes& z) {
-    return static_cast<std::uint32_t>(
-        4 * (2 * Tiles::panel(z.width) + Tiles::kSquare + Tiles::kThreads + Tiles::kTile) + Tiles::kMaskBytes);
-  }
 };
 
 /// What a thread knows of the row of scores that it shares with kParts - 1 others.
@@ -162,7 +158,7 @@ void attention_forward(Stream stream, const AttentionShape& shape, HeadsView q, 
       launch(stream,
              {.blocks_x = static_cast<std::uint32_t>(tiles * shape.batch * shape.heads),
               .threads = Tiles::kThreads,
-              .shared_bytes = Shared<Tiles>::bytes(z)},
+              .shared_bytes = static_cast<std::uint32_t>(attention_forward_shared(shape))},
              attention_forward_kernel<Tiles, T>, z, mask, q.data.as<T>(), k.data.as<T>(), v.data.as<T>(),
              y.data.as<T>(), lse, step);
     });

@@ -26,9 +26,6 @@ struct Shared {
     }
     kept = reinterpret_cast<std::uint16_t*>(next);
   }
-  static std::uint32_t bytes(const AttentionSizes& z) {
-    return static_cast<std::uint32_t>(4 * (3 * Tiles::panel(z.width) + 2 * Tiles::kSquare) + Tiles::kMaskBytes);
-  }
 };
 
 /// A tile of scores: where its queries and keys begin, and how many there are.
@@ -283,7 +280,7 @@ void attention_backward(Stream stream, const AttentionShape& shape, HeadsView q,
       const std::int64_t tiles = (shape.sequence + Tiles::kTile - 1) / Tiles::kTile;
       const Launch by_queries{.blocks_x = static_cast<std::uint32_t>(tiles * shape.batch * shape.heads),
                               .threads = Tiles::kThreads,
-                              .shared_bytes = Shared<Tiles>::bytes(z)};
+                              .shared_bytes = static_cast<std::uint32_t>(attention_backward_shared(shape))};
       Launch by_keys = by_queries;
       by_keys.blocks_x = static_cast<std::uint32_t>(tiles * shape.batch * shape.kv_heads);
       const T* const q_at = q.data.as<T>();

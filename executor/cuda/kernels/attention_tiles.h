@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "executor/cuda/kernels/attention_shared.h"
 #include "executor/cuda/kernels/device.h"
 #include "executor/cuda/kernels/kernels.h"
 #include "executor/kernels/philox.h"
@@ -36,14 +37,13 @@ struct Tiling {
   static constexpr int panel(int width) { return width * kStride; }  ///< floats of kTile rows of a head, either way
 };
 
-/// fn(Tiling): one that holds `head_dim` columns. Sizes of short sequences waste less in small tiles; wide heads would
-/// not fit with large ones.
+/// fn(Tiling): the one of attention_tile() that holds `head_dim` columns.
 template <class F>
 void with_tiling(const AttentionShape& shape, const F& fn) {
   assert(shape.head_dim >= 1 && shape.head_dim <= 256);
   if (shape.head_dim > 128) return fn(Tiling<32, 8>{});
   if (shape.head_dim > 64) return fn(Tiling<64, 2>{});
-  if (shape.sequence > 32) return fn(Tiling<64, 1>{});
+  if (attention_tile(shape) == 64) return fn(Tiling<64, 1>{});
   return fn(Tiling<32, 2>{});
 }
 

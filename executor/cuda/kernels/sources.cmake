@@ -17,4 +17,4 @@ set(SHARDSCOPE_KERNEL_SOURCES
   table.cu
 )
 list(TRANSFORM SHARDSCOPE_KERNEL_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
-set(SHARDSCOPE_KERNEL_HEADERS attention_tiles.h block_sum.h column_sums.h device.h elementwise.h kernels.h log_sum.h packs.h)
+set(SHARDSCOPE_KERNEL_HEADERS attention_shared.h attention_tiles.h block_sum.h column_sums.h device.h elementwise.h kernels.h log_sum.h packs.h)
