@@ -157,6 +157,20 @@ TEST(OverNccl, RanksWaitForOneThatGetsOn) {
   EXPECT_GT(seconds, 600);
 }
 
+// A step that fails behind its capture, and its peer: an abort waits for graphs, and would for good.
+TEST(OverNccl, ErrorsLetGoOfACapturedStepBeforeTheyAbort) {
+  const auto model = tiny_gpt2(true);
+  const plan::Strategy strategy = strategy_of(2, 2, plan::UnitKind::module, plan::Precision::fp32);
+  for (const auto kind : {cuda::PlantedFault::Kind::error, cuda::PlantedFault::Kind::hang}) {
+    OwnGpus gpus{.reproducible = false, .deadline = std::chrono::milliseconds(500)};
+    gpus.device.fault = cuda::PlantedFault{"launch_graph", 1, kind};
+    const auto run = run_on_own(model, strategy, session_of(3), gpus);
+    ASSERT_FALSE(run);
+    EXPECT_EQ(run.error().code, kind == cuda::PlantedFault::Kind::hang ? Errc::retryable : Errc::unavailable)
+        << to_string(run.error());
+  }
+}
+
 /// Whether every such run makes the call before its end.
 bool makes(std::string_view call, bool reproducible) {
   const bool of_sums = call == "nccl_send" || call == "nccl_receive";

@@ -162,6 +162,22 @@ TEST_F(EmulatedNcclPair, NothingFinishesWhileAGraphHoldsItsTransfers) {
   }
 }
 
+using EmulatedNcclPairDeathTest = EmulatedNcclPair;
+
+// What was launched of a destroyed graph is aborted; a graph that is not destroyed is waited for.
+TEST_F(EmulatedNcclPairDeathTest, NothingIsAbortedWhileAGraphHoldsItsTransfers) {
+  NcclRank& own = at(0);
+  ASSERT_TRUE(own.device->begin_capture(own.stream));
+  ASSERT_TRUE(own.nccl->all_reduce(own.comm, own.stream, own.in(), own.out(), 4, Dtype::f32));
+  ASSERT_TRUE(settle(own));
+  EXPECT_DEATH(own.nccl->abort(own.comm), "waits for a graph");
+  const Graph graph = own.device->end_capture(own.stream).value();
+  ASSERT_TRUE(own.device->launch_graph(graph, own.stream));
+  EXPECT_DEATH(own.nccl->abort(own.comm), "waits for a graph");
+  own.device->destroy_graph(graph);
+  own.nccl->abort(own.comm);
+}
+
 TEST_F(EmulatedNcclPair, WhatIsWrittenBesideATransferIsFound) {
   NcclRank& own = at(0);
   ASSERT_TRUE(own.nccl->send(own.comm, own.stream, own.in(), 4, Dtype::f32, 1));

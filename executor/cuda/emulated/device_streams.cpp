@@ -146,7 +146,10 @@ Result<void> Device::launch_graph(Graph handle, Stream to) {
 }
 
 void Device::destroy_graph(Graph graph) {
-  graphs_.erase(reinterpret_cast<const GraphWork*>(graph));
+  const auto found = graphs_.find(reinterpret_cast<const GraphWork*>(graph));
+  if (found == graphs_.end()) return;
+  found->second->destroy();
+  graphs_.erase(found);
 }
 
 }  // namespace shard::cuda::emulated

@@ -32,6 +32,10 @@ class GraphWork {
   [[nodiscard]] std::optional<Conflict> check();
   [[nodiscard]] const std::vector<Access>& accesses() const { return accesses_; }
 
+  /// Nobody launches it any more; what was launched of it runs on.
+  void destroy() { destroyed_ = true; }
+  [[nodiscard]] bool is_destroyed() const { return destroyed_; }
+
   /// Every node becomes a copy of itself, with a number of its own: what is launched are not the nodes captured.
   void clone_nodes(EmulatedActivity& to);
 
@@ -43,6 +47,7 @@ class GraphWork {
   };
   std::vector<Node> nodes_;
   std::vector<Access> accesses_;
+  bool destroyed_ = false;
 };
 
 /// One launch of a graph.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <string>
 
@@ -42,6 +44,13 @@ struct Member {
     captured.back().second->repeats = true;
     graphs.emplace_back(stream.capture->graph);
     return captured.back().second;
+  }
+  /// Also one that is being captured.
+  [[nodiscard]] bool holds_a_graph() const {
+    return std::ranges::any_of(graphs, [](const auto& graph) {
+      const std::shared_ptr<GraphWork> held = graph.lock();
+      return held != nullptr && !held->is_destroyed();
+    });
   }
   /// Destroyed graphs live on until their launches have ended.
   [[nodiscard]] bool is_in_a_graph() const {
@@ -124,6 +133,10 @@ class EmulatedNccl final : public Nccl {
   Result<bool> is_ready(NcclComm comm) override;
   void abort(NcclComm comm) override {
     if (Member* const member = find(comm)) {
+      if (member->holds_a_graph()) {
+        std::fputs("ncclCommAbort() waits for a graph of its transfers that nobody destroys\n", stderr);
+        std::abort();
+      }
       member->aborted = true;
       member->waiting.clear();
     }

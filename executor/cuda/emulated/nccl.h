@@ -27,7 +27,8 @@ class NcclWorld;
 /// Beside planted faults (calls named as emulated_nccl_calls() has them) these are errors (Errc::internal), told by
 /// is_ready() to every rank: ranks whose calls differ in kind, root, count or type; a call while the last is not ready,
 /// or after abort(); buffers that overlap as NCCL forbids. Sends that nobody receives, and calls that not all make,
-/// hang; so does finish() while a graph lives that a transfer was captured in. Within a group the calls of a
+/// hang; so does finish() while a graph lives that a transfer was captured in, and abort(),
+/// which would wait for good, ends the process with a message. Within a group the calls of a
 /// communicator are on one stream.
 [[nodiscard]] std::unique_ptr<Nccl> make_emulated_nccl(std::shared_ptr<emulated::NcclWorld> world,
                                                        std::uint64_t seed = 1,
