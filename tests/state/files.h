@@ -13,11 +13,18 @@
 
 namespace shard::test {
 
+/// Where there is one, a file system in memory: for tests that write and flush thousands of files.
+inline std::filesystem::path memory_directory() {
+  const std::filesystem::path memory = "/dev/shm";
+  return ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+}
+
 /// A folder of its own, gone afterwards.
 class WeightsFolder {
  public:
-  explicit WeightsFolder(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() / ("shardscope_" + name + std::to_string(::getpid()))) {
+  explicit WeightsFolder(const std::string& name,
+                         const std::filesystem::path& in = std::filesystem::temp_directory_path())
+      : path_(in / ("shardscope_" + name + std::to_string(::getpid()))) {
     std::filesystem::remove_all(path_);
     std::filesystem::create_directory(path_);
   }
