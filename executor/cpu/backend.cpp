@@ -119,7 +119,8 @@ Result<void> Backend::issue(const Op& op) {
     operands_.clear();
     const bool disk = touches_disk(plan_, op);
     for (const Operand& o : op.operands) operands_.push_back(memory_of(o) == Memory::disk ? nullptr : at(o));
-    if (Result<void> r = disk ? run_on_disk(plan_, position_, memories_, op, operands_) : host_ops_.run(op, operands_);
+    if (Result<void> r = disk ? run_on_disk(plan_, position_, memories_, op, operands_, host_ops_.state())
+                              : host_ops_.run(op, operands_);
         !r)
       return r;
   }

@@ -35,7 +35,8 @@ HostOps::HostOps(const plan::Plan& plan, Rank rank, DataSource& data, ThreadPool
       rank_(rank),
       data_(data),
       pool_(pool),
-      options_(options) {}
+      options_(options),
+      state_(plan, position_, options_) {}
 
 template <class Run>
 void HostOps::in_pieces(std::int64_t n, const Run& run) const {
@@ -50,6 +51,7 @@ Result<void> HostOps::run(const plan::Op& op, std::span<std::byte* const> at) {
   const On on{op, at};
   if (const auto* batch = std::get_if<plan::LoadBatch>(&op.action)) return load_batch(on, *batch);
   if (const auto* first = std::get_if<plan::Initialize>(&op.action)) return initialize(on, *first);
+  if (const auto* birth = std::get_if<plan::ZeroState>(&op.action)) return born(on, *birth);
   const auto elsewhere = [] { assert(false && "computation and collectives are the backend's own"); };
   std::visit(plan::on{[&](const plan::Compute&) { elsewhere(); }, [&](const plan::Communicate&) { elsewhere(); },
                       [&](const plan::LoadBatch&) {}, [&](const plan::Initialize&) {},  // above
@@ -59,10 +61,7 @@ Result<void> HostOps::run(const plan::Op& op, std::span<std::byte* const> at) {
                           add_into(pool_, n, elements(on, 1).from(begin), elements(on, 0).from(begin));
                         });
                       },
-                      [&](const plan::ZeroState&) {
-                        for (std::size_t i = 0; i < op.operands.size(); ++i) zero_all(on, i);
-                      },
-                      [&](const plan::OptimizerStep& a) { optimizer_step(on, a); },
+                      [&](const plan::ZeroState&) {}, [&](const plan::OptimizerStep& a) { optimizer_step(on, a); },
                       [&](const plan::MeanLoss&) { mean_loss(on); },
                       [&](const plan::Copy&) {
                         in_pieces(count(on, 0), [&](std::int64_t begin, std::int64_t n) {
@@ -72,7 +71,12 @@ Result<void> HostOps::run(const plan::Op& op, std::span<std::byte* const> at) {
                       [&](const plan::Digest& a) { digest_flat(on, a); },
                       [&](const plan::BeginControl&) { begin_control(on); },
                       [&](const plan::InspectGradient& a) { inspect(on, a); },
-                      [&](const plan::Decide& a) { decide(on, a); }, [&](const plan::Absent&) {}},
+                      [&](const plan::Decide& a) { decide(on, a); }, [&](const plan::Absent&) {},
+                      [&](const plan::Save& a) {
+                        in_pieces(op.operands[0].bytes, [&](std::int64_t begin, std::int64_t n) {
+                          state_.save(a, dtype(on, 0), begin, bytes_of(on, 0, begin, n));
+                        });
+                      }},
              op.action);
   return {};
 }
@@ -137,6 +141,21 @@ Result<void> HostOps::initialize(const On& on, const plan::Initialize& a) {
     });
   }
   return done;
+}
+
+Result<void> HostOps::born(const On& on, const plan::ZeroState& a) {
+  for (std::size_t i = 0; i < on.op.operands.size(); ++i) {
+    if (!state_.goes_on()) {
+      zero_all(on, i);
+      continue;
+    }
+    Result<void> read;
+    in_pieces(on.op.operands[i].bytes, [&](std::int64_t begin, std::int64_t n) {
+      if (read) read = state_.born(a, i, begin, bytes_of(on, i, begin, n));
+    });
+    if (!read) return read;
+  }
+  return {};
 }
 
 void HostOps::optimizer_step(const On& on, const plan::OptimizerStep& a) {

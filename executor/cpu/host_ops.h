@@ -7,6 +7,7 @@
 
 #include "executor/comm/progress.h"
 #include "executor/cpu/kernels/threads.h"
+#include "executor/cpu/state_ops.h"
 #include "executor/data/source.h"
 #include "executor/kernels/elements.h"
 #include "executor/rank/backend.h"
@@ -21,6 +22,8 @@ class HostOps {
  public:
   HostOps(const plan::Plan& plan, Rank rank, DataSource& data, ThreadPool& pool,
           const executor::BackendOptions& options);
+  HostOps(const HostOps&) = delete;
+  HostOps& operator=(const HostOps&) = delete;
 
   /// Operand i of the op lies at `at[i]`, in memory of the host. Errors: those of the data source and of first
   /// values.
@@ -30,6 +33,8 @@ class HostOps {
   void note_in(Progress& progress) { progress_ = &progress; }
   void set_step(std::int64_t step) { step_ = step; }
   void set_learning_rate(double rate) { options_.scalars.learning_rate = rate; }
+  /// What births and saving are, of any stretch of their bytes.
+  [[nodiscard]] const StateOps& state() const { return state_; }
   [[nodiscard]] const StateDigest& digest() const { return digest_; }
   [[nodiscard]] const executor::Health& health() const { return health_; }
 
@@ -52,6 +57,10 @@ class HostOps {
   [[nodiscard]] static std::span<T> as(const On& on, std::size_t i) {
     return {reinterpret_cast<T*>(on.at[i]), static_cast<std::size_t>(on.op.operands[i].bytes) / sizeof(T)};
   }
+  /// n bytes of it from byte `begin` on.
+  [[nodiscard]] static std::span<std::byte> bytes_of(const On& on, std::size_t i, std::int64_t begin, std::int64_t n) {
+    return {on.at[i] + begin, static_cast<std::size_t>(n)};
+  }
   void moved() const {
     if (progress_ != nullptr) progress_->note();
   }
@@ -60,6 +69,7 @@ class HostOps {
   void in_pieces(std::int64_t n, const Run& run) const;
   [[nodiscard]] Result<void> load_batch(const On& on, const plan::LoadBatch& batch);
   [[nodiscard]] Result<void> initialize(const On& on, const plan::Initialize& a);
+  [[nodiscard]] Result<void> born(const On& on, const plan::ZeroState& a);
   /// Writes n first values of a parameter, from number `first` of the whole one on.
   [[nodiscard]] Result<void> first_values(model::ParamId param, std::int64_t first, std::int64_t n, float* out);
   /// run(local, whole, n): stretches of a range's elements that lie together in the whole parameter.
@@ -85,6 +95,7 @@ class HostOps {
   DataSource& data_;
   ThreadPool& pool_;
   executor::BackendOptions options_;
+  StateOps state_;
   Progress* progress_ = nullptr;
   StateDigest digest_;
   executor::Health health_;

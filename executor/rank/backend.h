@@ -39,6 +39,17 @@ using StateReader =
 /// The values that a parameter begins with: its elements from number `first` of the whole parameter on.
 using FirstValues = std::function<Result<void>(model::ParamId param, std::int64_t first, std::span<float> values)>;
 
+/// Takes what the save phase hands out on this rank: elements of a parameter, its master or a moment of it, as stored,
+/// from number `first` of the whole parameter on; a parameter's step count; the state of the loss scaler, with no
+/// parameter. Of elements that several ranks hold one of them hands out each; counts and the scaler's state all do.
+using StateSaver = std::function<void(model::ParamId param, plan::StateContent content, std::int64_t first,
+                                      std::span<const std::byte> elements)>;
+
+/// What optimizer state is born as, in the same terms, but for counts, which are those of all parameters, from byte
+/// `first` on. Moments are fp32.
+using FirstState = std::function<Result<void>(model::ParamId param, plan::StateContent content, std::int64_t first,
+                                              std::span<std::byte> elements)>;
+
 struct BackendOptions {
   OptimizerScalars scalars;
   plan::ControlKnobs knobs{};
@@ -48,6 +59,8 @@ struct BackendOptions {
   StateReader read_state{};      ///< may be empty
   bool read_on_every_rank = false;
   FirstValues first_values{};  ///< empty: drawn, under the seed
+  FirstState first_state{};    ///< empty: zeros
+  StateSaver save_state{};     ///< empty: the save phase does nothing
 };
 
 /// Interprets one rank's plan, a phase at a time. Everything it refers to outlives it. One thread.

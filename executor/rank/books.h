@@ -42,7 +42,7 @@ class Books {
 
   const plan::Plan& plan_;
   Observer* observer_;
-  std::array<CategoryBytes, static_cast<std::size_t>(plan::Part::digest) + 1> live_after_{};  ///< by part
+  std::array<CategoryBytes, static_cast<std::size_t>(kPartCount)> live_after_{};  ///< by part
   std::array<ArenaLedger, kMemoryCount> ledgers_{ArenaLedger(Memory::device), ArenaLedger(Memory::host),
                                                  ArenaLedger(Memory::disk), ArenaLedger(Memory::pinned)};
   std::array<Bytes, kMemoryCount> peaks_{};

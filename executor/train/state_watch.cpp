@@ -1,6 +1,8 @@
 // What a rank's state and losses were behind every step.
 #include "executor/train/state_watch.h"
 
+#include <cassert>
+
 #include "executor/state/digest.h"
 
 namespace shard::train {
@@ -11,6 +13,8 @@ StateKind state_kind(plan::Digest::Content content) {
     case plan::Digest::Content::first_moment: return StateKind::first_moment;
     case plan::Digest::Content::second_moment: return StateKind::second_moment;
     case plan::Digest::Content::master: return StateKind::master;
+    case plan::Digest::Content::step_counts:
+    case plan::Digest::Content::loss_scaler: assert(false && "the digest shows neither");
   }
   return StateKind::value;
 }

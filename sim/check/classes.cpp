@@ -2,6 +2,7 @@
 #include "sim/check/classes.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,8 @@ bool may_be_missing(const Plan& plan, const Op& op) {
   if (std::holds_alternative<Initialize>(op.action) && !op.operands.empty())
     return plan.buffer(op.operands.front().buffer).category == Category::master_parameter;
   return std::holds_alternative<OptimizerStep>(op.action) || std::holds_alternative<ZeroState>(op.action) ||
-         std::holds_alternative<Copy>(op.action) || std::holds_alternative<InspectGradient>(op.action);
+         std::holds_alternative<Copy>(op.action) || std::holds_alternative<InspectGradient>(op.action) ||
+         std::holds_alternative<Save>(op.action);
 }
 
 std::string difference(const Plan& p, const Op& a, const Plan& q, const Op& b) {
@@ -112,6 +114,35 @@ void check_steps(const PlanSet& plans, Faults& faults) {
   }
 }
 
+/// P36: every element of every parameter, and of every moment where there is a step, is handed out by one rank, or by
+/// all that have it between them.
+void check_saves(const PlanSet& plans, Faults& faults) {
+  const Plan& any = plans.classes.front();
+  const Strategy& s = any.strategy;
+  std::vector<std::array<std::int64_t, 3>> saved(any.flats.size());  // elements: values, first and second moments
+  for (std::int32_t r = 0; r < s.shard_degree(); ++r) {
+    const PhaseOps* const phase = plans.of_rank(r * s.tensor_parallel).find(Phase::save);
+    if (phase == nullptr) return;  // P21
+    for (const Op& op : phase->ops) {
+      const auto* a = std::get_if<Save>(&op.action);
+      if (a == nullptr || a->flat < 0 || a->content == StateContent::step_counts ||
+          (a->held == Save::Held::by_data_ranks && r > 0))
+        continue;
+      const std::size_t which = a->content == StateContent::first_moment    ? 1
+                                : a->content == StateContent::second_moment ? 2
+                                                                            : 0;
+      saved[static_cast<std::size_t>(a->flat)][which] += a->elems.count();
+    }
+  }
+  faults.at(nullptr, nullptr);
+  for (std::size_t f = 0; f < saved.size(); ++f) {
+    const std::int64_t used = any.flats[f].used.count();
+    const std::int64_t moments = any.flats[f].frozen || s.optimizer == OptimizerKind::sgd ? 0 : used;
+    if (saved[f] != std::array{used, moments, moments})
+      return faults.fail("P36", "not every element of flat " + std::to_string(f) + " is saved once");
+  }
+}
+
 /// Broadcasts and reductions have a root.
 void check_roots(const PlanSet& plans, Faults& faults) {
   const Strategy& s = plans.classes.front().strategy;
@@ -139,6 +170,7 @@ void check_classes(const PlanSet& plans, Faults& faults) {
     agree(plans.classes.front(), plans.classes[c], faults);
   check_roots(plans, faults);
   check_steps(plans, faults);
+  if (!faults.failed()) check_saves(plans, faults);
 }
 
 }  // namespace shard::plan::verification

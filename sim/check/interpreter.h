@@ -154,6 +154,9 @@ class Interpreter {
   void mean_loss(const Op& op);
   void copy(const Op& op);
   void digest(const Op& op, const Digest& a);
+  /// P36
+  void save(const Op& op, const Save& a);
+  [[nodiscard]] static Meaning meaning_of(StateContent content);
 
   const Plan& plan_;
   Position at_;

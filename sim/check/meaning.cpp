@@ -51,7 +51,7 @@ void Interpreter::issue(const Op& op) {
          [&](const MeanLoss&) { mean_loss(op); }, [&](const Copy&) { copy(op); },
          [&](const Digest& a) { digest(op, a); }, [&](const BeginControl&) { begin_control(op); },
          [&](const InspectGradient& a) { a.of == InspectGradient::Of::local ? inspect_local(op, a) : inspect(op, a); },
-         [&](const Decide& a) { decide(op, a); }, [&](const Absent&) {}},
+         [&](const Decide& a) { decide(op, a); }, [&](const Absent&) {}, [&](const Save& a) { save(op, a); }},
       op.action);
 }
 

@@ -174,21 +174,44 @@ void Interpreter::digest(const Op& op, const Digest& a) {
   const Operand real = part_of(o, 0, part.end - part.begin);
   // What only other ranks know is right on theirs.
   if (const std::vector<Piece> pieces = read(real); pieces.front().content.meaning == Meaning::foreign) return;
-  const auto meaning = [&] {
-    switch (a.content) {
-      case Digest::Content::parameter: return Meaning::parameter;
-      case Digest::Content::master: return Meaning::master;
-      case Digest::Content::first_moment:
-      case Digest::Content::second_moment: break;
-    }
-    return Meaning::moment;
-  };
   expect(real,
-         {.meaning = meaning(),
+         {.meaning = meaning_of(a.content),
           .what = a.flat,
           .start = part.begin,
-          .tag = a.content == Digest::Content::second_moment ? 1U : 0U},
+          .tag = a.content == StateContent::second_moment ? 1U : 0U},
          "P23");
+}
+
+Meaning Interpreter::meaning_of(StateContent content) {
+  switch (content) {
+    case StateContent::parameter: return Meaning::parameter;
+    case StateContent::master: return Meaning::master;
+    case StateContent::first_moment:
+    case StateContent::second_moment: return Meaning::moment;
+    case StateContent::step_counts: return Meaning::counts;
+    case StateContent::loss_scaler: break;
+  }
+  return Meaning::scaler;
+}
+
+void Interpreter::save(const Op& op, const Save& a) {
+  if (!count(op, 1, "P36") || !access(op.operands[0], Access::read, "P36")) return;
+  const Operand& o = op.operands[0];
+  const Meaning meaning = meaning_of(a.content);
+  if (meaning == Meaning::counts && !in_flats(a.flat)) return faults_.fail("P36", "saves the counts of no flat");
+  if (meaning == Meaning::counts || meaning == Meaning::scaler) {
+    expect(o, simple(meaning), "P36");
+    return;
+  }
+  const std::int64_t start = a.first_elem.count() + at_.shard * a.rank_stride_elems.count();
+  if (!in_flats(a.flat) || start < 0 || start + a.elems.count() > used(a.flat) || elems(o) != a.elems.count())
+    return faults_.fail("P36", "saves elements that the flat does not have");
+  if (meaning == Meaning::parameter && plan_.strategy.has_masters() && !flat(a.flat).frozen)
+    return faults_.fail("P36", "saves rounded parameters, which have masters");
+  expect(
+      o,
+      {.meaning = meaning, .what = a.flat, .start = start, .tag = a.content == StateContent::second_moment ? 1U : 0U},
+      "P36");
 }
 
 }  // namespace shard::plan::verification

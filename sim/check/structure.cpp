@@ -99,7 +99,8 @@ class Structure {
       const Memory memory = plan_.buffer(o.buffer).memory;
       if (device_only && memory != Memory::device)
         faults_.fail("P24", "works on buffer " + name(o.buffer) + ", which is in " + to_string(memory) + " memory");
-      if (memory == Memory::disk && !copies && !std::holds_alternative<ZeroState>(op.action))
+      if (memory == Memory::disk && !copies && !std::holds_alternative<ZeroState>(op.action) &&
+          !std::holds_alternative<Save>(op.action))
         faults_.fail("P24", "works on buffer " + name(o.buffer) + ", which is on disk");
       const Memory first = plan_.buffer(op.operands.front().buffer).memory;
       if (!copies && memory != first && !(is_host(memory) && is_host(first)))
@@ -176,8 +177,9 @@ class Structure {
     const PhaseOps* first = plan_.find(Phase::first_step);
     const PhaseOps* steady = plan_.find(Phase::steady_step);
     faults_.at(nullptr, nullptr);
-    if (first == nullptr || steady == nullptr || plan_.find(Phase::creation) == nullptr)
-      return faults_.fail("P21", "a plan has the phases creation, first_step and steady_step");
+    if (first == nullptr || steady == nullptr || plan_.find(Phase::creation) == nullptr ||
+        plan_.find(Phase::save) == nullptr)
+      return faults_.fail("P21", "a plan has the phases creation, first_step, steady_step and save");
     std::size_t next = 0;
     for (const Op& op : first->ops) {
       faults_.at(first, &op);

@@ -20,6 +20,7 @@ constexpr auto kWords = std::to_array<Word>({
      "in it, so its size is the peak"},
     {"broadcast", "collective that gives every rank what one rank has"},
     {"busy", "of a device: a kernel, a collective or a copy runs; where several do, the moment counts once"},
+    {"checkpoint", "parameters and optimizer state as they stand behind a step, kept for going on; whole or none"},
     {"chunk",
      "a fixed number of elements that parameters are laid into one after the other, across their borders; "
      "gathered, reduced and moved as one",
@@ -64,7 +65,7 @@ constexpr auto kWords = std::to_array<Word>({
     {"largest", "the category that most of a device's memory is of when most is in use, with its bytes"},
     {"live", "the sum of all buffers in use at one moment, without gaps"},
     {"live peak", "the largest sum of buffers in use at one time; the peak is larger by the gaps between them"},
-    {"load", "the phase that reads a saved state"},
+    {"load", "reading the state of a checkpoint: what creation and the first step do in a run that is resumed"},
     {"master_parameter", "fp32 copy of parameters that are stored in 16 bits; the optimizer steps it", "masters"},
     {"max allocated",
      "PyTorch's own figures: the most bytes that its allocator had given out, and had taken from the "
@@ -88,7 +89,7 @@ constexpr auto kWords = std::to_array<Word>({
     {"peer's score",
      "the waste that the other system's own search reports for the size; it differs from the waste of "
      "the layout built where that search leaves parameters out or rounds later"},
-    {"phase", "a part of a run with memory and time of its own: creation, first_step, steady_step, digest"},
+    {"phase", "a part of a run with memory and time of its own: creation, first_step, steady_step, digest, save"},
     {"pinned", "host memory whose pages are locked, so that a GPU copies from and to it while it computes",
      "pinned memory"},
     {"placement", "in which memory model data rests between its uses"},
@@ -103,7 +104,7 @@ constexpr auto kWords = std::to_array<Word>({
     {"rule",
      "how a chunk size is chosen: exact by Shardscope, gemini and gemini-v0.1.9 as Colossal-AI's searches, "
      "variable with chunks of different sizes"},
-    {"save", "the phase that writes the state"},
+    {"save", "the phase in which each rank hands out its part of the state, to be kept as a checkpoint"},
     {"sent",
      "bytes of the collectives of one rank in one step, each call's full buffer; on the wire an all_reduce of a "
      "buffer is what a reduce_scatter and an all_gather of it are"},

@@ -79,7 +79,7 @@ class Signatures {
     for (std::size_t p = 0; p < owners_.size(); ++p)
       if (owners_[p] == at.data) signature.push_back(static_cast<std::int64_t>(p));
     for (const Flat& flat : flats_) {
-      if (flat.frozen && flat.owner < 0) continue;
+      if (flat.frozen && flat.owner < 0 && strategy_.effective_stage() < 3) continue;  // whole on every rank
       const ElemRange real = real_shard(flat, at.shard, strategy_.shard_degree());
       signature.push_back((real.end - real.begin).count());
     }

@@ -90,7 +90,11 @@ Seconds OpCost::operator()(const plan::Op& op, const plan::Effects& e) const {
                },
                [&](const plan::BeginControl&) { return elementwise(); },
                [&](const plan::InspectGradient&) { return elementwise(); },
-               [&](const plan::Decide&) { return elementwise(); }, [&](const plan::Absent&) { return Seconds{0}; }},
+               [&](const plan::Decide&) { return elementwise(); }, [&](const plan::Absent&) { return Seconds{0}; },
+               // What storage takes is not known.
+               [&](const plan::Save&) {
+                 return in.device ? transfer_time(e.bytes_read, cluster_.host_link, rates_) : Seconds{0};
+               }},
       op.action);
 }
 

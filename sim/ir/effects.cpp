@@ -69,7 +69,8 @@ Effects effects(const Plan& plan, const Op& op) {
                 [&](const MeanLoss& a) { nothing(a); }, [&](const Copy& a) { nothing(a); },
                 [&](const Digest& a) { nothing(a); }, [&](const BeginControl& a) { nothing(a); },
                 [&](const InspectGradient& a) { e.flops = Flops{2 * static_cast<double>(a.elems.count())}; },
-                [&](const Decide& a) { nothing(a); }, [&](const Absent& a) { nothing(a); }},
+                [&](const Decide& a) { nothing(a); }, [&](const Absent& a) { nothing(a); },
+                [&](const Save& a) { nothing(a); }},
              op.action);
   return e;
 }

@@ -149,8 +149,8 @@ void add(Sink& sink, const Action& action, const model::Graph& graph) {
                   sink.add(flat, first, stride, elems);
                 },
                 [&](const ZeroState& a) {
-                  const auto& [flat] = a;
-                  sink.add(flat);
+                  const auto& [content, flat, param, first, stride, elems] = a;
+                  sink.add(content, flat, param, first, stride, elems);
                 },
                 [&](const OptimizerStep& a) {
                   const auto& [flat, param, first, stride, elems, factor, kind] = a;
@@ -177,6 +177,10 @@ void add(Sink& sink, const Action& action, const model::Graph& graph) {
                 [&](const Absent& a) {
                   const auto& [lacks, flat] = a;
                   sink.add(lacks, flat);
+                },
+                [&](const Save& a) {
+                  const auto& [held, content, flat, first, stride, elems] = a;
+                  sink.add(held, content, flat, first, stride, elems);
                 }},
              action);
 }

@@ -139,10 +139,39 @@ struct Initialize {
   friend bool operator==(const Initialize&, const Initialize&) = default;
 };
 
-/// Zeroes optimizer state when it is born. Operands: each state buffer (write).
+/// What of a run's state an op is about.
+enum class StateContent : std::uint8_t {
+  parameter,  ///< as it is stored
+  first_moment,
+  second_moment,
+  master,       ///< fp32, where parameters are stored with 16 bits
+  step_counts,  ///< i32, by parameter
+  loss_scaler,  ///< ScalerState
+};
+
+/// Optimizer state is born: zeros, or what a run that goes on had. Operands: each state buffer (write). Elements as
+/// OptimizerStep says them; the operands are the moments in order.
 struct ZeroState {
+  StateContent content = StateContent::first_moment;  ///< first_moment: both moments
   std::int32_t flat = -1;
+  model::ParamId param{};
+  Elems first_elem{};
+  Elems rank_stride_elems{};
+  Elems elems{};
   friend bool operator==(const ZeroState&, const ZeroState&) = default;
+};
+
+/// Hands elements of a flat, or what steps count, to whoever keeps the state of the run. Operands: content (read).
+/// Elements as OptimizerStep says them; step counts are those of a flat's parameters. Of ranks that hold the same each
+/// hands out its part.
+struct Save {
+  enum class Held : std::uint8_t { here, by_replicas, by_data_ranks } held{};
+  StateContent content{};
+  std::int32_t flat = -1;
+  Elems first_elem{};
+  Elems rank_stride_elems{};
+  Elems elems{};
+  friend bool operator==(const Save&, const Save&) = default;
 };
 
 /// One optimizer step over parameters of a flat that this rank owns.
@@ -208,7 +237,8 @@ struct Copy {
 
 /// Feeds a whole flat's content to the run's digest, parameter by parameter (rank 0 hashes). Operands: content (read).
 struct Digest {
-  enum class Content : std::uint8_t { parameter, first_moment, second_moment, master } content{};
+  using Content = StateContent;
+  Content content{};
   std::int32_t flat = -1;
   model::ParamId param{};  ///< valid: this parameter only, content starts at its first element
   friend bool operator==(const Digest&, const Digest&) = default;
@@ -224,7 +254,7 @@ struct Absent {
 };
 
 using Action = std::variant<Compute, LoadBatch, LoadScalars, Communicate, Accumulate, Initialize, ZeroState,
-                            OptimizerStep, MeanLoss, Copy, Digest, BeginControl, InspectGradient, Decide, Absent>;
+                            OptimizerStep, MeanLoss, Copy, Digest, BeginControl, InspectGradient, Decide, Absent, Save>;
 
 /// Lists and name lie in the pool of the op's plan, or are literals. Equal: of one plan set, or at least of one graph,
 /// whose attributes are compared by where they are.

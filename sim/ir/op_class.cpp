@@ -18,7 +18,7 @@ constexpr std::size_t kFirstFusion = kFirstCollective + static_cast<std::size_t>
 /// In the order of Action; compute, collectives and optimizer steps are told by what they are more exactly.
 constexpr std::array<std::string_view, kActionClasses> kActionNames{
     "compute",   "load_batch", "load_scalars", "communicate",   "accumulate", "initialize", "zero_state", "step",
-    "mean_loss", "copy",       "digest",       "begin_control", "inspect",    "decide",     "absent"};
+    "mean_loss", "copy",       "digest",       "begin_control", "inspect",    "decide",     "absent",     "save"};
 
 /// Bytes of one operand of a table that its tokens name.
 double rows_of(const model::Attributes& a, std::int64_t bytes, Dtype dtype) {

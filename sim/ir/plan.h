@@ -90,16 +90,16 @@ struct Plan {
   Strategy strategy{};                          ///< what the passes go by; interpreters read the rest
   Target target{};
   Topology topology{};
-  Dealing dealing{};               ///< since accumulate
-  /// Of a folded plan, to predict by, not to run: for how many micro-steps of the step each of the plan's stands; empty:
-  /// every micro-step is there.
+  Dealing dealing{};  ///< since accumulate
+  /// Of a folded plan, to predict by, not to run: for how many micro-steps of the step each of the plan's stands;
+  /// empty: every micro-step is there.
   std::vector<std::int64_t> micro_step_times{};
   std::int64_t micro_batches = 1;  ///< M, of a step, over all ranks
   std::int32_t rank = 0;           ///< the representative of this class of ranks
   std::vector<Buffer> buffers{};   ///< BufferId indexes this
   std::vector<Flat> flats{};
   std::vector<Unit> units{};             ///< UnitId indexes this
-  std::vector<PhaseOps> phases{};        ///< creation, first_step, steady_step, digest
+  std::vector<PhaseOps> phases{};        ///< creation, first_step, steady_step, digest, save
   Bytes arena_bytes[kMemoryCount] = {};  ///< extent of each memory's arena over all phases; set by allocate
   /// By flat: the parameters that rest on this rank, all or its shard; invalid where another owns them.
   std::vector<BufferId> flat_parameters{};
@@ -109,6 +109,7 @@ struct Plan {
   BufferId loss{};                        ///< mean loss of the step, f32 [1]
   BufferId scalars{};                     ///< what LoadScalars writes
   BufferId control{};                     ///< what Decide writes; invalid where the step is not controlled
+  BufferId loss_scaler{};                 ///< ScalerState; invalid where losses are not scaled
   [[nodiscard]] const Buffer& buffer(BufferId id) const { return buffers[static_cast<std::size_t>(id.value)]; }
   [[nodiscard]] Buffer& buffer(BufferId id) { return buffers[static_cast<std::size_t>(id.value)]; }
   /// How often a step has the op.

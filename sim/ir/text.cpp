@@ -37,12 +37,14 @@ void append_operand(std::string& out, const Plan& plan, const Operand& o) {
   append(out, ',', o.bytes, ']');
 }
 
-[[nodiscard]] const char* to_string(Digest::Content c) {
+[[nodiscard]] const char* to_string(StateContent c) {
   switch (c) {
-    case Digest::Content::parameter: return "parameter";
-    case Digest::Content::first_moment: return "first_moment";
-    case Digest::Content::second_moment: return "second_moment";
-    case Digest::Content::master: return "master";
+    case StateContent::parameter: return "parameter";
+    case StateContent::first_moment: return "first_moment";
+    case StateContent::second_moment: return "second_moment";
+    case StateContent::master: return "master";
+    case StateContent::step_counts: return "step_counts";
+    case StateContent::loss_scaler: return "loss_scaler";
   }
   return "?";
 }
@@ -121,7 +123,13 @@ void append_action(std::string& out, const Plan& plan, const Op& op) {
                   append(out, "decide(", std::int64_t{a.counted}, " of ", std::int64_t{a.members}, ")");
                   if (a.factor != 1.0f) append(out, " times ", a.factor);
                 },
-                [&](const Absent&) { append(out, "absent"); }},
+                [&](const Absent&) { append(out, "absent"); },
+                [&](const Save& a) {
+                  append(out, "save(", to_string(a.content), " [", a.first_elem.count(), "+r*",
+                         a.rank_stride_elems.count(), ", ", a.elems.count(), ")");
+                  if (a.held == Save::Held::by_replicas) append(out, " with replicas");
+                  if (a.held == Save::Held::by_data_ranks) append(out, " with all");
+                }},
              op.action);
 }
 

@@ -165,6 +165,7 @@ Result<ConfiguredModel> parse_config(std::string_view text, std::string_view nam
     describe_family(*family, fields, result.model);
   if (fields.error()) return *fields.error();
   result.dtype = stored_dtype(fields);
+  result.config = layers ? json->dump(2) + '\n' : std::string(text);
   const std::vector<std::string> dropped = fields.dropout_notes();
   result.model.notes.insert(result.model.notes.begin(), dropped.begin(), dropped.end());
   result.dropout_notes = dropped.size();

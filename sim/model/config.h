@@ -18,6 +18,7 @@ struct ConfiguredModel {
   Model model;
   std::vector<ConfigValue> values;  ///< in the order in which they were read
   std::optional<Dtype> dtype{};     ///< what the file says the weights are stored as (torch_dtype); nothing follows it
+  std::string config{};             ///< the description, JSON: as it was given, or with the layers that were asked for
   /// How many of the model's notes, from the first on, are of dropout that is not applied.
   std::size_t dropout_notes = 0;
 };

@@ -1,24 +1,43 @@
 // Which strategies train to the same bits.
 #include "sim/strategy/number_class.h"
 
+#include <array>
 #include <bit>
+#include <type_traits>
 
 namespace shard::plan {
 
+namespace {
+
+constexpr std::array kClassFields{
+    FieldId::micro_batch,         FieldId::global_batch, FieldId::sequence,  FieldId::precision,
+    FieldId::fp32_reduce_scatter, FieldId::predivide,    FieldId::optimizer, FieldId::clip_norm,
+    FieldId::loss_scaling,        FieldId::freeze,       FieldId::dropout,   FieldId::tensor_parallel,
+    FieldId::tensor_layout,
+};
+
+void copy(const Field& field, const Strategy& from, Strategy& to) {
+  std::visit(
+      [&](const auto& place) {
+        using Place = std::decay_t<decltype(place)>;
+        if constexpr (std::is_same_v<Place, WordMember>)
+          place.set(to, place.of(from));
+        else if constexpr (std::is_same_v<Place, ShareMember>)
+          place.member.in(to) = place.member.of(from);
+        else
+          place.in(to) = place.of(from);
+      },
+      field.place);
+}
+
+}  // namespace
+
+std::span<const FieldId> class_fields() {
+  return kClassFields;
+}
+
 Strategy in_number_class(Strategy s, const Strategy& of) {
-  s.micro_batch = of.micro_batch;
-  s.global_batch = of.global_batch;
-  s.sequence = of.sequence;
-  s.precision = of.precision;
-  s.fp32_reduce_scatter = of.fp32_reduce_scatter;
-  s.predivide = of.predivide;
-  s.optimizer = of.optimizer;
-  s.clip_norm = of.clip_norm;
-  s.loss_scaling = of.loss_scaling;
-  s.freeze = of.freeze;
-  s.dropout = of.dropout;
-  s.tensor_parallel = of.tensor_parallel;
-  s.tensor_layout = of.tensor_layout;
+  for (const FieldId id : kClassFields) copy(field(id), of, s);
   s.reproducible = true;
   return s;
 }

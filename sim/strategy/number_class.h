@@ -1,9 +1,15 @@
 // Which strategies train to the same bits: what they have in common, and the plainest of them (docs/agreement.md).
 #pragma once
 
+#include <span>
+
+#include "sim/strategy/fields.h"
 #include "sim/strategy/strategy.h"
 
 namespace shard::plan {
+
+/// What may not differ inside a class: data, arithmetic, what is trained and by which rule.
+[[nodiscard]] std::span<const FieldId> class_fields();
 
 /// `s` in the class of `of`: what may not differ inside a class is `of`'s, data, arithmetic, what is trained and by
 /// which rule. Sums go in the reproducible order.

@@ -25,6 +25,11 @@ TEST_P(PlantedBugs, IsFoundByItsRule) {
 
 namespace {
 
+Strategy in_bf16(Strategy s) {
+  s.precision = Precision::bf16;
+  return s;
+}
+
 /// Those of the steps themselves.
 const Planted kPlanted[] = {
     {"IdsOutOfOrder", "P1", zero(3), at_op("transformer.wpe", 0, [](Plan&, Op& op) { op.id.value += 5; })},
@@ -208,6 +213,35 @@ const Planted kPlanted[] = {
     {"StepsDiffer", "P21", zero(3),
      [](PlanSet& plans) {
        for (Plan& p : plans.classes) p.find(Phase::steady_step)->ops.front().stream = Stream::host;
+     }},
+    {"RoundedParametersSaved", "P36", in_bf16(zero(3)),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes)
+         for (Op& op : p.find(Phase::save)->ops)
+           if (auto* save = std::get_if<Save>(&op.action); save != nullptr && save->content == StateContent::master)
+             save->content = StateContent::parameter;
+     }},
+    {"MomentsSwappedWhenSaved", "P36", zero(2),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes)
+         for (Op& op : p.find(Phase::save)->ops)
+           if (auto* save = std::get_if<Save>(&op.action);
+               save != nullptr && save->content == StateContent::first_moment)
+             save->content = StateContent::second_moment;
+     }},
+    {"SavedFromTheNeighboursPlace", "P36", zero(3),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes)
+         for (Op& op : p.find(Phase::save)->ops)
+           if (auto* save = std::get_if<Save>(&op.action); save != nullptr) save->rank_stride_elems = Elems{0};
+     }},
+    {"OneSaveIsMissing", "P36", zero(1),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.find(Phase::save)->ops.erase(p.find(Phase::save)->ops.begin() + 1);
+     }},
+    {"NothingIsSaved", "P21", zero(0),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.phases.pop_back();
      }},
     {"WrongMomentHashed", "P23", zero(0),
      [](PlanSet& plans) {

@@ -2,9 +2,11 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <string>
 
 #include "executor/state/checkpoint/directory.h"
@@ -12,6 +14,7 @@
 #include "executor/state/checkpoint/names.h"
 #include "tests/state/checkpoint_files.h"
 #include "tests/state/files.h"
+#include "traces/base/stop.h"
 
 namespace shard::checkpoint {
 namespace {
@@ -134,6 +137,22 @@ TEST_F(CheckpointFolder, WithoutCommitNothingStays) {
     EXPECT_EQ(fs::file_size(draft->path() / "model.safetensors"), static_cast<std::uintmax_t>(layout_.files[0].bytes));
     EXPECT_TRUE(list(made)->empty());
   }
+  EXPECT_FALSE(fs::exists(made));
+}
+
+TEST_F(CheckpointFolder, StoppedBeforeCommitNothingStays) {
+  const fs::path made = dir() / "run";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const stop::SignalThread thread([](const Error&) {});
+    const auto draft = Draft::create(made, 1, layout_, small_files(1));
+    if (!draft || !fs::exists(draft->path())) ::_exit(1);
+    ::kill(::getpid(), SIGTERM);
+    for (;;) ::pause();
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
   EXPECT_FALSE(fs::exists(made));
 }
 

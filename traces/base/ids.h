@@ -82,8 +82,9 @@ enum class Part : std::uint8_t {
   creation = 8,
   digest = 9,
   unknown = 10,  ///< of spans: not an op's, or not said
+  save = 11,
 };
-inline constexpr int kPartCount = 11;
+inline constexpr int kPartCount = 12;
 
 /// What a span of another program is, as its recorder says it. The collectives stand together.
 enum class Activity : std::uint8_t {
@@ -192,6 +193,7 @@ inline constexpr int kActivityCount = 24;
     case Part::creation: return "creation";
     case Part::digest: return "digest";
     case Part::unknown: return "unknown";
+    case Part::save: return "save";
   }
   return "?";
 }

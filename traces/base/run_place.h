@@ -7,11 +7,23 @@
 
 namespace shard {
 
-enum class RunPart : std::uint8_t { none, start, joining, preparation, arenas, creation, step, digest, results, end };
+enum class RunPart : std::uint8_t {
+  none,
+  start,
+  joining,
+  preparation,
+  arenas,
+  creation,
+  step,
+  save,
+  digest,
+  results,
+  end
+};
 
 struct RunPlace {
   RunPart part = RunPart::none;
-  std::int64_t step = 0;  ///< of RunPart::step, counted from 1 as it is printed
+  std::int64_t step = 0;  ///< of RunPart::step and ::save, counted from 1 as it is printed
   friend bool operator==(RunPlace, RunPlace) = default;
 };
 

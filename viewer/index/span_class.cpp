@@ -35,6 +35,7 @@ SpanClass class_of_part(Part part) {
     case Part::data:
     case Part::creation: return SpanClass::host;
     case Part::report:
+    case Part::save:
     case Part::digest:
     case Part::unknown: return SpanClass::other;
   }

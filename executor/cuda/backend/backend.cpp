@@ -45,6 +45,7 @@ Backend::Backend(DeviceRoom& room, const plan::Plan& plan, DeviceCommunicator& c
       observer_(options.observer),
       times_ops_(options.observer != nullptr && options.observer->times_device_ops()),
       seed_(options.seed),
+      births_(options.first_state ? Births::read : Births::zero),
       books_(plan, options.observer) {
   const auto seat = static_cast<std::size_t>(communicator.seat());
   room.stuck.resize(std::max(room.stuck.size(), seat + 1));
@@ -82,7 +83,7 @@ Result<void> Backend::prepare(DataSource& data, cpu::ThreadPool& pool, const exe
   Api& api = room_.api;
   const Witnessed witnessed(room_.witness, communicator_.rank(), OpId{});
   if (Result<void> r = check_card(plan_, communicator_.rank(), api.facts()); !r) return r;
-  Result<Lanes> lanes = Lanes::make(api, plan_, communicator_.rank(), staging_by_stream(plan_));
+  Result<Lanes> lanes = Lanes::make(api, plan_, communicator_.rank(), staging_by_stream(plan_, births_));
   if (!lanes) return lanes.error();
   lanes_ = std::move(*lanes);
   communicator_.use(lanes_[shard::Stream::communication].stream);

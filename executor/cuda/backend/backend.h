@@ -121,6 +121,7 @@ class Backend final : public executor::RankBackend {
   bool times_ops_;
   std::int64_t enqueued_since_ns_ = 0;
   std::uint64_t seed_;
+  Births births_;
   executor::Books books_;
   Lanes lanes_;
   std::span<std::byte> pinned_arena_{};

@@ -17,7 +17,7 @@ std::span<const Range> Backend::ranges_of(const Op& op, const Lane& lane) {
   for (const Operand& o : op.operands)
     if (plan_.buffer(o.buffer).memory != Memory::disk)
       ranges_.push_back({.begin = at(o), .bytes = o.bytes, .access = o.access});
-  if (const Bytes staging = runs_on_host(plan_, op) ? staging_bytes(plan_, op) : Bytes{0}; staging.count() > 0)
+  if (const Bytes staging = runs_on_host(plan_, op, births_) ? staging_bytes(plan_, op) : Bytes{0}; staging.count() > 0)
     ranges_.push_back({.begin = lane.staging, .bytes = staging.count(), .access = model::Access::update});
   ranges_.push_back({.begin = reinterpret_cast<const std::byte*>(step_word_),
                      .bytes = sizeof(std::int64_t),
@@ -29,8 +29,8 @@ Result<void> Backend::enqueue(const Op& op, const Lane& lane) {
   if (const auto* call = std::get_if<plan::Communicate>(&op.action)) return collective(op, *call);
   const OpNote note{.rank = communicator_.rank(), .op = op.id, .name = op.name, .ranges = ranges_of(op, lane)};
   if (Result<void> r = room_.api.begin_op(lane.stream, note); !r) return r;
-  if (Result<void> r =
-          runs_on_host(plan_, op) ? host_calls_->enqueue(lane.stream, op, lane.staging) : enqueue_on_device(op, lane);
+  if (Result<void> r = runs_on_host(plan_, op, births_) ? host_calls_->enqueue(lane.stream, op, lane.staging)
+                                                        : enqueue_on_device(op, lane);
       !r)
     return r;
   return room_.api.end_op(lane.stream);
@@ -73,7 +73,7 @@ Result<void> Backend::enqueue_on_device(const Op& op, const Lane& lane) {
          [&](const plan::Communicate&) { return elsewhere(); }, [&](const plan::Initialize&) { return elsewhere(); },
          [&](const plan::MeanLoss&) { return elsewhere(); }, [&](const plan::Digest&) { return elsewhere(); },
          [&](const plan::BeginControl&) { return elsewhere(); }, [&](const plan::Decide&) { return elsewhere(); },
-         [&](const plan::Absent&) { return elsewhere(); }},
+         [&](const plan::Absent&) { return elsewhere(); }, [&](const plan::Save&) { return elsewhere(); }},
       op.action);
 }
 

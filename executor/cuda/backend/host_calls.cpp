@@ -28,7 +28,7 @@ Bytes staging_bytes(const plan::Plan& plan, const plan::Op& op) {
   return total;
 }
 
-bool runs_on_host(const plan::Plan& plan, const plan::Op& op) {
+bool runs_on_host(const plan::Plan& plan, const plan::Op& op, Births births) {
   const bool on_device =
       std::ranges::all_of(op.operands, [&](const Operand& o) { return in(plan, o, Memory::device); });
   const auto copies = [&] {  // between memories as they are
@@ -39,20 +39,21 @@ bool runs_on_host(const plan::Plan& plan, const plan::Op& op) {
       plan::on{[](const plan::Compute&) { return false; }, [](const plan::Communicate&) { return false; },
                [](const plan::LoadBatch&) { return true; }, [](const plan::LoadScalars&) { return true; },
                [&](const plan::Accumulate&) { return !on_device; }, [](const plan::Initialize&) { return true; },
-               [&](const plan::ZeroState&) { return !on_device; },
+               [&](const plan::ZeroState&) { return !on_device || births == Births::read; },
                [&](const plan::OptimizerStep&) { return !on_device; }, [](const plan::MeanLoss&) { return true; },
                [&](const plan::Copy&) { return !on_device && !copies(); }, [](const plan::Digest&) { return true; },
                [](const plan::BeginControl&) { return true; }, [&](const plan::InspectGradient&) { return !on_device; },
-               [](const plan::Decide&) { return true; }, [](const plan::Absent&) { return true; }},
+               [](const plan::Decide&) { return true; }, [](const plan::Absent&) { return true; },
+               [](const plan::Save&) { return true; }},
       op.action);
 }
 
-std::array<Bytes, kStreamCount> staging_by_stream(const plan::Plan& plan) {
+std::array<Bytes, kStreamCount> staging_by_stream(const plan::Plan& plan, Births births) {
   std::array<Bytes, kStreamCount> largest{};
   for (const plan::PhaseOps& phase : plan.phases)
     for (const plan::Op& op : phase.ops) {
       Bytes& bytes = largest[static_cast<std::size_t>(op.stream)];
-      if (runs_on_host(plan, op)) bytes = std::max(bytes, staging_bytes(plan, op));
+      if (runs_on_host(plan, op, births)) bytes = std::max(bytes, staging_bytes(plan, op));
     }
   return largest;
 }
@@ -101,7 +102,7 @@ void HostCalls::clear(const Call& call) const {
 
 Result<void> HostCalls::run(const Call& call) {
   if (cpu::touches_disk(plan_, *call.op))
-    return cpu::run_on_disk(plan_, position_, memories_, *call.op, call.at, &progress_);
+    return cpu::run_on_disk(plan_, position_, memories_, *call.op, call.at, ops_.state(), &progress_);
   return ops_.run(*call.op, call.at);
 }
 

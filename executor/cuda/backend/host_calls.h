@@ -17,10 +17,15 @@ namespace shard::cuda {
 
 /// Bytes of staging that an op needs where the host runs it: its operands in device memory, each at a multiple of 64.
 [[nodiscard]] Bytes staging_bytes(const plan::Plan& plan, const plan::Op& op);
+/// How optimizer state is born.
+enum class Births : std::uint8_t {
+  zero,
+  read,  ///< as a run that goes on had it, which the host reads
+};
 /// The largest of each stream's ops that the host runs on device memory.
-[[nodiscard]] std::array<Bytes, kStreamCount> staging_by_stream(const plan::Plan& plan);
+[[nodiscard]] std::array<Bytes, kStreamCount> staging_by_stream(const plan::Plan& plan, Births births);
 /// Whether an op that is neither computation nor a collective is the host's, wherever its operands are.
-[[nodiscard]] bool runs_on_host(const plan::Plan& plan, const plan::Op& op);
+[[nodiscard]] bool runs_on_host(const plan::Plan& plan, const plan::Op& op, Births births);
 
 /// Enqueues them and keeps what they are called with; calls run on some thread, one after another of a stream.
 class HostCalls {

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -91,7 +93,7 @@ bool maker_is_dead(const fs::path& path, io::Descriptor& lock) {
 Result<void> remove_checkpoint(const fs::path& path, std::int64_t step) {
   const fs::path hidden = path.parent_path() / hidden_name(step, DirectoryKind::removed);
   io::Descriptor lock;
-  if (int why = io::open(path, O_RDONLY | O_DIRECTORY, lock); why == 0) static_cast<void>(io::lock(lock));
+  if (io::open(path, O_RDONLY | O_DIRECTORY, lock) == 0) static_cast<void>(io::lock(lock));
   if (const int why = io::rename(path, hidden); why != 0)
     return io::failure(Errc::io, "an old checkpoint cannot be removed", why, path);
   if (const int why = io::remove_directory(hidden); why != 0)
@@ -125,8 +127,8 @@ Result<fs::path> newest(const fs::path& path) {
                  "the folder of a run that saved some, or one checkpoint in it"};
   const Result<std::vector<Listed>> listed = list(path);
   if (!listed) return listed.error();
-  for (auto at = listed->rbegin(); at != listed->rend(); ++at)
-    if (at->complete) return at->path;
+  const auto found = std::find_if(listed->rbegin(), listed->rend(), [](const Listed& each) { return each.complete; });
+  if (found != listed->rend()) return found->path;
   if (listed->empty())
     return Error{Errc::no_input, "has no checkpoint; " + what_is_in(path), path.string(),
                  "the folder of a run that saved some, or one checkpoint in it"};
@@ -151,12 +153,13 @@ Result<void> prune(const fs::path& dir, std::int64_t keep) {
     if (const int why = io::remove_directory(each.path); why != 0 && why != ENOENT)
       return io::failure(Errc::io, "what an interrupted save left cannot be removed", why, each.path);
   }
-  const Result<std::vector<Listed>> listed = list(dir);
+  Result<std::vector<Listed>> listed = list(dir);
   if (!listed) return listed.error();
-  std::int64_t kept = 0;
-  for (auto at = listed->rbegin(); at != listed->rend(); ++at) {
-    if (!at->complete || kept++ < std::max<std::int64_t>(keep, 1)) continue;
-    if (Result<void> removed = remove_checkpoint(at->path, at->step); !removed) return removed;
+  std::erase_if(*listed, [](const Listed& each) { return !each.complete; });
+  const auto old = std::ssize(*listed) - std::max<std::int64_t>(keep, 1);
+  for (std::int64_t i = 0; i < old; ++i) {
+    const Listed& each = (*listed)[static_cast<std::size_t>(i)];
+    if (Result<void> removed = remove_checkpoint(each.path, each.step); !removed) return removed;
   }
   return {};
 }

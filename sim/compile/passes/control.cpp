@@ -43,6 +43,7 @@ void Control::begin(std::vector<Op>& ops) {
   if (scaler) {
     scaler_ = plan_.add_buffer(
         {.name = "loss scaler", .category = Category::optimizer_state, .bytes = kScalerStateBytes, .persistent = true});
+    plan_.loss_scaler = scaler_;
     loss_scale_ = plan_.add_buffer({.name = "loss scale", .category = Category::input, .bytes = Bytes{kScalarBytes}});
     plan_.add_operand(begin, updates(plan_, scaler_));
     plan_.add_operand(begin, writes(plan_, loss_scale_));
@@ -54,7 +55,7 @@ void Control::begin(std::vector<Op>& ops) {
     head.push_back({.name = "zero loss scaler",
                     .part = Part::optimizer,
                     .first_step_only = true,
-                    .action = ZeroState{},
+                    .action = ZeroState{.content = StateContent::loss_scaler},
                     .operands = plan_.list({writes(plan_, scaler_)})});
   head.push_back(begin);
   plan_.add_operand(ops.front(), writes(plan_, knobs_));

@@ -1,4 +1,6 @@
-// Pass optimize: optimizer state and steps, refresh of parameters, the mean loss, creation, and the digest of a run.
+// Pass optimize: optimizer state and steps, refresh of parameters, the mean loss, creation, digest and saving of a run.
+#include <algorithm>
+
 #include "sim/compile/parameter_units.h"
 #include "sim/compile/passes/collectives.h"
 #include "sim/compile/passes/control.h"
@@ -35,6 +37,7 @@ class Optimizer {
     create();
     step();
     digest();
+    save();
     return std::move(plan_);
   }
 
@@ -159,7 +162,7 @@ class Optimizer {
     ops.push_back({.name = "zero step counts",
                    .part = Part::optimizer,
                    .first_step_only = true,
-                   .action = ZeroState{},
+                   .action = ZeroState{.content = StateContent::step_counts},
                    .operands = plan_.list({writes(plan_, counts_)})});
     if (plan_.strategy.is_controlled()) control(ops);
     for (std::size_t i = 0; i < stretches_.size(); ++i) {
@@ -197,7 +200,11 @@ class Optimizer {
     Op born{.name = plan_.text("zero state ", s.name),
             .part = Part::optimizer,
             .first_step_only = true,
-            .action = ZeroState{.flat = s.flat},
+            .action = ZeroState{.flat = s.flat,
+                                .param = s.param,
+                                .first_elem = Elems{s.first},
+                                .rank_stride_elems = Elems{s.rank_stride},
+                                .elems = Elems{s.elems}},
             .operands = {}};
     Op op{.name = plan_.text("step ", s.name), .part = Part::optimizer, .action = {}, .operands = {}};
     Op store{.name = plan_.text("store ", s.name), .part = Part::optimizer, .action = Copy{}, .operands = {}};
@@ -355,6 +362,96 @@ class Optimizer {
                    .part = Part::digest,
                    .action = what,
                    .operands = plan_.list({reads(plan_, content)})});
+  }
+
+  /// Every rank hands out what it alone holds, and its part of what others hold too.
+  void save() {
+    PhaseOps phase{.phase = Phase::save, .ops = {}};
+    for (std::int32_t f : all_flats())
+      if (flat(f).frozen) save_frozen(phase.ops, f);
+    for (const Stretch& s : stretches_) {
+      const bool here = s.elems > 0;
+      const auto state = [&](int k) { return here ? reads(plan_, s.state[static_cast<std::size_t>(k)]) : Operand{}; };
+      const auto content = plan_.strategy.has_masters() ? StateContent::master : StateContent::parameter;
+      const auto values = [&] {
+        if (!here) return Operand{};
+        return s.master.valid() ? reads(plan_, s.master) : inside(parameters(s.flat), s, stage_ == 3, Access::read);
+      };
+      save_stretch(phase.ops, s, content, values());
+      if (state_count_ > 0) save_stretch(phase.ops, s, StateContent::first_moment, state(0));
+      if (state_count_ > 1) save_stretch(phase.ops, s, StateContent::second_moment, state(1));
+    }
+    for (std::int32_t f : all_flats())
+      if (!flat(f).frozen) save_counts(phase.ops, f);
+    if (plan_.loss_scaler.valid())
+      phase.ops.push_back({.name = "save loss scaler",
+                           .part = Part::save,
+                           .action = Save{.held = Save::Held::by_data_ranks, .content = StateContent::loss_scaler},
+                           .operands = plan_.list({reads(plan_, plan_.loss_scaler)})});
+    plan_.phases.push_back(std::move(phase));
+  }
+
+  void save_stretch(std::vector<Op>& ops, const Stretch& s, StateContent content, const Operand& from) {
+    Op op{
+        .name = plan_.text("save ", s.name, word_of(content)), .part = Part::save, .action = Absent{}, .operands = {}};
+    if (s.elems > 0) {
+      op.action = Save{.held = whole_parameters_ ? Save::Held::here
+                               : stage_ == 0     ? Save::Held::by_data_ranks
+                                                 : Save::Held::by_replicas,
+                       .content = content,
+                       .flat = s.flat,
+                       .first_elem = Elems{s.first},
+                       .rank_stride_elems = Elems{s.rank_stride},
+                       .elems = Elems{s.elems}};
+      op.operands = plan_.list({from});
+    }
+    ops.push_back(op);
+  }
+
+  void save_frozen(std::vector<Op>& ops, std::int32_t f) {
+    Op op{.name = plan_.text("save ", plan::flat_name(plan_, flat(f))),
+          .part = Part::save,
+          .action = Absent{},
+          .operands = {}};
+    const bool shard = stage_ == 3 && flat(f).owner < 0;
+    const ElemRange real = shard ? real_shard(flat(f), at_.shard, shards_) : ElemRange{Elems{0}, flat(f).used};
+    if (parameters(f).valid() && real.begin < real.end) {
+      const Elems elems = real.end - real.begin;
+      Operand from = whole(plan_, parameters(f), Access::read);
+      from.bytes = bytes_of(plan_.buffer(parameters(f)).dtype, elems).count();
+      op.action = Save{.held = stage_ == 3 ? Save::Held::by_replicas : Save::Held::by_data_ranks,
+                       .content = StateContent::parameter,
+                       .flat = f,
+                       .rank_stride_elems = shard ? flat(f).shard(shards_) : Elems{0},
+                       .elems = elems};
+      op.operands = plan_.list({from});
+    }
+    ops.push_back(op);
+  }
+
+  /// By who steps some of the flat.
+  void save_counts(std::vector<Op>& ops, std::int32_t f) {
+    Op op{.name = plan_.text("save step counts ", plan::flat_name(plan_, flat(f))),
+          .part = Part::save,
+          .action = Absent{},
+          .operands = {}};
+    if (std::ranges::any_of(stretches_, [&](const Stretch& s) { return s.flat == f && s.elems > 0; })) {
+      op.action = Save{.held = Save::Held::by_data_ranks, .content = StateContent::step_counts, .flat = f};
+      op.operands = plan_.list({reads(plan_, counts_)});
+    }
+    ops.push_back(op);
+  }
+
+  [[nodiscard]] static const char* word_of(StateContent content) {
+    switch (content) {
+      case StateContent::master: return " master";
+      case StateContent::first_moment: return " first moment";
+      case StateContent::second_moment: return " second moment";
+      case StateContent::parameter:
+      case StateContent::step_counts:
+      case StateContent::loss_scaler: break;
+    }
+    return "";
   }
 
   Draft plan_;

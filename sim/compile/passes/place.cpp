@@ -26,6 +26,17 @@ void settle(Plan& plan) {
     }
 }
 
+/// Counts are saved from where a flat's steps count.
+void place_save(Plan& plan) {
+  std::vector<BufferId> counts(plan.flats.size());
+  for (const Op& op : plan.find(Phase::steady_step)->ops)
+    if (const auto* step = std::get_if<OptimizerStep>(&op.action))
+      counts[static_cast<std::size_t>(step->flat)] = op.operands[3].buffer;
+  for (Op& op : plan.find(Phase::save)->ops)
+    if (const auto* save = std::get_if<Save>(&op.action); save != nullptr && save->content == StateContent::step_counts)
+      plan.own_operands(op)[0].buffer = counts[static_cast<std::size_t>(save->flat)];
+}
+
 /// Computation and communication happen in device memory; any other op where all its operands are.
 std::vector<Op> legal(Plan& plan, Mover& mover, std::vector<Op> ops) {
   std::vector<Op> out;
@@ -35,7 +46,8 @@ std::vector<Op> legal(Plan& plan, Mover& mover, std::vector<Op> ops) {
       return std::all_of(op.operands.begin(), op.operands.end(),
                          [&](const Operand& o) { return plan.buffer(o.buffer).memory == memory; });
     };
-    const bool copies = std::holds_alternative<Copy>(op.action) || std::holds_alternative<ZeroState>(op.action);
+    const bool copies = std::holds_alternative<Copy>(op.action) || std::holds_alternative<ZeroState>(op.action) ||
+                        std::holds_alternative<Save>(op.action);
     const bool device_only =
         std::holds_alternative<Compute>(op.action) || std::holds_alternative<Communicate>(op.action);
     if (copies || in(Memory::device) || (!device_only && in(Memory::host)))
@@ -75,6 +87,7 @@ Draft place(Draft plan) {
   step = place_parameters(plan, mover, std::move(step));
   place_creation(plan, mover);
   place_digest(plan, mover);
+  place_save(plan);
   for (PhaseOps& phase : plan.phases) {
     phase.ops = legal(plan, mover, std::move(phase.ops));
     choose_streams(plan, phase.ops);

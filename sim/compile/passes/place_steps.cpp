@@ -13,16 +13,13 @@ class Steps {
 
   std::vector<Op> place(std::vector<Op> ops) {
     // Gradients are where pass place_gradients left them: equal on all ranks, so that one which lacks a step knows too.
-    for (const Op& op : ops)
-      if (std::holds_alternative<BeginControl>(op.action) && plan_.strategy.has_scaler())
-        scaler_ = op.operands[2].buffer;
     std::vector<Op> out;
     out.reserve(ops.size());
     for (Op& op : ops) {
       if (const auto* step = std::get_if<OptimizerStep>(&op.action)) {
         place_step(out, op, step->flat);
       } else if (const auto* zero = std::get_if<ZeroState>(&op.action);
-                 zero != nullptr && zero->flat < 0 && op.operands[0].buffer != scaler_) {
+                 zero != nullptr && zero->content == StateContent::step_counts) {
         zero_counts(out, op);
       } else if (const auto* absent = std::get_if<Absent>(&op.action)) {
         place_absent(out, *absent, op);
@@ -135,7 +132,6 @@ class Steps {
 
   Plan& plan_;
   Mover& mover_;
-  BufferId scaler_{};
   BufferId host_counts_{};
   BufferId host_scalars_{};
   BufferId host_control_{};
