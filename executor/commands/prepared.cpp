@@ -94,12 +94,19 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   plans->parent_hash = planned->parent_plan_hash;
   Result<engine::Simulation> prediction = engine::simulate(*plans, *cluster, simulate_options(options));
   if (!prediction) return prediction.error();
-  return Prepared{.planned = std::move(*planned),
-                  .plans = std::move(*plans),
-                  .prediction = std::move(*prediction),
-                  .data = (*data)->describe(),
-                  .instruction_set = *instruction_set,
-                  .weights = std::move(*weights)};
+  Prepared prepared{.planned = std::move(*planned),
+                    .plans = std::move(*plans),
+                    .prediction = std::move(*prediction),
+                    .data = (*data)->describe(),
+                    .instruction_set = *instruction_set,
+                    .weights = std::move(*weights)};
+  std::vector<std::string> notes;
+  Result<std::shared_ptr<const train::ResumedRun>> resumed = open_resumed(command, options, prepared, notes);
+  if (!resumed) return resumed.error();
+  prepared.resumed = std::move(*resumed);
+  for (std::string& note : notes) prepared.planned.notes.push_back(std::move(note));
+  if (Result<void> ok = check_checkpoints(command, options, prepared); !ok) return ok.error();
+  return prepared;
 }
 
 const engine::ClassResult& class_of(const engine::Simulation& prediction, std::int32_t rank) {

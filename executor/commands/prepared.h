@@ -17,9 +17,10 @@ struct Prepared {
   Planned planned;
   plan::PlanSet plans;
   engine::Simulation prediction;
-  std::string data;                          ///< for people
-  cpu::InstructionSet instruction_set{};     ///< of this process
-  std::shared_ptr<const Weights> weights{};  ///< what parameters begin with; null: they are drawn
+  std::string data;                                    ///< for people
+  cpu::InstructionSet instruction_set{};               ///< of this process
+  std::shared_ptr<const Weights> weights{};            ///< what parameters begin with; null: they are drawn
+  std::shared_ptr<const train::ResumedRun> resumed{};  ///< what the run goes on with; null: it is a new one
 };
 
 /// How the run is predicted.

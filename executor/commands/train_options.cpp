@@ -43,7 +43,8 @@ void add_run_options(cli::Command& command, TrainOptions& o, std::string_view st
 }
 
 void add_train_options(cli::Command& command, TrainOptions& o) {
-  add_run_options(command, o, "training steps");
+  add_run_options(command, o, "training steps of the whole run, those behind which it is resumed among them");
+  add_checkpoint_options(command, o.checkpoints);
   cli::Group output = command.group("Output");
   output.add("trace", &o.trace, "FILE", "write what was measured, all ranks in one trace").common().writes_file();
   output.add("trace-predicted", &o.trace_predicted, "FILE", "write what the simulator predicts for the same plan")

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "executor/commands/checkpoint_options.h"
 #include "executor/commands/control_options.h"
 #include "executor/commands/train_weights.h"
 #include "executor/cpu/kernels/instruction_set.h"
@@ -34,6 +35,7 @@ struct TrainOptions {
   std::optional<double> weight_decay;
   std::uint64_t seed = 0;
   WeightOptions weights;
+  CheckpointOptions checkpoints;
   std::string trace;
   std::string trace_predicted;
   bool profile = false;

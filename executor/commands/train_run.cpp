@@ -70,12 +70,18 @@ class StepLines {
   /// `moments`: of the phase that ended last, where memory is shown.
   StepLines(const Prepared& p, const TrainOptions& o, const train::MomentsObserver* moments, std::ostream& lines)
       : steps_(o.steps),
+        first_(p.resumed == nullptr ? 1 : p.resumed->manifest().step + 1),
         print_every_(o.print_every),
         tokens_(static_cast<double>(p.planned.strategy.global_batch * p.planned.strategy.sequence)),
         model_(*p.planned.model),
         moments_(moments),
         lines_(lines) {
     if (moments_ != nullptr) memory_.emplace(p, o.steps);
+  }
+  void saved(const train::SavedCheckpoint& c) {
+    lines_ << "saved     " << c.path.string() << ", " << cli::mib(c.bytes) << ", " << cli::duration(Seconds{c.seconds})
+           << '\n'
+           << std::flush;
   }
   void created() {
     if (memory_) lines_ << memory_->created(moments_->last().end) << std::flush;
@@ -103,7 +109,7 @@ class StepLines {
  private:
   void show(const train::StepResult& done) {
     const auto number = static_cast<long long>(done.step + 1);
-    if (number % print_every_ != 0 && number != 1 && number != steps_) return;
+    if (number % print_every_ != 0 && number != first_ && number != steps_) return;
     char loss[48];
     // NaN has no sign that means anything.
     std::snprintf(loss, sizeof loss, "%.6f", std::isnan(done.loss) ? NAN : static_cast<double>(done.loss));
@@ -117,6 +123,7 @@ class StepLines {
   }
 
   std::int64_t steps_;
+  std::int64_t first_;
   std::int64_t print_every_;
   double tokens_;
   const model::Model& model_;
@@ -162,6 +169,7 @@ std::int64_t steps_between_flushes(const plan::Plan& plan) {
 RunPlace place_of(Phase phase, std::int64_t step) {
   if (phase == Phase::creation) return {RunPart::creation};
   if (phase == Phase::digest) return {RunPart::digest};
+  if (phase == Phase::save) return {RunPart::save, step};
   return {RunPart::step, step + 1};
 }
 
@@ -280,7 +288,7 @@ train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, 
                                                                                         std::int64_t step) {
     set_run_place(place_of(phase, step));
     watchers.phase = phase;
-    const std::int64_t told = phase == Phase::digest ? steps - 1 : step;
+    const std::int64_t told = phase == Phase::digest ? steps - 1 : phase == Phase::save ? step - 1 : step;
     if (watchers.observer) {
       watchers.observer->begin(phase, told);
       watchers.observer->record_spans(!recorded || (is_step(phase) && recorded->contains(step + 1)));
@@ -329,6 +337,12 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   Bytes resident{0};
   train::SessionOptions session = session_of(o, plan, rank, watchers);
   (*weights)->tell(session);
+  if (p.resumed != nullptr) p.resumed->tell(session);
+  const auto keeper = keeper_of(o, p, plan, communicator, [&](const train::SavedCheckpoint& c) {
+    if (watchers.step_lines) watchers.step_lines->saved(c);
+  });
+  if (!keeper) return keeper.error();
+  session.keeper = keeper->get();
   session.before_end = [&]() -> Result<void> {
     set_run_place({RunPart::results});
     // A shared page counts by the processes that have touched it: nobody asks before all ranks have run.

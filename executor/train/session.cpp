@@ -29,7 +29,8 @@ Result<StepResult> Session::step() {
   const auto begin = std::chrono::steady_clock::now();
   const double rate = options_.learning_rate ? options_.learning_rate(steps_) : options_.scalars.learning_rate;
   backend_.set_learning_rate(rate);
-  if (Result<void> r = phase(steps_ == 0 ? Phase::first_step : Phase::steady_step, steps_); !r) return r.error();
+  if (Result<void> r = phase(steps_ == options_.first_step ? Phase::first_step : Phase::steady_step, steps_); !r)
+    return r.error();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   const StepResult done{.step = steps_,
                         .loss = backend_.loss(),
@@ -48,6 +49,18 @@ Result<StepResult> Session::step() {
   if (options_.read_each_step && options_.digest && steps_ < options_.steps)
     if (Result<void> r = show_state(); !r) return r.error();
   return done;
+}
+
+Result<void> Session::keep() {
+  StateKeeper* const keeper = options_.keeper;
+  if (keeper == nullptr) return {};
+  const Result<bool> wanted = keeper->wants(steps_, options_.steps);
+  if (!wanted) return wanted.error();
+  if (!*wanted) return {};
+  note_parts_of_step();
+  if (Result<void> r = keeper->begin(steps_); !r) return r;
+  if (Result<void> r = phase(Phase::save, steps_); !r) return r;
+  return keeper->end();
 }
 
 /// Of the step that has just ended, before anything else is run.
@@ -119,15 +132,24 @@ executor::BackendOptions backend_options(const SessionOptions& options) {
           .observer = options.observer,
           .read_state = options.read_state,
           .read_on_every_rank = options.read_each_step,
-          .first_values = options.first_values};
+          .first_values = options.first_values,
+          .first_state = options.first_state,
+          .save_state = options.keeper == nullptr
+                            ? executor::StateSaver()
+                            : [keeper = options.keeper](model::ParamId param, plan::StateContent content,
+                                                        std::int64_t first, std::span<const std::byte> elements) {
+                                keeper->take(param, content, first, elements);
+                              }};
 }
 
 Result<SessionResult> run_session(executor::RankBackend& backend, const plan::Plan& plan, Communicator& communicator,
                                   const SessionOptions& options) {
   Session session(backend, plan, communicator, options);
   if (Result<void> r = session.create(); !r) return r.error();
-  for (std::int64_t step = 0; step < options.steps; ++step)
+  while (session.steps() < options.steps) {
     if (const Result<StepResult> r = session.step(); !r) return r.error();
+    if (Result<void> r = session.keep(); !r) return r.error();
+  }
   if (options.digest)
     if (const Result<std::string> r = session.digest(); !r) return r.error();
   if (options.before_end)

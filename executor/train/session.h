@@ -22,9 +22,25 @@ struct StepResult {
   std::optional<plan::ControlBlock> control{};  ///< gradient norm, loss scale, overflow, where they are looked at
 };
 
+/// Who keeps the state of a run as it stands behind a step. Each rank's own; all are asked the same.
+class StateKeeper {
+ public:
+  StateKeeper() = default;
+  StateKeeper(const StateKeeper&) = delete;
+  StateKeeper& operator=(const StateKeeper&) = delete;
+  virtual ~StateKeeper() = default;
+  /// Whether the state behind that many steps is wanted, of `last` that the run has; the same on all ranks.
+  [[nodiscard]] virtual Result<bool> wants(std::int64_t steps, std::int64_t last) = 0;
+  /// Then, in this order, on all ranks: begin(), what the save phase hands out, end(). An error is that of all ranks.
+  [[nodiscard]] virtual Result<void> begin(std::int64_t steps) = 0;
+  virtual void take(model::ParamId param, plan::StateContent content, std::int64_t first,
+                    std::span<const std::byte> elements) = 0;
+  [[nodiscard]] virtual Result<void> end() = 0;
+};
+
 struct SessionOptions {
-  std::int64_t steps = 1;
-  bool digest = true;  ///< ends with the digest of parameters and optimizer state
+  std::int64_t steps = 1;  ///< of the whole run, those behind which it goes on among them
+  bool digest = true;      ///< ends with the digest of parameters and optimizer state
   OptimizerScalars scalars;
   plan::ControlKnobs knobs{};
   std::vector<executor::InjectedOverflow> inject{};
@@ -43,6 +59,9 @@ struct SessionOptions {
   /// The digest phase runs behind every step, not behind the last alone, and read_state sees it on every rank.
   bool read_each_step = false;
   executor::FirstValues first_values = nullptr;  ///< null: drawn, under the seed
+  executor::FirstState first_state = nullptr;    ///< null: zeros
+  std::int64_t first_step = 0;                   ///< of a run that goes on: as many steps are done
+  StateKeeper* keeper = nullptr;                 ///< may be null; keeps the state of the run
   std::string disk_path{};                       ///< an existing directory for what the plan puts on disk
   /// Trains on where losses, gradients or parameters are no numbers, which else ends the session.
   bool keep_going = false;
@@ -93,12 +112,21 @@ class Session {
  public:
   Session(executor::RankBackend& backend, const plan::Plan& plan, Communicator& communicator,
           const SessionOptions& options)
-      : plan_(plan), options_(options), backend_(backend), communicator_(communicator) {}
+      : plan_(plan),
+        options_(options),
+        backend_(backend),
+        communicator_(communicator),
+        steps_(options.first_step),
+        noted_(options.first_step) {}
 
   [[nodiscard]] Result<void> create();
   /// The next step: as many as one likes, whatever options.steps says. contradiction, on all ranks, where it left no
   /// numbers (executor/train/numbers.h).
   [[nodiscard]] Result<StepResult> step();
+  /// Saves where the keeper wants the state behind the steps that are done.
+  [[nodiscard]] Result<void> keep();
+  /// Steps that are done, those of the run that this one goes on with among them.
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
   /// Of parameters and optimizer state behind the last step, on rank 0; empty elsewhere. contradiction, on all ranks,
   /// where parameters are not finite.
   [[nodiscard]] Result<std::string> digest();

@@ -1,0 +1,79 @@
+// Saves a run's state as checkpoints: each rank writes what it alone holds, and its part of what others hold too.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/comm/communicator.h"
+#include "executor/state/checkpoint/draft.h"
+#include "executor/state/checkpoint/part.h"
+#include "executor/train/checkpoint_tensors.h"
+#include "executor/train/session.h"
+#include "sim/ir/plan.h"
+
+namespace shard::train {
+
+struct CheckpointPlan {
+  CheckpointTensors tensors;     ///< of the run
+  std::int64_t tokens = 0;       ///< of one step, over all ranks
+  std::filesystem::path folder;  ///< that checkpoints are made in
+  std::int64_t every = 0;        ///< steps between two; 0: none but the last
+  bool at_end = false;           ///< behind the last step too
+  std::int64_t keep = 0;         ///< the newest so many stay; 0: all
+  std::string config;            ///< of the model, as Hugging Face's libraries read it; empty: no config.json
+  checkpoint::Manifest facts{};  ///< numbers and about; the rest is filled in
+};
+
+/// What was saved last.
+struct SavedCheckpoint {
+  std::filesystem::path path;
+  std::int64_t step = 0;
+  Bytes bytes{0};
+  double seconds = 0;
+};
+
+/// One rank's. All ranks see one folder. What it refers to outlives it. One thread, and another while it waits for the
+/// disk.
+class CheckpointKeeper final : public StateKeeper {
+ public:
+  /// `after`: called on rank 0 when a checkpoint counts; may be empty.
+  CheckpointKeeper(CheckpointPlan what, const plan::Plan& plan, Communicator& communicator,
+                   std::function<void(const SavedCheckpoint&)> after);
+
+  [[nodiscard]] Result<bool> wants(std::int64_t steps, std::int64_t last) override;
+  /// Errors, here and of end(): those of Draft and Part, and io where a rank does not see the folder.
+  [[nodiscard]] Result<void> begin(std::int64_t steps) override;
+  void take(model::ParamId param, plan::StateContent content, std::int64_t first,
+            std::span<const std::byte> elements) override;
+  [[nodiscard]] Result<void> end() override;
+
+  /// Of one checkpoint, the manifest left out.
+  [[nodiscard]] Bytes bytes() const { return Bytes{layout_.bytes + static_cast<std::int64_t>(what_.config.size())}; }
+
+ private:
+  void write(std::int32_t tensor, std::int64_t offset, std::span<const std::byte> bytes);
+  /// Does `work`, which may take as long as the disk does, while the ranks go on telling each other that they are
+  /// alive. The outcome is that of all ranks: what each says, or the first error.
+  [[nodiscard]] Result<std::vector<std::string>> together(const std::function<Result<std::string>()>& work);
+
+  CheckpointPlan what_;
+  const plan::Plan& plan_;
+  Communicator& communicator_;
+  std::function<void(const SavedCheckpoint&)> after_;
+  checkpoint::Layout layout_;
+  std::int64_t steps_ = 0;  ///< of the one that is being saved
+  std::chrono::steady_clock::time_point begin_{};
+  std::optional<checkpoint::Draft> draft_{};  ///< of rank 0
+  std::optional<checkpoint::Part> part_{};
+  std::vector<bool> heads_{};           ///< by parameter: this rank writes its first element, and its count
+  std::vector<std::int32_t> counts_{};  ///< by parameter; streams hand out state in any order
+  std::optional<Error> fault_{};        ///< the first of this rank's
+};
+
+}  // namespace shard::train

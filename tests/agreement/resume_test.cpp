@@ -1,0 +1,97 @@
+// Does a run that is saved by one strategy and goes on by another end with the bits of one that was never interrupted?
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "executor/state/checkpoint/directory.h"
+#include "tests/agreement/random_runs.h"
+#include "tests/agreement/resumed.h"
+
+namespace shard {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of the test's own, gone behind it.
+class Folder {
+ public:
+  explicit Folder(const std::string& name) : path_(fs::path(testing::TempDir()) / name) { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { fs::remove_all(path_); }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string content_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Both safetensors files of the checkpoint behind that step.
+std::string tensors_of(const fs::path& folder, std::int64_t step) {
+  const fs::path path = folder / ("step-0000000" + std::to_string(step));
+  return content_of(path / "model.safetensors") + content_of(path / "optimizer.safetensors");
+}
+
+constexpr std::int64_t kSteps = 5;
+
+/// Draws until the class has one that does not contradict itself.
+plan::Strategy next(RandomClass& drawn, plan::Device device) {
+  while (true)
+    if (const std::optional<plan::Strategy> s = drawn.draw(device)) return *s;
+}
+
+void expect_resumes(unsigned seed, plan::Device device, int others) {
+  RandomClass drawn(seed);
+  const plan::Strategy first = next(drawn, device);
+  train::SessionOptions session = random_session(seed);
+  session.steps = kSteps;
+  const Folder folder("resume_" + std::to_string(seed) + (device == plan::Device::cpu ? "" : "_gpu"));
+  const std::string what = "seed " + std::to_string(seed) + ": " + drawn.model()->name + ' ' + to_string(first);
+  const auto whole = run_in_process(drawn.model(), first, session);
+  ASSERT_TRUE(whole) << what << ": " << to_string(whole.error());
+  const auto saving = run_kept(drawn.model(), first, session, {.save = folder.path(), .every = 1});
+  ASSERT_TRUE(saving) << what << ": " << to_string(saving.error());
+  EXPECT_EQ(saving->ranks[0].state_sha256, whole->ranks[0].state_sha256) << what << ": saving changes numbers";
+  EXPECT_EQ(saving->ranks[0].peak, whole->ranks[0].peak) << what << ": saving needs memory";
+  for (int i = 0; i < others; ++i) {
+    const plan::Strategy second = i == 0 ? first : next(drawn, device);
+    const std::int64_t step = 1 + (seed + static_cast<unsigned>(i)) % (kSteps - 1);
+    const std::string then = what + "\n then from step " + std::to_string(step) + ' ' + to_string(second);
+    const Folder again("resumed_" + std::to_string(seed) + (device == plan::Device::cpu ? "" : "_gpu"));
+    const auto resumed =
+        run_kept(drawn.model(), second, session,
+                 {.save = again.path(), .every = 1, .resume = folder.path() / ("step-0000000" + std::to_string(step))});
+    ASSERT_TRUE(resumed) << then << ": " << to_string(resumed.error());
+    EXPECT_EQ(resumed->ranks[0].state_sha256, whole->ranks[0].state_sha256) << then;
+    EXPECT_EQ(resumed->ranks[0].losses,
+              std::vector<float>(whole->ranks[0].losses.begin() + step, whole->ranks[0].losses.end()))
+        << then;
+    // The files themselves: counts and the loss scaler, which no digest shows, are there too.
+    EXPECT_TRUE(tensors_of(again.path(), kSteps) == tensors_of(folder.path(), kSteps)) << then;
+  }
+}
+
+class Resumed : public testing::TestWithParam<unsigned> {};
+
+TEST_P(Resumed, HasTheBitsOfTheRunThatWasNeverInterrupted) {
+  for (unsigned i = 0; i < 10; ++i) expect_resumes(10 * GetParam() + i, plan::Device::cpu, 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Resumed, testing::Range(0U, RESUMED_GROUPS));
+
+class ResumedOnDevice : public testing::TestWithParam<unsigned> {};
+
+TEST_P(ResumedOnDevice, HasTheBitsOfTheRunThatWasNeverInterrupted) {
+  expect_resumes(GetParam(), plan::Device::cuda, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ResumedOnDevice, testing::Range(0U, RESUMED_ON_DEVICE));
+
+}  // namespace
+}  // namespace shard
