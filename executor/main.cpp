@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "executor/commands/calibrate_command.h"
+#include "executor/commands/checkpoint_command.h"
 #include "executor/commands/device_command.h"
 #include "executor/commands/train_command.h"
 #include "executor/commands/verify_command.h"
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   program.add("train", commands::train_command);
   program.add("verify", commands::verify_command);
   program.add("inspect", commands::device_command);
+  program.add("checkpoint", commands::checkpoint_command);
   program.add("calibrate", commands::calibrate_command);
   return cli::run_program(program, std::vector<std::string>(argv + 1, argv + argc), std::cout, std::cerr);
 }

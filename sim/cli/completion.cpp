@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -133,7 +134,13 @@ std::string bash_completion(std::span<const CommandDescription> commands) {
     if (command.positionals.empty()) {
       text += "; else words=" + shell_quoted(joined_words(options, " "));
     } else {
-      text += "; else " + bash_values(command.positionals.front());
+      // Which of several is being written is not counted: each is offered what any of them takes.
+      OptionDescription any = command.positionals.front();
+      for (const OptionDescription& each : std::span(command.positionals).subspan(1)) {
+        any.values.insert(any.values.end(), each.values.begin(), each.values.end());
+        any.is_file = any.is_file || each.is_file;
+      }
+      text += "; else " + bash_values(any);
     }
     text += "; fi ;;\n";
   }

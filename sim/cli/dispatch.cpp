@@ -18,7 +18,7 @@
 namespace shard::cli {
 namespace {
 
-constexpr std::array<KnownCommand, 17> kCommands{{
+constexpr std::array<KnownCommand, 18> kCommands{{
     {"search", "shardscope", "finds the chunk size that wastes least, offline"},
     {"simulate", "shardscope", "predicts memory, communication and time of one strategy; runs nothing", "predicts"},
     {"sweep", "shardscope", "predicts many strategies, lists in any option: one row each", "predicts many"},
@@ -33,6 +33,7 @@ constexpr std::array<KnownCommand, 17> kCommands{{
     {"train", "shardscope-train", "runs it for real, sharded, on CPU ranks", "runs"},
     {"verify", "shardscope-train", "proves a strategy equal to unsharded training, bit for bit",
      "proves a strategy equal to unsharded training"},
+    {"checkpoint", "shardscope-train", "lists the checkpoints of a run, reads every byte of them, says what is in one"},
     {"calibrate", "shardscope-train", "measures this machine, so that predicted times are its own"},
     {"dryrun", "shardscope-profile", "runs your own PyTorch program on a stand-in GPU and says what memory it takes",
      "runs your own PyTorch program on a stand-in GPU"},

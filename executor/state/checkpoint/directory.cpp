@@ -46,9 +46,10 @@ Result<std::vector<OursInFolder>> ours_in(const fs::path& dir) {
 }
 
 Listed look_at(const OursInFolder& ours) {
-  Listed listed{.path = ours.path, .step = ours.name.step, .bytes = 0, .complete = false, .why_not = {}};
+  Listed listed{.path = ours.path, .step = ours.name.step, .tokens = 0, .bytes = 0, .complete = false, .why_not = {}};
   const Result<Manifest> manifest = read_manifest(ours.path);
   if (!manifest) return listed.why_not = manifest.error().what, listed;
+  listed.tokens = manifest->tokens;
   for (const FileEntry& file : manifest->files) listed.bytes += file.bytes;
   if (manifest->step != ours.name.step)
     return listed.why_not = "is of step " + std::to_string(manifest->step) + " by its manifest", listed;

@@ -13,9 +13,10 @@ namespace shard::checkpoint {
 struct Listed {
   std::filesystem::path path;
   std::int64_t step = 0;
-  std::int64_t bytes = 0;  ///< of its files, without the manifest; 0 where that cannot be read
-  bool complete = false;   ///< the manifest is right, and all files are there with their sizes
-  std::string why_not;     ///< what is wrong; empty where it is complete
+  std::int64_t tokens = 0;  ///< by the manifest; 0 where that cannot be read
+  std::int64_t bytes = 0;   ///< of its files, without the manifest; 0 where that cannot be read
+  bool complete = false;    ///< the manifest is right, and all files are there with their sizes
+  std::string why_not;      ///< what is wrong; empty where it is complete
 };
 
 /// All that are called step-NUMBER, the newest last. Where saving a step again was interrupted between its two renames

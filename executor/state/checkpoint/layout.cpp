@@ -63,7 +63,7 @@ std::int64_t layout_add(Layout& layout, std::span<const TensorSpec> tensors, con
 
 Layout lay_out(std::span<const TensorSpec> weights, std::span<const TensorSpec> state, std::int64_t largest_file) {
   Layout layout;
-  const std::int64_t total = layout_add(layout, weights, "model", largest_file);
+  const std::int64_t total = layout_add(layout, weights, kWeightsStem, largest_file);
   if (layout.files.size() > 1) {
     nlohmann::json index;
     index["metadata"]["total_size"] = total;
@@ -72,7 +72,7 @@ Layout lay_out(std::span<const TensorSpec> weights, std::span<const TensorSpec> 
     layout.index = index.dump(2) + '\n';
     layout.bytes += static_cast<std::int64_t>(layout.index.size());
   }
-  layout_add(layout, state, "optimizer", largest_file);
+  layout_add(layout, state, kStateStem, largest_file);
   return layout;
 }
 

@@ -11,6 +11,10 @@ namespace shard::checkpoint {
 /// What a checkpoint says of the shards of a model, as Hugging Face names it.
 inline constexpr const char* kIndexFile = "model.safetensors.index.json";
 
+/// How the names of files of weights, and of state, begin.
+inline constexpr const char* kWeightsStem = "model";
+inline constexpr const char* kStateStem = "optimizer";
+
 struct TensorSpec {
   std::string name;
   std::string dtype;  ///< safetensors' word: F32, BF16, F16, I32

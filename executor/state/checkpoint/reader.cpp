@@ -218,6 +218,10 @@ const safetensors::Tensor& Reader::tensor(std::int32_t number) const {
   return state_->tensors[static_cast<std::size_t>(number)];
 }
 
+const FileEntry& Reader::file_of(std::int32_t number) const {
+  return *state_->files[state_->places[static_cast<std::size_t>(number)].file].entry;
+}
+
 Result<void> Reader::read(std::int32_t tensor, std::int64_t byte_offset, std::span<std::byte> into) const {
   const auto t = static_cast<std::size_t>(tensor);
   assert(t < state_->tensors.size() && byte_offset >= 0);
@@ -236,14 +240,16 @@ Result<std::string> Reader::small_file(std::string_view name) const {
   return Error{Errc::no_input, "the checkpoint has no file " + safetensors::in_quotes(name), state_->path.string(), ""};
 }
 
-Result<void> Reader::verify() const {
+Result<void> Reader::verify(const std::function<void()>& after_piece) const {
   std::vector<std::byte> buffer(static_cast<std::size_t>(kPieceBytes));
   for (const State::File& file : state_->files)
-    for (const Piece& piece : file.entry->pieces)
+    for (const Piece& piece : file.entry->pieces) {
       if (Result<void> right =
               state_->read_piece(file, piece, std::span(buffer).first(static_cast<std::size_t>(piece.bytes)));
           !right)
         return right;
+      if (after_piece) after_piece();
+    }
   return {};
 }
 

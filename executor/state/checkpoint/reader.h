@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +36,8 @@ class Reader {
   [[nodiscard]] std::int32_t tensors() const;
   [[nodiscard]] std::optional<std::int32_t> find(std::string_view tensor) const;
   [[nodiscard]] const safetensors::Tensor& tensor(std::int32_t number) const;
+  /// Which has its bytes.
+  [[nodiscard]] const FileEntry& file_of(std::int32_t number) const;
 
   /// Bytes of a tensor from its byte `byte_offset` on. All pieces that they touch are read and their hashes checked;
   /// the last one is kept, for who reads on. Errors: malformed, with file, bytes and tensor; io. What is in `into` then
@@ -42,8 +45,8 @@ class Reader {
   [[nodiscard]] Result<void> read(std::int32_t tensor, std::int64_t byte_offset, std::span<std::byte> into) const;
   /// A file that is no tensors'. Errors: no_input where there is none of that name; as read().
   [[nodiscard]] Result<std::string> small_file(std::string_view name) const;
-  /// Reads every byte of every file. Errors: as read().
-  [[nodiscard]] Result<void> verify() const;
+  /// Reads every byte of every file. `after_piece` is called behind each piece that is right. Errors: as read().
+  [[nodiscard]] Result<void> verify(const std::function<void()>& after_piece = {}) const;
   /// From files, so far; without the manifest.
   [[nodiscard]] std::int64_t bytes_read() const;
 
