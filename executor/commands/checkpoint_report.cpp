@@ -224,7 +224,7 @@ std::string verified_text(const std::vector<VerifiedCheckpoint>& verified) {
     text += name + std::string(width - name.size() + 2, ' ');
     if (!each.wrong) {
       ++right;
-      text += "right, " + show_bytes(Bytes{each.bytes_read}) + " read\n";
+      text += "right, all " + with_commas(each.listed.bytes) + " bytes\n";
       continue;
     }
     const std::string file = file_at_fault(each);

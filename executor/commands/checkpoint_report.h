@@ -24,7 +24,7 @@ namespace shard::commands {
 struct VerifiedCheckpoint {
   checkpoint::Listed listed;
   std::optional<Error> wrong{};  ///< the first fault
-  std::int64_t bytes_read = 0;   ///< of its files, without the manifest
+  std::int64_t bytes_read = 0;   ///< without the manifest; headers are read twice
 };
 
 /// 0 where all are right, 65 where one is not what was saved, else the code of the first that could not be read.

@@ -96,7 +96,8 @@ TEST_F(CheckpointCommand, ListSaysWhyOneIsNotComplete) {
 TEST_F(CheckpointCommand, VerifyReadsEveryByte) {
   const Outcome text = ask({"verify", "run"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.out, ContainsRegex("^step-00000010  right, [^\n]+ read\nstep-00000020  right, [^\n]+ read\n$"));
+  EXPECT_THAT(text.out,
+              ContainsRegex("^step-00000010  right, all [0-9,]+ bytes\nstep-00000020  right, all [0-9,]+ bytes\n$"));
   const json j = json_of(ask({"verify", "run", "--json"}));
   EXPECT_EQ(j["all_right"], true);
   EXPECT_EQ(j["newest_right"], "run/step-00000020");
