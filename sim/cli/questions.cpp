@@ -159,14 +159,14 @@ inspect counts the parameters that transformers builds, and says what cannot be 
 Memory can be given apart (--device-memory 24Gi). A description of your own is a JSON file (examples/clusters),
 and 'shardscope calibrate -o here.json' measures the machine it runs on, so that predicted times are its own. What
 GPUs are here: 'shardscope inspect --device cuda'.)"},
-    {"weights", "How do weights come in and out?", "weight safetensors checkpoint save load",
+    {"weights", "How do weights come in and out?", "weight safetensors checkpoints save load",
      R"(--weights reads safetensors, one file or several with an index, each rank only the bytes that it keeps;
 --save-weights writes them for transformers.
 
   shardscope train --model gpt2-nano --data random --sequence 64 --steps 1 --save-weights trained
   shardscope train --model gpt2-nano --data random --sequence 64 --steps 1 --weights trained --ranks 2 --stage 3
 
-docs/weights.md says which dtypes and names.)"},
+docs/weights.md says which dtypes and names. What is in checkpoints of a run: 'shardscope checkpoint list DIR'.)"},
     {"loop", "How do I train in a loop of my own?", "api c++ library own-loop interface",
      R"(By the C++ interface: make a model, choose a strategy, compile, step, and read losses and memory in between. 'make
 install PREFIX=DIR', then find_package(shardscope) and shardscope::shardscope; the README has ten lines that
