@@ -190,6 +190,13 @@ void add_weights(Json& j, const TrainReport& report) {
     j["weights"] = {{"read", w.read}, {"tensors", w.tensors}, {"read_bytes", Json::array()}};
     for (const RankReport& rank : report.ranks) j["weights"]["read_bytes"].push_back(rank.weights_read.count());
   }
+  j["resumed"] = nullptr;
+  if (report.resumed != nullptr)
+    j["resumed"] = {{"path", report.resumed->path().string()}, {"step", report.resumed->manifest().step}};
+  j["saved_checkpoints"] = nlohmann::json::array();
+  for (const train::SavedCheckpoint& c : report.saved)
+    j["saved_checkpoints"].push_back(
+        {{"path", c.path.string()}, {"step", c.step}, {"bytes", c.bytes.count()}, {"seconds", c.seconds}});
   j["saved_weights"] = nullptr;
   if (!w.saved.empty()) j["saved_weights"] = {{"file", w.saved}, {"file_bytes", w.saved_bytes.count()}};
 }

@@ -11,6 +11,8 @@
 #include "executor/commands/run_profile.h"
 #include "executor/commands/train_weights.h"
 #include "executor/cpu/kernels/instruction_set.h"
+#include "executor/train/checkpoint_keeper.h"
+#include "executor/train/resumed_run.h"
 #include "executor/train/session.h"
 #include "sim/cli/command_line.h"
 #include "sim/commands/assumed.h"
@@ -38,10 +40,12 @@ struct TrainReport {
   std::vector<RankReport> ranks;
   Bytes device_overhead;  ///< the cluster's
   std::string data;
-  std::string transport;                  ///< the communicator's name
-  cpu::InstructionSet instruction_set{};  ///< of all ranks
-  WeightsReport weights{};                ///< that were read or saved
-  std::optional<RunProfile> profile{};    ///< where it was asked for
+  std::string transport;                       ///< the communicator's name
+  cpu::InstructionSet instruction_set{};       ///< of all ranks
+  WeightsReport weights{};                     ///< that were read or saved
+  const train::ResumedRun* resumed = nullptr;  ///< that the run went on with; null: it was a new one
+  std::vector<train::SavedCheckpoint> saved{};
+  std::optional<RunProfile> profile{};  ///< where it was asked for
 };
 
 /// Keys: see README, "train --json".

@@ -307,6 +307,24 @@ train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, 
   return session;
 }
 
+/// What rank 0 does when all ranks have ended: files that are whole get their names.
+Result<void> finish_files(const Prepared& p, const TrainOptions& o, const cluster::Cluster& cluster, Watchers& watchers,
+                          RankWeights& weights, device_profile::DeviceRecording* recording, TrainReport& report) {
+  if (Result<void> right = weights.check(); !right) return right.error();
+  if (Result<void> merged = watchers.traces.files.merge(p.planned.strategy.world_size, o.trace); !merged)
+    return merged.error();
+  if (Result<void> written = write_predicted(p, cluster, o); !written) return written.error();
+  if (o.profile) {
+    Result<RunProfile> profile = profile_of_run(p, o, cluster);
+    if (!profile) return profile.error();
+    report.profile = std::move(*profile);
+    report.profile->records = std::move(watchers.records);
+    if (recording != nullptr) report.profile->why_not_recorded = recording->why_not();
+  }
+  if (Result<void> saved = weights.finish(); !saved) return saved.error();
+  return {};
+}
+
 }  // namespace
 
 Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Communicator& communicator,
@@ -338,7 +356,9 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   train::SessionOptions session = session_of(o, plan, rank, watchers);
   (*weights)->tell(session);
   if (p.resumed != nullptr) p.resumed->tell(session);
+  std::vector<train::SavedCheckpoint> saved;
   const auto keeper = keeper_of(o, p, plan, communicator, [&](const train::SavedCheckpoint& c) {
+    saved.push_back(c);
     if (watchers.step_lines) watchers.step_lines->saved(c);
   });
   if (!keeper) return keeper.error();
@@ -369,23 +389,14 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
                      .data = p.data,
                      .transport = std::string(communicator.name()),
                      .instruction_set = p.instruction_set,
-                     .weights = (*weights)->report()};
+                     .weights = (*weights)->report(),
+                     .resumed = p.resumed.get(),
+                     .saved = std::move(saved)};
   for (const std::string& text : *reports) report.ranks.push_back(unpack(text));
-  if (rank.value > 0) {
+  if (rank.value > 0)
     watchers.traces.left_to_rank_0 = true;
-  } else {
-    if (Result<void> right = (*weights)->check(); !right) return right.error();
-    if (Result<void> merged = watchers.traces.files.merge(s.world_size, o.trace); !merged) return merged.error();
-    if (Result<void> written = write_predicted(p, *cluster, o); !written) return written.error();
-    if (o.profile) {
-      Result<RunProfile> profile = profile_of_run(p, o, *cluster);
-      if (!profile) return profile.error();
-      report.profile = std::move(*profile);
-      report.profile->records = std::move(watchers.records);
-      if (recording != nullptr) report.profile->why_not_recorded = recording->why_not();
-    }
-    if (Result<void> saved = (*weights)->finish(); !saved) return saved.error();
-  }
+  else if (Result<void> done = finish_files(p, o, *cluster, watchers, **weights, recording, report); !done)
+    return done.error();
   return report;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <future>
+#include <limits>
 #include <utility>
 
 #include "executor/state/checkpoint/directory.h"
@@ -152,8 +153,9 @@ Result<void> CheckpointKeeper::end() {
       checkpoint::add_pieces(manifest, *parts);
     }
     if (Result<void> r = draft_->commit(std::move(manifest)); !r) return r.error();
-    if (what_.keep > 0)
-      if (Result<void> r = checkpoint::prune(what_.folder, what_.keep); !r) return r.error();
+    // What a save that died left goes in any case.
+    const std::int64_t keep = what_.keep > 0 ? what_.keep : std::numeric_limits<std::int64_t>::max();
+    if (Result<void> r = checkpoint::prune(what_.folder, keep); !r) return r.error();
     return draft_->name().string();
   });
   draft_.reset();

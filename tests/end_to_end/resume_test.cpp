@@ -1,0 +1,160 @@
+// Does `shardscope train` save what it is asked for, and go on from it by other ranks and strategies, or say why not?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/end_to_end/as_predicted.h"
+#include "tests/end_to_end/program.h"
+
+namespace shard::test {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A small run of five steps, of one class of bits.
+Words run_of(const Words& more) {
+  Words words{"--model", "gpt2-nano", "--data", "random", "--sequence", "32", "--steps", "5", "--global-batch", "4"};
+  words.insert(words.end(), more.begin(), more.end());
+  return train(words);
+}
+
+std::string sha_of(const Outcome& outcome) {
+  return json_of(outcome)["state_sha256"].get<std::string>();
+}
+
+/// The folder `saved` with the checkpoints behind every second step and the last.
+void save(const ScratchDirectory& scratch, const Words& more = {}) {
+  Words words{"--ranks", "2", "--stage", "3", "--save", "saved", "--save-every", "2", "--save-at-exit"};
+  words.insert(words.end(), more.begin(), more.end());
+  const Outcome saving = shardscope(run_of(words), {.directory = scratch.path()});
+  ASSERT_EQ(saving.exit_code, 0) << saving.err;
+  const json saved = json_of(saving)["saved_checkpoints"];
+  ASSERT_EQ(saved.size(), 3U);
+  EXPECT_EQ(saved[2]["path"], "saved/step-00000005");
+}
+
+Words names_in(const std::filesystem::path& folder) {
+  Words names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+TEST(Resume, GoesOnByOtherRanksToTheSameBits) {
+  const ScratchDirectory scratch;
+  const std::string whole = sha_of(shardscope(run_of({}), {.directory = scratch.path()}));
+  save(scratch);
+  EXPECT_THAT(names_in(scratch.path() / "saved"), ElementsAre("step-00000002", "step-00000004", "step-00000005"));
+  for (const Words& other :
+       {Words{}, Words{"--ranks", "4", "--stage", "2"}, Words{"--ranks", "2", "--stage", "3", "--placement", "host"}}) {
+    Words words{"--resume", "saved/step-00000002"};
+    words.insert(words.end(), other.begin(), other.end());
+    const Outcome resumed = shardscope(run_of(words), {.directory = scratch.path()});
+    EXPECT_EQ(sha_of(resumed), whole);
+    EXPECT_THAT(resumed.err, HasSubstr("step 3/5"));
+    const json run = json_of(resumed);
+    EXPECT_EQ(run["steps"].size(), 3U);
+    EXPECT_EQ(run["resumed"]["path"], "saved/step-00000002");
+    EXPECT_EQ(run["resumed"]["step"], 2);
+    EXPECT_THAT(run["saved_checkpoints"], testing::IsEmpty());
+  }
+}
+
+TEST(Resume, TakesTheNewestThatIsWhole) {
+  const ScratchDirectory scratch;
+  save(scratch);
+  std::filesystem::remove_all(scratch.path() / "saved/step-00000005");
+  std::filesystem::remove(scratch.path() / "saved/step-00000004/optimizer.safetensors");
+  const Outcome resumed = shardscope(run_of({"--resume", "saved"}), {.directory = scratch.path()});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("step 3/5"));
+}
+
+TEST(Resume, KeepsAsManyAsItIsTold) {
+  const ScratchDirectory scratch;
+  save(scratch, {"--keep", "2"});
+  EXPECT_THAT(names_in(scratch.path() / "saved"), ElementsAre("step-00000004", "step-00000005"));
+}
+
+TEST(Resume, RemovesWhatADeadSaveLeft) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_directories(scratch.path() / "saved/.step-00000001.0123456789abcdef.partial");
+  save(scratch);
+  EXPECT_THAT(names_in(scratch.path() / "saved"), ElementsAre("step-00000002", "step-00000004", "step-00000005"));
+}
+
+TEST(Resume, SavesTheLastStepWhereNothingElseIsSaid) {
+  const ScratchDirectory scratch;
+  const Outcome saving = shardscope(run_of({"--save", "saved"}), {.directory = scratch.path()});
+  EXPECT_EQ(saving.exit_code, 0) << saving.err;
+  EXPECT_THAT(names_in(scratch.path() / "saved"), ElementsAre("step-00000005"));
+}
+
+TEST(Resume, RefusesWhatWouldChangeTheNumbersByName) {
+  const ScratchDirectory scratch;
+  save(scratch);
+  const auto refused = [&](const Words& more) {
+    Words words{"--resume", "saved/step-00000002"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = shardscope(run_of(words), {.directory = scratch.path()});
+    EXPECT_EQ(outcome.exit_code, 78) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_THAT(refused({"--precision", "bf16"}), HasSubstr("precision fp32, now bf16"));
+  EXPECT_THAT(refused({"--seed", "7"}), HasSubstr("seed 0, now 7"));
+  EXPECT_THAT(refused({"--micro-batch", "2"}), HasSubstr("micro-batch 1, now 2"));
+  EXPECT_THAT(refused({"--lr", "0.5"}), HasSubstr("learning rate constant"));
+  EXPECT_THAT(refused({"--optimizer", "sgd"}), HasSubstr("optimizer adamw, now sgd"));
+  const Outcome over = shardscope(train({"--model", "gpt2-nano", "--data", "random", "--sequence", "32", "--steps", "2",
+                                         "--global-batch", "4", "--resume", "saved/step-00000002"}),
+                                  {.directory = scratch.path()});
+  EXPECT_EQ(over.exit_code, 78);
+  EXPECT_THAT(over.err, HasSubstr("stands behind step 2"));
+  EXPECT_THAT(refused({"--weights", "saved/step-00000002"}), HasSubstr("both say what parameters begin with"));
+}
+
+TEST(Resume, GoesOnInexactlyWhereItIsTold) {
+  const ScratchDirectory scratch;
+  save(scratch);
+  const Outcome outcome = shardscope(
+      run_of({"--resume", "saved/step-00000002", "--resume-inexact", "--precision", "bf16", "--optimizer", "adam"}),
+      {.directory = scratch.path()});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("precision fp32, now bf16"));
+}
+
+TEST(Resume, SaysWhatIsDamaged) {
+  const ScratchDirectory scratch;
+  save(scratch);
+  const auto file = scratch.path() / "saved/step-00000002/optimizer.safetensors";
+  std::string text = read_file(file.string());
+  text[text.size() / 2] = static_cast<char>(text[text.size() / 2] ^ 1);
+  std::ofstream(file, std::ios::binary) << text;
+  const Outcome outcome = shardscope(run_of({"--ranks", "2", "--stage", "1", "--resume", "saved/step-00000002"}),
+                                     {.directory = scratch.path()});
+  EXPECT_EQ(outcome.exit_code, 65) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("optimizer.safetensors"));
+}
+
+TEST(Resume, OptionsThatGoTogetherSayTheirOther) {
+  const ScratchDirectory scratch;
+  const auto refused = [&](const Words& words, int code) {
+    const Outcome outcome = shardscope(run_of(words), {.directory = scratch.path()});
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_THAT(refused({"--save-every", "2"}, 78), HasSubstr("--save DIR"));
+  EXPECT_THAT(refused({"--keep", "2"}, 78), HasSubstr("--save DIR"));
+  EXPECT_THAT(refused({"--resume-inexact"}, 78), HasSubstr("--resume DIR"));
+  EXPECT_THAT(refused({"--resume", "nowhere"}, 66), HasSubstr("nowhere"));
+  EXPECT_THAT(refused({"--save", "/proc/saved"}, 73), HasSubstr("--save"));
+}
+
+}  // namespace
+}  // namespace shard::test
