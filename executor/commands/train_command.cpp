@@ -12,6 +12,7 @@
 
 #include "executor/commands/device_train.h"
 #include "executor/commands/join_ranks.h"
+#include "executor/commands/rank_recorders.h"
 #include "executor/commands/rank_traces.h"
 #include "executor/commands/same_options.h"
 #include "executor/commands/train_run.h"
@@ -111,10 +112,33 @@ Bytes address_space_per_rank(const Prepared& prepared) {
   return address_space_of_rank(s.threads) + mapped * arena;
 }
 
+/// Before the advice, which stays the last line.
+std::string with_account(std::string message, const std::string& account) {
+  if (account.empty()) return message;
+  const std::size_t advice = message.rfind("\n  try: ");
+  const bool ends_line = message.ends_with('\n');
+  const std::size_t at = advice != std::string::npos ? advice : message.size() - (ends_line ? 1 : 0);
+  return message.insert(at, "\n  " + account);
+}
+
 void print_end(const JobEnd& end) {
-  if (end.noticed) cli::print_error(std::cerr, *end.noticed, cli::style_of(2));
-  cli::print(std::cerr, end.message);
+  if (end.noticed) {
+    Error error = *end.noticed;
+    error.what = with_account(error.what, end.account);
+    cli::print_error(std::cerr, error, cli::style_of(2));
+  }
+  if (!end.message.empty()) cli::print(std::cerr, with_account(end.message, end.account));
   std::cerr << std::flush;
+}
+
+/// After a failure, where they were asked for.
+void keep_recorders(const RankRecorders& recorders, const std::string& path) {
+  if (path.empty()) return;
+  const Result<bool> kept = recorders.keep(path);
+  if (!kept)
+    cli::print_error(std::cerr, kept.error(), cli::style_of(2));
+  else if (*kept)
+    cli::print(std::cerr, "recorders are in " + path + ": shardscope inspect " + path + '\n');
 }
 
 /// Starts the ranks and waits for them. They get the very arguments of this process.
@@ -125,10 +149,16 @@ int run_ranks(std::span<const std::string> arguments, const TrainOptions& o) {
   setenv(RankTraces::kVariable, traces.prefix().c_str(), 1);
   traces.adopt(
       o.strategy.chosen.world_size);  // at a stop they are removed when the ranks, stopped before, write no more
-  const Result<JobEnd> end = run_job(
-      line, {.ranks = o.strategy.chosen.world_size, .deadline = deadline_of(o.timeout_seconds), .answer = print_end});
+  const RankRecorders recorders(o.strategy.chosen.world_size);
+  const Result<JobEnd> end =
+      run_job(line, {.ranks = o.strategy.chosen.world_size,
+                     .deadline = deadline_of(o.timeout_seconds),
+                     .answer = print_end,
+                     .recorders = recorders.descriptors(),
+                     .explain = [&](std::optional<Rank> dead) { return recorders.verdict(dead); }});
   traces.remove(o.strategy.chosen.world_size);
   if (!end) return cli::print_error(std::cerr, end.error(), cli::style_of(2));
+  if (end->exit_code != 0) keep_recorders(recorders, o.recorder);
   return end->exit_code;
 }
 
@@ -200,6 +230,45 @@ void tell_others(const cli::Command& command, const Role& role, TrainOptions o, 
   if (const Result<void> same = same_options(command, **communicator); same) (*communicator)->abort(error.what);
 }
 
+/// A rank's flight recorder: in the file that the process gave it that started it and reads it, or its own. CPUs alone
+/// are recorded.
+class RankRecording {
+ public:
+  /// `given`: -1 for none.
+  [[nodiscard]] Result<void> start(const Prepared& prepared, const TrainOptions& o, const Communicator& communicator,
+                                   int given) {
+    if (prepared.planned.strategy.device != plan::Device::cpu) return {};
+    const Rank rank = communicator.rank();
+    const flight::Whose whose{.rank = rank, .world = communicator.size(), .plan_hash = prepared.plans.hash};
+    const plan::Plan& plan = prepared.plans.of_rank(rank.value);
+    if (given >= 0) {
+      Result<std::unique_ptr<flight::Recorder>> mapped = flight::Recorder::map(given, whose, plan);
+      if (mapped) given_ = std::move(*mapped);  // where there is no room for it the run is worth more
+      return {};
+    }
+    Result<OwnRecorder> made = OwnRecorder::start(o.recorder, whose, plan);
+    if (!made) return o.recorder.empty() ? Result<void>() : made.error();
+    const stop::NotNow handing_over;  // explained() is called by the thread that takes signals
+    own_.emplace(std::move(*made));
+    return {};
+  }
+  [[nodiscard]] flight::Recorder* get() const { return own_ ? own_->recorder() : given_.get(); }
+  /// With what the rank's own recorder says of it, where nobody else reads that.
+  [[nodiscard]] std::optional<Error> explained(std::optional<Error> error) const {
+    if (!error || !own_) return error;
+    const std::string words = own_->words(error->code == Errc::retryable);
+    if (!words.empty()) error->what += "\n  " + words;
+    return error;
+  }
+  void remove() const {
+    if (own_) own_->remove();
+  }
+
+ private:
+  std::unique_ptr<flight::Recorder> given_;
+  std::optional<OwnRecorder> own_;
+};
+
 int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cli::Format format) {
   set_run_place({RunPart::start});
   std::unique_ptr<ParentLine> line;
@@ -210,6 +279,7 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
     if (!connected) return cli::print_error(std::cerr, connected.error());
     line = std::move(*connected);
   }
+  const int given = line == nullptr ? -1 : line->recorder();
   LastWord last_word(std::move(line));
   stop::Registration watch;
   const bool by_others = role.launcher != Launcher::none && role.launcher != Launcher::own;
@@ -227,7 +297,8 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   if (role.launcher != Launcher::none) set_run_place({RunPart::joining});
   Result<std::unique_ptr<Communicator>> communicator = join_ranks(role, o);
   if (!communicator) return last_word.say(communicator.error());
-  stop::Registration cause = stop::with_cause([&] { return (*communicator)->lost_peer(); });
+  RankRecording recording;
+  stop::Registration cause = stop::with_cause([&] { return recording.explained((*communicator)->lost_peer()); });
   set_run_place({RunPart::preparation});
   if (const Result<void> ready = prepare_together(command, role, o, **communicator, prepared); !ready) {
     (*communicator)->abort(ready.error().what);
@@ -239,6 +310,10 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
     if (first && json && role.launcher != Launcher::own) print_prediction(command, *prepared, o);
     return last_word.say(fits.error());
   }
+  if (const Result<void> recorded = recording.start(*prepared, o, **communicator, given); !recorded) {
+    (*communicator)->abort(recorded.error().what);
+    return last_word.say(recorded.error());
+  }
   std::ostream& lines = lines_of(format);
   if (first && by_others) print_ranks(lines, role, **communicator);
   if (first) print_start(command, o, *prepared, format);
@@ -248,15 +323,18 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
     return train_on_rank(
         *prepared, o, **communicator, lines,
         [&](const plan::Plan& plan, DataSource& data, cpu::ThreadPool& pool, const train::SessionOptions& session) {
-          return train::run_session(plan, **communicator, data, pool, session);
+          train::SessionOptions recorded = session;
+          recorded.recorder = recording.get();
+          return train::run_session(plan, **communicator, data, pool, recorded);
         });
   });
   if (!report) {
     (*communicator)->abort(report.error().what);
     if (first && json && role.launcher != Launcher::own && report.error().code == Errc::does_not_fit)
       print_prediction(command, *prepared, o);
-    return last_word.say(report.error());
+    return last_word.say(*recording.explained(report.error()));
   }
+  recording.remove();
   if (first) print_report(command, *report, format);
   set_run_place({RunPart::end});
   cause = {};
@@ -286,6 +364,10 @@ int train_command(std::span<const std::string> arguments) {
   if (!found) return cli::print_error(std::cerr, found.error(), style);
   const Role& role = *found;
   const bool on_gpu = options.strategy.chosen.device == plan::Device::cuda;
+  if (on_gpu && !options.recorder.empty())
+    return cli::print_error(
+        std::cerr,
+        {Errc::contradiction, "ranks on GPUs are not recorded", command.describe("recorder"), "--device cpu"}, style);
   if (options.strategy.emulated && role.launcher != Launcher::none)
     return cli::print_error(std::cerr, ranks_of_a_launcher_on_emulated(), style);
   if (role.launcher == Launcher::none && (on_gpu || options.strategy.chosen.world_size > 1)) {

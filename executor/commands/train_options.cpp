@@ -93,6 +93,12 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
                 "show what is live in rank 0's device and host memory when the model and the optimizer are made, and "
                 "behind forward, backward and the end of each step shown, and the step's TFLOPS")
       .may_differ("rank 0 alone shows its own");
+  output
+      .add(
+          "recorder", &o.recorder, "FILE|DIR",
+          "after a failure keep the last events of each rank there, for 'shardscope inspect'; an existing folder, or a "
+          "name that ends in /, gets a file per rank")
+      .may_differ("a rank's own events");
   cli::add_output_options(command, o.output);
   add_foreign_files(command, o.foreign);
 }

@@ -43,6 +43,7 @@ struct TrainOptions {
   std::string log;
   std::int64_t print_every = 1;
   bool print_memory = false;
+  std::string recorder;  ///< where flight recorders are kept after a failure
   std::string cluster = "cpu-local";
   std::optional<cpu::InstructionSet> instruction_set;  ///< nothing: what the matrix library takes
   double timeout_seconds = 60;

@@ -44,6 +44,7 @@ Backend::Backend(const plan::Plan& plan, Communicator& communicator, const Memor
       memories_(memories),
       pool_(pool),
       observer_(options.observer),
+      recorder_(options.recorder),
       seed_(options.seed),
       books_(plan, options.observer),
       host_ops_(plan, communicator.rank(), data, pool, options) {
@@ -113,6 +114,7 @@ Result<void> Backend::issue(const Op& op) {
   if (const auto* call = std::get_if<plan::Communicate>(&op.action)) return start(op, *call);
   const std::int64_t begin = now_ns();
   tell_between(begin);
+  if (recorder_ != nullptr) recorder_->begun(op, begin);
   if (const auto* c = std::get_if<plan::Compute>(&op.action)) {
     compute(op, *c);
   } else {
@@ -124,10 +126,10 @@ Result<void> Backend::issue(const Op& op) {
         !r)
       return r;
   }
-  if (observer_ != nullptr) {
-    between_since_ns_ = now_ns();
-    observer_->finished({.op = &op, .begin_ns = begin, .end_ns = between_since_ns_});
-  }
+  if (observer_ == nullptr && recorder_ == nullptr) return {};
+  between_since_ns_ = now_ns();
+  if (recorder_ != nullptr) recorder_->ended(op, between_since_ns_);
+  if (observer_ != nullptr) observer_->finished({.op = &op, .begin_ns = begin, .end_ns = between_since_ns_});
   return {};
 }
 
@@ -142,12 +144,23 @@ Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
       communicator_.start(executor::request_of(plan_, op, call, communicator_.rank(), segments_, offset));
   if (!ticket) return ticket.error();
   flights_.push_back({.op = &op, .ticket = *ticket, .begin_ns = now_ns()});
+  if (recorder_ != nullptr) record_start(flights_.back(), call);
   return {};
+}
+
+void Backend::record_start(const Flight& flight, const plan::Communicate& call) {
+  Bytes bytes{0};
+  for (const plan::Segment& segment : call.segments) {
+    const Operand& full = flight.op->operands[static_cast<std::size_t>(segment.full_operand)];
+    bytes += bytes_of(plan_.buffer(full.buffer).dtype, segment.elems);
+  }
+  recorder_->started(*flight.op, call, bytes, flight.begin_ns);
 }
 
 void Backend::land() {
   const Flight& flight = flights_.front();
   const std::int64_t end = now_ns();
+  if (recorder_ != nullptr) recorder_->landed(*flight.op, std::get<plan::Communicate>(flight.op->action), end);
   const std::int64_t transfer =
       std::min<std::int64_t>(communicator_.moving_time(flight.ticket).count(), end - flight.begin_ns);
   const std::int64_t waiting = end - flight.begin_ns - transfer;
@@ -164,6 +177,8 @@ Result<void> Backend::wait_for(OpId op) {
   if (last == flights_.end()) return {};
   const executor::HostStretch stretch(observer_, executor::HostWork::wait);
   for (auto left = last - flights_.begin() + 1; left > 0; --left) {
+    if (const Op& oldest = *flights_.front().op; recorder_ != nullptr)
+      recorder_->waiting(oldest, std::get<plan::Communicate>(oldest.action), now_ns());
     if (Result<void> r = communicator_.wait(flights_.front().ticket); !r) return r;
     land();
   }

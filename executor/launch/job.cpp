@@ -108,6 +108,8 @@ class Job {
   [[nodiscard]] bool is_over();
   [[nodiscard]] Result<JobEnd> verdict() const;
   [[nodiscard]] Error death_of(Rank rank) const;
+  /// The first that died without a word.
+  [[nodiscard]] std::optional<Rank> dead() const;
 
   RankLines lines_;
   JobOptions options_;
@@ -166,6 +168,7 @@ Result<JobEnd> Job::run() {
     if (!wait_for_descendants(kToLeave)) end_descendants(kToDie);
     return end;
   }
+  if (end && end->exit_code == exit_code(Errc::retryable) && options_.explain) end->account = options_.explain(dead());
   if (end && options_.answer) {
     const stop::NotNow answering;
     options_.answer(*end);
@@ -223,6 +226,12 @@ bool Job::is_over() {
   return all_ended || now - *first_bad_ >= kForTheCause;
 }
 
+std::optional<Rank> Job::dead() const {
+  for (const RankLines::End& end : lines_.ends())
+    if (!end.exit_code) return end.rank;
+  return std::nullopt;
+}
+
 Error Job::death_of(Rank rank) const {
   std::string text = "rank " + std::to_string(rank.value) + " died";
   // mpirun returns what the first bad end that it saw was: usually this one's.
@@ -278,6 +287,7 @@ Result<JobEnd> run_job(std::span<const std::string> arguments, const JobOptions&
   const MpirunPlaces places{session->path(), memory ? memory->path() : std::string(), session->path() + "/parent"};
   Result<RankLines> lines = RankLines::listen(places.socket);
   if (!lines) return lines.error();
+  lines->hand_out(options.recorders);
   const int locks[] = {session->lock(), memory ? memory->lock() : session->lock()};
   adopt_descendants();
   // After the directories, so before them at a stop: nobody writes into them any more.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "traces/base/ids.h"
 #include "traces/base/result.h"
 
 namespace shard {
@@ -17,6 +18,7 @@ struct JobEnd {
   int exit_code = 0;
   std::string message = {};           ///< what a rank reported, for stderr, once
   std::optional<Error> noticed = {};  ///< by the parent, where no rank said why
+  std::string account = {};           ///< a sentence on where ranks were, beside the one or the other; may be empty
 };
 
 struct JobOptions {
@@ -26,6 +28,11 @@ struct JobOptions {
   /// Called once, as soon as a bad end is known: before the processes that are left are ended and files are removed,
   /// which takes as long as it takes. Prints.
   std::function<void(const JobEnd& end)> answer = nullptr;
+  /// By rank: a file for each one's flight recorder, which outlives it; may be empty. They stay the caller's.
+  std::vector<int> recorders{};
+  /// What the recorders say of a death or a deadline, for JobEnd::account; `dead`: none where nobody is known to have
+  /// died. Called before `answer`, while ranks may still run.
+  std::function<std::string(std::optional<Rank> dead)> explain = nullptr;
 };
 
 /// Runs `arguments` (the first is the program's path) as ranks. Works as root and with more ranks than cores; cluster

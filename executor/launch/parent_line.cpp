@@ -28,10 +28,11 @@ bool send_packet(int descriptor, WireHead head, std::string_view text, int flags
   return sendmsg(descriptor, &message, MSG_NOSIGNAL | flags) >= 0;
 }
 
-bool take_streams(int descriptor) {
+/// -1 in `recorder` where none came.
+bool take_streams(int descriptor, int& recorder) {
   WireHead head;
   iovec part{&head, sizeof head};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(3 * sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -41,13 +42,14 @@ bool take_streams(int descriptor) {
   do received = recvmsg(descriptor, &message, MSG_CMSG_CLOEXEC);
   while (received < 0 && errno == EINTR);
   const cmsghdr* rights = received > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
-  if (rights == nullptr || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(2 * sizeof(int)))
-    return false;
-  std::array<int, 2> streams{};
-  std::memcpy(streams.data(), CMSG_DATA(rights), sizeof streams);
-  dup2(streams[0], STDOUT_FILENO);
-  dup2(streams[1], STDERR_FILENO);
-  for (const int stream : streams) close(stream);
+  if (rights == nullptr || rights->cmsg_type != SCM_RIGHTS) return false;
+  std::array<int, 3> came{-1, -1, -1};
+  if (rights->cmsg_len != CMSG_LEN(2 * sizeof(int)) && rights->cmsg_len != CMSG_LEN(3 * sizeof(int))) return false;
+  std::memcpy(came.data(), CMSG_DATA(rights), rights->cmsg_len - CMSG_LEN(0));
+  dup2(came[0], STDOUT_FILENO);
+  dup2(came[1], STDERR_FILENO);
+  for (const int stream : {came[0], came[1]}) close(stream);
+  recorder = came[2];
   return true;
 }
 
@@ -66,11 +68,13 @@ Result<std::unique_ptr<ParentLine>> ParentLine::connect(const Role& role) {
   if (descriptor < 0) return lost();
   std::unique_ptr<ParentLine> line(new ParentLine(descriptor));
   if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return lost();
-  if (!send_packet(descriptor, {WireHead::hello, role.rank.value, 0}, {}) || !take_streams(descriptor)) return lost();
+  if (!send_packet(descriptor, {WireHead::hello, role.rank.value, 0}, {}) || !take_streams(descriptor, line->recorder_))
+    return lost();
   return line;
 }
 
 ParentLine::~ParentLine() {
+  if (recorder_ >= 0) close(recorder_);
   close(descriptor_);
 }
 

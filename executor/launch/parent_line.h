@@ -29,12 +29,15 @@ class ParentLine {
   /// For a rank that is stopped and has reported: nothing reaches stderr any more, and the other ranks get a moment to
   /// fall silent too before this one goes, since MPI complains in those of a rank that is gone.
   void fall_silent();
+  /// The file for this rank's flight recorder; -1 where the parent gave none. Owned by this.
+  [[nodiscard]] int recorder() const { return recorder_; }
   /// Says that this rank lives, and where its run is (run_place.h). Never blocks. False when the parent is gone.
   [[nodiscard]] bool beat();
 
  private:
   explicit ParentLine(int descriptor) : descriptor_(descriptor) {}
   int descriptor_ = -1;
+  int recorder_ = -1;
 };
 
 }  // namespace shard

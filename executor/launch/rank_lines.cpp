@@ -17,21 +17,23 @@
 namespace shard {
 namespace {
 
-bool send_streams(int descriptor) {
+/// `recorder`: -1 for none.
+bool send_streams(int descriptor, int recorder) {
   WireHead head{WireHead::streams, 0, 0};
   iovec part{&head, sizeof head};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(3 * sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control.data();
-  message.msg_controllen = control.size();
+  const std::size_t bytes = (recorder < 0 ? 2 : 3) * sizeof(int);
+  message.msg_controllen = CMSG_SPACE(bytes);
   cmsghdr* rights = CMSG_FIRSTHDR(&message);
   rights->cmsg_level = SOL_SOCKET;
   rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(2 * sizeof(int));
-  const int streams[2] = {STDOUT_FILENO, STDERR_FILENO};
-  std::memcpy(CMSG_DATA(rights), streams, sizeof streams);
+  rights->cmsg_len = CMSG_LEN(bytes);
+  const int descriptors[3] = {STDOUT_FILENO, STDERR_FILENO, recorder};
+  std::memcpy(CMSG_DATA(rights), descriptors, bytes);
   return sendmsg(descriptor, &message, MSG_NOSIGNAL) >= 0;
 }
 
@@ -59,6 +61,7 @@ Result<RankLines> RankLines::listen(const std::string& path) {
 RankLines::RankLines(RankLines&& other) noexcept
     : listener_(std::exchange(other.listener_, -1)),
       lines_(std::exchange(other.lines_, {})),
+      recorders_(std::exchange(other.recorders_, {})),
       ends_(std::exchange(other.ends_, {})),
       beats_(std::exchange(other.beats_, {})),
       came_(other.came_) {}
@@ -121,7 +124,8 @@ bool RankLines::read(Line& line) {
     line.rank = Rank{head.number};
     ++came_;
     beats_.push_back({*line.rank, {RunPart::start, 0}, {}});
-    if (!send_streams(line.descriptor)) return true;
+    const auto number = static_cast<std::size_t>(head.number);
+    if (!send_streams(line.descriptor, number < recorders_.size() ? recorders_[number] : -1)) return true;
   } else if (head.kind == WireHead::end && line.rank && !line.reported) {
     line.reported = true;
     ends_.push_back({*line.rank, head.number, std::string(text.data(), bytes)});

@@ -38,6 +38,8 @@ class RankLines {
   RankLines& operator=(RankLines&&) = delete;
   ~RankLines();
 
+  /// By rank: what each is sent when it comes, for its flight recorder. They stay the caller's.
+  void hand_out(std::vector<int> recorders) { recorders_ = std::move(recorders); }
   /// Adds what `serve` waits for to `descriptors`.
   void add_to(std::vector<pollfd>& descriptors) const;
   /// Handles all that can be handled without blocking.
@@ -62,6 +64,7 @@ class RankLines {
 
   int listener_ = -1;
   std::vector<Line> lines_;
+  std::vector<int> recorders_;
   std::vector<End> ends_;
   std::vector<Beat> beats_;
   int came_ = 0;

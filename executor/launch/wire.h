@@ -11,7 +11,7 @@ namespace shard {
 struct WireHead {
   enum Kind : std::int32_t {
     hello = 1,    ///< rank to parent: number is the rank
-    streams = 2,  ///< parent to rank: carries the descriptors of stdout and stderr
+    streams = 2,  ///< parent to rank: carries the descriptors of stdout and stderr, and its recorder where it has one
     end = 3,      ///< rank to parent: number is the exit code, text the message
     beat = 4,     ///< rank to parent, again and again: it lives, and where its run is
   };

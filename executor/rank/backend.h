@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "executor/flight/recorder.h"
 #include "executor/kernels/optimizer_math.h"
 #include "executor/rank/books.h"
 #include "executor/rank/health.h"
@@ -58,9 +59,10 @@ struct BackendOptions {
   Observer* observer = nullptr;  ///< may be null; not owned
   StateReader read_state{};      ///< may be empty
   bool read_on_every_rank = false;
-  FirstValues first_values{};  ///< empty: drawn, under the seed
-  FirstState first_state{};    ///< empty: zeros
-  StateSaver save_state{};     ///< empty: the save phase does nothing
+  FirstValues first_values{};            ///< empty: drawn, under the seed
+  FirstState first_state{};              ///< empty: zeros
+  StateSaver save_state{};               ///< empty: the save phase does nothing
+  flight::Recorder* recorder = nullptr;  ///< may be null; not owned. Of CPUs
 };
 
 /// Interprets one rank's plan, a phase at a time. Everything it refers to outlives it. One thread.

@@ -13,7 +13,9 @@ Result<void> Session::phase(Phase which, std::int64_t step) {
   if (ops == nullptr) return {};
   if (options_.before_phase) options_.before_phase(which, step);
   backend_.set_step(step);
+  if (options_.recorder != nullptr) options_.recorder->begin(which, step, executor::now_ns());
   if (Result<void> r = backend_.run(*ops); !r) return r;
+  if (options_.recorder != nullptr) options_.recorder->end(executor::now_ns());
   if (options_.after_phase) options_.after_phase();
   for (int m = 0; m < kMemoryCount; ++m) note_peaks(which, static_cast<Memory>(m));
   return {};
@@ -125,21 +127,22 @@ SessionResult Session::finish() {
 }
 
 executor::BackendOptions backend_options(const SessionOptions& options) {
-  return {.scalars = options.scalars,
-          .knobs = options.knobs,
-          .inject = options.inject,
-          .seed = options.seed,
-          .observer = options.observer,
-          .read_state = options.read_state,
-          .read_on_every_rank = options.read_each_step,
-          .first_values = options.first_values,
-          .first_state = options.first_state,
-          .save_state = options.keeper == nullptr
-                            ? executor::StateSaver()
-                            : [keeper = options.keeper](model::ParamId param, plan::StateContent content,
-                                                        std::int64_t first, std::span<const std::byte> elements) {
-                                keeper->take(param, content, first, elements);
-                              }};
+  return {
+      .scalars = options.scalars,
+      .knobs = options.knobs,
+      .inject = options.inject,
+      .seed = options.seed,
+      .observer = options.observer,
+      .read_state = options.read_state,
+      .read_on_every_rank = options.read_each_step,
+      .first_values = options.first_values,
+      .first_state = options.first_state,
+      .save_state = options.keeper == nullptr
+                        ? executor::StateSaver()
+                        : [keeper = options.keeper](
+                              model::ParamId param, plan::StateContent content, std::int64_t first,
+                              std::span<const std::byte> elements) { keeper->take(param, content, first, elements); },
+      .recorder = options.recorder};
 }
 
 Result<SessionResult> run_session(executor::RankBackend& backend, const plan::Plan& plan, Communicator& communicator,

@@ -47,6 +47,7 @@ struct SessionOptions {
   std::function<double(std::int64_t step)> learning_rate = nullptr;  ///< null: that of scalars in every step
   std::uint64_t seed = 0;
   executor::Observer* observer = nullptr;  ///< may be null
+  flight::Recorder* recorder = nullptr;    ///< may be null
   /// Called on every rank after each step.
   std::function<void(const StepResult& step)> after_step;
   /// Called when a phase begins: for traces.

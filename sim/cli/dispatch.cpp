@@ -26,7 +26,7 @@ constexpr std::array<KnownCommand, 18> kCommands{{
     {"compare", "shardscope", "lines two traces up, op by op: predicted and measured, or two runs; or two strategies",
      "lines two traces up"},
     {"inspect", "shardscope", "says what is in one trace or recording, or what GPUs are here", "", true, "device",
-     "shardscope-train"},
+     "shardscope-train", "recorder"},
     {"convert", "shardscope", "writes a trace for other tools (Perfetto, Chrome, PyTorch), or a picture of it"},
     {"validate", "shardscope", "checks predictions against published runs",
      "checks predictions against published runs"},
@@ -134,7 +134,11 @@ Result<Decision> Program::decide(std::span<const std::string> arguments) const {
   decision.command = known->name;
   decision.arguments.assign(words.begin() + 1, words.end());
   const bool moves = !known->moves_with.empty();
-  decision.program = moves && mentions(decision.arguments, known->moves_with) ? known->moves_to : known->program;
+  const auto moved_by = [&](std::string_view option) {
+    return !option.empty() && mentions(decision.arguments, option);
+  };
+  const bool moved = moved_by(known->moves_with) || moved_by(known->moves_also_with);
+  decision.program = moved ? known->moves_to : known->program;
   const auto run = runs_.find(known->name);
   if (run != runs_.end() && (!moves || decision.program == name_)) {
     decision.kind = Decision::Kind::run;

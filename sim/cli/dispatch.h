@@ -21,6 +21,7 @@ struct KnownCommand {
   bool in_this_version = true;    ///< else refused, and not advertised
   std::string_view moves_with{};  ///< an option, without dashes, with which `moves_to` runs it instead
   std::string_view moves_to{};
+  std::string_view moves_also_with{};  ///< a second such option
 };
 
 /// All commands, in the order help lists them.

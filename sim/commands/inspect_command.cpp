@@ -1,6 +1,7 @@
 // `shardscope inspect`: what is in a trace, a model, or an allocator recording.
 #include <nlohmann/json.hpp>
 
+#include "sim/cli/dispatch.h"
 #include "sim/cli/sizes.h"
 #include "sim/commands/allocator_options.h"
 #include "sim/commands/commands.h"
@@ -10,6 +11,7 @@
 #include "sim/commands/known_names.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/replay_recording.h"
+#include "traces/base/recorder_file.h"
 #include "traces/import/combine.h"
 #include "traces/import/import.h"
 
@@ -35,6 +37,8 @@ Of a Hugging Face config.json, a directory that holds one, or a known model's na
 class has that transformers builds from it, in how many tensors, the SHA-256 of their list (lines "name AxB"), and what of
 it cannot be simulated or trained. --estimate deepspeed says what DeepSpeed's estimators (stages 2 and 3, with and without
 offload) make of it, to the byte, beside what a plan of Shardscope's takes.
+Of what `shardscope train --recorder PATH` kept it says where each rank was and who waited for whom; --events says how many of
+the last events are listed.
 `shardscope inspect --device cuda`, without a file, says which GPUs are here, their free memory, who else uses them, and
 the versions of driver and libraries (69 without a driver or a GPU).
 
@@ -114,6 +118,15 @@ int inspect_command(std::span<const std::string> arguments) {
     if (models || clusters) command.require_nothing();
     return false;
   });
+  // What ranks left is read where ranks are run.
+  const auto path_given = std::ranges::find_if(
+      arguments, [](const std::string& word) { return !word.starts_with('-') && is_recorder(word); });
+  if (path_given != arguments.end()) {
+    std::vector<std::string> words{"--recorder", *path_given};
+    for (const std::string& word : arguments)
+      if (&word != &*path_given) words.push_back(word);
+    return failed(cli::hand_over("shardscope-train", "inspect", words));
+  }
   if (const auto code = parsed(command, arguments)) return *code;
   if (models || clusters) return list_names(command, output, models && clusters, models, paths);
   const Result<cli::Format> format = document_format(command, output);

@@ -58,10 +58,10 @@ const std::vector<Layer>& layers() {
   static const std::vector<std::string> kWithCommands = with(kWithPlannerCommands, "executor/");
   // What knows the plan, but neither its price nor the simulator.
   static const std::vector<std::string> kRunsPlans{
-      "traces/",           "sim/model/",        "sim/chunk/",      "sim/memory/",   "sim/target/",
-      "sim/strategy/",     "sim/ir/",           "sim/record/",     "sim/check/",    "sim/compile/",
-      "executor/comm/",    "executor/data/",    "executor/state/", "executor/cpu/", "executor/launch/",
-      "executor/numeric/", "executor/kernels/", "executor/rank/"};
+      "traces/",           "sim/model/",        "sim/chunk/",      "sim/memory/",     "sim/target/",
+      "sim/strategy/",     "sim/ir/",           "sim/record/",     "sim/check/",      "sim/compile/",
+      "executor/comm/",    "executor/data/",    "executor/state/", "executor/cpu/",   "executor/launch/",
+      "executor/numeric/", "executor/kernels/", "executor/rank/",  "executor/flight/"};
   // With the compiler and what is made of plans.
   static const std::vector<std::string> kSimulates{"traces/",     "sim/model/",    "sim/chunk/",   "sim/memory/",
                                                    "sim/target/", "sim/strategy/", "sim/ir/",      "sim/record/",
