@@ -1,4 +1,4 @@
-// Who died is not in the recorders: a rank that others wait for is told as the one at fault.
+// Recorders of ranks that a launcher of others started do not say who died: whom others wait for is told as at fault.
 #include "executor/commands/inspect_recorders.h"
 
 #include <algorithm>

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 
 #include "executor/flight/verdict.h"
@@ -49,7 +50,8 @@ RankRecorders::~RankRecorders() {
     if (descriptor >= 0) close(descriptor);
 }
 
-std::string RankRecorders::verdict(std::optional<Rank> dead) const {
+std::string RankRecorders::verdict(std::optional<Rank> dead) {
+  dead_ = dead;
   std::vector<flight::Recording> recordings;
   for (std::size_t rank = 0; rank < descriptors_.size(); ++rank) {
     const auto read = flight::read_recordings(flight::content_of(descriptors_[rank]));
@@ -69,6 +71,10 @@ Result<bool> RankRecorders::keep(const std::string& path) const {
   for (std::size_t rank = 0; rank < descriptors_.size(); ++rank) {
     std::vector<std::byte> content = flight::content_of(descriptors_[rank]);
     if (content.empty() || !flight::read_recordings(content)) continue;
+    if (dead_ && dead_->value == static_cast<std::int32_t>(rank)) {
+      const std::uint32_t died = 1;
+      std::memcpy(content.data() + offsetof(flight::Header, died), &died, sizeof died);
+    }
     if (folder) {
       if (Result<void> made = make_folder(path); !made) return made.error();
       const fs::path file = file_of_rank(path, static_cast<std::int32_t>(rank));

@@ -25,13 +25,14 @@ class RankRecorders {
   /// By rank; -1 for none.
   [[nodiscard]] const std::vector<int>& descriptors() const { return descriptors_; }
   /// flight::verdict() of what they say now; `dead`: none where nobody is known to have died.
-  [[nodiscard]] std::string verdict(std::optional<Rank> dead) const;
+  [[nodiscard]] std::string verdict(std::optional<Rank> dead);
   /// Writes those that ranks have begun to `path`: one behind another, or a file each where that is a folder
   /// (is_folder()). False where no rank had begun.
   [[nodiscard]] Result<bool> keep(const std::string& path) const;
 
  private:
   std::vector<int> descriptors_;
+  std::optional<Rank> dead_{};  ///< that the verdict was about
 };
 
 /// Of a rank whose launcher is none of ours: nobody else reads its recorder, so it speaks for itself. With a path it

@@ -149,7 +149,7 @@ int run_ranks(std::span<const std::string> arguments, const TrainOptions& o) {
   setenv(RankTraces::kVariable, traces.prefix().c_str(), 1);
   traces.adopt(
       o.strategy.chosen.world_size);  // at a stop they are removed when the ranks, stopped before, write no more
-  const RankRecorders recorders(o.strategy.chosen.world_size);
+  RankRecorders recorders(o.strategy.chosen.world_size);
   const Result<JobEnd> end =
       run_job(line, {.ranks = o.strategy.chosen.world_size,
                      .deadline = deadline_of(o.timeout_seconds),

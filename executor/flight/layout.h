@@ -96,6 +96,7 @@ struct Header {
   std::int64_t clock_ns = 0;  ///< the steady clock at one moment ...
   std::int64_t wall_ns = 0;   ///< ... and Unix time at the same one
   std::array<char, 64> plan_hash{};
+  std::uint32_t died = 0;  ///< not 0, in what is kept: its launcher saw it end without a word
 };
 static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Header>);
 

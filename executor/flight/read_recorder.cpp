@@ -91,7 +91,8 @@ Result<std::pair<Recording, std::size_t>> read_first(std::span<const std::byte> 
                       .process = header.process,
                       .clock_ns = header.clock_ns,
                       .wall_ns = header.wall_ns,
-                      .plan_hash = text_of(header.plan_hash)};
+                      .plan_hash = text_of(header.plan_hash),
+                      .died = header.died != 0};
   read_ring(bytes.data() + kHeaderBytes, recording);
   const auto* const names = reinterpret_cast<const char*>(bytes.data() + kHeaderBytes + kRingBytes);
   read_names(std::string_view(names, header.name_bytes), recording);

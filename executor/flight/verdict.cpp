@@ -185,8 +185,10 @@ std::string collective_text(const Recording& recording, const Event& collective)
 }
 
 std::string verdict(std::span<const Recording> recordings, const Fault& fault) {
-  if (!fault.dead) return of_the_late(recordings, fault.now_ns);
-  const Recording* const dead = recording_of(recordings, *fault.dead);
+  const auto died = std::ranges::find(recordings, true, &Recording::died);
+  if (!fault.dead && died == recordings.end()) return of_the_late(recordings, fault.now_ns);
+  const Recording* const dead =
+      recording_of(recordings, fault.dead.value_or(died == recordings.end() ? -1 : died->rank));
   return dead == nullptr ? std::string() : of_the_dead(recordings, *dead);
 }
 

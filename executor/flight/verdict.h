@@ -28,7 +28,8 @@ struct Position {
 [[nodiscard]] std::string collective_text(const Recording& recording, const Event& collective);
 
 struct Fault {
-  std::optional<std::int32_t> dead{};    ///< none: a deadline has passed, and the recorders tell whose fault it is
+  std::optional<std::int32_t>
+      dead{};  ///< none: a recording says so, or a deadline has passed, and the recorders tell whose fault it is
   std::optional<std::int64_t> now_ns{};  ///< of the steady clock, where it is still the recorders'
 };
 

@@ -82,6 +82,17 @@ int list_names(const cli::Command& command, const cli::OutputOptions& output, bo
   return models ? list_models(*format) : list_clusters(*format);
 }
 
+/// What ranks left is read where ranks are run.
+std::optional<int> handed_over(std::span<const std::string> arguments) {
+  const auto path = std::ranges::find_if(
+      arguments, [](const std::string& word) { return !word.starts_with('-') && is_recorder(word); });
+  if (path == arguments.end()) return std::nullopt;
+  std::vector<std::string> words{"--recorder", *path};
+  for (const std::string& word : arguments)
+    if (&word != &*path) words.push_back(word);
+  return failed(cli::hand_over("shardscope-train", "inspect", words));
+}
+
 }  // namespace
 
 int inspect_command(std::span<const std::string> arguments) {
@@ -118,15 +129,7 @@ int inspect_command(std::span<const std::string> arguments) {
     if (models || clusters) command.require_nothing();
     return false;
   });
-  // What ranks left is read where ranks are run.
-  const auto path_given = std::ranges::find_if(
-      arguments, [](const std::string& word) { return !word.starts_with('-') && is_recorder(word); });
-  if (path_given != arguments.end()) {
-    std::vector<std::string> words{"--recorder", *path_given};
-    for (const std::string& word : arguments)
-      if (&word != &*path_given) words.push_back(word);
-    return failed(cli::hand_over("shardscope-train", "inspect", words));
-  }
+  if (const auto code = handed_over(arguments)) return *code;
   if (const auto code = parsed(command, arguments)) return *code;
   if (models || clusters) return list_names(command, output, models && clusters, models, paths);
   const Result<cli::Format> format = document_format(command, output);

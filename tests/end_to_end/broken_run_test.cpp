@@ -1,12 +1,15 @@
 // When a run breaks, does it end with the promised exit code and message, and leave nothing behind?
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <sstream>
 
+#include "executor/flight/verdict.h"
 #include "tests/end_to_end/program.h"
 
 namespace shard::test {
@@ -45,6 +48,7 @@ class LongRun {
     return found;
   }
   [[nodiscard]] Words files() const { return scratch_.list(); }
+  [[nodiscard]] const fs::path& directory() const { return scratch_.path(); }
 
  private:
   static Words command(const Words& more) {
@@ -78,6 +82,55 @@ TEST(BrokenRun, AKilledRankIsNamedAndNothingIsLeft) {
   EXPECT_EQ(run.files(), Words{"tmp"});
 }
 
+/// Whether all ranks but one have come to wait, and stay where they are for many looks at their recorders.
+bool others_wait(pid_t launcher, std::int32_t but) {
+  std::vector<std::uint64_t> before;
+  int unchanged = 0;
+  for (int look = 0; look < 20'000 && unchanged < 200; ++look) {
+    std::vector<std::uint64_t> now;
+    for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(launcher) + "/fd")) {
+      std::error_code gone;
+      if (fs::read_symlink(entry.path(), gone).string().find("shardscope-recorder") == std::string::npos) continue;
+      const int file = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+      const auto read = flight::read_recordings(flight::content_of(file));
+      close(file);
+      if (!read || read->front().rank == but) continue;
+      if (flight::position_of(read->front()).awaited) now.push_back(read->front().entries.back().number);
+    }
+    std::ranges::sort(now);
+    unchanged = now.size() == 2 && now == before ? unchanged + 1 : 0;
+    before = now;
+  }
+  return unchanged == 200;
+}
+
+TEST(BrokenRun, TheVerdictSaysWhereARankDiedAndWhoWaits) {
+  for (const int rank : {0, 2}) {
+    LongRun run({"--recorder", "kept"});
+    ASSERT_TRUE(run.program().read_line("step 2/")) << run.program().wait().err;
+    const std::vector<pid_t> victim = run.processes("OMPI_COMM_WORLD_RANK=" + std::to_string(rank));
+    ASSERT_EQ(victim.size(), 1u);
+    // Stopped until the others wait for it and move no more.
+    ASSERT_EQ(kill(victim[0], SIGSTOP), 0);
+    ASSERT_TRUE(others_wait(run.program().process(), rank));
+    const fs::path kept = run.directory() / "kept";
+    ASSERT_EQ(kill(victim[0], SIGKILL), 0);
+    const Outcome outcome = run.program().wait();
+    EXPECT_EQ(outcome.exit_code, 75);
+    const std::string named = "rank " + std::to_string(rank);
+    EXPECT_THAT(
+        outcome.err,
+        MatchesRegex(
+            "shardscope: [a-z0-9 ]+: " + named + " died: signal 9 \\(Killed\\)\n  " + named +
+            " died in step [0-9]+, .*ranks [0-2], [0-2] wait in it\n  try: run again\nrecorders are in kept: .*\n"));
+    EXPECT_EQ(run.files(), (Words{"kept", "tmp"}));
+    const nlohmann::json j = json_of(shardscope({"inspect", kept.string(), "--json"}));
+    EXPECT_THAT(outcome.err, HasSubstr("  " + j.at("verdict").get<std::string>()));
+    EXPECT_EQ(j.at("ranks").size(), 3u);
+    EXPECT_EQ(j.at("ranks")[1].at("events").size(), 20u);
+  }
+}
+
 TEST(BrokenRun, AnInterruptedRunEndsByThatSignalAndLeavesNothing) {
   for (const int signal : {SIGINT, SIGTERM}) {
     LongRun run;
@@ -101,6 +154,9 @@ TEST(BrokenRun, AStoppedRankIsNamedWithTheStep) {
     const Outcome outcome = run.program().wait();
     EXPECT_EQ(outcome.exit_code, 75);
     EXPECT_THAT(outcome.err, MatchesRegex("shardscope: step [0-9]+, rank [01] [a-z_]+ op [0-9]+: .*ranks? .*2 ha.*"));
+    EXPECT_THAT(outcome.err,
+                MatchesRegex(".*\n  rank 2 has made no progress for [0-9]+ s in step [0-9]+, in .*; ranks 0, "
+                             "1 wait for it in collective [0-9]+ .*"));
     EXPECT_THAT(run.processes(), IsEmpty());
     EXPECT_EQ(run.files(), Words{"tmp"});
   }
