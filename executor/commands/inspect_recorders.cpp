@@ -70,7 +70,8 @@ std::string recorders_text(std::span<const Recording> recordings, std::int64_t m
   const std::int64_t last = last_time(recordings);
   for (const Recording& each : recordings) {
     const std::string own = flight::own_words(each);
-    text += "\n" + (own.empty() ? "rank " + std::to_string(each.rank) + ": nothing is recorded" : own) + " (process " +
+    text += (text.empty() ? "" : "\n") +
+            (own.empty() ? "rank " + std::to_string(each.rank) + ": nothing is recorded" : own) + " (process " +
             std::to_string(each.process) + ", " + std::to_string(each.entries.size()) + " events" +
             (each.torn > 0 ? ", " + std::to_string(each.torn) + " torn" : "") + ")\n";
     TextTable table({"event", "time", "step", "phase", "what happened", "of", "bytes"},

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -39,6 +40,12 @@ Result<void> write_file(const fs::path& path, const std::vector<std::vector<std:
   return file->finish();
 }
 
+flight::Seen seen_of(const Suspects& suspects, Rank rank) {
+  if (suspects.dead == rank) return flight::Seen::dead;
+  return std::ranges::find(suspects.silent, rank) != suspects.silent.end() ? flight::Seen::silent
+                                                                           : flight::Seen::nothing;
+}
+
 }  // namespace
 
 RankRecorders::RankRecorders(int ranks) {
@@ -50,8 +57,8 @@ RankRecorders::~RankRecorders() {
     if (descriptor >= 0) close(descriptor);
 }
 
-std::string RankRecorders::verdict(std::optional<Rank> dead) {
-  dead_ = dead;
+std::string RankRecorders::verdict(const Suspects& suspects) {
+  suspects_ = suspects;
   std::vector<flight::Recording> recordings;
   for (std::size_t rank = 0; rank < descriptors_.size(); ++rank) {
     const auto read = flight::read_recordings(flight::content_of(descriptors_[rank]));
@@ -59,7 +66,8 @@ std::string RankRecorders::verdict(std::optional<Rank> dead) {
       recordings.push_back(read->front());
   }
   flight::Fault fault;
-  if (dead) fault.dead = dead->value;
+  if (suspects.dead) fault.dead = suspects.dead->value;
+  for (const Rank rank : suspects.silent) fault.silent.push_back(rank.value);
   fault.now_ns =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
   return flight::verdict(recordings, fault);
@@ -71,10 +79,8 @@ Result<bool> RankRecorders::keep(const std::string& path) const {
   for (std::size_t rank = 0; rank < descriptors_.size(); ++rank) {
     std::vector<std::byte> content = flight::content_of(descriptors_[rank]);
     if (content.empty() || !flight::read_recordings(content)) continue;
-    if (dead_ && dead_->value == static_cast<std::int32_t>(rank)) {
-      const std::uint32_t died = 1;
-      std::memcpy(content.data() + offsetof(flight::Header, died), &died, sizeof died);
-    }
+    const flight::Seen seen = seen_of(suspects_, Rank{static_cast<std::int32_t>(rank)});
+    std::memcpy(content.data() + offsetof(flight::Header, seen), &seen, sizeof seen);
     if (folder) {
       if (Result<void> made = make_folder(path); !made) return made.error();
       const fs::path file = file_of_rank(path, static_cast<std::int32_t>(rank));

@@ -3,12 +3,12 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "executor/flight/read_recorder.h"
 #include "executor/flight/recorder.h"
+#include "executor/launch/job.h"
 #include "traces/base/result.h"
 
 namespace shard::commands {
@@ -24,15 +24,15 @@ class RankRecorders {
 
   /// By rank; -1 for none.
   [[nodiscard]] const std::vector<int>& descriptors() const { return descriptors_; }
-  /// flight::verdict() of what they say now; `dead`: none where nobody is known to have died.
-  [[nodiscard]] std::string verdict(std::optional<Rank> dead);
+  /// flight::verdict() of what they say now.
+  [[nodiscard]] std::string verdict(const Suspects& suspects);
   /// Writes those that ranks have begun to `path`: one behind another, or a file each where that is a folder
   /// (is_folder()). False where no rank had begun.
   [[nodiscard]] Result<bool> keep(const std::string& path) const;
 
  private:
   std::vector<int> descriptors_;
-  std::optional<Rank> dead_{};  ///< that the verdict was about
+  Suspects suspects_{};  ///< that the verdict was about
 };
 
 /// Of a rank whose launcher is none of ours: nobody else reads its recorder, so it speaks for itself. With a path it

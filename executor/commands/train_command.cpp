@@ -155,7 +155,7 @@ int run_ranks(std::span<const std::string> arguments, const TrainOptions& o) {
                      .deadline = deadline_of(o.timeout_seconds),
                      .answer = print_end,
                      .recorders = recorders.descriptors(),
-                     .explain = [&](std::optional<Rank> dead) { return recorders.verdict(dead); }});
+                     .explain = [&](const Suspects& suspects) { return recorders.verdict(suspects); }});
   traces.remove(o.strategy.chosen.world_size);
   if (!end) return cli::print_error(std::cerr, end.error(), cli::style_of(2));
   if (end->exit_code != 0) keep_recorders(recorders, o.recorder);

@@ -83,6 +83,13 @@ inline constexpr std::size_t kRingBytes = kRingRecords * sizeof(Record);
 /// Of names; the rest of a plan's ops are told by their numbers.
 inline constexpr std::size_t kMostNameBytes = std::size_t{4} << 20;
 
+/// What its launcher saw of a rank whose recorder is kept. Values are stored in files: append only.
+enum class Seen : std::uint32_t {
+  nothing = 0,
+  dead = 1,    ///< it ended without a word
+  silent = 2,  ///< it was there, and nothing was heard of it
+};
+
 /// At offset 0, written once. The ring follows at kHeaderBytes, then the names: lines "o NUMBER NAME" for ops, "u
 /// NUMBER NAME" for units.
 struct Header {
@@ -96,7 +103,7 @@ struct Header {
   std::int64_t clock_ns = 0;  ///< the steady clock at one moment ...
   std::int64_t wall_ns = 0;   ///< ... and Unix time at the same one
   std::array<char, 64> plan_hash{};
-  std::uint32_t died = 0;  ///< not 0, in what is kept: its launcher saw it end without a word
+  std::uint32_t seen = 0;  ///< a Seen, in what is kept
 };
 static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Header>);
 

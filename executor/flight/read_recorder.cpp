@@ -67,6 +67,10 @@ std::string text_of(const std::array<char, 64>& text) {
   return printable_line(std::string_view(text.data(), strnlen(text.data(), text.size())));
 }
 
+Seen seen_of(std::uint32_t stored) {
+  return stored <= static_cast<std::uint32_t>(Seen::silent) ? static_cast<Seen>(stored) : Seen::nothing;
+}
+
 /// The first recorder of `bytes`, and how long it is.
 Result<std::pair<Recording, std::size_t>> read_first(std::span<const std::byte> bytes, std::string_view label,
                                                      std::size_t at) {
@@ -92,7 +96,7 @@ Result<std::pair<Recording, std::size_t>> read_first(std::span<const std::byte> 
                       .clock_ns = header.clock_ns,
                       .wall_ns = header.wall_ns,
                       .plan_hash = text_of(header.plan_hash),
-                      .died = header.died != 0};
+                      .seen = seen_of(header.seen)};
   read_ring(bytes.data() + kHeaderBytes, recording);
   const auto* const names = reinterpret_cast<const char*>(bytes.data() + kHeaderBytes + kRingBytes);
   read_names(std::string_view(names, header.name_bytes), recording);

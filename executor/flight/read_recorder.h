@@ -28,7 +28,7 @@ struct Recording {
   std::int64_t clock_ns = 0;
   std::int64_t wall_ns = 0;
   std::string plan_hash{};
-  bool died = false;
+  Seen seen = Seen::nothing;
   std::vector<Entry> entries{};  ///< in order of their numbers, which have gaps where records are torn
   std::int64_t torn = 0;         ///< records that were being written, or are none
   std::unordered_map<std::int32_t, std::string> op_names{};

@@ -74,11 +74,11 @@ struct Waiters {
   std::vector<std::int32_t> ranks{};
 };
 
-/// Of all but `at_fault`, the oldest collective first.
-std::vector<Waiters> waiters_of(std::span<const Recording> recordings, std::optional<std::int32_t> at_fault) {
+/// Of all but those at fault, the oldest collective first.
+std::vector<Waiters> waiters_of(std::span<const Recording> recordings, const std::vector<std::int32_t>& at_fault) {
   std::vector<Waiters> all;
   for (const Recording& each : recordings) {
-    if (each.rank == at_fault) continue;
+    if (std::ranges::find(at_fault, each.rank) != at_fault.end()) continue;
     const Position position = position_of(each);
     if (!position.awaited) continue;
     const auto known =
@@ -98,39 +98,109 @@ const Recording* recording_of(std::span<const Recording> recordings, std::int32_
   return found == recordings.end() ? nullptr : &*found;
 }
 
+/// Those who wait for nobody: what ends a run may come before they do.
+std::vector<std::int32_t> at_work_beside(std::span<const Recording> recordings, std::int32_t dead) {
+  std::vector<std::int32_t> ranks;
+  for (const Recording& each : recordings)
+    if (const Position position = position_of(each); each.rank != dead && position.last && !position.awaited)
+      ranks.push_back(each.rank);
+  return ranks;
+}
+
 std::string of_the_dead(std::span<const Recording> recordings, const Recording& dead) {
   const Position position = position_of(dead);
   if (!position.last) return {};
   std::string text = "rank " + std::to_string(dead.rank) + " died " + place_of_event(dead, position, "");
   bool first = true;
-  for (const Waiters& each : waiters_of(recordings, dead.rank)) {
+  for (const Waiters& each : waiters_of(recordings, {dead.rank})) {
     const std::string name = collective_text(*each.first, each.collective);
     if (first) text += (has_started(dead, each.collective) ? ", within " : ", before ") + name;
     text += "; " + ranks_text(each.ranks) + wait_word(each.ranks) + " in " + (first ? "it" : name);
     first = false;
   }
-  if (first && position.next_out) text += ", within " + collective_text(dead, *position.next_out);
+  if (first && position.next_out)
+    text += ", within " + collective_text(dead, *position.next_out);
+  else if (first && position.landed)
+    text += ", behind " + collective_text(dead, *position.landed);
+  const std::vector<std::int32_t> at_work = at_work_beside(recordings, dead.rank);
+  if (!at_work.empty())
+    text += "; " + ranks_text(at_work) + (at_work.size() == 1 ? " was" : " were") + " still at work";
   return text;
 }
 
-/// Those of a collective that others wait in who have not started it, by the first such collective.
-std::string of_the_late(std::span<const Recording> recordings, std::optional<std::int64_t> now_ns) {
-  for (const Waiters& each : waiters_of(recordings, std::nullopt)) {
-    std::string text;
-    for (const Recording& other : recordings) {
-      if (std::ranges::find(each.ranks, other.rank) != each.ranks.end() || has_started(other, each.collective))
-        continue;
-      const Position position = position_of(other);
-      if (!position.last || is_before(each.collective, *position.last)) continue;
-      text += (text.empty() ? "rank " : "; rank ") + std::to_string(other.rank) + " has made no progress ";
-      if (now_ns && *now_ns > position.last->time_ns)
-        text += "for " + std::to_string((*now_ns - position.last->time_ns) / 1'000'000'000) + " s ";
-      text += place_of_event(other, position, "in ");
-    }
-    if (!text.empty())
-      return text + "; " + ranks_text(each.ranks) + wait_word(each.ranks) + " for it in " +
-             collective_text(*each.first, each.collective);
+/// Ranks that live and do not go on, and who waits for them.
+std::string of_the_stuck(const std::vector<const Recording*>& stuck, const std::vector<Waiters>& waiters,
+                         std::optional<std::int64_t> now_ns) {
+  std::string text;
+  for (const Recording* each : stuck) {
+    const Position position = position_of(*each);
+    if (!position.last) continue;
+    text += (text.empty() ? "rank " : "; rank ") + std::to_string(each->rank) + " has made no progress ";
+    if (now_ns && *now_ns > position.last->time_ns)
+      text += "for " + std::to_string((*now_ns - position.last->time_ns) / 1'000'000'000) + " s ";
+    text += place_of_event(*each, position, "in ");
   }
+  if (text.empty()) return text;
+  const char* const whom = stuck.size() == 1 ? " for it in " : " for them in ";
+  for (const Waiters& each : waiters)
+    text +=
+        "; " + ranks_text(each.ranks) + wait_word(each.ranks) + whom + collective_text(*each.first, each.collective);
+  return text;
+}
+
+std::string of_the_silent(std::span<const Recording> recordings, const Fault& fault) {
+  std::vector<std::int32_t> ranks;
+  std::vector<const Recording*> silent;
+  for (const Recording& each : recordings) {
+    const bool known = std::ranges::find(fault.silent, each.rank) != fault.silent.end();
+    if (!known && (!fault.silent.empty() || each.seen != Seen::silent)) continue;
+    ranks.push_back(each.rank);
+    silent.push_back(&each);
+  }
+  return silent.empty() ? std::string() : of_the_stuck(silent, waiters_of(recordings, ranks), fault.now_ns);
+}
+
+bool has_landed(const Recording& recording, const Event& collective) {
+  return std::ranges::any_of(recording.entries, [&](const Entry& entry) {
+    return entry.event.kind == EventKind::landed && same_collective(entry.event, collective);
+  });
+}
+
+/// Whether others who wait in this collective may wait for this rank: it has not come to it, or, with `under_way`, it
+/// has started it and does something else, while what the others wait for needs its thread.
+bool is_late(const Recording& recording, const Event& collective, bool under_way) {
+  const Position position = position_of(recording);
+  if (!position.last || position.awaited) return false;
+  const bool started = has_started(recording, collective);
+  if (under_way) return started && !has_landed(recording, collective);
+  return !started && !is_before(collective, *position.last);
+}
+
+/// Whether it waits in an earlier collective, which all others have behind them.
+bool is_left_behind(std::span<const Recording> recordings, const Recording& recording, const Event& collective) {
+  const Position position = position_of(recording);
+  return position.awaited && is_before(*position.awaited, collective) &&
+         std::ranges::all_of(recordings, [&](const Recording& other) {
+           return other.rank == recording.rank || has_landed(other, *position.awaited);
+         });
+}
+
+/// By the first collective that others wait in.
+std::string of_the_late(std::span<const Recording> recordings, std::optional<std::int64_t> now_ns) {
+  enum class Rule : std::uint8_t { not_started, under_way, left_behind };
+  for (const Rule rule : {Rule::not_started, Rule::under_way, Rule::left_behind})
+    for (const Waiters& each : waiters_of(recordings, {})) {
+      std::vector<const Recording*> late;
+      std::vector<std::int32_t> ranks;
+      for (const Recording& other : recordings) {
+        const bool at_fault = rule == Rule::left_behind ? is_left_behind(recordings, other, each.collective)
+                                                        : is_late(other, each.collective, rule == Rule::under_way);
+        if (!at_fault) continue;
+        late.push_back(&other);
+        ranks.push_back(other.rank);
+      }
+      if (!late.empty()) return of_the_stuck(late, waiters_of(recordings, ranks), now_ns);
+    }
   return {};
 }
 
@@ -150,6 +220,7 @@ Position position_of(const Recording& recording) {
       in_flight.insert_or_assign(event.call, event);
     }
     if (event.kind != EventKind::landed) continue;
+    position.landed = event;
     in_flight.erase(in_flight.begin(), in_flight.upper_bound(event.call));
     if (!position.awaited || position.awaited->call > event.call) continue;
     position.awaited.reset();
@@ -185,11 +256,13 @@ std::string collective_text(const Recording& recording, const Event& collective)
 }
 
 std::string verdict(std::span<const Recording> recordings, const Fault& fault) {
-  const auto died = std::ranges::find(recordings, true, &Recording::died);
-  if (!fault.dead && died == recordings.end()) return of_the_late(recordings, fault.now_ns);
-  const Recording* const dead =
-      recording_of(recordings, fault.dead.value_or(died == recordings.end() ? -1 : died->rank));
-  return dead == nullptr ? std::string() : of_the_dead(recordings, *dead);
+  const auto died = std::ranges::find(recordings, Seen::dead, &Recording::seen);
+  if (fault.dead || died != recordings.end()) {
+    const Recording* const dead = fault.dead ? recording_of(recordings, *fault.dead) : &*died;
+    return dead == nullptr ? std::string() : of_the_dead(recordings, *dead);
+  }
+  const std::string silent = of_the_silent(recordings, fault);
+  return silent.empty() ? of_the_late(recordings, fault.now_ns) : silent;
 }
 
 std::string own_words(const Recording& recording) {

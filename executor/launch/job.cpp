@@ -168,7 +168,8 @@ Result<JobEnd> Job::run() {
     if (!wait_for_descendants(kToLeave)) end_descendants(kToDie);
     return end;
   }
-  if (end && end->exit_code == exit_code(Errc::retryable) && options_.explain) end->account = options_.explain(dead());
+  if (end && end->exit_code == exit_code(Errc::retryable) && options_.explain)
+    end->account = options_.explain({.dead = dead(), .silent = watchdog_.silent(Clock::now())});
   if (end && options_.answer) {
     const stop::NotNow answering;
     options_.answer(*end);

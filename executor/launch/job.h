@@ -21,6 +21,12 @@ struct JobEnd {
   std::string account = {};           ///< a sentence on where ranks were, beside the one or the other; may be empty
 };
 
+/// Whom the parent suspects when a job ends badly.
+struct Suspects {
+  std::optional<Rank> dead{};  ///< the first that died without a word
+  std::vector<Rank> silent{};  ///< Watchdog::silent()
+};
+
 struct JobOptions {
   int ranks = 1;
   /// For a rank that does not come, falls silent or waits in a call without a deadline of its own.
@@ -30,9 +36,9 @@ struct JobOptions {
   std::function<void(const JobEnd& end)> answer = nullptr;
   /// By rank: a file for each one's flight recorder, which outlives it; may be empty. They stay the caller's.
   std::vector<int> recorders{};
-  /// What the recorders say of a death or a deadline, for JobEnd::account; `dead`: none where nobody is known to have
-  /// died. Called before `answer`, while ranks may still run.
-  std::function<std::string(std::optional<Rank> dead)> explain = nullptr;
+  /// What the recorders say of a death or a deadline, for JobEnd::account. Called before `answer`, while ranks may
+  /// still run.
+  std::function<std::string(const Suspects& suspects)> explain = nullptr;
 };
 
 /// Runs `arguments` (the first is the program's path) as ranks. Works as root and with more ranks than cores; cluster

@@ -29,6 +29,14 @@ bool Watchdog::all_beyond(RunPart part) const {
   return std::ranges::all_of(ranks_, [part](const Watched& rank) { return rank.place.part > part; });
 }
 
+std::vector<Rank> Watchdog::silent(Time now) const {
+  std::vector<Rank> found;
+  for (std::size_t i = 0; i < ranks_.size(); ++i)
+    if (ranks_[i].came && !ranks_[i].ended && now - ranks_[i].heard > deadline_ / 2)
+      found.push_back(Rank{static_cast<std::int32_t>(i)});
+  return found;
+}
+
 Error Watchdog::late(const std::vector<int>& ranks, const std::string& what) const {
   RunPlace place = ranks.empty() ? RunPlace{} : place_of(Rank{ranks.front()});
   if (place.part == RunPart::none) place.part = RunPart::start;  // before it could say so

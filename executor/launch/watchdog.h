@@ -34,6 +34,9 @@ class Watchdog {
 
   /// Errc::retryable naming ranks and place, once a deadline has passed. What has come until `now` must have been told.
   [[nodiscard]] std::optional<Error> overdue(Time now);
+  /// Ranks that live and sent no beat for half the deadline: where others wait for one that is stopped, their own
+  /// deadline has passed a little earlier than this one's.
+  [[nodiscard]] std::vector<Rank> silent(Time now) const;
   /// Where a rank was when it was last heard.
   [[nodiscard]] RunPlace place_of(Rank rank) const { return ranks_[static_cast<std::size_t>(rank.value)].place; }
   /// Whether all ranks have been heard from a part behind `part`.

@@ -17,6 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 plan::Op op_of(std::int32_t id, const char* name, Part part, std::int32_t block = -1) {
   return {.id = OpId{id}, .name = name, .part = part, .block = block};
@@ -149,12 +150,64 @@ TEST(Flight, TheVerdictOnADeath) {
             "in it");
 }
 
+TEST(Flight, ARankThatWaitsInWhatAllOthersHaveBehindThemIsAtFault) {
+  std::vector<Recording> all;
+  for (std::int32_t rank = 0; rank < 3; ++rank) {
+    const auto recorder = recorder_of(rank);
+    recorder->started(kForward, kCall, Bytes{64}, 1);
+    recorder->started(kGather, kCall, Bytes{64}, 2);
+    recorder->waiting(kForward, kCall, 3);
+    if (rank != 1) recorder->landed(kForward, kCall, 4);
+    if (rank != 1) recorder->waiting(kGather, kCall, 5);
+    all.push_back(read_of(recorder->snapshot()));
+  }
+  EXPECT_THAT(verdict(all, {}), StartsWith("rank 1 has made no progress in step 17; ranks 0, 2 wait for it in "));
+}
+
+TEST(Flight, TheVerdictOnADeathSaysWhoDidNotWaitYet) {
+  std::vector<Recording> all = broken_run(kBackward);
+  while (all[3].entries.back().event.kind != EventKind::op_begun) all[3].entries.pop_back();
+  EXPECT_EQ(verdict(all, {.dead = 2}),
+            "rank 2 died in step 17, backward of h.3, before collective 431 (all-gather chunk 12); ranks 0, 1 wait in "
+            "it; rank 3 was still at work");
+  all.erase(all.begin(), all.begin() + 2);
+  EXPECT_EQ(
+      verdict(all, {.dead = 2}),
+      "rank 2 died in step 17, backward of h.3, behind collective 430 (all-gather chunk 12); rank 3 was still at work");
+}
+
 TEST(Flight, TheVerdictOnARankThatHangs) {
   EXPECT_EQ(verdict(broken_run(kForward), {.now_ns = 60'000'000'003}),
             "rank 2 has made no progress for 60 s in step 17, in forward of h.5; ranks 0, 1, 3 wait for it in "
             "collective 431 (all-gather chunk 12)");
   EXPECT_EQ(own_words(broken_run(kForward)[0]),
             "rank 0 is in step 17, forward of h.5, and waits in collective 431 (all-gather chunk 12)");
+}
+
+/// All have started the collective that three wait in, and its data needs all of their threads.
+std::vector<Recording> stopped_within(bool waits) {
+  std::vector<Recording> all;
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    const auto recorder = recorder_of(rank);
+    recorder->started(kGather, kCall, Bytes{64}, 5);
+    if (rank == 2) recorder->begun(kForward, 6);
+    if (rank == 2 && waits) recorder->ended(kForward, 6);
+    if (rank != 2 || waits) recorder->waiting(kGather, kCall, 6);
+    all.push_back(read_of(recorder->snapshot()));
+  }
+  return all;
+}
+
+TEST(Flight, TheVerdictOnARankThatIsStoppedWithinACollective) {
+  const std::string said =
+      "rank 2 has made no progress for 5 s in step 17, in forward of h.5; ranks 0, 1, 3 wait for it in collective 1 "
+      "(all-gather chunk 12)";
+  EXPECT_EQ(verdict(stopped_within(false), {.now_ns = 5'000'000'006}), said);
+  EXPECT_EQ(verdict(stopped_within(true), {.silent = {2}, .now_ns = 5'000'000'006}), said);
+  EXPECT_THAT(verdict(stopped_within(true), {.now_ns = 5'000'000'006}), IsEmpty());
+  std::vector<Recording> kept = stopped_within(true);
+  kept[2].seen = Seen::silent;
+  EXPECT_THAT(verdict(kept, {}), StartsWith("rank 2 has made no progress in step 17"));
 }
 
 TEST(Flight, WhereNothingIsRecordedNothingIsSaid) {

@@ -51,7 +51,10 @@ TEST_F(WatchdogTest, ARankFallsSilent) {
   beating_ = {0, 1, 2};
   EXPECT_EQ(after(milliseconds{5000}), "");
   beating_ = {0, 1};
-  EXPECT_EQ(after(milliseconds{1000}), "");
+  EXPECT_EQ(after(milliseconds{450}), "");
+  EXPECT_TRUE(watchdog_.silent(now_).empty());
+  EXPECT_EQ(after(milliseconds{550}), "");
+  EXPECT_EQ(watchdog_.silent(now_), std::vector{Rank{2}});
   EXPECT_EQ(after(milliseconds{1000}).substr(0, 49), "step 12: rank 2 has not been heard of within 1 s\n");
 }
 

@@ -21,6 +21,7 @@ void use(const std::vector<Recording>& recordings) {
   }
   (void)verdict(recordings, {});
   (void)verdict(recordings, {.dead = 0, .now_ns = 1});
+  (void)verdict(recordings, {.silent = {0}, .now_ns = 1});
 }
 
 }  // namespace
