@@ -110,6 +110,10 @@ int size_of(const Descriptor& file, std::int64_t& bytes) {
   return 0;
 }
 
+void start_writing(const Descriptor& file) {
+  static_cast<void>(::sync_file_range(file.get(), 0, 0, SYNC_FILE_RANGE_WRITE));
+}
+
 int sync(const Descriptor& file) {
   const int fault = io_call("fsync", [&] { return ::fsync(file.get()); });
   return fault == EINVAL || fault == EOPNOTSUPP ? 0 : fault;

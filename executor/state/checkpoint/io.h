@@ -48,6 +48,8 @@ class Descriptor {
 /// `got` is less than asked for only where the file ends.
 [[nodiscard]] int read_at(const Descriptor& file, std::int64_t offset, std::span<std::byte> into, std::size_t& got);
 [[nodiscard]] int size_of(const Descriptor& file, std::int64_t& bytes);  ///< EINVAL: no regular file
+/// What was written sets off for the disk, which nobody waits for; sync() does.
+void start_writing(const Descriptor& file);
 /// Down to the disk. File systems that cannot do that for directories are forgiven.
 [[nodiscard]] int sync(const Descriptor& file);
 [[nodiscard]] int sync_directory(const std::filesystem::path& path);

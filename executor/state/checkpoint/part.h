@@ -30,8 +30,8 @@ class Part {
   /// up to the next multiple of 1 MiB. Errors: io.
   [[nodiscard]] Result<void> write(std::int32_t tensor, std::int64_t byte_offset, std::span<const std::byte> bytes);
 
-  /// Flushes every file that was written to down to the disk, reads again what was written, 1 MiB at once, and compares
-  /// its hashes. The pieces of each file, as they were written; nothing is written afterwards. Errors: io.
+  /// Reads again what was written, 1 MiB at once, compares its hashes, and flushes every file that was written to down
+  /// to the disk. The pieces of each file, as they were written; nothing is written afterwards. Errors: io.
   [[nodiscard]] Result<std::vector<FilePieces>> finish();
 
  private:
