@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <signal.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <string>
 
 #include "tests/end_to_end/as_predicted.h"
@@ -140,6 +144,57 @@ TEST(Resume, SaysWhatIsDamaged) {
                                      {.directory = scratch.path()});
   EXPECT_EQ(outcome.exit_code, 65) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("optimizer.safetensors"));
+}
+
+/// SHARDSCOPE_KILLS is the number of runs (the ordinary run: a few; the figure in docs/checkpoints.md: 300).
+TEST(Resume, AfterAKillAtAnyMomentGoesOnToTheSameBits) {
+  const char* const wanted = std::getenv("SHARDSCOPE_KILLS");
+  const int kills = wanted == nullptr ? 3 : std::atoi(wanted);
+  const ScratchDirectory scratch;
+  constexpr int kSteps = 12;
+  const Words run_words{
+      "train", "--model", "gpt2-nano",           "--data", "random", "--sequence", "32", "--global-batch",
+      "4",     "--steps", std::to_string(kSteps)};
+  const auto with = [&](const Words& more) {
+    Words words = run_words;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const std::string whole = sha_of(shardscope(with({"--json"}), {.directory = scratch.path()}));
+  std::mt19937 random(20);
+  int from_the_beginning = 0;
+  for (int i = 0; i < kills; ++i) {
+    std::filesystem::remove_all(scratch.path() / "saved");
+    Words words{shardscope_path()};
+    const Words saving = with({"--ranks", std::to_string(1 << random() % 3), "--stage", std::to_string(random() % 4),
+                               "--save", "saved", "--save-every", "1", "--keep", "2"});
+    words.insert(words.end(), saving.begin(), saving.end());
+    {
+      Program program(words,
+                      {.directory = scratch.path(), .environment = {{"SHARDSCOPE_TEST_RUN", scratch.path().string()}}});
+      const auto step = 1 + random() % (kSteps - 1);
+      ASSERT_TRUE(program.read_line("step " + std::to_string(step) + "/")) << program.wait().err;
+      // The save behind the step has some milliseconds; a kill waits for none of them, or for some.
+      if (random() % 2 == 0) {
+        ASSERT_TRUE(program.read_line("saved")) << program.wait().err;
+      }
+      const std::vector<pid_t> all = processes_with("SHARDSCOPE_TEST_RUN=" + scratch.path().string());
+      ASSERT_FALSE(all.empty());
+      static_cast<void>(kill(all[random() % all.size()], SIGKILL));
+      static_cast<void>(program.wait());
+    }
+    const Outcome listed = shardscope({"checkpoint", "list", "saved", "--json"}, {.directory = scratch.path()});
+    if (listed.exit_code == 66) {  // none was whole yet
+      ++from_the_beginning;
+      continue;
+    }
+    const Outcome resumed = shardscope(with({"--json", "--resume", "saved", "--ranks", std::to_string(1 + random() % 2),
+                                             "--stage", std::to_string(random() % 4)}),
+                                       {.directory = scratch.path()});
+    if (resumed.exit_code == 78 && resumed.err.find("are done") != std::string::npos) continue;  // killed at its end
+    EXPECT_EQ(sha_of(resumed), whole) << "run " << i;
+  }
+  EXPECT_LT(from_the_beginning, std::max(kills, 2));
 }
 
 TEST(Resume, OptionsThatGoTogetherSayTheirOther) {
