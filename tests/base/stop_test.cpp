@@ -140,6 +140,44 @@ TEST(Stop, AFirstSignalEndsAsEverWhereNobodyHasAnAnswerAnyMore) {
   EXPECT_EQ(ended.said, "stopped by signal: Interrupt\n");
 }
 
+TEST(Stop, WorkThatWasAskedMayEndInItsOwnWay) {
+  const Ended ended = run([](auto write_line) {
+    std::array<int, 2> asked{};
+    if (pipe2(asked.data(), O_CLOEXEC) != 0) _exit(99);
+    const stop::Registration answers = stop::at_first_signal([=](int) { static_cast<void>(!write(asked[1], "x", 1)); });
+    kill(getpid(), SIGTERM);
+    char byte = 0;
+    static_cast<void>(!read(asked[0], &byte, 1));
+    stop::end_by(0);
+    write_line("whole");
+  });
+  EXPECT_TRUE(WIFEXITED(ended.status) && WEXITSTATUS(ended.status) == 7) << ended.status;
+  EXPECT_EQ(ended.said, "whole\n");
+}
+
+TEST(Stop, BehindARequestThatWasNoSignalTheFirstSignalEnds) {
+  const Ended ended = run([](auto write_line) {
+    const stop::Registration answers =
+        stop::at_first_signal([=](int signal) { write_line("asked " + std::to_string(signal)); });
+    stop::ask(SIGINT);
+    kill(getpid(), SIGTERM);
+    wait_for_the_end();
+  });
+  EXPECT_TRUE(WIFSIGNALED(ended.status) && WTERMSIG(ended.status) == SIGTERM) << ended.status;
+  EXPECT_EQ(ended.said, "asked 2\nstopped by signal: Terminated\n");
+}
+
+TEST(Stop, ASignalThatIsNotHeededIsNoRequest) {
+  const Ended ended = run([](auto write_line) {
+    const stop::Registration answers =
+        stop::at_first_signal([=](int) { write_line("asked"); }, [](pid_t sender) { return sender != getpid(); });
+    kill(getpid(), SIGTERM);
+    wait_for_the_end();
+  });
+  EXPECT_TRUE(WIFSIGNALED(ended.status) && WTERMSIG(ended.status) == SIGTERM) << ended.status;
+  EXPECT_EQ(ended.said, "stopped by signal: Terminated\n");
+}
+
 TEST(Stop, AHangupOrQuitThatIsIgnoredStaysIgnored) {
   for (const int number : {SIGHUP, SIGQUIT}) {
     signal(number, SIG_IGN);

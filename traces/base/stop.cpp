@@ -36,6 +36,7 @@ struct Entry {
   Say say;
   std::function<void()> tick;
   std::function<void(int)> ask = {};
+  std::function<bool(pid_t)> heeds = {};
   std::chrono::milliseconds interval{0};
   Clock::time_point next{};
 };
@@ -45,7 +46,8 @@ struct State {
   std::vector<Entry> entries;
   int last_id = 0;
   bool leave = false;
-  int asked = 0;  ///< the signal that the process dies of when its work is done
+  int asked = 0;    ///< the signal that was taken for a request
+  int dies_of = 0;  ///< when its work is done
   Clock::time_point asked_at{};
   int signals = -1;  ///< signalfd
   int wake = -1;     ///< eventfd
@@ -126,17 +128,25 @@ void say_and_clean(const Error& error) {
   die_of(signal);
 }
 
-/// The first signal, where somebody's work is to end with an answer. False: the process ends.
-bool is_request(int signal) {
+/// Asks whoever's work is to end with an answer; `sender`: of the signal, where it was one.
+void request(int signal, std::optional<pid_t> sender, Clock::time_point at) {
   State& s = state();
-  if (s.asked != 0) return Clock::now() - s.asked_at < std::chrono::nanoseconds(kPatience.tv_nsec);
   newest_first([&](const Entry& entry) {
     if (!entry.ask) return false;
+    if (sender && entry.heeds && !entry.heeds(*sender)) return true;
     s.asked = signal;
-    s.asked_at = Clock::now();
+    s.dies_of = signal;
+    s.asked_at = at;
     entry.ask(signal);
     return true;
   });
+}
+
+/// The first signal, where somebody's work is to end with an answer. False: the process ends.
+bool is_request(int signal, pid_t sender) {
+  State& s = state();
+  if (s.asked != 0) return Clock::now() - s.asked_at < std::chrono::nanoseconds(kPatience.tv_nsec);
+  request(signal, sender, Clock::now());
   return s.asked != 0;
 }
 
@@ -163,7 +173,7 @@ void* take_signals(void*) {
     if (s.leave) return nullptr;
     signalfd_siginfo info{};
     if (read(s.signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info) &&
-        !is_request(static_cast<int>(info.ssi_signo)))
+        !is_request(static_cast<int>(info.ssi_signo), static_cast<pid_t>(info.ssi_pid)))
       stop_by(static_cast<int>(info.ssi_signo));
     // Ticks may come and go while one is called, but only by this thread.
     for (std::size_t i = 0; i < s.entries.size(); ++i) {
@@ -242,7 +252,7 @@ SignalThread::~SignalThread() {
   }
   wake();
   pthread_join(s.thread, nullptr);
-  if (s.asked != 0) die_of(s.asked);
+  if (s.dies_of != 0) die_of(s.dies_of);
   const timespec none{0, 0};
   if (const int late = sigtimedwait(&s.taken, nullptr, &none); late > 0) {
     const std::lock_guard lock(s.mutex);
@@ -277,8 +287,19 @@ Registration with_say(Say say) {
   return Registry::add({.clean_up = {}, .cause = {}, .say = std::move(say), .tick = {}});
 }
 
-Registration at_first_signal(std::function<void(int)> ask) {
-  return Registry::add({.clean_up = {}, .cause = {}, .say = {}, .tick = {}, .ask = std::move(ask)});
+Registration at_first_signal(std::function<void(int)> ask, std::function<bool(pid_t)> heeds) {
+  return Registry::add(
+      {.clean_up = {}, .cause = {}, .say = {}, .tick = {}, .ask = std::move(ask), .heeds = std::move(heeds)});
+}
+
+void ask(int signal) {
+  const std::lock_guard lock(state().mutex);
+  if (state().asked == 0) request(signal, std::nullopt, {});
+}
+
+void end_by(int signal) {
+  const std::lock_guard lock(state().mutex);
+  state().dies_of = signal;
 }
 
 Registration every(std::chrono::milliseconds interval, std::function<void()> tick) {

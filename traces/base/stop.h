@@ -81,8 +81,16 @@ Registration every(std::chrono::milliseconds interval, std::function<void()> tic
 
 /// For work whose answer so far is worth more than a quick end. As long as it lives, the first signal ends nothing: the
 /// thread calls `ask`, the work comes to its end, and the process dies of the signal when its SignalThread goes. A
-/// later one ends it at once, as ever. Of several, the last one is called.
-Registration at_first_signal(std::function<void(int signal)> ask);
+/// later one ends it at once, as ever. Of several, the last one is called. `heeds`: whose signals are such a request;
+/// those of others end the process; null: anybody's.
+Registration at_first_signal(std::function<void(int signal)> ask, std::function<bool(pid_t sender)> heeds = nullptr);
+
+/// The request of a first signal that came another way. Whatever signal comes behind it is a second one.
+void ask(int signal);
+
+/// Work that was asked to end has: the process dies of `signal` when its SignalThread goes, or with 0 ends in its own
+/// way. Asked or not: whoever ends by what another process was asked says so too.
+void end_by(int signal);
 
 /// For ticks: ends the process as a signal would, but with `error` and its exit code.
 [[noreturn]] void end(const Error& error);
