@@ -34,6 +34,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kOutputKept = 16 * 1024;
 /// How often the loop looks at what it is not woken for: mpirun's end, the watch.
 constexpr int kLookMilliseconds = 50;
+/// Exit codes above say by which signal.
+constexpr int kBySignal = 128;
 /// From the first report of code 75 to the verdict: a rank that knows the cause may still be speaking.
 constexpr std::chrono::milliseconds kForTheCause{1'000};
 /// From a death without a word to the verdict, for mpirun to say by which signal.
@@ -65,6 +67,11 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   for (std::string& text : texts) all.push_back(text.data());
   all.push_back(nullptr);
   return all;
+}
+
+/// All was done, or what was asked for by a signal.
+bool is_good_end(std::optional<int> code) {
+  return code && (*code == 0 || *code > kBySignal);
 }
 
 /// What a limit of this process, which ranks inherit, may have to do with their end; "" without one.
@@ -163,7 +170,8 @@ Result<JobEnd> Job::run() {
     look();
   } while (!is_over());
   Result<JobEnd> end = verdict();
-  if (end && end->exit_code == 0) {
+  if (end && is_good_end(end->exit_code)) {
+    if (end->exit_code != 0 && options_.answer) options_.answer(*end);
     // What a rank still does behind its last word (reports of checkers, for one) is not cut short.
     if (!wait_for_descendants(kToLeave)) end_descendants(kToDie);
     return end;
@@ -181,6 +189,7 @@ Result<JobEnd> Job::run() {
 void Job::look() {
   read_output();
   lines_.serve();
+  if (const int signal = options_.asked ? options_.asked() : 0; signal != 0) lines_.ask_to_stop(signal);
   reap();
   const Clock::time_point now = Clock::now();
   for (const RankLines::Beat& beat : lines_.take_beats()) watchdog_.heard(beat, now);
@@ -215,7 +224,7 @@ bool Job::is_over() {
   bool died = false;
   bool noticed = false;
   for (const RankLines::End& end : lines_.ends()) {
-    if (end.exit_code == 0) continue;
+    if (is_good_end(end.exit_code)) continue;
     if (end.exit_code && *end.exit_code != exit_code(Errc::retryable)) return true;
     (end.exit_code ? noticed : died) = true;
   }
@@ -237,12 +246,16 @@ Error Job::death_of(Rank rank) const {
   std::string text = "rank " + std::to_string(rank.value) + " died";
   // mpirun returns what the first bad end that it saw was: usually this one's.
   const int code = status_ && WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 0;
-  if (code > 128)
-    text.append(": signal ").append(std::to_string(code - 128)).append(" (").append(strsignal(code - 128)).append(")");
+  if (code > kBySignal)
+    text.append(": signal ")
+        .append(std::to_string(code - kBySignal))
+        .append(" (")
+        .append(strsignal(code - kBySignal))
+        .append(")");
   else if (code > 0 && code != exit_code(Errc::retryable))
     text.append(": it returned ").append(std::to_string(code)).append(" without saying why");
   // An MPI that fails inside a rank says so through mpirun.
-  if (code <= 128 && !said_.empty()) text.append("; mpirun said:\n").append(said_);
+  if (code <= kBySignal && !said_.empty()) text.append("; mpirun said:\n").append(said_);
   const std::string limit = advice_on_limit();
   return {Errc::retryable, text, to_string(watchdog_.place_of(rank)), limit.empty() ? "run again" : limit};
 }
@@ -253,14 +266,18 @@ Result<JobEnd> Job::verdict() const {
   const std::string said = said_.empty() ? said_ : ":\n" + said_;
   const RankLines::End* first = nullptr;  // to end badly
   for (const RankLines::End& end : ends) {
-    if (end.exit_code == 0) continue;
+    if (is_good_end(end.exit_code)) continue;
     if (end.exit_code && *end.exit_code != retryable) return JobEnd{*end.exit_code, end.message};
     if (first == nullptr) first = &end;
   }
   if (first != nullptr && first->exit_code) return JobEnd{*first->exit_code, first->message};
   if (first != nullptr) return JobEnd{retryable, {}, death_of(first->rank)};
   if (overdue_) return JobEnd{retryable, {}, *overdue_};
-  if (static_cast<int>(ends.size()) >= options_.ranks) return JobEnd{};
+  if (static_cast<int>(ends.size()) >= options_.ranks) {
+    for (const RankLines::End& end : ends)
+      if (*end.exit_code != 0) return JobEnd{*end.exit_code, end.message};
+    return JobEnd{};
+  }
   const std::string limit = advice_on_limit();
   if (lines_.any_came())
     return JobEnd{retryable, {}, Error{Errc::retryable, "mpirun ended before all ranks did" + said, "mpirun", limit}};

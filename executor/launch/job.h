@@ -39,6 +39,8 @@ struct JobOptions {
   /// What the recorders say of a death or a deadline, for JobEnd::account. Called before `answer`, while ranks may
   /// still run.
   std::function<std::string(const Suspects& suspects)> explain = nullptr;
+  /// The signal that the ranks are to be asked to end by, which they then do by themselves; 0: none yet. Null: never.
+  std::function<int()> asked = nullptr;
 };
 
 /// Runs `arguments` (the first is the program's path) as ranks. Works as root and with more ranks than cores; cluster
@@ -46,6 +48,7 @@ struct JobOptions {
 /// beat (rank_watch.h) and report its end.
 ///
 ///   all ranks returned 0                  0
+///   a rank reported 128 + a signal        that code and its message, when all ranks have ended: they did as asked
 ///   a rank reported a code of its own     that code (not 75) and its message: the cause, where others only noticed
 ///   a rank died                           75, "step 12: rank 2 died: signal 9 (Killed)"
 ///   ranks reported 75 only                75 and the first message

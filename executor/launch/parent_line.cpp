@@ -107,4 +107,16 @@ bool ParentLine::beat() {
   return send_packet(descriptor_, {WireHead::beat, 0, 0}, bytes, MSG_DONTWAIT) || errno == EAGAIN;
 }
 
+int ParentLine::take_request() {
+  WireHead head;
+  const ssize_t received = recv(descriptor_, &head, sizeof head, MSG_DONTWAIT);
+  return received == static_cast<ssize_t>(sizeof head) && head.kind == WireHead::stop ? head.number : 0;
+}
+
+pid_t ParentLine::parent() const {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return getsockopt(descriptor_, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : -1;
+}
+
 }  // namespace shard

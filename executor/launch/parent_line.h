@@ -1,6 +1,8 @@
 // A rank's line to the parent that started it: takes over the parent's stdout and stderr, and reports its end.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,6 +35,10 @@ class ParentLine {
   [[nodiscard]] int recorder() const { return recorder_; }
   /// Says that this rank lives, and where its run is (run_place.h). Never blocks. False when the parent is gone.
   [[nodiscard]] bool beat();
+  /// The signal by which the parent asks this rank to end; 0: it has not, or has been heard. Never blocks.
+  [[nodiscard]] int take_request();
+  /// The parent's process.
+  [[nodiscard]] pid_t parent() const;
 
  private:
   explicit ParentLine(int descriptor) : descriptor_(descriptor) {}

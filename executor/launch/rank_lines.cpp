@@ -91,6 +91,14 @@ void RankLines::serve() {
   std::stable_partition(ends_.begin() + known, ends_.end(), [](const End& end) { return !end.exit_code; });
 }
 
+void RankLines::ask_to_stop(int signal) {
+  const WireHead head{WireHead::stop, signal, 0};
+  for (Line& line : lines_) {
+    if (line.descriptor < 0 || !line.rank || line.asked) continue;
+    line.asked = send(line.descriptor, &head, sizeof head, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+  }
+}
+
 void RankLines::accept_all() {
   while (true) {
     const int descriptor = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -101,7 +109,7 @@ void RankLines::accept_all() {
       ::close(descriptor);
       continue;
     }
-    lines_.push_back({descriptor, std::nullopt, false});
+    lines_.push_back({.descriptor = descriptor, .rank = std::nullopt});
   }
 }
 

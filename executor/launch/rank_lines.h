@@ -44,6 +44,8 @@ class RankLines {
   void add_to(std::vector<pollfd>& descriptors) const;
   /// Handles all that can be handled without blocking.
   void serve();
+  /// Asks every rank that has come, once, to end as `signal` asks (WireHead::stop).
+  void ask_to_stop(int signal);
 
   [[nodiscard]] bool any_came() const { return came_ > 0; }
   [[nodiscard]] bool any_open() const;
@@ -56,6 +58,7 @@ class RankLines {
     int descriptor = -1;
     std::optional<Rank> rank;  ///< known after its hello
     bool reported = false;
+    bool asked = false;  ///< to stop
   };
   RankLines() = default;
   void accept_all();

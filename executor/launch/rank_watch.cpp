@@ -10,6 +10,7 @@ namespace shard {
 stop::Registration watch_for_parent(ParentLine& line) {
   return stop::every(Watchdog::kBeat, [&line] {
     if (!line.beat()) stop::end({Errc::retryable, "the process that started this rank is gone", "", ""});
+    if (const int signal = line.take_request(); signal != 0) stop::ask(signal);
   });
 }
 

@@ -10,8 +10,8 @@
 
 namespace shard {
 
-/// A rank of ours: beats to the parent, which decides; ends when the parent is gone. `line` lives longer than the
-/// registration.
+/// A rank of ours: beats to the parent, which decides; ends when the parent is gone; hears what the parent asks
+/// (stop::ask). `line` lives longer than the registration.
 [[nodiscard]] stop::Registration watch_for_parent(ParentLine& line);
 
 /// A rank that a foreign launcher started: ends with code 75 when a call that has no deadline of its own (BlockingCall)

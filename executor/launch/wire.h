@@ -14,6 +14,7 @@ struct WireHead {
     streams = 2,  ///< parent to rank: carries the descriptors of stdout and stderr, and its recorder where it has one
     end = 3,      ///< rank to parent: number is the exit code, text the message
     beat = 4,     ///< rank to parent, again and again: it lives, and where its run is
+    stop = 5,     ///< parent to rank: number is the signal that asks the run to end
   };
   std::int32_t kind = 0;
   std::int32_t number = 0;
