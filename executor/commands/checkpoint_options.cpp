@@ -81,7 +81,9 @@ void add_checkpoint_options(cli::Command& command, CheckpointOptions& o) {
            "open them, all of it for --resume on any ranks")
       .common();
   group.add("save-every", &o.every, "N", "behind every Nth step").default_text("the last step alone").least(1);
-  group.add_flag("save-at-exit", &o.at_exit, "behind the last step too, where --save-every does not save it");
+  group.add_flag("save-at-exit", &o.at_exit,
+                 "behind the last step too, where --save-every does not save it; and at SIGTERM or SIGINT behind the "
+                 "step that runs, and end by that signal (143, 130); a second signal ends at once");
   group.add("keep", &o.keep, "N", "only the newest N stay").default_text("all").least(1);
   group
       .add("resume", &o.resume, "DIR",
@@ -197,6 +199,7 @@ Result<std::unique_ptr<train::CheckpointKeeper>> keeper_of(const TrainOptions& o
                             .folder = c.save,
                             .every = c.every,
                             .at_end = c.at_exit || c.every == 0,
+                            .asked = c.asked,
                             .keep = c.keep,
                             .config = described->config,
                             .facts = facts_of(p, o)},

@@ -19,10 +19,11 @@ struct Prepared;
 struct CheckpointOptions {
   std::string save;        ///< a folder; empty: none
   std::int64_t every = 0;  ///< steps; 0: the last alone
-  bool at_exit = false;    ///< behind the last step too
+  bool at_exit = false;    ///< behind the last step too, and where a signal ends the run
   std::int64_t keep = 0;   ///< 0: all
   std::string resume;      ///< a checkpoint or a folder of them; empty: a new run
   bool resume_inexact = false;
+  std::function<int()> asked = nullptr;  ///< as CheckpointPlan's; no option
 };
 
 /// Declares --save, --save-every, --save-at-exit, --keep, --resume, --resume-inexact.

@@ -1,6 +1,9 @@
 // `shardscope train`: who am I, start or join the other ranks, train, report.
 #include "executor/commands/train_command.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -15,6 +18,7 @@
 #include "executor/commands/rank_recorders.h"
 #include "executor/commands/rank_traces.h"
 #include "executor/commands/same_options.h"
+#include "executor/commands/stop_request.h"
 #include "executor/commands/train_run.h"
 #include "executor/launch/address_space.h"
 #include "executor/launch/job.h"
@@ -48,7 +52,13 @@ torchrun's agent has that one for itself; SHARDSCOPE_PORT=N, for all ranks, says
 
 The result does not depend on the strategy: state_sha256 is the same for every stage, unit, number of ranks and
 recomputation, as long as the global batch is cut into the same micro-batches.
+
+With --save-at-exit a run that gets SIGTERM or SIGINT finishes its step, saves, says where on stderr, and dies of that
+signal (a shell's 143 or 130). A run that was whole by then ends as ever.
 )";
+
+/// What a shell adds to a signal's number for the exit code of who died of it.
+constexpr int kBySignal = 128;
 
 /// Where a rank's last word goes: the parent that started it, or this process's own stderr.
 class LastWord {
@@ -58,7 +68,7 @@ class LastWord {
     // Also when all is over for this rank: it has said its last word then, and what ends it is no news.
     // What MPI finds wrong with ranks that are ended a moment earlier is no news either.
     stop::with_say([line = line_](const Error& error) {
-      report(*line, error);
+      report(*line, error, exit_code(error.code));
       line->fall_silent();
     }).keep();
     watch_ = watch_for_parent(*line_);
@@ -68,7 +78,7 @@ class LastWord {
     if (const std::string place = to_string(run_place()); error.code == Errc::retryable && !place.empty())
       error.where = error.where.empty() ? place : place + ", " + error.where;
     if (line_ == nullptr) return cli::print_error(std::cerr, error, cli::style_of(2));
-    report(*line_, error);
+    report(*line_, error, exit_code(error.code));
     if (error.code == Errc::retryable) line_->let_others_end_first();
     return exit_code(error.code);
   }
@@ -82,12 +92,29 @@ class LastWord {
     line_->report(0, "");
     return 0;
   }
+  /// The run was asked to end. Rank 0 says it for all; what a rank of ours dies of would be a fault to its launcher.
+  int stopped(const Stopped& where, const TrainOptions& o, bool first, StopRequest& request) {
+    const Error error{
+        .code = Errc::retryable,
+        .what = std::string("stopped by signal: ") + strsignal(where.signal) + "; saved " + where.checkpoint,
+        .where = "step " + std::to_string(where.steps),
+        .help = "--resume " + o.checkpoints.save + ", to go on"};
+    if (line_ != nullptr && !first) return done();
+    if (line_ != nullptr) {
+      if (const Result<void> written = cli::flush(std::cout); !written) return done();
+      report(*line_, error, kBySignal + where.signal);
+      return 0;
+    }
+    if (first) cli::print_error(std::cerr, error, cli::style_of(2));
+    request.end_by(where.signal);
+    return kBySignal + where.signal;
+  }
 
  private:
-  static void report(ParentLine& line, const Error& error) {
+  static void report(ParentLine& line, const Error& error, int code) {
     std::ostringstream text;
     cli::print_error(text, error);
-    line.report(exit_code(error.code), text.str());
+    line.report(code, text.str());
   }
 
   std::shared_ptr<ParentLine> line_;
@@ -141,8 +168,17 @@ void keep_recorders(const RankRecorders& recorders, const std::string& path) {
     cli::print(std::cerr, "recorders are in " + path + ": shardscope inspect " + path + '\n');
 }
 
+/// Takes a first signal of this process for `request`, where the options say so.
+void listen(StopRequest& request, TrainOptions& o, StopRequest::Says says, std::vector<pid_t> enders = {}) {
+  if (!o.checkpoints.at_exit) return;
+  request.listen(says, std::move(enders));
+  o.checkpoints.asked = [&request] { return request.signal(); };
+}
+
 /// Starts the ranks and waits for them. They get the very arguments of this process.
-int run_ranks(std::span<const std::string> arguments, const TrainOptions& o) {
+int run_ranks(std::span<const std::string> arguments, TrainOptions& o) {
+  StopRequest request;
+  listen(request, o, StopRequest::Says::request);
   std::vector<std::string> line{own_program(), "train"};
   line.insert(line.end(), arguments.begin(), arguments.end());
   const RankTraces traces = RankTraces::choose(o.trace);
@@ -155,10 +191,12 @@ int run_ranks(std::span<const std::string> arguments, const TrainOptions& o) {
                      .deadline = deadline_of(o.timeout_seconds),
                      .answer = print_end,
                      .recorders = recorders.descriptors(),
-                     .explain = [&](const Suspects& suspects) { return recorders.verdict(suspects); }});
+                     .explain = [&](const Suspects& suspects) { return recorders.verdict(suspects); },
+                     .asked = o.checkpoints.asked});
   traces.remove(o.strategy.chosen.world_size);
   if (!end) return cli::print_error(std::cerr, end.error(), cli::style_of(2));
-  if (end->exit_code != 0) keep_recorders(recorders, o.recorder);
+  if (end->exit_code != 0 && end->exit_code <= kBySignal) keep_recorders(recorders, o.recorder);
+  if (end->exit_code > kBySignal) request.end_by(end->exit_code - kBySignal);
   return end->exit_code;
 }
 
@@ -187,11 +225,14 @@ void print_report(const cli::Command& command, const TrainReport& report, cli::F
 }
 
 /// All ranks in this process, on one GPU or one each.
-int device_main(const cli::Command& command, const TrainOptions& o, const Prepared& prepared, cli::Format format) {
+int device_main(const cli::Command& command, TrainOptions& o, const Prepared& prepared, cli::Format format) {
+  StopRequest request;
+  listen(request, o, StopRequest::Says::request);
   LastWord last_word(nullptr);
   print_start(command, o, prepared, format);
   const Result<TrainReport> report = cli::guarded([&] { return train_on_device(prepared, o, lines_of(format)); });
   if (!report) return last_word.say(report.error());
+  if (report->stopped) return last_word.stopped(*report->stopped, o, true, request);
   print_report(command, *report, format);
   set_run_place({RunPart::end});
   return last_word.done();
@@ -280,6 +321,11 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
     line = std::move(*connected);
   }
   const int given = line == nullptr ? -1 : line->recorder();
+  StopRequest request;
+  if (line != nullptr)
+    listen(request, o, StopRequest::Says::nothing, {getppid(), line->parent()});
+  else
+    listen(request, o, role.launcher == Launcher::none ? StopRequest::Says::request : StopRequest::Says::nothing);
   LastWord last_word(std::move(line));
   stop::Registration watch;
   const bool by_others = role.launcher != Launcher::none && role.launcher != Launcher::own;
@@ -335,11 +381,11 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
     return last_word.say(*recording.explained(report.error()));
   }
   recording.remove();
-  if (first) print_report(command, *report, format);
+  if (first && !report->stopped) print_report(command, *report, format);
   set_run_place({RunPart::end});
   cause = {};
   communicator->reset();
-  return last_word.done();
+  return report->stopped ? last_word.stopped(*report->stopped, o, first, request) : last_word.done();
 }
 
 }  // namespace

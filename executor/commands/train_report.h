@@ -33,6 +33,13 @@ struct RankReport {
 /// Asserts on text that pack() did not make.
 [[nodiscard]] RankReport unpack(std::string_view text);
 
+/// How a run ended that was asked to, before its last step.
+struct Stopped {
+  int signal = 0;
+  std::int64_t steps = 0;    ///< that are done
+  std::string checkpoint{};  ///< behind them; rank 0's
+};
+
 struct TrainReport {
   const Planned* planned = nullptr;
   const engine::Simulation* prediction = nullptr;
@@ -46,6 +53,7 @@ struct TrainReport {
   const train::ResumedRun* resumed = nullptr;  ///< that the run went on with; null: it was a new one
   std::vector<train::SavedCheckpoint> saved{};
   std::optional<RunProfile> profile{};  ///< where it was asked for
+  std::optional<Stopped> stopped{};     ///< then nothing is measured
 };
 
 /// Keys: see README, "train --json".

@@ -261,6 +261,15 @@ struct Watchers {
     return {};
   }
 
+  /// In place of finish(): what is said of a part of a run would not be what was predicted of the whole.
+  [[nodiscard]] Result<TrainReport> stopped(Stopped where) {
+    if (step_lines)
+      if (Result<void> closed = step_lines->close_log(); !closed) return closed.error();
+    TrainReport report;
+    report.stopped = std::move(where);
+    return report;
+  }
+
   [[nodiscard]] Result<void> finish(const Prepared& p, const train::SessionResult& result) {
     if (writer) {
       observer->summarize(result);
@@ -373,6 +382,10 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   set_run_place({RunPart::arenas});
   Result<train::SessionResult> result = run(plan, **data, pool, session);
   if (!result) return result.error();
+  if (const int signal = *keeper == nullptr ? 0 : (*keeper)->ended_by(); signal != 0) {
+    const train::SavedCheckpoint last = saved.empty() ? train::SavedCheckpoint{} : saved.back();
+    return watchers.stopped({.signal = signal, .steps = last.step, .checkpoint = last.path.string()});
+  }
   if (Result<void> ok = watchers.take_records(p, o, communicator); !ok) return ok.error();
   if (Result<void> ok = watchers.finish(p, *result); !ok) return ok.error();
   const auto reports = communicator.exchange(pack({.peak = result->peak,

@@ -20,7 +20,7 @@ using RunSession = std::function<Result<train::SessionResult>(const plan::Plan& 
 
 /// Trains on this rank. `recording`: of what it runs on; null where that is no device, or nobody asked. `lines`
 /// receives a line per step on rank 0. On success rank 0 has the report and wrote the traces; on failure no file of
-/// this run is left but the log of the steps that were done.
+/// this run is left but the log of the steps that were done; nor of one that is stopped, but what it saved.
 [[nodiscard]] Result<TrainReport> train_on_rank(const Prepared& prepared, const TrainOptions& options,
                                                 Communicator& communicator, std::ostream& lines, const RunSession& run,
                                                 device_profile::DeviceRecording* recording = nullptr);

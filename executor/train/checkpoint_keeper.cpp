@@ -47,6 +47,14 @@ CheckpointKeeper::CheckpointKeeper(CheckpointPlan what, const plan::Plan& plan, 
       layout_(checkpoint::lay_out(what_.tensors.weights, what_.tensors.state)) {}
 
 Result<bool> CheckpointKeeper::wants(std::int64_t steps, std::int64_t last) {
+  if (what_.asked && steps < last) {
+    const Result<std::vector<std::string>> all =
+        communicator_.exchange(std::string(1, static_cast<char>(what_.asked())));
+    if (!all) return all.error();
+    for (const std::string& each : *all)
+      if (ended_by_ == 0) ended_by_ = each.front();
+    if (ended_by_ != 0) return true;
+  }
   return (what_.every > 0 && steps % what_.every == 0) || (what_.at_end && steps == last);
 }
 

@@ -25,6 +25,9 @@ struct CheckpointPlan {
   std::filesystem::path folder;  ///< that checkpoints are made in
   std::int64_t every = 0;        ///< steps between two; 0: none but the last
   bool at_end = false;           ///< behind the last step too
+  /// The signal by which this rank is asked to end its run, any rank's is all ranks'; 0: none so far. Null: nobody
+  /// asks.
+  std::function<int()> asked = nullptr;
   std::int64_t keep = 0;         ///< the newest so many stay; 0: all
   std::string config;            ///< of the model, as Hugging Face's libraries read it; empty: no config.json
   checkpoint::Manifest facts{};  ///< numbers and about; the rest is filled in
@@ -46,7 +49,11 @@ class CheckpointKeeper final : public StateKeeper {
   CheckpointKeeper(CheckpointPlan what, const plan::Plan& plan, Communicator& communicator,
                    std::function<void(const SavedCheckpoint&)> after);
 
+  /// A run that is asked to end is saved behind these steps, and ends there.
   [[nodiscard]] Result<bool> wants(std::int64_t steps, std::int64_t last) override;
+  [[nodiscard]] bool ends_run() const override { return ended_by_ != 0; }
+  /// The signal that ended the run before its last step; 0: none. The same on all ranks.
+  [[nodiscard]] int ended_by() const { return ended_by_; }
   /// Errors, here and of end(): those of Draft and Part, and io where a rank does not see the folder.
   [[nodiscard]] Result<void> begin(std::int64_t steps) override;
   void take(model::ParamId param, plan::StateContent content, std::int64_t first,
@@ -67,6 +74,7 @@ class CheckpointKeeper final : public StateKeeper {
   Communicator& communicator_;
   std::function<void(const SavedCheckpoint&)> after_;
   checkpoint::Layout layout_;
+  int ended_by_ = 0;
   std::int64_t steps_ = 0;  ///< of the one that is being saved
   std::chrono::steady_clock::time_point begin_{};
   std::optional<checkpoint::Draft> draft_{};  ///< of rank 0

@@ -152,8 +152,9 @@ Result<SessionResult> run_session(executor::RankBackend& backend, const plan::Pl
   while (session.steps() < options.steps) {
     if (const Result<StepResult> r = session.step(); !r) return r.error();
     if (Result<void> r = session.keep(); !r) return r.error();
+    if (options.keeper != nullptr && options.keeper->ends_run()) break;
   }
-  if (options.digest)
+  if (options.digest && session.steps() >= options.steps)
     if (const Result<std::string> r = session.digest(); !r) return r.error();
   if (options.before_end)
     if (Result<void> r = options.before_end(); !r) return r.error();

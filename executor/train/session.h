@@ -36,6 +36,9 @@ class StateKeeper {
   virtual void take(model::ParamId param, plan::StateContent content, std::int64_t first,
                     std::span<const std::byte> elements) = 0;
   [[nodiscard]] virtual Result<void> end() = 0;
+  /// Whether the run ends behind the steps that wants() was asked about last, though it has more; the same on all
+  /// ranks.
+  [[nodiscard]] virtual bool ends_run() const { return false; }
 };
 
 struct SessionOptions {
@@ -152,7 +155,8 @@ class Session {
   SessionResult result_;
 };
 
-/// Runs on a backend that has its arenas. All ranks call it with plans of one PlanSet.
+/// Runs on a backend that has its arenas. All ranks call it with plans of one PlanSet. A run that its keeper ends has
+/// no digest.
 [[nodiscard]] Result<SessionResult> run_session(executor::RankBackend& backend, const plan::Plan& plan,
                                                 Communicator& communicator, const SessionOptions& options);
 
