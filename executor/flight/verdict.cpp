@@ -136,8 +136,9 @@ std::string of_the_stuck(const std::vector<const Recording*>& stuck, const std::
     const Position position = position_of(*each);
     if (!position.last) continue;
     text += (text.empty() ? "rank " : "; rank ") + std::to_string(each->rank) + " has made no progress ";
-    if (now_ns && *now_ns > position.last->time_ns)
-      text += "for " + std::to_string((*now_ns - position.last->time_ns) / 1'000'000'000) + " s ";
+    // A time before that of any clock is of a damaged recorder.
+    if (const std::int64_t since = position.last->time_ns; now_ns && since >= 0 && *now_ns > since)
+      text += "for " + std::to_string((*now_ns - since) / 1'000'000'000) + " s ";
     text += place_of_event(*each, position, "in ");
   }
   if (text.empty()) return text;

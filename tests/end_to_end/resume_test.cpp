@@ -146,7 +146,7 @@ TEST(Resume, SaysWhatIsDamaged) {
   EXPECT_THAT(outcome.err, HasSubstr("optimizer.safetensors"));
 }
 
-/// SHARDSCOPE_KILLS is the number of runs (the ordinary run: a few; the figure in docs/checkpoints.md: 300).
+/// SHARDSCOPE_KILLS is the number of runs (the ordinary run: a few; the figure in docs/checkpoints.md: 150).
 TEST(Resume, AfterAKillAtAnyMomentGoesOnToTheSameBits) {
   const char* const wanted = std::getenv("SHARDSCOPE_KILLS");
   const int kills = wanted == nullptr ? 3 : std::atoi(wanted);

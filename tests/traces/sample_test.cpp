@@ -83,7 +83,8 @@ TEST(Sample, Version1_2) {
   ASSERT_EQ(trace->spans.size(), before->spans.size());
   for (std::size_t i = 0; i < trace->spans.size(); ++i) {
     Span expected = before->spans[i];
-    expected.part = static_cast<Part>(expected.bytes % kPartCount + (expected.bytes < 0 ? kPartCount - 1 : 0));
+    expected.part =
+        static_cast<Part>(expected.bytes % sample::kSampleParts + (expected.bytes < 0 ? sample::kSampleParts - 1 : 0));
     EXPECT_EQ(trace->spans[i], expected);
   }
 }

@@ -21,6 +21,9 @@
 
 namespace shard::sample {
 
+/// Parts of the format when the samples were recorded; those of later versions stand behind them.
+inline constexpr int kSampleParts = 11;
+
 /// A path of its own per test, removed at the end.
 class TempFile {
  public:
@@ -106,7 +109,7 @@ class RandomEvents {
     span.bytes = below(10) == 0 ? static_cast<std::int64_t>(random_()) : below(1 << 20);
     span.unit = UnitId{id()};
     if (span.bytes % 2 == 0) span.waiting_ns = span.duration_ns / 3;
-    span.part = static_cast<Part>(span.bytes % kPartCount + (span.bytes < 0 ? kPartCount - 1 : 0));
+    span.part = static_cast<Part>(span.bytes % kSampleParts + (span.bytes < 0 ? kSampleParts - 1 : 0));
     add(all.spans, span);
   }
   void memory() {
