@@ -78,11 +78,30 @@ void agree(const Plan& a, const Plan& b, Faults& faults) {
   }
 }
 
+/// Elements of a flat.
+using Interval = std::pair<std::int64_t, std::int64_t>;
+
+/// Where they do not lie one behind the other from the first element on, in words; else empty, and `end` is their end.
+std::string gap_or_overlap(std::vector<Interval>& intervals, std::size_t flat, const char* done, std::int64_t& end) {
+  std::sort(intervals.begin(), intervals.end());
+  end = 0;
+  for (const auto& [first, last] : intervals) {
+    if (first != end)
+      return "elements from " + std::to_string(std::min(first, end)) + " of flat " + std::to_string(flat) + " are " +
+             done + (first > end ? " by no rank" : " twice");
+    end = last;
+  }
+  return {};
+}
+
+std::string none_from(std::int64_t end, std::size_t flat, const char* done) {
+  return "elements from " + std::to_string(end) + " of flat " + std::to_string(flat) + " are " + done + " by no rank";
+}
+
 /// P16: every element of every flat is stepped by all ranks (stage 0) or by exactly one.
 void check_steps(const PlanSet& plans, Faults& faults) {
   const Plan& any = plans.classes.front();
   const Strategy& s = any.strategy;
-  using Interval = std::pair<std::int64_t, std::int64_t>;
   std::vector<std::vector<Interval>> stepped(any.flats.size());
   // One shard group of the first tensor rank: stage 0 has one class, and the others are alike (P19).
   const std::int32_t ranks = s.effective_stage() == 0 ? 1 : s.shard_degree();
@@ -94,53 +113,70 @@ void check_steps(const PlanSet& plans, Faults& faults) {
       }
   faults.at(nullptr, nullptr);
   for (std::size_t f = 0; f < stepped.size(); ++f) {
-    std::vector<Interval>& intervals = stepped[f];
-    std::sort(intervals.begin(), intervals.end());
-    std::int64_t at = 0;
-    for (const auto& [begin, end] : intervals) {
-      if (begin != at)
-        return faults.fail("P16", "elements from " + std::to_string(std::min(begin, at)) + " of flat " +
-                                      std::to_string(f) +
-                                      (begin > at ? " are stepped by no rank" : " are stepped twice"));
-      at = end;
-    }
+    std::int64_t end = 0;
+    if (const std::string wrong = gap_or_overlap(stepped[f], f, "stepped", end); !wrong.empty())
+      return faults.fail("P16", wrong);
     if (any.flats[f].frozen) {
-      if (at > 0) return faults.fail("P30", "flat " + std::to_string(f) + " is stepped, and its parameters are frozen");
+      if (end > 0)
+        return faults.fail("P30", "flat " + std::to_string(f) + " is stepped, and its parameters are frozen");
       continue;
     }
-    if (at != any.flats[f].used.count())
-      return faults.fail(
-          "P16", "elements from " + std::to_string(at) + " of flat " + std::to_string(f) + " are stepped by no rank");
+    if (end != any.flats[f].used.count()) return faults.fail("P16", none_from(end, f, "stepped"));
   }
 }
 
-/// P36: every element of every parameter, and of every moment where there is a step, is handed out by one rank, or by
-/// all that have it between them.
+/// What the rank hands out, of elements that others may have too.
+Interval handed_out(const Save& a, const Topology& topology, std::int32_t rank) {
+  const Position at = position(topology, rank);
+  const std::int64_t holders = a.held == Save::Held::by_data_ranks ? topology.data_parallel()
+                               : a.held == Save::Held::by_replicas ? topology.replicas()
+                                                                   : 1;
+  const std::int64_t own = a.held == Save::Held::by_data_ranks ? at.data
+                           : a.held == Save::Held::by_replicas ? at.replica
+                                                               : 0;
+  const std::int64_t first = a.first_elem.count() + at.shard * a.rank_stride_elems.count();
+  const std::int64_t all = a.elems.count();
+  return {first + all * own / holders, first + all * (own + 1) / holders};
+}
+
+/// P36: over the ranks of a part of the model every element of every parameter, and of every moment where there is a
+/// step, is handed out once.
 void check_saves(const PlanSet& plans, Faults& faults) {
   const Plan& any = plans.classes.front();
   const Strategy& s = any.strategy;
-  std::vector<std::array<std::int64_t, 3>> saved(any.flats.size());  // elements: values, first and second moments
-  for (std::int32_t r = 0; r < s.shard_degree(); ++r) {
-    const PhaseOps* const phase = plans.of_rank(r * s.tensor_parallel).find(Phase::save);
+  struct Saved {
+    const char* what;
+    bool of_steps;
+    std::vector<std::vector<Interval>> by_flat;
+  };
+  const std::vector<std::vector<Interval>> none(any.flats.size());
+  std::array saved{Saved{"saved", false, none}, Saved{"saved as first moments", true, none},
+                   Saved{"saved as second moments", true, none}};
+  for (std::int32_t r = 0; r < s.data_parallel(); ++r) {
+    const std::int32_t rank = r * s.tensor_parallel;
+    const PhaseOps* const phase = plans.of_rank(rank).find(Phase::save);
     if (phase == nullptr) return;  // P21
     for (const Op& op : phase->ops) {
       const auto* a = std::get_if<Save>(&op.action);
       if (a == nullptr || a->flat < 0 || a->content == StateContent::step_counts ||
-          (a->held == Save::Held::by_data_ranks && r > 0))
+          a->content == StateContent::loss_scaler)
         continue;
       const std::size_t which = a->content == StateContent::first_moment    ? 1
                                 : a->content == StateContent::second_moment ? 2
                                                                             : 0;
-      saved[static_cast<std::size_t>(a->flat)][which] += a->elems.count();
+      if (const Interval own = handed_out(*a, s.topology(), rank); own.first < own.second)
+        saved[which].by_flat[static_cast<std::size_t>(a->flat)].push_back(own);
     }
   }
   faults.at(nullptr, nullptr);
-  for (std::size_t f = 0; f < saved.size(); ++f) {
-    const std::int64_t used = any.flats[f].used.count();
-    const std::int64_t moments = any.flats[f].frozen || s.optimizer == OptimizerKind::sgd ? 0 : used;
-    if (saved[f] != std::array{used, moments, moments})
-      return faults.fail("P36", "not every element of flat " + std::to_string(f) + " is saved once");
-  }
+  for (Saved& each : saved)
+    for (std::size_t f = 0; f < each.by_flat.size(); ++f) {
+      std::int64_t end = 0;
+      if (const std::string wrong = gap_or_overlap(each.by_flat[f], f, each.what, end); !wrong.empty())
+        return faults.fail("P36", wrong);
+      const bool has_none = each.of_steps && (any.flats[f].frozen || s.optimizer == OptimizerKind::sgd);
+      if (end != (has_none ? 0 : any.flats[f].used.count())) return faults.fail("P36", none_from(end, f, each.what));
+    }
 }
 
 /// Broadcasts and reductions have a root.

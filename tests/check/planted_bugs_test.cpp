@@ -235,6 +235,23 @@ const Planted kPlanted[] = {
          for (Op& op : p.find(Phase::save)->ops)
            if (auto* save = std::get_if<Save>(&op.action); save != nullptr) save->rank_stride_elems = Elems{0};
      }},
+    {"OneShardSavedByAll", "P36", zero(2),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes)
+         for (Op& op : p.find(Phase::save)->ops)
+           if (auto* save = std::get_if<Save>(&op.action);
+               save != nullptr && save->content == StateContent::parameter) {
+             save->rank_stride_elems = Elems{0};
+             edit(op.operands)[0].rank_stride = 0;
+           }
+     }},
+    {"ReplicasAllSaveAll", "P36", zero(0),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes)
+         for (Op& op : p.find(Phase::save)->ops)
+           if (auto* save = std::get_if<Save>(&op.action); save != nullptr && save->flat >= 0)
+             save->held = Save::Held::here;
+     }},
     {"OneSaveIsMissing", "P36", zero(1),
      [](PlanSet& plans) {
        for (Plan& p : plans.classes) p.find(Phase::save)->ops.erase(p.find(Phase::save)->ops.begin() + 1);
