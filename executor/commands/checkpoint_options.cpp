@@ -10,7 +10,6 @@
 #include "executor/cpu/kernels/gemm.h"
 #include "executor/state/checkpoint/directory.h"
 #include "sim/cli/contradiction.h"
-#include "sim/model/read_model.h"
 #include "sim/strategy/fields.h"
 #include "sim/strategy/number_class.h"
 #include "traces/base/file_place.h"
@@ -190,8 +189,6 @@ Result<std::unique_ptr<train::CheckpointKeeper>> keeper_of(const TrainOptions& o
                                                            std::function<void(const train::SavedCheckpoint&)> after) {
   const CheckpointOptions& c = o.checkpoints;
   if (c.save.empty()) return std::unique_ptr<train::CheckpointKeeper>();
-  const Result<model::ConfiguredModel> described = model::read_configured_model(o.strategy.model);
-  if (!described) return described.error();
   const plan::Strategy& s = p.planned.strategy;
   return std::make_unique<train::CheckpointKeeper>(
       train::CheckpointPlan{.tensors = train::checkpoint_tensors(*plan.model, s),
@@ -201,7 +198,7 @@ Result<std::unique_ptr<train::CheckpointKeeper>> keeper_of(const TrainOptions& o
                             .at_end = c.at_exit || c.every == 0,
                             .asked = c.asked,
                             .keep = c.keep,
-                            .config = described->config,
+                            .config = p.planned.config,
                             .facts = facts_of(p, o)},
       plan, communicator, std::move(after));
 }

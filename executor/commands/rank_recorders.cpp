@@ -32,14 +32,6 @@ Result<void> make_folder(const std::string& path) {
   return {};
 }
 
-Result<void> write_file(const fs::path& path, const std::vector<std::vector<std::byte>>& parts) {
-  Result<OutputFile> file = OutputFile::create(path.string(), Appears::whole);
-  if (!file) return file.error();
-  for (const std::vector<std::byte>& part : parts)
-    file->write(std::string_view(reinterpret_cast<const char*>(part.data()), part.size()));
-  return file->finish();
-}
-
 flight::Seen seen_of(const Suspects& suspects, Rank rank) {
   if (suspects.dead == rank) return flight::Seen::dead;
   return std::ranges::find(suspects.silent, rank) != suspects.silent.end() ? flight::Seen::silent
@@ -74,26 +66,27 @@ std::string RankRecorders::verdict(const Suspects& suspects) {
 }
 
 Result<bool> RankRecorders::keep(const std::string& path) const {
-  std::vector<std::vector<std::byte>> parts;
+  bool kept = false;
+  std::string all;
   const bool folder = is_folder(path);
   for (std::size_t rank = 0; rank < descriptors_.size(); ++rank) {
     std::vector<std::byte> content = flight::content_of(descriptors_[rank]);
     if (content.empty() || !flight::read_recordings(content)) continue;
     const flight::Seen seen = seen_of(suspects_, Rank{static_cast<std::int32_t>(rank)});
     std::memcpy(content.data() + offsetof(flight::Header, seen), &seen, sizeof seen);
-    if (folder) {
-      if (Result<void> made = make_folder(path); !made) return made.error();
-      const fs::path file = file_of_rank(path, static_cast<std::int32_t>(rank));
-      if (Result<void> written = write_file(file, {std::move(content)}); !written) return written.error();
-      parts.emplace_back();
-    } else {
-      parts.push_back(std::move(content));
+    kept = true;
+    const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
+    if (!folder) {
+      all += text;
+      continue;
     }
+    if (Result<void> made = make_folder(path); !made) return made.error();
+    if (Result<void> written = write_file(file_of_rank(path, static_cast<std::int32_t>(rank)), text); !written)
+      return written.error();
   }
-  if (parts.empty()) return false;
-  if (!folder)
-    if (Result<void> written = write_file(path, parts); !written) return written.error();
-  return true;
+  if (kept && !folder)
+    if (Result<void> written = write_file(path, all); !written) return written.error();
+  return kept;
 }
 
 Result<OwnRecorder> OwnRecorder::start(const std::string& path, const flight::Whose& whose, const plan::Plan& plan) {

@@ -9,6 +9,7 @@
 #include "executor/cpu/kernels/elementwise.h"
 #include "executor/cpu/kernels/init.h"
 #include "executor/cpu/kernels/optimizer.h"
+#include "executor/cpu/whole_runs.h"
 #include "executor/numeric/finite.h"
 
 namespace shard::cpu {
@@ -93,14 +94,6 @@ Result<void> HostOps::load_batch(const On& on, const plan::LoadBatch& batch) {
   return data_.fill(pool_, number, bytes(0), bytes(1));
 }
 
-template <class Run>
-void HostOps::for_each_run(const plan::ParamRange& range, const Run& run) const {
-  const model::TensorSplit& split = plan_.model->split;
-  if (split.degree == 1) return run(range.first.count(), range.first.count(), range.elems.count());
-  model::for_each_run(split.parameters[static_cast<std::size_t>(range.param.value)], split.degree, position_.tensor,
-                      range.first.count(), range.elems.count(), run);
-}
-
 Result<void> HostOps::first_values(model::ParamId param, std::int64_t first, std::int64_t n, float* out) {
   if (options_.first_values) {
     moved();
@@ -123,8 +116,7 @@ Result<void> HostOps::initialize(const On& on, const plan::Initialize& a) {
   zero_all(on, 0);  // padding
   for (const plan::ParamRange& p : plan::param_ranges(flat, range.begin, range.end)) {
     const Elements first = out.from((p.offset - range.begin).count());
-    // Ranks that share a model have the elements that one rank alone would have there.
-    for_each_run(p, [&](std::int64_t local, std::int64_t whole, std::int64_t n) {
+    for_each_whole_run(plan_, position_, p, [&](std::int64_t local, std::int64_t whole, std::int64_t n) {
       const Elements at_run = first.from(local - p.first.count());
       if (first.dtype() == Dtype::f32) {
         if (done) done = first_values(p.param, whole, n, at_run.as<float>());

@@ -72,9 +72,6 @@ class HostOps {
   [[nodiscard]] Result<void> born(const On& on, const plan::ZeroState& a);
   /// Writes n first values of a parameter, from number `first` of the whole one on.
   [[nodiscard]] Result<void> first_values(model::ParamId param, std::int64_t first, std::int64_t n, float* out);
-  /// run(local, whole, n): stretches of a range's elements that lie together in the whole parameter.
-  template <class Run>
-  void for_each_run(const plan::ParamRange& range, const Run& run) const;
   void zero_all(const On& on, std::size_t i) const;
   void optimizer_step(const On& on, const plan::OptimizerStep& a);
   /// Keeps the first.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sim/model/split.h"
+#include "executor/cpu/whole_runs.h"
 
 namespace shard::cpu {
 
@@ -11,21 +11,11 @@ template <class Run>
 void StateOps::for_each_stretch(std::int32_t f, std::int64_t begin, std::int64_t first, std::int64_t n,
                                 const Run& run) const {
   const plan::Flat& flat = plan_.flats[static_cast<std::size_t>(f)];
-  const model::TensorSplit& split = plan_.model->split;
   const std::int64_t from = begin + first;
-  for (const plan::ParamRange& p : plan::param_ranges(flat, Elems{from}, Elems{from + n})) {
-    const std::int64_t local = p.offset.count() - from;
-    if (split.degree == 1) {
-      run(p.param, p.first.count(), local, p.elems.count());
-      continue;
-    }
-    // Ranks that share a model have the elements that one rank alone would have there.
-    model::for_each_run(split.parameters[static_cast<std::size_t>(p.param.value)], split.degree, position_.tensor,
-                        p.first.count(), p.elems.count(),
-                        [&](std::int64_t own, std::int64_t whole, std::int64_t length) {
-                          run(p.param, whole, local + own - p.first.count(), length);
-                        });
-  }
+  for (const plan::ParamRange& p : plan::param_ranges(flat, Elems{from}, Elems{from + n}))
+    for_each_whole_run(plan_, position_, p, [&](std::int64_t own, std::int64_t whole, std::int64_t length) {
+      run(p.param, whole, p.offset.count() - from + own - p.first.count(), length);
+    });
 }
 
 Result<void> StateOps::born(const plan::ZeroState& op, std::size_t operand, std::int64_t offset,
@@ -52,9 +42,9 @@ void StateOps::save(const plan::Save& op, Dtype dtype, std::int64_t offset, std:
   if (op.content == StateContent::loss_scaler) return options_.save_state({}, op.content, offset, from);
   if (op.content == StateContent::step_counts) {
     for (const plan::Flat::Item& item : plan_.flats[static_cast<std::size_t>(op.flat)].items)
-      options_.save_state(item.param, op.content, 0,
-                          from.subspan(sizeof(std::int32_t) * static_cast<std::size_t>(item.param.value),
-                                       sizeof(std::int32_t)));
+      options_.save_state(
+          item.param, op.content, 0,
+          from.subspan(sizeof(std::int32_t) * static_cast<std::size_t>(item.param.value), sizeof(std::int32_t)));
     return;
   }
   using Held = plan::Save::Held;

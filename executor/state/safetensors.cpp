@@ -218,6 +218,17 @@ class IndexListener final : public JsonListener {
 
 }  // namespace
 
+const char* dtype_word(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f32: return "F32";
+    case Dtype::i32: return "I32";
+    case Dtype::f16: return "F16";
+    case Dtype::bf16: return "BF16";
+    case Dtype::i64: return "I64";
+  }
+  return "?";
+}
+
 int bits_of(std::string_view dtype) {
   // https://github.com/huggingface/safetensors, safetensors/src/tensor.rs, Dtype::bitsize
   static constexpr std::pair<std::string_view, int> kBits[] = {

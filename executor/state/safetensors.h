@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/base/dtype.h"
 #include "traces/base/result.h"
 
 namespace shard::safetensors {
@@ -55,6 +56,8 @@ struct IndexEntry {
 /// too.
 [[nodiscard]] Result<std::vector<IndexEntry>> parse_index(std::string_view text, std::string_view where);
 
+/// The format's word for a type.
+[[nodiscard]] const char* dtype_word(Dtype dtype);
 /// Bits of an element of the format's dtypes; 0 for any other word.
 [[nodiscard]] int bits_of(std::string_view dtype);
 

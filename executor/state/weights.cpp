@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "executor/numeric/half.h"
+#include "executor/state/stored_floats.h"
 #include "executor/state/tensor_file.h"
 #include "executor/state/weight_names.h"
 #include "traces/base/read_file.h"
@@ -54,12 +54,6 @@ Error no_weights_in(const fs::path& folder) {
 /// Bytes of an element as parameters are stored.
 std::int64_t stored_bytes(const std::string& dtype) {
   return safetensors::bits_of(dtype) / 8;
-}
-
-template <class Half>
-void widen(std::span<const std::byte> from, float* to) {
-  const auto* const halves = reinterpret_cast<const Half*>(from.data());
-  for (std::size_t i = 0; i < from.size() / sizeof(Half); ++i) to[i] = to_f32(halves[i]);
 }
 
 /// Every shard that the index names, and whether each holds what the index says of it.
@@ -163,23 +157,9 @@ Result<Weights> Weights::open(const std::string& argument, const model::Model& m
 
 Result<void> Weights::read(model::ParamId param, std::int64_t first, std::span<float> values) const {
   const FoundTensor& at = state_->found(param);
-  const Tensor& t = *at.tensor;
-  const std::int64_t size = stored_bytes(t.dtype);
-  std::int64_t offset = t.begin + first * size;
-  if (t.dtype == "F32") return at.file->read(offset, std::as_writable_bytes(values));
-  std::array<std::byte, 32768> stored;
-  while (!values.empty()) {
-    const std::size_t now = std::min(values.size(), stored.size() / static_cast<std::size_t>(size));
-    const std::span<std::byte> part = std::span(stored).first(now * static_cast<std::size_t>(size));
-    if (Result<void> r = at.file->read(offset, part); !r) return r;
-    if (t.dtype == "BF16")
-      widen<Bf16>(part, values.data());
-    else
-      widen<F16>(part, values.data());
-    offset += static_cast<std::int64_t>(part.size());
-    values = values.subspan(now);
-  }
-  return {};
+  return read_floats(at.tensor->dtype, first, values, [&](std::int64_t byte, std::span<std::byte> into) {
+    return at.file->read(at.tensor->begin + byte, into);
+  });
 }
 
 Bytes Weights::stored(model::ParamId param, std::int64_t n) const {

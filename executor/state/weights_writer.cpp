@@ -27,10 +27,6 @@ namespace fs = std::filesystem;
 using Content = plan::Digest::Content;
 using safetensors::Tensor;
 
-const char* safetensors_dtype(Dtype dtype) {
-  return dtype == Dtype::bf16 ? "BF16" : dtype == Dtype::f16 ? "F16" : "F32";
-}
-
 /// SHA-256 of bytes as they come.
 class RunningSha {
  public:
@@ -70,7 +66,7 @@ std::vector<Tensor> tensors_of(const plan::Plan& plan, Dtype stored) {
       const Parameter& p = plan.model->parameters[static_cast<std::size_t>(item.param.value)];
       const std::int64_t end = at + bytes_of(stored, p.elems).count();
       tensors.push_back({.name = p.name,
-                         .dtype = safetensors_dtype(stored),
+                         .dtype = safetensors::dtype_word(stored),
                          .shape = p.shape,
                          .elements = p.elems.count(),
                          .begin = at,

@@ -1,18 +1,12 @@
 // Names, types and shapes; shapes are those of the whole model.
 #include "executor/train/checkpoint_tensors.h"
 
-#include <algorithm>
 #include <string>
+#include <utility>
+
+#include "executor/state/safetensors.h"
 
 namespace shard::train {
-namespace {
-
-const char* word_of(Dtype dtype) {
-  return dtype == Dtype::bf16 ? "BF16" : dtype == Dtype::f16 ? "F16" : "F32";
-}
-
-}  // namespace
-
 CheckpointTensors checkpoint_tensors(const model::Model& model, const plan::Strategy& strategy) {
   CheckpointTensors t;
   const auto parameters = static_cast<std::int32_t>(model.parameters.size());
@@ -28,8 +22,9 @@ CheckpointTensors checkpoint_tensors(const model::Model& model, const plan::Stra
     const bool cut = model.split.degree > 1 && model.split.parameters[static_cast<std::size_t>(p)].cut();
     const std::vector<std::int64_t>& shape =
         cut ? model.split.parameters[static_cast<std::size_t>(p)].whole : parameter.shape;
-    t.weights.push_back(
-        {.name = parameter.name, .dtype = word_of(frozen ? strategy.storage() : Dtype::f32), .shape = shape});
+    t.weights.push_back({.name = parameter.name,
+                         .dtype = safetensors::dtype_word(frozen ? strategy.storage() : Dtype::f32),
+                         .shape = shape});
     t.value.push_back(p);
     const bool stepped = moments && !frozen;
     t.moment[0].push_back(stepped ? add_state(parameter.name + ".exp_avg", "F32", shape) : -1);

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "executor/numeric/half.h"
 #include "executor/state/checkpoint/directory.h"
+#include "executor/state/stored_floats.h"
 #include "sim/ir/scaler.h"
 
 namespace shard::train {
@@ -16,12 +16,6 @@ namespace {
 const std::string* value_of(const std::vector<checkpoint::Fact>& facts, std::string_view name) {
   const auto found = std::ranges::find(facts, name, &checkpoint::Fact::name);
   return found == facts.end() ? nullptr : &found->value;
-}
-
-template <class Half>
-void widen_halves(std::span<const std::byte> from, std::span<float> to) {
-  const auto* const halves = reinterpret_cast<const Half*>(from.data());
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = to_f32(halves[i]);
 }
 
 }  // namespace
@@ -87,23 +81,8 @@ Result<void> ResumedRun::find_tensors(const CheckpointTensors& wanted, bool inex
 
 Result<void> ResumedRun::values(model::ParamId param, std::int64_t first, std::span<float> values) const {
   const std::int32_t number = tensors_.value[static_cast<std::size_t>(param.value)];
-  const std::string& dtype = reader_.tensor(number).dtype;
-  if (dtype == "F32")
-    return reader_.read(number, first * static_cast<std::int64_t>(sizeof(float)), std::as_writable_bytes(values));
-  std::array<std::byte, 32768> stored;
-  constexpr std::size_t kHalf = sizeof(std::uint16_t);
-  while (!values.empty()) {
-    const std::size_t now = std::min(values.size(), stored.size() / kHalf);
-    const std::span<std::byte> part = std::span(stored).first(now * kHalf);
-    if (Result<void> r = reader_.read(number, first * static_cast<std::int64_t>(kHalf), part); !r) return r;
-    if (dtype == "BF16")
-      widen_halves<Bf16>(part, values.first(now));
-    else
-      widen_halves<F16>(part, values.first(now));
-    first += static_cast<std::int64_t>(now);
-    values = values.subspan(now);
-  }
-  return {};
+  return read_floats(reader_.tensor(number).dtype, first, values,
+                     [&](std::int64_t byte, std::span<std::byte> into) { return reader_.read(number, byte, into); });
 }
 
 Result<void> ResumedRun::state(model::ParamId param, plan::StateContent content, std::int64_t first,

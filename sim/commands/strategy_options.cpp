@@ -177,6 +177,7 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, c
   const std::shared_ptr<const model::Model> model(*configured, &(*configured)->model);
   Planned planned;
   planned.config_dtype = (*configured)->dtype;
+  planned.config = (*configured)->config;
   planned.notes = model->notes;
   if (command.given("dropout"))
     planned.notes.erase(planned.notes.begin(),

@@ -58,6 +58,7 @@ struct Planned {
   plan::Strategy strategy;
   std::vector<std::string> notes;       ///< for stderr: what was read and not applied, which chunk size was found
   std::optional<Dtype> config_dtype{};  ///< ConfiguredModel::dtype
+  std::string config{};                 ///< ConfiguredModel::config
   std::string parent_plan_hash{};       ///< --from-trace: of the plan that was measured
 };
 
