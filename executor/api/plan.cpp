@@ -14,14 +14,37 @@ namespace cli = shard::cli;
 namespace engine = shard::engine;
 
 /// What the command does beside training.
-constexpr const char* kOfTheCommand[] = {"json",          "format", "trace",       "trace-predicted", "profile",
-                                         "profile-steps", "log",    "print-every", "print-config",    "save-weights"};
+struct OfTheCommand {
+  const char* option;
+  const char* here = nullptr;  ///< what does the same here; null: nothing does
+};
+constexpr OfTheCommand kOfTheCommand[] = {
+    {"json"},
+    {"format"},
+    {"trace"},
+    {"trace-predicted"},
+    {"profile"},
+    {"profile-steps"},
+    {"log"},
+    {"print-every"},
+    {"print-memory", "Step::memory"},
+    {"print-config"},
+    {"recorder"},
+    {"save-weights", "Training::save()"},
+    {"save", "Training::save()"},
+    {"save-every", "Training::save()"},
+    {"save-at-exit", "Training::save()"},
+    {"keep", "Training::save()"},
+    {"resume", "Training::load()"},
+    {"resume-inexact", "Training::load()"},
+};
 
 Result<void> check_here(const cli::Command& command, const shard::commands::TrainOptions& o) {
-  for (const char* option : kOfTheCommand)
+  for (const auto& [option, instead] : kOfTheCommand)
     if (command.given(option))
-      return cli::contradiction(command.describe(option) + " is of the command, and here nothing is printed or written",
-                                std::string("leave --") + option + " out, or shardscope train");
+      return cli::contradiction(
+          command.describe(option) + " is of the command, and here nothing is printed or written by itself",
+          instead != nullptr ? std::string(instead) : std::string("leave --") + option + " out, or shardscope train");
   if (o.strategy.chosen.device == shard::plan::Device::cuda)
     return Error{.code = Errc::unavailable,
                  .what = command.describe("device") + ": ranks of the C++ interface compute on CPUs",

@@ -52,10 +52,15 @@ std::optional<GradientControl> control_of(const shard::train::StepResult& step) 
 
 class Training::Impl {
  public:
-  explicit Impl(const Plan& plan, std::shared_ptr<const Plan::Impl> inside)
-      : plan_(plan), inside_(std::move(inside)), team_(plan.ranks(), [this](int rank, const Error& error) {
-          ranks_[static_cast<std::size_t>(rank)]->abort(error);
-        }) {
+  /// `resumed`: null for a new run.
+  explicit Impl(const Plan& plan, std::shared_ptr<const Plan::Impl> inside,
+                std::shared_ptr<const shard::train::ResumedRun> resumed, std::vector<std::string> notes)
+      : plan_(plan),
+        inside_(std::move(inside)),
+        resumed_(std::move(resumed)),
+        notes_(std::move(notes)),
+        team_(plan.ranks(),
+              [this](int rank, const Error& error) { ranks_[static_cast<std::size_t>(rank)]->abort(error); }) {
     const shard::CommOptions options{.deadline = shard::deadline_of(inside_->options.timeout_seconds)};
     std::vector<std::unique_ptr<shard::Communicator>> communicators;
     if (plan.ranks() == 1) {
@@ -64,7 +69,7 @@ class Training::Impl {
       communicators = shard::make_in_process(plan.ranks(), options);
     }
     for (auto& communicator : communicators)
-      ranks_.push_back(std::make_unique<RankRun>(*inside_, std::move(communicator), own_));
+      ranks_.push_back(std::make_unique<RankRun>(*inside_, std::move(communicator), own_, resumed_.get()));
   }
 
   [[nodiscard]] Result<void> create() {
@@ -86,6 +91,9 @@ class Training::Impl {
     });
     own_.rows = {};
     if (!done) return done.error();
+    const bool is_first = steps_here_ == 0;
+    steps_here_ += 1;
+    steps_ = first->step + 1;
     Step step{.number = first->step + 1,
               .loss = first->loss,
               .seconds = Seconds{first->seconds},
@@ -94,12 +102,13 @@ class Training::Impl {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const int rank = static_cast<int>(r);
       step.memory.push_back({.measured = in_step_of(ranks_[r]->moments()),
-                             .predicted = first->step == 0 ? *plan_.first_step(rank) : *plan_.steady_step(rank)});
+                             .predicted = is_first ? *plan_.first_step(rank) : *plan_.steady_step(rank)});
     }
     return step;
   }
 
   [[nodiscard]] Result<std::string> digest() {
+    if (Result<void> born = state_is_born("state_sha256()"); !born) return born.error();
     std::string sha256;
     const Result<void> done = all([&](RankRun& rank) -> Result<void> {
       const Result<std::string> own = rank.digest();
@@ -111,6 +120,29 @@ class Training::Impl {
     return sha256;
   }
 
+  [[nodiscard]] Result<Saved> save(const std::string& folder, std::int64_t keep) {
+    if (Result<void> born = state_is_born("save()"); !born) return born.error();
+    if (keep < 0)
+      return Error{.code = Errc::contradiction,
+                   .what = "keeps the newest " + std::to_string(keep) + " checkpoints",
+                   .where = "save()",
+                   .help = "0, which keeps all, or more"};
+    std::vector<SaveOnDemand::Outcome> outcomes(ranks_.size());
+    const Result<void> done = team_.all([&](int rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      return ranks_[r]->save(folder, keep, outcomes[r]);
+    });
+    if (!done) return done.error();
+    const SaveOnDemand::Outcome& first = outcomes.front();
+    if (first.fault) return *first.fault;
+    return Saved{.path = first.saved->path.string(),
+                 .steps = first.saved->step,
+                 .bytes = first.saved->bytes,
+                 .seconds = Seconds{first.saved->seconds}};
+  }
+
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] std::int64_t vocabulary() const { return inside_->prepared.planned.model->vocabulary; }
   [[nodiscard]] const std::vector<CreatedMemory>& created() const { return created_; }
@@ -118,6 +150,15 @@ class Training::Impl {
   [[nodiscard]] const std::shared_ptr<Gate>& gate() const { return gate_; }
 
  private:
+  /// The optimizer's state is, from the first step on that this object makes.
+  [[nodiscard]] Result<void> state_is_born(const char* call) const {
+    if (steps_here_ > 0) return {};
+    return Error{.code = Errc::contradiction,
+                 .what = "no step is done, and the optimizer's state is made in the first",
+                 .where = call,
+                 .help = "step() before it"};
+  }
+
   template <class Work>
   [[nodiscard]] Result<void> all(const Work& work) {
     return team_.all([&](int rank) { return work(*ranks_[static_cast<std::size_t>(rank)]); });
@@ -126,6 +167,10 @@ class Training::Impl {
   std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   Plan plan_;
   std::shared_ptr<const Plan::Impl> inside_;
+  std::shared_ptr<const shard::train::ResumedRun> resumed_;
+  std::vector<std::string> notes_;
+  std::int64_t steps_ = resumed_ == nullptr ? 0 : resumed_->manifest().step;
+  std::int64_t steps_here_ = 0;  ///< without those of the run that this one goes on with
   OwnTokens own_;
   std::vector<CreatedMemory> created_;
   std::vector<std::unique_ptr<RankRun>> ranks_;
@@ -142,7 +187,10 @@ Training::Training(Training&&) noexcept = default;
 Training& Training::operator=(Training&&) noexcept = default;
 Training::~Training() = default;
 
-Result<Training> Training::start(const Plan& plan) {
+namespace {
+
+/// Can the plan's ranks be started here?
+Result<void> check_start(const Plan& plan) {
   if (Result<void> fits = plan.fits(); !fits) return fits.error();
   if (plan.ranks() > shard::commands::kMostRanks)
     return Error{.code = Errc::contradiction,
@@ -150,8 +198,34 @@ Result<Training> Training::start(const Plan& plan) {
                          std::to_string(shard::commands::kMostRanks) + " are started",
                  .where = "options",
                  .help = "mpirun or srun with shardscope train, over more machines"};
+  return {};
+}
+
+}  // namespace
+
+Result<Training> Training::start(const Plan& plan) {
+  return begin(plan, nullptr, Resume::exact);
+}
+
+Result<Training> Training::load(const Plan& plan, const std::string& folder, Resume resume) {
+  return begin(plan, &folder, resume);
+}
+
+Result<Training> Training::begin(const Plan& plan, const std::string* folder, Resume resume) {
+  if (Result<void> possible = check_start(plan); !possible) return possible.error();
   return shard::cli::guarded([&]() -> Result<Training> {
-    std::unique_ptr<Impl, End> impl(new Impl(plan, plan.impl_));
+    std::shared_ptr<const shard::train::ResumedRun> resumed;
+    std::vector<std::string> notes;
+    if (folder != nullptr) {
+      auto run = shard::commands::resumed_run({.folder = *folder,
+                                               .inexact = resume == Resume::inexact,
+                                               .by = "load(\"" + *folder + "\")",
+                                               .inexact_by = "Resume::inexact"},
+                                              plan.impl_->options, plan.impl_->prepared, notes);
+      if (!run) return run.error();
+      resumed = std::move(*run);
+    }
+    std::unique_ptr<Impl, End> impl(new Impl(plan, plan.impl_, std::move(resumed), std::move(notes)));
     if (Result<void> created = impl->create(); !created) return created.error();
     return Training(std::move(impl));
   });
@@ -184,6 +258,19 @@ Result<Step> Training::step(std::span<const std::int32_t> tokens) {
     if (Result<void> ok = check_tokens(impl_->plan(), impl_->vocabulary(), tokens); !ok) return ok.error();
     return impl_->step(tokens);
   });
+}
+
+Result<Saved> Training::save(const std::string& folder, std::int64_t keep) {
+  return one_call(gate(), [&] { return impl_->save(folder, keep); });
+}
+
+std::int64_t Training::steps() const {
+  return impl_ == nullptr ? 0 : impl_->steps();
+}
+
+const std::vector<std::string>& Training::notes() const {
+  static const std::vector<std::string> none;
+  return impl_ == nullptr ? none : impl_->notes();
 }
 
 const std::vector<CreatedMemory>& Training::created() const {

@@ -123,6 +123,25 @@ checkpoint::Manifest facts_of(const Prepared& p, const TrainOptions& o) {
   return facts;
 }
 
+Result<std::shared_ptr<const train::ResumedRun>> resumed_run(const ResumeRequest& request, const TrainOptions& o,
+                                                             const Prepared& p, std::vector<std::string>& notes) {
+  if (!o.weights.read.empty())
+    return cli::contradiction(request.by + " and --weights " + o.weights.read + " both say what parameters begin with",
+                              "one of the two");
+  Result<std::shared_ptr<const train::ResumedRun>> run =
+      train::ResumedRun::open(request.folder, *p.plans.of_rank(0).model, p.planned.strategy, request.inexact);
+  if (!run) return run.error();
+  const std::vector<std::string> other = train::differences((*run)->manifest().numbers, facts_of(p, o).numbers);
+  if (other.empty()) return run;
+  std::string list;
+  for (const std::string& each : other) list += (list.empty() ? "" : "; ") + each;
+  if (!request.inexact)
+    return cli::contradiction(request.by + " would not give the numbers of the saved run: " + list,
+                              "the values that it was saved with, or " + request.inexact_by);
+  notes.push_back("goes on with other numbers than the saved run's: " + list);
+  return run;
+}
+
 Result<std::shared_ptr<const train::ResumedRun>> open_resumed(const cli::Command& command, const TrainOptions& o,
                                                               const Prepared& p, std::vector<std::string>& notes) {
   using Run = std::shared_ptr<const train::ResumedRun>;
@@ -132,25 +151,17 @@ Result<std::shared_ptr<const train::ResumedRun>> open_resumed(const cli::Command
       return cli::contradiction(command.describe("resume-inexact") + " is of a run that goes on", "--resume DIR");
     return Run();
   }
-  if (!o.weights.read.empty())
-    return cli::contradiction(
-        command.describe("resume") + " and " + command.describe("weights") + " both say what parameters begin with",
-        "one of the two");
-  Result<Run> run = train::ResumedRun::open(c.resume, *p.plans.of_rank(0).model, p.planned.strategy, c.resume_inexact);
+  Result<Run> run = resumed_run({.folder = c.resume,
+                                 .inexact = c.resume_inexact,
+                                 .by = command.describe("resume"),
+                                 .inexact_by = "--resume-inexact"},
+                                o, p, notes);
   if (!run) return run.error();
   const std::int64_t done = (*run)->manifest().step;
   if (done >= o.steps)
     return cli::contradiction(command.describe("steps") + " are done: " + (*run)->path().string() +
                                   " stands behind step " + std::to_string(done),
                               "--steps " + std::to_string(done + o.steps) + ", which counts those of the saved run");
-  const std::vector<std::string> other = train::differences((*run)->manifest().numbers, facts_of(p, o).numbers);
-  if (other.empty()) return run;
-  std::string list;
-  for (const std::string& each : other) list += (list.empty() ? "" : "; ") + each;
-  if (!c.resume_inexact)
-    return cli::contradiction(command.describe("resume") + " would not give the numbers of the saved run: " + list,
-                              "the values that it was saved with, or --resume-inexact");
-  notes.push_back("goes on with other numbers than the saved run's: " + list);
   return run;
 }
 

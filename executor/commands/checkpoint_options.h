@@ -32,8 +32,22 @@ void add_checkpoint_options(cli::Command& command, CheckpointOptions& options);
 /// What the numbers of the run depend on, and what a reader of its checkpoints may want to know.
 [[nodiscard]] checkpoint::Manifest facts_of(const Prepared& prepared, const TrainOptions& options);
 
-/// The run that --resume names; null without. Errors: contradiction where its numbers depend on other values
-/// (--resume-inexact takes them), where the run is over; those of ResumedRun. `notes` gets what is taken inexactly.
+/// Which saved run is to go on, and how errors call who asks for it: "--resume DIR", "--resume-inexact".
+struct ResumeRequest {
+  std::string folder;  ///< a checkpoint or a folder of them
+  bool inexact = false;
+  std::string by;
+  std::string inexact_by;
+};
+
+/// That run. Errors: contradiction where its numbers depend on other values (`inexact` takes them), and with weights to
+/// begin with; those of ResumedRun. `notes` gets what is taken inexactly.
+[[nodiscard]] Result<std::shared_ptr<const train::ResumedRun>> resumed_run(const ResumeRequest& request,
+                                                                           const TrainOptions& options,
+                                                                           const Prepared& prepared,
+                                                                           std::vector<std::string>& notes);
+
+/// The run that --resume names; null without. Errors: those of resumed_run(); contradiction where the run is over.
 [[nodiscard]] Result<std::shared_ptr<const train::ResumedRun>> open_resumed(const cli::Command& command,
                                                                             const TrainOptions& options,
                                                                             const Prepared& prepared,

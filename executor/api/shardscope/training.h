@@ -9,8 +9,15 @@
 //     std::printf("%f\n", step->loss);
 //   }
 //
-// Steps are those of `shardscope train` with the same options:
-// the same losses, the same state_sha256.
+// Steps are those of `shardscope train` with the same options: the same losses, the same state_sha256. So are
+// checkpoints: what save() writes `shardscope train --resume` goes on with, and load() with what `--save` wrote.
+//
+//   auto training = shardscope::Training::load(*plan, "checkpoints");
+//   while (training->steps() < 1000) {
+//     if (const auto step = training->step(); !step) return fail(step.error());
+//     if (training->steps() % 100 == 0)
+//       if (const auto saved = training->save("checkpoints", 2); !saved) return fail(saved.error());
+//   }
 #pragma once
 
 #include <cstdint>
@@ -54,6 +61,20 @@ struct Step {
   std::vector<StepMemory> memory{};  ///< by rank
 };
 
+/// A checkpoint: a folder whose weights Hugging Face's libraries open, with the optimizer's state and a manifest.
+struct Saved {
+  std::string path;
+  std::int64_t steps = 0;  ///< that are done there
+  Bytes bytes{};           ///< of weights and state
+  Seconds seconds{};
+};
+
+/// Whether a run that goes on is to have the numbers of the run that was saved, bit for bit, or may have others.
+enum class Resume {
+  exact,
+  inexact,
+};
+
 /// One run. Its ranks are threads of this process, which sleep between calls; a call returns when all of them have done
 /// what it asks, so nothing goes on while your own code runs. One thread at a time calls: a second is refused at once
 /// (retryable) and nothing has happened. Destroying it waits for the call that is inside. Once a step has failed every
@@ -70,6 +91,12 @@ class SHARDSCOPE_API Training {
   /// Takes memory, makes parameters. Errors: those of Plan::fits(), unavailable, io (the data), contradiction (more
   /// than 256 ranks).
   [[nodiscard]] static Result<Training> start(const Plan& plan);
+  /// The same, going on where the newest whole checkpoint of `folder` stands, or where `folder` itself does if it is a
+  /// checkpoint: saved by any number of ranks, under any strategy of the same numbers. With Resume::inexact what the
+  /// numbers depend on may differ (precision, batch, optimizer, data), which notes() then says. Errors: start()'s;
+  /// no_input and malformed (files), contradiction (another model, other numbers, a plan with --weights).
+  [[nodiscard]] static Result<Training> load(const Plan& plan, const std::string& folder,
+                                             Resume resume = Resume::exact);
   Training(Training&&) noexcept;
   Training& operator=(Training&&) noexcept;
   ~Training();
@@ -83,12 +110,24 @@ class SHARDSCOPE_API Training {
   /// or out of range (the first is named), or the model takes no tokens: nothing has happened then.
   [[nodiscard]] Result<Step> step(std::span<const std::int32_t> tokens);
 
+  /// Saves the run as it stands behind its last step: `folder`/step-NUMBER, made where it is absent. It has its name
+  /// when it is whole, flushed and read again; then all but the newest `keep` are removed (0: none is). Memory is the
+  /// plan's staging buffer. The run goes on whether it succeeds or not: cannot_create and io (the folder, the disk)
+  /// leave it as it was. contradiction before the first step of this object, when the optimizer has no state yet.
+  /// Tokens that were handed to step() are the caller's: a run that goes on is handed the next ones.
+  [[nodiscard]] Result<Saved> save(const std::string& folder, std::int64_t keep = 0);
+
+  /// Steps that are done, those of the run that load() goes on with among them; 0 of an object that was moved from.
+  [[nodiscard]] std::int64_t steps() const;
+  /// What load() took that will not give the saved run's numbers; empty of an object that was moved from.
+  [[nodiscard]] const std::vector<std::string>& notes() const;
   /// By rank; empty of an object that was moved from.
   [[nodiscard]] const std::vector<CreatedMemory>& created() const;
   /// The arenas' high-water marks so far; equal to Plan::peak() behind the second step and state_sha256().
   /// contradiction where there is no such rank.
   [[nodiscard]] Result<Live> peak(int rank) const;
   /// SHA-256 of all parameters and the optimizer's state as they are now, as `shardscope train` prints it.
+  /// contradiction before the first step of this object.
   [[nodiscard]] Result<std::string> state_sha256();
 
  private:
@@ -97,6 +136,8 @@ class SHARDSCOPE_API Training {
     void operator()(Impl* impl) const noexcept;
   };
   explicit Training(std::unique_ptr<Impl, End> impl);
+  /// `folder`: null for a new run.
+  [[nodiscard]] static Result<Training> begin(const Plan& plan, const std::string* folder, Resume resume);
   [[nodiscard]] std::shared_ptr<Gate> gate() const;  ///< null of an object that was moved from
   std::unique_ptr<Impl, End> impl_;
 };
