@@ -49,9 +49,11 @@ std::string exactly(double value) {
 }
 
 std::string schedule_text(const ControlOptions& c, std::int64_t steps) {
-  if (c.schedule == train::ScheduleKind::constant)
+  if (const rates::Schedule schedule = schedule_of(c, steps); schedule.torch != nullptr)
+    return schedule.torch->text() + " of " + exactly(c.learning_rate);
+  if (c.schedule == rates::ScheduleKind::constant)
     return "constant " + exactly(c.learning_rate) + ", warm-up " + std::to_string(c.warmup_steps);
-  return std::string(c.schedule == train::ScheduleKind::linear ? "linear " : "cosine ") + exactly(c.learning_rate) +
+  return std::string(c.schedule == rates::ScheduleKind::linear ? "linear " : "cosine ") + exactly(c.learning_rate) +
          " to " + exactly(c.min_learning_rate) + ", warm-up " + std::to_string(c.warmup_steps) + ", of " +
          std::to_string(steps) + " steps";
 }

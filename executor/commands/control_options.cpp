@@ -2,8 +2,11 @@
 #include "executor/commands/control_options.h"
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "sim/cli/contradiction.h"
 
@@ -48,12 +51,16 @@ Result<void> check_injections(const cli::Command& command, const ControlOptions&
 void add_control_options(cli::Command& command, ControlOptions& o) {
   cli::Group rate = command.group("Learning rate and optimizer");
   rate.add("lr", &o.learning_rate, "RATE", "learning rate, the highest where there is a schedule").common().least(0);
-  rate.add_choice<train::ScheduleKind>(
+  rate.add_choice<rates::ScheduleKind>(
       "lr-schedule", &o.schedule,
-      {{"constant", train::ScheduleKind::constant, "the same in every step"},
-       {"linear", train::ScheduleKind::linear, "falls evenly to --min-lr behind the last step"},
-       {"cosine", train::ScheduleKind::cosine, "falls along half a cosine to --min-lr behind the last step"}},
+      {{"constant", rates::ScheduleKind::constant, "the same in every step"},
+       {"linear", rates::ScheduleKind::linear, "falls evenly to --min-lr behind the last step"},
+       {"cosine", rates::ScheduleKind::cosine, "falls along half a cosine to --min-lr behind the last step"}},
       "how the learning rate goes on after the warm-up");
+  rate.add("torch-scheduler", &o.torch_scheduler, "CALL",
+           "instead of these a scheduler of torch.optim.lr_scheduler, as Python writes it, stepped behind every step: "
+           "\"SequentialLR([LinearLR(0.1, total_iters=100), CosineAnnealingLR(T_max=900)], milestones=[100])\"")
+      .default_text("none");
   rate.add("warmup-steps", &o.warmup_steps, "N", "steps in which the learning rate rises evenly to --lr").least(0);
   rate.add("min-lr", &o.min_learning_rate, "RATE", "where a falling schedule ends").least(0);
   rate.add("beta1", &o.beta1, "RATE", "adam, adamw: decay of the first moment").least(0).most(1);
@@ -69,6 +76,9 @@ void add_control_options(cli::Command& command, ControlOptions& o) {
 Result<void> check_control(const cli::Command& command, const ControlOptions& o, const plan::Strategy& s,
                            std::int64_t steps) {
   if (Result<void> ok = check_injections(command, o, s, steps); !ok) return ok;
+  if (!o.torch_scheduler.empty())
+    if (const auto read = rates::TorchSchedule::read(o.torch_scheduler, "--torch-scheduler"); !read)
+      return read.error();
   if (o.warmup_steps > steps)
     return cli::contradiction(command.describe("warmup-steps") + " is more than " + command.describe("steps"),
                               "--warmup-steps " + std::to_string(steps));
@@ -91,12 +101,17 @@ std::vector<executor::InjectedOverflow> injections_of(const ControlOptions& o) {
   return injections;
 }
 
-train::Schedule schedule_of(const ControlOptions& o, std::int64_t steps) {
-  return {.kind = o.schedule,
-          .peak = o.learning_rate,
-          .lowest = o.min_learning_rate,
-          .warmup_steps = o.warmup_steps,
-          .steps = steps};
+rates::Schedule schedule_of(const ControlOptions& o, std::int64_t steps) {
+  rates::Schedule schedule{.kind = o.schedule,
+                           .peak = o.learning_rate,
+                           .lowest = o.min_learning_rate,
+                           .warmup_steps = o.warmup_steps,
+                           .steps = steps};
+  if (o.torch_scheduler.empty()) return schedule;
+  Result<rates::TorchSchedule> torch = rates::TorchSchedule::read(o.torch_scheduler, "--torch-scheduler");
+  assert(torch);
+  schedule.torch = std::make_shared<const rates::TorchSchedule>(std::move(*torch));
+  return schedule;
 }
 
 }  // namespace shard::commands

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "executor/cpu/backend.h"
-#include "executor/train/learning_rate.h"
+#include "executor/rates/learning_rate.h"
 #include "sim/cli/command_line.h"
 #include "sim/commands/strategy_options.h"
 #include "sim/strategy/strategy.h"
@@ -16,7 +16,8 @@ namespace shard::commands {
 struct ControlOptions {
   std::vector<std::string> inject_overflow{};
   double learning_rate = 1e-3;
-  train::ScheduleKind schedule = train::ScheduleKind::constant;
+  rates::ScheduleKind schedule = rates::ScheduleKind::constant;
+  std::string torch_scheduler{};  ///< empty: what `schedule` says
   std::int64_t warmup_steps = 0;
   double min_learning_rate = 0;
   double beta1 = 0.9;
@@ -24,16 +25,18 @@ struct ControlOptions {
   double epsilon = 1e-8;
 };
 
-/// Declares --lr, --lr-schedule, --warmup-steps, --min-lr, --beta1, --beta2, --epsilon, --inject-overflow.
+/// Declares --lr, --lr-schedule, --torch-scheduler, --warmup-steps, --min-lr, --beta1, --beta2, --epsilon,
+/// --inject-overflow.
 void add_control_options(cli::Command& command, ControlOptions& options);
 
-/// Contradictions (78): an overflow without a scaler, steps and ranks that there are not, rates that cross.
+/// Contradictions (78): an overflow without a scaler, steps and ranks that there are not, rates that cross. Errors of
+/// TorchSchedule::read().
 [[nodiscard]] Result<void> check_control(const cli::Command& command, const ControlOptions& options,
                                          const plan::Strategy& strategy, std::int64_t steps);
 
 // Of options that check_control() and resolve() have passed.
 [[nodiscard]] plan::ControlKnobs knobs_of(const StrategyOptions& options);
 [[nodiscard]] std::vector<executor::InjectedOverflow> injections_of(const ControlOptions& options);
-[[nodiscard]] train::Schedule schedule_of(const ControlOptions& options, std::int64_t steps);
+[[nodiscard]] rates::Schedule schedule_of(const ControlOptions& options, std::int64_t steps);
 
 }  // namespace shard::commands

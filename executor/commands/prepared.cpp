@@ -135,7 +135,7 @@ train::SessionOptions session_options(const TrainOptions& o) {
           .knobs = knobs_of(o.strategy),
           .inject = injections_of(o.control),
           .learning_rate = [schedule = schedule_of(o.control, o.steps)](
-                               std::int64_t step) { return train::learning_rate(schedule, step); },
+                               std::int64_t step) { return rates::learning_rate(schedule, step); },
           .seed = o.seed,
           .after_step = {},
           .before_phase = {},

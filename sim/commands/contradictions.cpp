@@ -24,6 +24,8 @@ constexpr std::string_view kNoMeaning = "has no meaning for {}";
 constexpr Rule kOfTraining[] = {
     {"beta1|beta2|epsilon", kAny, "optimizer", plan::one_of("sgd"), Broken::both_given,
      "is of the moments of adam and adamw, and {} has none", "--optimizer adamw, or leave --{} out"},
+    {"lr-schedule|warmup-steps|min-lr", kAny, "torch-scheduler", kAny, Broken::both_given,
+     "and {} both say how the learning rate goes", "one of the two"},
     {"min-lr", kAny, "lr-schedule", plan::one_of("constant"), Broken::if_given, kNoMeaning, "--lr-schedule cosine"},
 };
 

@@ -312,6 +312,11 @@ PythonValue PythonExpressions::applied(const PythonValue& callee, const PythonVa
     if (const std::optional<PythonValue> known =
             python_method(python_symbol(callee.text.substr(0, dot)), last_part(callee.text), arguments))
       return *known;
+  if (names_.keep_calls) {
+    PythonValue call = arguments;
+    call.text = callee.text;
+    return call;
+  }
   const std::span<const std::string_view> parameters = known_parameters(last_part(callee.text));
   if ((!arguments.entries.empty() || !parameters.empty()) && calls_.size() < 1000) {
     PythonValue table = python_table();

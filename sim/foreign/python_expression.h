@@ -21,6 +21,7 @@ namespace shard::foreign {
 struct PythonNames {
   std::vector<std::map<std::string, PythonValue, std::less<>>> scopes{1};
   bool star_import = false;  ///< names may come from a module that is not here
+  bool keep_calls = false;   ///< a call that is not worked out is a value of kind call, not opaque
 };
 
 /// A call of something that is not worked out, by keyword: Name(a=1, b=2), or of what known_parameters() names.

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "executor/train/learning_rate.h"
+#include "executor/rates/learning_rate.h"
 
-namespace shard::train {
+namespace shard::rates {
 namespace {
 
 TEST(LearningRate, ConstantIsTheSameInEveryStep) {
@@ -42,4 +42,4 @@ TEST(LearningRate, ARunThatIsAllWarmUpOnlyRises) {
 }
 
 }  // namespace
-}  // namespace shard::train
+}  // namespace shard::rates

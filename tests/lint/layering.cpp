@@ -93,6 +93,7 @@ const std::vector<Layer>& layers() {
       {"executor/numeric/", {"traces/base/"}},
       {"executor/kernels/", {"traces/base/", "sim/ir/control_block.h", "executor/numeric/"}},
       {"executor/comm/", {"traces/base/", "sim/target/comm_workspace.h", "executor/numeric/"}},
+      {"executor/rates/", {"traces/base/", "sim/foreign/"}},
       {"executor/data/", kRunsPlans},
       {"executor/state/", kRunsPlans},
       {"executor/cpu/", kRunsPlans},

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
-namespace shard::train {
+#include "executor/rates/torch_schedule.h"
+
+namespace shard::rates {
 
 enum class ScheduleKind : std::uint8_t { constant, linear, cosine };
 
@@ -17,8 +20,9 @@ struct Schedule {
   double peak = 1e-3;
   double lowest = 0;
   std::int64_t warmup_steps = 0;
-  std::int64_t steps = 1;  ///< at least warmup_steps
+  std::int64_t steps = 1;                                ///< at least warmup_steps
+  std::shared_ptr<const TorchSchedule> torch = nullptr;  ///< says it all, of peak; null: what stands before it
 };
 [[nodiscard]] double learning_rate(const Schedule& schedule, std::int64_t step);
 
-}  // namespace shard::train
+}  // namespace shard::rates

@@ -1,13 +1,14 @@
 // Learning-rate schedules.
-#include "executor/train/learning_rate.h"
+#include "executor/rates/learning_rate.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-namespace shard::train {
+namespace shard::rates {
 
 double learning_rate(const Schedule& s, std::int64_t step) {
+  if (s.torch != nullptr) return s.torch->at(s.peak, step);
   if (step < s.warmup_steps) return s.peak * static_cast<double>(step + 1) / static_cast<double>(s.warmup_steps);
   // A loop of somebody's own may go on behind the schedule's end.
   const double x =
@@ -22,4 +23,4 @@ double learning_rate(const Schedule& s, std::int64_t step) {
   return s.peak;
 }
 
-}  // namespace shard::train
+}  // namespace shard::rates
