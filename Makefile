@@ -5,9 +5,10 @@ JOBS ?= 2
 FUZZ_RUNS ?= 1000000
 PARTS ?= 48
 PART ?= $(shell seq 0 $$(($(PARTS) - 1)))
+FAULT_TRIALS ?= 600
 RELEASE := build/release
 
-.PHONY: help deps configure build everything demo pictures test test-pytorch fresh test-full product mutants sanitize fuzz bench install lint clean
+.PHONY: help deps configure build everything demo pictures test test-pytorch fresh test-full product mutants faults sanitize fuzz bench install lint clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +25,7 @@ help:
 	@echo 'make fuzz       of these the fuzzers alone (FUZZ_RUNS=1000000 inputs each)'
 	@echo 'make product    every strategy against every other: hours, in parts (PARTS=48 PART="0 1"); docs/agreement.md'
 	@echo 'make mutants    plant bugs one by one and see that the tests catch them: two hours; docs/planted_bugs.md'
+	@echo 'make faults     errors, kills and damage during training, by the thousand: half an hour; docs/reliability.md'
 	@echo 'make bench      measure (tests/bench); figures are in docs/performance.md'
 	@echo 'make lint       clang-format and clang-tidy (FILES="a.cpp b.cpp" for some only)'
 	@echo 'make clean      remove build/'
@@ -86,6 +88,12 @@ product: everything
 mutants:
 	@cmake/install_packages.sh build run test mutants
 	@tests/mutants/plant.py --jobs $(JOBS)
+
+# Over 10,000 faults of calls and files in one process, and FAULT_TRIALS of whole runs, which start a few each.
+faults: deps
+	@$(MAKE) --no-print-directory configure
+	@cmake --build $(RELEASE) --target programs --target checkpoint_files_test --parallel $(JOBS)
+	@tests/faults/run --build $(RELEASE) --trials $(FAULT_TRIALS)
 
 # Address with undefined-behaviour, then thread sanitizer; the tests of the ordinary run.
 sanitize: deps

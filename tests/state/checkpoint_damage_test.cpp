@@ -24,16 +24,19 @@ class CheckpointDamage : public testing::Test {
     EXPECT_TRUE(saved) << to_string(saved.error());
     path_ = *saved;
   }
+  void TearDown() override { trials_.record(); }
   void put(const std::string& name, const std::string& text) const {
     std::ofstream(path_ / name, std::ios::binary) << text;
   }
   /// Noticed: verify() fails, and whoever reads gets an error or what was saved.
-  void expect_noticed(const std::string& name, const std::string& how) const {
+  void expect_noticed(const std::string& name, const std::string& how) {
+    trials_.one_more();
     EXPECT_FALSE(verify(path_)) << name << ' ' << how;
     if (const auto read = read_all(path_)) {
       EXPECT_TRUE(*read == content_of(layout_, 3)) << name << ' ' << how;
     }
   }
+  Trials trials_;
   WeightsFolder folder_{"checkpoint_damage", memory_directory()};
   Layout layout_;
   fs::path path_;

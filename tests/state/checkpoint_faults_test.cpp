@@ -42,6 +42,7 @@ struct Fault {
 class CheckpointFaults : public testing::Test {
  protected:
   ~CheckpointFaults() override { io::set_hook({}); }
+  void TearDown() override { trials_.record(); }
   [[nodiscard]] const fs::path& dir() const { return folder_.path(); }
   void fresh() {
     io::set_hook({});
@@ -52,6 +53,7 @@ class CheckpointFaults : public testing::Test {
   /// Of a save of `step` with content 2, in which something happened: the old one or the new one, whole.
   void expect_whole(std::int64_t step, const std::string& what) {
     io::set_hook({});
+    trials_.one_more();
     const auto found = newest(dir());
     ASSERT_TRUE(found) << what << ": " << to_string(found.error());
     EXPECT_TRUE(verify(*found)) << what;
@@ -118,6 +120,7 @@ class CheckpointFaults : public testing::Test {
       expect_whole(step, "killed at call " + std::to_string(k) + " of " + std::to_string(count));
     }
   }
+  Trials trials_;
   WeightsFolder folder_{"checkpoint_faults", memory_directory()};
   Layout layout_ = lay_out(std::vector<TensorSpec>{{"a", "F32", {50}}, {"b", "F32", {50}}},
                            std::vector<TensorSpec>{{"m", "F32", {50}}}, 200);
@@ -162,10 +165,12 @@ TEST_F(CheckpointFaults, AnErrorAtAnyCallOfALoadIsOne) {
   for (int k = 0; k < count; ++k) {
     int calls = 0;
     io::set_hook(Fault{k, EIO, false, false, &calls});
+    trials_.one_more();
     const auto read = read_all(path);
     ASSERT_FALSE(read) << k;
     EXPECT_TRUE(read.error().code == Errc::io || read.error().code == Errc::no_input) << to_string(read.error());
     calls = 0;
+    trials_.one_more();
     io::set_hook(Fault{k, io::kShort, true, false, &calls});
     EXPECT_TRUE(!read_all(path) || *read_all(path) == content_of(layout_, 1)) << k;
   }
@@ -186,6 +191,7 @@ TEST_F(CheckpointFaults, KilledOrFailedWhilePruningTheNewestStays) {
       }
       int status = 0;
       ASSERT_EQ(::waitpid(child, &status, 0), child);
+      trials_.one_more();
       ASSERT_TRUE(prune(dir(), 1)) << k;
       EXPECT_TRUE(hidden_in(dir()).empty()) << k;
       const auto listed = list(dir());

@@ -1,6 +1,8 @@
 // Checkpoints that a test saves: tensors of known bytes, divided among parts as a test says.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -129,5 +131,16 @@ inline Result<TensorBytes> read_all(const std::filesystem::path& path) {
   }
   return content;
 }
+
+/// How many trials a test made; its property `trials`, which tests/faults adds up.
+class Trials {
+ public:
+  void one_more() { ++count_; }
+  /// Before the test ends.
+  void record() const { testing::Test::RecordProperty("trials", count_); }
+
+ private:
+  int count_ = 0;
+};
 
 }  // namespace shard::test
