@@ -10,6 +10,7 @@
 
 #include "executor/state/checkpoint/directory.h"
 #include "sim/ir/scaler.h"
+#include "traces/base/stop.h"
 
 namespace shard::train {
 namespace {
@@ -65,6 +66,11 @@ Result<std::vector<std::string>> CheckpointKeeper::together(const std::function<
     if (own.valid() && own.wait_for(kBeat) == std::future_status::ready) {
       const Result<std::string> done = own.get();
       said = done ? kDone + *done : kFailed + packed(done.error());
+    }
+    {
+      // A process that is being stopped removes the draft under its ranks' hands. What they say of that is no news: the
+      // others are to see it go.
+      const stop::NotNow not_stopped;
     }
     Result<std::vector<std::string>> all = communicator_.exchange(said);
     if (!all) return all.error();  // the future waits for its thread

@@ -1,13 +1,20 @@
 // Does a run that is saved by one strategy and goes on by another end with the bits of one that was never interrupted?
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
+#include <thread>
 
 #include "executor/state/checkpoint/directory.h"
 #include "tests/agreement/random_runs.h"
 #include "tests/agreement/resumed.h"
+#include "traces/base/stop.h"
 
 namespace shard {
 namespace {
@@ -81,6 +88,46 @@ class Resumed : public testing::TestWithParam<unsigned> {};
 
 TEST_P(Resumed, HasTheBitsOfTheRunThatWasNeverInterrupted) {
   for (unsigned i = 0; i < 10; ++i) expect_resumes(10 * GetParam() + i, plan::Device::cpu, 4);
+}
+
+// A signal removes the draft while ranks write to it. What a rank of the process that is being stopped finds then is
+// not to reach the others, which would end with that error: they are to see it go.
+TEST(Stopped, WhileItSavesTheOthersHearNothingOfTheDraftThatIsGone) {
+  RandomClass drawn(1);
+  plan::Strategy strategy = next(drawn, plan::Device::cpu);
+  while (strategy.world_size != 2) strategy = next(drawn, plan::Device::cpu);
+  const auto plans = plan::compile(drawn.model(), strategy);
+  ASSERT_TRUE(plans);
+  const Folder folder("stopped");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const stop::SignalThread signals([](const Error&) {});
+    std::promise<void> never;
+    // Runs behind the draft's own clean-up, and gives the other rank time to hear of it.
+    const auto last = stop::at_stop([&] { never.get_future().wait_for(std::chrono::milliseconds(300)); });
+    const auto communicators = make_in_process(2);
+    const auto save = [&](std::size_t rank) {
+      const plan::Plan& plan = plans->of_rank(static_cast<std::int32_t>(rank));
+      train::CheckpointKeeper keeper({.tensors = train::checkpoint_tensors(*plan.model, strategy),
+                                      .folder = folder.path(),
+                                      .every = 1,
+                                      .config = "{}"},
+                                     plan, *communicators[rank], nullptr);
+      if (!keeper.begin(1)) ::_exit(1);
+      if (rank == 0) {
+        ::kill(::getpid(), SIGTERM);
+        while (fs::exists(folder.path())) ::usleep(1000);
+      }
+      if (!keeper.end()) ::_exit(74);
+    };
+    std::thread other(save, 1);
+    save(0);
+    ::_exit(2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << "ended with " << WEXITSTATUS(status);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Resumed, testing::Range(0U, RESUMED_GROUPS));

@@ -119,6 +119,10 @@ class Run:
         except (ValueError, KeyError):
             return None
 
+    def programs(self) -> list[int]:
+        """Processes of ours that are there now."""
+        return [p for p in processes_with(self.mark) if is_program(p)]
+
     def left(self, within: float) -> list[int]:
         """Processes of it that live on after it has ended."""
         end = time.monotonic() + within

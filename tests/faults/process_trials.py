@@ -173,6 +173,10 @@ def trial(program: str, folder: pathlib.Path, number: int, seed: int, lasts: dic
             run.all[plan.rank].wait()
         else:
             ended = run.wait(60)
+            if not ended and stopped and run.programs() == [process]:
+                # Every other rank has ended well: mpirun waits for the one that is stopped, however long that takes.
+                os.kill(process, signal.SIGCONT)
+                ended = run.wait(60) and run.codes() == [0]
         if run.ended is None:
             run.ended = time.monotonic()
         if alive := run.left(2):
