@@ -29,7 +29,6 @@ class RankRun {
   /// Behind a step. What it returns is the run's fault; the checkpoint's own, after which the run goes on, is in
   /// `outcome`, and on rank 0 what was saved.
   [[nodiscard]] shard::Result<void> save(const std::string& folder, std::int64_t keep, SaveOnDemand::Outcome& outcome);
-  [[nodiscard]] std::int64_t steps() const { return session_->steps(); }
 
   /// Of the phase that ended last.
   [[nodiscard]] const shard::record::PhaseMoments& moments() const { return observer_.last(); }

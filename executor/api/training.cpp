@@ -91,8 +91,7 @@ class Training::Impl {
     });
     own_.rows = {};
     if (!done) return done.error();
-    const bool is_first = steps_here_ == 0;
-    steps_here_ += 1;
+    const bool is_first = steps_ == first_step_;
     steps_ = first->step + 1;
     Step step{.number = first->step + 1,
               .loss = first->loss,
@@ -152,7 +151,7 @@ class Training::Impl {
  private:
   /// The optimizer's state is, from the first step on that this object makes.
   [[nodiscard]] Result<void> state_is_born(const char* call) const {
-    if (steps_here_ > 0) return {};
+    if (steps_ > first_step_) return {};
     return Error{.code = Errc::contradiction,
                  .what = "no step is done, and the optimizer's state is made in the first",
                  .where = call,
@@ -169,8 +168,8 @@ class Training::Impl {
   std::shared_ptr<const Plan::Impl> inside_;
   std::shared_ptr<const shard::train::ResumedRun> resumed_;
   std::vector<std::string> notes_;
-  std::int64_t steps_ = resumed_ == nullptr ? 0 : resumed_->manifest().step;
-  std::int64_t steps_here_ = 0;  ///< without those of the run that this one goes on with
+  std::int64_t first_step_ = resumed_ == nullptr ? 0 : resumed_->manifest().step;
+  std::int64_t steps_ = first_step_;  ///< that are done
   OwnTokens own_;
   std::vector<CreatedMemory> created_;
   std::vector<std::unique_ptr<RankRun>> ranks_;

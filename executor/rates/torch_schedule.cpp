@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numbers>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "sim/foreign/python_expression.h"
 #include "sim/foreign/python_tokens.h"
+#include "traces/base/numbers.h"
 
 namespace shard::rates {
 namespace {
@@ -112,16 +112,6 @@ std::optional<double> number_in(const PythonValue& value) {
   return std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
-/// As few digits as tell it from any other.
-std::string digits(double value) {
-  char text[40];
-  for (int precision = 6; precision <= 17; ++precision) {
-    std::snprintf(text, sizeof text, "%.*g", precision, value);
-    if (std::strtod(text, nullptr) == value) break;
-  }
-  return text;
-}
-
 double cosine_between(double from, double to, double part) {
   return to + (from - to) / 2 * (1 + std::cos(std::numbers::pi * part));
 }
@@ -134,10 +124,8 @@ class TorchScheduleReader {
   explicit TorchScheduleReader(std::string_view where) : where_(where) {}
 
   [[nodiscard]] Result<TorchSchedule> read(const PythonValue& value, bool nested) const {
-    const bool call = value.kind == PythonValue::Kind::call || value.kind == PythonValue::Kind::symbol;  // of nothing
-    std::string_view name = call ? std::string_view(value.text) : std::string_view();
-    name = name.substr(name.rfind('.') + 1);
-    if (value.kind == PythonValue::Kind::symbol) name = name.ends_with("()") ? name.substr(0, name.size() - 2) : "";
+    const std::string_view called = value.kind == PythonValue::Kind::call ? std::string_view(value.text) : "";
+    const std::string_view name = called.substr(called.rfind('.') + 1);
     const auto* const found = std::ranges::find(kKnown, name, &Known::name);
     if (found == std::end(kKnown))
       return fault("is no call of a scheduler that needs neither code nor a metric" +
@@ -404,7 +392,7 @@ std::string TorchSchedule::text() const {
       case Takes::factor:
       case Takes::factor_up:
       case Takes::positive:
-      case Takes::steps: add(p.name, digits(number)); break;
+      case Takes::steps: add(p.name, shortest(number)); break;
     }
   }
   return std::string(of.name) + "(" + list + ")";

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "tests/api/trainings.h"
 #include "tests/end_to_end/program.h"
 
 namespace shard::test {
@@ -19,37 +20,10 @@ using shardscope::Strategy;
 using shardscope::Training;
 using testing::ElementsAre;
 
-Options with(Options words, const Options& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 const Options kSmall{"--sequence", "32", "--micro-batch", "1", "--global-batch", "4", "--steps", "3"};
 
-Plan plan_of(const Options& options, const std::string& model = "gpt2-nano") {
-  const auto opened = Model::open(model);
-  EXPECT_TRUE(opened) << to_string(opened.error());
-  const auto plan = shardscope::compile(*opened, options);
-  EXPECT_TRUE(plan) << to_string(plan.error());
-  return *plan;
-}
-
-Training start(const Plan& plan) {
-  auto training = Training::start(plan);
-  EXPECT_TRUE(training) << to_string(training.error());
-  return std::move(*training);
-}
-
 Step must_step(Training& training) {
-  auto step = training.step();
-  EXPECT_TRUE(step) << to_string(step.error());
-  return *step;
-}
-
-std::string state_of(Training& training) {
-  const auto state = training.state_sha256();
-  EXPECT_TRUE(state) << to_string(state.error());
-  return *state;
+  return must(training.step());
 }
 
 nlohmann::json trained(const Options& options) {

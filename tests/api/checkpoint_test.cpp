@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "tests/api/trainings.h"
 #include "tests/end_to_end/program.h"
 
 namespace shard::test {
@@ -18,23 +19,6 @@ using shardscope::Training;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-Options joined(Options words, const Options& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-Plan plan_of(const Options& options) {
-  const auto plan = shardscope::compile(*Model::open("gpt2-nano"), options);
-  EXPECT_TRUE(plan) << to_string(plan.error());
-  return *plan;
-}
-
-/// A run, or why there is none, which ends the test.
-Training must(Result<Training> training) {
-  if (!training) throw std::runtime_error(to_string(training.error()));
-  return std::move(*training);
-}
 
 void step_to(Training& training, std::int64_t steps) {
   while (training.steps() < steps) {
@@ -51,12 +35,6 @@ std::string saved(Training& training, const std::string& folder) {
   return saved ? saved->path : "";
 }
 
-std::string state_of(Training& training) {
-  const auto state = training.state_sha256();
-  EXPECT_TRUE(state) << to_string(state.error());
-  return *state;
-}
-
 const Options kRun{"--sequence", "32", "--global-batch", "4", "--micro-batch", "1", "--steps", "4", "--seed", "5"};
 
 struct Class {
@@ -68,8 +46,8 @@ class Resumed : public testing::TestWithParam<Class> {};
 
 TEST_P(Resumed, HasTheBitsOfTheRunThatWentOn) {
   const ScratchDirectory scratch;
-  const Options numbers = joined(kRun, GetParam().numbers);
-  Training whole = must(Training::start(plan_of(numbers)));
+  const Options numbers = with(kRun, GetParam().numbers);
+  Training whole = start(plan_of(numbers));
   step_to(whole, 4);
   const std::string expected = state_of(whole);
   const std::vector<Options> strategies{{"--ranks", "2", "--stage", "3", "--unit", "chunk"},
@@ -77,13 +55,13 @@ TEST_P(Resumed, HasTheBitsOfTheRunThatWentOn) {
                                         {"--ranks", "2", "--stage", "2", "--placement", "host"}};
   for (std::size_t i = 0; i < strategies.size(); ++i) {
     const std::string folder = scratch.file("saved" + std::to_string(i));
-    Training first = must(Training::start(plan_of(joined(numbers, strategies[i]))));
+    Training first = start(plan_of(with(numbers, strategies[i])));
     step_to(first, 2);
     const std::string path = saved(first, folder);
     EXPECT_EQ(path, folder + "/step-00000002");
     step_to(first, 4);
     EXPECT_EQ(state_of(first), expected) << "saving changed the run " << i;
-    Training second = must(Training::load(plan_of(joined(numbers, strategies[(i + 1) % 3])), folder));
+    Training second = must(Training::load(plan_of(with(numbers, strategies[(i + 1) % 3])), folder));
     EXPECT_EQ(second.steps(), 2);
     EXPECT_THAT(second.notes(), IsEmpty());
     step_to(second, 4);
@@ -99,17 +77,17 @@ INSTANTIATE_TEST_SUITE_P(Classes, Resumed,
 
 TEST(Checkpoints, AreThoseOfTheCommand) {
   const ScratchDirectory scratch;
-  const Options train = joined({"train", "--model", "gpt2-nano", "--data", "random", "--json"}, kRun);
+  const Options train = with({"train", "--model", "gpt2-nano", "--data", "random", "--json"}, kRun);
   const std::string expected = json_of(shardscope(train)).at("state_sha256");
   {
-    Training training = must(Training::start(plan_of(joined(kRun, {"--ranks", "2"}))));
+    Training training = start(plan_of(with(kRun, {"--ranks", "2"})));
     step_to(training, 3);
     saved(training, scratch.file("own"));
   }
-  EXPECT_EQ(json_of(shardscope(joined(train, {"--resume", scratch.file("own")}))).at("state_sha256"), expected);
+  EXPECT_EQ(json_of(shardscope(with(train, {"--resume", scratch.file("own")}))).at("state_sha256"), expected);
   static_cast<void>(
-      json_of(shardscope(joined(train, {"--save", scratch.file("command"), "--save-every", "3", "--ranks", "2"}))));
-  Training training = must(Training::load(plan_of(joined(kRun, {"--stage", "3"})), scratch.file("command")));
+      json_of(shardscope(with(train, {"--save", scratch.file("command"), "--save-every", "3", "--ranks", "2"}))));
+  Training training = must(Training::load(plan_of(with(kRun, {"--stage", "3"})), scratch.file("command")));
   EXPECT_EQ(training.steps(), 3);
   step_to(training, 4);
   EXPECT_EQ(state_of(training), expected);
@@ -117,7 +95,7 @@ TEST(Checkpoints, AreThoseOfTheCommand) {
 
 TEST(Checkpoints, KeepsTheNewest) {
   const ScratchDirectory scratch;
-  Training training = must(Training::start(plan_of(kRun)));
+  Training training = start(plan_of(kRun));
   for (std::int64_t n = 1; n <= 4; ++n) {
     step_to(training, n);
     const auto saved = training.save(scratch.file("kept"), 2);
@@ -133,10 +111,10 @@ TEST(Checkpoints, KeepsTheNewest) {
 
 TEST(Checkpoints, ThatCannotBeSavedLeaveTheRunAsItWas) {
   const ScratchDirectory scratch;
-  const Options strategy = joined(kRun, {"--ranks", "2", "--stage", "3"});
-  Training whole = must(Training::start(plan_of(strategy)));
+  const Options strategy = with(kRun, {"--ranks", "2", "--stage", "3"});
+  Training whole = start(plan_of(strategy));
   step_to(whole, 4);
-  Training training = must(Training::start(plan_of(strategy)));
+  Training training = start(plan_of(strategy));
   step_to(training, 2);
   const auto failed = training.save(scratch.write("a_file", "text"));
   ASSERT_FALSE(failed);
@@ -150,7 +128,7 @@ TEST(Checkpoints, ThatCannotBeSavedLeaveTheRunAsItWas) {
 
 TEST(Checkpoints, WhatCannotBeDoneIsNamed) {
   const ScratchDirectory scratch;
-  Training training = must(Training::start(plan_of(kRun)));
+  Training training = start(plan_of(kRun));
   const auto early = training.save(scratch.file("folder"));
   ASSERT_FALSE(early);
   EXPECT_EQ(early.error().code, Errc::contradiction);
@@ -164,7 +142,7 @@ TEST(Checkpoints, WhatCannotBeDoneIsNamed) {
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().code, Errc::no_input);
 
-  const Plan other = plan_of(joined(kRun, {"--weight-decay", "0.5"}));
+  const Plan other = plan_of(with(kRun, {"--weight-decay", "0.5"}));
   const auto refused = Training::load(other, scratch.file("folder"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::contradiction);

@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/api/trainings.h"
+
 namespace shard::test {
 namespace {
 
@@ -21,18 +23,10 @@ using shardscope::Plan;
 using shardscope::Training;
 using testing::HasSubstr;
 
-Plan plan_of(const Options& options) {
-  const auto plan = shardscope::compile(*Model::open("gpt2-nano"), options);
-  EXPECT_TRUE(plan) << to_string(plan.error());
-  return *plan;
-}
-
 const Options kTwoRanks{"--ranks", "2", "--stage", "3", "--sequence", "8"};
 
 std::optional<Training> started(const Options& options) {
-  auto training = Training::start(plan_of(options));
-  EXPECT_TRUE(training) << to_string(training.error());
-  return std::move(*training);
+  return start(plan_of(options));
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "tests/api/trainings.h"
 #include "tests/end_to_end/program.h"
 
 namespace shard::test {
@@ -18,11 +19,6 @@ using testing::HasSubstr;
 
 constexpr const char* kTiny =
     R"({"model_type":"gpt2","vocab_size":16,"n_positions":8,"n_embd":8,"n_layer":1,"n_head":2})";
-
-Options with(Options words, const Options& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 Result<Training> start(const Options& options) {
   const auto plan = shardscope::compile(*Model::open(kTiny), with({"--sequence", "8"}, options));
