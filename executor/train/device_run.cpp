@@ -65,8 +65,12 @@ Result<void> run_ranks(cuda::Api& api, const cuda::Kernels& kernels, int ranks, 
   return {};
 }
 
-Result<void> run_rank(const OwnDevice& device, Communicator& host, const OwnDeviceOptions& options,
-                      const std::function<Result<void>(DeviceRank&)>& run) {
+namespace {
+
+/// `failed` takes an error down before the others are told of it.
+Result<void> run_and_leave(const OwnDevice& device, Communicator& host, const OwnDeviceOptions& options,
+                           const std::function<Result<void>(DeviceRank&)>& run,
+                           const std::function<void(const Error&)>& failed) {
   cuda::Turns turns(1, options.deadline, options.progress);
   cuda::PhaseGraph graph(device.api, turns, 1);
   cuda::DeviceRoom room{device.api, device.kernels, turns, options.graphs ? &graph : nullptr, {}, options.witness};
@@ -74,8 +78,18 @@ Result<void> run_rank(const OwnDevice& device, Communicator& host, const OwnDevi
   DeviceRank rank{room, *communicator};
   Result<void> done = run(rank);
   if (done) done = communicator->leave();
-  if (!done) communicator->abort(done.error().what);
+  if (!done) {
+    failed(done.error());
+    communicator->abort(done.error().what);
+  }
   return done;
+}
+
+}  // namespace
+
+Result<void> run_rank(const OwnDevice& device, Communicator& host, const OwnDeviceOptions& options,
+                      const std::function<Result<void>(DeviceRank&)>& run) {
+  return run_and_leave(device, host, options, run, [](const Error&) {});
 }
 
 Result<void> run_ranks(std::span<const OwnDevice> devices, const OwnDeviceOptions& options,
@@ -84,17 +98,13 @@ Result<void> run_ranks(std::span<const OwnDevice> devices, const OwnDeviceOption
       make_in_process(static_cast<int>(devices.size()), {.deadline = options.deadline}, options.progress);
   std::mutex mutex;
   std::optional<Error> first;
-  const auto rank_main = [&](std::size_t rank) {
-    // Taken down before the others are told: what this rank's end makes of them is no news.
-    const auto own_run = [&](DeviceRank& own) {
-      Result<void> done = run(own);
-      const std::lock_guard lock(mutex);
-      if (!done && !first) first = done.error();
-      return done;
-    };
-    const Result<void> left = run_rank(devices[rank], *hosts[rank], options, own_run);
+  // What one rank's end makes of the others is no news.
+  const auto take_down = [&](const Error& error) {
     const std::lock_guard lock(mutex);
-    if (!left && !first) first = left.error();
+    if (!first) first = error;
+  };
+  const auto rank_main = [&](std::size_t rank) {
+    static_cast<void>(run_and_leave(devices[rank], *hosts[rank], options, run, take_down));
   };
   {
     std::vector<std::jthread> threads;
