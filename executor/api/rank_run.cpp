@@ -29,7 +29,8 @@ shard::Result<void> RankRun::create() {
   auto data = shard::open_data(train_options_.data, *prepared_.planned.model, shape);
   if (!data) return data.error();
   data_ = std::make_unique<StepData>(std::move(*data), own_, shape, plan_.micro_batches);
-  auto weights = shard::commands::RankWeights::start(train_options_.weights, prepared_.weights, plan_, *communicator_);
+  auto weights = shard::commands::RankWeights::start(train_options_.weights, prepared_.weights,
+                                                     prepared_.planned.config, plan_, *communicator_);
   if (!weights) return weights.error();
   weights_ = std::move(*weights);
   weights_->tell(options_);

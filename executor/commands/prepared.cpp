@@ -83,7 +83,7 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   if (Result<void> ok = check_control(command, options.control, s, options.steps); !ok) return ok.error();
   Result<std::shared_ptr<const Weights>> weights = open_weights(options.weights, *planned->model);
   if (!weights) return weights.error();
-  if (Result<void> ok = check_save(command, options.weights, s); !ok) return ok.error();
+  if (Result<void> ok = check_save(command, options.weights); !ok) return ok.error();
   const auto data =
       open_data(options.data, *planned->model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = options.seed});
   if (!data) return data.error();

@@ -198,7 +198,8 @@ void add_weights(Json& j, const TrainReport& report) {
     j["saved_checkpoints"].push_back(
         {{"path", c.path.string()}, {"step", c.step}, {"bytes", c.bytes.count()}, {"seconds", c.seconds}});
   j["saved_weights"] = nullptr;
-  if (!w.saved.empty()) j["saved_weights"] = {{"file", w.saved}, {"file_bytes", w.saved_bytes.count()}};
+  if (!w.saved.empty())
+    j["saved_weights"] = {{"file", w.saved}, {"files", w.saved_files}, {"file_bytes", w.saved_bytes.count()}};
 }
 
 void add_moments(Json& j, const TrainReport& report) {
@@ -366,7 +367,9 @@ std::string to_text(const TrainReport& report) {
   out += "state     sha256 " + report.own.state_sha256 + ", computed " +
          (on_cpus(s) ? std::string("with ") + cpu::to_string(report.instruction_set) : std::string("on a GPU")) + '\n';
   if (!report.weights.saved.empty())
-    out += "saved     " + report.weights.saved + ", " + std::to_string(report.weights.saved_bytes.count()) + " bytes\n";
+    out += "saved     " + report.weights.saved + ", " +
+           (report.weights.saved_files > 1 ? std::to_string(report.weights.saved_files) + " files, " : "") +
+           std::to_string(report.weights.saved_bytes.count()) + " bytes\n";
   if (report.profile) out += "\n" + to_text(*report.profile);
   return out;
 }

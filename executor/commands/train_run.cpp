@@ -319,7 +319,6 @@ train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, 
 /// What rank 0 does when all ranks have ended: files that are whole get their names.
 Result<void> finish_files(const Prepared& p, const TrainOptions& o, const cluster::Cluster& cluster, Watchers& watchers,
                           RankWeights& weights, device_profile::DeviceRecording* recording, TrainReport& report) {
-  if (Result<void> right = weights.check(); !right) return right.error();
   if (Result<void> merged = watchers.traces.files.merge(p.planned.strategy.world_size, o.trace); !merged)
     return merged.error();
   if (Result<void> written = write_predicted(p, cluster, o); !written) return written.error();
@@ -349,7 +348,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
       open_data(o.data, *p.planned.model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed});
   if (!data) return data.error();
   const plan::Plan& plan = p.plans.of_rank(rank.value);
-  const auto weights = RankWeights::start(o.weights, p.weights, plan, communicator);
+  const auto weights = RankWeights::start(o.weights, p.weights, p.planned.config, plan, communicator);
   if (!weights) return weights.error();
   Bytes room = address_space_of_computing(s.threads);
   for (const Bytes arena : plan.arena_bytes) room += arena;
@@ -388,6 +387,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   }
   if (Result<void> ok = watchers.take_records(p, o, communicator); !ok) return ok.error();
   if (Result<void> ok = watchers.finish(p, *result); !ok) return ok.error();
+  if (Result<void> ok = (*weights)->check(communicator); !ok) return ok.error();
   const auto reports = communicator.exchange(pack({.peak = result->peak,
                                                    .optimizer_state = result->optimizer_state,
                                                    .resident = resident,

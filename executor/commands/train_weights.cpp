@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "executor/numeric/finite.h"
+#include "executor/train/together.h"
 #include "sim/cli/contradiction.h"
 
 namespace shard::commands {
@@ -19,13 +20,17 @@ void add_read_weights_option(cli::Group& group, WeightOptions& o) {
 }
 
 void add_save_weights_options(cli::Group& group, WeightOptions& o) {
-  group.add("save-weights", &o.save, "DIR", "save the last step's parameters there, as model.safetensors")
+  group
+      .add("save-weights", &o.save, "DIR",
+           "save the last step's parameters there, as transformers opens them: model.safetensors, or several files and "
+           "their index")
       .common()
-      .writes_into_directory(
-          [](const std::string& folder) { return std::vector<std::filesystem::path>{weights_file_in(folder)}; });
+      .writes_into_directory([](const std::string& folder) { return saved_weights_files(folder); });
   group.add_choice<Dtype>("weights-dtype", &o.saved_dtype,
                           {{"f32", Dtype::f32, ""}, {"bf16", Dtype::bf16, ""}, {"f16", Dtype::f16, ""}},
                           "what saved parameters are stored as, rounded to nearest even");
+  group.add("max-shard-size", &o.largest_file, "SIZE", "of saved parameters a file holds at most that, or one tensor")
+      .least(1);
 }
 
 Result<std::shared_ptr<const Weights>> open_weights(const WeightOptions& options, const model::Model& model) {
@@ -35,27 +40,24 @@ Result<std::shared_ptr<const Weights>> open_weights(const WeightOptions& options
   return std::shared_ptr<const Weights>(std::make_shared<const Weights>(std::move(*weights)));
 }
 
-Result<void> check_save(const cli::Command& command, const WeightOptions& o, const plan::Strategy& strategy) {
+Result<void> check_save(const cli::Command& command, const WeightOptions& o) {
   if (o.save.empty()) {
-    if (!command.has("weights-dtype") || !command.given("weights-dtype")) return {};
-    return cli::contradiction(command.describe("weights-dtype") + " is of saved weights, and none are saved",
-                              "--save-weights DIR");
+    for (const char* const option : {"weights-dtype", "max-shard-size"})
+      if (command.has(option) && command.given(option))
+        return cli::contradiction(command.describe(option) + " is of saved weights, and none are saved",
+                                  "--save-weights DIR");
+    return {};
   }
-  const std::string option = command.describe("save-weights");
-  if (strategy.tensor_parallel > 1)
-    return cli::contradiction(
-        option + " saves whole parameters; with " + command.describe("tensor-parallel") + " no rank has them",
-        "--tensor-parallel 1");
   Result<void> possible = can_write_weights(o.save);
   if (possible) return {};
   Error error = possible.error();
-  error.where = option;
+  error.where = command.describe("save-weights");
   return error;
 }
 
 Result<std::unique_ptr<RankWeights>> RankWeights::start(const WeightOptions& options,
-                                                        std::shared_ptr<const Weights> read, const plan::Plan& plan,
-                                                        Communicator& communicator) {
+                                                        std::shared_ptr<const Weights> read, const std::string& config,
+                                                        const plan::Plan& plan, Communicator& communicator) {
   const std::string own = read == nullptr ? "" : read->fingerprint();
   const auto all = communicator.exchange(own);
   if (!all) return all.error();
@@ -69,10 +71,28 @@ Result<std::unique_ptr<RankWeights>> RankWeights::start(const WeightOptions& opt
   std::unique_ptr<RankWeights> weights(new RankWeights);
   weights->read_ = std::move(read);
   weights->rank_ = communicator.rank().value;
-  if (options.save.empty() || communicator.rank().value != 0) return weights;
-  Result<WeightsWriter> writer = WeightsWriter::create(options.save, plan, options.saved_dtype);
-  if (!writer) return writer.error();
-  weights->writer_.emplace(std::move(*writer));
+  if (options.save.empty()) return weights;
+  const SavedWeights what{.folder = options.save,
+                          .stored = options.saved_dtype,
+                          .largest_file = options.largest_file.count(),
+                          .config = config};
+  const auto draft = train::together(communicator, [&]() -> Result<std::string> {
+    if (weights->rank_ > 0) return std::string();
+    Result<WeightsWriter> writer = WeightsWriter::create(what, plan);
+    if (!writer) return writer.error();
+    weights->writer_.emplace(std::move(*writer));
+    return weights->writer_->draft().string();
+  });
+  if (!draft) return draft.error();
+  const auto joined = train::together(communicator, [&]() -> Result<std::string> {
+    const plan::Position at = plan::position(plan.topology, weights->rank_);
+    if (weights->rank_ == 0 || at.data > 0) return std::string();
+    Result<WeightsWriter> writer = WeightsWriter::join(draft->front(), what, plan, at.tensor);
+    if (!writer) return writer.error();
+    weights->writer_.emplace(std::move(*writer));
+    return std::string();
+  });
+  if (!joined) return joined.error();
   return weights;
 }
 
@@ -97,8 +117,18 @@ void RankWeights::tell(train::SessionOptions& session) {
                                 std::span<const std::byte> elements) { writer_->add(param, content, elements); };
 }
 
-Result<void> RankWeights::check() {
-  return writer_ ? writer_->check() : Result<void>();
+Result<void> RankWeights::check(Communicator& communicator) {
+  const auto parts = train::together(
+      communicator, [&]() -> Result<std::string> { return writer_ ? writer_->finish_part() : std::string(); });
+  if (!parts) return parts.error();
+  const auto checked = train::together(communicator, [&]() -> Result<std::string> {
+    if (rank_ > 0 || !writer_) return std::string();
+    const Result<void> right = writer_->check(*parts);
+    if (!right) return right.error();
+    return std::string();
+  });
+  if (!checked) return checked.error();
+  return {};
 }
 
 Result<void> RankWeights::finish() {
@@ -113,6 +143,7 @@ WeightsReport RankWeights::report() const {
   }
   if (writer_) {
     report.saved = writer_->path().string();
+    report.saved_files = writer_->files();
     report.saved_bytes = writer_->bytes();
   }
   return report;

@@ -1,140 +1,139 @@
-// The order of tensors in the file is that in which the digest phase shows them, so that it is written front to back.
+// The files are a checkpoint's (checkpoint/draft.h, part.h) without its state and its manifest.
 #include "executor/state/weights_writer.h"
-
-#include <fcntl.h>
-#include <openssl/evp.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cassert>
+#include <limits>
 #include <optional>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "executor/numeric/half.h"
+#include "executor/state/checkpoint/directory.h"
+#include "executor/state/checkpoint/draft.h"
+#include "executor/state/checkpoint/io.h"
+#include "executor/state/checkpoint/names.h"
+#include "executor/state/checkpoint/part.h"
 #include "executor/state/safetensors.h"
-#include "executor/state/tensor_file.h"
 #include "traces/base/file_place.h"
-#include "traces/base/output_file.h"
-#include "traces/base/stop.h"
 
 namespace shard {
 namespace {
 
 namespace fs = std::filesystem;
 using Content = plan::Digest::Content;
-using safetensors::Tensor;
 
-/// SHA-256 of bytes as they come.
-class RunningSha {
- public:
-  RunningSha() : context_(EVP_MD_CTX_new()) { EVP_DigestInit_ex(context_, EVP_sha256(), nullptr); }
-  RunningSha(const RunningSha&) = delete;
-  RunningSha& operator=(const RunningSha&) = delete;
-  ~RunningSha() { EVP_MD_CTX_free(context_); }
-  void add(std::span<const std::byte> bytes) { EVP_DigestUpdate(context_, bytes.data(), bytes.size()); }
-  [[nodiscard]] std::array<unsigned char, 32> finish() {
-    std::array<unsigned char, 32> out{};
-    EVP_DigestFinal_ex(context_, out.data(), nullptr);
-    return out;
-  }
+constexpr const char* kConfigFile = "config.json";
 
- private:
-  EVP_MD_CTX* context_;
-};
-
-/// fp32 where there are masters; parameters that are frozen have none.
-Content content_of(const plan::Plan& plan, const plan::Flat& flat) {
-  return plan.strategy.has_masters() && !flat.frozen ? Content::master : Content::parameter;
-}
-
-/// Parameters in the order in which the digest phase shows their values.
-std::vector<Tensor> tensors_of(const plan::Plan& plan, Dtype stored) {
-  std::vector<Tensor> tensors;
-  const plan::PhaseOps* const phase = plan.find(Phase::digest);
-  assert(phase != nullptr);
-  std::int64_t at = 0;
-  for (const plan::Op& op : phase->ops) {
-    const auto* const shown = std::get_if<plan::Digest>(&op.action);
-    if (shown == nullptr) continue;
-    const plan::Flat& flat = plan.flats[static_cast<std::size_t>(shown->flat)];
-    if (shown->content != content_of(plan, flat)) continue;
-    for (const plan::Flat::Item& item : flat.items) {
-      if (shown->param.valid() && item.param != shown->param) continue;
-      const Parameter& p = plan.model->parameters[static_cast<std::size_t>(item.param.value)];
-      const std::int64_t end = at + bytes_of(stored, p.elems).count();
-      tensors.push_back({.name = p.name,
-                         .dtype = safetensors::dtype_word(stored),
-                         .shape = p.shape,
-                         .elements = p.elems.count(),
-                         .begin = at,
-                         .end = end});
-      at = end;
-    }
+/// Whole parameters, in the model's order.
+std::vector<checkpoint::TensorSpec> tensors_of(const model::Model& model, Dtype stored) {
+  std::vector<checkpoint::TensorSpec> tensors;
+  for (std::size_t p = 0; p < model.parameters.size(); ++p) {
+    const bool cut = model.split.degree > 1 && model.split.parameters[p].cut();
+    tensors.push_back({.name = model.parameters[p].name,
+                       .dtype = safetensors::dtype_word(stored),
+                       .shape = cut ? model.split.parameters[p].whole : model.parameters[p].shape});
   }
   return tensors;
 }
 
-Error not_as_written(const fs::path& path, const std::string& what) {
-  return {Errc::io, "what was written reads differently: " + what, path.string(), "another disk"};
+/// model.safetensors and what lay_out() calls files of more than one.
+bool is_weights_file(const std::string& name) {
+  const std::string stem = checkpoint::kWeightsStem;
+  if (name == stem + ".safetensors") return true;
+  const std::string shape = stem + "-00000-of-00000.safetensors";
+  return name.size() == shape.size() && std::ranges::equal(name, shape, [](char is, char wanted) {
+           return wanted == '0' ? is >= '0' && is <= '9' : is == wanted;
+         });
+}
+
+/// Of a file in the hidden directory: what it is to be called.
+Error named(Error error) {
+  const fs::path file(error.where);
+  const fs::path hidden = file.parent_path();
+  if (const auto is = checkpoint::parse_directory_name(hidden.filename().string());
+      is && is->kind == checkpoint::DirectoryKind::partial)
+    error.where = (hidden.parent_path() / file.filename()).string();
+  return error;
 }
 
 }  // namespace
 
 struct WeightsWriter::State {
+  SavedWeights what;
   const plan::Plan* plan = nullptr;
-  Dtype stored = Dtype::f32;
-  fs::path folder;
-  bool made_folder = false;
-  stop::Registration at_stop;  ///< of a folder that was made
-  std::optional<OutputFile> out;
-  std::vector<Tensor> tensors;
-  std::size_t next = 0;  ///< of `tensors`, the one that comes
-  std::int64_t bytes = 0;
-  RunningSha sha;
+  std::int32_t tensor_rank = 0;
+  checkpoint::Layout layout;
+  fs::path draft_path;
+  std::optional<checkpoint::Draft> draft;  ///< of the first rank
+  std::optional<checkpoint::Part> part;
+  std::optional<Error> fault;  ///< the first of this part's
 
-  ~State() {
-    out.reset();
-    std::error_code fault;
-    if (made_folder) fs::remove(folder, fault);  // only if it is empty
+  void write(std::int32_t tensor, std::int64_t element, std::span<const std::byte> bytes) {
+    if (fault) return;
+    if (Result<void> r = part->write(tensor, element * bytes_per_element(what.stored), bytes); !r)
+      fault = named(r.error());
   }
-
-  void write(std::span<const std::byte> part) {
-    out->write(part);
-    sha.add(part);
-  }
-  /// Elements of a type as `stored`.
+  /// Elements of a parameter, from number `first` of the whole one on, as `stored`.
   template <class From>
-  void convert(std::span<const std::byte> elements) {
-    const auto* const from = reinterpret_cast<const From*>(elements.data());
-    const std::size_t count = elements.size() / sizeof(From);
+  void convert(std::int32_t tensor, std::int64_t first, std::span<const From> from) {
     std::array<float, 4096> wide;
     std::array<std::uint16_t, 4096> narrow;
-    for (std::size_t done = 0; done < count;) {
-      const std::size_t now = std::min(wide.size(), count - done);
+    for (std::size_t done = 0; done < from.size();) {
+      const std::size_t now = std::min(wide.size(), from.size() - done);
+      const std::int64_t at = first + static_cast<std::int64_t>(done);
       for (std::size_t i = 0; i < now; ++i) wide[i] = to_f32(from[done + i]);
-      if (stored == Dtype::f32) {
-        write(std::as_bytes(std::span(wide).first(now)));
+      if (what.stored == Dtype::f32) {
+        write(tensor, at, std::as_bytes(std::span(wide).first(now)));
       } else {
         for (std::size_t i = 0; i < now; ++i)
-          narrow[i] = stored == Dtype::bf16 ? to_bf16(wide[i]).bits : to_f16(wide[i]).bits;
-        write(std::as_bytes(std::span(narrow).first(now)));
+          narrow[i] = what.stored == Dtype::bf16 ? to_bf16(wide[i]).bits : to_f16(wide[i]).bits;
+        write(tensor, at, std::as_bytes(std::span(narrow).first(now)));
       }
       done += now;
     }
   }
+  /// What this rank has of a parameter.
+  template <class From>
+  void take(model::ParamId param, std::span<const std::byte> elements) {
+    const model::TensorSplit& split = plan->model->split;
+    const std::span from(reinterpret_cast<const From*>(elements.data()), elements.size() / sizeof(From));
+    if (split.degree == 1) return convert(param.value, 0, from);
+    const model::ParameterSplit& cut = split.parameters[static_cast<std::size_t>(param.value)];
+    if (!cut.cut() && tensor_rank > 0) return;
+    model::for_each_run(cut, split.degree, tensor_rank, 0, static_cast<std::int64_t>(from.size()),
+                        [&](std::int64_t own, std::int64_t whole, std::int64_t n) {
+                          convert(param.value, whole,
+                                  from.subspan(static_cast<std::size_t>(own), static_cast<std::size_t>(n)));
+                        });
+  }
+  [[nodiscard]] Result<void> remove_older() const;
 };
 
-fs::path weights_file_in(const fs::path& folder) {
-  return folder / "model.safetensors";
+/// Loaders take model.safetensors before an index, so what is no file of this model must not stay beside it.
+Result<void> WeightsWriter::State::remove_older() const {
+  std::error_code ignored;
+  std::vector<fs::path> older;
+  for (const auto& entry : fs::directory_iterator(what.folder, ignored)) {
+    const std::string name = entry.path().filename();
+    const bool index = name == checkpoint::kIndexFile && layout.index.empty();
+    const bool ours = std::ranges::any_of(layout.files, [&](const auto& file) { return file.name == name; });
+    if (index || (is_weights_file(name) && !ours)) older.push_back(entry.path());
+  }
+  for (const fs::path& file : older)
+    if (const int why = checkpoint::io::remove_file(file); why != 0 && why != ENOENT)
+      return checkpoint::io::failure(Errc::cannot_create, "an older file of weights cannot be removed", why, file);
+  return {};
+}
+
+std::vector<fs::path> saved_weights_files(const fs::path& folder) {
+  return {folder / "model.safetensors", folder / checkpoint::kIndexFile};
 }
 
 Result<void> can_write_weights(const fs::path& folder) {
   std::error_code fault;
   if (fs::is_directory(folder, fault)) {
-    const fs::path file = weights_file_in(folder);
+    const fs::path file = saved_weights_files(folder).front();
     const Result<FilePlace> place = file_place(file);
     if (!place) return place.error();
     if (place->kind != FilePlace::Kind::file)
@@ -154,33 +153,41 @@ WeightsWriter::WeightsWriter(WeightsWriter&&) noexcept = default;
 WeightsWriter& WeightsWriter::operator=(WeightsWriter&&) noexcept = default;
 WeightsWriter::~WeightsWriter() = default;
 
-Result<WeightsWriter> WeightsWriter::create(const fs::path& folder, const plan::Plan& plan, Dtype stored) {
-  assert(plan.model->split.degree == 1);
+Result<WeightsWriter> WeightsWriter::create(const SavedWeights& what, const plan::Plan& plan) {
   auto state = std::make_unique<State>();
+  state->what = what;
   state->plan = &plan;
-  state->stored = stored;
-  state->folder = folder;
+  state->layout = checkpoint::lay_out(tensors_of(*plan.model, what.stored), {}, what.largest_file);
+  std::vector<checkpoint::SmallFile> small;
   std::error_code fault;
-  {
-    const stop::NotNow hold;
-    state->made_folder = fs::create_directory(folder, fault);
-    if (state->made_folder)
-      state->at_stop = stop::at_stop([folder] {
-        std::error_code ignored;
-        fs::remove(folder, ignored);
-      });
-  }
-  if (fault) return Error{Errc::cannot_create, "the folder cannot be made: " + fault.message(), folder.string(), ""};
-  state->tensors = tensors_of(plan, stored);
-  Result<OutputFile> out = OutputFile::create(weights_file_in(folder));
-  if (!out) return out.error();
-  state->out.emplace(std::move(*out));
-  const std::string header = safetensors::write_header(state->tensors);
-  state->out->write(safetensors::write_prefix(static_cast<std::int64_t>(header.size())));
-  state->out->write(header);
-  state->bytes = safetensors::kPrefixBytes + static_cast<std::int64_t>(header.size());
-  if (!state->tensors.empty()) state->bytes += state->tensors.back().end;
+  if (!what.config.empty() && !fs::exists(what.folder / kConfigFile, fault))
+    small.push_back({.name = kConfigFile, .text = what.config});
+  Result<checkpoint::Draft> draft = checkpoint::Draft::create(what.folder, 0, state->layout, std::move(small));
+  if (!draft) return named(draft.error());
+  state->draft_path = draft->path();
+  state->draft.emplace(std::move(*draft));
+  Result<checkpoint::Part> part = checkpoint::Part::open(state->draft_path, state->layout);
+  if (!part) return part.error();
+  state->part.emplace(std::move(*part));
   return WeightsWriter(std::move(state));
+}
+
+Result<WeightsWriter> WeightsWriter::join(const fs::path& draft, const SavedWeights& what, const plan::Plan& plan,
+                                          std::int32_t tensor_rank) {
+  auto state = std::make_unique<State>();
+  state->what = what;
+  state->plan = &plan;
+  state->tensor_rank = tensor_rank;
+  state->layout = checkpoint::lay_out(tensors_of(*plan.model, what.stored), {}, what.largest_file);
+  state->draft_path = draft;
+  Result<checkpoint::Part> part = checkpoint::Part::open(draft, state->layout);
+  if (!part) return part.error();
+  state->part.emplace(std::move(*part));
+  return WeightsWriter(std::move(state));
+}
+
+const fs::path& WeightsWriter::draft() const {
+  return state_->draft_path;
 }
 
 void WeightsWriter::add(model::ParamId param, Content content, std::span<const std::byte> elements) {
@@ -190,58 +197,52 @@ void WeightsWriter::add(model::ParamId param, Content content, std::span<const s
   const Parameter& p = model.parameters[static_cast<std::size_t>(param.value)];
   const bool masters = s.plan->strategy.has_masters() && !model.is_frozen(param);
   if ((content == Content::master) != masters) return;
-  assert(s.next < s.tensors.size() && s.tensors[s.next].name == p.name);
-  ++s.next;
   if (static_cast<std::int64_t>(elements.size()) == bytes_of(Dtype::f32, p.elems).count())
-    s.convert<float>(elements);
+    s.take<float>(param, elements);
   else if (s.plan->strategy.precision == plan::Precision::bf16)
-    s.convert<Bf16>(elements);
+    s.take<Bf16>(param, elements);
   else
-    s.convert<F16>(elements);
+    s.take<F16>(param, elements);
 }
 
-Result<void> WeightsWriter::check() {
+Result<std::string> WeightsWriter::finish_part() {
   State& s = *state_;
-  assert(s.next == s.tensors.size());
-  if (Result<void> written = s.out->sync(); !written) return written;
-  const Result<TensorFile> file = TensorFile::open(s.out->readable_at());
-  if (!file) return not_as_written(path(), file.error().what);
-  const auto equal = [](const Tensor& a, const Tensor& b) {
-    return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.begin == b.begin && a.end == b.end;
-  };
-  if (file->bytes() != s.bytes || !std::ranges::equal(file->tensors(), s.tensors, equal))
-    return not_as_written(path(), "its header");
-  RunningSha read;
-  std::vector<std::byte> block(std::size_t{1} << 18);
-  const std::int64_t all = s.tensors.empty() ? 0 : s.tensors.back().end;
-  for (std::int64_t at = 0; at < all;) {
-    const auto part = std::span(block).first(
-        static_cast<std::size_t>(std::min<std::int64_t>(all - at, static_cast<std::int64_t>(block.size()))));
-    if (Result<void> r = file->read(at, part); !r) return not_as_written(path(), r.error().what);
-    read.add(part);
-    at += static_cast<std::int64_t>(part.size());
+  if (s.fault) return *s.fault;
+  const Result<std::vector<checkpoint::FilePieces>> pieces = s.part->finish();
+  if (!pieces) return named(pieces.error());
+  return checkpoint::pack(*pieces);
+}
+
+Result<void> WeightsWriter::check(std::span<const std::string> parts) {
+  State& s = *state_;
+  checkpoint::Manifest pieces;
+  for (const std::string& part : parts) {
+    const Result<std::vector<checkpoint::FilePieces>> own = checkpoint::unpack(part);
+    if (!own) return own.error();
+    checkpoint::add_pieces(pieces, *own);
   }
-  if (read.finish() != s.sha.finish()) return not_as_written(path(), "its tensors");
-  return {};
+  const Result<void> checked = s.draft->check(pieces);
+  return checked ? checked : named(checked.error());
 }
 
 Result<void> WeightsWriter::finish() {
   State& s = *state_;
-  if (Result<void> named = s.out->finish(); !named) return named;
-  // The name, too, is to outlive a power failure; where a file system cannot do that, the file is there all the same.
-  if (const int folder = ::open(s.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
-    static_cast<void>(::fsync(folder));
-    ::close(folder);
-  }
-  return {};
+  if (Result<void> moved = s.draft->move_into_folder(); !moved) return moved;
+  if (Result<void> removed = s.remove_older(); !removed) return removed;
+  // What a save that was killed left.
+  return checkpoint::prune(s.what.folder, std::numeric_limits<std::int64_t>::max());
 }
 
 fs::path WeightsWriter::path() const {
-  return weights_file_in(state_->folder);
+  return saved_weights_files(state_->what.folder)[state_->layout.index.empty() ? 0 : 1];
+}
+
+std::size_t WeightsWriter::files() const {
+  return state_->layout.files.size();
 }
 
 Bytes WeightsWriter::bytes() const {
-  return Bytes{state_->bytes};
+  return Bytes{state_->layout.bytes};
 }
 
 }  // namespace shard

@@ -2,42 +2,15 @@
 #include "executor/train/checkpoint_keeper.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <future>
 #include <limits>
 #include <utility>
 
 #include "executor/state/checkpoint/directory.h"
+#include "executor/train/together.h"
 #include "sim/ir/scaler.h"
-#include "traces/base/stop.h"
 
 namespace shard::train {
-namespace {
-
-/// How long a rank works before it tells the others again that it does.
-constexpr std::chrono::milliseconds kBeat{100};
-
-constexpr char kBusy = 'b';
-constexpr char kDone = 'd';
-constexpr char kFailed = 'f';
-
-/// An error as a text, for other ranks.
-constexpr char kSeparator = '\x1f';
-std::string packed(const Error& e) {
-  return std::to_string(static_cast<int>(e.code)) + kSeparator + e.what + kSeparator + e.where + kSeparator + e.help;
-}
-Error unpacked(std::string_view text) {
-  std::array<std::string, 4> parts;
-  for (std::string& part : parts) {
-    const std::size_t end = std::min(text.find(kSeparator), text.size());
-    part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return {static_cast<Errc>(std::stoi(parts[0])), parts[1], parts[2], parts[3]};
-}
-
-}  // namespace
 
 CheckpointKeeper::CheckpointKeeper(CheckpointPlan what, const plan::Plan& plan, Communicator& communicator,
                                    std::function<void(const SavedCheckpoint&)> after)
@@ -59,42 +32,13 @@ Result<bool> CheckpointKeeper::wants(std::int64_t steps, std::int64_t last) {
   return (what_.every > 0 && steps % what_.every == 0) || (what_.at_end && steps == last);
 }
 
-Result<std::vector<std::string>> CheckpointKeeper::together(const std::function<Result<std::string>()>& work) {
-  std::future<Result<std::string>> own = std::async(std::launch::async, work);
-  std::string said(1, kBusy);
-  while (true) {
-    if (own.valid() && own.wait_for(kBeat) == std::future_status::ready) {
-      const Result<std::string> done = own.get();
-      said = done ? kDone + *done : kFailed + packed(done.error());
-    }
-    {
-      // A process that is being stopped removes the draft under its ranks' hands. What they say of that is no news: the
-      // others are to see it go.
-      const stop::NotNow not_stopped;
-    }
-    Result<std::vector<std::string>> all = communicator_.exchange(said);
-    if (!all) return all.error();  // the future waits for its thread
-    bool busy = false;
-    for (const std::string& each : *all) busy = busy || each.front() == kBusy;
-    if (busy) continue;
-    for (std::size_t rank = 0; rank < all->size(); ++rank)
-      if (const std::string& each = (*all)[rank]; each.front() == kFailed) {
-        Error error = unpacked(std::string_view(each).substr(1));
-        if (all->size() > 1) error.what = "rank " + std::to_string(rank) + ": " + error.what;
-        return error;
-      }
-    for (std::string& each : *all) each.erase(0, 1);
-    return all;
-  }
-}
-
 Result<void> CheckpointKeeper::begin(std::int64_t steps) {
   begin_ = std::chrono::steady_clock::now();
   steps_ = steps;
   heads_.assign(plan_.model->parameters.size(), false);
   counts_.assign(plan_.model->parameters.size(), 0);
   fault_.reset();
-  const Result<std::vector<std::string>> made = together([&]() -> Result<std::string> {
+  const Result<std::vector<std::string>> made = together(communicator_, [&]() -> Result<std::string> {
     if (communicator_.rank().value != 0) return std::string();
     std::vector<checkpoint::SmallFile> small;
     if (!what_.config.empty()) small.push_back({.name = "config.json", .text = what_.config});
@@ -104,7 +48,7 @@ Result<void> CheckpointKeeper::begin(std::int64_t steps) {
     return draft_->path().string();
   });
   if (!made) return made.error();
-  const Result<std::vector<std::string>> opened = together([&]() -> Result<std::string> {
+  const Result<std::vector<std::string>> opened = together(communicator_, [&]() -> Result<std::string> {
     Result<checkpoint::Part> part = checkpoint::Part::open(made->front(), layout_);
     if (!part) return part.error();
     part_.emplace(std::move(*part));
@@ -145,7 +89,7 @@ void CheckpointKeeper::take(model::ParamId param, plan::StateContent content, st
 }
 
 Result<void> CheckpointKeeper::end() {
-  const Result<std::vector<std::string>> pieces = together([&]() -> Result<std::string> {
+  const Result<std::vector<std::string>> pieces = together(communicator_, [&]() -> Result<std::string> {
     for (std::size_t p = 0; p < heads_.size(); ++p)
       if (heads_[p] && what_.tensors.count[p] >= 0)
         write(what_.tensors.count[p], 0, std::as_bytes(std::span(counts_).subspan(p, 1)));
@@ -155,23 +99,24 @@ Result<void> CheckpointKeeper::end() {
     return checkpoint::pack(*own);
   });
   part_.reset();
-  const Result<std::vector<std::string>> committed = !pieces ? pieces : together([&]() -> Result<std::string> {
-    if (communicator_.rank().value != 0) return std::string();
-    checkpoint::Manifest manifest = what_.facts;
-    manifest.step = steps_;
-    manifest.micro_batches = steps_ * plan_.micro_batches;
-    manifest.tokens = steps_ * what_.tokens;
-    for (const std::string& each : *pieces) {
-      const Result<std::vector<checkpoint::FilePieces>> parts = checkpoint::unpack(each);
-      if (!parts) return parts.error();
-      checkpoint::add_pieces(manifest, *parts);
-    }
-    if (Result<void> r = draft_->commit(std::move(manifest)); !r) return r.error();
-    // What a save that died left goes in any case.
-    const std::int64_t keep = what_.keep > 0 ? what_.keep : std::numeric_limits<std::int64_t>::max();
-    if (Result<void> r = checkpoint::prune(what_.folder, keep); !r) return r.error();
-    return draft_->name().string();
-  });
+  const Result<std::vector<std::string>> committed =
+      !pieces ? pieces : together(communicator_, [&]() -> Result<std::string> {
+        if (communicator_.rank().value != 0) return std::string();
+        checkpoint::Manifest manifest = what_.facts;
+        manifest.step = steps_;
+        manifest.micro_batches = steps_ * plan_.micro_batches;
+        manifest.tokens = steps_ * what_.tokens;
+        for (const std::string& each : *pieces) {
+          const Result<std::vector<checkpoint::FilePieces>> parts = checkpoint::unpack(each);
+          if (!parts) return parts.error();
+          checkpoint::add_pieces(manifest, *parts);
+        }
+        if (Result<void> r = draft_->commit(std::move(manifest)); !r) return r.error();
+        // What a save that died left goes in any case.
+        const std::int64_t keep = what_.keep > 0 ? what_.keep : std::numeric_limits<std::int64_t>::max();
+        if (Result<void> r = checkpoint::prune(what_.folder, keep); !r) return r.error();
+        return draft_->name().string();
+      });
   draft_.reset();
   if (!committed) return committed.error();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin_;

@@ -65,9 +65,6 @@ class CheckpointKeeper final : public StateKeeper {
 
  private:
   void write(std::int32_t tensor, std::int64_t offset, std::span<const std::byte> bytes);
-  /// Does `work`, which may take as long as the disk does, while the ranks go on telling each other that they are
-  /// alive. The outcome is that of all ranks: what each says, or the first error.
-  [[nodiscard]] Result<std::vector<std::string>> together(const std::function<Result<std::string>()>& work);
 
   CheckpointPlan what_;
   const plan::Plan& plan_;

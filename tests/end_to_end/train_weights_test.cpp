@@ -75,6 +75,35 @@ TEST(TrainWeights, OneRunBeginsWithWhatAnotherSaved) {
   EXPECT_LT(half["saved_weights"]["file_bytes"], 2 * first["parameter_elements"].get<std::int64_t>() + 8192);
 }
 
+// Behind steps that change nothing, ranks that share the model leave what they began with, in one file and in several.
+TEST(TrainWeights, RanksThatShareTheModelSaveIt) {
+  const ScratchDirectory scratch;
+  const auto train = [&](const char* model, const Words& more) {
+    Words words{"train", "--model",     model, "--data",  "random", "--sequence",
+                "8",     "--optimizer", "sgd", "--steps", "1",      "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return json_of(shardscope(words, {.directory = scratch.path()}));
+  };
+  // 67 words: a vocabulary that ranks pad.
+  scratch.write("odd.json",
+                R"({"model_type":"gpt2","vocab_size":67,"n_positions":8,"n_embd":16,"n_layer":1,"n_head":2})");
+  for (const char* const model : {"gpt2-nano", "odd.json", TEST_DATA "/data/models/llama-nano.json"}) {
+    train(model, {"--seed", "5", "--save-weights", "whole"});
+    const std::string whole = read_file(scratch.path() / "whole/model.safetensors");
+    for (const Words& ranks : {Words{"2", "2", "0"}, Words{"4", "2", "3"}, Words{"4", "2", "1"}}) {
+      train(model, {"--lr", "0", "--weights", "whole", "--ranks", ranks[0], "--tensor-parallel", ranks[1], "--stage",
+                    ranks[2], "--save-weights", "shared"});
+      EXPECT_TRUE(read_file(scratch.path() / "shared/model.safetensors") == whole) << model;
+    }
+    const json parts = train(model, {"--lr", "0", "--weights", "whole", "--ranks", "2", "--tensor-parallel", "2",
+                                     "--save-weights", "parts", "--max-shard-size", "4Ki"});
+    EXPECT_GT(parts["saved_weights"]["files"], 2);
+    EXPECT_EQ(parts["saved_weights"]["file"], "parts/model.safetensors.index.json");
+    train(model, {"--lr", "0", "--weights", "parts", "--seed", "6", "--save-weights", "again"});
+    EXPECT_TRUE(read_file(scratch.path() / "again/model.safetensors") == whole) << model;
+  }
+}
+
 // Nothing is replaced that the run reads, and nothing stays of one that fails.
 TEST(TrainWeights, WhatIsReadIsNotWrittenOver) {
   const ScratchDirectory scratch;
@@ -92,10 +121,10 @@ TEST(TrainWeights, WhatIsReadIsNotWrittenOver) {
   damaged.back() = "b";
   damaged.insert(damaged.end(), {"--weights", "a", "--ranks", "2"});
   EXPECT_EQ(shardscope(damaged, {.directory = scratch.path()}).exit_code, 65);
-  EXPECT_EQ(scratch.list(), (Words{"a", "a/model.safetensors"}));
+  EXPECT_EQ(scratch.list(), (Words{"a", "a/config.json", "a/model.safetensors"}));
 }
 
-// A file that may not be so large is a failed write of that file, not the end of the process.
+// A file that may not be so large is known before the first step.
 TEST(TrainWeights, BeyondTheLimitOnSizesTheFileIsNamed) {
   const ScratchDirectory scratch;
   const Words line{"sh",
@@ -116,8 +145,8 @@ TEST(TrainWeights, BeyondTheLimitOnSizesTheFileIsNamed) {
                    "w"};
   const Outcome outcome = run(line, {.directory = scratch.path()});
   EXPECT_EQ(outcome.signal, 0);
-  EXPECT_EQ(outcome.exit_code, 74) << outcome.err;
-  EXPECT_THAT(outcome.err, testing::HasSubstr("w/model.safetensors: writing failed: File too large"));
+  EXPECT_EQ(outcome.exit_code, 73) << outcome.err;
+  EXPECT_THAT(outcome.err, testing::HasSubstr("w/model.safetensors: there is no room for its 3440568 bytes: File too large"));
   EXPECT_THAT(outcome.err, testing::HasSubstr("ulimit -f"));
   EXPECT_EQ(scratch.list(), Words{});
 }

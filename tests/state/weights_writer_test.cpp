@@ -1,7 +1,6 @@
 // Is what is saved read again as it was, whole or not at all?
 #include "executor/state/weights_writer.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -28,13 +27,11 @@ float value(std::size_t p, std::size_t i) {
   return static_cast<float>(p) + static_cast<float>(i % 97) * 0x1p-20F;
 }
 
-/// A path to the file of the folder that this process has open, whether it has a name or not.
-std::string open_file_in(const std::filesystem::path& folder) {
-  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code closed;
-    if (std::filesystem::read_symlink(each.path(), closed).parent_path() == folder) return each.path();
-  }
-  return "";
+/// Behind the phase, of a writer that has all parts.
+Result<void> checked(WeightsWriter& writer) {
+  const Result<std::string> own = writer.finish_part();
+  if (!own) return own.error();
+  return writer.check(std::span(&*own, 1));
 }
 
 class WeightsWriterTest : public testing::Test {
@@ -46,6 +43,9 @@ class WeightsWriterTest : public testing::Test {
     plans_ = std::make_unique<plan::PlanSet>(*plan::compile(model_, {.sequence = 8}));
   }
   [[nodiscard]] const plan::Plan& plan() const { return plans_->of_rank(0); }
+  [[nodiscard]] SavedWeights what(Dtype dtype = Dtype::f32) const {
+    return {.folder = out_, .stored = dtype, .config = {}};
+  }
   void feed(WeightsWriter& writer) const {
     for (const plan::Flat& flat : plan().flats)
       for (const plan::Flat::Item& item : flat.items) {
@@ -70,15 +70,15 @@ class WeightsWriterTest : public testing::Test {
 
 TEST_F(WeightsWriterTest, GivesTheNameBehindTheCheck) {
   ASSERT_TRUE(can_write_weights(out_));
-  auto writer = WeightsWriter::create(out_, plan(), Dtype::f32);
+  auto writer = WeightsWriter::create(what(), plan());
   ASSERT_TRUE(writer) << to_string(writer.error());
   feed(*writer);
-  const auto checked = writer->check();
-  ASSERT_TRUE(checked) << to_string(checked.error());
-  EXPECT_FALSE(std::filesystem::exists(weights_file_in(out_)));
+  const auto right = checked(*writer);
+  ASSERT_TRUE(right) << to_string(right.error());
+  EXPECT_FALSE(std::filesystem::exists(out_ / "model.safetensors"));
   ASSERT_TRUE(writer->finish());
   EXPECT_THAT(names(), testing::ElementsAre("model.safetensors"));
-  EXPECT_EQ(static_cast<std::int64_t>(std::filesystem::file_size(weights_file_in(out_))), writer->bytes().count());
+  EXPECT_EQ(static_cast<std::int64_t>(std::filesystem::file_size(out_ / "model.safetensors")), writer->bytes().count());
   const auto weights = Weights::open(out_, *model_);
   ASSERT_TRUE(weights) << to_string(weights.error());
   for (std::size_t p = 0; p < model_->parameters.size(); ++p) {
@@ -90,10 +90,10 @@ TEST_F(WeightsWriterTest, GivesTheNameBehindTheCheck) {
 
 TEST_F(WeightsWriterTest, RoundsToTheTypeAskedFor) {
   for (const Dtype dtype : {Dtype::bf16, Dtype::f16}) {
-    auto writer = WeightsWriter::create(out_, plan(), dtype);
+    auto writer = WeightsWriter::create(what(dtype), plan());
     ASSERT_TRUE(writer);
     feed(*writer);
-    ASSERT_TRUE(writer->check());
+    ASSERT_TRUE(checked(*writer));
     ASSERT_TRUE(writer->finish());
     const auto weights = Weights::open(out_, *model_);
     ASSERT_TRUE(weights) << to_string(weights.error());
@@ -107,56 +107,101 @@ TEST_F(WeightsWriterTest, RoundsToTheTypeAskedFor) {
 
 TEST_F(WeightsWriterTest, LeavesNothingWithoutFinish) {
   {
-    auto writer = WeightsWriter::create(out_, plan(), Dtype::f32);
+    auto writer = WeightsWriter::create(what(), plan());
     ASSERT_TRUE(writer);
     feed(*writer);
-    ASSERT_TRUE(writer->check());
+    ASSERT_TRUE(checked(*writer));
   }
   EXPECT_FALSE(std::filesystem::exists(out_));
 }
 
-TEST_F(WeightsWriterTest, AnotherHeaderOnTheDiskIsNoticed) {
-  auto writer = WeightsWriter::create(out_, plan(), Dtype::f32);
-  ASSERT_TRUE(writer);
-  feed(*writer);
-  const std::string partial = open_file_in(out_);
-  ASSERT_FALSE(partial.empty());
-  // Whoever appends to the file while it is written moves nothing that was written, and makes it longer.
-  std::ofstream(partial, std::ios::binary | std::ios::app) << std::string(1 << 17, 'x');
-  const auto checked = writer->check();
-  ASSERT_FALSE(checked);
-  EXPECT_EQ(checked.error().code, Errc::io);
-  EXPECT_THAT(checked.error().what, HasSubstr("reads differently"));
+TEST_F(WeightsWriterTest, OtherBytesOnTheDiskAreNoticed) {
+  // Of the header, and of the last tensor.
+  for (const std::int64_t from_end : {std::int64_t{0}, std::int64_t{1}}) {
+    auto writer = WeightsWriter::create(what(), plan());
+    ASSERT_TRUE(writer);
+    feed(*writer);
+    std::fstream file(writer->draft() / "model.safetensors", std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(from_end > 0 ? writer->bytes().count() - from_end : 20);
+    file.put('~');
+    file.close();
+    const auto right = checked(*writer);
+    ASSERT_FALSE(right);
+    EXPECT_EQ(right.error().code, Errc::io);
+    EXPECT_THAT(right.error().what, HasSubstr("reads differently"));
+    EXPECT_EQ(right.error().where, out_ / "model.safetensors");
+  }
 }
 
 TEST_F(WeightsWriterTest, WhatWasThereStaysUntilFinishAndNothingElse) {
   std::filesystem::create_directory(out_);
-  std::ofstream(weights_file_in(out_)) << "old";
+  std::ofstream(out_ / "model.safetensors") << "old";
   {
-    auto writer = WeightsWriter::create(out_, plan(), Dtype::f32);
+    auto writer = WeightsWriter::create(what(), plan());
     ASSERT_TRUE(writer);
     feed(*writer);
-    ASSERT_TRUE(writer->check());
-    EXPECT_EQ(std::filesystem::file_size(weights_file_in(out_)), 3U);
+    ASSERT_TRUE(checked(*writer));
+    EXPECT_EQ(std::filesystem::file_size(out_ / "model.safetensors"), 3U);
   }
-  EXPECT_EQ(std::filesystem::file_size(weights_file_in(out_)), 3U);
+  EXPECT_EQ(std::filesystem::file_size(out_ / "model.safetensors"), 3U);
   EXPECT_THAT(names(), testing::ElementsAre("model.safetensors"));
 }
 
-TEST_F(WeightsWriterTest, OfAKilledProcessNoFileStays) {
-  const int without_name = open(scratch_.path().c_str(), O_TMPFILE | O_RDWR, 0600);
-  if (without_name >= 0) close(without_name);
+TEST_F(WeightsWriterTest, WhatAKilledProcessLeftGoesWithTheNextSave) {
   const pid_t child = fork();
   if (child == 0) {
-    auto writer = WeightsWriter::create(out_, plan(), Dtype::f32);
+    auto writer = WeightsWriter::create(what(), plan());
     feed(*writer);
-    if (!writer->check()) _exit(1);
+    if (!checked(*writer)) _exit(1);
     kill(getpid(), SIGKILL);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFSIGNALED(status)) << status;
-  EXPECT_EQ(names().size(), without_name >= 0 ? 0U : 1U);
+  EXPECT_THAT(names(), testing::ElementsAre(testing::StartsWith(".")));
+  auto writer = WeightsWriter::create(what(), plan());
+  feed(*writer);
+  ASSERT_TRUE(checked(*writer) && writer->finish());
+  EXPECT_THAT(names(), testing::ElementsAre("model.safetensors"));
+}
+
+TEST_F(WeightsWriterTest, SeveralFilesHaveAnIndexAndReplaceOne) {
+  for (const std::int64_t largest :
+       {std::int64_t{1} << 40, std::int64_t{1000}, std::int64_t{300}, std::int64_t{1} << 40}) {
+    SavedWeights some = what();
+    some.largest_file = largest;
+    auto writer = WeightsWriter::create(some, plan());
+    ASSERT_TRUE(writer);
+    feed(*writer);
+    ASSERT_TRUE(checked(*writer) && writer->finish());
+    const std::size_t files = writer->files();
+    EXPECT_EQ(files > 1, largest < 2000);
+    EXPECT_EQ(names().size(), files > 1 ? files + 1 : 1);  // nothing of the save before
+    EXPECT_TRUE(std::filesystem::exists(writer->path()));
+    const auto weights = Weights::open(out_, *model_);
+    ASSERT_TRUE(weights) << to_string(weights.error());
+    for (std::size_t p = 0; p < model_->parameters.size(); ++p) {
+      std::vector<float> values(static_cast<std::size_t>(model_->parameters[p].elems.count()));
+      ASSERT_TRUE(weights->read(model::ParamId{static_cast<std::int32_t>(p)}, 0, values));
+      for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], value(p, i));
+    }
+  }
+}
+
+TEST_F(WeightsWriterTest, AConfigurationIsWrittenWhereThereIsNone) {
+  SavedWeights with_config = what();
+  with_config.config = "{\"model_type\":\"gpt2\"}";
+  const auto config = out_ / "config.json";
+  const auto save = [&] {
+    auto writer = WeightsWriter::create(with_config, plan());
+    feed(*writer);
+    EXPECT_TRUE(checked(*writer) && writer->finish());
+    std::ifstream in(config);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  EXPECT_EQ(save(), with_config.config);
+  std::ofstream(config) << "somebody's own";
+  EXPECT_EQ(save(), "somebody's own");
 }
 
 TEST_F(WeightsWriterTest, PlacesThatCannotBeWrittenAreRefused) {
@@ -168,7 +213,7 @@ TEST_F(WeightsWriterTest, PlacesThatCannotBeWrittenAreRefused) {
   EXPECT_THAT(refused.error().what, HasSubstr("is a file"));
   EXPECT_TRUE(can_write_weights(out_.string() + "/"));
   std::filesystem::create_directory(scratch_.path() / "devices");
-  std::filesystem::create_symlink("/dev/null", weights_file_in(scratch_.path() / "devices"));
+  std::filesystem::create_symlink("/dev/null", scratch_.path() / "devices/model.safetensors");
   const auto device = can_write_weights(scratch_.path() / "devices");
   ASSERT_FALSE(device);
   EXPECT_THAT(device.error().what, HasSubstr("is a device or a pipe"));

@@ -80,6 +80,7 @@ struct Draft::State {
   /// Reads again what the file begins with, and brings it to the disk.
   [[nodiscard]] Result<void> settle(const std::string& name, std::string_view begin) const;
   [[nodiscard]] Result<void> give_name();
+  [[nodiscard]] Result<void> move_files();
   [[nodiscard]] int replace(const fs::path& target);
 };
 
@@ -221,6 +222,29 @@ Result<void> Draft::State::give_name() {
   return {};
 }
 
+Result<void> Draft::State::move_files() {
+  const stop::NotNow hold;
+  const auto move = [&](const std::string& name) -> Result<void> {
+    if (const int why = io::rename(path / name, dir / name); why != 0)
+      return io::failure(Errc::cannot_create, "the file cannot be given its name", why, dir / name);
+    made_dir = false;
+    return {};
+  };
+  if (files.size() > 1)
+    if (const int why = io::remove_file(dir / kIndexFile); why != 0 && why != ENOENT)
+      return io::failure(Errc::cannot_create, "an older index cannot be removed", why, dir / kIndexFile);
+  for (const Layout::File& file : files)
+    if (Result<void> moved = move(file.name); !moved) return moved;
+  for (auto file = small.rbegin(); file != small.rend(); ++file)  // the index is the first
+    if (Result<void> moved = move(file->name); !moved) return moved;
+  static_cast<void>(io::remove_directory(path));
+  there = false;
+  at_stop = {};
+  if (const int why = io::sync_directory(dir); why != 0)
+    return io::failure(Errc::io, "is saved, but may not outlive a power failure", why, dir);
+  return {};
+}
+
 Draft::Draft(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Draft::Draft(Draft&&) noexcept = default;
 Draft& Draft::operator=(Draft&&) noexcept = default;
@@ -253,19 +277,29 @@ fs::path Draft::name() const {
   return state_->dir / step_name(state_->step);
 }
 
-Result<void> Draft::commit(Manifest manifest) {
-  State& s = *state_;
+Result<void> Draft::check(Manifest& manifest) {
+  const State& s = *state_;
   if (Result<void> filled = s.fill(manifest); !filled) return filled;
   for (const Layout::File& file : s.files)
     if (Result<void> settled = s.settle(file.name, file.head); !settled) return settled;
   for (const SmallFile& file : s.small)
     if (Result<void> settled = s.settle(file.name, file.text); !settled) return settled;
+  return {};
+}
+
+Result<void> Draft::commit(Manifest manifest) {
+  State& s = *state_;
+  if (Result<void> checked = check(manifest); !checked) return checked;
   const std::string text = to_text(manifest);
   if (Result<void> made = s.make_file(kManifestFile, text, static_cast<std::int64_t>(text.size())); !made) return made;
   if (Result<void> settled = s.settle(kManifestFile, text); !settled) return settled;
   if (const int why = io::sync_directory(s.path); why != 0)
     return io::failure(Errc::io, "what was written does not reach the disk", why, s.path);
   return s.give_name();
+}
+
+Result<void> Draft::move_into_folder() {
+  return state_->move_files();
 }
 
 }  // namespace shard::checkpoint

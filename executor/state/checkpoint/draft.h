@@ -45,6 +45,14 @@ class Draft {
   /// says "is saved" is one of making that durable.
   [[nodiscard]] Result<void> commit(Manifest manifest);
 
+  /// What commit() begins with: fills in the manifest, reads headers and small files again, and brings all files to the
+  /// disk. Errors: internal, io.
+  [[nodiscard]] Result<void> check(Manifest& manifest);
+  /// Behind check(), in place of commit(), for files that belong into `dir` itself: each gets its name there, replacing
+  /// what had it, and there is no manifest. An index that is there goes first and the new one comes last, so that what
+  /// is interrupted between two files has none. Errors: io, cannot_create.
+  [[nodiscard]] Result<void> move_into_folder();
+
  private:
   struct State;
   explicit Draft(std::unique_ptr<State> state);
