@@ -52,7 +52,7 @@ OpCost::OpCost(const plan::Plan& plan, const cluster::Cluster& cluster)
       layout_(cluster::layout(cluster, plan.topology.world_size)),
       ranks_per_host_(layout_.ranks_per_host()),
       rates_(rates(cluster, layout_, plan.target)),
-      host_(host_rates(cluster, rates_, ranks_per_host_)),
+      host_(host_rates(cluster, rates_, ranks_per_host_, plan.target.threads)),
       measured_(plan, cluster, layout_) {
   for (std::size_t g = 0; g < groups_.size(); ++g)
     groups_[g] = cluster::layout_of(plan::members(plan.topology, static_cast<plan::Group>(g), plan.rank), layout_);
@@ -82,7 +82,10 @@ Seconds OpCost::operator()(const plan::Op& op, const plan::Effects& e) const {
                [&](const plan::OptimizerStep&) { return optimizer_time(e.flops, moved, here); },
                [&](const plan::MeanLoss&) { return elementwise(); },
                [&](const plan::Copy&) {
-                 return in.host && in.device ? transfer_time(e.bytes_read, cluster_.host_link, rates_) : elementwise();
+                 // What it leaves of its target does not cross.
+                 return in.host && in.device
+                            ? transfer_time(Bytes{op.operands[0].bytes}, cluster_.host_link, rates_)
+                            : elementwise();
                },
                [&](const plan::Digest&) {
                  const Seconds fetch = in.device ? transfer_time(e.bytes_read, cluster_.host_link, rates_) : Seconds{0};

@@ -6,6 +6,7 @@
 #include "sim/compile/passes/control.h"
 #include "sim/compile/passes/operands.h"
 #include "sim/compile/passes/passes.h"
+#include "sim/compile/passes/step_order.h"
 #include "sim/ir/control_block.h"
 
 namespace shard::plan {
@@ -165,16 +166,28 @@ class Optimizer {
                    .action = ZeroState{.content = StateContent::step_counts},
                    .operands = plan_.list({writes(plan_, counts_)})});
     if (plan_.strategy.is_controlled()) control(ops);
-    for (std::size_t i = 0; i < stretches_.size(); ++i) {
-      const Stretch& s = stretches_[i];
+    const std::vector<const Stretch*> order = step_order();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Stretch& s = *order[i];
       step_stretch(ops, s);
-      const bool unit_ends = i + 1 == stretches_.size() || flat(stretches_[i + 1].flat).unit != flat(s.flat).unit;
+      const bool unit_ends = i + 1 == order.size() || flat(order[i + 1]->flat).unit != flat(s.flat).unit;
       if (whole_parameters_)
         refresh_parameter(ops, s);
       else if ((stage_ == 1 || stage_ == 2) && unit_ends)
         refresh_unit(ops, flat(s.flat).unit);
     }
     report(ops);
+  }
+
+  /// As parameters are; a step away from the device may begin while backward still runs, so those go by their gradients.
+  [[nodiscard]] std::vector<const Stretch*> step_order() const {
+    std::vector<const Stretch*> order;
+    for (const Stretch& s : stretches_) order.push_back(&s);
+    if (plan_.strategy.placement.all_on_device() || plan_.strategy.is_controlled()) return order;
+    const std::vector<std::size_t> complete = last_backward_of_units(plan_);
+    std::ranges::stable_sort(
+        order, {}, [&](const Stretch* s) { return complete[static_cast<std::size_t>(flat(s->flat).unit.value)]; });
+    return order;
   }
 
   void control(std::vector<Op>& ops) {
