@@ -34,6 +34,7 @@ constexpr OfTheCommand kOfTheCommand[] = {
     {"save", "Training::save()"},
     {"save-every", "Training::save()"},
     {"save-at-exit", "Training::save()"},
+    {"save-async", "Training::save()"},
     {"keep", "Training::save()"},
     {"resume", "Training::load()"},
     {"resume-inexact", "Training::load()"},

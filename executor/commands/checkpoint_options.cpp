@@ -85,6 +85,8 @@ void add_checkpoint_options(cli::Command& command, CheckpointOptions& o) {
   group.add_flag("save-at-exit", &o.at_exit,
                  "behind the last step too, where --save-every does not save it; and at SIGTERM or SIGINT behind the "
                  "step that runs, and end by that signal (143, 130); a second signal ends at once");
+  group.add_flag("save-async", &o.async,
+                 "bring a checkpoint to the disk, read it again and give it its name while the next steps run");
   group.add("keep", &o.keep, "N", "only the newest N stay").default_text("all").least(1);
   group
       .add("resume", &o.resume, "DIR",
@@ -170,7 +172,7 @@ Result<std::shared_ptr<const train::ResumedRun>> open_resumed(const cli::Command
 Result<void> check_checkpoints(const cli::Command& command, const TrainOptions& o, const Prepared& p) {
   const CheckpointOptions& c = o.checkpoints;
   if (c.save.empty()) {
-    for (const char* const option : {"save-every", "save-at-exit", "keep"})
+    for (const char* const option : {"save-every", "save-at-exit", "save-async", "keep"})
       if (command.has(option) && command.given(option))
         return cli::contradiction(command.describe(option) + " is of checkpoints, and none are saved", "--save DIR");
     return {};
@@ -211,6 +213,7 @@ Result<std::unique_ptr<train::CheckpointKeeper>> keeper_of(const TrainOptions& o
                             .at_end = c.at_exit || c.every == 0,
                             .asked = c.asked,
                             .keep = c.keep,
+                            .beside_training = c.async,
                             .config = p.planned.config,
                             .facts = facts_of(p, o)},
       plan, communicator, std::move(after));

@@ -20,13 +20,14 @@ struct CheckpointOptions {
   std::string save;        ///< a folder; empty: none
   std::int64_t every = 0;  ///< steps; 0: the last alone
   bool at_exit = false;    ///< behind the last step too, and where a signal ends the run
+  bool async = false;      ///< steps go on while the disk works
   std::int64_t keep = 0;   ///< 0: all
   std::string resume;      ///< a checkpoint or a folder of them; empty: a new run
   bool resume_inexact = false;
   std::function<int()> asked = nullptr;  ///< as CheckpointPlan's; no option
 };
 
-/// Declares --save, --save-every, --save-at-exit, --keep, --resume, --resume-inexact.
+/// Declares --save, --save-every, --save-at-exit, --save-async, --keep, --resume, --resume-inexact.
 void add_checkpoint_options(cli::Command& command, CheckpointOptions& options);
 
 /// What the numbers of the run depend on, and what a reader of its checkpoints may want to know.

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "executor/state/checkpoint/directory.h"
-#include "executor/train/together.h"
 #include "sim/ir/scaler.h"
 
 namespace shard::train {
@@ -21,6 +20,7 @@ CheckpointKeeper::CheckpointKeeper(CheckpointPlan what, const plan::Plan& plan, 
       layout_(checkpoint::lay_out(what_.tensors.weights, what_.tensors.state)) {}
 
 Result<bool> CheckpointKeeper::wants(std::int64_t steps, std::int64_t last) {
+  if (Result<void> r = go_on(); !r) return r.error();
   if (what_.asked && steps < last) {
     const Result<std::vector<std::string>> all =
         communicator_.exchange(std::string(1, static_cast<char>(what_.asked())));
@@ -33,6 +33,7 @@ Result<bool> CheckpointKeeper::wants(std::int64_t steps, std::int64_t last) {
 }
 
 Result<void> CheckpointKeeper::begin(std::int64_t steps) {
+  if (Result<void> r = settle(); !r) return r;
   begin_ = std::chrono::steady_clock::now();
   steps_ = steps;
   heads_.assign(plan_.model->parameters.size(), false);
@@ -89,39 +90,70 @@ void CheckpointKeeper::take(model::ParamId param, plan::StateContent content, st
 }
 
 Result<void> CheckpointKeeper::end() {
-  const Result<std::vector<std::string>> pieces = together(communicator_, [&]() -> Result<std::string> {
-    for (std::size_t p = 0; p < heads_.size(); ++p)
-      if (heads_[p] && what_.tensors.count[p] >= 0)
-        write(what_.tensors.count[p], 0, std::as_bytes(std::span(counts_).subspan(p, 1)));
-    if (fault_) return *fault_;
-    Result<std::vector<checkpoint::FilePieces>> own = part_->finish();
-    if (!own) return own.error();
-    return checkpoint::pack(*own);
-  });
+  const auto kind = what_.beside_training ? JointWork::Kind::beside : JointWork::Kind::awaited;
+  committing_ = false;
+  work_.emplace(communicator_, [this] { return finish_part(); }, kind);
+  return what_.beside_training ? Result<void>() : settle();
+}
+
+Result<std::string> CheckpointKeeper::finish_part() {
+  for (std::size_t p = 0; p < heads_.size(); ++p)
+    if (heads_[p] && what_.tensors.count[p] >= 0)
+      write(what_.tensors.count[p], 0, std::as_bytes(std::span(counts_).subspan(p, 1)));
+  if (fault_) return *fault_;
+  Result<std::vector<checkpoint::FilePieces>> own = part_->finish();
+  if (!own) return own.error();
+  return checkpoint::pack(*own);
+}
+
+Result<std::string> CheckpointKeeper::commit(const std::vector<std::string>& pieces) {
+  if (communicator_.rank().value != 0) return std::string();
+  checkpoint::Manifest manifest = what_.facts;
+  manifest.step = steps_;
+  manifest.micro_batches = steps_ * plan_.micro_batches;
+  manifest.tokens = steps_ * what_.tokens;
+  for (const std::string& each : pieces) {
+    const Result<std::vector<checkpoint::FilePieces>> parts = checkpoint::unpack(each);
+    if (!parts) return parts.error();
+    checkpoint::add_pieces(manifest, *parts);
+  }
+  if (Result<void> r = draft_->commit(std::move(manifest)); !r) return r.error();
+  // What a save that died left goes in any case.
+  const std::int64_t keep = what_.keep > 0 ? what_.keep : std::numeric_limits<std::int64_t>::max();
+  if (Result<void> r = checkpoint::prune(what_.folder, keep); !r) return r.error();
+  return draft_->name().string();
+}
+
+Result<void> CheckpointKeeper::go_on() {
+  if (!work_) return {};
+  const Result<bool> done = work_->is_done();
+  if (!done) return done.error();
+  return *done ? go_on_behind(work_->wait()) : Result<void>();
+}
+
+Result<void> CheckpointKeeper::settle() {
+  while (work_)
+    if (Result<void> r = go_on_behind(work_->wait()); !r) return r;
+  return {};
+}
+
+Result<void> CheckpointKeeper::go_on_behind(const Result<std::vector<std::string>>& done) {
+  work_.reset();
   part_.reset();
-  const Result<std::vector<std::string>> committed =
-      !pieces ? pieces : together(communicator_, [&]() -> Result<std::string> {
-        if (communicator_.rank().value != 0) return std::string();
-        checkpoint::Manifest manifest = what_.facts;
-        manifest.step = steps_;
-        manifest.micro_batches = steps_ * plan_.micro_batches;
-        manifest.tokens = steps_ * what_.tokens;
-        for (const std::string& each : *pieces) {
-          const Result<std::vector<checkpoint::FilePieces>> parts = checkpoint::unpack(each);
-          if (!parts) return parts.error();
-          checkpoint::add_pieces(manifest, *parts);
-        }
-        if (Result<void> r = draft_->commit(std::move(manifest)); !r) return r.error();
-        // What a save that died left goes in any case.
-        const std::int64_t keep = what_.keep > 0 ? what_.keep : std::numeric_limits<std::int64_t>::max();
-        if (Result<void> r = checkpoint::prune(what_.folder, keep); !r) return r.error();
-        return draft_->name().string();
-      });
+  if (!done) {
+    draft_.reset();
+    return done.error();
+  }
+  if (!committing_) {
+    committing_ = true;
+    const auto kind = what_.beside_training ? JointWork::Kind::beside : JointWork::Kind::awaited;
+    work_.emplace(communicator_, [this, pieces = *done] { return commit(pieces); }, kind);
+    return {};
+  }
   draft_.reset();
-  if (!committed) return committed.error();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin_;
   if (communicator_.rank().value == 0 && after_)
-    after_({.path = committed->front(), .step = steps_, .bytes = bytes(), .seconds = took.count()});
+    after_({.path = done->front(), .step = steps_, .bytes = bytes(), .seconds = took.count()});
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "executor/state/checkpoint/part.h"
 #include "executor/train/checkpoint_tensors.h"
 #include "executor/train/session.h"
+#include "executor/train/together.h"
 #include "sim/ir/plan.h"
 
 namespace shard::train {
@@ -29,6 +30,7 @@ struct CheckpointPlan {
   /// asks.
   std::function<int()> asked = nullptr;
   std::int64_t keep = 0;         ///< the newest so many stay; 0: all
+  bool beside_training = false;  ///< what takes as long as the disk does goes on while the next steps run
   std::string config;            ///< of the model, as Hugging Face's libraries read it; empty: no config.json
   checkpoint::Manifest facts{};  ///< numbers and about; the rest is filled in
 };
@@ -41,8 +43,10 @@ struct SavedCheckpoint {
   double seconds = 0;
 };
 
-/// One rank's. All ranks see one folder. What it refers to outlives it. One thread, and another while it waits for the
-/// disk.
+/// One rank's. All ranks see one folder. What it refers to outlives it. One thread, and another of its own for what the
+/// disk does: to bring files there, to read them again, to give them their name. With `beside_training` that is done
+/// while steps go on. Then end() hands it to that thread, wants() finds out what became of it, and it is waited for by
+/// the next begin() and by settle(); errors come from there. At most one checkpoint is being made.
 class CheckpointKeeper final : public StateKeeper {
  public:
   /// `after`: called on rank 0 when a checkpoint counts; may be empty.
@@ -59,12 +63,19 @@ class CheckpointKeeper final : public StateKeeper {
   void take(model::ParamId param, plan::StateContent content, std::int64_t first,
             std::span<const std::byte> elements) override;
   [[nodiscard]] Result<void> end() override;
+  [[nodiscard]] Result<void> settle() override;
 
   /// Of one checkpoint, the manifest left out.
   [[nodiscard]] Bytes bytes() const { return Bytes{layout_.bytes + static_cast<std::int64_t>(what_.config.size())}; }
 
  private:
   void write(std::int32_t tensor, std::int64_t offset, std::span<const std::byte> bytes);
+  [[nodiscard]] Result<std::string> finish_part();
+  [[nodiscard]] Result<std::string> commit(const std::vector<std::string>& pieces);
+  /// The checkpoint that is being made, as far as it got while steps ran.
+  [[nodiscard]] Result<void> go_on();
+  /// What all ranks said of the work that is done: on to what comes behind it, if anything does.
+  [[nodiscard]] Result<void> go_on_behind(const Result<std::vector<std::string>>& done);
 
   CheckpointPlan what_;
   const plan::Plan& plan_;
@@ -79,6 +90,10 @@ class CheckpointKeeper final : public StateKeeper {
   std::vector<bool> heads_{};           ///< by parameter: this rank writes its first element, and its count
   std::vector<std::int32_t> counts_{};  ///< by parameter; streams hand out state in any order
   std::optional<Error> fault_{};        ///< the first of this rank's
+  /// What is done for the checkpoint that end() was called of: first finish_part(), then, `committing_`, commit(). The
+  /// last member, so that its thread ends before what it works on.
+  bool committing_ = false;
+  std::optional<JointWork> work_{};
 };
 
 }  // namespace shard::train

@@ -156,6 +156,8 @@ Result<SessionResult> run_session(executor::RankBackend& backend, const plan::Pl
   }
   if (options.digest && session.steps() >= options.steps)
     if (const Result<std::string> r = session.digest(); !r) return r.error();
+  if (options.keeper != nullptr)
+    if (Result<void> r = options.keeper->settle(); !r) return r.error();
   if (options.before_end)
     if (Result<void> r = options.before_end(); !r) return r.error();
   return session.finish();

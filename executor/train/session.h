@@ -36,6 +36,8 @@ class StateKeeper {
   virtual void take(model::ParamId param, plan::StateContent content, std::int64_t first,
                     std::span<const std::byte> elements) = 0;
   [[nodiscard]] virtual Result<void> end() = 0;
+  /// Behind the run's last step: what is still being kept is, or an error says why not, on all ranks.
+  [[nodiscard]] virtual Result<void> settle() { return {}; }
   /// Whether the run ends behind the steps that wants() was asked about last, though it has more; the same on all
   /// ranks.
   [[nodiscard]] virtual bool ends_run() const { return false; }

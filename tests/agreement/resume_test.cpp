@@ -4,14 +4,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <mutex>
 #include <thread>
 
 #include "executor/state/checkpoint/directory.h"
+#include "executor/state/checkpoint/io.h"
 #include "tests/agreement/random_runs.h"
 #include "tests/agreement/resumed.h"
 #include "traces/base/stop.h"
@@ -62,7 +66,8 @@ void expect_resumes(unsigned seed, plan::Device device, int others) {
   const std::string what = "seed " + std::to_string(seed) + ": " + drawn.model()->name + ' ' + to_string(first);
   const auto whole = run_in_process(drawn.model(), first, session);
   ASSERT_TRUE(whole) << what << ": " << to_string(whole.error());
-  const auto saving = run_kept(drawn.model(), first, session, {.save = folder.path(), .every = 1});
+  const auto saving = run_kept(drawn.model(), first, session,
+                               {.save = folder.path(), .every = 1, .beside_training = seed % 2 == 1});
   ASSERT_TRUE(saving) << what << ": " << to_string(saving.error());
   EXPECT_EQ(saving->ranks[0].state_sha256, whole->ranks[0].state_sha256) << what << ": saving changes numbers";
   EXPECT_EQ(saving->ranks[0].peak, whole->ranks[0].peak) << what << ": saving needs memory";
@@ -128,6 +133,57 @@ TEST(Stopped, WhileItSavesTheOthersHearNothingOfTheDraftThatIsGone) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << "ended with " << WEXITSTATUS(status);
+}
+
+/// What the file system does in the test, until it ends.
+class Disk {
+ public:
+  explicit Disk(checkpoint::io::Hook hook) { checkpoint::io::set_hook(std::move(hook)); }
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
+  ~Disk() { checkpoint::io::set_hook(nullptr); }
+};
+
+/// A run of four steps on two ranks, saved behind the second, beside the others.
+Result<InProcessRun> saved_beside(const fs::path& folder, std::function<void(const train::StepResult&)> after_step) {
+  RandomClass drawn(1);
+  plan::Strategy strategy = next(drawn, plan::Device::cpu);
+  while (strategy.world_size != 2) strategy = next(drawn, plan::Device::cpu);
+  train::SessionOptions session = random_session(1);
+  session.steps = 4;
+  session.after_step = std::move(after_step);
+  return run_kept(drawn.model(), strategy, session, {.save = folder, .every = 2, .beside_training = true});
+}
+
+TEST(Beside, StepsGoOnWhileTheDiskWorks) {
+  const Folder folder("beside");
+  std::promise<void> third;
+  std::shared_future<void> done = third.get_future().share();
+  std::atomic<bool> waited_in_vain = false;
+  std::once_flag once;
+  const Disk disk([&](const char* call) {
+    if (call == std::string("fsync") && done.wait_for(std::chrono::seconds(60)) != std::future_status::ready)
+      waited_in_vain = true;
+    return 0;
+  });
+  const auto run = saved_beside(folder.path(), [&](const train::StepResult& step) {
+    if (step.step != 2) return;
+    EXPECT_FALSE(fs::exists(folder.path() / "step-00000002"));
+    std::call_once(once, [&] { third.set_value(); });
+  });
+  ASSERT_TRUE(run) << to_string(run.error());
+  EXPECT_FALSE(waited_in_vain);
+  for (const char* name : {"step-00000002", "step-00000004"})
+    EXPECT_TRUE(fs::exists(folder.path() / name / "manifest.json")) << name;
+}
+
+TEST(Beside, AFaultOfTheDiskEndsAllRanksAndLeavesNothing) {
+  const Folder folder("beside_fault");
+  const Disk disk([&](const char* call) { return call == std::string("fsync") ? EIO : 0; });
+  const auto run = saved_beside(folder.path(), nullptr);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, Errc::io) << to_string(run.error());
+  EXPECT_FALSE(fs::exists(folder.path()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Resumed, testing::Range(0U, RESUMED_GROUPS));

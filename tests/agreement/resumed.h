@@ -18,6 +18,7 @@ struct Kept {
   std::int64_t every = 0;
   std::filesystem::path resume{};
   bool inexact = false;
+  bool beside_training = false;
 };
 
 /// As run_in_process(), with those checkpoints.
@@ -42,6 +43,7 @@ inline Result<InProcessRun> run_kept(const plan::ModelPtr& model, const plan::St
         train::CheckpointPlan{.tensors = train::checkpoint_tensors(*plan.model, strategy),
                               .folder = kept.save,
                               .every = kept.every,
+                              .beside_training = kept.beside_training,
                               .config = "{}"},
         plan, communicator, nullptr);
     session.keeper = keeper.get();
