@@ -84,8 +84,9 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   Result<std::shared_ptr<const Weights>> weights = open_weights(options.weights, *planned->model);
   if (!weights) return weights.error();
   if (Result<void> ok = check_save(command, options.weights); !ok) return ok.error();
-  const auto data =
-      open_data(options.data, *planned->model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = options.seed});
+  if (Result<void> ok = check_evaluation(command, options); !ok) return ok.error();
+  planned->strategy.evaluates = options.evaluation.every > 0;
+  const Result<RunData> data = open_run_data(options, *planned->model, s);
   if (!data) return data.error();
   const Result<cpu::InstructionSet> instruction_set = cpu::use_instruction_set(options.instruction_set);
   if (!instruction_set) return instruction_set.error();
@@ -97,7 +98,8 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   Prepared prepared{.planned = std::move(*planned),
                     .plans = std::move(*plans),
                     .prediction = std::move(*prediction),
-                    .data = (*data)->describe(),
+                    .data = data->source->describe(),
+                    .validation = data->validation_text,
                     .instruction_set = *instruction_set,
                     .weights = std::move(*weights)};
   std::vector<std::string> notes;

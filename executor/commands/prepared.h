@@ -18,6 +18,7 @@ struct Prepared {
   plan::PlanSet plans;
   engine::Simulation prediction;
   std::string data;                                    ///< for people
+  std::string validation{};                            ///< for people; empty: the run is not evaluated
   cpu::InstructionSet instruction_set{};               ///< of this process
   std::shared_ptr<const Weights> weights{};            ///< what parameters begin with; null: they are drawn
   std::shared_ptr<const train::ResumedRun> resumed{};  ///< what the run goes on with; null: it is a new one

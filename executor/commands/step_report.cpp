@@ -25,6 +25,10 @@ Json step_json(const train::StepResult& step) {
   return j;
 }
 
+Json evaluation_json(const train::EvaluationResult& e) {
+  return {{"evaluated_step", e.step}, {"validation_loss", e.loss}, {"seconds", e.seconds}};
+}
+
 Json skipped_json(const model::Model& model, std::int64_t step, const plan::ControlBlock& c) {
   const auto tensor = static_cast<std::size_t>(c.tensor);
   const std::int32_t layer = model.parameter_block[tensor];

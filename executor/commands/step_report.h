@@ -13,6 +13,9 @@ namespace shard::commands {
 /// Steps count from 1. A norm that is not finite is null.
 [[nodiscard]] nlohmann::ordered_json step_json(const train::StepResult& step);
 
+/// {evaluated_step, validation_loss, seconds}: behind that many steps.
+[[nodiscard]] nlohmann::ordered_json evaluation_json(const train::EvaluationResult& evaluation);
+
 /// {step, scale_before, scale_after, tensor, element, layer, rank}: the first gradient that was not finite. layer is
 /// null outside of blocks, rank where every rank's own gradient was finite and their sum was not.
 [[nodiscard]] nlohmann::ordered_json skipped_json(const model::Model& model, std::int64_t step,

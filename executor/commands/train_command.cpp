@@ -209,7 +209,9 @@ void print_start(const cli::Command& command, const TrainOptions& o, const Prepa
   if (prepared.weights != nullptr) print_notes(prepared.weights->notes());
   cli::print(lines_of(format), foreign_lines(o.foreign));
   cli::print(lines_of(format),
-             heading(command, prepared.planned, prepared.prediction, prepared.data, prepared.instruction_set));
+             heading(command, prepared.planned, prepared.prediction,
+                     prepared.data + (prepared.validation.empty() ? "" : "; evaluated on " + prepared.validation),
+                     prepared.instruction_set));
   if (prepared.resumed != nullptr)
     cli::print(lines_of(format), "resumed   " + prepared.resumed->path().string() + ", behind step " +
                                      std::to_string(prepared.resumed->manifest().step) + '\n');

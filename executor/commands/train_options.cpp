@@ -44,6 +44,7 @@ void add_run_options(cli::Command& command, TrainOptions& o, std::string_view st
 
 void add_train_options(cli::Command& command, TrainOptions& o) {
   add_run_options(command, o, "training steps of the whole run, those behind which it is resumed among them");
+  add_evaluation_options(command, o.evaluation);
   add_checkpoint_options(command, o.checkpoints);
   cli::Group output = command.group("Output");
   output.add("trace", &o.trace, "FILE", "write what was measured, all ranks in one trace").common().writes_file();
@@ -80,10 +81,11 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
   output
       .add(
           "log", &o.log, "FILE",
-          "write one JSON object per step: step, loss, step_seconds, learning_rate, gradient_norm; an older file stays "
-          "until the first")
+          "write one JSON object per step: step, loss, step_seconds, learning_rate, gradient_norm, tokens_per_second, "
+          "mfu, resident_bytes; an older file stays until the first")
       .common()
       .writes_file();
+  output.add("tensorboard", &o.tensorboard, "DIR", "write the same for TensorBoard, a file for each run").common();
   output.add("print-every", &o.print_every, "N", "show every Nth step, and the first and last")
       .least(1)
       .may_differ("rank 0 alone shows steps");

@@ -8,6 +8,7 @@
 
 #include "executor/commands/checkpoint_options.h"
 #include "executor/commands/control_options.h"
+#include "executor/commands/evaluation_options.h"
 #include "executor/commands/train_weights.h"
 #include "executor/cpu/kernels/instruction_set.h"
 #include "executor/cpu/kernels/optimizer.h"
@@ -36,11 +37,13 @@ struct TrainOptions {
   std::uint64_t seed = 0;
   WeightOptions weights;
   CheckpointOptions checkpoints;
+  EvaluationOptions evaluation;
   std::string trace;
   std::string trace_predicted;
   bool profile = false;
   std::optional<StepRange> profile_steps;  ///< nothing: all
   std::string log;
+  std::string tensorboard;  ///< a folder; empty: no event file
   std::int64_t print_every = 1;
   bool print_memory = false;
   std::string recorder;  ///< where flight recorders are kept after a failure

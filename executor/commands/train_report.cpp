@@ -202,6 +202,12 @@ void add_weights(Json& j, const TrainReport& report) {
     j["saved_weights"] = {{"file", w.saved}, {"files", w.saved_files}, {"file_bytes", w.saved_bytes.count()}};
 }
 
+void add_evaluations(Json& j, const TrainReport& report) {
+  j["validation_data"] = report.validation.empty() ? Json(nullptr) : Json(report.validation);
+  j["evaluations"] = Json::array();
+  for (const train::EvaluationResult& e : report.own.evaluations) j["evaluations"].push_back(evaluation_json(e));
+}
+
 void add_moments(Json& j, const TrainReport& report) {
   j["moments"] = Json::array();
   const std::vector<engine::Moment>& predicted_moments = class_of(*report.prediction, 0).moments;
@@ -255,6 +261,7 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
   j["plan_hash"] = p.plan_hash;
   add_weights(j, report);
   add_steps(j, report);
+  add_evaluations(j, report);
   j["state_sha256"] = report.own.state_sha256;
   j["numerics"] = {{"instruction_set", cpu::to_string(report.instruction_set)},
                    {"library", cpu::matrix_library()},

@@ -47,6 +47,7 @@ struct TrainReport {
   std::vector<RankReport> ranks;
   Bytes device_overhead;  ///< the cluster's
   std::string data;
+  std::string validation;                      ///< empty: the run was not evaluated
   std::string transport;                       ///< the communicator's name
   cpu::InstructionSet instruction_set{};       ///< of all ranks
   WeightsReport weights{};                     ///< that were read or saved

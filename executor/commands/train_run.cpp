@@ -16,7 +16,9 @@
 #include "executor/commands/rank_traces.h"
 #include "executor/commands/run_profile.h"
 #include "executor/commands/same_options.h"
+#include "executor/commands/step_metrics.h"
 #include "executor/commands/step_report.h"
+#include "executor/commands/tensorboard.h"
 #include "executor/cpu/kernels/gemm.h"
 #include "executor/launch/address_space.h"
 #include "executor/profile/add_records.h"
@@ -68,8 +70,10 @@ Result<TraceStart> trace_start(const Prepared& p, const TrainOptions& o, const c
 class StepLines {
  public:
   /// `moments`: of the phase that ended last, where memory is shown.
-  StepLines(const Prepared& p, const TrainOptions& o, const train::MomentsObserver* moments, std::ostream& lines)
-      : steps_(o.steps),
+  StepLines(const Prepared& p, const TrainOptions& o, const cluster::Cluster& cluster,
+            const train::MomentsObserver* moments, std::ostream& lines)
+      : metrics_(p, cluster),
+        steps_(o.steps),
         first_(p.resumed == nullptr ? 1 : p.resumed->manifest().step + 1),
         print_every_(o.print_every),
         tokens_(static_cast<double>(p.planned.strategy.global_batch * p.planned.strategy.sequence)),
@@ -83,30 +87,52 @@ class StepLines {
            << '\n'
            << std::flush;
   }
+  void evaluated(const train::EvaluationResult& e) {
+    char loss[48];
+    std::snprintf(loss, sizeof loss, "%.6f", std::isnan(e.loss) ? NAN : e.loss);
+    lines_ << "eval " << e.step << '/' << steps_ << "  loss " << loss << "  " << cli::duration(Seconds{e.seconds})
+           << '\n'
+           << std::flush;
+    keep(e.step, evaluation_json(e));
+  }
   void created() {
     if (memory_) lines_ << memory_->created(moments_->last().end) << std::flush;
   }
-  /// Starts the log, where there is to be one. It grows a whole line at a time, for those who follow it.
-  [[nodiscard]] Result<void> open_log(const std::string& path) {
-    if (path.empty()) return {};
-    Result<OutputFile> created = OutputFile::create(path, Appears::growing);
+  /// Starts the log and TensorBoard's file, where there are to be some. They grow a step at a time, for those who follow
+  /// them.
+  [[nodiscard]] Result<void> open_logs(const std::string& log, const std::string& tensorboard) {
+    if (!log.empty()) {
+      Result<OutputFile> created = OutputFile::create(log, Appears::growing);
+      if (!created) return created.error();
+      log_.emplace(std::move(*created));
+    }
+    if (tensorboard.empty()) return {};
+    Result<EventFile> created = EventFile::create(tensorboard);
     if (!created) return created.error();
-    log_.emplace(std::move(*created));
+    events_.emplace(std::move(*created));
     return {};
   }
-  [[nodiscard]] Result<void> close_log() {
-    if (!log_) return {};
-    return log_->finish();
+  [[nodiscard]] Result<void> close_logs() {
+    Result<void> closed = log_ ? log_->finish() : Result<void>();
+    if (!events_) return closed;
+    Result<void> events = events_->finish();
+    return closed ? events : closed;
   }
   void operator()(const train::StepResult& done) {
     show(done);
     if (done.control && done.control->skip != 0) lines_ << skipped_text(model_, done.step, *done.control) << std::flush;
-    if (!log_) return;
-    log_->write(step_json(done).dump() + '\n');
-    static_cast<void>(log_->flush());  // a failure is reported by close_log()
+    if (log_ || events_) keep(done.step + 1, metrics_.json(done));
   }
 
  private:
+  /// A failure is reported by close_logs().
+  void keep(std::int64_t step, const nlohmann::ordered_json& record) {
+    if (log_) {
+      log_->write(record.dump() + '\n');
+      static_cast<void>(log_->flush());
+    }
+    if (events_) events_->write(step, StepMetrics::scalars(record));
+  }
   void show(const train::StepResult& done) {
     const auto number = static_cast<long long>(done.step + 1);
     if (number % print_every_ != 0 && number != first_ && number != steps_) return;
@@ -122,6 +148,7 @@ class StepLines {
     lines_ << text << std::flush;
   }
 
+  StepMetrics metrics_;
   std::int64_t steps_;
   std::int64_t first_;
   std::int64_t print_every_;
@@ -131,6 +158,7 @@ class StepLines {
   std::optional<MemoryLines> memory_;
   std::ostream& lines_;
   std::optional<OutputFile> log_;
+  std::optional<EventFile> events_;
 };
 
 /// One step of a tiny model on a rank of its own: loads and touches what libraries load lazily, so that the baseline
@@ -170,6 +198,7 @@ RunPlace place_of(Phase phase, std::int64_t step) {
   if (phase == Phase::creation) return {RunPart::creation};
   if (phase == Phase::digest) return {RunPart::digest};
   if (phase == Phase::save) return {RunPart::save, step};
+  if (phase == Phase::evaluate) return {RunPart::evaluation, step + 1};
   return {RunPart::step, step + 1};
 }
 
@@ -241,8 +270,8 @@ struct Watchers {
     }
     if (rank.value > 0) return {};
     if (o.print_memory) moments.emplace(p.plans.of_rank(rank.value), observer ? &*observer : nullptr);
-    step_lines.emplace(p, o, moments ? &*moments : nullptr, lines);
-    return step_lines->open_log(o.log);
+    step_lines.emplace(p, o, cluster, moments ? &*moments : nullptr, lines);
+    return step_lines->open_logs(o.log, o.tensorboard);
   }
 
   /// Of all ranks of this process, into the trace of its first, once all have ended.
@@ -264,7 +293,7 @@ struct Watchers {
   /// In place of finish(): what is said of a part of a run would not be what was predicted of the whole.
   [[nodiscard]] Result<TrainReport> stopped(Stopped where) {
     if (step_lines)
-      if (Result<void> closed = step_lines->close_log(); !closed) return closed.error();
+      if (Result<void> closed = step_lines->close_logs(); !closed) return closed.error();
     TrainReport report;
     report.stopped = std::move(where);
     return report;
@@ -278,7 +307,7 @@ struct Watchers {
       writer->add_metadata("matrix_library", cpu::matrix_library());
       if (Result<void> closed = writer->close(); !closed) return closed.error();
     }
-    if (step_lines) return step_lines->close_log();
+    if (step_lines) return step_lines->close_logs();
     return {};
   }
 };
@@ -316,6 +345,17 @@ train::SessionOptions session_of(const TrainOptions& o, const plan::Plan& plan, 
   return session;
 }
 
+/// When and on what the session is evaluated. `data` and `watchers` outlive it.
+train::EvaluationPlan evaluation_of(const TrainOptions& o, const RunData& data, Watchers& watchers) {
+  return {.every = o.evaluation.every,
+          .steps = o.evaluation.steps,
+          .use_validation = [&data](bool yes) { data.validation->use_validation(yes); },
+          .after =
+              [&watchers](const train::EvaluationResult& e) {
+                if (watchers.step_lines) watchers.step_lines->evaluated(e);
+              }};
+}
+
 /// What rank 0 does when all ranks have ended: files that are whole get their names.
 Result<void> finish_files(const Prepared& p, const TrainOptions& o, const cluster::Cluster& cluster, Watchers& watchers,
                           RankWeights& weights, device_profile::DeviceRecording* recording, TrainReport& report) {
@@ -344,8 +384,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   if (Result<void> ok = same_instruction_set(p, communicator); !ok) return ok.error();
   const Result<cluster::Cluster> cluster = cluster::read_cluster(o.cluster);
   if (!cluster) return cluster.error();
-  const auto data =
-      open_data(o.data, *p.planned.model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed});
+  const Result<RunData> data = open_run_data(o, *p.planned.model, s);
   if (!data) return data.error();
   const plan::Plan& plan = p.plans.of_rank(rank.value);
   const auto weights = RankWeights::start(o.weights, p.weights, p.planned.config, plan, communicator);
@@ -364,6 +403,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
   train::SessionOptions session = session_of(o, plan, rank, watchers);
   (*weights)->tell(session);
   if (p.resumed != nullptr) p.resumed->tell(session);
+  session.evaluation = evaluation_of(o, *data, watchers);
   std::vector<train::SavedCheckpoint> saved;
   const auto keeper = keeper_of(o, p, plan, communicator, [&](const train::SavedCheckpoint& c) {
     saved.push_back(c);
@@ -379,7 +419,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
     return {};
   };
   set_run_place({RunPart::arenas});
-  Result<train::SessionResult> result = run(plan, **data, pool, session);
+  Result<train::SessionResult> result = run(plan, *data->source, pool, session);
   if (!result) return result.error();
   if (const int signal = *keeper == nullptr ? 0 : (*keeper)->ended_by(); signal != 0) {
     const train::SavedCheckpoint last = saved.empty() ? train::SavedCheckpoint{} : saved.back();
@@ -400,6 +440,7 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
                      .ranks = {},
                      .device_overhead = cluster->device_overhead,
                      .data = p.data,
+                     .validation = p.validation,
                      .transport = std::string(communicator.name()),
                      .instruction_set = p.instruction_set,
                      .weights = (*weights)->report(),

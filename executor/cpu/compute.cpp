@@ -94,7 +94,7 @@ void compute_attention(const Call& o) {
   for (std::size_t i = 0; i < inputs; ++i) in[i] = o(Role::x, static_cast<int>(i));
   split_heads(a, std::span<const ConstElements>(in).first(inputs), q, k, v);
   const std::int64_t out_stride = a.heads * a.head_dim;
-  AttentionDropout drop = executor::attention_dropout(a, o.tensor_rank);
+  AttentionDropout drop = executor::attention_dropout(o.op, o.tensor_rank);
   drop.key = o.mask;
   float* lse = o.floats(Role::statistic);
   if (o.forward()) {
@@ -127,7 +127,7 @@ void compute_loss(const Call& o) {
 }
 
 void compute_dropout(const Call& o) {
-  const float probability = o.attributes().probability;
+  const float probability = o.op.drop_probability();
   if (o.forward())
     dropout(o.pool, o.mask, probability, 0, o.count(Role::x), o(Role::x), o(Role::y));
   else
@@ -238,7 +238,7 @@ void Backend::compute(const plan::Op& op, const plan::Compute& c) {
   assert(o.slots.size() == op.operands.size());
   for (std::size_t i = 0; i < op.operands.size(); ++i)
     o.bound[i] = {.elements = elements(op.operands[i]), .bytes = op.operands[i].bytes};
-  if (a.probability > 0) {
+  if (c.drop_probability() > 0) {
     // Belongs to the micro-batch, whoever computes it and whenever.
     const std::int64_t micro_batch =
         step_ * plan_.micro_batches + plan_.dealing.micro_batch(op.micro_step, position_.shard, position_.replica);

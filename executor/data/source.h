@@ -21,6 +21,8 @@ struct BatchShape {
   std::int64_t batch = 1;     ///< sequences, or mlp samples
   std::int64_t sequence = 1;  ///< tokens per sequence
   std::uint64_t seed = 0;
+  double begin = 0;  ///< of a file's tokens, which share of them comes before what samples are of
+  double end = 1;    ///< and where that ends
 };
 
 /// Fills micro-batches. A micro-batch is a function of (seed, its number in the run) alone: strategies that deal the

@@ -167,13 +167,23 @@ Result<std::unique_ptr<DataSource>> open_tokens(const std::filesystem::path& pat
           "copy the file again");
     if (headed && head[2] >= 0) count = head[2];
   }
+  const std::int64_t all = count;
+  const auto first = static_cast<std::int64_t>(shape.begin * static_cast<double>(all));
+  count = static_cast<std::int64_t>(shape.end * static_cast<double>(all)) - first;
+  begin += first * (form == TokenForm::uint16 ? 2 : 1);
+  if (count <= shape.sequence && count < all)
+    return fault(Errc::contradiction, path,
+                 "of " + std::to_string(all) + " tokens this part holds " + std::to_string(count) +
+                     ", and one sequence and its target need " + std::to_string(shape.sequence + 1),
+                 "a longer file, or another share of it");
   if (count <= shape.sequence)
     return fault(Errc::malformed, path,
                  "the file holds " + std::to_string(count) + " tokens, one sequence and its target need " +
                      std::to_string(shape.sequence + 1),
                  count > 1 ? "--sequence " + std::to_string(count - 1) : "a longer file");
-  const char* prefix = form == TokenForm::bytes ? "text:" : "";
-  auto source = std::make_unique<Tokens>(prefix + path.string(), std::move(*file), begin, count, form, shape);
+  const std::string place = count == all ? "" : " from token " + std::to_string(first) + " on";
+  const std::string name = (form == TokenForm::bytes ? "text:" : "") + path.string() + place;
+  auto source = std::make_unique<Tokens>(name, std::move(*file), begin, count, form, shape);
   if (Result<void> r = source->check_all(model); !r) return r.error();
   return std::unique_ptr<DataSource>(std::move(source));
 }

@@ -45,6 +45,7 @@ std::string phase_text(const Event& event) {
     case Phase::creation:
     case Phase::save:
     case Phase::load:
+    case Phase::evaluate:
     case Phase::digest: return to_string(event.phase);
   }
   return "?";

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "executor/kernels/shapes.h"
+#include "sim/ir/op.h"
 #include "sim/model/graph.h"
 
 namespace shard::executor {
@@ -54,9 +55,10 @@ namespace shard::executor {
   return {.batch = a.batch, .sequence = a.sequence, .heads = a.heads, .kv_heads = a.kv_heads, .head_dim = a.head_dim};
 }
 /// Without its key: which heads of the whole model's the shape's are.
-[[nodiscard]] inline AttentionDropout attention_dropout(const model::Attributes& a, std::int64_t tensor_rank) {
+[[nodiscard]] inline AttentionDropout attention_dropout(const plan::Compute& c, std::int64_t tensor_rank) {
+  const model::Attributes& a = *c.attributes;
   const bool some = a.parts > 0;  // heads [rank x heads, (rank + 1) x heads)
-  return {.probability = a.probability,
+  return {.probability = c.drop_probability(),
           .key = {},
           .heads = some ? a.parts * a.heads : a.heads,
           .first_head = some ? tensor_rank * a.heads : 0};

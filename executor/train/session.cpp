@@ -8,11 +8,11 @@
 
 namespace shard::train {
 
-Result<void> Session::phase(Phase which, std::int64_t step) {
+Result<void> Session::phase(Phase which, std::int64_t step, std::optional<std::int64_t> data) {
   const plan::PhaseOps* ops = plan_.find(which);
   if (ops == nullptr) return {};
   if (options_.before_phase) options_.before_phase(which, step);
-  backend_.set_step(step);
+  backend_.set_step(data.value_or(step));
   if (options_.recorder != nullptr) options_.recorder->begin(which, step, executor::now_ns());
   if (Result<void> r = backend_.run(*ops); !r) return r;
   if (options_.recorder != nullptr) options_.recorder->end(executor::now_ns());
@@ -51,6 +51,26 @@ Result<StepResult> Session::step() {
   if (options_.read_each_step && options_.digest && steps_ < options_.steps)
     if (Result<void> r = show_state(); !r) return r.error();
   return done;
+}
+
+Result<void> Session::evaluate() {
+  const EvaluationPlan& e = options_.evaluation;
+  if (e.every == 0 || (steps_ % e.every != 0 && steps_ != options_.steps)) return {};
+  note_parts_of_step();
+  const auto begin = std::chrono::steady_clock::now();
+  const CollectiveTotals before = communicator_.totals();
+  EvaluationResult done{.step = steps_};
+  if (e.use_validation) e.use_validation(true);
+  for (std::int64_t k = 0; k < e.steps; ++k) {
+    if (Result<void> r = phase(Phase::evaluate, steps_ - 1, k); !r) return r;
+    done.loss += static_cast<double>(backend_.loss()) / static_cast<double>(e.steps);
+  }
+  if (e.use_validation) e.use_validation(false);
+  result_.evaluation_collectives += communicator_.totals() - before;
+  done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result_.evaluations.push_back(done);
+  if (e.after) e.after(done);
+  return {};
 }
 
 Result<void> Session::keep() {
@@ -122,7 +142,7 @@ SessionResult Session::finish() {
   }
   result_.optimizer_state =
       executor::optimizer_state_bytes(plan_, plan::position(plan_.topology, communicator_.rank().value));
-  result_.collectives = communicator_.totals() - result_.digest_collectives;
+  result_.collectives = communicator_.totals() - result_.digest_collectives - result_.evaluation_collectives;
   return std::move(result_);
 }
 
@@ -151,6 +171,7 @@ Result<SessionResult> run_session(executor::RankBackend& backend, const plan::Pl
   if (Result<void> r = session.create(); !r) return r.error();
   while (session.steps() < options.steps) {
     if (const Result<StepResult> r = session.step(); !r) return r.error();
+    if (Result<void> r = session.evaluate(); !r) return r.error();
     if (Result<void> r = session.keep(); !r) return r.error();
     if (options.keeper != nullptr && options.keeper->ends_run()) break;
   }

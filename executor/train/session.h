@@ -22,6 +22,22 @@ struct StepResult {
   std::optional<plan::ControlBlock> control{};  ///< gradient norm, loss scale, overflow, where they are looked at
 };
 
+/// Of one evaluation, the same on every rank.
+struct EvaluationResult {
+  std::int64_t step = 0;  ///< as many are done
+  double loss = 0;        ///< the mean
+  double seconds = 0;
+};
+
+/// When a session is evaluated, and on what. Its plan has the phase.
+struct EvaluationPlan {
+  std::int64_t every = 0;  ///< steps, and behind the last; 0: never
+  std::int64_t steps = 1;  ///< of as many micro-batches as a training step, from 0 on
+  /// From here on the session's data is that for evaluations, or no longer.
+  std::function<void(bool evaluates)> use_validation = nullptr;
+  std::function<void(const EvaluationResult&)> after = nullptr;  ///< may be null
+};
+
 /// Who keeps the state of a run as it stands behind a step. Each rank's own; all are asked the same.
 class StateKeeper {
  public:
@@ -68,6 +84,7 @@ struct SessionOptions {
   executor::FirstState first_state = nullptr;    ///< null: zeros
   std::int64_t first_step = 0;                   ///< of a run that goes on: as many steps are done
   StateKeeper* keeper = nullptr;                 ///< may be null; keeps the state of the run
+  EvaluationPlan evaluation{};
   std::string disk_path{};                       ///< an existing directory for what the plan puts on disk
   /// Trains on where losses, gradients or parameters are no numbers, which else ends the session.
   bool keep_going = false;
@@ -107,6 +124,8 @@ struct SessionResult {
   Bytes optimizer_state;
   CollectiveTotals collectives;         ///< of creation and steps, which is what a simulation of the training counts
   CollectiveTotals digest_collectives;  ///< of the digest after it
+  CollectiveTotals evaluation_collectives;
+  std::vector<EvaluationResult> evaluations;
   std::string state_sha256;             ///< rank 0; empty elsewhere or without a digest
 };
 
@@ -129,6 +148,8 @@ class Session {
   /// The next step: as many as one likes, whatever options.steps says. contradiction, on all ranks, where it left no
   /// numbers (executor/train/numbers.h).
   [[nodiscard]] Result<StepResult> step();
+  /// Evaluates where that is due behind the steps that are done.
+  [[nodiscard]] Result<void> evaluate();
   /// Saves where the keeper wants the state behind the steps that are done.
   [[nodiscard]] Result<void> keep();
   /// Steps that are done, those of the run that this one goes on with among them.
@@ -142,7 +163,8 @@ class Session {
   [[nodiscard]] SessionResult finish();
 
  private:
-  [[nodiscard]] Result<void> phase(Phase which, std::int64_t step);
+  /// `data`: the step whose micro-batches are loaded, where it is not that.
+  [[nodiscard]] Result<void> phase(Phase which, std::int64_t step, std::optional<std::int64_t> data = std::nullopt);
   /// The digest phase, behind as many steps as are done.
   [[nodiscard]] Result<void> show_state();
   void note_parts_of_step();

@@ -29,7 +29,8 @@ void Interpreter::check() {
   for (const PhaseOps& phase : plan_.phases) {
     if (faults_.failed()) return;
     in_step_ = phase.phase == Phase::first_step || phase.phase == Phase::steady_step;
-    if (in_step_) check_dealing(phase);
+    const bool evaluates = phase.phase == Phase::evaluate;
+    if (in_step_ || evaluates) check_dealing(phase);
     for (const Op& op : phase.ops) {
       faults_.at(phase_ = &phase, &op);
       for (BufferId id : op.acquire) of(id).clear();
@@ -39,6 +40,7 @@ void Interpreter::check() {
     faults_.at(&phase, nullptr);
     if (phase.phase == Phase::creation) check_created();
     if (in_step_) end_step();
+    if (evaluates && !loss_known_) faults_.fail("P37", "evaluation ends without the mean loss");
   }
 }
 

@@ -32,6 +32,7 @@ void Interpreter::compute(const Op& op, const Compute& c) {
   const bool is_leaf = c.direction != Direction::forward && model::row(c.kind).loss;
   if (c.scale != (is_leaf ? leaf_scale() : 1.0f) || c.scaled != (is_leaf && plan_.strategy.has_scaler()))
     return faults_.fail("P9", "has the wrong scale");
+  if (!c.drops && phase_->phase != Phase::evaluate) return faults_.fail("P31", "drops nothing in training");
   if (c.workspace != (expected_workspace(plan_, c).count() > 0)) return faults_.fail("P9", "has the wrong workspace");
   if (!check_then(c)) return;
   const std::vector<Expected> operands = expected_operands(plan_, source, c);

@@ -28,6 +28,7 @@ class Structure {
       if (faults_.failed()) return;
     }
     check_first_step();
+    if (!faults_.failed()) check_evaluation();
     for (std::size_t m = 0; m < kMemoryCount; ++m)
       if (highest_[m] != plan_.arena_bytes[m].count())
         faults_.fail("P6", std::string("the ") + to_string(static_cast<Memory>(m)) + " arena has " +
@@ -50,7 +51,8 @@ class Structure {
       if (std::holds_alternative<Absent>(op.action)) faults_.fail("P1", "an op that this rank lacks is still listed");
       if (op.id.value <= last_id) faults_.fail("P1", "ids must ascend, the one before is " + std::to_string(last_id));
       last_id = op.id.value;
-      if (phase.phase != Phase::steady_step && !ids_.insert(op.id.value).second)
+      const bool of_step = phase.phase == Phase::steady_step || phase.phase == Phase::evaluate;
+      if (!of_step && !ids_.insert(op.id.value).second)
         faults_.fail("P1", "another phase has this id too");
       if (op.first_step_only && phase.phase != Phase::first_step)
         faults_.fail("P21", "births of optimizer state belong to the first step");
@@ -195,9 +197,42 @@ class Structure {
     if (next != steady->ops.size()) faults_.fail("P21", "the steady step has ops that the first step lacks");
   }
 
-  static bool alike(const Op& a, const Op& b) {
+  /// P37: evaluation is a part of the steady step, before anything is differentiated, and changes no state.
+  void check_evaluation() {
+    const PhaseOps* phase = plan_.find(Phase::evaluate);
+    faults_.at(phase, nullptr);
+    if ((phase != nullptr) != plan_.strategy.evaluates)
+      return faults_.fail("P37", "phase evaluate is there where the strategy evaluates, and nowhere else");
+    if (phase == nullptr) return;
+    const std::vector<Op>& steady = plan_.find(Phase::steady_step)->ops;
+    auto same = steady.begin();
+    for (const Op& op : phase->ops) {
+      faults_.at(phase, &op);
+      same = std::find_if(same, steady.end(), [&](const Op& o) { return o.id == op.id; });
+      if (same == steady.end() || !do_the_same(op, *same))
+        return faults_.fail("P37", "the steady step has no such op behind the one before");
+      if (const auto* c = std::get_if<Compute>(&op.action);
+          c == nullptr ? !may_evaluate(op) : c->direction != Direction::forward || c->drops)
+        return faults_.fail("P37", "evaluation only computes forward, and drops nothing");
+      for (const Operand& o : op.operands)
+        if (o.writes() && is_state(plan_.buffer(o.buffer)))
+          return faults_.fail("P37", "evaluation writes " + name(o.buffer) + ", which is state of the run");
+    }
+  }
+  static bool may_evaluate(const Op& op) {
+    return std::holds_alternative<LoadBatch>(op.action) || std::holds_alternative<Communicate>(op.action) ||
+           std::holds_alternative<Copy>(op.action) || std::holds_alternative<MeanLoss>(op.action);
+  }
+  static bool is_state(const Buffer& buffer) {
+    return buffer.persistent && (buffer.category == Category::parameter ||
+                                 buffer.category == Category::master_parameter ||
+                                 buffer.category == Category::optimizer_state);
+  }
+
+  static bool alike(const Op& a, const Op& b) { return a.release == b.release && do_the_same(a, b); }
+  static bool do_the_same(const Op& a, const Op& b) {
     if (a.id != b.id || a.stream != b.stream || a.micro_step != b.micro_step || a.action.index() != b.action.index() ||
-        a.operands.size() != b.operands.size() || a.release != b.release)
+        a.operands.size() != b.operands.size())
       return false;
     for (std::size_t i = 0; i < a.operands.size(); ++i) {
       const Operand& x = a.operands[i];

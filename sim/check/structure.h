@@ -1,4 +1,4 @@
-// Rules P1 to P6, P21, P34 and P35: ids, operands, edges, lifetimes, offsets, the arenas' sizes and where products
+// Rules P1 to P6, P21, P34, P35 and P37: ids, operands, edges, lifetimes, offsets, the arenas' sizes and where products
 // begin.
 #pragma once
 

@@ -40,6 +40,7 @@ constexpr auto kWords = std::to_array<Word>({
      "the phase after the last step in which the ranks compute one SHA-256 of all parameters and optimizer "
      "state, equal for equal training; also that number"},
     {"disk", "memory on a disk, for optimizer state"},
+    {"evaluate", "the phase that computes the mean loss of validation data, by the forward ops of a step"},
     {"exposed", "communication while nothing computes: what it adds to the step"},
     {"extent", "how far an arena is used: its highest offset, gaps and alignment included; what has to fit",
      "peak (extent)"},
@@ -89,7 +90,8 @@ constexpr auto kWords = std::to_array<Word>({
     {"peer's score",
      "the waste that the other system's own search reports for the size; it differs from the waste of "
      "the layout built where that search leaves parameters out or rounds later"},
-    {"phase", "a part of a run with memory and time of its own: creation, first_step, steady_step, digest, save"},
+    {"phase", "a part of a run with memory and time of its own: creation, first_step, steady_step, digest, save,"
+     " evaluate"},
     {"pinned", "host memory whose pages are locked, so that a GPU copies from and to it while it computes",
      "pinned memory"},
     {"placement", "in which memory model data rests between its uses"},

@@ -34,7 +34,7 @@ Draft alone(Draft plan, Packings&) {
   return kPass(std::move(plan));
 }
 
-constexpr std::array<Pass, 13> kPasses{{{"differentiate", alone<differentiate>},
+constexpr std::array<Pass, 14> kPasses{{{"differentiate", alone<differentiate>},
                                         {"recompute", alone<recompute>},
                                         {"fuse", alone<fuse>},
                                         {"accumulate", alone<accumulate>},
@@ -44,6 +44,7 @@ constexpr std::array<Pass, 13> kPasses{{{"differentiate", alone<differentiate>},
                                         {"place", alone<place>},
                                         {"pin", alone<pin>},
                                         {"schedule", alone<schedule>},
+                                        {"evaluate", alone<evaluate>},
                                         {"order", alone<order>},
                                         {"allocate", allocate},
                                         {"overlap", alone<overlap>}}};
@@ -202,7 +203,7 @@ Result<PlanSet> compile_part(const std::shared_ptr<const model::Model>& part, co
   if (!kinds) return kinds.error();
   decide_placement(kinds->drafts);
   Packings packings;
-  for (Draft& kind : kinds->drafts) kind = run_passes(std::move(kind), packings, "place", "schedule");
+  for (Draft& kind : kinds->drafts) kind = run_passes(std::move(kind), packings, "place", "evaluate");
   finish(kinds->drafts);
   PlanSet set;
   set.classes.assign(std::make_move_iterator(kinds->drafts.begin()), std::make_move_iterator(kinds->drafts.end()));

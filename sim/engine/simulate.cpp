@@ -26,7 +26,8 @@ std::int64_t repetitions(Phase phase, const SimulateOptions& options) {
     case Phase::steady_step: return options.steps - 1;
     case Phase::digest: return options.digest ? 1 : 0;
     case Phase::save:
-    case Phase::load: return 0;
+    case Phase::load:
+    case Phase::evaluate: return 0;
   }
   return 0;
 }

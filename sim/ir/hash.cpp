@@ -123,11 +123,12 @@ void add(Sink& sink, const Action& action, const model::Graph& graph) {
   sink.add(action.index());
   std::visit(on{[&](const Compute& a) {
                   const auto& [kind, direction, source, attributes, input_gradient, in_place, accumulate_input,
-                               accumulate_weight, workspace, scale, scaled, then] = a;
+                               accumulate_weight, workspace, scale, scaled, drops, then] = a;
                   const bool known = has_operators_attributes(graph, a);
                   sink.add(kind, direction, source, input_gradient, in_place, accumulate_input, accumulate_weight,
                            workspace, scale, scaled, known);
                   if (!known) add(sink, *attributes);
+                  if (!drops) sink.add(drops);  // nothing where it does, so that plans that only train have one hash
                   add(sink, then, graph);
                 },
                 [&](const LoadBatch& a) {

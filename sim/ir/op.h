@@ -62,7 +62,10 @@ struct Compute {
   bool workspace = false;
   float scale = 1.0f;   ///< loss operators, backward: 1 / M, so that nothing divides afterwards
   bool scaled = false;  ///< loss operators, backward: times the loss scale, which is an operand
+  bool drops = true;    ///< false: nothing is dropped, whatever the probability
   Then then{};
+  /// Of an element of what the operator drops from.
+  [[nodiscard]] float drop_probability() const { return drops ? attributes->probability : 0; }
   friend bool operator==(const Compute&, const Compute&) = default;
 };
 

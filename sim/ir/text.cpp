@@ -84,6 +84,7 @@ void append_action(std::string& out, const Plan& plan, const Op& op) {
                   if (c.accumulate_weight) append(out, " adds_weight");
                   if (c.scale != 1.0f) append(out, " scale ", c.scale);
                   if (c.scaled) append(out, " scaled");
+                  if (!c.drops && c.attributes->probability > 0) append(out, " drops_nothing");
                   append_then(out, c);
                 },
                 [&](const LoadBatch& a) {

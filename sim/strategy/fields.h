@@ -55,6 +55,7 @@ enum class FieldId : std::uint8_t {
   dropout,
   threads,
   reproducible,
+  evaluates,
   freeze,
   placement,
   param_placement,

@@ -44,7 +44,8 @@ constexpr FieldId kOrder[] = {FieldId::stage,
                               FieldId::distributed,
                               FieldId::keep_gathered,
                               FieldId::reuse_shard,
-                              FieldId::bucket_mib};
+                              FieldId::bucket_mib,
+                              FieldId::evaluates};
 
 void add(std::string& line, std::string_view word) {
   if (word.empty()) return;

@@ -168,6 +168,7 @@ struct Strategy {
   bool keep_gathered = false;   ///< stage 3: a unit is gathered once a step and dropped after its last use
   bool reuse_shard = false;     ///< stage 3, 16 bits, no accumulation: gradients take their parameters' place
   std::int32_t bucket_mib = 0;  ///< stages 2 and 3: units are reduced together up to so many MiB; 0: one by one
+  bool evaluates = false;       ///< the mean loss can be had without a step: there is a phase for it
 
   friend bool operator==(const Strategy&, const Strategy&) = default;
 

@@ -131,17 +131,21 @@ inline std::vector<std::vector<std::size_t>> whole_matrix(const Subject& subject
   return rows;
 }
 
-/// Peaks of every arena and calls and bytes of every collective, of every rank, are those of the plan.
-inline void expect_as_planned(const InProcessRun& run, std::int64_t steps, const std::string& what) {
+/// Peaks of every arena and calls and bytes of every collective, of every rank, are those of the plan. `evaluated`: how
+/// often phase evaluate ran.
+inline void expect_as_planned(const InProcessRun& run, std::int64_t steps, const std::string& what,
+                              std::int64_t evaluated = 0) {
   for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
     const plan::Plan& plan = run.plans.of_rank(static_cast<std::int32_t>(rank));
     for (std::size_t m = 0; m < kMemoryCount; ++m)
       EXPECT_EQ(run.ranks[rank].peak[m].count(), plan.arena_bytes[m].count()) << what << " rank " << rank << ' ' << m;
     CollectiveTotals planned;
     CollectiveTotals of_digest;
+    CollectiveTotals of_evaluation;
     for (const plan::PhaseOps& phase : plan.phases) {
-      const std::int64_t times = phase.phase == Phase::steady_step ? steps - 1 : 1;
-      CollectiveTotals& total = phase.phase == Phase::digest ? of_digest : planned;
+      const bool evaluates = phase.phase == Phase::evaluate;
+      const std::int64_t times = phase.phase == Phase::steady_step ? steps - 1 : evaluates ? evaluated : 1;
+      CollectiveTotals& total = phase.phase == Phase::digest ? of_digest : evaluates ? of_evaluation : planned;
       for (const plan::Op& op : phase.ops)
         if (const auto sends = plan::effects(plan, op).sends) {
           total[sends->kind].calls += times;
@@ -150,6 +154,7 @@ inline void expect_as_planned(const InProcessRun& run, std::int64_t steps, const
     }
     EXPECT_EQ(run.ranks[rank].collectives, planned) << what << " rank " << rank;
     EXPECT_EQ(run.ranks[rank].digest_collectives, of_digest) << what << " rank " << rank;
+    EXPECT_EQ(run.ranks[rank].evaluation_collectives, of_evaluation) << what << " rank " << rank;
   }
 }
 

@@ -25,6 +25,11 @@ TEST_P(PlantedBugs, IsFoundByItsRule) {
 
 namespace {
 
+Strategy evaluated(Strategy s) {
+  s.evaluates = true;
+  return s;
+}
+
 Strategy in_bf16(Strategy s) {
   s.precision = Precision::bf16;
   return s;
@@ -255,6 +260,35 @@ const Planted kPlanted[] = {
     {"OneSaveIsMissing", "P36", zero(1),
      [](PlanSet& plans) {
        for (Plan& p : plans.classes) p.find(Phase::save)->ops.erase(p.find(Phase::save)->ops.begin() + 1);
+     }},
+    {"EvaluationDrops", "P37", evaluated(zero(3)),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes)
+         for (Op& op : p.find(Phase::evaluate)->ops)
+           if (auto* compute = std::get_if<Compute>(&op.action)) compute->drops = true;
+     }},
+    {"TrainingDropsNothing", "P31", zero(3), in_steps([](Plan&, std::vector<Op>& ops) {
+       for (Op& op : ops)
+         if (auto* compute = std::get_if<Compute>(&op.action)) compute->drops = false;
+     })},
+    {"EvaluationOfOtherOps", "P37", evaluated(zero(2)),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.find(Phase::evaluate)->ops = p.find(Phase::steady_step)->ops;
+     }},
+    {"EvaluationLacksAnOperator", "P4", evaluated(zero(0)),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) {
+         std::vector<Op>& ops = p.find(Phase::evaluate)->ops;
+         ops.erase(std::ranges::find_if(ops, [](const Op& op) { return std::holds_alternative<Compute>(op.action); }));
+       }
+     }},
+    {"EvaluationLacksItsLoss", "P4", evaluated(zero(1)),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.find(Phase::evaluate)->ops.pop_back();
+     }},
+    {"EvaluationThatNobodyAskedFor", "P37", zero(1),
+     [](PlanSet& plans) {
+       for (Plan& p : plans.classes) p.phases.push_back({.phase = Phase::evaluate, .ops = {}});
      }},
     {"NothingIsSaved", "P21", zero(0),
      [](PlanSet& plans) {

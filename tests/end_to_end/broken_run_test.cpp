@@ -122,7 +122,7 @@ TEST(BrokenRun, TheVerdictSaysWhereARankDiedAndWhoWaits) {
         outcome.err,
         MatchesRegex(
             "shardscope: [a-z0-9 ]+: " + named + " died: signal 9 \\(Killed\\)\n  " + named +
-            " died in step [0-9]+, .*ranks [0-2], [0-2] wait in it\n  try: run again\nrecorders are in kept: .*\n"));
+            " died (in|behind) step [0-9]+, .*ranks [0-2], [0-2] wait in it\n  try: run again\nrecorders are in kept: .*\n"));
     EXPECT_EQ(run.files(), (Words{"kept", "tmp"}));
     const nlohmann::json j = json_of(shardscope({"inspect", kept.string(), "--json"}));
     EXPECT_THAT(outcome.err, HasSubstr("  " + j.at("verdict").get<std::string>()));

@@ -62,8 +62,8 @@ enum class Stream : std::uint8_t {
 inline constexpr int kStreamCount = 6;
 
 /// Which part of a run.
-enum class Phase : std::uint8_t { creation = 0, first_step = 1, steady_step = 2, save = 3, load = 4, digest = 5 };
-inline constexpr int kPhaseCount = 6;
+enum class Phase : std::uint8_t { creation = 0, first_step = 1, steady_step = 2, save = 3, load = 4, digest = 5, evaluate = 6 };
+inline constexpr int kPhaseCount = 7;
 
 /// Which collective. Bytes of a call are the full buffer, padding included.
 enum class Collective : std::uint8_t { all_gather = 0, reduce_scatter = 1, all_reduce = 2, broadcast = 3, reduce = 4 };
@@ -176,6 +176,7 @@ inline constexpr int kActivityCount = 24;
     case Phase::save: return "save";
     case Phase::load: return "load";
     case Phase::digest: return "digest";
+    case Phase::evaluate: return "evaluate";
   }
   return "?";
 }

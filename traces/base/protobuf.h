@@ -1,5 +1,5 @@
 // Protobuf's wire format (https://protobuf.dev/programming-guides/encoding), read and written: the little that traces
-// of Perfetto need.
+// of Perfetto and files of TensorBoard need.
 #pragma once
 
 #include <bit>
@@ -27,6 +27,11 @@ class ProtoMessage {
     for (int shift = 0; shift < 64; shift += 8) bytes_ += static_cast<char>(value >> shift & 0xff);
   }
   void number(std::uint32_t field, double value) { fixed64(field, std::bit_cast<std::uint64_t>(value)); }
+  void number32(std::uint32_t field, float value) {
+    tag(field, ProtoWire::fixed32);
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    for (int shift = 0; shift < 32; shift += 8) bytes_ += static_cast<char>(bits >> shift & 0xff);
+  }
   /// string, bytes and embedded messages.
   void text(std::uint32_t field, std::string_view value) {
     tag(field, ProtoWire::delimited);

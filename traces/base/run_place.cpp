@@ -23,6 +23,7 @@ std::string to_string(RunPlace place) {
     case RunPart::arenas: return "making arenas";
     case RunPart::creation: return "creation";
     case RunPart::step: return "step " + std::to_string(place.step);
+    case RunPart::evaluation: return "evaluating behind step " + std::to_string(place.step);
     case RunPart::save: return "saving behind step " + std::to_string(place.step);
     case RunPart::digest: return "digest";
     case RunPart::results: return "results";

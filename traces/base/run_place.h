@@ -15,6 +15,7 @@ enum class RunPart : std::uint8_t {
   arenas,
   creation,
   step,
+  evaluation,
   save,
   digest,
   results,
@@ -23,7 +24,7 @@ enum class RunPart : std::uint8_t {
 
 struct RunPlace {
   RunPart part = RunPart::none;
-  std::int64_t step = 0;  ///< of RunPart::step and ::save, counted from 1 as it is printed
+  std::int64_t step = 0;  ///< of RunPart::step, ::evaluation and ::save, counted from 1 as it is printed
   friend bool operator==(RunPlace, RunPlace) = default;
 };
 

@@ -122,7 +122,7 @@ void run_attention(const Call& o) {
   for (std::size_t i = 0; i < inputs; ++i) in[i] = o(Role::x, static_cast<int>(i));
   executor::split_heads(a, std::span<const ConstElements>(in).first(inputs), q, k, v);
   const std::int64_t out_stride = a.heads * a.head_dim;
-  const AttentionDropout drop = executor::attention_dropout(a, o.tensor_rank);
+  const AttentionDropout drop = executor::attention_dropout(o.op, o.tensor_rank);
   float* lse = o.floats(Role::statistic);
   if (o.forward()) {
     o.kernels.attention_forward(o.stream, shape, q, k, v, {o(Role::y), out_stride}, lse, drop, o.mask, o.step);
@@ -157,7 +157,7 @@ void run_loss(const Call& o) {
 
 void run_dropout(const Call& o) {
   const Role from = o.forward() ? Role::x : Role::dy;
-  o.kernels.dropout(o.stream, o.mask, o.step, o.attributes().probability, o.count(from), o(from),
+  o.kernels.dropout(o.stream, o.mask, o.step, o.op.drop_probability(), o.count(from), o(from),
                     o(o.forward() ? Role::y : Role::dx));
 }
 

@@ -93,7 +93,7 @@ Result<void> Backend::compute_op(const Op& op, const plan::Compute& c, Stream st
     call.bytes[i] = op.operands[i].bytes;
   }
   // Belongs to the micro-batch, whoever computes it and whenever.
-  if (c.attributes->probability > 0)
+  if (c.drop_probability() > 0)
     call.mask = {.seed = seed_,
                  .mask = c.attributes->mask,
                  .micro_batches = plan_.micro_batches,

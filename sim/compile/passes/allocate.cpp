@@ -23,7 +23,8 @@ namespace {
 
 /// What one memory's arena is packed from. What is born once and stays (parameters, optimizer state) counts as live
 /// from the start of the run, so every offset holds in every step: it lies at the bottom, in order of birth, and what
-/// comes and goes is packed above it. first_step touches nothing that steady_step does not, births apart.
+/// comes and goes is packed above it. first_step touches nothing that steady_step does not, births apart, nor does
+/// evaluate, where nothing lives longer either.
 class ArenaUse {
  public:
   /// `base`: the end of what stays.
@@ -130,7 +131,7 @@ class ArenaUse {
   template <class F>
   void for_each_phase(const F& f) const {
     for (const PhaseOps& phase : plan_.phases)
-      if (phase.phase != Phase::first_step) f(phase);
+      if (phase.phase != Phase::first_step && phase.phase != Phase::evaluate) f(phase);
   }
 
   const Plan& plan_;

@@ -44,6 +44,10 @@ namespace shard::plan {
 /// Gathers run `prefetch` ahead; tree nodes leave the way of reductions; ids; first and steady step.
 [[nodiscard]] Draft schedule(Draft plan);
 
+/// Strategy::evaluates: phase evaluate, the ops of a step that its mean loss needs, with nothing dropped. They keep ids
+/// and order, so that what holds of the bytes of a step holds of them.
+[[nodiscard]] Draft evaluate(Draft plan);
+
 /// A dependency wherever ops of different streams touch the same content.
 [[nodiscard]] Draft order(Draft plan);
 
