@@ -25,7 +25,7 @@ RankRun::RankRun(const Plan::Impl& plan, std::unique_ptr<shard::Communicator> co
 
 shard::Result<void> RankRun::create() {
   const shard::plan::Strategy& s = prepared_.planned.strategy;
-  const shard::BatchShape shape{.batch = s.micro_batch, .sequence = s.sequence, .seed = options_.seed};
+  const shard::BatchShape shape{.batch = s.micro_batch, .sequence = s.sequence, .seed = options_.seed, .order = train_options_.data_order};
   auto data = shard::open_data(train_options_.data, *prepared_.planned.model, shape);
   if (!data) return data.error();
   data_ = std::make_unique<StepData>(std::move(*data), own_, shape, plan_.micro_batches);

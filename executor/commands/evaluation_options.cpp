@@ -18,7 +18,7 @@ void add_evaluation_options(cli::Command& command, EvaluationOptions& o) {
       .common()
       .default_text("never")
       .least(1);
-  group.add("eval-data", &o.data, "random|text:FILE|FILE.bin", "the validation data").common().reads_file(data_file);
+  group.add("eval-data", &o.data, "random|text:FILE|FILE.bin", "the validation data").common().reads_file(files_of_data);
   group.add("eval-split", &o.split, "F", "in its place: this share of --data, its end, which is not trained on")
       .default_text("0")
       .least(0)
@@ -52,7 +52,7 @@ Result<void> check_evaluation(const cli::Command& command, const TrainOptions& o
 
 Result<RunData> open_run_data(const TrainOptions& o, const model::Model& model, const plan::Strategy& s) {
   const EvaluationOptions& e = o.evaluation;
-  BatchShape shape{.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed};
+  BatchShape shape{.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed, .order = o.data_order};
   if (e.every > 0 && e.split > 0) shape.end = 1 - e.split;
   Result<std::unique_ptr<DataSource>> training = open_data(o.data, model, shape);
   if (!training) return training.error();
@@ -60,6 +60,9 @@ Result<RunData> open_run_data(const TrainOptions& o, const model::Model& model, 
   shape.begin = e.split > 0 ? 1 - e.split : 0;
   shape.end = 1;
   shape.seed ^= kEvaluationSeed;
+  // In turn: the same windows every time.
+  if (shape.order == DataOrder::shuffled) shape.order = DataOrder::sequential;
+  if (e.data == "random") shape.order = DataOrder::random;
   Result<std::unique_ptr<DataSource>> validation = open_data(e.split > 0 ? o.data : e.data, model, shape);
   if (!validation) {
     Error error = validation.error();

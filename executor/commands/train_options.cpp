@@ -1,6 +1,9 @@
 // The options of `shardscope train`.
 #include "executor/commands/train_options.h"
 
+#include <utility>
+#include <vector>
+
 #include "executor/data/source.h"
 #include "sim/cluster/read_cluster.h"
 
@@ -10,10 +13,16 @@ void add_run_options(cli::Command& command, TrainOptions& o, std::string_view st
   add_strategy_options(command, o.strategy);
   cli::Group run = command.group("Run");
   run.add("data", &o.data, "random|text:FILE|FILE.bin",
-          "seeded random data; a text file, bytes as tokens; or a nanoGPT / llm.c token file")
+          "seeded random data; a text file, bytes as tokens; or token files of nanoGPT, llm.c or Megatron-LM: one, several "
+          "with commas, a folder, 'train_*.bin'")
       .common()
       .required()
-      .reads_file(data_file);
+      .reads_file(files_of_data);
+  std::vector<cli::Choice<DataOrder>> orders;
+  for (const DataOrder order : {DataOrder::random, DataOrder::sequential, DataOrder::shuffled})
+    orders.push_back({word(order).text, order, word(order).help});
+  run.add_choice<DataOrder>("data-order", &o.data_order, std::move(orders),
+                            "which sequences of the files follow each other");
   run.add("steps", &o.steps, "N", std::string(steps_help)).common().least(1).most(1e9);
   run.add("weight-decay", &o.weight_decay, "RATE", "of parameters with two dimensions or more")
       .least(0)

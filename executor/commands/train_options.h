@@ -12,6 +12,7 @@
 #include "executor/commands/train_weights.h"
 #include "executor/cpu/kernels/instruction_set.h"
 #include "executor/cpu/kernels/optimizer.h"
+#include "executor/data/source.h"
 #include "sim/cli/output.h"
 #include "sim/commands/foreign_files.h"
 #include "sim/commands/strategy_options.h"
@@ -31,6 +32,7 @@ struct StepRange {
 struct TrainOptions {
   StrategyOptions strategy;
   std::string data;
+  DataOrder data_order = DataOrder::random;
   std::int64_t steps = 10;
   ControlOptions control{};
   std::optional<double> weight_decay;

@@ -81,12 +81,12 @@ Result<std::vector<train::SessionResult>> run_ranks_of(const Prepared& prepared,
   if (s.device == plan::Device::cpu)
     return train::run_in_process(prepared.plans,
                                  make_in_process(s.world_size, {.deadline = deadline_of(o.timeout_seconds)}), o.data,
-                                 {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed}, session_of);
+                                 {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed, .order = o.data_order}, session_of);
   std::vector<train::SessionResult> results(static_cast<std::size_t>(s.world_size));
   const Result<void> done = run_on_devices(prepared, o, nullptr, [&](train::DeviceRank& rank) -> Result<void> {
     const std::int32_t number = rank.communicator.rank().value;
     const auto data =
-        open_data(o.data, *prepared.planned.model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed});
+        open_data(o.data, *prepared.planned.model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed, .order = o.data_order});
     if (!data) return data.error();
     cpu::ThreadPool pool(s.threads);
     Result<train::SessionResult> own =

@@ -14,6 +14,7 @@ enum class RandomStream : std::uint32_t {
   samples = 2,    ///< index: number of the micro-batch in the run (mlp inputs)
   targets = 3,    ///< index: number of the micro-batch in the run (mlp targets)
   dropout = 4,    ///< index: dropout_key()
+  order = 5,      ///< index: epoch; row: round (executor/data/permutation.h)
 };
 
 /// Element e of a sequence is word e % 4 of Philox4x32-10 (Salmon et al., SC 2011) with key `seed` and counter

@@ -197,6 +197,32 @@ TEST(Resume, AfterAKillAtAnyMomentGoesOnToTheSameBits) {
   EXPECT_LT(from_the_beginning, std::max(kills, 2));
 }
 
+TEST(Resume, ShuffledFilesGoOnWhereTheyWere) {
+  const ScratchDirectory scratch;
+  for (const char* name : {"a.bin", "b.bin"}) {
+    std::ofstream file(scratch.file(name), std::ios::binary);
+    for (std::uint32_t i = 0; i < 700; ++i) {
+      const auto token = static_cast<std::uint16_t>(i * i % 251 + static_cast<unsigned char>(*name) % 2);
+      file.write(reinterpret_cast<const char*>(&token), 2);
+    }
+  }
+  const auto run = [&](const Words& more) {
+    Words words{"--model", "gpt2-nano", "--data",         ".",  "--data-order", "shuffled",
+                "--steps", "8",         "--global-batch", "8",  "--sequence",   "32"};
+    words.insert(words.end(), more.begin(), more.end());
+    return shardscope(train(words), {.directory = scratch.path()});
+  };
+  // 42 windows are five steps and a quarter: the epoch ends on the way.
+  const json whole = json_of(run({"--save", "saved", "--save-every", "3"}));
+  EXPECT_THAT(whole["data"].get<std::string>(), HasSubstr("42 windows shuffled"));
+  const json resumed = json_of(run({"--resume", "saved/step-00000003", "--ranks", "4", "--stage", "2"}));
+  EXPECT_EQ(resumed["state_sha256"], whole["state_sha256"]);
+  std::filesystem::resize_file(scratch.file("b.bin"), 1200);
+  const Outcome shorter = run({"--resume", "saved/step-00000003"});
+  EXPECT_EQ(shorter.exit_code, 78) << shorter.err;
+  EXPECT_THAT(shorter.err, HasSubstr("data"));
+}
+
 TEST(Resume, OptionsThatGoTogetherSayTheirOther) {
   const ScratchDirectory scratch;
   const auto refused = [&](const Words& words, int code) {
