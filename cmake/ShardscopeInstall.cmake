@@ -34,6 +34,7 @@ function(shardscope_install)
     ${PROJECT_BINARY_DIR}/shardscopeConfig.cmake INSTALL_DESTINATION ${package_dir})
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/shardscopeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/shardscopeConfig.cmake ${PROJECT_BINARY_DIR}/shardscopeConfigVersion.cmake
+    ${PROJECT_SOURCE_DIR}/cmake/FindLibZip.cmake
     ${PROJECT_SOURCE_DIR}/cmake/FindoneDNN.cmake
     DESTINATION ${package_dir})
 endfunction()

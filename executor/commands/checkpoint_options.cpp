@@ -9,6 +9,7 @@
 #include "executor/commands/train_options.h"
 #include "executor/cpu/kernels/gemm.h"
 #include "executor/state/checkpoint/directory.h"
+#include "executor/state/torch/open.h"
 #include "sim/cli/contradiction.h"
 #include "sim/strategy/fields.h"
 #include "sim/strategy/number_class.h"
@@ -134,11 +135,18 @@ Result<std::shared_ptr<const train::ResumedRun>> resumed_run(const ResumeRequest
                               "one of the two");
   Result<std::shared_ptr<const train::ResumedRun>> run =
       train::ResumedRun::open(request.folder, *p.plans.of_rank(0).model, p.planned.strategy, request.inexact);
+  if (!run && run.error().code == Errc::no_input)
+    if (const std::optional<std::string> form = torch::form_of(request.folder))
+      return Error{Errc::no_input, "is " + *form, request.folder,
+                   "'shardscope checkpoint import " + request.folder + " DIR', then --resume DIR --resume-inexact"};
   if (!run) return run.error();
   const std::vector<std::string> other = train::differences((*run)->manifest().numbers, facts_of(p, o).numbers);
   if (other.empty()) return run;
   std::string list;
-  for (const std::string& each : other) list += (list.empty() ? "" : "; ") + each;
+  // Of a checkpoint that was imported.
+  if ((*run)->manifest().numbers.empty()) list = "it does not say how it was trained";
+  for (const std::string& each : other)
+    if (!(*run)->manifest().numbers.empty()) list += (list.empty() ? "" : "; ") + each;
   if (!request.inexact)
     return cli::contradiction(request.by + " would not give the numbers of the saved run: " + list,
                               "the values that it was saved with, or " + request.inexact_by);

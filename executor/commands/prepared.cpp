@@ -106,6 +106,13 @@ Result<Prepared> prepare(const cli::Command& command, const TrainOptions& option
   Result<std::shared_ptr<const train::ResumedRun>> resumed = open_resumed(command, options, prepared, notes);
   if (!resumed) return resumed.error();
   prepared.resumed = std::move(*resumed);
+  if (prepared.resumed != nullptr) {
+    engine::SimulateOptions left = simulate_options(options);
+    left.steps -= static_cast<std::int32_t>(prepared.resumed->manifest().step);
+    prediction = engine::simulate(prepared.plans, *cluster, left);
+    if (!prediction) return prediction.error();
+    prepared.prediction = std::move(*prediction);
+  }
   for (std::string& note : notes) prepared.planned.notes.push_back(std::move(note));
   if (Result<void> ok = check_checkpoints(command, options, prepared); !ok) return ok.error();
   return prepared;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "executor/numeric/finite.h"
+#include "executor/state/torch/open.h"
 #include "executor/train/together.h"
 #include "sim/cli/contradiction.h"
 
@@ -36,6 +37,10 @@ void add_save_weights_options(cli::Group& group, WeightOptions& o) {
 Result<std::shared_ptr<const Weights>> open_weights(const WeightOptions& options, const model::Model& model) {
   if (options.read.empty()) return std::shared_ptr<const Weights>();
   Result<Weights> weights = Weights::open(options.read, model);
+  if (!weights && (weights.error().code == Errc::no_input || weights.error().code == Errc::malformed))
+    if (const std::optional<std::string> form = torch::form_of(options.read))
+      return Error{Errc::no_input, "is " + *form + ", and weights are read as safetensors", options.read,
+                   "'shardscope checkpoint import " + options.read + " DIR', whose folder DIR/step-N has them"};
   if (!weights) return weights.error();
   return std::shared_ptr<const Weights>(std::make_shared<const Weights>(std::move(*weights)));
 }

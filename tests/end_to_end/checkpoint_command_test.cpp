@@ -222,13 +222,15 @@ TEST_F(CheckpointCommand, AnswersWrongWords) {
     EXPECT_EQ(outcome.exit_code, code) << what;
     EXPECT_THAT(outcome.err, HasSubstr(what));
   };
-  refused({"prune", "run"}, 2, "'prune' is neither list, verify nor show");
-  refused({"prune", "run"}, 2, "list, verify, show");
+  refused({"prune", "run"}, 2, "'prune' is neither list, verify, show nor import");
+  refused({"prune", "run"}, 2, "list, verify, show, import");
   refused({"verfy", "run"}, 2, "did you mean 'verify'?");
   refused({"run"}, 2, "'shardscope checkpoint list run'");
   refused({"list"}, 2, "DIR is missing");
-  refused({}, 2, "list|verify|show is missing");
-  refused({"list", "run", "run"}, 2, "run");
+  refused({}, 2, "list|verify|show|import is missing");
+  refused({"list", "run", "run"}, 2, "'run' is one DIR too many");
+  refused({"import", "run"}, 2, "INTO is missing");
+  refused({"list", "run", "--step", "3"}, 2, "--step is of import");
   refused({"list", "run", "--tensors"}, 2, "--tensors is of show");
   refused({"show", "run", "--format", "csv"}, 78, "--format csv");
 }
@@ -236,6 +238,7 @@ TEST_F(CheckpointCommand, AnswersWrongWords) {
 TEST_F(CheckpointCommand, HelpIsReachedAndItsExamplesRun) {
   const Outcome help = shardscope({"help", "checkpoint"});
   EXPECT_EQ(help.exit_code, 0);
+  fs::copy(fs::path(TORCH_FILES) / "zero3", scratch_.path() / "zero3", fs::copy_options::recursive);
   const std::vector<CommandLine> lines = command_lines(help.out.substr(help.out.find("Examples:\n")));
   EXPECT_GE(lines.size(), 5U);
   for (const CommandLine& line : lines) {
@@ -245,7 +248,7 @@ TEST_F(CheckpointCommand, HelpIsReachedAndItsExamplesRun) {
   }
   EXPECT_THAT(shardscope({"--help"}).out, HasSubstr("\n  checkpoint  lists the checkpoints of a run"));
   EXPECT_THAT(shardscope({"man", "checkpoint"}).out, testing::StartsWith(".TH "));
-  EXPECT_THAT(shardscope({"completion", "bash"}).out, HasSubstr("words='list verify show' files=1"));
+  EXPECT_THAT(shardscope({"completion", "bash"}).out, HasSubstr("words='list verify show import' files=1"));
 }
 
 TEST_F(CheckpointCommand, ChangesNothing) {
@@ -253,6 +256,40 @@ TEST_F(CheckpointCommand, ChangesNothing) {
   for (const char* verb : {"list", "verify", "show"}) EXPECT_EQ(ask({verb, "run"}).exit_code, 0);
   EXPECT_EQ(texts_in(step(20)), before);
   EXPECT_EQ(std::distance(fs::directory_iterator(run_), {}), 2);
+}
+
+TEST_F(CheckpointCommand, ShowsWhatOtherLibrariesSaved) {
+  const std::string zero = (fs::path(TORCH_FILES) / "zero3").string();
+  const Outcome shown = ask({"show", zero});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, testing::AllOf(HasSubstr("DeepSpeed checkpoint, ZeRO stage 3"), ContainsRegex("step +3\n"),
+                                        HasSubstr("16 tensors, 768 elements"), HasSubstr("32 tensors, 1,536 elements"),
+                                        HasSubstr("lm_head.weight is transformer.wte.weight")));
+  const json j = json_of(ask({"show", (fs::path(TORCH_FILES) / "dcp").string(), "--tensors", "--json"}));
+  EXPECT_EQ(j["form"], "PyTorch Distributed Checkpoint");
+  ASSERT_EQ(j["tensors"].size(), 49U);
+  EXPECT_EQ(j["tensors"][0], (json{{"name", "transformer.wte.weight"}, {"shape", {33, 6}}, {"parts", 2}}));
+}
+
+TEST_F(CheckpointCommand, ImportsIntoAFolderOfCheckpoints) {
+  const std::string zero = (fs::path(TORCH_FILES) / "zero3").string();
+  const Outcome imported = ask({"import", zero, "run", "--step", "30"});
+  EXPECT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_THAT(imported.out, HasSubstr("run/step-00000030"));
+  EXPECT_EQ(json_of(ask({"list", "run", "--json"}))["newest_complete"], "run/step-00000030");
+  EXPECT_EQ(ask({"verify", "run"}).exit_code, 0);
+  const json shown = json_of(ask({"show", "run", "--json"}));
+  EXPECT_EQ(shown["about"]["imported from"], "DeepSpeed checkpoint, ZeRO stage 3");
+  EXPECT_EQ(shown["weights"]["element_count"], 768);
+}
+
+TEST_F(CheckpointCommand, AnImportThatIsRefusedLeavesNothing) {
+  scratch_.write("evil.pt", "not one");
+  const Outcome refused = ask({"import", "evil.pt", "new"});
+  EXPECT_EQ(refused.exit_code, 65);
+  EXPECT_THAT(refused.err, HasSubstr("evil.pt: is no file of torch.save"));
+  EXPECT_FALSE(fs::exists(scratch_.path() / "new"));
+  EXPECT_EQ(ask({"import", "nosuch", "new"}).exit_code, 66);
 }
 
 }  // namespace

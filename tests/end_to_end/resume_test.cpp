@@ -55,8 +55,9 @@ TEST(Resume, GoesOnByOtherRanksToTheSameBits) {
   const std::string whole = sha_of(shardscope(run_of({}), {.directory = scratch.path()}));
   save(scratch);
   EXPECT_THAT(names_in(scratch.path() / "saved"), ElementsAre("step-00000002", "step-00000004", "step-00000005"));
-  for (const Words& other :
-       {Words{}, Words{"--ranks", "4", "--stage", "2"}, Words{"--ranks", "2", "--stage", "3", "--placement", "host"}}) {
+  for (const auto& [ranks, other] : {std::pair<std::size_t, Words>{1, {}},
+                                     {4, {"--ranks", "4", "--stage", "2"}},
+                                     {2, {"--ranks", "2", "--stage", "3", "--placement", "host"}}}) {
     Words words{"--resume", "saved/step-00000002"};
     words.insert(words.end(), other.begin(), other.end());
     const Outcome resumed = shardscope(run_of(words), {.directory = scratch.path()});
@@ -64,6 +65,7 @@ TEST(Resume, GoesOnByOtherRanksToTheSameBits) {
     EXPECT_THAT(resumed.err, HasSubstr("step 3/5"));
     const json run = json_of(resumed);
     EXPECT_EQ(run["steps"].size(), 3U);
+    expect_as_predicted(run, ranks);
     EXPECT_EQ(run["resumed"]["path"], "saved/step-00000002");
     EXPECT_EQ(run["resumed"]["step"], 2);
     EXPECT_THAT(run["saved_checkpoints"], testing::IsEmpty());
@@ -197,6 +199,46 @@ TEST(Resume, AfterAKillAtAnyMomentGoesOnToTheSameBits) {
   EXPECT_LT(from_the_beginning, std::max(kills, 2));
 }
 
+TEST(Resume, ARunOfPyTorchGoesOnWithItsLosses) {
+  const std::filesystem::path torch = std::filesystem::path(TORCH_FILES) / "continued";
+  const ScratchDirectory scratch;
+  const Outcome imported =
+      shardscope({"checkpoint", "import", torch.string(), "imported", "--json"}, {.directory = scratch.path()});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_EQ(json_of(imported)["path"], "imported/step-00000003");
+  EXPECT_EQ(json_of(imported)["optimizer_state"]["tensor_count"], 32);
+  const Words run{"--model",        "imported/step-00000003/config.json",
+                  "--data",         (torch / "tokens.bin").string(),
+                  "--data-order",   "sequential",
+                  "--sequence",     "8",
+                  "--global-batch", "4",
+                  "--ranks",        "2",
+                  "--stage",        "3",
+                  "--steps",        "8",
+                  "--lr",           "0.01",
+                  "--beta2",        "0.95",
+                  "--weight-decay", "0.1",
+                  "--resume",       "imported"};
+  Words words = train(run);
+  EXPECT_THAT(shardscope(words, {.directory = scratch.path()}).err, HasSubstr("does not say how it was trained"));
+  words.push_back("--resume-inexact");
+  const json resumed = json_of(shardscope(words, {.directory = scratch.path()}));
+  std::ifstream in(torch / "losses.json");
+  const json losses = json::parse(in);
+  ASSERT_EQ(resumed["steps"].size(), 5U);
+  for (std::size_t i = 0; i < 5; ++i)
+    EXPECT_NEAR(resumed["steps"][i]["loss"].get<double>(), losses[3 + i].get<double>(), 4e-6) << "step " << 4 + i;
+}
+
+TEST(Resume, WhatPyTorchSavedIsNamedWhereItIsNotRead) {
+  const ScratchDirectory scratch;
+  const std::string folder = std::string(TORCH_FILES) + "/zero3";
+  for (const char* const option : {"--resume", "--weights"})
+    EXPECT_THAT(
+        shardscope(run_of({option, folder}), {.directory = scratch.path()}).err,
+        testing::AllOf(HasSubstr("is a DeepSpeed checkpoint"), HasSubstr("shardscope checkpoint import " + folder)));
+}
+
 TEST(Resume, ShuffledFilesGoOnWhereTheyWere) {
   const ScratchDirectory scratch;
   for (const char* name : {"a.bin", "b.bin"}) {
@@ -207,8 +249,8 @@ TEST(Resume, ShuffledFilesGoOnWhereTheyWere) {
     }
   }
   const auto run = [&](const Words& more) {
-    Words words{"--model", "gpt2-nano", "--data",         ".",  "--data-order", "shuffled",
-                "--steps", "8",         "--global-batch", "8",  "--sequence",   "32"};
+    Words words{"--model", "gpt2-nano", "--data",         ".", "--data-order", "shuffled",
+                "--steps", "8",         "--global-batch", "8", "--sequence",   "32"};
     words.insert(words.end(), more.begin(), more.end());
     return shardscope(train(words), {.directory = scratch.path()});
   };

@@ -107,6 +107,9 @@ std::string run(const std::string& pickle) {
     case PickleReader::Kind::none:
     case PickleReader::Kind::boolean:
     case PickleReader::Kind::real: return "scalar";
+    case PickleReader::Kind::global:
+    case PickleReader::Kind::object:
+    case PickleReader::Kind::reference: return "kept";
   }
   return "?";
 }
@@ -116,6 +119,27 @@ TEST(Pickle, CallsAreInert) {
   EXPECT_EQ(run("(cos\nsystem\nS'echo'\no."), "inert");
   EXPECT_EQ(run("(S'echo'\nios\nsystem\n."), "inert");
   EXPECT_EQ(run(std::string("\x80\x04\x8c\x02os\x8c\x06system\x93)\x81}b.", 21)), "inert");
+}
+
+TEST(Pickle, CallsAreKeptAsDataWhereThatIsAskedFor) {
+  // collections.OrderedDict() with a state and an item; a reference; a class by its name.
+  const std::string pickle = "(lccollections\nOrderedDict\n)RS'key'\nI5\ns}S'a'\nI1\nsbaS'id'\nQacos\nsystem\na.";
+  ByteSource source = ByteSource::memory(files::bytes(pickle), "pickle");
+  PickleReader reader(source, PickleReader::Objects::kept);
+  ASSERT_TRUE(reader.run()) << reader.error();
+  const auto items = reader.items(reader.result());
+  ASSERT_EQ(items.size(), 3U);
+  const auto made = reader.made(items[0]);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(reader.name(made->callable), "collections.OrderedDict");
+  EXPECT_EQ(reader.items(made->arguments).size(), 0U);
+  ASSERT_EQ(made->items.size(), 2U);
+  EXPECT_EQ(reader.text(made->items[0]), "key");
+  EXPECT_EQ(reader.integer(made->items[1]), 5);
+  EXPECT_EQ(reader.integer(reader.find(made->state, "a").value_or(PickleReader::Value())), 1);
+  ASSERT_EQ(reader.items(items[1]).size(), 1U);
+  EXPECT_EQ(reader.text(reader.items(items[1])[0]), "id");
+  EXPECT_EQ(reader.name(items[2]), "os.system");
 }
 
 TEST(Pickle, IntegersOfEveryWidth) {

@@ -173,7 +173,7 @@ void PickleReader::release(Value value) {
 /// Moves what stands from `from` on into the container at `target`; the items of an inert one are dropped.
 bool PickleReader::append(std::size_t target, std::size_t from) {
   const Value to = stack_[target];
-  if (to.kind() == Kind::list || to.kind() == Kind::dict) {
+  if (to.kind() == Kind::list || to.kind() == Kind::dict || to.kind() == Kind::object) {
     if (to.kind() == Kind::dict) {
       if ((stack_.size() - from) % 2 == 1) return fail("gives a dict a key without a value");
       if (!fold_.key.empty()) fold(from);
@@ -295,44 +295,7 @@ bool PickleReader::push_scalar(int opcode) {
     case 0x8d:
     case 0x8e:
     case 0x96: return number(8, n) && push_text(n);
-    default: return make_object(opcode);
-  }
-}
-
-bool PickleReader::make_object(int opcode) {
-  std::uint64_t n = 0;
-  std::size_t from = 0;
-  std::string ignored;
-  const auto replace = [&](std::size_t count) {  // `count` values by an inert one
-    if (!need(count)) return false;
-    stack_.resize(stack_.size() - count);
-    return push({Kind::inert, 0});
-  };
-  switch (opcode) {
-    case 'c': return line(ignored) && line(ignored) && push({Kind::inert, 0});  // GLOBAL
-    case 0x93: return replace(2);                                               // STACK_GLOBAL
-    case 'R':                                                                   // REDUCE
-    case 0x81: return replace(2);                                               // NEWOBJ
-    case 0x92: return replace(3);                                               // NEWOBJ_EX
-    case 'b':                                                                   // BUILD
-      if (!need(2)) return false;
-      stack_.pop_back();
-      return true;
-    case 'i':  // INST
-      if (!line(ignored) || !line(ignored)) return false;
-      [[fallthrough]];
-    case 'o':  // OBJ
-      if (!pop_mark(from)) return false;
-      stack_.resize(from);
-      return push({Kind::inert, 0});
-    case 'P': return line(ignored) && push({Kind::inert, 0});  // PERSID
-    case 'Q': return replace(1);                               // BINPERSID
-    case 0x82: return number(1, n) && push({Kind::inert, 0});  // EXT1
-    case 0x83: return number(2, n) && push({Kind::inert, 0});  // EXT2
-    case 0x84: return number(4, n) && push({Kind::inert, 0});  // EXT4
-    case 0x97: return push({Kind::inert, 0});                  // NEXT_BUFFER
-    case 0x98: return need(1);                                 // READONLY_BUFFER
-    default: return fail("holds no opcode but " + std::to_string(opcode));
+    default: return objects_ == Objects::kept ? keep_object(opcode) : make_object(opcode);
   }
 }
 
@@ -369,7 +332,7 @@ void PickleReader::close_all() {
 }
 
 std::span<const PickleReader::Value> PickleReader::items(Value value) const {
-  if (value.kind() != Kind::list && value.kind() != Kind::dict) return {};
+  if (value.kind() != Kind::list && value.kind() != Kind::dict && value.kind() != Kind::reference) return {};
   return containers_[static_cast<std::size_t>(value.payload())];
 }
 

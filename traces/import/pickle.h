@@ -18,11 +18,24 @@
 namespace shard::import {
 
 /// Protocols 0 to 5 (opcodes: Lib/pickletools.py of CPython). Lists, tuples, dicts, strings, numbers and what the memo
-/// shares between them; GLOBAL, REDUCE, BUILD and their like give Kind::inert. Values live in the reader. What it holds
-/// is at most 64 MiB + 4 times the input.
+/// shares between them. GLOBAL, REDUCE, BUILD and their like give Kind::inert, or, where objects are kept, say what
+/// would have been called with what. Values live in the reader. What it holds is at most 64 MiB + 4 times the input.
 class PickleReader {
  public:
-  enum class Kind : std::uint8_t { none, boolean, integer, real, string, list, dict, inert };
+  enum class Kind : std::uint8_t {
+    none,
+    boolean,
+    integer,
+    real,
+    string,
+    list,
+    dict,
+    inert,
+    global,     ///< a class or function that is named: name()
+    object,     ///< what a call would have made: made()
+    reference,  ///< to what lies outside of the pickle: items() has its identifier alone
+  };
+  enum class Objects : std::uint8_t { inert, kept };
 
   /// 60 bits and a kind. Integers beyond +-2^59 are cut to that.
   class Value {
@@ -45,6 +58,7 @@ class PickleReader {
     std::function<Value(Value)> of;
   };
   explicit PickleReader(ByteSource& source, Fold fold = {}) : source_(source), fold_(std::move(fold)) {}
+  PickleReader(ByteSource& source, Objects objects) : source_(source), objects_(objects) {}
 
   /// Reads up to STOP. False where the pickle is damaged or cut: error() says why and at() where; result() is then what
   /// was complete, as far as the outermost containers go.
@@ -53,10 +67,22 @@ class PickleReader {
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] std::uint64_t at() const { return at_; }
 
+  /// A call that was not made.
+  struct Made {
+    Value callable;                ///< a global, mostly
+    Value arguments;               ///< a list, mostly
+    Value state;                   ///< what BUILD gives it; none without
+    std::span<const Value> items;  ///< what was put into it then: keys and values in turn, or a list's items
+  };
+
   /// Items of a list (or tuple), keys and values in turn of a dict; empty for anything else.
   [[nodiscard]] std::span<const Value> items(Value value) const;
   /// Of a string, else "".
   [[nodiscard]] std::string_view text(Value value) const;
+  /// "torch._utils._rebuild_tensor_v2" of a global, else "".
+  [[nodiscard]] std::string_view name(Value value) const;
+  /// Of an object.
+  [[nodiscard]] std::optional<Made> made(Value value) const;
   [[nodiscard]] std::optional<std::int64_t> integer(Value value) const;
   [[nodiscard]] std::optional<double> real(Value value) const;
   /// Frees the items of a list or dict, for all that share it.
@@ -70,11 +96,13 @@ class PickleReader {
     std::uint64_t size = 0;
   };
 
-  /// One opcode: of the stack, containers and the memo here, of values and of objects, which stay inert, in the other
-  /// two.
+  /// One opcode: of the stack, containers and the memo, of values, of objects that stay inert, and of those that are
+  /// kept.
   bool step(int opcode, bool& stopped);
   bool push_scalar(int opcode);
   bool make_object(int opcode);
+  bool keep_object(int opcode);
+  bool push_global(const std::string& module, const std::string& name);
   bool fail(const std::string& why);
   bool push(Value value);
   bool push_text(std::uint64_t size);
@@ -98,6 +126,7 @@ class PickleReader {
 
   ByteSource& source_;
   Fold fold_;
+  Objects objects_ = Objects::inert;
   // Deques, which grow without a second copy of themselves.
   std::deque<Value> stack_;
   std::size_t stack_peak_ = 0;

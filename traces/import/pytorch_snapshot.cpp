@@ -238,6 +238,9 @@ class Reader {
         return object;
       }
       case Kind::none:
+      case Kind::global:
+      case Kind::object:
+      case Kind::reference:
       case Kind::inert: break;
     }
     return nullptr;
