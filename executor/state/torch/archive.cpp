@@ -261,8 +261,9 @@ Result<void> Archive::read(std::string_view key, std::int64_t offset, std::span<
   }
   // The checksum of an entry that was read in order is compared by the read that finds its end.
   if (std::byte none; s.entry_at == s.entry_bytes && zip_fread(s.entry.get(), &none, 1) < 0)
-    return archive_fault(Errc::malformed, name + " is not what was saved: its bytes have another checksum", s.where,
-                         "the file as torch.save wrote it; with torch.serialization.set_crc32_options(False) it has none");
+    return archive_fault(
+        Errc::malformed, name + " is not what was saved: its bytes have another checksum", s.where,
+        "the file as torch.save wrote it; with torch.serialization.set_crc32_options(False) it has none");
   return {};
 }
 

@@ -162,7 +162,7 @@ class MetadataReader {
     StateTensor tensor{.name = m.parameter, .role = m.role, .shape = *shape, .placed = *shape, .blocks = {}};
     std::int64_t elements = 1;
     for (const std::int64_t n : *shape)
-      if (__builtin_mul_overflow(elements, n, &elements) || elements > (std::int64_t{1} << 50))
+      if (__builtin_mul_overflow(elements, n, &elements) || elements > kMostElements)
         return bad("gives tensor " + in_quotes(name) + " no size");
     for (const Value chunk : list_items(pickle_, *chunks)) {
       const auto at = member(pickle_, chunk, "offsets"), sizes = member(pickle_, chunk, "sizes");

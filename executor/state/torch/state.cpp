@@ -14,8 +14,6 @@ namespace shard::torch {
 namespace {
 
 constexpr std::int64_t kStretch = 256 * 1024;
-/// Of all tensors: beyond that sizes are damage.
-constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
 constexpr std::string_view kModule = "module.";
 
 Error bad_tensor(const TrainingState& state, const StateTensor& t, const std::string& why) {

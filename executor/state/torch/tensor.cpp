@@ -26,7 +26,6 @@ constexpr std::array<TypeName, 9> kTypes{{{"torch.FloatStorage", "torch.float32"
                                           {"torch.ShortStorage", "torch.int16", "I16"},
                                           {"torch.ByteStorage", "torch.uint8", "U8"},
                                           {"torch.BoolStorage", "torch.bool", "BOOL"}}};
-constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
 constexpr int kMostWrapped = 4;  ///< a parameter of a tensor of a type
 constexpr std::size_t kMostDimensions = 64;
 

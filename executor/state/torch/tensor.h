@@ -12,6 +12,9 @@
 
 namespace shard::torch {
 
+/// Of a tensor, and of all tensors of a checkpoint: sizes beyond that are damage.
+inline constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
+
 struct Tensor {
   std::string storage;     ///< its key
   std::string dtype;       ///< safetensors' word: "F32"

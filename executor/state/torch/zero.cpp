@@ -36,7 +36,7 @@ std::optional<std::int64_t> number_in(std::string_view name, std::string_view be
   return fault == std::errc{} && end == name.data() + name.size() && n >= 0 ? std::optional(n) : std::nullopt;
 }
 
-Error not_read(const fs::path& file, std::string why, std::string help) {
+Error form_not_read(const fs::path& file, std::string why, std::string help) {
   return {.code = Errc::contradiction, .what = std::move(why), .where = file.string(), .help = std::move(help)};
 }
 
@@ -47,11 +47,11 @@ Result<Files> find_files(const fs::path& folder) {
     std::string name = entry.path().filename().string();
     if (!name.ends_with("_states.pt")) continue;
     if (name.starts_with("layer_") || name.find("expert") != std::string::npos)
-      return not_read(entry.path(),
-                      name.find("expert") != std::string::npos
-                          ? "is of experts that ranks divide among them, which are not read"
-                          : "is of a pipeline of layers, which is not read",
-                      "DeepSpeed's ds_to_universal.py, and weights saved by save_pretrained()");
+      return form_not_read(entry.path(),
+                           name.find("expert") != std::string::npos
+                               ? "is of experts that ranks divide among them, which are not read"
+                               : "is of a pipeline of layers, which is not read",
+                           "DeepSpeed's ds_to_universal.py, and weights saved by save_pretrained()");
     for (const std::string_view type : {"bf16_", "fp16_"})
       if (name.starts_with(type)) name.erase(0, type.size());
     constexpr std::string_view kZero = "zero_pp_rank_", kOptimizer = "_mp_rank_00_optim_states.pt",
@@ -63,8 +63,8 @@ Result<Files> find_files(const fs::path& folder) {
     else if (name == "mp_rank_00_model_states.pt")
       files.model[0] = entry.path();
     else if (name.find("mp_rank_") != std::string::npos)
-      return not_read(entry.path(), "is of tensor parallelism, whose parts are not put together",
-                      "weights saved by the training program in one piece, as safetensors");
+      return form_not_read(entry.path(), "is of tensor parallelism, whose parts are not put together",
+                           "weights saved by the training program in one piece, as safetensors");
   }
   if (files.model.empty())
     return Error{.code = Errc::no_input,
@@ -153,7 +153,7 @@ class DeepSpeedReader {
         if (!shape) return bad(archive, std::string(key) + " has " + kind_text(pickle, p[1]) + " for a shape");
         std::int64_t elements = 1;
         for (const std::int64_t n : *shape)
-          if (__builtin_mul_overflow(elements, n, &elements) || elements > (std::int64_t{1} << 50))
+          if (__builtin_mul_overflow(elements, n, &elements) || elements > kMostElements)
             return bad(archive, std::string(key) + " has a shape of too many elements");
         groups.back().push_back({.name = without_wrappers(pickle.text(p[0])), .shape = *shape});
       }
@@ -203,8 +203,8 @@ class DeepSpeedReader {
     if (!tensor) return tensor.error();
     if (!*tensor) return bad(*archive, what + " is " + kind_text(archive->pickle(), value) + ", not a tensor");
     if (!is_read_as_f32((*tensor)->dtype))
-      return not_read(archive->where(), what + " is " + (*tensor)->dtype + "; F32, F16 and BF16 are read",
-                      "a checkpoint of one of these");
+      return form_not_read(archive->where(), what + " is " + (*tensor)->dtype + "; F32, F16 and BF16 are read",
+                           "a checkpoint of one of these");
     const std::int64_t elements = (*tensor)->elements;
     flat.sizes.back() += elements;
     flat.parts.back().emplace_back(elements, state_.sources.add(archive, std::move(**tensor)));
