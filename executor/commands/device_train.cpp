@@ -103,19 +103,32 @@ Result<std::vector<Gpu>> own_gpus(const Prepared& p, const TrainOptions& o,
   return emulate_gpus(ranks, *emulated, [&](int rank) { return emulated_capacity(p, rank, rank + 1); });
 }
 
+/// One rank's run on its device.
+Result<TrainReport> train_recorded(train::DeviceRank& rank, const Prepared& prepared, const TrainOptions& options,
+                                   flight::Recorder* recorder, std::ostream& lines,
+                                   device_profile::DeviceRecording* recording) {
+  return train_on_rank(
+      prepared, options, rank.communicator, lines,
+      [&](const plan::Plan& plan, DataSource& data, cpu::ThreadPool& pool, const train::SessionOptions& session) {
+        train::SessionOptions recorded = session;
+        recorded.recorder = recorder;
+        return train::run_session(rank, plan, data, pool, recorded);
+      },
+      recording);
+}
+
 /// A rank's run, whose report is kept where it is rank 0's.
 std::function<Result<void>(train::DeviceRank&)> run_of(const Prepared& prepared, const TrainOptions& options,
+                                                       std::span<flight::Recorder* const> recorders,
                                                        std::ostream& lines, device_profile::DeviceRecording* recording,
                                                        std::optional<TrainReport>& report) {
-  return [&, recording](train::DeviceRank& rank) -> Result<void> {
+  return [&, recorders, recording](train::DeviceRank& rank) -> Result<void> {
     std::ostringstream unheard;
-    const bool first = rank.communicator.rank().value == 0;
-    Result<TrainReport> own = train_on_rank(
-        prepared, options, rank.communicator, first ? lines : unheard,
-        [&](const plan::Plan& plan, DataSource& data, cpu::ThreadPool& pool, const train::SessionOptions& session) {
-          return train::run_session(rank, plan, data, pool, session);
-        },
-        recording);
+    const auto number = static_cast<std::size_t>(rank.communicator.rank().value);
+    const bool first = number == 0;
+    Result<TrainReport> own =
+        train_recorded(rank, prepared, options, number < recorders.size() ? recorders[number] : nullptr,
+                       first ? lines : unheard, recording);
     if (!own) return own.error();
     if (first) report = std::move(*own);
     return {};
@@ -186,17 +199,18 @@ Result<void> run_on_devices(const Prepared& prepared, const TrainOptions& option
                           run, witness);
 }
 
-Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions& options, std::ostream& lines) {
+Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions& options,
+                                    std::span<flight::Recorder* const> recorders, std::ostream& lines) {
   std::optional<TrainReport> report;
   const auto recording = recording_of(options, lines);
-  const auto run = run_of(prepared, options, lines, recording.get(), report);
+  const auto run = run_of(prepared, options, recorders, lines, recording.get(), report);
   if (Result<void> r = run_on_devices(prepared, options, recording.get(), run); !r) return r.error();
   return std::move(*report);
 }
 
 Result<TrainReport> train_on_own_gpu(const Prepared& prepared, const TrainOptions& options, Communicator& host,
-                                     std::optional<int> local_rank, std::ostream& lines) {
-  if (host.size() == 1) return train_on_device(prepared, options, lines);
+                                     std::optional<int> local_rank, flight::Recorder* recorder, std::ostream& lines) {
+  if (host.size() == 1) return train_on_device(prepared, options, {&recorder, 1}, lines);
   const Result<PlaceOnMachine> place = place_on_machine(host, local_rank);
   if (!place) return place.error();
   const auto recording = recording_of(options, lines);
@@ -204,12 +218,7 @@ Result<TrainReport> train_on_own_gpu(const Prepared& prepared, const TrainOption
   if (!gpu) return gpu.error();
   Result<TrainReport> own = Error{};
   const auto run = [&](train::DeviceRank& rank) -> Result<void> {
-    own = train_on_rank(
-        prepared, options, rank.communicator, lines,
-        [&](const plan::Plan& plan, DataSource& data, cpu::ThreadPool& pool, const train::SessionOptions& session) {
-          return train::run_session(rank, plan, data, pool, session);
-        },
-        recording.get());
+    own = train_recorded(rank, prepared, options, recorder, lines, recording.get());
     if (!own) return own.error();
     return {};
   };

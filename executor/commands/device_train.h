@@ -4,8 +4,10 @@
 #include <functional>
 #include <iosfwd>
 #include <optional>
+#include <span>
 
 #include "executor/commands/train_run.h"
+#include "executor/flight/recorder.h"
 #include "executor/train/device_run.h"
 
 namespace shard::commands {
@@ -27,16 +29,16 @@ namespace shard::commands {
                                           device_profile::DeviceRecording* recording,
                                           const std::function<Result<void>(train::DeviceRank&)>& run);
 
-/// That with train_on_rank(); the report of rank 0. Errors: as there.
+/// That with train_on_rank(); the report of rank 0. `recorders`: by rank, each may be null; or none. Errors: as there.
 [[nodiscard]] Result<TrainReport> train_on_device(const Prepared& prepared, const TrainOptions& options,
-                                                  std::ostream& lines);
+                                                  std::span<flight::Recorder* const> recorders, std::ostream& lines);
 
 /// This process's rank of those that a launcher started, on a GPU of its own: that of its local rank, where the
-/// launcher said one to each, else the machine's ranks take them in order. `host` has all ranks. As train_on_rank;
-/// unavailable where the machine has fewer GPUs than ranks, or no NCCL.
+/// launcher said one to each, else the machine's ranks take them in order. `host` has all ranks; `recorder` may be
+/// null. As train_on_rank; unavailable where the machine has fewer GPUs than ranks, or no NCCL.
 [[nodiscard]] Result<TrainReport> train_on_own_gpu(const Prepared& prepared, const TrainOptions& options,
                                                    Communicator& host, std::optional<int> local_rank,
-                                                   std::ostream& lines);
+                                                   flight::Recorder* recorder, std::ostream& lines);
 
 /// What is said to ranks that a launcher started for emulated devices.
 [[nodiscard]] Error ranks_of_a_launcher_on_emulated();

@@ -49,6 +49,20 @@ RankRecorders::~RankRecorders() {
     if (descriptor >= 0) close(descriptor);
 }
 
+std::vector<std::unique_ptr<flight::Recorder>> RankRecorders::map(const plan::PlanSet& plans) const {
+  std::vector<std::unique_ptr<flight::Recorder>> recorders;
+  const auto world = static_cast<std::int32_t>(descriptors_.size());
+  for (std::int32_t rank = 0; rank < world; ++rank) {
+    recorders.emplace_back();
+    const int descriptor = descriptors_[static_cast<std::size_t>(rank)];
+    if (descriptor < 0) continue;
+    auto mapped = flight::Recorder::map(descriptor, {.rank = Rank{rank}, .world = world, .plan_hash = plans.hash},
+                                        plans.of_rank(rank));
+    if (mapped) recorders.back() = std::move(*mapped);
+  }
+  return recorders;
+}
+
 std::string RankRecorders::verdict(const Suspects& suspects) {
   suspects_ = suspects;
   std::vector<flight::Recording> recordings;

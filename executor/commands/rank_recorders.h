@@ -9,6 +9,7 @@
 #include "executor/flight/read_recorder.h"
 #include "executor/flight/recorder.h"
 #include "executor/launch/job.h"
+#include "sim/ir/plan_set.h"
 #include "traces/base/result.h"
 
 namespace shard::commands {
@@ -24,6 +25,8 @@ class RankRecorders {
 
   /// By rank; -1 for none.
   [[nodiscard]] const std::vector<int>& descriptors() const { return descriptors_; }
+  /// As recorders of ranks that are threads of this process; null where the system gives no file.
+  [[nodiscard]] std::vector<std::unique_ptr<flight::Recorder>> map(const plan::PlanSet& plans) const;
   /// flight::verdict() of what they say now.
   [[nodiscard]] std::string verdict(const Suspects& suspects);
   /// Writes those that ranks have begun to `path`: one behind another, or a file each where that is a folder

@@ -232,8 +232,19 @@ int device_main(const cli::Command& command, TrainOptions& o, const Prepared& pr
   listen(request, o, StopRequest::Says::request);
   LastWord last_word(nullptr);
   print_start(command, o, prepared, format);
-  const Result<TrainReport> report = cli::guarded([&] { return train_on_device(prepared, o, lines_of(format)); });
-  if (!report) return last_word.say(report.error());
+  RankRecorders recorders(o.strategy.chosen.world_size);
+  const auto recorded = recorders.map(prepared.plans);
+  std::vector<flight::Recorder*> by_rank;
+  for (const auto& each : recorded) by_rank.push_back(each.get());
+  Result<TrainReport> report = cli::guarded([&] { return train_on_device(prepared, o, by_rank, lines_of(format)); });
+  if (!report) {
+    Error error = report.error();
+    if (const std::string words = error.code == Errc::retryable ? recorders.verdict({}) : ""; !words.empty())
+      error.what += "\n  " + words;
+    const int code = last_word.say(error);
+    keep_recorders(recorders, o.recorder);
+    return code;
+  }
   if (report->stopped) return last_word.stopped(*report->stopped, o, true, request);
   print_report(command, *report, format);
   set_run_place({RunPart::end});
@@ -273,14 +284,12 @@ void tell_others(const cli::Command& command, const Role& role, TrainOptions o, 
   if (const Result<void> same = same_options(command, **communicator); same) (*communicator)->abort(error.what);
 }
 
-/// A rank's flight recorder: in the file that the process gave it that started it and reads it, or its own. CPUs alone
-/// are recorded.
+/// A rank's flight recorder: in the file that the process gave it that started it and reads it, or its own.
 class RankRecording {
  public:
   /// `given`: -1 for none.
   [[nodiscard]] Result<void> start(const Prepared& prepared, const TrainOptions& o, const Communicator& communicator,
                                    int given) {
-    if (prepared.planned.strategy.device != plan::Device::cpu) return {};
     const Rank rank = communicator.rank();
     const flight::Whose whose{.rank = rank, .world = communicator.size(), .plan_hash = prepared.plans.hash};
     const plan::Plan& plan = prepared.plans.of_rank(rank.value);
@@ -367,7 +376,7 @@ int rank_main(const cli::Command& command, TrainOptions& o, const Role& role, cl
   if (first) print_start(command, o, *prepared, format);
   const Result<TrainReport> report = cli::guarded([&] {
     if (prepared->planned.strategy.device == plan::Device::cuda)
-      return train_on_own_gpu(*prepared, o, **communicator, role.local_rank, lines);
+      return train_on_own_gpu(*prepared, o, **communicator, role.local_rank, recording.get(), lines);
     return train_on_rank(
         *prepared, o, **communicator, lines,
         [&](const plan::Plan& plan, DataSource& data, cpu::ThreadPool& pool, const train::SessionOptions& session) {
@@ -412,10 +421,6 @@ int train_command(std::span<const std::string> arguments) {
   if (!found) return cli::print_error(std::cerr, found.error(), style);
   const Role& role = *found;
   const bool on_gpu = options.strategy.chosen.device == plan::Device::cuda;
-  if (on_gpu && !options.recorder.empty())
-    return cli::print_error(
-        std::cerr,
-        {Errc::contradiction, "ranks on GPUs are not recorded", command.describe("recorder"), "--device cpu"}, style);
   if (options.strategy.emulated && role.launcher != Launcher::none)
     return cli::print_error(std::cerr, ranks_of_a_launcher_on_emulated(), style);
   if (role.launcher == Launcher::none && (on_gpu || options.strategy.chosen.world_size > 1)) {

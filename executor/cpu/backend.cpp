@@ -144,17 +144,9 @@ Result<void> Backend::start(const Op& op, const plan::Communicate& call) {
       communicator_.start(executor::request_of(plan_, op, call, communicator_.rank(), segments_, offset));
   if (!ticket) return ticket.error();
   flights_.push_back({.op = &op, .ticket = *ticket, .begin_ns = now_ns()});
-  if (recorder_ != nullptr) record_start(flights_.back(), call);
+  if (recorder_ != nullptr)
+    recorder_->started(op, call, executor::full_bytes(plan_, op, call), flights_.back().begin_ns);
   return {};
-}
-
-void Backend::record_start(const Flight& flight, const plan::Communicate& call) {
-  Bytes bytes{0};
-  for (const plan::Segment& segment : call.segments) {
-    const Operand& full = flight.op->operands[static_cast<std::size_t>(segment.full_operand)];
-    bytes += bytes_of(plan_.buffer(full.buffer).dtype, segment.elems);
-  }
-  recorder_->started(*flight.op, call, bytes, flight.begin_ns);
 }
 
 void Backend::land() {

@@ -67,7 +67,6 @@ class Backend final : public executor::RankBackend {
   /// Tells what the thread did since the last op, which began at `now`.
   void tell_between(std::int64_t now);
   void land();  ///< the oldest flight
-  void record_start(const Flight& flight, const plan::Communicate& call);
   void compute(const plan::Op& op, const plan::Compute& c);
   /// In builds with guards: fills the gap behind a buffer that begins to live.
   [[nodiscard]] Result<void> set_guard(const plan::Buffer& buffer);

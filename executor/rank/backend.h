@@ -62,7 +62,7 @@ struct BackendOptions {
   FirstValues first_values{};            ///< empty: drawn, under the seed
   FirstState first_state{};              ///< empty: zeros
   StateSaver save_state{};               ///< empty: the save phase does nothing
-  flight::Recorder* recorder = nullptr;  ///< may be null; not owned. Of CPUs
+  flight::Recorder* recorder = nullptr;  ///< may be null; not owned
 };
 
 /// Interprets one rank's plan, a phase at a time. Everything it refers to outlives it. One thread.

@@ -10,6 +10,15 @@
 
 namespace shard::executor {
 
+/// What a collective is of: its whole operands, of which ranks hold parts or sum.
+[[nodiscard]] inline Bytes full_bytes(const plan::Plan& plan, const plan::Op& op, const plan::Communicate& call) {
+  Bytes bytes{0};
+  for (const plan::Segment& segment : call.segments)
+    bytes +=
+        bytes_of(plan.buffer(op.operands[static_cast<std::size_t>(segment.full_operand)].buffer).dtype, segment.elems);
+  return bytes;
+}
+
 /// `offset(i)`: where operand i of the op begins in this rank's arena. `segments` holds the request's, and outlives it.
 template <class Offset>
 [[nodiscard]] CollectiveRequest request_of(const plan::Plan& plan, const plan::Op& op, const plan::Communicate& call,

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <thread>
 
+#include "executor/flight/read_recorder.h"
+#include "executor/rank/request_of.h"
 #include "tests/agreement/matrix.h"
 #include "tests/comm/emulated_gpus.h"
 #include "tests/model/tiny_models.h"
@@ -18,7 +20,8 @@ struct OwnGpus {
   bool graphs = true;
   bool reproducible = true;
   std::chrono::milliseconds deadline{60'000};
-  std::shared_ptr<Progress> progress{};  ///< null: of its own
+  std::shared_ptr<Progress> progress{};                                 ///< null: of its own
+  std::vector<std::unique_ptr<flight::Recorder>>* recorders = nullptr;  ///< one a rank is added to them
 };
 
 Result<InProcessRun> run_on_own(const std::shared_ptr<const model::Model>& model, const plan::Strategy& strategy,
@@ -28,6 +31,12 @@ Result<InProcessRun> run_on_own(const std::shared_ptr<const model::Model>& model
   const test::EmulatedGpus gpus(strategy.world_size, run.device);
   InProcessRun result{.plans = std::move(*plans), .ranks = {}};
   result.ranks.resize(static_cast<std::size_t>(strategy.world_size));
+  for (std::int32_t rank = 0; run.recorders != nullptr && rank < strategy.world_size; ++rank) {
+    auto made =
+        flight::Recorder::in_memory({.rank = Rank{rank}, .world = strategy.world_size}, result.plans.of_rank(rank));
+    if (!made) return made.error();
+    run.recorders->push_back(std::move(*made));
+  }
   const Result<void> done = train::run_ranks(
       gpus.own(),
       {.deadline = run.deadline,
@@ -40,7 +49,9 @@ Result<InProcessRun> run_on_own(const std::shared_ptr<const model::Model>& model
             open_data("random", *model, {.batch = strategy.micro_batch, .sequence = strategy.sequence, .seed = 7});
         if (!data) return data.error();
         cpu::ThreadPool pool(1);
-        auto own = train::run_session(rank, result.plans.of_rank(number), **data, pool, session);
+        train::SessionOptions recorded = session;
+        if (run.recorders != nullptr) recorded.recorder = (*run.recorders)[static_cast<std::size_t>(number)].get();
+        auto own = train::run_session(rank, result.plans.of_rank(number), **data, pool, recorded);
         if (!own) return own.error();
         result.ranks[static_cast<std::size_t>(number)] = std::move(*own);
         return {};
@@ -123,6 +134,54 @@ TEST(OverNccl, SumsOfItsOwnAreNear) {
     const float expected = shared->ranks.front().losses[step];
     EXPECT_NEAR(own->ranks.front().losses[step], expected, 1e-5F * std::abs(expected));
   }
+}
+
+/// Of the plan's collectives, as a rank runs them: op and bytes, of creation, three steps and the digest.
+using Calls = std::vector<std::pair<std::int32_t, std::int64_t>>;
+Calls planned_calls(const plan::Plan& plan) {
+  Calls calls;
+  const auto add = [&](Phase which) {
+    const plan::PhaseOps* const phase = plan.find(which);
+    if (phase == nullptr) return;
+    for (const plan::Op& op : phase->ops)
+      if (const auto* const call = std::get_if<plan::Communicate>(&op.action))
+        calls.emplace_back(op.id.value, executor::full_bytes(plan, op, *call).count());
+  };
+  for (const Phase phase : {Phase::creation, Phase::first_step, Phase::steady_step, Phase::steady_step, Phase::digest})
+    add(phase);
+  return calls;
+}
+
+// Whatever the host sees of a device and when: the recorder has each collective once, in order, of the phase it is of.
+TEST(OverNccl, TheFlightRecorderHasEveryCollectiveInOrder) {
+  const auto model = tiny_gpt2(true);
+  for (const bool graphs : {true, false})
+    for (const std::int32_t stage : {1, 3}) {
+      plan::Strategy strategy = strategy_of(4, stage, plan::UnitKind::module, plan::Precision::fp32);
+      strategy.transport = plan::Transport::messages;
+      std::vector<std::unique_ptr<flight::Recorder>> recorders;
+      const auto run = run_on_own(model, strategy, session_of(3), {.graphs = graphs, .recorders = &recorders});
+      ASSERT_TRUE(run) << to_string(run.error());
+      for (std::int32_t rank = 0; rank < 4; ++rank) {
+        const auto read = flight::read_recordings(recorders[static_cast<std::size_t>(rank)]->snapshot());
+        ASSERT_TRUE(read);
+        Calls started, landed;
+        std::uint32_t in_order = 0;
+        for (const flight::Entry& each : read->front().entries) {
+          if (each.event.kind == flight::EventKind::started) {
+            EXPECT_EQ(each.event.call, started.size() + 1);
+            started.emplace_back(each.event.op, each.event.bytes);
+          }
+          if (each.event.kind != flight::EventKind::landed) continue;
+          EXPECT_EQ(each.event.call, ++in_order);
+          EXPECT_LE(in_order, started.size()) << "landed before it was started";
+          landed.emplace_back(each.event.op, 0);
+        }
+        ASSERT_LT(read->front().entries.size(), flight::kRingRecords) << "the ring holds the whole run";
+        EXPECT_EQ(started, planned_calls(run->plans.of_rank(rank))) << graphs << ' ' << stage;
+        EXPECT_EQ(landed.size(), started.size());
+      }
+    }
 }
 
 // NCCL's communicators wait for the graphs that their calls are in.

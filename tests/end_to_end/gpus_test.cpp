@@ -12,6 +12,7 @@ namespace shard::test {
 namespace {
 
 using nlohmann::json;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 /// A run of a small model, with what SHARDSCOPE_EMULATED_DEVICE says.
@@ -84,6 +85,22 @@ TEST(Gpus, FaultsOfOneEndAllRanks) {
   const Outcome hung = on_gpus(scratch, "devices=2,hang=launch:40", ranks);
   EXPECT_EQ(hung.exit_code, 75);
   EXPECT_THAT(hung.err, HasSubstr("rank 1 op "));
+}
+
+TEST(Gpus, AHangSaysWhereEachRankWasAndKeepsTheRecorders) {
+  const ScratchDirectory scratch;
+  const Words ranks{"--ranks", "2", "--stage", "3", "--timeout", "1", "--recorder", "kept/"};
+  const Outcome hung = on_gpus(scratch, "devices=2,hang=launch:60", ranks);
+  EXPECT_EQ(hung.exit_code, 75);
+  EXPECT_THAT(hung.err,
+              ContainsRegex("\n  rank 1 has made no progress for [0-9]+ s in [a-z ]*(step 1|the digest|creation)"));
+  EXPECT_THAT(hung.err, HasSubstr("recorders are in kept/: shardscope inspect kept/"));
+  const Outcome read = shardscope({"inspect", "kept/"}, {.directory = scratch.path()});
+  EXPECT_EQ(read.exit_code, 0) << read.err;
+  EXPECT_THAT(read.out, HasSubstr("rank 1"));
+  const Outcome well = on_gpus(scratch, "devices=2", {"--ranks", "2", "--recorder", "none/"});
+  EXPECT_EQ(well.exit_code, 0) << well.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "none")) << "a run that ends well leaves nothing";
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ Backend::Backend(DeviceRoom& room, const plan::Plan& plan, DeviceCommunicator& c
       times_ops_(options.observer != nullptr && options.observer->times_device_ops()),
       seed_(options.seed),
       births_(options.first_state ? Births::read : Births::zero),
-      books_(plan, options.observer) {
+      books_(plan, options.observer),
+      flight_log_(plan, options.recorder) {
   const auto seat = static_cast<std::size_t>(communicator.seat());
   room.stuck.resize(std::max(room.stuck.size(), seat + 1));
   room.stuck[seat] = [this] { return stuck(); };
@@ -140,6 +141,7 @@ std::optional<plan::ControlBlock> Backend::control() const {
 
 Result<void> Backend::run(const plan::PhaseOps& phase) {
   phase_ = &phase;
+  flight_log_.begin(phase);
   // Times of ops are those of events on streams, which a graph has none of.
   if (room_.graph == nullptr || times_ops_ || phase.phase != Phase::steady_step) return plan::run(phase, *this);
   if (room_.graph->is_captured()) return replay(phase);
@@ -291,11 +293,12 @@ Result<void> Backend::end_phase(const plan::PhaseOps& phase) {
 Result<void> Backend::wait_for_end(const plan::PhaseOps& phase) {
   const executor::HostStretch stretch(observer_, executor::HostWork::wait);
   IdleTime idle(room_.turns.progress());
+  flight_log_.look(lanes_);
   const bool of_graph = room_.graph != nullptr && room_.graph->is_captured() && phase.phase == Phase::steady_step;
   while (true) {
     const Result<bool> done = of_graph ? room_.graph->is_done() : room_.api.is_done(lanes_[shard::Stream::compute].end);
     if (!done) return done.error();
-    if (*done) return {};
+    if (*done) return flight_log_.look(lanes_), Result<void>();
     note_progress();
     if (const auto waited = idle.lasted(); waited > room_.turns.deadline()) {
       const std::optional<Stuck> own = stuck();
@@ -310,7 +313,9 @@ void Backend::note_progress() {
   std::int64_t ended = 0;
   for (const Lane& lane : lanes_.all())
     if (lane.progress != nullptr) ended += *lane.progress + 1;  // grows with each word
-  if (std::exchange(ended_, ended) != ended) room_.turns.progress().note();
+  if (std::exchange(ended_, ended) == ended) return;
+  room_.turns.progress().note();
+  flight_log_.look(lanes_);
 }
 
 std::optional<Stuck> Backend::stuck() const {

@@ -9,6 +9,7 @@
 
 #include "executor/cpu/host_ops.h"
 #include "executor/cpu/memories.h"
+#include "executor/cuda/backend/flight_log.h"
 #include "executor/cuda/backend/host_calls.h"
 #include "executor/cuda/backend/lanes.h"
 #include "executor/cuda/comm/device_communicator.h"
@@ -124,6 +125,7 @@ class Backend final : public executor::RankBackend {
   Births births_;
   executor::Books books_;
   Lanes lanes_;
+  FlightLog flight_log_;
   std::span<std::byte> pinned_arena_{};
   cpu::Memories memories_;
   std::unique_ptr<cpu::HostOps> host_ops_;

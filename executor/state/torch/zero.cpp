@@ -226,11 +226,31 @@ class DeepSpeedReader {
   static constexpr std::array<std::pair<const char*, Role>, 2> kMoments{
       {{"exp_avg", Role::first_moment}, {"exp_avg_sq", Role::second_moment}}};
 
+  /// Values, first and second moments.
+  using Flats = std::array<Flat, 3>;
+
+  /// The moments of a group on a rank, and how many steps they come of.
+  Result<void> add_state(const std::shared_ptr<Archive>& archive, Value own, Flats& flats, std::int64_t& steps) {
+    const Pickle& pickle = archive->pickle();
+    for (std::size_t m = 0; m < 2; ++m)
+      if (const auto moment = member(pickle, own, kMoments[m].first))
+        if (Result<void> r = add_part(archive, *moment, kMoments[m].first, flats[m + 1]); !r) return r;
+    if (const auto step = member(pickle, own, "step")) steps = count_of(*archive, *step).value_or(steps);
+    return {};
+  }
+
+  /// On every rank, of every value; what is padding of the last rank's values may be left out of them.
+  static bool has_moments(const Flats& flats) {
+    for (std::size_t m = 1; m < 3; ++m)
+      for (std::size_t r = 0; r < flats[0].sizes.size(); ++r)
+        if (flats[m].sizes[r] < flats[0].sizes[r]) return false;
+    return true;
+  }
+
   Result<void> read_stage_1_2(const std::vector<std::vector<Shape>>& groups) {
     for (std::size_t g = 0; g < groups.size(); ++g) {
       if (groups[g].empty()) continue;
-      std::array<Flat, 3> flats;
-      bool moments = true;
+      Flats flats;
       std::int64_t steps = -1;
       for (const std::shared_ptr<Archive>& archive : optimizers_) {
         for (Flat& flat : flats) flat.sizes.push_back(0), flat.parts.emplace_back();
@@ -246,16 +266,10 @@ class DeepSpeedReader {
         const auto base = member(pickle, *state, "base_optimizer_state");
         const std::vector<Value> states = base ? states_by_number(pickle, *base) : std::vector<Value>();
         const Value own = states.size() > g ? states[g] : Value();
-        for (std::size_t m = 0; m < 2; ++m) {
-          const auto moment = member(pickle, own, kMoments[m].first);
-          moments = moments && moment;
-          if (!moment) continue;
-          if (Result<void> r = add_part(archive, *moment, kMoments[m].first + group, flats[m + 1]); !r) return r;
-        }
-        if (const auto step = member(pickle, own, "step")) steps = count_of(*archive, *step).value_or(steps);
+        if (Result<void> r = add_state(archive, own, flats, steps); !r) return r;
       }
       if (Result<void> r = place(groups[g], flats[0], Role::weight); !r) return r;
-      if (!moments) {
+      if (!has_moments(flats)) {
         note_no_moments();
         continue;
       }
@@ -302,8 +316,7 @@ class DeepSpeedReader {
   Result<void> read_stage_3(const std::vector<std::vector<Shape>>& groups) {
     std::vector<Shape> all;
     for (const std::vector<Shape>& group : groups) all.insert(all.end(), group.begin(), group.end());
-    std::array<Flat, 3> flats;
-    bool moments = true;
+    Flats flats;
     std::int64_t steps = -1;
     for (const std::shared_ptr<Archive>& archive : optimizers_) {
       for (Flat& flat : flats) flat.sizes.push_back(0), flat.parts.emplace_back();
@@ -315,17 +328,11 @@ class DeepSpeedReader {
         if (Result<void> r = add_part(archive, part, "fp32 of a group", flats[0]); !r) return r;
       const auto optimizer = member(pickle, *state, "optimizer_state_dict");
       for (const Value own : optimizer ? states_by_number(pickle, *optimizer) : std::vector<Value>()) {
-        for (std::size_t m = 0; m < 2; ++m) {
-          const auto moment = member(pickle, own, kMoments[m].first);
-          if (!moment) continue;
-          if (Result<void> r = add_part(archive, *moment, kMoments[m].first, flats[m + 1]); !r) return r;
-        }
-        if (const auto step = member(pickle, own, "step")) steps = count_of(*archive, *step).value_or(steps);
+        if (Result<void> r = add_state(archive, own, flats, steps); !r) return r;
       }
-      for (std::size_t m = 1; m < 3; ++m) moments = moments && flats[m].sizes.back() == flats[0].sizes.back();
     }
     if (Result<void> r = place_divided(all, flats[0], Role::weight); !r) return r;
-    if (!moments) return note_no_moments(), Result<void>();
+    if (!has_moments(flats)) return note_no_moments(), Result<void>();
     for (std::size_t m = 0; m < 2; ++m)
       if (Result<void> r = place_divided(all, flats[m + 1], kMoments[m].second); !r) return r;
     count(all, steps);
