@@ -18,13 +18,6 @@ namespace shard::checkpoint {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-/// So many bytes set off for the disk together.
-constexpr std::int64_t kSetOff = std::int64_t{16} << 20;
-
-}  // namespace
-
 struct Part::State {
   /// One file and the piece of it that grows.
   struct File {
@@ -34,7 +27,6 @@ struct Part::State {
     std::int64_t begin = 0;
     std::int64_t end = 0;  ///< of the growing piece; nothing of it yet where it is `begin`
     RunningHash hash;
-    std::int64_t waiting = 0;  ///< bytes written since they last set off for the disk
 
     void close_piece() {
       if (end > begin) pieces.push_back({begin, end - begin, hash.value()});
@@ -108,11 +100,6 @@ Result<void> Part::write(std::int32_t tensor, std::int64_t byte_offset, std::spa
   if (const int why = io::write_at(file.descriptor, offset, bytes); why != 0)
     return io::failure(Errc::io, "writing failed", why, file.path);
   file.add(offset, bytes);
-  file.waiting += static_cast<std::int64_t>(bytes.size());
-  if (file.waiting >= kSetOff) {
-    io::start_writing(file.descriptor);
-    file.waiting = 0;
-  }
   return {};
 }
 
