@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little, "trace files are littl
 
 inline constexpr std::array<unsigned char, 8> kMagic = {0x89, 'S', 'S', 'T', '\r', '\n', 0x1a, '\n'};  // T1
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 4;
+inline constexpr std::uint16_t kMinor = 5;
 inline constexpr std::uint32_t kByteOrderMark = 0x0102'0304;
 inline constexpr std::size_t kFileHeaderBytes = 64;
 

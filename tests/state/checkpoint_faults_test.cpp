@@ -164,15 +164,44 @@ TEST_F(CheckpointFaults, AnErrorAtAnyCallOfALoadIsOne) {
   ASSERT_TRUE(read_all(path));
   for (int k = 0; k < count; ++k) {
     int calls = 0;
-    io::set_hook(Fault{k, EIO, false, false, &calls});
-    trials_.one_more();
-    const auto read = read_all(path);
-    ASSERT_FALSE(read) << k;
-    EXPECT_TRUE(read.error().code == Errc::io || read.error().code == Errc::no_input) << to_string(read.error());
+    for (const int what : {EIO, ENOSPC}) {
+      calls = 0;
+      io::set_hook(Fault{k, what, false, false, &calls});
+      trials_.one_more();
+      const auto read = read_all(path);
+      ASSERT_FALSE(read) << k;
+      EXPECT_TRUE(read.error().code == Errc::io || read.error().code == Errc::no_input) << to_string(read.error());
+    }
     calls = 0;
     trials_.one_more();
     io::set_hook(Fault{k, io::kShort, true, false, &calls});
     EXPECT_TRUE(!read_all(path) || *read_all(path) == content_of(layout_, 1)) << k;
+  }
+}
+
+TEST_F(CheckpointFaults, KilledAtAnyCallOfALoadNothingOfTheCheckpointChanges) {
+  fresh();
+  const fs::path path = *newest(dir());
+  const auto texts = texts_in(path);
+  int count = 0;
+  io::set_hook(Fault{-1, 0, false, false, &count});
+  ASSERT_TRUE(read_all(path));
+  io::set_hook({});
+  for (int k = 0; k < count; ++k) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      int calls = 0;
+      io::set_hook(Fault{k, kKill, false, false, &calls});
+      static_cast<void>(read_all(path));
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << k;
+    EXPECT_EQ(texts_in(path), texts) << k;
+    EXPECT_TRUE(hidden_in(dir()).empty()) << k;
+    expect_whole(2, "killed at call " + std::to_string(k) + " of a load");
+    fresh();
   }
 }
 

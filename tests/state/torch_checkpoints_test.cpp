@@ -43,7 +43,7 @@ Result<fs::path> converted(const fs::path& from, const fs::path& into) {
 
 class Form : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(TorchCheckpoints, Form,
-                         testing::Values("dcp", "flat", "plain", "zero1", "zero2", "zero3", "zero1-bf16", "zero3-bf16"),
+                         testing::Values("dcp", "flat", "mesh", "plain", "zero1", "zero2", "zero3", "zero1-bf16", "zero3-bf16"),
                          [](const auto& kind) {
                            std::string name = kind.param;
                            std::erase(name, '-');

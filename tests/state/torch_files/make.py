@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the checkpoints of this folder with the libraries that write them; README.md says with which.
 
-    make.py FOLDER [dcp|flat|plain|zero1|zero2|zero3|zero1-bf16|zero3-bf16|continued] ...
+    make.py FOLDER [dcp|flat|mesh|plain|zero1|zero2|zero3|zero1-bf16|zero3-bf16|continued] ...
 """
 import os
 import shutil
@@ -72,6 +72,28 @@ def sharded(rank, folder, kind):
                  {k: v["exp_avg_sq"] for k, v in state["state"].items()}, STEPS)
 
 
+def cut_twice(rank, folder):
+    """Matrices that a mesh of two by two cuts in both dimensions, as FSDP beside tensor parallelism does."""
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    weights = {n: p.detach() for n, p in model().named_parameters()}
+    generator = torch.Generator().manual_seed(7)
+    first, second = ({n: torch.rand(p.shape, generator=generator) for n, p in weights.items()} for _ in range(2))
+
+    def cut(tensor):
+        across = Shard(1) if tensor.dim() > 1 else Replicate()
+        return distribute_tensor(tensor, mesh, [Shard(0), across])
+
+    state = {n: {"step": torch.tensor(float(STEPS)), "exp_avg": cut(first[n]), "exp_avg_sq": cut(second[n])}
+             for n in weights}
+    dcp.save({"model": {n: cut(p) for n, p in weights.items()}, "optim": {"state": state, "param_groups": []},
+              "step": STEPS}, checkpoint_id=folder)
+    if rank == 0:
+        expected(folder, weights, first, second, STEPS)
+
+
 def zero(rank, folder, kind):
     import deepspeed
     from deepspeed.utils import safe_get_full_fp32_param, safe_get_full_optimizer_state
@@ -118,8 +140,12 @@ def universal(folder):
         expected(folder, *parts, STEPS)
 
 
+def ranks_of(kind):
+    return 4 if kind == "mesh" else WORLD
+
+
 def work(rank, folder, kind):
-    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(WORLD), MASTER_ADDR="127.0.0.1",
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(ranks_of(kind)), MASTER_ADDR="127.0.0.1",
                       MASTER_PORT="29511", DS_ACCELERATOR="cpu")
     if kind.startswith("zero"):
         import deepspeed
@@ -127,7 +153,7 @@ def work(rank, folder, kind):
         zero(rank, folder, kind)
     else:
         dist.init_process_group("gloo")
-        sharded(rank, folder, kind)
+        cut_twice(rank, folder) if kind == "mesh" else sharded(rank, folder, kind)
     dist.destroy_process_group()
 
 
@@ -172,14 +198,14 @@ def continued(folder):
 
 
 if __name__ == "__main__":
-    kinds = sys.argv[2:] or ["dcp", "flat", "plain", "zero1", "zero2", "zero3", "zero1-bf16", "zero3-bf16", "continued"]
+    kinds = sys.argv[2:] or ["dcp", "flat", "mesh", "plain", "zero1", "zero2", "zero3", "zero1-bf16", "zero3-bf16", "continued"]
     for each in kinds:
         target = os.path.join(sys.argv[1], each)
         shutil.rmtree(target, ignore_errors=True)
         if each in ("plain", "continued"):
             plain(target) if each == "plain" else continued(target)
         else:
-            mp.spawn(work, (target, each), nprocs=WORLD)
+            mp.spawn(work, (target, each), nprocs=ranks_of(each))
         for script in ("zero_to_fp32.py", "zero_to_torch.py"):  # DeepSpeed puts copies of its own there
             if os.path.exists(f"{target}/{script}"):
                 os.remove(f"{target}/{script}")
