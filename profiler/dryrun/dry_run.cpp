@@ -2,27 +2,22 @@
 #include "profiler/dryrun/dry_run.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <sstream>
 
+#include "profiler/dryrun/collect.h"
+#include "profiler/dryrun/environment.h"
 #include "profiler/dryrun/imports.h"
 #include "profiler/dryrun/resources.h"
 #include "profiler/dryrun/stub_library.h"
-#include "profiler/standin/counters.h"
 
 namespace shard::dryrun {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kStandIn = "libshardscope_standin.so";
-/// What it leaves in the folder when it comes into a process.
-constexpr const char* kMark = "loaded";
-/// What libraries look for that want the driver.
-constexpr const char* kDriver = "libcuda.so.1";
 
 Result<void> write(const fs::path& path, std::span<const std::byte> bytes) {
   std::ofstream out(path, std::ios::binary);
@@ -32,7 +27,8 @@ Result<void> write(const fs::path& path, std::span<const std::byte> bytes) {
   return Error{Errc::io, "the run's files cannot be written", path.string(), "room in TMPDIR"};
 }
 
-/// The functions that the program's libraries import, or ask for by name, and the stand-in lacks.
+/// The functions that the program's libraries import and the stand-in lacks. What they ask for by name is made up when
+/// they ask (standin/lookup.cpp).
 Result<std::set<std::string>> functions_to_make_up(const PyTorch& pytorch, const fs::path& standin) {
   const Result<std::set<std::string>> known = exported_functions(standin);
   if (!known) return known.error();
@@ -44,99 +40,20 @@ Result<std::set<std::string>> functions_to_make_up(const PyTorch& pytorch, const
     const Result<std::set<std::string>> imported = imported_functions(library);
     if (!imported) continue;  // one that nobody may read is none of the program's
     add(*imported);
-    if (!imported->empty()) add(named_functions(library));
   }
+  // Compiled while the program runs, and then imported.
   for (const fs::path& source : sources_of_triton(pytorch)) add(named_functions(source));
   return missing;
 }
 
-std::string before(const std::string& first, const char* variable) {
-  const char* const rest = std::getenv(variable);
-  return rest == nullptr || *rest == '\0' ? first : first + ":" + rest;
-}
-
-std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const Place& place, const fs::path& folder) {
-  std::string name = place.name;
-  std::ranges::replace(name, ',', ' ');
-  std::map<std::string, std::string> environment{
-      {"SHARDSCOPE_STANDIN",
-       "name=" + name + ",cc=" + std::to_string(place.compute_capability) + ",sms=" +
-           std::to_string(place.multiprocessors) + ",threads=" + std::to_string(place.threads_per_multiprocessor) +
-           ",bytes=" + std::to_string(place.device_bytes) + ",count=" + std::to_string(place.devices) + ",upwards=" +
-           std::to_string(place.addresses_upwards ? 1 : 0) + ",cuda=" + std::to_string(pytorch.cuda_version)},
-      {"SHARDSCOPE_STANDIN_UNKNOWN", folder / "unknown"},
-      {"SHARDSCOPE_STANDIN_LOADED", folder / kMark},
-      {"SHARDSCOPE_STANDIN_COUNTERS", folder},
-      // What is compiled and tuned here is not for a real card to find.
-      {"TORCHINDUCTOR_CACHE_DIR", folder / "inductor"},
-      {"TRITON_CACHE_DIR", folder / "triton"},
-      {"SHARDSCOPE_DRYRUN_FOLDER", folder},
-      {"SHARDSCOPE_DRYRUN_EVENTS", std::to_string(kMostEvents)},
-      {"SHARDSCOPE_DRYRUN_RANKS", std::to_string(place.world_size)},
-      {"PYTHONPATH", before(folder / "hook", "PYTHONPATH")},
-      {"LD_LIBRARY_PATH", before(folder, "LD_LIBRARY_PATH")},
-      {"LD_PRELOAD", before((folder / kStandIn).string() + ":" + (folder / kDriver).string(), "LD_PRELOAD")}};
-  if (place.world_size > 1) {
-    environment["RANK"] = std::to_string(place.rank);
-    environment["WORLD_SIZE"] = std::to_string(place.world_size);
-    environment["LOCAL_RANK"] = std::to_string(place.rank % place.ranks_per_host);
-    environment["LOCAL_WORLD_SIZE"] = std::to_string(std::min(place.world_size, place.ranks_per_host));
-    environment["GROUP_RANK"] = std::to_string(place.rank / place.ranks_per_host);
-    environment["MASTER_ADDR"] = "127.0.0.1";
-    environment["MASTER_PORT"] = "29500";
-  }
-  return environment;
-}
-
-/// What the stand-in counted: of the process that took most of a card, whatever became of it.
-void add_counters(const fs::path& path, DryRun& run) {
-  standin::Counters counters{};
-  std::ifstream in(path, std::ios::binary);
-  if (!in.read(reinterpret_cast<char*>(&counters), sizeof(counters))) return;
-  run.device_peak_bytes = std::max(run.device_peak_bytes, counters.device_peak_bytes);
-  run.pinned_peak_bytes = std::max(run.pinned_peak_bytes, counters.pinned_peak_bytes);
-  run.values_read += counters.values_read;
-  run.unknown_workspaces += counters.unknown_workspaces;
-}
-
-/// What came back: the snapshot of the process that held most.
-void collect(const fs::path& folder, DryRun& run) {
-  std::error_code error;
-  std::int64_t most = -1;
-  for (fs::directory_iterator entry(folder, error), none; !error && entry != none; entry.increment(error)) {
-    const fs::path path = entry->path();
-    if (path.extension() == ".fault") {
-      std::ifstream in(path);
-      std::getline(in, run.fault);
-    }
-    if (path.extension() == standin::kCountersSuffix) add_counters(path, run);
-    if (path.extension() == ".peak") {
-      std::int64_t peak = 0;
-      if (std::ifstream(path) >> peak) run.allocated_peak_bytes = std::max(run.allocated_peak_bytes, peak);
-    }
-    if (path.extension() != ".pickle") continue;
-    Result<LoadedTrace> loaded = load_any(path);
-    if (!loaded) {
-      run.fault = loaded.error().what;
-      continue;
-    }
-    std::int64_t held = 0;
-    for (const ArenaSummary& arena : loaded->trace.arenas) held = std::max(held, arena.live_peak_bytes);
-    if (held <= most) continue;
-    most = held;
-    run.recording = std::move(*loaded);
-    run.snapshot = path;
-  }
-  std::ifstream names(folder / "unknown");
-  for (std::string name; std::getline(names, name);) run.unknown_functions.push_back(name);
-  std::ranges::sort(run.unknown_functions);
-}
-
 /// Without the stand-in a program that found no GPU says nothing about one that has it. One that was ended at once may
 /// not have come so far.
-Result<void> check_loaded(const std::vector<std::string>& program, const Ended& ended, const fs::path& folder) {
+Result<void> check_loaded(const std::vector<std::string>& program, const Ended& ended, const Place& place,
+                          const fs::path& folder) {
   std::error_code error;
-  if (ended.timed_out || ended.signal != 0 || fs::exists(folder / kMark, error)) return {};
+  if (ended.timed_out || ended.signal != 0) return {};
+  for (const int rank : place.ranks)
+    if (fs::exists(folder_of(rank, folder) / kMark, error)) return {};
   return Error{Errc::unavailable,
                "the stand-in GPU was not loaded into the program: it is linked statically, runs as another user, or "
                "libraries in the folder of the run's files cannot be loaded",
@@ -145,31 +62,66 @@ Result<void> check_loaded(const std::vector<std::string>& program, const Ended& 
                "noexec"};
 }
 
-}  // namespace
-
-Result<DryRun> dry_run(const std::vector<std::string>& program, const Place& place, const fs::path& folder,
-                       const Started& how) {
-  const Result<PyTorch> pytorch = pytorch_of(program);
-  if (!pytorch) return pytorch.error();
+/// What all processes find in the run's folder.
+Result<void> write_files(const PyTorch& pytorch, const Place& place, const fs::path& folder) {
   std::error_code error;
+  for (const int rank : place.ranks) fs::create_directories(folder_of(rank, folder), error);
+  fs::create_directories(exchange_folder(folder), error);
   fs::create_directories(folder / "hook", error);
   if (const Result<void> done = write(folder / kStandIn, standin_library()); !done) return done.error();
-  if (const Result<void> done = write(folder / "hook" / "sitecustomize.py", hook_program()); !done) return done.error();
-  const Result<std::set<std::string>> missing = functions_to_make_up(*pytorch, folder / kStandIn);
+  for (const PythonFile& file : python_files())
+    if (const Result<void> done = write(folder / "hook" / file.name, file.content); !done) return done.error();
+  const Result<std::set<std::string>> missing = functions_to_make_up(pytorch, folder / kStandIn);
   if (!missing) return missing.error();
   const std::vector<std::byte> made_up =
       stub_library(*missing, kDriver, {.library = kStandIn, .handler = "shardscope_standin_unknown"});
-  if (const Result<void> done = write(folder / kDriver, made_up); !done) return done.error();
+  return write(folder / kDriver, made_up);
+}
+
+/// The program as python/ranks.py starts it, and what that reads.
+Result<std::vector<std::string>> side_by_side(const std::vector<std::string>& program, const PyTorch& pytorch,
+                                              const Place& place, const fs::path& folder) {
+  nlohmann::json spec{{"exchange", exchange_folder(folder)}, {"ranks", nlohmann::json::array()}};
+  for (const int rank : place.ranks)
+    spec["ranks"].push_back({{"rank", rank},
+                             {"folder", folder_of(rank, folder)},
+                             {"environment", environment_of(pytorch, place, rank, folder)}});
+  const fs::path path = folder / "ranks.json";
+  const std::string text = spec.dump();
+  if (const Result<void> done = write(path, std::as_bytes(std::span(text))); !done) return done.error();
+  std::vector<std::string> words{pytorch.python, "-I", folder / "hook" / "ranks.py", path};
+  words.insert(words.end(), program.begin(), program.end());
+  return words;
+}
+
+}  // namespace
+
+Result<Ended> dry_run(const std::vector<std::string>& program, const Place& place, const fs::path& folder,
+                      const Started& how, const Each& each) {
+  const Result<PyTorch> pytorch = pytorch_of(program);
+  if (!pytorch) return pytorch.error();
+  if (const Result<void> done = write_files(*pytorch, place, folder); !done) return done.error();
   Started started = how;
-  started.environment.merge(environment_of(*pytorch, place, folder));
-  const Result<profiler::Ended> ended = profiler::run_to_its_end(program, started);
+  std::vector<std::string> words = program;
+  if (place.ranks.size() == 1) {
+    started.environment.merge(environment_of(*pytorch, place, place.ranks.front(), folder));
+  } else {
+    Result<std::vector<std::string>> launched = side_by_side(program, *pytorch, place, folder);
+    if (!launched) return launched.error();
+    words = std::move(*launched);
+  }
+  Result<profiler::Ended> ended = profiler::run_to_its_end(words, started);
   if (!ended) return ended.error();
-  if (const Result<void> loaded = check_loaded(program, *ended, folder); !loaded) return loaded.error();
-  DryRun run;
-  run.pytorch = *pytorch;
-  run.ended = *ended;
-  collect(folder, run);
-  return run;
+  if (const Result<void> loaded = check_loaded(program, *ended, place, folder); !loaded) return loaded.error();
+  for (const int rank : place.ranks) {
+    DryRun run;
+    run.pytorch = *pytorch;
+    run.rank = rank;
+    run.ended = *ended;
+    collect(folder_of(rank, folder), run);
+    if (const Result<void> told = each(std::move(run)); !told) return told.error();
+  }
+  return ended;
 }
 
 }  // namespace shard::dryrun

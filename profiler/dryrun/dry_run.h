@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,8 +28,18 @@ struct Place {
   int devices = 1;                 ///< that the program sees
   bool addresses_upwards = false;  ///< how the driver places new memory (standin/device_memory.h)
   int world_size = 1;
-  int rank = 0;
+  std::vector<int> ranks{0};  ///< that run: one, as if the others did, or all, side by side
   int ranks_per_host = 1;
+  bool assume_zeros = false;  ///< what other ranks would send, where the program's own code looks at it
+};
+
+/// What the host looked at of that which other ranks would have sent, had they run.
+struct Absent {
+  std::string what;  ///< "an all-reduce among 4 ranks"
+  std::string file;  ///< of the line of Python that looked
+  std::int64_t line = 0;
+  bool as_equal = false;  ///< a library's: it saw what it would if they had sent what this rank has
+  bool refused = false;   ///< the program's own: it got an error
 };
 
 /// Events of the allocator that are kept, the last ones: with their stacks they take half a gigabyte.
@@ -36,7 +47,9 @@ inline constexpr std::int64_t kMostEvents = 500'000;
 
 struct DryRun {
   PyTorch pytorch;
+  int rank = 0;
   Ended ended;
+  bool ended_by_others = false;          ///< since another rank failed
   std::optional<LoadedTrace> recording;  ///< of the process that used a GPU most; none where none did, or was killed
   std::filesystem::path snapshot;        ///< it, as PyTorch wrote it; gone when the run's folder is
   std::string fault;                     ///< why PyTorch could not write it
@@ -49,11 +62,19 @@ struct DryRun {
   std::int64_t pinned_peak_bytes = 0;   ///< pinned host memory, likewise
   std::int64_t unknown_workspaces = 0;  ///< of cuDNN, which are counted as none
   std::int64_t values_read = 0;         ///< copies to the host of what no kernel has computed: zeros
+  std::int64_t optimizer_steps = 0;
+  std::int64_t backward_calls = 0;
+
+  std::vector<Absent> absent;
 };
 
-/// Folder: for the run's files, an empty one that stays until the answer has been used. `how.environment` is added to.
-/// Fails where there is no PyTorch for CUDA, or the program cannot be started.
-[[nodiscard]] Result<DryRun> dry_run(const std::vector<std::string>& program, const Place& place,
-                                     const std::filesystem::path& folder, const Started& how);
+/// Given each rank's run, in the order of place.ranks, when all have ended.
+using Each = std::function<Result<void>(DryRun)>;
+
+/// How the program ended: with several ranks, as the first that failed. Folder: for the run's files, an empty one that
+/// stays until the answer has been used. `how.environment` is added to. Fails where there is no PyTorch for CUDA, or
+/// the program cannot be started.
+[[nodiscard]] Result<Ended> dry_run(const std::vector<std::string>& program, const Place& place,
+                                    const std::filesystem::path& folder, const Started& how, const Each& each);
 
 }  // namespace shard::dryrun

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMarker = "\nshardscope asks for PyTorch:\n";
 
 constexpr const char* kQuestion = R"(
-import importlib.util, os
+import importlib.util, os, sys, sysconfig
 print("\nshardscope asks for PyTorch:")
 spec = importlib.util.find_spec("torch")
 if spec is None or not spec.origin:
@@ -31,6 +32,10 @@ else:
     print(os.path.dirname(folder))
     print(said["__version__"])
     print(said.get("cuda") or "none")
+    own = {os.path.realpath(sysconfig.get_paths()[name]) for name in ("stdlib", "platstdlib")}
+    for place in sys.path:
+        if place and os.path.isdir(place) and os.path.realpath(place) not in own:
+            print(os.path.realpath(place))
 )";
 
 /// The interpreter of a program: itself, that of its first line, or python3.
@@ -79,31 +84,44 @@ Result<PyTorch> pytorch_of(const std::vector<std::string>& program) {
   }
   std::getline(lines, version);
   std::getline(lines, cuda);
-  PyTorch found{.version = version, .cuda_version = cuda_version_of(cuda), .packages = folder};
+  PyTorch found{
+      .version = version, .cuda_version = cuda_version_of(cuda), .packages = folder, .paths = {}, .python = python};
+  for (std::string place; std::getline(lines, place);) found.paths.emplace_back(place);
   if (found.cuda_version == 0)
     return unavailable("PyTorch " + version + " is built without CUDA, so it has no allocator for GPUs", python,
                        "the PyTorch for CUDA, which needs no GPU to be installed (pip install torch on Linux)");
   return found;
 }
 
-std::vector<fs::path> libraries_of(const PyTorch& pytorch) {
-  std::vector<fs::path> libraries;
+namespace {
+
+/// Deeper folders are data, not packages.
+constexpr int kDeepest = 8;
+
+void add_libraries(const fs::path& place, std::set<fs::path>& libraries) {
   std::error_code error;
-  for (fs::recursive_directory_iterator entry(pytorch.packages, fs::directory_options::skip_permission_denied, error),
-       none;
+  for (fs::recursive_directory_iterator entry(place, fs::directory_options::skip_permission_denied, error), none;
        !error && entry != none; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     // What CUDA's own libraries ask of each other nobody will ask.
-    if (entry.depth() == 0 && (name == "nvidia" || name == "triton" || name.starts_with("nvidia_"))) {
+    const bool of_cuda = entry.depth() == 0 && (name == "nvidia" || name == "triton" || name.starts_with("nvidia_"));
+    if (of_cuda || entry.depth() >= kDeepest || name == ".git") {
       entry.disable_recursion_pending();
-      continue;
+      if (of_cuda) continue;
     }
     const bool is_library = name.ends_with(".so") || name.find(".so.") != std::string::npos;
-    if (is_library && entry->is_regular_file(error)) libraries.push_back(entry->path());
+    if (is_library && entry->is_regular_file(error)) libraries.insert(entry->path());
     error.clear();
   }
-  std::ranges::sort(libraries);
-  return libraries;
+}
+
+}  // namespace
+
+std::vector<fs::path> libraries_of(const PyTorch& pytorch) {
+  std::set<fs::path> libraries;
+  add_libraries(pytorch.packages, libraries);
+  for (const fs::path& place : pytorch.paths) add_libraries(place, libraries);
+  return {libraries.begin(), libraries.end()};
 }
 
 std::vector<fs::path> sources_of_triton(const PyTorch& pytorch) {

@@ -10,16 +10,19 @@
 namespace shard::dryrun {
 
 struct PyTorch {
-  std::string version;             ///< "2.11.0+cu130"
-  int cuda_version = 0;            ///< that it was built for: 1000 * major + 10 * minor
-  std::filesystem::path packages;  ///< the folder that it is installed in
+  std::string version;                       ///< "2.11.0+cu130"
+  int cuda_version = 0;                      ///< that it was built for: 1000 * major + 10 * minor
+  std::filesystem::path packages;            ///< the folder that it is installed in
+  std::vector<std::filesystem::path> paths;  ///< where that Python finds modules, but for its own library
+  std::string python;                        ///< the interpreter that was asked
 };
 
 /// `program`: as it would be started: an interpreter, a script with a first line that names one, or anything else,
 /// for which the python3 of PATH is asked. Errc::unavailable where there is no Python, no PyTorch, or one without CUDA.
 [[nodiscard]] Result<PyTorch> pytorch_of(const std::vector<std::string>& program);
 
-/// Shared libraries of PyTorch and of the packages beside it, but for those of CUDA itself.
+/// Shared libraries that the program may load: of PyTorch, of the packages beside it and wherever Python finds modules,
+/// but for those of CUDA itself.
 [[nodiscard]] std::vector<std::filesystem::path> libraries_of(const PyTorch& pytorch);
 
 /// Sources that Triton compiles and loads when a program runs, and that call the driver.

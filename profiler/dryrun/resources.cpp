@@ -1,6 +1,8 @@
 // The assembler puts the files' bytes between two names each.
 #include "profiler/dryrun/resources.h"
 
+#include <array>
+
 #define EMBED(NAME, PATH)                                                                                             \
   asm(".section .rodata\n.balign 16\n.global " #NAME "_begin\n" #NAME "_begin:\n.incbin \"" PATH "\"\n.global " #NAME \
       "_end\n" #NAME "_end:\n.byte 0\n.previous\n");                                                                  \
@@ -8,7 +10,12 @@
   extern "C" const std::byte NAME##_end[];
 
 EMBED(shardscope_embedded_standin, STANDIN_LIBRARY)
-EMBED(shardscope_embedded_hook, HOOK_PROGRAM)
+EMBED(shardscope_embedded_sitecustomize, PYTHON_FILES "/sitecustomize.py")
+EMBED(shardscope_embedded_steps, PYTHON_FILES "/steps.py")
+EMBED(shardscope_embedded_numbers, PYTHON_FILES "/numbers.py")
+EMBED(shardscope_embedded_alone, PYTHON_FILES "/alone.py")
+EMBED(shardscope_embedded_together, PYTHON_FILES "/together.py")
+EMBED(shardscope_embedded_ranks, PYTHON_FILES "/ranks.py")
 
 namespace shard::dryrun {
 
@@ -16,8 +23,17 @@ std::span<const std::byte> standin_library() {
   return {shardscope_embedded_standin_begin, shardscope_embedded_standin_end};
 }
 
-std::span<const std::byte> hook_program() {
-  return {shardscope_embedded_hook_begin, shardscope_embedded_hook_end};
+std::span<const PythonFile> python_files() {
+#define PYTHON_FILE(NAME)                                                  \
+  {                                                                        \
+#NAME ".py", {                                                         \
+      shardscope_embedded_##NAME##_begin, shardscope_embedded_##NAME##_end \
+    }                                                                      \
+  }
+  static const std::array kFiles{PythonFile PYTHON_FILE(sitecustomize), PythonFile PYTHON_FILE(steps),
+                                 PythonFile PYTHON_FILE(numbers),       PythonFile PYTHON_FILE(alone),
+                                 PythonFile PYTHON_FILE(together),      PythonFile PYTHON_FILE(ranks)};
+  return kFiles;
 }
 
 }  // namespace shard::dryrun

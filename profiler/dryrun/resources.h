@@ -3,12 +3,19 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 namespace shard::dryrun {
 
 /// The shared library of profiler/standin.
 [[nodiscard]] std::span<const std::byte> standin_library();
-/// hook.py.
-[[nodiscard]] std::span<const std::byte> hook_program();
+
+/// A file of the folder python, by its name.
+struct PythonFile {
+  std::string_view name;
+  std::span<const std::byte> content;
+};
+/// What is loaded into the program's Python (sitecustomize.py and what it loads), and ranks.py, which starts ranks.
+[[nodiscard]] std::span<const PythonFile> python_files();
 
 }  // namespace shard::dryrun

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <string>
 
+#include "profiler/standin/handles.h"
+
 namespace shard::standin {
 namespace {
 
@@ -66,3 +68,10 @@ void count_unknown_workspace() {
 }
 
 }  // namespace shard::standin
+
+/// Called by the hook in the program (dryrun/python/steps.py): 0, behind an optimizer's step; 1, before backward.
+STANDIN void shardscope_standin_count_step(int what) {
+  shard::standin::change([what](shard::standin::Counters& counters) {
+    ++(what == 0 ? counters.optimizer_steps : counters.backward_calls);
+  });
+}

@@ -13,6 +13,8 @@ struct Counters {
   std::int64_t pinned_peak_bytes;
   std::int64_t values_read;         ///< copies to the host of device memory that nobody had written to
   std::int64_t unknown_workspaces;  ///< workspaces of cuDNN that somebody asked the size of
+  std::int64_t optimizer_steps;
+  std::int64_t backward_calls;
 };
 
 /// The counters' file of a process, in the folder that SHARDSCOPE_STANDIN_COUNTERS names.

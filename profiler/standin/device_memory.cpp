@@ -10,9 +10,11 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "profiler/standin/card.h"
 #include "profiler/standin/counters.h"
+#include "profiler/standin/promises.h"
 #include "profiler/standin/values.h"
 #include "traces/base/segment_placement.h"
 
@@ -78,6 +80,7 @@ class DeviceMemory {
   }
   void forget(void* address, std::size_t bytes) {
     values_.drop(reinterpret_cast<std::uintptr_t>(address), bytes);
+    promises_.drop(reinterpret_cast<std::uintptr_t>(address), bytes);
     madvise(address, bytes, MADV_DONTNEED);
   }
 
@@ -100,11 +103,11 @@ class DeviceMemory {
     const auto& [begin, block] = *std::prev(next);
     return address < begin + block.bytes ? block.device : 0;
   }
-  /// The values of it; nobody else may use them meanwhile.
+  /// The values of it and what is promised; nobody else may use them meanwhile.
   template <class Use>
   auto with_values(const Use& use) {
     const std::lock_guard lock(mutex_);
-    return use(values_);
+    return use(values_, promises_);
   }
   [[nodiscard]] std::size_t used_of(int device) {
     const std::lock_guard lock(mutex_);
@@ -143,6 +146,7 @@ class DeviceMemory {
   std::multimap<std::size_t, std::uintptr_t> given_back_;  // ranges of reserve()
   std::array<std::size_t, kMostDevices> used_{};
   Values values_;
+  Promises promises_;
   bool has_reserved_ = false;  // what is mapped of reserved ranges is not kept
 };
 
@@ -185,15 +189,89 @@ void give_back(std::size_t bytes, int device) {
   memory().give_back(bytes, device);
 }
 void forget(void* address, std::size_t bytes) {
-  memory().with_values([&](Values&) { memory().forget(address, bytes); });
+  memory().with_values([&](Values&, Promises&) { memory().forget(address, bytes); });
+}
+
+namespace {
+
+std::uintptr_t number_of(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address);
+}
+
+/// What of a piece is promised becomes known, or zeros.
+void keep_promises(const void* from, std::size_t bytes) {
+  const std::uintptr_t address = number_of(from);
+  while (true) {
+    const std::optional<Promise> promise =
+        memory().with_values([&](Values&, Promises& promises) { return promises.take(address, bytes); });
+    if (!promise) return;
+    const std::optional<Bytes>& values = promise->source->values();
+    if (!values || values->size() < promise->offset + promise->bytes) continue;
+    memory().with_values([&](Values& known, Promises&) {
+      if (known.note(promise->address, promise->bytes))
+        std::memcpy(reinterpret_cast<void*>(promise->address), values->data() + promise->offset, promise->bytes);
+    });
+  }
+}
+
+}  // namespace
+
+void promise(void* to, std::size_t bytes, std::shared_ptr<Source> source) {
+  if (bytes == 0) return;
+  memory().with_values([&](Values& values, Promises& promises) {
+    values.drop(number_of(to), bytes);
+    promises.add({.address = number_of(to), .bytes = bytes, .source = std::move(source), .offset = 0});
+  });
+}
+
+bool is_promised(const void* address, std::size_t bytes) {
+  return memory().with_values([&](Values&, Promises& promises) { return promises.touches(number_of(address), bytes); });
+}
+
+std::optional<Bytes> values_of(const void* from, std::size_t bytes, bool known_begin) {
+  if (bytes == 0 || bytes > Values::kLongest) return std::nullopt;
+  const auto* const first = static_cast<const std::byte*>(from);
+  if (!is_device(from)) return Bytes(first, first + bytes);
+  keep_promises(from, bytes);
+  return memory().with_values([&](Values& values, Promises&) -> std::optional<Bytes> {
+    const bool known = values.knows(number_of(from), bytes) || (known_begin && values.knows(number_of(from), 1));
+    if (!known) return std::nullopt;
+    return Bytes(first, first + bytes);
+  });
+}
+
+void forget_values(void* to, std::size_t bytes) {
+  memory().with_values([&](Values& values, Promises& promises) {
+    values.drop(number_of(to), bytes);
+    promises.drop(number_of(to), bytes);
+  });
+}
+
+bool has_values(const void* from, std::size_t bytes) {
+  return memory().with_values([&](Values& values, Promises& promises) {
+    return values.knows(number_of(from), bytes) || promises.within(number_of(from), bytes).has_value();
+  });
 }
 
 void copy(void* to, const void* from, std::size_t bytes) {
   if (to == from || bytes == 0) return;
   const bool to_device = is_device(to), from_device = is_device(from);
-  const auto target = reinterpret_cast<std::uintptr_t>(to), source = reinterpret_cast<std::uintptr_t>(from);
-  const bool known = memory().with_values([&](Values& values) {
+  const std::uintptr_t target = number_of(to), source = number_of(from);
+  if (from_device) {
+    const bool handed_on = to_device && memory().with_values([&](Values& values, Promises& promises) {
+      std::optional<Promise> part = promises.within(source, bytes);
+      if (!part) return false;
+      values.drop(target, bytes);
+      part->address = target;
+      promises.add(*part);
+      return true;
+    });
+    if (handed_on) return;
+    keep_promises(from, bytes);
+  }
+  const bool known = memory().with_values([&](Values& values, Promises& promises) {
     const bool has_values = bytes <= Values::kLongest && (!from_device || values.knows(source, bytes));
+    if (to_device) promises.drop(target, bytes);
     if (has_values && (!to_device || values.note(target, bytes))) {
       std::memmove(to, from, bytes);
       return true;
@@ -211,8 +289,9 @@ void fill(void* to, int value, std::size_t bytes) {
     std::memset(to, value, bytes);
     return;
   }
-  memory().with_values([&](Values& values) {
-    const auto target = reinterpret_cast<std::uintptr_t>(to);
+  memory().with_values([&](Values& values, Promises& promises) {
+    const std::uintptr_t target = number_of(to);
+    promises.drop(target, bytes);
     if (value != 0 && bytes <= Values::kLongest && values.note(target, bytes)) {
       std::memset(to, value, bytes);
     } else {
@@ -222,7 +301,10 @@ void fill(void* to, int value, std::size_t bytes) {
 }
 
 void written_by_kernel(const void* address) {
-  memory().with_values([&](Values& values) { values.drop_at(reinterpret_cast<std::uintptr_t>(address)); });
+  memory().with_values([&](Values& values, Promises& promises) {
+    values.drop_at(number_of(address));
+    promises.drop_at(number_of(address));
+  });
 }
 
 }  // namespace shard::standin

@@ -2,6 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "profiler/standin/promises.h"
 
 namespace shard::standin {
 
@@ -34,6 +38,18 @@ void forget(void* address, std::size_t bytes);
 /// As cudaMemcpy and cudaMemset do, as far as anybody could look at it (values.h). What has no value reads as zeros.
 void copy(void* to, const void* from, std::size_t bytes);
 void fill(void* to, int value, std::size_t bytes);
+
+/// A piece has a source's values, until something else is written to it. They are fetched when the host looks at them,
+/// without any lock held; a copy within device memory copies the promise.
+void promise(void* to, std::size_t bytes, std::shared_ptr<Source> source);
+[[nodiscard]] bool is_promised(const void* address, std::size_t bytes);
+
+/// What a piece of host or device memory holds, up to Values::kLongest bytes; what was promised is fetched. None where
+/// that is not known. `known_begin`: it is enough that the begin is known, the rest reads as zeros.
+[[nodiscard]] std::optional<Bytes> values_of(const void* from, std::size_t bytes, bool known_begin = false);
+/// Something that nobody knows is written to a piece.
+void forget_values(void* to, std::size_t bytes);
+[[nodiscard]] bool has_values(const void* from, std::size_t bytes);
 
 /// A kernel writes to what begins there, nobody knows what.
 void written_by_kernel(const void* address);

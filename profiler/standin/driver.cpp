@@ -6,7 +6,7 @@
 #include "profiler/standin/card.h"
 #include "profiler/standin/device_memory.h"
 #include "profiler/standin/handles.h"
-#include "profiler/standin/unknown.h"
+#include "profiler/standin/made_up.h"
 
 using namespace shard::standin;
 
@@ -35,6 +35,10 @@ std::map<unsigned long long, Physical>& handles() {
 
 STANDIN int cudaGetDevice(int* device);                               // runtime.cpp
 STANDIN int cuDeviceGetAttribute(int* value, int which, int device);  // properties.cpp
+
+STANDIN int cuLaunchKernel(void* kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                           void** arguments, void**);                                                   // launch.cpp
+STANDIN int cuLaunchKernelEx(const void* configuration, void* kernel, void** arguments, void** extra);  // launch.cpp
 
 STANDIN int cuInit(unsigned) {
   return kSuccess;
@@ -189,10 +193,12 @@ void* function_named(const char* name) {
       entry("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain),
       entry("cuCtxGetDevice", cuCtxGetDevice),
       entry("cuPointerGetAttribute", cuPointerGetAttribute),
+      entry("cuLaunchKernel", cuLaunchKernel),
+      entry("cuLaunchKernelEx", cuLaunchKernelEx),
   };
   for (const Entry& each : kEntries)
     if (std::strcmp(each.name, name) == 0) return each.function;
-  return reinterpret_cast<void*>(unknown_without_name);
+  return made_up_function(name);
 }
 
 }  // namespace

@@ -119,3 +119,14 @@ STANDIN int cudaLaunchKernel(const void* kernel, Dim3, Dim3, void** arguments, s
 STANDIN int __cudaLaunchKernel(const void* kernel, Dim3, Dim3, void** arguments, std::size_t, void*) {
   return launch(kernel, arguments);
 }
+/// By the driver: kernels that were compiled at run time (NVRTC, Triton).
+STANDIN int cuLaunchKernel(void* kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                           void** arguments, void**) {
+  return launch(kernel, arguments);
+}
+STANDIN int cuLaunchKernelEx(const void*, void* kernel, void** arguments, void**) {
+  return launch(kernel, arguments);
+}
+STANDIN int cudaLaunchKernelExC(const void*, const void* kernel, void** arguments) {
+  return launch(kernel, arguments);
+}

@@ -1,6 +1,5 @@
-// Every name once, appended to the file that SHARDSCOPE_STANDIN_UNKNOWN names.
-#include "profiler/standin/unknown.h"
-
+// Functions that the stand-in does not know: success, and every name once, appended to the file that
+// SHARDSCOPE_STANDIN_UNKNOWN names.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,14 +10,6 @@
 #include <string>
 
 #include "profiler/standin/handles.h"
-
-namespace shard::standin {
-
-long unknown_without_name() {
-  return kSuccess;
-}
-
-}  // namespace shard::standin
 
 /// What the library that is made for the program calls for each of its functions.
 STANDIN long shardscope_standin_unknown(const char* name) {

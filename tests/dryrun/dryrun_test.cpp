@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "sim/cluster/examples.h"
-#include "tests/end_to_end/program.h"
+#include "tests/dryrun/fake_pytorch.h"
 
 namespace shard::test {
 namespace {
@@ -12,32 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-/// A folder with a PyTorch that is as small as can be, and a program that uses it.
-class DryRun : public ::testing::Test {
- protected:
-  DryRun() {
-    fs::copy(fs::path(TEST_DATA) / "dryrun" / "fake_torch", scratch_.path() / "packages", fs::copy_options::recursive);
-    fs::create_directories(scratch_.path() / "packages" / "torch" / "lib");
-    fs::copy_file(USES_CUDA, scratch_.path() / "packages" / "torch" / "lib" / "libuses_cuda.so");
-  }
-
-  /// Runs the lines as a Python program.
-  Outcome dryrun(const std::string& program, Words options = {"--json"}) {
-    scratch_.write("program.py", program);
-    options.insert(options.begin(), "dryrun");
-    for (const char* word : {"--", "python3", "program.py"}) options.emplace_back(word);
-    return shardscope(options, {.directory = scratch_.path(), .environment = environment()});
-  }
-  [[nodiscard]] std::map<std::string, std::string> environment() const {
-    std::map<std::string, std::string> variables{{"PYTHONPATH", scratch_.path() / "packages"},
-                                                 {"PYTHONDONTWRITEBYTECODE", "1"}};
-    variables.insert(more_environment_.begin(), more_environment_.end());
-    return variables;
-  }
-
-  ScratchDirectory scratch_;
-  std::map<std::string, std::string> more_environment_;
-};
+class DryRun : public FakePyTorch {};
 
 TEST_F(DryRun, SaysWhatWasHeldAtThePeakAndByWhichLine) {
   const Outcome outcome = dryrun(R"(import torch
@@ -148,7 +123,8 @@ for card in (0, 1):
     assert runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(60 << 30)) == 0, card
 assert runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(60 << 30)) == 2
 assert runtime.cudaSetDevice(8) == 101
-)"),
+)",
+                                               {"--json", "--devices", "8"}),
                                         0);
   EXPECT_EQ(answer["peak_reserved_bytes"], std::int64_t{60} << 30);
 }
@@ -161,7 +137,7 @@ for visible, cards in (("0,1,5", 3), ("", 0), ("-1", 0), ("3,9,1", 1), ("GPU-abc
     ctypes.CDLL(None).cudaGetDeviceCount(ctypes.byref(count))
     assert count.value == cards, (visible, count.value)
 )";
-  EXPECT_EQ(dryrun(program).exit_code, 0);
+  EXPECT_EQ(dryrun(program, {"--devices", "8"}).exit_code, 0);
 }
 
 TEST_F(DryRun, AStreamsCaptureGoesOnToThoseThatWaitForIt) {

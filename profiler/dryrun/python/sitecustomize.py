@@ -8,6 +8,7 @@ import importlib.util
 import os
 import signal
 import sys
+import types
 
 FOLDER = os.environ.get("SHARDSCOPE_DRYRUN_FOLDER", "")
 # Of a longer run the last ones are kept.
@@ -62,110 +63,27 @@ class Recording:
 recording = Recording()
 
 
-def lone_store(torch):
-    """A store for one rank among others that do not exist: what they would write is there when it is asked for."""
-    from datetime import timedelta
-
-    class LoneStore(torch.distributed.Store):
-        def __init__(self, world_size):
-            super().__init__()
-            self.world_size, self.values = world_size, {}
-
-        def set(self, key, value):
-            self.values[key] = value.encode() if isinstance(value, str) else bytes(value)
-
-        def get(self, key):
-            return self.values.get(key, bytes(128))
-
-        def add(self, key, amount):
-            # Whoever counts waits for all: the others have counted, too.
-            count = int(self.values.get(key, b"0")) + (amount * self.world_size if amount > 0 else amount)
-            self.values[key] = str(count).encode()
-            return count
-
-        def compare_set(self, key, expected, desired):
-            if self.values.get(key, b"") == (expected.encode() if isinstance(expected, str) else bytes(expected)):
-                self.set(key, desired)
-            return self.values.get(key, b"")
-
-        def delete_key(self, key):
-            return self.values.pop(key, None) is not None
-
-        def num_keys(self):
-            return len(self.values)
-
-        def check(self, keys):
-            # Ranks tell each other of faults so: there are none.
-            return all(key in self.values for key in keys)
-
-        def wait(self, keys, timeout=None):
-            pass
-
-        def set_timeout(self, timeout):
-            pass
-
-        @property
-        def timeout(self):
-            return timedelta(seconds=300)
-
-        def append(self, key, value):
-            self.values[key] = self.values.get(key, b"") + value
-
-        def multi_get(self, keys):
-            return [self.get(key) for key in keys]
-
-        def multi_set(self, keys, values):
-            for key, value in zip(keys, values):
-                self.set(key, value)
-
-        def has_extended_api(self):
-            return True
-
-    return LoneStore
-
-
-def join_others(torch):
-    """Rendezvous of a run of several ranks returns at once."""
-    rendezvous = sys.modules.get("torch.distributed.rendezvous")
-    if rendezvous is None or not hasattr(rendezvous, "_rendezvous_handlers"):
-        return
-    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    store = lone_store(torch)(size)  # kept: PyTorch holds what is C++ of it alone
-
-    def handler(url, timeout=None, **more):
-        handler.store = store
-        yield store, rank, size
-
-    for scheme in ("env", "tcp", "file"):
-        rendezvous._rendezvous_handlers[scheme] = handler
-
-
-def keep_own_objects(torch):
-    """Objects that another rank would send: this rank keeps those that it has."""
-    distributed = torch.distributed
-    broadcast = distributed.broadcast_object_list
-
-    @functools.wraps(broadcast)
-    def broadcast_object_list(object_list, src=None, *arguments, **more):
-        root = src if src is not None else more.get("group_src", 0)
-        if distributed.get_rank() == root:
-            broadcast(object_list, src, *arguments, **more)
-
-    def scatter_object_list(output, inputs=None, src=None, *arguments, **more):
-        if inputs:
-            output[0] = inputs[distributed.get_rank()]
-
-    for module in (distributed, distributed.distributed_c10d):
-        module.broadcast_object_list = broadcast_object_list
-        module.scatter_object_list = scatter_object_list
+def load(name):
+    """One of the modules beside this one, which the program's own paths do not have. Its frames are no lines of the
+    program's, as those of Python's frozen modules are not."""
+    module = types.ModuleType(f"shardscope_{name}")
+    with open(os.path.join(HERE, f"{name}.py")) as file:
+        exec(compile(file.read(), f"<frozen shardscope {name}>", "exec"), module.__dict__)
+    return module
 
 
 def prepare(torch):
     recording.take_over(torch)
     torch.cuda._lazy_call(lambda: recording.start(torch))
-    if int(os.environ.get("SHARDSCOPE_DRYRUN_RANKS", "1")) > 1 and torch.distributed.is_available():
-        join_others(torch)
-        keep_own_objects(torch)
+    ranks = int(os.environ.get("SHARDSCOPE_DRYRUN_RANKS", "1"))
+    parts = [load("steps")]
+    if ranks > 1 and torch.distributed.is_available():
+        parts += [load("numbers"), load("together" if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else "alone")]
+    for part in parts:
+        try:
+            part.prepare(torch)
+        except (AttributeError, TypeError) as fault:  # a PyTorch that has no such function: its program runs all the same
+            recording.give_up(f"{part.__name__}: {fault}")
 
 
 class TorchFinder(importlib.abc.MetaPathFinder):

@@ -1,0 +1,204 @@
+// The text begins with the rank that took most; JSON has all of them.
+#include "profiler/commands/dryrun_report.h"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "sim/cli/output.h"
+#include "traces/base/numbers.h"
+#include "traces/base/text_table.h"
+
+namespace shard::dryrun {
+namespace {
+
+/// Of a program that was killed, what it took of the card; the recording went with it.
+std::int64_t reserved_bytes(const RankRun& rank) {
+  return rank.answer ? rank.answer->reserved_bytes : rank.run.device_peak_bytes;
+}
+
+/// What the allocator was refused fits nowhere, though the program may have gone on.
+cluster::Verdict verdict_of(const RankRun& rank, const Card& card) {
+  if (rank.answer && rank.answer->out_of_memory) return cluster::Verdict::does_not_fit;
+  return cluster::verdict_of(Bytes{reserved_bytes(rank)}, card.room());
+}
+
+/// PyTorch's own maximum where it is before the events that are kept; 0: it is not.
+std::int64_t unrecorded_peak(const RankRun& rank) {
+  return rank.answer && rank.run.allocated_peak_bytes > rank.answer->allocated_bytes ? rank.run.allocated_peak_bytes
+                                                                                     : 0;
+}
+
+/// What of a rank stands in JSON, whether it is the one that took most or another.
+void add_rank(nlohmann::ordered_json& j, const RankRun& rank, const Card& card) {
+  const DryRun& run = rank.run;
+  j["rank"] = run.rank;
+  j["exit_code"] = run.ended.exit_code;
+  j["signal"] = run.ended.signal;
+  j["out_of_memory"] = rank.answer && rank.answer->out_of_memory;
+  j["steps_seen"] = run.optimizer_steps;
+  j["backward_calls"] = run.backward_calls;
+  j["peak_allocated_bytes"] = rank.answer ? rank.answer->allocated_bytes : 0;
+  j["peak_reserved_bytes"] = reserved_bytes(rank);
+  j["verdict"] = to_string(verdict_of(rank, card));
+  j["headroom_bytes"] = card.place.device_bytes - reserved_bytes(rank) - card.outside.high.count();
+  j["unrecorded_peak_bytes"] = unrecorded_peak(rank);
+  j["pinned_host_peak_bytes"] = run.pinned_peak_bytes;
+  j["host_peak_resident_bytes"] = run.ended.peak_resident_bytes;
+  j["unknown_workspaces"] = run.unknown_workspaces;
+  j["values_read_as_zeros"] = run.values_read;
+  j["of_absent_ranks"] = nlohmann::ordered_json::array();
+  for (const Absent& each : run.absent)
+    j["of_absent_ranks"].push_back({{"what", each.what},
+                                    {"file", each.file},
+                                    {"line", each.line},
+                                    {"answer", each.refused    ? "refused"
+                                               : each.as_equal ? "as_equal"
+                                                               : "zeros"}});
+}
+
+std::string in_bytes(std::int64_t count) {
+  return with_commas(count) + " bytes (" + show_bytes(Bytes{count}) + ")";
+}
+
+/// A program that has not trained says nothing about training.
+std::string training_text(const DryRun& run, bool used_a_gpu) {
+  if (!used_a_gpu) return "";
+  if (run.optimizer_steps > 0)
+    return "training steps  " + with_commas(run.optimizer_steps) + " steps of optimizers seen\n";
+  return run.backward_calls > 0 ? "no training step was seen: backward ran " + with_commas(run.backward_calls) +
+                                      " times, and no optimizer took a step; this is not the peak of a training step\n"
+                                : "no training step was seen, neither backward nor an optimizer's step: this is not "
+                                  "the peak of training\n";
+}
+
+/// What other ranks would have sent, for people: the same lines of the same file once.
+std::string absent_text(const DryRun& run) {
+  std::string text;
+  const auto as_equal = std::ranges::count_if(run.absent, [](const Absent& each) { return each.as_equal; });
+  if (as_equal > 0)
+    text += "other ranks     taken for equal to this one in " + with_commas(as_equal) +
+            " places where libraries look at what they send\n";
+  for (const Absent& each : run.absent)
+    if (!each.as_equal)
+      text += (each.refused ? "refused         " : "read as zeros   ") + each.what + ", at " + each.file + ":" +
+              std::to_string(each.line) + "\n";
+  return text;
+}
+
+/// All ranks, where several ran.
+std::string table_of(const DryRuns& runs, const Card& card) {
+  if (runs.ranks.size() == 1) return "";
+  TextTable table({"rank", "peak allocated", "peak reserved", "steps", "host memory", "", "ended"}, std::size_t{0});
+  for (const RankRun& rank : runs.ranks)
+    table.add({std::to_string(rank.run.rank), with_commas(rank.answer ? rank.answer->allocated_bytes : 0),
+               with_commas(reserved_bytes(rank)), with_commas(rank.run.optimizer_steps),
+               show_bytes(Bytes{rank.run.ended.peak_resident_bytes}), cluster::to_string(verdict_of(rank, card)),
+               rank.run.ended_by_others        ? "by the others' end"
+               : rank.run.ended.exit_code == 0 ? "well"
+                                               : "exit code " + std::to_string(rank.run.ended.exit_code)});
+  return table.str() + "\n";
+}
+
+}  // namespace
+
+Result<RankRun> answered(DryRun run, HeldBy by) {
+  if (!run.recording || run.recording->trace.memory.empty()) return RankRun{std::move(run), std::nullopt};
+  const LoadedTrace& recording = *run.recording;
+  Answer answer;
+  const Result<Held> held = held_at(recording.trace, {.by = by});
+  if (!held) return held.error();
+  answer.held = *held;
+  answer.allocated_bytes = held->allocated_bytes;
+  answer.begin_ns = summarize(recording).begin_ns;
+  for (const ArenaSummary& arena : recording.trace.arenas)
+    if (arena.rank == held->rank) answer.reserved_bytes = std::max(answer.reserved_bytes, arena.peak_bytes);
+  for (const SnapshotEvent& event : recording.snapshot->events)
+    answer.out_of_memory = answer.out_of_memory || event.action == SnapshotAction::oom;
+  return RankRun{std::move(run), std::move(answer)};
+}
+
+void DryRuns::add(RankRun rank) {
+  const auto took = [](const RankRun& each) {
+    return std::pair(each.answer ? each.answer->allocated_bytes : 0, reserved_bytes(each));
+  };
+  ranks.push_back(std::move(rank));
+  const std::size_t last = ranks.size() - 1;
+  if (last == 0) return;
+  const bool more = took(ranks[last]) > took(ranks[most]);
+  ranks[more ? most : last].run.recording.reset();
+  if (more) most = last;
+}
+
+nlohmann::ordered_json to_json(const DryRuns& runs, const Card& card, std::size_t top) {
+  const Place& place = card.place;
+  const RankRun& worst = runs.worst();
+  nlohmann::ordered_json j = cli::json_document("dryrun");
+  j["cluster"] = place.name;
+  j["world_size"] = place.world_size;
+  j["pytorch_version"] = worst.run.pytorch.version;
+  j["capacity_bytes"] = place.device_bytes;
+  j["outside_allocator_bytes"] = {{"low", card.outside.low.count()}, {"high", card.outside.high.count()}};
+  j["timed_out"] = worst.run.ended.timed_out;
+  j["unknown_functions"] = worst.run.unknown_functions;
+  add_rank(j, worst, card);
+  j["holders"] = nlohmann::ordered_json::array();
+  if (worst.answer) {
+    nlohmann::ordered_json held =
+        shard::to_json(worst.run.recording->trace, worst.answer->held, top, worst.answer->begin_ns);
+    j["peak_seconds"] = held["time_seconds"];
+    j["peak_requested_bytes"] = held["requested_bytes"];
+    j["holders"] = std::move(held["holders"]);
+    j["rest"] = std::move(held["rest"]);
+  }
+  j["ranks"] = nlohmann::ordered_json::array();
+  for (const RankRun& rank : runs.ranks) {
+    nlohmann::ordered_json of_rank;
+    add_rank(of_rank, rank, card);
+    j["ranks"].push_back(std::move(of_rank));
+  }
+  return j;
+}
+
+std::string to_text(const DryRuns& runs, const Card& card, std::size_t top) {
+  const Place& place = card.place;
+  const RankRun& rank = runs.worst();
+  const DryRun& run = rank.run;
+  const std::optional<Answer>& answer = rank.answer;
+  std::ostringstream text;
+  text << "on one " << place.name << " that is not there";
+  if (place.world_size > 1) text << ", as rank " << run.rank << " of " << place.world_size;
+  if (runs.ranks.size() > 1) text << ", the one of all " << runs.ranks.size() << " that took most";
+  text << " (PyTorch " << run.pytorch.version << ")\n";
+  if (answer) text << "peak allocated  " << in_bytes(answer->allocated_bytes) << "\n";
+  if (const std::int64_t reserved = reserved_bytes(rank); reserved > 0)
+    text << "peak reserved   " << in_bytes(reserved) << "\n"
+         << cluster::verdict_line(verdict_of(rank, card), Bytes{reserved}, card.room());
+  text << training_text(run, answer.has_value()) << absent_text(run);
+  if (run.pinned_peak_bytes > 0) text << "pinned on host  " << in_bytes(run.pinned_peak_bytes) << "\n";
+  text << "host memory     " << show_bytes(Bytes{run.ended.peak_resident_bytes}) << " resident at most\n";
+  if (answer && answer->out_of_memory) text << "out of memory: at least one request got none\n";
+  if (run.unknown_workspaces > 0)
+    text << "not counted: workspaces of cuDNN (convolutions, recurrent nets, its attention), whose sizes only it "
+            "knows\n";
+  if (run.values_read > 0)
+    text << "values read     " << with_commas(run.values_read) << " times that no kernel has computed: zeros\n";
+  if (const std::int64_t peak = unrecorded_peak(rank); peak > 0)
+    text << "an earlier peak of " << in_bytes(peak) << " is not among the last " << with_commas(kMostEvents)
+         << " events, which are kept\n";
+  if (const std::string table = table_of(runs, card); !table.empty()) text << "\n" << table;
+  if (answer) {
+    text << "\n" << shard::to_text(run.recording->trace, answer->held, top, answer->begin_ns);
+  } else {
+    text << (!run.fault.empty()           ? "PyTorch gave no record of its allocator: " + run.fault
+             : run.device_peak_bytes == 0 ? "the program used no GPU"
+                                          : "the program ended before it could say who held it")
+         << "\n";
+  }
+  if (run.ended.timed_out) text << "ended by --timeout\n";
+  if (run.ended.signal != 0) text << "ended by signal " << run.ended.signal << "\n";
+  if (run.ended.signal == 0 && run.ended.exit_code != 0) text << "exit code " << run.ended.exit_code << "\n";
+  return text.str();
+}
+
+}  // namespace shard::dryrun

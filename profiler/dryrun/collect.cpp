@@ -1,0 +1,92 @@
+// Snapshots, counters and notes, each process its own files.
+#include "profiler/dryrun/collect.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "profiler/standin/counters.h"
+
+namespace shard::dryrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What the stand-in counted: of the process that took most of a card, whatever became of it.
+void add_counters(const fs::path& path, DryRun& run) {
+  standin::Counters counters{};
+  std::ifstream in(path, std::ios::binary);
+  if (!in.read(reinterpret_cast<char*>(&counters), sizeof(counters))) return;
+  run.device_peak_bytes = std::max(run.device_peak_bytes, counters.device_peak_bytes);
+  run.pinned_peak_bytes = std::max(run.pinned_peak_bytes, counters.pinned_peak_bytes);
+  run.values_read += counters.values_read;
+  run.unknown_workspaces += counters.unknown_workspaces;
+  run.optimizer_steps += counters.optimizer_steps;
+  run.backward_calls += counters.backward_calls;
+}
+
+/// A line each, as python/alone.py writes them.
+void add_absent(const fs::path& path, DryRun& run) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    const nlohmann::json said = nlohmann::json::parse(line, nullptr, false);
+    if (!said.is_object()) continue;
+    const int answer = said.value("answer", 0);
+    run.absent.push_back({.what = said.value("what", ""),
+                          .file = said.value("file", ""),
+                          .line = said.value("line", std::int64_t{0}),
+                          .as_equal = answer == 1,
+                          .refused = answer == 2});
+  }
+}
+
+/// As python/ranks.py writes it.
+void add_end(const fs::path& path, DryRun& run) {
+  std::ifstream in(path);
+  if (!in) return;
+  const nlohmann::json said = nlohmann::json::parse(in, nullptr, false);
+  if (!said.is_object()) return;
+  run.ended.exit_code = said.value("exit_code", 0);
+  run.ended.signal = said.value("signal", 0);
+  run.ended.peak_resident_bytes = said.value("peak_resident_bytes", std::int64_t{0});
+  run.ended_by_others = said.value("ended_by_others", false);
+}
+
+}  // namespace
+
+void collect(const fs::path& folder, DryRun& run) {
+  std::error_code error;
+  std::int64_t most = -1;
+  for (fs::directory_iterator entry(folder, error), none; !error && entry != none; entry.increment(error)) {
+    const fs::path path = entry->path();
+    if (path.extension() == ".fault") {
+      std::ifstream in(path);
+      std::getline(in, run.fault);
+    }
+    if (path.extension() == standin::kCountersSuffix) add_counters(path, run);
+    if (path.extension() == ".peak") {
+      std::int64_t peak = 0;
+      if (std::ifstream(path) >> peak) run.allocated_peak_bytes = std::max(run.allocated_peak_bytes, peak);
+    }
+    if (path.extension() != ".pickle") continue;
+    Result<LoadedTrace> loaded = load_any(path);
+    if (!loaded) {
+      run.fault = loaded.error().what;
+      continue;
+    }
+    std::int64_t held = 0;
+    for (const ArenaSummary& arena : loaded->trace.arenas) held = std::max(held, arena.live_peak_bytes);
+    if (held <= most) continue;
+    most = held;
+    run.recording = std::move(*loaded);
+    run.snapshot = path;
+  }
+  std::ifstream names(folder / "unknown");
+  for (std::string name; std::getline(names, name);) run.unknown_functions.push_back(name);
+  std::ranges::sort(run.unknown_functions);
+  add_absent(folder / "absent", run);
+  add_end(folder / "ended.json", run);
+}
+
+}  // namespace shard::dryrun

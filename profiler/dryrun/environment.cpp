@@ -1,0 +1,64 @@
+// The stand-in comes first among libraries, its Python among modules; the rest tells each where to write and who it is.
+#include "profiler/dryrun/environment.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace shard::dryrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string before(const std::string& first, const char* variable) {
+  const char* const rest = std::getenv(variable);
+  return rest == nullptr || *rest == '\0' ? first : first + ":" + rest;
+}
+
+}  // namespace
+
+fs::path folder_of(int rank, const fs::path& folder) {
+  return folder / ("rank-" + std::to_string(rank));
+}
+
+fs::path exchange_folder(const fs::path& folder) {
+  return folder / "exchange";
+}
+
+std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const Place& place, int rank,
+                                                  const fs::path& folder) {
+  const fs::path own = folder_of(rank, folder);
+  std::string name = place.name;
+  std::ranges::replace(name, ',', ' ');
+  std::map<std::string, std::string> environment{
+      {"SHARDSCOPE_STANDIN",
+       "name=" + name + ",cc=" + std::to_string(place.compute_capability) + ",sms=" +
+           std::to_string(place.multiprocessors) + ",threads=" + std::to_string(place.threads_per_multiprocessor) +
+           ",bytes=" + std::to_string(place.device_bytes) + ",count=" + std::to_string(place.devices) + ",upwards=" +
+           std::to_string(place.addresses_upwards ? 1 : 0) + ",cuda=" + std::to_string(pytorch.cuda_version)},
+      {"SHARDSCOPE_STANDIN_UNKNOWN", own / "unknown"},
+      {"SHARDSCOPE_STANDIN_LOADED", own / kMark},
+      {"SHARDSCOPE_STANDIN_COUNTERS", own},
+      // What is compiled and tuned here is not for a real card to find.
+      {"TORCHINDUCTOR_CACHE_DIR", own / "inductor"},
+      {"TRITON_CACHE_DIR", own / "triton"},
+      {"SHARDSCOPE_DRYRUN_FOLDER", own},
+      {"SHARDSCOPE_DRYRUN_EVENTS", std::to_string(kMostEvents)},
+      {"SHARDSCOPE_DRYRUN_RANKS", std::to_string(place.world_size)},
+      {"PYTHONPATH", before(folder / "hook", "PYTHONPATH")},
+      {"LD_LIBRARY_PATH", before(folder, "LD_LIBRARY_PATH")},
+      {"LD_PRELOAD", before((folder / kStandIn).string() + ":" + (folder / kDriver).string(), "LD_PRELOAD")}};
+  if (place.world_size > 1) {
+    environment["RANK"] = std::to_string(rank);
+    environment["WORLD_SIZE"] = std::to_string(place.world_size);
+    environment["LOCAL_RANK"] = std::to_string(rank % place.ranks_per_host);
+    environment["LOCAL_WORLD_SIZE"] = std::to_string(std::min(place.world_size, place.ranks_per_host));
+    environment["GROUP_RANK"] = std::to_string(rank / place.ranks_per_host);
+    if (place.ranks.size() > 1) environment["SHARDSCOPE_STANDIN_RANKS"] = exchange_folder(folder);
+    if (place.assume_zeros) environment["SHARDSCOPE_DRYRUN_ASSUME_ZEROS"] = "1";
+    environment["MASTER_ADDR"] = "127.0.0.1";
+    environment["MASTER_PORT"] = "29500";
+  }
+  return environment;
+}
+
+}  // namespace shard::dryrun

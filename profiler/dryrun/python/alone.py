@@ -1,0 +1,288 @@
+# One rank of several, whose others do not run: what they would send is what this rank has, where a library asks for it,
+# and an error where the program's own code decides by it, since nobody here knows it.
+import ctypes
+import functools
+import json
+import os
+import sys
+import sysconfig
+
+FOLDER = os.environ.get("SHARDSCOPE_DRYRUN_FOLDER", "")
+ASSUME_ZEROS = os.environ.get("SHARDSCOPE_DRYRUN_ASSUME_ZEROS") == "1"
+TAKE_RULE, ZEROS, END = 1, 0, 2
+
+
+class Reader:
+    """Who looks at what absent ranks would have sent."""
+
+    def __init__(self, torch):
+        self.torch = os.path.dirname(torch.__file__) + os.sep
+        self.tensors = tuple(self.torch + name for name in ("_tensor.py", "_tensor_str.py", "overrides.py"))
+        self.libraries = tuple(sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib"))
+        self.noted = set()
+
+    def line(self):
+        """The innermost frame that is neither this module's nor what a tensor's methods are made of."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if not name.startswith(self.tensors) and not name.startswith("<frozen"):
+                return name, frame.f_lineno
+            frame = frame.f_back
+        return "", 0
+
+    def is_own(self, name):
+        """Whether a file is the program's, and no library's."""
+        return bool(name) and not (name.startswith(self.torch) or name.startswith(self.libraries) or
+                                   "/site-packages/" in name or "/dist-packages/" in name)
+
+    def note(self, what, name, line, answer):
+        """For the report: once each."""
+        if (what, name, line, answer) not in self.noted:
+            self.noted.add((what, name, line, answer))
+            with open(os.path.join(FOLDER, "absent"), "a") as file:
+                file.write(json.dumps({"what": what, "file": name, "line": line, "answer": answer}) + "\n")
+
+    def decide(self, what, has_rule):
+        name, line = self.line()
+        if not self.is_own(name):
+            answer = TAKE_RULE if has_rule else ZEROS
+        else:
+            answer = ZEROS if ASSUME_ZEROS else END
+        self.note(what, name, line, answer)
+        return answer
+
+    def refuse(self, what):
+        """Of objects: raises where the program's own code asks for another rank's."""
+        if self.decide(what, True) == END:
+            raise RuntimeError(f"shardscope dryrun: {what} is asked for, and the other ranks do not run here. With "
+                               "--rank all they do; with --assume-zeros this rank keeps its own")
+
+
+def lone_store(torch):
+    """A store for one rank among others that do not exist: what they would write is there when it is asked for."""
+    from datetime import timedelta
+
+    class LoneStore(torch.distributed.Store):
+        def __init__(self, world_size):
+            super().__init__()
+            self.world_size, self.values = world_size, {}
+
+        def set(self, key, value):
+            self.values[key] = value.encode() if isinstance(value, str) else bytes(value)
+
+        def get(self, key):
+            return self.values.get(key, bytes(128))
+
+        def add(self, key, amount):
+            # Whoever counts waits for all: the others have counted, too.
+            count = int(self.values.get(key, b"0")) + (amount * self.world_size if amount > 0 else amount)
+            self.values[key] = str(count).encode()
+            return count
+
+        def compare_set(self, key, expected, desired):
+            if self.values.get(key, b"") == (expected.encode() if isinstance(expected, str) else bytes(expected)):
+                self.set(key, desired)
+            return self.values.get(key, b"")
+
+        def delete_key(self, key):
+            return self.values.pop(key, None) is not None
+
+        def num_keys(self):
+            return len(self.values)
+
+        def check(self, keys):
+            # Ranks tell each other of faults so: there are none.
+            return all(key in self.values for key in keys)
+
+        def wait(self, keys, timeout=None):
+            pass
+
+        def set_timeout(self, timeout):
+            pass
+
+        @property
+        def timeout(self):
+            return timedelta(seconds=300)
+
+        def append(self, key, value):
+            self.values[key] = self.values.get(key, b"") + value
+
+        def multi_get(self, keys):
+            return [self.get(key) for key in keys]
+
+        def multi_set(self, keys, values):
+            for key, value in zip(keys, values):
+                self.set(key, value)
+
+        def has_extended_api(self):
+            return True
+
+    return LoneStore
+
+
+def join_others(torch):
+    """Rendezvous of a run of several ranks returns at once."""
+    rendezvous = sys.modules.get("torch.distributed.rendezvous")
+    if rendezvous is None or not hasattr(rendezvous, "_rendezvous_handlers"):
+        return
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    store = lone_store(torch)(size)  # kept: PyTorch holds what is C++ of it alone
+
+    def handler(url, timeout=None, **more):
+        handler.store = store
+        yield store, rank, size
+
+    for scheme in ("env", "tcp", "file"):
+        rendezvous._rendezvous_handlers[scheme] = handler
+
+
+def keep_own_objects(torch, reader):
+    """Objects that another rank would send: this rank has its own."""
+    distributed = torch.distributed
+    rank, size = distributed.get_rank, distributed.get_world_size
+    broadcast = distributed.broadcast_object_list
+
+    def root_of(source, more):
+        if source is not None:
+            return source
+        root, group = more.get("group_src", 0), more.get("group")
+        return distributed.get_global_rank(group, root) if group is not None else root
+
+    @functools.wraps(broadcast)
+    def broadcast_object_list(object_list, src=None, *arguments, **more):
+        if rank() == root_of(src, more):
+            broadcast(object_list, src, *arguments, **more)
+        elif size() > 1:
+            reader.refuse(f"what rank {root_of(src, more)} broadcasts")
+
+    def scatter_object_list(output, inputs=None, src=None, *arguments, **more):
+        if inputs:
+            output[0] = inputs[rank()]
+        elif size() > 1:
+            reader.refuse(f"what rank {root_of(src, more)} scatters")
+
+    def all_gather_object(object_list, own, group=None):
+        if size(group) > 1:
+            reader.refuse(f"an object of each of {size(group)} ranks")
+        object_list[:] = [own] * len(object_list)
+
+    def gather_object(own, object_gather_list=None, dst=None, group=None, group_dst=None):
+        if object_gather_list:
+            if size(group) > 1:
+                reader.refuse(f"an object of each of {size(group)} ranks")
+            object_gather_list[:] = [own] * len(object_gather_list)
+
+    def recv_object_list(object_list, src=None, *arguments, **more):
+        reader.refuse(f"what rank {src} sends")
+        return src
+
+    made = (broadcast_object_list, scatter_object_list, all_gather_object, gather_object, recv_object_list)
+    for module in (distributed, distributed.distributed_c10d):
+        for function in made:
+            if hasattr(module, function.__name__):
+                setattr(module, function.__name__, function)
+
+
+def lone_gloo(torch, reader):
+    """A group of CPU tensors for one rank among others that do not exist."""
+    distributed = torch.distributed
+    c10d = distributed.distributed_c10d
+    from torch._C._distributed_c10d import _create_work_from_future
+    from torch.futures import Future
+
+    def done(result):
+        future = Future()
+        future.set_result(result)
+        return _create_work_from_future(future)
+
+    class LoneGloo(distributed.ProcessGroup):
+        def __init__(self, store, rank, size, timeout=None):
+            super().__init__(rank, size)
+            self.rank_, self.size_ = rank, size
+
+        def of_others(self, what):
+            if self.size_ > 1:
+                reader.refuse(what)
+
+        def getBackendName(self):
+            return "gloo"
+
+        def broadcast(self, tensors, options=None):
+            if options is not None and options.rootRank != self.rank_:
+                self.of_others(f"what rank {options.rootRank} broadcasts")
+            return done(tensors)
+
+        def allreduce(self, tensors, options=None):
+            self.of_others(f"an all-reduce among {self.size_} ranks")
+            if options is not None and options.reduceOp == distributed.ReduceOp.SUM:
+                for tensor in tensors:
+                    tensor.mul_(self.size_)
+            return done(tensors)
+
+        def allreduce_coalesced(self, tensors, options=None):
+            return self.allreduce(tensors, options)
+
+        def reduce(self, tensors, options=None):
+            return self.allreduce(tensors, options)
+
+        def allgather(self, outputs, inputs, options=None):
+            self.of_others(f"an all-gather among {self.size_} ranks")
+            for output, tensor in zip(outputs, inputs):
+                for each in output:
+                    each.copy_(tensor)
+            return done(outputs)
+
+        def _allgather_base(self, output, tensor, options=None):
+            self.of_others(f"an all-gather among {self.size_} ranks")
+            output.view(self.size_, -1).copy_(tensor.reshape(1, -1))
+            return done([output])
+
+        def gather(self, outputs, inputs, options=None):
+            for output in outputs:
+                self.of_others(f"a gather among {self.size_} ranks")
+                for each in output:
+                    each.copy_(inputs[0])
+            return done(outputs)
+
+        def scatter(self, outputs, inputs, options=None):
+            if inputs:
+                outputs[0].copy_(inputs[0][self.rank_])
+            else:
+                self.of_others("what another rank scatters")
+            return done(outputs)
+
+        def reduce_scatter(self, outputs, inputs, options=None):
+            self.of_others(f"a reduce-scatter among {self.size_} ranks")
+            for output, parts in zip(outputs, inputs):
+                output.copy_(parts[self.rank_])
+            return done(outputs)
+
+        def alltoall_base(self, output, tensor, output_sizes, input_sizes, options=None):
+            self.of_others(f"an all-to-all among {self.size_} ranks")
+            return done([output])
+
+        def send(self, tensors, destination, tag=0):
+            return done(tensors)
+
+        def recv(self, tensors, source, tag=0):
+            self.of_others(f"what rank {source} sends")
+            return done(tensors)
+
+        def barrier(self, options=None):
+            return done([])
+
+    if hasattr(c10d, "ProcessGroupGloo"):
+        c10d.ProcessGroupGloo = LoneGloo
+        c10d._GLOO_AVAILABLE = True
+
+
+def prepare(torch):
+    library = ctypes.CDLL(None)
+    reader = Reader(torch)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int)
+    prepare.ask = kind(lambda what, has_rule: reader.decide(what.decode(), bool(has_rule)))  # kept: C calls it
+    library.shardscope_standin_ask(prepare.ask)
+    join_others(torch)
+    keep_own_objects(torch, reader)
+    lone_gloo(torch, reader)

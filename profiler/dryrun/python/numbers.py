@@ -1,0 +1,159 @@
+# Small tensors whose values the host knows are computed on the host, too: what ranks tell each other, and decide by,
+# is made of such. Every function of PyTorch runs as ever; then what it made gets its values.
+import ctypes
+import functools
+
+MOST_ELEMENTS = 4096
+UNKNOWN, KNOWN, OF_OTHERS = 0, 1, 2
+
+METHODS = """__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__
+__itruediv__ __floordiv__ __rfloordiv__ __mod__ __pow__ __neg__ __invert__ __and__ __or__ __xor__ __eq__ __ne__ __lt__
+__le__ __gt__ __ge__ __setitem__ __getitem__ add add_ sub sub_ mul mul_ div div_ fill_ zero_ copy_ sum mean max min amax
+amin prod any all argmax argmin eq ne lt le gt ge clamp clamp_ abs neg sqrt floor ceil round long int float double bool
+half bfloat16 to type cumsum sort unique nonzero repeat clone contiguous masked_fill masked_fill_ masked_select
+logical_and logical_or logical_not bitwise_and bitwise_or equal isnan isfinite new_zeros new_ones new_full new_tensor
+index_select gather scatter_ count_nonzero bincount topk norm""".split()
+IN_PLACE = ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
+FUNCTIONS = """ones zeros full arange ones_like zeros_like full_like scalar_tensor cat concat concatenate stack vstack
+hstack sum mean max min prod any all eq ne lt le gt ge equal allclose where add sub mul div floor_divide remainder
+maximum minimum clamp argmax argmin cumsum sort unique bincount nonzero logical_and logical_or logical_not isnan isfinite
+abs sqrt count_nonzero masked_select topk amax amin""".split()
+
+
+class Numbers:
+    def __init__(self, torch, alone):
+        self.torch, self.alone, self.busy = torch, alone, False
+        self.kinds = (torch.Tensor, torch.nn.Parameter)
+        library = ctypes.CDLL(None)
+        size, pointer = ctypes.c_size_t, ctypes.c_void_p
+        self.state, self.write, self.derive = (library.shardscope_standin_state, library.shardscope_standin_write,
+                                               library.shardscope_standin_derive)
+        self.state.argtypes, self.state.restype = [pointer, size], ctypes.c_int
+        self.write.argtypes, self.write.restype = [pointer, pointer, size], None
+        self.derive.argtypes, self.derive.restype = [pointer, size, ctypes.c_char_p], None
+
+    def is_small(self, value):
+        return value.numel() <= MOST_ELEMENTS and value.layout == self.torch.strided
+
+    def state_of(self, value):
+        """Of a tensor on a GPU. One that does not lie in a piece is not known."""
+        if not self.is_small(value) or not value.is_contiguous():
+            return UNKNOWN
+        bytes_of = value.numel() * value.element_size()
+        return KNOWN if bytes_of == 0 else self.state(value.data_ptr(), bytes_of)
+
+    def on_host(self, value, states):
+        """The value with its tensors on the host; raises LookupError at one that is not known."""
+        if type(value) in self.kinds:
+            if not value.is_cuda:
+                if not self.is_small(value):
+                    raise LookupError
+                return value.detach().clone()
+            state = self.state_of(value)
+            if state == UNKNOWN:
+                raise LookupError
+            states.append(state)
+            return None if self.alone and state == OF_OTHERS else value.detach().cpu()
+        if isinstance(value, self.torch.Tensor):
+            raise LookupError  # of a kind of its own
+        if type(value) in (list, tuple):
+            return type(value)(self.on_host(each, states) for each in value)
+        if isinstance(value, self.torch.device):
+            return self.torch.device("cpu") if value.type == "cuda" else value
+        if isinstance(value, str) and value.startswith("cuda"):
+            return "cpu"
+        return value
+
+    def set(self, made, values, states):
+        """What was made gets its values."""
+        if type(made) in (list, tuple) or (isinstance(made, tuple) and hasattr(made, "_fields")):
+            for each, value in zip(made, values if values is not None else [None] * len(made)):
+                self.set(each, value, states)
+            return
+        if type(made) not in self.kinds or not made.is_cuda or not self.is_small(made) or not made.is_contiguous():
+            return
+        bytes_of = made.numel() * made.element_size()
+        if bytes_of == 0:
+            return
+        if self.alone and OF_OTHERS in states:
+            self.derive(made.data_ptr(), bytes_of, b"what is computed of that which other ranks send")
+        elif type(values) in self.kinds and values.dtype == made.dtype and values.numel() == made.numel():
+            host = values.detach().contiguous()
+            self.write(made.data_ptr(), host.data_ptr(), bytes_of)
+
+    def concerns_a_gpu(self, arguments, more):
+        """Whether a small tensor there is among what a function gets, or may be made: most calls are none of ours."""
+        tensors = 0
+        for value in arguments:
+            for each in value if type(value) in (list, tuple) else (value,):
+                if type(each) in self.kinds:
+                    tensors += 1
+                    if each.is_cuda:
+                        return self.is_small(each)
+        return tensors == 0 or "device" in more
+
+    def wrap(self, function, in_place):
+        torch = self.torch
+        compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
+
+        @functools.wraps(function)
+        def wrapped(*arguments, **more):
+            if compiling() or self.busy or not self.concerns_a_gpu(arguments, more):
+                return function(*arguments, **more)
+            return self.call(function, in_place, arguments, more)
+
+        return wrapped
+
+    def is_part(self, made, arguments):
+        """A tensor that is another's memory has its values already."""
+        first = arguments[0] if arguments else None
+        return (type(made) in self.kinds and type(first) in self.kinds and
+                made.untyped_storage().data_ptr() == first.untyped_storage().data_ptr())
+
+    def call(self, function, in_place, arguments, more):
+        self.busy, inputs, states = True, None, []
+        try:
+            inputs = self.on_host(arguments, states), {name: self.on_host(each, states) for name, each in more.items()}
+        except (LookupError, RuntimeError, NotImplementedError):
+            pass
+        finally:
+            self.busy = False
+        made = function(*arguments, **more)
+        if inputs is None:
+            return made
+        self.busy = True
+        try:
+            if not in_place and self.is_part(made, arguments):
+                return made
+            target = arguments[0] if in_place else made
+            if self.alone and OF_OTHERS in states:
+                self.set(target, None, states)
+            elif states or self.is_made_on_gpu(made):
+                with self.torch.no_grad():
+                    values = function(*inputs[0], **inputs[1])
+                    self.set(target, inputs[0][0] if in_place else values, states)
+                    if type(made) is bool:
+                        made = values
+        except (RuntimeError, NotImplementedError, TypeError, IndexError, ValueError):
+            pass  # the host has no such function: what was made is not known
+        finally:
+            self.busy = False
+        return made
+
+    def is_made_on_gpu(self, made):
+        """Whether a function without inputs made a tensor there."""
+        return type(made) in self.kinds and made.is_cuda and self.is_small(made)
+
+
+def prepare(torch):
+    import os
+    numbers = Numbers(torch, not os.environ.get("SHARDSCOPE_STANDIN_RANKS"))
+    for name in METHODS:
+        function = getattr(torch.Tensor, name, None)
+        if function is not None:
+            in_place = name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
+            setattr(torch.Tensor, name, numbers.wrap(function, in_place))
+    for name in FUNCTIONS:
+        if hasattr(torch, name):
+            setattr(torch, name, numbers.wrap(getattr(torch, name), False))
+    return numbers

@@ -1,0 +1,78 @@
+// The hook gives a function; without one nothing is known, which is zeros.
+#include "profiler/standin/absent.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "profiler/standin/device_memory.h"
+#include "profiler/standin/handles.h"
+
+namespace shard::standin {
+namespace {
+
+/// What the hook answers.
+constexpr int kTakeRule = 1, kEndProgram = 2;
+using Ask = int (*)(const char* what, int has_rule);
+std::atomic<Ask> ask{nullptr};
+
+/// Python's own functions, which are in the program's process, not here.
+template <class F>
+F* of_python(const char* name) {
+  return reinterpret_cast<F*>(::dlsym(RTLD_DEFAULT, name));
+}
+
+/// Called by Python's main thread, before its next instruction.
+int raise_in_python(void* text) {
+  const auto set = of_python<void(void*, const char*)>("PyErr_SetString");
+  void** const kind = of_python<void*>("PyExc_RuntimeError");
+  if (set != nullptr && kind != nullptr) set(*kind, static_cast<const char*>(text));
+  std::free(text);
+  return -1;
+}
+
+/// The error is the program's to raise: from within its call to a library there is no other way.
+void end_program(const std::string& what) {
+  const auto later = of_python<int(int (*)(void*), void*)>("Py_AddPendingCall");
+  const std::string text = "shardscope dryrun: the host reads " + what +
+                           ", and the other ranks do not run here. With --rank all they do; with --assume-zeros it "
+                           "reads zeros";
+  if (later != nullptr) later(raise_in_python, ::strdup(text.c_str()));
+}
+
+}  // namespace
+
+std::shared_ptr<Source> absent(const std::string& what, std::optional<Bytes> as_equal) {
+  return std::make_shared<Source>([what, rule = std::move(as_equal)]() -> std::optional<Bytes> {
+    const Ask hook = ask.load();
+    if (hook == nullptr) return rule;
+    const int answer = hook(what.c_str(), rule ? 1 : 0);
+    if (answer == kEndProgram) end_program(what);
+    return answer == kTakeRule ? rule : std::nullopt;
+  });
+}
+
+}  // namespace shard::standin
+
+using namespace shard::standin;
+
+STANDIN void shardscope_standin_ask(int (*hook)(const char*, int)) {
+  ask.store(hook);
+}
+/// 0: nobody knows what a piece holds; 1: the host wrote it; 2: others sent it, or would have.
+STANDIN int shardscope_standin_state(const void* address, std::size_t bytes) {
+  if (!is_device(address)) return 1;
+  if (is_promised(address, bytes)) return 2;
+  return has_values(address, bytes) ? 1 : 0;
+}
+/// A piece that is computed out of what absent ranks would have sent.
+STANDIN void shardscope_standin_derive(void* address, std::size_t bytes, const char* what) {
+  if (is_device(address)) promise(address, bytes, absent(what, std::nullopt));
+}
+/// What the host computed in a kernel's place.
+STANDIN void shardscope_standin_write(void* address, const void* from, std::size_t bytes) {
+  copy(address, from, bytes);
+}

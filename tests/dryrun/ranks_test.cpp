@@ -1,0 +1,136 @@
+// Does `shardscope dryrun --rank` run the ranks that it is asked for, and tell of each?
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/dryrun/fake_pytorch.h"
+
+namespace shard::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class DryRunRanks : public FakePyTorch {};
+
+/// Bytes by rank.
+std::map<int, std::int64_t> peaks_of(const nlohmann::json& answer) {
+  std::map<int, std::int64_t> peaks;
+  for (const nlohmann::json& rank : answer["ranks"]) peaks[rank["rank"]] = rank["peak_allocated_bytes"];
+  return peaks;
+}
+
+constexpr const char* kByRank = "import os, torch\nkept = torch.empty((1 + int(os.environ['RANK']) % 3) << 20)\n";
+
+TEST_F(DryRunRanks, OneRunsAlone) {
+  const nlohmann::json answer = json_of(dryrun(kByRank, {"--json", "--world-size", "4", "--rank", "2"}), 0);
+  EXPECT_EQ(answer["rank"], 2);
+  EXPECT_EQ(peaks_of(answer), (std::map<int, std::int64_t>{{2, 3 << 20}}));
+}
+
+TEST_F(DryRunRanks, AllRunSideBySideAndTheOneThatTookMostIsFirst) {
+  const nlohmann::json answer = json_of(dryrun(kByRank, {"--json", "--world-size", "4", "--rank", "all"}), 0);
+  EXPECT_EQ(answer["rank"], 2);
+  EXPECT_EQ(answer["peak_allocated_bytes"], 3 << 20);
+  EXPECT_EQ(answer["holders"][0]["bytes"], 3 << 20);
+  EXPECT_EQ(peaks_of(answer), (std::map<int, std::int64_t>{{0, 1 << 20}, {1, 2 << 20}, {2, 3 << 20}, {3, 1 << 20}}));
+  const std::string text = dryrun(kByRank, {"--world-size", "4", "--rank", "all"}).out;
+  EXPECT_THAT(text, HasSubstr("as rank 2 of 4, the one of all 4 that took most"));
+  EXPECT_THAT(text, HasSubstr("no training step was seen"));
+}
+
+TEST_F(DryRunRanks, ThoseThatAreNamedAreTold) {
+  const nlohmann::json answer = json_of(dryrun(kByRank, {"--json", "--world-size", "4", "--rank", "0,3"}), 0);
+  EXPECT_EQ(peaks_of(answer), (std::map<int, std::int64_t>{{0, 1 << 20}, {3, 1 << 20}}));
+}
+
+TEST_F(DryRunRanks, TheFirstThatFailsEndsTheOthers) {
+  const Outcome outcome = dryrun(std::string(kByRank) +
+                                     "import sys, time\nif os.environ['RANK'] == '1': sys.exit(5)\n"
+                                     "time.sleep(600)\n",
+                                 {"--json", "--world-size", "3", "--rank", "all"});
+  const nlohmann::json answer = json_of(outcome, 5);
+  EXPECT_EQ(answer["ranks"][1]["exit_code"], 5);
+  EXPECT_EQ(answer["ranks"][0]["exit_code"], 143);
+  EXPECT_EQ(answer["ranks"][2]["peak_allocated_bytes"], 3 << 20) << "what it took is told all the same";
+  EXPECT_THAT(outcome.err, HasSubstr("rank 1 ended with exit code 5"));
+}
+
+/// Ranks of NCCL, by its functions.
+constexpr const char* kNccl = R"(import ctypes, os, struct, torch
+library, rank, size = torch._gpu(), int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])
+class Id(ctypes.Structure):
+    _fields_ = [('bytes', ctypes.c_char * 128)]
+communicator, pointer, place = ctypes.c_void_p(), ctypes.c_void_p, os.path.join(os.environ['PLACE'], 'id')
+name = Id()
+ctypes.memmove(ctypes.byref(name), b'the same on all ranks', 21)
+assert library.ncclCommInitRank(ctypes.byref(communicator), size, name, rank) == 0
+room = ctypes.c_void_p()
+assert library.cudaMalloc(ctypes.byref(room), ctypes.c_size_t(4096)) == 0
+
+def put(at, *values):
+    data = struct.pack('%dq' % len(values), *values)
+    library.cudaMemcpy(pointer(room.value + at), data, ctypes.c_size_t(len(data)), 1)
+
+def get(at, count):
+    data = ctypes.create_string_buffer(8 * count)
+    library.cudaMemcpy(data, pointer(room.value + at), ctypes.c_size_t(8 * count), 2)
+    return list(struct.unpack('%dq' % count, data.raw))
+
+put(0, rank + 1, 10 * rank)
+into, count, long = pointer(room.value + 256), ctypes.c_size_t(2), 4
+assert library.ncclAllReduce(room, into, count, long, 0, communicator, None) == 0
+summed = get(256, 2)
+assert library.ncclAllGather(room, into, ctypes.c_size_t(1), long, communicator, None) == 0
+gathered = get(256, size)
+assert library.ncclBroadcast(room, room, count, long, size - 1, communicator, None) == 0
+sent = get(0, 2)
+)";
+
+TEST_F(DryRunRanks, SideBySideTheySeeWhatTheOthersSent) {
+  const Outcome outcome = dryrun(std::string(kNccl) +
+                                     "assert summed == [6, 30], summed\n"
+                                     "assert gathered == [1, 2, 3], gathered\n"
+                                     "assert sent == [3, 20], sent\n",
+                                 {"--json", "--world-size", "3", "--rank", "all"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
+TEST_F(DryRunRanks, AloneALibrarySeesRanksThatAreEqual) {
+  const Outcome outcome = dryrun(std::string(kNccl) +
+                                     "assert summed == [6, 30], summed\n"
+                                     "assert gathered == [2, 2, 2], gathered\n"
+                                     "assert sent == [2, 10], sent\n",
+                                 {"--json", "--world-size", "3", "--rank", "1"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
+TEST_F(DryRunRanks, OneCardIsSeenUnlessMoreAreAskedForOrTheProgramStartsSeveral) {
+  const std::string program = R"(import ctypes, os
+count = ctypes.c_int(-1)
+ctypes.CDLL(None).cudaGetDeviceCount(ctypes.byref(count))
+raise SystemExit(count.value)
+)";
+  EXPECT_EQ(dryrun(program).exit_code, 1);
+  EXPECT_EQ(dryrun(program, {"--devices", "3"}).exit_code, 3);
+  EXPECT_EQ(dryrun(program, {"--world-size", "2"}).exit_code, 8);
+}
+
+TEST_F(DryRunRanks, NoSuchRanks) {
+  const struct {
+    const char *ranks, *world_size;
+    int exit_code;
+    const char* says;
+  } kFaults[] = {{"4", "4", 78, "there is no rank 4"}, {"0,9", "4", 78, "there is no rank 9"},
+                 {"some", "4", 2, "names no ranks"},   {"1,", "4", 2, "names no ranks"},
+                 {"-1", "4", 2, "names no ranks"},     {"all", "65", 78, "do not run side by side"},
+                 {"0,1", "128", 78, "side by side"}};
+  for (const auto& each : kFaults) {
+    const Outcome outcome = dryrun("pass\n", {"--world-size", each.world_size, "--rank", each.ranks});
+    EXPECT_EQ(outcome.exit_code, each.exit_code) << each.ranks << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(each.says)) << each.ranks;
+  }
+}
+
+}  // namespace
+}  // namespace shard::test

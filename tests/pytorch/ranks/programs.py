@@ -1,0 +1,72 @@
+# Programs whose control flow reads what other ranks send, and how wide the layer is that each rank then trains.
+HEAD = """
+import os, torch, torch.distributed as dist
+dist.init_process_group("nccl")
+r, w = dist.get_rank(), dist.get_world_size()
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dev = "cuda"
+
+def train(width, steps=2):
+    layer = torch.nn.Linear(width, width, bias=False, device=dev)
+    optimizer = torch.optim.AdamW(layer.parameters(), foreach=False)
+    for _ in range(steps):
+        layer(torch.ones(4, width, device=dev)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+"""
+
+# Name: the program's own lines, and the width of a rank's layer among four.
+PROGRAMS = {
+    "broadcast_flag": ("flag = torch.tensor([1 if r == 0 else 0], device=dev); dist.broadcast(flag, 0)\n"
+                       "if flag.item(): train(1024)", lambda r: 1024),
+    "flag_made_on_device": ("flag = torch.zeros(1, device=dev)\nif r == 0: flag.fill_(1)\ndist.broadcast(flag, 0)\n"
+                            "if flag.sum() > 0: train(1024)", lambda r: 1024),
+    "broadcast_from_last": ("n = torch.full((1,), 256 * (r + 1), device=dev); dist.broadcast(n, w - 1)\n"
+                            "train(int(n))", lambda r: 1024),
+    "objects": ("box = [{'width': 1024} if r == 0 else None]; dist.broadcast_object_list(box, 0)\n"
+                "train(box[0]['width'])", lambda r: 1024),
+    "two_objects": ("box = [640, 'x' * 300] if r == 0 else [1, 2]; dist.broadcast_object_list(box, 0)\n"
+                    "assert len(box[1]) == 300\ntrain(box[0])", lambda r: 640),
+    "gathered_objects": ("box = [None] * w; dist.all_gather_object(box, {'n': 128 * (r + 1), 'pad': 'y' * r})\n"
+                         "train(sum(b['n'] for b in box))", lambda r: 1280),
+    "gathered_at_root": ("box = [None] * w if r == 0 else None; dist.gather_object(256 * (r + 1), box, dst=0)\n"
+                         "got = [sum(box)] if r == 0 else [None]; dist.broadcast_object_list(got, 0)\ntrain(got[0])",
+                         lambda r: 2560),
+    "scattered_objects": ("out = [None]; dist.scatter_object_list(out, [256 * (i + 1) for i in range(w)] if r == 0 "
+                          "else None, src=0)\ntrain(out[0])", lambda r: 256 * (r + 1)),
+    "gathered_sizes": ("mine = torch.tensor([256 * (r + 1)], device=dev)\n"
+                       "got = [torch.zeros_like(mine) for _ in range(w)]; dist.all_gather(got, mine)\n"
+                       "train(int(sum(g.item() for g in got)))", lambda r: 2560),
+    "gathered_into_one": ("got = torch.empty(w, dtype=torch.long, device=dev)\n"
+                          "dist.all_gather_into_tensor(got, torch.tensor([256 * (r + 1)], device=dev))\n"
+                          "train(got.max().item())", lambda r: 1024),
+    "gathered_list_made_one": ("mine = torch.tensor([128 * (r + 1)], device=dev)\n"
+                               "got = [torch.empty_like(mine) for _ in range(w)]; dist.all_gather(got, mine)\n"
+                               "train(int(torch.cat(got).sum()))", lambda r: 1280),
+    "summed": ("n = torch.tensor(128 * (r + 1), device=dev); dist.all_reduce(n)\ntrain(n.item())", lambda r: 1280),
+    "greatest": ("a = torch.tensor([float(r)], device=dev); dist.all_reduce(a, op=dist.ReduceOp.MAX)\n"
+                 "assert a.item() == w - 1, 'ranks disagree'\ntrain(768)", lambda r: 768),
+    "least_and_mean": ("a = torch.tensor([512 + r, 4 * r], dtype=torch.float64, device=dev)\n"
+                       "dist.all_reduce(a[:1], op=dist.ReduceOp.MIN); dist.all_reduce(a[1:], op=dist.ReduceOp.AVG)\n"
+                       "train(int((a[0] + a[1]).item()))", lambda r: 518),
+    "reduced_at_root": ("n = torch.tensor([256], device=dev); dist.reduce(n, dst=2)\ndist.broadcast(n, 2)\n"
+                        "train(n.item())", lambda r: 1024),
+    "scattered_sum": ("out = torch.zeros(1, dtype=torch.int32, device=dev)\n"
+                      "dist.reduce_scatter_tensor(out, torch.arange(1, w + 1, dtype=torch.int32, device=dev) * 64)\n"
+                      "train(out.item())", lambda r: 256 * (r + 1)),
+    "exchanged": ("out = torch.zeros(w, dtype=torch.long, device=dev)\n"
+                  "dist.all_to_all_single(out, torch.tensor([64 * (r + 1)] * w, device=dev))\n"
+                  "train(sum(out.tolist()))", lambda r: 640),
+    "passed_on": ("n = torch.zeros(1, dtype=torch.long, device=dev)\nif r > 0: dist.recv(n, r - 1)\nn += 256\n"
+                  "if r < w - 1: dist.send(n, r + 1)\ntrain(n.item())", lambda r: 256 * (r + 1)),
+    "stages": ("train(512 * (r + 1))", lambda r: 512 * (r + 1)),
+    "subgroups": ("pairs = [dist.new_group([0, 1]), dist.new_group([2, 3])]\n"
+                  "n = torch.tensor([256 * (r + 1)], device=dev); dist.all_reduce(n, group=pairs[r // 2])\n"
+                  "train(n.item())", lambda r: 768 if r < 2 else 1792),
+    "on_the_cpu": ("cpu = dist.new_group(backend='gloo'); n = torch.tensor([128 * (r + 1)])\n"
+                   "dist.all_reduce(n, group=cpu)\ntrain(n.item())", lambda r: 1280),
+    "by_file": ("import tempfile, pathlib\npath = pathlib.Path(os.environ['PLACE']) / 'width'\n"
+                "if r == 0:\n    import time; time.sleep(1); path.write_text('896')\ndist.barrier()\n"
+                "train(int(path.read_text()))", lambda r: 896),
+}
