@@ -72,7 +72,7 @@ STANDIN int shardscope_standin_state(const void* address, std::size_t bytes) {
 STANDIN void shardscope_standin_derive(void* address, std::size_t bytes, const char* what) {
   if (is_device(address)) promise(address, bytes, absent(what, std::nullopt));
 }
-/// What the host computed in a kernel's place.
-STANDIN void shardscope_standin_write(void* address, const void* from, std::size_t bytes) {
-  copy(address, from, bytes);
+/// To where the host computes in a kernel's place, and back.
+STANDIN void shardscope_standin_copy(void* to, const void* from, std::size_t bytes) {
+  copy(to, from, bytes);
 }

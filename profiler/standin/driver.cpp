@@ -130,8 +130,10 @@ STANDIN int cuModuleGetFunction(void** function, void*, const char*) {
   *function = fresh_handle();
   return kSuccess;
 }
-STANDIN int cuFuncGetAttribute(int* value, int, void*) {
-  *value = 0;
+STANDIN int cuFuncGetAttribute(int* value, int which, void*) {
+  // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK and _NUM_REGS; what a kernel has of local and shared memory nobody knows.
+  constexpr int kMaxThreads = 0, kRegisters = 4, kThreadsPerBlock = 1024, kSomeRegisters = 32;
+  *value = which == kMaxThreads ? kThreadsPerBlock : which == kRegisters ? kSomeRegisters : 0;
   return kSuccess;
 }
 STANDIN int cuDevicePrimaryCtxRetain(void** context, int) {

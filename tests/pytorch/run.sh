@@ -30,5 +30,8 @@ for python in $interpreters; do
   # shellcheck disable=SC2086  # PROGRAMS is a list
   "$here/run.py" --shardscope "${SHARDSCOPE:-shardscope}" --python "$python" \
     ${RECORDINGS:+--recordings "$RECORDINGS"} ${PROGRAMS:-} || failed=1
+  if [ -z "${PROGRAMS:-}" ]; then
+    "$here/ranks/run.py" --shardscope "${SHARDSCOPE:-shardscope}" --python "$python" || failed=1
+  fi
 done
 exit "$failed"

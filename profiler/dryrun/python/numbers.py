@@ -2,21 +2,22 @@
 # is made of such. Every function of PyTorch runs as ever; then what it made gets its values.
 import ctypes
 import functools
+import os
 
-MOST_ELEMENTS = 4096
+MOST_ELEMENTS = 1 << 16
 UNKNOWN, KNOWN, OF_OTHERS = 0, 1, 2
 
 METHODS = """__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__
 __itruediv__ __floordiv__ __rfloordiv__ __mod__ __pow__ __neg__ __invert__ __and__ __or__ __xor__ __eq__ __ne__ __lt__
 __le__ __gt__ __ge__ __setitem__ __getitem__ add add_ sub sub_ mul mul_ div div_ fill_ zero_ copy_ sum mean max min amax
 amin prod any all argmax argmin eq ne lt le gt ge clamp clamp_ abs neg sqrt floor ceil round long int float double bool
-half bfloat16 to type cumsum sort unique nonzero repeat clone contiguous masked_fill masked_fill_ masked_select
+half bfloat16 to type cumsum diff sort unique nonzero repeat clone contiguous masked_fill masked_fill_ masked_select
 logical_and logical_or logical_not bitwise_and bitwise_or equal isnan isfinite new_zeros new_ones new_full new_tensor
 index_select gather scatter_ count_nonzero bincount topk norm""".split()
 IN_PLACE = ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
 FUNCTIONS = """ones zeros full arange ones_like zeros_like full_like scalar_tensor cat concat concatenate stack vstack
 hstack sum mean max min prod any all eq ne lt le gt ge equal allclose where add sub mul div floor_divide remainder
-maximum minimum clamp argmax argmin cumsum sort unique bincount nonzero logical_and logical_or logical_not isnan isfinite
+maximum minimum clamp argmax argmin cumsum diff sort unique bincount nonzero logical_and logical_or logical_not isnan isfinite
 abs sqrt count_nonzero masked_select topk amax amin""".split()
 
 
@@ -26,21 +27,33 @@ class Numbers:
         self.kinds = (torch.Tensor, torch.nn.Parameter)
         library = ctypes.CDLL(None)
         size, pointer = ctypes.c_size_t, ctypes.c_void_p
-        self.state, self.write, self.derive = (library.shardscope_standin_state, library.shardscope_standin_write,
+        self.state, self.copy, self.derive = (library.shardscope_standin_state, library.shardscope_standin_copy,
                                                library.shardscope_standin_derive)
         self.state.argtypes, self.state.restype = [pointer, size], ctypes.c_int
-        self.write.argtypes, self.write.restype = [pointer, pointer, size], None
+        self.copy.argtypes, self.copy.restype = [pointer, pointer, size], None
         self.derive.argtypes, self.derive.restype = [pointer, size, ctypes.c_char_p], None
 
     def is_small(self, value):
         return value.numel() <= MOST_ELEMENTS and value.layout == self.torch.strided
 
+    def extent_of(self, value):
+        """Elements from a tensor's first to its last, gaps included."""
+        return 0 if value.numel() == 0 else 1 + sum((n - 1) * s for n, s in zip(value.shape, value.stride()))
+
     def state_of(self, value):
-        """Of a tensor on a GPU. One that does not lie in a piece is not known."""
-        if not self.is_small(value) or not value.is_contiguous():
+        """Of a tensor on a GPU."""
+        extent = self.extent_of(value)
+        if not self.is_small(value) or extent > MOST_ELEMENTS:
             return UNKNOWN
-        bytes_of = value.numel() * value.element_size()
-        return KNOWN if bytes_of == 0 else self.state(value.data_ptr(), bytes_of)
+        return KNOWN if extent == 0 else self.state(value.data_ptr(), extent * value.element_size())
+
+    def copy_of(self, value):
+        """On the host, with the same strides."""
+        extent = self.extent_of(value)
+        place = self.torch.empty(extent, dtype=value.dtype, device="cpu")
+        if extent > 0:
+            self.copy(place.data_ptr(), value.data_ptr(), extent * value.element_size())
+        return place.as_strided(value.shape, value.stride())
 
     def on_host(self, value, states):
         """The value with its tensors on the host; raises LookupError at one that is not known."""
@@ -53,7 +66,7 @@ class Numbers:
             if state == UNKNOWN:
                 raise LookupError
             states.append(state)
-            return None if self.alone and state == OF_OTHERS else value.detach().cpu()
+            return None if self.alone and state == OF_OTHERS else self.copy_of(value)
         if isinstance(value, self.torch.Tensor):
             raise LookupError  # of a kind of its own
         if type(value) in (list, tuple):
@@ -79,7 +92,7 @@ class Numbers:
             self.derive(made.data_ptr(), bytes_of, b"what is computed of that which other ranks send")
         elif type(values) in self.kinds and values.dtype == made.dtype and values.numel() == made.numel():
             host = values.detach().contiguous()
-            self.write(made.data_ptr(), host.data_ptr(), bytes_of)
+            self.copy(made.data_ptr(), host.data_ptr(), bytes_of)
 
     def concerns_a_gpu(self, arguments, more):
         """Whether a small tensor there is among what a function gets, or may be made: most calls are none of ours."""
@@ -146,7 +159,8 @@ class Numbers:
 
 
 def prepare(torch):
-    import os
+    if not hasattr(torch, "Tensor"):
+        return
     numbers = Numbers(torch, not os.environ.get("SHARDSCOPE_STANDIN_RANKS"))
     for name in METHODS:
         function = getattr(torch.Tensor, name, None)
@@ -156,4 +170,3 @@ def prepare(torch):
     for name in FUNCTIONS:
         if hasattr(torch, name):
             setattr(torch, name, numbers.wrap(getattr(torch, name), False))
-    return numbers

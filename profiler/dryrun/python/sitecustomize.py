@@ -76,9 +76,9 @@ def prepare(torch):
     recording.take_over(torch)
     torch.cuda._lazy_call(lambda: recording.start(torch))
     ranks = int(os.environ.get("SHARDSCOPE_DRYRUN_RANKS", "1"))
-    parts = [load("steps")]
+    parts = [load("steps"), load("numbers")]
     if ranks > 1 and torch.distributed.is_available():
-        parts += [load("numbers"), load("together" if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else "alone")]
+        parts.append(load("together" if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else "alone"))
     for part in parts:
         try:
             part.prepare(torch)
