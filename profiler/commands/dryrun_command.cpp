@@ -15,6 +15,7 @@
 #include "profiler/commands/dryrun_report.h"
 #include "profiler/commands/program_files.h"
 #include "profiler/commands/program_words.h"
+#include "profiler/commands/recipe.h"
 #include "profiler/dryrun/dry_run.h"
 #include "profiler/process/run_folder.h"
 #include "sim/cli/command_line.h"
@@ -60,8 +61,12 @@ tell each other, and the host looks at, is then real, and the answer has the mem
 program, too (-- torchrun --nproc-per-node 2 train.py): then all its processes run, and the answer is of the one that took
 most.
 
+Without a program, --recipe runs what is installed on a model's config.json: transformers' Trainer with a DeepSpeed or
+accelerate configuration, FSDP, DDP. No weights are read; tokens are random.
+
 Examples:
   shardscope dryrun --cluster h100-80gb-x8 -- python3 train.py
+  shardscope dryrun --world-size 8 --recipe hf-trainer --model llama-3.1-8b --ds-config z3_offload.json
   shardscope dryrun --cluster h100-80gb-x8 --world-size 8 --trace fsdp.sst -- python3 train.py --fsdp
   shardscope dryrun --cluster h100-80gb-x8 --world-size 4 --rank all -- python3 pipeline.py
   shardscope dryrun --cluster h100-80gb-x8 --save run.program -- python3 train.py
@@ -116,6 +121,7 @@ struct Options {
   bool addresses_upwards = false;
   std::optional<double> timeout_seconds;
   std::string trace, save;
+  Recipe recipe;
   HeldBy by = HeldBy::site;
   std::int64_t top = 10;
   cli::OutputOptions output;
@@ -238,20 +244,25 @@ int dryrun_command(std::span<const std::string> arguments) {
   cli::Command command("shardscope", "dryrun", "runs a PyTorch program on a stand-in GPU", kDetails);
   command.followed_by("-- PROGRAM [ARGUMENT...]");
   declare(command, options);
+  declare_recipe(command.group("A framework's run, without a program of your own"), options.recipe);
   cli::add_output_options(command, options.output);
   const auto [own, program] = profiler::program_words(arguments);
   profiler::reads_program(command, program);
   if (const auto code = commands::parsed(command, own)) return *code;
-  if (program.empty()) return failed(profiler::no_program("dryrun"));
+  if (const Result<void> right = check_recipe(options.recipe, program); !right) return failed(right.error());
+  if (program.empty() && options.recipe.name.empty()) return failed(profiler::no_program("dryrun"));
   const Result<cli::Format> format = commands::document_format(command, options.output);
   if (!format) return failed(format.error());
   const Result<Card> card = card_of(options, program);
   if (!card) return failed(card.error());
   const Result<Scratch> folder = profiler::run_folder();
   if (!folder) return failed(folder.error());
+  Result<std::vector<std::string>> words =
+      options.recipe.name.empty() ? program : recipe_program(options.recipe, folder->path());
+  if (!words) return failed(words.error());
   DryRuns runs;
   const Result<Ended> ended =
-      dry_run(program, card->place, folder->path(),
+      dry_run(*words, card->place, folder->path(),
               {.out_to_errors = *format == cli::Format::json, .timeout_seconds = options.timeout_seconds},
               [&](DryRun run) -> Result<void> {
                 if (!options.ranks.has(run.rank)) return {};
@@ -263,7 +274,9 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (!ended) return failed(ended.error());
   const auto top = static_cast<std::size_t>(options.top);
   if (*format == cli::Format::json) {
-    std::cout << cli::json_text(to_json(runs, *card, top));
+    nlohmann::ordered_json answer = to_json(runs, *card, top);
+    if (!options.recipe.name.empty()) answer["recipe"] = to_json(options.recipe);
+    std::cout << cli::json_text(answer);
   } else {
     cli::print(std::cout, to_text(runs, *card, top));
   }

@@ -86,6 +86,18 @@ std::string absent_text(const DryRun& run) {
   return text;
 }
 
+/// "transformers 5.24.0, deepspeed 0.19.8; without flash_attn, apex": what changes what is taken.
+std::string software_text(const DryRun& run) {
+  std::string with, without;
+  for (const auto& [module, version] : run.software) {
+    std::string& list = version.empty() ? without : with;
+    if (module == "torch") continue;
+    list += (list.empty() ? "" : ", ") + module + (version.empty() ? "" : " " + version);
+  }
+  if (with.empty()) return "";  // of PyTorch alone nothing asks for them
+  return "software        " + with + (without.empty() ? "" : "; without " + without) + "\n";
+}
+
 /// All ranks, where several ran.
 std::string table_of(const DryRuns& runs, const Card& card) {
   if (runs.ranks.size() == 1) return "";
@@ -137,6 +149,9 @@ nlohmann::ordered_json to_json(const DryRuns& runs, const Card& card, std::size_
   j["cluster"] = place.name;
   j["world_size"] = place.world_size;
   j["pytorch_version"] = worst.run.pytorch.version;
+  j["software"] = nlohmann::ordered_json::object();
+  for (const auto& [module, version] : worst.run.software)
+    j["software"][module] = version.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(version);
   j["capacity_bytes"] = place.device_bytes;
   j["outside_allocator_bytes"] = {{"low", card.outside.low.count()}, {"high", card.outside.high.count()}};
   j["timed_out"] = worst.run.ended.timed_out;
@@ -177,6 +192,7 @@ std::string to_text(const DryRuns& runs, const Card& card, std::size_t top) {
   text << training_text(run, answer.has_value()) << absent_text(run);
   if (run.pinned_peak_bytes > 0) text << "pinned on host  " << in_bytes(run.pinned_peak_bytes) << "\n";
   text << "host memory     " << show_bytes(Bytes{run.ended.peak_resident_bytes}) << " resident at most\n";
+  text << software_text(run);
   if (answer && answer->out_of_memory) text << "out of memory: at least one request got none\n";
   if (run.unknown_workspaces > 0)
     text << "not counted: workspaces of cuDNN (convolutions, recurrent nets, its attention), whose sizes only it "

@@ -41,6 +41,16 @@ void add_absent(const fs::path& path, DryRun& run) {
   }
 }
 
+void add_software(const fs::path& path, DryRun& run) {
+  std::ifstream in(path);
+  const nlohmann::json said = nlohmann::json::parse(in, nullptr, false);
+  if (!said.is_object()) return;
+  for (const auto& [module, version] : said.items()) {
+    std::string& known = run.software[module];
+    if (version.is_string()) known = version.get<std::string>();
+  }
+}
+
 /// As python/ranks.py writes it.
 void add_end(const fs::path& path, DryRun& run) {
   std::ifstream in(path);
@@ -64,6 +74,7 @@ void collect(const fs::path& folder, DryRun& run) {
       std::ifstream in(path);
       std::getline(in, run.fault);
     }
+    if (path.extension() == ".software") add_software(path, run);
     if (path.extension() == standin::kCountersSuffix) add_counters(path, run);
     if (path.extension() == ".peak") {
       std::int64_t peak = 0;

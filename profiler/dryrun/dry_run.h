@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,6 +67,7 @@ struct DryRun {
   std::int64_t backward_calls = 0;
 
   std::vector<Absent> absent;
+  std::map<std::string, std::string> software;  ///< versions by module; empty: it was not used
 };
 
 /// Given each rank's run, in the order of place.ranks, when all have ended.

@@ -43,17 +43,18 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
       {"TRITON_CACHE_DIR", own / "triton"},
       {"SHARDSCOPE_DRYRUN_FOLDER", own},
       {"SHARDSCOPE_DRYRUN_EVENTS", std::to_string(kMostEvents)},
-      {"SHARDSCOPE_DRYRUN_RANKS", std::to_string(place.world_size)},
       {"PYTHONPATH", before(folder / "hook", "PYTHONPATH")},
       {"LD_LIBRARY_PATH", before(folder, "LD_LIBRARY_PATH")},
       {"LD_PRELOAD", before((folder / kStandIn).string() + ":" + (folder / kDriver).string(), "LD_PRELOAD")}};
+  // Of a program that starts its ranks itself all run, too.
+  if (place.ranks.size() == static_cast<std::size_t>(place.world_size))
+    environment["SHARDSCOPE_STANDIN_RANKS"] = exchange_folder(folder);
   if (place.world_size > 1) {
     environment["RANK"] = std::to_string(rank);
     environment["WORLD_SIZE"] = std::to_string(place.world_size);
     environment["LOCAL_RANK"] = std::to_string(rank % place.ranks_per_host);
     environment["LOCAL_WORLD_SIZE"] = std::to_string(std::min(place.world_size, place.ranks_per_host));
     environment["GROUP_RANK"] = std::to_string(rank / place.ranks_per_host);
-    if (place.ranks.size() > 1) environment["SHARDSCOPE_STANDIN_RANKS"] = exchange_folder(folder);
     if (place.assume_zeros) environment["SHARDSCOPE_DRYRUN_ASSUME_ZEROS"] = "1";
     environment["MASTER_ADDR"] = "127.0.0.1";
     environment["MASTER_PORT"] = "29500";

@@ -12,10 +12,11 @@
 EMBED(shardscope_embedded_standin, STANDIN_LIBRARY)
 EMBED(shardscope_embedded_sitecustomize, PYTHON_FILES "/sitecustomize.py")
 EMBED(shardscope_embedded_steps, PYTHON_FILES "/steps.py")
-EMBED(shardscope_embedded_numbers, PYTHON_FILES "/numbers.py")
+EMBED(shardscope_embedded_small_values, PYTHON_FILES "/small_values.py")
 EMBED(shardscope_embedded_alone, PYTHON_FILES "/alone.py")
 EMBED(shardscope_embedded_together, PYTHON_FILES "/together.py")
 EMBED(shardscope_embedded_ranks, PYTHON_FILES "/ranks.py")
+EMBED(shardscope_embedded_recipe, PYTHON_FILES "/recipe.py")
 
 namespace shard::dryrun {
 
@@ -31,8 +32,9 @@ std::span<const PythonFile> python_files() {
     }                                                                      \
   }
   static const std::array kFiles{PythonFile PYTHON_FILE(sitecustomize), PythonFile PYTHON_FILE(steps),
-                                 PythonFile PYTHON_FILE(numbers),       PythonFile PYTHON_FILE(alone),
-                                 PythonFile PYTHON_FILE(together),      PythonFile PYTHON_FILE(ranks)};
+                                 PythonFile PYTHON_FILE(small_values),  PythonFile PYTHON_FILE(alone),
+                                 PythonFile PYTHON_FILE(together),      PythonFile PYTHON_FILE(ranks),
+                                 PythonFile PYTHON_FILE(recipe)};
   return kFiles;
 }
 

@@ -15,7 +15,8 @@ struct PythonFile {
   std::string_view name;
   std::span<const std::byte> content;
 };
-/// What is loaded into the program's Python (sitecustomize.py and what it loads), and ranks.py, which starts ranks.
+/// What is loaded into the program's Python (sitecustomize.py and what it loads), ranks.py, which starts ranks,
+/// and recipe.py, a program.
 [[nodiscard]] std::span<const PythonFile> python_files();
 
 }  // namespace shard::dryrun

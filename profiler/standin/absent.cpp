@@ -46,13 +46,15 @@ void end_program(const std::string& what) {
 }  // namespace
 
 std::shared_ptr<Source> absent(const std::string& what, std::optional<Bytes> as_equal) {
-  return std::make_shared<Source>([what, rule = std::move(as_equal)]() -> std::optional<Bytes> {
-    const Ask hook = ask.load();
-    if (hook == nullptr) return rule;
-    const int answer = hook(what.c_str(), rule ? 1 : 0);
-    if (answer == kEndProgram) end_program(what);
-    return answer == kTakeRule ? rule : std::nullopt;
-  });
+  return std::make_shared<Source>(
+      [what, as_equal]() -> std::optional<Bytes> {
+        const Ask hook = ask.load();
+        if (hook == nullptr) return as_equal;
+        const int answer = hook(what.c_str(), as_equal ? 1 : 0);
+        if (answer == kEndProgram) end_program(what);
+        return answer == kTakeRule ? as_equal : std::nullopt;
+      },
+      as_equal);
 }
 
 }  // namespace shard::standin
@@ -68,11 +70,26 @@ STANDIN int shardscope_standin_state(const void* address, std::size_t bytes) {
   if (is_promised(address, bytes)) return 2;
   return has_values(address, bytes) ? 1 : 0;
 }
-/// A piece that is computed out of what absent ranks would have sent.
-STANDIN void shardscope_standin_derive(void* address, std::size_t bytes, const char* what) {
-  if (is_device(address)) promise(address, bytes, absent(what, std::nullopt));
+/// A piece that is computed out of what absent ranks would have sent: `values`, if they had sent what this rank has;
+/// nullptr where that is not known.
+STANDIN void shardscope_standin_derive(void* address, const void* values, std::size_t bytes, const char* what) {
+  if (!is_device(address)) return;
+  std::optional<Bytes> as_equal;
+  if (values != nullptr) as_equal = Bytes(static_cast<const std::byte*>(values), static_cast<const std::byte*>(values) + bytes);
+  promise(address, bytes, absent(what, std::move(as_equal)));
+}
+/// What a piece holds, if absent ranks had sent what this one has; nobody is asked. 0 where that is not known.
+STANDIN int shardscope_standin_if_equal(void* to, const void* from, std::size_t bytes) {
+  const std::optional<Bytes> values = values_if_equal(from, bytes);
+  if (!values) return 0;
+  std::memcpy(to, values->data(), bytes);
+  return 1;
 }
 /// To where the host computes in a kernel's place, and back.
 STANDIN void shardscope_standin_copy(void* to, const void* from, std::size_t bytes) {
   copy(to, from, bytes);
+}
+/// Something that nobody knows is written there.
+STANDIN void shardscope_standin_forget(void* address, std::size_t bytes) {
+  if (is_device(address)) forget_values(address, bytes);
 }

@@ -240,6 +240,20 @@ std::optional<Bytes> values_of(const void* from, std::size_t bytes, bool known_b
   });
 }
 
+std::optional<Bytes> values_if_equal(const void* from, std::size_t bytes) {
+  return memory().with_values([&](Values& values, Promises& promises) -> std::optional<Bytes> {
+    if (const std::optional<Promise> part = promises.within(number_of(from), bytes)) {
+      const std::optional<Bytes>& all = part->source->if_equal();
+      if (!all || all->size() < part->offset + bytes) return std::nullopt;
+      const auto begin = all->begin() + static_cast<std::ptrdiff_t>(part->offset);
+      return Bytes(begin, begin + static_cast<std::ptrdiff_t>(bytes));
+    }
+    if (promises.touches(number_of(from), bytes) || !values.knows(number_of(from), bytes)) return std::nullopt;
+    const auto* const first = static_cast<const std::byte*>(from);
+    return Bytes(first, first + bytes);
+  });
+}
+
 void forget_values(void* to, std::size_t bytes) {
   memory().with_values([&](Values& values, Promises& promises) {
     values.drop(number_of(to), bytes);
@@ -257,16 +271,21 @@ void copy(void* to, const void* from, std::size_t bytes) {
   if (to == from || bytes == 0) return;
   const bool to_device = is_device(to), from_device = is_device(from);
   const std::uintptr_t target = number_of(to), source = number_of(from);
-  if (from_device) {
-    const bool handed_on = to_device && memory().with_values([&](Values& values, Promises& promises) {
-      std::optional<Promise> part = promises.within(source, bytes);
-      if (!part) return false;
+  if (from_device && to_device) {
+    const bool handed_on = memory().with_values([&](Values& values, Promises& promises) {
+      if (!promises.touches(source, bytes)) return false;
+      std::vector<Promise> parts = promises.inside(source, bytes);
+      if (const std::optional<Promise> part = promises.within(source, bytes)) parts = {*part};
       values.drop(target, bytes);
-      part->address = target;
-      promises.add(*part);
+      promises.drop(target, bytes);
+      for (Promise& part : parts) {
+        part.address = part.address - source + target;
+        promises.add(part);
+      }
       return true;
     });
     if (handed_on) return;
+  } else if (from_device) {
     keep_promises(from, bytes);
   }
   const bool known = memory().with_values([&](Values& values, Promises& promises) {

@@ -47,6 +47,8 @@ void promise(void* to, std::size_t bytes, std::shared_ptr<Source> source);
 /// What a piece of host or device memory holds, up to Values::kLongest bytes; what was promised is fetched. None where
 /// that is not known. `known_begin`: it is enough that the begin is known, the rest reads as zeros.
 [[nodiscard]] std::optional<Bytes> values_of(const void* from, std::size_t bytes, bool known_begin = false);
+/// The same without fetching anything: of what is promised, what it would be if all ranks were equal.
+[[nodiscard]] std::optional<Bytes> values_if_equal(const void* from, std::size_t bytes);
 /// Something that nobody knows is written to a piece.
 void forget_values(void* to, std::size_t bytes);
 [[nodiscard]] bool has_values(const void* from, std::size_t bytes);

@@ -70,6 +70,14 @@ const void* second_of_pair(std::uintptr_t begin, std::uintptr_t end) {
   return nullptr;
 }
 
+/// Kernels over tensors with gaps have their number of elements, and a closure that holds where they are, the output
+/// first (ATen/native/cuda/CUDALoops.cuh).
+const void* first_within(std::uintptr_t begin, std::uintptr_t end) {
+  for (std::uintptr_t word = (begin + 7) / 8 * 8; word + 8 <= end; word += 8)
+    if (is_given(pointer_at(word))) return pointer_at(word);
+  return nullptr;
+}
+
 /// Arguments are pointers to values on the stack, of a number that nobody says: up to the first that points elsewhere.
 /// Of their sizes nobody says anything either, so each is looked at where it begins.
 const void* nth_pointer(void* const* arguments, int wanted) {
@@ -90,6 +98,7 @@ const void* nth_pointer(void* const* arguments, int wanted) {
     const void* const pointer = pointer_at(at[i]);
     if (is_given(pointer) && ++pointers == wanted) return pointer;
   }
+  if (count == 2 && pointers == 0 && wanted == 1) return first_within(at[1], std::min(at[1] + kLongestArgument, end));
   return nullptr;
 }
 

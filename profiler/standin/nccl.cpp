@@ -144,6 +144,9 @@ int called(Communicator& communicator, const void* from, void* to, int type, Cal
     return kSuccess;
   }
   if (!others_run()) {
+    // What is longer is no number to decide by, but weights, say, that are copied to the host.
+    constexpr std::size_t kNumbers = 256;
+    if (call.result > kNumbers) call.name = "all of " + call.name;
     // Of a broadcast: what this rank has where the root's would come.
     const std::optional<Bytes> mine = from != nullptr ? own : values_of(to, call.result);
     promise(to, call.result,

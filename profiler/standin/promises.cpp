@@ -48,6 +48,13 @@ std::optional<Promise> Promises::within(std::uintptr_t address, std::size_t byte
   return part;
 }
 
+std::vector<Promise> Promises::inside(std::uintptr_t address, std::size_t bytes) const {
+  std::vector<Promise> found;
+  for (auto piece = pieces_.lower_bound(address); piece != pieces_.end() && piece->first < address + bytes; ++piece)
+    if (piece->first + piece->second.bytes <= address + bytes) found.push_back(piece->second);
+  return found;
+}
+
 bool Promises::touches(std::uintptr_t address, std::size_t bytes) const {
   return first_in(address, bytes) != pieces_.end();
 }

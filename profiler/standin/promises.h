@@ -18,14 +18,17 @@ using Bytes = std::vector<std::byte>;
 /// Values that are asked for once, by the first who looks. Synchronised.
 class Source {
  public:
-  /// `fetch` may wait; none where nobody knows the values.
-  explicit Source(std::function<std::optional<Bytes>()> fetch) : fetch_(std::move(fetch)) {}
+  /// `fetch` may wait; none where nobody knows the values. `if_equal`: what they would be if all ranks had sent what this
+  /// one has, where it runs alone.
+  explicit Source(std::function<std::optional<Bytes>()> fetch, std::optional<Bytes> if_equal = std::nullopt)
+      : fetch_(std::move(fetch)), if_equal_(std::move(if_equal)) {}
   [[nodiscard]] const std::optional<Bytes>& values();
+  [[nodiscard]] const std::optional<Bytes>& if_equal() const { return if_equal_; }
 
  private:
   std::once_flag fetched_;
   std::function<std::optional<Bytes>()> fetch_;
-  std::optional<Bytes> values_;
+  std::optional<Bytes> values_, if_equal_;
 };
 
 /// A piece of memory, and where in its source it begins.
@@ -47,6 +50,8 @@ class Promises {
   [[nodiscard]] std::optional<Promise> take(std::uintptr_t address, std::size_t bytes);
   /// The promise of a piece that is wholly within one, as of that piece.
   [[nodiscard]] std::optional<Promise> within(std::uintptr_t address, std::size_t bytes) const;
+  /// Those that are wholly within a piece.
+  [[nodiscard]] std::vector<Promise> inside(std::uintptr_t address, std::size_t bytes) const;
   [[nodiscard]] bool touches(std::uintptr_t address, std::size_t bytes) const;
 
  private:

@@ -64,6 +64,36 @@ TEST(Promises, AreFetchedOnceAndWhenTheHostLooks) {
   EXPECT_FALSE(is_promised(piece.at(), 16));
 }
 
+TEST(Promises, ACopyOfSeveralWithinDeviceMemoryAsksNobody) {
+  const Piece piece(4096), other(4096);
+  int fetched = 0;
+  for (const std::size_t at : {0U, 8U, 24U})
+    promise(piece.at(at), 8, std::make_shared<Source>([&fetched, at] {
+              ++fetched;
+              return std::optional(bytes_of({static_cast<std::int64_t>(at)}));
+            }));
+  copy(other.at(512), piece.at(), 32);
+  EXPECT_EQ(fetched, 0);
+  EXPECT_EQ(value_at<std::int64_t>(other.at(512 + 8)), 8);
+  EXPECT_EQ(value_at<std::int64_t>(other.at(512 + 24)), 24);
+  EXPECT_EQ(fetched, 2);
+}
+
+TEST(Promises, WhatEqualRanksWouldHaveSentIsKnownWithoutAsking) {
+  const Piece piece(4096);
+  bool asked = false;
+  promise(piece.at(), 16,
+          std::make_shared<Source>(
+              [&] {
+                asked = true;
+                return std::optional<Bytes>();
+              },
+              bytes_of({4, 6})));
+  EXPECT_EQ(values_if_equal(piece.at(8), 8), bytes_of({6}));
+  EXPECT_FALSE(values_if_equal(piece.at(8), 16));
+  EXPECT_FALSE(asked);
+}
+
 TEST(Promises, EndWhereSomethingElseIsWritten) {
   const auto seven = [] { return std::make_shared<Source>([] { return std::optional(bytes_of({7})); }); };
   const Piece piece(4096);

@@ -30,8 +30,9 @@ const std::vector<Layer>& profiler_layers() {
         "profiler/inject/inject.h"}},
       {"profiler/dryrun/", {"traces/", "profiler/process/", "profiler/standin/counters.h"}},
       {"profiler/commands/",
-       {"traces/", "sim/cli/", "sim/commands/printing.h", "sim/cluster/", "sim/like/program/", "profiler/dryrun/",
-        "profiler/process/", "profiler/ranges/", "profiler/record/", "profiler/timeline/"}},
+       {"traces/", "sim/cli/", "sim/commands/printing.h", "sim/cluster/", "sim/like/program/",
+        "sim/model/known_models.h", "sim/model/examples.h", "profiler/dryrun/", "profiler/process/", "profiler/ranges/",
+        "profiler/record/", "profiler/timeline/"}},
       {"profiler/", {"traces/"}},
       {"profiler/main", {"traces/", "sim/cli/", "profiler/commands/"}},
   };

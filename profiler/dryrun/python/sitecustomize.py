@@ -5,6 +5,7 @@ import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import json
 import os
 import signal
 import sys
@@ -14,6 +15,15 @@ FOLDER = os.environ.get("SHARDSCOPE_DRYRUN_FOLDER", "")
 # Of a longer run the last ones are kept.
 MOST_EVENTS = int(os.environ.get("SHARDSCOPE_DRYRUN_EVENTS", "500000"))
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+# Modules and their packages, and those without which frameworks compute in another way.
+SOFTWARE = {"torch": "torch", "triton": "triton", "transformers": "transformers", "accelerate": "accelerate",
+            "deepspeed": "deepspeed", "peft": "peft", "trl": "trl", "bitsandbytes": "bitsandbytes",
+            "torchtitan": "torchtitan", "megatron.core": "megatron-core", "flash_attn": "flash-attn",
+            "transformer_engine": "transformer-engine", "apex": "apex", "xformers": "xformers",
+            "liger_kernel": "liger-kernel", "torchao": "torchao"}
+OPTIONAL = ("flash_attn", "transformer_engine", "apex", "xformers", "liger_kernel")
 
 
 class Recording:
@@ -46,6 +56,21 @@ class Recording:
 
         memory._record_memory_history = already_recording
 
+    def write_software(self):
+        """What was there changes what is taken: the versions of what the program loaded, and what it might have used."""
+        from importlib import metadata
+        found = {}
+        for module, package in SOFTWARE.items():
+            if module in sys.modules:
+                try:
+                    found[module] = metadata.version(package)
+                except metadata.PackageNotFoundError:
+                    found[module] = str(getattr(sys.modules[module], "__version__", "unknown"))
+            elif module in OPTIONAL:
+                found[module] = None
+        with open(os.path.join(FOLDER, f"{os.getpid()}.software"), "w") as file:
+            json.dump(found, file)
+
     def write(self):
         if self.torch is None or self.owner != os.getpid():
             return
@@ -54,6 +79,7 @@ class Recording:
         try:
             with open(os.path.join(FOLDER, f"{os.getpid()}.peak"), "w") as file:
                 file.write(str(max(map(torch.cuda.max_memory_allocated, range(torch.cuda.device_count())), default=0)))
+            self.write_software()
             torch.cuda.memory._dump_snapshot(path + ".part")
             os.replace(path + ".part", path)
         except Exception as fault:  # the program's end is not to change
@@ -66,7 +92,7 @@ recording = Recording()
 def load(name):
     """One of the modules beside this one, which the program's own paths do not have. Its frames are no lines of the
     program's, as those of Python's frozen modules are not."""
-    module = types.ModuleType(f"shardscope_{name}")
+    module = sys.modules[f"shardscope_{name}"] = types.ModuleType(f"shardscope_{name}")
     with open(os.path.join(HERE, f"{name}.py")) as file:
         exec(compile(file.read(), f"<frozen shardscope {name}>", "exec"), module.__dict__)
     return module
@@ -75,24 +101,31 @@ def load(name):
 def prepare(torch):
     recording.take_over(torch)
     torch.cuda._lazy_call(lambda: recording.start(torch))
-    ranks = int(os.environ.get("SHARDSCOPE_DRYRUN_RANKS", "1"))
-    parts = [load("steps"), load("numbers")]
-    if ranks > 1 and torch.distributed.is_available():
+    parts = [load("steps"), load("small_values")]
+    if hasattr(torch, "distributed") and torch.distributed.is_available():
         parts.append(load("together" if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else "alone"))
     for part in parts:
         try:
             part.prepare(torch)
         except (AttributeError, TypeError) as fault:  # a PyTorch that has no such function: its program runs all the same
             recording.give_up(f"{part.__name__}: {fault}")
+    return parts
 
 
-class TorchFinder(importlib.abc.MetaPathFinder):
-    """Loads torch as ever, then prepares it."""
+class Finder(importlib.abc.MetaPathFinder):
+    """Loads modules as ever, then changes them: torch, and what its parts name."""
+
+    def __init__(self):
+        self.changes = {"torch": self.prepare_torch}
+
+    def prepare_torch(self, torch):
+        for part in prepare(torch):
+            self.changes.update(getattr(part, "prepare_later", {}))
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        change = self.changes.pop(name, None)
+        if change is None:
             return None
-        sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is None or spec.loader is None:
             return spec
@@ -100,7 +133,7 @@ class TorchFinder(importlib.abc.MetaPathFinder):
 
         def exec_module(module):
             load(module)
-            prepare(module)
+            change(module)
 
         spec.loader.exec_module = exec_module
         return spec
@@ -122,7 +155,7 @@ def write_at_end():
 
 
 def install():
-    sys.meta_path.insert(0, TorchFinder())
+    sys.meta_path.insert(0, Finder())
     atexit.register(write_at_end)
     leave = os._exit
 

@@ -1,5 +1,6 @@
 # Processes of its own: a fork, a subprocess, and two spawned ranks that meet; the one that took most is the answer.
 #
+# dryrun: --devices 2
 # peak: 16777216
 import os
 import subprocess

@@ -4,7 +4,7 @@ import ctypes
 import functools
 import os
 
-MOST_ELEMENTS = 1 << 16
+MOST_ELEMENTS, MOST_BYTES = 1 << 16, 1 << 20
 UNKNOWN, KNOWN, OF_OTHERS = 0, 1, 2
 
 METHODS = """__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__
@@ -15,6 +15,7 @@ half bfloat16 to type cumsum diff sort unique nonzero repeat clone contiguous ma
 logical_and logical_or logical_not bitwise_and bitwise_or equal isnan isfinite new_zeros new_ones new_full new_tensor
 index_select gather scatter_ count_nonzero bincount topk norm""".split()
 IN_PLACE = ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
+numbers = None
 FUNCTIONS = """ones zeros full arange ones_like zeros_like full_like scalar_tensor cat concat concatenate stack vstack
 hstack sum mean max min prod any all eq ne lt le gt ge equal allclose where add sub mul div floor_divide remainder
 maximum minimum clamp argmax argmin cumsum diff sort unique bincount nonzero logical_and logical_or logical_not isnan isfinite
@@ -23,15 +24,20 @@ abs sqrt count_nonzero masked_select topk amax amin""".split()
 
 class Numbers:
     def __init__(self, torch, alone):
-        self.torch, self.alone, self.busy = torch, alone, False
+        self.torch, self.alone, self.busy, self.reader = torch, alone, False, None
         self.kinds = (torch.Tensor, torch.nn.Parameter)
+        self.empty = torch.empty  # zero.Init replaces PyTorch's
         library = ctypes.CDLL(None)
         size, pointer = ctypes.c_size_t, ctypes.c_void_p
         self.state, self.copy, self.derive = (library.shardscope_standin_state, library.shardscope_standin_copy,
                                                library.shardscope_standin_derive)
         self.state.argtypes, self.state.restype = [pointer, size], ctypes.c_int
+        self.forget = library.shardscope_standin_forget
+        self.forget.argtypes, self.forget.restype = [pointer, size], None
+        self.if_equal = library.shardscope_standin_if_equal
+        self.if_equal.argtypes, self.if_equal.restype = [pointer, pointer, size], ctypes.c_int
         self.copy.argtypes, self.copy.restype = [pointer, pointer, size], None
-        self.derive.argtypes, self.derive.restype = [pointer, size, ctypes.c_char_p], None
+        self.derive.argtypes, self.derive.restype = [pointer, pointer, size, ctypes.c_char_p], None
 
     def is_small(self, value):
         return value.numel() <= MOST_ELEMENTS and value.layout == self.torch.strided
@@ -40,20 +46,34 @@ class Numbers:
         """Elements from a tensor's first to its last, gaps included."""
         return 0 if value.numel() == 0 else 1 + sum((n - 1) * s for n, s in zip(value.shape, value.stride()))
 
+    def piece_of(self, value):
+        """Where a tensor lies: address, bytes and the offset of its first element in them. A part of a longer tensor is
+        read with all of that: of a number in the midst of memory nobody knows whether it is still what it was."""
+        whole, size = value.untyped_storage(), value.element_size()
+        bytes_of = whole.nbytes() // size * size
+        if bytes_of <= MOST_BYTES and self.state(whole.data_ptr(), bytes_of) != UNKNOWN:
+            return whole.data_ptr(), bytes_of, value.storage_offset()
+        return value.data_ptr(), self.extent_of(value) * size, 0
+
     def state_of(self, value):
         """Of a tensor on a GPU."""
-        extent = self.extent_of(value)
-        if not self.is_small(value) or extent > MOST_ELEMENTS:
+        if not self.is_small(value):
             return UNKNOWN
-        return KNOWN if extent == 0 else self.state(value.data_ptr(), extent * value.element_size())
+        address, bytes_of, _ = self.piece_of(value)
+        if bytes_of > MOST_BYTES:
+            return UNKNOWN
+        return KNOWN if bytes_of == 0 else self.state(address, bytes_of)
 
-    def copy_of(self, value):
-        """On the host, with the same strides."""
-        extent = self.extent_of(value)
-        place = self.torch.empty(extent, dtype=value.dtype, device="cpu")
-        if extent > 0:
-            self.copy(place.data_ptr(), value.data_ptr(), extent * value.element_size())
-        return place.as_strided(value.shape, value.stride())
+    def copy_of(self, value, states):
+        """On the host, with the same strides. Where nobody knows what equal ranks would have sent, states say so."""
+        address, bytes_of, offset = self.piece_of(value)
+        place = self.empty(bytes_of // value.element_size(), dtype=value.dtype, device="cpu")
+        if self.alone and bytes_of > 0:
+            if not self.if_equal(place.data_ptr(), address, bytes_of):
+                states.append(UNKNOWN)
+        elif bytes_of > 0:
+            self.copy(place.data_ptr(), address, bytes_of)
+        return place.as_strided(value.shape, value.stride(), offset)
 
     def on_host(self, value, states):
         """The value with its tensors on the host; raises LookupError at one that is not known."""
@@ -66,7 +86,7 @@ class Numbers:
             if state == UNKNOWN:
                 raise LookupError
             states.append(state)
-            return None if self.alone and state == OF_OTHERS else self.copy_of(value)
+            return self.copy_of(value, states)
         if isinstance(value, self.torch.Tensor):
             raise LookupError  # of a kind of its own
         if type(value) in (list, tuple):
@@ -83,16 +103,25 @@ class Numbers:
             for each, value in zip(made, values if values is not None else [None] * len(made)):
                 self.set(each, value, states)
             return
-        if type(made) not in self.kinds or not made.is_cuda or not self.is_small(made) or not made.is_contiguous():
+        if type(made) not in self.kinds or not made.is_cuda or not self.is_small(made):
             return
-        bytes_of = made.numel() * made.element_size()
+        bytes_of = self.extent_of(made) * made.element_size()
+        fits = (type(values) in self.kinds and values.dtype == made.dtype and values.shape == made.shape and
+                self.extent_of(made) == made.numel())
+        host = None
+        if fits:
+            host = self.empty(made.numel(), dtype=made.dtype, device="cpu")
+            host.as_strided(made.shape, made.stride()).copy_(values.detach())
         if bytes_of == 0:
             return
         if self.alone and OF_OTHERS in states:
-            self.derive(made.data_ptr(), bytes_of, b"what is computed of that which other ranks send")
-        elif type(values) in self.kinds and values.dtype == made.dtype and values.numel() == made.numel():
-            host = values.detach().contiguous()
+            known = host is not None and UNKNOWN not in states
+            self.derive(made.data_ptr(), host.data_ptr() if known else None, bytes_of,
+                        b"what is computed of that which other ranks send")
+        elif host is not None:
             self.copy(made.data_ptr(), host.data_ptr(), bytes_of)
+        else:
+            self.forget(made.data_ptr(), bytes_of)
 
     def concerns_a_gpu(self, arguments, more):
         """Whether a small tensor there is among what a function gets, or may be made: most calls are none of ours."""
@@ -138,20 +167,22 @@ class Numbers:
         try:
             if not in_place and self.is_part(made, arguments):
                 return made
-            target = arguments[0] if in_place else made
-            if self.alone and OF_OTHERS in states:
-                self.set(target, None, states)
-            elif states or self.is_made_on_gpu(made):
+            values = None
+            if states or self.is_made_on_gpu(made):
                 with self.torch.no_grad():
                     values = function(*inputs[0], **inputs[1])
-                    self.set(target, inputs[0][0] if in_place else values, states)
-                    if type(made) is bool:
-                        made = values
         except (RuntimeError, NotImplementedError, TypeError, IndexError, ValueError):
-            pass  # the host has no such function: what was made is not known
+            pass  # the host has no such function, or it is asked for nonsense: what was made is not known
         finally:
             self.busy = False
-        return made
+        self.set(arguments[0] if in_place else made, inputs[0][0] if in_place else values, states)
+        return self.told(values, states) if type(made) is bool and values is not None else made
+
+    def told(self, answer, states):
+        """What the host has read at once: of absent ranks it is asked whether it may."""
+        if self.reader is not None and OF_OTHERS in states:
+            self.reader.refuse("what is computed of that which other ranks send")
+        return answer
 
     def is_made_on_gpu(self, made):
         """Whether a function without inputs made a tensor there."""
@@ -161,12 +192,20 @@ class Numbers:
 def prepare(torch):
     if not hasattr(torch, "Tensor"):
         return
+    global numbers
     numbers = Numbers(torch, not os.environ.get("SHARDSCOPE_STANDIN_RANKS"))
     for name in METHODS:
         function = getattr(torch.Tensor, name, None)
         if function is not None:
             in_place = name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
             setattr(torch.Tensor, name, numbers.wrap(function, in_place))
+    builtins = getattr(torch.jit, "_builtins", None)  # what torch.jit.script knows functions by
     for name in FUNCTIONS:
-        if hasattr(torch, name):
-            setattr(torch, name, numbers.wrap(getattr(torch, name), False))
+        function = getattr(torch, name, None)
+        if function is None:
+            continue
+        wrapped = numbers.wrap(function, False)
+        known_as = builtins and builtins._find_builtin(function)
+        if known_as:
+            builtins._register_builtin(wrapped, known_as)
+        setattr(torch, name, wrapped)

@@ -1,0 +1,38 @@
+// `dryrun --recipe`: runs of the installed framework that need no script of the user's, only files that people have.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cli/command_line.h"
+#include "traces/base/result.h"
+
+namespace shard::dryrun {
+
+/// What the user said; what is empty is the framework's own default, or as dryrun/python/recipe.py says.
+struct Recipe {
+  std::string name;  ///< empty: none, the program is the user's
+  std::string python = "python3";
+  std::string model, ds_config, accelerate_config, training_args, attention, precision, weights;
+  std::optional<std::int64_t> sequence, micro_batch, steps, lora_rank;
+  bool recompute = false;
+};
+
+void declare_recipe(cli::Group group, Recipe& recipe);
+
+/// Options of recipes given without one are a contradiction, and so is a program beside one.
+[[nodiscard]] Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& program);
+
+/// The program that runs it; its files are written into the folder of the run. Errc::no_input, Errc::malformed where
+/// the model is no config.json and no known name.
+[[nodiscard]] Result<std::vector<std::string>> recipe_program(const Recipe& recipe,
+                                                              const std::filesystem::path& folder);
+
+/// What recipe.py reads, without paths of the run's folder; for JSON answers.
+[[nodiscard]] nlohmann::ordered_json to_json(const Recipe& recipe);
+
+}  // namespace shard::dryrun
