@@ -29,8 +29,7 @@ Result<std::string> config_text(const std::string& model) {
   if (std::optional<std::string> known = model::known_model_config(model)) return std::move(*known);
   return Error{
       Errc::no_input, "there is no such file, and no model of that name is known", model,
-      "a config.json as Hugging Face writes it, the folder of one, or a name that 'shardscope simulate --model "
-      "list' has"};
+      "a config.json as Hugging Face writes it, the folder of one, or a name that 'shardscope inspect --models' has"};
 }
 
 /// Absolute, since the program may change its directory.

@@ -34,16 +34,13 @@ int raise_in_python(void* text) {
   return -1;
 }
 
-/// The error is the program's to raise: from within its call to a library there is no other way.
-void end_program(const std::string& what) {
-  const auto later = of_python<int(int (*)(void*), void*)>("Py_AddPendingCall");
-  const std::string text = "shardscope dryrun: the host reads " + what +
-                           ", and the other ranks do not run here. With --rank all they do; with --assume-zeros it "
-                           "reads zeros";
-  if (later != nullptr) later(raise_in_python, ::strdup(text.c_str()));
-}
-
 }  // namespace
+
+/// From within the program's call to a library there is no other way.
+void raise_in_program(const std::string& text) {
+  const auto later = of_python<int(int (*)(void*), void*)>("Py_AddPendingCall");
+  if (later != nullptr) later(raise_in_python, ::strdup(("shardscope dryrun: " + text).c_str()));
+}
 
 std::shared_ptr<Source> absent(const std::string& what, std::optional<Bytes> as_equal) {
   return std::make_shared<Source>(
@@ -51,7 +48,10 @@ std::shared_ptr<Source> absent(const std::string& what, std::optional<Bytes> as_
         const Ask hook = ask.load();
         if (hook == nullptr) return as_equal;
         const int answer = hook(what.c_str(), as_equal ? 1 : 0);
-        if (answer == kEndProgram) end_program(what);
+        if (answer == kEndProgram)
+          raise_in_program("the host reads " + what +
+                           ", and the other ranks do not run here. With --rank all they do; with --assume-zeros it "
+                           "reads zeros");
         return answer == kTakeRule ? as_equal : std::nullopt;
       },
       as_equal);
@@ -75,7 +75,8 @@ STANDIN int shardscope_standin_state(const void* address, std::size_t bytes) {
 STANDIN void shardscope_standin_derive(void* address, const void* values, std::size_t bytes, const char* what) {
   if (!is_device(address)) return;
   std::optional<Bytes> as_equal;
-  if (values != nullptr) as_equal = Bytes(static_cast<const std::byte*>(values), static_cast<const std::byte*>(values) + bytes);
+  if (values != nullptr)
+    as_equal = Bytes(static_cast<const std::byte*>(values), static_cast<const std::byte*>(values) + bytes);
   promise(address, bytes, absent(what, std::move(as_equal)));
 }
 /// What a piece holds, if absent ranks had sent what this one has; nobody is asked. 0 where that is not known.

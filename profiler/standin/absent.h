@@ -14,4 +14,7 @@ namespace shard::standin {
 /// (dryrun/python/alone.py): it takes the rule, zeros, or ends the program with an error that names its line.
 [[nodiscard]] std::shared_ptr<Source> absent(const std::string& what, std::optional<Bytes> as_equal);
 
+/// An error in the program, raised by Python's main thread before its next instruction; without Python nothing happens.
+void raise_in_program(const std::string& text);
+
 }  // namespace shard::standin

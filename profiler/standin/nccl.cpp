@@ -99,7 +99,14 @@ std::optional<Bytes> of_all(const Communicator& communicator, std::uint64_t numb
   for (int member = 0; member < communicator.ranks; ++member) {
     if (!call.takes(member)) continue;
     std::optional<Message> message = fetch(communicator.box(member), number);
-    if (!message || message->kind != call.kind || message->known == 0) return std::nullopt;
+    if (!message || message->kind != call.kind) {
+      raise_in_program(call.name + " waits for rank " + std::to_string(member) + " of " +
+                       std::to_string(communicator.ranks) +
+                       (message ? ", which called something else at its place" : ", which has ended without it") +
+                       ": on GPUs the program would hang here");
+      return std::nullopt;
+    }
+    if (message->known == 0) return std::nullopt;
     parts[static_cast<std::size_t>(member)] = std::move(message->values);
   }
   return call.combine(parts);
@@ -379,6 +386,9 @@ STANDIN int ncclRecv(void* to, std::size_t count, int type, int peer, void* comm
   }
   promise(to, bytes, std::make_shared<Source>([&receiver, peer, number]() -> std::optional<Bytes> {
             std::optional<Message> message = fetch(receiver.box(peer, receiver.rank), number);
+            if (!message)
+              raise_in_program("a receive waits for rank " + std::to_string(peer) +
+                               ", which has ended without sending: on GPUs the program would hang here");
             if (!message || message->known == 0) return std::nullopt;
             return std::move(message->values);
           }));

@@ -18,8 +18,8 @@ using Bytes = std::vector<std::byte>;
 /// Values that are asked for once, by the first who looks. Synchronised.
 class Source {
  public:
-  /// `fetch` may wait; none where nobody knows the values. `if_equal`: what they would be if all ranks had sent what this
-  /// one has, where it runs alone.
+  /// `fetch` may wait; none where nobody knows the values. `if_equal`: what they would be if all ranks had sent what
+  /// this one has, where it runs alone.
   explicit Source(std::function<std::optional<Bytes>()> fetch, std::optional<Bytes> if_equal = std::nullopt)
       : fetch_(std::move(fetch)), if_equal_(std::move(if_equal)) {}
   [[nodiscard]] const std::optional<Bytes>& values();

@@ -96,6 +96,28 @@ TEST_F(DryRunRanks, SideBySideTheySeeWhatTheOthersSent) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
+TEST_F(DryRunRanks, WhatWouldHangOnGpusIsAnError) {
+  const std::string begin = std::string(kNccl).substr(0, std::string(kNccl).find("put(0, rank"));
+  const struct {
+    const char *lines, *says;
+  } kFaults[] = {
+      {"put(0, rank)\nif rank == 1:\n    library.ncclAllReduce(room, room, ctypes.c_size_t(1), 4, 0, communicator, "
+       "None)\n"
+       "    get(0, 1)\n",
+       "an all-reduce waits for rank 0 of 2, which has ended without it"},
+      {"put(0, rank)\nsame = (ctypes.c_size_t(1), 4, 0, communicator, None)\n"
+       "(library.ncclAllReduce if rank == 1 else library.ncclBroadcast)(room, room, *same)\nget(0, 1)\n",
+       "which called something else at its place"},
+      {"if rank == 1:\n    library.ncclRecv(room, ctypes.c_size_t(1), 4, 0, communicator, None)\n    get(0, 1)\n",
+       "a receive waits for rank 0, which has ended without sending"}};
+  for (const auto& each : kFaults) {
+    const Outcome outcome = dryrun(begin + each.lines, {"--json", "--world-size", "2", "--rank", "all"});
+    EXPECT_EQ(outcome.exit_code, 1) << each.says;
+    EXPECT_THAT(outcome.err, HasSubstr(each.says));
+    EXPECT_THAT(outcome.err, HasSubstr("program.py")) << "the line is named";
+  }
+}
+
 TEST_F(DryRunRanks, AloneALibrarySeesRanksThatAreEqual) {
   const Outcome outcome = dryrun(std::string(kNccl) +
                                      "assert summed == [6, 30], summed\n"

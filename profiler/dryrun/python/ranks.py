@@ -29,8 +29,9 @@ def main():
     spec, program = json.loads(pathlib.Path(sys.argv[1]).read_text()), sys.argv[2:]
     port = str(free_port())
     # A signal that comes to all of them is theirs; this process ends when they have.
+    heard = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, lambda which, frame: heard.append(which))
     children = {}
     for rank in spec["ranks"]:
         environment = {**os.environ, **rank["environment"], "MASTER_PORT": port}
@@ -69,6 +70,8 @@ def main():
         (pathlib.Path(spec["exchange"]) / f"ended-{rank}").touch()
         if ended != 0 and failed_at is None:
             code, failed_at = ended, time.monotonic()
+            if heard:
+                continue
             how = f"exit code {ended}" if ended > 0 else f"signal {-ended}"
             print(f"shardscope dryrun: rank {rank} ended with {how}; the others are ended", file=sys.stderr)
     if code < 0:

@@ -54,13 +54,9 @@ def meet():
     torch.cuda.set_device(local)
     if "RANK" in os.environ:
         torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", local))
-    elif spec_needs_a_group():
+    elif SPEC["recipe"] != "pytorch":
         torch.distributed.init_process_group("nccl", init_method="tcp://127.0.0.1:0", rank=0, world_size=1)
     return torch.device("cuda", local)
-
-
-def spec_needs_a_group():
-    return SPEC["recipe"] in ("fsdp1", "fsdp2", "ddp")
 
 
 def blocks_of(model):
