@@ -138,12 +138,9 @@ DeepSpeed's estimators beside a plan of ours:
 
   shardscope inspect gpt2-xl --estimate deepspeed --gpus-per-node 8
 
-Your own program, whatever it does, on a GPU that is not there, or what is installed without a script of yours:
-
-  shardscope dryrun --cluster h100-80gb-x8 -- python3 train.py
-  shardscope dryrun --world-size 8 --recipe hf-trainer --model llama-3.1-8b --ds-config z3.json
-
-What is modelled and what is not: docs/emulation.md; dry runs: docs/dryrun.md.)"},
+Your own program, whatever it does, on a GPU that is not there: 'shardscope dryrun --cluster h100-80gb-x8 --
+python3 train.py', or without one 'shardscope dryrun --recipe hf-trainer --model gpt2'. What is modelled and what is not:
+docs/emulation.md; dry runs: docs/dryrun.md.)"},
     {"models", "Which models are known, and how do I give my own?",
      "model names family parameters hugging-face config.json",
      R"(Published models are known by name; yours is a Hugging Face config.json or the folder that holds one.
