@@ -1,4 +1,6 @@
-// dlsym: who looks a function of CUDA up by its name, in whichever library, gets the stand-in's.
+// dlsym: who looks a function of CUDA up by its name, in whichever library, gets the stand-in's. For x86-64, as the
+// library of functions that are made up.
+#ifdef __x86_64__
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -65,3 +67,5 @@ __attribute__((visibility("default"), naked)) void* dlsym(void* /*library*/, con
 }
 
 }  // extern "C"
+
+#endif
