@@ -20,7 +20,10 @@ class Reader:
         self.torch = os.path.dirname(torch.__file__) + os.sep
         # What one rank has, the others have only where a library checks that they do.
         self.checks = (self.torch, "/deepspeed/runtime/zero/utils.py")
-        self.tensors = tuple(self.torch + name for name in ("_tensor.py", "_tensor_str.py", "overrides.py"))
+        # What methods of tensors, of their subclasses too, are made of: whoever called them looks.
+        self.tensors = tuple(self.torch + name for name in (
+            "_tensor.py", "_tensor_str.py", "overrides.py", "_ops.py", "_compile.py", "utils/_python_dispatch.py",
+            "_dynamo/eval_frame.py", "distributed/_functional_collectives.py", "distributed/tensor/"))
         self.libraries = tuple(sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib"))
         self.noted = set()
 

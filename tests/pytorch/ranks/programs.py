@@ -7,6 +7,7 @@ torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 dev = "cuda"
 
 def train(width, steps=2):
+    print(f"rank {r} trains {width}.", flush=True)
     layer = torch.nn.Linear(width, width, bias=False, device=dev)
     optimizer = torch.optim.AdamW(layer.parameters(), foreach=False)
     for _ in range(steps):
@@ -69,4 +70,35 @@ PROGRAMS = {
     "by_file": ("import tempfile, pathlib\npath = pathlib.Path(os.environ['PLACE']) / 'width'\n"
                 "if r == 0:\n    import time; time.sleep(1); path.write_text('896')\ndist.barrier()\n"
                 "train(int(path.read_text()))", lambda r: 896),
+    "product_later": ("n = torch.tensor([r + 1], device=dev); work = dist.all_reduce(n, op=dist.ReduceOp.PRODUCT, async_op=True)\n"
+                      "work.wait()\ntrain(n.item() * 32)", lambda r: 768),
+    "both_ways": ("n = torch.tensor([128 * (r + 1)], device=dev); got = torch.empty_like(n)\n"
+                  "ops = [dist.P2POp(dist.isend, n, (r + 1) % w), dist.P2POp(dist.irecv, got, (r - 1) % w)]\n"
+                  "for work in dist.batch_isend_irecv(ops): work.wait()\ntrain(got.tolist()[0])",
+                  lambda r: 128 * ((r - 1) % 4 + 1)),
+    "gathered_tensors": ("n = torch.tensor([128 * (r + 1)], device=dev)\n"
+                         "got = [torch.empty_like(n) for _ in range(w)] if r == 1 else None; dist.gather(n, got, dst=1)\n"
+                         "total = torch.stack(got).sum(0) if r == 1 else torch.zeros_like(n)\n"
+                         "dist.broadcast(total, 1)\ntrain(int(total))", lambda r: 1280),
+    "scattered_tensors": ("n = torch.zeros(1, dtype=torch.long, device=dev)\n"
+                          "dist.scatter(n, [torch.tensor([192 * (i + 1)], device=dev) for i in range(w)] if r == 0 else None)\n"
+                          "train(n.item())", lambda r: 192 * (r + 1)),
+    "mesh": ("from torch.distributed.device_mesh import init_device_mesh\n"
+             "mesh = init_device_mesh('cuda', (2, 2), mesh_dim_names=('dp', 'tp'))\n"
+             "n = torch.tensor([128 * (r + 1)], device=dev); dist.all_reduce(n, group=mesh.get_group('tp'))\n"
+             "m = n.clone(); dist.all_reduce(m, op=dist.ReduceOp.MAX, group=mesh.get_group('dp'))\ntrain(m.item())",
+             lambda r: 896),
+    "by_store": ("store = dist.distributed_c10d._get_default_store()\nif r == 0: store.set('width', '832')\n"
+                 "train(int(store.get('width')))", lambda r: 832),
+    "all_agree": ("mine = torch.tensor([7, 7], device=dev); other = mine.clone(); dist.broadcast(other, 2)\n"
+                  "flag = (mine == other).all()\nassert torch.equal(mine, other) and bool(flag)\ntrain(704)", lambda r: 704),
+    "a_vote": ("vote = torch.tensor([r == 3], device=dev).int(); dist.all_reduce(vote)\n"
+               "train(960 if vote.item() == 1 else 64)", lambda r: 960),
+    "functional": ("import torch.distributed._functional_collectives as f\n"
+                   "n = f.all_reduce(torch.tensor([64 * (r + 1)], device=dev), 'sum', dist.group.WORLD)\n"
+                   "train(int(n.item()))", lambda r: 640),
+    "shapes_first": ("if r == 0: dist.send(torch.tensor([3, 256], device=dev), 1)\n"
+                     "elif r == 1:\n    shape = torch.empty(2, dtype=torch.long, device=dev); dist.recv(shape, 0)\n"
+                     "    assert shape[0] == 3\n    x = torch.empty(*shape.tolist(), device=dev)\n"
+                     "    train(x.shape[1] * x.shape[0])\nif r != 1: train(320)", lambda r: 768 if r == 1 else 320),
 }

@@ -47,7 +47,8 @@ def faults_of(options, name):
             faults.append(f"all: exit code {run.returncode} {run.stderr.strip()[-300:]}")
         for rank, each in ranks.items():
             least, most = bounds(width(rank))
-            if not least <= each["peak_allocated_bytes"] <= most or each["steps_seen"] != 2:
+            trained = f"rank {rank} trains {width(rank)}." in run.stderr
+            if not trained or not least <= each["peak_allocated_bytes"] <= most or each["steps_seen"] != 2:
                 faults.append(f"all: rank {rank} took {each['peak_allocated_bytes']} in {each['steps_seen']} steps")
     for rank in (0, WORLD - 1):
         with tempfile.TemporaryDirectory() as folder:
@@ -55,7 +56,8 @@ def faults_of(options, name):
             script.write_text(HEAD + body + "\n")
             answer, run = asked(options, script, folder, "--rank", str(rank))
             least, most = bounds(width(rank))
-            right = run.returncode == 0 and answer.get("steps_seen") == 2 and least <= answer["peak_allocated_bytes"] <= most
+            right = (run.returncode == 0 and answer.get("steps_seen") == 2 and
+                     least <= answer["peak_allocated_bytes"] <= most and f"rank {rank} trains {width(rank)}." in run.stderr)
             named = run.returncode != 0 and script.name in run.stderr
             told += named
             if not right and not named:
