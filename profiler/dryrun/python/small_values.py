@@ -73,7 +73,19 @@ class Numbers:
                 states.append(UNKNOWN)
         elif bytes_of > 0:
             self.copy(place.data_ptr(), address, bytes_of)
+        if bytes_of > 0:
+            self.seen.append((address, bytes_of, place.clone(), states[-1] == UNKNOWN, OF_OTHERS in states))
         return place.as_strided(value.shape, value.stride(), offset)
+
+    def restore(self, seen, written):
+        """Which of its arguments a kernel writes to is a guess (standin/launch.cpp): inputs keep their values."""
+        for address, bytes_of, place, is_unknown, of_others in seen:
+            if address == written or self.state(address, bytes_of) != UNKNOWN:
+                continue
+            if self.alone and of_others:
+                self.derive(address, None if is_unknown else place.data_ptr(), bytes_of, b"what other ranks send")
+            else:
+                self.copy(address, place.data_ptr(), bytes_of)
 
     def on_host(self, value, states):
         """The value with its tensors on the host; raises LookupError at one that is not known."""
@@ -153,14 +165,18 @@ class Numbers:
                 made.untyped_storage().data_ptr() == first.untyped_storage().data_ptr())
 
     def call(self, function, in_place, arguments, more):
-        self.busy, inputs, states = True, None, []
+        self.busy, inputs, states, self.seen = True, None, [], []
         try:
             inputs = self.on_host(arguments, states), {name: self.on_host(each, states) for name, each in more.items()}
         except (LookupError, RuntimeError, NotImplementedError):
             pass
         finally:
             self.busy = False
+        seen, self.seen = self.seen, []
         made = function(*arguments, **more)
+        if "out" not in more:
+            target = arguments[0] if in_place and arguments and type(arguments[0]) in self.kinds else None
+            self.restore(seen, None if target is None else self.piece_of(target)[0])
         if inputs is None:
             return made
         self.busy = True
