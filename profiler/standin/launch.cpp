@@ -63,18 +63,15 @@ const void* pointer_at(std::uintptr_t address) {
   return pointer;
 }
 
-/// The only argument of a reduction holds input and output, one behind the other (ATen/native/cuda/Reduce.cuh).
-const void* second_of_pair(std::uintptr_t begin, std::uintptr_t end) {
-  for (std::uintptr_t word = (begin + 7) / 8 * 8; word + 16 <= end; word += 8)
-    if (is_given(pointer_at(word)) && is_given(pointer_at(word + 8))) return pointer_at(word + 8);
-  return nullptr;
-}
-
-/// Kernels over tensors with gaps have their number of elements, and a closure that holds where they are, the output
-/// first (ATen/native/cuda/CUDALoops.cuh).
-const void* first_within(std::uintptr_t begin, std::uintptr_t end) {
-  for (std::uintptr_t word = (begin + 7) / 8 * 8; word + 8 <= end; word += 8)
-    if (is_given(pointer_at(word))) return pointer_at(word);
+/// The only argument of a reduction holds input, output, and a second output or nothing, one behind the other, and then
+/// nothing (ATen/native/cuda/Reduce.cuh). What is not used of the tables before them is whatever the stack held.
+const void* output_of_reduction(std::uintptr_t begin, std::uintptr_t end) {
+  for (std::uintptr_t word = (begin + 7) / 8 * 8; word + 32 <= end; word += 8) {
+    const void* const second = pointer_at(word + 16);
+    if (is_given(pointer_at(word)) && is_given(pointer_at(word + 8)) && (second == nullptr || is_given(second)) &&
+        pointer_at(word + 24) == nullptr)
+      return pointer_at(word + 8);
+  }
   return nullptr;
 }
 
@@ -92,13 +89,12 @@ const void* nth_pointer(void* const* arguments, int wanted) {
     if (!on_stack(at[count])) break;
     ++count;
   }
-  if (count == 1) return second_of_pair(at[0], std::min(at[0] + kLongestArgument, end));
+  if (count == 1) return output_of_reduction(at[0], std::min(at[0] + kLongestArgument, end));
   int pointers = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const void* const pointer = pointer_at(at[i]);
     if (is_given(pointer) && ++pointers == wanted) return pointer;
   }
-  if (count == 2 && pointers == 0 && wanted == 1) return first_within(at[1], std::min(at[1] + kLongestArgument, end));
   return nullptr;
 }
 

@@ -72,9 +72,14 @@ void Values::drop_at(std::uintptr_t address) {
 }
 
 bool Values::knows(std::uintptr_t address, std::size_t bytes) const {
-  const auto piece = around(address);
-  if (piece == pieces_.end() || address + bytes > piece->first + piece->second) return false;
-  return bytes > kNumber || piece->second <= kLongPiece;
+  auto piece = around(address);
+  if (piece == pieces_.end() || (bytes <= kNumber && piece->second > kLongPiece)) return false;
+  // Pieces that were copied one by one may lie side by side.
+  for (std::uintptr_t known = address; piece != pieces_.end() && piece->first <= known; ++piece) {
+    known = piece->first + piece->second;
+    if (known >= address + bytes) return true;
+  }
+  return false;
 }
 
 }  // namespace shard::standin

@@ -101,6 +101,19 @@ TEST(DeviceMemory, ANumberIsNotOfALongPieceThatWasThereBefore) {
   EXPECT_TRUE(release(pointer));
 }
 
+TEST(Values, PiecesSideBySideAreKnownTogether) {
+  Values values;
+  void* const pointer = allocate(kMiB);
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  for (const std::size_t at : {0U, 8U, 16U, 32U}) ASSERT_TRUE(values.note(address + at, 8));
+  EXPECT_TRUE(values.knows(address, 24));
+  EXPECT_TRUE(values.knows(address + 4, 12));
+  EXPECT_FALSE(values.knows(address, 32));
+  EXPECT_FALSE(values.knows(address + 16, 24)) << "a gap";
+  values.drop(address, 64);
+  EXPECT_TRUE(release(pointer));
+}
+
 TEST(Values, DropsPartsOfPieces) {
   std::vector<char> room(300, 1);
   const auto at = reinterpret_cast<std::uintptr_t>(room.data());

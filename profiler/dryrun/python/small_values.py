@@ -49,11 +49,13 @@ class Numbers:
     def piece_of(self, value):
         """Where a tensor lies: address, bytes and the offset of its first element in them. A part of a longer tensor is
         read with all of that: of a number in the midst of memory nobody knows whether it is still what it was."""
-        whole, size = value.untyped_storage(), value.element_size()
+        size = value.element_size()
+        own = self.extent_of(value) * size
+        whole = value.untyped_storage()
         bytes_of = whole.nbytes() // size * size
-        if bytes_of <= MOST_BYTES and self.state(whole.data_ptr(), bytes_of) != UNKNOWN:
-            return whole.data_ptr(), bytes_of, value.storage_offset()
-        return value.data_ptr(), self.extent_of(value) * size, 0
+        if own == 0 or self.state(value.data_ptr(), own) != UNKNOWN or bytes_of > MOST_BYTES:
+            return value.data_ptr(), own, 0
+        return whole.data_ptr(), bytes_of, value.storage_offset()
 
     def state_of(self, value):
         """Of a tensor on a GPU."""
