@@ -72,7 +72,7 @@ std::string training_text(const DryRun& run, bool used_a_gpu) {
                                   "the peak of training\n";
 }
 
-/// What other ranks would have sent, for people: the same lines of the same file once.
+/// What other ranks would have sent, for people.
 std::string absent_text(const DryRun& run) {
   std::string text;
   const auto as_equal = std::ranges::count_if(run.absent, [](const Absent& each) { return each.as_equal; });

@@ -33,6 +33,7 @@ else:
     print(said["__version__"])
     print(said.get("cuda") or "none")
     own = {os.path.realpath(sysconfig.get_paths()[name]) for name in ("stdlib", "platstdlib")}
+    own.add(os.path.realpath(os.path.dirname(folder)))
     for place in sys.path:
         if place and os.path.isdir(place) and os.path.realpath(place) not in own:
             print(os.path.realpath(place))

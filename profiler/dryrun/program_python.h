@@ -13,7 +13,7 @@ struct PyTorch {
   std::string version;                       ///< "2.11.0+cu130"
   int cuda_version = 0;                      ///< that it was built for: 1000 * major + 10 * minor
   std::filesystem::path packages;            ///< the folder that it is installed in
-  std::vector<std::filesystem::path> paths;  ///< where that Python finds modules, but for its own library
+  std::vector<std::filesystem::path> paths;  ///< where else that Python finds modules, but for its own library
   std::string python;                        ///< the interpreter that was asked
 };
 

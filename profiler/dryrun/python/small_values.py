@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import os
+import threading
 
 MOST_ELEMENTS, MOST_BYTES = 1 << 16, 1 << 20
 UNKNOWN, KNOWN, OF_OTHERS = 0, 1, 2
@@ -24,7 +25,8 @@ abs sqrt count_nonzero masked_select topk amax amin""".split()
 
 class Numbers:
     def __init__(self, torch, alone):
-        self.torch, self.alone, self.busy, self.reader = torch, alone, False, None
+        self.torch, self.alone, self.reader = torch, alone, None
+        self.mine = threading.local()  # backward runs in threads of its own
         self.kinds = (torch.Tensor, torch.nn.Parameter)
         self.empty = torch.empty  # zero.Init replaces PyTorch's
         library = ctypes.CDLL(None)
@@ -66,30 +68,34 @@ class Numbers:
             return UNKNOWN
         return KNOWN if bytes_of == 0 else self.state(address, bytes_of)
 
-    def copy_of(self, value, states):
+    def copy_of(self, value, states, seen):
         """On the host, with the same strides. Where nobody knows what equal ranks would have sent, states say so."""
         address, bytes_of, offset = self.piece_of(value)
         place = self.empty(bytes_of // value.element_size(), dtype=value.dtype, device="cpu")
-        if self.alone and bytes_of > 0:
-            if not self.if_equal(place.data_ptr(), address, bytes_of):
-                states.append(UNKNOWN)
-        elif bytes_of > 0:
-            self.copy(place.data_ptr(), address, bytes_of)
         if bytes_of > 0:
-            self.seen.append((address, bytes_of, place.clone(), states[-1] == UNKNOWN, OF_OTHERS in states))
+            state, known = self.state(address, bytes_of), True
+            if self.alone:
+                known = bool(self.if_equal(place.data_ptr(), address, bytes_of))
+            else:
+                self.copy(place.data_ptr(), address, bytes_of)
+            if not known:
+                states.append(UNKNOWN)
+            seen.append((address, bytes_of, place.clone(), known, state == OF_OTHERS))
         return place.as_strided(value.shape, value.stride(), offset)
 
     def restore(self, seen, written):
-        """Which of its arguments a kernel writes to is a guess (standin/launch.cpp): inputs keep their values."""
-        for address, bytes_of, place, is_unknown, of_others in seen:
-            if address == written or self.state(address, bytes_of) != UNKNOWN:
+        """Which of its arguments a kernel writes to is a guess (standin/launch.cpp): inputs keep their values, but for
+        those that the piece `written` has a part of."""
+        for address, bytes_of, place, known, of_others in seen:
+            touches = written is not None and address < written[0] + written[1] and written[0] < address + bytes_of
+            if touches or self.state(address, bytes_of) != UNKNOWN:
                 continue
             if self.alone and of_others:
-                self.derive(address, None if is_unknown else place.data_ptr(), bytes_of, b"what other ranks send")
+                self.derive(address, place.data_ptr() if known else None, bytes_of, b"what other ranks send")
             else:
                 self.copy(address, place.data_ptr(), bytes_of)
 
-    def on_host(self, value, states):
+    def on_host(self, value, states, seen):
         """The value with its tensors on the host; raises LookupError at one that is not known."""
         if type(value) in self.kinds:
             if not value.is_cuda:
@@ -100,11 +106,11 @@ class Numbers:
             if state == UNKNOWN:
                 raise LookupError
             states.append(state)
-            return self.copy_of(value, states)
+            return self.copy_of(value, states, seen)
         if isinstance(value, self.torch.Tensor):
             raise LookupError  # of a kind of its own
         if type(value) in (list, tuple):
-            return type(value)(self.on_host(each, states) for each in value)
+            return type(value)(self.on_host(each, states, seen) for each in value)
         if isinstance(value, self.torch.device):
             return self.torch.device("cpu") if value.type == "cuda" else value
         if isinstance(value, str) and value.startswith("cuda"):
@@ -154,7 +160,7 @@ class Numbers:
 
         @functools.wraps(function)
         def wrapped(*arguments, **more):
-            if compiling() or self.busy or not self.concerns_a_gpu(arguments, more):
+            if compiling() or getattr(self.mine, "busy", False) or not self.concerns_a_gpu(arguments, more):
                 return function(*arguments, **more)
             return self.call(function, in_place, arguments, more)
 
@@ -167,21 +173,25 @@ class Numbers:
                 made.untyped_storage().data_ptr() == first.untyped_storage().data_ptr())
 
     def call(self, function, in_place, arguments, more):
-        self.busy, inputs, states, self.seen = True, None, [], []
+        inputs, states, seen, written = None, [], [], None
+        self.mine.busy = True
         try:
-            inputs = self.on_host(arguments, states), {name: self.on_host(each, states) for name, each in more.items()}
+            if in_place and type(arguments[0]) in self.kinds and arguments[0].is_cuda and self.is_small(arguments[0]):
+                written = arguments[0].data_ptr(), self.extent_of(arguments[0]) * arguments[0].element_size()
+            inputs = (self.on_host(arguments, states, seen),
+                      {name: self.on_host(each, states, seen) for name, each in more.items()})
         except (LookupError, RuntimeError, NotImplementedError):
             pass
         finally:
-            self.busy = False
-        seen, self.seen = self.seen, []
+            self.mine.busy = False
+        if written is not None and inputs is None:
+            self.forget(*written)  # it becomes something that the host does not know, unless that is copied there
         made = function(*arguments, **more)
         if "out" not in more:
-            target = arguments[0] if in_place and arguments and type(arguments[0]) in self.kinds else None
-            self.restore(seen, None if target is None else self.piece_of(target)[0])
+            self.restore(seen, written)
         if inputs is None:
             return made
-        self.busy = True
+        self.mine.busy = True
         try:
             if not in_place and self.is_part(made, arguments):
                 return made
@@ -192,7 +202,7 @@ class Numbers:
         except (RuntimeError, NotImplementedError, TypeError, IndexError, ValueError):
             pass  # the host has no such function, or it is asked for nonsense: what was made is not known
         finally:
-            self.busy = False
+            self.mine.busy = False
         self.set(arguments[0] if in_place else made, inputs[0][0] if in_place else values, states)
         return self.told(values, states) if type(made) is bool and values is not None else made
 
