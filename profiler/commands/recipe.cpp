@@ -1,4 +1,4 @@
-// A recipe's program is python/recipe.py, which reads what was said out of a JSON file.
+// A recipe's program is python/recipe.py, or python/megatron_recipe.py, which reads what was said out of a JSON file.
 #include "profiler/commands/recipe.h"
 
 #include <array>
@@ -37,6 +37,59 @@ std::string whole_path(const std::string& path) {
   return path.empty() ? path : fs::absolute(path).string();
 }
 
+/// What is of other recipes is in the arguments of Megatron's.
+Result<void> check_megatron(const Recipe& recipe) {
+  if (recipe.megatron_args.empty())
+    return Error{Errc::contradiction, "Megatron's run is its arguments", "--recipe megatron", "--megatron-args FILE"};
+  const std::array<std::pair<std::string_view, bool>, 11> of_others{
+      {{"--model", !recipe.model.empty()},
+       {"--ds-config", !recipe.ds_config.empty()},
+       {"--accelerate-config", !recipe.accelerate_config.empty()},
+       {"--training-args", !recipe.training_args.empty()},
+       {"--lora-rank", recipe.lora_rank.has_value()},
+       {"--sequence", recipe.sequence.has_value()},
+       {"--micro-batch", recipe.micro_batch.has_value()},
+       {"--precision", !recipe.precision.empty()},
+       {"--weights", !recipe.weights.empty()},
+       {"--attention", !recipe.attention.empty()},
+       {"--recompute", recipe.recompute}}};
+  for (const auto& [name, is_given] : of_others)
+    if (is_given)
+      return Error{Errc::contradiction, "Megatron has arguments of its own for this", std::string(name),
+                   "the argument in the file of --megatron-args"};
+  return {};
+}
+
+std::string text_of(std::string_view file_name) {
+  for (const PythonFile& file : python_files())
+    if (file.name == file_name) return {reinterpret_cast<const char*>(file.content.data()), file.content.size()};
+  return {};
+}
+
+/// The two files of a run and the command that they make.
+Result<std::vector<std::string>> written(const Recipe& recipe, const fs::path& folder, std::string_view program,
+                                         const nlohmann::ordered_json& spec) {
+  std::error_code error;
+  fs::create_directories(folder / "recipe", error);
+  const std::array<std::pair<fs::path, std::string>, 2> files{
+      {{folder / "recipe" / "spec.json", spec.dump(2)}, {folder / "recipe" / program, text_of(program)}}};
+  for (const auto& [path, content] : files)
+    if (const Result<void> done = write_file(path, content); !done) return done.error();
+  return std::vector<std::string>{recipe.python, files[1].first, files[0].first};
+}
+
+Result<std::vector<std::string>> megatron_program(const Recipe& recipe, const fs::path& folder) {
+  std::error_code error;
+  const fs::path clone = fs::absolute(recipe.megatron.empty() ? "." : recipe.megatron);
+  const std::string script = recipe.megatron_script.empty() ? "pretrain_gpt.py" : recipe.megatron_script;
+  if (!fs::exists(clone / "megatron" / "training", error) || !fs::exists(clone / script, error))
+    return Error{Errc::no_input, "this is no clone of Megatron-LM: it has no " + script + " and no megatron/training",
+                 clone.string(), "--megatron DIR, of a checkout of https://github.com/NVIDIA/Megatron-LM"};
+  nlohmann::ordered_json spec = to_json(recipe);
+  spec["megatron"] = clone.lexically_normal().string();
+  return written(recipe, folder, "megatron_recipe.py", spec);
+}
+
 }  // namespace
 
 void declare_recipe(cli::Group group, Recipe& recipe) {
@@ -47,9 +100,10 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       {"fsdp1", "fsdp1", "FullyShardedDataParallel, a unit each block"},
       {"fsdp2", "fsdp2", "fully_shard, a unit each block"},
       {"hf-trainer", "hf-trainer",
-       "Hugging Face's Trainer; with --ds-config DeepSpeed's, with --accelerate-config FSDP's"}};
+       "Hugging Face's Trainer; with --ds-config DeepSpeed's, with --accelerate-config FSDP's"},
+      {"megatron", "megatron", "Megatron-LM's own script on --megatron-args and mock data"}};
   group.add_choice("recipe", &recipe.name, recipes,
-                   "instead of a program: what is installed trains a transformers model with AdamW on random tokens");
+                   "instead of a program: what is installed trains a model on random tokens, transformers' with AdamW");
   group
       .add("model", &recipe.model, "NAME|PATH",
            "its config.json, the folder of one, or a known name; no weights are read")
@@ -57,6 +111,13 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
   group.add("ds-config", &recipe.ds_config, "FILE", "DeepSpeed's configuration").reads_file();
   group.add("accelerate-config", &recipe.accelerate_config, "FILE", "what 'accelerate config' wrote").reads_file();
   group.add("training-args", &recipe.training_args, "FILE", "TrainingArguments as JSON").reads_file();
+  group
+      .add("megatron-args", &recipe.megatron_args, "FILE",
+           "a launch script, or YAML or JSON of arguments (MODEL_ARGS, ENV_VARS)")
+      .reads_file();
+  group.add("megatron", &recipe.megatron, "DIR", "the clone of Megatron-LM").default_text("the current folder");
+  group.add("megatron-script", &recipe.megatron_script, "NAME", "pretrain_gpt.py, pretrain_bert.py, ...")
+      .default_text("as the arguments say");
   group.add("sequence", &recipe.sequence, "TOKENS", "of one sample").least(1).default_text("the model's, 4096 at most");
   group.add("micro-batch", &recipe.micro_batch, "SAMPLES", "of one rank").least(1).default_text("1");
   group.add("steps", &recipe.steps, "N", "of the optimizer").least(1).default_text("2");
@@ -72,11 +133,14 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
 
 Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& program) {
   if (recipe.name.empty()) {
-    const std::array<std::pair<std::string_view, bool>, 12> given{
+    const std::array<std::pair<std::string_view, bool>, 15> given{
         {{"--model", !recipe.model.empty()},
          {"--ds-config", !recipe.ds_config.empty()},
          {"--accelerate-config", !recipe.accelerate_config.empty()},
          {"--training-args", !recipe.training_args.empty()},
+         {"--megatron", !recipe.megatron.empty()},
+         {"--megatron-args", !recipe.megatron_args.empty()},
+         {"--megatron-script", !recipe.megatron_script.empty()},
          {"--sequence", recipe.sequence.has_value()},
          {"--micro-batch", recipe.micro_batch.has_value()},
          {"--steps", recipe.steps.has_value()},
@@ -92,6 +156,10 @@ Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& 
     return {};
   }
   if (!program.empty()) return Error{Errc::usage, "both a recipe and a program", "--recipe", "one of them"};
+  if (recipe.name == "megatron") return check_megatron(recipe);
+  if (!recipe.megatron_args.empty() || !recipe.megatron.empty() || !recipe.megatron_script.empty())
+    return Error{Errc::contradiction, "the recipe " + recipe.name + " runs no Megatron-LM", "--megatron-args",
+                 "--recipe megatron"};
   if (recipe.model.empty())
     return Error{Errc::contradiction, "a recipe trains a model", "--recipe " + recipe.name, "--model NAME|PATH"};
   const bool trainer = recipe.name == "hf-trainer";
@@ -114,6 +182,12 @@ Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& 
 nlohmann::ordered_json to_json(const Recipe& recipe) {
   nlohmann::ordered_json j;
   j["recipe"] = recipe.name;
+  if (recipe.name == "megatron") {
+    j["megatron_args"] = whole_path(recipe.megatron_args);
+    if (!recipe.megatron_script.empty()) j["script"] = recipe.megatron_script;
+    j["steps"] = recipe.steps.value_or(2);
+    return j;
+  }
   j["model"] = recipe.model;
   if (recipe.sequence) j["sequence"] = *recipe.sequence;
   j["micro_batch"] = recipe.micro_batch.value_or(1);
@@ -130,6 +204,7 @@ nlohmann::ordered_json to_json(const Recipe& recipe) {
 }
 
 Result<std::vector<std::string>> recipe_program(const Recipe& recipe, const fs::path& folder) {
+  if (recipe.name == "megatron") return megatron_program(recipe, folder);
   const Result<std::string> text = config_text(recipe.model);
   if (!text) return text.error();
   nlohmann::ordered_json config = nlohmann::ordered_json::parse(*text, nullptr, false);
@@ -139,19 +214,11 @@ Result<std::vector<std::string>> recipe_program(const Recipe& recipe, const fs::
   config.erase("_source");
   std::error_code error;
   fs::create_directories(folder / "recipe" / "model", error);
+  if (const Result<void> done = write_file(folder / "recipe" / "model" / "config.json", config.dump(2)); !done)
+    return done.error();
   nlohmann::ordered_json spec = to_json(recipe);
   spec["model"] = (folder / "recipe" / "model").string();
-  std::string program;
-  for (const PythonFile& file : python_files())
-    if (file.name == "recipe.py")
-      program.assign(reinterpret_cast<const char*>(file.content.data()), file.content.size());
-  const std::array<std::pair<fs::path, std::string>, 3> files{
-      {{folder / "recipe" / "model" / "config.json", config.dump(2)},
-       {folder / "recipe" / "spec.json", spec.dump(2)},
-       {folder / "recipe" / "recipe.py", program}}};
-  for (const auto& [path, content] : files)
-    if (const Result<void> written = write_file(path, content); !written) return written.error();
-  return std::vector<std::string>{recipe.python, files[2].first, files[1].first};
+  return written(recipe, folder, "recipe.py", spec);
 }
 
 }  // namespace shard::dryrun

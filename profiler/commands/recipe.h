@@ -18,6 +18,7 @@ struct Recipe {
   std::string name;  ///< empty: none, the program is the user's
   std::string python = "python3";
   std::string model, ds_config, accelerate_config, training_args, attention, precision, weights;
+  std::string megatron, megatron_args, megatron_script;  ///< a folder, a file, a file's name in the folder
   std::optional<std::int64_t> sequence, micro_batch, steps, lora_rank;
   bool recompute = false;
 };
@@ -28,7 +29,7 @@ void declare_recipe(cli::Group group, Recipe& recipe);
 [[nodiscard]] Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& program);
 
 /// The program that runs it; its files are written into the folder of the run. Errc::no_input, Errc::malformed where
-/// the model is no config.json and no known name.
+/// the model is no config.json and no known name, or the folder is not Megatron-LM's.
 [[nodiscard]] Result<std::vector<std::string>> recipe_program(const Recipe& recipe,
                                                               const std::filesystem::path& folder);
 

@@ -17,6 +17,7 @@ EMBED(shardscope_embedded_alone, PYTHON_FILES "/alone.py")
 EMBED(shardscope_embedded_together, PYTHON_FILES "/together.py")
 EMBED(shardscope_embedded_ranks, PYTHON_FILES "/ranks.py")
 EMBED(shardscope_embedded_recipe, PYTHON_FILES "/recipe.py")
+EMBED(shardscope_embedded_megatron_recipe, PYTHON_FILES "/megatron_recipe.py")
 
 namespace shard::dryrun {
 
@@ -34,7 +35,7 @@ std::span<const PythonFile> python_files() {
   static const std::array kFiles{PythonFile PYTHON_FILE(sitecustomize), PythonFile PYTHON_FILE(steps),
                                  PythonFile PYTHON_FILE(small_values),  PythonFile PYTHON_FILE(alone),
                                  PythonFile PYTHON_FILE(together),      PythonFile PYTHON_FILE(ranks),
-                                 PythonFile PYTHON_FILE(recipe)};
+                                 PythonFile PYTHON_FILE(recipe),        PythonFile PYTHON_FILE(megatron_recipe)};
   return kFiles;
 }
 

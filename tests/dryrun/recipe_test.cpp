@@ -42,6 +42,75 @@ sys.exit(17)
   EXPECT_EQ(outcome.exit_code, 17) << outcome.err;
 }
 
+/// A clone of Megatron-LM in so far as the recipe touches it: its script ends with what it was told.
+class MegatronRecipe : public Recipe {
+ protected:
+  void SetUp() override {
+    Recipe::SetUp();
+    for (const char* package : {"", "core/", "core/datasets/", "core/tensor_parallel/", "training/"}) {
+      std::filesystem::create_directories(scratch_.path() / "clone" / "megatron" / package);
+      scratch_.write("clone/megatron/" + std::string(package) + "__init__.py", "");
+    }
+    scratch_.write("clone/megatron/core/parallel_state.py", "");
+    scratch_.write("clone/megatron/core/datasets/helpers_cpp.py", "");
+    scratch_.write("clone/megatron/core/tensor_parallel/data.py", "def _build_key_size_numel_dictionaries(): pass\n");
+    scratch_.write("clone/megatron/training/training.py", "def build_train_valid_test_data_loaders(): pass\n");
+    for (const char* script : {"pretrain_gpt.py", "pretrain_t5.py"})
+      scratch_.write("clone/" + std::string(script), R"(import os, sys
+print("SAID", os.path.basename(sys.argv[0]), *sys.argv[1:], os.environ.get("NCCL_ALGO"))
+)");
+  }
+  std::string said(const std::string& file, const std::string& content) {
+    scratch_.write(file, content);
+    const Outcome outcome = recipe({"--recipe", "megatron", "--megatron", "clone", "--megatron-args", file});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out + outcome.err;
+  }
+};
+
+TEST_F(MegatronRecipe, RunsTheScriptOnWhatAFunctionalTestSays) {
+  const std::string said = this->said("model_config.json", R"({"ENV_VARS": {"NCCL_ALGO": "Ring"}, "MODEL_ARGS": {
+    "--num-layers": 12, "--bf16": true, "--swiglu": false, "--data-path": "${DATA}/x", "--seed": "${REPEAT}",
+    "--vocab-file": "v.json", "--train-iters": 100, "--cp-comm-type": "p2p a2a", "--save": "/x"}})");
+  EXPECT_THAT(said, HasSubstr("SAID pretrain_gpt.py --num-layers 12 --bf16 --cp-comm-type p2p a2a --vocab-size 50256 "
+                              "--tokenizer-type NullTokenizer --train-iters 2 --eval-iters 0 --lr-decay-iters 1000 "
+                              "--mock-data Ring"));
+  EXPECT_THAT(said, HasSubstr("left out: --data-path --save --seed --train-iters --vocab-file"));
+}
+
+TEST_F(MegatronRecipe, ReadsALaunchScript) {
+  const std::string said = this->said("train.sh", R"(#!/bin/bash
+export HIDDEN=512
+TP=${TP:-2}
+MODEL=(
+  --decoder-num-layers 6   # of the decoder
+  --hidden-size ${HIDDEN}
+)
+torchrun --nproc_per_node 8 pretrain_t5.py ${MODEL[@]} \
+  --tensor-model-parallel-size $TP --lr=0.1 --save $NOWHERE 2>&1 | tee log
+)");
+  EXPECT_THAT(said, HasSubstr("SAID pretrain_t5.py --decoder-num-layers 6 --hidden-size 512 "
+                              "--tensor-model-parallel-size 2 --lr 0.1 --vocab-size 30521"));
+}
+
+TEST_F(MegatronRecipe, WhatMakesNoSenseIsRefused) {
+  scratch_.write("args.yaml", "MODEL_ARGS: {}\n");
+  const struct {
+    Words words;
+    int exit_code;
+    const char* says;
+  } kFaults[] = {{{"--recipe", "megatron", "--megatron", "clone"}, 78, "--megatron-args FILE"},
+                 {{"--recipe", "megatron", "--megatron", ".", "--megatron-args", "args.yaml"}, 66, "no clone"},
+                 {{"--recipe", "megatron", "--megatron-args", "args.yaml", "--recompute"}, 78, "--recompute"},
+                 {{"--recipe", "ddp", "--model", "gpt2", "--megatron", "clone"}, 78, "--recipe megatron"},
+                 {{"--megatron-args", "args.yaml", "--", "python3", "x.py"}, 78, "--megatron-args"}};
+  for (const auto& each : kFaults) {
+    const Outcome outcome = recipe(each.words);
+    EXPECT_EQ(outcome.exit_code, each.exit_code) << ::testing::PrintToString(each.words) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(each.says)) << ::testing::PrintToString(each.words);
+  }
+}
+
 TEST_F(Recipe, WhatMakesNoSenseIsRefused) {
   scratch_.write("program.py", "pass\n");
   scratch_.write("no.json", "{\"vocab_size\": 5}");

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import sysconfig
+import types
 
 FOLDER = os.environ.get("SHARDSCOPE_DRYRUN_FOLDER", "")
 ASSUME_ZEROS = os.environ.get("SHARDSCOPE_DRYRUN_ASSUME_ZEROS") == "1"
@@ -19,7 +20,10 @@ class Reader:
     def __init__(self, torch):
         self.torch = os.path.dirname(torch.__file__) + os.sep
         # What one rank has, the others have only where a library checks that they do.
-        self.checks = (self.torch, "/deepspeed/runtime/zero/utils.py")
+        # A recipe's framework that runs from a folder of its own: the recipe sees to it that this rank does what a root
+        # would do.
+        self.framework = tuple(filter(None, [os.environ.get("SHARDSCOPE_DRYRUN_LIBRARY")]))
+        self.checks = (self.torch, "/deepspeed/runtime/zero/utils.py", *self.framework)
         # What methods of tensors, of their subclasses too, are made of: whoever called them looks.
         self.tensors = tuple(self.torch + name for name in (
             "_tensor.py", "_tensor_str.py", "overrides.py", "_ops.py", "_compile.py", "utils/_python_dispatch.py",
@@ -39,7 +43,7 @@ class Reader:
 
     def is_own(self, name):
         """Whether a file is the program's, and no library's."""
-        return bool(name) and not (name.startswith(self.torch) or name.startswith(self.libraries) or
+        return bool(name) and not (name.startswith((self.torch, *self.libraries, *self.framework)) or
                                    "/site-packages/" in name or "/dist-packages/" in name)
 
     def note(self, what, name, line, answer):
@@ -207,6 +211,13 @@ def lone_gloo(torch, reader):
         def __init__(self, store, rank, size, timeout=None):
             super().__init__(rank, size)
             self.rank_, self.size_ = rank, size
+            self.options = types.SimpleNamespace()  # PyTorch writes names of ranks into it
+
+        def _set_sequence_number_for_group(self):
+            pass
+
+        def _get_sequence_number_for_group(self):
+            return 0
 
         def of_others(self, what):
             if self.size_ > 1:

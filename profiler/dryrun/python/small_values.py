@@ -217,6 +217,14 @@ class Numbers:
         return type(made) in self.kinds and made.is_cuda and self.is_small(made)
 
 
+def not_a_sequence(kind):
+    """CPython takes a class for a sequence where it has a __getitem__ of Python's; PyTorch then asks each element of a
+    list for its length, which a tensor of no dimension refuses. sq_item of the type's tp_as_sequence goes."""
+    if ctypes.pythonapi.PySequence_Check(ctypes.py_object(kind.__new__(kind))):
+        sequence = ctypes.c_void_p.from_address(id(kind) + 13 * ctypes.sizeof(ctypes.c_void_p)).value
+        ctypes.c_void_p.from_address(sequence + 3 * ctypes.sizeof(ctypes.c_void_p)).value = None
+
+
 def prepare(torch):
     if not hasattr(torch, "Tensor"):
         return
@@ -227,6 +235,8 @@ def prepare(torch):
         if function is not None:
             in_place = name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
             setattr(torch.Tensor, name, numbers.wrap(function, in_place))
+    for kind in (torch.Tensor, torch.nn.Parameter):
+        not_a_sequence(kind)
     builtins = getattr(torch.jit, "_builtins", None)  # what torch.jit.script knows functions by
     for name in FUNCTIONS:
         function = getattr(torch, name, None)
