@@ -16,6 +16,7 @@
 #include "profiler/commands/program_files.h"
 #include "profiler/commands/program_words.h"
 #include "profiler/commands/recipe.h"
+#include "profiler/commands/routing.h"
 #include "profiler/dryrun/dry_run.h"
 #include "profiler/process/run_folder.h"
 #include "sim/cli/command_line.h"
@@ -117,6 +118,7 @@ struct Options {
   std::int64_t world_size = 1;
   WantedRanks ranks;
   std::optional<std::int64_t> devices;
+  std::string routing = "balanced";
   bool assume_zeros = false;
   bool addresses_upwards = false;
   std::optional<double> timeout_seconds;
@@ -153,6 +155,8 @@ Result<Card> card_of(const Options& options, const std::vector<std::string>& pro
   if (const Result<void> fits = cluster::check_ranks(*cluster, world_size); !fits) return fits.error();
   Result<std::vector<int>> ranks = ranks_of(options);
   if (!ranks) return ranks.error();
+  Result<std::string> routing = read_routing(options.routing);
+  if (!routing) return routing.error();
   // Of several that a program sees and nobody asked for, it would make use (DataParallel).
   const bool one = world_size == 1 && !starts_ranks(program);
   return Card{.place = {.name = cluster->name,
@@ -167,6 +171,7 @@ Result<Card> card_of(const Options& options, const std::vector<std::string>& pro
                         .world_size = world_size,
                         .ranks = std::move(*ranks),
                         .ranks_per_host = cluster->devices_per_host,
+                        .routing = std::move(*routing),
                         .assume_zeros = options.assume_zeros},
               .outside = cluster::outside_allocator(*cluster, world_size)};
 }
@@ -218,6 +223,10 @@ void declare(cli::Command& command, Options& options) {
       .least(1);
   group.add_flag("assume-zeros", &options.assume_zeros,
                  "what ranks that do not run would send is zeros where the program's own code looks at it");
+  group.add(
+      "routing", &options.routing, "balanced|zipf:S|one-expert|FILE",
+      "which experts tokens go to, which no kernel computes: all alike, the more the earlier, all to one, or by a "
+      "JSON list of shares");
   group.add_choice(
       "addresses", &options.addresses_upwards,
       {{"down", false, "below earlier ones, as most Linux drivers"},

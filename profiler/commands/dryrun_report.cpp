@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "profiler/commands/routing.h"
 #include "sim/cli/output.h"
 #include "traces/base/numbers.h"
 #include "traces/base/text_table.h"
@@ -55,6 +56,12 @@ void add_rank(nlohmann::ordered_json& j, const RankRun& rank, const Card& card) 
                                     {"answer", each.refused    ? "refused"
                                                : each.as_equal ? "as_equal"
                                                                : "zeros"}});
+  for (const Routing& each : run.routing)
+    j["routing"].push_back({{"assumed", name_of_routing(card.place.routing)},
+                            {"file", each.file},
+                            {"line", each.line},
+                            {"experts", each.experts},
+                            {"each", each.each}});
 }
 
 std::string in_bytes(std::int64_t count) {
@@ -83,6 +90,15 @@ std::string absent_text(const DryRun& run) {
     if (!each.as_equal)
       text += (each.refused ? "refused         " : "read as zeros   ") + each.what + ", at " + each.file + ":" +
               std::to_string(each.line) + "\n";
+  return text;
+}
+
+/// Where tokens went to experts, for people: an assumption that decides memory.
+std::string routing_text(const DryRun& run, const Card& card) {
+  std::string text;
+  for (const Routing& each : run.routing)
+    text += "assumed         " + name_of_routing(card.place.routing) + " routing, " + with_commas(each.each) + " of " +
+            with_commas(each.experts) + " experts a token, at " + each.file + ":" + std::to_string(each.line) + "\n";
   return text;
 }
 
@@ -189,7 +205,7 @@ std::string to_text(const DryRuns& runs, const Card& card, std::size_t top) {
   if (const std::int64_t reserved = reserved_bytes(rank); reserved > 0)
     text << "peak reserved   " << in_bytes(reserved) << "\n"
          << cluster::verdict_line(verdict_of(rank, card), Bytes{reserved}, card.room());
-  text << training_text(run, answer.has_value()) << absent_text(run);
+  text << training_text(run, answer.has_value()) << absent_text(run) << routing_text(run, card);
   if (run.pinned_peak_bytes > 0) text << "pinned on host  " << in_bytes(run.pinned_peak_bytes) << "\n";
   text << "host memory     " << show_bytes(Bytes{run.ended.peak_resident_bytes}) << " resident at most\n";
   text << software_text(run);

@@ -41,6 +41,19 @@ void add_absent(const fs::path& path, DryRun& run) {
   }
 }
 
+/// As python/routing.py writes it.
+void add_routing(const fs::path& path, DryRun& run) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    const nlohmann::json said = nlohmann::json::parse(line, nullptr, false);
+    if (!said.is_object()) continue;
+    run.routing.push_back({.file = said.value("file", ""),
+                           .line = said.value("line", std::int64_t{0}),
+                           .experts = said.value("experts", std::int64_t{0}),
+                           .each = said.value("each", std::int64_t{0})});
+  }
+}
+
 void add_software(const fs::path& path, DryRun& run) {
   std::ifstream in(path);
   const nlohmann::json said = nlohmann::json::parse(in, nullptr, false);
@@ -97,6 +110,7 @@ void collect(const fs::path& folder, DryRun& run) {
   for (std::string name; std::getline(names, name);) run.unknown_functions.push_back(name);
   std::ranges::sort(run.unknown_functions);
   add_absent(folder / "absent", run);
+  add_routing(folder / "routing", run);
   add_end(folder / "ended.json", run);
 }
 

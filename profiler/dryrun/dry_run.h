@@ -31,7 +31,8 @@ struct Place {
   int world_size = 1;
   std::vector<int> ranks{0};  ///< that run: one, as if the others did, or all, side by side
   int ranks_per_host = 1;
-  bool assume_zeros = false;  ///< what other ranks would send, where the program's own code looks at it
+  std::string routing = "balanced";  ///< of tokens to experts: as --routing says, or a JSON list of shares
+  bool assume_zeros = false;         ///< what other ranks would send, where the program's own code looks at it
 };
 
 /// What the host looked at of that which other ranks would have sent, had they run.
@@ -45,6 +46,13 @@ struct Absent {
 
 /// Events of the allocator that are kept, the last ones: with their stacks they take half a gigabyte.
 inline constexpr std::int64_t kMostEvents = 500'000;
+
+/// Where tokens choose among experts, which no kernel computed: it was assumed (dryrun/python/routing.py).
+struct Routing {
+  std::string file;  ///< of the line of Python
+  std::int64_t line = 0;
+  std::int64_t experts = 0, each = 0;  ///< of which each token gets so many
+};
 
 struct DryRun {
   PyTorch pytorch;
@@ -67,6 +75,7 @@ struct DryRun {
   std::int64_t backward_calls = 0;
 
   std::vector<Absent> absent;
+  std::vector<Routing> routing;
   std::map<std::string, std::string> software;  ///< versions by module; empty: it was not used
 };
 

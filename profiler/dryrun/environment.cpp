@@ -42,6 +42,7 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
       {"TORCHINDUCTOR_CACHE_DIR", own / "inductor"},
       {"TRITON_CACHE_DIR", own / "triton"},
       {"SHARDSCOPE_DRYRUN_FOLDER", own},
+      {"SHARDSCOPE_DRYRUN_ROUTING", place.routing},
       {"SHARDSCOPE_DRYRUN_EVENTS", std::to_string(kMostEvents)},
       {"PYTHONPATH", before(folder / "hook", "PYTHONPATH")},
       {"LD_LIBRARY_PATH", before(folder, "LD_LIBRARY_PATH")},

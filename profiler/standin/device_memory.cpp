@@ -14,6 +14,7 @@
 
 #include "profiler/standin/card.h"
 #include "profiler/standin/counters.h"
+#include "profiler/standin/expected.h"
 #include "profiler/standin/promises.h"
 #include "profiler/standin/values.h"
 #include "traces/base/segment_placement.h"
@@ -298,7 +299,7 @@ void copy(void* to, const void* from, std::size_t bytes) {
     if (to_device) values.drop(target, bytes);
     return has_values;
   });
-  if (known || to_device || !from_device) return;
+  if (known || to_device || !from_device || take_expected(to, bytes)) return;
   count_read();
   if (bytes <= Values::kLongest) std::memset(to, 0, bytes);
 }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "profiler/standin/device_memory.h"
+#include "profiler/standin/expected.h"
 #include "profiler/standin/handles.h"
 
 using namespace shard::standin;
@@ -105,7 +106,8 @@ int launch(const void* kernel, void* const* arguments) {
     if (const auto found = others().output.find(kernel); found != others().output.end()) wanted = found->second;
   }
   if (arguments == nullptr || wanted == 0) return kSuccess;
-  if (const void* const output = nth_pointer(arguments, wanted)) written_by_kernel(output);
+  if (const void* const output = nth_pointer(arguments, wanted); output != nullptr && !only_read(output))
+    written_by_kernel(output);
   return kSuccess;
 }
 

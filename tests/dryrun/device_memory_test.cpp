@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "profiler/standin/card.h"
+#include "profiler/standin/expected.h"
 #include "profiler/standin/host_memory.h"
 #include "profiler/standin/values.h"
 
@@ -17,6 +18,26 @@ namespace shard::standin {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+/// What a kernel found is read once, as a number of 4 or 8 bytes, and nothing that the host knows gives way to it.
+TEST(DeviceMemory, ANumberThatIsExpectedIsReadOnce) {
+  auto* const memory = static_cast<std::byte*>(allocate(kMiB));
+  const std::int64_t known = 5;
+  std::int64_t read = -1;
+  expect(7);
+  standin::copy(memory, &known, sizeof known);
+  standin::copy(&read, memory, sizeof read);
+  EXPECT_EQ(read, 5);
+  std::byte other[24];
+  standin::copy(other, memory + 64, sizeof other);
+  EXPECT_EQ(other[0], std::byte{0}) << "of another length";
+  std::int32_t found = -1;
+  standin::copy(&found, memory + 64, sizeof found);
+  EXPECT_EQ(found, 7);
+  standin::copy(&found, memory + 64, sizeof found);
+  EXPECT_EQ(found, 0);
+  EXPECT_TRUE(release(memory));
+}
 
 TEST(DeviceMemory, IsGivenOutOnceAndWithinTheCard) {
   std::mt19937_64 random(3);

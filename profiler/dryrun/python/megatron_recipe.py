@@ -43,7 +43,8 @@ def values_of(text):
         elif isinstance(value, (list, tuple)):
             words.append([name, *map(str, value)])
         elif value is not False and value is not None:
-            words.append([name, *str(value).split()])
+            text = str(value)
+            words.append([name, *(text[1:-1] if text.startswith("[") and text.endswith("]") else text).split()])
     variables = {**(read.get("ENV_VARS") or {}), **(read.get("MODEL_ENV_VARS") or {})}
     return words, {name: str(value) for name, value in variables.items()}
 

@@ -101,6 +101,7 @@ def load(name):
 def prepare(torch):
     recording.take_over(torch)
     torch.cuda._lazy_call(lambda: recording.start(torch))
+    load("routing")
     parts = [load("steps"), load("small_values")]
     if hasattr(torch, "distributed") and torch.distributed.is_available():
         parts.append(load("together" if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else "alone"))

@@ -3,9 +3,12 @@
 import ctypes
 import functools
 import os
+import sys
 import threading
+import weakref
 
 MOST_ELEMENTS, MOST_BYTES = 1 << 16, 1 << 20
+MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED = 1 << 22, 1 << 25  # where tokens have experts: masks of them
 UNKNOWN, KNOWN, OF_OTHERS = 0, 1, 2
 
 METHODS = """__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__
@@ -14,18 +17,25 @@ __le__ __gt__ __ge__ __setitem__ __getitem__ add add_ sub sub_ mul mul_ div div_
 amin prod any all argmax argmin eq ne lt le gt ge clamp clamp_ abs neg sqrt floor ceil round long int float double bool
 half bfloat16 to type cumsum diff sort unique nonzero repeat clone contiguous masked_fill masked_fill_ masked_select
 logical_and logical_or logical_not bitwise_and bitwise_or equal isnan isfinite new_zeros new_ones new_full new_tensor
-index_select gather scatter_ count_nonzero bincount topk norm""".split()
+index_select gather scatter scatter_ count_nonzero bincount topk norm argsort argwhere reshape flatten expand_as
+repeat_interleave unique_consecutive histc""".split()
 IN_PLACE = ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
 numbers = None
 FUNCTIONS = """ones zeros full arange ones_like zeros_like full_like scalar_tensor cat concat concatenate stack vstack
 hstack sum mean max min prod any all eq ne lt le gt ge equal allclose where add sub mul div floor_divide remainder
 maximum minimum clamp argmax argmin cumsum diff sort unique bincount nonzero logical_and logical_or logical_not isnan isfinite
-abs sqrt count_nonzero masked_select topk amax amin""".split()
+abs sqrt count_nonzero masked_select topk amax amin argsort argwhere scatter gather repeat_interleave histc
+unique_consecutive""".split()
+# Of what these get only the shape matters.
+LIKE = {"zeros_like": 0, "new_zeros": 0, "ones_like": 1, "new_ones": 1}
+# As many elements come out of these as the host knows of a mask, or of numbers of repeats.
+COUNTED = {"nonzero", "argwhere", "where", "masked_select", "__getitem__", "__setitem__", "repeat_interleave"}
 
 
 class Numbers:
     def __init__(self, torch, alone):
-        self.torch, self.alone, self.reader = torch, alone, None
+        self.torch, self.alone, self.reader, self.routing = torch, alone, None, None
+        self.most_elements, self.most_bytes, self.routed_once = MOST_ELEMENTS, MOST_BYTES, False
         self.mine = threading.local()  # backward runs in threads of its own
         self.kinds = (torch.Tensor, torch.nn.Parameter)
         self.empty = torch.empty  # zero.Init replaces PyTorch's
@@ -36,13 +46,17 @@ class Numbers:
         self.state.argtypes, self.state.restype = [pointer, size], ctypes.c_int
         self.forget = library.shardscope_standin_forget
         self.forget.argtypes, self.forget.restype = [pointer, size], None
+        self.expect = library.shardscope_standin_expect
+        self.expect.argtypes, self.expect.restype = [ctypes.c_longlong], None
+        self.only_read = library.shardscope_standin_only_read
+        self.only_read.argtypes, self.only_read.restype = [pointer, size], None
         self.if_equal = library.shardscope_standin_if_equal
         self.if_equal.argtypes, self.if_equal.restype = [pointer, pointer, size], ctypes.c_int
         self.copy.argtypes, self.copy.restype = [pointer, pointer, size], None
         self.derive.argtypes, self.derive.restype = [pointer, pointer, size, ctypes.c_char_p], None
 
     def is_small(self, value):
-        return value.numel() <= MOST_ELEMENTS and value.layout == self.torch.strided
+        return value.numel() <= self.most_elements and value.layout == self.torch.strided
 
     def extent_of(self, value):
         """Elements from a tensor's first to its last, gaps included."""
@@ -55,7 +69,7 @@ class Numbers:
         own = self.extent_of(value) * size
         whole = value.untyped_storage()
         bytes_of = whole.nbytes() // size * size
-        if own == 0 or self.state(value.data_ptr(), own) != UNKNOWN or bytes_of > MOST_BYTES:
+        if own == 0 or self.state(value.data_ptr(), own) != UNKNOWN or bytes_of > self.most_bytes:
             return value.data_ptr(), own, 0
         return whole.data_ptr(), bytes_of, value.storage_offset()
 
@@ -64,7 +78,7 @@ class Numbers:
         if not self.is_small(value):
             return UNKNOWN
         address, bytes_of, _ = self.piece_of(value)
-        if bytes_of > MOST_BYTES:
+        if bytes_of > self.most_bytes:
             return UNKNOWN
         return KNOWN if bytes_of == 0 else self.state(address, bytes_of)
 
@@ -142,6 +156,10 @@ class Numbers:
             self.copy(made.data_ptr(), host.data_ptr(), bytes_of)
         else:
             self.forget(made.data_ptr(), bytes_of)
+        if host is not None and self.routed_once and not made.is_floating_point():
+            # Which argument a kernel writes to is a guess; of masks and counts it is wrong while they live.
+            self.only_read(made.data_ptr(), bytes_of)
+            weakref.finalize(made, self.only_read, made.data_ptr(), 0).atexit = False
 
     def concerns_a_gpu(self, arguments, more):
         """Whether a small tensor there is among what a function gets, or may be made: most calls are none of ours."""
@@ -186,10 +204,25 @@ class Numbers:
             self.mine.busy = False
         if written is not None and inputs is None:
             self.forget(*written)  # it becomes something that the host does not know, unless that is copied there
-        made = function(*arguments, **more)
+        name = function.__name__
+        count = self.count_of(name, arguments) if name in COUNTED else None
+        if count is not None and name == "__getitem__" and arguments[0].requires_grad:
+            arguments = self.by_numbers(arguments[0], arguments[1], count)
+            count = None
+        if count is not None:
+            self.expect(count)
+        try:
+            made = function(*arguments, **more)
+        finally:
+            if count is not None:
+                self.expect(-1)
         if "out" not in more:
             self.restore(seen, written)
         if inputs is None:
+            if name == "topk":
+                self.route(arguments, more, made)
+            elif name in LIKE and type(made) in self.kinds and made.is_cuda and self.is_small(made):
+                self.set_all(made, LIKE[name])
             return made
         self.mine.busy = True
         try:
@@ -206,6 +239,105 @@ class Numbers:
         self.set(arguments[0] if in_place else made, inputs[0][0] if in_place else values, states)
         return self.told(values, states) if type(made) is bool and values is not None else made
 
+    def set_all(self, made, number):
+        self.mine.busy = True
+        try:
+            self.set(made, self.torch.full(made.shape, number, dtype=made.dtype, device="cpu"), [])
+        finally:
+            self.mine.busy = False
+
+    def known(self, value):
+        """A small tensor's value, where nobody is asked; None where it is not known."""
+        if type(value) not in self.kinds or not self.is_small(value):
+            return None
+        self.mine.busy = True
+        try:
+            return self.on_host(value, [], [])
+        except (LookupError, RuntimeError):
+            return None
+        finally:
+            self.mine.busy = False
+
+    def count_of(self, name, arguments):
+        """How many elements a function finds; None where that is not known or it finds none."""
+        torch = self.torch
+        if name == "where" and len(arguments) != 1:
+            return None
+        mask = arguments[0]
+        if name in ("masked_select", "__getitem__", "__setitem__"):
+            mask = arguments[1]
+            if type(mask) is tuple:
+                masks = [each for each in mask if type(each) in self.kinds and each.dtype == torch.bool]
+                mask = masks[0] if len(masks) == 1 else None
+            if type(mask) not in self.kinds or mask.dtype != torch.bool or not mask.is_cuda:
+                return None
+        elif name == "repeat_interleave":
+            mask = next((each for each in arguments[1:] if type(each) in self.kinds), mask)
+        value = self.known(mask)
+        if value is None:
+            return None
+        self.mine.busy = True
+        try:
+            if name == "repeat_interleave":
+                return None if value.is_floating_point() else int(value.sum())
+            found = int(torch.count_nonzero(value))
+            if name == "masked_select" and mask.numel() > 0:
+                whole = torch.broadcast_shapes(arguments[0].shape, mask.shape).numel()
+                return found * whole // mask.numel()
+            return found
+        finally:
+            self.mine.busy = False
+
+    def by_numbers(self, value, index, count):
+        """A mask as the numbers that PyTorch makes of it, since its backward would count a mask again."""
+        parts = []
+        for each in index if type(index) is tuple else (index,):
+            if type(each) in self.kinds and each.dtype == self.torch.bool:
+                self.mine.busy = True
+                self.expect(count)
+                try:
+                    parts += each.nonzero(as_tuple=True)
+                finally:
+                    self.expect(-1)
+                    self.mine.busy = False
+            else:
+                parts.append(each)
+        return value, tuple(parts)
+
+    def route(self, arguments, more, made):
+        """The largest of what nobody computed, of a row each: a token's experts, as routing.py assumes."""
+        values = arguments[0]
+        each = more["k"] if "k" in more else arguments[1] if len(arguments) > 1 else 0
+        dim = more.get("dim", arguments[2] if len(arguments) > 2 else -1)
+        if self.routing is None or not self.routing.is_routing(values, dim, each):
+            return
+        self.routed(made[1], values.shape[-1], each)
+
+    def routed(self, numbers, experts, each):
+        """`numbers`: experts of each token, that nobody computed; they get those that are assumed."""
+        self.most_elements, self.most_bytes, self.routed_once = MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED, True
+        self.mine.busy = True
+        try:
+            tokens = numbers.numel() // each
+            assumed = self.routing.chosen(self.torch, tokens, experts, each)
+            self.set(numbers, assumed.view(numbers.shape).to(numbers.dtype), [])
+        finally:
+            self.mine.busy = False
+        self.routing.note(self.torch, experts, each)
+
+    def routed_map(self, chosen, each):
+        """The same of a mask of tokens and experts."""
+        self.most_elements, self.most_bytes, self.routed_once = MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED, True
+        self.mine.busy = True
+        try:
+            tokens, experts = chosen.shape
+            assumed = self.routing.chosen(self.torch, tokens, experts, each)
+            mask = self.torch.zeros(tokens, experts, dtype=self.torch.bool).scatter_(1, assumed, True)
+            self.set(chosen, mask.to(chosen.dtype), [])
+        finally:
+            self.mine.busy = False
+        self.routing.note(self.torch, experts, each)
+
     def told(self, answer, states):
         """What the host has read at once: of absent ranks it is asked whether it may."""
         if self.reader is not None and OF_OTHERS in states:
@@ -215,6 +347,24 @@ class Numbers:
     def is_made_on_gpu(self, made):
         """Whether a function without inputs made a tensor there."""
         return type(made) in self.kinds and made.is_cuda and self.is_small(made)
+
+
+prepare_later = {}
+
+
+def fused_router(module):
+    """Transformer Engine's kernel that chooses experts makes a mask of tokens and experts."""
+    original = getattr(module, "fused_topk_with_score_function", None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def wrapped(logits, topk, *arguments, **more):
+        probabilities, chosen = original(logits, topk, *arguments, **more)
+        numbers.routed_map(chosen, topk)
+        return probabilities, chosen
+
+    module.fused_topk_with_score_function = wrapped
 
 
 def not_a_sequence(kind):
@@ -230,6 +380,10 @@ def prepare(torch):
         return
     global numbers
     numbers = Numbers(torch, not os.environ.get("SHARDSCOPE_STANDIN_RANKS"))
+    numbers.routing = sys.modules["shardscope_routing"]
+    prepare_later["transformer_engine.pytorch.router"] = fused_router
+    one_hot = numbers.wrap(torch.nn.functional.one_hot, False)
+    torch.nn.functional.one_hot = one_hot
     for name in METHODS:
         function = getattr(torch.Tensor, name, None)
         if function is not None:
