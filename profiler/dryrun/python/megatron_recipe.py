@@ -11,17 +11,18 @@ import tempfile
 # What needs files that only the user's cluster has, or writes some: with its values it is left out.
 LEFT_OUT = {
     "--data-path", "--train-data-path", "--valid-data-path", "--test-data-path", "--data-args-path",
-    "--per-split-data-args-path", "--per-dataset-sequences-path", "--data-cache-path", "--blend-path", "--vocab-file",
-    "--merge-file", "--tokenizer-model", "--tokenizer-type", "--tiktoken-pattern", "--load", "--save",
-    "--save-interval", "--save-retain-interval", "--non-persistent-save-interval", "--non-persistent-ckpt-type",
-    "--pretrained-checkpoint", "--tensorboard-dir", "--wandb-project", "--wandb-exp-name", "--wandb-save-dir",
-    "--wandb-entity", "--use-checkpoint-args", "--use-checkpoint-opt_param-scheduler",
-    "--no-use-tokenizer-model-from-checkpoint-args", "--exit-interval", "--exit-duration-in-mins",
-    "--exit-on-missing-checkpoint", "--rerun-mode", "--log-params-norm", "--log-num-zeros-in-grad", "--eval-iters",
-    "--mock-data", "--train-iters", "--train-samples", "--lr-decay-iters", "--lr-decay-samples", "--lr-warmup-iters",
-    "--lr-warmup-samples", "--lr-warmup-fraction", "--lr-wsd-decay-iters", "--lr-wsd-decay-samples", "--legacy-tokenizer", "--full-validation",
-    "--async-save", "--auto-detect-ckpt-format", "--profile", "--profile-step-start", "--profile-step-end",
-    "--record-memory-history", "--memory-snapshot-path", "--use-pytorch-profiler", "--enable-ft-package"}
+    "--per-split-data-args-path", "--per-dataset-sequences-path", "--data-cache-path", "--blend-path",
+    "--vocab-file", "--merge-file", "--tokenizer-model", "--tokenizer-type", "--tiktoken-pattern", "--load",
+    "--save", "--save-interval", "--save-retain-interval", "--non-persistent-save-interval",
+    "--non-persistent-ckpt-type", "--pretrained-checkpoint", "--tensorboard-dir", "--wandb-project",
+    "--wandb-exp-name", "--wandb-save-dir", "--wandb-entity", "--use-checkpoint-args",
+    "--use-checkpoint-opt_param-scheduler", "--no-use-tokenizer-model-from-checkpoint-args", "--exit-interval",
+    "--exit-duration-in-mins", "--exit-on-missing-checkpoint", "--rerun-mode", "--eval-iters", "--mock-data",
+    "--train-iters", "--train-samples", "--lr-decay-iters", "--lr-decay-samples", "--lr-warmup-iters",
+    "--lr-warmup-samples", "--lr-warmup-fraction", "--lr-wsd-decay-iters", "--lr-wsd-decay-samples",
+    "--legacy-tokenizer", "--full-validation", "--async-save", "--auto-detect-ckpt-format", "--profile",
+    "--profile-step-start", "--profile-step-end", "--record-memory-history", "--memory-snapshot-path",
+    "--use-pytorch-profiler", "--enable-ft-package"}
 # Tokens of the tokenizer that a script takes where none is named, and of those known by name.
 VOCABULARIES = {"GPT2BPETokenizer": 50257, "BertWordPieceLowerCase": 30522, "BertWordPieceCase": 28996,
                 "Llama2Tokenizer": 32000}

@@ -18,14 +18,17 @@ amin prod any all argmax argmin eq ne lt le gt ge clamp clamp_ abs neg sqrt floo
 half bfloat16 to type cumsum diff sort unique nonzero repeat clone contiguous masked_fill masked_fill_ masked_select
 logical_and logical_or logical_not bitwise_and bitwise_or equal isnan isfinite new_zeros new_ones new_full new_tensor
 index_select gather scatter scatter_ count_nonzero bincount topk norm argsort argwhere reshape flatten expand_as
-repeat_interleave unique_consecutive histc""".split()
+repeat_interleave unique_consecutive histc index_put index_put_ index_add index_add_ index_copy_ index_fill_ scatter_add
+scatter_add_ scatter_reduce scatter_reduce_ put_ masked_scatter_ masked_scatter addcmul_ addcdiv_ lerp_ neg_ abs_ pow_
+sqrt_ cumsum_ eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_
+floor_divide_ remainder_ floor_ ceil_ round_ exp_ log_""".split()
 IN_PLACE = ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
 numbers = None
 FUNCTIONS = """ones zeros full arange ones_like zeros_like full_like scalar_tensor cat concat concatenate stack vstack
 hstack sum mean max min prod any all eq ne lt le gt ge equal allclose where add sub mul div floor_divide remainder
 maximum minimum clamp argmax argmin cumsum diff sort unique bincount nonzero logical_and logical_or logical_not isnan isfinite
 abs sqrt count_nonzero masked_select topk amax amin argsort argwhere scatter gather repeat_interleave histc
-unique_consecutive""".split()
+unique_consecutive scatter_add index_add""".split()
 # Of what these get only the shape matters.
 LIKE = {"zeros_like": 0, "new_zeros": 0, "ones_like": 1, "new_ones": 1}
 # As many elements come out of these as the host knows of a mask, or of numbers of repeats.
@@ -35,7 +38,7 @@ COUNTED = {"nonzero", "argwhere", "where", "masked_select", "__getitem__", "__se
 class Numbers:
     def __init__(self, torch, alone):
         self.torch, self.alone, self.reader, self.routing = torch, alone, None, None
-        self.most_elements, self.most_bytes, self.routed_once = MOST_ELEMENTS, MOST_BYTES, False
+        self.most_elements, self.most_bytes, self.experts = MOST_ELEMENTS, MOST_BYTES, set()
         self.mine = threading.local()  # backward runs in threads of its own
         self.kinds = (torch.Tensor, torch.nn.Parameter)
         self.empty = torch.empty  # zero.Init replaces PyTorch's
@@ -56,7 +59,11 @@ class Numbers:
         self.derive.argtypes, self.derive.restype = [pointer, pointer, size, ctypes.c_char_p], None
 
     def is_small(self, value):
-        return value.numel() <= self.most_elements and value.layout == self.torch.strided
+        count = value.numel()
+        # Of longer ones those that are of experts: masks and numbers, and floats in as many columns as there are experts.
+        fits = count <= MOST_ELEMENTS or (count <= self.most_elements and
+                                          (not value.is_floating_point() or value.shape[-1] in self.experts))
+        return fits and value.layout == self.torch.strided
 
     def extent_of(self, value):
         """Elements from a tensor's first to its last, gaps included."""
@@ -156,7 +163,7 @@ class Numbers:
             self.copy(made.data_ptr(), host.data_ptr(), bytes_of)
         else:
             self.forget(made.data_ptr(), bytes_of)
-        if host is not None and self.routed_once and not made.is_floating_point():
+        if host is not None and self.experts and not made.is_floating_point():
             # Which argument a kernel writes to is a guess; of masks and counts it is wrong while they live.
             self.only_read(made.data_ptr(), bytes_of)
             weakref.finalize(made, self.only_read, made.data_ptr(), 0).atexit = False
@@ -191,6 +198,11 @@ class Numbers:
                 made.untyped_storage().data_ptr() == first.untyped_storage().data_ptr())
 
     def call(self, function, in_place, arguments, more):
+        if function.__name__ in LIKE:
+            made = function(*arguments, **more)
+            if type(made) in self.kinds and made.is_cuda and self.is_small(made):
+                self.set_all(made, LIKE[function.__name__])
+            return made
         inputs, states, seen, written = None, [], [], None
         self.mine.busy = True
         try:
@@ -221,8 +233,6 @@ class Numbers:
         if inputs is None:
             if name == "topk":
                 self.route(arguments, more, made)
-            elif name in LIKE and type(made) in self.kinds and made.is_cuda and self.is_small(made):
-                self.set_all(made, LIKE[name])
             return made
         self.mine.busy = True
         try:
@@ -237,6 +247,8 @@ class Numbers:
         finally:
             self.mine.busy = False
         self.set(arguments[0] if in_place else made, inputs[0][0] if in_place else values, states)
+        if name == "topk" and (OF_OTHERS in states or UNKNOWN in states):
+            self.route(arguments, more, made)
         return self.told(values, states) if type(made) is bool and values is not None else made
 
     def set_all(self, made, number):
@@ -315,7 +327,8 @@ class Numbers:
 
     def routed(self, numbers, experts, each):
         """`numbers`: experts of each token, that nobody computed; they get those that are assumed."""
-        self.most_elements, self.most_bytes, self.routed_once = MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED, True
+        self.most_elements, self.most_bytes = MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED
+        self.experts.add(experts)
         self.mine.busy = True
         try:
             tokens = numbers.numel() // each
@@ -327,7 +340,8 @@ class Numbers:
 
     def routed_map(self, chosen, each):
         """The same of a mask of tokens and experts."""
-        self.most_elements, self.most_bytes, self.routed_once = MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED, True
+        self.most_elements, self.most_bytes = MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED
+        self.experts.add(chosen.shape[1])
         self.mine.busy = True
         try:
             tokens, experts = chosen.shape
