@@ -53,6 +53,7 @@ class MegatronRecipe : public Recipe {
     }
     scratch_.write("clone/megatron/core/parallel_state.py", "");
     scratch_.write("clone/megatron/core/datasets/helpers_cpp.py", "");
+    scratch_.write("clone/megatron/core/datasets/utils.py", "");
     scratch_.write("clone/megatron/core/tensor_parallel/data.py", "def _build_key_size_numel_dictionaries(): pass\n");
     scratch_.write("clone/megatron/training/training.py", "def build_train_valid_test_data_loaders(): pass\n");
     for (const char* script : {"pretrain_gpt.py", "pretrain_t5.py"})

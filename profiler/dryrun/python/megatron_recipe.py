@@ -131,6 +131,8 @@ def helpers_built(folder):
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         sys.modules["megatron.core.datasets.helpers_cpp"] = module
+    import megatron.core.datasets.utils as utils
+    utils.compile_helpers = lambda: None  # rank 0 would build it again, in the user's folder
 
 
 class Samples:

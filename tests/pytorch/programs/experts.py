@@ -1,7 +1,6 @@
 # Tokens that choose experts by a model's logits: sizes are those of the routing that is assumed.
 #
 # dryrun: --routing balanced
-# says: "assumed": "balanced"
 import torch
 
 tokens, experts, each, width = 64, 8, 2, 16
