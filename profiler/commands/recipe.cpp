@@ -37,26 +37,50 @@ std::string whole_path(const std::string& path) {
   return path.empty() ? path : fs::absolute(path).string();
 }
 
-/// What is of other recipes is in the arguments of Megatron's.
-Result<void> check_megatron(const Recipe& recipe) {
-  if (recipe.megatron_args.empty())
-    return Error{Errc::contradiction, "Megatron's run is its arguments", "--recipe megatron", "--megatron-args FILE"};
-  const std::array<std::pair<std::string_view, bool>, 11> of_others{
-      {{"--model", !recipe.model.empty()},
-       {"--ds-config", !recipe.ds_config.empty()},
-       {"--accelerate-config", !recipe.accelerate_config.empty()},
-       {"--training-args", !recipe.training_args.empty()},
-       {"--lora-rank", recipe.lora_rank.has_value()},
-       {"--sequence", recipe.sequence.has_value()},
-       {"--micro-batch", recipe.micro_batch.has_value()},
-       {"--precision", !recipe.precision.empty()},
-       {"--weights", !recipe.weights.empty()},
-       {"--attention", !recipe.attention.empty()},
-       {"--recompute", recipe.recompute}}};
-  for (const auto& [name, is_given] : of_others)
-    if (is_given)
-      return Error{Errc::contradiction, "Megatron has arguments of its own for this", std::string(name),
-                   "the argument in the file of --megatron-args"};
+/// Which recipes have a setting: those that train transformers' models, the Trainer alone, Megatron, or all.
+enum class Of { models, trainer, megatron, all };
+
+struct Setting {
+  std::string_view name;
+  Of of;
+  bool is_given;
+};
+
+std::array<Setting, 15> settings(const Recipe& recipe) {
+  return {{{"--model", Of::models, !recipe.model.empty()},
+           {"--ds-config", Of::trainer, !recipe.ds_config.empty()},
+           {"--accelerate-config", Of::trainer, !recipe.accelerate_config.empty()},
+           {"--training-args", Of::trainer, !recipe.training_args.empty()},
+           {"--megatron", Of::megatron, !recipe.megatron.empty()},
+           {"--megatron-args", Of::megatron, !recipe.megatron_args.empty()},
+           {"--megatron-script", Of::megatron, !recipe.megatron_script.empty()},
+           {"--sequence", Of::models, recipe.sequence.has_value()},
+           {"--micro-batch", Of::models, recipe.micro_batch.has_value()},
+           {"--steps", Of::all, recipe.steps.has_value()},
+           {"--precision", Of::models, !recipe.precision.empty()},
+           {"--weights", Of::models, !recipe.weights.empty()},
+           {"--attention", Of::models, !recipe.attention.empty()},
+           {"--lora-rank", Of::trainer, recipe.lora_rank.has_value()},
+           {"--recompute", Of::models, recipe.recompute}}};
+}
+
+/// A setting that the recipe does not have: refused by name.
+Result<void> check_settings(const Recipe& recipe) {
+  for (const auto& [name, of, is_given] : settings(recipe)) {
+    if (!is_given || (of == Of::all && !recipe.name.empty())) continue;
+    const auto refused = [&](std::string why, std::string help) {
+      return Error{Errc::contradiction, std::move(why), std::string(name), std::move(help)};
+    };
+    if (recipe.name.empty())
+      return refused("a program of your own has its own model and settings",
+                     "--recipe hf-trainer, say, in place of the program");
+    if (recipe.name == "megatron" && of != Of::megatron)
+      return refused("Megatron has arguments of its own for this", "the argument in the file of --megatron-args");
+    if (recipe.name != "megatron" && of == Of::megatron)
+      return refused("the recipe " + recipe.name + " runs no Megatron-LM", "--recipe megatron");
+    if (recipe.name != "hf-trainer" && of == Of::trainer)
+      return refused("the recipe " + recipe.name + " has no such setting", "--recipe hf-trainer");
+  }
   return {};
 }
 
@@ -132,46 +156,13 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
 }
 
 Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& program) {
-  if (recipe.name.empty()) {
-    const std::array<std::pair<std::string_view, bool>, 15> given{
-        {{"--model", !recipe.model.empty()},
-         {"--ds-config", !recipe.ds_config.empty()},
-         {"--accelerate-config", !recipe.accelerate_config.empty()},
-         {"--training-args", !recipe.training_args.empty()},
-         {"--megatron", !recipe.megatron.empty()},
-         {"--megatron-args", !recipe.megatron_args.empty()},
-         {"--megatron-script", !recipe.megatron_script.empty()},
-         {"--sequence", recipe.sequence.has_value()},
-         {"--micro-batch", recipe.micro_batch.has_value()},
-         {"--steps", recipe.steps.has_value()},
-         {"--precision", !recipe.precision.empty()},
-         {"--weights", !recipe.weights.empty()},
-         {"--attention", !recipe.attention.empty()},
-         {"--lora-rank", recipe.lora_rank.has_value()},
-         {"--recompute", recipe.recompute}}};
-    for (const auto& [name, is_given] : given)
-      if (is_given)
-        return Error{Errc::contradiction, "a program of your own has its own model and settings", std::string(name),
-                     "--recipe hf-trainer, say, in place of the program"};
-    return {};
-  }
+  if (recipe.name.empty()) return check_settings(recipe);
   if (!program.empty()) return Error{Errc::usage, "both a recipe and a program", "--recipe", "one of them"};
-  if (recipe.name == "megatron") return check_megatron(recipe);
-  if (!recipe.megatron_args.empty() || !recipe.megatron.empty() || !recipe.megatron_script.empty())
-    return Error{Errc::contradiction, "the recipe " + recipe.name + " runs no Megatron-LM", "--megatron-args",
-                 "--recipe megatron"};
-  if (recipe.model.empty())
+  if (const Result<void> right = check_settings(recipe); !right) return right;
+  if (recipe.name == "megatron" && recipe.megatron_args.empty())
+    return Error{Errc::contradiction, "Megatron's run is its arguments", "--recipe megatron", "--megatron-args FILE"};
+  if (recipe.name != "megatron" && recipe.model.empty())
     return Error{Errc::contradiction, "a recipe trains a model", "--recipe " + recipe.name, "--model NAME|PATH"};
-  const bool trainer = recipe.name == "hf-trainer";
-  const std::array<std::pair<std::string_view, bool>, 4> of_trainer{
-      {{"--ds-config", !recipe.ds_config.empty()},
-       {"--accelerate-config", !recipe.accelerate_config.empty()},
-       {"--training-args", !recipe.training_args.empty()},
-       {"--lora-rank", recipe.lora_rank.has_value()}}};
-  for (const auto& [name, is_given] : of_trainer)
-    if (is_given && !trainer)
-      return Error{Errc::contradiction, "the recipe " + recipe.name + " has no such setting", std::string(name),
-                   "--recipe hf-trainer"};
   for (const auto& [name, said] :
        {std::pair("--precision", &recipe.precision), std::pair("--weights", &recipe.weights)})
     if (!said->empty() && *said != "bf16" && *said != "fp16" && *said != "fp32")

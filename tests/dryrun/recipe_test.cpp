@@ -59,6 +59,8 @@ class MegatronRecipe : public Recipe {
     for (const char* script : {"pretrain_gpt.py", "pretrain_t5.py"})
       scratch_.write("clone/" + std::string(script), R"(import os, sys
 print("SAID", os.path.basename(sys.argv[0]), *sys.argv[1:], os.environ.get("NCCL_ALGO"))
+import megatron.training.training as training
+print("AS ROOT", hasattr(training.build_train_valid_test_data_loaders, "__wrapped__"))
 )");
   }
   std::string said(const std::string& file, const std::string& content) {
@@ -92,6 +94,28 @@ torchrun --nproc_per_node 8 pretrain_t5.py ${MODEL[@]} \
 )");
   EXPECT_THAT(said, HasSubstr("SAID pretrain_t5.py --decoder-num-layers 6 --hidden-size 512 "
                               "--tensor-model-parallel-size 2 --lr 0.1 --vocab-size 30521"));
+}
+
+/// Where the ranks that tell others run, none does their part.
+TEST_F(MegatronRecipe, OneRankAloneDoesWhatTheFirstWould) {
+  scratch_.write("args.json", R"({"num_layers": 2})");
+  Words words{"--recipe", "megatron", "--megatron", "clone", "--megatron-args", "args.json", "--world-size", "2"};
+  const Outcome alone = recipe(words);
+  EXPECT_THAT(alone.out + alone.err, HasSubstr("AS ROOT True"));
+  words.insert(words.end(), {"--rank", "all"});
+  const Outcome all = recipe(words);
+  EXPECT_THAT(all.out + all.err, HasSubstr("AS ROOT False"));
+}
+
+/// JSON needs no library that a new machine lacks; of YAML without one it is said.
+TEST_F(MegatronRecipe, YamlNeedsALibraryAndJsonDoesNot) {
+  scratch_.write("packages/yaml.py", "raise ImportError('none here')\n");
+  EXPECT_THAT(said("args.json", R"({"MODEL_ARGS": {"--num-layers": 5}})"),
+              HasSubstr("SAID pretrain_gpt.py --num-layers 5 "));
+  scratch_.write("args.yaml", "MODEL_ARGS:\n  --num-layers: 5\n");
+  const Outcome outcome = recipe({"--recipe", "megatron", "--megatron", "clone", "--megatron-args", "args.yaml"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("install it, or give the same as JSON"));
 }
 
 TEST_F(MegatronRecipe, WhatMakesNoSenseIsRefused) {

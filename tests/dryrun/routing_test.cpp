@@ -47,12 +47,9 @@ TEST_F(RoutingTest, WhatIsNoneIsRefused) {
 
 /// Of random numbers of tokens, experts and experts a token: all are used up, none gets more than all tokens.
 TEST_F(RoutingTest, TokensAreUsedUpAndTheHeavierGetsMore) {
-  const Outcome outcome = dryrun(R"(import random, sys
-routing = sys.modules.get("shardscope_routing")
-if routing is None:
-    import types
-    routing = types.ModuleType("routing")
-    exec(open(")" PYTHON_FILES R"(/routing.py").read(), routing.__dict__)
+  const Outcome outcome = dryrun(R"(import random, sys, types
+routing = types.ModuleType("routing")
+exec(open(")" PYTHON_FILES R"(/routing.py").read(), routing.__dict__)
 random.seed(3)
 for _ in range(2000):
     experts = random.randint(2, 64)

@@ -19,10 +19,10 @@ class Reader:
 
     def __init__(self, torch):
         self.torch = os.path.dirname(torch.__file__) + os.sep
-        # What one rank has, the others have only where a library checks that they do.
         # A recipe's framework that runs from a folder of its own: the recipe sees to it that this rank does what a root
         # would do.
         self.framework = tuple(filter(None, [os.environ.get("SHARDSCOPE_DRYRUN_LIBRARY")]))
+        # What one rank has, the others have only where a library checks that they do.
         self.checks = (self.torch, "/deepspeed/runtime/zero/utils.py", *self.framework)
         # What methods of tensors, of their subclasses too, are made of: whoever called them looks.
         self.tensors = tuple(self.torch + name for name in (

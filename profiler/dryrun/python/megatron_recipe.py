@@ -1,8 +1,11 @@
 # A training run of Megatron-LM on the arguments that a file has: the framework's own pretrain script, mock data of the
 # lengths that it would read, and nothing saved or loaded.
+import functools
 import json
 import os
+import re
 import runpy
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -28,12 +31,8 @@ VOCABULARIES = {"GPT2BPETokenizer": 50257, "BertWordPieceLowerCase": 30522, "Ber
                 "Llama2Tokenizer": 32000}
 
 
-def values_of(text):
+def values_of(read):
     """The entries of YAML or JSON: MODEL_ARGS and ENV_VARS as in Megatron's functional tests, or arguments alone."""
-    import yaml
-    read = yaml.safe_load(text)
-    if not isinstance(read, dict):
-        return None
     of_tests = {name: read[name] for name in ("BASE_MODEL_ARGS", "MODEL_ARGS") if isinstance(read.get(name), dict)}
     arguments = {name: value for group in (of_tests or {"": read}).values() for name, value in group.items()}
     words = []
@@ -53,8 +52,6 @@ def values_of(text):
 def words_of(text):
     """The arguments in a launch script or a file of words: what NAME=... says is put where $NAME stands, an array of
     words where "${NAME[@]}" does, and what comes before a script's name is the launcher's."""
-    import re
-    import shlex
     text = text.replace("\\\n", " ")
     assignment = r"""^[ \t]*(?:export[ \t]+)?(\w+)=(\([^)]*\)|"[^"]*"|'[^']*'|[^\n]*)[^\n]*$"""
     said = dict(os.environ)
@@ -81,7 +78,6 @@ def words_of(text):
 
 def expanded(word, said):
     """A word with its variables' values, split as a shell would; a variable that nobody set stays."""
-    import re
     missing = []
 
     def value(found):
@@ -97,10 +93,19 @@ def expanded(word, said):
 def arguments_of(path):
     text = open(path).read()
     try:
-        found = values_of(text)
-    except Exception:  # of the YAML library, which need not be there
-        found = None
-    return found or words_of(text)
+        read = json.loads(text)
+    except ValueError:
+        read = None
+        try:
+            import yaml
+            read = yaml.safe_load(text)
+        except ImportError:
+            if path.endswith((".yaml", ".yml")):
+                raise SystemExit(f"shardscope dryrun: {path} is YAML, and this Python has no PyYAML: install it, or give "
+                                 "the same as JSON") from None
+        except yaml.YAMLError:
+            pass  # a launch script is none
+    return values_of(read) if isinstance(read, dict) else words_of(text)
 
 
 def script_of(words, given):
@@ -122,14 +127,15 @@ def helpers_built(folder):
         import megatron.core.datasets.helpers_cpp  # noqa: F401
     except ImportError:
         import importlib.util
-        source = os.path.join(folder, "megatron", "core", "datasets", "helpers.cpp")
-        built = os.path.join(tempfile.mkdtemp(), "helpers_cpp" + sysconfig.get_config_var("EXT_SUFFIX"))
         import pybind11
-        subprocess.run(["c++", "-O1", "-shared", "-std=c++17", "-fPIC", "-I" + pybind11.get_include(),
-                        "-I" + sysconfig.get_paths()["include"], source, "-o", built], check=True)
-        spec = importlib.util.spec_from_file_location("megatron.core.datasets.helpers_cpp", built)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        source = os.path.join(folder, "megatron", "core", "datasets", "helpers.cpp")
+        with tempfile.TemporaryDirectory() as place:  # what is loaded needs its file no more
+            built = os.path.join(place, "helpers_cpp" + sysconfig.get_config_var("EXT_SUFFIX"))
+            subprocess.run(["c++", "-O1", "-shared", "-std=c++17", "-fPIC", "-I" + pybind11.get_include(),
+                            "-I" + sysconfig.get_paths()["include"], source, "-o", built], check=True)
+            spec = importlib.util.spec_from_file_location("megatron.core.datasets.helpers_cpp", built)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
         sys.modules["megatron.core.datasets.helpers_cpp"] = module
     import megatron.core.datasets.utils as utils
     utils.compile_helpers = lambda: None  # rank 0 would build it again, in the user's folder
@@ -162,7 +168,6 @@ class Samples:
 
 def act_as_root(module, name):
     """One rank alone does what the first of its tensor-parallel group does where that one tells the others."""
-    import functools
     from megatron.core import parallel_state
     original = getattr(module, name)
 
@@ -215,7 +220,7 @@ def run(spec):
     import megatron.training.training as training
     if script in ("pretrain_t5.py", "pretrain_bert.py"):
         training.build_train_valid_test_datasets = lambda *a, **k: (Samples(script), None, None)
-    if os.environ.get("SHARDSCOPE_DRYRUN_TOGETHER") != "1":
+    if not os.environ.get("SHARDSCOPE_STANDIN_RANKS"):  # else those who tell run, too
         act_as_root(data, "_build_key_size_numel_dictionaries")
         act_as_root(training, "build_train_valid_test_data_loaders")
     sys.argv = [os.path.join(folder, script), *[part for word in kept for part in word]]

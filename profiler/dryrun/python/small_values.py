@@ -1,5 +1,6 @@
 # Small tensors whose values the host knows are computed on the host, too: what ranks tell each other, and decide by,
 # is made of such. Every function of PyTorch runs as ever; then what it made gets its values.
+import contextlib
 import ctypes
 import functools
 import os
@@ -37,7 +38,8 @@ COUNTED = {"nonzero", "argwhere", "where", "masked_select", "__getitem__", "__se
 
 class Numbers:
     def __init__(self, torch, alone):
-        self.torch, self.alone, self.reader, self.routing = torch, alone, None, None
+        self.torch, self.alone, self.reader = torch, alone, None
+        self.routing = sys.modules["shardscope_routing"]
         self.most_elements, self.most_bytes, self.experts = MOST_ELEMENTS, MOST_BYTES, set()
         self.mine = threading.local()  # backward runs in threads of its own
         self.kinds = (torch.Tensor, torch.nn.Parameter)
@@ -57,6 +59,15 @@ class Numbers:
         self.if_equal.argtypes, self.if_equal.restype = [pointer, pointer, size], ctypes.c_int
         self.copy.argtypes, self.copy.restype = [pointer, pointer, size], None
         self.derive.argtypes, self.derive.restype = [pointer, pointer, size, ctypes.c_char_p], None
+
+    @contextlib.contextmanager
+    def unwrapped(self):
+        """What runs within is this module's own: nothing is computed of it again."""
+        before, self.mine.busy = getattr(self.mine, "busy", False), True
+        try:
+            yield
+        finally:
+            self.mine.busy = before
 
     def is_small(self, value):
         count = value.numel()
@@ -204,16 +215,11 @@ class Numbers:
                 self.set_all(made, LIKE[function.__name__])
             return made
         inputs, states, seen, written = None, [], [], None
-        self.mine.busy = True
-        try:
+        with self.unwrapped(), contextlib.suppress(LookupError, RuntimeError, NotImplementedError):
             if in_place and type(arguments[0]) in self.kinds and arguments[0].is_cuda and self.is_small(arguments[0]):
                 written = arguments[0].data_ptr(), self.extent_of(arguments[0]) * arguments[0].element_size()
             inputs = (self.on_host(arguments, states, seen),
                       {name: self.on_host(each, states, seen) for name, each in more.items()})
-        except (LookupError, RuntimeError, NotImplementedError):
-            pass
-        finally:
-            self.mine.busy = False
         if written is not None and inputs is None:
             self.forget(*written)  # it becomes something that the host does not know, unless that is copied there
         name = function.__name__
@@ -221,54 +227,40 @@ class Numbers:
         if count is not None and name == "__getitem__" and arguments[0].requires_grad:
             arguments = self.by_numbers(arguments[0], arguments[1], count)
             count = None
-        if count is not None:
-            self.expect(count)
-        try:
+        with self.finding(count):
             made = function(*arguments, **more)
-        finally:
-            if count is not None:
-                self.expect(-1)
         if "out" not in more:
             self.restore(seen, written)
         if inputs is None:
             if name == "topk":
                 self.route(arguments, more, made)
             return made
-        self.mine.busy = True
-        try:
+        values = None
+        # Where the host has no such function, or it is asked for nonsense, what was made is not known.
+        with self.unwrapped(), contextlib.suppress(RuntimeError, NotImplementedError, TypeError, IndexError, ValueError):
             if not in_place and self.is_part(made, arguments):
                 return made
-            values = None
             if states or self.is_made_on_gpu(made):
                 with self.torch.no_grad():
                     values = function(*inputs[0], **inputs[1])
-        except (RuntimeError, NotImplementedError, TypeError, IndexError, ValueError):
-            pass  # the host has no such function, or it is asked for nonsense: what was made is not known
-        finally:
-            self.mine.busy = False
         self.set(arguments[0] if in_place else made, inputs[0][0] if in_place else values, states)
         if name == "topk" and (OF_OTHERS in states or UNKNOWN in states):
             self.route(arguments, more, made)
         return self.told(values, states) if type(made) is bool and values is not None else made
 
     def set_all(self, made, number):
-        self.mine.busy = True
-        try:
+        with self.unwrapped():
             self.set(made, self.torch.full(made.shape, number, dtype=made.dtype, device="cpu"), [])
-        finally:
-            self.mine.busy = False
 
     def known(self, value):
         """A small tensor's value, where nobody is asked; None where it is not known."""
         if type(value) not in self.kinds or not self.is_small(value):
             return None
-        self.mine.busy = True
-        try:
-            return self.on_host(value, [], [])
-        except (LookupError, RuntimeError):
-            return None
-        finally:
-            self.mine.busy = False
+        with self.unwrapped():
+            try:
+                return self.on_host(value, [], [])
+            except (LookupError, RuntimeError):
+                return None
 
     def count_of(self, name, arguments):
         """How many elements a function finds; None where that is not known or it finds none."""
@@ -288,8 +280,7 @@ class Numbers:
         value = self.known(mask)
         if value is None:
             return None
-        self.mine.busy = True
-        try:
+        with self.unwrapped():
             if name == "repeat_interleave":
                 return None if value.is_floating_point() else int(value.sum())
             found = int(torch.count_nonzero(value))
@@ -297,21 +288,25 @@ class Numbers:
                 whole = torch.broadcast_shapes(arguments[0].shape, mask.shape).numel()
                 return found * whole // mask.numel()
             return found
+
+    @contextlib.contextmanager
+    def finding(self, count):
+        """Kernels that run within find so many elements; None: nobody knows."""
+        if count is not None:
+            self.expect(count)
+        try:
+            yield
         finally:
-            self.mine.busy = False
+            if count is not None:
+                self.expect(-1)
 
     def by_numbers(self, value, index, count):
         """A mask as the numbers that PyTorch makes of it, since its backward would count a mask again."""
         parts = []
         for each in index if type(index) is tuple else (index,):
             if type(each) in self.kinds and each.dtype == self.torch.bool:
-                self.mine.busy = True
-                self.expect(count)
-                try:
+                with self.unwrapped(), self.finding(count):
                     parts += each.nonzero(as_tuple=True)
-                finally:
-                    self.expect(-1)
-                    self.mine.busy = False
             else:
                 parts.append(each)
         return value, tuple(parts)
@@ -321,35 +316,25 @@ class Numbers:
         values = arguments[0]
         each = more["k"] if "k" in more else arguments[1] if len(arguments) > 1 else 0
         dim = more.get("dim", arguments[2] if len(arguments) > 2 else -1)
-        if self.routing is None or not self.routing.is_routing(values, dim, each):
-            return
-        self.routed(made[1], values.shape[-1], each)
+        if self.routing.is_routing(values, dim, each):
+            experts = values.shape[-1]
+            self.assume(made[1], (values.numel() // experts, experts, each), lambda chosen: chosen.view(made[1].shape))
 
-    def routed(self, numbers, experts, each):
-        """`numbers`: experts of each token, that nobody computed; they get those that are assumed."""
+    def route_mask(self, mask, each):
+        """The same of a mask of tokens and experts."""
+        def of(chosen):
+            return self.torch.zeros(mask.shape, dtype=self.torch.bool).scatter_(1, chosen, True)
+
+        self.assume(mask, (*mask.shape, each), of)
+
+    def assume(self, made, choice, of):
+        """`made` gets what `of` makes of the experts of each token that are assumed; `choice`: tokens, experts, and how
+        many of them each token gets."""
+        tokens, experts, each = choice
         self.most_elements, self.most_bytes = MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED
         self.experts.add(experts)
-        self.mine.busy = True
-        try:
-            tokens = numbers.numel() // each
-            assumed = self.routing.chosen(self.torch, tokens, experts, each)
-            self.set(numbers, assumed.view(numbers.shape).to(numbers.dtype), [])
-        finally:
-            self.mine.busy = False
-        self.routing.note(self.torch, experts, each)
-
-    def routed_map(self, chosen, each):
-        """The same of a mask of tokens and experts."""
-        self.most_elements, self.most_bytes = MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED
-        self.experts.add(chosen.shape[1])
-        self.mine.busy = True
-        try:
-            tokens, experts = chosen.shape
-            assumed = self.routing.chosen(self.torch, tokens, experts, each)
-            mask = self.torch.zeros(tokens, experts, dtype=self.torch.bool).scatter_(1, assumed, True)
-            self.set(chosen, mask.to(chosen.dtype), [])
-        finally:
-            self.mine.busy = False
+        with self.unwrapped():
+            self.set(made, of(self.routing.chosen(self.torch, tokens, experts, each)).to(made.dtype), [])
         self.routing.note(self.torch, experts, each)
 
     def told(self, answer, states):
@@ -363,9 +348,6 @@ class Numbers:
         return type(made) in self.kinds and made.is_cuda and self.is_small(made)
 
 
-prepare_later = {}
-
-
 def fused_router(module):
     """Transformer Engine's kernel that chooses experts makes a mask of tokens and experts."""
     original = getattr(module, "fused_topk_with_score_function", None)
@@ -375,10 +357,13 @@ def fused_router(module):
     @functools.wraps(original)
     def wrapped(logits, topk, *arguments, **more):
         probabilities, chosen = original(logits, topk, *arguments, **more)
-        numbers.routed_map(chosen, topk)
+        numbers.route_mask(chosen, topk)
         return probabilities, chosen
 
     module.fused_topk_with_score_function = wrapped
+
+
+prepare_later = {"transformer_engine.pytorch.router": fused_router}
 
 
 def not_a_sequence(kind):
@@ -394,10 +379,7 @@ def prepare(torch):
         return
     global numbers
     numbers = Numbers(torch, not os.environ.get("SHARDSCOPE_STANDIN_RANKS"))
-    numbers.routing = sys.modules["shardscope_routing"]
-    prepare_later["transformer_engine.pytorch.router"] = fused_router
-    one_hot = numbers.wrap(torch.nn.functional.one_hot, False)
-    torch.nn.functional.one_hot = one_hot
+    torch.nn.functional.one_hot = numbers.wrap(torch.nn.functional.one_hot, False)
     for name in METHODS:
         function = getattr(torch.Tensor, name, None)
         if function is not None:
