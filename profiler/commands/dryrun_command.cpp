@@ -46,7 +46,7 @@ collectives return at once.
 Needed: the PyTorch for CUDA (pip install torch on Linux), which installs without a GPU.
 Not seen: values that kernels would compute, which are zeros (a loop that ends when the loss is small does not end:
 --timeout; shapes that depend on data are those of zeros); workspaces of cuDNN; memory outside of PyTorch's allocator
-(CUDA's context, NCCL's buffers); when a GPU would be done with what another stream still uses (it is done at once).
+(CUDA's context, NCCL's buffers); when a GPU is done with what another stream uses (--behind).
 
 A first Ctrl-C (or SIGTERM) is the program's: what it took up to there is told, and then this command dies of the signal; a
 second one ends both at once. Nothing that the program started outlives this command.
@@ -102,6 +102,18 @@ Result<void> read_ranks(std::string_view text, WantedRanks& ranks) {
   return {};
 }
 
+/// "wait", or a number of kernels.
+Result<void> read_behind(std::string_view text, std::int64_t& launches) {
+  std::int64_t read = -1;
+  const auto [stopped, fault] = std::from_chars(text.data(), text.data() + text.size(), read);
+  const bool number = fault == std::errc() && stopped == text.data() + text.size() && read >= 0;
+  if (!number && text != "wait")
+    return Error{Errc::usage, "'" + std::string(text) + "' is not how far a GPU is behind", "--behind",
+                 "a number of kernels (0, 8), or wait"};
+  launches = number ? read : -1;
+  return {};
+}
+
 /// Programs that start several processes, each of which takes a GPU of its own.
 bool starts_ranks(const std::vector<std::string>& program) {
   constexpr std::array<std::string_view, 7> kLaunchers = {
@@ -120,6 +132,7 @@ struct Options {
   std::optional<std::int64_t> devices;
   std::string routing = "balanced";
   bool assume_zeros = false;
+  std::int64_t behind = 0;
   bool addresses_upwards = false;
   std::optional<double> timeout_seconds;
   std::string trace, save;
@@ -167,6 +180,7 @@ Result<Card> card_of(const Options& options, const std::vector<std::string>& pro
                         .devices = options.devices ? static_cast<int>(*options.devices)
                                    : one           ? 1
                                                    : cluster->devices_per_host,
+                        .behind = options.behind,
                         .addresses_upwards = options.addresses_upwards,
                         .world_size = world_size,
                         .ranks = std::move(*ranks),
@@ -232,6 +246,13 @@ void declare(cli::Command& command, Options& options) {
       {{"down", false, "below earlier ones, as most Linux drivers"},
        {"up", true, "above earlier ones, as seen of others: what is split off, and so the peak, differs a little"}},
       "where the driver places new memory");
+  group.add_custom("behind", "KERNELS|wait",
+                   "how far the GPU is behind the host (0), which decides when memory that another stream uses is free "
+                   "again: so many "
+                   "kernels; wait: until the host waits for it, which is the most that it takes",
+                   [&options](std::string_view text, std::string_view, const cli::Range&) {
+                     return read_behind(text, options.behind);
+                   });
   group.add("timeout", &options.timeout_seconds, "SECONDS", "end the program after so long").least(0);
   group.add("trace", &options.trace, "FILE", "write what the allocator did: .sst, or .pickle as PyTorch would")
       .writes_file();

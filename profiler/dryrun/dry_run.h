@@ -27,6 +27,7 @@ struct Place {
   int threads_per_multiprocessor = 0;
   std::int64_t device_bytes = 0;
   int devices = 1;                 ///< that the program sees
+  std::int64_t behind = 0;         ///< launches until the device is seen to be done; -1: the host has to wait
   bool addresses_upwards = false;  ///< how the driver places new memory (standin/device_memory.h)
   int world_size = 1;
   std::vector<int> ranks{0};  ///< that run: one, as if the others did, or all, side by side

@@ -33,8 +33,9 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
       {"SHARDSCOPE_STANDIN",
        "name=" + name + ",cc=" + std::to_string(place.compute_capability) + ",sms=" +
            std::to_string(place.multiprocessors) + ",threads=" + std::to_string(place.threads_per_multiprocessor) +
-           ",bytes=" + std::to_string(place.device_bytes) + ",count=" + std::to_string(place.devices) + ",upwards=" +
-           std::to_string(place.addresses_upwards ? 1 : 0) + ",cuda=" + std::to_string(pytorch.cuda_version)},
+           ",bytes=" + std::to_string(place.device_bytes) + ",count=" + std::to_string(place.devices) +
+           ",upwards=" + std::to_string(place.addresses_upwards ? 1 : 0) + ",behind=" + std::to_string(place.behind) +
+           ",cuda=" + std::to_string(pytorch.cuda_version)},
       {"SHARDSCOPE_STANDIN_UNKNOWN", own / "unknown"},
       {"SHARDSCOPE_STANDIN_LOADED", own / kMark},
       {"SHARDSCOPE_STANDIN_COUNTERS", own},

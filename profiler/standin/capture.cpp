@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "profiler/standin/behind.h"
 #include "profiler/standin/handles.h"
 
 using namespace shard::standin;
@@ -79,6 +80,7 @@ STANDIN int cudaStreamGetCaptureInfo_v3(void* stream, int* status, unsigned long
 }
 
 STANDIN int cudaEventRecord(void* event, void* stream) {
+  behind().record(event);
   const unsigned long long id = capture_of(stream);
   const std::lock_guard lock(captures().mutex);
   if (id != 0) {

@@ -34,6 +34,7 @@ Card read() {
   card.multiprocessors = static_cast<int>(number("sms", card.multiprocessors));
   card.threads_per_multiprocessor = static_cast<int>(number("threads", card.threads_per_multiprocessor));
   card.bytes = static_cast<std::size_t>(number("bytes", static_cast<long long>(card.bytes)));
+  card.behind = number("behind", 0);
   card.upwards = number("upwards", 0) != 0;
   card.count = static_cast<int>(number("count", card.count));
   card.cuda_version = static_cast<int>(number("cuda", card.cuda_version));

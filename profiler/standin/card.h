@@ -14,11 +14,12 @@ struct Card {
   std::size_t bytes = std::size_t{80} << 30;
   int count = 1;             ///< cards that the program sees
   bool upwards = false;      ///< new addresses lie above earlier ones (device_memory.h)
+  long long behind = 0;      ///< launches until an event is over; -1: the host has to wait (behind.h)
   int cuda_version = 12040;  ///< of the runtime that the program was built for: 1000 * major + 10 * minor
 };
 
 /// From SHARDSCOPE_STANDIN: "name=NVIDIA
-/// H100,cc=90,sms=132,threads=2048,bytes=85899345920,count=8,cuda=12040,upwards=0". Read once.
+/// H100,cc=90,sms=132,threads=2048,bytes=85899345920,count=8,cuda=12040,upwards=0,behind=0". Read once.
 [[nodiscard]] const Card& card();
 
 /// Those that CUDA_VISIBLE_DEVICES leaves.

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "profiler/standin/behind.h"
 #include "profiler/standin/device_memory.h"
 #include "profiler/standin/expected.h"
 #include "profiler/standin/handles.h"
@@ -100,6 +101,7 @@ const void* nth_pointer(void* const* arguments, int wanted) {
 }
 
 int launch(const void* kernel, void* const* arguments) {
+  behind().launch();
   int wanted = 1;
   {
     const std::lock_guard lock(others().mutex);

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "profiler/standin/behind.h"
 #include "profiler/standin/card.h"
 #include "profiler/standin/device_memory.h"
 #include "profiler/standin/handles.h"
@@ -12,6 +13,12 @@ namespace {
 
 int hand_out(void** handle) {
   *handle = fresh_handle();
+  return kSuccess;
+}
+
+int product(void* to) {
+  behind().launch();
+  written_by_kernel(to);
   return kSuccess;
 }
 
@@ -55,28 +62,23 @@ STANDIN int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, vo
 
 STANDIN int cublasLtMatmul(void*, void*, const void*, const void*, void*, const void*, void*, const void*, const void*,
                            void*, void* to) {
-  written_by_kernel(to);
-  return kSuccess;
+  return product(to);
 }
 STANDIN int cublasSgemm_v2(void*, int, int, int, int, int, const void*, const void*, int, const void*, int, const void*,
                            void* to) {
-  written_by_kernel(to);
-  return kSuccess;
+  return product(to);
 }
 STANDIN int cublasGemmEx(void*, int, int, int, int, int, const void*, const void*, int, int, const void*, int, int,
                          const void*, void* to) {
-  written_by_kernel(to);
-  return kSuccess;
+  return product(to);
 }
 STANDIN int cublasSgemmStridedBatched(void*, int, int, int, int, int, const void*, const void*, int, long long,
                                       const void*, int, long long, const void*, void* to) {
-  written_by_kernel(to);
-  return kSuccess;
+  return product(to);
 }
 STANDIN int cublasGemmStridedBatchedEx(void*, int, int, int, int, int, const void*, const void*, int, int, long long,
                                        const void*, int, int, long long, const void*, void* to) {
-  written_by_kernel(to);
-  return kSuccess;
+  return product(to);
 }
 
 // --- Others: handles ---

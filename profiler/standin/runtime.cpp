@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "profiler/standin/behind.h"
 #include "profiler/standin/card.h"
 #include "profiler/standin/device_memory.h"
 #include "profiler/standin/handles.h"
@@ -85,6 +86,7 @@ STANDIN int cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int, 
   return kSuccess;
 }
 STANDIN int cudaMemcpy(void* to, const void* from, std::size_t bytes, int) {
+  behind().wait();
   copy(to, from, bytes);
   return kSuccess;
 }

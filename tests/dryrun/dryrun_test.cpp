@@ -14,6 +14,11 @@ using ::testing::HasSubstr;
 
 class DryRun : public FakePyTorch {};
 
+TEST_F(DryRun, HowFarTheGpuIsBehindIsANumberOrWait) {
+  for (const std::string_view said : {"3x", "-1", "", "waiting"})
+    EXPECT_EQ(dryrun("pass", {"--behind", std::string(said)}).exit_code, 2) << said;
+}
+
 TEST_F(DryRun, SaysWhatWasHeldAtThePeakAndByWhichLine) {
   const Outcome outcome = dryrun(R"(import torch
 first = torch.empty(3 << 20)

@@ -1,0 +1,18 @@
+# Memory that another stream still uses is not free while the GPU is behind the host.
+#
+# dryrun: --behind wait
+# peak: 12582912
+import torch
+
+MEGABYTE = 1 << 20
+side = torch.cuda.Stream()
+first = torch.empty(4 * MEGABYTE, dtype=torch.uint8, device="cuda")
+with torch.cuda.stream(side):
+    kept = first + 1
+first.record_stream(side)
+del first
+second = torch.empty(4 * MEGABYTE, dtype=torch.uint8, device="cuda")
+del second
+torch.cuda.synchronize()
+third = torch.empty(4 * MEGABYTE, dtype=torch.uint8, device="cuda")
+assert torch.cuda.memory_allocated() == 8 * MEGABYTE, torch.cuda.memory_allocated()
