@@ -37,7 +37,7 @@ std::string whole_path(const std::string& path) {
   return path.empty() ? path : fs::absolute(path).string();
 }
 
-/// Which recipes have a setting: those that train transformers' models, the Trainer alone, Megatron, or all.
+/// Which recipes have a setting: those that train transformers' models, the Trainers alone, Megatron, or all.
 enum class Of { models, trainer, megatron, all };
 
 struct Setting {
@@ -46,7 +46,7 @@ struct Setting {
   bool is_given;
 };
 
-std::array<Setting, 15> settings(const Recipe& recipe) {
+std::array<Setting, 16> settings(const Recipe& recipe) {
   return {{{"--model", Of::models, !recipe.model.empty()},
            {"--ds-config", Of::trainer, !recipe.ds_config.empty()},
            {"--accelerate-config", Of::trainer, !recipe.accelerate_config.empty()},
@@ -61,6 +61,7 @@ std::array<Setting, 15> settings(const Recipe& recipe) {
            {"--weights", Of::models, !recipe.weights.empty()},
            {"--attention", Of::models, !recipe.attention.empty()},
            {"--lora-rank", Of::trainer, recipe.lora_rank.has_value()},
+           {"--quantize", Of::trainer, !recipe.quantize.empty()},
            {"--recompute", Of::models, recipe.recompute}}};
 }
 
@@ -78,8 +79,8 @@ Result<void> check_settings(const Recipe& recipe) {
       return refused("Megatron has arguments of its own for this", "the argument in the file of --megatron-args");
     if (recipe.name != "megatron" && of == Of::megatron)
       return refused("the recipe " + recipe.name + " runs no Megatron-LM", "--recipe megatron");
-    if (recipe.name != "hf-trainer" && of == Of::trainer)
-      return refused("the recipe " + recipe.name + " has no such setting", "--recipe hf-trainer");
+    if (recipe.name != "hf-trainer" && recipe.name != "trl-sft" && of == Of::trainer)
+      return refused("the recipe " + recipe.name + " has no such setting", "--recipe hf-trainer, or trl-sft");
   }
   return {};
 }
@@ -125,6 +126,7 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       {"fsdp2", "fsdp2", "fully_shard, a unit each block"},
       {"hf-trainer", "hf-trainer",
        "Hugging Face's Trainer; with --ds-config DeepSpeed's, with --accelerate-config FSDP's"},
+      {"trl-sft", "trl-sft", "TRL's SFTTrainer, on the same files and SFTConfig in --training-args"},
       {"megatron", "megatron", "Megatron-LM's own script on --megatron-args and mock data"}};
   group.add_choice("recipe", &recipe.name, recipes,
                    "instead of a program: what is installed trains a model on random tokens, transformers' with AdamW");
@@ -134,7 +136,7 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       .known_names(model::known_model_names);
   group.add("ds-config", &recipe.ds_config, "FILE", "DeepSpeed's configuration").reads_file();
   group.add("accelerate-config", &recipe.accelerate_config, "FILE", "what 'accelerate config' wrote").reads_file();
-  group.add("training-args", &recipe.training_args, "FILE", "TrainingArguments as JSON").reads_file();
+  group.add("training-args", &recipe.training_args, "FILE", "TrainingArguments as JSON, or SFTConfig").reads_file();
   group
       .add("megatron-args", &recipe.megatron_args, "FILE",
            "a launch script, or YAML or JSON of arguments (MODEL_ARGS, ENV_VARS)")
@@ -150,7 +152,8 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       .default_text("transformers' own default");
   group.add("attention", &recipe.attention, "NAME", "transformers' attn_implementation (eager, sdpa, ...)")
       .default_text("transformers' own choice");
-  group.add("lora-rank", &recipe.lora_rank, "R", "peft's adapters on all linear layers (hf-trainer)").least(1);
+  group.add("lora-rank", &recipe.lora_rank, "R", "peft's adapters on all linear layers (hf-trainer, trl-sft)").least(1);
+  group.add("quantize", &recipe.quantize, "nf4|fp4|int8", "weights below the adapters, by bitsandbytes: QLoRA");
   group.add_flag("recompute", &recipe.recompute, "gradient checkpointing, as transformers does it");
   group.add("python", &recipe.python, "PATH", "the interpreter that has the framework");
 }
@@ -167,6 +170,12 @@ Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& 
        {std::pair("--precision", &recipe.precision), std::pair("--weights", &recipe.weights)})
     if (!said->empty() && *said != "bf16" && *said != "fp16" && *said != "fp32")
       return Error{Errc::usage, "'" + *said + "' is no type", name, "bf16, fp16 or fp32"};
+  if (recipe.quantize.empty()) return {};
+  if (recipe.quantize != "nf4" && recipe.quantize != "fp4" && recipe.quantize != "int8")
+    return Error{Errc::usage, "'" + recipe.quantize + "' is no type", "--quantize", "nf4, fp4 or int8"};
+  if (!recipe.lora_rank)
+    return Error{Errc::contradiction, "quantized weights are not trained, only adapters above them are", "--quantize",
+                 "--lora-rank R"};
   return {};
 }
 
@@ -187,6 +196,7 @@ nlohmann::ordered_json to_json(const Recipe& recipe) {
   if (!recipe.weights.empty()) j["weights"] = recipe.weights;
   if (!recipe.attention.empty()) j["attention"] = recipe.attention;
   if (recipe.lora_rank) j["lora_rank"] = *recipe.lora_rank;
+  if (!recipe.quantize.empty()) j["quantize"] = recipe.quantize;
   j["recompute"] = recipe.recompute;
   if (!recipe.ds_config.empty()) j["ds_config"] = whole_path(recipe.ds_config);
   if (!recipe.accelerate_config.empty()) j["accelerate_config"] = whole_path(recipe.accelerate_config);

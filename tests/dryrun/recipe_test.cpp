@@ -42,6 +42,89 @@ sys.exit(17)
   EXPECT_EQ(outcome.exit_code, 17) << outcome.err;
 }
 
+/// TRL and what it stands on, in so far as the recipe touches them; the trainer prints what it was given.
+class TrlRecipe : public Recipe {
+ protected:
+  void SetUp() override {
+    Recipe::SetUp();
+    scratch_.write("packages/transformers.py", R"(import contextlib, torch
+__version__ = "5.0"
+torch.bfloat16, torch.float32 = "bfloat16", "float32"
+torch.distributed.is_initialized = lambda: False
+torch.device = lambda name: contextlib.nullcontext()
+class Ids(list):
+    tolist = lambda self: list(self)
+torch.randint = lambda low, high, shape, device: [Ids([7] * shape[1])] * shape[0]
+class AutoConfig:
+    vocab_size, n_positions, eos_token_id = 100, 64, [5, 6]
+    from_pretrained = classmethod(lambda kind, path: kind())
+    get_text_config = lambda self: self
+class AutoModelForCausalLM:
+    config = AutoConfig()
+    to_empty = lambda self, device: None
+    @classmethod
+    def from_config(kind, config, **more):
+        print("MODEL", more)
+        return kind()
+class TrainingArguments:
+    __init__ = lambda self, **said: None
+class PreTrainedTokenizerFast:
+    def __init__(self, tokenizer_object, **more):
+        print("TOKENIZER", tokenizer_object)
+)");
+    scratch_.write("packages/tokenizers.py",
+                   "class models:\n  WordLevel = lambda words, unk_token: words\n"
+                   "Tokenizer = lambda words: words\n");
+    scratch_.write("packages/datasets.py", "class Dataset:\n  from_dict = staticmethod(lambda columns: columns)\n");
+    scratch_.write("packages/trl.py", R"(class SFTConfig:
+    gradient_accumulation_steps, packing, max_length, model_init_kwargs = 1, False, 16, None
+    def __init__(self, **said):
+        self.__dict__.update(said)
+        print("CONFIG", said.get("bf16"), said.get("max_length"), said["max_steps"])
+class SFTTrainer:
+    def __init__(self, model, args, train_dataset, processing_class):
+        print("ROWS", [len(ids) for ids in train_dataset["input_ids"]], train_dataset["labels"][0][0])
+    train = lambda self: None
+)");
+  }
+  std::string said(const Words& more) {
+    Words words{"--recipe", "trl-sft", "--model", "gpt2"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = recipe(words);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out + outcome.err;
+  }
+};
+
+/// As TRL would load it where nothing is said: float32, samples as long as SFTConfig cuts them, a token that ends.
+TEST_F(TrlRecipe, TrainsOnReadyTokensInTheTypeThatTrlLoads) {
+  const std::string said = this->said({"--micro-batch", "2", "--world-size", "2"});
+  for (const char* text :
+       {"CONFIG True None 2", "MODEL {'dtype': 'float32'}", "TOKENIZER {'<end>': 5}", "ROWS [16, 16, 16, 16] 7"})
+    EXPECT_THAT(said, HasSubstr(text));
+}
+
+TEST_F(TrlRecipe, WhatIsSaidGoesIntoTheConfiguration) {
+  scratch_.write("sft.json", R"({"packing": true, "model_init_kwargs": {"dtype": "bfloat16"}})");
+  const std::string packed = said({"--training-args", "sft.json", "--sequence", "33", "--precision", "fp32"});
+  for (const char* text : {"CONFIG False 33 2", "MODEL {'dtype': 'bfloat16'}", "ROWS [16, 17] 7"})
+    EXPECT_THAT(packed, HasSubstr(text));
+  scratch_.write("free.json", R"({"padding_free": true})");
+  EXPECT_THAT(said({"--training-args", "free.json", "--sequence", "9"}), HasSubstr("CONFIG True None 2"));
+}
+
+TEST_F(TrlRecipe, APackageThatIsNotThereIsNamedWithWhatHelps) {
+  scratch_.write("packages/bitsandbytes.py", "raise ImportError('none here')\n");
+  const Outcome quantized =
+      recipe({"--recipe", "hf-trainer", "--model", "gpt2", "--lora-rank", "4", "--quantize", "nf4"});
+  EXPECT_EQ(quantized.exit_code, 1);
+  EXPECT_THAT(quantized.err, HasSubstr("pip install bitsandbytes"));
+  scratch_.write("packages/trl.py", "raise ImportError('none here')\n");
+  const Outcome tuned = recipe({"--recipe", "trl-sft", "--model", "gpt2"});
+  EXPECT_EQ(tuned.exit_code, 1);
+  EXPECT_THAT(tuned.err, HasSubstr("pip install trl"));
+}
+
 /// A clone of Megatron-LM in so far as the recipe touches it: its script ends with what it was told.
 class MegatronRecipe : public Recipe {
  protected:
@@ -150,6 +233,9 @@ TEST_F(Recipe, WhatMakesNoSenseIsRefused) {
       {{"--recipe", "ddp", "--model", "no.json"}, 65, "no model_type"},
       {{"--recipe", "ddp", "--model", "gpt2", "--precision", "int8"}, 2, "is no type"},
       {{"--recipe", "fsdp2", "--model", "gpt2", "--lora-rank", "8"}, 78, "--recipe hf-trainer"},
+      {{"--recipe", "ddp", "--model", "gpt2", "--quantize", "nf4"}, 78, "--recipe hf-trainer, or trl-sft"},
+      {{"--recipe", "trl-sft", "--model", "gpt2", "--quantize", "nf4"}, 78, "--lora-rank R"},
+      {{"--recipe", "trl-sft", "--model", "gpt2", "--lora-rank", "4", "--quantize", "int4"}, 2, "nf4, fp4 or int8"},
       {{"--recipe", "nothing", "--model", "gpt2"}, 2, "nothing"},
       {{"--model", "gpt2", "--", "python3", "program.py"}, 78, "has its own model"},
       {{"--sequence", "5", "--", "python3", "program.py"}, 78, "--sequence"},

@@ -8,11 +8,14 @@ import tempfile
 import torch
 
 
+DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+
+
 def model_of(spec):
     """The class that the library has for the model, in memory that nobody has written to."""
     import transformers
     config = transformers.AutoConfig.from_pretrained(spec["model"])
-    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}.get(spec.get("weights"))
+    dtype = getattr(torch, DTYPES[spec["weights"]]) if spec.get("weights") else None
     if dtype is None and int(transformers.__version__.split(".")[0]) < 5:
         dtype = torch.float32  # what from_pretrained takes where nothing is said; later ones take the config's
     config.use_cache = False
@@ -20,6 +23,8 @@ def model_of(spec):
     if spec.get("attention"):
         more["attn_implementation"] = spec["attention"]
     kind = transformers.AutoModelForCausalLM
+    if spec.get("quantize"):
+        return quantized(spec, kind, config, more)
     if spec["place"] == "zero.Init":
         return kind.from_config(config, **more)
     with torch.device("meta"):
@@ -29,6 +34,30 @@ def model_of(spec):
         model.to_empty(device=spec["place"])
         tied()
     return model
+
+
+def quantized(spec, kind, config, more):
+    """The model as from_pretrained quantizes it while it loads, out of weights that nobody has written to."""
+    import transformers
+    try:
+        import bitsandbytes  # noqa: F401
+    except ImportError:
+        raise SystemExit("shardscope dryrun: --quantize is done by bitsandbytes, which this Python has not: pip install "
+                         "bitsandbytes, or give --python PATH of one that has it") from None
+    computed = getattr(torch, DTYPES[spec["precision"]])
+    if spec["quantize"] == "int8":
+        how = transformers.BitsAndBytesConfig(load_in_8bit=True)
+    else:
+        # Sharded by FSDP, what is stored has to be of the type that the rest has.
+        stored = {"bnb_4bit_quant_storage": computed} if os.environ.get("ACCELERATE_USE_FSDP") == "true" else {}
+        how = transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type=spec["quantize"],
+                                              bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=computed, **stored)
+    with torch.device("meta"):
+        whole = kind.from_config(config, **more)
+    kept = dict(whole.named_parameters())  # each tied one once
+    weights = {name: torch.empty(one.shape, dtype=one.dtype) for name, one in kept.items()}
+    return type(whole).from_pretrained(None, config=config, state_dict=weights, quantization_config=how,
+                                       device_map={"": torch.cuda.current_device()}, **more)
 
 
 def tokens(spec, device):
@@ -41,7 +70,7 @@ def completed(spec):
     config = transformers.AutoConfig.from_pretrained(spec["model"])
     config = getattr(config, "text_config", config)
     longest = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 4096
-    return {"sequence": min(4096, longest), "vocabulary": config.vocab_size, **spec}
+    return {"sequence": min(4096, longest), "sequence_said": "sequence" in spec, "vocabulary": config.vocab_size, **spec}
 
 
 def ranks():
@@ -155,8 +184,8 @@ def launched_by_accelerate(path):
     os.environ.update({name: value for name, value in given.items() if name.startswith(wanted)})
 
 
-def hf_trainer(spec):
-    import transformers
+def arguments_of(spec):
+    """What TrainingArguments get: the user's, and of ours what he did not say."""
     if spec.get("accelerate_config"):
         launched_by_accelerate(spec["accelerate_config"])
     said = json.load(open(spec["training_args"])) if spec.get("training_args") else {}
@@ -175,21 +204,86 @@ def hf_trainer(spec):
         for kind in ("bf16", "fp16"):
             if file.get(kind, {}).get("enabled") is True:
                 known[kind] = True
+    return known
+
+
+def place_of(spec):
+    """Where the model is made, after the arguments: DeepSpeed's tell transformers of stage 3."""
+    if spec.get("ds_config"):
+        from transformers.integrations import is_deepspeed_zero3_enabled
+        return "zero.Init" if is_deepspeed_zero3_enabled() else "cpu"
+    return "cpu"
+
+
+def lora_of(spec):
+    import peft
+    return peft.LoraConfig(r=spec["lora_rank"], task_type="CAUSAL_LM", target_modules="all-linear")
+
+
+def hf_trainer(spec):
+    import transformers
+    known = arguments_of(spec)
     with tempfile.TemporaryDirectory() as folder:
         arguments = transformers.TrainingArguments(**{**known, "output_dir": folder})
-        place = "cpu"
-        if spec.get("ds_config"):
-            from transformers.integrations import is_deepspeed_zero3_enabled
-            place = "zero.Init" if is_deepspeed_zero3_enabled() else "cpu"
-        model = model_of({**spec, "place": place})
+        model = model_of({**spec, "place": place_of(spec)})
         if spec.get("lora_rank"):
             import peft
-            model = peft.get_peft_model(model, peft.LoraConfig(r=spec["lora_rank"], task_type="CAUSAL_LM",
-                                                               target_modules="all-linear"))
+            if spec.get("quantize"):
+                model = peft.prepare_model_for_kbit_training(
+                    model, use_gradient_checkpointing=arguments.gradient_checkpointing)
+            model = peft.get_peft_model(model, lora_of(spec))
         transformers.Trainer(model=model, args=arguments, train_dataset=Tokens(spec)).train()
 
 
-RECIPES = {"pytorch": plain, "ddp": ddp, "fsdp1": fsdp1, "fsdp2": fsdp2, "hf-trainer": hf_trainer}
+def tokenizer_of(model):
+    """TRL asks a tokenizer for the token that ends and pads; nothing is left to tokenize."""
+    import tokenizers
+    import transformers
+    end = model.config.get_text_config().eos_token_id
+    end = end[0] if isinstance(end, (list, tuple)) else end
+    words = tokenizers.models.WordLevel({"<end>": 0 if end is None else end}, unk_token="<end>")
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizers.Tokenizer(words), eos_token="<end>",
+                                                pad_token="<end>")
+
+
+def samples_of(spec, arguments):
+    """The tokens of one step, which come again in the next. Packed, two samples make one as long as it gets."""
+    import datasets
+    rows = arguments.per_device_train_batch_size * arguments.gradient_accumulation_steps * ranks()
+    long = spec["sequence"]
+    lengths = [long // 2, long - long // 2] if arguments.packing and long > 1 else [long]
+    ids = [tokens({**spec, "micro_batch": 1, "sequence": length}, "cpu")[0].tolist()
+           for _ in range(rows) for length in lengths]
+    return datasets.Dataset.from_dict({"input_ids": ids, "labels": ids})
+
+
+def trl_sft(spec):
+    try:
+        import trl
+    except ImportError as fault:
+        raise SystemExit(f"shardscope dryrun: the recipe trl-sft is TRL's SFTTrainer ({fault}): pip install trl, or give "
+                         "--python PATH of one that has it") from None
+    known = arguments_of(spec)
+    if spec["precision"] == "fp32" and not spec.get("ds_config"):
+        known.setdefault("bf16", False)  # SFTConfig's own default is True
+    if spec["sequence_said"]:
+        known.setdefault("max_length", None if known.get("padding_free") else spec["sequence"])
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = trl.SFTConfig(**{**known, "output_dir": folder})
+        if not spec["sequence_said"]:
+            spec = {**spec, "sequence": min(spec["sequence"], arguments.max_length or spec["sequence"])}
+        of_model = arguments.model_init_kwargs or {}  # what TRL itself would load the model with
+        said = str(of_model.get("dtype", "float32"))
+        named = next((short for short, whole in DTYPES.items() if whole == said), None)
+        model = model_of({**spec, "place": place_of(spec), "weights": spec.get("weights") or named,
+                          "attention": spec.get("attention") or of_model.get("attn_implementation")})
+        lora = {"peft_config": lora_of(spec)} if spec.get("lora_rank") else {}
+        trl.SFTTrainer(model=model, args=arguments, train_dataset=samples_of(spec, arguments),
+                       processing_class=tokenizer_of(model), **lora).train()
+
+
+RECIPES = {"pytorch": plain, "ddp": ddp, "fsdp1": fsdp1, "fsdp2": fsdp2, "hf-trainer": hf_trainer,
+           "trl-sft": trl_sft}
 SPEC = completed(json.load(open(sys.argv[1])))
 RECIPES[SPEC["recipe"]](SPEC)
 if torch.distributed.is_initialized():
