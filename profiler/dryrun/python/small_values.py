@@ -241,7 +241,8 @@ class Numbers:
             if not in_place and self.is_part(made, arguments):
                 return made
             if states or self.is_made_on_gpu(made):
-                with self.torch.no_grad():
+                # A default device is not the host's.
+                with self.torch.no_grad(), self.torch._C.DisableTorchFunction():
                     values = function(*inputs[0], **inputs[1])
         self.set(arguments[0] if in_place else made, inputs[0][0] if in_place else values, states)
         if name == "topk" and (OF_OTHERS in states or UNKNOWN in states):
@@ -379,6 +380,10 @@ def prepare(torch):
         return
     global numbers
     numbers = Numbers(torch, not os.environ.get("SHARDSCOPE_STANDIN_RANKS"))
+    # Which functions `with torch.device(...)` concerns is remembered by their names' values of now: PyTorch's own.
+    with contextlib.suppress(ImportError):
+        from torch.utils._device import _device_constructors
+        _device_constructors()
     torch.nn.functional.one_hot = numbers.wrap(torch.nn.functional.one_hot, False)
     for name in METHODS:
         function = getattr(torch.Tensor, name, None)
