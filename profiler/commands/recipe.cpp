@@ -1,4 +1,5 @@
-// A recipe's program is python/recipe.py, or python/megatron_recipe.py, which reads what was said out of a JSON file.
+// A recipe's program is python/recipe.py, megatron_recipe.py or torchtitan_recipe.py, which reads what was said out of
+// a JSON file.
 #include "profiler/commands/recipe.h"
 
 #include <array>
@@ -37,8 +38,9 @@ std::string whole_path(const std::string& path) {
   return path.empty() ? path : fs::absolute(path).string();
 }
 
-/// Which recipes have a setting: those that train transformers' models, the Trainers alone, Megatron, or all.
-enum class Of { models, trainer, megatron, all };
+/// Which recipes have a setting: those that train transformers' models, the Trainers alone, Megatron, torchtitan, or
+/// all.
+enum class Of { models, trainer, megatron, torchtitan, all };
 
 struct Setting {
   std::string_view name;
@@ -46,7 +48,7 @@ struct Setting {
   bool is_given;
 };
 
-std::array<Setting, 16> settings(const Recipe& recipe) {
+std::array<Setting, 17> settings(const Recipe& recipe) {
   return {{{"--model", Of::models, !recipe.model.empty()},
            {"--ds-config", Of::trainer, !recipe.ds_config.empty()},
            {"--accelerate-config", Of::trainer, !recipe.accelerate_config.empty()},
@@ -54,6 +56,7 @@ std::array<Setting, 16> settings(const Recipe& recipe) {
            {"--megatron", Of::megatron, !recipe.megatron.empty()},
            {"--megatron-args", Of::megatron, !recipe.megatron_args.empty()},
            {"--megatron-script", Of::megatron, !recipe.megatron_script.empty()},
+           {"--torchtitan-config", Of::torchtitan, !recipe.torchtitan_config.empty()},
            {"--sequence", Of::models, recipe.sequence.has_value()},
            {"--micro-batch", Of::models, recipe.micro_batch.has_value()},
            {"--steps", Of::all, recipe.steps.has_value()},
@@ -77,6 +80,10 @@ Result<void> check_settings(const Recipe& recipe) {
                      "--recipe hf-trainer, say, in place of the program");
     if (recipe.name == "megatron" && of != Of::megatron)
       return refused("Megatron has arguments of its own for this", "the argument in the file of --megatron-args");
+    if (recipe.name == "torchtitan" && of != Of::torchtitan)
+      return refused("torchtitan has settings of its own for this", "the entry in the file of --torchtitan-config");
+    if (recipe.name != "torchtitan" && of == Of::torchtitan)
+      return refused("the recipe " + recipe.name + " runs no torchtitan", "--recipe torchtitan");
     if (recipe.name != "megatron" && of == Of::megatron)
       return refused("the recipe " + recipe.name + " runs no Megatron-LM", "--recipe megatron");
     if (recipe.name != "hf-trainer" && recipe.name != "trl-sft" && of == Of::trainer)
@@ -127,7 +134,8 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       {"hf-trainer", "hf-trainer",
        "Hugging Face's Trainer; with --ds-config DeepSpeed's, with --accelerate-config FSDP's"},
       {"trl-sft", "trl-sft", "TRL's SFTTrainer, on the same files and SFTConfig in --training-args"},
-      {"megatron", "megatron", "Megatron-LM's own script on --megatron-args and mock data"}};
+      {"megatron", "megatron", "Megatron-LM's own script on --megatron-args and mock data"},
+      {"torchtitan", "torchtitan", "torchtitan's own entry point on --torchtitan-config and random tokens"}};
   group.add_choice("recipe", &recipe.name, recipes,
                    "instead of a program: what is installed trains a model on random tokens, transformers' with AdamW");
   group
@@ -144,6 +152,7 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
   group.add("megatron", &recipe.megatron, "DIR", "the clone of Megatron-LM").default_text("the current folder");
   group.add("megatron-script", &recipe.megatron_script, "NAME", "pretrain_gpt.py, pretrain_bert.py, ...")
       .default_text("as the arguments say");
+  group.add("torchtitan-config", &recipe.torchtitan_config, "FILE", "torchtitan's TOML (until 0.2)").reads_file();
   group.add("sequence", &recipe.sequence, "TOKENS", "of one sample").least(1).default_text("the model's, 4096 at most");
   group.add("micro-batch", &recipe.micro_batch, "SAMPLES", "of one rank").least(1).default_text("1");
   group.add("steps", &recipe.steps, "N", "of the optimizer").least(1).default_text("2");
@@ -164,7 +173,10 @@ Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& 
   if (const Result<void> right = check_settings(recipe); !right) return right;
   if (recipe.name == "megatron" && recipe.megatron_args.empty())
     return Error{Errc::contradiction, "Megatron's run is its arguments", "--recipe megatron", "--megatron-args FILE"};
-  if (recipe.name != "megatron" && recipe.model.empty())
+  if (recipe.name == "torchtitan" && recipe.torchtitan_config.empty())
+    return Error{Errc::contradiction, "torchtitan's run is its file of settings", "--recipe torchtitan",
+                 "--torchtitan-config FILE"};
+  if (recipe.name != "megatron" && recipe.name != "torchtitan" && recipe.model.empty())
     return Error{Errc::contradiction, "a recipe trains a model", "--recipe " + recipe.name, "--model NAME|PATH"};
   for (const auto& [name, said] :
        {std::pair("--precision", &recipe.precision), std::pair("--weights", &recipe.weights)})
@@ -188,6 +200,11 @@ nlohmann::ordered_json to_json(const Recipe& recipe) {
     j["steps"] = recipe.steps.value_or(2);
     return j;
   }
+  if (recipe.name == "torchtitan") {
+    j["torchtitan_config"] = whole_path(recipe.torchtitan_config);
+    j["steps"] = recipe.steps.value_or(2);
+    return j;
+  }
   j["model"] = recipe.model;
   if (recipe.sequence) j["sequence"] = *recipe.sequence;
   j["micro_batch"] = recipe.micro_batch.value_or(1);
@@ -206,6 +223,7 @@ nlohmann::ordered_json to_json(const Recipe& recipe) {
 
 Result<std::vector<std::string>> recipe_program(const Recipe& recipe, const fs::path& folder) {
   if (recipe.name == "megatron") return megatron_program(recipe, folder);
+  if (recipe.name == "torchtitan") return written(recipe, folder, "torchtitan_recipe.py", to_json(recipe));
   const Result<std::string> text = config_text(recipe.model);
   if (!text) return text.error();
   nlohmann::ordered_json config = nlohmann::ordered_json::parse(*text, nullptr, false);

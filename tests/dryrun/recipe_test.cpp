@@ -219,6 +219,95 @@ TEST_F(MegatronRecipe, WhatMakesNoSenseIsRefused) {
   }
 }
 
+/// torchtitan in so far as the recipe touches it; its entry point prints what it would train.
+class TorchtitanRecipe : public Recipe {
+ protected:
+  void SetUp() override {
+    Recipe::SetUp();
+    for (const char* package : {"", "components/", "protocols/"}) {
+      std::filesystem::create_directories(scratch_.path() / "packages" / "torchtitan" / package);
+      scratch_.write("packages/torchtitan/" + std::string(package) + "__init__.py", "");
+    }
+    scratch_.write("packages/torchtitan/components/metrics.py", "class DeviceMemoryMonitor: pass\n");
+    scratch_.write("packages/torchtitan/config.py", R"(from dataclasses import dataclass, field, make_dataclass
+def section(**entries):
+    return make_dataclass("Section", [(n, object, v) for n, v in entries.items()])
+Job, Model = section(dump_folder=""), section(name="llama3", flavor="8B", converters=None)
+Training, Parallelism = section(local_batch_size=8, seq_len=2048, steps=9), section(tensor_parallel_degree=1,
+                                                                                   pipeline_parallel_degree=1)
+@dataclass
+class JobConfig:
+    job: object = field(default_factory=Job)
+    model: object = field(default_factory=Model)
+    training: object = field(default_factory=Training)
+    parallelism: object = field(default_factory=Parallelism)
+class ConfigManager:
+    pass
+)");
+    scratch_.write("packages/torchtitan/protocols/train_spec.py", R"(from dataclasses import dataclass
+class Arguments:
+    vocab_size = 77
+@dataclass
+class TrainSpec:
+    model_args: dict
+    build_dataloader_fn: object = None
+    build_tokenizer_fn: object = None
+    build_validator_fn: object = "validator"
+def get_train_spec(name):
+    return TrainSpec({"8B": Arguments})
+)");
+    scratch_.write("packages/torchtitan/train.py", R"(import os, types
+from torchtitan.config import ConfigManager
+import torchtitan.protocols.train_spec as specs
+Trainer = None
+def main(trainer):
+    said = ConfigManager()._maybe_load_toml([])
+    print("SAID", os.environ["RANK"], {n: v for n, v in said.items() if n != "job"})
+    job = types.SimpleNamespace(model=types.SimpleNamespace(**said.get("model", {"flavor": "8B"})))
+    spec = specs.get_train_spec("llama3")
+    print("TOKENS", spec.build_tokenizer_fn(job).get_vocab_size(), spec.build_validator_fn)
+)");
+  }
+  Outcome titan(const std::string& content, const Words& more = {}) {
+    scratch_.write("run.toml", content);
+    Words words{"--recipe", "torchtitan", "--torchtitan-config", "run.toml"};
+    words.insert(words.end(), more.begin(), more.end());
+    return recipe(words);
+  }
+};
+
+TEST_F(TorchtitanRecipe, RunsTheEntryPointOnRandomTokensAndNamesWhatItLeftOut) {
+  const Outcome outcome = titan(
+      "[training]\nbatch_size = 3\ntensor_parallel_degree = 2\nsteps = 1000\ndataset = 'c4'\n"
+      "[checkpoint]\nenable_checkpoint = true\n[model]\nflavor = '8B'\n[float8]\nenable_float8_linear = true\n");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string said = outcome.out + outcome.err;
+  for (const char* text :
+       {"left out: checkpoint.enable_checkpoint training.dataset training.steps",
+        "training.batch_size as training.local_batch_size", "SAID 0 {'training': ", "'local_batch_size': 3",
+        "'steps': 2", "'parallelism': {'tensor_parallel_degree': 2}", "'converters': ['float8']", "TOKENS 77 None"})
+    EXPECT_THAT(said, HasSubstr(text));
+}
+
+TEST_F(TorchtitanRecipe, WhatItCannotRunIsNamedWithWhatHelps) {
+  const struct {
+    const char* content;
+    Words more;
+    const char* says;
+  } kFaults[] = {{"[training]\nnothing = 1\n", {}, "has no training.nothing: take that out"},
+                 {"[model]\nnorm_type = 'layernorm'\n", {}, "say rmsnorm"},
+                 {"[model]\nflavor = '9B'\n", {}, "has no flavor 9B: it has 8B"},
+                 {"[parallelism]\npipeline_parallel_degree = 2\n", {"--world-size", "4", "--rank", "2"}, "--rank all"},
+                 {"no toml", {}, "is no TOML"}};
+  for (const auto& each : kFaults) {
+    const Outcome outcome = titan(each.content, each.more);
+    EXPECT_EQ(outcome.exit_code, 1) << each.content << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(each.says)) << each.content;
+  }
+  std::filesystem::remove_all(scratch_.path() / "packages" / "torchtitan");
+  EXPECT_THAT(titan("").err, HasSubstr("pip install torchtitan"));
+}
+
 TEST_F(Recipe, WhatMakesNoSenseIsRefused) {
   scratch_.write("program.py", "pass\n");
   scratch_.write("no.json", "{\"vocab_size\": 5}");
@@ -236,6 +325,9 @@ TEST_F(Recipe, WhatMakesNoSenseIsRefused) {
       {{"--recipe", "ddp", "--model", "gpt2", "--quantize", "nf4"}, 78, "--recipe hf-trainer, or trl-sft"},
       {{"--recipe", "trl-sft", "--model", "gpt2", "--quantize", "nf4"}, 78, "--lora-rank R"},
       {{"--recipe", "trl-sft", "--model", "gpt2", "--lora-rank", "4", "--quantize", "int4"}, 2, "nf4, fp4 or int8"},
+      {{"--recipe", "torchtitan"}, 78, "--torchtitan-config FILE"},
+      {{"--recipe", "torchtitan", "--torchtitan-config", "no.json", "--model", "gpt2"}, 78, "the entry in the file"},
+      {{"--recipe", "ddp", "--model", "gpt2", "--torchtitan-config", "no.json"}, 78, "--recipe torchtitan"},
       {{"--recipe", "nothing", "--model", "gpt2"}, 2, "nothing"},
       {{"--model", "gpt2", "--", "python3", "program.py"}, 78, "has its own model"},
       {{"--sequence", "5", "--", "python3", "program.py"}, 78, "--sequence"},
