@@ -304,6 +304,8 @@ TEST_F(TorchtitanRecipe, WhatItCannotRunIsNamedWithWhatHelps) {
     EXPECT_EQ(outcome.exit_code, 1) << each.content << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(each.says)) << each.content;
   }
+  scratch_.write("packages/torchtitan/config.py", "class ConfigManager: pass\n");
+  EXPECT_THAT(titan("").err, HasSubstr("pip install 'torchtitan<0.3'"));
   std::filesystem::remove_all(scratch_.path() / "packages" / "torchtitan");
   EXPECT_THAT(titan("").err, HasSubstr("pip install torchtitan"));
 }

@@ -175,13 +175,17 @@ def check_stage(kept):
     stages = kept.get("parallelism", {}).get("pipeline_parallel_degree", 1)
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     if rank * stages // ranks > 0 and not os.environ.get("SHARDSCOPE_STANDIN_RANKS"):
-        raise refused(f"rank {rank} is of a later stage of the pipeline, and shapes come from the one before: --rank "
-                      f"all, or --rank {rank},0 and so on for the answer of some")
+        raise refused(f"rank {rank} is of a later stage of the pipeline, and shapes come from the one before: "
+                      "--rank all")
 
 
 def run_file(spec, folder):
     """The files of torchtitan until 0.2, which are TOML."""
-    from torchtitan.config import ConfigManager, JobConfig
+    try:
+        from torchtitan.config import ConfigManager, JobConfig
+    except ImportError as fault:
+        raise refused(f"this torchtitan reads no TOML, as those until 0.2 do ({fault}): pip install 'torchtitan<0.3', or "
+                      "give --python PATH of one that has it") from None
     import torchtitan.protocols.train_spec as specs
     import torchtitan.train as train
     known = {section.name: {field.name for field in dataclasses.fields(section.default_factory())}
