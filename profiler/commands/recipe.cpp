@@ -152,7 +152,9 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
   group.add("megatron", &recipe.megatron, "DIR", "the clone of Megatron-LM").default_text("the current folder");
   group.add("megatron-script", &recipe.megatron_script, "NAME", "pretrain_gpt.py, pretrain_bert.py, ...")
       .default_text("as the arguments say");
-  group.add("torchtitan-config", &recipe.torchtitan_config, "FILE", "torchtitan's TOML (until 0.2)").reads_file();
+  group
+      .add("torchtitan-config", &recipe.torchtitan_config, "FILE", "torchtitan's TOML (0.2 runs, older files are read)")
+      .reads_file();
   group.add("sequence", &recipe.sequence, "TOKENS", "of one sample").least(1).default_text("the model's, 4096 at most");
   group.add("micro-batch", &recipe.micro_batch, "SAMPLES", "of one rank").least(1).default_text("1");
   group.add("steps", &recipe.steps, "N", "of the optimizer").least(1).default_text("2");

@@ -180,12 +180,12 @@ def check_stage(kept):
 
 
 def run_file(spec, folder):
-    """The files of torchtitan until 0.2, which are TOML."""
+    """The files of torchtitan 0.2, which are TOML; older ones' are read, too."""
     try:
         from torchtitan.config import ConfigManager, JobConfig
     except ImportError as fault:
-        raise refused(f"this torchtitan reads no TOML, as those until 0.2 do ({fault}): pip install 'torchtitan<0.3', or "
-                      "give --python PATH of one that has it") from None
+        raise refused(f"this torchtitan is not of the 0.2 that the recipe runs, which reads TOML ({fault}): pip install "
+                      "'torchtitan==0.2.*', or give --python PATH of one that has it") from None
     import torchtitan.protocols.train_spec as specs
     import torchtitan.train as train
     known = {section.name: {field.name for field in dataclasses.fields(section.default_factory())}
