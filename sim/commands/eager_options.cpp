@@ -1,6 +1,7 @@
 // Declares an option by its row.
 #include "sim/commands/eager_options.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,23 @@ struct DeclareOption {
     group.add(std::string(field.option), place.in(options), std::string(field.value_name), std::string(field.help))
         .least(place.least)
         .most(place.most);
+  }
+  void operator()(const like::VersionPlace& place) const {
+    const std::string known = like::eager::compared_text(place.library);
+    const auto read = [place, known, o = &options](std::string_view text, std::string_view where,
+                                                   const cli::Range&) -> Result<void> {
+      const std::optional<like::eager::Version> version = like::eager::version_of(text);
+      const std::string name(like::eager::library_row(place.library).name);
+      if (!version || !like::eager::is_known(place.library, *version))
+        return Error{Errc::usage, "no rules are known for '" + name + " " + std::string(text) + "'", std::string(where),
+                     "one of " + known + "; shardscope dryrun runs what is installed"};
+      o->*place.member = *version;
+      return {};
+    };
+    group
+        .add_custom(std::string(field.option), std::string(field.value_name),
+                    std::string(field.help) + "\ncompared: " + known, read)
+        .default_text(like::eager::to_text(options.*place.member));
   }
 };
 

@@ -21,6 +21,8 @@ Result<like::LikeResult> predict_passes(const cli::Command& command, const like:
                                         const Planned& planned, const cluster::Room& room) {
   if (command.given("precision") && planned.strategy.precision != plan::Precision::fp32)
     return no_meaning_for_like(command, "precision", "it is predicted in fp32");
+  if (planned.strategy.recompute != plan::Recompute::none)
+    return no_meaning_for_like(command, "recompute", "an mlp has no blocks to run again");
   if (command.given("partition") && planned.strategy.stage == 0)
     return no_meaning_for_like(command, "partition", "without --stage 1 every rank steps all parameters");
   return like::simulate_like(framework.full_name(), *planned.model, planned.strategy,
@@ -44,6 +46,7 @@ Result<like::LikeResult> predict_program(const SimulateOptions& o, const like::F
     return error;
   }
   request.note(notes);
+  request.note(like::not_compared(eager));
   eager.allocator = *allocator;
   if (!cluster.card) request.note({"the kernels are those of an H100; --cluster names another card"});
   if (cluster.card)

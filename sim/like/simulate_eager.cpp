@@ -53,10 +53,27 @@ Result<void> check_torchtitan(const model::Model& model, const plan::Strategy& s
   return {};
 }
 
+Result<void> check_transformers(const model::Model& model, const EagerOptions& options) {
+  const std::string asked = "transformers " + eager::to_text(options.transformers);
+  if (!eager::is_known(eager::Library::transformers, options.transformers))
+    return missing(asked, "--transformers of " + eager::compared_text(eager::Library::transformers) +
+                              ", or shardscope dryrun, which runs what is installed");
+  const eager::Releases known = eager::transformers_of(model);
+  if (options.transformers < known.oldest || options.transformers > known.newest)
+    return missing(model.class_name + " of " + asked, "--transformers of " + eager::to_text(known.oldest) + " to " +
+                                                          eager::to_text(known.newest) +
+                                                          ", or shardscope dryrun, which runs what is installed");
+  constexpr eager::Version kAttentionAsNow = 505;
+  if (options.transformers < kAttentionAsNow && options.attention == eager::Attention::eager)
+    return missing("--attention eager of " + asked, "--attention sdpa, or --transformers 5.5 or newer");
+  return {};
+}
+
 Result<void> check_hugging_face(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const bool half = options.autocast || s.precision == plan::Precision::bf16 || s.precision == plan::Precision::fp16;
   if (!eager::is_known_decoder(model))
     return missing("transformers' " + model.class_name, "shardscope dryrun, which runs the model itself");
+  if (Result<void> ok = check_transformers(model, options); !ok) return ok;
   if (const std::string unknown = eager::unknown_detail(model, options.attention); !unknown.empty())
     return missing(unknown, "shardscope dryrun, which runs the model itself");
   const bool written_out = options.attention == eager::Attention::eager || eager::lacks_sdpa(model);
@@ -216,6 +233,8 @@ Result<void> check(const model::Model& model, const plan::Strategy& s, const Eag
     return missing("--autocast with parameters in 16 bits", "--precision fp32");
   if (!s.freeze.empty()) return missing("a frozen parameter", "leave --freeze out");
   if (options.framework == eager::Framework::megatron) return {};
+  if (options.code != eager::Code::hugging_face && options.transformers != eager::kUsualTransformers)
+    return missing("--transformers with a --model-code that is not transformers'", "leave --transformers out");
   if (options.code == eager::Code::torchtitan) return check_torchtitan(model, s, options);
   return options.code == eager::Code::course ? check_course(model, s, options.version)
                                              : check_hugging_face(model, s, options);
@@ -291,6 +310,20 @@ std::optional<eager::Framework> eager_framework(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::string> not_compared(const EagerOptions& options) {
+  if (options.code != eager::Code::hugging_face || options.transformers == eager::kUsualTransformers) return {};
+  const std::string asked = "transformers " + eager::to_text(options.transformers);
+  std::vector<std::string> notes;
+  if (!eager::is_compared(eager::Library::transformers, options.transformers))
+    notes.push_back(asked + " was not compared; the releases around it have the same rules");
+  if (options.framework != eager::Framework::none)
+    notes.push_back(asked + " was compared on one GPU, not under " + name_of(options));
+  if (options.version != eager::kNewest)
+    notes.push_back(asked + " was compared over PyTorch " + eager::to_text(eager::kNewest) + ", not over " +
+                    eager::to_text(options.version));
+  return notes;
+}
+
 Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, const plan::Strategy& s,
                                   const EagerOptions& options) {
   if (s.dropout > 0) {
@@ -316,7 +349,8 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                      .sequence = s.sequence,
                                      .precision = scalar_of(s.precision),
                                      .attention = options.attention,
-                                     .wide_logits = options.wide_logits,
+                                     .logits = options.logits,
+                                     .transformers = options.transformers,
                                      .checkpoint = s.recompute != plan::Recompute::none,
                                      .selective = s.recompute == plan::Recompute::selective,
                                      .torchtitan = options.torchtitan,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/like/eager/run.h"
 #include "sim/like/simulate_like.h"
@@ -31,7 +32,8 @@ struct EagerOptions {
   eager::Machine machine{};
   eager::Code code = eager::Code::hugging_face;
   eager::Attention attention = eager::Attention::sdpa;
-  bool wide_logits = true;  ///< transformers 5 casts logits to fp32 for the loss
+  eager::Version transformers = eager::kUsualTransformers;
+  eager::Logits logits = eager::Logits::usual;
   eager::Update update = eager::Update::foreach;
   bool set_to_none = true;
   eager::Torchtitan torchtitan{};
@@ -45,6 +47,8 @@ struct EagerOptions {
 /// What NAME@VERSION puts over ranks with; none where it is no name of eager PyTorch 2.
 [[nodiscard]] std::optional<eager::Framework> eager_framework(std::string_view name_at_version);
 
+/// What an answer to these options was not compared with.
+[[nodiscard]] std::vector<std::string> not_compared(const EagerOptions& options);
 /// Errc::contradiction for whatever is not modelled, which it names.
 [[nodiscard]] Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model,
                                                 const plan::Strategy& strategy, const EagerOptions& options);

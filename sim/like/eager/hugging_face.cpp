@@ -112,7 +112,9 @@ Tensor HuggingFace::loss_of_shifted_logits(const Tensor& logits) {
 
 Tensor HuggingFace::causal_loss(const Tensor& logits) {
   r_.tape().set_module("loss", -1);
-  if (!options_.wide_logits) return loss_of_shifted_logits(logits);
+  const bool wide =
+      options_.logits == Logits::usual ? kCastsLogits.holds(options_.transformers) : options_.logits == Logits::fp32;
+  if (!wide) return loss_of_shifted_logits(logits);
   const Tensor scores = to(r_, logits, Scalar::f32);
   r_.tape().begin_op("labels");
   const Tensor labels = r_.empty({options_.batch, options_.sequence + 1}, Scalar::i64);
@@ -131,6 +133,11 @@ std::size_t HuggingFace::place(std::string_view name) const {
 
 bool is_known_decoder(const model::Model& model) {
   return class_row(model.class_name) != nullptr;
+}
+
+Releases transformers_of(const model::Model& model) {
+  const ClassRow& row = *class_row(model.class_name);
+  return {.oldest = row.oldest, .newest = row.newest};
 }
 
 bool lacks_sdpa(const model::Model& model) {

@@ -29,14 +29,16 @@ LoweredDecoder::LoweredDecoder(Runtime& runtime, const model::Model& model, cons
 
 void LoweredDecoder::list_buffers() {
   if (row_.scaled_embedding) buffer_rows_.push_back({1, "embed_scale", {}, options_.precision});
-  if (turns_pairs() || row_.scores == Scores::masked_twice) return list_buffers_of_attention();
+  const bool mask_of_gpt2 = row_.mask_of_attention && kMaskOfGpt2.holds(options_.transformers);
+  if (turns_pairs() || row_.scores == Scores::masked_twice || mask_of_gpt2) return list_buffers_of_attention();
   if (row_.rotation != Rotation::none) {
     const std::size_t before = row_.rotary_before.empty() ? place_of_head() : place(row_.rotary_before);
     for (std::size_t kind = 0; kind < 2; ++kind) {
       if (kind == 1 && !row_.rotary_of_kinds) continue;
       if (!has_kind(kind) && row_.rotary_of_kinds) continue;
-      for (const char* name : {"rotary_emb.inv_freq", "rotary_emb.original_inv_freq"})
-        buffer_rows_.push_back({before, name, {rotary_columns() / 2}, Scalar::f32});
+      buffer_rows_.push_back({before, "rotary_emb.inv_freq", {rotary_columns() / 2}, Scalar::f32});
+      if (kCopiesFrequencies.holds(options_.transformers))
+        buffer_rows_.push_back({before, "rotary_emb.original_inv_freq", {rotary_columns() / 2}, Scalar::f32});
     }
   }
   if (row_.mask_buffer)
@@ -54,6 +56,8 @@ void LoweredDecoder::list_buffers_of_attention() {
       buffer_rows_.push_back({behind, "embed_positions", {model_.max_sequence, rotary_columns()}, Scalar::f32});
     else
       buffer_rows_.push_back({behind, "bias", {model_.max_sequence, model_.max_sequence}, Scalar::boolean});
+    if (row_.mask_of_attention && kMasksOfGpt2.holds(options_.transformers))
+      buffer_rows_.push_back({behind, "masked_bias", {}, options_.precision});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sim/like/eager/versions.h"
 #include "sim/model/graph.h"
 
 namespace shard::like::eager {
@@ -89,6 +90,8 @@ struct ClassRow {
   Names names = Names::rebound;
   Inputs inputs = Inputs::ids;
   std::string_view activation = "silu";  ///< where the configuration's word is not known
+  Version oldest = 505;                  ///< transformers that dry runs of the class were equal with
+  Version newest = 524;                  ///< and the newest
   std::string_view rotary_before{};      ///< the module that is registered behind rotary_emb; empty: the head
   bool has_sdpa = true;                  ///< else attention is written out, whatever is asked for
   bool softmax_in_fp32 = true;           ///< of attention written out
@@ -100,6 +103,7 @@ struct ClassRow {
   bool mask_buffer = false;              ///< a mask of all positions behind the parameters of the model's own part
   bool kinds_of_layers = false;          ///< gemma: layers with a window and without have masks of their own
   bool rotary_of_kinds = false;          ///< and rotary positions of their own
+  bool mask_of_attention = false;        ///< gpt2, before transformers 5.5: each has one of all positions
   bool returns_weights = false;          ///< blocks return attention's shares, which live until the next one returns
 };
 

@@ -7,9 +7,17 @@
 #include <string_view>
 
 #include "sim/like/eager/optimizers.h"
+#include "sim/like/eager/versions.h"
 #include "sim/model/graph.h"
 
 namespace shard::like::eager {
+
+/// What the loss is taken of.
+enum class Logits : std::uint8_t {
+  usual,  ///< as the release of transformers does
+  fp32,
+  own,  ///< in their own type, shifted
+};
 
 enum class Attention : std::uint8_t { sdpa, eager };
 
@@ -29,7 +37,8 @@ struct ProgramOptions {
   std::int64_t sequence = 1;
   Scalar precision = Scalar::f32;
   Attention attention = Attention::sdpa;
-  bool wide_logits = true;  ///< the loss is of logits in fp32
+  Logits logits = Logits::usual;
+  Version transformers = kUsualTransformers;
   bool checkpoint = false;  ///< of every block, without reentrance
   bool selective = false;   ///< torchtitan: results of every second product and of attention are kept
   Torchtitan torchtitan{};
@@ -65,6 +74,11 @@ class Program {
 
 /// Whether transformers' code of the model's class is known.
 [[nodiscard]] bool is_known_decoder(const model::Model& model);
+/// Of a known decoder: the releases of transformers, first to last, in which dry runs of it were as they are told here.
+struct Releases {
+  Version oldest, newest;
+};
+[[nodiscard]] Releases transformers_of(const model::Model& model);
 /// Of a known decoder: whether attention is written out, whatever a program is told.
 [[nodiscard]] bool lacks_sdpa(const model::Model& model);
 /// Of a known decoder: tokens that layers with a window look back on; 0: none has one.

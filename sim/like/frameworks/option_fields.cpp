@@ -81,7 +81,7 @@ std::span<const OptionField> option_fields() {
   static const std::vector<OptionField> kFields{
       {.option = "model-code",
        .help = "whose code the model is",
-       .place = choice<&EagerOptions::code>({{"hugging-face", "transformers 5, its decoders"},
+       .place = choice<&EagerOptions::code>({{"hugging-face", "transformers, its decoders"},
                                              {"cs336", "the course's transformer, attention by einsum"},
                                              {"torchtitan", "its llama3 and qwen3 as of autumn 2025"}})},
       {.option = "attention",
@@ -90,9 +90,14 @@ std::span<const OptionField> option_fields() {
            {{"sdpa", "scaled_dot_product_attention"}, {"eager", "scores written out"}})},
       {.option = "logits",
        .help = "what the loss is taken of",
-       .place = yes_or_no<&EagerOptions::wide_logits>(
-           {"fp32", "cast for it, as in transformers 5"},
-           {"own", "in their own type and shifted, as in gpt_bigcode of transformers 4"})},
+       .place =
+           choice<&EagerOptions::logits>({{"usual", "as the release of --transformers does: cast"},
+                                          {"fp32", "cast for it"},
+                                          {"own", "in their own type and shifted, as in gpt_bigcode before 4.46"}})},
+      {.option = "transformers",
+       .value_name = "VERSION",
+       .help = "whose code of the model; classes that differ in a release are refused",
+       .place = VersionPlace{eager::Library::transformers, &EagerOptions::transformers}},
       {.option = "optimizer-implementation",
        .help = "of torch.optim; its default on CUDA is foreach",
        .place = choice<&EagerOptions::update>(

@@ -34,11 +34,17 @@ struct NumberPlace {
   double most;
 };
 
+/// A release of a library, known or not: what is not known the program refuses.
+struct VersionPlace {
+  eager::Library library;
+  eager::Version EagerOptions::*member;
+};
+
 struct OptionField {
   std::string_view option;
-  std::string_view value_name{};  ///< of a number
+  std::string_view value_name{};  ///< of a number or a version
   std::string_view help;
-  std::variant<ChoicePlace, FlagPlace, NumberPlace> place;
+  std::variant<ChoicePlace, FlagPlace, NumberPlace, VersionPlace> place;
   std::int32_t stage = 0;  ///< that it is of alone; 0: of all
 };
 

@@ -21,7 +21,7 @@ using Options = std::vector<std::string_view>;
 /// What the caching allocator of PyTorch 2 is told, and the snapshot that its replay writes.
 const Options kAllocator{"allocator-conf", "memory-fraction", "trace"};
 /// How a loop of eager PyTorch is written.
-const Options kWithinLoop{"attention", "logits", "optimizer-implementation", "dropout", "clip-norm"};
+const Options kWithinLoop{"attention", "transformers", "logits", "optimizer-implementation", "dropout", "clip-norm"};
 /// And where the loop itself empties gradients.
 const Options kLoop = [] {
   Options all = kWithinLoop;
@@ -45,8 +45,8 @@ const Options kDeepSpeed{"reduce-bucket-size",
 
 /// Releases of Colossal-AI whose chunks, hooks and policies are one text: `git diff` between the tags is empty.
 constexpr std::string_view kSplitReleases[] = {"0.4.7", "0.4.8", "0.4.9", "0.5.0", "0.5.1"};
-/// Of PyTorch, newest first: those that dry runs were made of.
-constexpr eager::Version kOlderPyTorch[] = {210, 209, 208};
+/// Of PyTorch, newest first: those that dry runs were made of, but the newest.
+const std::span<const eager::Version> kOlderPyTorch = eager::library_row(eager::Library::pytorch).compared.subspan(1);
 
 constexpr std::string_view kWholeReleases[] = {"0.1.9"};
 

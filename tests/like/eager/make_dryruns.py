@@ -154,15 +154,18 @@ def one_sequence(find):
 
 def hugging_face(c, dtype, attention="sdpa"):
     import transformers
-    import transformers.masking_utils as masks
 
-    masks.find_packed_sequence_indices = one_sequence(masks.find_packed_sequence_indices)
+    major, minor = (int(part) for part in transformers.__version__.split(".")[:2])
+    if (major, minor) >= (4, 53):  # before, nobody looks
+        import transformers.masking_utils as masks
+
+        masks.find_packed_sequence_indices = one_sequence(masks.find_packed_sequence_indices)
     torch.backends.cuda.enable_cudnn_sdp(False)  # flash attention; cuDNN's workspaces only it knows
 
     torch.set_default_dtype(dtype)
     config = transformers.CONFIG_MAPPING[c["model_type"]](**{k: v for k, v in c.items() if k != "model_type"})
     config._attn_implementation = attention
-    model = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype)
+    model = transformers.AutoModelForCausalLM.from_config(config, **{"dtype" if major > 4 else "torch_dtype": dtype})
     torch.set_default_dtype(torch.float32)
     return model
 

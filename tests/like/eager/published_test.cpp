@@ -51,7 +51,7 @@ TEST_F(Recorded, ItsPeakIsTheStepsTemporariesBesideAllStates) {
 
 /// Full fine-tuning by the Trainer of transformers: everything in bf16, AdamW foreach, blocks checkpointed.
 LikeResult fine_tuning(const std::string& config, std::int64_t gpus, std::int64_t batch, std::int64_t sequence,
-                       bool wide_logits, eager::Machine card) {
+                       eager::Logits logits, eager::Machine card) {
   plan::Strategy strategy;
   strategy.world_size = static_cast<std::int32_t>(gpus);
   strategy.stage = gpus > 1 ? 3 : 0;
@@ -60,7 +60,7 @@ LikeResult fine_tuning(const std::string& config, std::int64_t gpus, std::int64_
   strategy.sequence = sequence;
   strategy.precision = plan::Precision::bf16;
   strategy.recompute = plan::Recompute::block;
-  EagerOptions options{.masters = false, .machine = card, .wide_logits = wide_logits};
+  EagerOptions options{.masters = false, .machine = card, .logits = logits};
   if (gpus > 1) options.framework = eager::Framework::fsdp1;
   return simulate_eager(std::make_shared<model::Model>(test::model_of(config)), strategy, options).value();
 }
@@ -76,14 +76,15 @@ constexpr const char* kSantacoder =
 struct FineTuning {
   const char* config;
   std::int64_t gpus, batch, sequence, published;
-  bool wide_logits;
+  eager::Logits logits;
   double within;
 };
+constexpr auto kUsual = eager::Logits::usual, kOwn = eager::Logits::own;
 class PublishedFineTuning : public testing::TestWithParam<FineTuning> {};
 
 TEST_P(PublishedFineTuning, PeakIsPredicted) {
   const FineTuning& run = GetParam();
-  const LikeResult result = fine_tuning(run.config, run.gpus, run.batch, run.sequence, run.wide_logits, kA100);
+  const LikeResult result = fine_tuning(run.config, run.gpus, run.batch, run.sequence, run.logits, kA100);
   EXPECT_NEAR(static_cast<double>(result.peak_allocated().count()), static_cast<double>(run.published),
               run.within * static_cast<double>(run.published));
 }
@@ -91,19 +92,19 @@ TEST_P(PublishedFineTuning, PeakIsPredicted) {
 /// The Trainer's own inputs and scalars are what Mistral's lack. What the larger runs of santacoder hold beside is one
 /// more tensor of the logits' size, whose owner is not known: docs/eager.md.
 INSTANTIATE_TEST_SUITE_P(Rows, PublishedFineTuning,
-                         testing::Values(FineTuning{kMistral7b, 1, 4, 4096, 72'434'837'504, true, 1e-5},
-                                         FineTuning{kMistral7b, 1, 8, 4096, 72'435'230'720, true, 1e-5},
-                                         FineTuning{kMistral7b, 2, 2, 4096, 36'225'939'968, true, 1e-5},
-                                         FineTuning{kMistral7b, 2, 4, 4096, 36'226'136'576, true, 1e-5},
-                                         FineTuning{kSantacoder, 1, 4, 2048, 11'267'745'280, false, 1e-3},
-                                         FineTuning{kSantacoder, 2, 2, 2048, 5'716'304'896, false, 0.01}));
+                         testing::Values(FineTuning{kMistral7b, 1, 4, 4096, 72'434'837'504, kUsual, 1e-5},
+                                         FineTuning{kMistral7b, 1, 8, 4096, 72'435'230'720, kUsual, 1e-5},
+                                         FineTuning{kMistral7b, 2, 2, 4096, 36'225'939'968, kUsual, 1e-5},
+                                         FineTuning{kMistral7b, 2, 4, 4096, 36'226'136'576, kUsual, 1e-5},
+                                         FineTuning{kSantacoder, 1, 4, 2048, 11'267'745'280, kOwn, 1e-3},
+                                         FineTuning{kSantacoder, 2, 2, 2048, 5'716'304'896, kOwn, 0.01}));
 
 /// transformers 4.41.2 on the stand-in GPU of an H100; its model code makes 2 MiB of masks more.
 TEST(OlderTransformers, LossOfGptBigcodeIsOfShiftedLogitsInTheirOwnType) {
   const LikeResult result = fine_tuning(
       R"({"model_type": "gpt_bigcode", "vocab_size": 49280, "n_embd": 256, "n_layer": 2, "n_head": 2, "n_inner": 1024,
           "n_positions": 2048, "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0})",
-      1, 8, 1024, false, {});
+      1, 8, 1024, kOwn, {});
   EXPECT_NEAR(static_cast<double>(result.peak_allocated().count()), 2'602'222'080, 0.001 * 2'602'222'080);
 }
 
