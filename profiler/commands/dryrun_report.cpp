@@ -199,7 +199,9 @@ std::string to_text(const DryRuns& runs, const Card& card, std::size_t top) {
   std::ostringstream text;
   text << "on one " << place.name << " that is not there";
   if (place.world_size > 1) text << ", as rank " << run.rank << " of " << place.world_size;
-  if (runs.ranks.size() > 1) text << ", the one of all " << runs.ranks.size() << " that took most";
+  if (runs.ranks.size() > 1)
+    text << ", the one of " << (std::cmp_equal(runs.ranks.size(), place.world_size) ? "all " : "the ")
+         << runs.ranks.size() << " that took most";
   text << " (PyTorch " << run.pytorch.version << ")\n";
   if (answer) text << "peak allocated  " << in_bytes(answer->allocated_bytes) << "\n";
   if (const std::int64_t reserved = reserved_bytes(rank); reserved > 0)

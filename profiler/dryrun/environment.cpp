@@ -48,6 +48,8 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
       {"PYTHONPATH", before(folder / "hook", "PYTHONPATH")},
       {"LD_LIBRARY_PATH", before(folder, "LD_LIBRARY_PATH")},
       {"LD_PRELOAD", before((folder / kStandIn).string() + ":" + (folder / kDriver).string(), "LD_PRELOAD")}};
+  // Names of C++ functions by PyTorch's own reader: addr2line takes a second or two.
+  if (std::getenv("TORCH_SYMBOLIZE_MODE") == nullptr) environment["TORCH_SYMBOLIZE_MODE"] = "fast";
   // Of a program that starts its ranks itself all run, too.
   if (place.ranks.size() == static_cast<std::size_t>(place.world_size))
     environment["SHARDSCOPE_STANDIN_RANKS"] = exchange_folder(folder);

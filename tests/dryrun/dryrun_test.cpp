@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "sim/cluster/examples.h"
 #include "tests/dryrun/fake_pytorch.h"
@@ -13,6 +15,30 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 class DryRun : public FakePyTorch {};
+
+TEST_F(DryRun, NamesOfFunctionsAreLookedUpTheFastWayUnlessAsked) {
+  constexpr const char* kProgram = R"(import os, torch
+kept = torch.empty(1 << 20)
+print(os.environ["TORCH_SYMBOLIZE_MODE"])
+)";
+  EXPECT_THAT(dryrun(kProgram, {}).out, HasSubstr("fast"));
+  more_environment_["TORCH_SYMBOLIZE_MODE"] = "addr2line";
+  EXPECT_THAT(dryrun(kProgram, {}).out, HasSubstr("addr2line"));
+}
+
+TEST_F(DryRun, APlaceWithinALibraryIsNoLine) {
+  constexpr const char* kProgram = R"-(import torch
+exec(compile("kept = torch.empty(1 << 20)", "/lib/libfirst.so", "exec"))
+exec(compile("more = torch.empty(1 << 20)", "/lib/libmore.so.6", "exec"))
+exec(compile("last = torch.empty(1 << 20)", "/lib/also.py", "exec"))
+)-";
+  const nlohmann::json answer = json_of(dryrun(kProgram, {"--json", "--by", "stack"}), 0);
+  std::map<std::string, int> lines;
+  for (const auto& holder : answer["holders"])
+    lines[holder["stack"][0]["file"].get<std::string>()] = holder["stack"][0]["line"].get<int>();
+  const std::map<std::string, int> expected{{"/lib/libfirst.so", 0}, {"/lib/libmore.so.6", 0}, {"/lib/also.py", 1}};
+  EXPECT_EQ(lines, expected);
+}
 
 TEST_F(DryRun, HowFarTheGpuIsBehindIsANumberOrWait) {
   for (const std::string_view said : {"3x", "-1", "", "waiting"})

@@ -42,6 +42,8 @@ TEST_F(DryRunRanks, AllRunSideBySideAndTheOneThatTookMostIsFirst) {
 TEST_F(DryRunRanks, ThoseThatAreNamedAreTold) {
   const nlohmann::json answer = json_of(dryrun(kByRank, {"--json", "--world-size", "4", "--rank", "0,3"}), 0);
   EXPECT_EQ(peaks_of(answer), (std::map<int, std::int64_t>{{0, 1 << 20}, {3, 1 << 20}}));
+  EXPECT_THAT(dryrun(kByRank, {"--world-size", "4", "--rank", "0,2"}).out,
+              HasSubstr("as rank 2 of 4, the one of the 2 that took most"));
 }
 
 TEST_F(DryRunRanks, TheFirstThatFailsEndsTheOthers) {

@@ -54,7 +54,7 @@ random.seed(3)
 for _ in range(2000):
     experts = random.randint(2, 64)
     each, tokens = random.randint(1, experts), random.randint(1, 300)
-    policy = random.choice(["one-expert", f"zipf:{random.random() * 3}", str([random.randint(0, 3) for _ in range(7)] + [1])])
+    policy = random.choice(["one-expert", f"zipf:{random.random() * 3}", str([random.randint(0, 3) for _ in range(experts - 1)] + [1])])
     weights = routing.weights_of(policy, experts)
     counts = routing.counts_of(weights, tokens, each)
     assert sum(counts) == tokens * each, (policy, counts)
@@ -65,6 +65,11 @@ for _ in range(2000):
     slots = [expert for expert, count in enumerate(counts) for _ in range(count)]
     for token in range(tokens):
         assert len({slots[token + tokens * j] for j in range(each)}) == each, (policy, token)
+try:
+    routing.weights_of("[1, 2]", 3)
+    raise AssertionError("two shares for three experts")
+except SystemExit as end:
+    assert "give a list of 3" in str(end)
 assert routing.counts_of(routing.weights_of("one-expert", 8), 64, 2)[0] == 64
 sys.exit(23)
 )");

@@ -8,6 +8,14 @@ namespace shard::import {
 using Kind = PickleReader::Kind;
 using Value = PickleReader::Value;
 
+namespace {
+
+bool is_library(std::string_view file) {
+  return file.ends_with(".so") || file.find(".so.") != std::string_view::npos;
+}
+
+}  // namespace
+
 std::int32_t& SnapshotStacks::became(Value container) {
   const auto index = static_cast<std::size_t>(container.payload());
   if (index >= became_.size()) became_.resize(std::max(index + 1, 2 * became_.size()), -1);
@@ -21,10 +29,14 @@ FrameId SnapshotStacks::frame(const PickleReader& pickle, Value dict) {
     const auto value = pickle.find(dict, key);
     return builder_.name(value ? pickle.text(*value) : std::string_view());
   };
+  const auto file = pickle.find(dict, "filename");
   const auto line = pickle.find(dict, "line");
-  const FrameId id = builder_.frame({.function = text("name"),
-                                     .file = text("filename"),
-                                     .line = std::max(0, clamp32(line ? pickle.integer(*line).value_or(0) : 0))});
+  // Where names were looked up without debug information, PyTorch says how far into a library it is.
+  const bool in_library = file && is_library(pickle.text(*file));
+  const FrameId id =
+      builder_.frame({.function = text("name"),
+                      .file = text("filename"),
+                      .line = line && !in_library ? std::max(0, clamp32(pickle.integer(*line).value_or(0))) : 0});
   became(dict) = id.value;
   return id;
 }

@@ -17,7 +17,10 @@ def weights_of(policy, experts):
     if policy.startswith("zipf:"):
         return [1.0 / (i + 1) ** float(policy[5:]) for i in range(experts)]
     given = json.loads(policy)
-    return [float(given[i % len(given)]) for i in range(experts)]
+    if len(given) != experts:
+        raise SystemExit(f"shardscope dryrun: --routing lists {len(given)} shares, and tokens choose among {experts} experts: "
+                         f"give a list of {experts}, or zipf:S")
+    return [float(share) for share in given]
 
 
 def counts_of(weights, tokens, each):
