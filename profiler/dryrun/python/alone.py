@@ -28,15 +28,17 @@ class Reader:
         self.tensors = tuple(self.torch + name for name in (
             "_tensor.py", "_tensor_str.py", "overrides.py", "_ops.py", "_compile.py", "utils/_python_dispatch.py",
             "_dynamo/eval_frame.py", "distributed/_functional_collectives.py", "distributed/tensor/"))
+        # What collectives are made of: of tensors of the host it is their caller who looks.
+        self.collectives = tuple(self.torch + "distributed/" + name for name in ("distributed_c10d.py", "c10d_logger.py"))
         self.libraries = tuple(sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib"))
         self.noted = set()
 
-    def line(self):
-        """The innermost frame that is neither this module's nor what a tensor's methods are made of."""
+    def line(self, more=()):
+        """The innermost frame that is neither this module's nor what a tensor's methods are made of, nor one of `more`."""
         frame = sys._getframe(1)
         while frame is not None:
             name = frame.f_code.co_filename
-            if not name.startswith(self.tensors) and not name.startswith("<frozen"):
+            if not name.startswith((*self.tensors, *more)) and not name.startswith("<frozen"):
                 return name, frame.f_lineno
             frame = frame.f_back
         return "", 0
@@ -53,8 +55,8 @@ class Reader:
             with open(os.path.join(FOLDER, "absent"), "a") as file:
                 file.write(json.dumps({"what": what, "file": name, "line": line, "answer": answer}) + "\n")
 
-    def decide(self, what, has_rule):
-        name, line = self.line()
+    def decide(self, what, has_rule, more=()):
+        name, line = self.line(more)
         of_root = what.startswith(("a broadcast", "a scatter", "what rank"))
         if not self.is_own(name) and (not of_root or any(each in name for each in self.checks)):
             answer = TAKE_RULE if has_rule else ZEROS
@@ -63,9 +65,9 @@ class Reader:
         self.note(what, name, line, answer)
         return answer
 
-    def refuse(self, what):
+    def refuse(self, what, more=()):
         """Of objects: raises where the program's own code asks for another rank's."""
-        if self.decide(what, True) == END:
+        if self.decide(what, True, more) == END:
             raise RuntimeError(f"shardscope dryrun: {what} is asked for, and the other ranks do not run here. With "
                                "--rank all they do; with --assume-zeros this rank keeps its own")
 
@@ -221,7 +223,7 @@ def lone_gloo(torch, reader):
 
         def of_others(self, what):
             if self.size_ > 1:
-                reader.refuse(what)
+                reader.refuse(what, reader.collectives)
 
         def getBackendName(self):
             return "gloo"
