@@ -248,8 +248,7 @@ void declare(cli::Command& command, Options& options) {
       "where the driver places new memory");
   group.add_custom("behind", "KERNELS|wait",
                    "how far the GPU is behind the host (0), which decides when memory that another stream uses is free "
-                   "again: so many "
-                   "kernels; wait: until the host waits for it, which is the most that it takes",
+                   "again: so many kernels; wait: until the host waits for it, which is the most that it takes",
                    [&options](std::string_view text, std::string_view, const cli::Range&) {
                      return read_behind(text, options.behind);
                    });

@@ -19,7 +19,6 @@ class Behind {
   /// `launches`: an event is over when so many kernels were launched after it; 0: at once.
   explicit Behind(std::int64_t launches) : launches_(launches) {}
 
-  [[nodiscard]] bool at_once() const { return launches_ == 0; }
   void launch();
   void record(const void* event);
   void forget(const void* event);
@@ -28,6 +27,8 @@ class Behind {
   [[nodiscard]] bool is_over(const void* event);
 
  private:
+  [[nodiscard]] bool at_once() const { return launches_ == 0; }
+
   const std::int64_t launches_;
   std::mutex mutex_;
   std::unordered_map<const void*, std::int64_t> recorded_;  ///< at which launch

@@ -63,8 +63,7 @@ Result<void> check_transformers(const model::Model& model, const EagerOptions& o
     return missing(model.class_name + " of " + asked, "--transformers of " + eager::to_text(known.oldest) + " to " +
                                                           eager::to_text(known.newest) +
                                                           ", or shardscope dryrun, which runs what is installed");
-  constexpr eager::Version kAttentionAsNow = 505;
-  if (options.transformers < kAttentionAsNow && options.attention == eager::Attention::eager)
+  if (!eager::kAttentionWrittenOut.holds(options.transformers) && options.attention == eager::Attention::eager)
     return missing("--attention eager of " + asked, "--attention sdpa, or --transformers 5.5 or newer");
   return {};
 }

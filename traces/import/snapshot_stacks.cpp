@@ -27,15 +27,15 @@ FrameId SnapshotStacks::frame(const PickleReader& pickle, Value dict) {
   if (const std::int32_t known = became(dict); known >= 0) return FrameId{known};
   const auto text = [&](std::string_view key) {
     const auto value = pickle.find(dict, key);
-    return builder_.name(value ? pickle.text(*value) : std::string_view());
+    return value ? pickle.text(*value) : std::string_view();
   };
-  const auto file = pickle.find(dict, "filename");
+  const std::string_view file = text("filename");
   const auto line = pickle.find(dict, "line");
   // Where names were looked up without debug information, PyTorch says how far into a library it is.
-  const bool in_library = file && is_library(pickle.text(*file));
+  const bool in_library = is_library(file);
   const FrameId id =
-      builder_.frame({.function = text("name"),
-                      .file = text("filename"),
+      builder_.frame({.function = builder_.name(text("name")),
+                      .file = builder_.name(file),
                       .line = line && !in_library ? std::max(0, clamp32(pickle.integer(*line).value_or(0))) : 0});
   became(dict) = id.value;
   return id;

@@ -35,10 +35,10 @@ class Reader:
 
     def line(self, more=()):
         """The innermost frame that is neither this module's nor what a tensor's methods are made of, nor one of `more`."""
-        frame = sys._getframe(1)
+        frame, skipped = sys._getframe(1), (*self.tensors, *more, "<frozen")
         while frame is not None:
             name = frame.f_code.co_filename
-            if not name.startswith((*self.tensors, *more)) and not name.startswith("<frozen"):
+            if not name.startswith(skipped):
                 return name, frame.f_lineno
             frame = frame.f_back
         return "", 0
@@ -66,7 +66,7 @@ class Reader:
         return answer
 
     def refuse(self, what, more=()):
-        """Of objects: raises where the program's own code asks for another rank's."""
+        """Of objects and tensors of the host: raises where the program's own code asks for another rank's."""
         if self.decide(what, True, more) == END:
             raise RuntimeError(f"shardscope dryrun: {what} is asked for, and the other ranks do not run here. With "
                                "--rank all they do; with --assume-zeros this rank keeps its own")

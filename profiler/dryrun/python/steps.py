@@ -1,4 +1,5 @@
-# How often the program took a step of an optimizer and called backward: without either it has not trained.
+# Steps of optimizers and calls of backward: how many there were, since without either nothing was trained, and what is
+# waited for at the end of one.
 import ctypes
 import functools
 import os

@@ -26,8 +26,7 @@ MOVED = {("training", "batch_size"): ("training", "local_batch_size"),
          ("experimental", "pipeline_parallel_schedule"): ("parallelism", "pipeline_parallel_schedule"),
          ("training", "enable_async_tensor_parallel"): ("parallelism", "enable_async_tensor_parallel"),
          ("parallelism", "tensor_parallel_size"): ("parallelism", "tensor_parallel_degree"),
-         ("training", "compile"): ("compile", "enable"),
-         ("optimizer", "early_step_in_backward"): ("optimizer", "early_step_in_backward")}
+         ("training", "compile"): ("compile", "enable")}
 
 
 def refused(why):

@@ -56,7 +56,7 @@ void LoweredDecoder::list_buffers_of_attention() {
       buffer_rows_.push_back({behind, "embed_positions", {model_.max_sequence, rotary_columns()}, Scalar::f32});
     else
       buffer_rows_.push_back({behind, "bias", {model_.max_sequence, model_.max_sequence}, Scalar::boolean});
-    if (row_.mask_of_attention && kMasksOfGpt2.holds(options_.transformers))
+    if (row_.mask_of_attention && kMaskedBiasOfGpt2.holds(options_.transformers))
       buffer_rows_.push_back({behind, "masked_bias", {}, options_.precision});
   }
 }

@@ -18,7 +18,8 @@ constexpr std::array kLibraries{LibraryRow{Library::pytorch, "PyTorch", kOfPyTor
                                 LibraryRow{Library::deepspeed, "DeepSpeed", kOfDeepSpeed},
                                 LibraryRow{Library::megatron, "Megatron-LM core", kOfMegatron}};
 
-constexpr std::array kRules{kKeepsLtWorkspace, kCastsLogits, kCopiesFrequencies, kMasksOfGpt2, kMaskOfGpt2};
+constexpr std::array kRules{kKeepsLtWorkspace, kCastsLogits, kCopiesFrequencies,
+                            kMaskedBiasOfGpt2, kMaskOfGpt2,  kAttentionWrittenOut};
 
 bool has_same_rules(Library library, Version a, Version b) {
   return std::ranges::all_of(

@@ -44,12 +44,14 @@ inline constexpr VersionRule kCastsLogits{Library::transformers, "the loss is of
 inline constexpr VersionRule kCopiesFrequencies{
     Library::transformers, "rotary embeddings keep a copy of their frequencies", 500, 0,
     "dry runs of 4.57.1 and 5.5.4; 5.0.0's modeling_llama.py, original_inv_freq"};
-/// 5.0 had the first of the two.
-inline constexpr VersionRule kMasksOfGpt2{
-    Library::transformers, "each attention of gpt2 has a mask of all positions, and a number", 0, 500,
-    "dry runs of 4.57.1 and 5.5.4; 4.57.1's modeling_gpt2.py, bias and masked_bias"};
+inline constexpr VersionRule kMaskedBiasOfGpt2{Library::transformers,
+                                               "each attention of gpt2 has a number for what is masked", 0, 500,
+                                               "dry runs of 4.57.1 and 5.5.4; 4.57.1's modeling_gpt2.py, masked_bias"};
 inline constexpr VersionRule kMaskOfGpt2{Library::transformers, "each attention of gpt2 has a mask of all positions", 0,
                                          505, "dry runs of 4.57.1 and 5.5.4; modeling_gpt2.py of 5.0.0 and 5.5.4"};
+/// Before, it was not compared.
+inline constexpr VersionRule kAttentionWrittenOut{Library::transformers, "attention written out is as it is told here",
+                                                  505, 0, "dry runs of 5.5.4, the oldest that was compared with it"};
 
 /// Every rule of every library.
 [[nodiscard]] std::span<const VersionRule> version_rules();

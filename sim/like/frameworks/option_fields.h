@@ -34,7 +34,7 @@ struct NumberPlace {
   double most;
 };
 
-/// A release of a library, known or not: what is not known the program refuses.
+/// A release of a library, one that is_known().
 struct VersionPlace {
   eager::Library library;
   eager::Version EagerOptions::*member;
