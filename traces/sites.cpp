@@ -23,7 +23,17 @@ constexpr std::array kLibraryFolders = {
     string_view("/torch/utils/"),   string_view("/torch/cuda/"),    string_view("/torch/distributed/"),
     string_view("/torch/amp/"),     string_view("/torch/_"),        string_view("/torch/functional.py"),
     string_view("/torch/func/"),    string_view("/torch/fx/"),      string_view("/torch/library.py"),
+    string_view("/shardscope-recipe/"),
 };
+
+/// Of an installed package that uses PyTorch: where a framework asks for memory, in a stack that has nothing of the
+/// user's.
+[[nodiscard]] bool is_package(string_view path) {
+  for (const string_view folder : {string_view("/site-packages/"), string_view("/dist-packages/")})
+    if (const std::size_t at = path.find(folder); at != string_view::npos)
+      return !path.substr(at + folder.size()).starts_with("torch/");
+  return false;
+}
 
 /// File and function, "" for all of its functions: names that PyTorch, Python and einops have and programs do not.
 constexpr std::pair<string_view, string_view> kLibraryFunctions[] = {
@@ -94,12 +104,12 @@ constexpr std::pair<string_view, string_view> kLibraryFunctions[] = {
 }
 
 struct Candidates {
-  FrameId own, python, autograd, op, innermost;
+  FrameId own, package, python, autograd, op, innermost;
 };
 
 [[nodiscard]] FrameId site_of(const Candidates& candidates) {
   for (const FrameId each :
-       {candidates.own, candidates.python, candidates.autograd, candidates.op, candidates.innermost})
+       {candidates.own, candidates.package, candidates.python, candidates.autograd, candidates.op, candidates.innermost})
     if (each.valid()) return each;
   return {};
 }
@@ -124,15 +134,16 @@ bool is_library(const Trace& trace, const StackFrame& frame) {
 
 std::vector<FrameId> sites(const Trace& trace) {
   struct Of {
-    bool python = false, library = false, autograd = false, op = false;
+    bool python = false, library = false, package = false, autograd = false, op = false;
     string_view function;
   };
   std::vector<Of> frames(trace.frames.size());
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const StackFrame& frame = trace.frames[i];
-    const string_view function = trace.name_of(frame.function);
-    frames[i] = {.python = is_python(trace.name_of(frame.file)),
+    const string_view function = trace.name_of(frame.function), file = trace.name_of(frame.file);
+    frames[i] = {.python = is_python(file) && !file.starts_with("<frozen shardscope "),
                  .library = is_library(trace, frame),
+                 .package = is_package(file),
                  .autograd = function.starts_with("torch::autograd::") && function.find("::apply(") != function.npos,
                  .op = function.starts_with("at::_ops::"),
                  .function = function};
@@ -149,6 +160,7 @@ std::vector<FrameId> sites(const Trace& trace) {
       of[i].innermost = node.frame;
       if (frame.python) of[i].python = node.frame;
       if (!frame.library && !is_optimizer_step(frame.function, called_by)) of[i].own = node.frame;
+      if (frame.package) of[i].package = node.frame;
       if (frame.autograd) of[i].autograd = node.frame;
       if (frame.op) of[i].op = node.frame;
     }

@@ -17,9 +17,9 @@ namespace shard {
 /// name, as far as these are PyTorch's alone.
 [[nodiscard]] bool is_library(const Trace& trace, const StackFrame& frame);
 
-/// The site of every stack of a trace, by its id: the innermost frame of the user's own code; where there is none, the
-/// innermost frame of Python; where there is none of these either, what autograd ran (the backward of an operator),
-/// the operator, or the innermost frame.
+/// The site of every stack of a trace, by its id: the innermost frame of the user's own code; where there is none, of an
+/// installed package other than PyTorch; then of Python; where there is none of these either, what autograd ran (the
+/// backward of an operator), the operator, or the innermost frame.
 [[nodiscard]] std::vector<FrameId> sites(const Trace& trace);
 
 /// "train.py:31 step", "MmBackward0": a frame in few words; "" for an invalid one.

@@ -291,7 +291,7 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (!words) return failed(words.error());
   DryRuns runs;
   const Result<Ended> ended =
-      dry_run(*words, card->place, folder->path(),
+      dry_run(*words, card->place, options.recipe.python, folder->path(),
               {.out_to_errors = *format == cli::Format::json, .timeout_seconds = options.timeout_seconds},
               [&](DryRun run) -> Result<void> {
                 if (!options.ranks.has(run.rank)) return {};

@@ -2,13 +2,17 @@
 #include "profiler/commands/dryrun_report.h"
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <utility>
 
 #include "profiler/commands/routing.h"
 #include "sim/cli/output.h"
+#include "traces/base/in_words.h"
 #include "traces/base/numbers.h"
 #include "traces/base/text_table.h"
+#include "traces/peaks.h"
+#include "traces/sites.h"
 
 namespace shard::dryrun {
 namespace {
@@ -48,6 +52,13 @@ void add_rank(nlohmann::ordered_json& j, const RankRun& rank, const Card& card) 
   j["host_peak_resident_bytes"] = run.ended.peak_resident_bytes;
   j["unknown_workspaces"] = run.unknown_workspaces;
   j["values_read_as_zeros"] = run.values_read;
+  j["phases"] = nlohmann::ordered_json::array();
+  if (rank.answer)
+    for (const PhaseAnswer& each : rank.answer->phases)
+      j["phases"].push_back({{"phase", to_string(each.phase)},
+                             {"peak_allocated_bytes", each.allocated_bytes},
+                             {"peak_seconds", static_cast<double>(each.time_ns - rank.answer->begin_ns) * 1e-9},
+                             {"most_by", each.most_by}});
   j["of_absent_ranks"] = nlohmann::ordered_json::array();
   for (const Absent& each : run.absent)
     j["of_absent_ranks"].push_back({{"what", each.what},
@@ -102,6 +113,16 @@ std::string routing_text(const DryRun& run, const Card& card) {
   return text;
 }
 
+/// Peaks of the parts of a run, where there is more than one.
+std::string phases_text(const RankRun& rank) {
+  if (!rank.answer || rank.answer->phases.size() < 2) return "";
+  TextTable table({"phase", "peak allocated", "at", "most of it held by"}, std::size_t{0});
+  for (const PhaseAnswer& each : rank.answer->phases)
+    table.add({in_words(to_string(each.phase)), show_bytes(Bytes{each.allocated_bytes}),
+               duration(Seconds{static_cast<double>(each.time_ns - rank.answer->begin_ns) * 1e-9}), each.most_by});
+  return table.str();
+}
+
 /// "transformers 5.24.0, deepspeed 0.19.8; without flash_attn, apex": what changes what is taken.
 std::string software_text(const DryRun& run) {
   std::string with, without;
@@ -130,6 +151,24 @@ std::string table_of(const DryRuns& runs, const Card& card) {
 
 }  // namespace
 
+Result<std::vector<PhaseAnswer>> phases_of(const Trace& trace, Rank rank) {
+  std::vector<PhaseAnswer> phases;
+  std::array<std::size_t, kPhaseCount> began{};
+  for (std::size_t i = trace.memory.size(); i-- > 0;)
+    if (trace.memory.rank[i] == rank) began[static_cast<std::size_t>(trace.memory.phase[i])] = i;
+  for (const MemoryPeak& peak : memory_peaks(trace)) {
+    if (peak.rank != rank || peak.memory != Memory::device) continue;
+    const Result<Held> held = held_at(trace, {.rank = rank, .time_ns = peak.peak_time_ns});
+    if (!held) return held.error();
+    phases.push_back({.phase = peak.phase,
+                      .allocated_bytes = peak.live_peak_bytes,
+                      .time_ns = peak.peak_time_ns,
+                      .most_by = held->holders.empty() ? "" : site_text(trace, held->holders.front().site)});
+  }
+  std::ranges::sort(phases, {}, [&](const PhaseAnswer& each) { return began[static_cast<std::size_t>(each.phase)]; });
+  return phases;
+}
+
 Result<RankRun> answered(DryRun run, HeldBy by) {
   if (!run.recording || run.recording->trace.memory.empty()) return RankRun{std::move(run), std::nullopt};
   const LoadedTrace& recording = *run.recording;
@@ -143,6 +182,9 @@ Result<RankRun> answered(DryRun run, HeldBy by) {
     if (arena.rank == held->rank) answer.reserved_bytes = std::max(answer.reserved_bytes, arena.peak_bytes);
   for (const SnapshotEvent& event : recording.snapshot->events)
     answer.out_of_memory = answer.out_of_memory || event.action == SnapshotAction::oom;
+  Result<std::vector<PhaseAnswer>> phases = phases_of(recording.trace, held->rank);
+  if (!phases) return phases.error();
+  answer.phases = std::move(*phases);
   return RankRun{std::move(run), std::move(answer)};
 }
 
@@ -221,6 +263,7 @@ std::string to_text(const DryRuns& runs, const Card& card, std::size_t top) {
     text << "an earlier peak of " << in_bytes(peak) << " is not among the last " << with_commas(kMostEvents)
          << " events, which are kept\n";
   if (const std::string table = table_of(runs, card); !table.empty()) text << "\n" << table;
+  if (const std::string table = phases_text(rank); !table.empty()) text << "\n" << table;
   if (answer) {
     text << "\n" << shard::to_text(run.recording->trace, answer->held, top, answer->begin_ns);
   } else {

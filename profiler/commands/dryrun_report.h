@@ -20,11 +20,20 @@ struct Card {
   [[nodiscard]] cluster::Room room() const { return {.capacity = Bytes{place.device_bytes}, .outside = outside}; }
 };
 
+/// The peak of a part of the run, what was there before it included.
+struct PhaseAnswer {
+  Phase phase{};
+  std::int64_t allocated_bytes = 0;
+  std::int64_t time_ns = 0;  ///< on the recording's clock
+  std::string most_by{};     ///< the line that held most of it; empty where no stack was kept
+};
+
 /// What a recording says.
 struct Answer {
   std::int64_t allocated_bytes = 0, reserved_bytes = 0, begin_ns = 0;
   bool out_of_memory = false;
   Held held;
+  std::vector<PhaseAnswer> phases;  ///< as they began for the first time; those that took memory
 };
 
 /// A rank's run and its answer; none where it used no GPU, or was killed.

@@ -18,6 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// By whose name its frames are known to be none of the user's (traces/sites.cpp).
+constexpr const char* kRecipeFolder = "shardscope-recipe";
+
 constexpr Bytes kLongest{std::int64_t{16} << 20};
 
 /// The text of a config.json: of a file, of a folder that has one, or of a known model.
@@ -102,9 +105,9 @@ std::string text_of(std::string_view file_name) {
 Result<std::vector<std::string>> written(const Recipe& recipe, const fs::path& folder, std::string_view program,
                                          const nlohmann::ordered_json& spec) {
   std::error_code error;
-  fs::create_directories(folder / "recipe", error);
+  fs::create_directories(folder / kRecipeFolder, error);
   const std::array<std::pair<fs::path, std::string>, 2> files{
-      {{folder / "recipe" / "spec.json", spec.dump(2)}, {folder / "recipe" / program, text_of(program)}}};
+      {{folder / kRecipeFolder / "spec.json", spec.dump(2)}, {folder / kRecipeFolder / program, text_of(program)}}};
   for (const auto& [path, content] : files)
     if (const Result<void> done = write_file(path, content); !done) return done.error();
   return std::vector<std::string>{recipe.python, files[1].first, files[0].first};
@@ -166,7 +169,8 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
   group.add("lora-rank", &recipe.lora_rank, "R", "peft's adapters on all linear layers (hf-trainer, trl-sft)").least(1);
   group.add("quantize", &recipe.quantize, "nf4|fp4|int8", "weights below the adapters, by bitsandbytes: QLoRA");
   group.add_flag("recompute", &recipe.recompute, "gradient checkpointing, as transformers does it");
-  group.add("python", &recipe.python, "PATH", "the interpreter that has the framework");
+  group.add("python", &recipe.python, "PATH",
+            "the interpreter that has the framework: of a recipe, or of a program that starts one (a shell script)");
 }
 
 Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& program) {
@@ -234,11 +238,11 @@ Result<std::vector<std::string>> recipe_program(const Recipe& recipe, const fs::
                  "the config.json beside a model's weights on the Hugging Face Hub"};
   config.erase("_source");
   std::error_code error;
-  fs::create_directories(folder / "recipe" / "model", error);
-  if (const Result<void> done = write_file(folder / "recipe" / "model" / "config.json", config.dump(2)); !done)
+  fs::create_directories(folder / kRecipeFolder / "model", error);
+  if (const Result<void> done = write_file(folder / kRecipeFolder / "model" / "config.json", config.dump(2)); !done)
     return done.error();
   nlohmann::ordered_json spec = to_json(recipe);
-  spec["model"] = (folder / "recipe" / "model").string();
+  spec["model"] = (folder / kRecipeFolder / "model").string();
   return written(recipe, folder, "recipe.py", spec);
 }
 

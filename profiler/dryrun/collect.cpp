@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "profiler/dryrun/phases.h"
 #include "profiler/standin/counters.h"
 
 namespace shard::dryrun {
@@ -103,6 +104,7 @@ void collect(const fs::path& folder, DryRun& run) {
     for (const ArenaSummary& arena : loaded->trace.arenas) held = std::max(held, arena.live_peak_bytes);
     if (held <= most) continue;
     most = held;
+    add_phases(fs::path(path).replace_extension(".phases"), *loaded);
     run.recording = std::move(*loaded);
     run.snapshot = path;
   }

@@ -96,9 +96,9 @@ Result<std::vector<std::string>> side_by_side(const std::vector<std::string>& pr
 
 }  // namespace
 
-Result<Ended> dry_run(const std::vector<std::string>& program, const Place& place, const fs::path& folder,
-                      const Started& how, const Each& each) {
-  const Result<PyTorch> pytorch = pytorch_of(program);
+Result<Ended> dry_run(const std::vector<std::string>& program, const Place& place, const std::string& python,
+                      const fs::path& folder, const Started& how, const Each& each) {
+  const Result<PyTorch> pytorch = pytorch_of(program, python);
   if (!pytorch) return pytorch.error();
   if (const Result<void> done = write_files(*pytorch, place, folder); !done) return done.error();
   Started started = how;

@@ -83,10 +83,11 @@ struct DryRun {
 /// Given each rank's run, in the order of place.ranks, when all have ended.
 using Each = std::function<Result<void>(DryRun)>;
 
-/// How the program ended: with several ranks, as the first that failed. Folder: for the run's files, an empty one that
-/// stays until the answer has been used. `how.environment` is added to. Fails where there is no PyTorch for CUDA, or
-/// the program cannot be started.
+/// How the program ended: with several ranks, as the first that failed. `python`: whose PyTorch it is, where the
+/// program itself does not say. Folder: for the run's files, an empty one that stays until the answer has been used.
+/// `how.environment` is added to. Fails where there is no PyTorch for CUDA, or the program cannot be started.
 [[nodiscard]] Result<Ended> dry_run(const std::vector<std::string>& program, const Place& place,
-                                    const std::filesystem::path& folder, const Started& how, const Each& each);
+                                    const std::string& python, const std::filesystem::path& folder, const Started& how,
+                                    const Each& each);
 
 }  // namespace shard::dryrun

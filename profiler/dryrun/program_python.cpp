@@ -39,8 +39,8 @@ else:
             print(os.path.realpath(place))
 )";
 
-/// The interpreter of a program: itself, that of its first line, or python3.
-std::string interpreter_of(const std::string& program) {
+/// The interpreter of a program: itself, that of its first line, or the one that was named.
+std::string interpreter_of(const std::string& program, const std::string& named) {
   const std::string name = fs::path(program).filename().string();
   if (name.starts_with("python") || name.starts_with("pypy")) return program;
   const std::string path = profiler::found_in_path(program);
@@ -54,7 +54,7 @@ std::string interpreter_of(const std::string& program) {
     if (interpreter.ends_with("/env")) words >> interpreter;
     return interpreter;
   }
-  return "python3";
+  return named;
 }
 
 int cuda_version_of(const std::string& text) {
@@ -69,8 +69,11 @@ Error unavailable(const std::string& what, const std::string& where, const std::
 
 }  // namespace
 
-Result<PyTorch> pytorch_of(const std::vector<std::string>& program) {
-  const std::string python = interpreter_of(program.front());
+Result<PyTorch> pytorch_of(const std::vector<std::string>& program, const std::string& named) {
+  if (const fs::path found = profiler::found_in_path(program.front()); found.empty() || !fs::exists(found))
+    return unavailable("the program cannot be started: there is none of that name", program.front(),
+                       "as in: dryrun -- python3 train.py");
+  const std::string python = interpreter_of(program.front(), named);
   const Result<profiler::Ended> asked = profiler::run_and_read({python, "-c", kQuestion});
   if (!asked) return asked.error();
   const std::size_t marked = asked->out.rfind(kMarker);

@@ -18,8 +18,9 @@ struct PyTorch {
 };
 
 /// `program`: as it would be started: an interpreter, a script with a first line that names one, or anything else,
-/// for which the python3 of PATH is asked. Errc::unavailable where there is no Python, no PyTorch, or one without CUDA.
-[[nodiscard]] Result<PyTorch> pytorch_of(const std::vector<std::string>& program);
+/// for which `python` is asked. Errc::unavailable where there is no such program, no Python, no PyTorch, or one
+/// without CUDA.
+[[nodiscard]] Result<PyTorch> pytorch_of(const std::vector<std::string>& program, const std::string& python);
 
 /// Shared libraries that the program may load: of PyTorch, of the packages beside it and wherever Python finds modules,
 /// but for those of CUDA itself.

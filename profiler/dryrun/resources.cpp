@@ -12,6 +12,7 @@
 EMBED(shardscope_embedded_standin, STANDIN_LIBRARY)
 EMBED(shardscope_embedded_sitecustomize, PYTHON_FILES "/sitecustomize.py")
 EMBED(shardscope_embedded_steps, PYTHON_FILES "/steps.py")
+EMBED(shardscope_embedded_phases, PYTHON_FILES "/phases.py")
 EMBED(shardscope_embedded_small_values, PYTHON_FILES "/small_values.py")
 EMBED(shardscope_embedded_routing, PYTHON_FILES "/routing.py")
 EMBED(shardscope_embedded_alone, PYTHON_FILES "/alone.py")
@@ -34,11 +35,12 @@ std::span<const PythonFile> python_files() {
       shardscope_embedded_##NAME##_begin, shardscope_embedded_##NAME##_end \
     }                                                                      \
   }
-  static const std::array kFiles{PythonFile PYTHON_FILE(sitecustomize),   PythonFile PYTHON_FILE(steps),
-                                 PythonFile PYTHON_FILE(small_values),    PythonFile PYTHON_FILE(routing),
-                                 PythonFile PYTHON_FILE(alone),           PythonFile PYTHON_FILE(together),
-                                 PythonFile PYTHON_FILE(ranks),           PythonFile PYTHON_FILE(recipe),
-                                 PythonFile PYTHON_FILE(megatron_recipe), PythonFile PYTHON_FILE(torchtitan_recipe)};
+  static const std::array kFiles{PythonFile PYTHON_FILE(sitecustomize),    PythonFile PYTHON_FILE(steps),
+                                 PythonFile PYTHON_FILE(phases),           PythonFile PYTHON_FILE(small_values),
+                                 PythonFile PYTHON_FILE(routing),          PythonFile PYTHON_FILE(alone),
+                                 PythonFile PYTHON_FILE(together),         PythonFile PYTHON_FILE(ranks),
+                                 PythonFile PYTHON_FILE(recipe),           PythonFile PYTHON_FILE(megatron_recipe),
+                                 PythonFile PYTHON_FILE(torchtitan_recipe)};
   return kFiles;
 }
 

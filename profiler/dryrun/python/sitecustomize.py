@@ -29,6 +29,7 @@ OPTIONAL = ("flash_attn", "transformer_engine", "apex", "xformers", "liger_kerne
 class Recording:
     def __init__(self):
         self.torch = None
+        self.phases = None
         self.owner = 0  # the process that records: a fork of it has no GPU
 
     def start(self, torch):
@@ -80,6 +81,8 @@ class Recording:
             with open(os.path.join(FOLDER, f"{os.getpid()}.peak"), "w") as file:
                 file.write(str(max(map(torch.cuda.max_memory_allocated, range(torch.cuda.device_count())), default=0)))
             self.write_software()
+            if self.phases is not None:
+                self.phases.write(os.path.join(FOLDER, f"{os.getpid()}.phases"))
             torch.cuda.memory._dump_snapshot(path + ".part")
             os.replace(path + ".part", path)
         except Exception as fault:  # the program's end is not to change
@@ -102,7 +105,8 @@ def prepare(torch):
     recording.take_over(torch)
     torch.cuda._lazy_call(lambda: recording.start(torch))
     load("routing")
-    parts = [load("steps"), load("small_values")]
+    phases = load("phases")
+    parts = [phases, load("steps"), load("small_values")]
     if hasattr(torch, "distributed") and torch.distributed.is_available():
         parts.append(load("together" if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else "alone"))
     for part in parts:
@@ -110,6 +114,7 @@ def prepare(torch):
             part.prepare(torch)
         except (AttributeError, TypeError) as fault:  # a PyTorch that has no such function: its program runs all the same
             recording.give_up(f"{part.__name__}: {fault}")
+    recording.phases = getattr(phases.prepare, "phases", None)
     return parts
 
 

@@ -23,6 +23,7 @@ def prepare(torch):
         return
     library = ctypes.CDLL(None)
     count = library.shardscope_standin_count_step
+    phases = getattr(sys.modules["shardscope_phases"].prepare, "phases", None)  # none of a PyTorch that is not whole
     seen = {"backward": 0, "at_step": -1}
 
     def stepped(optimizer, arguments, more):
@@ -30,6 +31,8 @@ def prepare(torch):
         if seen["backward"] == 0 or seen["backward"] != seen["at_step"]:
             seen["at_step"] = seen["backward"]
             count(0)
+            if phases is not None:
+                phases.took_step()
             let_watchdog_look()
 
     optimizers.register_optimizer_step_post_hook(stepped)
@@ -39,6 +42,8 @@ def prepare(torch):
     def counted(*arguments, **more):
         seen["backward"] += 1
         count(1)
+        if phases is not None:
+            phases.went_backward()
         return backward(*arguments, **more)
 
     torch.autograd.backward = counted

@@ -1,6 +1,7 @@
 // Events to steps: an alloc takes, a free gives back, a free that waits for another stream lets go first.
 #include "sim/like/program/program_of_snapshot.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -20,15 +21,22 @@ bool takes_segments(SnapshotAction action) {
   return action == SnapshotAction::segment_alloc || action == SnapshotAction::segment_map;
 }
 
-/// By event: what its block is for, as the trace's memory events say, of which every alloc has one, in order.
-std::vector<Category> categories(const Snapshot& snapshot, const Trace& names) {
-  std::vector<Category> of(snapshot.events.size(), Category::not_known);
+/// What the trace's memory events say of an alloc.
+struct Taken {
+  Category category = Category::not_known;
+  Phase phase = Phase::steady_step;
+};
+
+/// By event, of which every alloc has a memory event, in order.
+std::vector<Taken> taken(const Snapshot& snapshot, const Trace& names) {
+  std::vector<Taken> of(snapshot.events.size());
   std::size_t row = snapshot.at_start.blocks.size();
   for (std::size_t i = 0; i < of.size(); ++i) {
     if (snapshot.events[i].action != SnapshotAction::alloc) continue;
     while (row < names.memory.size() && names.memory.delta_bytes[row] < 0) ++row;
     if (row == names.memory.size() || names.memory.stack[row] != snapshot.events[i].stack) break;
-    of[i] = names.memory.category[row++];
+    of[i] = {names.memory.category[row], names.memory.phase[row]};
+    ++row;
   }
   return of;
 }
@@ -53,12 +61,17 @@ class SnapshotConversion {
         capacity_(capacity),
         device_(busiest_device(snapshot)),
         sites_(sites(names)),
-        categories_(categories(snapshot, names)) {}
+        taken_(taken(snapshot, names)) {}
 
   SnapshotProgram run() {
     Program& program = result_.program;
     program.origin.allocator = settings_of(snapshot_);
-    program.begin_phase(Phase::first_step);
+    const std::vector<Phase>& phases = names_.memory.phase;
+    if (std::ranges::adjacent_find(phases, std::ranges::not_equal_to()) != phases.end()) {
+      parts_known_ = true;
+      phase_ = phases.front();
+    }
+    program.begin_phase(phase_);
     begin();
     for (at_ = 0; at_ < snapshot_.events.size(); ++at_) {
       const SnapshotEvent& event = snapshot_.events[at_];
@@ -87,7 +100,10 @@ class SnapshotConversion {
 
   void add(const SnapshotEvent& event) {
     switch (event.action) {
-      case SnapshotAction::alloc: return take(event.address, event.bytes, event.stack, event.stream, categories_[at_]);
+      case SnapshotAction::alloc:
+        if (const Phase phase = taken_[at_].phase; parts_known_ && phase != phase_)
+          result_.program.begin_phase(phase_ = phase);
+        return take(event.address, event.bytes, event.stack, event.stream, taken_[at_].category);
       case SnapshotAction::free_requested: return let_go(event.address);
       case SnapshotAction::free_completed: return give_back(event.address);
       case SnapshotAction::segment_alloc:
@@ -161,7 +177,9 @@ class SnapshotConversion {
   std::optional<Bytes> capacity_;
   std::int32_t device_;
   std::vector<FrameId> sites_;
-  std::vector<Category> categories_;
+  std::vector<Taken> taken_;
+  bool parts_known_ = false;  ///< events are of several phases
+  Phase phase_ = Phase::first_step;
   std::size_t at_ = 0;
   Bytes reserved_{0};
   FrameId asking_{};

@@ -1,0 +1,147 @@
+// Allocations are counted from the end, since of a long recording the first events are gone.
+#include "profiler/dryrun/phases.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shard::dryrun {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Behind so many allocations of the recorded ones; less than none: before them.
+struct PhaseBegin {
+  Phase phase{};
+  std::int64_t allocations = 0;
+};
+
+std::optional<Phase> phase_of(const Json& name) {
+  if (!name.is_string()) return {};
+  for (int i = 0; i < kPhaseCount; ++i)
+    if (name.get_ref<const std::string&>() == to_string(static_cast<Phase>(i))) return static_cast<Phase>(i);
+  return {};
+}
+
+/// A device's of a list by device; a GPU that was not used yet has none.
+std::int64_t count_of(const Json& counts, std::int32_t device) {
+  const auto at = static_cast<std::size_t>(device);
+  return counts.is_array() && at < counts.size() && counts[at].is_number_integer() ? counts[at].get<std::int64_t>() : 0;
+}
+
+/// By stack: whether it is within the call of a module.
+std::vector<bool> within_modules(const Trace& trace) {
+  std::vector<bool> within(trace.stacks.size());
+  for (std::size_t i = 0; i < within.size(); ++i) {  // a caller's id is smaller
+    const StackNode& node = trace.stacks[i];
+    within[i] = (node.caller.valid() && within[static_cast<std::size_t>(node.caller.value)]) ||
+                (node.frame.valid() && trace.name_of(trace.frame_of(node.frame).function) == "_call_impl");
+  }
+  return within;
+}
+
+class PhaseMarking {
+ public:
+  PhaseMarking(const Json& said, LoadedTrace& recording)
+      : said_(said), trace_(recording.trace), device_(busiest_device(*recording.snapshot)) {
+    live_at_start_ = std::ranges::count(recording.snapshot->at_start.blocks, device_, &Snapshot::Start::Live::device);
+    for (std::size_t i = 0; i < trace_.memory.size(); ++i) {
+      if (trace_.memory.rank[i].value != device_) continue;
+      rows_.push_back(i);
+      recorded_ += trace_.memory.delta_bytes[i] > 0 ? 1 : 0;
+    }
+    recorded_ -= live_at_start_;
+  }
+
+  void run() {
+    if (!read_begins()) return;
+    end_creation();
+    std::size_t next = 0;
+    std::int64_t seen = -live_at_start_;
+    Phase phase = Phase::creation;
+    for (const std::size_t row : rows_) {
+      if (trace_.memory.delta_bytes[row] > 0) {
+        for (; next < begins_.size() && begins_[next].allocations <= std::max(seen, std::int64_t{0}); ++next)
+          phase = begins_[next].phase;
+        ++seen;
+      }
+      trace_.memory.phase[row] = phase;
+    }
+  }
+
+ private:
+  /// Of all allocations those that are recorded are the last.
+  [[nodiscard]] std::int64_t recorded_before(const Json& counts) const {
+    return count_of(counts, device_) - count_of(said_.value("allocations", Json()), device_) + recorded_;
+  }
+
+  bool read_begins() {
+    if (count_of(said_.value("allocations", Json()), device_) < recorded_) return false;  // somebody set it to zero
+    std::int64_t last = 0;
+    for (const Json& mark : said_.value("marks", Json::array())) {
+      if (!mark.is_array() || mark.size() != 2) return false;
+      const std::optional<Phase> phase = phase_of(mark[0]);
+      const std::int64_t count = count_of(mark[1], device_);
+      if (!phase || count < last) return false;
+      last = count;
+      begins_.push_back({*phase, recorded_before(mark[1])});
+    }
+    return true;
+  }
+
+  /// What is marked as creation is so until a module is called; what comes then is the first step, or a run of one that
+  /// does not train.
+  void end_creation() {
+    const bool trains = said_.value("first_backward", Json()).is_array();
+    const std::optional<std::int64_t> first = first_call();
+    std::int64_t end = first ? *first : recorded_;
+    if (trains) end = std::min(end, recorded_before(said_["first_backward"]));
+    const Phase after = trains ? Phase::first_step : Phase::evaluate;
+    begins_.insert(begins_.begin(), {Phase::creation, -live_at_start_});
+    std::vector<PhaseBegin> split;
+    for (std::size_t i = 0; i < begins_.size(); ++i) {
+      const std::int64_t until = i + 1 < begins_.size() ? begins_[i + 1].allocations : recorded_;
+      PhaseBegin begin = begins_[i];
+      if (begin.phase == Phase::creation && begin.allocations >= end) begin.phase = after;
+      split.push_back(begin);
+      if (begin.phase == Phase::creation && until > end) split.push_back({after, end});
+    }
+    begins_ = std::move(split);
+  }
+
+  /// Allocations before the first within a module's call.
+  [[nodiscard]] std::optional<std::int64_t> first_call() const {
+    const std::vector<bool> within = within_modules(trace_);
+    std::int64_t seen = -live_at_start_;
+    for (const std::size_t row : rows_) {
+      if (trace_.memory.delta_bytes[row] <= 0) continue;
+      const StackId stack = trace_.memory.stack[row];
+      if (seen >= 0 && stack.valid() && within[static_cast<std::size_t>(stack.value)]) return seen;
+      ++seen;
+    }
+    return {};
+  }
+
+  const Json& said_;
+  Trace& trace_;
+  std::int32_t device_;
+  std::vector<std::size_t> rows_;  ///< of the device
+  std::int64_t recorded_ = 0;      ///< allocations that are events
+  std::int64_t live_at_start_ = 0;
+  std::vector<PhaseBegin> begins_;
+};
+
+}  // namespace
+
+void add_phases(const std::filesystem::path& file, LoadedTrace& recording) {
+  std::ifstream in(file);
+  const Json said = Json::parse(in, nullptr, false);
+  if (said.is_object() && recording.snapshot) PhaseMarking(said, recording).run();
+}
+
+}  // namespace shard::dryrun
