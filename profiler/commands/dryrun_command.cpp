@@ -17,10 +17,12 @@
 #include "profiler/commands/program_words.h"
 #include "profiler/commands/recipe.h"
 #include "profiler/commands/routing.h"
+#include "profiler/commands/routing_draws.h"
 #include "profiler/dryrun/dry_run.h"
 #include "profiler/process/run_folder.h"
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
+#include "sim/cli/progress.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/cluster/verdict.h"
 #include "sim/commands/printing.h"
@@ -131,6 +133,7 @@ struct Options {
   WantedRanks ranks;
   std::optional<std::int64_t> devices;
   std::string routing = "balanced";
+  std::optional<std::int64_t> routings;
   bool assume_zeros = false;
   std::int64_t behind = 0;
   bool addresses_upwards = false;
@@ -241,6 +244,11 @@ void declare(cli::Command& command, Options& options) {
       "routing", &options.routing, "balanced|zipf:S|one-expert|FILE",
       "which experts tokens go to, which no kernel computes: all alike, the more the earlier, all to one, or by a "
       "JSON list of shares");
+  group
+      .add("routings", &options.routings, "N",
+           "so many runs, each of which draws the experts at random, by --routing on average: least, median and "
+           "largest peak")
+      .least(1);
   group.add_choice(
       "addresses", &options.addresses_upwards,
       {{"down", false, "below earlier ones, as most Linux drivers"},
@@ -266,6 +274,53 @@ void declare(cli::Command& command, Options& options) {
   group.add("top", &options.top, "N", "so many of the largest holders").least(0);
 }
 
+/// A run of all its ranks; its folder has the recording as PyTorch wrote it.
+struct Ran {
+  Scratch folder;
+  Ended ended;
+  DryRuns runs;
+};
+
+Result<Ran> run_once(const Options& options, const std::vector<std::string>& program, const Place& place, bool json) {
+  Result<Scratch> folder = profiler::run_folder();
+  if (!folder) return folder.error();
+  Result<std::vector<std::string>> words =
+      options.recipe.name.empty() ? program : recipe_program(options.recipe, folder->path());
+  if (!words) return words.error();
+  DryRuns runs;
+  Result<Ended> ended =
+      dry_run(*words, place, options.recipe.python, folder->path(),
+              {.out_to_errors = json, .timeout_seconds = options.timeout_seconds}, [&](DryRun run) -> Result<void> {
+                if (!options.ranks.has(run.rank)) return {};
+                Result<RankRun> rank = answered(std::move(run), options.by);
+                if (!rank) return rank.error();
+                runs.add(std::move(*rank));
+                return {};
+              });
+  if (!ended) return ended.error();
+  return Ran{std::move(*folder), *ended, std::move(runs)};
+}
+
+/// The one that took most, or the first that did not end well. Without --routings, or where no tokens choose, there is
+/// one run.
+Result<Ran> run_draws(const Options& options, const std::vector<std::string>& program, const Place& card, bool json,
+                      RoutingDraws& draws) {
+  if (!options.routings) return run_once(options, program, card, json);
+  cli::Progress progress(std::cerr, "draws", cli::style_of(2));
+  std::optional<Ran> most;
+  for (Place place = card; place.routing_draw < *options.routings;) {
+    ++place.routing_draw;
+    Result<Ran> ran = run_once(options, program, place, json);
+    if (!ran) return ran.error();
+    const DryRun& worst = ran->runs.worst().run;
+    if (ran->ended.timed_out || ran->ended.exit_code != 0 || worst.routing.empty()) return ran;
+    draws.add(ran->runs);
+    if (draws.is_largest_last()) most = std::move(*ran);
+    progress.update(static_cast<double>(place.routing_draw) / static_cast<double>(*options.routings));
+  }
+  return std::move(*most);
+}
+
 }  // namespace
 
 int dryrun_command(std::span<const std::string> arguments) {
@@ -284,30 +339,20 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (!format) return failed(format.error());
   const Result<Card> card = card_of(options, program);
   if (!card) return failed(card.error());
-  const Result<Scratch> folder = profiler::run_folder();
-  if (!folder) return failed(folder.error());
-  Result<std::vector<std::string>> words =
-      options.recipe.name.empty() ? program : recipe_program(options.recipe, folder->path());
-  if (!words) return failed(words.error());
-  DryRuns runs;
-  const Result<Ended> ended =
-      dry_run(*words, card->place, options.recipe.python, folder->path(),
-              {.out_to_errors = *format == cli::Format::json, .timeout_seconds = options.timeout_seconds},
-              [&](DryRun run) -> Result<void> {
-                if (!options.ranks.has(run.rank)) return {};
-                Result<RankRun> rank = answered(std::move(run), options.by);
-                if (!rank) return rank.error();
-                runs.add(std::move(*rank));
-                return {};
-              });
-  if (!ended) return failed(ended.error());
+  RoutingDraws draws;
+  const Result<Ran> ran = run_draws(options, program, card->place, *format == cli::Format::json, draws);
+  if (!ran) return failed(ran.error());
+  const DryRuns& runs = ran->runs;
   const auto top = static_cast<std::size_t>(options.top);
   if (*format == cli::Format::json) {
     nlohmann::ordered_json answer = to_json(runs, *card, top);
+    if (!draws.empty()) answer["routings"] = draws.json();
     if (!options.recipe.name.empty()) answer["recipe"] = to_json(options.recipe);
     std::cout << cli::json_text(answer);
   } else {
-    cli::print(std::cout, to_text(runs, *card, top));
+    std::string text = to_text(runs, *card, top);
+    if (!draws.empty()) text += "\n" + draws.text(card->place.routing);
+    cli::print(std::cout, text);
   }
   const DryRun& worst = runs.worst().run;
   if (!options.trace.empty()) {
@@ -316,12 +361,12 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (!options.save.empty()) {
     if (const Result<void> saved = save_program(worst, card->place, options.save); !saved) return failed(saved.error());
   }
-  if (ended->timed_out) return exit_code(Errc::retryable);
-  if (const Absent* const refused = first_refused(runs); refused != nullptr && ended->exit_code == 0)
+  if (ran->ended.timed_out) return exit_code(Errc::retryable);
+  if (const Absent* const refused = first_refused(runs); refused != nullptr && ran->ended.exit_code == 0)
     return failed(Error{Errc::unavailable, "the program went on after an error: it looked at " + refused->what,
                         refused->file + ":" + std::to_string(refused->line),
                         "--rank all, which runs the other ranks, or --assume-zeros"});
-  return ended->exit_code;
+  return ran->ended.exit_code;
 }
 
 }  // namespace shard::dryrun

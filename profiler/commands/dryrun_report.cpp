@@ -17,11 +17,6 @@
 namespace shard::dryrun {
 namespace {
 
-/// Of a program that was killed, what it took of the card; the recording went with it.
-std::int64_t reserved_bytes(const RankRun& rank) {
-  return rank.answer ? rank.answer->reserved_bytes : rank.run.device_peak_bytes;
-}
-
 /// What the allocator was refused fits nowhere, though the program may have gone on.
 cluster::Verdict verdict_of(const RankRun& rank, const Card& card) {
   if (rank.answer && rank.answer->out_of_memory) return cluster::Verdict::does_not_fit;
@@ -149,8 +144,6 @@ std::string table_of(const DryRuns& runs, const Card& card) {
   return table.str() + "\n";
 }
 
-}  // namespace
-
 Result<std::vector<PhaseAnswer>> phases_of(const Trace& trace, Rank rank) {
   std::vector<PhaseAnswer> phases;
   std::array<std::size_t, kPhaseCount> began{};
@@ -167,6 +160,12 @@ Result<std::vector<PhaseAnswer>> phases_of(const Trace& trace, Rank rank) {
   }
   std::ranges::sort(phases, {}, [&](const PhaseAnswer& each) { return began[static_cast<std::size_t>(each.phase)]; });
   return phases;
+}
+
+}  // namespace
+
+std::int64_t reserved_bytes(const RankRun& rank) {
+  return rank.answer ? rank.answer->reserved_bytes : rank.run.device_peak_bytes;
 }
 
 Result<RankRun> answered(DryRun run, HeldBy by) {

@@ -44,6 +44,9 @@ struct RankRun {
 
 [[nodiscard]] Result<RankRun> answered(DryRun run, HeldBy by);
 
+/// Of a program that was killed, what it took of the card; the recording went with it.
+[[nodiscard]] std::int64_t reserved_bytes(const RankRun& rank);
+
 /// All ranks that ran. Those that took less have no recording any more.
 struct DryRuns {
   std::vector<RankRun> ranks;

@@ -33,6 +33,7 @@ struct Place {
   std::vector<int> ranks{0};  ///< that run: one, as if the others did, or all, side by side
   int ranks_per_host = 1;
   std::string routing = "balanced";  ///< of tokens to experts: as --routing says, or a JSON list of shares
+  std::int64_t routing_draw = 0;     ///< which one at random that is so on average; 0: what is expected
   bool assume_zeros = false;         ///< what other ranks would send, where the program's own code looks at it
 };
 

@@ -44,6 +44,7 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
       {"TRITON_CACHE_DIR", own / "triton"},
       {"SHARDSCOPE_DRYRUN_FOLDER", own},
       {"SHARDSCOPE_DRYRUN_ROUTING", place.routing},
+      {"SHARDSCOPE_DRYRUN_ROUTING_DRAW", std::to_string(place.routing_draw)},
       {"SHARDSCOPE_DRYRUN_EVENTS", std::to_string(kMostEvents)},
       {"PYTHONPATH", before(folder / "hook", "PYTHONPATH")},
       {"LD_LIBRARY_PATH", before(folder, "LD_LIBRARY_PATH")},

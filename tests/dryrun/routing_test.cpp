@@ -37,6 +37,33 @@ TEST_F(RoutingTest, IsToldToTheProgramAndNamedInTheAnswer) {
   }
 }
 
+constexpr const char* kDraws = R"(import json, os, torch
+draw = int(os.environ["SHARDSCOPE_DRYRUN_ROUTING_DRAW"])
+with open(os.path.join(os.environ["SHARDSCOPE_DRYRUN_FOLDER"], "routing"), "a") as file:
+    file.write(json.dumps({"file": "moe.py", "line": 7, "experts": 8, "each": 2}) + "\n")
+kept = torch.empty([0, 5, 2, 9, 4][draw] << 20)
+)";
+
+TEST_F(RoutingTest, OfSeveralDrawsTheLargestIsToldAndTheSpread) {
+  const auto answer = json_of(dryrun(kDraws, {"--json", "--routings", "4"}));
+  EXPECT_EQ(answer["peak_allocated_bytes"], 9 << 20);
+  EXPECT_EQ(answer["routings"]["draws"], 4);
+  const nlohmann::json kSpread{{"least", 2 << 20}, {"median", 4 << 20}, {"largest", 9 << 20}};
+  EXPECT_EQ(answer["routings"]["peak_allocated_bytes"], kSpread);
+  const Outcome text = dryrun(kDraws, {"--routings", "3", "--trace", scratch_.file("most.sst")});
+  EXPECT_THAT(text.out,
+              HasSubstr("over 3 draws of balanced routing the peak was 2.00 MiB at least, 5.00 MiB in the median"));
+  const auto kept = json_of(shardscope({"inspect", scratch_.file("most.sst"), "--at", "peak", "--json"}));
+  EXPECT_EQ(kept["held"][0]["allocated_bytes"], 9 << 20) << kept.dump(1).substr(0, 2000);
+}
+
+TEST_F(RoutingTest, WhereNoTokensChooseOneRunTellsAll) {
+  const auto answer =
+      json_of(dryrun("import torch\nkept = torch.empty(3 << 20)\nprint('ran')\n", {"--json", "--routings", "4"}));
+  EXPECT_EQ(answer["peak_allocated_bytes"], 3 << 20);
+  EXPECT_FALSE(answer.contains("routings"));
+}
+
 TEST_F(RoutingTest, WhatIsNoneIsRefused) {
   scratch_.write("none.json", "[0, 0]");
   scratch_.write("words.json", R"(["a"])");

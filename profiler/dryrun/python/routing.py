@@ -1,10 +1,13 @@
 # Which experts tokens go to where no kernel computes it: an assumption, by rule, that the answer names.
+import inspect
 import json
 import os
+import random
 import sys
 
 FOLDER = os.environ.get("SHARDSCOPE_DRYRUN_FOLDER", "")
 POLICY = os.environ.get("SHARDSCOPE_DRYRUN_ROUTING", "balanced")
+DRAW = int(os.environ.get("SHARDSCOPE_DRYRUN_ROUTING_DRAW", "0"))  # which one at random; 0: what is expected
 MOST_EXPERTS = 4096  # a list longer than that is a vocabulary
 
 
@@ -44,9 +47,42 @@ def counts_of(weights, tokens, each):
     return counts
 
 
+layers = {}
+
+
+def layer_of(torch):
+    """A number of the module that chooses, which chooses alike when it is called again: to compute it once more for
+    backward, above all."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_flags & inspect.CO_OPTIMIZED and code.co_varnames[:1] == ("self",):
+            found = frame.f_locals
+            owner = found.get("self")
+            if sys.version_info < (3, 13):
+                found.clear()  # a copy, which the frame would keep, and with it what its variables were
+            if isinstance(owner, torch.nn.Module):
+                return layers.setdefault(id(owner), len(layers))
+        frame = frame.f_back
+    return -1
+
+
+def drawn(torch, weights, tokens, each):
+    """At random: which experts are the heavy ones, alike on every rank, and then token by token."""
+    layer = layer_of(torch)
+    weights = list(weights)
+    random.Random(f"{DRAW} {layer}").shuffle(weights)
+    generator = torch.Generator()
+    generator.manual_seed(random.Random(f"{DRAW} {layer} {os.environ.get('RANK', '0')}").getrandbits(48))
+    shares = torch.tensor([max(weight, 1e-12) for weight in weights], dtype=torch.float64)
+    return torch.multinomial(shares.expand(tokens, -1), each, generator=generator)
+
+
 def chosen(torch, tokens, experts, each):
     """The experts of each token, all different, of shape (tokens, each); of no token twice the same."""
     weights = weights_of(POLICY, experts)
+    if DRAW > 0:
+        return drawn(torch, weights or [1.0] * experts, tokens, each)
     if weights is None:
         return torch.arange(tokens * each, dtype=torch.int64).remainder_(experts).view(tokens, each)
     counts = torch.tensor(counts_of(weights, tokens, each))
