@@ -7,7 +7,7 @@
 namespace shard::like::eager {
 
 void LoweredDecoder::make_inputs() {
-  r_.tape().set_module(own_part(), -1);
+  r_.tape().set_module(r_.tape().keep(own_part()), -1);
   Arguments& first = arguments_of_kind_[0];
   switch (row_.inputs) {
     case Inputs::ids:

@@ -1,6 +1,8 @@
 // Do the rules that make eager PyTorch's memory hold one by one?
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "sim/like/eager/operators.h"
 #include "sim/like/pytorch/linux_device.h"
 #include "sim/like/simulate_eager.h"
@@ -102,6 +104,16 @@ TEST(Eager, AWindowThatIsNotUsedLimitsNoSequence) {
   strategy.sequence = 8192;
   strategy.micro_batch = strategy.global_batch = 1;
   EXPECT_TRUE(simulate_eager(model, strategy, EagerOptions{}));
+}
+
+TEST(Eager, ModulesOfAProgramHaveTheirNamesWhenItHasRun) {
+  const auto model = std::make_shared<model::Model>(test::model_of(
+      R"({"model_type": "gpt_neox", "vocab_size": 100, "hidden_size": 64, "num_hidden_layers": 1,
+          "num_attention_heads": 4, "intermediate_size": 64})"));
+  const eager::Run run = eager::run(model, {.program = {.batch = 1, .sequence = 8}});
+  const auto positions = std::ranges::find(run.program.operators, "positions", &like::Operator::name);
+  ASSERT_NE(positions, run.program.operators.end());
+  EXPECT_EQ(positions->module, "gpt_neox");
 }
 
 TEST(Eager, WhatIsNotModelledIsSaid) {
