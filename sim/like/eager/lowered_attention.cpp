@@ -35,6 +35,7 @@ Heads LoweredDecoder::projected(const LoweredStep& step, const Tensor& x) {
       if (turns_pairs()) return {.q = apart(q, h), .k = apart(key, k), .v = heads_of(value, k), .names = {}};
       return {.q = heads_of(q, h), .k = heads_of(key, k), .v = heads_of(value, k), .names = {}};
     }
+    case Projections::all_first: return all_first(step, x);
     case Projections::apart_by_turns: return by_turns(step, x);
     case Projections::apart_then_norms: {
       Heads heads = by_turns(step, x);
@@ -72,6 +73,20 @@ Heads LoweredDecoder::by_turns(const LoweredStep& step, const Tensor& x) {
   heads.q = part(0, model_.heads);
   heads.k = part(1, model_.kv_heads);
   heads.v = part(2, model_.kv_heads);
+  return heads;
+}
+
+Heads LoweredDecoder::all_first(const LoweredStep& step, const Tensor& x) {
+  Heads heads;
+  heads.q = product(*step.ops[0], x);
+  heads.k = product(*step.ops[1], x);
+  heads.v = product(*step.ops[2], x);
+  heads.q = apart(heads.q, model_.heads);
+  heads.k = apart(heads.k, model_.kv_heads);
+  heads.v = apart(heads.v, model_.kv_heads);
+  if (step.find(OperatorKind::rms_norm) == nullptr) return heads;
+  heads.q = norm(*step.ops[3], heads.q);
+  heads.k = norm(*step.ops[4], heads.k);
   return heads;
 }
 

@@ -10,6 +10,7 @@ void LoweredDecoder::make_inputs() {
   r_.tape().set_module(r_.tape().keep(own_part()), -1);
   Arguments& first = arguments_of_kind_[0];
   switch (row_.inputs) {
+    case Inputs::none: return;
     case Inputs::ids:
     case Inputs::ids_masked:
     case Inputs::mask_last: first.ids = positions(); break;

@@ -1,4 +1,4 @@
-// transformers 5: apply_rotary_pos_emb and what classes do around it.
+// apply_rotary_pos_emb of transformers 5 and torchtitan, and what classes do around it.
 #include <utility>
 
 #include "sim/like/eager/lowering.h"
@@ -20,6 +20,8 @@ Tensor LoweredDecoder::turned(const Tensor& x) {
 void LoweredDecoder::turn(Heads& heads) {
   if (row_.rotation == Rotation::none) return;
   if (turns_pairs()) return turn_pairs(heads);
+  if (row_.rotation == Rotation::pairs_as_complex || row_.rotation == Rotation::whole_by_new_table)
+    return turn_untransposed(heads);
   if (row_.rotation != Rotation::whole) return turn_parts(heads);
   Tensor q = turned(heads.q), k = turned(heads.k);
   heads.q = std::move(q);
@@ -89,6 +91,36 @@ Tensor LoweredDecoder::turned_pairs(const Tensor& x, Scalar table) {
     pairs = stack_last(r_, neg(r_, odd), even);
   }
   const Tensor across = mul(r_, reshape(r_, pairs, x.sizes()), sine);
+  return add(r_, straight, across);
+}
+
+/// torchtitan, which repeats keys and values of a group before it transposes heads.
+void LoweredDecoder::turn_untransposed(Heads& heads) {
+  const auto turned = [this](const Tensor& x) {
+    return row_.rotation == Rotation::pairs_as_complex ? turned_as_complex(x) : turned_by_new_table(x);
+  };
+  Tensor q = turned(heads.q), k = turned(heads.k);
+  heads.q = std::move(q);
+  heads.k = std::move(k);
+  const Tensor keys = repeated(heads.k, 2), values = repeated(heads.v, 2);
+  heads.q = transpose(r_, heads.q, 1, 2);
+  heads.k = transpose(r_, keys, 1, 2);
+  heads.v = transpose(r_, values, 1, 2);
+}
+
+/// Complex numbers take what their two parts do.
+Tensor LoweredDecoder::turned_as_complex(const Tensor& x) {
+  return to(r_, mul(r_, to(r_, x, Scalar::f32), r_.buffers()[0]), x.scalar());
+}
+
+Tensor LoweredDecoder::turned_by_new_table(const Tensor& x) {
+  r_.tape().begin_op("rope cache");
+  const std::int64_t half = model_.head_dim / 2;
+  const Dims sizes{1, options_.sequence, 1, model_.head_dim};
+  const Tensor cosine = r_.empty(sizes, x.scalar()), sine = r_.empty(sizes, x.scalar());
+  const Tensor straight = mul(r_, x, cosine);
+  const Tensor x1 = slice(r_, x, 3, half), x2 = slice(r_, x, 3, half);
+  const Tensor across = mul(r_, cat(r_, {neg(r_, x2), x1}, 3), sine);
   return add(r_, straight, across);
 }
 

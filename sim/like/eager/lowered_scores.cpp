@@ -6,6 +6,7 @@ namespace shard::like::eager {
 Tensor LoweredDecoder::attended(const Tensor& q, const Tensor& k, const Tensor& v) {
   switch (row_.scores) {
     case Scores::interface: return options_.attention == Attention::eager ? written_out(q, k, v) : attend(q, k, v);
+    case Scores::sdpa: return attend(q, k, v);
     case Scores::masked: return merged(attention_with_mask(r_, q, k, v));
     case Scores::divided_masked:
     case Scores::masked_divided:
@@ -23,7 +24,7 @@ Tensor LoweredDecoder::merged(const Tensor& y) {
 
 /// eager_attention_forward.
 Tensor LoweredDecoder::written_out(const Tensor& q, const Tensor& few_keys, const Tensor& few_values) {
-  const Tensor keys = repeated(few_keys), values = repeated(few_values);
+  const Tensor keys = repeated(few_keys, 1), values = repeated(few_values, 1);
   Tensor weights = matmul(r_, q, transpose(r_, keys, 2, 3));
   weights = mul_number(r_, weights);
   if (described_value(model_, "attn_logit_softcapping", 0) != 0) {
@@ -38,13 +39,20 @@ Tensor LoweredDecoder::written_out(const Tensor& q, const Tensor& few_keys, cons
   return merged(matmul(r_, weights, values));
 }
 
-/// repeat_kv.
-Tensor LoweredDecoder::repeated(const Tensor& x) {
+/// repeat_kv, of heads in dimension `heads_at`.
+Tensor LoweredDecoder::repeated(const Tensor& x, std::size_t heads_at) {
   if (model_.kv_heads == model_.heads) return x;
-  const Dims& s = x.sizes();
-  const Tensor once = reshape(r_, x, {s[0], s[1], 1, s[2], s[3]});
-  const Tensor wide = expand(r_, once, {s[0], s[1], model_.heads / s[1], s[2], s[3]});
-  return reshape(r_, wide, {s[0], model_.heads, s[2], s[3]});
+  Dims once, all = x.sizes();
+  for (std::size_t i = 0; i < x.sizes().rank; ++i) {
+    once.push(x.size(i));
+    if (i == heads_at) once.push(1);
+  }
+  all[heads_at] = model_.heads;
+  Dims each = once;
+  each[heads_at + 1] = model_.heads / model_.kv_heads;
+  const Tensor apart = reshape(r_, x, once);
+  const Tensor wide = expand(r_, apart, each);
+  return reshape(r_, wide, all);
 }
 
 /// _attn of gptj, codegen and gpt_neo, and _merge_heads.

@@ -13,9 +13,9 @@ namespace shard::like::eager {
 
 LoweredDecoder::LoweredDecoder(Runtime& runtime, const model::Model& model, const ProgramOptions& options,
                                const ClassRow& row)
-    : HuggingFace(runtime, model, options),
+    : Decoder(runtime, model, options),
       row_(row),
-      activation_(activation_function(word_of_activation(model, row))),
+      activation_(row.function != nullptr ? row.function : activation_function(word_of_activation(model, row))),
       graph_(model::build_graph(model, options.batch, options.sequence)),
       lowered_(lowered_graph(graph_, row.names)) {
   for (const model::Operator& op : graph_.operators) {
@@ -24,7 +24,7 @@ LoweredDecoder::LoweredDecoder(Runtime& runtime, const model::Model& model, cons
     break;
   }
   if (!row_.has_sdpa) options_.attention = Attention::eager;
-  list_buffers();
+  if (row_.inputs != Inputs::none) list_buffers();
 }
 
 void LoweredDecoder::list_buffers() {
@@ -89,22 +89,10 @@ bool LoweredDecoder::has_kind(std::size_t kind) const {
   return false;
 }
 
-Tensor LoweredDecoder::capped(Tensor logits) {
-  if (described_value(model_, "final_logit_softcapping", 0) == 0) return logits;
-  logits = div_number(r_, logits);
-  logits = activation(r_, logits, "tanh", Kept::result);
-  return mul_number(r_, logits);
-}
-
 Tensor LoweredDecoder::decoder() {
   Tensor x = run(lowered_.before, tokens_);
   if (row_.inputs == Inputs::bloom_alibi || row_.inputs == Inputs::mpt_alibi) make_inputs();
-  for (std::int64_t l = 0; l < model_.layers; ++l) {
-    r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
-    arguments_ = arguments_of_kind_[kind_of(l)];
-    x = in_unit(r_, l, x, [&](const Tensor& entered) { return layer(l, entered); });
-    returned_ = std::exchange(shares_, {});
-  }
+  x = through_blocks(std::move(x));
   if (!lowered_.behind.steps.empty()) x = run(lowered_.behind, x);
   returned_ = {};
   names_of_forward_.clear();
@@ -112,6 +100,21 @@ Tensor LoweredDecoder::decoder() {
   arguments_of_kind_ = {};
   positions_ = {};
   return x;
+}
+
+Tensor LoweredDecoder::through_blocks(Tensor x) {
+  for (std::int64_t l = 0; l < model_.layers; ++l) {
+    r_.tape().set_module(names_[static_cast<std::size_t>(l)], static_cast<std::int32_t>(l));
+    arguments_ = arguments_of_kind_[kind_of(l)];
+    x = in_unit(r_, l, x, [&](const Tensor& entered) { return layer(l, entered); });
+    returned_ = std::exchange(shares_, {});
+  }
+  return x;
+}
+
+Tensor LoweredDecoder::scores(const Tensor& hidden) {
+  r_.tape().set_module(row_.modules.head, -1);
+  return product(*lowered_.head, hidden);
 }
 
 Tensor LoweredDecoder::block(std::int64_t l, const Tensor& x) {
@@ -138,9 +141,16 @@ Tensor LoweredDecoder::run(const LoweredPart& part, const Tensor& x) {
 }
 
 void LoweredDecoder::run_step(const LoweredStep& step, Values& values) {
-  if (step.op().block < 0) r_.tape().set_module(r_.tape().keep(step.op().name), -1);
+  if (step.op().block < 0) r_.tape().set_module(r_.tape().keep(name_of(step.op())), -1);
   values[step.output] = run(step, values);
   for (const std::size_t v : step.done) values[v] = {};
+}
+
+/// Of an operator of the model's own part.
+std::string_view LoweredDecoder::name_of(const model::Operator& op) const {
+  const std::string_view own =
+      op.kind == model::OperatorKind::embedding ? row_.modules.embedding : row_.modules.last_norm;
+  return own.empty() ? std::string_view(op.name) : own;
 }
 
 Tensor LoweredDecoder::run(const LoweredStep& step, const Values& values) {
@@ -206,6 +216,7 @@ Tensor LoweredDecoder::embedded(const LoweredStep& step, const Values& values) {
     Tensor rows = embedding(r_, weight(step.op()), tokens);
     return row_.scaled_embedding ? mul(r_, rows, r_.buffers()[0]) : rows;
   });
+  if (row_.inputs == Inputs::none) return x;
   names_of_forward_.push_back(x);
   if (row_.inputs != Inputs::bloom_alibi && row_.inputs != Inputs::mpt_alibi) make_inputs();
   return x;
@@ -236,6 +247,8 @@ Tensor LoweredDecoder::norm(const model::Operator& op, const Tensor& input) {
       case Norm::by_weight: return rms_norm(x, weight(op));
       case Norm::by_one_more: return rms_norm_by_one_more(x, weight(op));
       case Norm::layer_without_bias: return layer_norm(r_, x, weight(op), {});
+      case Norm::fused: return eager::rms_norm(r_, x, weight(op));
+      case Norm::by_product: return rms_norm_by_product(x, weight(op));
     }
     return {};
   });
@@ -250,6 +263,18 @@ Tensor LoweredDecoder::rms_norm(const Tensor& input, const Tensor& weight) {
   x = mul(r_, x, root);
   root = {};
   return mul(r_, weight, to(r_, x, input.scalar()));
+}
+
+/// torchtitan's, before norms were fused: x times itself, and the weight in x's own type.
+Tensor LoweredDecoder::rms_norm_by_product(const Tensor& input, const Tensor& weight) {
+  Tensor x;
+  {
+    const Tensor wide = to(r_, input, Scalar::f32);
+    const Tensor root = rsqrt(r_, add_number(r_, mean_last(r_, mul(r_, wide, wide))));
+    x = mul(r_, wide, root);
+  }
+  x = to(r_, std::exchange(x, {}), input.scalar());
+  return mul(r_, x, weight);
 }
 
 /// Gemma's: the weight is of what is added to 1, and everything is in fp32.

@@ -1,4 +1,4 @@
-// The operators of a family's table as eager PyTorch runs them: what transformers' modules of a class call for each.
+// The operators of a family's table as eager PyTorch runs them: what a framework's modules of a class call for each.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/like/eager/activations.h"
-#include "sim/like/eager/hugging_face.h"
+#include "sim/like/eager/decoder.h"
 #include "sim/like/eager/lowering_table.h"
 #include "sim/like/eager/sharding.h"
 
@@ -56,23 +56,34 @@ struct Heads {
   Tensors names;
 };
 
-/// A decoder that is run as its family's table says.
-class LoweredDecoder final : public HuggingFace {
+/// A decoder whose blocks run as its family's table says, each operator as the class' row has it. What derives from it
+/// is how a framework's model begins and ends.
+class LoweredDecoder : public Decoder {
  public:
   LoweredDecoder(Runtime& runtime, const model::Model& model, const ProgramOptions& options, const ClassRow& row);
 
  protected:
   void make_buffers_before(std::size_t parameter) override;
-  [[nodiscard]] std::string block_prefix() const override { return prefix_; }
-  [[nodiscard]] const Tensor& head() const override { return weight(*lowered_.head); }
-  [[nodiscard]] Tensor head_bias() const override {
-    return lowered_.head->params.size() > 1 ? weight(*lowered_.head, 1) : Tensor{};
+  [[nodiscard]] std::string block_prefix() const override {
+    return row_.modules.blocks.empty() ? prefix_ : std::string(row_.modules.blocks);
   }
   [[nodiscard]] bool caches() const override { return row_.caches; }
-  [[nodiscard]] Tensor capped(Tensor logits) override;
-  Tensor decoder() override;
+  /// The last hidden state.
+  Tensor decoder();
+  Tensor through_blocks(Tensor x);
+  /// Of the head.
+  Tensor scores(const Tensor& hidden);
+  Tensor run(const LoweredPart& part, const Tensor& x);
   Tensor block(std::int64_t l, const Tensor& x) override;
   [[nodiscard]] std::function<Tensor(const Tensor&)> with_arguments(std::int64_t l) override;
+  [[nodiscard]] const LoweredGraph& lowered() const { return lowered_; }
+  [[nodiscard]] const Tensor& weight(const model::Operator& op, std::size_t i = 0) const {
+    return parameter(static_cast<std::size_t>(op.params[i].value));
+  }
+  /// Before the parameter of this number; r_.buffers() has it last.
+  void add_buffer(std::size_t before, std::string name, const Dims& sizes, Scalar scalar) {
+    buffer_rows_.push_back({before, std::move(name), sizes, scalar});
+  }
 
  private:
   using Values = std::vector<Tensor>;
@@ -94,7 +105,7 @@ class LoweredDecoder final : public HuggingFace {
   /// Of `kinds_of_layers`: 1 for a layer with a window, else 0.
   [[nodiscard]] std::size_t kind_of(std::int64_t l) const;
   [[nodiscard]] bool has_kind(std::size_t kind) const;
-  Tensor run(const LoweredPart& part, const Tensor& x);
+  [[nodiscard]] std::string_view name_of(const model::Operator& op) const;
   void run_step(const LoweredStep& step, Values& values);
   Tensor run(const LoweredStep& step, const Values& values);
 
@@ -127,12 +138,10 @@ class LoweredDecoder final : public HuggingFace {
   Tensor dropped(const LoweredStep& step, const Values& values);
   Tensor passed(const LoweredStep& step, const Values& values);
 
-  [[nodiscard]] const Tensor& weight(const model::Operator& op, std::size_t i = 0) const {
-    return parameter(static_cast<std::size_t>(op.params[i].value));
-  }
   Tensor product(const model::Operator& op, const Tensor& x);
   Tensor norm(const model::Operator& op, const Tensor& x);
   Tensor rms_norm(const Tensor& input, const Tensor& weight);
+  Tensor rms_norm_by_product(const Tensor& input, const Tensor& weight);
   Tensor rms_norm_by_one_more(const Tensor& input, const Tensor& weight);
 
   // What blocks are called with (lowered_inputs.cpp).
@@ -147,6 +156,7 @@ class LoweredDecoder final : public HuggingFace {
 
   // Attention up to its operands (lowered_attention.cpp).
   Heads projected(const LoweredStep& step, const Tensor& x);
+  Heads all_first(const LoweredStep& step, const Tensor& x);
   Heads by_turns(const LoweredStep& step, const Tensor& x);
   Heads packed(const model::Operator& op, const Tensor& x);
   Heads by_index(const model::Operator& op, const Tensor& x);
@@ -159,9 +169,12 @@ class LoweredDecoder final : public HuggingFace {
   void turn(Heads& heads);
   void turn_parts(Heads& heads);
   void turn_pairs(Heads& heads);
+  void turn_untransposed(Heads& heads);
   Tensor rotate_half(const Tensor& x);
   Tensor turned(const Tensor& x);
   Tensor turned_pairs(const Tensor& x, Scalar table);
+  Tensor turned_as_complex(const Tensor& x);
+  Tensor turned_by_new_table(const Tensor& x);
 
   // From its operands to its result (lowered_scores.cpp).
   Tensor attended(const Tensor& q, const Tensor& k, const Tensor& v);
@@ -169,7 +182,7 @@ class LoweredDecoder final : public HuggingFace {
   Tensor written_out_in_fp32(const Tensor& q, const Tensor& k, const Tensor& v);
   Tensor onto_alibi(const Tensor& q, const Tensor& k, const Tensor& v);
   Tensor with_alibi(const Tensor& q, const Tensor& k, const Tensor& v);
-  Tensor repeated(const Tensor& x);
+  Tensor repeated(const Tensor& x, std::size_t heads_at);
   Tensor merged(const Tensor& y);
 
   ClassRow row_;

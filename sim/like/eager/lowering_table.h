@@ -1,9 +1,10 @@
-// What transformers' code of a class does that the table of its family does not say.
+// What a framework's code of a class does that the table of its family does not say.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
+#include "sim/like/eager/activations.h"
 #include "sim/like/eager/versions.h"
 #include "sim/model/graph.h"
 
@@ -14,6 +15,7 @@ enum class Projections : std::uint8_t {
   apart,             ///< a product each
   apart_by_turns,    ///< the same, each seen as heads, and normed, before the next one is made
   apart_then_norms,  ///< the same, norms of heads behind all
+  all_first,         ///< torchtitan: all products, then seen as heads, then normed, and not transposed
   packed,            ///< behind one another, sliced apart
   split,             ///< behind one another, split()
   chunked_by_head,   ///< each head's three together, chunk()
@@ -26,12 +28,14 @@ enum class Projections : std::uint8_t {
 /// How rotary positions are applied.
 enum class Rotation : std::uint8_t {
   none,
-  whole,            ///< apply_rotary_pos_emb of whole heads
-  part_by_names,    ///< parts that turn and that do not have names until attention returns
-  part_within,      ///< apply_rotary_pos_emb cuts heads, and joins both of them behind both
-  part_at_once,     ///< the same, one behind the other
-  pairs_by_gather,  ///< gptj: of neighbours, by a table of the module's, in the keys' type
-  pairs_by_index,   ///< codegen: the same in fp32
+  whole,               ///< apply_rotary_pos_emb of whole heads
+  part_by_names,       ///< parts that turn and that do not have names until attention returns
+  part_within,         ///< apply_rotary_pos_emb cuts heads, and joins both of them behind both
+  part_at_once,        ///< the same, one behind the other
+  pairs_by_gather,     ///< gptj: of neighbours, by a table of the module's, in the keys' type
+  pairs_by_index,      ///< codegen: the same in fp32
+  pairs_as_complex,    ///< torchtitan's llama3: before heads are transposed, by the model's buffer
+  whole_by_new_table,  ///< torchtitan's qwen3: before heads are transposed, by tables that each call makes
 };
 
 /// What norms are where the table has rms_norm.
@@ -39,12 +43,15 @@ enum class Norm : std::uint8_t {
   by_weight,
   by_one_more,         ///< 1 + weight, in fp32 throughout
   layer_without_bias,  ///< mpt
+  fused,               ///< in one kernel
+  by_product,          ///< by_weight, but the square is a product, and the weight comes last
 };
 
 /// What happens between queries, keys and values, and attention's result.
 enum class Scores : std::uint8_t {
   masked,          ///< falcon: scaled_dot_product_attention with a mask
   interface,       ///< sdpa_attention_forward, or eager_attention_forward
+  sdpa,            ///< scaled_dot_product_attention alone
   divided_masked,  ///< gptj: in fp32, written out
   masked_divided,  ///< codegen
   masked_twice,    ///< gpt_neo: by a buffer of the module's, too
@@ -65,6 +72,7 @@ enum class Names : std::uint8_t {
   rebound,          ///< a norm's until the module that it is for returns
   until_product,    ///< a norm's until the first product with it
   passed,           ///< as rebound; attention's until the block returns
+  within_sum,       ///< x + module(norm(x)): both until the sum
   until_sum,        ///< a norm's until the next sum; attention's until the block returns
   first_until_end,  ///< the first norm's and attention's until the block returns, else as rebound
   until_end,        ///< both until the block returns
@@ -72,12 +80,18 @@ enum class Names : std::uint8_t {
 
 /// Positions and the mask.
 enum class Inputs : std::uint8_t {
+  none,         ///< blocks are called with x alone
   ids,          ///< positions, then the mask
   ids_masked,   ///< falcon: the same, a mask of booleans for sdpa, too
   mask_last,    ///< the same, the mask behind the embedding of positions
   ones,         ///< opt: positions are counted from a mask of ones
   bloom_alibi,  ///< no positions; biases of each head
   mpt_alibi,    ///< the same, and a mask of booleans
+};
+
+/// Of modules, where a framework has others than the family's table.
+struct ModuleNames {
+  std::string_view embedding{}, blocks{}, last_norm{}, head = "lm_head";
 };
 
 struct ClassRow {
@@ -89,6 +103,8 @@ struct ClassRow {
   Sum sum = Sum::attention_mlp_x;
   Names names = Names::rebound;
   Inputs inputs = Inputs::ids;
+  ModuleNames modules{};
+  Activation function = nullptr;         ///< whatever the configuration says; null: the configuration's word
   std::string_view activation = "silu";  ///< where the configuration's word is not known
   Version oldest = 505;                  ///< transformers that dry runs of the class were equal with
   Version newest = 524;                  ///< and the newest

@@ -1,11 +1,11 @@
-// What transformers' decoders have in common: parameters, cache, attention, loss. A family is what it does between
-// them.
+// What decoders have in common, whosever code they are: parameters, the batch, calls of blocks, transformers' cache.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/like/eager/operators.h"
@@ -13,36 +13,34 @@
 
 namespace shard::like::eager {
 
-/// The batch, the parameters, the cache, the loss. One file a kind of decoder.
-class HuggingFace : public Program {
+/// What they do between these is LoweredDecoder's.
+class Decoder : public Program {
  public:
-  HuggingFace(Runtime& runtime, const model::Model& model, const ProgramOptions& options)
+  Decoder(Runtime& runtime, const model::Model& model, const ProgramOptions& options)
       : r_(runtime), model_(model), options_(options) {}
 
   void create() override;
-
-  Tensor loss() override;
 
   void end_step() override {}
 
  protected:
   /// Of `before` the module's own buffers, which lie before the parameter of that number.
   virtual void make_buffers_before(std::size_t parameter) = 0;
+  /// Of blocks' names, which their number follows.
   [[nodiscard]] virtual std::string block_prefix() const = 0;
-  /// The last hidden state.
-  virtual Tensor decoder() = 0;
-  [[nodiscard]] virtual const Tensor& head() const = 0;
-  [[nodiscard]] virtual Tensor head_bias() const { return {}; }
   /// use_cache, which checkpoints turn off.
   [[nodiscard]] virtual bool caches() const { return true; }
-  /// What becomes of the logits before the loss.
-  [[nodiscard]] virtual Tensor capped(Tensor logits) { return logits; }
   /// A layer's forward().
   virtual Tensor block(std::int64_t l, const Tensor& x) = 0;
   /// The same, holding what the layer is called with beside x.
   [[nodiscard]] virtual std::function<Tensor(const Tensor&)> with_arguments(std::int64_t l) = 0;
 
-  /// What the model calls: GradientCheckpointingLayer.
+  /// What a model with checkpoints runs of a block.
+  virtual Tensor checkpointed(const Tensor& x, std::function<Tensor(const Tensor&)> run) {
+    return r_.checkpoint(x, std::move(run));
+  }
+
+  /// What the model calls.
   Tensor layer(std::int64_t l, const Tensor& x);
 
   Tensor named(std::string_view name, Category category, const Dims& sizes, Scalar scalar);
@@ -80,12 +78,6 @@ class HuggingFace : public Program {
 
  private:
   void make_parameters();
-
-  Tensor forward();
-
-  /// ForCausalLMLoss.
-  Tensor causal_loss(const Tensor& logits);
-  Tensor loss_of_shifted_logits(const Tensor& logits);
 };
 
 }  // namespace shard::like::eager
