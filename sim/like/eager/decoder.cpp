@@ -68,8 +68,9 @@ void Decoder::make_parameters() {
   for (std::size_t p = 0; p < model_.parameters.size(); ++p) {
     make_buffers_before(p);
     Dims sizes;
-    for (const std::int64_t s : model_.parameters[p].shape) sizes.push(s);
-    Tensor t = named(model_.parameters[p].name, Category::parameter, sizes, options_.precision);
+    const Parameter& registering = model_.parameters[registered(p)];
+    for (const std::int64_t s : registering.shape) sizes.push(s);
+    Tensor t = named(registering.name, Category::parameter, sizes, options_.precision);
     t.set_parameter(static_cast<std::int32_t>(p));
     r_.parameters().push_back(t);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -64,7 +65,13 @@ class Decoder : public Program {
     return r_.empty({1, options_.sequence}, Scalar::i64);
   }
 
-  [[nodiscard]] const Tensor& parameter(std::size_t at) const { return r_.parameters()[at]; }
+  /// Of the model's number.
+  [[nodiscard]] const Tensor& parameter(std::size_t at) const { return r_.parameters()[registered(at)]; }
+  /// Registers each of two of the model's parameters in the other's place.
+  void swap_parameters(std::size_t a, std::size_t b) {
+    swapped_[a] = b;
+    swapped_[b] = a;
+  }
 
   Runtime& r_;
   const model::Model& model_;
@@ -77,7 +84,13 @@ class Decoder : public Program {
   [[nodiscard]] std::size_t place(std::string_view name) const;
 
  private:
+  [[nodiscard]] std::size_t registered(std::size_t at) const {
+    const auto found = swapped_.find(at);
+    return found == swapped_.end() ? at : found->second;
+  }
   void make_parameters();
+
+  std::map<std::size_t, std::size_t> swapped_;
 };
 
 }  // namespace shard::like::eager

@@ -20,6 +20,11 @@ Tensor LoweredDecoder::turned(const Tensor& x) {
 void LoweredDecoder::turn(Heads& heads) {
   if (row_.rotation == Rotation::none) return;
   if (turns_pairs()) return turn_pairs(heads);
+  if (row_.rotation == Rotation::pairs_taken_apart) {
+    heads.q = turned_apart(heads.q);
+    heads.k = turned_apart(heads.k);
+    return;
+  }
   if (row_.rotation == Rotation::pairs_as_complex || row_.rotation == Rotation::whole_by_new_table)
     return turn_untransposed(heads);
   if (row_.rotation != Rotation::whole) return turn_parts(heads);
@@ -92,6 +97,24 @@ Tensor LoweredDecoder::turned_pairs(const Tensor& x, Scalar table) {
   }
   const Tensor across = mul(r_, reshape(r_, pairs, x.sizes()), sine);
   return add(r_, straight, across);
+}
+
+/// The course's, by the model's buffer.
+Tensor LoweredDecoder::turned_apart(const Tensor& x) {
+  const Dims& s = x.sizes();
+  const std::int64_t half = s.back(0) / 2;
+  const Tensor pairs = reshape(r_, x, {s[0], s[1], s[2], half, 2});
+  const Tensors parts = unbind_first(r_, permute(r_, pairs, {4, 0, 1, 2, 3}));
+  const Tensor cosine = r_.buffers()[0].view({options_.sequence, half}, {half, 1});
+  const Tensor& sine = cosine;
+  Tensor first = mul(r_, cosine, parts[0]), second = mul(r_, sine, parts[1]);
+  const Tensor x1 = sub(r_, first, second);
+  first = second = {};
+  first = mul(r_, sine, parts[0]);
+  second = mul(r_, cosine, parts[1]);
+  const Tensor x2 = add(r_, first, second);
+  first = second = {};
+  return cat(r_, {x1, x2}, 3);
 }
 
 /// torchtitan, which repeats keys and values of a group before it transposes heads.

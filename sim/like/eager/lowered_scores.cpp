@@ -6,6 +6,7 @@ namespace shard::like::eager {
 Tensor LoweredDecoder::attended(const Tensor& q, const Tensor& k, const Tensor& v) {
   switch (row_.scores) {
     case Scores::interface: return options_.attention == Attention::eager ? written_out(q, k, v) : attend(q, k, v);
+    case Scores::by_einsum: return by_einsum(q, k, v);
     case Scores::sdpa: return attend(q, k, v);
     case Scores::masked: return merged(attention_with_mask(r_, q, k, v));
     case Scores::divided_masked:
@@ -75,6 +76,30 @@ Tensor LoweredDecoder::written_out_in_fp32(const Tensor& given_q, const Tensor& 
     y = matmul(r_, weights, v);
   }
   return merged(y);
+}
+
+/// The course's scaled_dot_product_attention. Attention's forward() makes the mask.
+Tensor LoweredDecoder::by_einsum(const Tensor& q, const Tensor& k, const Tensor& v) {
+  const std::int64_t s = options_.sequence;
+  r_.tape().begin_op("arange");
+  names_of_attention_ = {r_.empty({s}, Scalar::i64)};
+  r_.tape().begin_op("ge");
+  const Tensor mask = r_.empty({1, s, s}, Scalar::boolean);
+  names_of_attention_.push_back(mask);
+  Tensor y;
+  {
+    Tensor weights = div_number(r_, einsum(r_, "bhqd,bhkd->bhqk", q, k));
+    weights = where_number(r_, mask, weights);
+    const Tensor shares = softmax_written_out(weights);
+    y = einsum(r_, "bhqk,bhkd->bhqd", shares, v);
+  }
+  return reshape(r_, transpose(r_, y, 1, 2), {options_.batch, s, model_.heads * model_.head_dim});
+}
+
+Tensor LoweredDecoder::softmax_written_out(const Tensor& x) {
+  const Tensor rescaled = sub(r_, x, max_last(r_, x));
+  const Tensor powers = exp(r_, rescaled);
+  return div(r_, powers, sum_last(r_, powers));
 }
 
 /// Bloom: the product of queries and keys is added to the positions' biases.

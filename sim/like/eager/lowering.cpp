@@ -25,6 +25,11 @@ LoweredDecoder::LoweredDecoder(Runtime& runtime, const model::Model& model, cons
   }
   if (!row_.has_sdpa) options_.attention = Attention::eager;
   if (row_.inputs != Inputs::none) list_buffers();
+  for (const LoweredPart& part : lowered_.blocks) {
+    if (!row_.down_before_up) break;
+    const LoweredStep* gated = part.step_of(model::OperatorKind::swiglu);
+    swap_parameters(place_of(*gated->ops[1]), place_of((gated + 1)->op()));
+  }
 }
 
 void LoweredDecoder::list_buffers() {
@@ -213,7 +218,8 @@ Tensor LoweredDecoder::passed(const LoweredStep& step, const Values& values) {
 
 Tensor LoweredDecoder::embedded(const LoweredStep& step, const Values& values) {
   const Tensor x = in_module(r_, module_with(step.op()), values[step.inputs[0]], [&](const Tensor& tokens) {
-    Tensor rows = embedding(r_, weight(step.op()), tokens);
+    Tensor rows =
+        row_.embedding_by_index ? index_rows(r_, weight(step.op()), tokens) : embedding(r_, weight(step.op()), tokens);
     return row_.scaled_embedding ? mul(r_, rows, r_.buffers()[0]) : rows;
   });
   if (row_.inputs == Inputs::none) return x;
@@ -234,6 +240,7 @@ Tensor LoweredDecoder::with_positions(const LoweredStep& step, const Values& val
 Tensor LoweredDecoder::product(const model::Operator& op, const Tensor& x) {
   return in_module(r_, module_with(op), x, [&](const Tensor& rows) {
     const Tensor bias = op.params.size() > 1 ? weight(op, 1) : Tensor{};
+    if (row_.products_by_einsum) return einsum(r_, "abi,oi->abo", rows, weight(op));
     if (op.attributes.weight_in_out) return addmm(r_, bias, rows, weight(op));
     if (!row_.bias_apart) return linear(r_, rows, weight(op), bias);
     Tensor y = linear(r_, rows, weight(op), {});
@@ -248,6 +255,7 @@ Tensor LoweredDecoder::norm(const model::Operator& op, const Tensor& input) {
       case Norm::by_one_more: return rms_norm_by_one_more(x, weight(op));
       case Norm::layer_without_bias: return layer_norm(r_, x, weight(op), {});
       case Norm::fused: return eager::rms_norm(r_, x, weight(op));
+      case Norm::weight_in_fp32: return to(r_, mul(r_, weight(op), normalized_in_fp32(x)), x.scalar());
       case Norm::by_product: return rms_norm_by_product(x, weight(op));
     }
     return {};
@@ -277,16 +285,18 @@ Tensor LoweredDecoder::rms_norm_by_product(const Tensor& input, const Tensor& we
   return mul(r_, x, weight);
 }
 
+Tensor LoweredDecoder::normalized_in_fp32(const Tensor& input) {
+  const Tensor x = to(r_, input, Scalar::f32);
+  Tensor root = pow_number(r_, x);
+  root = mean_last(r_, root);
+  root = add_number(r_, root);
+  root = rsqrt(r_, root);
+  return mul(r_, x, root);
+}
+
 /// Gemma's: the weight is of what is added to 1, and everything is in fp32.
 Tensor LoweredDecoder::rms_norm_by_one_more(const Tensor& input, const Tensor& weight) {
-  Tensor x = to(r_, input, Scalar::f32);
-  {
-    Tensor root = pow_number(r_, x);
-    root = mean_last(r_, root);
-    root = add_number(r_, root);
-    root = rsqrt(r_, root);
-    x = mul(r_, x, root);
-  }
+  Tensor x = normalized_in_fp32(input);
   Tensor factor = to(r_, weight, Scalar::f32);
   factor = add_number(r_, factor);
   x = mul(r_, x, factor);

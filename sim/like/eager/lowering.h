@@ -78,7 +78,10 @@ class LoweredDecoder : public Decoder {
   [[nodiscard]] std::function<Tensor(const Tensor&)> with_arguments(std::int64_t l) override;
   [[nodiscard]] const LoweredGraph& lowered() const { return lowered_; }
   [[nodiscard]] const Tensor& weight(const model::Operator& op, std::size_t i = 0) const {
-    return parameter(static_cast<std::size_t>(op.params[i].value));
+    return parameter(place_of(op, i));
+  }
+  [[nodiscard]] static std::size_t place_of(const model::Operator& op, std::size_t i = 0) {
+    return static_cast<std::size_t>(op.params[i].value);
   }
   /// Before the parameter of this number; r_.buffers() has it last.
   void add_buffer(std::size_t before, std::string name, const Dims& sizes, Scalar scalar) {
@@ -142,6 +145,7 @@ class LoweredDecoder : public Decoder {
   Tensor norm(const model::Operator& op, const Tensor& x);
   Tensor rms_norm(const Tensor& input, const Tensor& weight);
   Tensor rms_norm_by_product(const Tensor& input, const Tensor& weight);
+  Tensor normalized_in_fp32(const Tensor& input);
   Tensor rms_norm_by_one_more(const Tensor& input, const Tensor& weight);
 
   // What blocks are called with (lowered_inputs.cpp).
@@ -173,6 +177,7 @@ class LoweredDecoder : public Decoder {
   Tensor rotate_half(const Tensor& x);
   Tensor turned(const Tensor& x);
   Tensor turned_pairs(const Tensor& x, Scalar table);
+  Tensor turned_apart(const Tensor& x);
   Tensor turned_as_complex(const Tensor& x);
   Tensor turned_by_new_table(const Tensor& x);
 
@@ -180,6 +185,8 @@ class LoweredDecoder : public Decoder {
   Tensor attended(const Tensor& q, const Tensor& k, const Tensor& v);
   Tensor written_out(const Tensor& q, const Tensor& few_keys, const Tensor& few_values);
   Tensor written_out_in_fp32(const Tensor& q, const Tensor& k, const Tensor& v);
+  Tensor by_einsum(const Tensor& q, const Tensor& k, const Tensor& v);
+  Tensor softmax_written_out(const Tensor& x);
   Tensor onto_alibi(const Tensor& q, const Tensor& k, const Tensor& v);
   Tensor with_alibi(const Tensor& q, const Tensor& k, const Tensor& v);
   Tensor repeated(const Tensor& x, std::size_t heads_at);

@@ -35,6 +35,7 @@ enum class Rotation : std::uint8_t {
   pairs_by_gather,     ///< gptj: of neighbours, by a table of the module's, in the keys' type
   pairs_by_index,      ///< codegen: the same in fp32
   pairs_as_complex,    ///< torchtitan's llama3: before heads are transposed, by the model's buffer
+  pairs_taken_apart,   ///< the course's: of neighbours, by the model's buffer, the two parts by themselves
   whole_by_new_table,  ///< torchtitan's qwen3: before heads are transposed, by tables that each call makes
 };
 
@@ -44,6 +45,7 @@ enum class Norm : std::uint8_t {
   by_one_more,         ///< 1 + weight, in fp32 throughout
   layer_without_bias,  ///< mpt
   fused,               ///< in one kernel
+  weight_in_fp32,      ///< the course's: in fp32 throughout
   by_product,          ///< by_weight, but the square is a product, and the weight comes last
 };
 
@@ -51,6 +53,7 @@ enum class Norm : std::uint8_t {
 enum class Scores : std::uint8_t {
   masked,          ///< falcon: scaled_dot_product_attention with a mask
   interface,       ///< sdpa_attention_forward, or eager_attention_forward
+  by_einsum,       ///< the course's: einsum, a mask of each call's, softmax written out
   sdpa,            ///< scaled_dot_product_attention alone
   divided_masked,  ///< gptj: in fp32, written out
   masked_divided,  ///< codegen
@@ -114,6 +117,9 @@ struct ClassRow {
   bool caches = true;                    ///< use_cache is on where a configuration says nothing
   bool sums_within = false;              ///< attention adds its input, too: names of its forward() live until then
   bool scaled_embedding = false;         ///< a buffer of one number behind the embedding's table
+  bool products_by_einsum = false;       ///< the course's, in place of linear()
+  bool embedding_by_index = false;       ///< weight[ids]
+  bool down_before_up = false;           ///< of a gated module's parameters, as the optimizer has them
   bool bias_apart = false;               ///< falcon: biases are added behind products
   bool scaled_queries = false;           ///< before they are seen as heads
   bool mask_buffer = false;              ///< a mask of all positions behind the parameters of the model's own part
