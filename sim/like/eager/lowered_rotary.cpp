@@ -119,32 +119,31 @@ Tensor LoweredDecoder::turned_apart(const Tensor& x) {
 
 /// torchtitan, which repeats keys and values of a group before it transposes heads.
 void LoweredDecoder::turn_untransposed(Heads& heads) {
-  const auto turned = [this](const Tensor& x) {
-    return row_.rotation == Rotation::pairs_as_complex ? turned_as_complex(x) : turned_by_new_table(x);
-  };
-  Tensor q = turned(heads.q), k = turned(heads.k);
-  heads.q = std::move(q);
-  heads.k = std::move(k);
+  row_.rotation == Rotation::pairs_as_complex ? turn_as_complex(heads) : turn_by_new_table(heads);
   const Tensor keys = repeated(heads.k, 2), values = repeated(heads.v, 2);
   heads.q = transpose(r_, heads.q, 1, 2);
   heads.k = transpose(r_, keys, 1, 2);
   heads.v = transpose(r_, values, 1, 2);
 }
 
-/// Complex numbers take what their two parts do.
-Tensor LoweredDecoder::turned_as_complex(const Tensor& x) {
-  return to(r_, mul(r_, to(r_, x, Scalar::f32), r_.buffers()[0]), x.scalar());
+/// Complex numbers take what their two parts do. All of it has names until both are turned.
+void LoweredDecoder::turn_as_complex(Heads& heads) {
+  const Tensor q = to(r_, heads.q, Scalar::f32), k = to(r_, heads.k, Scalar::f32);
+  const Tensor q_out = mul(r_, q, r_.buffers()[0]), k_out = mul(r_, k, r_.buffers()[0]);
+  Tensor q_cast = to(r_, q_out, heads.q.scalar()), k_cast = to(r_, k_out, heads.k.scalar());
+  heads.q = std::move(q_cast);
+  heads.k = std::move(k_cast);
 }
 
-Tensor LoweredDecoder::turned_by_new_table(const Tensor& x) {
+void LoweredDecoder::turn_by_new_table(Heads& heads) {
   r_.tape().begin_op("rope cache");
-  const std::int64_t half = model_.head_dim / 2;
   const Dims sizes{1, options_.sequence, 1, model_.head_dim};
-  const Tensor cosine = r_.empty(sizes, x.scalar()), sine = r_.empty(sizes, x.scalar());
-  const Tensor straight = mul(r_, x, cosine);
-  const Tensor x1 = slice(r_, x, 3, half), x2 = slice(r_, x, 3, half);
-  const Tensor across = mul(r_, cat(r_, {neg(r_, x2), x1}, 3), sine);
-  return add(r_, straight, across);
+  arguments_.cosine = r_.empty(sizes, heads.q.scalar());
+  arguments_.sine = r_.empty(sizes, heads.q.scalar());
+  Tensor q = turned(heads.q), k = turned(heads.k);
+  heads.q = std::move(q);
+  heads.k = std::move(k);
+  arguments_ = {};
 }
 
 }  // namespace shard::like::eager

@@ -174,12 +174,12 @@ class LoweredDecoder : public Decoder {
   void turn_parts(Heads& heads);
   void turn_pairs(Heads& heads);
   void turn_untransposed(Heads& heads);
+  void turn_as_complex(Heads& heads);
+  void turn_by_new_table(Heads& heads);
   Tensor rotate_half(const Tensor& x);
   Tensor turned(const Tensor& x);
   Tensor turned_pairs(const Tensor& x, Scalar table);
   Tensor turned_apart(const Tensor& x);
-  Tensor turned_as_complex(const Tensor& x);
-  Tensor turned_by_new_table(const Tensor& x);
 
   // From its operands to its result (lowered_scores.cpp).
   Tensor attended(const Tensor& q, const Tensor& k, const Tensor& v);

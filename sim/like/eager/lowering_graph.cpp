@@ -75,11 +75,6 @@ bool is_packed_gate(const LoweredStep& step) {
   return step.ops.size() == 1 && (step.op().kind == OperatorKind::swiglu || step.op().kind == OperatorKind::geglu);
 }
 
-/// Until the block returns.
-bool keeps_attention(Names names) {
-  return names != Names::rebound && names != Names::until_product && names != Names::within_sum;
-}
-
 /// By value: the step behind which its last name is gone; kNone: the part's end.
 std::vector<std::size_t> last_uses(const LoweredPart& part, Names names) {
   const std::vector<LoweredStep>& steps = part.steps;
@@ -91,7 +86,8 @@ std::vector<std::size_t> last_uses(const LoweredPart& part, Names names) {
   bool first_norm = true;
   for (std::size_t s = 0; in_block && s < steps.size(); ++s) {
     const std::size_t v = steps[s].output;
-    if (keeps_attention(names) && steps[s].find(OperatorKind::attention) != nullptr) last[v] = kNone;
+    if (names != Names::rebound && names != Names::until_product && steps[s].find(OperatorKind::attention) != nullptr)
+      last[v] = kNone;
     // gate, up = packed.chunk(2): a name of the module's until its last product.
     if (is_packed_gate(steps[s])) last[steps[s].inputs[0]] = read[v];
     if (!is_norm(steps[s]) || read[v] == kNone) continue;
@@ -103,7 +99,7 @@ std::vector<std::size_t> last_uses(const LoweredPart& part, Names names) {
     }
     const bool to_end = names == Names::until_end || (names == Names::first_until_end && first_norm);
     if (names == Names::until_product) continue;
-    last[v] = to_end ? kNone : names == Names::until_sum || names == Names::within_sum ? sum : product;
+    last[v] = to_end ? kNone : names == Names::until_sum ? sum : product;
     first_norm = false;
   }
   return last;

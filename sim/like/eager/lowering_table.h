@@ -36,7 +36,7 @@ enum class Rotation : std::uint8_t {
   pairs_by_index,      ///< codegen: the same in fp32
   pairs_as_complex,    ///< torchtitan's llama3: before heads are transposed, by the model's buffer
   pairs_taken_apart,   ///< the course's: of neighbours, by the model's buffer, the two parts by themselves
-  whole_by_new_table,  ///< torchtitan's qwen3: before heads are transposed, by tables that each call makes
+  whole_by_new_table,  ///< torchtitan's qwen3: before heads are transposed, by a table that each call casts
 };
 
 /// What norms are where the table has rms_norm.
@@ -75,7 +75,6 @@ enum class Names : std::uint8_t {
   rebound,          ///< a norm's until the module that it is for returns
   until_product,    ///< a norm's until the first product with it
   passed,           ///< as rebound; attention's until the block returns
-  within_sum,       ///< x + module(norm(x)): both until the sum
   until_sum,        ///< a norm's until the next sum; attention's until the block returns
   first_until_end,  ///< the first norm's and attention's until the block returns, else as rebound
   until_end,        ///< both until the block returns

@@ -19,15 +19,18 @@ constexpr ClassRow kBoth{.class_name = {},
                          .projections = Projections::all_first,
                          .norm = Norm::fused,
                          .scores = Scores::sdpa,
-                         .names = Names::within_sum,
                          .inputs = Inputs::none,
                          .modules = {"tok_embeddings", "layers.", "norm", "output"},
                          .function = silu,
                          .caches = false};
 
+bool is_qwen3(const model::Model& model) {
+  return model.class_name == "Qwen3ForCausalLM";
+}
+
 ClassRow row_of(const model::Model& model, const Torchtitan& changed) {
   ClassRow row = kBoth;
-  row.rotation = model.class_name == "Qwen3ForCausalLM" ? Rotation::whole_by_new_table : Rotation::pairs_as_complex;
+  row.rotation = is_qwen3(model) ? Rotation::whole_by_new_table : Rotation::pairs_as_complex;
   if (!changed.fused_norms) row.norm = Norm::by_product;
   return row;
 }
@@ -36,7 +39,10 @@ class TorchtitanDecoder final : public LoweredDecoder {
  public:
   TorchtitanDecoder(Runtime& runtime, const model::Model& model, const ProgramOptions& options)
       : LoweredDecoder(runtime, model, options, row_of(model, options.torchtitan)), changed_(options.torchtitan) {
-    add_buffer(model.parameters.size(), "freqs_cis", {1, options.sequence, 1, model.head_dim}, Scalar::f32);
+    // Of each pair a complex number, or of each element its cosine and sine.
+    const std::int64_t columns = is_qwen3(model) ? 2 * model.head_dim : model.head_dim;
+    add_buffer(model.parameters.size(), is_qwen3(model) ? "rope_cache" : "freqs_cis", {1, options.sequence, 1, columns},
+               Scalar::f32);
   }
 
   void create() override {
