@@ -7,6 +7,7 @@
 #include "sim/cli/contradiction.h"
 #include "sim/commands/beside.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/dry_run_line.h"
 #include "sim/commands/find_largest.h"
 #include "sim/commands/foreign_files.h"
 #include "sim/commands/levers.h"
@@ -165,33 +166,28 @@ void print_before(const SimulateCommand& o, const Simulated& simulated, cli::For
   if (o.found && format != cli::Format::json) std::cout << o.found->to_text();
 }
 
-/// The command that asks the framework itself.
-std::string dry_run_of(const Simulated& simulated) {
-  return "shardscope dryrun --cluster " + simulated.cluster.name + " --world-size " +
-         std::to_string(simulated.taken.world_size) + " -- python train.py";
-}
-
 /// Why the answer is our own executor's, in the verdict's own line, and who answers for theirs.
-std::string with_instead(const Simulated& simulated, std::string text) {
+std::string with_instead(const SimulateCommand& o, const Simulated& simulated, std::string text) {
   if (!simulated.instead) return text;
   const Instead& instead = *simulated.instead;
-  const std::string said = " (Shardscope's own executor; " + instead.framework +
-                           " is not predicted: " + instead.reason.what + ")\n  theirs: " + dry_run_of(simulated);
+  const std::string said =
+      " (Shardscope's own executor; " + instead.framework + " is not predicted: " + instead.reason.what +
+      ")\n  theirs: " + dry_run_line(instead.framework, o.command, o.simulate, o.foreign, simulated);
   return text.insert(std::min(text.find('\n'), text.size()), said);
 }
 
-nlohmann::ordered_json to_json(const Simulated& simulated) {
+nlohmann::ordered_json instead_json(const SimulateCommand& o, const Simulated& simulated) {
   if (!simulated.instead) return nullptr;
   return {{"framework", simulated.instead->framework},
           {"reason", simulated.instead->reason.what},
-          {"try", dry_run_of(simulated)}};
+          {"try", dry_run_line(simulated.instead->framework, o.command, o.simulate, o.foreign, simulated)}};
 }
 
 /// The beginning of every JSON answer.
 nlohmann::ordered_json begin_json(const SimulateCommand& o, const Simulated& simulated) {
   nlohmann::ordered_json j = cli::json_document("simulate");
   j["assumed"] = to_json(o.command, simulated.taken);
-  j["instead_of"] = to_json(simulated);
+  j["instead_of"] = instead_json(o, simulated);
   if (!o.foreign.read.empty()) j["configurations"] = to_json(o.foreign);
   if (o.found) j["found"] = o.found->to_json();
   if (o.levers) j["levers"] = to_json(*o.levers);
@@ -210,7 +206,7 @@ void print(const SimulateCommand& o, const Simulated& simulated, const engine::S
     add_json(j, beside(simulated));
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::table) {
-    cli::print(std::cout, with_instead(simulated, engine::to_text(simulation, change)) + to_text(beside(simulated)) +
+    cli::print(std::cout, with_instead(o, simulated, engine::to_text(simulation, change)) + to_text(beside(simulated)) +
                               '\n' + (o.levers ? to_text(*o.levers) + '\n' : ""));
     std::cout << picture(simulation) << kWordsHint;
   } else {
@@ -225,9 +221,13 @@ void print(const SimulateCommand& o, const Simulated& simulated, const like::Lik
     nlohmann::ordered_json j = begin_json(o, simulated);
     j.update(like::to_json(result));
     add_json(j, beside(simulated));
+    const std::string exact = dry_run_line(simulated.taken.memory_of, o.command, o.simulate, o.foreign, simulated);
+    j["dry_run"] = is_recipe(exact) ? nlohmann::ordered_json(exact) : nlohmann::ordered_json(nullptr);
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::table) {
     cli::print(std::cout, like::to_text(result) + to_text(beside(simulated)));
+    const std::string exact = dry_run_line(simulated.taken.memory_of, o.command, o.simulate, o.foreign, simulated);
+    if (is_recipe(exact)) cli::print(std::cout, "exactly, by the PyTorch that is installed: " + exact + "\n");
     if (o.levers) cli::print(std::cout, to_text(*o.levers));
   } else {
     print_tables(result, format);

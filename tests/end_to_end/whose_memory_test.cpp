@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "tests/end_to_end/program.h"
@@ -149,6 +150,41 @@ TEST(WhoseMemory, AnOlderReleaseIsAskedForByItsVersion) {
   const Outcome unknown = shardscope(line({"--like", "fsdp2@2.7"}));
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("fsdp2@2.11 (and 2.8 to 2.10)"));
+}
+
+/// The line of an answer, without the program's own name.
+Words words_of(const json& line) {
+  Words words;
+  std::istringstream text(line.get<std::string>());
+  for (std::string word; text >> word;) words.push_back(word);
+  words.erase(words.begin());
+  return words;
+}
+
+TEST(WhoseMemory, AnAnswerNamesTheDryRunThatCanBeRunAsItStands) {
+  const ScratchDirectory scratch;
+  const std::string ds = scratch.write("z2.json", R"({"bf16": {"enabled": true}, "zero_optimization": {"stage": 2}})");
+  const struct {
+    Words more;
+    const char* says;
+  } kAnswers[] = {{{"--stage", "3", "--micro-batch", "4"},
+                   "--recipe fsdp2 --model gpt2-nano --sequence 256 --micro-batch 4 --precision fp32 --weights fp32"},
+                  {{"--stage", "0", "--recompute", "block"},
+                   "--recipe ddp --model gpt2-nano --sequence 256 --precision fp32 --recompute"},
+                  {{"--ds-config", ds}, "--recipe hf-trainer --ds-config"}};
+  for (const auto& each : kAnswers) {
+    const json answer = json_of(shardscope(line(each.more)));
+    EXPECT_THAT(answer["dry_run"].get<std::string>(), HasSubstr(each.says));
+    const Outcome ran =
+        shardscope(words_of(answer["dry_run"]), {.directory = scratch.path(), .environment = {{"PYTHONPATH", ""}}});
+    EXPECT_EQ(ran.exit_code, 69) << "no PyTorch, which is all that is wrong: " << ran.err;
+  }
+}
+
+TEST(WhoseMemory, NoRecipeIsNamedThatIsNotToldOfAnOption) {
+  for (const Words& more : {Words{"--stage", "3", "--clip-norm", "1"}, Words{"--stage", "2", "--like", "fsdp2"},
+                            Words{"--stage", "3", "--global-batch", "8"}})
+    EXPECT_TRUE(json_of(shardscope(line(more)))["dry_run"].is_null()) << testing::PrintToString(more);
 }
 
 TEST(WhoseMemory, TensorParallelismThatTheRulesLackIsNotLeftOutEither) {
