@@ -75,7 +75,11 @@ Result<void> write_files(const PyTorch& pytorch, const Place& place, const fs::p
   if (!missing) return missing.error();
   const std::vector<std::byte> made_up =
       stub_library(*missing, kDriver, {.library = kStandIn, .handler = "shardscope_standin_unknown"});
-  return write(folder / kDriver, made_up);
+  if (const Result<void> done = write(folder / kDriver, made_up); !done) return done.error();
+  // Who opens it finds the stand-in's functions, which it needs.
+  const std::vector<std::byte> nothing =
+      stub_library({}, kNvml, {.library = kStandIn, .handler = "shardscope_standin_unknown"});
+  return write(folder / kNvml, nothing);
 }
 
 /// The program as python/ranks.py starts it, and what that reads.

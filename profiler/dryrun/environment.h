@@ -13,6 +13,8 @@ namespace shard::dryrun {
 inline constexpr const char* kStandIn = "libshardscope_standin.so";
 /// What libraries look for that want the driver.
 inline constexpr const char* kDriver = "libcuda.so.1";
+/// What tools look for that want to know about cards.
+inline constexpr const char* kNvml = "libnvidia-ml.so.1";
 /// What the stand-in leaves in a rank's folder when it comes into a process.
 inline constexpr const char* kMark = "loaded";
 

@@ -45,6 +45,30 @@ Card read() {
   return card;
 }
 
+/// The cards that CUDA_VISIBLE_DEVICES leaves, until one is refused: each one's number among all, and the name that it
+/// is called by there. Up to the first that is no number of a card, as the driver does; of names (GPU-..., MIG-...) the
+/// first is the first card's, since they come from another machine.
+template <class Use>
+void each_visible(const Use& use) {
+  const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (list == nullptr) {
+    for (int i = 0; i < card().count; ++i)
+      if (!use(i, std::string_view())) return;
+    return;
+  }
+  for (int named = 0; *list != '\0' && named < card().count; ++named) {
+    const char* const comma = std::strchr(list, ',');
+    const std::string_view entry(list, comma == nullptr ? std::strlen(list) : static_cast<std::size_t>(comma - list));
+    char* end = nullptr;
+    const long number = std::strtol(list, &end, 10);
+    const bool is_name = entry.starts_with("GPU-") || entry.starts_with("MIG-");
+    if (end == list ? !is_name : number < 0 || number >= card().count) return;
+    if (!use(end == list ? named : static_cast<int>(number), end == list ? entry : std::string_view())) return;
+    if (comma == nullptr) return;
+    list = comma + 1;
+  }
+}
+
 }  // namespace
 
 const Card& card() {
@@ -53,21 +77,27 @@ const Card& card() {
 }
 
 int visible_cards() {
-  const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (list == nullptr) return card().count;
-  int named = 0;
-  // Up to the first that is no number of a card, as the driver does; a name (GPU-..., MIG-...) is one that is there.
-  while (*list != '\0' && named < card().count) {
-    char* end = nullptr;
-    const long number = std::strtol(list, &end, 10);
-    if (end != list && (number < 0 || number >= card().count)) break;
-    if (end == list && std::strncmp(list, "GPU-", 4) != 0 && std::strncmp(list, "MIG-", 4) != 0) break;
-    ++named;
-    const char* const comma = std::strchr(list, ',');
-    if (comma == nullptr) break;
-    list = comma + 1;
-  }
-  return named;
+  int count = 0;
+  each_visible([&](int, std::string_view) { return ++count > 0; });
+  return count;
+}
+
+int card_of_device(int device) {
+  int found = device, at = 0;
+  each_visible([&](int number, std::string_view) {
+    if (at == device) found = number;
+    return at++ != device;
+  });
+  return found;
+}
+
+std::string_view visible_name_of(int card) {
+  std::string_view found;
+  each_visible([&](int number, std::string_view name) {
+    if (number == card) found = name;
+    return number != card;
+  });
+  return found;
 }
 
 }  // namespace shard::standin

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 namespace shard::standin {
 
@@ -24,5 +25,9 @@ struct Card {
 
 /// Those that CUDA_VISIBLE_DEVICES leaves.
 [[nodiscard]] int visible_cards();
+/// The number that a card has among all, of which the program sees it as `device`. NVML counts all.
+[[nodiscard]] int card_of_device(int device);
+/// The begin of a name (GPU-...) that CUDA_VISIBLE_DEVICES has for a card of that number; empty where it has none.
+[[nodiscard]] std::string_view visible_name_of(int card);
 
 }  // namespace shard::standin

@@ -1,11 +1,15 @@
 // A file that is mapped, so that what was written is there after a SIGKILL, too. A fork has a file of its own.
 #include "profiler/standin/counters.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <string>
 
@@ -45,9 +49,10 @@ void change(const Change& change) {
 
 }  // namespace
 
-void count_device(std::size_t used_bytes) {
+void count_device(std::size_t used_bytes, int card) {
   change([&](Counters& counters) {
     const auto used = static_cast<std::int64_t>(used_bytes);
+    counters.device_bytes[card >= 0 && card < kMostCards ? card : 0] = used;
     if (used > counters.device_peak_bytes) counters.device_peak_bytes = used;
   });
 }
@@ -65,6 +70,27 @@ void count_read() {
 
 void count_unknown_workspace() {
   change([](Counters& counters) { ++counters.unknown_workspaces; });
+}
+
+std::vector<Taken> taken_of(int card) {
+  std::vector<Taken> all;
+  const char* const folder = std::getenv("SHARDSCOPE_STANDIN_COUNTERS");
+  DIR* const open = folder == nullptr || card < 0 || card >= kMostCards ? nullptr : ::opendir(folder);
+  if (open == nullptr) return all;
+  while (const dirent* const entry = ::readdir(open)) {
+    char* end = nullptr;
+    const auto process = static_cast<pid_t>(std::strtol(entry->d_name, &end, 10));
+    if (end == entry->d_name || std::strcmp(end, kCountersSuffix) != 0) continue;
+    if (::kill(process, 0) != 0 && errno == ESRCH) continue;
+    Counters counters{};
+    const int file = ::openat(::dirfd(open), entry->d_name, O_RDONLY | O_CLOEXEC);
+    if (file < 0) continue;
+    const bool is_whole = ::read(file, &counters, sizeof(counters)) == static_cast<ssize_t>(sizeof(counters));
+    ::close(file);
+    if (is_whole && counters.device_bytes[card] > 0) all.push_back({process, counters.device_bytes[card]});
+  }
+  ::closedir(open);
+  return all;
 }
 
 }  // namespace shard::standin

@@ -1,10 +1,16 @@
 // What is known of a process however it ends: counters in a file that the process that started it reads afterwards.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace shard::standin {
+
+/// Cards of one process whose memory is counted apart; more are one.
+inline constexpr int kMostCards = 64;
 
 /// The file's content, in the machine's own byte order.
 struct Counters {
@@ -15,14 +21,24 @@ struct Counters {
   std::int64_t unknown_workspaces;  ///< workspaces of cuDNN that somebody asked the size of
   std::int64_t optimizer_steps;
   std::int64_t backward_calls;
+  std::int64_t device_bytes[kMostCards];  ///< taken of each card now
 };
 
 /// The counters' file of a process, in the folder that SHARDSCOPE_STANDIN_COUNTERS names.
 inline constexpr const char* kCountersSuffix = ".counters";
 
-void count_device(std::size_t used_bytes);
+/// `card`: its number among all.
+void count_device(std::size_t used_bytes, int card);
 void count_pinned(std::int64_t more_bytes);
 void count_read();
 void count_unknown_workspace();
+
+/// What a process that lives has taken of a card.
+struct Taken {
+  pid_t process;
+  std::int64_t bytes;
+};
+/// Of all processes that count in the same folder.
+[[nodiscard]] std::vector<Taken> taken_of(int card);
 
 }  // namespace shard::standin

@@ -23,8 +23,7 @@ namespace shard::standin {
 namespace {
 
 constexpr std::size_t kSpace = std::size_t{1} << 42;
-/// Cards of one process; more are one.
-constexpr int kMostDevices = 64;
+constexpr int kMostDevices = kMostCards;
 
 class DeviceMemory {
  public:
@@ -45,7 +44,7 @@ class DeviceMemory {
     if (block == live_.end()) return false;
     const auto [bytes, device] = block->second;
     forget(pointer, bytes);
-    used(device) -= bytes;
+    uncount(bytes, device);
     placement_->give_back(block->first, bytes);
     live_.erase(block);
     return true;
@@ -77,7 +76,7 @@ class DeviceMemory {
   }
   void give_back(std::size_t bytes, int device) {
     const std::lock_guard lock(mutex_);
-    used(device) -= std::min(used(device), bytes);
+    uncount(bytes, device);
   }
   void forget(void* address, std::size_t bytes) {
     values_.drop(reinterpret_cast<std::uintptr_t>(address), bytes);
@@ -133,7 +132,11 @@ class DeviceMemory {
   bool has_room(std::size_t bytes, int device) { return bytes <= card().bytes && used(device) <= card().bytes - bytes; }
   void count(std::size_t bytes, int device) {
     used(device) += bytes;
-    count_device(used(device));
+    count_device(used(device), card_of_device(device));
+  }
+  void uncount(std::size_t bytes, int device) {
+    used(device) -= std::min(used(device), bytes);
+    count_device(used(device), card_of_device(device));
   }
 
   std::mutex mutex_;

@@ -46,7 +46,7 @@ __attribute__((visibility("hidden"))) void* shardscope_standin_dlsym(void* libra
   }
   if (library == RTLD_NEXT || name == nullptr || !needs_a_device(name)) return nullptr;
   if (void* const here = shardscope_standin_real_dlsym(RTLD_DEFAULT, name)) return here;
-  if (library == RTLD_DEFAULT || !is_of_driver(name)) return nullptr;
+  if (library == RTLD_DEFAULT || !(is_of_driver(name) || std::string_view(name).starts_with("nvml"))) return nullptr;
   return shard::standin::made_up_function(name);
 }
 

@@ -4,6 +4,7 @@
 
 #include "profiler/standin/card.h"
 #include "profiler/standin/handles.h"
+#include "profiler/standin/identity.h"
 
 namespace shard::standin {
 namespace {
@@ -78,12 +79,15 @@ class Struct {
 constexpr std::size_t kBytesOfProperties12 = 1032, kBytesOfProperties13 = 1008;
 
 /// The same for both versions but for fields that only 12 has.
-void write_properties(void* to, bool is_12) {
+void write_properties(void* to, bool is_12, int device) {
   std::memset(to, 0, is_12 ? kBytesOfProperties12 : kBytesOfProperties13);
   const Card& c = card();
   const auto size = [](long long bytes) { return static_cast<std::size_t>(bytes); };
   Struct out(to);
-  out.text(c.name, 256).text("stand-in", 16).text("", 8).add(0u);
+  const int card = card_of_device(device);
+  out.text(c.name, 256);
+  for (const unsigned char byte : uuid_of(card)) out.add(byte);
+  out.text("", 8).add(0u);
   out.add(c.bytes).add(size(kSharedPerBlock)).add(kRegisters).add(kWarp).add(size(kGridX)).add(kThreadsPerBlock);
   out.add(kThreadsPerBlock).add(kThreadsPerBlock).add(64).add(kGridX).add(kGridYz).add(kGridYz);
   if (is_12) out.add(1'500'000);  // clockRate
@@ -91,15 +95,16 @@ void write_properties(void* to, bool is_12) {
   out.add(size(kTextureAlignment)).add(size(32));
   if (is_12) out.add(1);  // deviceOverlap
   out.add(c.multiprocessors);
-  if (is_12) out.add(0);                                        // kernelExecTimeoutEnabled
-  out.add(0).add(1);                                            // integrated, canMapHostMemory
-  if (is_12) out.add(0);                                        // computeMode
-  out.ints(2);                                                  // maxTexture1D, maxTexture1DMipmap
-  if (is_12) out.add(0);                                        // maxTexture1DLinear
-  out.ints(37);                                                 // maxTexture2D to maxSurfaceCubemapLayered
-  out.add(size(512));                                           // surfaceAlignment
-  out.add(1).add(1).add(1).add(0).add(0).add(0).add(3).add(1);  // concurrentKernels to unifiedAddressing
-  if (is_12) out.add(2'000'000);                                // memoryClockRate
+  if (is_12) out.add(0);  // kernelExecTimeoutEnabled
+  out.add(0).add(1);      // integrated, canMapHostMemory
+  if (is_12) out.add(0);  // computeMode
+  out.ints(2);            // maxTexture1D, maxTexture1DMipmap
+  if (is_12) out.add(0);  // maxTexture1DLinear
+  out.ints(37);           // maxTexture2D to maxSurfaceCubemapLayered
+  out.add(size(512));     // surfaceAlignment
+  // concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver, asyncEngineCount, unifiedAddressing
+  out.add(1).add(1).add(pci_bus_of(card)).add(0).add(0).add(0).add(3).add(1);
+  if (is_12) out.add(2'000'000);  // memoryClockRate
   out.add(5120).add(l2_bytes()).add(0).add(c.threads_per_multiprocessor).ints(3);
   out.add(size(shared().per_multiprocessor)).add(kRegisters).add(1).ints(3);  // to hostNativeAtomicSupported
   if (is_12) out.add(2);                                                      // singleToDoublePrecisionPerfRatio
@@ -109,7 +114,7 @@ void write_properties(void* to, bool is_12) {
 }
 
 /// Numbers of cudaDeviceAttr (driver_types.h), which both versions share.
-int attribute(int which) {
+int attribute(int which, int device) {
   const Card& c = card();
   switch (which) {
     case 1:
@@ -125,7 +130,8 @@ int attribute(int which) {
     case 12: return kRegisters;
     case 14: return kTextureAlignment;
     case 16: return c.multiprocessors;
-    case 31: return 1;  // concurrent kernels
+    case 31: return 1;                                   // concurrent kernels
+    case 33: return pci_bus_of(card_of_device(device));  // of device 0 of domain 0
     case 38: return l2_bytes();
     case 39: return c.threads_per_multiprocessor;
     case 41: return 1;  // unified addressing
@@ -147,19 +153,19 @@ int attribute(int which) {
 
 using namespace shard::standin;
 
-STANDIN int cudaGetDeviceProperties(void* properties, int) {
-  write_properties(properties, card().cuda_version < kCuda13);
+STANDIN int cudaGetDeviceProperties(void* properties, int device) {
+  write_properties(properties, card().cuda_version < kCuda13, device);
   return kSuccess;
 }
-STANDIN int cudaGetDeviceProperties_v2(void* properties, int) {
-  write_properties(properties, true);
+STANDIN int cudaGetDeviceProperties_v2(void* properties, int device) {
+  write_properties(properties, true, device);
   return kSuccess;
 }
-STANDIN int cudaDeviceGetAttribute(int* value, int which, int) {
-  *value = attribute(which);
+STANDIN int cudaDeviceGetAttribute(int* value, int which, int device) {
+  *value = attribute(which, device);
   return kSuccess;
 }
-STANDIN int cuDeviceGetAttribute(int* value, int which, int) {
-  *value = attribute(which);  // the driver's numbers are the runtime's
+STANDIN int cuDeviceGetAttribute(int* value, int which, int device) {
+  *value = attribute(which, device);  // the driver's numbers are the runtime's
   return kSuccess;
 }

@@ -135,10 +135,6 @@ STANDIN int cudaDeviceCanAccessPeer(int* can, int, int) {
   *can = 1;
   return kSuccess;
 }
-STANDIN int cudaDeviceGetPCIBusId(char* text, int length, int) {
-  std::strncpy(text, "0000:00:00.0", static_cast<std::size_t>(length));
-  return kSuccess;
-}
 STANDIN int cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
   *greatest = -5;
