@@ -62,6 +62,19 @@ Result<void> check_loaded(const std::vector<std::string>& program, const Ended& 
                "noexec"};
 }
 
+/// The program nvidia-smi. A line "#!" would take no blank in the interpreter's path.
+Result<void> write_smi(const PyTorch& pytorch, const fs::path& programs) {
+  std::error_code error;
+  fs::create_directories(programs, error);
+  std::string quoted = pytorch.python;
+  for (std::size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4) quoted.replace(at, 1, "'\\''");
+  const std::string text = "#!/bin/sh\nexec '" + quoted + "' -I -S \"${0%/*}/../hook/smi.py\" \"$@\"\n";
+  const fs::path path = programs / "nvidia-smi";
+  if (const Result<void> done = write(path, std::as_bytes(std::span(text))); !done) return done.error();
+  fs::permissions(path, fs::perms::owner_exec, fs::perm_options::add, error);
+  return {};
+}
+
 /// What all processes find in the run's folder.
 Result<void> write_files(const PyTorch& pytorch, const Place& place, const fs::path& folder) {
   std::error_code error;
@@ -79,7 +92,8 @@ Result<void> write_files(const PyTorch& pytorch, const Place& place, const fs::p
   // Who opens it finds the stand-in's functions, which it needs.
   const std::vector<std::byte> nothing =
       stub_library({}, kNvml, {.library = kStandIn, .handler = "shardscope_standin_unknown"});
-  return write(folder / kNvml, nothing);
+  if (const Result<void> done = write(folder / kNvml, nothing); !done) return done.error();
+  return write_smi(pytorch, folder / kPrograms);
 }
 
 /// The program as python/ranks.py starts it, and what that reads.

@@ -47,6 +47,7 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
       {"SHARDSCOPE_DRYRUN_ROUTING_DRAW", std::to_string(place.routing_draw)},
       {"SHARDSCOPE_DRYRUN_EVENTS", std::to_string(kMostEvents)},
       {"PYTHONPATH", before(folder / "hook", "PYTHONPATH")},
+      {"PATH", before(folder / kPrograms, "PATH")},
       {"LD_LIBRARY_PATH", before(folder, "LD_LIBRARY_PATH")},
       {"LD_PRELOAD", before((folder / kStandIn).string() + ":" + (folder / kDriver).string(), "LD_PRELOAD")}};
   // Names of C++ functions by PyTorch's own reader: addr2line takes a second or two.

@@ -15,6 +15,8 @@ inline constexpr const char* kStandIn = "libshardscope_standin.so";
 inline constexpr const char* kDriver = "libcuda.so.1";
 /// What tools look for that want to know about cards.
 inline constexpr const char* kNvml = "libnvidia-ml.so.1";
+/// Of programs that come before others of their names.
+inline constexpr const char* kPrograms = "bin";
 /// What the stand-in leaves in a rank's folder when it comes into a process.
 inline constexpr const char* kMark = "loaded";
 

@@ -21,6 +21,7 @@ EMBED(shardscope_embedded_ranks, PYTHON_FILES "/ranks.py")
 EMBED(shardscope_embedded_recipe, PYTHON_FILES "/recipe.py")
 EMBED(shardscope_embedded_megatron_recipe, PYTHON_FILES "/megatron_recipe.py")
 EMBED(shardscope_embedded_torchtitan_recipe, PYTHON_FILES "/torchtitan_recipe.py")
+EMBED(shardscope_embedded_smi, PYTHON_FILES "/smi.py")
 
 namespace shard::dryrun {
 
@@ -35,12 +36,18 @@ std::span<const PythonFile> python_files() {
       shardscope_embedded_##NAME##_begin, shardscope_embedded_##NAME##_end \
     }                                                                      \
   }
-  static const std::array kFiles{PythonFile PYTHON_FILE(sitecustomize),    PythonFile PYTHON_FILE(steps),
-                                 PythonFile PYTHON_FILE(phases),           PythonFile PYTHON_FILE(small_values),
-                                 PythonFile PYTHON_FILE(routing),          PythonFile PYTHON_FILE(alone),
-                                 PythonFile PYTHON_FILE(together),         PythonFile PYTHON_FILE(ranks),
-                                 PythonFile PYTHON_FILE(recipe),           PythonFile PYTHON_FILE(megatron_recipe),
-                                 PythonFile PYTHON_FILE(torchtitan_recipe)};
+  static const std::array kFiles{PythonFile PYTHON_FILE(sitecustomize),
+                                 PythonFile PYTHON_FILE(steps),
+                                 PythonFile PYTHON_FILE(phases),
+                                 PythonFile PYTHON_FILE(small_values),
+                                 PythonFile PYTHON_FILE(routing),
+                                 PythonFile PYTHON_FILE(alone),
+                                 PythonFile PYTHON_FILE(together),
+                                 PythonFile PYTHON_FILE(ranks),
+                                 PythonFile PYTHON_FILE(recipe),
+                                 PythonFile PYTHON_FILE(megatron_recipe),
+                                 PythonFile PYTHON_FILE(torchtitan_recipe),
+                                 PythonFile PYTHON_FILE(smi)};
   return kFiles;
 }
 

@@ -16,7 +16,7 @@ struct PythonFile {
   std::span<const std::byte> content;
 };
 /// What is loaded into the program's Python (sitecustomize.py and what it loads), ranks.py, which starts ranks,
-/// and recipe.py, a program.
+/// recipe.py, a program, and smi.py, which is nvidia-smi.
 [[nodiscard]] std::span<const PythonFile> python_files();
 
 }  // namespace shard::dryrun

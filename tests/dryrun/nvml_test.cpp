@@ -118,5 +118,27 @@ print("links", [nvml.nvmlDeviceGetNvLinkState(handle(0), link, byref(active)) fo
   EXPECT_THAT(asked(kProgram, {"--cluster", "a100-80gb-x8"}).out, HasSubstr("links [0, 0, 3, 3, 2]"));
 }
 
+TEST_F(BesideCuda, NvidiaSmiSaysTheSame) {
+  const Outcome outcome = asked(R"(nvml.nvmlInit_v2()
+def smi(*words):
+    return subprocess.check_output(["nvidia-smi", *words], text=True)
+
+name, uuids = text(nvml.nvmlDeviceGetName, handle(0)), [text(nvml.nvmlDeviceGetUUID, handle(card)) for card in range(4)]
+assert smi("-L") == "".join(f"GPU {card}: {name} (UUID: {uuids[card]})\n" for card in range(4)), smi("-L")
+pointer = c_void_p()
+assert runtime.cudaSetDevice(1) == 0 and runtime.cudaMalloc(byref(pointer), c_size_t(6 << 20)) == 0
+assert smi("-i", "1", "--query-gpu=index,memory.used,fan.speed", "--format=csv") == \
+    "index, memory.used [MiB], fan.speed [%]\n1, 6 MiB, [N/A]\n"
+assert smi("--query-gpu=gpu_name,memory.used", "--format=csv,noheader,nounits") == \
+    "".join(f"{name}, {used}\n" for used in (0, 6, 0, 0))
+assert smi("--query-compute-apps=pid,used_memory,gpu_uuid", "--format=csv,noheader") == f"{os.getpid()}, 6 MiB, {uuids[1]}\n"
+driver = text(nvml.nvmlSystemGetDriverVersion)
+assert f"Driver Version: {driver} " in smi() and len({len(line) for line in smi().splitlines() if line[:1] in ("|", "+")}) == 1
+assert subprocess.run(["nvidia-smi", "--query-gpu=frob", "--format=csv"], stdout=subprocess.DEVNULL).returncode == 2
+assert subprocess.run(["nvidia-smi", "-i", "9"], stdout=subprocess.DEVNULL).returncode == 6
+)");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
 }  // namespace
 }  // namespace shard::test
