@@ -22,6 +22,7 @@ EMBED(shardscope_embedded_recipe, PYTHON_FILES "/recipe.py")
 EMBED(shardscope_embedded_megatron_recipe, PYTHON_FILES "/megatron_recipe.py")
 EMBED(shardscope_embedded_torchtitan_recipe, PYTHON_FILES "/torchtitan_recipe.py")
 EMBED(shardscope_embedded_smi, PYTHON_FILES "/smi.py")
+EMBED(shardscope_embedded_cuda_python, PYTHON_FILES "/cuda_python.py")
 
 namespace shard::dryrun {
 
@@ -47,7 +48,8 @@ std::span<const PythonFile> python_files() {
                                  PythonFile PYTHON_FILE(recipe),
                                  PythonFile PYTHON_FILE(megatron_recipe),
                                  PythonFile PYTHON_FILE(torchtitan_recipe),
-                                 PythonFile PYTHON_FILE(smi)};
+                                 PythonFile PYTHON_FILE(smi),
+                                 PythonFile PYTHON_FILE(cuda_python)};
   return kFiles;
 }
 

@@ -6,7 +6,6 @@
 #include "profiler/standin/card.h"
 #include "profiler/standin/device_memory.h"
 #include "profiler/standin/handles.h"
-#include "profiler/standin/made_up.h"
 
 using namespace shard::standin;
 
@@ -33,12 +32,7 @@ std::map<unsigned long long, Physical>& handles() {
 
 }  // namespace
 
-STANDIN int cudaGetDevice(int* device);                               // runtime.cpp
-STANDIN int cuDeviceGetAttribute(int* value, int which, int device);  // properties.cpp
-
-STANDIN int cuLaunchKernel(void* kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
-                           void** arguments, void**);                                                   // launch.cpp
-STANDIN int cuLaunchKernelEx(const void* configuration, void* kernel, void** arguments, void** extra);  // launch.cpp
+STANDIN int cudaGetDevice(int* device);  // runtime.cpp
 
 STANDIN int cuInit(unsigned) {
   return kSuccess;
@@ -155,65 +149,4 @@ STANDIN int cuPointerGetAttribute(void* value, int which, unsigned long long add
 STANDIN int cuOccupancyMaxActiveClusters(int* clusters, void*, const void*) {
   *clusters = card().multiprocessors;
   return kSuccess;
-}
-
-namespace {
-
-struct Entry {
-  const char* name;
-  void* function;
-};
-template <class F>
-Entry entry(const char* name, F* function) {
-  return {name, reinterpret_cast<void*>(function)};
-}
-
-/// The function of that name; of others one that answers success.
-void* function_named(const char* name) {
-  static const Entry kEntries[] = {
-      entry("cuInit", cuInit),
-      entry("cuDriverGetVersion", cuDriverGetVersion),
-      entry("cuDeviceGetCount", cuDeviceGetCount),
-      entry("cuDeviceGet", cuDeviceGet),
-      entry("cuDeviceGetAttribute", cuDeviceGetAttribute),
-      entry("cuDeviceGetName", cuDeviceGetName),
-      entry("cuDeviceTotalMem", cuDeviceTotalMem_v2),
-      entry("cuDevicePrimaryCtxGetState", cuDevicePrimaryCtxGetState),
-      entry("cuCtxGetCurrent", cuCtxGetCurrent),
-      entry("cuGetErrorString", cuGetErrorString),
-      entry("cuMemGetAllocationGranularity", cuMemGetAllocationGranularity),
-      entry("cuMemAddressReserve", cuMemAddressReserve),
-      entry("cuMemAddressFree", cuMemAddressFree),
-      entry("cuMemCreate", cuMemCreate),
-      entry("cuMemMap", cuMemMap),
-      entry("cuMemSetAccess", cuMemSetAccess),
-      entry("cuMemUnmap", cuMemUnmap),
-      entry("cuMemRelease", cuMemRelease),
-      entry("cuModuleLoadData", cuModuleLoadData),
-      entry("cuModuleGetFunction", cuModuleGetFunction),
-      entry("cuFuncGetAttribute", cuFuncGetAttribute),
-      entry("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain),
-      entry("cuCtxGetDevice", cuCtxGetDevice),
-      entry("cuPointerGetAttribute", cuPointerGetAttribute),
-      entry("cuLaunchKernel", cuLaunchKernel),
-      entry("cuLaunchKernelEx", cuLaunchKernelEx),
-  };
-  for (const Entry& each : kEntries)
-    if (std::strcmp(each.name, name) == 0) return each.function;
-  return made_up_function(name);
-}
-
-}  // namespace
-
-STANDIN int cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long, int* found) {
-  *function = function_named(name);
-  if (found != nullptr) *found = 0;  // cudaDriverEntryPointSuccess
-  return kSuccess;
-}
-STANDIN int cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned, unsigned long long flags,
-                                             int* found) {
-  return cudaGetDriverEntryPoint(name, function, flags, found);
-}
-STANDIN int cuGetProcAddress_v2(const char* name, void** function, int, unsigned long long, int* found) {
-  return cudaGetDriverEntryPoint(name, function, 0, found);
 }

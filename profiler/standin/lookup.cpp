@@ -1,7 +1,10 @@
 // dlsym: who looks a function of CUDA up by its name, in whichever library, gets the stand-in's. For x86-64, as the
 // library of functions that are made up.
-#ifdef __x86_64__
+#include "profiler/standin/lookup.h"
+
 #include <dlfcn.h>
+
+#ifdef __x86_64__
 
 #include <algorithm>
 #include <array>
@@ -34,16 +37,19 @@ extern "C" {
 /// The C library's own; of its name there is a version by glibc's age.
 __attribute__((visibility("hidden"))) Lookup shardscope_standin_real_dlsym = nullptr;
 
+static void find_real_dlsym() {
+  if (shardscope_standin_real_dlsym != nullptr) return;
+  for (const char* const version : {"GLIBC_2.34", "GLIBC_2.2.5"})
+    if (void* const real = ::dlvsym(RTLD_NEXT, "dlsym", version); real != nullptr) {
+      shardscope_standin_real_dlsym = reinterpret_cast<Lookup>(real);
+      return;
+    }
+  std::abort();  // no glibc of x86-64
+}
+
 /// The stand-in's function of that name; nullptr where the C library is to be asked.
 __attribute__((visibility("hidden"))) void* shardscope_standin_dlsym(void* library, const char* name) {
-  if (shardscope_standin_real_dlsym == nullptr) {
-    for (const char* const version : {"GLIBC_2.34", "GLIBC_2.2.5"})
-      if (void* const real = ::dlvsym(RTLD_NEXT, "dlsym", version); real != nullptr) {
-        shardscope_standin_real_dlsym = reinterpret_cast<Lookup>(real);
-        break;
-      }
-    if (shardscope_standin_real_dlsym == nullptr) std::abort();  // no glibc of x86-64
-  }
+  find_real_dlsym();
   if (library == RTLD_NEXT || name == nullptr || !needs_a_device(name)) return nullptr;
   if (void* const here = shardscope_standin_real_dlsym(RTLD_DEFAULT, name)) return here;
   if (library == RTLD_DEFAULT || !(is_of_driver(name) || std::string_view(name).starts_with("nvml"))) return nullptr;
@@ -68,4 +74,22 @@ __attribute__((visibility("default"), naked)) void* dlsym(void* /*library*/, con
 
 }  // extern "C"
 
+static void* real_dlsym(void* library, const char* name) {
+  find_real_dlsym();
+  return shardscope_standin_real_dlsym(library, name);
+}
+#else
+static void* real_dlsym(void* library, const char* name) {
+  return ::dlsym(library, name);
+}
 #endif
+
+void* shard::standin::own_function(const char* name) {
+  static void* const here = [] {
+    Dl_info info{};
+    return ::dladdr(reinterpret_cast<const void*>(&own_function), &info) != 0
+               ? ::dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_NOW)
+               : nullptr;
+  }();
+  return here == nullptr ? nullptr : real_dlsym(here, name);
+}

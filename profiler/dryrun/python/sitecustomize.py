@@ -122,11 +122,15 @@ class Finder(importlib.abc.MetaPathFinder):
     """Loads modules as ever, then changes them: torch, and what its parts name."""
 
     def __init__(self):
-        self.changes = {"torch": self.prepare_torch}
+        self.changes = {"torch": self.prepare_torch,
+                        **dict.fromkeys(("cuda.bindings.cyruntime", "cuda.ccudart"), self.prepare_cuda_python)}
 
     def prepare_torch(self, torch):
         for part in prepare(torch):
             self.changes.update(getattr(part, "prepare_later", {}))
+
+    def prepare_cuda_python(self, module):
+        load("cuda_python").take_over(module)
 
     def find_spec(self, name, path=None, target=None):
         change = self.changes.pop(name, None)
