@@ -50,22 +50,16 @@ class DeviceMemory {
     return true;
   }
 
-  void* reserve(std::size_t bytes) {
+  void* reserve(std::size_t bytes, int device) {
     const std::lock_guard lock(mutex_);
-    const std::size_t range = SegmentPlacement::range_of(bytes);
-    has_reserved_ = true;
-    if (const auto again = given_back_.find(range); again != given_back_.end()) {
-      const std::uintptr_t address = again->second;
-      given_back_.erase(again);
-      return reinterpret_cast<void*>(address);
-    }
-    if (!begin()) return nullptr;
-    const std::optional<std::uintptr_t> address = placement_->reserve(bytes);
-    return address ? reinterpret_cast<void*>(*address) : nullptr;
+    void* const address = reserved(bytes);
+    if (device != 0) foreign_[reinterpret_cast<std::uintptr_t>(address)] = {.bytes = bytes, .device = device};
+    return address;
   }
   void unreserve(void* address, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     forget(address, bytes);
+    foreign_.erase(reinterpret_cast<std::uintptr_t>(address));
     given_back_.emplace(SegmentPlacement::range_of(bytes), reinterpret_cast<std::uintptr_t>(address));
   }
   bool take(std::size_t bytes, int device) {
@@ -98,10 +92,15 @@ class DeviceMemory {
   [[nodiscard]] int device_of(const void* pointer) {
     const std::lock_guard lock(mutex_);
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-    const auto next = live_.upper_bound(address);
-    if (next == live_.begin()) return 0;
-    const auto& [begin, block] = *std::prev(next);
-    return address < begin + block.bytes ? block.device : 0;
+    for (const Blocks* const blocks : {&live_, &foreign_})
+      if (const auto block = around(*blocks, address); block != blocks->end()) return block->second.device;
+    return 0;
+  }
+  [[nodiscard]] std::pair<void*, std::size_t> block_around(const void* pointer) {
+    const std::lock_guard lock(mutex_);
+    const auto block = around(live_, reinterpret_cast<std::uintptr_t>(pointer));
+    if (block == live_.end()) return {nullptr, 0};
+    return {reinterpret_cast<void*>(block->first), block->second.bytes};
   }
   /// The values of it and what is promised; nobody else may use them meanwhile.
   template <class Use>
@@ -115,6 +114,18 @@ class DeviceMemory {
   }
 
  private:
+  void* reserved(std::size_t bytes) {
+    const std::size_t range = SegmentPlacement::range_of(bytes);
+    has_reserved_ = true;
+    if (const auto again = given_back_.find(range); again != given_back_.end()) {
+      const std::uintptr_t address = again->second;
+      given_back_.erase(again);
+      return reinterpret_cast<void*>(address);
+    }
+    if (!begin()) return nullptr;
+    const std::optional<std::uintptr_t> address = placement_->reserve(bytes);
+    return address ? reinterpret_cast<void*>(*address) : nullptr;
+  }
   bool begin() {
     if (base_ != 0) return true;
     void* const space =
@@ -146,7 +157,15 @@ class DeviceMemory {
     std::size_t bytes;
     int device;
   };
-  std::map<std::uintptr_t, Block> live_;
+  using Blocks = std::map<std::uintptr_t, Block>;
+  [[nodiscard]] static Blocks::const_iterator around(const Blocks& blocks, std::uintptr_t address) {
+    const auto next = blocks.upper_bound(address);
+    if (next == blocks.begin()) return blocks.end();
+    const auto block = std::prev(next);
+    return address < block->first + block->second.bytes ? block : blocks.end();
+  }
+  Blocks live_;
+  Blocks foreign_;                                         ///< another process's, on other cards than the first
   std::multimap<std::size_t, std::uintptr_t> given_back_;  // ranges of reserve()
   std::array<std::size_t, kMostDevices> used_{};
   Values values_;
@@ -177,11 +196,14 @@ bool is_given(const void* address) {
 int device_of(const void* address) {
   return memory().device_of(address);
 }
+std::pair<void*, std::size_t> block_around(const void* address) {
+  return memory().block_around(address);
+}
 std::size_t used_bytes(int device) {
   return memory().used_of(device);
 }
-void* reserve(std::size_t bytes) {
-  return memory().reserve(bytes);
+void* reserve(std::size_t bytes, int device) {
+  return memory().reserve(bytes, device);
 }
 void unreserve(void* address, std::size_t bytes) {
   memory().unreserve(address, bytes);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "profiler/standin/promises.h"
 
@@ -23,9 +24,12 @@ bool release(void* address);
 /// The card that an address was given out for; 0 for others.
 [[nodiscard]] int device_of(const void* address);
 [[nodiscard]] std::size_t used_bytes(int device = 0);
+/// Begin and length of what was allocated around an address; nullptr where nothing was.
+[[nodiscard]] std::pair<void*, std::size_t> block_around(const void* address);
 
 /// Address space without memory, and memory without an address (the driver's virtual memory management).
-[[nodiscard]] void* reserve(std::size_t bytes);
+/// `device`: the card whose memory another process has there.
+[[nodiscard]] void* reserve(std::size_t bytes, int device = 0);
 /// What reserve() gave for so many bytes, which it may give again.
 void unreserve(void* address, std::size_t bytes);
 /// False where the card has no such room left.

@@ -1,5 +1,6 @@
 // Functions that the stand-in does not know: success, and every name once, appended to the file that
-// SHARDSCOPE_STANDIN_UNKNOWN names. Those of NVML say themselves that they are not supported, as for many cards.
+// SHARDSCOPE_STANDIN_UNKNOWN names. Those of NVML say that they are not supported, as of many cards;
+// those of cuFile, too, as where nothing leads from files to a card.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -13,7 +14,9 @@
 
 /// What the library that is made for the program calls for each of its functions.
 STANDIN long shardscope_standin_unknown(const char* name) {
-  constexpr int kNvmlNotSupported = 3;
+  constexpr int kNvmlNotSupported = 3, kFilesNotSupported = 5007;  // CU_FILE_PLATFORM_NOT_SUPPORTED
+  if (const bool is_of_files = std::strncmp(name, "cuFile", 6) == 0; is_of_files)
+    return std::strcmp(name, "cuFileRead") == 0 || std::strcmp(name, "cuFileWrite") == 0 ? -1 : kFilesNotSupported;
   if (std::strncmp(name, "nvml", 4) == 0) return kNvmlNotSupported;
   static std::mutex mutex;
   static auto* const seen = new std::set<std::string>;

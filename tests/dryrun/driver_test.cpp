@@ -50,6 +50,41 @@ assert newer.value == found.value
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
+TEST_F(OfTheDriver, AnotherProcessOpensMemoryThatStaysItsOwners) {
+  const Outcome outcome = asked(R"(import os, subprocess, sys
+class Handle(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_byte * 64)]
+
+handle, address, again, free, total = Handle(), c_void_p(), c_void_p(), c_size_t(), c_size_t()
+opening, closing = cuda.cudaIpcOpenMemHandle, cuda.cudaIpcCloseMemHandle
+opening.argtypes = [c_void_p, Handle, c_uint]
+if sys.argv[1:]:
+    ctypes.memmove(byref(handle), bytes.fromhex(sys.argv[1]), 64)
+    assert opening(byref(address), handle, 1) == opening(byref(again), handle, 1) == 0 and address.value == again.value
+    attributes = (c_ulonglong * 4)()
+    assert cuda.cudaPointerGetAttributes(attributes, address) == 0
+    assert attributes[0] == 3 << 32 | 2, "memory of card 3"
+    assert cuda.cudaMemGetInfo(byref(free), byref(total)) == 0 and free.value == total.value
+    assert closing(address) == closing(address) == 0 and closing(address) == 1
+    assert opening(byref(address), Handle(), 1) == 400
+    sys.exit()
+assert cuda.cudaSetDevice(3) == 0 and cuda.cudaMalloc(byref(address), c_size_t(6 << 20)) == 0
+assert cuda.cudaIpcGetMemHandle(byref(handle), c_void_p(address.value + 512)) == 0
+assert cuda.cudaIpcGetMemHandle(byref(Handle()), c_void_p(4096)) == 1
+assert opening(byref(again), handle, 1) == 201, "its own"
+subprocess.run([sys.executable, sys.argv[0], bytes(handle.bytes).hex()], check=True)
+)");
+  EXPECT_EQ(json_of(outcome, 0)["peak_reserved_bytes"], 6 << 20) << outcome.err;
+}
+
+TEST_F(OfTheDriver, NothingLeadsFromFilesToACard) {
+  const Outcome outcome = asked(R"(import os
+library = ctypes.CDLL("libcuda.so.1")
+assert library.cuFileDriverOpen() == 5007 and library.cuFileRead() == -1
+)");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
 TEST_F(OfTheDriver, TablesWithoutNamesAreNotFound) {
   const Outcome outcome = asked(R"(table = c_void_p(1)
 assert cuda.cuGetExportTable(byref(table), create_string_buffer(16)) == 500 and not table.value
