@@ -91,6 +91,15 @@ int card_of_device(int device) {
   return found;
 }
 
+int device_of_card(int card) {
+  int found = 0, at = 0;
+  each_visible([&](int number, std::string_view) {
+    if (number == card) found = at;
+    return at++, number != card;
+  });
+  return found;
+}
+
 std::string_view visible_name_of(int card) {
   std::string_view found;
   each_visible([&](int number, std::string_view name) {

@@ -27,6 +27,8 @@ struct Card {
 [[nodiscard]] int visible_cards();
 /// The number that a card has among all, of which the program sees it as `device`. NVML counts all.
 [[nodiscard]] int card_of_device(int device);
+/// What the program sees the card of that number as; the first one where it does not see it.
+[[nodiscard]] int device_of_card(int card);
 /// The begin of a name (GPU-...) that CUDA_VISIBLE_DEVICES has for a card of that number; empty where it has none.
 [[nodiscard]] std::string_view visible_name_of(int card);
 

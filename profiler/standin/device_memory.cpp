@@ -53,13 +53,22 @@ class DeviceMemory {
   void* reserve(std::size_t bytes, int device) {
     const std::lock_guard lock(mutex_);
     void* const address = reserved(bytes);
-    if (device != 0) foreign_[reinterpret_cast<std::uintptr_t>(address)] = {.bytes = bytes, .device = device};
+    placed_[reinterpret_cast<std::uintptr_t>(address)] = {.bytes = bytes, .device = device};
     return address;
+  }
+  void place(void* address, std::size_t bytes, int device) {
+    const std::lock_guard lock(mutex_);
+    placed_[reinterpret_cast<std::uintptr_t>(address)] = {.bytes = bytes, .device = device};
+  }
+  void unplace(void* address, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    forget(address, bytes);
+    placed_.erase(reinterpret_cast<std::uintptr_t>(address));
   }
   void unreserve(void* address, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     forget(address, bytes);
-    foreign_.erase(reinterpret_cast<std::uintptr_t>(address));
+    placed_.erase(reinterpret_cast<std::uintptr_t>(address));
     given_back_.emplace(SegmentPlacement::range_of(bytes), reinterpret_cast<std::uintptr_t>(address));
   }
   bool take(std::size_t bytes, int device) {
@@ -92,7 +101,7 @@ class DeviceMemory {
   [[nodiscard]] int device_of(const void* pointer) {
     const std::lock_guard lock(mutex_);
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-    for (const Blocks* const blocks : {&live_, &foreign_})
+    for (const Blocks* const blocks : {&live_, &placed_})
       if (const auto block = around(*blocks, address); block != blocks->end()) return block->second.device;
     return 0;
   }
@@ -165,7 +174,7 @@ class DeviceMemory {
     return address < block->first + block->second.bytes ? block : blocks.end();
   }
   Blocks live_;
-  Blocks foreign_;                                         ///< another process's, on other cards than the first
+  Blocks placed_;                                          ///< another process's, on other cards than the first
   std::multimap<std::size_t, std::uintptr_t> given_back_;  // ranges of reserve()
   std::array<std::size_t, kMostDevices> used_{};
   Values values_;
@@ -204,6 +213,12 @@ std::size_t used_bytes(int device) {
 }
 void* reserve(std::size_t bytes, int device) {
   return memory().reserve(bytes, device);
+}
+void place(void* address, std::size_t bytes, int device) {
+  memory().place(address, bytes, device);
+}
+void unplace(void* address, std::size_t bytes) {
+  memory().unplace(address, bytes);
 }
 void unreserve(void* address, std::size_t bytes) {
   memory().unreserve(address, bytes);

@@ -30,6 +30,9 @@ bool release(void* address);
 /// Address space without memory, and memory without an address (the driver's virtual memory management).
 /// `device`: the card whose memory another process has there.
 [[nodiscard]] void* reserve(std::size_t bytes, int device = 0);
+/// A card's room comes to stand at an address that was reserved, and goes; what was written there is forgotten.
+void place(void* address, std::size_t bytes, int device);
+void unplace(void* address, std::size_t bytes);
 /// What reserve() gave for so many bytes, which it may give again.
 void unreserve(void* address, std::size_t bytes);
 /// False where the card has no such room left.

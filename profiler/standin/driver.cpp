@@ -1,7 +1,5 @@
 // The driver, which libraries ask for its functions by name.
 #include <cstring>
-#include <map>
-#include <mutex>
 
 #include "profiler/standin/card.h"
 #include "profiler/standin/device_memory.h"
@@ -11,24 +9,7 @@ using namespace shard::standin;
 
 namespace {
 
-constexpr int kOutOfMemory = 2, kInvalidValue = 1;
-constexpr std::size_t kGranule = std::size_t{2} << 20;
-
-/// Memory without an address.
-struct Physical {
-  std::size_t bytes;
-  int device;
-};
-/// CUmemAllocationProp, up to what is looked at.
-struct Properties {
-  int type, requested_handles, location_type, device;
-};
-
-std::mutex mutex;
-std::map<unsigned long long, Physical>& handles() {
-  static auto* const handles = new std::map<unsigned long long, Physical>;
-  return *handles;
-}
+constexpr int kOutOfMemory = 2;
 
 }  // namespace
 
@@ -69,49 +50,6 @@ STANDIN int cuCtxGetCurrent(void** context) {
 }
 STANDIN int cuGetErrorString(int error, const char** text) {
   *text = error == kOutOfMemory ? "out of memory" : error == kSuccess ? "no error" : "invalid argument";
-  return kSuccess;
-}
-
-// Virtual memory management, which PyTorch's expandable segments are made of.
-STANDIN int cuMemGetAllocationGranularity(std::size_t* bytes, const void*, int) {
-  *bytes = kGranule;
-  return kSuccess;
-}
-STANDIN int cuMemAddressReserve(unsigned long long* address, std::size_t bytes, std::size_t, unsigned long long,
-                                unsigned long long) {
-  *address = reinterpret_cast<unsigned long long>(reserve(bytes));
-  return *address == 0 ? kOutOfMemory : kSuccess;
-}
-STANDIN int cuMemAddressFree(unsigned long long address, std::size_t bytes) {
-  unreserve(reinterpret_cast<void*>(address), bytes);
-  return kSuccess;
-}
-STANDIN int cuMemCreate(unsigned long long* handle, std::size_t bytes, const Properties* properties,
-                        unsigned long long) {
-  const int device = properties == nullptr ? 0 : properties->device;
-  if (!take(bytes, device)) return kOutOfMemory;
-  *handle = reinterpret_cast<unsigned long long>(fresh_handle());
-  const std::lock_guard lock(mutex);
-  handles()[*handle] = {.bytes = bytes, .device = device};
-  return kSuccess;
-}
-STANDIN int cuMemRelease(unsigned long long handle) {
-  const std::lock_guard lock(mutex);
-  const auto found = handles().find(handle);
-  if (found == handles().end()) return kInvalidValue;
-  give_back(found->second.bytes, found->second.device);
-  handles().erase(found);
-  return kSuccess;
-}
-// Handles stand for room on the card; where they are mapped matters to nobody.
-STANDIN int cuMemMap(unsigned long long, std::size_t, std::size_t, unsigned long long, unsigned long long) {
-  return kSuccess;
-}
-STANDIN int cuMemSetAccess(unsigned long long, std::size_t, const void*, std::size_t) {
-  return kSuccess;
-}
-STANDIN int cuMemUnmap(unsigned long long address, std::size_t bytes) {
-  forget(reinterpret_cast<void*>(address), bytes);
   return kSuccess;
 }
 

@@ -46,12 +46,6 @@ AllOpened& opened() {
   return *opened;
 }
 
-int device_of_card(std::int64_t card) {
-  for (int i = 0; i < visible_cards(); ++i)
-    if (card_of_device(i) == card) return i;
-  return 0;
-}
-
 int hand_out(Handle* handle, const void* pointer) {
   const auto [begin, bytes] = block_around(pointer);
   if (begin == nullptr) return kInvalidValue;
@@ -76,7 +70,7 @@ int open_memory(void** pointer, const Handle& handle) {
     *pointer = again->second;
     return kSuccess;
   }
-  *pointer = reserve(handle.bytes, device_of_card(handle.card));
+  *pointer = reserve(handle.bytes, device_of_card(static_cast<int>(handle.card)));
   if (*pointer == nullptr) return kOutOfMemory;
   all.by_owner[whose] = *pointer;
   all.by_address[*pointer] = {.bytes = handle.bytes, .count = 1, .whose = whose};

@@ -142,6 +142,7 @@ int attribute(int which, int device) {
     case 95: return 1;  // cooperative launch
     case 97: return shared().per_block;
     case 102: return 1;  // virtual memory management
+    case 103: return 1;  // file descriptors of memory
     case 106: return blocks_per_multiprocessor();
     case 111: return 1024;
     default: return 0;

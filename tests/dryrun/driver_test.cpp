@@ -77,6 +77,51 @@ subprocess.run([sys.executable, sys.argv[0], bytes(handle.bytes).hex()], check=T
   EXPECT_EQ(json_of(outcome, 0)["peak_reserved_bytes"], 6 << 20) << outcome.err;
 }
 
+TEST_F(OfTheDriver, MemoryGoesToAnotherProcessByAFileDescriptor) {
+  const Outcome outcome = asked(R"(import os, subprocess, sys
+handle, address, free, total = c_ulonglong(), c_ulonglong(), c_size_t(), c_size_t()
+size = c_size_t(4 << 20)
+
+def used(card):
+    assert cuda.cudaSetDevice(card) == 0 and cuda.cudaMemGetInfo(byref(free), byref(total)) == 0
+    return total.value - free.value
+
+def card_of_mapped():
+    assert cuda.cuMemAddressReserve(byref(address), size, c_size_t(0), c_ulonglong(0), c_ulonglong(0)) == 0
+    assert cuda.cuMemMap(address, size, c_size_t(0), handle, c_ulonglong(0)) == 0
+    attributes = (c_ulonglong * 4)()
+    assert cuda.cudaPointerGetAttributes(attributes, c_void_p(address.value + 100)) == 0
+    return attributes[0] >> 32
+
+if sys.argv[1:]:
+    assert cuda.cuMemImportFromShareableHandle(byref(handle), c_void_p(int(sys.argv[1])), 1) == 0
+    assert card_of_mapped() == 2 and used(2) == 0
+    assert cuda.cuMemUnmap(address, size) == 0 and cuda.cuMemRelease(handle) == 0 and cuda.cuMemRelease(handle) == 1
+    assert cuda.cuMemImportFromShareableHandle(byref(handle), c_void_p(0), 1) == 1, "not of a card"
+    sys.exit()
+properties, file, again = (c_int * 8)(1, 1, 1, 2), c_int(-1), c_ulonglong()
+assert cuda.cuMemCreate(byref(handle), size, properties, c_ulonglong(0)) == 0
+assert cuda.cuMemExportToShareableHandle(byref(file), handle, 1, c_ulonglong(0)) == 0 and file.value >= 0
+os.set_inheritable(file.value, True)
+subprocess.run([sys.executable, sys.argv[0], str(file.value)], close_fds=False, check=True, stdin=subprocess.DEVNULL)
+assert card_of_mapped() == 2 and used(2) == 4 << 20
+assert cuda.cuMemRetainAllocationHandle(byref(again), c_void_p(address.value)) == 0 and again.value == handle.value
+assert cuda.cuMemRelease(handle) == 0 and used(2) == 4 << 20
+assert cuda.cuMemRelease(handle) == 0 and used(2) == 0
+)");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
+TEST_F(OfTheDriver, NeitherFabricNorMulticastIsThere) {
+  const Outcome outcome = asked(R"(handle, value = c_ulonglong(), c_int(-1)
+for fabric_or_multicast in (128, 132):
+    assert cuda.cuDeviceGetAttribute(byref(value), fabric_or_multicast, 0) == 0 and value.value == 0
+assert cuda.cuMemCreate(byref(handle), c_size_t(2 << 20), (c_int * 8)(1, 8, 1, 0), c_ulonglong(0)) == 801
+assert cuda.cuMulticastCreate(byref(handle), (c_ulonglong * 4)(2, 2 << 20, 1, 0)) == 801
+)");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
 TEST_F(OfTheDriver, NothingLeadsFromFilesToACard) {
   const Outcome outcome = asked(R"(import os
 library = ctypes.CDLL("libcuda.so.1")
