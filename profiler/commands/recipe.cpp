@@ -1,7 +1,8 @@
-// A recipe's program is python/recipe.py, megatron_recipe.py or torchtitan_recipe.py, which reads what was said out of
-// a JSON file.
+// A recipe's program is python/recipe.py, or that of a framework that has a file of its own for its settings, and reads
+// what was said out of a JSON file.
 #include "profiler/commands/recipe.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <system_error>
@@ -22,6 +23,8 @@ namespace fs = std::filesystem;
 constexpr const char* kRecipeFolder = "shardscope-recipe";
 
 constexpr Bytes kLongest{std::int64_t{16} << 20};
+/// What several programs import.
+constexpr std::string_view kShared = "fine_tuning.py";
 
 /// The text of a config.json: of a file, of a folder that has one, or of a known model.
 Result<std::string> config_text(const std::string& model) {
@@ -41,56 +44,85 @@ std::string whole_path(const std::string& path) {
   return path.empty() ? path : fs::absolute(path).string();
 }
 
-/// Which recipes have a setting: those that train transformers' models, the Trainers alone, Megatron, torchtitan, or
-/// all.
-enum class Of { models, trainer, megatron, torchtitan, all };
-
-struct Setting {
-  std::string_view name;
-  Of of;
-  bool is_given;
+/// A framework whose run is a file of its own. Its recipe has few settings beside that.
+struct Framework {
+  std::string_view recipe, title;
+  std::string_view option;
+  std::string Recipe::*file;
+  std::string_view key;      ///< of the file in what the program reads
+  std::string_view program;  ///< among python_files()
 };
 
-std::array<Setting, 17> settings(const Recipe& recipe) {
-  return {{{"--model", Of::models, !recipe.model.empty()},
-           {"--ds-config", Of::trainer, !recipe.ds_config.empty()},
-           {"--accelerate-config", Of::trainer, !recipe.accelerate_config.empty()},
-           {"--training-args", Of::trainer, !recipe.training_args.empty()},
-           {"--megatron", Of::megatron, !recipe.megatron.empty()},
-           {"--megatron-args", Of::megatron, !recipe.megatron_args.empty()},
-           {"--megatron-script", Of::megatron, !recipe.megatron_script.empty()},
-           {"--torchtitan-config", Of::torchtitan, !recipe.torchtitan_config.empty()},
-           {"--sequence", Of::models, recipe.sequence.has_value()},
-           {"--micro-batch", Of::models, recipe.micro_batch.has_value()},
-           {"--steps", Of::all, recipe.steps.has_value()},
-           {"--precision", Of::models, !recipe.precision.empty()},
-           {"--weights", Of::models, !recipe.weights.empty()},
-           {"--attention", Of::models, !recipe.attention.empty()},
-           {"--lora-rank", Of::trainer, recipe.lora_rank.has_value()},
-           {"--quantize", Of::trainer, !recipe.quantize.empty()},
-           {"--recompute", Of::models, recipe.recompute}}};
+constexpr std::array kFrameworks{
+    Framework{"megatron", "Megatron", "--megatron-args", &Recipe::megatron_args, "megatron_args", "megatron_recipe.py"},
+    Framework{"torchtitan", "torchtitan", "--torchtitan-config", &Recipe::torchtitan_config, "torchtitan_config",
+              "torchtitan_recipe.py"},
+    Framework{"llama-factory", "LLaMA-Factory", "--llama-factory-config", &Recipe::llama_factory_config,
+              "llama_factory_config", "llama_factory_recipe.py"}};
+
+const Framework* framework_of(std::string_view recipe) {
+  const auto found = std::ranges::find(kFrameworks, recipe, &Framework::recipe);
+  return found == kFrameworks.end() ? nullptr : &*found;
+}
+
+/// Recipes by name; those of loops are all that are no framework's.
+struct Setting {
+  std::string_view name;
+  bool is_given;
+  bool of_loops = false;                  ///< pytorch, ddp, fsdp1, fsdp2
+  std::vector<std::string_view> of = {};  ///< of these, too
+};
+
+bool has_setting(const Recipe& recipe, const Setting& setting) {
+  const bool is_loop = !framework_of(recipe.name) && recipe.name != "hf-trainer" && recipe.name != "trl-sft";
+  return is_loop ? setting.of_loops : std::ranges::find(setting.of, recipe.name) != setting.of.end();
+}
+
+std::vector<Setting> settings(const Recipe& recipe) {
+  std::vector<Setting> all{
+      {"--model", !recipe.model.empty(), true, {"hf-trainer", "trl-sft", "llama-factory"}},
+      {"--ds-config", !recipe.ds_config.empty(), false, {"hf-trainer", "trl-sft"}},
+      {"--accelerate-config", !recipe.accelerate_config.empty(), false, {"hf-trainer", "trl-sft", "llama-factory"}},
+      {"--training-args", !recipe.training_args.empty(), false, {"hf-trainer", "trl-sft"}},
+      {"--megatron", !recipe.megatron.empty(), false, {"megatron"}},
+      {"--megatron-script", !recipe.megatron_script.empty(), false, {"megatron"}},
+      {"--sequence", recipe.sequence.has_value(), true, {"hf-trainer", "trl-sft"}},
+      {"--micro-batch", recipe.micro_batch.has_value(), true, {"hf-trainer", "trl-sft"}},
+      {"--steps", recipe.steps.has_value(), true, {"hf-trainer", "trl-sft"}},
+      {"--precision", !recipe.precision.empty(), true, {"hf-trainer", "trl-sft"}},
+      {"--weights", !recipe.weights.empty(), true, {"hf-trainer", "trl-sft"}},
+      {"--attention", !recipe.attention.empty(), true, {"hf-trainer", "trl-sft"}},
+      {"--lora-rank", recipe.lora_rank.has_value(), false, {"hf-trainer", "trl-sft"}},
+      {"--quantize", !recipe.quantize.empty(), false, {"hf-trainer", "trl-sft"}},
+      {"--recompute", recipe.recompute, true, {"hf-trainer", "trl-sft"}}};
+  for (const Framework& each : kFrameworks) {
+    all.push_back({each.option, !(recipe.*each.file).empty(), false, {each.recipe}});
+    std::ranges::find(all, "--steps", &Setting::name)->of.push_back(each.recipe);
+  }
+  return all;
 }
 
 /// A setting that the recipe does not have: refused by name.
 Result<void> check_settings(const Recipe& recipe) {
-  for (const auto& [name, of, is_given] : settings(recipe)) {
-    if (!is_given || (of == Of::all && !recipe.name.empty())) continue;
+  const Framework* framework = framework_of(recipe.name);
+  for (const Setting& setting : settings(recipe)) {
+    if (!setting.is_given || (!recipe.name.empty() && has_setting(recipe, setting))) continue;
     const auto refused = [&](std::string why, std::string help) {
-      return Error{Errc::contradiction, std::move(why), std::string(name), std::move(help)};
+      return Error{Errc::contradiction, std::move(why), std::string(setting.name), std::move(help)};
     };
     if (recipe.name.empty())
       return refused("a program of your own has its own model and settings",
                      "--recipe hf-trainer, say, in place of the program");
-    if (recipe.name == "megatron" && of != Of::megatron)
-      return refused("Megatron has arguments of its own for this", "the argument in the file of --megatron-args");
-    if (recipe.name == "torchtitan" && of != Of::torchtitan)
-      return refused("torchtitan has settings of its own for this", "the entry in the file of --torchtitan-config");
-    if (recipe.name != "torchtitan" && of == Of::torchtitan)
-      return refused("the recipe " + recipe.name + " runs no torchtitan", "--recipe torchtitan");
-    if (recipe.name != "megatron" && of == Of::megatron)
-      return refused("the recipe " + recipe.name + " runs no Megatron-LM", "--recipe megatron");
-    if (recipe.name != "hf-trainer" && recipe.name != "trl-sft" && of == Of::trainer)
-      return refused("the recipe " + recipe.name + " has no such setting", "--recipe hf-trainer, or trl-sft");
+    const Framework* other = setting.of.size() == 1 ? framework_of(setting.of.front()) : nullptr;
+    if (other != nullptr)
+      return refused("the recipe " + recipe.name + " does not run " + std::string(other->title),
+                     "--recipe " + std::string(other->recipe));
+    if (framework != nullptr)
+      return refused(std::string(framework->title) + " has settings of its own for this",
+                     "the entry in the file of " + std::string(framework->option));
+    std::string recipes;
+    for (std::string_view each : setting.of) recipes += (recipes.empty() ? "" : ", or ") + std::string(each);
+    return refused("the recipe " + recipe.name + " has no such setting", "--recipe " + recipes);
   }
   return {};
 }
@@ -101,28 +133,43 @@ std::string text_of(std::string_view file_name) {
   return {};
 }
 
-/// The two files of a run and the command that they make.
+/// The files of a run and the command that they make.
 Result<std::vector<std::string>> written(const Recipe& recipe, const fs::path& folder, std::string_view program,
                                          const nlohmann::ordered_json& spec) {
   std::error_code error;
   fs::create_directories(folder / kRecipeFolder, error);
-  const std::array<std::pair<fs::path, std::string>, 2> files{
-      {{folder / kRecipeFolder / "spec.json", spec.dump(2)}, {folder / kRecipeFolder / program, text_of(program)}}};
+  const std::array<std::pair<fs::path, std::string>, 3> files{{{folder / kRecipeFolder / "spec.json", spec.dump(2)},
+                                                               {folder / kRecipeFolder / program, text_of(program)},
+                                                               {folder / kRecipeFolder / kShared, text_of(kShared)}}};
   for (const auto& [path, content] : files)
     if (const Result<void> done = write_file(path, content); !done) return done.error();
   return std::vector<std::string>{recipe.python, files[1].first, files[0].first};
 }
 
-Result<std::vector<std::string>> megatron_program(const Recipe& recipe, const fs::path& folder) {
+Result<std::string> megatron_clone(const Recipe& recipe) {
   std::error_code error;
   const fs::path clone = fs::absolute(recipe.megatron.empty() ? "." : recipe.megatron);
   const std::string script = recipe.megatron_script.empty() ? "pretrain_gpt.py" : recipe.megatron_script;
   if (!fs::exists(clone / "megatron" / "training", error) || !fs::exists(clone / script, error))
     return Error{Errc::no_input, "this is no clone of Megatron-LM: it has no " + script + " and no megatron/training",
                  clone.string(), "--megatron DIR, of a checkout of https://github.com/NVIDIA/Megatron-LM"};
-  nlohmann::ordered_json spec = to_json(recipe);
-  spec["megatron"] = clone.lexically_normal().string();
-  return written(recipe, folder, "megatron_recipe.py", spec);
+  return clone.lexically_normal().string();
+}
+
+/// A folder with the model's config.json alone.
+Result<std::string> model_folder(const std::string& model, const fs::path& folder) {
+  const Result<std::string> text = config_text(model);
+  if (!text) return text.error();
+  nlohmann::ordered_json config = nlohmann::ordered_json::parse(*text, nullptr, false);
+  if (!config.is_object() || !config.contains("model_type"))
+    return Error{Errc::malformed, "this is no config.json of a transformers model: it has no model_type", model,
+                 "the config.json beside a model's weights on the Hugging Face Hub"};
+  config.erase("_source");
+  std::error_code error;
+  fs::create_directories(folder / kRecipeFolder / "model", error);
+  if (const Result<void> done = write_file(folder / kRecipeFolder / "model" / "config.json", config.dump(2)); !done)
+    return done.error();
+  return (folder / kRecipeFolder / "model").string();
 }
 
 }  // namespace
@@ -138,7 +185,8 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
        "Hugging Face's Trainer; with --ds-config DeepSpeed's, with --accelerate-config FSDP's"},
       {"trl-sft", "trl-sft", "TRL's SFTTrainer, on the same files and SFTConfig in --training-args"},
       {"megatron", "megatron", "Megatron-LM's own script on --megatron-args and mock data"},
-      {"torchtitan", "torchtitan", "torchtitan's own entry point on --torchtitan-config and random tokens"}};
+      {"torchtitan", "torchtitan", "torchtitan's own entry point on --torchtitan-config and random tokens"},
+      {"llama-factory", "llama-factory", "LLaMA-Factory's own run on --llama-factory-config and random words"}};
   group.add_choice("recipe", &recipe.name, recipes,
                    "instead of a program: what is installed trains a model on random tokens, transformers' with AdamW");
   group
@@ -157,6 +205,10 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       .default_text("as the arguments say");
   group
       .add("torchtitan-config", &recipe.torchtitan_config, "FILE", "torchtitan's TOML (0.2 runs, older files are read)")
+      .reads_file();
+  group
+      .add("llama-factory-config", &recipe.llama_factory_config, "FILE",
+           "LLaMA-Factory's YAML, of whose model --model has the config.json")
       .reads_file();
   group.add("sequence", &recipe.sequence, "TOKENS", "of one sample").least(1).default_text("the model's, 4096 at most");
   group.add("micro-batch", &recipe.micro_batch, "SAMPLES", "of one rank").least(1).default_text("1");
@@ -177,12 +229,11 @@ Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& 
   if (recipe.name.empty()) return check_settings(recipe);
   if (!program.empty()) return Error{Errc::usage, "both a recipe and a program", "--recipe", "one of them"};
   if (const Result<void> right = check_settings(recipe); !right) return right;
-  if (recipe.name == "megatron" && recipe.megatron_args.empty())
-    return Error{Errc::contradiction, "Megatron's run is its arguments", "--recipe megatron", "--megatron-args FILE"};
-  if (recipe.name == "torchtitan" && recipe.torchtitan_config.empty())
-    return Error{Errc::contradiction, "torchtitan's run is its file of settings", "--recipe torchtitan",
-                 "--torchtitan-config FILE"};
-  if (recipe.name != "megatron" && recipe.name != "torchtitan" && recipe.model.empty())
+  const Framework* framework = framework_of(recipe.name);
+  if (framework != nullptr && (recipe.*framework->file).empty())
+    return Error{Errc::contradiction, std::string(framework->title) + "'s run is its file of settings",
+                 "--recipe " + recipe.name, std::string(framework->option) + " FILE"};
+  if (framework == nullptr && recipe.model.empty())
     return Error{Errc::contradiction, "a recipe trains a model", "--recipe " + recipe.name, "--model NAME|PATH"};
   for (const auto& [name, said] :
        {std::pair("--precision", &recipe.precision), std::pair("--weights", &recipe.weights)})
@@ -200,14 +251,11 @@ Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& 
 nlohmann::ordered_json to_json(const Recipe& recipe) {
   nlohmann::ordered_json j;
   j["recipe"] = recipe.name;
-  if (recipe.name == "megatron") {
-    j["megatron_args"] = whole_path(recipe.megatron_args);
+  if (const Framework* framework = framework_of(recipe.name)) {
+    j[framework->key] = whole_path(recipe.*framework->file);
+    if (!recipe.model.empty()) j["model"] = recipe.model;
+    if (!recipe.accelerate_config.empty()) j["accelerate_config"] = whole_path(recipe.accelerate_config);
     if (!recipe.megatron_script.empty()) j["script"] = recipe.megatron_script;
-    j["steps"] = recipe.steps.value_or(2);
-    return j;
-  }
-  if (recipe.name == "torchtitan") {
-    j["torchtitan_config"] = whole_path(recipe.torchtitan_config);
     j["steps"] = recipe.steps.value_or(2);
     return j;
   }
@@ -228,22 +276,19 @@ nlohmann::ordered_json to_json(const Recipe& recipe) {
 }
 
 Result<std::vector<std::string>> recipe_program(const Recipe& recipe, const fs::path& folder) {
-  if (recipe.name == "megatron") return megatron_program(recipe, folder);
-  if (recipe.name == "torchtitan") return written(recipe, folder, "torchtitan_recipe.py", to_json(recipe));
-  const Result<std::string> text = config_text(recipe.model);
-  if (!text) return text.error();
-  nlohmann::ordered_json config = nlohmann::ordered_json::parse(*text, nullptr, false);
-  if (!config.is_object() || !config.contains("model_type"))
-    return Error{Errc::malformed, "this is no config.json of a transformers model: it has no model_type", recipe.model,
-                 "the config.json beside a model's weights on the Hugging Face Hub"};
-  config.erase("_source");
-  std::error_code error;
-  fs::create_directories(folder / kRecipeFolder / "model", error);
-  if (const Result<void> done = write_file(folder / kRecipeFolder / "model" / "config.json", config.dump(2)); !done)
-    return done.error();
   nlohmann::ordered_json spec = to_json(recipe);
-  spec["model"] = (folder / kRecipeFolder / "model").string();
-  return written(recipe, folder, "recipe.py", spec);
+  if (recipe.name == "megatron") {
+    Result<std::string> clone = megatron_clone(recipe);
+    if (!clone) return clone.error();
+    spec["megatron"] = *std::move(clone);
+  }
+  if (!recipe.model.empty()) {
+    Result<std::string> model = model_folder(recipe.model, folder);
+    if (!model) return model.error();
+    spec["model"] = *std::move(model);
+  }
+  const Framework* framework = framework_of(recipe.name);
+  return written(recipe, folder, framework != nullptr ? framework->program : "recipe.py", spec);
 }
 
 }  // namespace shard::dryrun

@@ -23,6 +23,8 @@ EMBED(shardscope_embedded_megatron_recipe, PYTHON_FILES "/megatron_recipe.py")
 EMBED(shardscope_embedded_torchtitan_recipe, PYTHON_FILES "/torchtitan_recipe.py")
 EMBED(shardscope_embedded_smi, PYTHON_FILES "/smi.py")
 EMBED(shardscope_embedded_cuda_python, PYTHON_FILES "/cuda_python.py")
+EMBED(shardscope_embedded_fine_tuning, PYTHON_FILES "/fine_tuning.py")
+EMBED(shardscope_embedded_llama_factory_recipe, PYTHON_FILES "/llama_factory_recipe.py")
 
 namespace shard::dryrun {
 
@@ -49,7 +51,9 @@ std::span<const PythonFile> python_files() {
                                  PythonFile PYTHON_FILE(megatron_recipe),
                                  PythonFile PYTHON_FILE(torchtitan_recipe),
                                  PythonFile PYTHON_FILE(smi),
-                                 PythonFile PYTHON_FILE(cuda_python)};
+                                 PythonFile PYTHON_FILE(cuda_python),
+                                 PythonFile PYTHON_FILE(fine_tuning),
+                                 PythonFile PYTHON_FILE(llama_factory_recipe)};
   return kFiles;
 }
 

@@ -7,6 +7,8 @@ import tempfile
 
 import torch
 
+from fine_tuning import launched_by_accelerate
+
 
 DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
@@ -168,20 +170,6 @@ class Tokens:
     def __getitem__(self, index):
         ids = tokens({**self.spec, "micro_batch": 1}, "cpu")[0]
         return {"input_ids": ids, "labels": ids.clone()}
-
-
-def launched_by_accelerate(path):
-    """The environment that `accelerate launch --config_file` would give a rank."""
-    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
-    from accelerate.utils import launch
-    arguments, _, _ = _validate_launch_command(
-        launch_command_parser().parse_args(["--config_file", path, "--num_machines", "1", "train.py"]))
-    if arguments.use_deepspeed:
-        _, given = launch.prepare_deepspeed_cmd_env(arguments)
-    else:
-        given = launch.prepare_multi_gpu_env(arguments)
-    wanted = ("ACCELERATE_", "FSDP_", "MIXED_PRECISION")
-    os.environ.update({name: value for name, value in given.items() if name.startswith(wanted)})
 
 
 def arguments_of(spec):

@@ -20,9 +20,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Modules and their packages, and those without which frameworks compute in another way.
 SOFTWARE = {"torch": "torch", "triton": "triton", "transformers": "transformers", "accelerate": "accelerate",
             "deepspeed": "deepspeed", "peft": "peft", "trl": "trl", "bitsandbytes": "bitsandbytes",
-            "torchtitan": "torchtitan", "megatron.core": "megatron-core", "flash_attn": "flash-attn",
-            "transformer_engine": "transformer-engine", "apex": "apex", "xformers": "xformers",
-            "liger_kernel": "liger-kernel", "torchao": "torchao"}
+            "llamafactory": "llamafactory", "torchtitan": "torchtitan", "megatron.core": "megatron-core",
+            "flash_attn": "flash-attn", "transformer_engine": "transformer-engine", "apex": "apex",
+            "xformers": "xformers", "liger_kernel": "liger-kernel", "torchao": "torchao"}
 OPTIONAL = ("flash_attn", "transformer_engine", "apex", "xformers", "liger_kernel")
 
 

@@ -1,0 +1,202 @@
+// Do the recipes of fine-tuning frameworks run them on the user's YAML, with a model's folder made of a config.json?
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/dryrun/fake_pytorch.h"
+
+namespace shard::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// transformers and tokenizers in so far as a model's folder is made with them: a model of two tied weights and one
+/// more, in bfloat16.
+class TuningRecipe : public FakePyTorch {
+ protected:
+  void SetUp() override {
+    FakePyTorch::SetUp();
+    scratch_.write("packages/transformers.py", R"(import contextlib, json, os, torch
+__version__ = "4.57"
+class Kind:
+    itemsize = 2
+torch.bfloat16, torch.float16, torch.float32 = Kind(), Kind(), Kind()
+torch.device = lambda name: contextlib.nullcontext()
+class Weight:
+    shape = (4, 3)
+    numel = lambda self: 12
+class Config:
+    vocab_size, eos_token_id, dtype, architectures, tie_word_embeddings = 8, 2, "bfloat16", ["Made"], True
+    get_text_config = lambda self: self
+class AutoConfig:
+    @staticmethod
+    def from_pretrained(folder, **more):
+        assert json.load(open(os.path.join(folder, "config.json")))["model_type"]
+        return Config()
+class Made:
+    _tied_weights_keys = ["head"]
+    _from_config = classmethod(lambda kind, config: kind())
+    state_dict = lambda self: {"inputs": Weight(), "head": Weight(), "norm": Weight()}
+class PreTrainedTokenizerFast:
+    def __init__(self, tokenizer_object, **more):
+        self.words = tokenizer_object.words
+    def save_pretrained(self, folder):
+        json.dump(self.words, open(os.path.join(folder, "tokenizer.json"), "w"))
+class Trainer:
+    def save_model(self):
+        raise SystemExit("it saves")
+)");
+    scratch_.write("packages/tokenizers.py", R"(class models:
+    WordLevel = lambda words, unk_token: words
+class pre_tokenizers:
+    WhitespaceSplit = lambda: None
+class decoders:
+    WordPiece = lambda prefix: None
+class Tokenizer:
+    def __init__(self, words):
+        self.words = words
+)");
+    scratch_.write("packages/datasets.py", "class Dataset:\n  from_dict = staticmethod(lambda columns: columns)\n");
+    scratch_.write("config.json", R"({"model_type": "made"})");
+  }
+  void package(const std::string& name) {
+    std::filesystem::create_directories(scratch_.path() / "packages" / name);
+    scratch_.write("packages/" + name + "/__init__.py", "");
+  }
+  Outcome recipe(Words options) {
+    options.insert(options.begin(), "dryrun");
+    return shardscope(options, {.directory = scratch_.path(), .environment = environment()});
+  }
+};
+
+/// LLaMA-Factory in so far as the recipe touches it; its run prints what it would train, and on what.
+class LlamaFactory : public TuningRecipe {
+ protected:
+  void SetUp() override {
+    TuningRecipe::SetUp();
+    for (const char* name : {"llamafactory", "llamafactory/data", "llamafactory/train"}) package(name);
+    scratch_.write("packages/omegaconf.py",
+                   "import json\nclass OmegaConf:\n  load = staticmethod(lambda path: json.load(open(path)))\n"
+                   "  to_container = staticmethod(lambda read: read)\n");
+    scratch_.write("packages/llamafactory/data/loader.py", "def _get_merged_dataset(*a): raise SystemExit('reads')\n");
+    scratch_.write("packages/llamafactory/data/template.py",
+                   "class Template: stop_words = ['<stop>']\nTEMPLATES = {'short': Template}\n");
+    scratch_.write("packages/llamafactory/train/tuner.py", R"(import json, os, types
+import transformers
+from llamafactory.data import loader
+def create_modelcard_and_push(): raise SystemExit("it tells the hub")
+def run_exp(said):
+    model = said.pop("model_name_or_path")
+    words = json.load(open(os.path.join(model, "tokenizer.json")))
+    print("WORDS", len(words), words["<end>"], "<stop>" in words)
+    with open(os.path.join(model, "model.safetensors"), "rb") as file:
+        head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        print("WEIGHTS", {name: one["dtype"] for name, one in head.items() if "dtype" in one}, len(file.read()))
+    print("SAID", {name: value for name, value in said.items() if name != "output_dir"})
+    data = types.SimpleNamespace(packing=said.get("packing"), cutoff_len=16)
+    training = types.SimpleNamespace(per_device_train_batch_size=3, gradient_accumulation_steps=2, world_size=2)
+    rows = loader._get_merged_dataset(["random"], None, data, training, said["stage"])
+    print("ROWS", len(rows["_prompt"]), [len(one["content"].split()) for one in rows["_response"][0]])
+    transformers.Trainer().save_model()
+    create_modelcard_and_push()
+    print("ALLOCATOR", os.environ.get("PYTORCH_CUDA_ALLOC_CONF"))
+)");
+  }
+  Outcome tuned(const std::string& content, const Words& more = {"--model", "config.json"}) {
+    scratch_.write("run.yaml", content);
+    Words words{"--recipe", "llama-factory", "--llama-factory-config", "run.yaml"};
+    words.insert(words.end(), more.begin(), more.end());
+    return recipe(words);
+  }
+};
+
+TEST_F(LlamaFactory, RunsOnTheUsersSettingsAndNamesWhatItLeftOut) {
+  const Outcome outcome = tuned(R"({"model_name_or_path": "some/hub", "stage": "sft", "template": "short",
+    "lora_rank": 8, "dataset": "identity", "save_steps": 5, "num_train_epochs": 3.0})");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string said = outcome.out + outcome.err;
+  for (const char* text :
+       {"left out: dataset, num_train_epochs, save_steps, saving of the model", "tokenizer of model_name_or_path by",
+        "WORDS 8 2 True", "WEIGHTS {'inputs': 'BF16', 'norm': 'BF16'} 48",
+        "SAID {'stage': 'sft', 'template': 'short', 'lora_rank': 8, 'do_train': True, 'dataset': 'random', "
+        "'max_steps': 2, 'report_to': 'none'",
+        "ROWS 12 [32]", "ALLOCATOR None"})
+    EXPECT_THAT(said, HasSubstr(text));
+}
+
+TEST_F(LlamaFactory, SamplesAreThoseOfTheStage) {
+  const Outcome pairs = tuned(R"({"stage": "rm"})");
+  EXPECT_THAT(pairs.out + pairs.err, HasSubstr("ROWS 12 [32, 32]"));
+  const Outcome packed = tuned(R"({"stage": "sft", "packing": true})", {"--model", "config.json", "--steps", "5"});
+  EXPECT_THAT(packed.out + packed.err, HasSubstr("ROWS 24 [4]"));
+  EXPECT_THAT(packed.out + packed.err, HasSubstr("'max_steps': 5"));
+}
+
+/// Of several ranks each has what LLaMA-Factory's launcher would set.
+TEST_F(LlamaFactory, ARankIsLaunchedAsTheFrameworkWould) {
+  const Outcome outcome = tuned(R"({"stage": "sft"})", {"--model", "config.json", "--world-size", "2"});
+  EXPECT_THAT(outcome.out + outcome.err, HasSubstr("ALLOCATOR expandable_segments:True"));
+}
+
+/// The folder that the settings name is one that has a config.json, with its own tokenizer if there is one.
+TEST_F(LlamaFactory, TheModelIsThatOfAFolderOnThisMachine) {
+  std::filesystem::create_directories(scratch_.path() / "here");
+  scratch_.write("here/config.json", R"({"model_type": "made"})");
+  scratch_.write("here/tokenizer.json", R"({"<end>": 7})");
+  const Outcome outcome = tuned(R"({"model_name_or_path": "here", "stage": "sft"})", {});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out + outcome.err, HasSubstr("WORDS 1 7 False"));
+}
+
+TEST_F(LlamaFactory, WhatItCannotRunIsNamedWithWhatHelps) {
+  scratch_.write("stored.json", R"({"model_type": "made", "quantization_config": {}})");
+  const struct {
+    const char* content;
+    Words more;
+    const char* says;
+  } kFaults[] = {
+      {R"({"model_name_or_path": "some/hub"})", {}, "model_name_or_path is some/hub, which is no folder here"},
+      {R"({"stage": "ppo"})", {"--model", "config.json"}, "the stage ppo"},
+      {R"({"deepspeed": "z9.json"})", {"--model", "config.json"}, "names z9.json"},
+      {R"({"ref_model": "some/hub"})", {"--model", "config.json"}, "ref_model is some/hub"},
+      {R"({"stage": "sft"})", {"--model", "stored.json"}, "stored quantized"},
+      {"[]", {"--model", "config.json"}, "has no settings"},
+      {"{", {"--model", "config.json"}, "is no YAML"}};
+  for (const auto& each : kFaults) {
+    const Outcome outcome = tuned(each.content, each.more);
+    EXPECT_EQ(outcome.exit_code, 1) << each.content << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(each.says)) << each.content;
+  }
+  std::filesystem::remove_all(scratch_.path() / "packages" / "llamafactory");
+  EXPECT_THAT(tuned("{}").err, HasSubstr("pip install llamafactory"));
+}
+
+TEST_F(LlamaFactory, SettingsOfAnotherRecipeAreRefused) {
+  const struct {
+    Words words;
+    int exit_code;
+    const char* says;
+  } kFaults[] = {
+      {{"--recipe", "llama-factory"}, 78, "--llama-factory-config FILE"},
+      {{"--recipe", "llama-factory", "--llama-factory-config", "config.json", "--sequence", "5"},
+       78,
+       "the entry in the file"},
+      {{"--recipe", "llama-factory", "--llama-factory-config", "config.json", "--megatron", "x"},
+       78,
+       "--recipe megatron"},
+      {{"--recipe", "ddp", "--model", "gpt2", "--llama-factory-config", "config.json"}, 78, "--recipe llama-factory"},
+      {{"--recipe", "llama-factory", "--llama-factory-config", "nowhere.yaml", "--model", "gpt2"},
+       1,
+       "nowhere.yaml: No such file"},
+      {{"--recipe", "llama-factory", "--llama-factory-config", "config.json", "--model", "gpt9"},
+       66,
+       "no model of that name"}};
+  for (const auto& each : kFaults) {
+    const Outcome outcome = recipe(each.words);
+    EXPECT_EQ(outcome.exit_code, each.exit_code) << ::testing::PrintToString(each.words) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(each.says)) << ::testing::PrintToString(each.words);
+  }
+}
+
+}  // namespace
+}  // namespace shard::test
