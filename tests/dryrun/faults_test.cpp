@@ -49,8 +49,12 @@ kept = torch.empty(3 << 20)
 child = os.fork()
 if child == 0:
     signal.pause()
+woken, wake = os.pipe()  # a signal before signal.pause() would be slept over
+os.set_blocking(wake, False)
+signal.set_wakeup_fd(wake)
 print("here", flush=True)
-signal.pause()
+while True:
+    os.read(woken, 1)
 )";
 
 TEST_F(DryRunFault, ASignalEndsItWithTheAnswerUpToThere) {

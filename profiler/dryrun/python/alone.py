@@ -3,6 +3,7 @@
 import atexit
 import ctypes
 import functools
+import inspect
 import json
 import os
 import sys
@@ -209,7 +210,26 @@ def lone_gloo(torch, reader):
         future.set_result(result)
         return _create_work_from_future(future)
 
+    def of_the_host(method):
+        """A collective of this class, or NCCL's where it is of a card's tensors, or of none."""
+        @functools.wraps(method)
+        def choose(group, *arguments, **more):
+            tensor = next(tensors_of(arguments), None)
+            if group.of_cards is not None and (tensor is None or tensor.is_cuda):
+                return getattr(group.of_cards, method.__name__)(*arguments, **more)
+            return method(group, *arguments, **more)
+        return choose
+
+    def tensors_of(arguments):
+        for each in arguments:
+            if isinstance(each, torch.Tensor):
+                yield each
+            elif isinstance(each, (list, tuple)):
+                yield from tensors_of(each)
+
     class LoneGloo(distributed.ProcessGroup):
+        of_cards = None  # the group of the cards' tensors, where there are such: "cuda:nccl,cpu:gloo"
+
         def __init__(self, store, rank, size, timeout=None):
             super().__init__(rank, size)
             self.rank_, self.size_ = rank, size
@@ -228,11 +248,13 @@ def lone_gloo(torch, reader):
         def getBackendName(self):
             return "gloo"
 
+        @of_the_host
         def broadcast(self, tensors, options=None):
             if options is not None and options.rootRank != self.rank_:
                 self.of_others(f"what rank {options.rootRank} broadcasts")
             return done(tensors)
 
+        @of_the_host
         def allreduce(self, tensors, options=None):
             self.of_others(f"an all-reduce among {self.size_} ranks")
             if options is not None and options.reduceOp == distributed.ReduceOp.SUM:
@@ -240,12 +262,15 @@ def lone_gloo(torch, reader):
                     tensor.mul_(self.size_)
             return done(tensors)
 
+        @of_the_host
         def allreduce_coalesced(self, tensors, options=None):
             return self.allreduce(tensors, options)
 
+        @of_the_host
         def reduce(self, tensors, options=None):
             return self.allreduce(tensors, options)
 
+        @of_the_host
         def allgather(self, outputs, inputs, options=None):
             self.of_others(f"an all-gather among {self.size_} ranks")
             for output, tensor in zip(outputs, inputs):
@@ -253,11 +278,13 @@ def lone_gloo(torch, reader):
                     each.copy_(tensor)
             return done(outputs)
 
+        @of_the_host
         def _allgather_base(self, output, tensor, options=None):
             self.of_others(f"an all-gather among {self.size_} ranks")
             output.view(self.size_, -1).copy_(tensor.reshape(1, -1))
             return done([output])
 
+        @of_the_host
         def gather(self, outputs, inputs, options=None):
             for output in outputs:
                 self.of_others(f"a gather among {self.size_} ranks")
@@ -265,6 +292,7 @@ def lone_gloo(torch, reader):
                     each.copy_(inputs[0])
             return done(outputs)
 
+        @of_the_host
         def scatter(self, outputs, inputs, options=None):
             if inputs:
                 outputs[0].copy_(inputs[0][self.rank_])
@@ -272,29 +300,67 @@ def lone_gloo(torch, reader):
                 self.of_others("what another rank scatters")
             return done(outputs)
 
+        @of_the_host
         def reduce_scatter(self, outputs, inputs, options=None):
             self.of_others(f"a reduce-scatter among {self.size_} ranks")
             for output, parts in zip(outputs, inputs):
                 output.copy_(parts[self.rank_])
             return done(outputs)
 
+        @of_the_host
         def alltoall_base(self, output, tensor, output_sizes, input_sizes, options=None):
             self.of_others(f"an all-to-all among {self.size_} ranks")
             return done([output])
 
+        @of_the_host
         def send(self, tensors, destination, tag=0):
             return done(tensors)
 
+        @of_the_host
         def recv(self, tensors, source, tag=0):
             self.of_others(f"what rank {source} sends")
             return done(tensors)
 
-        def barrier(self, options=None):
+        @of_the_host
+        def barrier(self, opts=None):
             return done([])
+
+    def with_nccl(group, store, arguments):
+        """PyTorch takes a group of Python's for all devices. Cards have NCCL, with the options that were given."""
+        options = arguments.get("backend_options")
+        if not isinstance(options, c10d.ProcessGroupNCCL.Options):
+            options = c10d.ProcessGroupNCCL.Options()
+        if arguments.get("timeout") is not None:
+            options._timeout = arguments["timeout"]
+        options.group_name = str(arguments.get("group_name"))
+        options.global_ranks_in_group = arguments.get("global_ranks_in_group") or []
+        nccl = c10d.ProcessGroupNCCL(c10d.PrefixStore("cuda/", store), group.rank_, group.size_, options)
+        nccl._set_sequence_number_for_group()
+        # What this class has not itself, PyTorch looks for in the group's own backends; what it has, PyTorch would call
+        # again, and so another group stands for it.
+        group.of_cards = distributed.ProcessGroup(store, group.rank_, group.size_)
+        for each in (group, group.of_cards):
+            each._register_backend(torch.device("cuda"), distributed.ProcessGroup.BackendType.NCCL, nccl)
+            each._set_default_backend(distributed.ProcessGroup.BackendType.NCCL)
+        group.of_cards._set_group_name(str(arguments.get("group_name")))
 
     if hasattr(c10d, "ProcessGroupGloo"):
         c10d.ProcessGroupGloo = LoneGloo
         c10d._GLOO_AVAILABLE = True
+        make = c10d._new_process_group_helper
+        signature = inspect.signature(make)
+
+        @functools.wraps(make)
+        def made(*arguments, **more):
+            group, store = result = make(*arguments, **more)
+            said = signature.bind(*arguments, **more)
+            said.apply_defaults()
+            backends = c10d.BackendConfig(said.arguments["backend"]).get_device_backend_map()
+            if isinstance(group, LoneGloo) and backends.get("cuda") == "nccl":
+                with_nccl(group, store, said.arguments)
+            return result
+
+        c10d._new_process_group_helper = made
 
 
 def as_root(module):
