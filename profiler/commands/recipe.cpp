@@ -79,21 +79,22 @@ bool has_setting(const Recipe& recipe, const Setting& setting) {
 }
 
 std::vector<Setting> settings(const Recipe& recipe) {
-  std::vector<Setting> all{{"--model", !recipe.model.empty(), true, {"hf-trainer", "trl-sft", "llama-factory"}},
-                           {"--ds-config", !recipe.ds_config.empty(), false, {"hf-trainer", "trl-sft"}},
-                           {"--accelerate-config", !recipe.accelerate_config.empty(), false, {"hf-trainer", "trl-sft"}},
-                           {"--training-args", !recipe.training_args.empty(), false, {"hf-trainer", "trl-sft"}},
-                           {"--megatron", !recipe.megatron.empty(), false, {"megatron"}},
-                           {"--megatron-script", !recipe.megatron_script.empty(), false, {"megatron"}},
-                           {"--sequence", recipe.sequence.has_value(), true, {"hf-trainer", "trl-sft"}},
-                           {"--micro-batch", recipe.micro_batch.has_value(), true, {"hf-trainer", "trl-sft"}},
-                           {"--steps", recipe.steps.has_value(), true, {"hf-trainer", "trl-sft"}},
-                           {"--precision", !recipe.precision.empty(), true, {"hf-trainer", "trl-sft"}},
-                           {"--weights", !recipe.weights.empty(), true, {"hf-trainer", "trl-sft"}},
-                           {"--attention", !recipe.attention.empty(), true, {"hf-trainer", "trl-sft"}},
-                           {"--lora-rank", recipe.lora_rank.has_value(), false, {"hf-trainer", "trl-sft"}},
-                           {"--quantize", !recipe.quantize.empty(), false, {"hf-trainer", "trl-sft"}},
-                           {"--recompute", recipe.recompute, true, {"hf-trainer", "trl-sft"}}};
+  std::vector<Setting> all{
+      {"--model", !recipe.model.empty(), true, {"hf-trainer", "trl-sft", "llama-factory"}},
+      {"--ds-config", !recipe.ds_config.empty(), false, {"hf-trainer", "trl-sft"}},
+      {"--accelerate-config", !recipe.accelerate_config.empty(), false, {"hf-trainer", "trl-sft", "llama-factory"}},
+      {"--training-args", !recipe.training_args.empty(), false, {"hf-trainer", "trl-sft"}},
+      {"--megatron", !recipe.megatron.empty(), false, {"megatron"}},
+      {"--megatron-script", !recipe.megatron_script.empty(), false, {"megatron"}},
+      {"--sequence", recipe.sequence.has_value(), true, {"hf-trainer", "trl-sft"}},
+      {"--micro-batch", recipe.micro_batch.has_value(), true, {"hf-trainer", "trl-sft"}},
+      {"--steps", recipe.steps.has_value(), true, {"hf-trainer", "trl-sft"}},
+      {"--precision", !recipe.precision.empty(), true, {"hf-trainer", "trl-sft"}},
+      {"--weights", !recipe.weights.empty(), true, {"hf-trainer", "trl-sft"}},
+      {"--attention", !recipe.attention.empty(), true, {"hf-trainer", "trl-sft"}},
+      {"--lora-rank", recipe.lora_rank.has_value(), false, {"hf-trainer", "trl-sft"}},
+      {"--quantize", !recipe.quantize.empty(), false, {"hf-trainer", "trl-sft"}},
+      {"--recompute", recipe.recompute, true, {"hf-trainer", "trl-sft"}}};
   for (const Framework& each : kFrameworks) {
     all.push_back({each.option, !(recipe.*each.file).empty(), false, {each.recipe}});
     std::ranges::find(all, "--steps", &Setting::name)->of.push_back(each.recipe);

@@ -70,12 +70,14 @@ def words_of(settings):
     return list(getattr(template, "stop_words", None) or ())
 
 
-def launched(settings):
-    """What `llamafactory-cli train` sets for a rank."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and os.environ.get("OPTIM_TORCH", "1").lower() in ("true", "y", "1"):
+def launched(spec, settings):
+    """What `llamafactory-cli train` or `accelerate launch` sets for a rank."""
+    if spec.get("accelerate_config"):
+        fine_tuning.launched_by_accelerate(spec["accelerate_config"])
+    elif int(os.environ.get("WORLD_SIZE", "1")) > 1 and os.environ.get("OPTIM_TORCH", "1").lower() in ("true", "y", "1"):
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
         os.environ["TORCH_NCCL_AVOID_RECORD_STREAMS"] = "1"
-    if settings.get("deepspeed"):
+    if settings.get("deepspeed") or spec.get("accelerate_config"):
         fine_tuning.one_of_a_launch()
 
 
@@ -91,7 +93,7 @@ def run(spec, folder):
     for name in ("deepspeed", "fsdp_config"):
         if isinstance(settings.get(name), str):
             settings[name] = fine_tuning.file_beside(settings[name], path)
-    launched(settings)
+    launched(spec, settings)
     from llamafactory.train import tuner
     made = []
     for name, source in sources.items():
