@@ -357,9 +357,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                          .rule = rule_of(s.optimizer),
                          .update = update_of(s, options),
                          .sharding = sharding,
-                         .megatron = {.tensor = s.tensor_parallel,
-                                      .sequence_parallel = options.sequence_parallel,
-                                      .dropout = model->dropout},
+                         .megatron = {.tensor = s.tensor_parallel, .sequence_parallel = options.sequence_parallel},
                          .set_to_none = options.set_to_none,
                          .clip = s.clip_norm,
                          .micro_steps = s.accumulation()});

@@ -69,8 +69,14 @@ class Decoder : public Program {
   [[nodiscard]] const Tensor& parameter(std::size_t at) const { return r_.parameters()[registered(at)]; }
   /// Registers each of two of the model's parameters in the other's place.
   void swap_parameters(std::size_t a, std::size_t b) {
-    swapped_[a] = b;
-    swapped_[b] = a;
+    register_at(a, b);
+    register_at(b, a);
+  }
+  /// Where the framework has the model's parameter, or several of them as one.
+  void register_at(std::size_t place, std::size_t of_model) { registered_[of_model] = place; }
+  [[nodiscard]] std::size_t registered(std::size_t at) const {
+    const auto found = registered_.find(at);
+    return found == registered_.end() ? at : found->second;
   }
 
   Runtime& r_;
@@ -84,13 +90,9 @@ class Decoder : public Program {
   [[nodiscard]] std::size_t place(std::string_view name) const;
 
  private:
-  [[nodiscard]] std::size_t registered(std::size_t at) const {
-    const auto found = swapped_.find(at);
-    return found == swapped_.end() ? at : found->second;
-  }
   void make_parameters();
 
-  std::map<std::size_t, std::size_t> swapped_;
+  std::map<std::size_t, std::size_t> registered_;
 };
 
 }  // namespace shard::like::eager

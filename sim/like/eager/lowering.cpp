@@ -17,7 +17,7 @@ LoweredDecoder::LoweredDecoder(Runtime& runtime, const model::Model& model, cons
       row_(row),
       activation_(row.function != nullptr ? row.function : activation_function(word_of_activation(model, row))),
       graph_(model::build_graph(model, options.batch, options.sequence)),
-      lowered_(lowered_graph(graph_, row.names)) {
+      lowered_(lowered_graph(graph_, row.names, row.together)) {
   for (const model::Operator& op : graph_.operators) {
     if (op.block < 0) continue;
     prefix_ = op.name.substr(0, op.name.find(".0.") + 1);
@@ -153,8 +153,9 @@ void LoweredDecoder::run_step(const LoweredStep& step, Values& values) {
 
 /// Of an operator of the model's own part.
 std::string_view LoweredDecoder::name_of(const model::Operator& op) const {
-  const std::string_view own =
-      op.kind == model::OperatorKind::embedding ? row_.modules.embedding : row_.modules.last_norm;
+  using Kind = model::OperatorKind;
+  const bool norm = op.kind == Kind::layer_norm || op.kind == Kind::rms_norm;
+  const std::string_view own = norm ? row_.modules.last_norm : row_.modules.embedding;
   return own.empty() ? std::string_view(op.name) : own;
 }
 
@@ -168,11 +169,11 @@ Tensor LoweredDecoder::run(const LoweredStep& step, const Values& values) {
       Row{Kind::attention, &LoweredDecoder::attention_of},  // with the product behind it
       Row{Kind::embedding, &LoweredDecoder::embedded},
       Row{Kind::add_position, &LoweredDecoder::with_positions},
-      Row{Kind::layer_norm, &LoweredDecoder::layer_norm_of},
-      Row{Kind::rms_norm, &LoweredDecoder::rms_norm_of},
       Row{Kind::swiglu, &LoweredDecoder::gated},
       Row{Kind::geglu, &LoweredDecoder::gated},
       Row{Kind::linear, &LoweredDecoder::linear_of},
+      Row{Kind::layer_norm, &LoweredDecoder::layer_norm_of},  // one with products is theirs
+      Row{Kind::rms_norm, &LoweredDecoder::rms_norm_of},
       Row{Kind::gelu, &LoweredDecoder::activated},
       Row{Kind::gelu_erf, &LoweredDecoder::activated},
       Row{Kind::relu, &LoweredDecoder::activated},

@@ -48,7 +48,7 @@ struct LoweredGraph {
   const model::Operator* head = nullptr;
 };
 /// Borrows `graph`.
-[[nodiscard]] LoweredGraph lowered_graph(const model::Graph& graph, Names names);
+[[nodiscard]] LoweredGraph lowered_graph(const model::Graph& graph, Names names, Together together);
 
 /// Queries, keys and values on their way to attention. Names that the module's forward() has live as long.
 struct Heads {
@@ -63,6 +63,8 @@ class LoweredDecoder : public Decoder {
   LoweredDecoder(Runtime& runtime, const model::Model& model, const ProgramOptions& options, const ClassRow& row);
 
  protected:
+  using Values = std::vector<Tensor>;
+
   void make_buffers_before(std::size_t parameter) override;
   [[nodiscard]] std::string block_prefix() const override {
     return row_.modules.blocks.empty() ? prefix_ : std::string(row_.modules.blocks);
@@ -77,6 +79,14 @@ class LoweredDecoder : public Decoder {
   Tensor block(std::int64_t l, const Tensor& x) override;
   [[nodiscard]] std::function<Tensor(const Tensor&)> with_arguments(std::int64_t l) override;
   [[nodiscard]] const LoweredGraph& lowered() const { return lowered_; }
+
+  // Those that a framework may have functions of its own for.
+  virtual Tensor attention_of(const LoweredStep& step, const Values& values);
+  virtual Tensor embedded(const LoweredStep& step, const Values& values);
+  virtual Tensor gated(const LoweredStep& step, const Values& values);
+  virtual Tensor summed(const LoweredStep& step, const Values& values);
+  virtual Tensor product(const model::Operator& op, const Tensor& x);
+
   [[nodiscard]] const Tensor& weight(const model::Operator& op, std::size_t i = 0) const {
     return parameter(place_of(op, i));
   }
@@ -89,7 +99,6 @@ class LoweredDecoder : public Decoder {
   }
 
  private:
-  using Values = std::vector<Tensor>;
   /// What a block's call has beside x.
   struct Arguments {
     Tensor mask, cosine, sine, ids, alibi;
@@ -129,19 +138,14 @@ class LoweredDecoder : public Decoder {
   }
 
   // Each of a kind of operator.
-  Tensor attention_of(const LoweredStep& step, const Values& values);
-  Tensor embedded(const LoweredStep& step, const Values& values);
   Tensor with_positions(const LoweredStep& step, const Values& values);
   Tensor layer_norm_of(const LoweredStep& step, const Values& values);
   Tensor rms_norm_of(const LoweredStep& step, const Values& values);
-  Tensor gated(const LoweredStep& step, const Values& values);
   Tensor linear_of(const LoweredStep& step, const Values& values);
   Tensor activated(const LoweredStep& step, const Values& values);
-  Tensor summed(const LoweredStep& step, const Values& values);
   Tensor dropped(const LoweredStep& step, const Values& values);
   Tensor passed(const LoweredStep& step, const Values& values);
 
-  Tensor product(const model::Operator& op, const Tensor& x);
   Tensor norm(const model::Operator& op, const Tensor& x);
   Tensor rms_norm(const Tensor& input, const Tensor& weight);
   Tensor rms_norm_by_product(const Tensor& input, const Tensor& weight);

@@ -15,15 +15,24 @@ using model::OperatorKind;
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
+bool is_norm(const Operator& op) {
+  return op.kind == OperatorKind::rms_norm || op.kind == OperatorKind::layer_norm;
+}
+
 /// Operators of one part, with who makes and who reads their values.
 class Grouping {
  public:
-  explicit Grouping(std::span<const Operator> operators) : operators_(operators), leader_(operators.size(), kNone) {
+  Grouping(std::span<const Operator> operators, Together together)
+      : operators_(operators), together_(together), leader_(operators.size(), kNone) {
     for (std::size_t i = 0; i < operators.size(); ++i) {
       maker_[operators[i].outputs[0].value] = i;
       for (const model::ValueId v : operators[i].inputs) readers_[v.value].push_back(i);
     }
     for (std::size_t i = 0; i < operators.size(); ++i) group(i);
+    for (std::size_t i = 0; i < operators.size(); ++i) {
+      const auto readers = readers_.find(operators[i].outputs[0].value);
+      if (together.norms && is_norm(operators[i]) && readers != readers_.end()) leader_[i] = leader(readers->second[0]);
+    }
   }
 
   /// Of each operator: the last of its group.
@@ -44,7 +53,13 @@ class Grouping {
       const std::size_t first = maker(op.inputs[0]);
       if (first != kNone && operators_[first].kind == OperatorKind::add && only_reader(op.inputs[0]) == i)
         leader_[first] = i;
+      if (together_.sums) join(op.inputs[1], OperatorKind::dropout, i);
     }
+    if (op.kind == OperatorKind::add_position && together_.embeddings) join(op.inputs[0], OperatorKind::embedding, i);
+  }
+  void join(model::ValueId v, OperatorKind kind, std::size_t to) {
+    const std::size_t at = maker(v);
+    if (at != kNone && operators_[at].kind == kind) leader_[at] = to;
   }
   void follow_to_products(model::ValueId v, std::size_t to) {
     const std::size_t at = maker(v);
@@ -62,14 +77,11 @@ class Grouping {
   }
 
   std::span<const Operator> operators_;
+  Together together_;
   std::vector<std::size_t> leader_;
   std::map<std::int32_t, std::size_t> maker_;
   std::map<std::int32_t, std::vector<std::size_t>> readers_;
 };
-
-bool is_norm(const LoweredStep& step) {
-  return step.op().kind == OperatorKind::rms_norm || step.op().kind == OperatorKind::layer_norm;
-}
 
 bool is_packed_gate(const LoweredStep& step) {
   return step.ops.size() == 1 && (step.op().kind == OperatorKind::swiglu || step.op().kind == OperatorKind::geglu);
@@ -90,7 +102,7 @@ std::vector<std::size_t> last_uses(const LoweredPart& part, Names names) {
       last[v] = kNone;
     // gate, up = packed.chunk(2): a name of the module's until its last product.
     if (is_packed_gate(steps[s])) last[steps[s].inputs[0]] = read[v];
-    if (!is_norm(steps[s]) || read[v] == kNone) continue;
+    if (!is_norm(steps[s].op()) || read[v] == kNone) continue;
     // From the module that the norm is for to the sum behind it.
     std::size_t product = read[v], sum = read[v];
     while (sum != kNone && steps[sum].op().kind != OperatorKind::add) {
@@ -106,8 +118,8 @@ std::vector<std::size_t> last_uses(const LoweredPart& part, Names names) {
 }
 
 /// Numbers values and says where each is read for the last time.
-LoweredPart lowered_part(std::span<const Operator> operators, model::ValueId input, Names names) {
-  const Grouping grouping(operators);
+LoweredPart lowered_part(std::span<const Operator> operators, model::ValueId input, Names names, Together together) {
+  const Grouping grouping(operators, together);
   LoweredPart part;
   std::map<std::int32_t, std::size_t> number{{input.value, 0}};
   std::map<std::size_t, std::size_t> step_of_leader;
@@ -146,7 +158,7 @@ const LoweredStep* LoweredPart::step_of(OperatorKind kind) const {
   return found == steps.end() ? nullptr : &*found;
 }
 
-LoweredGraph lowered_graph(const model::Graph& graph, Names names) {
+LoweredGraph lowered_graph(const model::Graph& graph, Names names, Together together) {
   const std::span<const Operator> all(graph.operators);
   LoweredGraph lowered;
   model::ValueId input = graph.input;
@@ -157,7 +169,7 @@ LoweredGraph lowered_graph(const model::Graph& graph, Names names) {
   while (at < end) {
     std::size_t next = at;
     while (next < end && all[next].block == all[at].block) ++next;
-    const LoweredPart part = lowered_part(all.subspan(at, next - at), input, names);
+    const LoweredPart part = lowered_part(all.subspan(at, next - at), input, names, together);
     if (all[at].block >= 0)
       lowered.blocks.push_back(part);
     else

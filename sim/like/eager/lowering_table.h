@@ -80,6 +80,13 @@ enum class Names : std::uint8_t {
   until_end,        ///< both until the block returns
 };
 
+/// Of the table's operators: what a framework has in one function, where transformers' modules call one another.
+struct Together {
+  bool embeddings = false;  ///< tokens' and positions'
+  bool norms = false;       ///< each norm with the products that it is for
+  bool sums = false;        ///< each sum with the dropout of what is added
+};
+
 /// Positions and the mask.
 enum class Inputs : std::uint8_t {
   none,         ///< blocks are called with x alone
@@ -105,6 +112,7 @@ struct ClassRow {
   Sum sum = Sum::attention_mlp_x;
   Names names = Names::rebound;
   Inputs inputs = Inputs::ids;
+  Together together{};
   ModuleNames modules{};
   Activation function = nullptr;         ///< whatever the configuration says; null: the configuration's word
   std::string_view activation = "silu";  ///< where the configuration's word is not known

@@ -1,8 +1,7 @@
 // Module by module; what is said behind a rule is the file of megatron/core that has it.
-#include "sim/like/eager/megatron.h"
+#include "sim/like/eager/megatron_decoder.h"
 
 #include <array>
-#include <string>
 #include <utility>
 
 #include "sim/like/eager/operators.h"
@@ -26,125 +25,77 @@ class GlobalBuffer {
   Tensor buffer_;
 };
 
-/// Of a block's parameters, in the order in which modules are registered.
-enum InBlock : std::size_t {
-  kNorm1,
-  kNorm1Bias,
-  kProjection,
-  kProjectionBias,
-  kQkv,
-  kQkvBias,
-  kNorm2,
-  kNorm2Bias,
-  kUp,
-  kUpBias,
-  kDown,
-  kDownBias,
-  kPerBlock
-};
-constexpr std::size_t kBefore = 2;  ///< the embeddings'
+/// torch.nn.functional.gelu().
+Tensor torch_gelu(Runtime& r, const Tensor& x) {
+  return activation(r, x, "gelu", Kept::input);
+}
 
-class Megatron final : public Program {
+/// transformer/transformer_layer.py and mlp.py, without fusion.
+constexpr ClassRow kLocal{.class_name = {},
+                          .inputs = Inputs::none,
+                          .together = {.embeddings = true, .sums = true},
+                          .modules = kMegatronModules,
+                          .function = torch_gelu,
+                          .caches = false};
+
+constexpr std::array kLocalRows{
+    MegatronRow{"input_layernorm.weight", Cut::none, {"ln_1"}},
+    MegatronRow{"self_attention.linear_proj.weight", Cut::rows, {"attn.c_proj"}},
+    MegatronRow{"self_attention.linear_qkv.weight", Cut::columns, {"attn.c_attn"}},
+    MegatronRow{"pre_mlp_layernorm.weight", Cut::none, {"ln_2"}},
+    MegatronRow{"mlp.linear_fc1.weight", Cut::columns, {"mlp.c_fc"}},
+    MegatronRow{"mlp.linear_fc2.weight", Cut::rows, {"mlp.c_proj"}},
+};
+
+class Megatron final : public MegatronDecoder {
  public:
   Megatron(Runtime& runtime, const model::Model& model, const ProgramOptions& options, const MegatronOptions& megatron)
-      : r_(runtime), model_(model), options_(options), megatron_(megatron), global_(runtime) {}
-
-  /// Parallel layers are made on the GPU in 16 bits; what is replicated comes from the host in fp32 (Module.cuda()),
-  /// then is cast one by one (transformer/module.py, Float16Module).
-  void create() override {
-    const std::int64_t t = megatron_.tensor, h = model_.hidden, wide = model_.heads * model_.head_dim / t;
-    const std::int64_t f = model_.intermediate / t;
-    const std::size_t blocks = static_cast<std::size_t>(model_.layers);
-    r_.parameters().resize(kBefore + kPerBlock * blocks + 2 + (model_.tied_embeddings ? 0 : 1));
-    parallel(0, "embedding.word_embeddings.weight", {vocabulary(), h});
-    for (std::size_t l = 0; l < blocks; ++l) {
-      names_.push_back(r_.tape().keep("decoder.layers." + std::to_string(l)));
-      const std::string layer = "decoder.layers." + std::to_string(l);
-      const auto make = [&](InBlock which, const char* name, const Dims& sizes) {
-        parallel(at(l, which), layer + name, sizes);
-      };
-      make(kProjection, ".self_attention.linear_proj.weight", {h, wide});
-      make(kProjectionBias, ".self_attention.linear_proj.bias", {h});
-      make(kQkv, ".self_attention.linear_qkv.weight", {3 * wide, h});
-      make(kQkvBias, ".self_attention.linear_qkv.bias", {3 * wide});
-      make(kUp, ".mlp.linear_fc1.weight", {f, h});
-      make(kUpBias, ".mlp.linear_fc1.bias", {f});
-      make(kDown, ".mlp.linear_fc2.weight", {h, f});
-      make(kDownBias, ".mlp.linear_fc2.bias", {h});
-    }
-    if (!model_.tied_embeddings) parallel(r_.parameters().size() - 1, "output_layer.weight", {vocabulary(), h});
-    replicate(blocks);
-  }
+      : MegatronDecoder(runtime, model, options, megatron, kLocal, kLocalRows), global_(runtime) {}
 
   Tensor loss() override {
     r_.tape().set_part(Part::forward, Category::activation);
     const std::int64_t b = options_.batch, s = options_.sequence;
-    inputs_.push_back(model_tensor(r_, "tokens", Category::input, {b, s}, Scalar::i64));
-    inputs_.push_back(model_tensor(r_, "positions", Category::input, {b, s}, Scalar::i64));
-    inputs_.push_back(model_tensor(r_, "attention mask", Category::input, {1, 1, s, s}, Scalar::boolean));
-    Tensor x = embed();
-    for (std::int64_t l = 0; l < model_.layers; ++l) x = layer(l, x);
-    r_.tape().set_module("decoder.final_layernorm", -1);
-    const std::size_t after = kBefore + kPerBlock * static_cast<std::size_t>(model_.layers);
-    x = layer_norm(r_, x, r_.parameters()[after], r_.parameters()[after + 1]);
-    r_.tape().set_module("output_layer", -1);
-    return cross_entropy_of(column_linear(x, model_.tied_embeddings ? r_.parameters()[0] : r_.parameters().back(), {}));
+    tokens_ = input("tokens", {b, s});
+    input("positions", {b, s});
+    input("attention mask", {1, 1, s, s}, Scalar::boolean);
+    const Tensor x = decoder();
+    return cross_entropy_of(scores(x));
   }
-
-  void end_step() override { inputs_.clear(); }
 
  private:
-  /// As tokenizers are padded to 128 a rank.
-  [[nodiscard]] std::int64_t vocabulary() const {
-    const std::int64_t unit = 128 * megatron_.tensor;
-    return (model_.vocabulary + unit - 1) / unit * 128;
-  }
-  [[nodiscard]] static std::size_t at(std::size_t layer, InBlock which) { return kBefore + kPerBlock * layer + which; }
-  [[nodiscard]] const Tensor& of(InBlock which) const { return r_.parameters()[at(layer_, which)]; }
-  /// Of a sequence on this rank, outside of products.
-  [[nodiscard]] std::int64_t part() const {
-    return megatron_.sequence_parallel ? options_.sequence / megatron_.tensor : options_.sequence;
-  }
-
-  void parallel(std::size_t number, std::string_view name, const Dims& sizes) {
-    Tensor t = model_tensor(r_, name, Category::parameter, sizes, options_.precision);
-    t.set_parameter(static_cast<std::int32_t>(number));
-    r_.parameters()[number] = std::move(t);
-  }
-
-  void replicate(std::size_t blocks) {
-    const std::int64_t h = model_.hidden;
-    std::vector<std::pair<std::size_t, Dims>> whole{{1, {model_.max_sequence, h}}};
-    for (std::size_t l = 0; l < blocks; ++l)
-      for (const InBlock which : {kNorm1, kNorm1Bias, kNorm2, kNorm2Bias}) whole.push_back({at(l, which), {h}});
-    const std::size_t after = kBefore + kPerBlock * blocks;
-    whole.push_back({after, {h}});
-    whole.push_back({after + 1, {h}});
+  /// Parallel layers are made on the GPU in 16 bits; what is replicated comes from the host in fp32 (Module.cuda()),
+  /// then is cast one by one (transformer/module.py, Float16Module).
+  void make_all() override {
+    std::vector<std::size_t> whole;
+    for (std::size_t p = 0; p < listed().size(); ++p) {
+      if (listed()[p].cut == Cut::none)
+        whole.push_back(p);
+      else
+        make(p);
+    }
     Tensors full;
-    for (const auto& [number, sizes] : whole)
-      full.push_back(model_tensor(r_, "replicated, fp32", Category::parameter, sizes, Scalar::f32));
+    for (const std::size_t p : whole)
+      full.push_back(named("replicated, fp32", Category::parameter, listed()[p].sizes, Scalar::f32));
     for (std::size_t i = 0; i < whole.size(); ++i) {
-      parallel(whole[i].first, i == 0 ? "embedding.position_embeddings.weight" : "norm", whole[i].second);
+      make(whole[i]);
       full[i] = {};
     }
   }
 
   /// tensor_parallel/layers.py, VocabParallelEmbedding; models/common/embeddings/language_model_embedding.py.
-  Tensor embed() {
-    r_.tape().set_module("embedding", -1);
-    Tensor words = masked_embedding();
-    Tensor places = embedding(r_, r_.parameters()[1], inputs_[1]);
+  Tensor embedded(const LoweredStep& step, const Values& values) override {
+    Tensor words = masked_embedding(weight(*step.ops[0]), values[step.inputs[0]]);
+    Tensor places = embedding(r_, weight(*step.ops[1]), inputs_[1]);
     Tensor sum = add(r_, words, places);
     Tensor x = contiguous(r_, transpose(r_, sum, 0, 1));
     sum = words = places = {};
-    if (megatron_.sequence_parallel) x = scattered(x);
-    return dropout(r_, x, static_cast<float>(megatron_.dropout));
+    return cut_sequence() ? parted(x, "scatter") : x;
   }
   /// Rows that another rank has are asked for as the first, and become zeros in place.
-  Tensor masked_embedding() {
-    if (megatron_.tensor == 1) return embedding(r_, r_.parameters()[0], inputs_[0]);
+  Tensor masked_embedding(const Tensor& table, const Tensor& tokens) {
+    if (megatron_.tensor == 1) return embedding(r_, table, tokens);
     r_.tape().begin_op("mask");
-    const std::int64_t n = inputs_[0].elements();
+    const std::int64_t n = tokens.elements();
     Tensor mask;
     {
       const Tensor below = flags(n), above = flags(n);
@@ -152,10 +103,10 @@ class Megatron final : public Program {
     }
     Tensor ids;
     {
-      const Tensor copy = r_.empty(inputs_[0].sizes(), Scalar::i64);
-      ids = r_.empty(inputs_[0].sizes(), Scalar::i64);
+      const Tensor copy = r_.empty(tokens.sizes(), Scalar::i64);
+      ids = r_.empty(tokens.sizes(), Scalar::i64);
     }
-    Tensor rows = embedding(r_, r_.parameters()[0], ids);
+    Tensor rows = embedding(r_, table, ids);
     Tensor y = rows.view(rows.sizes(), rows.strides());
     r_.graph().record(y, {r_.graph().edge(rows)}, [this, mask = mask.saved()](const Tensors& g) -> Tensors {
       r_.tape().begin_op("index_put");
@@ -164,21 +115,10 @@ class Megatron final : public Program {
     return y;
   }
 
-  /// mappings.py, scatter_to_sequence_parallel_region: a copy of this rank's part; backward gathers.
-  Tensor scattered(const Tensor& x) {
-    r_.tape().begin_op("scatter");
-    Tensor y = r_.empty({part(), options_.batch, model_.hidden}, x.scalar());
-    r_.graph().record(y, {r_.graph().edge(x)}, [this, from = x.sizes()](const Tensors& g) -> Tensors {
-      r_.tape().begin_op("all-gather");
-      return {r_.empty(from, g[0].scalar())};
-    });
-    return y;
-  }
-
   /// layers.py, LinearWithGradAccumulationAndAsyncCommunication without fusion: a bias is added by a kernel of its own.
   /// A sequence that is cut is gathered into the global buffer, in backward again.
   Tensor column_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-    const bool cut = megatron_.sequence_parallel;
+    const bool cut = cut_sequence();
     if (cut) gather(x);
     r_.tape().begin_op("mm");
     const std::int64_t s = options_.sequence, b = options_.batch, out = weight.size(0);
@@ -241,46 +181,34 @@ class Megatron final : public Program {
                       [this, x = x.saved(), weight = weight.saved()](const Tensors& g) {
                         return column_backward(g[0], x, weight, false, false);
                       });
-    if (!megatron_.sequence_parallel) return y;
-    r_.tape().begin_op("reduce-scatter");
-    Tensor own = r_.empty({part(), b, h}, y.scalar());
-    r_.graph().record(own, {r_.graph().edge(y)}, [this, from = y.sizes()](const Tensors& g) -> Tensors {
-      r_.tape().begin_op("all-gather");
-      return {r_.empty(from, g[0].scalar())};
-    });
-    return own;
+    return cut_sequence() ? parted(y, "reduce-scatter") : y;
   }
 
-  /// transformer/transformer_layer.py.
-  Tensor layer(std::int64_t l, const Tensor& input) {
-    layer_ = static_cast<std::size_t>(l);
-    r_.tape().set_module(names_[layer_], static_cast<std::int32_t>(l));
-    Tensor x = input;
-    {
-      const Tensor normed = layer_norm(r_, x, of(kNorm1), of(kNorm1Bias));
-      x = bias_dropout_add(attend(normed), of(kProjectionBias), x);
+  /// Behind a row-parallel product its bias is left to the sum (skip_bias_add), behind mlp's first one to mlp.
+  Tensor product(const model::Operator& op, const Tensor& x) override {
+    const Tensor bias = op.params.size() > 1 ? weight(op, 1) : Tensor{};
+    if (cut_of(op) == Cut::rows) {
+      bias_ = bias;
+      return row_linear(x, weight(op));
     }
-    const Tensor normed = layer_norm(r_, x, of(kNorm2), of(kNorm2Bias));
-    return bias_dropout_add(feed_forward(normed), of(kDownBias), x);
+    const Tensor y = column_linear(x, weight(op), {});
+    return bias ? add(r_, y, bias) : y;
   }
   /// fusions/fused_bias_dropout.py, bias_dropout_add_unfused.
-  Tensor bias_dropout_add(const Tensor& x, const Tensor& bias, const Tensor& residual) {
-    const Tensor biased = add(r_, x, bias);
-    return add(r_, residual, dropout(r_, biased, static_cast<float>(megatron_.dropout)));
-  }
-  /// transformer/mlp.py without fusion.
-  Tensor feed_forward(const Tensor& x) {
-    Tensor middle = column_linear(x, of(kUp), {});
-    middle = add(r_, middle, of(kUpBias));
-    middle = activation(r_, middle, "gelu", Kept::input);
-    return row_linear(middle, of(kDown));
+  Tensor summed(const LoweredStep& step, const Values& values) override {
+    const model::Operator* drops = step.find(model::OperatorKind::dropout);
+    const Tensor &residual = values[step.inputs[drops ? 1 : 0]], &x = values[step.inputs[drops ? 0 : 1]];
+    const Tensor biased = add(r_, x, bias_);
+    return add(r_, residual, dropout(r_, biased, model_.dropout));
   }
 
-  /// transformer/dot_product_attention.py.
-  Tensor attend(const Tensor& x) {
-    const Tensor mixed = column_linear(x, of(kQkv), of(kQkvBias));
-    return row_linear(core_attention(mixed), of(kProjection));
+  /// transformer/attention.py.
+  Tensor attention_of(const LoweredStep& step, const Values& values) override {
+    const model::Operator& qkv = *step.ops[0];
+    const Tensor mixed = column_linear(values[step.inputs[0]], weight(qkv), weight(qkv, 1));
+    return product(step.op(), core_attention(mixed));
   }
+  /// transformer/dot_product_attention.py.
   Tensor core_attention(const Tensor& mixed) {
     const std::int64_t s = options_.sequence, b = options_.batch, heads = model_.heads / megatron_.tensor,
                        d = model_.head_dim;
@@ -289,7 +217,7 @@ class Megatron final : public Program {
     global_.need(b * heads * s * s, mixed.scalar());
     const Tensor scores = scores_of(transpose(r_, q, 0, 1), transpose(r_, transpose(r_, k, 0, 1), 1, 2));
     Tensor shares = softmax(r_, masked(scores), scores.scalar() == Scalar::bf16 ? Scalar::bf16 : scores.scalar());
-    shares = dropout(r_, shares, static_cast<float>(megatron_.dropout));
+    shares = dropout(r_, shares, model_.dropout);
     const Tensor v = reshape(r_, parts[2], {s, b * heads, d});
     const Tensor flat = reshape(r_, shares, {b * heads, s, s});
     Tensor context = reshape(r_, bmm(r_, flat, transpose(r_, v, 0, 1)), {b, heads, s, d});
@@ -394,14 +322,8 @@ class Megatron final : public Program {
   Tensor integers(std::int64_t n) { return r_.empty({n}, Scalar::i64); }
   Tensor flags(std::int64_t n) { return r_.empty({n}, Scalar::boolean); }
 
-  Runtime& r_;
-  const model::Model& model_;
-  ProgramOptions options_;
-  MegatronOptions megatron_;
   GlobalBuffer global_;
-  std::vector<std::string_view> names_;
-  std::size_t layer_ = 0;
-  Tensors inputs_;
+  Tensor bias_;  ///< of the last row-parallel product
 };
 
 }  // namespace

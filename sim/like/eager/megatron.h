@@ -12,7 +12,6 @@ namespace shard::like::eager {
 struct MegatronOptions {
   std::int32_t tensor = 1;
   bool sequence_parallel = false;  ///< norms and dropout on a part of the sequence
-  double dropout = 0;              ///< of attention's shares, and of what is added to the residual
 };
 
 /// megatron/core/models/gpt/gpt_model.py, gpt_layer_specs.py: get_gpt_layer_local_spec().

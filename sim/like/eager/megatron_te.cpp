@@ -1,80 +1,57 @@
 // Llamas of Megatron-LM core by Transformer Engine's layers (get_gpt_layer_with_transformer_engine_spec): gradients of
 // weights are added to the buffer by the product itself, norms are one with the product behind them.
+#include <array>
 #include <map>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "sim/like/eager/megatron.h"
-#include "sim/like/eager/operators.h"
+#include "sim/like/eager/megatron_decoder.h"
 
 namespace shard::like::eager {
 namespace {
 
-/// Of a layer's parameters, in the order in which modules are registered.
-enum InTeLayer : std::size_t { kTeProj, kTeQkvNorm, kTeQkv, kTeFc2, kTeFc1Norm, kTeFc1, kTePerLayer };
+using model::OperatorKind;
 
-class MegatronTe final : public Program {
+constexpr ClassRow kTe{.class_name = {},
+                       .norm = Norm::fused,
+                       .inputs = Inputs::none,
+                       .together = {.norms = true},
+                       .modules = kMegatronModules,
+                       .caches = false};
+
+constexpr std::array kTeRows{
+    MegatronRow{"self_attention.linear_proj.weight", Cut::rows, {"self_attn.o_proj"}},
+    MegatronRow{"self_attention.linear_qkv.layer_norm_weight", Cut::none, {"input_layernorm"}},
+    MegatronRow{
+        "self_attention.linear_qkv.weight", Cut::columns, {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}},
+    MegatronRow{"mlp.linear_fc2.weight", Cut::rows, {"mlp.down_proj"}},
+    MegatronRow{"mlp.linear_fc1.layer_norm_weight", Cut::none, {"post_attention_layernorm"}},
+    MegatronRow{"mlp.linear_fc1.weight", Cut::columns, {"mlp.gate_proj", "mlp.up_proj"}},
+};
+
+class MegatronTe final : public MegatronDecoder {
  public:
   MegatronTe(Runtime& runtime, const model::Model& model, const ProgramOptions& options,
              const MegatronOptions& megatron)
-      : r_(runtime), model_(model), options_(options), megatron_(megatron) {}
-
-  void create() override {
-    const std::int64_t h = model_.hidden;
-    add_parameter("embedding.word_embeddings.weight", {vocabulary(), h});
-    for (std::int64_t l = 0; l < model_.layers; ++l) {
-      const std::string layer = "decoder.layers." + std::to_string(l);
-      names_.push_back(r_.tape().keep(layer));
-      add_parameter(layer + ".self_attention.linear_proj.weight", {h, query()});
-      add_parameter(layer + ".self_attention.linear_qkv.layer_norm_weight", {h});
-      add_parameter(layer + ".self_attention.linear_qkv.weight", {query() + 2 * key(), h});
-      add_parameter(layer + ".mlp.linear_fc2.weight", {h, ffn()});
-      add_parameter(layer + ".mlp.linear_fc1.layer_norm_weight", {h});
-      add_parameter(layer + ".mlp.linear_fc1.weight", {2 * ffn(), h});
-    }
-    add_parameter("decoder.final_layernorm.weight", {h});
-    if (!model_.tied_embeddings) add_parameter("output_layer.weight", {vocabulary(), h});
-  }
+      : MegatronDecoder(runtime, model, options, megatron, kTe, kTeRows) {}
 
   Tensor loss() override {
     r_.tape().set_part(Part::forward, Category::activation);
-    for (const char* name : {"tokens", "labels", "positions"})
-      inputs_.push_back(model_tensor(r_, name, Category::input, {options_.batch, options_.sequence}, Scalar::i64));
+    const Dims ids{options_.batch, options_.sequence};
+    tokens_ = input("tokens", ids);
+    input("labels", ids);
+    input("positions", ids);
     r_.tape().set_module("rotary_pos_emb", -1);
     const Tensor freqs = r_.empty({options_.sequence, 1, 1, model_.head_dim}, Scalar::f32);
-    Tensor x = embed();
-    for (std::int64_t l = 0; l < model_.layers; ++l) x = layer(l, x);
-    r_.tape().set_module("decoder.final_layernorm", -1);
-    const std::size_t after = 1 + kTePerLayer * static_cast<std::size_t>(model_.layers);
-    x = rms_norm(r_, x, r_.parameters()[after]);
-    r_.tape().set_module("output_layer", -1);
-    return cross_entropy_of(output(x, model_.tied_embeddings ? r_.parameters()[0] : r_.parameters().back()));
+    const Tensor x = decoder();
+    return cross_entropy_of(scores(x));
   }
-
-  void end_step() override { inputs_.clear(); }
 
  private:
   [[nodiscard]] std::int64_t query() const { return model_.heads * model_.head_dim / megatron_.tensor; }
   [[nodiscard]] std::int64_t key() const { return model_.kv_heads * model_.head_dim / megatron_.tensor; }
-  [[nodiscard]] std::int64_t ffn() const { return model_.intermediate / megatron_.tensor; }
-  /// As tokenizers are padded to 128 a rank.
-  [[nodiscard]] std::int64_t vocabulary() const {
-    const std::int64_t unit = 128 * megatron_.tensor;
-    return (model_.vocabulary + unit - 1) / unit * 128;
-  }
-  [[nodiscard]] bool cut() const { return megatron_.sequence_parallel; }
-  [[nodiscard]] std::int64_t part() const { return cut() ? options_.sequence / megatron_.tensor : options_.sequence; }
   Tensor stream(std::int64_t rows, std::int64_t width) { return r_.empty({rows, options_.batch, width}, Scalar::bf16); }
   Tensor whole(std::int64_t width) { return stream(options_.sequence, width); }
   Tensor own(std::int64_t width) { return stream(part(), width); }
-  [[nodiscard]] const Tensor& of(InTeLayer which) const { return r_.parameters()[1 + kTePerLayer * layer_ + which]; }
-
-  void add_parameter(std::string_view name, const Dims& sizes) {
-    Tensor t = model_tensor(r_, name, Category::parameter, sizes, options_.precision);
-    t.set_parameter(static_cast<std::int32_t>(r_.parameters().size()));
-    r_.parameters().push_back(std::move(t));
-  }
 
   /// module/base.py: one workspace of cuBLASLt for all products, made with the first.
   void use_workspace() {
@@ -92,18 +69,10 @@ class MegatronTe final : public Program {
   }
 
   /// tensor_parallel/layers.py, VocabParallelEmbedding, summed and cut over ranks where the sequence is.
-  Tensor embed() {
-    r_.tape().set_module("embedding", -1);
-    const Tensor words = embedding(r_, r_.parameters()[0], inputs_[0]);
-    Tensor x = contiguous(r_, transpose(r_, words, 0, 1));
-    if (!cut()) return x;
-    r_.tape().begin_op("reduce-scatter");
-    Tensor mine = own(model_.hidden);
-    r_.graph().record(mine, {r_.graph().edge(x)}, [this](const Tensors&) -> Tensors {
-      r_.tape().begin_op("all-gather");
-      return {whole(model_.hidden)};
-    });
-    return mine;
+  Tensor embedded(const LoweredStep& step, const Values& values) override {
+    const Tensor words = embedding(r_, weight(step.op()), values[step.inputs[0]]);
+    const Tensor x = contiguous(r_, transpose(r_, words, 0, 1));
+    return cut_sequence() ? parted(x, "reduce-scatter") : x;
   }
 
   /// module/layernorm_linear.py.
@@ -114,16 +83,16 @@ class MegatronTe final : public Program {
     use_workspace();
     Tensor y;
     {
-      const Tensor gathered = cut() ? whole(model_.hidden) : Tensor{};
+      const Tensor gathered = cut_sequence() ? whole(model_.hidden) : Tensor{};
       y = whole(weight.size(0));
     }
     r_.graph().record(y, {r_.graph().edge(x), r_.graph().edge(norm), r_.graph().edge(weight)},
                       [this, x = x.saved(), normed = normed.saved(), deviation, norm = norm.saved(),
                        sizes = weight.sizes()](const Tensors&) -> Tensors {
                         r_.tape().begin_op("layernorm_linear");
-                        Tensor gathered = cut() ? whole(model_.hidden) : Tensor{};
+                        Tensor gathered = cut_sequence() ? whole(model_.hidden) : Tensor{};
                         Tensor to_normed = whole(model_.hidden);
-                        if (cut()) to_normed = own(model_.hidden);
+                        if (cut_sequence()) to_normed = own(model_.hidden);
                         Tensor given = handed_over(sizes);
                         gathered = {};
                         Tensor dx = own(model_.hidden);
@@ -137,34 +106,32 @@ class MegatronTe final : public Program {
     r_.tape().begin_op("linear");
     use_workspace();
     Tensor y = whole(model_.hidden);
-    if (cut()) y = own(model_.hidden);
+    if (cut_sequence()) y = own(model_.hidden);
     r_.graph().record(y, {r_.graph().edge(x), r_.graph().edge(weight)},
                       [this, x = x.saved(), sizes = weight.sizes()](const Tensors&) -> Tensors {
                         r_.tape().begin_op("linear");
-                        const Tensor gathered = cut() ? whole(model_.hidden) : Tensor{};
+                        const Tensor gathered = cut_sequence() ? whole(model_.hidden) : Tensor{};
                         Tensor dx = r_.empty(x.sizes(), Scalar::bf16);
                         return {std::move(dx), handed_over(sizes)};
                       });
     return y;
   }
 
-  /// transformer/transformer_layer.py.
-  Tensor layer(std::int64_t l, const Tensor& input) {
-    layer_ = static_cast<std::size_t>(l);
-    r_.tape().set_module(names_[layer_], static_cast<std::int32_t>(l));
-    Tensor x = input;
-    {
-      const Tensor context = attend(norm_linear(x, of(kTeQkvNorm), of(kTeQkv)));
-      const Tensor projected = row_linear(context, of(kTeProj));
-      x = add(r_, projected, x);
-    }
-    const Tensor gated = gate(norm_linear(x, of(kTeFc1Norm), of(kTeFc1)));
-    return add(r_, row_linear(gated, of(kTeFc2)), x);
+  Tensor product(const model::Operator& op, const Tensor& x) override {
+    return cut_of(op) == Cut::rows ? row_linear(x, weight(op)) : output(x, weight(op));
+  }
+  /// transformer/attention.py.
+  Tensor attention_of(const LoweredStep& step, const Values& values) override {
+    const Tensor context = core_attention(norm_linear(step, values[step.inputs[0]]));
+    return product(step.op(), context);
+  }
+  Tensor norm_linear(const LoweredStep& step, const Tensor& x) {
+    return norm_linear(x, weight(*step.find(OperatorKind::rms_norm)), weight(*step.find(OperatorKind::linear)));
   }
 
-  /// transformer/attention.py: queries are copied out where heads are grouped, both are turned by a fused kernel,
+  /// Queries are copied out where heads are grouped, both are turned by a fused kernel,
   /// values are made contiguous; then attention. Backward puts the three gradients into one.
-  Tensor attend(const Tensor& mixed) {
+  Tensor core_attention(const Tensor& mixed) {
     r_.tape().begin_op("attention");
     Tensor q, k;
     {
@@ -192,9 +159,10 @@ class MegatronTe final : public Program {
   }
 
   /// fusions/fused_bias_swiglu.py.
-  Tensor gate(const Tensor& x) {
+  Tensor gated(const LoweredStep& step, const Values& values) override {
+    const Tensor x = norm_linear(step, values[step.inputs[0]]);
     r_.tape().begin_op("swiglu");
-    Tensor y = whole(ffn());
+    Tensor y = whole(x.sizes().back(0) / 2);
     r_.graph().record(y, {r_.graph().edge(x)}, [this, x = x.saved()](const Tensors&) -> Tensors {
       r_.tape().begin_op("swiglu");
       return {r_.empty(x.sizes(), Scalar::bf16)};
@@ -204,9 +172,9 @@ class MegatronTe final : public Program {
 
   /// tensor_parallel/layers.py, ColumnParallelLinear: the sequence is gathered into a buffer that stays.
   Tensor output(const Tensor& x, const Tensor& weight) {
-    if (cut() && !buffer_) buffer_ = whole(model_.hidden);
+    if (cut_sequence() && !buffer_) buffer_ = whole(model_.hidden);
     r_.tape().begin_op("mm");
-    const Tensor& rows = cut() ? buffer_ : x;
+    const Tensor& rows = cut_sequence() ? buffer_ : x;
     const std::int64_t n = options_.sequence * options_.batch;
     const Dims flat{n, model_.hidden};
     const Tensor made = r_.mm(rows.view(flat, contiguous_strides(flat)), transposed(weight, 0, 1));
@@ -217,7 +185,7 @@ class MegatronTe final : public Program {
                         r_.tape().begin_op("mm");
                         const Dims of_gradient{n, vocabulary()};
                         Tensor dx = r_.mm(g[0].view(of_gradient, contiguous_strides(of_gradient)), weight);
-                        if (cut()) dx = own(model_.hidden);
+                        if (cut_sequence()) dx = own(model_.hidden);
                         dx = dx.view(x.sizes(), x.strides());
                         return {std::move(dx), r_.empty(weight.sizes(), Scalar::bf16)};
                       });
@@ -246,13 +214,6 @@ class MegatronTe final : public Program {
     return mean;
   }
 
-  Runtime& r_;
-  const model::Model& model_;
-  ProgramOptions options_;
-  MegatronOptions megatron_;
-  std::vector<std::string_view> names_;
-  std::size_t layer_ = 0;
-  Tensors inputs_;
   Tensor workspace_, buffer_;
   std::map<std::pair<std::int64_t, std::int64_t>, Tensor> handed_over_;
 };
