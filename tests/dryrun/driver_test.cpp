@@ -112,6 +112,22 @@ assert cuda.cuMemRelease(handle) == 0 and used(2) == 0
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
+TEST_F(OfTheDriver, CublasIsOfTheVersionThatTheProgramHasLoaded) {
+  const Outcome outcome = asked(R"(import os
+def says():
+    version, part, parts = c_int(), c_int(), []
+    assert cuda.cublasGetVersion_v2(c_void_p(1), byref(version)) == 0 and version.value == cuda.cublasLtGetVersion()
+    for which in range(3):
+        assert cuda.cublasGetProperty(which, byref(part)) == 0
+        parts.append(part.value)
+    return version.value, parts
+assert says() == (120400, [12, 4, 0]), says()
+real = ctypes.CDLL(")" CUBLAS_LT R"(")
+assert says() == (130102, [13, 1, 2]), says()
+)");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
 TEST_F(OfTheDriver, NeitherFabricNorMulticastIsThere) {
   const Outcome outcome = asked(R"(handle, value = c_ulonglong(), c_int(-1)
 for fabric_or_multicast in (128, 132):
