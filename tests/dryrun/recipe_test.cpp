@@ -241,6 +241,7 @@ class JobConfig:
     model: object = field(default_factory=Model)
     training: object = field(default_factory=Training)
     parallelism: object = field(default_factory=Parallelism)
+    quantize: object = field(default_factory=section(linear=None))
 class ConfigManager:
     pass
 )");
@@ -287,6 +288,23 @@ TEST_F(TorchtitanRecipe, RunsTheEntryPointOnRandomTokensAndNamesWhatItLeftOut) {
         "training.batch_size as training.local_batch_size", "SAID 0 {'training': ", "'local_batch_size': 3",
         "'steps': 2", "'parallelism': {'tensor_parallel_degree': 2}", "'converters': ['float8']", "TOKENS 77 None"})
     EXPECT_THAT(said, HasSubstr(text));
+}
+
+TEST_F(TorchtitanRecipe, ConvertersOfOlderFilesAreReadAsWhatTheyAreCalledNow) {
+  scratch_.write("packages/torchtitan/protocols/model_converter.py",
+                 "_registry_model_converter_cls = {'quantize.linear.float8': None}\n");
+  const Outcome outcome =
+      titan("[model]\nflavor = '8B'\nconverters = ['float8']\n[float8]\nenable_fsdp_float8_all_gather = true\n");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string said = outcome.out + outcome.err;
+  for (const char* text :
+       {"float8.enable_fsdp_float8_all_gather as quantize.linear.float8.enable_fsdp_float8_all_gather",
+        "model.converters float8 as quantize.linear.float8", "'converters': ['quantize.linear.float8']",
+        "'quantize': {'linear': {'float8': {'enable_fsdp_float8_all_gather': True}}}"})
+    EXPECT_THAT(said, HasSubstr(text));
+  const Outcome unknown = titan("[model]\nflavor = '8B'\nconverters = ['float9']\n");
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("has float9, and this torchtitan has quantize.linear.float8"));
 }
 
 TEST_F(TorchtitanRecipe, WhatItCannotRunIsNamedWithWhatHelps) {

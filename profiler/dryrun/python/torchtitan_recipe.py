@@ -27,6 +27,8 @@ MOVED = {("training", "batch_size"): ("training", "local_batch_size"),
          ("training", "enable_async_tensor_parallel"): ("parallelism", "enable_async_tensor_parallel"),
          ("parallelism", "tensor_parallel_size"): ("parallelism", "tensor_parallel_degree"),
          ("training", "compile"): ("compile", "enable")}
+# What converts the model was called by these names in older files, and had a section of that name.
+CONVERTERS = {"float8": ("quantize", "linear", "float8"), "mx": ("quantize", "linear", "mx")}
 
 
 def refused(why):
@@ -48,9 +50,32 @@ def entries_of(path):
             for name, value in values.items()}
 
 
-def settled(entries, known):
-    """Sections for the torchtitan that is there, of which `known` are the dataclasses; what was left out; and what was
-    moved."""
+def settled_converters(kept, converters, moved):
+    """Names of what converts the model, of which the torchtitan that is there has `converters`."""
+    names = kept.get("model", {}).get("converters") or []
+    for at, name in enumerate(names):
+        now = ".".join(CONVERTERS.get(name, ()))
+        if name not in converters and now in converters:
+            names[at] = now
+            moved.append(f"model.converters {name} as {now}")
+    unknown = [str(name) for name in names if converters and name not in converters]
+    if unknown:
+        raise refused(f"model.converters has {', '.join(unknown)}, and this torchtitan has {', '.join(sorted(converters))}")
+
+
+def section_of_converter(kept, section, known):
+    """Where the entries of such a section stand now; None where the torchtitan that is there has it, or has no other."""
+    path = CONVERTERS.get(section, ())
+    if section in known or not path or path[1] not in known.get(path[0], ()):
+        return None
+    for name in path:
+        kept = kept.setdefault(name, {})
+    return kept
+
+
+def settled(entries, known, converters=()):
+    """Sections for the torchtitan that is there, of which `known` are the dataclasses and `converters` the names of
+    what converts its models; what was left out; and what was moved."""
     kept, left, moved, unknown = {}, [], [], []
     for (section, name), value in entries.items():
         dotted = f"{section}.{name}"
@@ -71,6 +96,10 @@ def settled(entries, known):
             left.append(dotted)
             continue
         place = (section, name)
+        if (converter := section_of_converter(kept, section, known)) is not None:
+            converter[name] = value
+            moved.append(f"{dotted} as {'.'.join(CONVERTERS[section])}.{name}")
+            continue
         if name not in known.get(section, ()) and place in MOVED:
             place = MOVED[place]
             moved.append(f"{dotted} as {place[0]}.{place[1]}")
@@ -81,6 +110,7 @@ def settled(entries, known):
     if unknown:
         raise refused(f"this torchtitan has no {', '.join(sorted(unknown))}: take that out of the file, or give --python "
                       "PATH of the torchtitan that the file was written for")
+    settled_converters(kept, converters, moved)
     return kept, left, moved
 
 
@@ -178,6 +208,15 @@ def check_stage(kept):
                       "--rank all")
 
 
+def converter_names():
+    """What the torchtitan that is there can do to its models; nothing where it has no such list."""
+    try:
+        from torchtitan.protocols import model_converter
+    except ImportError:
+        return ()
+    return tuple(getattr(model_converter, "_registry_model_converter_cls", ()))
+
+
 def run_file(spec, folder):
     """The files of torchtitan 0.2, which are TOML; older ones' are read, too."""
     try:
@@ -189,7 +228,7 @@ def run_file(spec, folder):
     import torchtitan.train as train
     known = {section.name: {field.name for field in dataclasses.fields(section.default_factory())}
              for section in dataclasses.fields(JobConfig) if section.default_factory is not dataclasses.MISSING}
-    kept, left, moved = settled(entries_of(spec["torchtitan_config"]), known)
+    kept, left, moved = settled(entries_of(spec["torchtitan_config"]), known, converter_names())
     check_stage(kept)
     kept.setdefault("training", {})["steps"] = spec["steps"]
     kept.setdefault("lr_scheduler", {})["warmup_steps"] = 1
