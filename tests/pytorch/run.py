@@ -41,8 +41,14 @@ def said_of(program):
 
 def lacking(python, packages):
     """The first of the packages that this Python does not have."""
-    look = "import importlib.util, sys\nprint(next((n for n in sys.argv[1:] if not importlib.util.find_spec(n)), ''))"
-    return subprocess.run([python, "-c", look, *packages], capture_output=True, text=True).stdout.strip()
+    look = """import importlib.util, sys
+def has(name):
+    try:
+        return importlib.util.find_spec(name)
+    except ModuleNotFoundError:  # of what it stands in
+        return None
+print(next((name for name in sys.argv[1:] if not has(name)), ""))"""
+    return subprocess.run([python, "-c", look, *packages], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def faults_of(said, answer, code, text):
