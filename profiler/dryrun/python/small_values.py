@@ -384,7 +384,6 @@ def prepare(torch):
     with contextlib.suppress(ImportError):
         from torch.utils._device import _device_constructors
         _device_constructors()
-    torch.nn.functional.one_hot = numbers.wrap(torch.nn.functional.one_hot, False)
     for name in METHODS:
         function = getattr(torch.Tensor, name, None)
         if function is not None:
@@ -393,12 +392,12 @@ def prepare(torch):
     for kind in (torch.Tensor, torch.nn.Parameter):
         not_a_sequence(kind)
     builtins = getattr(torch.jit, "_builtins", None)  # what torch.jit.script knows functions by
-    for name in FUNCTIONS:
-        function = getattr(torch, name, None)
+    for module, name in [(torch.nn.functional, "one_hot"), *((torch, name) for name in FUNCTIONS)]:
+        function = getattr(module, name, None)
         if function is None:
             continue
         wrapped = numbers.wrap(function, False)
         known_as = builtins and builtins._find_builtin(function)
         if known_as:
             builtins._register_builtin(wrapped, known_as)
-        setattr(torch, name, wrapped)
+        setattr(module, name, wrapped)
