@@ -193,10 +193,13 @@ class Numbers:
     def wrap(self, function, in_place):
         torch = self.torch
         compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
+        # Within vmap and its like tensors stand for others, and have no memory of their own.
+        transform = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: None)
 
         @functools.wraps(function)
         def wrapped(*arguments, **more):
-            if compiling() or getattr(self.mine, "busy", False) or not self.concerns_a_gpu(arguments, more):
+            if (compiling() or getattr(self.mine, "busy", False) or not self.concerns_a_gpu(arguments, more) or
+                    transform() is not None):
                 return function(*arguments, **more)
             return self.call(function, in_place, arguments, more)
 
