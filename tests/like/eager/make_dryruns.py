@@ -9,7 +9,7 @@ model is, its config.json, batch, sequence, precision, the optimizer's implement
 steps max_memory_allocated of that phase, and max_memory_reserved of the last; then what is recomputed: none, or every
 block, without reentrance (--recompute block draws such programs alone).
 """
-import argparse, csv, json, math, os, random, sys
+import argparse, csv, json, math, os, random, sys, traceback
 
 import torch
 import torch.nn as nn
@@ -320,6 +320,8 @@ def answer_of(train, run, *more):
         try:
             os.dup2(2, 1)  # DeepSpeed prints
             os.write(write, json.dumps(train(run, *more)).encode())
+        except Exception:
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(write)

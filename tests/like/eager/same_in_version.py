@@ -4,31 +4,36 @@
     shardscope dryrun --cluster h100-80gb-x8 --world-size 2 -- /opt/torch-2.8/bin/python same_in_version.py \
       tests/data/eager/dryruns.tsv --every 8
 
-Says by framework how many of the rows' five figures are as in the table, and the rows that are not. A version of which all
+Says by framework how many of the rows' figures are as in the table, and the rows that are not. A version of which all
 are is a release with the same rules: a number in its library's row (sim/like/eager/versions.cpp).
 """
 import argparse, collections, csv, json, sys
 
 import torch
 
-import make_dryruns, make_sharded_dryruns, make_step_dryruns
+import make_deepspeed_dryruns, make_dryruns, make_sharded_dryruns, make_step_dryruns
 
-FIGURES = ["creation", "first", "second", "third", "reserved"]
+FIGURES = ["creation", "first", "second", "third", "reserved", "host", "pinned"]
 
 
 def rows_of(table):
     with open(table, newline="") as lines:
         for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
             run = {k: int(v) if v.isdigit() else v for k, v in row.items()}
-            run["config"] = json.loads(row["config"])
+            for key in {"config", "zero"} & run.keys():
+                run[key] = json.loads(row[key])
+            if "framework" not in run and "reduce_bucket_size" in run:  # as all rows of these tables
+                run["framework"] = "deepspeed"
             written_out = run["config"].get("model_type") in make_dryruns.WITHOUT_SDPA
             run.setdefault("attention", "eager" if written_out else "sdpa")
-            yield run, [int(row[f]) for f in FIGURES]
+            yield run, [int(row[f]) for f in FIGURES if f in row]
 
 
 def maker_of(run):
     if "clip" in run:
         return make_step_dryruns.train
+    if run.get("framework") == "deepspeed":
+        return make_deepspeed_dryruns.train
     return make_sharded_dryruns.train if "framework" in run else make_dryruns.train
 
 
@@ -54,7 +59,8 @@ def main():
         count[framework] += 1
         equal[framework] += answer == figures
         if answer:
-            here.append(run | {"config": json.dumps(run["config"])} | dict(zip(FIGURES, answer)))
+            texts = {key: json.dumps(run[key]) for key in {"config", "zero"} & run.keys()}
+            here.append(run | texts | dict(zip(FIGURES, answer)))
         if answer != figures:
             print("row", number + 2, framework, run["config"].get("model_type"), "table", figures, "here", answer)
     if args.out:
