@@ -36,7 +36,8 @@ Result<like::LikeResult> predict_program(const SimulateOptions& o, const like::F
   like::EagerOptions eager = o.eager;
   eager.framework = framework.sharding;
   eager.row = &framework;
-  eager.version = like::version_asked(framework, o.like);
+  const bool of_deepspeed = framework.library == like::eager::Library::deepspeed;
+  (of_deepspeed ? eager.deepspeed : eager.version) = like::version_asked(framework, o.like);
   eager.device_capacity = room.at_most();
   std::vector<std::string> notes;
   const Result<CachingAllocatorOptions> allocator = allocator_of(o.allocator, room.capacity, notes);

@@ -24,6 +24,8 @@ const Framework& row_of(const EagerOptions& options) {
 /// NAME@VERSION.
 std::string name_of(const EagerOptions& options) {
   const Framework& row = row_of(options);
+  if (row.library == eager::Library::deepspeed && options.deepspeed != eager::kUsualDeepSpeed)
+    return std::string(row.name) + "@" + eager::to_text(row.library, options.deepspeed);
   return options.version == eager::kNewest ? row.full_name()
                                            : std::string(row.name) + "@" + eager::to_text(options.version);
 }
@@ -101,6 +103,10 @@ Result<void> check_deepspeed(const plan::Strategy& s, const EagerOptions& option
   if (s.stage < 1) return missing("stage " + std::to_string(s.stage) + " of DeepSpeed", "--stage 1, 2 or 3");
   if (s.stage == 3 && options.attention == eager::Attention::eager)
     return missing("attention written out under DeepSpeed's stage 3", "--attention sdpa");
+  if (s.stage == 3 && !options.zero3.within_init && !eager::kReplacesLinear.holds(options.deepspeed))
+    return missing(
+        "stage 3 of DeepSpeed " + eager::to_text(eager::Library::deepspeed, options.deepspeed) + " without zero.Init",
+        "--zero-init yes, or --like deepspeed@0.19.8");
   if (options.code == eager::Code::course) return missing("--model-code cs336 under DeepSpeed", "hugging-face");
   if (options.autocast) return missing("--autocast under DeepSpeed", "--precision bf16, over fp32 masters");
   if (s.precision == plan::Precision::fp16) return missing("the loss scale of DeepSpeed's fp16", "--precision bf16");
@@ -310,9 +316,16 @@ std::optional<eager::Framework> eager_framework(std::string_view name) {
 }
 
 std::vector<std::string> not_compared(const EagerOptions& options) {
-  if (options.code != eager::Code::hugging_face || options.transformers == eager::kUsualTransformers) return {};
-  const std::string asked = "transformers " + eager::to_text(options.transformers);
+  using enum eager::Library;
   std::vector<std::string> notes;
+  if (!eager::is_compared(deepspeed, options.deepspeed))
+    notes.push_back("DeepSpeed " + eager::to_text(deepspeed, options.deepspeed) + " was not compared; " +
+                    eager::compared_text(deepspeed) + " were");
+  else if (options.deepspeed != eager::kUsualDeepSpeed)
+    notes.push_back("DeepSpeed " + eager::to_text(deepspeed, options.deepspeed) +
+                    " was compared without offloading, clipping and accumulation");
+  if (options.code != eager::Code::hugging_face || options.transformers == eager::kUsualTransformers) return notes;
+  const std::string asked = "transformers " + eager::to_text(options.transformers);
   if (!eager::is_compared(eager::Library::transformers, options.transformers))
     notes.push_back(asked + " was not compared; the releases around it have the same rules");
   if (options.framework != eager::Framework::none)

@@ -24,6 +24,7 @@ struct EagerOptions {
   eager::Version version = eager::kNewest;  ///< of PyTorch
   bool original_parameters = true;          ///< fsdp1: use_orig_params
   bool masters = true;  ///< sharded parameters rest, and are reduced, in fp32 whatever the precision is
+  eager::Version deepspeed = eager::kUsualDeepSpeed;
   std::int64_t reduce_bucket = 500'000'000;  ///< deepspeed: reduce_bucket_size, in elements
   eager::Zero3Options zero3{};               ///< deepspeed's stage 3
   Pin pin_memory = Pin::usual;               ///< of what rests on the host, FSDP's or offload_optimizer's

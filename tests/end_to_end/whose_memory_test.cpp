@@ -150,6 +150,7 @@ TEST(WhoseMemory, AnOlderReleaseIsAskedForByItsVersion) {
   const Outcome unknown = shardscope(line({"--like", "fsdp2@2.7"}));
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("fsdp2@2.11 (and 2.8 to 2.10)"));
+  EXPECT_THAT(unknown.err, HasSubstr("deepspeed@0.19 (and 0.18.9)"));
 }
 
 /// The line of an answer, without the program's own name.

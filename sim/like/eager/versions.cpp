@@ -10,7 +10,7 @@ namespace {
 
 constexpr Version kOfPyTorch[] = {kNewest, 210, 209, 208};
 constexpr Version kOfTransformers[] = {524, kUsualTransformers, 514, 505, 457};
-constexpr Version kOfDeepSpeed[] = {19};
+constexpr Version kOfDeepSpeed[] = {kUsualDeepSpeed, 1809};
 constexpr Version kOfMegatron[] = {16};
 
 constexpr std::array kLibraries{LibraryRow{Library::pytorch, "PyTorch", kOfPyTorch},
@@ -18,8 +18,8 @@ constexpr std::array kLibraries{LibraryRow{Library::pytorch, "PyTorch", kOfPyTor
                                 LibraryRow{Library::deepspeed, "DeepSpeed", kOfDeepSpeed},
                                 LibraryRow{Library::megatron, "Megatron-LM core", kOfMegatron}};
 
-constexpr std::array kRules{kKeepsLtWorkspace, kCastsLogits, kCopiesFrequencies,
-                            kMaskedBiasOfGpt2, kMaskOfGpt2,  kAttentionWrittenOut};
+constexpr std::array kRules{kKeepsLtWorkspace, kCastsLogits,         kCopiesFrequencies, kMaskedBiasOfGpt2,
+                            kMaskOfGpt2,       kAttentionWrittenOut, kReplacesLinear};
 
 bool has_same_rules(Library library, Version a, Version b) {
   return std::ranges::all_of(
@@ -73,7 +73,7 @@ bool is_known(Library library, Version version) {
 
 std::string compared_text(Library library) {
   std::string text;
-  for (const Version each : library_row(library).compared) text += (text.empty() ? "" : ", ") + to_text(each);
+  for (const Version each : library_row(library).compared) text += (text.empty() ? "" : ", ") + to_text(library, each);
   return text;
 }
 

@@ -10,12 +10,13 @@
 
 namespace shard::like::eager {
 
-/// major * 100 + minor: 211 is 2.11.
+/// major * 100 + minor: 211 is 2.11. Of DeepSpeed, whose patches change rules, minor * 100 + patch: 1908 is 0.19.8.
 using Version = std::int32_t;
 /// Of PyTorch.
 inline constexpr Version kNewest = 211;
 /// The release that the tables of dry runs are of.
 inline constexpr Version kUsualTransformers = 523;
+inline constexpr Version kUsualDeepSpeed = 1908;
 
 /// "2.8".
 [[nodiscard]] inline std::string to_text(Version version) {
@@ -23,6 +24,11 @@ inline constexpr Version kUsualTransformers = 523;
 }
 
 enum class Library : std::uint8_t { pytorch, transformers, deepspeed, megatron };
+
+/// "2.8" of PyTorch, "0.19.8" of DeepSpeed.
+[[nodiscard]] inline std::string to_text(Library library, Version version) {
+  return (library == Library::deepspeed ? "0." : "") + to_text(version);
+}
 
 struct VersionRule {
   Library library;
@@ -52,6 +58,12 @@ inline constexpr VersionRule kMaskOfGpt2{Library::transformers, "each attention 
 /// Before, it was not compared.
 inline constexpr VersionRule kAttentionWrittenOut{Library::transformers, "attention written out is as it is told here",
                                                   505, 0, "dry runs of 5.5.4, the oldest that was compared with it"};
+
+/// Before, only a model that was made within zero.Init had it, and another's backward held gathered weights of
+/// linear().
+inline constexpr VersionRule kReplacesLinear{
+    Library::deepspeed, "stage 3 replaces linear() for models of which it did not see the making", 1908, 0,
+    "dry runs of 0.18.9; 0.19.8's runtime/zero/partition_parameters.py:1090, which 0.19.0 has not"};
 
 /// Every rule of every library.
 [[nodiscard]] std::span<const VersionRule> version_rules();

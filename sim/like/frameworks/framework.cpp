@@ -24,8 +24,11 @@ bool is_patch_of(std::string_view version, std::string_view of) {
 }
 
 const eager::Version* older_version(const Framework& framework, std::string_view version) {
-  const auto at = std::ranges::find_if(framework.older,
-                                       [&](eager::Version each) { return is_patch_of(version, eager::to_text(each)); });
+  const auto at = std::ranges::find_if(framework.older, [&](eager::Version each) {
+    const std::string known = eager::to_text(framework.library, each);
+    const bool names_its_minor = framework.library == eager::Library::deepspeed && is_patch_of(known, version);
+    return is_patch_of(version, known) || names_its_minor;
+  });
   return at == framework.older.end() ? nullptr : &*at;
 }
 
@@ -51,7 +54,13 @@ eager::Version version_asked(const Framework& framework, std::string_view text) 
   const std::size_t at = text.find('@');
   const eager::Version* const older =
       at == std::string_view::npos ? nullptr : older_version(framework, text.substr(at + 1));
-  return older == nullptr ? eager::kNewest : *older;
+  if (older != nullptr) return *older;
+  if (framework.library != eager::Library::deepspeed) return eager::kNewest;
+  const std::string_view patch = at == std::string_view::npos ? "" : text.substr(at + 1);
+  const std::size_t minor = patch.find('.');  // behind "0"
+  const bool has_patch = minor != std::string_view::npos && patch.find('.', minor + 1) != std::string_view::npos;
+  return has_patch ? eager::version_of(patch.substr(minor + 1)).value_or(eager::kUsualDeepSpeed)
+                   : eager::kUsualDeepSpeed;
 }
 
 const Framework* framework_of(eager::Framework sharding) {
@@ -85,7 +94,10 @@ namespace {
 /// " (and 2.8 to 2.10)".
 std::string older_ones(const Framework& framework) {
   if (framework.older.empty()) return "";
-  return " (and " + eager::to_text(framework.older.back()) + " to " + eager::to_text(framework.older.front()) + ")";
+  const auto text = [&](eager::Version each) { return eager::to_text(framework.library, each); };
+  const std::string newest = text(framework.older.front());
+  return framework.older.size() == 1 ? " (and " + newest + ")"
+                                     : " (and " + text(framework.older.back()) + " to " + newest + ")";
 }
 
 }  // namespace

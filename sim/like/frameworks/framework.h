@@ -26,9 +26,10 @@ enum class Teller : std::uint8_t {
 
 struct Framework {
   std::string_view name;
-  std::string_view version;                      ///< whose rules these are; a patch of it has the same
-  std::span<const std::string_view> releases{};  ///< others that have the same rules
-  std::span<const eager::Version> older{};       ///< of PyTorch, of which some rules differ (eager/versions.h)
+  std::string_view version;                          ///< whose rules these are; a patch of it has the same
+  std::span<const std::string_view> releases{};      ///< others that have the same rules
+  std::span<const eager::Version> older{};           ///< of `library`, of which some rules differ (eager/versions.h)
+  eager::Library library = eager::Library::pytorch;  ///< whose releases its versions are
   std::string_view help;
   Teller teller = Teller::eager;
   eager::Framework sharding = eager::Framework::none;  ///< of Teller::eager: what puts the model over ranks
@@ -48,8 +49,8 @@ struct Framework {
 
 /// The newest of a name first.
 [[nodiscard]] std::span<const Framework> frameworks();
-/// The version of PyTorch whose rules NAME@VERSION asks for, of a row that named_frameworks() found; the newest where
-/// it says none.
+/// The version of the row's library whose rules NAME@VERSION asks for, of a row that named_frameworks() found; the
+/// newest where it says none.
 [[nodiscard]] eager::Version version_asked(const Framework& framework, std::string_view name_at_version);
 /// Null where our rules know no such framework over ranks.
 [[nodiscard]] const Framework* framework_of(eager::Framework sharding);

@@ -47,6 +47,8 @@ const Options kDeepSpeed{"reduce-bucket-size",
 constexpr std::string_view kSplitReleases[] = {"0.4.7", "0.4.8", "0.4.9", "0.5.0", "0.5.1"};
 /// Of PyTorch, newest first: those that dry runs were made of, but the newest.
 const std::span<const eager::Version> kOlderPyTorch = eager::library_row(eager::Library::pytorch).compared.subspan(1);
+const std::span<const eager::Version> kOlderDeepSpeed =
+    eager::library_row(eager::Library::deepspeed).compared.subspan(1);
 
 constexpr std::string_view kWholeReleases[] = {"0.1.9"};
 
@@ -97,6 +99,8 @@ std::span<const Framework> frameworks() {
        .options = joined({kLoop, kAllocator, kFsdp, kPlacement, {"use-orig-params"}})},
       {.name = "deepspeed",
        .version = "0.19",
+       .older = kOlderDeepSpeed,
+       .library = eager::Library::deepspeed,
        .help = "ZeRO stages 1 to 3",
        .sharding = eager::Framework::deepspeed,
        .make = eager::deepspeed,

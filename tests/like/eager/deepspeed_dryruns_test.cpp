@@ -21,7 +21,7 @@ struct DeepSpeedRun {
   std::vector<std::int64_t> peaks;    ///< creation, then three steps
 };
 
-Result<LikeResult> predicted(const DeepSpeedRun& run) {
+Result<LikeResult> predicted(const DeepSpeedRun& run, eager::Version deepspeed = eager::kUsualDeepSpeed) {
   plan::Strategy strategy;
   strategy.world_size = run.ranks;
   strategy.stage = run.stage;
@@ -32,6 +32,7 @@ Result<LikeResult> predicted(const DeepSpeedRun& run) {
   if (run.recompute == "block") strategy.recompute = plan::Recompute::block;
   EagerOptions options;
   options.framework = eager_framework("deepspeed").value();
+  options.deepspeed = deepspeed;
   options.reduce_bucket = run.bucket;
   if (run.optimizer == "fused") options.update = eager::Update::fused;
   if (run.optimizer == "for-loop") options.update = eager::Update::for_loop;
@@ -160,6 +161,26 @@ TEST(DeepSpeedDryRuns, ModelsMadeWithinZeroInitAreEqualInNearlyAllPeaks) {
   }
   EXPECT_GE(count, 60U);
   EXPECT_GE(equal * 100, count * 98) << equal << " of " << count << " to the byte";
+}
+
+/// Rows of deepspeed_dryruns.tsv that were run again, by same_in_version.py.
+TEST(DeepSpeedDryRuns, ZeroStages1And2OfAnOlderReleaseAreEqualToTheByte) {
+  const std::vector<DeepSpeedRun> runs = all_runs("deepspeed_dryruns_0_18_9.tsv", false);
+  ASSERT_FALSE(runs.empty());
+  for (const DeepSpeedRun& run : runs) {
+    const Result<LikeResult> result = predicted(run, 1809);
+    ASSERT_TRUE(result) << to_string(result.error());
+    EXPECT_EQ(test::maxima(*result), run.peaks) << text_of(run);
+    EXPECT_EQ(result->framework, "deepspeed@0.18.9");
+  }
+}
+
+TEST(DeepSpeedDryRuns, Stage3OutsideOfZeroInitIsRefusedForReleasesThatHoldWeightsThere) {
+  for (const DeepSpeedRun& run : all_runs("deepspeed_stage3_dryruns.tsv", false)) {
+    const Result<LikeResult> result = predicted(run, 1809);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().what, "stage 3 of DeepSpeed 0.18.9 without zero.Init is not modelled for eager PyTorch 2");
+  }
 }
 
 TEST(DeepSpeedDryRuns, WhatIsNotModelledIsNamed) {
