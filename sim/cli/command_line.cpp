@@ -214,6 +214,27 @@ std::vector<std::string> Command::spelled_out(std::span<const std::string> argum
   return list;
 }
 
+Result<void> Command::find_changed() {
+  for (const Change& change : changes_) {
+    bool negated = false;
+    OptionState* const state = lookup(change.option, negated);
+    if (state == nullptr || negated)
+      return Error{Errc::usage, "unknown option '--" + change.option + "'", "", see_help()};
+    state->is_changed = true;
+  }
+  return {};
+}
+
+Result<void> Command::set_changed() {
+  for (const Change& change : changes_) {
+    bool negated = false;
+    if (!change.value) continue;
+    if (auto done = set(*lookup(change.option, negated), *change.value, {Source::command_line, "command line"}); !done)
+      return done;
+  }
+  return {};
+}
+
 Result<void> Command::parse_arguments(std::span<const std::string> arguments) {
   po::options_description known;
   for (const auto& each : groups_)
@@ -265,6 +286,7 @@ Result<void> Command::parse_arguments(std::span<const std::string> arguments) {
       return needs_value(*state);
     }
     const std::string text = !option.value.empty() ? option.value[0] : negated ? "false" : "true";
+    if (state->is_changed) continue;
     if (auto done = set(*state, text, {Source::command_line, "command line"}); !done) return done;
   }
   return {};
@@ -278,7 +300,9 @@ Result<Outcome> Command::parse(std::span<const std::string> arguments) {
     all_wanted_ = argument == "--help=all" || (i + 1 < arguments.size() && arguments[i + 1] == "all");
     return Outcome::help;
   }
+  if (auto done = find_changed(); !done) return done.error();
   if (auto done = parse_arguments(arguments); !done) return done.error();
+  if (auto done = set_changed(); !done) return done.error();
   bool config_is_taken = false;
   if (more_options_) {
     const Result<bool> taken = more_options_();
@@ -363,7 +387,7 @@ Result<void> Command::offer(std::string_view name, const std::string& text, cons
   bool negated = false;
   OptionState* const state = lookup(name, negated);
   assert(state != nullptr && !negated);
-  if (state->origin.source == Source::command_line) return {};
+  if (state->is_changed || state->origin.source == Source::command_line) return {};
   return store(*state, text, origin);
 }
 

@@ -91,6 +91,7 @@ struct OptionState {
   std::function<void()> clear;         ///< for `several`: forgets the default before the first given value
   std::vector<std::string> texts;      ///< as given
   Origin origin;
+  bool is_changed = false;  ///< by Command::change(): nothing else counts
 };
 
 /// The option as its user types it: "--trace", or the name of an argument that is no option.
@@ -228,6 +229,14 @@ struct Effective {
   Origin origin;
 };
 
+/// Another value of an option than was said, or none.
+struct Change {
+  std::string option;
+  std::optional<std::string> value{};  ///< of a flag true or false
+
+  friend bool operator==(const Change&, const Change&) = default;
+};
+
 /// One option about which ranks of a run must agree, with the value in force.
 struct Settled {
   std::string name;
@@ -283,6 +292,9 @@ class Command {
   void before_config(std::function<Result<bool>()> read) { more_options_ = std::move(read); }
   /// Sets an option that the command line does not give; as parse() does for a file. `name` must be declared.
   [[nodiscard]] Result<void> offer(std::string_view name, const std::string& text, const Origin& origin);
+  /// Whatever parse() finds about these options does not count; those that get a value have it as if it were typed. An
+  /// option that is not declared is parse()'s error. Call it before.
+  void change(std::span<const Change> changes) { changes_.assign(changes.begin(), changes.end()); }
   /// From now on the text of every option that is not declared once(), on the command line and in --config FILE, may be
   /// a list (lists.h), of which the value that `choose` says is taken: it is asked for each text of several values, in
   /// the order in which parse() meets them. All values are checked. Of an option whose own value has commas the list
@@ -341,6 +353,8 @@ class Command {
   /// bf16" has the value with it). The name itself where there is none.
   [[nodiscard]] std::string own_name(std::string_view name);
   [[nodiscard]] std::vector<std::string> spelled_out(std::span<const std::string> arguments);
+  [[nodiscard]] Result<void> find_changed();
+  [[nodiscard]] Result<void> set_changed();
   [[nodiscard]] Result<void> parse_arguments(std::span<const std::string> arguments);
   [[nodiscard]] Result<void> parse_file(const std::string& path);
   [[nodiscard]] Result<void> set(OptionState& state, const std::string& text, const Origin& origin);
@@ -359,6 +373,7 @@ class Command {
   std::string details_;
   std::string followed_by_{};
   std::string config_;
+  std::vector<Change> changes_;
   std::function<Result<bool>()> more_options_{};
   Choose choose_{};
   std::vector<NamedFile> other_inputs_{};

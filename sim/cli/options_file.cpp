@@ -73,7 +73,7 @@ Result<void> Command::parse_file(const std::string& path) {
       if (auto done = read_value(value, origin.where + " (" + key + ")", {}, on); !done) return done;
       value = on ? "false" : "true";
     }
-    if (state->origin.source == Source::command_line) continue;
+    if (state->is_changed || state->origin.source == Source::command_line) continue;
     if (auto done = set(*state, value, origin); !done) return done;
   }
   return {};

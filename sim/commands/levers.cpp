@@ -9,11 +9,18 @@
 namespace shard::commands {
 namespace {
 
-/// A value of an option, or with an empty one a flag.
+/// Of a flag "true" or "false".
 struct LeverChoice {
   std::string option;
   std::string value;
 };
+
+/// As it is typed.
+std::string typed(const LeverChoice& choice) {
+  if (choice.value == "true") return "--" + choice.option;
+  if (choice.value == "false" && choice.option == "reproducible") return "--no-" + choice.option;
+  return "--" + choice.option + " " + choice.value;
+}
 
 /// Options that say together where model data rests: a lever that says one says all.
 constexpr const char* kPlacements[] = {"placement", "param-placement", "grad-placement", "optimizer-placement"};
@@ -25,14 +32,14 @@ const LeverChoice kChoices[] = {
     {"stage", "1"},
     {"stage", "2"},
     {"stage", "3"},
-    {"sequence-parallel", ""},
+    {"sequence-parallel", "true"},
     {"attention", "sdpa"},
     {"optimizer-implementation", "fused"},
     {"optimizer-implementation", "for-loop"},
     {"optimizer-placement", "host"},
     {"param-placement", "host"},
     {"zero-grad", "none"},
-    {"no-reproducible", ""},
+    {"reproducible", "false"},
     {"allocator-conf", "expandable_segments:True"},
 };
 
@@ -50,48 +57,28 @@ const std::vector<std::vector<LeverChoice>> kHostChoices{
     {{"zero-init", "yes"}},
 };
 
-/// Whether `word` is this option, with or without a value behind "=".
-bool is_option(const std::string& word, const std::string& option) {
-  return word == "--" + option || word.starts_with("--" + option + "=");
-}
-
-/// Without an option, and without what follows it where that is its value.
-std::vector<std::string> without(std::span<const std::string> arguments, const std::string& option, bool has_value) {
-  std::vector<std::string> rest;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (!is_option(arguments[i], option))
-      rest.push_back(arguments[i]);
-    else if (has_value && arguments[i] == "--" + option)
-      ++i;
-  }
-  return rest;
-}
-
 }  // namespace
 
 std::vector<Lever> find_levers(const LeverBase& base,
-                               const std::function<Result<LeverAnswer>(const std::vector<std::string>&)>& answer_of) {
+                               const std::function<Result<LeverAnswer>(std::span<const cli::Change>)>& answer_of) {
   std::vector<Lever> levers;
   const bool host = base.memory == Memory::host;
   const auto pull = [&](std::span<const LeverChoice> choices) {
-    std::vector<std::string> arguments(base.arguments.begin(), base.arguments.end());
+    std::vector<cli::Change> changes;
+    std::string option;
+    const auto says = [&](std::string_view name) {
+      return std::ranges::find(choices, name, &LeverChoice::option) != choices.end();
+    };
+    if (host && std::ranges::any_of(kPlacements, says))
+      for (const char* each : kPlacements)
+        if (!says(each)) changes.push_back({each});
     for (const LeverChoice& choice : choices) {
-      const bool flag = choice.value.empty();
-      if (host && choice.option.ends_with("placement"))
-        for (const char* each : kPlacements) arguments = without(arguments, each, true);
-      arguments = without(arguments, choice.option, !flag);
-      if (flag && choice.option.starts_with("no-")) arguments = without(arguments, choice.option.substr(3), false);
+      option += (option.empty() ? "" : " ") + typed(choice);
+      changes.push_back({choice.option, choice.value});
+      if (choice.value == "disk" && !base.has_disk) changes.push_back({"disk-path", "."}), option += " --disk-path DIR";
     }
-    std::string typed;
-    for (const LeverChoice& choice : choices) {
-      typed += (typed.empty() ? "--" : " --") + choice.option + (choice.value.empty() ? "" : " " + choice.value);
-      arguments.push_back("--" + choice.option + (choice.value.empty() ? "" : "=" + choice.value));
-      const auto names_disk = [](const std::string& word) { return is_option(word, "disk-path"); };
-      if (choice.value == "disk" && std::ranges::none_of(arguments, names_disk))
-        arguments.emplace_back("--disk-path=."), typed += " --disk-path DIR";
-    }
-    if (const Result<LeverAnswer> answer = answer_of(arguments); answer && answer->peak < base.peak)
-      levers.push_back({typed, answer->peak, base.peak - answer->peak, base.memory, answer->verdict});
+    if (const Result<LeverAnswer> answer = answer_of(changes); answer && answer->peak < base.peak)
+      levers.push_back({option, answer->peak, base.peak - answer->peak, base.memory, answer->verdict});
   };
   if (host)
     for (const std::vector<LeverChoice>& choices : kHostChoices) pull(choices);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cli/command_line.h"
 #include "sim/cluster/verdict.h"
 #include "traces/base/ids.h"
 #include "traces/base/result.h"
@@ -32,17 +33,17 @@ struct Lever {
 
 /// What levers start from.
 struct LeverBase {
-  std::span<const std::string> arguments;
   Bytes peak;
   Memory memory = Memory::device;  ///< or Memory::host, pinned and pageable
   std::int64_t micro_batch = 1;
+  bool has_disk = false;  ///< --disk-path says where
 };
 
-/// Every option that lowers the peak, the one that saves most first. `answer_of` simulates a command line; where it
-/// contradicts itself or what is modelled, or does not know the option, there is no such lever.
+/// Every option that lowers the peak, the one that saves most first. `answer_of` simulates what was asked with
+/// these changes; where that contradicts itself or what is modelled, or there is no such option, there is no such
+/// lever.
 [[nodiscard]] std::vector<Lever> find_levers(
-    const LeverBase& base,
-    const std::function<Result<LeverAnswer>(const std::vector<std::string>& arguments)>& answer_of);
+    const LeverBase& base, const std::function<Result<LeverAnswer>(std::span<const cli::Change> changes)>& answer_of);
 
 /// [{"option", "peak_bytes", "saved_bytes", "memory" ("device", "host"), "verdict"}]
 [[nodiscard]] nlohmann::ordered_json to_json(const std::vector<Lever>& levers);

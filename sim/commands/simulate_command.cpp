@@ -151,9 +151,11 @@ cli::Table phase_table(const engine::Simulation& s) {
   return table;
 }
 
-/// A line for parsed arguments.
-Result<std::unique_ptr<SimulateCommand>> read_line(std::span<const std::string> arguments) {
+/// A line for arguments that were parsed before, with changes.
+Result<std::unique_ptr<SimulateCommand>> read_line(std::span<const std::string> arguments,
+                                                   std::span<const cli::Change> changes) {
   auto line = std::make_unique<SimulateCommand>();
+  line->command.change(changes);
   if (const auto read = line->command.parse(arguments); !read) return read.error();
   line->simulate.configured = configured_framework(line->foreign);
   return line;
@@ -303,13 +305,13 @@ Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<S
   std::unique_ptr<SimulateCommand> best_line;
   bool limited = true;
   // Who answers for the first number answers for all.
-  std::vector<std::string> same(arguments.begin(), arguments.end());
+  std::vector<cli::Change> same;
   std::optional<Instead> instead;
   std::string origin;
   std::set<std::int64_t> tight;
   const auto fits = [&](std::int64_t number) -> Result<bool> {
-    const auto read = [&](std::span<const std::string> words) {
-      Result<std::unique_ptr<SimulateCommand>> next = read_line(words);
+    const auto read = [&](std::span<const cli::Change> changes) {
+      Result<std::unique_ptr<SimulateCommand>> next = read_line(arguments, changes);
       if (!next) return next;
       if (Result<void> ok = put(**next, sought, number); !ok)
         return Result<std::unique_ptr<SimulateCommand>>(ok.error());
@@ -325,7 +327,7 @@ Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<S
     if (!simulated) return simulated.error();
     limited = has_limit(*simulated);
     if (!limited) return false;
-    if (!best && !next->command.given("like")) same = with_like(arguments, simulated->taken.memory_of);
+    if (!best && !next->command.given("like")) same = {{"like", simulated->taken.memory_of}};
     if (!best) instead = simulated->instead, origin = simulated->taken.memory_origin;
     simulated->instead = instead;
     simulated->taken.memory_origin = origin;
@@ -375,15 +377,15 @@ Result<void> add_levers(std::span<const std::string> arguments, SimulateCommand&
     return cli::contradiction(line.command.describe("what-if") + " is not known for " + line.command.describe("like"),
                               "leave --what-if out");
   const Memory memory = memory_to_lower(simulated);
-  const std::vector<std::string> same = line.command.given("like")
-                                            ? std::vector<std::string>(arguments.begin(), arguments.end())
-                                            : with_like(arguments, simulated.taken.memory_of);
-  line.levers = find_levers({.arguments = same,
-                             .peak = peak_of(simulated, memory),
+  line.levers = find_levers({.peak = peak_of(simulated, memory),
                              .memory = memory,
-                             .micro_batch = simulated.planned->strategy.micro_batch},
-                            [&](const std::vector<std::string>& other) -> Result<LeverAnswer> {
-                              const Result<std::unique_ptr<SimulateCommand>> next = read_line(other);
+                             .micro_batch = simulated.planned->strategy.micro_batch,
+                             .has_disk = line.command.given("disk-path")},
+                            [&](std::span<const cli::Change> changes) -> Result<LeverAnswer> {
+                              // Who answers for what was asked answers for what is changed, too.
+                              std::vector<cli::Change> all(changes.begin(), changes.end());
+                              if (!line.command.given("like")) all.push_back({"like", simulated.taken.memory_of});
+                              const Result<std::unique_ptr<SimulateCommand>> next = read_line(arguments, all);
                               if (!next) return next.error();
                               const Result<Simulated> figures =
                                   simulate_strategy((*next)->command, (*next)->simulate,
@@ -419,8 +421,8 @@ int simulate_command(std::span<const std::string> arguments) {
       line->find != Sought::nothing
           ? find(arguments, line, inputs, series)
           : simulate_line<SimulateCommand>(
-                arguments, read_line, {.inputs = inputs, .note = print_notes, .series = series, .trace = line->trace},
-                line);
+                {}, [&](std::span<const cli::Change> changes) { return read_line(arguments, changes); },
+                {.inputs = inputs, .note = print_notes, .series = series, .trace = line->trace}, line);
   if (!simulated) return failed(simulated.error());
   if (line->what_if)
     if (Result<void> ok = add_levers(arguments, *line, *simulated, inputs); !ok) return failed(ok.error());

@@ -15,18 +15,16 @@
 
 namespace shard::commands {
 
-/// Reads arguments into a line of its own: a class with a `command` and the `simulate` options declared in it.
+/// Reads the arguments that were given, with changes, into a line of its own: a class with a `command` and the
+/// `simulate` options declared in it.
 template <class Line>
-using ReadLine = std::function<Result<std::unique_ptr<Line>>(std::span<const std::string> arguments)>;
+using ReadLine = std::function<Result<std::unique_ptr<Line>>(std::span<const cli::Change> changes)>;
 
-/// --like with a name, for a line whose options leave it open.
-[[nodiscard]] std::vector<std::string> with_like(std::span<const std::string> arguments, std::string_view name);
-
-/// simulate_strategy() of `line`, which `read` made of the arguments. Where the framework was not asked for and
+/// simulate_strategy() of `line`, which `read` made with the changes. Where the framework was not asked for and
 /// refuses, they are read again for our own executor, so that a configuration's settings become that one's: `line` is
 /// that line then, and Simulated::instead says why. Errors: those of the line that was read last.
 template <class Line>
-Result<Simulated> simulate_line(std::span<const std::string> arguments, const ReadLine<Line>& read,
+Result<Simulated> simulate_line(std::span<const cli::Change> changes, const ReadLine<Line>& read,
                                 const SimulateRequest& request, std::unique_ptr<Line>& line) {
   // Of a line that is read again nothing is said twice.
   std::vector<std::string> notes;
@@ -39,7 +37,9 @@ Result<Simulated> simulate_line(std::span<const std::string> arguments, const Re
     request.note(notes);
     return simulated;
   }
-  Result<std::unique_ptr<Line>> second = read(with_like(arguments, like::kOwnName));
+  std::vector<cli::Change> own(changes.begin(), changes.end());
+  own.push_back({"like", std::string(like::kOwnName)});
+  Result<std::unique_ptr<Line>> second = read(own);
   if (!second) return second.error();
   line = std::move(*second);
   simulated = simulate_strategy(line->command, line->simulate, request);

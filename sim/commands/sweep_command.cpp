@@ -98,24 +98,25 @@ SweepRow row_of(std::span<const std::string> arguments, const std::vector<SweptO
     digits[k] = index % lists[k].values.size();
   SweepRow row;
   for (std::size_t k = 0; k < lists.size(); ++k) row.values.push_back(lists[k].values[digits[k]]);
-  const auto read = [&](std::span<const std::string> words) -> Result<std::unique_ptr<SweepLine>> {
+  const auto read = [&](std::span<const cli::Change> changes) -> Result<std::unique_ptr<SweepLine>> {
     // They are met in the same order in every row.
     auto next = std::make_unique<SweepLine>(
         [&digits, met = std::size_t{0}](const std::string&, const std::vector<std::string>&) mutable {
           return met < digits.size() ? digits[met++] : std::size_t{0};
         });
-    if (const Result<cli::Outcome> parsed = next->command.parse(words); !parsed) return parsed.error();
+    next->command.change(changes);
+    if (const Result<cli::Outcome> parsed = next->command.parse(arguments); !parsed) return parsed.error();
     if (const Result<void> ok = check_predictable(next->foreign); !ok) return ok.error();
     next->simulate.configured = configured_framework(next->foreign);
     return next;
   };
-  Result<std::unique_ptr<SweepLine>> line = read(arguments);
+  Result<std::unique_ptr<SweepLine>> line = read({});
   if (!line) {
     row.error = line.error();
     return row;
   }
   const Result<Simulated> simulated = simulate_line<SweepLine>(
-      arguments, read,
+      {}, read,
       {.inputs = inputs,
        .note = [&](const std::vector<std::string>& more) { notes.insert(notes.end(), more.begin(), more.end()); }},
       *line);
