@@ -10,6 +10,7 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "profiler/standin/absent.h"
 #include "profiler/standin/device_memory.h"
@@ -167,6 +168,32 @@ int called(Communicator& communicator, const void* from, void* to, int type, Cal
   return kSuccess;
 }
 
+/// A broadcast between ncclGroupStart and ncclGroupEnd.
+struct Grouped {
+  Communicator* communicator = nullptr;
+  const void* from = nullptr;
+  void* to = nullptr;
+  std::size_t bytes = 0;
+  int type = 0, root = 0;
+};
+thread_local int group_depth = 0;
+thread_local std::vector<Grouped> grouped;
+
+/// Broadcasts of each rank in one group are an all-gather into buffers of their own: what others send is what this rank
+/// does, where it is as long.
+void told_as_gathers() {
+  for (const Grouped& own : grouped) {
+    if (own.root != own.communicator->rank || own.bytes > Values::kLongest) continue;
+    const std::optional<Bytes> values = values_of(own.from, own.bytes, own.type == kUint8);
+    if (!values) continue;
+    for (const Grouped& other : grouped)
+      if (other.communicator == own.communicator && other.root != own.root && other.bytes == own.bytes)
+        promise(other.to, other.bytes,
+                absent("an all-gather among " + std::to_string(own.communicator->ranks) + " ranks", values));
+  }
+  grouped.clear();
+}
+
 bool everybody(int /*member*/) {
   return true;
 }
@@ -252,6 +279,15 @@ STANDIN const char* ncclGetLastError(void*) {
 
 // --- Collectives ---
 
+STANDIN int ncclGroupStart() {
+  ++group_depth;
+  return kSuccess;
+}
+STANDIN int ncclGroupEnd() {
+  if (--group_depth == 0) told_as_gathers();
+  return kSuccess;
+}
+
 STANDIN int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation, void* communicator,
                           void*) {
   const std::size_t bytes = count * bytes_of_type(type);
@@ -277,6 +313,9 @@ STANDIN int ncclReduce(const void* from, void* to, std::size_t count, int type, 
 STANDIN int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int root, void* communicator,
                           void*) {
   const std::size_t bytes = count * bytes_of_type(type);
+  if (group_depth > 0 && !others_run())
+    grouped.push_back(
+        {.communicator = &of(communicator), .from = from, .to = to, .bytes = bytes, .type = type, .root = root});
   return called(
       of(communicator), of(communicator).rank == root ? from : nullptr, to, type,
       {.kind = kBroadcast,

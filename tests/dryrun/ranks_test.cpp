@@ -87,13 +87,22 @@ assert library.ncclAllGather(room, into, ctypes.c_size_t(1), long, communicator,
 gathered = get(256, size)
 assert library.ncclBroadcast(room, room, count, long, size - 1, communicator, None) == 0
 sent = get(0, 2)
+put(768, rank + 1)
+put(1024, *[0] * size)
+library.ncclGroupStart()
+for root in range(size):
+    there = pointer(room.value + 1024 + 8 * root)
+    assert library.ncclBroadcast(pointer(room.value + 768), there, ctypes.c_size_t(1), long, root, communicator, None) == 0
+library.ncclGroupEnd()
+grouped = get(1024, size)
 )";
 
 TEST_F(DryRunRanks, SideBySideTheySeeWhatTheOthersSent) {
   const Outcome outcome = dryrun(std::string(kNccl) +
                                      "assert summed == [6, 30], summed\n"
                                      "assert gathered == [1, 2, 3], gathered\n"
-                                     "assert sent == [3, 20], sent\n",
+                                     "assert sent == [3, 20], sent\n"
+                                     "assert grouped == [1, 2, 3], grouped\n",
                                  {"--json", "--world-size", "3", "--rank", "all"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
@@ -124,7 +133,8 @@ TEST_F(DryRunRanks, AloneALibrarySeesRanksThatAreEqual) {
   const Outcome outcome = dryrun(std::string(kNccl) +
                                      "assert summed == [6, 30], summed\n"
                                      "assert gathered == [2, 2, 2], gathered\n"
-                                     "assert sent == [2, 10], sent\n",
+                                     "assert sent == [2, 10], sent\n"
+                                     "assert grouped == [2, 2, 2], grouped\n",
                                  {"--json", "--world-size", "3", "--rank", "1"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }

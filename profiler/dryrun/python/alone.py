@@ -230,7 +230,7 @@ def lone_gloo(torch, reader):
     class LoneGloo(distributed.ProcessGroup):
         of_cards = None  # the group of the cards' tensors, where there are such: "cuda:nccl,cpu:gloo"
 
-        def __init__(self, store, rank, size, timeout=None):
+        def __init__(self, store, rank, size, timeout=None, **more):
             super().__init__(rank, size)
             self.rank_, self.size_ = rank, size
             self.options = types.SimpleNamespace()  # PyTorch writes names of ranks into it
