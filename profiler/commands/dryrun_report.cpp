@@ -47,6 +47,7 @@ void add_rank(nlohmann::ordered_json& j, const RankRun& rank, const Card& card) 
   j["host_peak_resident_bytes"] = run.ended.peak_resident_bytes;
   j["unknown_workspaces"] = run.unknown_workspaces;
   j["values_read_as_zeros"] = run.values_read;
+  j["unrecorded_allocations"] = run.allocations_gone;
   j["phases"] = nlohmann::ordered_json::array();
   if (rank.answer)
     for (const PhaseAnswer& each : rank.answer->phases)
@@ -115,7 +116,10 @@ std::string phases_text(const RankRun& rank) {
   for (const PhaseAnswer& each : rank.answer->phases)
     table.add({in_words(to_string(each.phase)), show_bytes(Bytes{each.allocated_bytes}),
                duration(Seconds{static_cast<double>(each.time_ns - rank.answer->begin_ns) * 1e-9}), each.most_by});
-  return table.str();
+  return table.str() + (rank.run.allocations_gone > 0
+                            ? "without the first " + with_commas(rank.run.allocations_gone) +
+                                  " allocations, of which no events are kept: earlier parts may have taken more\n"
+                            : "");
 }
 
 /// "transformers 5.24.0, deepspeed 0.19.8; without flash_attn, apex": what changes what is taken.

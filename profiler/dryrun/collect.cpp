@@ -104,7 +104,7 @@ void collect(const fs::path& folder, DryRun& run) {
     for (const ArenaSummary& arena : loaded->trace.arenas) held = std::max(held, arena.live_peak_bytes);
     if (held <= most) continue;
     most = held;
-    add_phases(fs::path(path).replace_extension(".phases"), *loaded);
+    run.allocations_gone = add_phases(fs::path(path).replace_extension(".phases"), *loaded);
     run.recording = std::move(*loaded);
     run.snapshot = path;
   }

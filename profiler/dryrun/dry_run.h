@@ -66,6 +66,7 @@ struct DryRun {
   std::string fault;                     ///< why PyTorch could not write it
   std::vector<std::string> unknown_functions;  ///< that the stand-in does not know, and answered success
 
+  std::int64_t allocations_gone = 0;      ///< before the first that is kept: what phases had of them is not known
   std::int64_t allocated_peak_bytes = 0;  ///< PyTorch's own maximum, which may be of an event that is not kept
 
   // Counted by the stand-in, and so known of a process that was killed, too.

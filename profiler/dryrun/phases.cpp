@@ -58,8 +58,8 @@ class PhaseMarking {
     recorded_ -= live_at_start_;
   }
 
-  void run() {
-    if (!read_begins()) return;
+  std::int64_t run() {
+    if (!read_begins()) return 0;
     end_creation();
     std::size_t next = 0;
     std::int64_t seen = -live_at_start_;
@@ -72,6 +72,7 @@ class PhaseMarking {
       }
       trace_.memory.phase[row] = phase;
     }
+    return count_of(said_.value("allocations", Json()), device_) - recorded_;
   }
 
  private:
@@ -138,10 +139,10 @@ class PhaseMarking {
 
 }  // namespace
 
-void add_phases(const std::filesystem::path& file, LoadedTrace& recording) {
+std::int64_t add_phases(const std::filesystem::path& file, LoadedTrace& recording) {
   std::ifstream in(file);
   const Json said = Json::parse(in, nullptr, false);
-  if (said.is_object() && recording.snapshot) PhaseMarking(said, recording).run();
+  return said.is_object() && recording.snapshot ? PhaseMarking(said, recording).run() : 0;
 }
 
 }  // namespace shard::dryrun

@@ -2,6 +2,7 @@
 // load.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "traces/import/import.h"
@@ -10,7 +11,7 @@ namespace shard::dryrun {
 
 /// Sets the phase of the recording's memory events by what python/phases.py wrote into the file. Creation ends where a
 /// module is called for the first time, or else where backward is. Events stay as they are where the file is not there,
-/// or does not fit the recording.
-void add_phases(const std::filesystem::path& file, LoadedTrace& recording);
+/// or does not fit the recording. Returns how many allocations came before the first that is recorded.
+std::int64_t add_phases(const std::filesystem::path& file, LoadedTrace& recording);
 
 }  // namespace shard::dryrun

@@ -97,6 +97,7 @@ for step in range(40):
                                         0);
   const Peaks expected{{"steady_step", 15}};
   EXPECT_EQ(peaks(answer), expected);
+  EXPECT_GT(answer["unrecorded_allocations"], 50);
 }
 
 TEST_F(DryRunPhases, AKeptProgramHasThem) {
