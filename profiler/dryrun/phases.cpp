@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "traces/import/names.h"
+
 namespace shard::dryrun {
 namespace {
 
@@ -20,13 +22,6 @@ struct PhaseBegin {
   Phase phase{};
   std::int64_t allocations = 0;
 };
-
-std::optional<Phase> phase_of(const Json& name) {
-  if (!name.is_string()) return {};
-  for (int i = 0; i < kPhaseCount; ++i)
-    if (name.get_ref<const std::string&>() == to_string(static_cast<Phase>(i))) return static_cast<Phase>(i);
-  return {};
-}
 
 /// A device's of a list by device; a GPU that was not used yet has none.
 std::int64_t count_of(const Json& counts, std::int32_t device) {
@@ -86,7 +81,8 @@ class PhaseMarking {
     std::int64_t last = 0;
     for (const Json& mark : said_.value("marks", Json::array())) {
       if (!mark.is_array() || mark.size() != 2) return false;
-      const std::optional<Phase> phase = phase_of(mark[0]);
+      const std::optional<Phase> phase =
+          mark[0].is_string() ? import::phase_named(mark[0].get<std::string>()) : std::nullopt;
       const std::int64_t count = count_of(mark[1], device_);
       if (!phase || count < last) return false;
       last = count;

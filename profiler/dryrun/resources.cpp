@@ -10,21 +10,14 @@
   extern "C" const std::byte NAME##_end[];
 
 EMBED(shardscope_embedded_standin, STANDIN_LIBRARY)
-EMBED(shardscope_embedded_sitecustomize, PYTHON_FILES "/sitecustomize.py")
-EMBED(shardscope_embedded_steps, PYTHON_FILES "/steps.py")
-EMBED(shardscope_embedded_phases, PYTHON_FILES "/phases.py")
-EMBED(shardscope_embedded_small_values, PYTHON_FILES "/small_values.py")
-EMBED(shardscope_embedded_routing, PYTHON_FILES "/routing.py")
-EMBED(shardscope_embedded_alone, PYTHON_FILES "/alone.py")
-EMBED(shardscope_embedded_together, PYTHON_FILES "/together.py")
-EMBED(shardscope_embedded_ranks, PYTHON_FILES "/ranks.py")
-EMBED(shardscope_embedded_recipe, PYTHON_FILES "/recipe.py")
-EMBED(shardscope_embedded_megatron_recipe, PYTHON_FILES "/megatron_recipe.py")
-EMBED(shardscope_embedded_torchtitan_recipe, PYTHON_FILES "/torchtitan_recipe.py")
-EMBED(shardscope_embedded_smi, PYTHON_FILES "/smi.py")
-EMBED(shardscope_embedded_cuda_python, PYTHON_FILES "/cuda_python.py")
-EMBED(shardscope_embedded_fine_tuning, PYTHON_FILES "/fine_tuning.py")
-EMBED(shardscope_embedded_llama_factory_recipe, PYTHON_FILES "/llama_factory_recipe.py")
+/// Names of python/*.py.
+#define EACH_PYTHON_FILE(DO)                                                                                        \
+  DO(sitecustomize)                                                                                                 \
+  DO(steps) DO(phases) DO(small_values) DO(routing) DO(alone) DO(together) DO(ranks) DO(recipe) DO(megatron_recipe) \
+      DO(torchtitan_recipe) DO(smi) DO(cuda_python) DO(fine_tuning) DO(llama_factory_recipe)
+
+#define EMBED_PYTHON(NAME) EMBED(shardscope_embedded_##NAME, PYTHON_FILES "/" #NAME ".py")
+EACH_PYTHON_FILE(EMBED_PYTHON)
 
 namespace shard::dryrun {
 
@@ -33,27 +26,9 @@ std::span<const std::byte> standin_library() {
 }
 
 std::span<const PythonFile> python_files() {
-#define PYTHON_FILE(NAME)                                                  \
-  {                                                                        \
-#NAME ".py", {                                                         \
-      shardscope_embedded_##NAME##_begin, shardscope_embedded_##NAME##_end \
-    }                                                                      \
-  }
-  static const std::array kFiles{PythonFile PYTHON_FILE(sitecustomize),
-                                 PythonFile PYTHON_FILE(steps),
-                                 PythonFile PYTHON_FILE(phases),
-                                 PythonFile PYTHON_FILE(small_values),
-                                 PythonFile PYTHON_FILE(routing),
-                                 PythonFile PYTHON_FILE(alone),
-                                 PythonFile PYTHON_FILE(together),
-                                 PythonFile PYTHON_FILE(ranks),
-                                 PythonFile PYTHON_FILE(recipe),
-                                 PythonFile PYTHON_FILE(megatron_recipe),
-                                 PythonFile PYTHON_FILE(torchtitan_recipe),
-                                 PythonFile PYTHON_FILE(smi),
-                                 PythonFile PYTHON_FILE(cuda_python),
-                                 PythonFile PYTHON_FILE(fine_tuning),
-                                 PythonFile PYTHON_FILE(llama_factory_recipe)};
+#define PYTHON_FILE(NAME) \
+  PythonFile{#NAME ".py", {shardscope_embedded_##NAME##_begin, shardscope_embedded_##NAME##_end}},
+  static const std::array kFiles{EACH_PYTHON_FILE(PYTHON_FILE)};
   return kFiles;
 }
 

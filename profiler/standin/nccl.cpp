@@ -122,6 +122,16 @@ std::optional<Bytes> of_equals(const Communicator& communicator, const std::opti
   return call.combine(parts);
 }
 
+/// So many bytes of a collective's result, where the others do not run.
+std::shared_ptr<Source> of_absent(const Communicator& communicator, const std::string& collective, std::size_t bytes,
+                                  std::optional<Bytes> as_equal) {
+  // What is longer is no number to decide by, but weights, say, that are copied to the host.
+  constexpr std::size_t kNumbers = 256;
+  return absent(
+      (bytes > kNumbers ? "all of " : "") + collective + " among " + std::to_string(communicator.ranks) + " ranks",
+      std::move(as_equal));
+}
+
 /// `from`: nullptr where this rank gives nothing; `to`: where it gets nothing.
 int called(Communicator& communicator, const void* from, void* to, int type, Call call) {
   if (communicator.ranks == 1) {
@@ -152,14 +162,9 @@ int called(Communicator& communicator, const void* from, void* to, int type, Cal
     return kSuccess;
   }
   if (!others_run()) {
-    // What is longer is no number to decide by, but weights, say, that are copied to the host.
-    constexpr std::size_t kNumbers = 256;
-    if (call.result > kNumbers) call.name = "all of " + call.name;
     // Of a broadcast: what this rank has where the root's would come.
     const std::optional<Bytes> mine = from != nullptr ? own : values_of(to, call.result);
-    promise(to, call.result,
-            absent(call.name + " among " + std::to_string(communicator.ranks) + " ranks",
-                   of_equals(communicator, mine, call)));
+    promise(to, call.result, of_absent(communicator, call.name, call.result, of_equals(communicator, mine, call)));
     return kSuccess;
   }
   promise(to, call.result, std::make_shared<Source>([&communicator, number, call = std::move(call)] {
@@ -188,8 +193,7 @@ void told_as_gathers() {
     if (!values) continue;
     for (const Grouped& other : grouped)
       if (other.communicator == own.communicator && other.root != own.root && other.bytes == own.bytes)
-        promise(other.to, other.bytes,
-                absent("an all-gather among " + std::to_string(own.communicator->ranks) + " ranks", values));
+        promise(other.to, other.bytes, of_absent(*own.communicator, "an all-gather", other.bytes, values));
   }
   grouped.clear();
 }
@@ -284,7 +288,7 @@ STANDIN int ncclGroupStart() {
   return kSuccess;
 }
 STANDIN int ncclGroupEnd() {
-  if (--group_depth == 0) told_as_gathers();
+  if (group_depth > 0 && --group_depth == 0) told_as_gathers();
   return kSuccess;
 }
 

@@ -99,8 +99,8 @@ std::string of_model(string_view recipe, const SimulateOptions& options, const A
 
 }  // namespace
 
-std::string dry_run_line(const std::string& framework, const cli::Command& command, const SimulateOptions& options,
-                         const ForeignFiles& files, const Simulated& simulated) {
+DryRunLine dry_run_line(const std::string& framework, const cli::Command& command, const SimulateOptions& options,
+                        const ForeignFiles& files, const Simulated& simulated) {
   const Assumed& taken = simulated.taken;
   std::string line =
       "shardscope dryrun --cluster " + quoted(options.cluster) + " --world-size " + std::to_string(taken.world_size);
@@ -108,13 +108,10 @@ std::string dry_run_line(const std::string& framework, const cli::Command& comma
   const string_view name = string_view(framework).substr(0, framework.find('@'));
   const bool of_transformers = options.eager.code == like::eager::Code::hugging_face && !framework.ends_with("@1.8");
   if (recipe.empty() && of_transformers && std::ranges::find(kLoops, name) != kLoops.end()) recipe = name;
-  if (recipe.empty() || !is_told(recipe, command, options, files)) return line + " -- python train.py";
+  if (recipe.empty() || !is_told(recipe, command, options, files)) return {.text = line + " -- python train.py"};
   line += " --recipe " + std::string(recipe) + file;
-  return recipe == "megatron" || recipe == "torchtitan" ? line : line + of_model(recipe, options, taken);
-}
-
-bool is_recipe(const std::string& line) {
-  return line.find(" --recipe ") != std::string::npos;
+  if (recipe != "megatron" && recipe != "torchtitan") line += of_model(recipe, options, taken);
+  return {.text = line, .is_recipe = true};
 }
 
 }  // namespace shard::commands

@@ -8,13 +8,16 @@
 
 namespace shard::commands {
 
+struct DryRunLine {
+  std::string text;        ///< paths as they were given
+  bool is_recipe = false;  ///< it can be run as it stands; else it has a program of the user's: "-- python train.py"
+};
+
 /// "shardscope dryrun --cluster h100-80gb-x8 --world-size 8 --recipe fsdp2 --model llama-3.1-8b ...": a recipe that
-/// runs `framework` (NAME@VERSION) as the options and files say; with a program of the user's ("-- python train.py")
-/// where no recipe does, or none is told of an option that was given. Paths as they were given.
-[[nodiscard]] std::string dry_run_line(const std::string& framework, const cli::Command& command,
-                                       const SimulateOptions& options, const ForeignFiles& files,
-                                       const Simulated& simulated);
-/// Whether that is a recipe, so that the line can be run as it stands.
-[[nodiscard]] bool is_recipe(const std::string& line);
+/// runs `framework` (NAME@VERSION) as the options and files say; none where no recipe does, or none is told of an
+/// option that was given.
+[[nodiscard]] DryRunLine dry_run_line(const std::string& framework, const cli::Command& command,
+                                      const SimulateOptions& options, const ForeignFiles& files,
+                                      const Simulated& simulated);
 
 }  // namespace shard::commands

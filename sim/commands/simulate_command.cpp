@@ -174,7 +174,7 @@ std::string with_instead(const SimulateCommand& o, const Simulated& simulated, s
   const Instead& instead = *simulated.instead;
   const std::string said =
       " (Shardscope's own executor; " + instead.framework + " is not predicted: " + instead.reason.what +
-      ")\n  theirs: " + dry_run_line(instead.framework, o.command, o.simulate, o.foreign, simulated);
+      ")\n  theirs: " + dry_run_line(instead.framework, o.command, o.simulate, o.foreign, simulated).text;
   return text.insert(std::min(text.find('\n'), text.size()), said);
 }
 
@@ -182,7 +182,7 @@ nlohmann::ordered_json instead_json(const SimulateCommand& o, const Simulated& s
   if (!simulated.instead) return nullptr;
   return {{"framework", simulated.instead->framework},
           {"reason", simulated.instead->reason.what},
-          {"try", dry_run_line(simulated.instead->framework, o.command, o.simulate, o.foreign, simulated)}};
+          {"try", dry_run_line(simulated.instead->framework, o.command, o.simulate, o.foreign, simulated).text}};
 }
 
 /// The beginning of every JSON answer.
@@ -223,13 +223,13 @@ void print(const SimulateCommand& o, const Simulated& simulated, const like::Lik
     nlohmann::ordered_json j = begin_json(o, simulated);
     j.update(like::to_json(result));
     add_json(j, beside(simulated));
-    const std::string exact = dry_run_line(simulated.taken.memory_of, o.command, o.simulate, o.foreign, simulated);
-    j["dry_run"] = is_recipe(exact) ? nlohmann::ordered_json(exact) : nlohmann::ordered_json(nullptr);
+    const DryRunLine exact = dry_run_line(simulated.taken.memory_of, o.command, o.simulate, o.foreign, simulated);
+    j["dry_run"] = exact.is_recipe ? nlohmann::ordered_json(exact.text) : nlohmann::ordered_json(nullptr);
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::table) {
     cli::print(std::cout, like::to_text(result) + to_text(beside(simulated)));
-    const std::string exact = dry_run_line(simulated.taken.memory_of, o.command, o.simulate, o.foreign, simulated);
-    if (is_recipe(exact)) cli::print(std::cout, "exactly, by the PyTorch that is installed: " + exact + "\n");
+    const DryRunLine exact = dry_run_line(simulated.taken.memory_of, o.command, o.simulate, o.foreign, simulated);
+    if (exact.is_recipe) cli::print(std::cout, "exactly, by the PyTorch that is installed: " + exact.text + "\n");
     if (o.levers) cli::print(std::cout, to_text(*o.levers));
   } else {
     print_tables(result, format);

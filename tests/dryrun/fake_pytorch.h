@@ -1,9 +1,12 @@
 // A PyTorch that is as small as can be, for dry runs of programs that use it.
 #pragma once
 
+#include <gmock/gmock.h>
+
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tests/end_to_end/program.h"
 
@@ -25,6 +28,24 @@ class FakePyTorch : public ::testing::Test {
     options.insert(options.begin(), "dryrun");
     for (const char* word : {"--", "python3", "program.py"}) options.emplace_back(word);
     return shardscope(options, {.directory = scratch_.path(), .environment = environment()});
+  }
+  /// Runs `dryrun` with these words, a recipe's say.
+  Outcome recipe(Words options) {
+    options.insert(options.begin(), "dryrun");
+    return shardscope(options, {.directory = scratch_.path(), .environment = environment()});
+  }
+
+  struct Refusal {
+    Words words;
+    int exit_code;
+    const char* says;
+  };
+  void expect_refused(const std::vector<Refusal>& refusals) {
+    for (const Refusal& each : refusals) {
+      const Outcome outcome = recipe(each.words);
+      EXPECT_EQ(outcome.exit_code, each.exit_code) << ::testing::PrintToString(each.words) << outcome.err;
+      EXPECT_THAT(outcome.err, ::testing::HasSubstr(each.says)) << ::testing::PrintToString(each.words);
+    }
   }
   [[nodiscard]] std::map<std::string, std::string> environment() const {
     std::map<std::string, std::string> variables{

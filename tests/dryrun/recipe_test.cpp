@@ -11,13 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class Recipe : public FakePyTorch {
- protected:
-  Outcome recipe(Words options) {
-    options.insert(options.begin(), "dryrun");
-    return shardscope(options, {.directory = scratch_.path(), .environment = environment()});
-  }
-};
+using Recipe = FakePyTorch;
 
 /// The fake PyTorch has no transformers, and the recipe says so as Python does: it came so far.
 TEST_F(Recipe, RunsTheInterpreterThatItIsTold) {
@@ -203,20 +197,11 @@ TEST_F(MegatronRecipe, YamlNeedsALibraryAndJsonDoesNot) {
 
 TEST_F(MegatronRecipe, WhatMakesNoSenseIsRefused) {
   scratch_.write("args.yaml", "MODEL_ARGS: {}\n");
-  const struct {
-    Words words;
-    int exit_code;
-    const char* says;
-  } kFaults[] = {{{"--recipe", "megatron", "--megatron", "clone"}, 78, "--megatron-args FILE"},
-                 {{"--recipe", "megatron", "--megatron", ".", "--megatron-args", "args.yaml"}, 66, "no clone"},
-                 {{"--recipe", "megatron", "--megatron-args", "args.yaml", "--recompute"}, 78, "--recompute"},
-                 {{"--recipe", "ddp", "--model", "gpt2", "--megatron", "clone"}, 78, "--recipe megatron"},
-                 {{"--megatron-args", "args.yaml", "--", "python3", "x.py"}, 78, "--megatron-args"}};
-  for (const auto& each : kFaults) {
-    const Outcome outcome = recipe(each.words);
-    EXPECT_EQ(outcome.exit_code, each.exit_code) << ::testing::PrintToString(each.words) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(each.says)) << ::testing::PrintToString(each.words);
-  }
+  expect_refused({{{"--recipe", "megatron", "--megatron", "clone"}, 78, "--megatron-args FILE"},
+                  {{"--recipe", "megatron", "--megatron", ".", "--megatron-args", "args.yaml"}, 66, "no clone"},
+                  {{"--recipe", "megatron", "--megatron-args", "args.yaml", "--recompute"}, 78, "--recompute"},
+                  {{"--recipe", "ddp", "--model", "gpt2", "--megatron", "clone"}, 78, "--recipe megatron"},
+                  {{"--megatron-args", "args.yaml", "--", "python3", "x.py"}, 78, "--megatron-args"}});
 }
 
 /// torchtitan in so far as the recipe touches it; its entry point prints what it would train.
@@ -331,32 +316,23 @@ TEST_F(TorchtitanRecipe, WhatItCannotRunIsNamedWithWhatHelps) {
 TEST_F(Recipe, WhatMakesNoSenseIsRefused) {
   scratch_.write("program.py", "pass\n");
   scratch_.write("no.json", "{\"vocab_size\": 5}");
-  const struct {
-    Words words;
-    int exit_code;
-    const char* says;
-  } kFaults[] = {
-      {{"--recipe", "ddp"}, 78, "--model NAME|PATH"},
-      {{"--recipe", "ddp", "--model", "gpt2", "--", "python3", "program.py"}, 2, "both a recipe and a program"},
-      {{"--recipe", "ddp", "--model", "gpt3"}, 66, "no model of that name"},
-      {{"--recipe", "ddp", "--model", "no.json"}, 65, "no model_type"},
-      {{"--recipe", "ddp", "--model", "gpt2", "--precision", "int8"}, 2, "is no type"},
-      {{"--recipe", "fsdp2", "--model", "gpt2", "--lora-rank", "8"}, 78, "--recipe hf-trainer"},
-      {{"--recipe", "ddp", "--model", "gpt2", "--quantize", "nf4"}, 78, "--recipe hf-trainer, or trl-sft"},
-      {{"--recipe", "trl-sft", "--model", "gpt2", "--quantize", "nf4"}, 78, "--lora-rank R"},
-      {{"--recipe", "trl-sft", "--model", "gpt2", "--lora-rank", "4", "--quantize", "int4"}, 2, "nf4, fp4 or int8"},
-      {{"--recipe", "torchtitan"}, 78, "--torchtitan-config FILE"},
-      {{"--recipe", "torchtitan", "--torchtitan-config", "no.json", "--model", "gpt2"}, 78, "the entry in the file"},
-      {{"--recipe", "ddp", "--model", "gpt2", "--torchtitan-config", "no.json"}, 78, "--recipe torchtitan"},
-      {{"--recipe", "nothing", "--model", "gpt2"}, 2, "nothing"},
-      {{"--model", "gpt2", "--", "python3", "program.py"}, 78, "has its own model"},
-      {{"--sequence", "5", "--", "python3", "program.py"}, 78, "--sequence"},
-      {{}, 2, "no program to run"}};
-  for (const auto& each : kFaults) {
-    const Outcome outcome = recipe(each.words);
-    EXPECT_EQ(outcome.exit_code, each.exit_code) << ::testing::PrintToString(each.words) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(each.says)) << ::testing::PrintToString(each.words);
-  }
+  expect_refused(
+      {{{"--recipe", "ddp"}, 78, "--model NAME|PATH"},
+       {{"--recipe", "ddp", "--model", "gpt2", "--", "python3", "program.py"}, 2, "both a recipe and a program"},
+       {{"--recipe", "ddp", "--model", "gpt3"}, 66, "no model of that name"},
+       {{"--recipe", "ddp", "--model", "no.json"}, 65, "no model_type"},
+       {{"--recipe", "ddp", "--model", "gpt2", "--precision", "int8"}, 2, "is no type"},
+       {{"--recipe", "fsdp2", "--model", "gpt2", "--lora-rank", "8"}, 78, "--recipe hf-trainer"},
+       {{"--recipe", "ddp", "--model", "gpt2", "--quantize", "nf4"}, 78, "--recipe hf-trainer, or trl-sft"},
+       {{"--recipe", "trl-sft", "--model", "gpt2", "--quantize", "nf4"}, 78, "--lora-rank R"},
+       {{"--recipe", "trl-sft", "--model", "gpt2", "--lora-rank", "4", "--quantize", "int4"}, 2, "nf4, fp4 or int8"},
+       {{"--recipe", "torchtitan"}, 78, "--torchtitan-config FILE"},
+       {{"--recipe", "torchtitan", "--torchtitan-config", "no.json", "--model", "gpt2"}, 78, "the entry in the file"},
+       {{"--recipe", "ddp", "--model", "gpt2", "--torchtitan-config", "no.json"}, 78, "--recipe torchtitan"},
+       {{"--recipe", "nothing", "--model", "gpt2"}, 2, "nothing"},
+       {{"--model", "gpt2", "--", "python3", "program.py"}, 78, "has its own model"},
+       {{"--sequence", "5", "--", "python3", "program.py"}, 78, "--sequence"},
+       {{}, 2, "no program to run"}});
 }
 
 }  // namespace

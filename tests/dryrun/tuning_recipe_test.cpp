@@ -63,10 +63,6 @@ class Tokenizer:
     std::filesystem::create_directories(scratch_.path() / "packages" / name);
     scratch_.write("packages/" + name + "/__init__.py", "");
   }
-  Outcome recipe(Words options) {
-    options.insert(options.begin(), "dryrun");
-    return shardscope(options, {.directory = scratch_.path(), .environment = environment()});
-  }
 };
 
 /// LLaMA-Factory in so far as the recipe touches it; its run prints what it would train, and on what.
@@ -172,30 +168,21 @@ TEST_F(LlamaFactory, WhatItCannotRunIsNamedWithWhatHelps) {
 }
 
 TEST_F(LlamaFactory, SettingsOfAnotherRecipeAreRefused) {
-  const struct {
-    Words words;
-    int exit_code;
-    const char* says;
-  } kFaults[] = {
-      {{"--recipe", "llama-factory"}, 78, "--llama-factory-config FILE"},
-      {{"--recipe", "llama-factory", "--llama-factory-config", "config.json", "--sequence", "5"},
-       78,
-       "the entry in the file"},
-      {{"--recipe", "llama-factory", "--llama-factory-config", "config.json", "--megatron", "x"},
-       78,
-       "--recipe megatron"},
-      {{"--recipe", "ddp", "--model", "gpt2", "--llama-factory-config", "config.json"}, 78, "--recipe llama-factory"},
-      {{"--recipe", "llama-factory", "--llama-factory-config", "nowhere.yaml", "--model", "gpt2"},
-       1,
-       "nowhere.yaml: No such file"},
-      {{"--recipe", "llama-factory", "--llama-factory-config", "config.json", "--model", "gpt9"},
-       66,
-       "no model of that name"}};
-  for (const auto& each : kFaults) {
-    const Outcome outcome = recipe(each.words);
-    EXPECT_EQ(outcome.exit_code, each.exit_code) << ::testing::PrintToString(each.words) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(each.says)) << ::testing::PrintToString(each.words);
-  }
+  expect_refused(
+      {{{"--recipe", "llama-factory"}, 78, "--llama-factory-config FILE"},
+       {{"--recipe", "llama-factory", "--llama-factory-config", "config.json", "--sequence", "5"},
+        78,
+        "the entry in the file"},
+       {{"--recipe", "llama-factory", "--llama-factory-config", "config.json", "--megatron", "x"},
+        78,
+        "--recipe megatron"},
+       {{"--recipe", "ddp", "--model", "gpt2", "--llama-factory-config", "config.json"}, 78, "--recipe llama-factory"},
+       {{"--recipe", "llama-factory", "--llama-factory-config", "nowhere.yaml", "--model", "gpt2"},
+        1,
+        "nowhere.yaml: No such file"},
+       {{"--recipe", "llama-factory", "--llama-factory-config", "config.json", "--model", "gpt9"},
+        66,
+        "no model of that name"}});
 }
 
 }  // namespace
