@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "traces/base/wrapping.h"
+#include "traces/compare_collectives.h"
 #include "traces/inspect.h"
 #include "traces/peaks.h"
 
@@ -227,22 +228,6 @@ void compare_memory(const Trace& first, const Trace& second, Comparison& result)
   for (const auto& [key, row] : categories) result.categories.push_back(row);
 }
 
-void compare_collectives(const Trace& first, const Trace& second, Comparison& result) {
-  std::map<std::tuple<Rank, Collective>, CollectiveComparison> rows;
-  const auto fill = [&](const std::vector<CollectiveTotal>& totals, auto side) {
-    for (const CollectiveTotal& total : totals) {
-      CollectiveComparison& row = rows[{total.rank, total.kind}];
-      row.rank = total.rank;
-      row.kind = total.kind;
-      row.count.*side = wrapping_sum(row.count.*side, total.count);
-      row.bytes.*side = wrapping_sum(row.bytes.*side, total.bytes);
-    }
-  };
-  fill(first.collectives, &Pair<std::int64_t>::first);
-  fill(second.collectives, &Pair<std::int64_t>::second);
-  for (const auto& [key, row] : rows) result.collectives.push_back(row);
-}
-
 /// The plans are one, or one was made again from the other.
 bool same_plan(const Header& a, const Header& b) {
   if (a.plan_hash == b.plan_hash) return true;
@@ -292,7 +277,7 @@ bool Comparison::memory_compared() const {
 }
 
 bool Comparison::memory_equal() const {
-  return memory_compared() &&
+  return memory_compared() && memory_by_op.bytes == 0 &&
          std::all_of(memory.begin(), memory.end(), [](const auto& row) { return !row.compared || row.equal(); });
 }
 
@@ -323,9 +308,12 @@ Result<Comparison> compare_traces(const Trace& a, const Trace& b, const CompareO
   result.strategy = strategy_differences(first.header, second.header);
   result.complete = {first.complete() && first.dropped_count == 0, second.complete() && second.dropped_count == 0};
   result.world_size = std::max(first.header.world_size, second.header.world_size);
-  result.step_seconds = {median_step_seconds(step_times(first)), median_step_seconds(step_times(second))};
+  const Pair<std::vector<StepTime>> steps{step_times(first), step_times(second)};
+  result.steps = {static_cast<std::int64_t>(steps.first.size()), static_cast<std::int64_t>(steps.second.size())};
+  result.step_seconds = {median_step_seconds(steps.first), median_step_seconds(steps.second)};
   compare_memory(first, second, result);
-  compare_collectives(first, second, result);
+  result.memory_by_op = largest_memory_difference(first, second);
+  result.collectives = compare_collectives(first, second, result.steps);
   compare_ops(first, second, options, result);
   return result;
 }

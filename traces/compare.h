@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "traces/base/result.h"
+#include "traces/memory_by_op.h"
 #include "traces/reader.h"
 
 namespace shard {
@@ -66,9 +68,11 @@ struct CategoryComparison {
   Pair<std::int64_t> peak_bytes;  ///< the category's own peak over the phases that both runs have
 };
 
+/// Of the whole run where both have equally many steps, else of one step of a phase that both have.
 struct CollectiveComparison {
   Rank rank{};
   Collective kind = Collective::all_gather;
+  std::optional<Phase> phase{};  ///< without: of the whole run, as the producers counted
   Pair<std::int64_t> count;
   Pair<std::int64_t> bytes;
   [[nodiscard]] bool equal() const { return count.equal() && bytes.equal(); }
@@ -92,10 +96,12 @@ struct Comparison {
   bool same_plan = true;                          ///< false: lined up by force
   std::vector<FieldComparison> strategy;          ///< fields that differ, where both traces say theirs
   Pair<bool> complete;                            ///< neither broken off nor damaged
+  Pair<std::int64_t> steps;                       ///< training steps that each has; how many is no difference
   Pair<double> step_seconds;                      ///< median of the steady steps
   std::vector<MemoryComparison> memory;           ///< by rank, memory, phase
+  LargestMemoryDifference memory_by_op;           ///< live memory op by op, in plan order
   std::vector<CategoryComparison> categories;     ///< by rank, memory, category; where the traces have memory events
-  std::vector<CollectiveComparison> collectives;  ///< by rank, kind
+  std::vector<CollectiveComparison> collectives;  ///< by rank, kind, phase
   std::vector<OpComparison> ops;                  ///< the largest residuals in time
   std::vector<GroupComparison> names;             ///< by op name and phase, largest residual first
   std::vector<GroupComparison> streams;           ///< by stream and phase
@@ -107,7 +113,8 @@ struct Comparison {
   /// Whether the traces say anything of it that could be compared. One rank has nobody to talk to.
   [[nodiscard]] bool memory_compared() const;
   [[nodiscard]] bool communication_compared() const { return !collectives.empty() || world_size == 1; }
-  /// Every compared peak is equal, and at least one was compared.
+  /// Every compared peak is equal, and at least one was compared; and so is what was live behind every op, where the
+  /// traces have memory events of the same ops.
   [[nodiscard]] bool memory_equal() const;
   /// Count and bytes of every collective are equal; and some were compared, unless one rank has nobody to talk to.
   [[nodiscard]] bool communication_equal() const;

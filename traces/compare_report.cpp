@@ -36,6 +36,21 @@ Json group_json(const Comparison& comparison, const GroupComparison& group, cons
   return row;
 }
 
+Json by_op_json(const LargestMemoryDifference& by_op) {
+  if (!by_op.compared) return nullptr;
+  Json json{{"largest_difference_bytes", by_op.bytes}};
+  const auto place = [](const MemoryPlace& place) {
+    return Json{{"op", place.op}, {"phase", to_string(place.phase)}, {"step", place.step}};
+  };
+  if (by_op.bytes == 0) return json;
+  json["rank"] = by_op.rank.value;
+  json["memory"] = to_string(by_op.memory);
+  json["at"] = place(by_op.at);
+  json["begin"] = place(by_op.begin);
+  json["begin"]["difference_bytes"] = by_op.begin_bytes;
+  return json;
+}
+
 std::string waiting_text(double seconds) {
   return seconds > 0 ? duration(Seconds{seconds}, 4) : "-";
 }
@@ -46,6 +61,41 @@ std::string signed_bytes(const Pair<std::int64_t>& pair) {
   const auto difference =
       static_cast<std::int64_t>(static_cast<std::uint64_t>(pair.second) - static_cast<std::uint64_t>(pair.first));
   return (difference > 0 ? "+" : "") + show_bytes(Bytes{difference});
+}
+
+/// What is said of memory beside whether it is equal.
+std::string by_op_text(const LargestMemoryDifference& by_op) {
+  if (!by_op.compared) return "";
+  if (by_op.bytes == 0) return " at every op";
+  return ": by " + show_bytes(Bytes{by_op.bytes}) + " at '" + by_op.at.op + "' (" + to_string(by_op.memory) +
+         " of rank " + std::to_string(by_op.rank.value) + ", step " + std::to_string(by_op.at.step) + "), first at '" +
+         by_op.begin.op + "'";
+}
+
+/// Whether they are equal, in what, and where not.
+std::string verdict_text(const Comparison& comparison) {
+  const auto verdict = [](bool is_compared, bool equal, const char* what) {
+    return is_compared ? std::string(equal ? "equal" : "DIFFERS")
+                       : std::string("not compared: neither trace has ") + what;
+  };
+  const std::string &first = comparison.label.first, &second = comparison.label.second;
+  std::string text;
+  if (!comparison.same_plan) text += "Traces of different plans, lined up by force.\n";
+  if (!comparison.complete.first) text += "The first trace (" + first + ") is incomplete.\n";
+  if (!comparison.complete.second) text += "The second trace (" + second + ") is incomplete.\n";
+  text += "memory         " +
+          verdict(comparison.memory_compared(), comparison.memory_equal(), "peaks of a phase of both") +
+          by_op_text(comparison.memory_by_op) + "\n";
+  text += "communication  " +
+          verdict(comparison.communication_compared(), comparison.communication_equal(), "totals of collectives") +
+          "\n";
+  text += "step           " + first + " " + duration(Seconds{comparison.step_seconds.first}, 4) + ", " + second + " " +
+          duration(Seconds{comparison.step_seconds.second}, 4) + ", " +
+          show_ratio(comparison.step_seconds.first, comparison.step_seconds.second) + "\n";
+  if (!comparison.steps.equal())
+    text += "steps          " + first + " " + std::to_string(comparison.steps.first) + ", " + second + " " +
+            std::to_string(comparison.steps.second) + ": compared step by step\n";
+  return text;
 }
 
 }  // namespace
@@ -61,6 +111,9 @@ Json to_json(const Comparison& comparison) {
   put(json, comparison, "plan_hash", comparison.plan_hash);
   put(json, comparison, "complete", comparison.complete);
   json["world_size"] = comparison.world_size;
+  json["steps"] =
+      Json{{comparison.label.first, comparison.steps.first}, {comparison.label.second, comparison.steps.second}};
+  json["memory_by_op"] = by_op_json(comparison.memory_by_op);
   put(json, comparison, "step_seconds", comparison.step_seconds);
   json["step_seconds_ratio"] = ratio(comparison.step_seconds);
   for (const char* key : {"strategy", "memory", "categories", "collectives", "streams", "ranks", "names", "ops"}) {
@@ -89,6 +142,7 @@ Json to_json(const Comparison& comparison) {
   }
   for (const CollectiveComparison& collective : comparison.collectives) {
     Json row{{"rank", collective.rank.value}, {"kind", to_string(collective.kind)}};
+    row["phase"] = collective.phase ? Json(to_string(*collective.phase)) : Json(nullptr);
     put(row, comparison, "count", collective.count);
     put(row, comparison, "bytes", collective.bytes);
     row["equal"] = collective.equal();
@@ -115,23 +169,8 @@ Json to_json(const Comparison& comparison) {
 }
 
 std::string to_text(const Comparison& comparison, std::size_t most_ops) {
-  const auto verdict = [](bool is_compared, bool equal, const char* what) {
-    return is_compared ? std::string(equal ? "equal" : "DIFFERS")
-                       : std::string("not compared: neither trace has ") + what;
-  };
   const std::string &first = comparison.label.first, &second = comparison.label.second;
-  std::string text;
-  if (!comparison.same_plan) text += "Traces of different plans, lined up by force.\n";
-  if (!comparison.complete.first) text += "The first trace (" + first + ") is incomplete.\n";
-  if (!comparison.complete.second) text += "The second trace (" + second + ") is incomplete.\n";
-  text += "memory         " +
-          verdict(comparison.memory_compared(), comparison.memory_equal(), "peaks of a phase of both") + "\n";
-  text += "communication  " +
-          verdict(comparison.communication_compared(), comparison.communication_equal(), "totals of collectives") +
-          "\n";
-  text += "step           " + first + " " + duration(Seconds{comparison.step_seconds.first}, 4) + ", " + second + " " +
-          duration(Seconds{comparison.step_seconds.second}, 4) + ", " +
-          show_ratio(comparison.step_seconds.first, comparison.step_seconds.second) + "\n";
+  std::string text = verdict_text(comparison);
 
   TextTable strategy({"strategy", first, second}, 3);
   for (const FieldComparison& field : comparison.strategy)
@@ -151,7 +190,8 @@ std::string to_text(const Comparison& comparison, std::size_t most_ops) {
       {"rank", "collective", first + " calls", second + " calls", first + " bytes", second + " bytes", "difference"},
       2);
   for (const CollectiveComparison& row : comparison.collectives) {
-    collectives.add({std::to_string(row.rank.value), to_string(row.kind), std::to_string(row.count.first),
+    const std::string when = row.phase ? std::string(" in a ") + to_string(*row.phase) : "";
+    collectives.add({std::to_string(row.rank.value), to_string(row.kind) + when, std::to_string(row.count.first),
                      std::to_string(row.count.second), show_bytes(Bytes{row.bytes.first}),
                      show_bytes(Bytes{row.bytes.second}), row.equal() ? "equal" : "DIFFERS"});
   }
