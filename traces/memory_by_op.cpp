@@ -75,12 +75,14 @@ std::uint64_t magnitude(std::int64_t bytes) {
   return bytes < 0 ? 0 - static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes);
 }
 
-/// The op, whether the buffer is taken or given back, and the how-manieth such event of the step it is.
-using EventKey = std::tuple<std::int64_t, bool, std::int32_t>;
+/// The op; the buffer within one plan, else its category; whether it is taken or given back; and the how-manieth such
+/// event of the step it is.
+using EventKey = std::tuple<std::int64_t, std::int32_t, bool, std::int32_t>;
 struct EventKeyHash {
   std::size_t operator()(const EventKey& key) const {
-    const auto& [op, taken, number] = key;
+    const auto& [op, buffer, taken, number] = key;
     std::uint64_t hash = static_cast<std::uint64_t>(op) * 0x9e37'79b9'7f4a'7c15u;  // 2^64 / golden ratio
+    hash = (hash ^ (hash >> 29) ^ static_cast<std::uint32_t>(buffer)) * 0x9e37'79b9'7f4a'7c15u;
     hash ^= (hash >> 31) + (static_cast<std::uint64_t>(number) << 1) + (taken ? 1 : 0);
     return static_cast<std::size_t>(hash * 0x9e37'79b9'7f4a'7c15u);
   }
@@ -89,7 +91,11 @@ struct EventKeyHash {
 /// Numbers events that only op and direction would not tell apart.
 class Numbering {
  public:
-  EventKey next(std::int64_t op, bool taken) { return {op, taken, count_[{op, taken, 0}]++}; }
+  EventKey next(const EventKey& event) {
+    EventKey key = event;
+    std::get<3>(key) = count_[event]++;
+    return key;
+  }
 
  private:
   std::unordered_map<EventKey, std::int32_t, EventKeyHash> count_;
@@ -146,14 +152,22 @@ class Join {
   [[nodiscard]] std::int64_t op_of_other(std::size_t at) const {
     return ops_.of_other(other_.memory.op[other_events_[at]]);
   }
-  [[nodiscard]] bool taken_by_first(std::size_t at) const { return first_.memory.delta_bytes[first_events_[at]] > 0; }
-  [[nodiscard]] bool taken_by_other(std::size_t at) const { return other_.memory.delta_bytes[other_events_[at]] > 0; }
+  [[nodiscard]] EventKey key_of(const MemoryTable& table, std::uint32_t event, std::int64_t op) const {
+    const std::int32_t what =
+        ops_.by_id() ? table.buffer[event].value : static_cast<std::int32_t>(table.category[event]);
+    return {op, what, table.delta_bytes[event] > 0, 0};
+  }
+  [[nodiscard]] EventKey key_of_first(std::size_t at) const {
+    return key_of(first_.memory, first_events_[at], op_of_first(at));
+  }
+  [[nodiscard]] EventKey key_of_other(std::size_t at) const {
+    return key_of(other_.memory, other_events_[at], op_of_other(at));
+  }
 
   [[nodiscard]] bool alike(const StepPair& pair) const {
     if (pair.first.end - pair.first.begin != pair.other.end - pair.other.begin) return false;
     for (std::size_t a = pair.first.begin, b = pair.other.begin; a < pair.first.end; ++a, ++b) {
-      if (op_of_first(a) < 0 || op_of_first(a) != op_of_other(b) || taken_by_first(a) != taken_by_other(b))
-        return false;
+      if (op_of_first(a) < 0 || key_of_first(a) != key_of_other(b)) return false;
     }
     return true;
   }
@@ -168,11 +182,11 @@ class Join {
     std::unordered_map<EventKey, std::size_t, EventKeyHash> at;
     Numbering of_other;
     for (std::size_t b = pair.other.begin; b < pair.other.end; ++b)
-      if (op_of_other(b) >= 0) at.emplace(of_other.next(op_of_other(b), taken_by_other(b)), b);
+      if (op_of_other(b) >= 0) at.emplace(of_other.next(key_of_other(b)), b);
     Numbering of_first;
     for (std::size_t a = pair.first.begin; a < pair.first.end; ++a) {
       if (op_of_first(a) < 0) continue;
-      if (const auto found = at.find(of_first.next(op_of_first(a), taken_by_first(a))); found != at.end())
+      if (const auto found = at.find(of_first.next(key_of_first(a))); found != at.end())
         matches.emplace_back(a, found->second);
     }
     return in_one_order(matches);

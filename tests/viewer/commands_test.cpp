@@ -81,10 +81,10 @@ TEST(View, DifferentPlansAreRefusedWithTheReasonUnlessForced) {
   other.header.plan_hash = "00000000000000000000000000000000";
   const Document a = Document::build(Trace(loaded->trace), "a");
   const Document b = Document::build(std::move(other), "b");
-  const auto refused = compare_documents(a, b, AlignMode::step, false);
+  const auto refused = compare_documents(a, b, false);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, Errc::contradiction);
-  EXPECT_TRUE(compare_documents(a, b, AlignMode::step, true).has_value());
+  EXPECT_TRUE(compare_documents(a, b, true).has_value());
 }
 
 TEST(View, ABrokenOffTraceIsShownAsFarAsItGoesAndSaysSo) {

@@ -60,18 +60,57 @@ TEST(Align, BySteadyStepAndSpeed) {
   const Document b = Document::build(steps(TraceKind::measured, 3, 5000), "b");
   const Alignment step = align(a, b, AlignMode::step);
   EXPECT_EQ(step.step, 1);
+  EXPECT_EQ(step.step_count, 2);
   EXPECT_EQ(step.joined_op_count, 3);
   EXPECT_EQ(step.to_other(400), 5000 + 1200);
-  EXPECT_EQ(step.to_other(410), 5000 + 1210);
-  EXPECT_EQ(step.offset_ns(), 400 - 6200);
+  EXPECT_EQ(step.to_other(410), 5000 + 1210);  // the last one has room for its own speed
+  EXPECT_EQ(step.to_other(0), 5000);
+  EXPECT_EQ(step.to_other(200), 5000 + 600);  // step 0 has not
   const Alignment stretch = align(a, b, AlignMode::stretch);
   EXPECT_DOUBLE_EQ(stretch.scale, 3);
   for (const std::int64_t time : {0, 400, 500, 680}) {
     EXPECT_EQ(stretch.to_other(time), 5000 + 3 * time);
     EXPECT_EQ(stretch.to_first(stretch.to_other(time)), time);
   }
-  EXPECT_EQ(stretch.text(), "offset -5.800 us, scale 3 (step 1 on step 1)");
+  EXPECT_EQ(stretch.text(), "2 steps, op on op; step 1 on step 1, 3 times as long");
   EXPECT_EQ(align(a, b, AlignMode::clock).to_other(17), 17);
+}
+
+TEST(Align, AStepThatIsDoneSoonerRestsUntilTheNext) {
+  const Document a = Document::build(steps(TraceKind::predicted, 4, 0), "a");
+  const Document b = Document::build(steps(TraceKind::measured, 1, 900), "b");
+  const Alignment step = align(a, b, AlignMode::step);
+  EXPECT_EQ(step.to_other(100), 900 + 100);
+  EXPECT_EQ(step.to_other(1000), 900 + 400);  // where its next step begins
+  EXPECT_EQ(step.to_other(1600), 900 + 400);
+  EXPECT_EQ(step.to_other(1650), 900 + 450);
+  EXPECT_EQ(step.to_first(900 + 400), 1600);
+  // Columns keep together what is drawn in them.
+  const PixelRange view = step.to_other(PixelRange{{0, 3200}, 32, nullptr});
+  for (std::int32_t column = 0; column < 32; ++column) {
+    EXPECT_EQ(view.begin(column), step.to_other(100 * column));
+    EXPECT_GE(view.begin(column), view.begin(std::max(column - 1, 0)));
+  }
+  EXPECT_EQ(view.column_of(900 + 399), 3);
+  EXPECT_EQ(view.column_of(900 + 450), 16);
+}
+
+TEST(Align, EveryOpBeginsWithItsCounterpartAndLatenessBeginsAnewWithEveryStep) {
+  Trace slow = steps(TraceKind::measured, 1, 5000);
+  for (std::size_t i = 0; i < slow.spans.size(); ++i)  // the middle op of each step is late by 7
+    if (slow.spans.op[i] == OpId{1}) slow.spans.begin_ns[i] += 7;
+  const Document a = Document::build(steps(TraceKind::predicted, 1, 0), "a");
+  const Document b = Document::build(std::move(slow), "b");
+  const Alignment stretch = align(a, b, AlignMode::stretch);
+  for (const std::int64_t step : {0, 400}) {
+    EXPECT_EQ(stretch.to_other(step), 5000 + step);
+    EXPECT_EQ(stretch.to_other(step + 100), 5000 + step + 107);
+    EXPECT_EQ(stretch.to_other(step + 200), 5000 + step + 200);
+  }
+  const StepCurve late = lateness(stretch);
+  EXPECT_EQ(late.at(399), 0);
+  EXPECT_EQ(late.at(500), 7);
+  EXPECT_EQ(late.at(600), 0);
 }
 
 TEST(Compare, ResidualsAreOtherMinusFirstAndLeadToTheirSpans) {
@@ -79,7 +118,7 @@ TEST(Compare, ResidualsAreOtherMinusFirstAndLeadToTheirSpans) {
   const Document measured = Document::build(steps(TraceKind::measured, 2, 0), "measured");
   for (const bool swapped : {false, true}) {
     const Document &first = swapped ? measured : predicted, &other = swapped ? predicted : measured;
-    const Result<CompareView> view = compare_documents(first, other, AlignMode::step);
+    const Result<CompareView> view = compare_documents(first, other);
     ASSERT_TRUE(view) << to_string(view.error());
     EXPECT_EQ(view->swapped, swapped);
     ASSERT_EQ(view->by_time.size(), 6u);
@@ -101,18 +140,18 @@ TEST(Compare, ResidualsAreOtherMinusFirstAndLeadToTheirSpans) {
 TEST(Compare, RefusesOtherPlansWithTheReason) {
   const Document a = Document::build(steps(TraceKind::predicted, 1, 0, "aa"), "a.sst");
   const Document b = Document::build(steps(TraceKind::measured, 1, 0, "bb"), "b.sst");
-  const Result<CompareView> refused = compare_documents(a, b, AlignMode::step);
+  const Result<CompareView> refused = compare_documents(a, b);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::contradiction);
   EXPECT_FALSE(refused.error().what.empty());
-  EXPECT_TRUE(compare_documents(a, b, AlignMode::step, true));
+  EXPECT_TRUE(compare_documents(a, b, true));
 }
 
 TEST(MemoryDifference, OfATraceWithItselfIsZeroEverywhere) {
   Random random(1);
   const Document document = Document::build(testing::random_trace(random, {.memory_events = 500}), "d");
   const MemorySeries* series = document.highest_memory();
-  const StepCurve difference = memory_difference(series, series, align(document, document, AlignMode::stretch));
+  const StepCurve difference = memory_difference_by_time(series, series, align(document, document, AlignMode::stretch));
   ASSERT_EQ(difference.size(), 500u);
   for (const double value : difference.values()) EXPECT_EQ(value, 0);
 }
@@ -122,16 +161,37 @@ TEST(MemoryDifference, EqualsTheDifferenceOfBothCurves) {
   const Document a = Document::build(testing::random_trace(random, {.memory_events = 300}), "a");
   const Document b = Document::build(testing::random_trace(random, {.memory_events = 300}), "b");
   Alignment alignment;
-  alignment.anchor_ns = 100;
-  alignment.other_anchor_ns = 170;
+  alignment.knots = {{100, 170}};
   const MemorySeries *x = a.highest_memory(), *y = b.highest_memory();
-  const StepCurve difference = memory_difference(x, y, alignment);
+  const StepCurve difference = memory_difference_by_time(x, y, alignment);
   EXPECT_TRUE(std::is_sorted(difference.times_ns().begin(), difference.times_ns().end()));
   for (std::int64_t time = -200; time < 6000; ++time) {
     const double expected = static_cast<double>(y->bytes_at(y->moment_at(time + 70)) - x->bytes_at(x->moment_at(time)));
     ASSERT_EQ(difference.at(time).value_or(0), expected) << time;
   }
-  EXPECT_EQ(memory_difference(x, nullptr, alignment).size(), 0u);
+  EXPECT_EQ(memory_difference_by_time(x, nullptr, alignment).size(), 0u);
+}
+
+TEST(MemoryDifference, OfOnePlanIsZeroAtEveryOpWhateverItsTimes) {
+  const Document a = Document::build(steps(TraceKind::predicted, 1, 0), "a");
+  const Document b = Document::build(steps(TraceKind::measured, 3, 5000), "b");
+  const MemoryDifference difference =
+      memory_difference(a, a.highest_memory(), b, b.highest_memory(), align(a, b, AlignMode::clock));
+  ASSERT_TRUE(difference.by_op);
+  EXPECT_TRUE(difference.by_op->equal());
+  EXPECT_EQ(difference.curve.size(), a.trace().memory.size());
+  for (const double value : difference.curve.values()) EXPECT_EQ(value, 0);
+}
+
+TEST(MemoryDifference, FallsBackToTimeWhereNoOpIsShared) {
+  Trace foreign = steps(TraceKind::measured, 1, 0, "");
+  for (OpId& op : foreign.memory.op) op = OpId{};
+  const Document a = Document::build(steps(TraceKind::predicted, 1, 0), "a");
+  const Document b = Document::build(std::move(foreign), "b");
+  const MemoryDifference difference =
+      memory_difference(a, a.highest_memory(), b, b.highest_memory(), align(a, b, AlignMode::clock));
+  EXPECT_FALSE(difference.by_op);
+  EXPECT_GT(difference.curve.size(), 0u);
 }
 
 TEST(Counterpart, PrefersTheSameStep) {

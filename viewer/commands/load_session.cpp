@@ -94,14 +94,9 @@ Result<Session> load_session(const Sources& sources, const LoadProgress& progres
   }
   for (std::size_t i = 1; i < session.documents.size(); ++i) {
     report("comparing", 1);
-    Result<CompareView> compared =
-        compare_documents(session.documents[0], session.documents[i], AlignMode::step, sources.force);
+    Result<CompareView> compared = compare_documents(session.documents[0], session.documents[i], sources.force);
     if (!compared) return compared.error();
-    Alignments alignments{compared->alignment};
-    for (const AlignMode mode : {AlignMode::stretch, AlignMode::clock})
-      alignments[static_cast<std::size_t>(mode)] = align(session.documents[0], session.documents[i], mode);
     session.compared.push_back(std::move(*compared));
-    session.alignments.push_back(alignments);
   }
   return session;
 }

@@ -120,7 +120,8 @@ ReportTable residuals(const Session& session, std::size_t other) {
          seconds_cell(view.swapped ? row.op.waiting_seconds.second : row.op.waiting_seconds.first),
          seconds_cell(view.swapped ? row.op.waiting_seconds.first : row.op.waiting_seconds.second)});
   }
-  result.note = "Seconds per step, waiting apart; lined up by " + view.alignment.text() + ".";
+  result.note = "Seconds per step, waiting apart; lined up: " +
+                view.alignments[static_cast<std::size_t>(AlignMode::stretch)].text() + ".";
   return result;
 }
 
@@ -166,7 +167,7 @@ ViewState telling_view(const Session& session, ViewState state) {
   const std::vector<StepTime>& steps = session.documents[0].steps();
   if (session.documents.size() > 1) {
     state.align = AlignMode::stretch;
-    const Alignment alignment = alignment_of(session, state.align, 1);
+    const Alignment& alignment = alignment_of(session, state.align, 1);
     for (const StepTime& step : steps) {
       if (step.step == alignment.step) state.camera = fit(state.camera.origin_ns, {step.begin_ns, step.end_ns});
     }

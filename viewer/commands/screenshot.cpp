@@ -30,6 +30,20 @@ std::int64_t peak_resident_bytes() {
   return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
 }
 
+nlohmann::ordered_json comparison_json(const std::string& file, const CompareView& view, const ViewState& state) {
+  const LargestMemoryDifference& memory = view.comparison.memory_by_op;
+  nlohmann::ordered_json json{
+      {"file", file},     {"align", to_string(state.align)}, {"largest_memory_difference_bytes", nullptr},
+      {"at_op", nullptr}, {"first_difference_op", nullptr},  {"first_difference_bytes", nullptr}};
+  if (!memory.compared) return json;
+  json["largest_memory_difference_bytes"] = memory.bytes;
+  if (memory.bytes == 0) return json;
+  json["at_op"] = memory.at.op;
+  json["first_difference_op"] = memory.begin.op;
+  json["first_difference_bytes"] = view.swapped ? -memory.begin_bytes : memory.begin_bytes;
+  return json;
+}
+
 }  // namespace
 
 int take_screenshot(const Sources& sources, const ViewOptions& options, const std::string& path,
@@ -72,6 +86,9 @@ int take_screenshot(const Sources& sources, const ViewOptions& options, const st
                       {"memory_event_count", document.trace().memory.size()},
                       {"complete", document.trace().complete()}});
   }
+  result["comparisons"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < session->compared.size(); ++i)
+    result["comparisons"].push_back(comparison_json(session->documents[i + 1].label(), session->compared[i], *state));
   std::cout << cli::json_text(result);
   return 0;
 }

@@ -100,11 +100,12 @@ void add_view_options(cli::Command& command, ViewOptions& options) {
                      options.bytes = *range;
                      return {};
                    });
-  where.add_choice("align", &options.align,
-                   std::vector<cli::Choice<AlignMode>>{{"step", AlignMode::step, "steps begin together, at one speed"},
-                                                       {"stretch", AlignMode::stretch, "steps begin and end together"},
-                                                       {"clock", AlignMode::clock, "by the traces' own clocks"}},
-                   "how further traces are lined up with the first");
+  where.add_choice(
+      "align", &options.align,
+      std::vector<cli::Choice<AlignMode>>{{"step", AlignMode::step, "every step begins with its counterpart"},
+                                          {"stretch", AlignMode::stretch, "every op begins with its counterpart"},
+                                          {"clock", AlignMode::clock, "by the traces' own clocks"}},
+      "how further traces are lined up with the first");
   cli::Group look = command.group("Look");
   look.add_choice("theme", &options.theme,
                   std::vector<cli::Choice<ThemeName>>{{"dark", ThemeName::dark}, {"light", ThemeName::light}},

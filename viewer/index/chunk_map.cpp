@@ -21,6 +21,7 @@ class Edges {
   [[nodiscard]] std::int64_t end(std::size_t column) const { return std::max(begin_[column] + 1, begin_[column + 1]); }
   /// As PixelRange::column_of, for a time within the view.
   [[nodiscard]] std::size_t column_of(std::int64_t time_ns) const {
+    if (view_.cuts) return static_cast<std::size_t>(view_.column_of(time_ns));
     const auto most = static_cast<std::size_t>(view_.width - 1);
     auto column =
         std::min(static_cast<std::size_t>(static_cast<double>(time_ns - view_.time.begin_ns) * per_ns_), most);

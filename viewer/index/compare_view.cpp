@@ -14,61 +14,6 @@
 namespace shard::view {
 namespace {
 
-/// An op of a step, whatever the step's number.
-using OpOfRank = std::tuple<Rank, OpId, std::int32_t>;
-
-std::set<OpOfRank> ops_of(const Document& document, const StepTime& step) {
-  const SpanTable& table = document.trace().spans;
-  std::set<OpOfRank> ops;
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    if (table.step[i] != step.step || table.phase[i] != step.phase || !table.op[i].valid()) continue;
-    ops.emplace(document.rank_of(static_cast<std::uint32_t>(i)), table.op[i], table.micro_step[i]);
-  }
-  return ops;
-}
-
-/// When some ops of a step ran.
-TimeRange time_of_ops(const Document& document, const StepTime& step, const std::vector<OpOfRank>& ops) {
-  const SpanTable& table = document.trace().spans;
-  TimeRange range{INT64_MAX, INT64_MIN};
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    if (table.step[i] != step.step || table.phase[i] != step.phase || !table.op[i].valid()) continue;
-    const auto span = static_cast<std::uint32_t>(i);
-    const OpOfRank op{document.rank_of(span), table.op[i], table.micro_step[i]};
-    if (!std::binary_search(ops.begin(), ops.end(), op)) continue;
-    const TimeRange time = document.time_of(span);
-    range = {std::min(range.begin_ns, time.begin_ns), std::max(range.end_ns, time.end_ns)};
-  }
-  return range;
-}
-
-/// The first steady step of either document with the same number in both; else the first of each.
-std::pair<const StepTime*, const StepTime*> reference_steps(const Document& first, const Document& other) {
-  for (const Phase phase : {Phase::steady_step, Phase::first_step}) {
-    const StepTime *a = nullptr, *b = nullptr;
-    for (const StepTime& step : first.steps()) {
-      if (step.phase != phase) continue;
-      if (a == nullptr) a = &step;
-      for (const StepTime& candidate : other.steps()) {
-        if (candidate.phase == phase && candidate.step == step.step) return {&step, &candidate};
-      }
-    }
-    for (const StepTime& step : other.steps()) {
-      if (step.phase == phase && b == nullptr) b = &step;
-    }
-    if (a != nullptr && b != nullptr) return {a, b};
-  }
-  return {nullptr, nullptr};
-}
-
-std::int64_t rounded(double ns) {
-  return std::llround(std::clamp(ns, -4.6e18, 4.6e18));
-}
-
-std::string step_name(std::int32_t step) {
-  return "step " + std::to_string(step);
-}
-
 struct ResidualKey {
   Rank rank;
   OpId op;
@@ -102,77 +47,7 @@ std::int64_t bytes_per_step(std::int64_t bytes, std::int64_t steps) {
 
 }  // namespace
 
-const char* to_string(AlignMode mode) {
-  switch (mode) {
-    case AlignMode::step: return "step";
-    case AlignMode::stretch: return "stretch";
-    case AlignMode::clock: return "clock";
-  }
-  return "?";
-}
-
-std::int64_t Alignment::to_other(std::int64_t time_ns) const {
-  if (scale == 1) return time_ns - anchor_ns + other_anchor_ns;
-  return other_anchor_ns + rounded(static_cast<double>(time_ns - anchor_ns) * scale);
-}
-
-std::int64_t Alignment::to_first(std::int64_t other_ns) const {
-  if (scale == 1) return other_ns - other_anchor_ns + anchor_ns;
-  return anchor_ns + rounded(static_cast<double>(other_ns - other_anchor_ns) / scale);
-}
-
-TimeRange Alignment::to_other(TimeRange range) const {
-  const std::int64_t begin = to_other(range.begin_ns);
-  const std::int64_t end = to_other(range.end_ns);
-  return {begin, range.empty() ? end : std::max(begin + 1, end)};
-}
-
-std::string Alignment::text() const {
-  const std::int64_t offset = offset_ns();
-  std::string text =
-      std::string("offset ") + (offset >= 0 ? "+" : "") + duration_text(offset) + ", scale " + show_number(scale);
-  if (step >= 0) text += " (" + step_name(other_step) + " on " + step_name(step) + ")";
-  return text;
-}
-
-Alignment align(const Document& first, const Document& other, AlignMode mode) {
-  Alignment alignment;
-  alignment.mode = mode;
-  if (mode == AlignMode::clock) {
-    const Header &a = first.trace().header, &b = other.trace().header;
-    const bool wall = a.wall_ns != 0 && b.wall_ns != 0;
-    // wall = clock + (wall_ns - clock_ns) in each.
-    if (wall) {
-      alignment.anchor_ns = a.clock_ns - a.wall_ns + b.wall_ns;
-      alignment.other_anchor_ns = b.clock_ns;
-    }
-    return alignment;
-  }
-  TimeRange a = first.range(), b = other.range();
-  if (const auto [x, y] = reference_steps(first, other); x != nullptr) {
-    alignment.step = x->step;
-    alignment.other_step = y->step;
-    a = {x->begin_ns, x->end_ns};
-    b = {y->begin_ns, y->end_ns};
-    const std::set<OpOfRank> ops_a = ops_of(first, *x), ops_b = ops_of(other, *y);
-    std::vector<OpOfRank> both;
-    std::set_intersection(ops_a.begin(), ops_a.end(), ops_b.begin(), ops_b.end(), std::back_inserter(both));
-    alignment.joined_op_count = static_cast<std::int64_t>(both.size());
-    if (!both.empty()) {
-      a = time_of_ops(first, *x, both);
-      b = time_of_ops(other, *y, both);
-    }
-  }
-  alignment.anchor_ns = a.begin_ns;
-  alignment.other_anchor_ns = b.begin_ns;
-  if (mode == AlignMode::stretch && !a.empty() && !b.empty()) {
-    alignment.scale = static_cast<double>(b.length_ns()) / static_cast<double>(a.length_ns());
-  }
-  return alignment;
-}
-
-Result<CompareView> compare_documents(const Document& first, const Document& other, AlignMode mode, bool force,
-                                      std::size_t max_ops) {
+Result<CompareView> compare_documents(const Document& first, const Document& other, bool force, std::size_t max_ops) {
   CompareOptions options;
   options.force = force;
   options.max_ops = static_cast<std::size_t>(-1);  // all: those with the largest difference in bytes are wanted too
@@ -181,7 +56,7 @@ Result<CompareView> compare_documents(const Document& first, const Document& oth
   CompareView view;
   view.comparison = std::move(comparison).value();
   view.swapped = first.trace().header.kind == TraceKind::measured && other.trace().header.kind == TraceKind::predicted;
-  view.alignment = align(first, other, mode);
+  view.alignments = align(first, other);
   std::vector<Residual> all;
   all.reserve(view.comparison.ops.size());
   const int sign = view.swapped ? -1 : 1;
@@ -216,7 +91,7 @@ Result<CompareView> compare_documents(const Document& first, const Document& oth
   return view;
 }
 
-StepCurve memory_difference(const MemorySeries* first, const MemorySeries* other, const Alignment& alignment) {
+StepCurve memory_difference_by_time(const MemorySeries* first, const MemorySeries* other, const Alignment& alignment) {
   if (first == nullptr || other == nullptr) return {};
   std::vector<std::int64_t> times;
   std::vector<double> values;
@@ -233,6 +108,28 @@ StepCurve memory_difference(const MemorySeries* first, const MemorySeries* other
     values.push_back(static_cast<double>(other->bytes_at(b)) - static_cast<double>(first->bytes_at(a)));
   }
   return {std::move(times), std::move(values)};
+}
+
+MemoryDifference memory_difference(const Document& first, const MemorySeries* first_series, const Document& other,
+                                   const MemorySeries* other_series, const Alignment& alignment) {
+  if (first_series == nullptr || other_series == nullptr) return {};
+  const SameOps ops(first.trace(), other.trace());
+  MemoryByOp joined = memory_by_op(first.trace(), first_series->events(), other.trace(), other_series->events(), ops);
+  if (joined.points.empty()) return {memory_difference_by_time(first_series, other_series, alignment), std::nullopt};
+  std::vector<std::int64_t> times;
+  std::vector<double> values;
+  times.reserve(joined.points.size());
+  values.reserve(joined.points.size());
+  std::int64_t latest = INT64_MIN;
+  for (const MemoryPoint& point : joined.points) {
+    const bool here = point.of_first && !point.first_again;
+    const std::int64_t time = here ? first_series->time_of(point.first_moment)
+                                   : alignment.to_first(other_series->time_of(point.other_moment));
+    latest = std::max(latest, time);
+    times.push_back(latest);
+    values.push_back(static_cast<double>(point.bytes));
+  }
+  return {StepCurve(std::move(times), std::move(values)), std::move(joined)};
 }
 
 }  // namespace shard::view

@@ -156,7 +156,7 @@ void RowIndex::add_blocks(ByClass& sum, std::size_t first, std::size_t last) con
 }
 
 void RowIndex::columns_of(const SpanTable& table, const PixelRange& view, Positions run, RowPicture& out) const {
-  const bool shared = view.width > view.time.length_ns();  // columns that cover the same nanosecond
+  const bool shared = view.cuts || view.width > view.time.length_ns();  // columns that cover the same nanosecond
   std::size_t i = run.first;
   std::int32_t column = view.column_of(begin_of(table, i));
   while (i < run.last && column < view.width) {

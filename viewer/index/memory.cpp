@@ -1,6 +1,7 @@
 // Running sums in plan order, with whole stacks every 16 events and whole live sets every 1024 or more.
 #include "viewer/index/memory.h"
 #include "traces/base/wrapping.h"
+#include "traces/memory_by_op.h"
 
 #include <algorithm>
 #include <map>
@@ -203,16 +204,7 @@ std::vector<LiveBuffer> MemorySeries::live_at(const MemoryTable& table, std::siz
 }
 
 std::vector<MemorySeries> memory_series(const Trace& trace) {
-  const MemoryTable& table = trace.memory;
-  std::map<std::pair<Rank, Memory>, std::vector<std::uint32_t>> events;
-  for (std::size_t i = 0; i < table.size();) {
-    const Rank rank = table.rank[i];
-    const Memory memory = table.memory[i];
-    std::vector<std::uint32_t>& list = events[{rank, memory}];
-    for (; i < table.size() && table.rank[i] == rank && table.memory[i] == memory; ++i) {
-      list.push_back(static_cast<std::uint32_t>(i));
-    }
-  }
+  auto events = memory_events(trace);
   std::vector<MemorySeries> result;
   result.reserve(events.size());
   for (auto& [key, list] : events) result.emplace_back(trace, key.first, key.second, std::move(list));

@@ -17,6 +17,7 @@ std::int64_t whole(double value) {
 }  // namespace
 
 std::int64_t PixelRange::begin(std::int32_t column) const {
+  if (cuts) return (*cuts)[static_cast<std::size_t>(column)];
   const std::int64_t length = std::max<std::int64_t>(time.length_ns(), 0);
   const std::int64_t each = length / width, rest = length % width;
   return time.begin_ns + column * each + column * rest / width;
@@ -29,6 +30,10 @@ std::int64_t PixelRange::end(std::int32_t column) const {
 std::int32_t PixelRange::column_of(std::int64_t time_ns) const {
   if (time_ns < time.begin_ns) return 0;
   if (time_ns >= time.end_ns) return width - 1;
+  if (cuts) {  // the first that ends behind it
+    const auto next = std::upper_bound(cuts->begin() + 1, cuts->end() - 1, time_ns);
+    return static_cast<std::int32_t>(next - cuts->begin()) - 1;
+  }
   const double share = static_cast<double>(time_ns - time.begin_ns) / static_cast<double>(time.length_ns());
   auto column = std::clamp(static_cast<std::int32_t>(share * width), 0, width - 1);
   while (column > 0 && end(column - 1) > time_ns) --column;
@@ -43,7 +48,7 @@ TimeRange visible(const Camera& camera) {
 }
 
 PixelRange pixels(const Camera& camera, std::int32_t width) {
-  return {visible(camera), std::max(width, 1)};
+  return {visible(camera), std::max(width, 1), nullptr};
 }
 
 double x_of(const Camera& camera, std::int64_t time_ns, double width) {

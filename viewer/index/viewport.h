@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace shard::view {
 
@@ -18,10 +20,12 @@ struct TimeRange {
 
 /// A time range cut into `width` pixel columns. Column c covers [begin(c), end(c)); the cuts are whole nanoseconds,
 /// begin_ns + floor(c * length / width), so that sums over columns are exact. Where there are more columns than
-/// nanoseconds a column still covers one, which its neighbours then cover too.
+/// nanoseconds a column still covers one, which its neighbours then cover too. `cuts`, where there are any, are other
+/// places to cut: width + 1 times, never falling, from the begin of the range to its end.
 struct PixelRange {
-  TimeRange time;
+  TimeRange time{};
   std::int32_t width = 0;
+  std::shared_ptr<const std::vector<std::int64_t>> cuts{};
 
   /// Also for c = width: the end of the range.
   [[nodiscard]] std::int64_t begin(std::int32_t column) const;

@@ -55,7 +55,7 @@ void step_match(const Session& session, ViewState& state, Derived& derived, bool
     return;
   }
   const Document& document = session.documents[state.document];
-  const Alignment alignment = alignment_of(session, state.align, state.document);
+  const Alignment& alignment = alignment_of(session, state.align, state.document);
   const TimeRange view = visible(state.camera);
   const auto own_time = [&](std::int64_t time) { return state.document == 0 ? time : alignment.to_other(time); };
   std::optional<std::uint32_t> from;
@@ -128,7 +128,7 @@ std::span<const Key> key_table() {
 TimeRange axis_time(const Session& session, const ViewState& state, SpanRef span) {
   const TimeRange own = session.documents[span.document].time_of(span.span);
   if (span.document == 0) return own;
-  const Alignment alignment = alignment_of(session, state.align, span.document);
+  const Alignment& alignment = alignment_of(session, state.align, span.document);
   return {alignment.to_first(own.begin_ns), alignment.to_first(own.end_ns)};
 }
 

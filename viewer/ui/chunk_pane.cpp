@@ -222,7 +222,7 @@ void draw_chunks(const Session& session, ViewState& state, Derived& derived, con
   zoom_to_range(mouse, state);
   const Clip clip(canvas, {area.x0, pane.plot.y0, area.x1, area.y1});
   draw_legend(canvas, pane.gutter, frame);
-  const Alignment alignment = alignment_of(session, state.align, *shown);
+  const Alignment& alignment = alignment_of(session, state.align, *shown);
   draw_states(scene, alignment, derived.chunk_runs);
   draw_names(scene);
   draw_selected(scene);

@@ -43,7 +43,7 @@ void draw_strip(const Canvas& canvas, const Rect& gutter, const Rect& plot, cons
   const Document& document = session.documents[strip.document];
   const StepCurve& curve = strip.series->curve;
   const std::string_view name = document.trace().name_of(strip.series->name);
-  const Alignment alignment = alignment_of(session, state.align, strip.document);
+  const Alignment& alignment = alignment_of(session, state.align, strip.document);
   const PixelRange view = pixels(state.camera, static_cast<std::int32_t>(plot.width()));
   curve.columns(strip.document == 0 ? view : alignment.to_other(view), derived.values);
   const double high = std::max(0.0, curve.values()[curve.highest()]);

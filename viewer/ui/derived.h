@@ -11,6 +11,7 @@
 
 #include "traces/fragmentation.h"
 #include "viewer/index/block_picture.h"
+#include "viewer/index/compare_view.h"
 #include "viewer/index/flows.h"
 #include "viewer/index/search.h"
 #include "viewer/index/statistics.h"
@@ -46,6 +47,13 @@ struct SegmentsShown {
   std::vector<std::string> words;
 };
 
+/// What is drawn below the memory of two documents.
+struct ComparedCurves {
+  MemoryDifference memory;
+  std::string begins_at;  ///< the first difference: its bytes, op and step; empty where there is none
+  StepCurve lateness;     ///< in nanoseconds
+};
+
 /// Belongs to one session; start with a new one when the session changes.
 struct Derived {
   Memo<std::tuple<std::size_t, RangeKey, int, std::int32_t>, std::vector<SpanStatistics>> statistics;
@@ -59,7 +67,7 @@ struct Derived {
   Memo<std::tuple<const MemorySeries*, MemoryBy, RangeKey, std::int32_t, RangeKey, std::int64_t>, BlockPicture>
       block_picture;
   Memo<std::tuple<const MemorySeries*, std::optional<std::int64_t>>, SegmentsShown> segments;
-  std::map<std::tuple<const MemorySeries*, const MemorySeries*, AlignMode>, StepCurve> differences;
+  std::map<std::tuple<const MemorySeries*, const MemorySeries*, AlignMode>, ComparedCurves> differences;
   std::map<std::size_t, FlowIndex> flows;
   std::map<std::tuple<std::size_t, OpId, Rank>, std::optional<std::uint32_t>> op_spans;
 

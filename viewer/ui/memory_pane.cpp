@@ -12,6 +12,7 @@
 #include "viewer/ui/actions.h"
 #include "viewer/ui/block_stack.h"
 #include "viewer/ui/canvas.h"
+#include "viewer/ui/difference_strip.h"
 #include "viewer/ui/memory_stack.h"
 #include "viewer/ui/metrics.h"
 #include "viewer/ui/pane_parts.h"
@@ -66,7 +67,7 @@ void draw_traces(const Scene& scene, const Rect& gutter) {
 }
 
 /// Sizes at the grid lines, over the data: a pale ground keeps them readable.
-void draw_sizes(const Scene& scene, const ByteAxis& axis, bool marks_peak) {
+void draw_sizes(const Scene& scene, const ByteAxis& axis) {
   const Theme& theme = scene.frame.theme;
   for (const Tick& tick :
        byte_ticks(static_cast<std::int64_t>(axis.low_bytes), static_cast<std::int64_t>(axis.top_bytes),
@@ -77,13 +78,12 @@ void draw_sizes(const Scene& scene, const ByteAxis& axis, bool marks_peak) {
     if (y - height < axis.plot.y0) continue;
     // The line of the capacity would cross the text.
     const float limit = axis.y(static_cast<double>(scene.first->capacity_bytes()));
-    if (marks_peak && limit > y - height && limit < y) continue;
+    if (limit > y - height && limit < y) continue;
     // The mark of the peak would lie on it.
     const float peak_x = x_in(axis.plot, scene.state, scene.first->peak_time_ns());
     const float peak_y = axis.y(static_cast<double>(scene.first->peak_bytes()));
     const float wide = scene.canvas.width_of(tick.label, scene.frame.fonts.small) + scene.frame.px(16);
-    if (marks_peak && peak_x >= axis.plot.x0 && peak_x < axis.plot.x0 + wide && peak_y > y - 2 * height &&
-        peak_y < y + height)
+    if (peak_x >= axis.plot.x0 && peak_x < axis.plot.x0 + wide && peak_y > y - 2 * height && peak_y < y + height)
       continue;
     scene.canvas.label(axis.plot.x0 + scene.frame.px(2), y - height, tick.label, theme.text,
                        with_alpha(theme.pane, 170), axis.plot);
@@ -164,51 +164,6 @@ void draw_peak(const Scene& scene, const ByteAxis& axis) {
   scene.frame.name("peak", {x - size, y - size * 1.6F, x + size, y});
 }
 
-void draw_difference(const Scene& scene, const Rect& plot, const Rect& gutter, std::size_t document) {
-  const Theme& theme = scene.frame.theme;
-  const MemorySeries* other = series_of(scene, document);
-  const auto key = std::tuple(scene.first, other, scene.state.align);
-  auto found = scene.derived.differences.find(key);
-  if (found == scene.derived.differences.end()) {
-    const Alignment alignment = alignment_of(scene.session, scene.state.align, document);
-    found = scene.derived.differences.emplace(key, memory_difference(scene.first, other, alignment)).first;
-  }
-  const StepCurve& curve = found->second;
-  scene.canvas.fill(plot, mix(theme.bar, theme.pane, 0.35));
-  scene.frame.name("difference:" + std::to_string(document), plot);
-  const float pad = scene.frame.px(kPad);
-  const Rect label{gutter.x0 + pad, plot.y0 + scene.frame.px(4), gutter.x1 - pad, plot.y0 + scene.frame.px(20)};
-  scene.canvas.text_in(label, "difference", theme.text, scene.frame.fonts.small);
-  scene.canvas.text_in({label.x0, label.y1, label.x1, label.y1 + scene.frame.px(16)},
-                       short_name(scene.session, document) + " \u2212 " + short_name(scene.session, 0), theme.dim,
-                       scene.frame.fonts.small);
-  if (curve.size() == 0) {
-    draw_empty(scene.canvas, plot, "Only one of the traces has memory events here.", "", scene.frame);
-    return;
-  }
-  const double high = std::max(0.0, curve.values()[curve.highest()]);
-  const double low = std::min(0.0, curve.values()[curve.lowest()]);
-  if (high == 0 && low == 0) {
-    draw_empty(scene.canvas, plot, "Equal to the byte at every moment.", "", scene.frame);
-    return;
-  }
-  const double room = (high - low) * 0.12;
-  ByteAxis axis{plot, high > 0 ? high + room : room, low < 0 ? low - room : -room};
-  draw_time_grid(scene.canvas, plot, scene.session, scene.state, scene.frame);
-  draw_byte_grid(scene.canvas, axis, scene.frame);
-  curve.columns(pixels(scene.state.camera, static_cast<std::int32_t>(plot.width())), scene.derived.values);
-  const float zero = axis.y(0);
-  for (std::size_t i = 0; i < scene.derived.values.size(); ++i) {
-    const ValueColumn& column = scene.derived.values[i];
-    if (!column.any) continue;
-    const float x = plot.x0 + static_cast<float>(i);
-    if (column.highest > 0) scene.canvas.fill({x, axis.y(column.highest), x + 1, zero}, theme.bad);
-    if (column.lowest < 0) scene.canvas.fill({x, zero, x + 1, axis.y(column.lowest)}, theme.accent);
-  }
-  scene.canvas.horizontal(plot.x0, plot.x1, zero, theme.dim);
-  draw_sizes(scene, axis, false);
-}
-
 /// The bytes that the plot has to reach: the peaks, and the capacity where that is near. Where it is not, `note` says
 /// so.
 double highest_shown(const Scene& scene, std::string& note) {
@@ -246,7 +201,7 @@ void draw_live(const Scene& scene, const ByteAxis& axis) {
   for (std::size_t d = 1; d < documents.size(); ++d) {
     const MemorySeries* other = series_of(scene, d);
     if (other == nullptr) continue;
-    const Alignment alignment = alignment_of(scene.session, scene.state.align, d);
+    const Alignment& alignment = alignment_of(scene.session, scene.state.align, d);
     other->columns(documents[d].trace().memory, alignment.to_other(view), scene.derived.columns);
     draw_memory_outline(scene.canvas, axis, scene.derived.columns, theme.pane, scene.frame.px(4));
     draw_memory_outline(scene.canvas, axis, scene.derived.columns, theme.series[d % theme.series.size()],
@@ -420,7 +375,7 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
     draw_time_grid(canvas, plot, session, state, frame);
     draw_byte_grid(canvas, axis, frame);
     draw_live(scene, axis);
-    draw_sizes(scene, axis, true);
+    draw_sizes(scene, axis);
     const Rect legend{pane.gutter.x0, plot.y0, pane.gutter.x1, plot.y1};
     const float lines = compares ? (canvas.line_height(frame.fonts.small) + frame.px(4)) *
                                        static_cast<float>(session.documents.size() - 1)
@@ -436,7 +391,8 @@ void draw_memory(const Session& session, ViewState& state, Derived& derived, con
     draw_peak(scene, axis);
     if (compares) {
       canvas.horizontal(area.x0, area.x1, plot.y1, frame.theme.border, frame.px(2));
-      draw_difference(scene, below, pane.gutter, compared_document(state));
+      const std::size_t other = compared_document(state);
+      draw_difference(session, state, derived, frame, {first, series_of(scene, other), other}, below, pane.gutter);
     }
   }
   draw_time_marks(canvas, pane.plot, state, frame);

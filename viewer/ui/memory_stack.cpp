@@ -11,7 +11,6 @@ namespace {
 
 /// Stretches shorter than this many pixels, one after the other, are dense.
 constexpr std::size_t kDenseColumns = 4;
-constexpr std::uint32_t kDenseAlpha = 60;
 
 }  // namespace
 
@@ -55,11 +54,10 @@ void draw_memory_outline(const Canvas& canvas, const ByteAxis& axis, const std::
     const float y = std::round(axis.y(static_cast<double>(columns[i].highest_bytes)));
     canvas.fill({x0, y - thickness / 2, x1, y + thickness / 2}, color);
     if (previous >= 0 && std::fabs(previous - y) > thickness) {
-      // Where the total goes up and down from pixel to pixel its strokes would hide what they are drawn over.
+      // Where the total goes up and down from pixel to pixel thick strokes would hide what they are drawn over.
       const bool dense = std::max(previous_length, end - i) < kDenseColumns;
       const float half = dense ? 0.5F : thickness / 2;
-      canvas.fill({x0 - half, std::min(previous, y), x0 + half, std::max(previous, y)},
-                  dense ? with_alpha(color, kDenseAlpha) : color);
+      canvas.fill({x0 - half, std::min(previous, y), x0 + half, std::max(previous, y)}, color);
     }
     previous = y;
     previous_length = end - i;

@@ -54,7 +54,11 @@ void draw_summary(const Session& session, ViewState& state, const Frame& frame, 
          frame);
   }
   ImGui::PushStyleColor(ImGuiCol_Text, c.memory_equal() ? frame.theme.good : frame.theme.bad);
-  fact("memory", c.memory_equal() ? "every compared peak is equal" : "peaks differ", frame);
+  fact("memory",
+       !c.memory_equal()         ? "differs"
+       : c.memory_by_op.compared ? "equal at every op"
+                                 : "every compared peak is equal",
+       frame);
   ImGui::PopStyleColor();
   ImGui::PushStyleColor(ImGuiCol_Text, c.communication_equal() ? frame.theme.good : frame.theme.bad);
   fact("communication", c.communication_equal() ? "counts and bytes are equal" : "counts or bytes differ", frame);

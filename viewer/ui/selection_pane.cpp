@@ -104,7 +104,7 @@ void draw_chunk(const Session& session, ViewState& state, const Frame& frame) {
   ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableSetupColumn("for", ImGuiTableColumnFlags_WidthStretch, 0.7F);
   table_heading({"from", "state", "for"}, 2, frame);
-  const Alignment alignment = alignment_of(session, state.align, document);
+  const Alignment& alignment = alignment_of(session, state.align, document);
   const std::int64_t zero = session.documents[document].range().begin_ns;
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(history.size()));

@@ -5,9 +5,10 @@
 
 namespace shard::view {
 
-Alignment alignment_of(const Session& session, AlignMode mode, std::size_t document) {
-  if (document == 0 || document > session.alignments.size()) return {};
-  return session.alignments[document - 1][static_cast<std::size_t>(mode)];
+const Alignment& alignment_of(const Session& session, AlignMode mode, std::size_t document) {
+  static const Alignment identity;
+  if (document == 0 || document > session.compared.size()) return identity;
+  return session.compared[document - 1].alignments[static_cast<std::size_t>(mode)];
 }
 
 TimeRange whole_range(const Session& session, AlignMode mode) {
@@ -16,7 +17,7 @@ TimeRange whole_range(const Session& session, AlignMode mode) {
     TimeRange range = session.documents[i].range();
     if (range.empty() && session.documents[i].trace().memory.empty()) continue;
     if (i > 0) {
-      const Alignment alignment = alignment_of(session, mode, i);
+      const Alignment& alignment = alignment_of(session, mode, i);
       range = {alignment.to_first(range.begin_ns), alignment.to_first(range.end_ns)};
     }
     whole = whole.empty() ? range

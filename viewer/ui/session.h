@@ -1,7 +1,6 @@
 // What is open: documents, how the others compare with the first, the result of a search, and what went wrong.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,22 +19,18 @@ struct Problem {
   std::string help;  ///< the smallest thing that helps; may be empty
 };
 
-/// How one document lies on the first one's axis, by AlignMode.
-using Alignments = std::array<Alignment, 3>;
-
 /// Immutable while it is shown.
 struct Session {
-  std::vector<Document> documents;     ///< the first one's clock is the axis
-  std::vector<CompareView> compared;   ///< compared[i]: documents[0] with documents[i + 1]
-  std::vector<Alignments> alignments;  ///< of the same
+  std::vector<Document> documents;    ///< the first one's clock is the axis
+  std::vector<CompareView> compared;  ///< compared[i]: documents[0] with documents[i + 1]
   std::optional<SearchResult> search;
   std::vector<Problem> problems;
 
   [[nodiscard]] bool empty() const { return documents.empty(); }
 };
 
-/// The identity for the first document.
-[[nodiscard]] Alignment alignment_of(const Session& session, AlignMode mode, std::size_t document);
+/// Of the session, which it lives as long as; the identity for the first document.
+[[nodiscard]] const Alignment& alignment_of(const Session& session, AlignMode mode, std::size_t document);
 
 /// The range of all documents on the first one's axis.
 [[nodiscard]] TimeRange whole_range(const Session& session, AlignMode mode = AlignMode::step);

@@ -241,7 +241,7 @@ void draw_timeline(const Session& session, ViewState& state, Derived& derived, c
       const Rect lane{pane.plot.x0, top, pane.plot.x1, top + line.height};
       const Document& document = session.documents[line.document];
       const Clip in_plot(canvas, {pane.plot.x0, pane.plot.y0, pane.plot.x1, pane.plot.y1});
-      const Alignment alignment = alignment_of(session, state.align, line.document);
+      const Alignment& alignment = alignment_of(session, state.align, line.document);
       const PixelRange own = line.document == 0 ? view : alignment.to_other(view);
       document.draw(line.row, own, wide_at_least(own, kWidePixels), derived.row);
       const bool marks = state.document == line.document;
