@@ -21,7 +21,7 @@ struct VerifyReport {
 /// "stage 0 on one rank"
 [[nodiscard]] std::string reference_text(const plan::Strategy& reference);
 
-/// Keys: see README, "verify --json".
+/// Keys: docs/json.md, "verify --json".
 [[nodiscard]] nlohmann::ordered_json to_json(const cli::Command& command, const VerifyReport& report);
 [[nodiscard]] std::string to_text(const VerifyReport& report);
 

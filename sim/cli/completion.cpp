@@ -33,6 +33,7 @@ std::vector<std::string> help_topics(std::span<const CommandDescription> command
   for (const CommandDescription& each : commands) topics.push_back(each.name);
   for (const Question& each : questions()) topics.emplace_back(each.topic);
   topics.emplace_back("words");
+  topics.emplace_back("json");
   return topics;
 }
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "sim/cli/answers.h"
 #include "sim/cli/closest.h"
 #include "sim/cli/questions.h"
 #include "sim/cli/words.h"
@@ -93,6 +94,7 @@ Result<Decision> Program::decide_help(std::span<const std::string> topic) const 
     return decide(words);
   }
   if (topic[0] == "words") return decision.text = words_help(), decision;
+  if (topic[0] == "json") return decision.text = answers_help(), decision;
   // A word of two parts need not be quoted.
   std::string phrase;
   for (const std::string& part : topic) phrase.append(phrase.empty() ? "" : " ").append(part);

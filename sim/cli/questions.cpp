@@ -182,9 +182,9 @@ which it found.
 
 'mpirun -n 4 shardscope train ...', 'torchrun --nproc-per-node 4 --no-python shardscope train ...'; across hosts
 add --transport messages. docs/launching.md, examples/two_hosts.)"},
-    {"scripts", "How do I use it in a script?", "script json exit codes ci automation completion man",
+    {"scripts", "How do I use it in a script?", "script exit codes ci automation completion man",
      R"(Every command takes --json (one object on stdout, sizes as integers with the unit in the key); messages go to
-stderr. Tables also come as --format csv or markdown. Exit codes: shardscope --help.
+stderr. Tables also come as --format csv or markdown. Every key, and the exit codes: shardscope help json.
 
   shardscope simulate --model gpt2 --world-size 8 --stage 3 --json
   shardscope sweep --model gpt2 --world-size 8 --stage 1,2,3 --format csv

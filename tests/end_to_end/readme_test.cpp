@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <regex>
-#include <set>
 #include <sstream>
 
 #include "tests/end_to_end/command_lines.h"
@@ -109,41 +108,6 @@ TEST(Readme, FilesThatItNamesExist) {
       EXPECT_TRUE(fs::exists((root / document).parent_path() / target)) << document << " links to " << target;
     }
   }
-}
-
-/// The keys that the README's tables of JSON describe stand in the program's answers.
-TEST(Readme, KeysThatItDescribesAreInTheAnswers) {
-  const std::string text = readme();
-  const auto table = [&](const std::string& heading) {
-    std::set<std::string> keys;
-    const std::size_t begin = text.find("\n### " + heading);
-    EXPECT_NE(begin, std::string::npos) << heading;
-    if (begin == std::string::npos) return keys;
-    std::istringstream in(text.substr(begin + 1, text.find("\n#", begin + 2) - begin));
-    for (std::string line; std::getline(in, line);) {
-      if (!line.starts_with("| `")) continue;
-      // Of "a[].b" or "a.b" the first word; several in one row are separated by "`, `".
-      const std::string cell = line.substr(2, line.find('|', 2) - 2);
-      for (std::size_t at = cell.find('`'); at != std::string::npos; at = cell.find('`', cell.find('`', at + 1) + 1)) {
-        const std::string key = cell.substr(at + 1, cell.find_first_of("`.[{", at + 1) - at - 1);
-        if (!key.empty()) keys.insert(key);
-      }
-    }
-    return keys;
-  };
-  const auto expect_all = [&](const std::string& heading, const Outcome& outcome) {
-    const nlohmann::json answer = json_of(outcome);
-    const std::set<std::string> keys = table(heading);
-    EXPECT_GE(keys.size(), 5u) << heading;
-    for (const std::string& key : keys) EXPECT_TRUE(answer.contains(key)) << heading << ": " << key;
-    for (const auto& [key, value] : answer.items()) EXPECT_TRUE(keys.contains(key)) << heading << " lacks " << key;
-  };
-  expect_all("search --json",
-             shardscope({"search", "--model", "gpt2", "--world-size", "8", "--rule", "variable", "--json"}));
-  expect_all("simulate --json", shardscope({"simulate", "--model", "gpt2-nano", "--world-size", "2", "--json"}));
-  expect_all("sweep --json", shardscope({"sweep", "--model", "gpt2-nano", "--stage", "0,1", "--json"}));
-  expect_all("train --json",
-             shardscope({"train", "--model", "gpt2-nano", "--data", "random", "--steps", "1", "--json"}));
 }
 
 }  // namespace

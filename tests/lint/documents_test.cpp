@@ -56,7 +56,8 @@ TEST(Documents, EveryTagIsInstalledBySomeTarget) {
 }
 
 TEST(Documents, PathsExist) {
-  for (const char* document : {"CONTRIBUTING.md", "README.md", "packages.txt"}) {
+  for (const char* document : {"CONTRIBUTING.md", "README.md", "packages.txt", "docs/architecture.md",
+                               "docs/checklists.md", "docs/README.md"}) {
     const auto named = matches(text_of(document),
                                "(?:^|[^\\w./-])((?:traces|sim|executor|viewer|profiler|tests|docs|examples|cmake|\\.ci)"
                                "/(?:[\\w./-]*\\w)?)");
