@@ -208,8 +208,8 @@ std::string to_text(const Trace& trace, const Held& held, std::size_t top, std::
   return std::string(to_string(held.memory)) + " memory of rank " + std::to_string(held.rank.value) + " at " +
          duration(Seconds{seconds_of(held, begin_ns)}) + " after the begin: " + with_commas(held.allocated_bytes) +
          " bytes (" + show_bytes(Bytes{held.allocated_bytes}) + ") in " + with_commas(held.blocks) +
-         " blocks, of which " + show_bytes(Bytes{held.allocated_bytes - held.requested_bytes}) +
-         " were not asked for\n" + "by category: " + categories_text(held) + "\n" + table.str();
+         " blocks, of which rounding up took " + show_bytes(Bytes{held.allocated_bytes - held.requested_bytes}) + "\n" +
+         "by category: " + categories_text(held) + "\n" + table.str();
 }
 
 }  // namespace shard

@@ -111,8 +111,8 @@ class ShortTable {
 };
 
 std::string devices_text(const Profile& profile) {
-  ShortTable table({"rank", "device", "recorded", "busy", "share", "idle", "between its work", "computes", "copies",
-                    "collectives", "hidden", "exposed"},
+  ShortTable table({"rank", "device", "recorded", "busy", "share", "idle", "between first and last", "computes",
+                    "copies", "collectives", "hidden", "exposed"},
                    2);
   for (const DeviceUse& use : profile.devices) {
     const DeviceTime& time = use.time;

@@ -2,7 +2,7 @@
 # PyTorch's ZeroRedundancyOptimizer recipe, predicted without PyTorch and without a GPU.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
-recipe=(shardscope simulate --model mlp-20x2000 --world-size 2 --precision fp32 --optimizer adam --micro-batch 20
+recipe=(shardscope simulate --exact --model mlp-20x2000 --world-size 2 --precision fp32 --optimizer adam --micro-batch 20
   --like pytorch@1.8)
 
 # What the recipe publishes: max_memory_allocated in MB (10^6, rounded down).

@@ -82,9 +82,9 @@ void add_checkpoint_options(cli::Command& command, CheckpointOptions& o) {
            "save parameters and optimizer state there, a folder for each time: weights as Hugging Face's libraries "
            "open them, all of it for --resume on any ranks")
       .common();
-  group.add("save-every", &o.every, "N", "behind every Nth step").default_text("the last step alone").least(1);
+  group.add("save-every", &o.every, "N", "after every Nth step").default_text("the last step alone").least(1);
   group.add_flag("save-at-exit", &o.at_exit,
-                 "behind the last step too, where --save-every does not save it; and at SIGTERM or SIGINT behind the "
+                 "after the last step too, where --save-every does not save it; and at SIGTERM or SIGINT behind the "
                  "step that runs, and end by that signal (143, 130); a second signal ends at once");
   group.add_flag("save-async", &o.async,
                  "bring a checkpoint to the disk, read it again and give it its name while the next steps run");

@@ -54,11 +54,11 @@ void add_control_options(cli::Command& command, ControlOptions& o) {
   rate.add_choice<rates::ScheduleKind>(
       "lr-schedule", &o.schedule,
       {{"constant", rates::ScheduleKind::constant, "the same in every step"},
-       {"linear", rates::ScheduleKind::linear, "falls evenly to --min-lr behind the last step"},
-       {"cosine", rates::ScheduleKind::cosine, "falls along half a cosine to --min-lr behind the last step"}},
+       {"linear", rates::ScheduleKind::linear, "falls evenly to --min-lr after the last step"},
+       {"cosine", rates::ScheduleKind::cosine, "falls along half a cosine to --min-lr after the last step"}},
       "how the learning rate goes on after the warm-up");
   rate.add("torch-scheduler", &o.torch_scheduler, "CALL",
-           "instead of these a scheduler of torch.optim.lr_scheduler, as Python writes it, stepped behind every step: "
+           "instead of these a scheduler of torch.optim.lr_scheduler, as Python writes it, stepped after every step: "
            "\"SequentialLR([LinearLR(0.1, total_iters=100), CosineAnnealingLR(T_max=900)], milestones=[100])\"")
       .default_text("none");
   rate.add("warmup-steps", &o.warmup_steps, "N", "steps in which the learning rate rises evenly to --lr").least(0);

@@ -14,11 +14,13 @@ constexpr std::uint64_t kEvaluationSeed = 0x6576616c75617465;
 
 void add_evaluation_options(cli::Command& command, EvaluationOptions& o) {
   cli::Group group = command.group("Evaluation");
-  group.add("eval-every", &o.every, "N", "mean loss of validation data behind every Nth step and the last")
+  group.add("eval-every", &o.every, "N", "mean loss of validation data after every Nth step and the last")
       .common()
       .default_text("never")
       .least(1);
-  group.add("eval-data", &o.data, "random|text:FILE|FILE.bin", "the validation data").common().reads_file(files_of_data);
+  group.add("eval-data", &o.data, "random|text:FILE|FILE.bin", "the validation data")
+      .common()
+      .reads_file(files_of_data);
   group.add("eval-split", &o.split, "F", "in its place: this share of --data, its end, which is not trained on")
       .default_text("0")
       .least(0)
@@ -38,9 +40,9 @@ Result<void> check_evaluation(const cli::Command& command, const TrainOptions& o
     return {};
   }
   if (!e.data.empty() && e.split > 0)
-    return cli::contradiction(command.describe("eval-data") + " and " + command.describe("eval-split") +
-                                  " both say what is evaluated",
-                              "one of them");
+    return cli::contradiction(
+        command.describe("eval-data") + " and " + command.describe("eval-split") + " both say what is evaluated",
+        "one of them");
   if (e.data.empty() && e.split <= 0)
     return cli::contradiction(command.describe("eval-every") + " lacks data to evaluate",
                               "--eval-data FILE, or --eval-split 0.1 for the last tenth of --data");

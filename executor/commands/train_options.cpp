@@ -13,7 +13,8 @@ void add_run_options(cli::Command& command, TrainOptions& o, std::string_view st
   add_strategy_options(command, o.strategy);
   cli::Group run = command.group("Run");
   run.add("data", &o.data, "random|text:FILE|FILE.bin",
-          "seeded random data; a text file, bytes as tokens; or token files of nanoGPT, llm.c or Megatron-LM: one, several "
+          "seeded random data; a text file, bytes as tokens; or token files of nanoGPT, llm.c or Megatron-LM: one, "
+          "several "
           "with commas, a folder, 'train_*.bin'")
       .common()
       .required()
@@ -88,10 +89,9 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
                       return {};
                     });
   output
-      .add(
-          "log", &o.log, "FILE",
-          "write one JSON object per step: step, loss, step_seconds, learning_rate, gradient_norm, tokens_per_second, "
-          "mfu, resident_bytes; an older file stays until the first")
+      .add("log", &o.log, "FILE",
+           "write one JSON object per step: step, loss, step_seconds, learning_rate, gradient_norm, tokens_per_second, "
+           "mfu, resident_bytes; an older file stays until the first")
       .common()
       .writes_file();
   output.add("tensorboard", &o.tensorboard, "DIR", "write the same for TensorBoard, a file for each run").common();
@@ -102,7 +102,7 @@ void add_train_options(cli::Command& command, TrainOptions& o) {
   output
       .add_flag("print-memory", &o.print_memory,
                 "show what is live in rank 0's device and host memory when the model and the optimizer are made, and "
-                "behind forward, backward and the end of each step shown, and the step's TFLOPS")
+                "after forward, backward and the end of each step shown, and the step's TFLOPS")
       .may_differ("rank 0 alone shows its own");
   output
       .add(

@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char* kVerifyDetails =
     R"(Trains by the strategy, and by stage 0 on one rank, on the same model and data, and compares every value, moment and
-loss behind every step, on every rank. "bit-identical", or the first step, tensor and rank that differ.
+loss after every step, on every rank. "bit-identical", or the first step, tensor and rank that differ.
 
 Ranks are threads of this process, whatever --transport says; all of them, and the model once more, are in its memory.
 What a strategy shares with stage 0 is in docs/agreement.md: ranks that share a model (--tensor-parallel) are compared
@@ -79,14 +79,15 @@ Result<std::vector<train::SessionResult>> run_ranks_of(const Prepared& prepared,
   if (Result<void> ok = check_room(prepared); !ok) return ok.error();
   const plan::Strategy& s = prepared.planned.strategy;
   if (s.device == plan::Device::cpu)
-    return train::run_in_process(prepared.plans,
-                                 make_in_process(s.world_size, {.deadline = deadline_of(o.timeout_seconds)}), o.data,
-                                 {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed, .order = o.data_order}, session_of);
+    return train::run_in_process(
+        prepared.plans, make_in_process(s.world_size, {.deadline = deadline_of(o.timeout_seconds)}), o.data,
+        {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed, .order = o.data_order}, session_of);
   std::vector<train::SessionResult> results(static_cast<std::size_t>(s.world_size));
   const Result<void> done = run_on_devices(prepared, o, nullptr, [&](train::DeviceRank& rank) -> Result<void> {
     const std::int32_t number = rank.communicator.rank().value;
     const auto data =
-        open_data(o.data, *prepared.planned.model, {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed, .order = o.data_order});
+        open_data(o.data, *prepared.planned.model,
+                  {.batch = s.micro_batch, .sequence = s.sequence, .seed = o.seed, .order = o.data_order});
     if (!data) return data.error();
     cpu::ThreadPool pool(s.threads);
     Result<train::SessionResult> own =

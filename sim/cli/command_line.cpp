@@ -177,6 +177,7 @@ std::string Command::see_help() const {
 std::string Command::suggested(std::string_view unknown) const {
   const std::string ours(own_option(unknown));
   if (!ours.empty() && has(ours.substr(0, ours.find(' ')))) return "here it is '--" + ours + "'; ";
+  if (const std::string missing = not_modelled(unknown); !missing.empty()) return missing + "; ";
   const auto match = cli::closest(unknown, names());
   return match ? "did you mean '--" + *match + "'? " : "";
 }

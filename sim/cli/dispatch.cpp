@@ -167,7 +167,7 @@ std::string Program::help() const {
     if (!each.does.empty()) alike.append(alike.empty() ? "" : ", ").append(each.name).append(" ").append(each.does);
     text.append("  ").append(each.name).append(width - each.name.size() + 2, ' ').append(each.summary).append("\n");
   }
-  return text + "\nThe alike: " + alike + ".\n'" + name_ + " help' answers questions (will it fit?), '" + name_ +
+  return text + "\nEasily confused: " + alike + ".\n'" + name_ + " help' answers questions (will it fit?), '" + name_ +
          " help words' explains the words that outputs use.\n\nExit codes: " + std::string(exit_codes()) + "\n";
 }
 

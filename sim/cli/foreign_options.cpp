@@ -43,6 +43,8 @@ constexpr auto kForeign = std::to_array<Foreign>({
      " clip-grad grad-clip max-grad-norm gradient-clipping "},
     {"placement host", " cpu-offload offload offload-optimizer offload-param zero-offload "},
     {"chunk-size", " chunk chunk-elements "},
+    {"min-chunk", " min-chunk-size min-chunk-size-mb min-chunk-size-m "},
+    {"search-range", " search-range-mb search-range-m "},
     {"cluster", " hardware machine gpu-type "},
     {"device-capacity", " memory gpu-memory max-memory vram "},
     {"trace", " profile "},
@@ -69,6 +71,24 @@ constexpr auto kSameWords = std::to_array<SameWord>({
     {"block", " full "},
 });
 
+/// What people ask for that has no option here, and what answers instead.
+struct NotModelled {
+  std::string_view theirs;  ///< names between spaces
+  std::string_view answer;
+};
+
+constexpr std::string_view kDryRun = "'shardscope dryrun -- python3 train.py' asks your own program";
+
+constexpr auto kNotModelled = std::to_array<NotModelled>({
+    {" pipeline-parallel pp pipeline-parallel-size pipeline-model-parallel-size pipeline-stages ",
+     "pipeline parallelism is not modelled: "},
+    {" context-parallel cp context-parallel-size ulysses ulysses-size ring-attention ",
+     "context parallelism is not modelled: "},
+    {" expert-parallel ep expert-model-parallel-size expert-parallel-size ", "expert parallelism is not modelled: "},
+    {" lora lora-r lora-rank lora-alpha qlora peft peft-config adapter ", "adapters (LoRA) are not modelled: "},
+    {" load-in-4bit load-in-8bit quantization quantize bits fp8 ", "quantisation is not modelled: "},
+});
+
 std::string between_spaces(std::string_view name) {
   return " " + std::string(name) + " ";
 }
@@ -80,6 +100,14 @@ std::string_view own_option(std::string_view foreign) {
   std::ranges::replace(name, '_', '-');
   for (const Foreign& each : kForeign)
     if (each.theirs.find(name) != std::string_view::npos) return each.ours;
+  return {};
+}
+
+std::string not_modelled(std::string_view foreign) {
+  std::string name = between_spaces(foreign);
+  std::ranges::replace(name, '_', '-');
+  for (const NotModelled& each : kNotModelled)
+    if (each.theirs.find(name) != std::string_view::npos) return std::string(each.answer) + std::string(kDryRun);
   return {};
 }
 

@@ -11,6 +11,9 @@ namespace shard::cli {
 /// none. '-' and '_' are alike.
 [[nodiscard]] std::string_view own_option(std::string_view foreign);
 
+/// Of what people ask for and no command models: that, and who answers instead. Empty for all else.
+[[nodiscard]] std::string not_modelled(std::string_view foreign);
+
 /// The same for names that mean exactly this here, and so are taken and not only hinted at.
 [[nodiscard]] std::string_view same_option(std::string_view foreign);
 

@@ -26,7 +26,7 @@ Your own model is a Hugging Face config.json, or the folder that holds one:
 The figures are of Shardscope's own executor. What PyTorch takes: shardscope help pytorch. It does not fit:
 shardscope help oom.)"},
     {"oom", "It does not fit: what now?", "reduce smaller offload memory-error",
-     R"(Ask for everything that takes less, and see what it costs in time. The front, marked *, is what no other strategy
+     R"(Ask for everything that takes less, and see what it costs in time. The Pareto front, marked *, is what no other strategy
 beats in both memory and speed.
 
   shardscope sweep --model gpt2-xl --world-size 8 --cluster a100-40gb-x8 --precision bf16 --stage 1,2,3 \
@@ -52,7 +52,7 @@ A list of parameters does as well as a model, with {name, shape, numel} in order
   shardscope search --parameters params.json --world-size 8
 
 Whether chunks are the right unit at all: shardscope help strategy.)"},
-    {"strategy", "Which strategy should I take?", "stage unit zero which best choose sweep",
+    {"strategy", "Which strategy should I take?", "which best choose sweep",
      R"(sweep predicts every combination of the lists that options hold: memory, speed and bytes sent, one row each, the
 best first.
 
@@ -105,11 +105,23 @@ Of a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot()), who held it, 
 
   shardscope inspect snapshot.pickle --at peak
 
-What is in device and host memory behind forward, backward and optimizer of each step, predicted and measured:
+What is in device and host memory after forward, backward and optimizer of each step, predicted and measured:
 
   shardscope train --model gpt2-nano --data random --sequence 64 --ranks 2 --stage 3 --steps 2 --print-memory
 
 In words: shardscope help words.)"},
+    {"fragmentation", "Is it the allocator?",
+     "allocator expandable segments expandable_segments alloc-conf pytorch_cuda_alloc_conf reserved fragmented cache",
+     R"(PyTorch's allocator keeps what it took from the device: reserved less allocated is what lies idle in it, and a block
+that no gap can hold is an out-of-memory error beside free memory. A snapshot (torch.cuda.memory._dump_snapshot())
+says how much that is, and what another setting of PYTORCH_CUDA_ALLOC_CONF would have made of the same run:
+
+  shardscope simulate --model gpt2 --like pytorch --cluster a100-40gb-x8 --micro-batch 4 --what-if
+  shardscope simulate --model gpt2 --like pytorch --cluster a100-40gb-x8 --micro-batch 4 \
+      --allocator-conf expandable_segments:True
+
+Of a snapshot of your own: 'shardscope simulate --program snapshot.pickle --allocator-conf
+expandable_segments:True'. docs/programs.md.)"},
     {"config", "How do I start from the configuration that I have?",
      "deepspeed ds-config ds_config accelerate colossalai colossal-ai gemini torchtitan megatron fsdp file begin",
      R"(A file of DeepSpeed (JSON), accelerate (YAML), torchtitan (TOML), Colossal-AI (Python, read and not executed) or a
@@ -183,8 +195,8 @@ which it found.
 'mpirun -n 4 shardscope train ...', 'torchrun --nproc-per-node 4 --no-python shardscope train ...'; across hosts
 add --transport messages. docs/launching.md, examples/two_hosts.)"},
     {"scripts", "How do I use it in a script?", "script exit codes ci automation completion man",
-     R"(Every command takes --json (one object on stdout, sizes as integers with the unit in the key); messages go to
-stderr. Tables also come as --format csv or markdown. Every key, and the exit codes: shardscope help json.
+     R"(Every command with a result takes --json (one object on stdout, sizes as integers with the unit in the key);
+messages go to stderr. Tables also come as --format csv or markdown. Every key, and the exit codes: shardscope help json.
 
   shardscope simulate --model gpt2 --world-size 8 --stage 3 --json
   shardscope sweep --model gpt2 --world-size 8 --stage 1,2,3 --format csv

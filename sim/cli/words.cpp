@@ -45,7 +45,6 @@ constexpr auto kWords = std::to_array<Word>({
     {"extent", "how far an arena is used: its highest offset, gaps and alignment included; what has to fit",
      "peak (extent)"},
     {"first_step", "the first step, at whose end optimizer state is born"},
-    {"front", "of a sweep, marked *: strategies that no other one beats in both peak device memory and speed"},
     {"gather set",
      "the gathered elements of all chunks that one module touches, of the module where they are most: they have to be "
      "there at one time",
@@ -56,11 +55,11 @@ constexpr auto kWords = std::to_array<Word>({
     {"hidden", "communication while a kernel runs on the same device: what it does not add to the step"},
     {"host", "memory of the host's processor; with --placement, where a device's overflow rests", "host memory"},
     {"idle",
-     "of a device: neither a kernel nor a collective nor a copy runs; between its work: without what lies before its "
-     "first and behind its last",
-     "between its work"},
+     "of a device: neither a kernel nor a collective nor a copy runs; between first and last: without what lies before "
+     "its "
+     "first work and after its last",
+     "between first and last"},
     {"input", "batch, targets, losses and the few numbers that steps read"},
-    {"its own", "the time of a call less that of the calls inside it, on one thread", "self"},
     {"kernel", "a program that a device runs"},
     {"lane", "one row of a trace: a stream of one rank, or a thread", "lanes"},
     {"largest", "the category that most of a device's memory is of when most is in use, with its bytes"},
@@ -86,11 +85,11 @@ constexpr auto kWords = std::to_array<Word>({
      "NCCL; known as an interval",
      "outside"},
     {"parameter", "resting parameters, whole or a rank's shard; as a count, tensors by their names", "parameters"},
+    {"pareto front", "of a sweep, marked *: strategies that no other one beats in both peak device memory and speed",
+     "front"},
     {"peak", "the most that a memory is used; of an arena its extent", "peak memory"},
-    {"peer's score",
-     "the waste that the other system's own search reports for the size; it differs from the waste of "
-     "the layout built where that search leaves parameters out or rounds later"},
-    {"phase", "a part of a run with memory and time of its own: creation, first_step, steady_step, digest, save,"
+    {"phase",
+     "a part of a run with memory and time of its own: creation, first_step, steady_step, digest, save,"
      " evaluate"},
     {"pinned", "host memory whose pages are locked, so that a GPU copies from and to it while it computes",
      "pinned memory"},
@@ -101,19 +100,25 @@ constexpr auto kWords = std::to_array<Word>({
     {"recorded", "of a rank: from the first begin to the last end in a trace"},
     {"reduce", "collective after which one rank has the sum over all ranks"},
     {"reduce_scatter", "collective that sums over all ranks and leaves each its part of the sum"},
+    {"reported waste",
+     "the waste that Colossal-AI's own search reports for the size; it differs from the waste of the layout built "
+     "where "
+     "that search leaves parameters out or rounds later"},
     {"resident", "memory of all ranks as the operating system counts it, less what the libraries took before"},
     {"residual", "measured less predicted, of one op"},
     {"rule",
      "how a chunk size is chosen: exact by Shardscope, gemini and gemini-v0.1.9 as Colossal-AI's searches, "
      "variable with chunks of different sizes"},
     {"save", "the phase in which each rank hands out its part of the state, to be kept as a checkpoint"},
+    {"self", "the time of a call less that of the calls inside it, on one thread", "self time"},
     {"sent",
-     "bytes of the collectives of one rank in one step, each call's full buffer; on the wire an all_reduce of a "
-     "buffer is what a reduce_scatter and an all_gather of it are"},
+     "bytes of the collectives of one rank in one step, each call's full buffer; an all_reduce counts as the "
+     "reduce_scatter and the all_gather that it is on the wire; in JSON and CSV each buffer once"},
     {"shard", "a rank's part of something that is cut equally over ranks"},
     {"share", "a part of the whole: of the time recorded, of all of a table"},
     {"span", "one event with a beginning and an end in a trace", "spans"},
-    {"stage", "ZeRO stage: 0 shards nothing, 1 optimizer state, 2 gradients too, 3 parameters too"},
+    {"stage", "ZeRO stage: 0 shards nothing, 1 optimizer state, 2 gradients too, 3 parameters too",
+     "zero, zero-0, zero-1, zero-2, zero-3"},
     {"state", "all parameters and optimizer state after the last step; its SHA-256 is equal for equal training"},
     {"steady_step", "any step after the first"},
     {"stream", "a queue of ops that run in order; different streams overlap"},

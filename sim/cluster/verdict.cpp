@@ -3,8 +3,6 @@
 
 #include <cmath>
 
-#include "traces/base/numbers.h"
-
 namespace shard::cluster {
 
 Verdict verdict_of(Bytes peak, const Room& room) {
@@ -14,8 +12,7 @@ Verdict verdict_of(Bytes peak, const Room& room) {
   return peak + Bytes{margin} + room.outside.high > *room.capacity ? Verdict::tight : Verdict::fits;
 }
 
-std::string show_range(ByteRange range, std::string (*show)(Bytes)) {
-  if (show == nullptr) show = show_bytes;
+std::string show_range(ByteRange range, ShowBytes show) {
   std::string low = show(range.low);
   const std::string high = show(range.high);
   if (range.low == range.high) return high;
@@ -24,8 +21,7 @@ std::string show_range(ByteRange range, std::string (*show)(Bytes)) {
   return low + " to " + high;
 }
 
-std::string account_of(Bytes peak, const Room& room, std::string (*show)(Bytes), const std::string& what) {
-  if (show == nullptr) show = show_bytes;
+std::string account_of(Bytes peak, const Room& room, ShowBytes show, const std::string& what) {
   std::string text = show(peak) + what;
   if (room.outside != ByteRange{})
     text += " + " + show_range(room.outside, show) +
@@ -40,8 +36,7 @@ HostRoom host_room(const Cluster& cluster, std::int32_t ranks, std::optional<Byt
           .assumed_of = given || !cluster.host_memory ? std::string() : cluster.name};
 }
 
-std::string host_account(Bytes of_all_ranks, Bytes pinned, const HostRoom& room, std::string (*show)(Bytes)) {
-  if (show == nullptr) show = show_bytes;
+std::string host_account(Bytes of_all_ranks, Bytes pinned, const HostRoom& room, ShowBytes show) {
   std::string text = show(of_all_ranks);
   if (room.capacity) text += " of " + show(*room.capacity);
   text += " host memory";
@@ -56,8 +51,11 @@ std::string headline_of(Verdict verdict) {
   return verdict == Verdict::does_not_fit ? "does not fit: " : std::string(to_string(verdict)) + ": ";
 }
 
-std::string verdict_line(Verdict verdict, Bytes peak, const Room& room, std::string (*show)(Bytes),
-                         const std::string& what) {
+std::string unlimited_line(Bytes peak, const Room& room, ShowBytes show, const std::string& what) {
+  return "device memory: " + account_of(peak, room, show, what) + " at the peak, no limit set\n";
+}
+
+std::string verdict_line(Verdict verdict, Bytes peak, const Room& room, ShowBytes show, const std::string& what) {
   return room.capacity ? headline_of(verdict) + account_of(peak, room, show, what) + "\n" : "";
 }
 

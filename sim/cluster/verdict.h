@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/cluster/outside.h"
+#include "traces/base/numbers.h"
 #include "traces/base/units.h"
 
 namespace shard::cluster {
@@ -51,26 +52,29 @@ struct HostRoom {
 /// "70.00 GiB of 64.00 GiB host memory (4 ranks of a host), 60.00 GiB of it pinned", with whose limit that is where
 /// the user did not say it. For the headline of a run that has too much for its host.
 [[nodiscard]] std::string host_account(Bytes of_all_ranks, Bytes pinned, const HostRoom& room,
-                                       std::string (*show)(Bytes) = nullptr);
+                                       ShowBytes show = show_bytes);
 
 /// does_not_fit: too large with the lowest of what lies outside; fits: small enough with the highest, and were the peak
 /// larger by the uncertainty; tight: between them.
 [[nodiscard]] Verdict verdict_of(Bytes peak, const Room& room);
 
 /// "0.54 to 1.63 GiB"; one figure where both are equal.
-[[nodiscard]] std::string show_range(ByteRange range, std::string (*show)(Bytes) = nullptr);
+[[nodiscard]] std::string show_range(ByteRange range, ShowBytes show = show_bytes);
 
 /// "22.21 GiB + 0.54 to 1.63 GiB outside of the allocator = 22.75 to 23.84 GiB of 39.50 GiB device memory"; without the
 /// account where nothing lies outside. `show` is for bytes; `what` comes behind the peak (" reserved").
-[[nodiscard]] std::string account_of(Bytes peak, const Room& room, std::string (*show)(Bytes) = nullptr,
+[[nodiscard]] std::string account_of(Bytes peak, const Room& room, ShowBytes show = show_bytes,
                                      const std::string& what = "");
 
 /// "fits: ", "tight: ", "does not fit: ".
 [[nodiscard]] std::string headline_of(Verdict verdict);
 
+/// "device memory: 5.87 GiB at the peak, no limit set", a line.
+[[nodiscard]] std::string unlimited_line(Bytes peak, const Room& room, ShowBytes show, const std::string& what = "");
+
 /// Headline and account, one line ended by a newline; empty without a limit. The verdict is verdict_of() but where more
 /// than the peak is known.
-[[nodiscard]] std::string verdict_line(Verdict verdict, Bytes peak, const Room& room,
-                                       std::string (*show)(Bytes) = nullptr, const std::string& what = "");
+[[nodiscard]] std::string verdict_line(Verdict verdict, Bytes peak, const Room& room, ShowBytes show = show_bytes,
+                                       const std::string& what = "");
 
 }  // namespace shard::cluster

@@ -78,9 +78,9 @@ std::string batch_line(const Assumed& a, const Origins& from) {
   return text;
 }
 
-std::string machine_line(const Assumed& a, const Origins& from) {
+std::string machine_line(const Assumed& a, const Origins& from, ShowBytes show) {
   return printable_line(*a.cluster) + mark(from.cluster) + ", " +
-         (a.device_capacity ? show_bytes(*a.device_capacity) + " per device" + mark(from.device_capacity)
+         (a.device_capacity ? show(*a.device_capacity) + " per device" + mark(from.device_capacity)
                             : std::string("no memory limit")) +
          "; ";
 }
@@ -101,12 +101,12 @@ Assumed assumed(const model::Model& model, const plan::Strategy& s, const std::s
           .device_capacity = device_capacity};
 }
 
-void print_assumed(cli::Format format, const cli::Command& command, const Assumed& a) {
+void print_assumed(cli::Format format, const cli::Command& command, const Assumed& a, ShowBytes show) {
   if (format == cli::Format::json) return;
-  cli::print(format == cli::Format::table ? std::cout : std::cerr, to_text(command, a) + '\n');
+  cli::print(format == cli::Format::table ? std::cout : std::cerr, to_text(command, a, show) + '\n');
 }
 
-std::string to_text(const cli::Command& command, const Assumed& a) {
+std::string to_text(const cli::Command& command, const Assumed& a, ShowBytes show) {
   const Origins from = origins_of(command, a);
   std::string text = "model     " + printable_line(a.model) + mark(from.model) + ", " +
                      with_commas(a.parameter_elements) + (a.parameter_elements == 1 ? " parameter\n" : " parameters\n");
@@ -115,7 +115,7 @@ std::string to_text(const cli::Command& command, const Assumed& a) {
     text += "; its config.json says " + *other + ": --precision " + *other + " to follow it";
   text += "\n";
   if (a.has_batch) text += "batch     " + batch_line(a, from) + "\n";
-  text += "machine   " + (a.cluster ? machine_line(a, from) : "") + with_commas(a.world_size) +
+  text += "machine   " + (a.cluster ? machine_line(a, from, show) : "") + with_commas(a.world_size) +
           (a.world_size == 1 ? " rank" : " ranks") + mark(from.world_size) + "\n";
   if (a.cluster)
     text += "memory    of " + (a.memory_of == like::kOwnName ? "Shardscope's own executor" : a.memory_of) +

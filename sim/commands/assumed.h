@@ -11,6 +11,7 @@
 #include "sim/like/frameworks/framework.h"
 #include "sim/model/graph.h"
 #include "sim/strategy/strategy.h"
+#include "traces/base/numbers.h"
 
 namespace shard::commands {
 
@@ -41,11 +42,12 @@ struct Assumed {
 
 /// to_text() where people read it: before the result, or on stderr where stdout holds nothing but a table for other
 /// programs. Nothing for JSON, which has it inside.
-void print_assumed(cli::Format format, const cli::Command& command, const Assumed& assumed);
+void print_assumed(cli::Format format, const cli::Command& command, const Assumed& assumed,
+                   ShowBytes show = show_bytes);
 
 /// A line each for model, precision, batch, machine and whose memory it is, every value with "(given)", "(default)",
 /// "(derived)" or the line of a file behind it.
-[[nodiscard]] std::string to_text(const cli::Command& command, const Assumed& assumed);
+[[nodiscard]] std::string to_text(const cli::Command& command, const Assumed& assumed, ShowBytes show = show_bytes);
 
 /// {"model", "parameter_elements", "precision", "sequence", "micro_batch", "global_batch", "world_size", "cluster",
 /// "device_capacity_bytes", "host_capacity_bytes", "memory_of"}, each {"value", "origin"}: "command line", "FILE:LINE",

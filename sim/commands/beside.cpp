@@ -37,12 +37,12 @@ Beside beside(const Simulated& simulated) {
                              .tokens_per_second = own->tokens_per_second}};
 }
 
-std::string to_text(const Beside& beside) {
+std::string to_text(const Beside& beside, ShowBytes show) {
   if (beside.own)
-    return "Shardscope's own executor with this strategy: " + show_mib(beside.own->peak) + " of device memory, " +
+    return "Shardscope's own executor with this strategy: " + show(beside.own->peak) + " of device memory, " +
            duration(beside.own->step) + " a step (--like shardscope)\n";
   if (beside.reproducible && beside.reproducible->count() > 0)
-    return show_bytes(*beside.reproducible) +
+    return show(*beside.reproducible) +
            " of the peak go with --no-reproducible: they keep sums in an order that no sharding changes\n";
   return {};
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sim/commands/simulate_strategy.h"
+#include "traces/base/numbers.h"
 
 namespace shard::commands {
 
@@ -31,7 +32,7 @@ struct Beside {
 [[nodiscard]] std::optional<engine::Simulation> own_beside(const Simulated& simulated);
 
 /// A line, or nothing where there is nothing to say.
-[[nodiscard]] std::string to_text(const Beside& beside);
+[[nodiscard]] std::string to_text(const Beside& beside, ShowBytes show);
 /// "own_executor" (null, or an object with "peak_device_bytes", "step_seconds" and "tokens_per_second") and
 /// "reproducible_bytes" (null).
 void add_json(nlohmann::ordered_json& json, const Beside& beside);

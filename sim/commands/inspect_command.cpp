@@ -11,6 +11,7 @@
 #include "sim/commands/known_names.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/replay_recording.h"
+#include "traces/base/numbers.h"
 #include "traces/base/recorder_file.h"
 #include "traces/import/combine.h"
 #include "traces/import/import.h"
@@ -93,6 +94,14 @@ std::optional<int> handed_over(std::span<const std::string> arguments) {
   return failed(cli::hand_over("shardscope-train", "inspect", words));
 }
 
+/// A time after the trace's end is answered by what was held at its end.
+void note_late(const cli::Command& command, const HoldersOptions& holders, const TraceSummary& summary) {
+  const std::int64_t lasts_ns = summary.end_ns - summary.begin_ns;
+  if (holders.at_ns && *holders.at_ns > lasts_ns)
+    print_notes({command.describe("at") + " is after the end: the trace lasts " +
+                 duration(Seconds{static_cast<double>(lasts_ns) / 1e9}) + ", and this was held at its end"});
+}
+
 }  // namespace
 
 int inspect_command(std::span<const std::string> arguments) {
@@ -151,6 +160,7 @@ int inspect_command(std::span<const std::string> arguments) {
   std::optional<Rank> rank;
   if (holders.rank) rank = Rank{static_cast<std::int32_t>(*holders.rank)};
   TraceSummary summary = summarize(*trace, rank);
+  note_late(command, holders, summary);
   const Snapshot* snapshot = trace->snapshot ? &*trace->snapshot : nullptr;
   const Result<std::optional<HoldersAnswer>> held = holders.of(trace->trace, snapshot, summary.begin_ns);
   if (!held) return failed(held.error());

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "traces/base/numbers.h"
-
 namespace shard::commands {
 namespace {
 
@@ -101,17 +99,23 @@ nlohmann::ordered_json to_json(const std::vector<Lever>& levers) {
   return all;
 }
 
-std::string to_text(const std::vector<Lever>& levers) {
+std::string to_text(const std::vector<Lever>& levers, ShowBytes show) {
   if (levers.empty()) return "what if: no single option that is modelled lowers the peak\n";
   std::string text = "what if, each alone and simulated anew";
   text += levers.front().memory == Memory::host ? "; host memory of a host:\n" : ":\n";
   for (const Lever& lever : levers) {
-    std::string saved = show_mib(lever.saved);
+    const std::string saved = show(lever.saved);
     text += std::string(16 - std::min<std::size_t>(16, saved.size()), ' ') + saved + " less  " + lever.option + "  (" +
-            show_mib(lever.peak) + ")" + (lever.verdict == cluster::Verdict::does_not_fit ? ", does not fit" : "") +
-            "\n";
+            show(lever.peak) + ")" + (lever.verdict == cluster::Verdict::does_not_fit ? ", does not fit" : "") + "\n";
   }
   return text;
+}
+
+std::string largest_text(const std::vector<Lever>& levers, ShowBytes show) {
+  if (levers.empty()) return "";
+  const Lever& largest = levers.front();
+  return "  largest lever: " + largest.option + ", " + show(largest.saved) + " less (" + show(largest.peak) + ")" +
+         (largest.verdict == cluster::Verdict::does_not_fit ? ", does not fit" : "") + "\n";
 }
 
 }  // namespace shard::commands

@@ -11,6 +11,7 @@
 #include "sim/cli/command_line.h"
 #include "sim/cluster/verdict.h"
 #include "traces/base/ids.h"
+#include "traces/base/numbers.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
 
@@ -47,6 +48,9 @@ struct LeverBase {
 
 /// [{"option", "peak_bytes", "saved_bytes", "memory" ("device", "host"), "verdict"}]
 [[nodiscard]] nlohmann::ordered_json to_json(const std::vector<Lever>& levers);
-[[nodiscard]] std::string to_text(const std::vector<Lever>& levers);
+/// All of them, a line each, under a heading.
+[[nodiscard]] std::string to_text(const std::vector<Lever>& levers, ShowBytes show);
+/// The one that saves most, as a line of the verdict; empty where none is known.
+[[nodiscard]] std::string largest_text(const std::vector<Lever>& levers, ShowBytes show);
 
 }  // namespace shard::commands

@@ -51,7 +51,7 @@ struct Found {
   [[nodiscard]] std::string to_text() const {
     return "largest " + what + " that fits: " + with_commas(largest.value) +
            (largest.contradiction ? "; a larger one cannot be: " + largest.contradiction->what : "") +
-           (next_is_tight ? "; " + with_commas(largest.value + step) + " is tight" : "") + "\n\n";
+           (next_is_tight ? "; " + with_commas(largest.value + step) + " is tight" : "") + "\n";
   }
   [[nodiscard]] nlohmann::ordered_json to_json() const {
     return {{"what", what},
@@ -68,7 +68,7 @@ struct SimulateCommand {
   std::string program, save_program;
   Sought find = Sought::nothing;
   std::optional<Found> found;
-  bool what_if = false;
+  bool what_if = false, exact = false;
   std::optional<std::vector<Lever>> levers;
   ForeignFiles foreign;
   cli::OutputOptions output;
@@ -96,6 +96,7 @@ struct SimulateCommand {
                             "search the largest that fits, and predict that")
         .common();
     group.add_flag("what-if", &what_if, "simulate one option more at a time, and list what lowers the peak").common();
+    group.add_flag("exact", &exact, "sizes to the byte, in place of one unit that is rounded for people");
     cli::add_output_options(command, output);
     add_foreign_files(command, foreign);
   }
@@ -119,7 +120,7 @@ constexpr char letter_of(Category category) {
 }
 
 /// Memory over the step of the class with the largest arena, by category.
-cli::Styled picture(const engine::Simulation& s) {
+cli::Styled picture(const engine::Simulation& s, ShowBytes show_size) {
   const engine::ClassResult& c = s.largest();
   std::vector<cli::Layer> layers;
   for (int k = 0; k < kCategoryCount; ++k) {
@@ -129,7 +130,7 @@ cli::Styled picture(const engine::Simulation& s) {
       layer.values.push_back(static_cast<double>(p.live[static_cast<std::size_t>(k)].count()));
     layers.push_back(std::move(layer));
   }
-  const auto show = [](double v) { return show_bytes(Bytes{static_cast<std::int64_t>(v)}); };
+  const auto show = [show_size](double v) { return show_size(Bytes{static_cast<std::int64_t>(v)}); };
   return cli::stacked_area(layers, {.show = show, .marks = {}}, cli::style_of(1));
 }
 
@@ -161,21 +162,33 @@ Result<std::unique_ptr<SimulateCommand>> read_line(std::span<const std::string> 
   return line;
 }
 
-/// Before every answer: what was taken, and from which files.
-void print_before(const SimulateCommand& o, const Simulated& simulated, cli::Format format) {
-  print_assumed(format, o.command, simulated.taken);
-  print_foreign_files(format, o.foreign);
-  if (o.found && format != cli::Format::json) std::cout << o.found->to_text();
+/// How this answer's sizes are written.
+template <class Figures>
+ShowBytes sizes_of(const SimulateCommand& o, const Figures& figures) {
+  return o.exact ? show_exact : unit_of(figures);
 }
 
-/// Why the answer is our own executor's, in the verdict's own line, and who answers for theirs.
+/// Why the answer is our own executor's, behind the verdict's own line, and who answers for theirs.
 std::string with_instead(const SimulateCommand& o, const Simulated& simulated, std::string text) {
   if (!simulated.instead) return text;
   const Instead& instead = *simulated.instead;
   const std::string said =
-      " (Shardscope's own executor; " + instead.framework + " is not predicted: " + instead.reason.what +
-      ")\n  theirs: " + dry_run_line(instead.framework, o.command, o.simulate, o.foreign, simulated).text;
-  return text.insert(std::min(text.find('\n'), text.size()), said);
+      "  by Shardscope's own executor; " + instead.framework + " is not predicted: " + instead.reason.what +
+      "\n  theirs: " + dry_run_line(instead.framework, o.command, o.simulate, o.foreign, simulated).text + "\n";
+  return text.insert(std::min(text.find('\n') + 1, text.size()), said);
+}
+
+/// The answer before all that explains it: the verdict, what decides it, the largest lever, the step; then what was
+/// taken, and from which files. Without a table on stdout it stands on stderr.
+void print_opening(const SimulateCommand& o, const Simulated& simulated, const std::string& verdict,
+                   const std::string& step, ShowBytes show, cli::Format format) {
+  if (format == cli::Format::json) return;
+  std::ostream& out = format == cli::Format::table ? std::cout : std::cerr;
+  cli::print(out, (o.found ? o.found->to_text() : "") + with_instead(o, simulated, verdict) +
+                      (o.levers ? largest_text(*o.levers, show) : "") + step + "\n");
+  print_assumed(format, o.command, simulated.taken, show);
+  print_foreign_files(format, o.foreign);
+  if (!o.foreign.read.empty()) out << '\n';
 }
 
 nlohmann::ordered_json instead_json(const SimulateCommand& o, const Simulated& simulated) {
@@ -192,7 +205,7 @@ nlohmann::ordered_json begin_json(const SimulateCommand& o, const Simulated& sim
   j["instead_of"] = instead_json(o, simulated);
   if (!o.foreign.read.empty()) j["configurations"] = to_json(o.foreign);
   if (o.found) j["found"] = o.found->to_json();
-  if (o.levers) j["levers"] = to_json(*o.levers);
+  if (o.what_if) j["levers"] = to_json(*o.levers);
   return j;
 }
 
@@ -200,7 +213,8 @@ void print(const SimulateCommand& o, const Simulated& simulated, const engine::S
            cli::Format format) {
   const auto change =
       engine::change_that_fits(simulated.planned->model, simulation, simulated.cluster, simulated.options);
-  print_before(o, simulated, format);
+  const ShowBytes show = sizes_of(o, simulation);
+  print_opening(o, simulated, verdict_text(simulation, change, show), time_text(simulation), show, format);
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = begin_json(o, simulated);
     j["model"] = simulated.planned->model->name;
@@ -208,44 +222,43 @@ void print(const SimulateCommand& o, const Simulated& simulated, const engine::S
     add_json(j, beside(simulated));
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::table) {
-    cli::print(std::cout, with_instead(o, simulated, engine::to_text(simulation, change)) + to_text(beside(simulated)) +
-                              '\n' + (o.levers ? to_text(*o.levers) + '\n' : ""));
-    std::cout << picture(simulation) << kWordsHint;
+    cli::print(std::cout, details_text(simulation, show) + "\n" + to_text(beside(simulated), show) +
+                              (o.what_if ? to_text(*o.levers, show) + "\n" : ""));
+    std::cout << picture(simulation, show) << kWordsHint;
   } else {
-    cli::print(std::cerr, engine::verdict_text(simulation, change));
     std::cout << cli::render(phase_table(simulation), format, cli::style_of(1));
   }
 }
 
 void print(const SimulateCommand& o, const Simulated& simulated, const like::LikeResult& result, cli::Format format) {
-  print_before(o, simulated, format);
+  const ShowBytes show = sizes_of(o, result);
+  print_opening(o, simulated, verdict_text(result, show), "", show, format);
+  const DryRunLine exact = dry_run_line(simulated.taken.memory_of, o.command, o.simulate, o.foreign, simulated);
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = begin_json(o, simulated);
     j.update(like::to_json(result));
     add_json(j, beside(simulated));
-    const DryRunLine exact = dry_run_line(simulated.taken.memory_of, o.command, o.simulate, o.foreign, simulated);
     j["dry_run"] = exact.is_recipe ? nlohmann::ordered_json(exact.text) : nlohmann::ordered_json(nullptr);
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::table) {
-    cli::print(std::cout, like::to_text(result) + to_text(beside(simulated)));
-    const DryRunLine exact = dry_run_line(simulated.taken.memory_of, o.command, o.simulate, o.foreign, simulated);
+    cli::print(std::cout, details_text(result, who(result), show) + to_text(beside(simulated), show));
     if (exact.is_recipe) cli::print(std::cout, "exactly, by the PyTorch that is installed: " + exact.text + "\n");
-    if (o.levers) cli::print(std::cout, to_text(*o.levers));
+    if (o.what_if) cli::print(std::cout, to_text(*o.levers, show));
   } else {
     print_tables(result, format);
   }
 }
 
 void print(const SimulateCommand& o, const Simulated& simulated, const like::GeminiResult& result, cli::Format format) {
-  print_assumed(format, o.command, simulated.taken);
+  const ShowBytes show = sizes_of(o, result);
+  print_opening(o, simulated, verdict_text(result, show), "", show, format);
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = begin_json(o, simulated);
     j.update(like::to_json(result));
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::table) {
-    cli::print(std::cout, like::to_text(result));
+    cli::print(std::cout, details_text(result, show));
   } else {
-    cli::print(std::cerr, like::verdict_text(result));
     std::cout << cli::render(steps_table(result), format, cli::style_of(1));
   }
 }
@@ -384,7 +397,8 @@ Result<void> add_levers(std::span<const std::string> arguments, SimulateCommand&
                             [&](std::span<const cli::Change> changes) -> Result<LeverAnswer> {
                               // Who answers for what was asked answers for what is changed, too.
                               std::vector<cli::Change> all(changes.begin(), changes.end());
-                              if (!line.command.given("like")) all.push_back({"like", simulated.taken.memory_of});
+                              if (simulated.instead || !line.command.given("like"))
+                                all.push_back({"like", simulated.taken.memory_of});
                               const Result<std::unique_ptr<SimulateCommand>> next = read_line(arguments, all);
                               if (!next) return next.error();
                               const Result<Simulated> figures =
@@ -412,7 +426,8 @@ int simulate_command(std::span<const std::string> arguments) {
                              .device_capacity = line->simulate.strategy.placement.device_capacity,
                              .host_capacity = line->simulate.strategy.placement.host_capacity,
                              .allocator = line->simulate.allocator,
-                             .trace = line->trace},
+                             .trace = line->trace,
+                             .exact = line->exact},
                             *format);
   line->simulate.configured = configured_framework(line->foreign);
   SimulateInputs inputs;
@@ -424,7 +439,9 @@ int simulate_command(std::span<const std::string> arguments) {
                 {}, [&](std::span<const cli::Change> changes) { return read_line(arguments, changes); },
                 {.inputs = inputs, .note = print_notes, .series = series, .trace = line->trace}, line);
   if (!simulated) return failed(simulated.error());
-  if (line->what_if)
+  // The one that saves most is part of every verdict that people read.
+  const bool in_verdict = series && line->find == Sought::nothing && has_limit(*simulated) && simulated->planned;
+  if (line->what_if || in_verdict)
     if (Result<void> ok = add_levers(arguments, *line, *simulated, inputs); !ok) return failed(ok.error());
   if (!line->save_program.empty()) {
     const auto* const like = std::get_if<like::LikeResult>(&simulated->figures);

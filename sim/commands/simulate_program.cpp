@@ -24,9 +24,9 @@ namespace shard::commands {
 namespace {
 
 /// What changes the answer of a program that is there, and how it is printed.
-constexpr std::array<std::string_view, 9> kOfPrograms{"program",       "cluster",        "device-capacity",
-                                                      "host-capacity", "allocator-conf", "memory-fraction",
-                                                      "trace",         "json",           "format"};
+constexpr std::array<std::string_view, 10> kOfPrograms{
+    "program", "cluster", "device-capacity", "host-capacity", "allocator-conf", "memory-fraction",
+    "trace",   "json",    "format",          "exact"};
 
 Result<void> refuse_others(const cli::Command& command) {
   for (const cli::Effective& option : command.effective())
@@ -116,10 +116,11 @@ std::string who(const AskedAgain& a) {
   return printable_line(text + ", on " + a.cluster);
 }
 
-void print(const AskedAgain& a, const std::string& path, cli::Format format) {
+void print(const AskedAgain& a, const ProgramQuestion& q, cli::Format format) {
+  const ShowBytes show = q.exact ? show_exact : like::unit_of(a.answer);
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("simulate");
-    j["program"] = path;
+    j["program"] = q.path;
     j["like"] = a.program.origin.framework;
     j["model"] = a.program.origin.model;
     j["world_size"] = a.program.origin.world_size;
@@ -129,8 +130,9 @@ void print(const AskedAgain& a, const std::string& path, cli::Format format) {
     j.update(like::to_json(a.answer));
     std::cout << cli::json_text(j);
   } else if (format == cli::Format::table) {
-    cli::print(std::cout, like::to_text(a.answer, who(a)));
+    cli::print(std::cout, like::verdict_text(a.answer, show) + like::details_text(a.answer, who(a), show));
   } else {
+    cli::print(std::cerr, like::verdict_text(a.answer, show));
     print_tables(a.answer, format);
   }
 }
@@ -138,7 +140,6 @@ void print(const AskedAgain& a, const std::string& path, cli::Format format) {
 }  // namespace
 
 void print_tables(const like::MemoryAnswer& answer, cli::Format format) {
-  cli::print(std::cerr, like::verdict_text(answer));
   if (format == cli::Format::markdown) cli::print(std::cout, like::to_markdown(answer));
   if (format == cli::Format::csv) std::cout << cli::render(moments_table(answer), format, cli::style_of(1));
 }
@@ -146,7 +147,7 @@ void print_tables(const like::MemoryAnswer& answer, cli::Format format) {
 int simulate_program(const cli::Command& command, const ProgramQuestion& question, cli::Format format) {
   const Result<AskedAgain> asked = ask(command, question);
   if (!asked) return failed(asked.error());
-  print(*asked, question.path, format);
+  print(*asked, question, format);
   return asked->answer.verdict() != cluster::Verdict::does_not_fit ? 0 : exit_code(Errc::does_not_fit);
 }
 

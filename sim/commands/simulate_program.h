@@ -22,6 +22,7 @@ struct ProgramQuestion {
   std::optional<Bytes> device_capacity, host_capacity;
   AllocatorFlags allocator;  ///< without settings: those that the program ran under
   std::string trace;         ///< a snapshot of what is predicted is written there; empty: none
+  bool exact = false;        ///< sizes to the byte
 };
 
 /// Prints what the program takes. The exit code: 3 where it does not fit.
@@ -31,7 +32,7 @@ struct ProgramQuestion {
 [[nodiscard]] Result<void> save_program(const cli::Command& command, const like::Program* program,
                                         const AllocatorFlags& allocator, const std::string& path);
 
-/// A framework's memory as CSV (its moments) or Markdown (its blocks); the verdict goes to stderr.
+/// A framework's memory as CSV (its moments) or Markdown (its blocks).
 void print_tables(const like::MemoryAnswer& answer, cli::Format format);
 
 }  // namespace shard::commands

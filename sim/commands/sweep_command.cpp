@@ -34,7 +34,7 @@ JSON description ('{"model_type": ...}'); of an option whose own value is a list
 of a list") the values have semicolons between them: --freeze 'wte.*,wpe.*;wte.*'.
 
 A row is what 'simulate' says with the row's options. Combinations that contradict themselves are rows with the reason.
-* marks the front: of the strategies that fit, those that no other one beats in both peak device memory and tokens/s.
+* marks the Pareto front: of the strategies that fit, those that no other one beats in both peak device memory and tokens/s.
 --format csv and json have every figure of every row in the order of the lists, the last changing fastest; the table has
 the chief ones, the best first. Exit code 3 where nothing fits, 78 where every combination contradicts itself.
 
@@ -61,7 +61,7 @@ struct SweepLine {
   explicit SweepLine(cli::Choose choose) {
     add_simulate_options(command, simulate);
     command.group("Output")
-        .add("picture", &picture, "FILE.svg", "draw device memory against speed, with the front")
+        .add("picture", &picture, "FILE.svg", "draw device memory against speed, with the Pareto front")
         .common()
         .once()
         .writes_file();

@@ -84,7 +84,8 @@ class SweepPicture {
  private:
   /// Of a peak: what is left with the least of what lies outside of the allocator.
   static std::int64_t limit_of(const SweepFigures& f) { return (*f.taken.device_capacity - f.outside.low).count(); }
-  /// A capacity far to the right would press the points together: it is not drawn.
+  /// A capacity far to the right would press the points together, and so is not drawn; peaks far beyond a capacity
+  /// would press those together that fit, and so stand at the edge.
   static double most_bytes(const std::vector<SweepRow>& rows) {
     double most = 0;
     double capacity = 0;
@@ -94,6 +95,7 @@ class SweepPicture {
       if (row.figures->taken.device_capacity)
         capacity = std::max(capacity, static_cast<double>(limit_of(*row.figures)));
     }
+    if (capacity > 0 && most > 2 * capacity) return 2 * capacity;
     return capacity <= 4 * most ? std::max(most, capacity) : most;
   }
   static double most_tokens(const std::vector<SweepRow>& rows) {
@@ -106,7 +108,7 @@ class SweepPicture {
   [[nodiscard]] double x_of(double bytes) const { return kLeft + kPlotWidth * bytes / x_.end; }
   [[nodiscard]] double y_of(double tokens) const { return kTop + kPlotHeight * (1 - tokens / y_.end); }
   [[nodiscard]] double x_of(const SweepRow& row) const {
-    return x_of(static_cast<double>(row.figures->device_peak.count()));
+    return x_of(std::min(static_cast<double>(row.figures->device_peak.count()), x_.end));
   }
   [[nodiscard]] double y_of(const SweepRow& row) const { return y_of(row.figures->times->tokens_per_second); }
 
@@ -131,7 +133,12 @@ class SweepPicture {
     }
     line(kLeft, bottom, kLeft + kPlotWidth, bottom, "\"black\"");
     line(kLeft, kTop, kLeft, bottom, "\"black\"");
-    text(kLeft + kPlotWidth / 2, bottom + 40, "peak of device memory, largest rank", "middle");
+    const bool beyond = std::ranges::any_of(
+        shown_, [&](const SweepRow* row) { return static_cast<double>(row->figures->device_peak.count()) > x_.end; });
+    text(
+        kLeft + kPlotWidth / 2, bottom + 40,
+        std::string("peak of device memory, largest rank") + (beyond ? "; at the right edge: more than fits here" : ""),
+        "middle");
     text(kLeft, kTop - 8, "tokens/s");
   }
 

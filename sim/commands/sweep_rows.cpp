@@ -93,6 +93,10 @@ Bytes SweepFigures::sent_together() const {
   return std::accumulate(sent.begin(), sent.end(), Bytes{0});
 }
 
+Bytes SweepFigures::on_the_wire() const {
+  return sent_together() + sent[static_cast<std::size_t>(Collective::all_reduce)];
+}
+
 std::string SweepFigures::short_of() const {
   if (verdict == cluster::Verdict::fits) return "";
   const cluster::Room room{.capacity = taken.device_capacity, .outside = outside};

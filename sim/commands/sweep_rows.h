@@ -65,6 +65,8 @@ struct SweepFigures {
   std::optional<SweepTimes> times;
 
   [[nodiscard]] Bytes sent_together() const;
+  /// The same with an all_reduce as what it sends: a reduce_scatter and an all_gather of its buffer.
+  [[nodiscard]] Bytes on_the_wire() const;
   [[nodiscard]] bool fits() const { return verdict != cluster::Verdict::does_not_fit; }
   /// "27.17 GiB of 24.00 GiB device memory", with what lies outside; empty where it fits.
   [[nodiscard]] std::string short_of() const;

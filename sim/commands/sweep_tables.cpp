@@ -238,7 +238,7 @@ cli::Table all_columns(const std::vector<SweptOption>& lists, const std::vector<
 
 cli::Table chief_columns(const std::vector<SweptOption>& lists, const std::vector<SweepRow>& rows,
                          std::vector<std::string>& reasons) {
-  std::vector<SweepColumn> columns{{{.key = "front", .title = "front", .align = Align::left},
+  std::vector<SweepColumn> columns{{{.key = "front", .title = "Pareto front", .align = Align::left},
                                     [](const SweepRow& row) { return Cell(row.on_front ? "*" : ""); }}};
   for (SweepColumn& each : swept_columns(lists, false)) columns.push_back(std::move(each));
   const auto of_figures = [](auto of) {
@@ -263,7 +263,7 @@ cli::Table chief_columns(const std::vector<SweptOption>& lists, const std::vecto
   column("tokens_per_second", "tokens/s", [](const SweepFigures& f) {
     return f.times ? Cell(f.times->tokens_per_second, show_number(f.times->tokens_per_second)) : Cell();
   });
-  column("sent_bytes", "sent", [=](const SweepFigures& f) { return shown(f.sent_together()); });
+  column("sent_bytes", "sent", [=](const SweepFigures& f) { return shown(f.on_the_wire()); });
   column(
       "largest_category", "largest",
       [](const SweepFigures& f) {

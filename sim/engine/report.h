@@ -9,6 +9,7 @@
 
 #include "sim/engine/simulation.h"
 #include "sim/engine/smallest_change.h"
+#include "traces/base/numbers.h"
 
 namespace shard::engine {
 
@@ -41,7 +42,7 @@ inline constexpr std::size_t kDevice = static_cast<std::size_t>(Memory::device);
 [[nodiscard]] nlohmann::json to_json(const Simulation& simulation, const std::optional<Change>& change = std::nullopt);
 
 /// Live device memory by category, a column per moment; lines ended by newlines.
-[[nodiscard]] std::string moments_table(const std::vector<Moment>& moments);
+[[nodiscard]] std::string moments_table(const std::vector<Moment>& moments, ShowBytes show = show_bytes);
 
 /// The strategy's fields by their keys in the table (sim/strategy/fields.h), all of them; null: not set.
 [[nodiscard]] nlohmann::json to_json(const plan::Strategy& strategy);
@@ -52,11 +53,17 @@ inline constexpr std::size_t kDevice = static_cast<std::size_t>(Memory::device);
 /// {"parameter": bytes, ...}, without those that are 0.
 [[nodiscard]] nlohmann::json to_json(const CategoryBytes& bytes);
 
-/// The verdict and what it rests on, the memory that is too small first; lines ended by newlines.
-[[nodiscard]] std::string verdict_text(const Simulation& simulation,
-                                       const std::optional<Change>& change = std::nullopt);
+/// What an answer's sizes are written in: by the most that its largest rank, or a host, takes.
+[[nodiscard]] ShowBytes unit_of(const Simulation& simulation);
 
-/// For a terminal: what fits, memory by category, phase and moment of every class, communication, time.
-[[nodiscard]] std::string to_text(const Simulation& simulation, const std::optional<Change>& change = std::nullopt);
+/// The verdict and what it rests on, the memory that is too small first; lines ended by newlines.
+[[nodiscard]] std::string verdict_text(const Simulation& simulation, const std::optional<Change>& change,
+                                       ShowBytes show);
+
+/// What a step takes and does in how long, two lines; empty where nothing is timed.
+[[nodiscard]] std::string time_text(const Simulation& simulation);
+
+/// For a terminal: memory by category, phase and moment of every class, and communication.
+[[nodiscard]] std::string details_text(const Simulation& simulation, ShowBytes show);
 
 }  // namespace shard::engine

@@ -15,22 +15,28 @@ std::string format(const char* pattern, Values... values) {
   return std::string(text, static_cast<std::size_t>(std::clamp(length, 0, static_cast<int>(sizeof text) - 1)));
 }
 
-std::string device_line(const Simulation& s) {
-  const std::string account = cluster::account_of(s.largest().peak[kDevice], s.room());
-  if (!s.device_capacity) return "device memory: " + account + " at the peak, no limit set\n";
-  return account + ", headroom " + show_bytes(*s.headroom()) + "\n";
+/// Of a table's cell.
+int columns_of(ShowBytes show) {
+  return show == show_exact ? 20 : 15;
+}
+
+std::string device_line(const Simulation& s, ShowBytes show) {
+  const Bytes peak = s.largest().peak[kDevice];
+  if (!s.device_capacity) return cluster::unlimited_line(peak, s.room(), show);
+  return cluster::account_of(peak, s.room(), show) + ", headroom " + show(*s.headroom()) + "\n";
 }
 
 /// "70.00 GiB of 64.00 GiB"
-std::string host_figures(const Simulation& s) {
-  return show_bytes(s.host_peak) + (s.host.capacity ? " of " + show_bytes(*s.host.capacity) : "");
+std::string host_figures(const Simulation& s, ShowBytes show) {
+  return show(s.host_peak) + (s.host.capacity ? " of " + show(*s.host.capacity) : "");
 }
 
 /// One row per category, one column per phase, at each phase's live peak.
-std::string memory_table(const ClassResult& c) {
+std::string memory_table(const ClassResult& c, ShowBytes show) {
+  const int width = columns_of(show);
   std::string text = format("%-18s", "");
   for (const PhaseResult& p : c.phases)
-    text += format("%15s", (std::string(to_string(p.phase)) + (p.in_run ? "" : "*")).c_str());
+    text += format("%*s", width, (std::string(to_string(p.phase)) + (p.in_run ? "" : "*")).c_str());
   text += "\n";
   const auto row = [&](const char* name, auto bytes_of, bool always) {
     const bool any =
@@ -38,7 +44,7 @@ std::string memory_table(const ClassResult& c) {
     if (!any && !always) return;
     text += format("  %-16s", name);
     for (const PhaseResult& p : c.phases) {
-      text += format("%15s", bytes_of(p) == Bytes{0} ? "-" : show_bytes(bytes_of(p)).c_str());
+      text += format("%*s", width, bytes_of(p) == Bytes{0} ? "-" : show(bytes_of(p)).c_str());
     }
     text += "\n";
   };
@@ -71,7 +77,9 @@ std::string rank_list(const ClassResult& c) {
   return text;
 }
 
-std::string time_lines(const Simulation& s) {
+}  // namespace
+
+std::string time_text(const Simulation& s) {
   if (s.step_seconds <= Seconds{0}) return "";
   std::string text = "step: " + duration(s.step_seconds) + " (first " + duration(s.first_step_seconds) + ")";
   if (const PhaseResult* p = s.largest().find(Phase::steady_step)) {
@@ -84,16 +92,15 @@ std::string time_lines(const Simulation& s) {
   return text;
 }
 
-}  // namespace
-
-std::string moments_table(const std::vector<Moment>& moments) {
+std::string moments_table(const std::vector<Moment>& moments, ShowBytes show) {
+  const int width = columns_of(show);
   std::string text = format("%-18s", "");
-  for (const Moment& m : moments) text += format("%15s", m.name.c_str());
+  for (const Moment& m : moments) text += format("%*s", width, m.name.c_str());
   text += "\n";
   const auto row = [&](const char* name, auto bytes_of) {
     text += format("  %-16s", name);
     for (const Moment& m : moments)
-      text += format("%15s", bytes_of(m) == Bytes{0} ? "-" : show_bytes(bytes_of(m)).c_str());
+      text += format("%*s", width, bytes_of(m) == Bytes{0} ? "-" : show(bytes_of(m)).c_str());
     text += "\n";
   };
   for (std::size_t k = 0; k < kCategoryCount; ++k)
@@ -103,38 +110,43 @@ std::string moments_table(const std::vector<Moment>& moments) {
   return text;
 }
 
-std::string verdict_text(const Simulation& s, const std::optional<Change>& change) {
+ShowBytes unit_of(const Simulation& s) {
+  return one_unit(std::max(s.largest().peak[kDevice] + s.outside.high, s.host_peak));
+}
+
+std::string verdict_text(const Simulation& s, const std::optional<Change>& change, ShowBytes show) {
   const bool host_short = s.short_of().value_or(Memory::device) != Memory::device;
   const std::string headline = cluster::headline_of(s.verdict());
-  const std::string device = device_line(s);
-  const std::string pinned = s.pinned_peak > Bytes{0} ? ", " + show_bytes(s.pinned_peak) + " of it pinned\n" : "\n";
+  const std::string device = device_line(s, show);
+  const std::string pinned = s.pinned_peak > Bytes{0} ? ", " + show(s.pinned_peak) + " of it pinned\n" : "\n";
   std::string text;
   if (host_short) {
-    text = headline + cluster::host_account(s.host_peak, s.pinned_peak, s.host) + "\n";
+    text = headline + cluster::host_account(s.host_peak, s.pinned_peak, s.host, show) + "\n";
     text += (s.device_capacity ? "device memory: " : "") + device;
   } else {
     text = (s.device_capacity ? headline : "") + device;
     if (s.host_peak > Bytes{0})
-      text += "host memory: " + host_figures(s) + (s.host.capacity ? " of a host" : " at the peak of a host") + pinned;
+      text += "host memory: " + host_figures(s, show) + (s.host.capacity ? " of a host" : " at the peak of a host") +
+              pinned;
   }
   const Bytes disk = s.largest(Memory::disk).peak[static_cast<std::size_t>(Memory::disk)];
-  if (disk > Bytes{0}) text += "disk: " + show_bytes(disk) + " of a rank\n";
-  if (!s.fits && change) text += "  try: " + change->text + " (" + show_bytes(change->peak) + ")\n";
+  if (disk > Bytes{0}) text += "disk: " + show(disk) + " of a rank\n";
+  if (!s.fits && change) text += "  try: " + change->text + " (" + show(change->peak) + ")\n";
   return text;
 }
 
-std::string to_text(const Simulation& s, const std::optional<Change>& change) {
-  std::string text = verdict_text(s, change);
+std::string details_text(const Simulation& s, ShowBytes show) {
+  std::string text;
   for (const ClassResult& c : s.classes) {
-    text += "\n" + rank_list(c) + ": device memory at the live peak of each phase, the moment when most is in use\n" +
-            memory_table(c);
-    if (!c.moments.empty()) text += "  live after each part of the run:\n" + moments_table(c.moments);
+    text += (text.empty() ? "" : "\n") + rank_list(c) + ": device memory at the live peak of each phase\n" +
+            memory_table(c, show);
+    if (!c.moments.empty()) text += "  live after each part of the run:\n" + moments_table(c.moments, show);
     const Memory shown = s.short_of().value_or(Memory::device);
     if (const PhaseResult* p = c.peak_phase(shown)) {
       text += "  largest at the peak of " + std::string(to_string(p->phase));
       text += shown == Memory::device ? ":\n" : std::string(" in ") + to_string(shown) + " memory:\n";
       for (const Holder& h : p->memory[static_cast<std::size_t>(shown)].largest_holders) {
-        text += format("    %12s  %-16s ", show_bytes(h.bytes).c_str(), to_string(h.category)) + h.name;
+        text += format("    %*s  %-16s ", columns_of(show) - 3, show(h.bytes).c_str(), to_string(h.category)) + h.name;
         if (h.buffers > 1) text += format(" (%d buffers)", h.buffers);
         text += "\n";
       }
@@ -146,10 +158,11 @@ std::string to_text(const Simulation& s, const std::optional<Change>& change) {
     if (p == nullptr || p->collectives[k].count == 0) continue;
     if (!heading) text += "\ncommunication per step and rank:\n";
     heading = true;
-    text += format("  %-15s %8lld calls %12s\n", to_string(static_cast<Collective>(k)),
-                   static_cast<long long>(p->collectives[k].count), show_bytes(p->collectives[k].bytes).c_str());
+    text += format("  %-15s %8lld calls %*s\n", to_string(static_cast<Collective>(k)),
+                   static_cast<long long>(p->collectives[k].count), columns_of(show) - 3,
+                   show(p->collectives[k].bytes).c_str());
   }
-  return text + "\n" + time_lines(s);
+  return text;
 }
 
 }  // namespace shard::engine

@@ -54,7 +54,7 @@ std::string right(const std::string& text, std::size_t width) {
 /// A line of the table: what, then one column per step shown.
 class Lines {
  public:
-  explicit Lines(std::vector<const GeminiIteration*> shown) : shown_(std::move(shown)) {}
+  Lines(std::vector<const GeminiIteration*> shown, ShowBytes show) : shown_(std::move(shown)), show_(show) {}
   void add(const std::string& what, const std::function<std::string(const GeminiIteration&)>& value) {
     text += "  " + what + std::string(what.size() < 36 ? 36 - what.size() : 1, ' ');
     for (const GeminiIteration* it : shown_) text += right(value(*it), 24);
@@ -66,13 +66,14 @@ class Lines {
     if (!any) return;
     add(what, [&](const GeminiIteration& it) {
       const Calls& c = calls(it.after_backward, kind);
-      return std::to_string(c.count) + ", " + show_mib(c.bytes);
+      return std::to_string(c.count) + ", " + show_(c.bytes);
     });
   }
   std::string text;
 
  private:
   std::vector<const GeminiIteration*> shown_;
+  ShowBytes show_;
 };
 
 }  // namespace
@@ -118,19 +119,24 @@ json to_json(const GeminiResult& r, std::size_t holders) {
   return j;
 }
 
-std::string verdict_text(const GeminiResult& r) {
-  return cluster::verdict_line(r.verdict(), r.device_peak, r.room(), [](Bytes b) { return show_mib(b); });
+ShowBytes unit_of(const GeminiResult& /*result*/) {
+  return one_unit(Bytes{0});
 }
 
-std::string to_text(const GeminiResult& r, std::size_t holders) {
-  std::string text = verdict_text(r);
-  text += "like " + std::string(name_of(r.rules)) + ", rank " + std::to_string(r.options.rank) + " of " +
-          std::to_string(r.options.world_size) + ", " + std::to_string(r.layout.chunks.size()) + " chunks" +
-          (r.options.chunk ? " of " + std::to_string(r.options.chunk->count()) + " elements" : ", one per tensor") +
-          ", " + std::to_string(r.offloaded_chunks) + " with optimizer state in host memory\n";
+std::string verdict_text(const GeminiResult& r, ShowBytes show) {
+  if (!r.device_capacity) return cluster::unlimited_line(r.device_peak, r.room(), show);
+  return cluster::verdict_line(r.verdict(), r.device_peak, r.room(), show);
+}
+
+std::string details_text(const GeminiResult& r, ShowBytes show, std::size_t holders) {
+  std::string text =
+      "like " + std::string(name_of(r.rules)) + ", rank " + std::to_string(r.options.rank) + " of " +
+      std::to_string(r.options.world_size) + ", " + std::to_string(r.layout.chunks.size()) + " chunks" +
+      (r.options.chunk ? " of " + std::to_string(r.options.chunk->count()) + " elements" : ", one per tensor") + ", " +
+      std::to_string(r.offloaded_chunks) + " with optimizer state in host memory\n";
   std::vector<const GeminiIteration*> shown{&r.iterations.front()};
   if (r.iterations.size() > 1) shown.push_back(&r.iterations.back());
-  Lines lines(shown);
+  Lines lines(shown, show);
   lines.text =
       std::string(38, ' ') + right("first step", 24) + (shown.size() > 1 ? right("steady step", 24) : "") + "\n";
   lines.add_calls("all-gathers", Collective::all_gather);
@@ -138,21 +144,21 @@ std::string to_text(const GeminiResult& r, std::size_t holders) {
   lines.add_calls("all-reduces", Collective::all_reduce);
   lines.add_calls("broadcasts", Collective::broadcast);
   lines.add_calls("reduces", Collective::reduce);
-  lines.add("host to device", [](const GeminiIteration& it) { return show_mib(it.after_backward.to_device); });
-  lines.add("device to host", [](const GeminiIteration& it) { return show_mib(it.after_backward.to_host); });
+  lines.add("host to device", [show](const GeminiIteration& it) { return show(it.after_backward.to_device); });
+  lines.add("device to host", [show](const GeminiIteration& it) { return show(it.after_backward.to_host); });
   lines.add("model data on the device, peak",
-            [](const GeminiIteration& it) { return show_mib(it.after_backward.model_data_peak); });
+            [show](const GeminiIteration& it) { return show(it.after_backward.model_data_peak); });
   lines.add("  after forward",
-            [](const GeminiIteration& it) { return show_mib(model_data(it.after_forward, Memory::device)); });
+            [show](const GeminiIteration& it) { return show(model_data(it.after_forward, Memory::device)); });
   lines.add("  after backward",
-            [](const GeminiIteration& it) { return show_mib(model_data(it.after_backward, Memory::device)); });
+            [show](const GeminiIteration& it) { return show(model_data(it.after_backward, Memory::device)); });
   lines.add("model data in host memory",
-            [](const GeminiIteration& it) { return show_mib(model_data(it.after_backward, Memory::host)); });
+            [show](const GeminiIteration& it) { return show(model_data(it.after_backward, Memory::host)); });
   text += lines.text;
-  text += "everything on the device, peak: " + show_mib(r.device_peak) + ", reached by \"" + r.peak_op + "\"" +
+  text += "everything on the device, peak: " + show(r.device_peak) + ", reached by \"" + r.peak_op + "\"" +
           (r.with_activations ? "" : "; no activations") + "\n";
   for (std::size_t i = 0; i < std::min(holders, r.holders.size()); ++i)
-    text += right(show_mib(r.holders[i].bytes), 16) + "  " + std::string(to_string(r.holders[i].category)) + "  " +
+    text += right(show(r.holders[i].bytes), 16) + "  " + std::string(to_string(r.holders[i].category)) + "  " +
             r.holders[i].name + "\n";
   return text;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/like/simulate_gemini.h"
+#include "traces/base/numbers.h"
 
 namespace shard::like {
 
@@ -20,10 +21,13 @@ namespace shard::like {
 ///  "reduce_bytes_full" besides}
 [[nodiscard]] nlohmann::json to_json(const GeminiResult& result, std::size_t holders = 5);
 
-/// The verdict and what it rests on, one line; empty without a limit.
-[[nodiscard]] std::string verdict_text(const GeminiResult& result);
+/// What an answer's sizes are written in: MiB, of which chunks have some each.
+[[nodiscard]] ShowBytes unit_of(const GeminiResult& result);
+
+/// The verdict and what it rests on, one line.
+[[nodiscard]] std::string verdict_text(const GeminiResult& result, ShowBytes show);
 
 /// The first step and a steady one side by side, and the largest holders at the peak; lines ended by newlines.
-[[nodiscard]] std::string to_text(const GeminiResult& result, std::size_t holders = 5);
+[[nodiscard]] std::string details_text(const GeminiResult& result, ShowBytes show, std::size_t holders = 5);
 
 }  // namespace shard::like

@@ -129,10 +129,14 @@ json to_json(const MemoryAnswer& r, std::size_t holders) {
           {"collectives", std::move(collectives)}};
 }
 
-std::string verdict_text(const MemoryAnswer& r) {
-  const auto show = [](Bytes b) { return show_mib(b); };
+ShowBytes unit_of(const MemoryAnswer& r) {
+  return one_unit(std::max(r.peak_reserved() + r.outside.high, r.host_of_all()));
+}
+
+std::string verdict_text(const MemoryAnswer& r, ShowBytes show) {
   if (r.short_of().value_or(Memory::device) == Memory::device)
-    return cluster::verdict_line(r.verdict(), r.peak_reserved(), r.room(), show, " reserved");
+    return r.device_capacity ? cluster::verdict_line(r.verdict(), r.peak_reserved(), r.room(), show, " reserved")
+                             : cluster::unlimited_line(r.peak_reserved(), r.room(), show, " reserved");
   return cluster::headline_of(r.verdict()) + cluster::host_account(r.host_of_all(), r.pinned_of_all(), r.host, show) +
          "\ndevice memory: " + cluster::account_of(r.peak_reserved(), r.room(), show, " reserved") + "\n";
 }
@@ -148,29 +152,27 @@ json to_json(const LikeResult& r, std::size_t holders) {
   return j;
 }
 
-std::string to_text(const MemoryAnswer& r, const std::string& who, std::size_t holders) {
-  std::string text = verdict_text(r) + who + "\n";
-  text += padded("", 24) + padded("max allocated", 17, true) + padded("max reserved", 17, true) + "\n";
+std::string details_text(const MemoryAnswer& r, const std::string& who, ShowBytes show, std::size_t holders) {
+  constexpr std::size_t kColumns = 19;
+  std::string text = who + "\n";
+  text += padded("", 24) + padded("max allocated", kColumns, true) + padded("max reserved", kColumns, true) + "\n";
   for (const Moment& m : r.moments)
-    text += padded("  " + m.name, 24) + padded(with_commas(m.max_allocated.count()), 17, true) +
-            padded(with_commas(m.max_reserved.count()), 17, true) + "\n";
+    text += padded("  " + m.name, 24) + padded(show(m.max_allocated), kColumns, true) +
+            padded(show(m.max_reserved), kColumns, true) + "\n";
   if (r.host_peak + r.pinned_peak > Bytes{0})
-    text += "host memory of a rank at most:" + padded(show_mib(r.pinned_peak), 14, true) + " pinned," +
-            padded(show_mib(r.host_peak), 14, true) + " pageable\n";
-  text += "largest at the highest moment:\n";
+    text += "host memory of a rank at most: " + show(r.pinned_peak) + " pinned, " + show(r.host_peak) + " pageable\n";
+  text += "largest at the peak:\n";
   for (const BlockGroup& g : largest(r, holders)) {
-    text += padded(show_mib(g.together()), 16, true) + "  " + padded(to_string(g.category), 17) + g.name;
+    text += padded(show(g.together()), kColumns, true) + "  " + padded(to_string(g.category), 17) + g.name;
     if (g.blocks > 1) text += " (" + std::to_string(g.blocks) + " blocks)";
     text += "\n";
   }
   return text;
 }
 
-std::string to_text(const LikeResult& r, std::size_t holders) {
-  return to_text(r,
-                 "like " + r.framework + ", rank " + std::to_string(r.rank) + " of " +
-                     std::to_string(r.strategy.world_size) + ", " + r.steps,
-                 holders);
+std::string who(const LikeResult& r) {
+  return "like " + r.framework + ", rank " + std::to_string(r.rank) + " of " + std::to_string(r.strategy.world_size) +
+         ", " + r.steps;
 }
 
 std::string to_markdown(const MemoryAnswer& r) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/like/simulate_like.h"
+#include "traces/base/numbers.h"
 
 namespace shard::like {
 
@@ -40,12 +41,18 @@ struct BlockGroup {
 /// The same, with "schema_version", "like", "model", "strategy" (an object), "world_size", "rank".
 [[nodiscard]] nlohmann::json to_json(const LikeResult& result, std::size_t holders = 5);
 
-/// The verdict and what it rests on, one line; empty without a limit.
-[[nodiscard]] std::string verdict_text(const MemoryAnswer& answer);
+/// What an answer's sizes are written in: by the most that the rank, or a host, takes.
+[[nodiscard]] ShowBytes unit_of(const MemoryAnswer& answer);
 
-/// The verdict, `who`, the moments, and the largest holders at the highest; lines ended by newlines.
-[[nodiscard]] std::string to_text(const MemoryAnswer& answer, const std::string& who, std::size_t holders = 5);
-[[nodiscard]] std::string to_text(const LikeResult& result, std::size_t holders = 5);
+/// The verdict and what it rests on; lines ended by newlines.
+[[nodiscard]] std::string verdict_text(const MemoryAnswer& answer, ShowBytes show);
+
+/// "like fsdp2@2.11, rank 0 of 8, three steps"
+[[nodiscard]] std::string who(const LikeResult& result);
+
+/// `who`, the moments, and the largest holders at the highest; lines ended by newlines.
+[[nodiscard]] std::string details_text(const MemoryAnswer& answer, const std::string& who, ShowBytes show,
+                                       std::size_t holders = 5);
 
 /// For each moment a table of every block that is live at its maximum.
 [[nodiscard]] std::string to_markdown(const MemoryAnswer& answer);

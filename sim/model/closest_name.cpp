@@ -51,7 +51,12 @@ std::optional<std::string_view> closest_name(std::string_view name, std::span<co
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates) {
-  const auto closest = closest_name(name, candidates);
+  auto closest = closest_name(name, candidates);
+  // Of a name that is only begun, the first that goes on so.
+  if (!closest && name.size() > 2)
+    if (const auto longer = std::ranges::find_if(candidates, [&](auto each) { return each.starts_with(name); });
+        longer != candidates.end())
+      closest = *longer;
   return closest ? "did you mean '" + std::string(*closest) + "'?" : std::string{};
 }
 

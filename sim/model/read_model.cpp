@@ -2,6 +2,7 @@
 #include "sim/model/read_model.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -72,6 +73,16 @@ Error unknown_name(std::string_view argument) {
   return Error{Errc::usage, std::move(what), "--model", std::move(help)};
 }
 
+/// The known model that a hub's name means: "llama-3.1-8b" for "meta-llama/Llama-3.1-8B-Instruct"; empty for none.
+std::string known_of_hub(std::string_view argument) {
+  std::string name(argument.substr(argument.rfind('/') + 1));
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string best;
+  for (const std::string& known : model_names())
+    if (name.starts_with(known) && known.size() > best.size()) best = known;
+  return best;
+}
+
 }  // namespace
 
 std::vector<std::string> model_names() {
@@ -113,7 +124,11 @@ Result<ConfiguredModel> read_configured_model(std::string_view whole) {
     if (in_directory) return unreadable(path, "the directory has no config.json");
     const bool looks_like_path = argument.find('/') != std::string_view::npos || argument.ends_with(".json");
     if (looks_like_path || (fault && fault != std::errc::no_such_file_or_directory)) {
-      return unreadable(path, fault ? fault.message() : "No such file or directory");
+      Error error = unreadable(path, fault ? fault.message() : "No such file or directory");
+      if (const std::string known = known_of_hub(argument); !known.empty())
+        error.help =
+            "a hub's name? Nothing is downloaded: --model " + known + " is known here, or give its config.json";
+      return error;
     }
     return unknown_name(argument);
   }

@@ -50,7 +50,7 @@ void build_uniform(const SearchModel& model, const ChunkSearchOptions& options, 
   answer.gather_working_set = point.gather_working_set;
 }
 
-/// The peer's score of a size, where it has one.
+/// The reported waste of a size, where it has one.
 std::optional<Elems> peer_score(const SearchModel& model, bool filter, Elems chunk) {
   const std::vector<std::int64_t> kept = filter ? without_outliers(model.sizes) : model.sizes;
   if (*std::max_element(kept.begin(), kept.end()) > chunk.count()) return std::nullopt;

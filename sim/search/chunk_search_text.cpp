@@ -40,7 +40,7 @@ void add_forecast(Row& row, const std::optional<ChunkForecast>& forecast) {
 
 std::string rules_table(const ChunkSearchResult& result) {
   std::vector<Row> rows{
-      {"rule", "chunk elements", "chunk size", "chunks", "waste elements", "waste", "gather set", "peer's score"}};
+      {"rule", "chunk elements", "chunk size", "chunks", "waste elements", "waste", "gather set", "reported waste"}};
   const bool forecast =
       std::any_of(result.rules.begin(), result.rules.end(), [](const auto& each) { return each && each->forecast; });
   if (forecast) rows.front().insert(rows.front().end(), {"peak memory", "step"});
@@ -59,7 +59,8 @@ std::string rules_table(const ChunkSearchResult& result) {
     }
   }
   return table(std::move(rows)) + refused +
-         "waste: padding of the layout built; gather set: all chunks that one module touches, at most; peer's score:\n"
+         "waste: padding of the layout built; gather set: all chunks that one module touches, at most; reported "
+         "waste:\n"
          "the waste that Colossal-AI's own search reports for the size\n";
 }
 

@@ -94,7 +94,7 @@ TEST(Dispatch, HelpOfACommandCanShowAllOptions) {
 
 TEST(Dispatch, HelpExplainsWords) {
   const std::string all = decide({"help", "words"})->text;
-  for (const char* word : {"digest", "live peak", "extent", "gather set", "peer's score", "headroom"})
+  for (const char* word : {"digest", "live peak", "extent", "gather set", "reported waste", "headroom"})
     EXPECT_NE(all.find("\n  " + std::string(word)), std::string::npos) << word;
   EXPECT_TRUE(decide({"help", "digest"})->text.starts_with("  digest: "));
   EXPECT_TRUE(decide({"help", "live", "peak"})->text.starts_with("  live peak: "));
@@ -119,7 +119,7 @@ TEST(Dispatch, AnUnknownCommandGetsTheClosestMatch) {
 TEST(Dispatch, HelpSaysHowTheAlikeDiffer) {
   const std::string help = shardscope().help();
   const std::string alike =
-      "The alike: simulate predicts, compare lines two traces up, train runs, verify proves a "
+      "Easily confused: simulate predicts, compare lines two traces up, train runs, verify proves a "
       "strategy equal to unsharded training, dryrun runs your own PyTorch program on "
       "a "
       "stand-in GPU.";

@@ -115,6 +115,16 @@ TEST(Inspect, SaysOfEachOfSeveralFilesOnceHowItWasAligned) {
   EXPECT_EQ(lines, 2U) << shown.out;
 }
 
+TEST(Inspect, SaysThatATimeIsAfterTheEndOfTheTrace) {
+  const ScratchDirectory scratch;
+  const std::string trace = scratch.file("p.sst");
+  ASSERT_EQ(shardscope({"simulate", "--model", "gpt2-nano", "--trace", trace}).exit_code, 0);
+  EXPECT_EQ(shardscope({"inspect", trace, "--at", "1ms"}).err, "");
+  const Outcome late = shardscope({"inspect", trace, "--at", "100s"});
+  EXPECT_EQ(late.exit_code, 0);
+  EXPECT_THAT(late.err, testing::HasSubstr("is after the end: the trace lasts "));
+}
+
 TEST(Inspect, SaysWhatGpusAreHereOrWhatIsMissing) {
   const Outcome outcome = shardscope({"inspect", "--device", "cuda", "--json"});
   if (outcome.exit_code == 0) {  // a machine with a GPU

@@ -68,6 +68,11 @@ TEST(QuestionsList, AreFoundByPeoplesWords) {
                                                   {{"help", "why", "is", "it", "so", "slow"}, "Why is it slow?"},
                                                   {{"help", "deepspeed"}, "How do I start from the configuration"},
                                                   {{"help", "ds_config"}, "How do I start from the configuration"},
+                                                  {{"help", "allocator"}, "Is it the allocator?"},
+                                                  {{"help", "expandable_segments"}, "Is it the allocator?"},
+                                                  {{"help", "stage"}, "  stage ("},
+                                                  {{"help", "zero-3"}, "  stage ("},
+                                                  {{"help", "unit"}, "  unit: "},
                                                   {{"help", "chunk"}, "Which chunk size?"}})
     EXPECT_THAT(shardscope(words).out, StartsWith(page)) << words.back();
   // What is asked about and stands in outputs, too, is both.

@@ -381,5 +381,45 @@ TEST(Sweep, DrawsAPointForEveryStrategyThatIsTimed) {
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
 }
 
+/// Two points in twice the capacity, and one so far beyond that the others would be one.
+TEST(Sweep, WhatIsFarTooLargeStandsAtThePicturesEdge) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.file("sweep.svg");
+  const json swept = json_of(shardscope({"sweep", "--model", "gpt2-nano", "--micro-batch", "1,2,64",
+                                         "--device-capacity", "32Mi", "--picture", file, "--json"}));
+  EXPECT_GT(swept["rows"][2]["peak_device_bytes"], 2 * (32 << 20));
+  const std::string svg = read_file(file);
+  EXPECT_THAT(svg, HasSubstr("; at the right edge: more than fits here"));
+  EXPECT_THAT(svg, HasSubstr(">60.00 MiB</text>"));
+  EXPECT_THAT(svg, testing::Not(HasSubstr(">100.00 MiB</text>")));
+}
+
+/// An all-reduce sends what a reduce-scatter and an all-gather of its buffer do.
+TEST(Sweep, SaysThatStagesSendWhatTheyHaveOnTheWire) {
+  const Words sweep{"sweep",      "--model",     "gpt2", "--cluster", "a100-40gb-x8", "--world-size",  "4", "--like",
+                    "shardscope", "--precision", "bf16", "--stage",   "0,1",          "--micro-batch", "8"};
+  Words markdown = sweep;
+  markdown.insert(markdown.end(), {"--format", "markdown"});
+  std::istringstream in(shardscope(markdown).out);
+  std::set<std::string> sent;
+  std::size_t column = 0;
+  int rows = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with('|') || line.find("--") != std::string::npos) continue;
+    std::vector<std::string> cells;
+    std::istringstream parts(line);
+    for (std::string cell; std::getline(parts, cell, '|');) cells.push_back(cell);
+    if (column == 0) {
+      while (column < cells.size() && cells[column].find("sent") == std::string::npos) ++column;
+      continue;
+    }
+    ASSERT_LT(column, cells.size()) << line;
+    sent.insert(cells[column].substr(0, cells[column].find_last_not_of(' ') + 1));
+    ++rows;
+  }
+  EXPECT_EQ(rows, 2);
+  EXPECT_EQ(sent.size(), 1U) << *sent.begin();
+}
+
 }  // namespace
 }  // namespace shard::test

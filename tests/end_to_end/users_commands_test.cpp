@@ -91,7 +91,7 @@ std::string taken(const json& of, const char* what) {
 
 /// The first line of a text answer's verdict, and the next.
 std::pair<std::string, std::string> verdict_lines(const Words& words) {
-  const std::string out = shardscope(words).out;
+  const std::string out = "\n" + shardscope(words).out;
   for (const char* begin : {"\nfits: ", "\ntight: ", "\ndoes not fit: "})
     if (const std::size_t at = out.find(begin); at != std::string::npos) {
       const std::size_t next = out.find('\n', at + 1) + 1;
@@ -242,6 +242,27 @@ TEST(UsersColossalAi, AProgramWithNothingOfItIsRefused) {
   EXPECT_EQ(shardscope(gemini(scratch.write("other.py", "x = 1\n"))).exit_code, 65);
 }
 
+/// What is wrong with a name or an option, and the one that was meant.
+struct Wanted {
+  Words words;
+  std::string help;
+};
+
+TEST(UsersNames, AreMetWithTheOneThatWasMeantOrWhoAnswersInstead) {
+  const std::string dry = "'shardscope dryrun -- python3 train.py' asks your own program";
+  for (const auto& [words, help] : std::vector<Wanted>{
+           {{"--model", "meta-llama/Llama-3.1-8B-Instruct"}, "--model llama-3.1-8b is known here"},
+           {{"--model", "gpt2", "--cluster", "rtx4090"}, "did you mean 'rtx4090-24gb-x1'?"},
+           {{"--model", "gpt2", "--pipeline-parallel", "2"}, "pipeline parallelism is not modelled: " + dry},
+           {{"--model", "gpt2", "--context-parallel", "2"}, "context parallelism is not modelled: " + dry},
+           {{"--model", "gpt2", "--lora", "8"}, "adapters (LoRA) are not modelled: " + dry}}) {
+    const Outcome outcome = shardscope(joined({"simulate"}, words));
+    EXPECT_NE(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.err, HasSubstr(help));
+  }
+  EXPECT_THAT(shardscope({"search", "--model", "gpt2", "--min-chunk-size-mb", "1"}).err, HasSubstr("'--min-chunk'"));
+}
+
 TEST(UsersDefaults, WithoutAClusterTheMachineIsSaidToBeOurChoice) {
   const json of = answer({"simulate", "--model", "gpt2-medium"});
   EXPECT_EQ(of["assumed"]["cluster"], (json{{"value", "cpu-local"}, {"origin", "default"}}));
@@ -296,7 +317,7 @@ TEST_P(OffloadOf, IsHeadlinedByTheHostOfTheDescription) {
   const Words run = small_host({"--placement", "host", "--like", GetParam()});
   const auto [first, second] = verdict_lines(run);
   EXPECT_THAT(first, StartsWith("does not fit: "));
-  EXPECT_THAT(first, HasSubstr("of 65536.00 MiB host memory (8 ranks of a host)"));
+  EXPECT_THAT(first, HasSubstr("of 64.00 GiB host memory (8 ranks of a host)"));
   EXPECT_THAT(first, HasSubstr("description of rtx4090-24gb-x8 assumes: --host-capacity"));
   EXPECT_THAT(second, StartsWith("device memory: "));
   EXPECT_EQ(answer(run, 3)["assumed"]["host_capacity_bytes"],

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "tests/end_to_end/program.h"
+#include "traces/base/numbers.h"
 
 namespace shard::test {
 namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 Words with(Words words, const Words& more) {
@@ -26,7 +28,7 @@ json asked(const Words& words, int exit_code = 0) {
 
 /// The verdict line of a text answer.
 std::string headline(const Words& words) {
-  const std::string out = shardscope(words).out;
+  const std::string out = "\n" + shardscope(words).out;
   for (const char* begin : {"\nfits: ", "\ntight: ", "\ndoes not fit: "})
     if (const std::size_t at = out.find(begin); at != std::string::npos)
       return out.substr(at + 1, out.find('\n', at + 1) - at - 1);
@@ -65,6 +67,51 @@ INSTANTIATE_TEST_SUITE_P(All, OfWhom,
                                          Words{"--like", "fsdp2", "--stage", "3", "--sequence", "128"},
                                          Words{"--like", "deepspeed", "--stage", "2", "--sequence", "128"}));
 
+/// What a reader sees first.
+std::string first_lines(const std::string& text, int count) {
+  std::size_t end = 0;
+  for (; count > 0 && end < text.size(); --count) end = text.find('\n', end) + 1;
+  return text.substr(0, end);
+}
+
+class Opening : public testing::TestWithParam<Words> {};
+
+TEST_P(Opening, SaysVerdictNumberAndLargestLeverBeforeAllElse) {
+  const std::string out = shardscope(gpus(GetParam())).out;
+  const std::string first = first_lines(out, 5);
+  EXPECT_THAT(first, testing::AnyOf(StartsWith("fits: "), StartsWith("does not fit: ")));
+  EXPECT_THAT(first, HasSubstr(" device memory"));
+  EXPECT_THAT(first, HasSubstr("\n  largest lever: --"));
+  EXPECT_GT(out.find("\nmodel     gpt2 (given)"), out.find("largest lever"));
+}
+
+TEST_P(Opening, IsInTheUnitOfAllThatFollows) {
+  const std::string out = shardscope(gpus(GetParam())).out;
+  EXPECT_THAT(out, HasSubstr(" GiB"));
+  for (const char* other : {" MiB", " KiB", " TiB"}) EXPECT_THAT(out, Not(HasSubstr(other))) << out;
+}
+
+TEST_P(Opening, IsToTheByteWithExact) {
+  const std::string out = shardscope(gpus(with(GetParam(), {"--exact"}))).out;
+  const int code = shardscope(gpus(GetParam())).exit_code;
+  EXPECT_THAT(out, HasSubstr(": " + with_commas(asked(gpus(GetParam()), code)["peak_device_bytes"]) + " B "));
+  for (const char* other : {" GiB", " MiB"}) EXPECT_THAT(out, Not(HasSubstr(other)));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Opening,
+                         testing::Values(Words{"--like", "shardscope", "--stage", "2"},
+                                         Words{"--like", "shardscope", "--device-capacity", "2Gi"},
+                                         Words{"--like", "fsdp2", "--stage", "3"},
+                                         Words{"--like", "ddp", "--device-capacity", "4Gi", "--what-if"}));
+
+/// The framework that is meant does not answer; its own levers would be refused as well.
+TEST(Opening, OfOurOwnExecutorInAnothersPlaceHasItsLevers) {
+  const Outcome outcome = shardscope(
+      {"simulate", "--model", "gpt2", "--cluster", "a100-40gb-x8", "--stage", "3", "--device-capacity", "2Gi"});
+  EXPECT_THAT(outcome.out, HasSubstr("\n  by Shardscope's own executor; pytorch"));
+  EXPECT_THAT(first_lines(outcome.out, 5), HasSubstr("\n  largest lever: --"));
+}
+
 TEST(Verdict, CountsNothingOutsideOnProcessors) {
   const json j = asked({"simulate", "--model", "gpt2-nano", "--world-size", "2"});
   EXPECT_EQ(j["outside_allocator_bytes"], (json{{"low", 0}, {"high", 0}}));
@@ -83,8 +130,8 @@ TEST(Verdict, StandsBesideTablesForOtherPrograms) {
   for (const char* format : {"csv", "markdown"}) {
     const Outcome outcome = shardscope(gpus({"--device-capacity", "1Gi", "--format", format}));
     EXPECT_EQ(outcome.exit_code, 3);
-    EXPECT_THAT(outcome.err, HasSubstr("\ndoes not fit: ")) << format;
-    EXPECT_THAT(outcome.out, testing::Not(HasSubstr("does not fit"))) << format;
+    EXPECT_THAT(outcome.err, HasSubstr("does not fit: ")) << format;
+    EXPECT_THAT(outcome.out, Not(HasSubstr("does not fit"))) << format;
   }
   const std::string rows = shardscope(gpus({"--format", "csv"})).out;
   EXPECT_THAT(rows, StartsWith("moment,max_allocated_bytes,max_reserved_bytes,op\n"));

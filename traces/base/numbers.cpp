@@ -63,6 +63,25 @@ std::string show_mib(Bytes bytes, int decimals) {
   return show_fixed(static_cast<double>(bytes.count()) / (1 << 20), decimals) + " MiB";
 }
 
+std::string show_gib(Bytes bytes) {
+  constexpr double kGib = 1 << 30;
+  const double gib = static_cast<double>(bytes.count()) / kGib;
+  if (gib > 0 && gib < 0.0005) return "<0.001 GiB";
+  const bool small = gib != 0 && std::fabs(gib) < 0.9995;
+  return show_fixed(gib, small ? 3 : 2) + " GiB";
+}
+
+std::string show_exact(Bytes bytes) {
+  return with_commas(bytes.count()) + " B";
+}
+
+ShowBytes one_unit(Bytes largest) {
+  if (largest.count() >= 1 << 30) return show_gib;
+  return [](Bytes bytes) {
+    return bytes.count() > 0 && bytes.count() * 200 < 1 << 20 ? std::string("<0.01 MiB") : show_mib(bytes);
+  };
+}
+
 std::string duration(Seconds time, int digits) {
   const double s = time.count();
   if (s <= 0) return "0 s";

@@ -28,6 +28,18 @@ namespace shard {
 /// In MiB whatever the size, where several stand in a column: "0.02 MiB", "28672.00 MiB".
 [[nodiscard]] std::string show_mib(Bytes bytes, int decimals = 2);
 
+/// In GiB whatever the size: "119.69 GiB"; what two digits behind the point do not show is "<0.01 GiB".
+[[nodiscard]] std::string show_gib(Bytes bytes);
+
+/// To the byte: "40,174,671,360 B".
+[[nodiscard]] std::string show_exact(Bytes bytes);
+
+/// How the sizes of one answer are written.
+using ShowBytes = std::string (*)(Bytes);
+
+/// The one unit of an answer whose largest figure this is: GiB, or MiB below one.
+[[nodiscard]] ShowBytes one_unit(Bytes largest);
+
 /// Time in a unit that keeps `digits` digits: "412 us", "1.24 ms", "3.07 s", "4 min 12 s".
 [[nodiscard]] std::string duration(Seconds time, int digits = 3);
 
