@@ -62,7 +62,7 @@ TEST(Levers, OfAHostPutDataElsewhereAndSayWhereAnotherMemoryIsTooSmall) {
   EXPECT_EQ(levers[1].option,
             "--param-placement host --grad-placement host --optimizer-placement disk --disk-path DIR");
   EXPECT_EQ(levers[1].verdict, cluster::Verdict::fits);
-  const std::string text = to_text(levers);
+  const std::string text = to_text(levers, [](Bytes bytes) { return show_mib(bytes); });
   EXPECT_NE(text.find("host memory"), std::string::npos) << text;
   EXPECT_NE(text.find("--placement device  (0.00 MiB), does not fit\n"), std::string::npos) << text;
 }

@@ -169,8 +169,9 @@ TEST(Simulate, JsonHasTheKeysThatProgramsRead) {
 }
 
 TEST(Simulate, TextSaysWhatToTry) {
-  const std::string text = to_text(simulated({.steps = 10, .device_capacity = Bytes{900}}),
-                                   Change{"--stage 3", plan::Strategy{}, Bytes{700}});
+  const Simulation run = simulated({.steps = 10, .device_capacity = Bytes{900}});
+  const std::string text = verdict_text(run, Change{"--stage 3", plan::Strategy{}, Bytes{700}}, unit_of(run)) +
+                           details_text(run, unit_of(run));
   EXPECT_NE(text.find("does not fit"), std::string::npos);
   EXPECT_NE(text.find("try: --stage 3"), std::string::npos);
   EXPECT_NE(text.find("ranks 0-1"), std::string::npos);

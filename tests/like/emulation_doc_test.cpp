@@ -43,7 +43,9 @@ TEST(EmulationDoc, GeminisExamplesAreThoseOfTheProgram) {
   const GeminiOptions options{
       .world_size = 4, .chunk = Elems{8194304}, .offload_optim_frac = 1, .offload_param_frac = 1};
   for (const auto& [name, framework] : {std::pair{"gemini split", test::kSplit}, {"gemini whole", test::kWhole}}) {
-    const std::string now = "```\n" + to_text(test::gemini(framework, *parameters, options)) + "```\n";
+    const GeminiResult result = test::gemini(framework, *parameters, options);
+    const std::string now =
+        "```\n" + verdict_text(result, unit_of(result)) + details_text(result, unit_of(result)) + "```\n";
     EXPECT_EQ(section(text.str(), name), now) << "put this between the marks of " << name << ":\n" << now;
   }
 }
