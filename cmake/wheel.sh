@@ -36,8 +36,8 @@ case ${1:-} in
   test)
     environment test 'pytest>=8'
     "$environments/test/bin/pip" install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall build/wheel/*.whl
-    (cd tests/python && SHARDSCOPE_EXAMPLES=$PWD/../../examples PATH="$environments/test/bin:$PATH" \
-      "$environments/test/bin/python3" -P -m pytest -q -p no:cacheprovider .)
+    (cd tests/python && unset SHARDSCOPE PYTHONPATH && PYTHONDONTWRITEBYTECODE=1 INSTALLED=yes \
+      "$environments/test/bin/python3" -m pytest -q -rs -p no:cacheprovider .)
     ;;
   *) echo 'wheel: usage: wheel.sh [test]' >&2 && exit 2 ;;
 esac
