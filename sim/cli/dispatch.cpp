@@ -46,7 +46,8 @@ constexpr std::array<KnownCommand, 18> kCommands{{
 
 #ifdef SHARDSCOPE_FROM_WHEEL
 constexpr std::string_view kHowToGetPrograms =
-    "pip's shardscope leaves it out; 'make build' in Shardscope's sources builds it, and installs what it needs on Debian";
+    "pip's shardscope leaves it out; 'make build' in Shardscope's sources builds it, and installs what it needs on "
+    "Debian";
 #else
 constexpr std::string_view kHowToGetPrograms =
     "'make deps' installs the packages it needs (packages.txt); then configure and build again";

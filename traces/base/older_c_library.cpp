@@ -5,14 +5,13 @@
 #include <sys/random.h>
 
 #include <cstdint>
-#include <cstdlib>
 
 #define SHARDSCOPE_OWN extern "C" __attribute__((visibility("hidden")))
 
 // std::random_device's source where there is one of this name (2.36).
 SHARDSCOPE_OWN std::uint32_t arc4random() noexcept {
   std::uint32_t value = 0;
-  if (getrandom(&value, sizeof(value), 0) != sizeof(value)) std::abort();
+  if (getrandom(&value, sizeof(value), 0) != sizeof(value)) __builtin_trap();
   return value;
 }
 

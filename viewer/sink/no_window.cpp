@@ -10,8 +10,10 @@ bool has_window() {
 void wake_window() {}
 
 Result<void> run_window(const WindowOptions& /*options*/, const std::function<AfterFrame(const Frame&)>& /*content*/) {
-  return Error{Errc::unavailable, "this build of shardscope-view has no window: it was built without GLFW or OpenGL",
-               "shardscope-view", "--screenshot FILE.png, or 'shardscope report'; a window comes with 'make build' in Shardscope's sources"};
+  return Error{
+      Errc::unavailable, "this build of shardscope-view has no window: it was built without GLFW or OpenGL",
+      "shardscope-view",
+      "--screenshot FILE.png, or 'shardscope report'; a window comes with 'make build' in Shardscope's sources"};
 }
 
 }  // namespace shard::view
