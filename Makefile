@@ -8,13 +8,15 @@ PART ?= $(shell seq 0 $$(($(PARTS) - 1)))
 FAULT_TRIALS ?= 600
 RELEASE := build/release
 
-.PHONY: help deps configure build everything demo pictures test test-pytorch fresh test-full product mutants faults sanitize fuzz bench install lint clean
+.PHONY: help deps configure build everything demo pictures test test-pytorch wheel wheel-test fresh test-full product mutants faults sanitize fuzz bench install lint clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo       search, train, compare: the whole of it in half a minute after the build of the programs'
 	@echo 'make test       build and run the tests'
 	@echo 'make test-pytorch  the dry run on PyTorch from PyPI (TORCH="2.6.0 2.11.0"; downloads 6 GB each): half an hour'
+	@echo 'make wheel      one file for pip in build/wheel: the programs without shardscope-train, and the Python module'
+	@echo 'make wheel-test  install it into an environment of its own and run tests/python there (downloads pytest)'
 	@echo 'make fresh      both in a bare Debian 12 root, as root and as another user (FRESH="demo test user"); needs root'
 	@echo 'make build      build the programs into $(RELEASE)/bin, without tests'
 	@echo 'make install    install programs and libraries (PREFIX=/usr/local)'
@@ -63,6 +65,14 @@ test: everything
 # PyTorch is no dependency: it comes from PyPI into environments outside of the tree (tests/pytorch/run.sh says where).
 test-pytorch: build
 	@SHARDSCOPE="$(CURDIR)/$(RELEASE)/bin/shardscope" tests/pytorch/run.sh
+
+# Their tools come from PyPI into environments outside of the tree (cmake/wheel.sh says where).
+wheel:
+	@cmake/install_packages.sh build wheel
+	@JOBS=$(JOBS) cmake/wheel.sh
+
+wheel-test: wheel
+	@cmake/wheel.sh test
 
 # What a bare machine makes of HEAD; .ci/run runs the tests so.
 FRESH ?= demo test user

@@ -4,6 +4,7 @@
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(yaml-cpp REQUIRED)
+shardscope_link_archive(yaml-cpp yaml-cpp)
 find_package(tomlplusplus REQUIRED)
 find_package(Threads REQUIRED)
 

@@ -45,6 +45,15 @@ constexpr std::array<KnownCommand, 18> kCommands{{
     {"man", "shardscope", "prints a command's manual page, for man"},
 }};
 
+#ifdef SHARDSCOPE_FROM_WHEEL
+constexpr std::string_view kHowToGetPrograms =
+    "pip's shardscope leaves it out; 'make build' in Shardscope's sources builds it, and installs what it needs on "
+    "Debian";
+#else
+constexpr std::string_view kHowToGetPrograms =
+    "'make deps' installs the packages it needs (packages.txt); then configure and build again";
+#endif
+
 /// Is --OPTION there, with a value behind it or after '='?
 bool mentions(std::span<const std::string> arguments, std::string_view option) {
   const std::string spelled = "--" + std::string(option);
@@ -176,7 +185,7 @@ Error hand_over(const std::string& program, const std::string& command, std::spa
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", fault);
   const std::filesystem::path path = self.parent_path() / program;
   const std::string what = "'" + command + "' is run by " + program + ", ";
-  const std::string help = "'make deps' installs the packages it needs (packages.txt); then configure and build again";
+  const std::string help(kHowToGetPrograms);
   if (fault || !std::filesystem::exists(path, fault)) {
     return {Errc::unavailable, what + "which is not built", path.string(), help};
   }

@@ -1,4 +1,4 @@
-// Stands in for window.cpp where GLFW or OpenGL was missing when this was built.
+// Stands in for window.cpp where this is built without GLFW or OpenGL.
 #include "viewer/sink/window.h"
 
 namespace shard::view {
@@ -10,8 +10,10 @@ bool has_window() {
 void wake_window() {}
 
 Result<void> run_window(const WindowOptions& /*options*/, const std::function<AfterFrame(const Frame&)>& /*content*/) {
-  return Error{Errc::unavailable, "this build of shardscope-view has no window: GLFW or OpenGL was missing",
-               "shardscope-view", "--screenshot FILE.png; or 'make deps' and build again"};
+  return Error{
+      Errc::unavailable, "this build of shardscope-view has no window: it was built without GLFW or OpenGL",
+      "shardscope-view",
+      "--screenshot FILE.png, or 'shardscope report'; a window comes with 'make build' in Shardscope's sources"};
 }
 
 }  // namespace shard::view
