@@ -1,6 +1,7 @@
 // Totals by rank and kind; or counts of spans by rank, kind, phase and step.
 #include "traces/compare_collectives.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -107,18 +108,17 @@ std::vector<CollectiveComparison> of_steps(const CallsByStep& first, const Calls
 std::vector<CollectiveComparison> compare_collectives(const Trace& first, const Trace& second,
                                                       const Pair<std::int64_t>& steps) {
   const bool same_plan = !first.header.plan_hash.empty() && first.header.plan_hash == second.header.plan_hash;
-  if (!steps.equal()) {
-    OpKinds kinds_first, kinds_second;
-    add_kinds(first, kinds_first);
-    add_kinds(second, kinds_second);
-    if (same_plan) {
-      kinds_first.insert(kinds_second.begin(), kinds_second.end());
-      kinds_second = kinds_first;
-    }
-    if (!kinds_first.empty() && !kinds_second.empty())
-      return of_steps(calls_by_step(first, kinds_first), calls_by_step(second, kinds_second));
+  std::vector<CollectiveComparison> totals = of_whole_runs(first, second);
+  if (steps.equal() || std::ranges::all_of(totals, &CollectiveComparison::equal)) return totals;
+  OpKinds kinds_first, kinds_second;
+  add_kinds(first, kinds_first);
+  add_kinds(second, kinds_second);
+  if (same_plan) {
+    kinds_first.insert(kinds_second.begin(), kinds_second.end());
+    kinds_second = kinds_first;
   }
-  return of_whole_runs(first, second);
+  if (kinds_first.empty() || kinds_second.empty()) return totals;
+  return of_steps(calls_by_step(first, kinds_first), calls_by_step(second, kinds_second));
 }
 
 }  // namespace shard

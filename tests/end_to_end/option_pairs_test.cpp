@@ -18,8 +18,8 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 /// Of printing, of files, and what says no more than another option of the list.
-const std::vector<std::string> kNotAsked{"help",         "config",  "model", "like",  "cluster", "json",      "format",
-                                         "print-config", "what-if", "find",  "trace", "nodes",   "parameters"};
+const std::vector<std::string> kNotAsked{"help",  "config",       "model",   "like", "cluster", "json",  "format",
+                                         "exact", "print-config", "what-if", "find", "trace",   "nodes", "parameters"};
 
 /// What says what is so without it: Adam's and AdamW's states are alike, model data rest on the device, losses are of
 /// logits in fp32, Gemini is fp16 and predicted for three steps.
