@@ -7,6 +7,9 @@ PARTS ?= 48
 PART ?= $(shell seq 0 $$(($(PARTS) - 1)))
 FAULT_TRIALS ?= 600
 RELEASE := build/release
+# What `make test` builds and runs: release, the programs that users run; checked, with asserts and guards, as CI does.
+PRESET ?= release
+TESTED := build/$(PRESET)
 
 .PHONY: help deps configure build everything demo pictures test test-pytorch wheel wheel-test fresh test-full product mutants faults sanitize fuzz bench install lint clean
 .DEFAULT_GOAL := help
@@ -47,8 +50,8 @@ build:
 	@cmake --build $(RELEASE) --target programs --parallel $(JOBS)
 
 everything: deps
-	@$(MAKE) --no-print-directory configure
-	@cmake --build $(RELEASE) --parallel $(JOBS)
+	@if test $(PRESET) = release; then $(MAKE) --no-print-directory configure; else cmake --preset $(PRESET); fi
+	@cmake --build $(TESTED) --parallel $(JOBS)
 
 demo: build
 	@PATH="$(CURDIR)/$(RELEASE)/bin:$$PATH" examples/01_first_light/run.sh
@@ -59,7 +62,7 @@ pictures: build
 	@PATH="$(CURDIR)/$(RELEASE)/bin:$$PATH" docs/pictures/make.sh build/pictures
 
 test: everything
-	@ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^(full|product)$$' \
+	@ctest --test-dir $(TESTED) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^(full|product)$$' \
 	  --output-junit test-results.xml
 
 # PyTorch is no dependency: it comes from PyPI into environments outside of the tree (tests/pytorch/run.sh says where).
@@ -80,14 +83,16 @@ fresh:
 	@cmake/install_packages.sh fresh
 	@cmake/fresh.sh $(FRESH)
 
-test-full: everything
+test-full: deps
+	@cmake --preset release -DSHARDSCOPE_FULL_TESTS=ON && cmake --build $(RELEASE) --parallel $(JOBS)
 	@ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^product$$' \
 	  --output-junit test-results.xml
 	@$(MAKE) --no-print-directory sanitize fuzz
 
 # The whole product of strategies in PARTS parts, of which PART names those to run (all); results stay in build/product,
 # and the table is of all that are there.
-product: everything
+product: deps
+	@cmake --preset release -DSHARDSCOPE_FULL_TESTS=ON && cmake --build $(RELEASE) --parallel $(JOBS) --target product_test
 	@mkdir -p build/product
 	@for part in $(PART); do \
 	  GTEST_TOTAL_SHARDS=$(PARTS) GTEST_SHARD_INDEX=$$part $(RELEASE)/tests/product_test --gtest_brief=1 \

@@ -1,18 +1,21 @@
-# Install rules: programs to bin/, their manual pages and completions, libshardscope.so with the public headers, the libraries inside it with theirs, and a
-# package for find_package(shardscope).
+# Install rules: programs to bin/, their manual pages and completions, libshardscope.so with the public headers, and a package
+# for find_package(shardscope). The static libraries inside, with their headers, are a component of their own, which is
+# left out unless it is named: cmake --install B --component libraries.
 include(CMakePackageConfigHelpers)
 
 # shardscope_install(): everything that shardscope_library() declared and every program in bin/ of the build folder.
 function(shardscope_install)
   get_property(libraries GLOBAL PROPERTY SHARDSCOPE_LIBRARIES)
   set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/shardscope)
-  install(TARGETS ${libraries} EXPORT shardscopeTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ${libraries} EXPORT shardscopeTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT libraries EXCLUDE_FROM_ALL)
   foreach(library IN LISTS libraries)
     get_target_property(headers ${library} SHARDSCOPE_HEADERS)
     foreach(header IN LISTS headers)
       cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
       cmake_path(GET name PARENT_PATH folder)
-      install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardscope/${folder})
+      install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardscope/${folder}
+        COMPONENT libraries EXCLUDE_FROM_ALL)
     endforeach()
   endforeach()
   if(TARGET shardscope_api)
@@ -25,7 +28,8 @@ function(shardscope_install)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endforeach()
   shardscope_install_shells()
-  install(EXPORT shardscopeTargets NAMESPACE shardscope:: DESTINATION ${package_dir})
+  install(EXPORT shardscopeTargets NAMESPACE shardscope:: DESTINATION ${package_dir}
+    COMPONENT libraries EXCLUDE_FROM_ALL)
   set(SHARDSCOPE_SQLITE OFF)
   if(TARGET SQLite::SQLite3)
     set(SHARDSCOPE_SQLITE ON)

@@ -89,15 +89,24 @@ function(shardscope_library name)
   endif()
 endfunction()
 
-# shardscope_test(NAME SOURCES ... LINKS ... [LABELS label]): one GoogleTest executable, discovered by ctest.
-# TEST_DATA (a macro) is the absolute path of tests/.
+# shardscope_test(NAME SOURCES ... LINKS ... [LABELS label] [APART ...] [DEFINITIONS ...]): one GoogleTest executable, discovered by ctest.
+# TEST_DATA (a macro) is the absolute path of tests/. With SHARDSCOPE_UNITY its sources are compiled several at once, but
+# for those that stand APART, whose helpers bear the plain names of others'. What is labelled full or product is declared
+# with SHARDSCOPE_FULL_TESTS alone.
 function(shardscope_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;LABELS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;LABELS;APART;DEFINITIONS" ${ARGN})
+  if(ARG_LABELS MATCHES "full|product" AND NOT SHARDSCOPE_FULL_TESTS)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES} ${ARG_APART})
+  if(SHARDSCOPE_UNITY)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
   # Tests are compiled often and run once: what they test keeps its own optimisation.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_link_libraries(${name} PRIVATE shardscope_rules ${ARG_LINKS} shardscope_test_main GTest::gmock)
-  target_compile_definitions(${name} PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests")
+  target_compile_definitions(${name} PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests" ${ARG_DEFINITIONS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   # One value each: gtest_discover_tests() flattens lists.
   set(properties)

@@ -30,10 +30,14 @@ class Error(Exception):
     def __init__(self, code: int, message: str, stderr: str = "", raw: Optional[dict[str, Any]] = None):
         super().__init__(message)
         self.code = code
-        text, _, self.help = message.partition("\n  try: ")
-        # A place is one word; words before a colon are part of the sentence.
-        place = re.match(r"(\S+): (.*)", text, re.DOTALL)
-        self.where, self.what = place.groups() if place else ("", text)
+        said = (raw or {}).get("error")
+        if isinstance(said, dict):
+            self.what, self.where, self.help = said["what"], said["where"] or "", said["help"] or ""
+        else:
+            text, _, self.help = message.partition("\n  try: ")
+            # A place is one word; words before a colon are part of the sentence.
+            place = re.match(r"(\S+): (.*)", text, re.DOTALL)
+            self.where, self.what = place.groups() if place else ("", text)
         self.stderr = stderr
         self.raw = raw
 

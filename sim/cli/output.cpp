@@ -4,7 +4,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string_view>
@@ -15,6 +17,9 @@
 
 namespace shard::cli {
 namespace {
+
+/// Whether the next error on std::cerr goes to std::cout, too.
+std::atomic<bool> errors_in_json = false;
 
 bool names_utf8(std::string_view locale) {
   std::string folded;
@@ -88,7 +93,28 @@ void print(std::ostream& out, std::string_view text) {
   out << printable(text);
 }
 
+void say_errors_in_json() {
+  errors_in_json = true;
+}
+
+nlohmann::ordered_json error_json(const Error& error) {
+  const auto text = [](const std::string& part) {
+    return part.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(part);
+  };
+  return {{"schema_version", 1},
+          {"error",
+           {{"code", to_string(error.code)},
+            {"exit_code", exit_code(error.code)},
+            {"what", error.what},
+            {"where", text(error.where)},
+            {"help", text(error.help)}}}};
+}
+
 int print_error(std::ostream& out, const Error& error, const Style& style) {
+  // What does not fit, or differs, is an answer, and has its own object.
+  const bool answer = error.code == Errc::does_not_fit || error.code == Errc::check_failed;
+  if (&out == &std::cerr && !answer && errors_in_json.exchange(false))
+    std::cout << json_text(error_json(error)) << std::flush;
   Styled text;
   if (style.color)
     text.add(Mark::alarm).add("shardscope:").add(Mark::plain).add(" ");

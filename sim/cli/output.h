@@ -51,6 +51,14 @@ void add_output_options(Command& command, OutputOptions& options);
 /// make all text so (screen.h).
 void print(std::ostream& out, std::string_view text);
 
+/// From now on the first error that print_error() says on std::cerr is on std::cout too, as the object of error_json():
+/// the process was asked for JSON; not what an answer says for itself (does_not_fit, check_failed). Said once, before
+/// anything runs, by run_program().
+void say_errors_in_json();
+/// {"schema_version", "error": {"code", "exit_code", "what", "where", "help"}}: the enumerator's word, and null for a
+/// part that the error does not have.
+[[nodiscard]] nlohmann::ordered_json error_json(const Error& error);
+
 /// Prints "shardscope: WHERE: WHAT" and "  try: HELP", and returns the process's exit code. For main() only.
 /// In one write, so that ranks that share a stream do not cut each other's lines.
 int print_error(std::ostream& out, const Error& error, const Style& style = {});

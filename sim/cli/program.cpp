@@ -5,8 +5,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <ostream>
 #include <sstream>
+#include <string_view>
 
 #include "sim/cli/output.h"
 #include "sim/cli/screen.h"
@@ -39,7 +41,21 @@ void survive_size_limit() {
   ::sigaction(SIGXFSZ, &action, nullptr);
 }
 
+/// --json or --format json among the command's own arguments. Of ranks of one run only the first has a result.
+bool asks_for_json(std::span<const std::string> arguments) {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"}) {
+    const char* const rank = std::getenv(variable);
+    if (rank != nullptr && std::string_view(rank) != "0") return false;
+  }
+  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    if (arguments[i] == "--json" || arguments[i] == "--format=json") return true;
+    if (arguments[i] == "--format" && i + 1 < arguments.size() && arguments[i + 1] == "json") return true;
+  }
+  return false;
+}
+
 int run(const Program& program, std::span<const std::string> arguments, std::ostream& out, std::ostream& errors) {
+  if (asks_for_json(arguments)) say_errors_in_json();
   const stop::SignalThread signals(say_stopped);
   if (!signals.started()) return print_error(errors, signals.started().error(), style_of(2));
   const Result<Decision> decision = program.decide(arguments);

@@ -358,5 +358,18 @@ TEST(UsersHost, ASweepsRowSaysThatTheHostIsTooSmall) {
   EXPECT_THAT((*row)["reason"].get<std::string>(), HasSubstr("host memory"));
 }
 
+TEST(UsersScripts, AnErrorIsAnObjectWhereJsonWasAskedFor) {
+  const Outcome outcome = shardscope({"simulate", "--model", "absent-model", "--json"});
+  const json error = json_of(outcome, outcome.exit_code)["error"];
+  EXPECT_EQ(error["exit_code"], outcome.exit_code);
+  EXPECT_FALSE(error["what"].get<std::string>().empty());
+  EXPECT_THAT(outcome.err, HasSubstr(error["what"].get<std::string>()));
+  EXPECT_THAT(outcome.err, HasSubstr(error["help"].get<std::string>()));
+  // Of what is only text there is none.
+  EXPECT_EQ(shardscope({"simulate", "--model", "absent-model"}).out, "");
+  const Outcome usage = shardscope({"sweep", "--stage", "9,", "--format", "json"});
+  EXPECT_EQ(json_of(usage, 2)["error"]["code"], "usage");
+}
+
 }  // namespace
 }  // namespace shard::test
