@@ -24,6 +24,9 @@ int main(int argc, char** argv) {
   program.add("convert", commands::convert_command);
   program.add("completion", commands::completion_command);
   program.add("man", commands::man_command);
+  program.add("mcp", [](std::span<const std::string> arguments) {
+    return commands::mcp_command(arguments, SHARDSCOPE_VERSION);
+  });
   program.add("validate", commands::validate_command);
   return cli::run_program(program, std::vector<std::string>(argv + 1, argv + argc), std::cout, std::cerr);
 }

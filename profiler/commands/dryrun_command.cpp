@@ -225,15 +225,18 @@ const Absent* first_refused(const DryRuns& runs) {
 void declare(cli::Command& command, Options& options) {
   cli::Group group = command.group("Dry run");
   group.add("cluster", &options.cluster, "NAME|PATH", "the GPUs to stand in for")
+      .common()
       .known_names(cluster::cluster_names)
       .reads_file(cluster::cluster_file);
-  group.add("world-size", &options.world_size, "N", "run as one rank of so many").alias("ranks").least(1);
-  group.add_custom(
-      "rank", "R|R,R|all",
-      "as this one, which runs alone (0); or all ranks run side by side, and the answer is of these or of all",
-      [&options](std::string_view text, std::string_view, const cli::Range&) {
-        return read_ranks(text, options.ranks);
-      });
+  group.add("world-size", &options.world_size, "N", "run as one rank of so many").alias("ranks").least(1).common();
+  group
+      .add_custom("rank", "R|R,R|all",
+                  "as this one, which runs alone (0); or all ranks run side by side, and the answer is of these or of "
+                  "all",
+                  [&options](std::string_view text, std::string_view, const cli::Range&) {
+                    return read_ranks(text, options.ranks);
+                  })
+      .common();
   group
       .add("devices", &options.devices, "N",
            "cards that the program sees: 1, or those of a host where it is one of several ranks or starts them")
@@ -260,12 +263,14 @@ void declare(cli::Command& command, Options& options) {
                    [&options](std::string_view text, std::string_view, const cli::Range&) {
                      return read_behind(text, options.behind);
                    });
-  group.add("timeout", &options.timeout_seconds, "SECONDS", "end the program after so long").least(0);
+  group.add("timeout", &options.timeout_seconds, "SECONDS", "end the program after so long").least(0).common();
   group.add("trace", &options.trace, "FILE", "write what the allocator did: .sst, or .pickle as PyTorch would")
+      .common()
       .writes_file();
   group
       .add("save", &options.save, "FILE",
            "write down what the program takes, for 'shardscope simulate --program FILE' on other cards")
+      .common()
       .writes_file();
   group.add_choice(
       "by", &options.by,

@@ -187,14 +187,19 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       {"megatron", "megatron", "Megatron-LM's own script on --megatron-args and mock data"},
       {"torchtitan", "torchtitan", "torchtitan's own entry point on --torchtitan-config and random tokens"},
       {"llama-factory", "llama-factory", "LLaMA-Factory's own run on --llama-factory-config and random words"}};
-  group.add_choice("recipe", &recipe.name, recipes,
-                   "instead of a program: what is installed trains a model on random tokens, transformers' with AdamW");
+  group
+      .add_choice("recipe", &recipe.name, recipes,
+                  "instead of a program: what is installed trains a model on random tokens, transformers' with AdamW")
+      .common();
   group
       .add("model", &recipe.model, "NAME|PATH",
            "its config.json, the folder of one, or a known name; no weights are read")
+      .common()
       .known_names(model::known_model_names);
-  group.add("ds-config", &recipe.ds_config, "FILE", "DeepSpeed's configuration").reads_file();
-  group.add("accelerate-config", &recipe.accelerate_config, "FILE", "what 'accelerate config' wrote").reads_file();
+  group.add("ds-config", &recipe.ds_config, "FILE", "DeepSpeed's configuration").common().reads_file();
+  group.add("accelerate-config", &recipe.accelerate_config, "FILE", "what 'accelerate config' wrote")
+      .common()
+      .reads_file();
   group.add("training-args", &recipe.training_args, "FILE", "TrainingArguments as JSON, or SFTConfig").reads_file();
   group
       .add("megatron-args", &recipe.megatron_args, "FILE",
@@ -210,19 +215,29 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       .add("llama-factory-config", &recipe.llama_factory_config, "FILE",
            "LLaMA-Factory's YAML, of whose model --model has the config.json")
       .reads_file();
-  group.add("sequence", &recipe.sequence, "TOKENS", "of one sample").least(1).default_text("the model's, 4096 at most");
-  group.add("micro-batch", &recipe.micro_batch, "SAMPLES", "of one rank").least(1).default_text("1");
+  group.add("sequence", &recipe.sequence, "TOKENS", "of one sample")
+      .least(1)
+      .default_text("the model's, 4096 at most")
+      .common();
+  group.add("micro-batch", &recipe.micro_batch, "SAMPLES", "of one rank").least(1).default_text("1").common();
   group.add("steps", &recipe.steps, "N", "of the optimizer").least(1).default_text("2");
-  group.add("precision", &recipe.precision, "bf16|fp16|fp32", "autocast's or the sharding's").default_text("bf16");
+  group.add("precision", &recipe.precision, "bf16|fp16|fp32", "autocast's or the sharding's")
+      .default_text("bf16")
+      .common();
   group.add("weights", &recipe.weights, "bf16|fp16|fp32", "the type that the model is loaded in")
       .default_text("transformers' own default");
   group.add("attention", &recipe.attention, "NAME", "transformers' attn_implementation (eager, sdpa, ...)")
       .default_text("transformers' own choice");
-  group.add("lora-rank", &recipe.lora_rank, "R", "peft's adapters on all linear layers (hf-trainer, trl-sft)").least(1);
-  group.add("quantize", &recipe.quantize, "nf4|fp4|int8", "weights below the adapters, by bitsandbytes: QLoRA");
-  group.add_flag("recompute", &recipe.recompute, "gradient checkpointing, as transformers does it");
-  group.add("python", &recipe.python, "PATH",
-            "the interpreter that has the framework: of a recipe, or of a program that starts one (a shell script)");
+  group.add("lora-rank", &recipe.lora_rank, "R", "peft's adapters on all linear layers (hf-trainer, trl-sft)")
+      .least(1)
+      .common();
+  group.add("quantize", &recipe.quantize, "nf4|fp4|int8", "weights below the adapters, by bitsandbytes: QLoRA")
+      .common();
+  group.add_flag("recompute", &recipe.recompute, "gradient checkpointing, as transformers does it").common();
+  group
+      .add("python", &recipe.python, "PATH",
+           "the interpreter that has the framework: of a recipe, or of a program that starts one (a shell script)")
+      .common();
 }
 
 Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& program) {

@@ -151,6 +151,22 @@ constexpr AnswerKey kInspectModel[] = {
     {"values", "what the description says: `key`, `value`, `origin`"},
 };
 
+constexpr AnswerKey kInspectOom[] = {
+    {"schema_version, command, file", "1, `inspect`, as it was named"},
+    {"cause, conclusion",
+     R"(`full`, `fragmentation` (what is reserved and idle would do), `other_processes` (what they hold would do), `limit` (of the
+process), `refused` (of what the driver calls free); the same in words)"},
+    {"message_of, message_count, device", "whose words they are; such messages in the text; the GPU, or null"},
+    {"asked_bytes, capacity_bytes, free_bytes, allocated_bytes, unallocated_bytes",
+     "asked for; of the device; by PyTorch for tensors; reserved by its allocator beyond that"},
+    {"allowed_bytes, private_pools_bytes, outside_allocator_bytes, other_processes_bytes, not_told_apart_bytes",
+     R"(null where the message does not tell: the process's limit; CUDA graphs' part; this process outside of the allocator; others,
+named or not; of older messages both together)"},
+    {"processes", "those that are named: `process`, `bytes`"},
+    {"remedies", "`what` helps and `why`, the likeliest first"},
+    {"peak", "with a snapshot: who held the memory, as of a trace", Presence::sometimes},
+};
+
 constexpr Answer kPredicting[] = {
     {"search", kSearch},
     {"simulate", kSimulate,
@@ -167,6 +183,7 @@ line of text and all its fields by their keys, and, of the rank that takes most:
 3 where nothing fits, 78 where every combination contradicts itself.)"},
     {"plan", kPlan},
     {"inspect MODEL", kInspectModel},
+    {"inspect --oom FILE", kInspectOom},
 };
 
 }  // namespace

@@ -67,8 +67,9 @@ enum class FileUse { none, read, written, written_into };
 struct OptionState {
   std::string name;
   std::vector<std::string> aliases;
-  char letter = '\0';      ///< "-o" is the same; none as a rule
-  std::string value_name;  ///< empty: a flag, which takes no value on the command line
+  char letter = '\0';         ///< "-o" is the same; none as a rule
+  std::string value_name;     ///< empty: a flag, which takes no value on the command line
+  std::string kind = "text";  ///< of a value: "integer", "number" or "text", which sizes with units are, too
   std::string help;
   std::string default_text;  ///< as help prints it; empty: none
   bool is_positional = false;
@@ -164,6 +165,7 @@ class Group {
   Option add(std::string name, T* target, std::string value_name, std::string help) {
     OptionState& state = declare(std::move(name), std::move(value_name), std::move(help));
     state.default_text = show_value(*target);
+    state.kind = kind_of_value<T>;
     state.read = [target](std::string_view text, std::string_view where, const Range& range) {
       return read_value(text, where, range, *target);
     };

@@ -33,10 +33,18 @@ Json to_json(const OptionDescription& o) {
           {"help", o.help},
           {"values", o.values},
           {"list_separator", o.list_separator},
+          {"kind", o.kind},
+          {"least", o.least ? Json(*o.least) : Json()},
+          {"most", o.most ? Json(*o.most) : Json()},
+          {"is_common", o.is_common},
           {"is_file", o.is_file},
           {"is_required", o.is_required},
           {"several", o.several},
           {"negatable", o.negatable}};
+}
+
+std::optional<double> bound_of(const Json& j) {
+  return j.is_null() ? std::nullopt : std::optional(j.get<double>());
 }
 
 OptionDescription option_of(const Json& j) {
@@ -48,6 +56,10 @@ OptionDescription option_of(const Json& j) {
           .help = j.at("help"),
           .values = j.at("values"),
           .list_separator = j.at("list_separator"),
+          .kind = j.at("kind"),
+          .least = bound_of(j.at("least")),
+          .most = bound_of(j.at("most")),
+          .is_common = j.at("is_common"),
           .is_file = j.at("is_file"),
           .is_required = j.at("is_required"),
           .several = j.at("several"),
@@ -133,7 +145,8 @@ std::vector<std::string> words_of(std::string_view value_name) {
 }
 
 CommandDescription Command::description() const {
-  const auto described = [this](const OptionState& state) {
+  const bool all_are_shown = uncommon_count() == 0;
+  const auto described = [&](const OptionState& state) {
     OptionDescription option{.name = state.name,
                              .letter = state.letter == '\0' ? "" : std::string(1, state.letter),
                              .aliases = state.aliases,
@@ -142,6 +155,10 @@ CommandDescription Command::description() const {
                              .help = state.help,
                              .values = words_of(state.value_name),
                              .list_separator = takes_list(state) ? std::string(1, state.between) : "",
+                             .kind = state.value_name.empty() ? "flag" : state.kind,
+                             .least = state.range.least,
+                             .most = state.range.most,
+                             .is_common = all_are_shown || state.is_common,
                              .is_file = state.file_use != FileUse::none && !state.value_name.empty(),
                              .is_required = state.is_required,
                              .several = state.several,
@@ -201,12 +218,17 @@ Result<CommandDescription> parse_description(std::string_view json) {
   }
 }
 
+Result<CommandDescription> describe_command(const std::string& program, const std::string& name) {
+  const std::optional<std::string> text = output_of(program, {name, "--help=json"});
+  if (!text) return Error{Errc::unavailable, "'" + name + "' does not answer", program, ""};
+  return parse_description(*text);
+}
+
 Result<std::vector<CommandDescription>> describe_commands(const std::string& program) {
   std::vector<CommandDescription> all;
   for (const KnownCommand& known : known_commands()) {
-    const std::optional<std::string> text = output_of(program, {std::string(known.name), "--help=json"});
-    if (!text) continue;
-    Result<CommandDescription> command = parse_description(*text);
+    Result<CommandDescription> command = describe_command(program, std::string(known.name));
+    if (!command && command.error().code == Errc::unavailable) continue;
     if (!command) return command.error();
     command->summary = known.summary;
     all.push_back(std::move(*command));

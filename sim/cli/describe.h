@@ -1,6 +1,7 @@
 // A command's options as data: what completion and manual pages are made of, whichever program runs the command.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,11 @@ struct OptionDescription {
   std::string help{};
   std::vector<std::string> values{};  ///< words and known names that the value may be, of what it may be
   std::string list_separator{};       ///< between the values of a list; empty: takes one value
-  bool is_file = false;               ///< the value may be a file or a directory
+  std::string kind = "text";          ///< "flag", "integer", "number" or "text"
+  std::optional<double> least{};
+  std::optional<double> most{};
+  bool is_common = false;  ///< one of those that --help shows
+  bool is_file = false;    ///< the value may be a file or a directory
   bool is_required = false;
   bool several = false;
   bool negatable = false;
@@ -50,6 +55,8 @@ struct CommandDescription {
 /// Of all commands that are built, in the order of help, asked of `program` (a path), which hands over to the programs
 /// beside it. Errc::unavailable where it cannot be run; a command that does not answer is left out.
 [[nodiscard]] Result<std::vector<CommandDescription>> describe_commands(const std::string& program);
+/// The same of one command. Errc::unavailable where it does not answer.
+[[nodiscard]] Result<CommandDescription> describe_command(const std::string& program, const std::string& name);
 /// The path of the running program.
 [[nodiscard]] std::string own_path();
 

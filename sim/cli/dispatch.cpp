@@ -19,7 +19,7 @@
 namespace shard::cli {
 namespace {
 
-constexpr std::array<KnownCommand, 18> kCommands{{
+constexpr std::array<KnownCommand, 19> kCommands{{
     {"search", "shardscope", "finds the chunk size that wastes least, offline"},
     {"simulate", "shardscope", "predicts memory, communication and time of one strategy; runs nothing", "predicts"},
     {"sweep", "shardscope", "predicts many strategies, lists in any option: one row each", "predicts many"},
@@ -42,6 +42,7 @@ constexpr std::array<KnownCommand, 18> kCommands{{
     {"view", "shardscope-view", "opens traces in a window, predicted and measured on one timeline"},
     {"report", "shardscope-view", "writes what view shows as pictures and text"},
     {"completion", "shardscope", "prints what completes commands, options and values in bash or zsh"},
+    {"mcp", "shardscope", "serves these commands as tools to editors and agents (Model Context Protocol)"},
     {"man", "shardscope", "prints a command's manual page, for man"},
 }};
 

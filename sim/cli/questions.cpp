@@ -25,8 +25,12 @@ Your own model is a Hugging Face config.json, or the folder that holds one:
 
 The figures are of Shardscope's own executor. What PyTorch takes: shardscope help pytorch. It does not fit:
 shardscope help oom.)"},
-    {"oom", "It does not fit: what now?", "reduce smaller offload memory-error",
-     R"(Ask for everything that takes less, and see what it costs in time. The Pareto front, marked *, is what no other strategy
+    {"oom", "It does not fit: what now?", "reduce smaller offload memory-error outofmemoryerror",
+     R"(What PyTorch's message means, whether the GPU is full, fragmented or used by others (--oom -: on stdin):
+
+  shardscope inspect --oom train.log
+
+Ask for everything that takes less, and see what it costs in time. The Pareto front, marked *, is what no other strategy
 beats in both memory and speed.
 
   shardscope sweep --model gpt2-xl --world-size 8 --cluster a100-40gb-x8 --precision bf16 --stage 1,2,3 \

@@ -71,6 +71,24 @@ template <class T>
   return text;
 }
 
+/// What kind of value an option has: what data about it says.
+template <class T>
+inline constexpr const char* kind_of_value = "text";
+template <>
+inline constexpr const char* kind_of_value<int> = "integer";
+template <>
+inline constexpr const char* kind_of_value<std::int64_t> = "integer";
+template <>
+inline constexpr const char* kind_of_value<std::uint64_t> = "integer";
+template <>
+inline constexpr const char* kind_of_value<double> = "number";
+template <>
+inline constexpr const char* kind_of_value<float> = "number";
+template <class T>
+inline constexpr const char* kind_of_value<std::optional<T>> = kind_of_value<T>;
+template <class T>
+inline constexpr const char* kind_of_value<std::vector<T>> = kind_of_value<T>;
+
 template <class T>
 inline constexpr bool takes_several = false;
 template <class T>

@@ -16,5 +16,6 @@ namespace shard::commands {
 [[nodiscard]] int convert_command(std::span<const std::string> arguments);
 [[nodiscard]] int completion_command(std::span<const std::string> arguments);
 [[nodiscard]] int man_command(std::span<const std::string> arguments);
+[[nodiscard]] int mcp_command(std::span<const std::string> arguments, const std::string& version);
 
 }  // namespace shard::commands

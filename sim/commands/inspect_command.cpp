@@ -8,6 +8,7 @@
 #include "sim/commands/estimate_states.h"
 #include "sim/commands/holders_options.h"
 #include "sim/commands/inspect_model.h"
+#include "sim/commands/inspect_oom.h"
 #include "sim/commands/known_names.h"
 #include "sim/commands/printing.h"
 #include "sim/commands/replay_recording.h"
@@ -18,6 +19,8 @@
 
 namespace shard::commands {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kInspectDetails =
     R"(Says what is in a trace: spans, memory, steps, peaks, collectives, and what of it is damaged. Besides .sst it
@@ -38,6 +41,9 @@ Of a Hugging Face config.json, a directory that holds one, or a known model's na
 class has that transformers builds from it, in how many tensors, the SHA-256 of their list (lines "name AxB"), and what of
 it cannot be simulated or trained. --estimate deepspeed says what DeepSpeed's estimators (stages 2 and 3, with and without
 offload) make of it, to the byte, beside what a plan of Shardscope's takes.
+With --oom FILE, or - and the message on stdin, it says what an out-of-memory message of PyTorch (1.0 to today's, in a log
+or by itself) means: whether the GPU is full, fragmented or used by others, and what helps. A memory snapshot beside it
+says who held the memory at its peak.
 Of what `shardscope train --recorder PATH` kept it says where each rank was and who waited for whom; --events says how many of
 the last events are listed.
 `shardscope inspect --device cuda`, without a file, says which GPUs are here, their free memory, who else uses them, and
@@ -47,6 +53,8 @@ Examples:
   shardscope inspect measured.sst
   shardscope inspect config.json --json
   shardscope inspect --models
+  shardscope inspect --oom train.log
+  shardscope inspect snapshot.pickle --oom train.log
   shardscope inspect gpt2-xl --estimate deepspeed --gpus-per-node 8
   shardscope inspect profile.json.gz --json
   shardscope inspect profile.json.gz snapshot.pickle
@@ -66,6 +74,17 @@ Result<void> check_estimate(const cli::Command& command, const std::vector<std::
   if (asked && (paths.size() > 1 || !is_model(paths.front())))
     return Error{Errc::usage, "--estimate is of one model", "'" + paths.back() + "'",
                  "a config.json, a folder that holds one, or the name of a known model"};
+  return {};
+}
+
+/// --replay-allocator is of one recording, and alone has use for settings.
+Result<void> check_replay(const cli::Command& command, const std::string& allocator,
+                          const std::vector<std::string>& paths) {
+  if (!allocator.empty() && paths.size() > 1)
+    return Error{Errc::usage, "--replay-allocator takes one recording", "'" + paths[1] + "'", ""};
+  if (command.given("allocator-conf") && allocator.empty())
+    return Error{Errc::usage, "--allocator-conf is of --replay-allocator", command.describe("allocator-conf"),
+                 "--replay-allocator pytorch"};
   return {};
 }
 
@@ -132,10 +151,15 @@ int inspect_command(std::span<const std::string> arguments) {
   group.add_flag("clusters", &clusters, "list the machines that are known by name, with their source; no file is read");
   std::string device;
   group.add("device", &device, "cuda", "say what GPUs are here, instead of reading a file");
+  std::string oom;
+  group.add("oom", &oom, "FILE|-", "what this out-of-memory message of PyTorch says, or a log that has one; -: stdin")
+      .reads_file([](std::string_view file) -> std::optional<fs::path> {
+        return file == "-" ? std::nullopt : std::optional<fs::path>(file);
+      });
   holders.add_to(command);
   cli::add_output_options(command, output);
   command.before_config([&]() -> Result<bool> {
-    if (models || clusters) command.require_nothing();
+    if (models || clusters || !oom.empty()) command.require_nothing();
     return false;
   });
   if (const auto code = handed_over(arguments)) return *code;
@@ -145,12 +169,9 @@ int inspect_command(std::span<const std::string> arguments) {
   if (!format) return failed(format.error());
   if (command.given("device"))  // else shardscope-train would have been asked (sim/cli/dispatch.h)
     return failed({Errc::usage, "--device is given on the command line, not in a file", "", ""});
+  if (!oom.empty()) return inspect_oom(oom, paths, holders, incomplete, *format);
   const std::string& path = paths.front();
-  if (!allocator.empty() && paths.size() > 1)
-    return failed({Errc::usage, "--replay-allocator takes one recording", "'" + paths[1] + "'", ""});
-  if (command.given("allocator-conf") && allocator.empty())
-    return failed({Errc::usage, "--allocator-conf is of --replay-allocator", command.describe("allocator-conf"),
-                   "--replay-allocator pytorch"});
+  if (const Result<void> ok = check_replay(command, allocator, paths); !ok) return failed(ok.error());
   if (!allocator.empty()) return replay_recording(path, allocator, settings, incomplete, *format);
   if (const Result<void> ok = check_estimate(command, paths); !ok) return failed(ok.error());
   if (command.given("estimate")) return estimate_states(path, estimate, *format);

@@ -62,6 +62,10 @@ void make_inputs(const ScratchDirectory& directory) {
   fs::copy_file(directory.path() / "predicted.sst", directory.path() / "after.sst");
   for (const char* stage : {"2", "3"})
     std::ofstream(directory.path() / ("stage" + std::string(stage) + ".conf")) << "stage = " << stage << "\n";
+  std::ofstream(directory.path() / "train.log")
+      << "step 12\nRuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity; "
+         "9.71 GiB "
+         "already allocated; 5.69 MiB free; 9.87 GiB reserved in total by PyTorch)\n";
   std::ofstream(directory.path() / "config.json") << R"({"model_type": "llama", "num_hidden_layers": 2})";
   std::ofstream(directory.path() / "ds_config.json")
       << R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})";

@@ -43,6 +43,44 @@ TEST(Inspect, SaysWhatARecordingWouldHaveReservedUnderOtherSettings) {
   EXPECT_THAT(refused.err, HasSubstr("at least 20"));
 }
 
+// The message's form is PyTorch 2.6's.
+TEST(Inspect, SaysWhatAnOutOfMemoryMessageMeans) {
+  const ScratchDirectory folder;
+  const std::string log = folder.write(
+      "train.log",
+      "step 3\n[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 1 has a total "
+      "capacity "
+      "of 79.25 GiB of which 512.00 MiB is free. Including non-PyTorch memory, this process has 78.75 GiB memory in "
+      "use. Of "
+      "the allocated memory 70.00 GiB is allocated by PyTorch, and 7.50 GiB is reserved by PyTorch but unallocated.\n");
+  const Outcome text = shardscope({"inspect", "--oom", log});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, testing::StartsWith("Fragmentation: 1.00 GiB was asked for, and 7.50 GiB lies idle"));
+  EXPECT_THAT(text.out, HasSubstr("expandable_segments:True"));
+  EXPECT_THAT(text.out, HasSubstr("shardscope simulate --what-if"));
+  const json j = json_of(shardscope({"inspect", "--oom", log, "--json"}));
+  EXPECT_EQ(j["cause"], "fragmentation");
+  EXPECT_EQ(j["unallocated_bytes"], 7516192768 + 536870912);
+  EXPECT_EQ(j["outside_allocator_bytes"], 1342177280);
+  EXPECT_EQ(j["other_processes_bytes"], 0);
+  const Outcome piped = run({"sh", "-c", "exec \"$0\" inspect --oom - < \"$1\"", shardscope_path(), log});
+  EXPECT_EQ(piped.out, text.out);
+  const std::string snapshot = std::string(TEST_DATA) + "/fuzz/corpus/snapshot_fuzz/protocol4.pickle";
+  const Outcome both = shardscope({"inspect", snapshot, "--oom", log});
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_THAT(both.out, testing::StartsWith(text.out + "\n"));
+  EXPECT_GT(both.out.size(), text.out.size() + 100);
+}
+
+TEST(Inspect, RefusesATextWithoutSuchAMessage) {
+  const ScratchDirectory folder;
+  const Outcome none = shardscope({"inspect", "--oom", folder.write("train.log", "Segmentation fault\n")});
+  EXPECT_EQ(none.exit_code, 65);
+  EXPECT_THAT(none.err, HasSubstr("no out-of-memory message of PyTorch"));
+  EXPECT_THAT(none.err, HasSubstr("Tried to allocate 20.00 MiB"));
+  EXPECT_EQ(shardscope({"inspect", "--oom", folder.file("absent.log")}).exit_code, 66);
+}
+
 /// The oracle's rows of a model, as the command writes them, by "GPUs NODES".
 std::map<std::string, std::set<std::string>> estimates_of(const std::string& model) {
   std::ifstream rows(std::string(TEST_DATA) + "/data/deepspeed_estimates/estimates.tsv");

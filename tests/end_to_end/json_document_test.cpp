@@ -81,6 +81,13 @@ TEST(JsonDocument, TellsEveryKeyOfOtherFrameworksMemory) {
 
 TEST(JsonDocument, TellsEveryKeyOfDescriptions) {
   expect_told("inspect MODEL", shardscope({"inspect", "gpt2", "--json"}));
+  const ScratchDirectory folder;
+  const std::string log = folder.write(
+      "train.log",
+      "Tried to allocate 1.00 MiB (GPU 0; 2.00 MiB total capacity; 1.50 MiB already allocated; 0 bytes free; 1.50 MiB "
+      "reserved in total by PyTorch)");
+  const std::string snapshot = std::string(TEST_DATA) + "/fuzz/corpus/snapshot_fuzz/protocol4.pickle";
+  expect_told("inspect --oom FILE", shardscope({"inspect", snapshot, "--oom", log, "--json"}), {"peak"});
   expect_told("plan", shardscope({"plan", "--model", "gpt2-nano", "--verify", "--json"}), {"verified"});
 }
 

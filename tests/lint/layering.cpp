@@ -48,9 +48,9 @@ const std::vector<Layer>& layers() {
                                                "sim/memory/",  "sim/target/", "sim/strategy/",
                                                "sim/ir/",      "sim/check/",  "sim/compile/"};
   static const std::vector<std::string> kPlanner{
-      "traces/",     "sim/model/",  "sim/chunk/", "sim/memory/",  "sim/target/",  "sim/strategy/",
-      "sim/ir/",     "sim/record/", "sim/check/", "sim/compile/", "sim/cluster/", "sim/cost/",
-      "sim/engine/", "sim/search/", "sim/like/",  "sim/cli/",     "sim/foreign/", "sim/validate/"};
+      "traces/",     "sim/model/", "sim/chunk/",   "sim/memory/",   "sim/target/", "sim/strategy/", "sim/ir/",
+      "sim/record/", "sim/check/", "sim/compile/", "sim/cluster/",  "sim/cost/",   "sim/engine/",   "sim/search/",
+      "sim/like/",   "sim/cli/",   "sim/foreign/", "sim/validate/", "sim/mcp/"};
   static const auto with = [](std::vector<std::string> list, const std::string& more) {
     list.push_back(more);
     return list;
@@ -84,6 +84,7 @@ const std::vector<Layer>& layers() {
       {"sim/engine/", kSimulates},
       {"sim/search/", with(kSimulates, "sim/engine/")},
       {"sim/cli/", {"traces/base/", "sim/model/"}},
+      {"sim/mcp/", {"traces/base/", "sim/cli/"}},
       {"sim/foreign/", {"traces/base/", "sim/model/"}},
       {"sim/like/program/", {"traces/", "sim/ir/pool.h"}},
       {"sim/like/pytorch/", {"traces/base/"}},
@@ -103,8 +104,7 @@ const std::vector<Layer>& layers() {
       {"executor/profile/",
        with(with(with(with(kRunsPlans, "executor/cuda/"), "profiler/spool/"), "profiler/timeline/"),
             "profiler/cupti/own_program.h")},
-      // Only the main files, the commands they are made of and the public interface may know both the simulator and the
-      // executor, to predict what they are about to run.
+      // Only these may know both the simulator and the executor, to predict what they are about to run.
       {"executor/commands/", kWithCommands},
       {"executor/api/", kWithCommands},
       // What programs of others see: nothing of ours but errors and units.
