@@ -23,6 +23,7 @@
 #include "sim/cluster/write_cluster.h"
 #include "sim/commands/printing.h"
 #include "sim/engine/simulate.h"
+#include "traces/base/numbers.h"
 #include "traces/base/output_file.h"
 #include "traces/base/scratch.h"
 
@@ -71,6 +72,15 @@ Machine this_machine() {
   if (std::tm utc{}; gmtime_r(&now, &utc) != nullptr) std::strftime(date, sizeof date, "%Y-%m-%d", &utc);
   machine.date = date;
   return machine;
+}
+
+/// More of the cores than this taken by others is worth saying: a fifth slower is more than the laws are off by.
+constexpr double kBusyShare = 0.2;
+
+/// How many cores other programs kept busy in the last minute.
+double busy_cores() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
 #ifdef SHARDSCOPE_MPI
@@ -227,7 +237,14 @@ int calibrate_command(std::span<const std::string> arguments) {
     return failed(cli::contradiction(
         std::string("calibrate starts its own ranks, and is one of ") + to_string(role->launcher) + "'s",
         "shardscope calibrate, without a launcher"));
-  const Result<CalibrationResult> result = calibrate(o);
+  const double busy = busy_cores();
+  if (busy > kBusyShare * cores_here())
+    print_notes({"this machine is busy: in the last minute " + show_fixed(busy, 1) + " of its " +
+                 std::to_string(cores_here()) +
+                 " cores were taken. What is measured now is slower than the machine, and predicts so; calibrate again "
+                 "when nothing else runs"});
+  Result<CalibrationResult> result = calibrate(o);
+  if (result) result->busy_cores = busy;
   if (!result) return failed(result.error());
   if (const Result<void> written = write_file(*path, cluster::to_json(result->cluster)); !written)
     return failed(written.error());

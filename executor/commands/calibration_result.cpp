@@ -82,6 +82,7 @@ Json to_json(const CalibrationResult& r, const std::string& file) {
   j["file"] = file;
   j["cores"] = r.cluster.cores > 0 ? Json(r.cluster.cores) : Json();
   j["calibration_seconds"] = r.seconds;
+  j["busy_cores"] = r.busy_cores;
   j["repetitions"] = r.repetitions;
   j["left_out"] = r.left_out;
   j["step_error"] = {{"median", middle_error(r.steps)}, {"worst", worst_error(r.steps)}};

@@ -62,7 +62,8 @@ struct CalibrationResult {
   CalibrationDevice device = CalibrationDevice::cpu;
   cluster::Cluster cluster;
   std::vector<StepCheck> steps;
-  double seconds = 0;  ///< that it took
+  double seconds = 0;     ///< that it took
+  double busy_cores = 0;  ///< that others kept busy in the minute before
   int repetitions = 0;
   std::size_t left_out = 0;  ///< trainings that had no time
 };

@@ -143,6 +143,7 @@ constexpr AnswerKey kCalibrate[] = {
      "1, `calibrate`, `cpu`, `cuda` or `emulated-cuda`, what was written, cores that were used (null for a GPU)"},
     {"calibration_seconds, repetitions, left_out",
      "what it took, how often each training ran, and how many had no time to"},
+    {"busy_cores", "cores that other programs kept busy in the minute before: what is measured beside them is too slow"},
     {"step_error", "`median`, `worst`: of the calibration's own steps, predicted with the file; relative"},
     {"steps", "a list of `model`, `arguments`, `step_seconds` (`predicted`, `measured`)"},
     {"laws",
