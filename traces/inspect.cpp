@@ -86,6 +86,7 @@ TraceSummary summarize(const Trace& trace, std::optional<Rank> rank) {
   TraceSummary summary;
   summary.ranks = ranks_of(trace);
   summary.profile = profile(trace, rank);
+  summary.idle = idle_time(trace, rank);
   summary.header = trace.header;
   summary.span_count = static_cast<std::int64_t>(trace.spans.size());
   summary.lane_count = assign_lanes(trace).count();
@@ -196,6 +197,7 @@ nlohmann::ordered_json to_json(const TraceSummary& summary, std::size_t top) {
   }
   json["collectives"] = collectives_json(summary.collectives, summary.profile);
   json.update(to_json(summary.profile, top));
+  json.update(to_json(summary.idle));
   for (const MemoryPeak& peak : summary.peaks) {
     json["peaks"].push_back({{"rank", peak.rank.value},
                              {"memory", to_string(peak.memory)},
@@ -262,7 +264,9 @@ std::string facts_text(const Header& header) {
 
 std::string to_text(const TraceSummary& summary, std::size_t top) {
   const Header& header = summary.header;
-  std::string text = std::string(to_string(header.kind)) + " trace, " + ranks_text(summary);
+  std::string text = verdict(summary.idle);
+  if (!text.empty()) text += "\n";
+  text += std::string(to_string(header.kind)) + " trace, " + ranks_text(summary);
   if (!header.plan_hash.empty()) text += ", plan " + header.plan_hash.substr(0, 16);
   text += "\n" + std::to_string(summary.span_count) + " spans on " + std::to_string(summary.lane_count) + " lanes, " +
           std::to_string(summary.memory_event_count) + " memory events, " +

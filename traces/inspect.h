@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "traces/base/result.h"
+#include "traces/idle.h"
 #include "traces/peaks.h"
 #include "traces/profile.h"
 #include "traces/reader.h"
@@ -56,6 +57,7 @@ struct TraceSummary {
   std::vector<CollectiveTotal> collectives;
   std::vector<MemoryPeak> peaks;  ///< from the memory events
   Profile profile;
+  IdleTime idle;
 
   [[nodiscard]] bool complete() const { return truncated.empty(); }
 };
@@ -72,7 +74,8 @@ inline constexpr std::size_t kTopNames = 10;
 /// The object of `inspect --json`, without schema_version: format, kind, world_size, ranks[], plan_hash, span_count,
 /// lane_count, memory_event_count, begin_ns, end_ns, dropped_count, complete, truncated[], step_seconds, steps[],
 /// communication{}, arenas[], peaks[], metadata{}, strategy{}, units[], capacities[]; collectives[], devices[],
-/// copies[], kernels[], operations[] and steps[].devices[] as in profile_report.h.
+/// copies[], kernels[], operations[] and steps[].devices[] as in profile_report.h; verdict, idle[], collective_waits[]
+/// as in idle.h.
 [[nodiscard]] nlohmann::ordered_json to_json(const TraceSummary& summary, std::size_t top = kTopNames);
 
 /// The same for people, several lines.

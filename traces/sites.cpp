@@ -18,11 +18,11 @@ using std::string_view;
 
 /// Folders of Python, of installed packages, and of PyTorch where it runs from its sources.
 constexpr std::array kLibraryFolders = {
-    string_view("/site-packages/"), string_view("/dist-packages/"), string_view("/lib/python"),
-    string_view("/torch/nn/"),      string_view("/torch/optim/"),   string_view("/torch/autograd/"),
-    string_view("/torch/utils/"),   string_view("/torch/cuda/"),    string_view("/torch/distributed/"),
-    string_view("/torch/amp/"),     string_view("/torch/_"),        string_view("/torch/functional.py"),
-    string_view("/torch/func/"),    string_view("/torch/fx/"),      string_view("/torch/library.py"),
+    string_view("/site-packages/"),     string_view("/dist-packages/"), string_view("/lib/python"),
+    string_view("/torch/nn/"),          string_view("/torch/optim/"),   string_view("/torch/autograd/"),
+    string_view("/torch/utils/"),       string_view("/torch/cuda/"),    string_view("/torch/distributed/"),
+    string_view("/torch/amp/"),         string_view("/torch/_"),        string_view("/torch/functional.py"),
+    string_view("/torch/func/"),        string_view("/torch/fx/"),      string_view("/torch/library.py"),
     string_view("/shardscope-recipe/"),
 };
 
@@ -35,69 +35,6 @@ constexpr std::array kLibraryFolders = {
   return false;
 }
 
-/// File and function, "" for all of its functions: names that PyTorch, Python and einops have and programs do not.
-constexpr std::pair<string_view, string_view> kLibraryFunctions[] = {
-    {"module.py", "_call_impl"},
-    {"module.py", "_wrapped_call_impl"},
-    {"module.py", "_apply"},
-    {"module.py", "convert"},
-    {"module.py", "_slow_forward"},
-    {"_tensor.py", ""},
-    {"functional.py", "einsum"},
-    {"functional.py", "_max_pool2d"},
-    {"functional.py", "batch_norm"},
-    {"functional.py", "cross_entropy"},
-    {"functional.py", "dropout"},
-    {"functional.py", "embedding"},
-    {"functional.py", "gelu"},
-    {"functional.py", "layer_norm"},
-    {"functional.py", "linear"},
-    {"functional.py", "relu"},
-    {"functional.py", "rms_norm"},
-    {"functional.py", "silu"},
-    {"functional.py", "softmax"},
-    {"functional.py", "log_softmax"},
-    {"functional.py", "norm"},
-    {"_backends.py", ""},
-    {"einops.py", ""},
-    {"contextlib.py", ""},
-    {"_contextlib.py", ""},
-    {"_jit_internal.py", ""},
-    {"eval_frame.py", ""},
-    {"_compile.py", ""},
-    {"optimizer.py", "_use_grad"},
-    {"optimizer.py", "maybe_fallback"},
-    {"optimizer.py", "profile_hook_step"},
-    {"optimizer.py", "wrapper"},
-    {"optimizer.py", "zero_grad"},
-    {"adam.py", "adam"},
-    {"adam.py", "_init_group"},
-    {"adam.py", "_multi_tensor_adam"},
-    {"adam.py", "_single_tensor_adam"},
-    {"adam.py", "_fused_adam"},
-    {"adamw.py", "adamw"},
-    {"adamw.py", "_init_group"},
-    {"adamw.py", "_multi_tensor_adamw"},
-    {"adamw.py", "_single_tensor_adamw"},
-    {"sgd.py", "_multi_tensor_sgd"},
-    {"sgd.py", "_init_group"},
-    {"_foreach_utils.py", ""},
-    {"__init__.py", "backward"},
-    {"__init__.py", "_make_grads"},
-    {"graph.py", "_engine_run_backward"},
-    {"batchnorm.py", "forward"},
-    {"pooling.py", "forward"},
-    {"normalization.py", "forward"},
-    {"clip_grad.py", ""},
-    {"checkpoint.py", "checkpoint"},
-    {"grad_scaler.py", ""},
-    {"autocast_mode.py", ""},
-    {"_fsdp_param_group.py", ""},
-    {"_fsdp_param.py", ""},
-    {"_fsdp_collectives.py", ""},
-    {"_fsdp_state.py", ""},
-};
-
 /// Of an optimizer of PyTorch's, which another of its functions calls.
 [[nodiscard]] bool is_optimizer_step(string_view function, string_view called_by) {
   return function == "step" && (called_by == "_use_grad" || called_by == "_use_grad_for_differentiable");
@@ -108,8 +45,8 @@ struct Candidates {
 };
 
 [[nodiscard]] FrameId site_of(const Candidates& candidates) {
-  for (const FrameId each :
-       {candidates.own, candidates.package, candidates.python, candidates.autograd, candidates.op, candidates.innermost})
+  for (const FrameId each : {candidates.own, candidates.package, candidates.python, candidates.autograd, candidates.op,
+                             candidates.innermost})
     if (each.valid()) return each;
   return {};
 }
@@ -121,15 +58,12 @@ string_view file_name(string_view path) {
   return slash == string_view::npos ? path : path.substr(slash + 1);
 }
 
-bool is_library(const Trace& trace, const StackFrame& frame) {
-  const string_view path = trace.name_of(frame.file), function = trace.name_of(frame.function);
+bool is_library(const Trace& trace, const LibraryFiles& files, const StackFrame& frame) {
+  const string_view path = trace.name_of(frame.file);
   if (!is_python(path) || path.starts_with("<frozen ")) return true;
   if (path.find('/') != string_view::npos)
     return std::ranges::any_of(kLibraryFolders, [&](string_view folder) { return path.find(folder) != path.npos; });
-  const string_view file = file_name(path);
-  return std::ranges::any_of(kLibraryFunctions, [&](const auto& known) {
-    return known.first == file && (known.second.empty() || known.second == function);
-  });
+  return files.owner_of(trace, frame) != FileOwner::user;
 }
 
 std::vector<FrameId> sites(const Trace& trace) {
@@ -137,13 +71,15 @@ std::vector<FrameId> sites(const Trace& trace) {
     bool python = false, library = false, package = false, autograd = false, op = false;
     string_view function;
   };
+  const LibraryFiles files(trace);
   std::vector<Of> frames(trace.frames.size());
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const StackFrame& frame = trace.frames[i];
     const string_view function = trace.name_of(frame.function), file = trace.name_of(frame.file);
     frames[i] = {.python = is_python(file) && !file.starts_with("<frozen shardscope "),
-                 .library = is_library(trace, frame),
-                 .package = is_package(file),
+                 .library = is_library(trace, files, frame),
+                 .package = is_package(file) ||
+                            (file.find('/') == string_view::npos && files.owner_of(trace, frame) == FileOwner::package),
                  .autograd = function.starts_with("torch::autograd::") && function.find("::apply(") != function.npos,
                  .op = function.starts_with("at::_ops::"),
                  .function = function};

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/library_files.h"
 #include "traces/reader.h"
 
 namespace shard {
@@ -14,11 +15,11 @@ namespace shard {
 
 /// Whether a frame is of Python's or PyTorch's own code, of an installed package, or of no Python code at all. Files
 /// that are named without a directory (people take them out before they publish) are told by their and their function's
-/// name, as far as these are PyTorch's alone.
-[[nodiscard]] bool is_library(const Trace& trace, const StackFrame& frame);
+/// name.
+[[nodiscard]] bool is_library(const Trace& trace, const LibraryFiles& files, const StackFrame& frame);
 
-/// The site of every stack of a trace, by its id: the innermost frame of the user's own code; where there is none, of an
-/// installed package other than PyTorch; then of Python; where there is none of these either, what autograd ran (the
+/// The site of every stack of a trace, by its id: the innermost frame of the user's own code; where there is none, of
+/// an installed package other than PyTorch; then of Python; where there is none of these either, what autograd ran (the
 /// backward of an operator), the operator, or the innermost frame.
 [[nodiscard]] std::vector<FrameId> sites(const Trace& trace);
 

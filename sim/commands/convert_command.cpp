@@ -108,7 +108,7 @@ int convert_command(std::span<const std::string> arguments) {
   std::vector<std::string> more;
   cli::OutputPath output_path;
   Form to = Form::automatic;
-  bool incomplete = false;
+  bool incomplete = false, force = false;
   cli::Command command("shardscope", "convert", "writes a trace for other tools", kConvertDetails);
   command.add_positional("TRACE", &input, "a trace of any tool that inspect knows").required().reads_file();
   cli::Group group = command.group("Convert");
@@ -125,6 +125,7 @@ int convert_command(std::span<const std::string> arguments) {
                           {"sst", Form::sst, "our own"}},
                          "the form to write");
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
+  group.add_flag("force", &force, kForceRunsHelp);
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<std::vector<std::string>> inputs = inputs_of(input, output_path, std::move(more));
   if (!inputs) return failed(inputs.error());
@@ -132,7 +133,7 @@ int convert_command(std::span<const std::string> arguments) {
   if (!output) return failed(output.error());
   const Result<Form> form = form_of(*output, to);
   if (!form) return failed(form.error());
-  const Result<LoadedTrace> loaded = load_all(*inputs, incomplete);
+  const Result<LoadedTrace> loaded = load_all(*inputs, incomplete, force);
   if (!loaded) return failed(loaded.error());
   for (const CombinedPart& part : loaded->parts) print_notes({"aligned: " + to_text(part)});
   for (const std::string& note : loaded->notes)

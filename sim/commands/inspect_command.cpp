@@ -33,7 +33,8 @@ gaps and free segments.
 A profiler's trace says where the time went: what devices did and when they were idle, collectives by kind with their
 bytes, how much of them was hidden behind kernels and how much was exposed, steps, copies, kernels, and operations of the
 host by the time that is their own. --top says how many names, --rank of whom. Several files of one run are put on one
-axis: a memory snapshot and a profiler's trace of it, or the traces of several ranks.
+axis: a memory snapshot and a profiler's trace of it, or the traces of several ranks; files that are more than a minute apart
+by their clocks are refused unless --force.
 With --replay-allocator runs a recording of PyTorch's allocator (a memory snapshot, or CSV) through the model of that
 allocator and counts where the two agree; --allocator-conf says what the same program would have reserved under other
 settings of PYTORCH_CUDA_ALLOC_CONF.
@@ -141,6 +142,8 @@ int inspect_command(std::span<const std::string> arguments) {
   AllocatorFlags settings;
   add_allocator_options(group, settings, false);
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
+  bool force = false;
+  group.add_flag("force", &force, kForceRunsHelp);
   EstimateFlags estimate;
   group.add("estimate", &estimate.of, "deepspeed", "what the estimators of this framework make of a model");
   group.add("gpus-per-node", &estimate.gpus_per_node, "N", "with --estimate: GPUs of one host").least(1).most(65536);
@@ -176,7 +179,7 @@ int inspect_command(std::span<const std::string> arguments) {
   if (const Result<void> ok = check_estimate(command, paths); !ok) return failed(ok.error());
   if (command.given("estimate")) return estimate_states(path, estimate, *format);
   if (paths.size() == 1 && is_model(path)) return inspect_model(path, *format);
-  const Result<LoadedTrace> trace = load_all(paths, incomplete);
+  const Result<LoadedTrace> trace = load_all(paths, incomplete, force);
   if (!trace) return failed(trace.error());
   std::optional<Rank> rank;
   if (holders.rank) rank = Rank{static_cast<std::int32_t>(*holders.rank)};

@@ -14,6 +14,9 @@
 
 namespace shard::commands {
 
+/// What --force says of itself, in every command that puts recordings together.
+inline constexpr const char* kForceRunsHelp = "put recordings together whose clocks are more than a minute apart";
+
 /// What --incomplete says of itself, in every command that reads recordings of other tools.
 inline constexpr const char* kIncompleteHelp =
     "use what is complete of a recording that breaks off; a .sst is always read as far as it goes";

@@ -114,11 +114,29 @@ TEST(Categories, OfATrainingStep) {
   EXPECT_EQ(at(batch), Category::not_known);
   EXPECT_EQ(at(hidden), Category::activation);
   EXPECT_EQ(at(loss), Category::activation) << "autograd held it, though no module made it";
-  EXPECT_EQ(at(temporary), Category::not_known);
+  EXPECT_EQ(at(temporary), Category::workspace);
   EXPECT_EQ(at(stolen), Category::gradient) << "outlived its backward";
   EXPECT_EQ(at(accumulated), Category::gradient);
   EXPECT_EQ(at(state), Category::optimizer_state);
-  EXPECT_EQ(at(scratch), Category::not_known);
+  EXPECT_EQ(at(scratch), Category::workspace);
+}
+
+/// A step of Adam's after a backward with one gradient, and `there` blocks of its size before.
+std::vector<Category> categories_of_start(int there, const std::string& optimizer) {
+  Program program;
+  for (int i = 0; i < there; ++i) (void)program.alloc({});
+  (void)program.alloc(accumulate());
+  (void)program.alloc(called({{kTorch + "optim/x.py", optimizer}, {kTorch + "optim/optimizer.py", "wrapper"}}, kMain));
+  return program.categories(static_cast<std::size_t>(there));
+}
+
+TEST(Categories, BlocksThatWereThereAreThreeForEachGradientOfAdams) {
+  using enum Category;
+  std::vector<Category> three = categories_of_start(3, "_multi_tensor_adam");
+  three.resize(3);
+  EXPECT_EQ(three, (std::vector{parameter, optimizer_state, optimizer_state}));
+  EXPECT_EQ(categories_of_start(4, "_multi_tensor_adam")[0], not_known) << "one is of something else";
+  EXPECT_EQ(categories_of_start(3, "_multi_tensor_sgd")[0], not_known) << "whose state nobody knows";
 }
 
 TEST(Categories, WhatBackwardComputesAgainDoesNotEndIt) {
@@ -130,7 +148,7 @@ TEST(Categories, WhatBackwardComputesAgainDoesNotEndIt) {
   const int gradient = program.alloc(backward());
   (void)program.alloc(kMain);
   const std::vector<Category> is = program.categories();
-  EXPECT_EQ(is[static_cast<std::size_t>(early)], Category::not_known);
+  EXPECT_EQ(is[static_cast<std::size_t>(early)], Category::workspace);
   EXPECT_EQ(is[static_cast<std::size_t>(again)], Category::activation);
   EXPECT_EQ(is[static_cast<std::size_t>(gradient)], Category::gradient);
 }

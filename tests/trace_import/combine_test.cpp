@@ -61,6 +61,18 @@ TEST(Combine, WhatDoesNotMeetIsSaid) {
   EXPECT_THAT(both->parts[1].says, HasSubstr("begins 2.000 s after the others end"));
 }
 
+TEST(Combine, WhatIsFarApartIsOfTwoRunsUnlessForced) {
+  const auto apart = [] { return pair(profile_of(3, 0, 10), profile_of(5, 0, 90'000'000)); };
+  const Result<LoadedTrace> both = combine(apart());
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().code, Errc::contradiction);
+  EXPECT_THAT(both.error().what, HasSubstr("begins 90.00 s after the others end"));
+  EXPECT_THAT(both.error().what,
+              HasSubstr("first begins at 1970-01-01 00:00 UTC, this begins at 1970-01-01 00:01 UTC"));
+  EXPECT_THAT(to_string(both.error()), HasSubstr("--force"));
+  EXPECT_TRUE(combine(apart(), true));
+}
+
 TEST(Combine, TwoRecordingsOfOneRankAtOneTimeAreRefused) {
   const Result<LoadedTrace> both = combine(pair(profile_of(3, 0, 10), profile_of(3, 0, 12)));
   ASSERT_FALSE(both);

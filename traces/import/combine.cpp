@@ -2,6 +2,7 @@
 #include "traces/import/combine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -147,9 +148,21 @@ std::string seconds_text(std::int64_t ns) {
   return duration(Seconds{static_cast<double>(ns) / 1e9}, 4);
 }
 
+/// "2026-11-28 13:46 UTC".
+std::string utc_text(std::int64_t unix_seconds) {
+  const std::chrono::sys_seconds at{std::chrono::seconds(unix_seconds)};
+  const auto day = std::chrono::floor<std::chrono::days>(at);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(at - day);
+  const auto two = [](auto number) { return (number < 10 ? "0" : "") + std::to_string(number); };
+  return std::to_string(static_cast<int>(date.year())) + "-" + two(static_cast<unsigned>(date.month())) + "-" +
+         two(static_cast<unsigned>(date.day())) + " " + two(time.hours().count()) + ":" + two(time.minutes().count()) +
+         " UTC";
+}
+
 class Combiner {
  public:
-  explicit Combiner(std::vector<NamedTrace> traces) : traces_(std::move(traces)) {}
+  Combiner(std::vector<NamedTrace> traces, bool force) : traces_(std::move(traces)), force_(force) {}
 
   Result<LoadedTrace> run() {
     if (const Result<void> same = one_run(); !same) return same.error();
@@ -171,6 +184,7 @@ class Combiner {
     find_meetings();
     if (const Result<void> apart = one_recording_each(); !apart) return apart.error();
     if (const Result<void> once = no_step_twice(); !once) return once.error();
+    if (const Result<void> near = near_in_time(); !near) return near.error();
     return join();
   }
 
@@ -211,6 +225,7 @@ class Combiner {
     by_.assign(traces_.size(), AlignedBy::begin);
     bounds_.assign(traces_.size(), std::nullopt);
     gaps_.assign(traces_.size(), "");
+    apart_.assign(traces_.size(), 0);
     std::optional<std::int64_t> axis;
     Extent known;
     for (const std::size_t i : joining_order()) {  // a snapshot's times stay its own
@@ -226,10 +241,9 @@ class Combiner {
       if (!extent.any) continue;
       if (known.any && (extent.end + shifts_[i] < known.begin || extent.begin + shifts_[i] > known.end)) {
         const bool before = extent.end + shifts_[i] < known.begin;
-        gaps_[i] =
-            std::string(before ? "ends " : "begins ") +
-            seconds_text(before ? known.begin - extent.end - shifts_[i] : extent.begin + shifts_[i] - known.end) +
-            (before ? " before the others begin" : " after the others end");
+        apart_[i] = before ? known.begin - extent.end - shifts_[i] : extent.begin + shifts_[i] - known.end;
+        gaps_[i] = std::string(before ? "ends " : "begins ") + seconds_text(apart_[i]) +
+                   (before ? " before the others begin" : " after the others end");
       }
       known.add(extent.begin + shifts_[i], extent.end + shifts_[i]);
     }
@@ -239,6 +253,28 @@ class Combiner {
       if (known.any && fits(extent, known.begin - extent.begin)) shifts_[i] = known.begin - extent.begin;
       if (!known.any) known.add(extent.begin, extent.end);
     }
+  }
+
+  [[nodiscard]] Result<void> near_in_time() const {
+    if (force_) return {};
+    for (std::size_t i = 0; i < traces_.size(); ++i)
+      if (by_[i] == AlignedBy::clock && apart_[i] > kOneRunNs)
+        return Error{Errc::contradiction,
+                     "recordings of two runs, by their clocks: it " + gaps_[i] + " (" + clock_text(i) + ")",
+                     traces_[i].name, "recordings of one run; --force puts these on one axis all the same"};
+    return {};
+  }
+
+  /// When a recording began by its clock, and when the others that have one.
+  [[nodiscard]] std::string clock_text(std::size_t which) const {
+    std::string text;
+    for (std::size_t i = 0; i < traces_.size(); ++i) {
+      if (by_[i] != AlignedBy::clock) continue;
+      const Trace& trace = traces_[i].loaded.trace;
+      text += (text.empty() ? "" : ", ") + (i == which ? "this" : traces_[i].name) + " begins at " +
+              utc_text(wrapping_sum(*epoch(trace.header), extent_of(trace).begin) / 1'000'000'000);
+    }
+    return text;
   }
 
   /// Of one rank's run there is one recording of a step: two would be summed up.
@@ -376,12 +412,14 @@ class Combiner {
 
   std::vector<NamedTrace> traces_;
   std::vector<std::string> says_;
-  std::vector<std::string> gaps_;  ///< between a recording and the others, by its clock
+  std::vector<std::string> gaps_;    ///< between a recording and the others, by its clock
+  std::vector<std::int64_t> apart_;  ///< the same in nanoseconds; 0 where they meet
   std::vector<std::int64_t> shifts_;
   std::vector<ClockShift> moves_;
   std::vector<AlignedBy> by_;
   std::vector<std::optional<std::int64_t>> bounds_;
   std::size_t axis_ = 0;
+  bool force_ = false;
 };
 
 }  // namespace
@@ -400,13 +438,13 @@ std::string to_text(const CombinedPart& part) {
   return text;
 }
 
-Result<LoadedTrace> combine(std::vector<NamedTrace> traces) {
+Result<LoadedTrace> combine(std::vector<NamedTrace> traces, bool force) {
   if (traces.empty()) return Error{Errc::usage, "no traces to combine", "", ""};
   if (traces.size() == 1) return std::move(traces.front().loaded);
-  return Combiner(std::move(traces)).run();
+  return Combiner(std::move(traces), force).run();
 }
 
-Result<LoadedTrace> load_all(const std::vector<std::string>& paths, bool incomplete) {
+Result<LoadedTrace> load_all(const std::vector<std::string>& paths, bool incomplete, bool force) {
   std::vector<NamedTrace> traces;
   for (const std::string& path : paths) {
     Result<LoadedTrace> loaded = load_any(std::filesystem::path(path));
@@ -414,7 +452,7 @@ Result<LoadedTrace> load_all(const std::vector<std::string>& paths, bool incompl
     if (const Result<void> whole = check_whole(*loaded, path); !whole && !incomplete) return whole.error();
     traces.push_back({std::filesystem::path(path).filename().string(), std::move(*loaded)});
   }
-  return combine(std::move(traces));
+  return combine(std::move(traces), force);
 }
 
 }  // namespace shard

@@ -20,10 +20,13 @@ struct NamedTrace {
 /// are, which is said too; where a profile and a snapshot both know a rank's device memory the snapshot's is kept.
 ///
 /// Fails with Errc::contradiction for predictions beside measurements, for two plans, and for two recordings of one
-/// rank at one time.
-[[nodiscard]] Result<LoadedTrace> combine(std::vector<NamedTrace> traces);
+/// rank at one time; and, without `force`, for recordings whose clocks say that they are further apart than kOneRunNs.
+[[nodiscard]] Result<LoadedTrace> combine(std::vector<NamedTrace> traces, bool force = false);
+
+/// How long after the end of one recording of a run another one of it may begin.
+inline constexpr std::int64_t kOneRunNs = 60'000'000'000;
 
 /// load_any() of each, combined where there are several; a recording that breaks off only with `incomplete`.
-[[nodiscard]] Result<LoadedTrace> load_all(const std::vector<std::string>& paths, bool incomplete);
+[[nodiscard]] Result<LoadedTrace> load_all(const std::vector<std::string>& paths, bool incomplete, bool force = false);
 
 }  // namespace shard

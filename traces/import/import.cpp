@@ -150,7 +150,8 @@ nlohmann::ordered_json to_json(const LoadedTrace& loaded, const TraceSummary& su
 std::string to_text(const LoadedTrace& loaded, const TraceSummary& summary, std::size_t top) {
   std::string text = to_text(summary, top);
   if (loaded.format == TraceFormat::sst) return text;
-  text = std::string("format ") + to_string(loaded.format) + "\n" + text;
+  const std::string says = verdict(summary.idle);
+  text.insert(says.empty() ? 0 : says.size() + 1, std::string("format ") + to_string(loaded.format) + "\n");
   if (loaded.snapshot) {
     const Snapshot& snapshot = *loaded.snapshot;
     const Snapshot::Start& start = snapshot.at_start;

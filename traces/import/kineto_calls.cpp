@@ -176,6 +176,7 @@ Activity activity_of(std::string_view category, std::string_view name) {
 
 void KinetoCalls::add(const ChromeEvent& event, Builder& builder, RowId row, std::size_t number) {
   Span& span = builder.span(number);
+  add_end(event, builder, row, span);
   const bool host = span.activity == Activity::operation || span.activity == Activity::annotation;
   if (is_collective(span.activity) ||
       (span.activity == Activity::kernel && event.argument("Collective name") != nullptr)) {
@@ -208,6 +209,32 @@ void KinetoCalls::add(const ChromeEvent& event, Builder& builder, RowId row, std
   }
 }
 
+void KinetoCalls::add_end(const ChromeEvent& event, Builder& builder, RowId row, const Span& span) {
+  const bool on_device = span.activity == Activity::kernel || span.activity == Activity::copy ||
+                         span.activity == Activity::fill ||
+                         (is_collective(span.activity) && event.argument("stream") != nullptr);
+  if (!on_device && span.activity != Activity::runtime) return;
+  const auto correlation = event.integer("correlation");
+  if (!correlation) return;
+  ends_.push_back({*correlation, row, span.begin_ns, on_device});
+  builder.charge(sizeof(End));
+}
+
+void KinetoCalls::join_launches(Builder& builder) const {
+  if (builder.loaded.flow_event_count > 0) return;
+  std::unordered_map<std::int64_t, const End*> calls;
+  for (const End& end : ends_)
+    if (!end.on_device) calls.try_emplace(end.correlation, &end);
+  std::uint64_t key = 0;
+  for (const End& end : ends_) {
+    const auto call = end.on_device ? calls.find(end.correlation) : calls.end();
+    if (call == calls.end() || call->second->time_ns > end.time_ns) continue;
+    builder.flow(key, Builder::FlowEnd::start, call->second->row, call->second->time_ns, FlowKind::launch);
+    builder.flow(key++, Builder::FlowEnd::finish, end.row, end.time_ns, FlowKind::launch);
+  }
+  builder.loaded.flow_event_count = 0;  // of the file's own
+}
+
 void KinetoCalls::add_call(const ChromeEvent& event, RowId row, const Span& span) {
   const Scalar* told = event.argument("Collective name");
   Call call{.row = row, .begin_ns = span.begin_ns, .end_ns = span.begin_ns + span.duration_ns};
@@ -228,6 +255,7 @@ void KinetoCalls::take(const Call& call, const Kernel& kernel, Span& span) {
 }
 
 void KinetoCalls::settle(Builder& builder) {
+  join_launches(builder);
   if (kernels_.empty() || calls_.empty()) return;
   std::sort(launches_.begin(), launches_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::size_t> order(calls_.size());

@@ -29,7 +29,7 @@ class KinetoCalls {
  public:
   /// The event becomes span number `span` of the builder, on this row.
   void add(const ChromeEvent& event, Builder& builder, RowId row, std::size_t span);
-  /// Once all are there.
+  /// Once all are there. Where the file draws no arrows, work of devices is joined to its launch by their correlation.
   void settle(Builder& builder);
   /// A rank that a call names, where one does and none names another.
   [[nodiscard]] std::optional<std::int64_t> rank() const { return several_ranks_ ? std::nullopt : rank_; }
@@ -51,6 +51,16 @@ class KinetoCalls {
     bool kind_told = false;  // by its arguments
   };
 
+  /// One end of a launch.
+  struct End {
+    std::int64_t correlation = -1;
+    RowId row{};
+    std::int64_t time_ns = 0;
+    bool on_device = false;
+  };
+
+  void add_end(const ChromeEvent& event, Builder& builder, RowId row, const Span& span);
+  void join_launches(Builder& builder) const;
   void add_call(const ChromeEvent& event, RowId row, const Span& span);
   static void take(const Call& call, const Kernel& kernel, Span& span);
 
@@ -58,6 +68,7 @@ class KinetoCalls {
   std::unordered_map<std::int64_t, std::size_t> by_external_;
   std::deque<std::pair<std::int64_t, Launch>> launches_;  // by correlation
   std::deque<Kernel> kernels_;                            // that lack kind or bytes
+  std::deque<End> ends_;
   std::optional<std::int64_t> rank_;
   bool several_ranks_ = false;
 };

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "traces/library_files.h"
 #include "traces/sites.h"
 #include "traces/snapshot.h"
 
@@ -111,10 +112,12 @@ struct Deed {
   };
   std::vector<Said> frames;
   frames.reserve(trace.frames.size());
+  const LibraryFiles files(trace);
   for (const StackFrame& frame : trace.frames) {
     const string_view path = trace.name_of(frame.file);
     frames.push_back({said_by(path, trace.name_of(frame.function)), path.ends_with(".py"),
-                      path.find("/torch/") != string_view::npos});
+                      path.find("/torch/") != string_view::npos ||
+                          (path.find('/') == string_view::npos && files.owner_of(trace, frame) == FileOwner::library)});
   }
   std::vector<Deed> of(trace.stacks.size());
   for (std::size_t i = 0; i < of.size(); ++i) {
@@ -142,7 +145,7 @@ class Blocks {
   void acquired(std::size_t event, Deed deed) {
     enter(deed);
     const Doing doing = deed.doing;
-    live_[memory_.buffer[event].value] = {event, doing, backwards_};
+    live_[memory_.buffer[event].value] = {event, doing, backwards_, passes_};
     switch (doing) {
       case Doing::setup: return is(event, Category::parameter);
       case Doing::gathering: return is(event, Category::gathered);
@@ -164,6 +167,9 @@ class Blocks {
     // Where stacks of allocations alone are recorded (context="alloc"), a free says who allocated.
     if (memory_.stack[event] != memory_.stack[made]) enter(deed);
     if (at->second.doing == Doing::other && phase_ == Doing::backward) is(made, Category::activation);
+    // What is made and given back in one backward or one step lives within that pass alone.
+    if (memory_.stack[event] != memory_.stack[made] && deed.doing != Doing::unknown && of_pass(at->second))
+      is(made, Category::workspace);
     settle(at->second);
     memory_.category[event] = memory_.category[made];
     live_.erase(at);
@@ -178,11 +184,17 @@ class Blocks {
     std::size_t event = 0;
     Doing doing = Doing::unknown;
     int backwards = 0;  // that had begun when it was made
+    int passes = 0;     // the same of phases
   };
   /// A forward's blocks that outlived so many backwards were not made for these: caches, workspaces of libraries.
   static constexpr int kBackwards = 2;
 
   void is(std::size_t event, Category category) { memory_.category[event] = category; }
+
+  [[nodiscard]] bool of_pass(const Block& block) const {
+    return block.passes == passes_ && (block.doing == Doing::backward || block.doing == Doing::stepping) &&
+           memory_.category[block.event] == Category::not_known;
+  }
 
   void settle(const Block& block) {
     if (block.doing == Doing::forward && backwards_ - block.backwards > kBackwards)
@@ -203,6 +215,7 @@ class Blocks {
     made_here_.clear();
     if (doing == Doing::backward) ++backwards_;
     phase_ = doing;
+    ++passes_;
   }
 
   MemoryTable& memory_;
@@ -210,7 +223,71 @@ class Blocks {
   std::vector<std::size_t> made_here_;            // in this backward, in this step
   Doing phase_ = Doing::unknown;
   int backwards_ = 0;
+  int passes_ = 0;
 };
+
+/// Blocks that were there before the recording and stay throughout, of a rank that trains with Adam: of every size
+/// there are three for each gradient of that size, or nothing is said. One of each three is a parameter, two are its
+/// state; which of equal ones is which no figure depends on.
+class AtStart {
+ public:
+  void add(std::size_t event, BufferId buffer) { there_[buffer.value] = event; }
+  void released(BufferId buffer) { there_.erase(buffer.value); }
+  void stepped_with_adam() { adam_ = true; }
+
+  void settle(MemoryTable& memory, Rank rank, Memory kind) {
+    if (!adam_) return;
+    std::map<std::int64_t, std::vector<std::size_t>> by_size;
+    for (const auto& [buffer, event] : there_) by_size[memory.delta_bytes[event]].push_back(event);
+    const std::map<std::int64_t, std::size_t> gradients = most_gradients(memory, rank, kind);
+    for (const auto& [bytes, count] : gradients)
+      if (bytes >= kTelling && by_size[bytes].size() != kOfAdam * count) return;
+    for (const auto& [bytes, count] : gradients) {
+      const std::vector<std::size_t>& events = by_size[bytes];
+      if (events.size() != kOfAdam * count) continue;
+      for (std::size_t i = 0; i < events.size(); ++i)
+        memory.category[events[i]] = i < count ? Category::parameter : Category::optimizer_state;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kOfAdam = 3;
+  /// Smaller blocks are of too many things to tell from their size that something is wrong.
+  static constexpr std::int64_t kTelling = 1 << 20;
+
+  /// How many gradients of a size lived at once, at the most.
+  static std::map<std::int64_t, std::size_t> most_gradients(const MemoryTable& memory, Rank rank, Memory kind) {
+    std::map<std::int64_t, std::size_t> live, most;
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      if (memory.rank[i] != rank || memory.memory[i] != kind || memory.category[i] != Category::gradient) continue;
+      const std::int64_t bytes = memory.delta_bytes[i];
+      if (bytes < 0) {
+        --live[-bytes];
+      } else {
+        most[bytes] = std::max(most[bytes], ++live[bytes]);
+      }
+    }
+    return most;
+  }
+
+  std::map<std::int32_t, std::size_t> there_;  // events, by buffer
+  bool adam_ = false;
+};
+
+/// By stack: whether PyTorch's Adam is in it.
+[[nodiscard]] std::vector<bool> of_adam(const Trace& trace) {
+  std::vector<bool> of(trace.stacks.size());
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const StackNode& node = trace.stacks[i];
+    if (node.caller.valid()) of[i] = of[static_cast<std::size_t>(node.caller.value)];
+    if (!node.frame.valid()) continue;
+    const string_view function = trace.name_of(trace.frame_of(node.frame).function);
+    if (function == "_multi_tensor_adam" || function == "_single_tensor_adam" || function == "_multi_tensor_adamw" ||
+        function == "_single_tensor_adamw")
+      of[i] = true;
+  }
+  return of;
+}
 
 /// By stack: what one of its frames calls a category.
 [[nodiscard]] std::vector<std::optional<Category>> said_categories(const Trace& trace) {
@@ -240,6 +317,23 @@ bool take_said_categories(Trace& trace) {
   return any;
 }
 
+/// What was there before the first event that was recorded.
+void tell_start(Trace& trace, std::size_t recorded_from) {
+  const std::vector<bool> adam = of_adam(trace);
+  std::map<std::pair<Rank, Memory>, AtStart> starts;
+  MemoryTable& memory = trace.memory;
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    AtStart& start = starts[{memory.rank[i], memory.memory[i]}];
+    if (memory.delta_bytes[i] < 0) {
+      start.released(memory.buffer[i]);
+    } else if (i < recorded_from && memory.category[i] == Category::not_known && !memory.stack[i].valid()) {
+      start.add(i, memory.buffer[i]);
+    }
+    if (memory.stack[i].valid() && adam[static_cast<std::size_t>(memory.stack[i].value)]) start.stepped_with_adam();
+  }
+  for (auto& [of, start] : starts) start.settle(memory, of.first, of.second);
+}
+
 }  // namespace
 
 void recognise_categories(Trace& trace, std::size_t recorded_from) {
@@ -258,6 +352,7 @@ void recognise_categories(Trace& trace, std::size_t recorded_from) {
     memory.delta_bytes[i] < 0 ? blocks.released(i, deed) : blocks.acquired(i, deed);
   }
   for (auto& [of_rank, blocks] : memories) blocks.end();
+  tell_start(trace, recorded_from);
 }
 
 }  // namespace shard::import

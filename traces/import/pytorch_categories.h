@@ -14,9 +14,11 @@ namespace shard::import {
 ///   by a backward: only what autograd saved is. Not what outlives more than two backwards: caches, workspaces;
 /// - gradient: allocated in a backward that it outlives, or by the accumulation into `.grad`;
 /// - optimizer_state: allocated in a step of PyTorch's own optimizers that it outlives.
-/// - workspace: what PyTorch gives cuBLAS.
+/// - workspace: what PyTorch gives cuBLAS; what is made and given back within one backward or step.
+/// - parameter and optimizer_state, as well: blocks without frames that were there before the recording and stay, where
+///   PyTorch's Adam steps and there are three of each large gradient's size.
 /// A snapshot whose stacks say categories (kCategoryFile) has these and no others.
-/// The innermost of such frames counts. The rest stays not known: temporaries of backward and step, what has no frames,
+/// The innermost of such frames counts. The rest stays not known: what else has no frames,
 /// and the steps of other optimizers, which make new parameters as well as state.
 ///
 /// `recorded_from`: the first event that was recorded; those before it are of blocks that were there already. Where

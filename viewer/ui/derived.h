@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "traces/fragmentation.h"
+#include "traces/library_files.h"
 #include "viewer/index/block_picture.h"
 #include "viewer/index/compare_view.h"
 #include "viewer/index/flows.h"
@@ -64,6 +65,7 @@ struct Derived {
   std::map<const MemorySeries*, BlockList> blocks;
   std::map<std::pair<const MemorySeries*, MemoryBy>, MemoryClasses> classes;
   std::optional<std::vector<FrameId>> sites;  ///< of the first document, by stack
+  std::optional<LibraryFiles> library_files;  ///< of the first document
   Memo<std::tuple<const MemorySeries*, MemoryBy, RangeKey, std::int32_t, RangeKey, std::int64_t>, BlockPicture>
       block_picture;
   Memo<std::tuple<const MemorySeries*, std::optional<std::int64_t>>, SegmentsShown> segments;

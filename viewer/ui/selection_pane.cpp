@@ -151,9 +151,9 @@ void draw_trace(const Session& session, const Frame& frame, std::size_t index) {
 }
 
 /// One line of a stack; the site of the block stands out, what is neither of a library nor of C++ is in plain ink.
-void draw_frame(const Trace& trace, FrameId id, bool is_site, const Frame& frame) {
+void draw_frame(const Trace& trace, const LibraryFiles& files, FrameId id, bool is_site, const Frame& frame) {
   const StackFrame& line = trace.frame_of(id);
-  const Color ink = is_site ? frame.theme.accent : is_library(trace, line) ? frame.theme.dim : frame.theme.text;
+  const Color ink = is_site ? frame.theme.accent : is_library(trace, files, line) ? frame.theme.dim : frame.theme.text;
   ImGui::PushStyleColor(ImGuiCol_Text, ink);
   cell_text(frame_name(trace, id));
   ImGui::PopStyleColor();
@@ -167,6 +167,7 @@ void draw_frame(const Trace& trace, FrameId id, bool is_site, const Frame& frame
 void draw_stack(const Session& session, Derived& derived, StackId stack, const Frame& frame) {
   const Trace& trace = session.documents[0].trace();
   const FrameId site = site_of(session, derived, stack);
+  if (!derived.library_files) derived.library_files.emplace(trace);
   std::vector<FrameId> all, python;
   for (StackId at = stack; at.valid() && all.size() < kFrames; at = trace.stack_of(at).caller) {
     const FrameId id = trace.stack_of(at).frame;
@@ -181,7 +182,7 @@ void draw_stack(const Session& session, Derived& derived, StackId stack, const F
     heading(frames == &python ? "Stack, innermost first" : "With what is not Python", frame);
     bool found = false;
     for (const FrameId id : *frames) {
-      draw_frame(trace, id, id == site && !found, frame);
+      draw_frame(trace, *derived.library_files, id, id == site && !found, frame);
       found = found || id == site;
     }
   }
