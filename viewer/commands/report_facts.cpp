@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "traces/idle.h"
 #include "traces/profile.h"
 #include "viewer/commands/pictures.h"
 #include "viewer/commands/report.h"
@@ -128,6 +129,7 @@ ReportTable residuals(const Session& session, std::size_t other) {
 std::vector<std::string> verdicts(const Session& session, const std::optional<commands::HoldersAnswer>& held) {
   std::vector<std::string> lines;
   const Document& document = session.documents[0];
+  if (std::string idle = verdict(idle_time(document.trace())); !idle.empty()) lines.push_back(std::move(idle));
   if (const MemorySeries* series = document.highest_memory()) {
     std::string line = "Peak " + size_text(series->peak_bytes()) + " of " + to_string(series->memory()) +
                        " memory, on rank " + std::to_string(series->rank().value) + ", " +
@@ -145,7 +147,10 @@ std::vector<std::string> verdicts(const Session& session, const std::optional<co
   for (std::size_t d = 1; d < session.documents.size(); ++d) {
     const Comparison& c = session.compared[d - 1].comparison;
     const std::string pair = short_name(session, d) + " against " + short_name(session, 0);
-    lines.push_back(pair + ": memory " + (c.memory_equal() ? "equal, every compared peak to the byte" : "differs") +
+    lines.push_back(pair + ": memory " +
+                    (!c.memory_equal()         ? "differs"
+                     : c.memory_by_op.compared ? "equal at every op, every compared peak to the byte"
+                                               : "equal, every compared peak to the byte") +
                     "; communication " + (c.communication_equal() ? "equal, counts and bytes" : "differs") + ".");
     const bool swapped = session.compared[d - 1].swapped;
     const double own = swapped ? c.step_seconds.second : c.step_seconds.first;

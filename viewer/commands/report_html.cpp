@@ -21,8 +21,43 @@ figure { margin: 0; border: 1px solid var(--line); } img { display: block; width
 th { text-align: left; color: var(--dim); font-weight: 600; border-bottom: 2px solid var(--line); }
 th, td { padding: 4px 14px 4px 0; } td { border-bottom: 1px solid var(--line); }
 .right { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td { max-width: 70ch; overflow-wrap: anywhere; } tbody tr:hover { background: var(--card); }
+th { cursor: pointer; } th::after { content: attr(data-order); color: var(--accent); }
+input.filter { font: inherit; font-size: 13px; color: inherit; background: var(--card); border: 1px solid var(--line);
+  padding: 3px 8px; margin: 0 0 8px; width: 26ch; }
 p.note { color: var(--dim); font-size: 13px; margin: 8px 0 0; }
 )";
+
+/// Tables sort by a click on a heading, by number where cells begin with one, and show the rows that contain what is
+/// typed. A page without scripts shows all of it, in the order of the report.
+constexpr std::string_view kScript = R"JS(
+for (const scroll of document.querySelectorAll('.scroll')) {
+  const table = scroll.querySelector('table'), body = table.tBodies[0], rows = [...body.rows];
+  const units = {B: 1, KiB: 1024, MiB: 1048576, GiB: 1073741824, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, '%': 1};
+  const key = (row, column) => {
+    const text = row.cells[column].textContent.trim(), found = /^([+-]?[\d,.]+)\s*(\S*)/.exec(text);
+    const number = found ? parseFloat(found[1].replaceAll(',', '')) * (units[found[2]] ?? 1) : NaN;
+    return Number.isNaN(number) ? text : number;
+  };
+  const order = (a, b) => typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === 'number' ? -1 : 1;
+  [...table.tHead.rows[0].cells].forEach((head, column) => head.addEventListener('click', () => {
+    const down = head.dataset.order !== ' \u25BE';
+    for (const other of table.tHead.rows[0].cells) delete other.dataset.order;
+    head.dataset.order = down ? ' \u25BE' : ' \u25B4';
+    rows.sort((x, y) => order(key(x, column), key(y, column)) * (down ? -1 : 1));
+    body.append(...rows);
+  }));
+  if (rows.length < 8) continue;
+  const filter = document.createElement('input');
+  filter.className = 'filter';
+  filter.placeholder = 'show rows with ...';
+  filter.addEventListener('input', () => {
+    const wanted = filter.value.toLowerCase();
+    for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  });
+  scroll.before(filter);
+}
+)JS";
 
 /// A cell as text: the table's own Markdown form would escape for Markdown.
 std::string cell_text(const cli::Cell& cell) {
@@ -73,14 +108,18 @@ std::string base64(std::string_view bytes) {
 
 namespace {
 
-/// What the page may do: show its own pictures, in its own style. No script, and nothing is fetched or sent.
-std::string policy() {
-  const std::string digits = sha256_hex(kStyle);
+std::string sha256_base64(std::string_view text) {
+  const std::string digits = sha256_hex(text);
   std::string hash;
   for (std::size_t i = 0; i < digits.size(); i += 2)
     hash += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-  return "default-src 'none'; img-src data:; style-src 'sha256-" + base64(hash) +
-         "'; base-uri 'none'; form-action 'none'";
+  return base64(hash);
+}
+
+/// What the page may do: show its own pictures, in its own style, and run its own script. Nothing is fetched or sent.
+std::string policy() {
+  return "default-src 'none'; img-src data:; style-src 'sha256-" + sha256_base64(kStyle) + "'; script-src 'sha256-" +
+         sha256_base64(kScript) + "'; base-uri 'none'; form-action 'none'";
 }
 
 }  // namespace
@@ -106,7 +145,7 @@ std::string to_html(const Report& report, bool light) {
     html += "<h2>" + markup_text(table.title) + "</h2>\n" + table_html(table.table);
     if (!table.note.empty()) html += "<p class=\"note\">" + markup_text(table.note) + "</p>\n";
   }
-  return html + "</body>\n</html>\n";
+  return html + "<script>" + std::string(kScript) + "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace shard::view
