@@ -57,14 +57,14 @@ class Finder {
  public:
   Finder(const Trace& trace, std::optional<Rank> rank) : trace_(trace), rank_(rank) {}
 
-  IdleTime run() {
+  IdleTimes run() {
     take_launches();
     take_spans();
     for (auto& [rank, kept] : kept_)
       for (int c = 0; c < kIdleCauseCount; ++c)
         moments_[rank][static_cast<std::size_t>(c)] = Moments(std::move(kept[static_cast<std::size_t>(c)]));
     for (const MarkedStep& step : marked_steps(trace_)) steps_[step.rank].push_back({step.begin_ns, step.end_ns});
-    IdleTime idle;
+    IdleTimes idle;
     for (auto& [place, device] : devices_) idle.devices.push_back(of_device(place, device));
     return idle;
   }
@@ -223,9 +223,9 @@ std::vector<CollectiveWait> waits_of(const Trace& trace) {
 
 }  // namespace
 
-IdleTime idle_time(const Trace& trace, std::optional<Rank> rank) {
+IdleTimes idle_time(const Trace& trace, std::optional<Rank> rank) {
   if (trace.header.kind != TraceKind::measured) return {};
-  IdleTime idle = Finder(trace, rank).run();
+  IdleTimes idle = Finder(trace, rank).run();
   idle.waits = waits_of(trace);
   if (rank) std::erase_if(idle.waits, [&](const CollectiveWait& wait) { return wait.rank != *rank; });
   return idle;

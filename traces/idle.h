@@ -46,19 +46,19 @@ struct DeviceIdle {
   [[nodiscard]] std::int64_t of(IdleCause cause) const { return by_cause[static_cast<std::size_t>(cause)]; }
 };
 
-struct IdleTime {
+struct IdleTimes {
   std::vector<DeviceIdle> devices;    ///< by place
   std::vector<CollectiveWait> waits;  ///< the longest first; of recordings of several ranks that called the same
 };
 
 /// Of one rank, or of all. Measured traces alone: a prediction has no host.
-[[nodiscard]] IdleTime idle_time(const Trace& trace, std::optional<Rank> rank = {});
+[[nodiscard]] IdleTimes idle_time(const Trace& trace, std::optional<Rank> rank = {});
 
 /// One sentence or two for people: "The GPU was idle 78 % of the steps: ..."; "" where no device did anything.
-[[nodiscard]] std::string verdict(const IdleTime& idle);
+[[nodiscard]] std::string verdict(const IdleTimes& idle);
 
 /// `idle`: a list of rank, device, within, window_seconds, idle_seconds, idle_share, exposed_collective_seconds and
 /// causes{}; `collective_waits`: rank, for_rank, seconds; `verdict`.
-[[nodiscard]] nlohmann::ordered_json to_json(const IdleTime& idle);
+[[nodiscard]] nlohmann::ordered_json to_json(const IdleTimes& idle);
 
 }  // namespace shard

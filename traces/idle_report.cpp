@@ -67,7 +67,7 @@ const char* to_string(IdleCause cause) {
   return "?";
 }
 
-std::string verdict(const IdleTime& idle) {
+std::string verdict(const IdleTimes& idle) {
   const auto worst = std::ranges::max_element(
       idle.devices, {}, [](const DeviceIdle& device) { return part_of(device.idle_ns, device.window_ns); });
   if (worst == idle.devices.end()) return "";
@@ -104,7 +104,7 @@ std::string verdict(const IdleTime& idle) {
   return text;
 }
 
-Json to_json(const IdleTime& idle) {
+Json to_json(const IdleTimes& idle) {
   Json json{{"verdict", verdict(idle)}, {"idle", Json::array()}, {"collective_waits", Json::array()}};
   const auto seconds = [](std::int64_t ns) { return static_cast<double>(ns) / 1e9; };
   for (const DeviceIdle& device : idle.devices) {

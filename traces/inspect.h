@@ -57,7 +57,7 @@ struct TraceSummary {
   std::vector<CollectiveTotal> collectives;
   std::vector<MemoryPeak> peaks;  ///< from the memory events
   Profile profile;
-  IdleTime idle;
+  IdleTimes idle;
 
   [[nodiscard]] bool complete() const { return truncated.empty(); }
 };

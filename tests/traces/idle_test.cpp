@@ -33,7 +33,7 @@ class Recording {
     writer_->add(Flow{main(), launched, gpu(), begin, FlowKind::launch});
     return *this;
   }
-  IdleTime idle() {
+  IdleTimes idle() {
     EXPECT_TRUE(writer_->close());
     return idle_time(*load(file_.path()));
   }
@@ -60,13 +60,13 @@ class Recording {
 };
 
 /// Of the only device.
-std::int64_t of(const IdleTime& idle, IdleCause cause) {
+std::int64_t of(const IdleTimes& idle, IdleCause cause) {
   EXPECT_EQ(idle.devices.size(), 1u);
   return idle.devices.empty() ? -1 : idle.devices[0].of(cause);
 }
 
 TEST(Idle, BeforeTheLaunchTheHostIsLateAfterItTheDevice) {
-  const IdleTime idle =
+  const IdleTimes idle =
       Recording().host(Activity::operation, "aten::mm", 0, 400).kernel(10, 100, 0).kernel(300, 400, 250).idle();
   EXPECT_EQ(of(idle, IdleCause::launch_bound), 5 + 155) << "until the calls returned at 5 and 255";
   EXPECT_EQ(of(idle, IdleCause::on_device), 5 + 45);
@@ -75,7 +75,7 @@ TEST(Idle, BeforeTheLaunchTheHostIsLateAfterItTheDevice) {
 }
 
 TEST(Idle, AHostThatWaitedForTheDeviceIsNotLaunchBound) {
-  const IdleTime idle = Recording()
+  const IdleTimes idle = Recording()
                             .host(Activity::runtime, "cudaStreamSynchronize", 20, 110)
                             .kernel(10, 100, 0)
                             .kernel(300, 400, 290)
@@ -85,7 +85,7 @@ TEST(Idle, AHostThatWaitedForTheDeviceIsNotLaunchBound) {
 }
 
 TEST(Idle, WaitingForDataAndForMemoryAreCausesOfTheirOwn) {
-  const IdleTime idle =
+  const IdleTimes idle =
       Recording()
           .kernel(0, 100, 0)
           .host(Activity::annotation, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 120, 180)
@@ -98,7 +98,7 @@ TEST(Idle, WaitingForDataAndForMemoryAreCausesOfTheirOwn) {
 }
 
 TEST(Idle, WithinTheMarkedStepsAlone) {
-  const IdleTime idle = Recording()
+  const IdleTimes idle = Recording()
                             .host(Activity::annotation, "ProfilerStep#3", 100, 200)
                             .kernel(0, 50)
                             .kernel(150, 160, 140)
@@ -111,12 +111,12 @@ TEST(Idle, WithinTheMarkedStepsAlone) {
 }
 
 TEST(Idle, ALaunchThatNobodySaysIsNotGuessed) {
-  const IdleTime idle = Recording().host(Activity::operation, "op", 0, 100).kernel(40, 100).idle();
+  const IdleTimes idle = Recording().host(Activity::operation, "op", 0, 100).kernel(40, 100).idle();
   EXPECT_EQ(of(idle, IdleCause::not_known), 40);
 }
 
 TEST(Idle, EarlyRanksWaitForTheLast) {
-  const IdleTime idle = Recording()
+  const IdleTimes idle = Recording()
                             .rank(0)
                             .kernel(0, 100, -1, Activity::all_reduce)
                             .rank(1)
