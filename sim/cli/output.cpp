@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string_view>
@@ -18,8 +17,7 @@
 namespace shard::cli {
 namespace {
 
-/// Whether the next error on std::cerr goes to std::cout, too.
-std::atomic<bool> errors_in_json = false;
+std::atomic<bool> error_wanted_in_json = false;
 
 bool names_utf8(std::string_view locale) {
   std::string folded;
@@ -94,7 +92,13 @@ void print(std::ostream& out, std::string_view text) {
 }
 
 void say_errors_in_json() {
-  errors_in_json = true;
+  error_wanted_in_json = true;
+}
+
+bool take_error_in_json(const Error& error) {
+  // What does not fit, or differs, is an answer, and has its own object.
+  const bool answer = error.code == Errc::does_not_fit || error.code == Errc::check_failed;
+  return !answer && error_wanted_in_json.exchange(false);
 }
 
 nlohmann::ordered_json error_json(const Error& error) {
@@ -111,10 +115,6 @@ nlohmann::ordered_json error_json(const Error& error) {
 }
 
 int print_error(std::ostream& out, const Error& error, const Style& style) {
-  // What does not fit, or differs, is an answer, and has its own object.
-  const bool answer = error.code == Errc::does_not_fit || error.code == Errc::check_failed;
-  if (&out == &std::cerr && !answer && errors_in_json.exchange(false))
-    std::cout << json_text(error_json(error)) << std::flush;
   Styled text;
   if (style.color)
     text.add(Mark::alarm).add("shardscope:").add(Mark::plain).add(" ");

@@ -51,10 +51,12 @@ void add_output_options(Command& command, OutputOptions& options);
 /// make all text so (screen.h).
 void print(std::ostream& out, std::string_view text);
 
-/// From now on the first error that print_error() says on std::cerr is on std::cout too, as the object of error_json():
-/// the process was asked for JSON; not what an answer says for itself (does_not_fit, check_failed). Said once, before
-/// anything runs, by run_program().
+/// The process was asked for JSON: the first error of its command is to be on stdout, too, as the object of
+/// error_json(), but for what an answer says for itself (does_not_fit, check_failed). Said once, before anything runs,
+/// by run_program().
 void say_errors_in_json();
+/// Whether this error is that one; true at most once.
+[[nodiscard]] bool take_error_in_json(const Error& error);
 /// {"schema_version", "error": {"code", "exit_code", "what", "where", "help"}}: the enumerator's word, and null for a
 /// part that the error does not have.
 [[nodiscard]] nlohmann::ordered_json error_json(const Error& error);

@@ -127,7 +127,7 @@ void note_late(const cli::Command& command, const HoldersOptions& holders, const
 int inspect_command(std::span<const std::string> arguments) {
   std::vector<std::string> paths;
   std::string allocator;
-  bool incomplete = false;
+  bool incomplete = false, force = false;
   HoldersOptions holders;
   cli::OutputOptions output;
   cli::Command command("shardscope", "inspect", "says what is in one trace, recording or model", kInspectDetails);
@@ -142,7 +142,6 @@ int inspect_command(std::span<const std::string> arguments) {
   AllocatorFlags settings;
   add_allocator_options(group, settings, false);
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
-  bool force = false;
   group.add_flag("force", &force, kForceRunsHelp);
   EstimateFlags estimate;
   group.add("estimate", &estimate.of, "deepspeed", "what the estimators of this framework make of a model");

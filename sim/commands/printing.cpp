@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iostream>
 #include <string_view>
 
 #include "sim/cli/contradiction.h"
@@ -32,6 +33,7 @@ std::optional<int> parsed(cli::Command& command, std::span<const std::string> ar
 }
 
 int failed(const Error& error) {
+  if (cli::take_error_in_json(error)) std::cout << cli::json_text(cli::error_json(error));
   return cli::print_error(std::cerr, error, cli::style_of(2));
 }
 
