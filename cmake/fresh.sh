@@ -6,15 +6,12 @@
 #   test   make test; its JUnit file is brought out as build/fresh/test-results.xml
 #   user   make demo in another such root, as an ordinary user with sudo
 # fresh.sh --possible says whether all that may be done here and does nothing.
-# $FRESH_PRESET is the preset that `test` builds (release). Where this machine has NVIDIA's toolkit, which no Debian package
-# brings, `test` sees it too and builds the part for GPUs; demo and user do without.
+# $FRESH_PRESET is the preset that `test` builds (release).
 # $FRESH_DIR is where the roots go (4 GB; /var/tmp without it). Exits 69 where a bare root cannot be set up.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 release=bookworm
 preset=${FRESH_PRESET:-release}
-nvcc=$(PATH="$PATH:${CUDA_HOME:-}/bin:/usr/local/cuda/bin" command -v nvcc || true)
-if [ -n "$nvcc" ]; then FRESH_CUDA=$(dirname "$(dirname "$(readlink -f "$nvcc")")") && export FRESH_CUDA; fi
 
 refuse() { echo "fresh: no bare Debian 12 here: $1" >&2 && exit 69; }
 
@@ -24,11 +21,6 @@ if [ "${1:-}" = --inside ]; then
   mount -t proc proc "$root/proc"
   mount -t sysfs -o ro sysfs "$root/sys" 2>/dev/null || true  # the machine's topology, for MPI; not everywhere allowed
   mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs "$root/dev/shm"
-  if [ "${target#test}" != "$target" ] && [ -n "${FRESH_CUDA:-}" ]; then
-    mkdir -p "$root/usr/local/cuda"
-    mount --bind "$FRESH_CUDA" "$root/usr/local/cuda"
-    mount -o remount,bind,ro "$root/usr/local/cuda" 2>/dev/null || true
-  fi
   mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$root/dev/pts"
   home=/root
   [ "$user" = root ] || home=/home/$user

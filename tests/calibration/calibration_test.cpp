@@ -270,7 +270,7 @@ TEST(ClusterOf, AGpuHasItsOwnFiguresAndTheLawsOfItsOps) {
   EXPECT_EQ(cluster::to_json(*back), cluster::to_json(c));
 }
 
-TEST(Answer, HasTheKeysOfTheReadme) {
+TEST(Answer, HasTheKeysOfTheDocument) {
   const CalibrationResult result{
       .cluster = cluster_of(made_up(), {.processor = "a processor", .cores = 2, .date = "2026-01-01"}),
       .steps = {{"narrow", "--ranks 1", 1.1, 1.0}, {"wide", "--ranks 2", 0.5, 1.0}, {"middle", "", 1.0, 1.0}},
@@ -280,9 +280,9 @@ TEST(Answer, HasTheKeysOfTheReadme) {
   const nlohmann::ordered_json j = to_json(result, "here.json");
   std::vector<std::string> keys;
   for (const auto& item : j.items()) keys.push_back(item.key());
-  EXPECT_EQ(keys,
-            (std::vector<std::string>{"schema_version", "command", "device", "file", "cores", "calibration_seconds",
-                                      "repetitions", "left_out", "step_error", "steps", "laws", "figures"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{"schema_version", "command", "device", "file", "cores",
+                                            "calibration_seconds", "busy_cores", "repetitions", "left_out",
+                                            "step_error", "steps", "laws", "figures"}));
   EXPECT_NEAR(j["step_error"]["median"].get<double>(), 0.1, 1e-12);
   EXPECT_NEAR(j["step_error"]["worst"].get<double>(), 0.5, 1e-12);
   EXPECT_EQ(j["laws"].size(), 9U);

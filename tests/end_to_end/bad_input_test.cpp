@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "tests/end_to_end/mistakes.h"
@@ -71,7 +72,13 @@ TEST_P(BadInput, SaysWhatWhereWhyAndWhatHelps) {
   }
   for (const std::string& word : mistake.words) EXPECT_THAT(outcome.err + outcome.out, HasSubstr(word));
   if (mistake.exit_code != 3 && mistake.exit_code != 1) {
-    EXPECT_THAT(outcome.out, IsEmpty());
+    // Nothing of a result; where JSON was asked for, the error.
+    const bool json_wanted = std::ranges::find(mistake.arguments, "--json") != mistake.arguments.end();
+    if (!json_wanted || outcome.out.empty()) {
+      EXPECT_THAT(outcome.out, IsEmpty());
+    } else {
+      EXPECT_EQ(json_of(outcome, mistake.exit_code).at("error").at("exit_code"), mistake.exit_code);
+    }
   }
   EXPECT_EQ(inputs().list(), before) << "something half-written was left behind";
 }

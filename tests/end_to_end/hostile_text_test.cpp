@@ -172,14 +172,17 @@ TEST(HostileText, AReportMayDoNothingButShowItself) {
     return page.substr(at, page.find(end, at) - at);
   };
   ASSERT_THAT(page, HasSubstr("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "));
-  // The hash of the style by another program: base64 of SHA-256.
-  in.write("style", between("<style>", "</style>"));
-  const Outcome hash =
-      run({"/bin/sh", "-c", R"sh(/usr/bin/printf "$(sha256sum style | cut -c1-64 | sed 's/../\\x&/g')" | base64)sh"},
-          {.directory = in.path()});
-  ASSERT_EQ(hash.exit_code, 0);
-  EXPECT_EQ(between("style-src 'sha256-", "'"), hash.out.substr(0, hash.out.find('\n')));
-  for (const char* refused : {"<script", " style=\"", " onload", "src=\"http", "href="})
+  // The hashes of the style and of the one script by another program: base64 of SHA-256.
+  for (const std::string part : {"style", "script"}) {
+    in.write("part", between("<" + part + ">", "</" + part + ">"));
+    const Outcome hash =
+        run({"/bin/sh", "-c", R"sh(/usr/bin/printf "$(sha256sum part | cut -c1-64 | sed 's/../\\x&/g')" | base64)sh"},
+            {.directory = in.path()});
+    ASSERT_EQ(hash.exit_code, 0);
+    EXPECT_EQ(between(part + "-src 'sha256-", "'"), hash.out.substr(0, hash.out.find('\n'))) << part;
+  }
+  EXPECT_EQ(page.find("<script"), page.rfind("<script"));
+  for (const char* refused : {"<script ", " style=\"", " onload", "src=\"http", "href="})
     EXPECT_EQ(page.find(refused), std::string::npos) << refused;
 }
 #endif
