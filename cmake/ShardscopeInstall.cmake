@@ -1,6 +1,6 @@
 # Install rules: programs to bin/, their manual pages and completions, libshardscope.so with the public headers, and a package
-# for find_package(shardscope). The static libraries inside, with their headers, are a component of their own, which is
-# left out unless it is named: cmake --install B --component libraries.
+# for find_package(shardscope). The static libraries inside are a component of their own, which is left out unless it is
+# named: cmake --install B --component libraries.
 include(CMakePackageConfigHelpers)
 
 # shardscope_install(): everything that shardscope_library() declared and every program in bin/ of the build folder.
@@ -14,8 +14,7 @@ function(shardscope_install)
     foreach(header IN LISTS headers)
       cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
       cmake_path(GET name PARENT_PATH folder)
-      install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardscope/${folder}
-        COMPONENT libraries EXCLUDE_FROM_ALL)
+      install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardscope/${folder})
     endforeach()
   endforeach()
   if(TARGET shardscope_api)

@@ -191,7 +191,7 @@ TEST(ReportCommand, HtmlIsOneFileWithPicturesAndNumbersInside) {
   EXPECT_EQ(html.find("://"), std::string::npos) << "nothing is fetched";
   EXPECT_NE(html.find("data:image/png;base64,iVBORw0KGgo"), std::string::npos);
   EXPECT_NE(html.find("Largest holders at the peak"), std::string::npos);
-  EXPECT_NE(html.find("memory equal, every compared peak to the byte"), std::string::npos);
+  EXPECT_NE(html.find("memory equal at every op, every compared peak to the byte"), std::string::npos);
   EXPECT_NE(html.find("Largest residuals"), std::string::npos);
   // The holders that are listed and the rest make up the peak.
   std::int64_t holders = 0;
