@@ -13,6 +13,7 @@
 #include "traces/base/wrapping.h"
 #include "traces/compare_collectives.h"
 #include "traces/inspect.h"
+#include "traces/op_spans.h"
 #include "traces/peaks.h"
 
 namespace shard {
@@ -53,21 +54,11 @@ struct JoinedOp {
 
 using Joined = std::unordered_map<OpKey, JoinedOp, OpKeyHash>;
 
-/// Ranks whose ops are stretches with what a device did in them beside: an op took as long as its stretch.
-std::set<Rank> ranks_with_stretches(const Trace& trace) {
-  std::set<Rank> ranks;
-  for (std::size_t i = 0; i < trace.spans.size(); ++i)
-    if (trace.spans.op[i].valid() && trace.spans.activity[i] == Activity::mark)
-      ranks.insert(trace.track_of(trace.spans.track[i]).rank);
-  return ranks;
-}
-
 void collect(const Trace& trace, OpTotal Pair<OpTotal>::*side, Joined& joined) {
   const SpanTable& spans = trace.spans;
-  const std::set<Rank> stretched = ranks_with_stretches(trace);
+  const OpSpans ops(trace);
   for (std::size_t i = 0; i < spans.size(); ++i) {
-    if (!spans.op[i].valid()) continue;  // host spans and the like belong to no op
-    if (spans.activity[i] != Activity::mark && stretched.contains(trace.track_of(spans.track[i]).rank)) continue;
+    if (!ops.contains(i)) continue;  // host spans and the like belong to no op
     const OpKey key{trace.track_of(spans.track[i]).rank.value, spans.op[i].value, spans.micro_step[i], spans.phase[i]};
     OpTotal& total = joined[key].total.*side;
     if (total.steps == 0 || total.last_step != spans.step[i]) ++total.steps;

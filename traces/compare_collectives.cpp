@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "traces/base/wrapping.h"
+#include "traces/op_spans.h"
 
 namespace shard {
 namespace {
@@ -51,18 +52,13 @@ void add_kinds(const Trace& trace, OpKinds& kinds) {
 }
 
 CallsByStep calls_by_step(const Trace& trace, const OpKinds& kinds) {
-  // An op of which parts were recorded has a stretch of its own as well, and is one call.
   const SpanTable& spans = trace.spans;
-  std::set<Rank> stretched;
-  for (std::size_t i = 0; i < spans.size(); ++i)
-    if (spans.op[i].valid() && spans.activity[i] == Activity::mark)
-      stretched.insert(trace.track_of(spans.track[i]).rank);
+  const OpSpans ops(trace);
   CallsByStep calls;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     const auto kind = kinds.find(spans.op[i]);
-    if (!spans.op[i].valid() || kind == kinds.end()) continue;
+    if (kind == kinds.end() || !ops.contains(i)) continue;
     const Rank rank = trace.track_of(spans.track[i]).rank;
-    if (spans.activity[i] != Activity::mark && stretched.contains(rank)) continue;
     Calls& here = calls[spans.phase[i]][spans.step[i]][{rank, kind->second}];
     ++here.count;
     here.bytes = wrapping_sum(here.bytes, spans.bytes[i]);

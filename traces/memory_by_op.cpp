@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "traces/base/rising.h"
 #include "traces/base/wrapping.h"
 
 namespace shard {
@@ -105,22 +106,8 @@ using Matches = std::vector<std::pair<std::size_t, std::size_t>>;  // positions 
 
 /// The longest part of `matches` (by their first position) whose second positions rise.
 Matches in_one_order(const Matches& matches) {
-  std::vector<std::size_t> tails, before(matches.size(), matches.size());
-  for (std::size_t i = 0; i < matches.size(); ++i) {
-    const auto at =
-        std::lower_bound(tails.begin(), tails.end(), matches[i].second,
-                         [&](std::size_t tail, std::size_t second) { return matches[tail].second < second; });
-    if (at != tails.begin()) before[i] = *std::prev(at);
-    if (at == tails.end()) {
-      tails.push_back(i);
-    } else {
-      *at = i;
-    }
-  }
   Matches kept;
-  for (std::size_t i = tails.empty() ? matches.size() : tails.back(); i < matches.size(); i = before[i])
-    kept.push_back(matches[i]);
-  std::reverse(kept.begin(), kept.end());
+  for (const std::size_t at : longest_rising(matches, &Matches::value_type::second)) kept.push_back(matches[at]);
   return kept;
 }
 
@@ -270,19 +257,6 @@ MemoryByOp memory_by_op(const Trace& first, const Events& first_events, const Tr
   return Join(first, first_events, other, other_events, ops).run();
 }
 
-std::vector<MemoryByOp> memory_by_op(const Trace& first, const Trace& other) {
-  const SameOps ops(first, other);
-  const auto first_events = memory_events(first), other_events = memory_events(other);
-  std::vector<MemoryByOp> result;
-  for (const auto& [key, events] : first_events) {
-    const auto at = other_events.find(key);
-    if (at == other_events.end()) continue;
-    result.push_back(memory_by_op(first, events, other, at->second, ops));
-    std::tie(result.back().rank, result.back().memory) = key;
-  }
-  return result;
-}
-
 MemoryPlace place_of(const MemoryPoint& point, const Trace& first, const Events& first_events, const Trace& other,
                      const Events& other_events) {
   const Trace& trace = point.of_first ? first : other;
@@ -299,16 +273,20 @@ MemoryPlace place_of(const MemoryPoint& point, const Trace& first, const Events&
 }
 
 LargestMemoryDifference largest_memory_difference(const Trace& first, const Trace& other) {
+  const SameOps ops(first, other);
   const auto first_events = memory_events(first), other_events = memory_events(other);
   LargestMemoryDifference found;
-  for (const MemoryByOp& joined : memory_by_op(first, other)) {
+  for (const auto& [key, events] : first_events) {
+    const auto in_other = other_events.find(key);
+    if (in_other == other_events.end()) continue;
+    const MemoryByOp joined = memory_by_op(first, events, other, in_other->second, ops);
     if (joined.points.empty()) continue;
     const bool better = !found.compared || joined.largest_bytes() > found.bytes;
     found.compared = true;
     if (!better) continue;
-    const std::pair key{joined.rank, joined.memory};
+    const Events &of_first = events, &of_other = in_other->second;
     const auto place = [&](std::size_t point) {
-      return place_of(joined.points[point], first, first_events.at(key), other, other_events.at(key));
+      return place_of(joined.points[point], first, of_first, other, of_other);
     };
     std::tie(found.rank, found.memory) = key;
     found.bytes = joined.largest_bytes();

@@ -43,8 +43,6 @@ struct MemoryPoint {
 
 /// One memory of one rank.
 struct MemoryByOp {
-  Rank rank{};
-  Memory memory = Memory::device;
   std::int64_t same_events = 0;     ///< that both traces have
   std::vector<MemoryPoint> points;  ///< in plan order, step by step; empty where the traces share no op
   std::size_t largest = 0;          ///< the first point whose difference is the largest of all
@@ -62,9 +60,6 @@ struct MemoryByOp {
 [[nodiscard]] MemoryByOp memory_by_op(const Trace& first, const std::vector<std::uint32_t>& first_events,
                                       const Trace& other, const std::vector<std::uint32_t>& other_events,
                                       const SameOps& ops);
-
-/// Every memory of every rank that has events in both.
-[[nodiscard]] std::vector<MemoryByOp> memory_by_op(const Trace& first, const Trace& other);
 
 /// What led to a point, for people: the op's name, its phase and step.
 struct MemoryPlace {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "traces/base/numbers.h"
+#include "traces/base/rising.h"
 #include "traces/memory_by_op.h"
 #include "viewer/index/ticks.h"
 
@@ -97,21 +98,12 @@ std::vector<StepPair> paired(const Steps& first, const Steps& other) {
 /// The knots, by the first time, whose other times rise as well: the longest such list.
 std::vector<Knot> rising(std::vector<Knot> knots) {
   std::ranges::sort(knots, {}, [](const Knot& knot) { return std::pair(knot.first_ns, knot.other_ns); });
-  std::vector<std::size_t> tails, before(knots.size(), knots.size());
-  for (std::size_t i = 0; i < knots.size(); ++i) {
-    const auto at =
-        std::ranges::lower_bound(tails, knots[i].other_ns, {}, [&](std::size_t tail) { return knots[tail].other_ns; });
-    if (at != tails.begin()) before[i] = *std::prev(at);
-    if (at == tails.end()) {
-      tails.push_back(i);
-    } else {
-      *at = i;
-    }
-  }
   std::vector<Knot> kept;
-  for (std::size_t i = tails.empty() ? knots.size() : tails.back(); i < knots.size(); i = before[i])
-    if (kept.empty() || knots[i].first_ns < kept.back().first_ns) kept.push_back(knots[i]);
-  std::ranges::reverse(kept);
+  // Of several at one time of the first, the latest of the other.
+  for (const std::size_t at : longest_rising(knots, &Knot::other_ns)) {
+    if (!kept.empty() && kept.back().first_ns == knots[at].first_ns) kept.pop_back();
+    kept.push_back(knots[at]);
+  }
   return kept;
 }
 
