@@ -57,6 +57,7 @@ INSTANTIATE_TEST_SUITE_P(All, Example, testing::ValuesIn(numbered()),
 Surroundings short_run(const ScratchDirectory& scratch, const std::string& path) {
   Surroundings result = place(scratch, path);
   result.environment["SHARDSCOPE_DEMO_STEPS"] = "20";
+  result.environment["SHARDSCOPE_DEMO_CLUSTER"] = "cpu-local";  // without measuring, as the example itself does
   return result;
 }
 
