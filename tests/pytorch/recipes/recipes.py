@@ -125,6 +125,8 @@ def ask(options, recipe, places, rank, memory_bytes):
         answer = json.loads(run.stdout[run.stdout.index("{\n"):])
     except ValueError:
         return None, seconds, last_error(run.stderr)
+    if answer["timed_out"]:
+        return answer, seconds, f"ran past {TIME_LIMIT_SECONDS} s"
     if answer["out_of_memory"]:
         return answer, seconds, OUT_OF_MEMORY
     return answer, seconds, last_error(run.stderr) if answer["exit_code"] or not answer["steps_seen"] else ""
