@@ -11,13 +11,14 @@ RELEASE := build/release
 PRESET ?= release
 TESTED := build/$(PRESET)
 
-.PHONY: help deps configure build everything demo pictures test test-pytorch wheel wheel-test fresh test-full product mutants faults sanitize fuzz bench install lint clean
+.PHONY: help deps configure build everything demo pictures test test-pytorch recipes wheel wheel-test fresh test-full product mutants faults sanitize fuzz bench install lint clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo       search, train, compare: the whole of it in half a minute after the build of the programs'
 	@echo 'make test       build and run the tests'
 	@echo 'make test-pytorch  the dry run on PyTorch from PyPI (TORCH="2.6.0 2.11.0"; downloads 6 GB each): half an hour'
+	@echo 'make recipes    recipes that frameworks publish, dry, into docs/recipes.md (ENVIRONMENTS=FOLDER; INSTALL=1 makes them)'
 	@echo 'make wheel      one file for pip in build/wheel: the programs without shardscope-train, and the Python module'
 	@echo 'make wheel-test  install it into an environment of its own and run tests/python there (downloads pytest)'
 	@echo 'make fresh      both in a bare Debian 12 root, as root and as another user (FRESH="demo test user"); needs root'
@@ -68,6 +69,12 @@ test: everything
 # PyTorch is no dependency: it comes from PyPI into environments outside of the tree (tests/pytorch/run.sh says where).
 test-pytorch: build
 	@SHARDSCOPE="$(CURDIR)/$(RELEASE)/bin/shardscope" tests/pytorch/run.sh
+
+# Environments and clones are looked for in ENVIRONMENTS, by the names of recipes.toml; what is not there is left out.
+ENVIRONMENTS ?= $(HOME)/.cache/shardscope/recipes
+recipes: build
+	@tests/pytorch/recipes/recipes.py --shardscope "$(CURDIR)/$(RELEASE)/bin/shardscope" --jobs $(JOBS) \
+	  --environments "$(ENVIRONMENTS)" $(if $(INSTALL),--install) $(RECIPES)
 
 # Their tools come from PyPI into environments outside of the tree (cmake/wheel.sh says where).
 wheel:

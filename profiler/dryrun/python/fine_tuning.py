@@ -52,9 +52,11 @@ def launched_by_accelerate(path):
     """The environment that `accelerate launch --config_file` would give a rank."""
     from accelerate.commands.launch import _validate_launch_command, launch_command_parser
     from accelerate.utils import launch
-    arguments, _, _ = _validate_launch_command(
+    arguments, defaults, mixed = _validate_launch_command(
         launch_command_parser().parse_args(["--config_file", path, "--num_machines", "1", "train.py"]))
     if arguments.use_deepspeed:
+        arguments.deepspeed_fields_from_accelerate_config = ",".join(
+            [*(defaults.deepspeed_config if defaults else []), *(["mixed_precision"] if mixed else [])])
         _, given = launch.prepare_deepspeed_cmd_env(arguments)
     else:
         given = launch.prepare_multi_gpu_env(arguments)
