@@ -195,6 +195,44 @@ TEST_F(MegatronRecipe, YamlNeedsALibraryAndJsonDoesNot) {
   EXPECT_THAT(outcome.err, HasSubstr("install it, or give the same as JSON"));
 }
 
+std::vector<int> ranks_of(const nlohmann::json& answer) {
+  std::vector<int> ranks;
+  for (const nlohmann::json& each : answer["ranks"]) ranks.push_back(each["rank"]);
+  return ranks;
+}
+
+/// The first rank of each, as if alone.
+TEST_F(MegatronRecipe, OneRankOfEachStageRuns) {
+  const auto ranks = [&](const char* content) {
+    scratch_.write("args.json", content);
+    const Outcome outcome = recipe({"--recipe", "megatron", "--megatron", "clone", "--megatron-args", "args.json",
+                                    "--world-size", "128", "--rank", "stages", "--cluster", "h100-80gb-x8", "--json"});
+    EXPECT_THAT(outcome.err, HasSubstr("AS ROOT True"));
+    return ranks_of(json_of(outcome, 0));
+  };
+  using Ranks = std::vector<int>;
+  EXPECT_EQ(ranks(R"({"num_layers": 2, "pipeline_model_parallel_size": 4, "tensor_model_parallel_size": 2})"),
+            (Ranks{0, 32, 64, 96}));
+  EXPECT_EQ(ranks(R"({"num_layers": 2, "pipeline_model_parallel_size": 2, "tensor_model_parallel_size": 4,
+                      "use_tp_pp_dp_mapping": true})"),
+            (Ranks{0, 4}));
+  EXPECT_EQ(ranks(R"({"num_layers": 2})"), Ranks{0});
+}
+
+TEST_F(MegatronRecipe, StagesThatNobodyKnowsAreRefusedWithWhatRuns) {
+  scratch_.write("args.json", R"({"num_layers": 2, "pipeline_model_parallel_size": "$NOBODY"})");
+  scratch_.write("three.json", R"({"num_layers": 2, "pipeline_model_parallel_size": 3})");
+  scratch_.write("program.py", "pass\n");
+  const auto megatron = [](const char* file) {
+    return Words{"--recipe", "megatron",     "--megatron", "clone",  "--megatron-args",
+                 file,       "--world-size", "8",          "--rank", "stages"};
+  };
+  expect_refused({{megatron("args.json"), 78, "--pipeline-model-parallel-size is $NOBODY"},
+                  {megatron("three.json"), 78, "8 ranks are not 3 stages"},
+                  {{"--rank", "stages", "--world-size", "4", "--", "python3", "program.py"}, 78, "--rank 0,8,16"},
+                  {{"--rank", "stages", "--recipe", "ddp", "--model", "gpt2"}, 78, "has no pipeline"}});
+}
+
 TEST_F(MegatronRecipe, WhatMakesNoSenseIsRefused) {
   scratch_.write("args.yaml", "MODEL_ARGS: {}\n");
   expect_refused({{{"--recipe", "megatron", "--megatron", "clone"}, 78, "--megatron-args FILE"},
@@ -290,6 +328,14 @@ TEST_F(TorchtitanRecipe, ConvertersOfOlderFilesAreReadAsWhatTheyAreCalledNow) {
   const Outcome unknown = titan("[model]\nflavor = '8B'\nconverters = ['float9']\n");
   EXPECT_EQ(unknown.exit_code, 1);
   EXPECT_THAT(unknown.err, HasSubstr("has float9, and this torchtitan has quantize.linear.float8"));
+}
+
+/// Later ones are told by the first, so that all run.
+TEST_F(TorchtitanRecipe, OneRankOfEachStageIsToldOf) {
+  const Outcome outcome =
+      titan("[experimental]\npipeline_parallel_degree = 2\n", {"--world-size", "4", "--rank", "stages", "--json"});
+  EXPECT_EQ(ranks_of(json_of(outcome, 0)), (std::vector<int>{0, 2}));
+  for (const char* rank : {"SAID 0", "SAID 1", "SAID 2", "SAID 3"}) EXPECT_THAT(outcome.err, HasSubstr(rank));
 }
 
 TEST_F(TorchtitanRecipe, WhatItCannotRunIsNamedWithWhatHelps) {
