@@ -14,6 +14,7 @@
 #include "profiler/commands/dryrun_report.h"
 #include "profiler/commands/program_files.h"
 #include "profiler/commands/program_words.h"
+#include "profiler/commands/quick_rule.h"
 #include "profiler/commands/recipe.h"
 #include "profiler/commands/routing.h"
 #include "profiler/commands/routing_draws.h"
@@ -310,13 +311,17 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (!ran) return failed(ran.error());
   const DryRuns& runs = ran->runs;
   const auto top = static_cast<std::size_t>(options.top);
+  const std::optional<QuickRule> rule = quick_rule(options.recipe, options.cluster, options.world_size, runs.worst());
   if (*format == cli::Format::json) {
     nlohmann::ordered_json answer = to_json(runs, *card, top);
     if (!draws.empty()) answer["routings"] = draws.json();
-    if (!options.recipe.name.empty()) answer["recipe"] = to_json(options.recipe);
+    if (!options.recipe.name.empty()) {
+      answer["recipe"] = to_json(options.recipe);
+      answer["quick_rule"] = to_json(rule);
+    }
     std::cout << cli::json_text(answer);
   } else {
-    std::string text = to_text(runs, *card, top);
+    std::string text = to_text(runs, *card, top) + to_text(rule);
     if (!draws.empty()) text += "\n" + draws.text(card->place.routing);
     cli::print(std::cout, text);
   }

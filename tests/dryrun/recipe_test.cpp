@@ -10,6 +10,7 @@ namespace shard::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using Recipe = FakePyTorch;
 
@@ -34,6 +35,41 @@ sys.exit(17)
   const Outcome outcome = recipe({"--recipe", "hf-trainer", "--model", "llama-3.1-8b", "--micro-batch", "3",
                                   "--sequence", "64", "--precision", "fp16", "--recompute", "--ds-config", "z3.json"});
   EXPECT_EQ(outcome.exit_code, 17) << outcome.err;
+}
+
+/// A Trainer that takes so much, and what the rules say of one.
+TEST_F(Recipe, SaysWhereTheQuickRuleDiffersByMoreThanItStates) {
+  more_environment_["FAKE_TORCH_TRAINS"] = "1";
+  scratch_.write("z2.json", R"({"bf16": {"enabled": true}, "zero_optimization": {"stage": 2}})");
+  const Words said{"--ds-config", "z2.json", "--model", "gpt2", "--world-size", "2", "--cluster", "h100-80gb-x8"};
+  const auto with = [&](Words begin, std::initializer_list<const char*> end) {
+    begin.insert(begin.end(), said.begin(), said.end());
+    begin.insert(begin.end(), end.begin(), end.end());
+    return begin;
+  };
+  const nlohmann::json rule =
+      json_of(shardscope(with({"simulate"}, {"--sequence", "1024", "--micro-batch", "1", "--json"}),
+                         {.directory = scratch_.path()}),
+              0);
+  const std::int64_t peak = rule["peak_allocated_bytes"];
+  const auto take = [&](std::int64_t bytes) {
+    scratch_.write("packages/transformers.py", "import sys, torch\nkept = torch.empty(" + std::to_string(bytes) +
+                                                   ")\n" +
+                                                   "class Optimizer(torch.optim.Optimizer):\n"
+                                                   "    update = lambda self: None\n"
+                                                   "Optimizer().step()\nsys.exit(0)\n");
+  };
+  const Words recipe_words{"--recipe", "hf-trainer"};
+  take(peak);
+  const nlohmann::json equal = json_of(recipe(with(recipe_words, {"--json"})), 0)["quick_rule"];
+  EXPECT_EQ(equal["peak_bytes"], peak);
+  EXPECT_EQ(equal["difference"], 0.0);
+  EXPECT_EQ(equal["stated_error"], rule["peak_uncertainty"]);
+  EXPECT_THAT(recipe(with(recipe_words, {})).out, Not(HasSubstr("quick rule")));
+  take(peak / 2);
+  const std::string text = recipe(with(recipe_words, {})).out;
+  EXPECT_THAT(text, HasSubstr("quick rule      shardscope simulate --ds-config z2.json --model gpt2"));
+  EXPECT_THAT(text, HasSubstr("100.0 % more"));
 }
 
 /// TRL and what it stands on, in so far as the recipe touches them; the trainer prints what it was given.
