@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -15,9 +14,11 @@
 #include "profiler/commands/dryrun_report.h"
 #include "profiler/commands/program_files.h"
 #include "profiler/commands/program_words.h"
+#include "profiler/commands/quick_rule.h"
 #include "profiler/commands/recipe.h"
 #include "profiler/commands/routing.h"
 #include "profiler/commands/routing_draws.h"
+#include "profiler/commands/wanted_ranks.h"
 #include "profiler/dryrun/dry_run.h"
 #include "profiler/process/run_folder.h"
 #include "sim/cli/command_line.h"
@@ -60,7 +61,9 @@ v100-32gb-x8; or the file of a description with compute_capability, multiprocess
 With --world-size the program is one rank of so many, as under torchrun, and does not wait for the others. Where a library
 (PyTorch, DeepSpeed, ...) looks at what these would send, that is what this rank has itself; where your own code decides
 by it, nobody here knows it, which is an error that names the line. --rank all runs all ranks side by side: what they
-tell each other, and the host looks at, is then real, and the answer has the memory of each. A launcher may be the
+tell each other, and the host looks at, is then real, and the answer has the memory of each. --rank stages runs the first
+rank of each stage of a pipeline (recipes megatron and torchtitan): each as if alone, or, where stages tell each other
+shapes (torchtitan), beside all others. A launcher may be the
 program, too (-- torchrun --nproc-per-node 2 train.py): then all its processes run, and the answer is of the one that took
 most.
 
@@ -75,34 +78,6 @@ Examples:
   shardscope dryrun --cluster h100-80gb-x8 --save run.program -- python3 train.py
     shardscope simulate --program run.program --cluster a100-40gb-x8    (the same run on another card)
 )";
-
-/// Side by side they share this machine's memory: about a gigabyte each.
-constexpr std::int64_t kMostSideBySide = 64;
-
-/// Ranks that the answer is of. With one of them it runs alone, else all ranks of the world run.
-struct WantedRanks {
-  bool all = false;
-  std::vector<std::int64_t> named{0};
-  [[nodiscard]] bool alone() const { return !all && named.size() == 1; }
-  [[nodiscard]] bool has(int rank) const { return all || std::ranges::find(named, rank) != named.end(); }
-};
-
-/// "all", "3", "0,3,7".
-Result<void> read_ranks(std::string_view text, WantedRanks& ranks) {
-  WantedRanks read{.all = text == "all", .named = {}};
-  for (std::size_t at = 0; !read.all && at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    std::int64_t rank = -1;
-    const auto [stopped, fault] = std::from_chars(text.data() + at, text.data() + end, rank);
-    if (fault != std::errc() || stopped != text.data() + end || rank < 0)
-      return Error{Errc::usage, "'" + std::string(text) + "' names no ranks", "--rank",
-                   "a rank, several (0,3,7), or all"};
-    read.named.push_back(rank);
-    at = end + 1;
-  }
-  ranks = std::move(read);
-  return {};
-}
 
 /// "wait", or a number of kernels.
 Result<void> read_behind(std::string_view text, std::int64_t& launches) {
@@ -145,21 +120,6 @@ struct Options {
   cli::OutputOptions output;
 };
 
-/// Those that run.
-Result<std::vector<int>> ranks_of(const Options& options) {
-  for (const std::int64_t rank : options.ranks.named)
-    if (!options.ranks.all && rank >= options.world_size)
-      return Error{Errc::contradiction, "there is no rank " + std::to_string(rank), "--rank",
-                   "0 to " + std::to_string(options.world_size - 1)};
-  if (options.ranks.alone()) return std::vector{static_cast<int>(options.ranks.named.front())};
-  if (options.world_size > kMostSideBySide)
-    return Error{Errc::contradiction, std::to_string(options.world_size) + " ranks do not run side by side", "--rank",
-                 "one rank, which runs alone, or a --world-size of at most " + std::to_string(kMostSideBySide)};
-  std::vector<int> all(static_cast<std::size_t>(options.world_size));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
 Result<Card> card_of(const Options& options, const std::vector<std::string>& program) {
   const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
   if (!cluster) return cluster.error();
@@ -169,7 +129,7 @@ Result<Card> card_of(const Options& options, const std::vector<std::string>& pro
                  "one with compute_capability, multiprocessors, threads_per_multiprocessor and device_memory_bytes"};
   const auto world_size = static_cast<std::int32_t>(options.world_size);
   if (const Result<void> fits = cluster::check_ranks(*cluster, world_size); !fits) return fits.error();
-  Result<std::vector<int>> ranks = ranks_of(options);
+  Result<std::vector<int>> ranks = running_ranks(options.ranks, options.world_size);
   if (!ranks) return ranks.error();
   Result<std::string> routing = read_routing(options.routing);
   if (!routing) return routing.error();
@@ -230,9 +190,9 @@ void declare(cli::Command& command, Options& options) {
       .reads_file(cluster::cluster_file);
   group.add("world-size", &options.world_size, "N", "run as one rank of so many").alias("ranks").least(1).common();
   group
-      .add_custom("rank", "R|R,R|all",
+      .add_custom("rank", "R|R,R|stages|all",
                   "as this one, which runs alone (0); or all ranks run side by side, and the answer is of these or of "
-                  "all",
+                  "all; or one of each stage of a recipe's pipeline",
                   [&options](std::string_view text, std::string_view, const cli::Range&) {
                     return read_ranks(text, options.ranks);
                   })
@@ -342,6 +302,8 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (program.empty() && options.recipe.name.empty()) return failed(profiler::no_program("dryrun"));
   const Result<cli::Format> format = commands::document_format(command, options.output);
   if (!format) return failed(format.error());
+  if (const Result<void> found = find_stages(options.recipe, options.world_size, options.ranks); !found)
+    return failed(found.error());
   const Result<Card> card = card_of(options, program);
   if (!card) return failed(card.error());
   RoutingDraws draws;
@@ -349,13 +311,17 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (!ran) return failed(ran.error());
   const DryRuns& runs = ran->runs;
   const auto top = static_cast<std::size_t>(options.top);
+  const std::optional<QuickRule> rule = quick_rule(options.recipe, options.cluster, options.world_size, runs.worst());
   if (*format == cli::Format::json) {
     nlohmann::ordered_json answer = to_json(runs, *card, top);
     if (!draws.empty()) answer["routings"] = draws.json();
-    if (!options.recipe.name.empty()) answer["recipe"] = to_json(options.recipe);
+    if (!options.recipe.name.empty()) {
+      answer["recipe"] = to_json(options.recipe);
+      answer["quick_rule"] = to_json(rule);
+    }
     std::cout << cli::json_text(answer);
   } else {
-    std::string text = to_text(runs, *card, top);
+    std::string text = to_text(runs, *card, top) + to_text(rule);
     if (!draws.empty()) text += "\n" + draws.text(card->place.routing);
     cli::print(std::cout, text);
   }

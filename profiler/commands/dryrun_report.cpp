@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "profiler/commands/routing.h"
@@ -19,7 +20,7 @@ namespace {
 
 /// What the allocator was refused fits nowhere, though the program may have gone on.
 cluster::Verdict verdict_of(const RankRun& rank, const Card& card) {
-  if (rank.answer && rank.answer->out_of_memory) return cluster::Verdict::does_not_fit;
+  if (rank.run.unmet) return cluster::Verdict::does_not_fit;
   return cluster::verdict_of(Bytes{reserved_bytes(rank)}, card.room());
 }
 
@@ -35,7 +36,13 @@ void add_rank(nlohmann::ordered_json& j, const RankRun& rank, const Card& card) 
   j["rank"] = run.rank;
   j["exit_code"] = run.ended.exit_code;
   j["signal"] = run.ended.signal;
-  j["out_of_memory"] = rank.answer && rank.answer->out_of_memory;
+  j["out_of_memory"] = run.unmet.has_value();
+  if (run.unmet)
+    j["unmet"] = {{"requests", run.unmet->requests},
+                  {"bytes", run.unmet->bytes},
+                  {"file", run.unmet->file},
+                  {"line", run.unmet->line},
+                  {"function", run.unmet->function}};
   j["steps_seen"] = run.optimizer_steps;
   j["backward_calls"] = run.backward_calls;
   j["peak_allocated_bytes"] = rank.answer ? rank.answer->allocated_bytes : 0;
@@ -73,6 +80,15 @@ void add_rank(nlohmann::ordered_json& j, const RankRun& rank, const Card& card) 
 
 std::string in_bytes(std::int64_t count) {
   return with_commas(count) + " bytes (" + show_bytes(Bytes{count}) + ")";
+}
+
+/// Why what was taken would fit, and the run does not.
+std::string unmet_text(const DryRun& run) {
+  if (!run.unmet) return "";
+  const Unmet& unmet = *run.unmet;
+  return "out of memory   " + in_bytes(unmet.bytes) + " were asked for" +
+         (unmet.site.empty() ? "" : " at " + unmet.site) + " and not there" +
+         (unmet.requests > 1 ? ", the last of " + with_commas(unmet.requests) + " such requests" : "") + "\n";
 }
 
 /// A program that has not trained says nothing about training.
@@ -183,8 +199,6 @@ Result<RankRun> answered(DryRun run, HeldBy by) {
   answer.begin_ns = summarize(recording).begin_ns;
   for (const ArenaSummary& arena : recording.trace.arenas)
     if (arena.rank == held->rank) answer.reserved_bytes = std::max(answer.reserved_bytes, arena.peak_bytes);
-  for (const SnapshotEvent& event : recording.snapshot->events)
-    answer.out_of_memory = answer.out_of_memory || event.action == SnapshotAction::oom;
   Result<std::vector<PhaseAnswer>> phases = phases_of(recording.trace, held->rank);
   if (!phases) return phases.error();
   answer.phases = std::move(*phases);
@@ -193,7 +207,7 @@ Result<RankRun> answered(DryRun run, HeldBy by) {
 
 void DryRuns::add(RankRun rank) {
   const auto took = [](const RankRun& each) {
-    return std::pair(each.answer ? each.answer->allocated_bytes : 0, reserved_bytes(each));
+    return std::tuple(each.run.unmet.has_value(), each.answer ? each.answer->allocated_bytes : 0, reserved_bytes(each));
   };
   ranks.push_back(std::move(rank));
   const std::size_t last = ranks.size() - 1;
@@ -246,17 +260,17 @@ std::string to_text(const DryRuns& runs, const Card& card, std::size_t top) {
   if (place.world_size > 1) text << ", as rank " << run.rank << " of " << place.world_size;
   if (runs.ranks.size() > 1)
     text << ", the one of " << (std::cmp_equal(runs.ranks.size(), place.world_size) ? "all " : "the ")
-         << runs.ranks.size() << " that took most";
+         << runs.ranks.size() << (run.unmet ? " that ran out of memory" : " that took most");
   text << " (PyTorch " << run.pytorch.version << ")\n";
   if (answer) text << "peak allocated  " << in_bytes(answer->allocated_bytes) << "\n";
-  if (const std::int64_t reserved = reserved_bytes(rank); reserved > 0)
-    text << "peak reserved   " << in_bytes(reserved) << "\n"
-         << cluster::verdict_line(verdict_of(rank, card), Bytes{reserved}, card.room());
+  const std::int64_t reserved = reserved_bytes(rank);
+  if (reserved > 0) text << "peak reserved   " << in_bytes(reserved) << "\n";
+  if (reserved > 0 || run.unmet)
+    text << cluster::verdict_line(verdict_of(rank, card), Bytes{reserved}, card.room()) << unmet_text(run);
   text << training_text(run, answer.has_value()) << absent_text(run) << routing_text(run, card);
   if (run.pinned_peak_bytes > 0) text << "pinned on host  " << in_bytes(run.pinned_peak_bytes) << "\n";
   text << "host memory     " << show_bytes(Bytes{run.ended.peak_resident_bytes}) << " resident at most\n";
   text << software_text(run);
-  if (answer && answer->out_of_memory) text << "out of memory: at least one request got none\n";
   if (run.unknown_workspaces > 0)
     text << "not counted: workspaces of cuDNN (convolutions, recurrent nets, its attention), whose sizes only it "
             "knows\n";
@@ -271,6 +285,7 @@ std::string to_text(const DryRuns& runs, const Card& card, std::size_t top) {
     text << "\n" << shard::to_text(run.recording->trace, answer->held, top, answer->begin_ns);
   } else {
     text << (!run.fault.empty()           ? "PyTorch gave no record of its allocator: " + run.fault
+             : run.unmet                  ? "nothing was held: the first request got no memory"
              : run.device_peak_bytes == 0 ? "the program used no GPU"
                                           : "the program ended before it could say who held it")
          << "\n";

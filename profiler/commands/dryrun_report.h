@@ -31,7 +31,6 @@ struct PhaseAnswer {
 /// What a recording says.
 struct Answer {
   std::int64_t allocated_bytes = 0, reserved_bytes = 0, begin_ns = 0;
-  bool out_of_memory = false;
   Held held;
   std::vector<PhaseAnswer> phases;  ///< as they began for the first time; those that took memory
 };
@@ -50,7 +49,7 @@ struct RankRun {
 /// All ranks that ran. Those that took less have no recording any more.
 struct DryRuns {
   std::vector<RankRun> ranks;
-  std::size_t most = 0;  ///< the one that took most
+  std::size_t most = 0;  ///< the one that took most, or ran out of memory
   [[nodiscard]] const RankRun& worst() const { return ranks[most]; }
 
   void add(RankRun rank);

@@ -158,16 +158,11 @@ Result<std::string> megatron_clone(const Recipe& recipe) {
 
 /// A folder with the model's config.json alone.
 Result<std::string> model_folder(const std::string& model, const fs::path& folder) {
-  const Result<std::string> text = config_text(model);
-  if (!text) return text.error();
-  nlohmann::ordered_json config = nlohmann::ordered_json::parse(*text, nullptr, false);
-  if (!config.is_object() || !config.contains("model_type"))
-    return Error{Errc::malformed, "this is no config.json of a transformers model: it has no model_type", model,
-                 "the config.json beside a model's weights on the Hugging Face Hub"};
-  config.erase("_source");
+  const Result<nlohmann::ordered_json> config = model_config(model);
+  if (!config) return config.error();
   std::error_code error;
   fs::create_directories(folder / kRecipeFolder / "model", error);
-  if (const Result<void> done = write_file(folder / kRecipeFolder / "model" / "config.json", config.dump(2)); !done)
+  if (const Result<void> done = write_file(folder / kRecipeFolder / "model" / "config.json", config->dump(2)); !done)
     return done.error();
   return (folder / kRecipeFolder / "model").string();
 }
@@ -288,6 +283,17 @@ nlohmann::ordered_json to_json(const Recipe& recipe) {
   if (!recipe.accelerate_config.empty()) j["accelerate_config"] = whole_path(recipe.accelerate_config);
   if (!recipe.training_args.empty()) j["training_args"] = whole_path(recipe.training_args);
   return j;
+}
+
+Result<nlohmann::ordered_json> model_config(const std::string& model) {
+  const Result<std::string> text = config_text(model);
+  if (!text) return text.error();
+  nlohmann::ordered_json config = nlohmann::ordered_json::parse(*text, nullptr, false);
+  if (!config.is_object() || !config.contains("model_type"))
+    return Error{Errc::malformed, "this is no config.json of a transformers model: it has no model_type", model,
+                 "the config.json beside a model's weights on the Hugging Face Hub"};
+  config.erase("_source");
+  return config;
 }
 
 Result<std::vector<std::string>> recipe_program(const Recipe& recipe, const fs::path& folder) {

@@ -29,6 +29,10 @@ void declare_recipe(cli::Group group, Recipe& recipe);
 /// Options of recipes given without one are a contradiction, and so is a program beside one.
 [[nodiscard]] Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& program);
 
+/// The config.json of a model: of a file, of a folder that has one, or of a known name. Errc::no_input,
+/// Errc::malformed.
+[[nodiscard]] Result<nlohmann::ordered_json> model_config(const std::string& model);
+
 /// The program that runs it; its files are written into the folder of the run. Errc::no_input, Errc::malformed where
 /// the model is no config.json and no known name, or the folder is not Megatron-LM's.
 [[nodiscard]] Result<std::vector<std::string>> recipe_program(const Recipe& recipe,

@@ -8,6 +8,7 @@
 
 #include "profiler/dryrun/phases.h"
 #include "profiler/standin/counters.h"
+#include "traces/sites.h"
 
 namespace shard::dryrun {
 namespace {
@@ -65,6 +66,27 @@ void add_software(const fs::path& path, DryRun& run) {
   }
 }
 
+/// A first request that is too large for the card leaves no event but this one.
+void add_unmet(const LoadedTrace& recording, DryRun& run) {
+  const Trace& trace = recording.trace;
+  const SnapshotEvent* last = nullptr;
+  for (const SnapshotEvent& event : recording.snapshot->events) {
+    if (event.action != SnapshotAction::oom) continue;
+    if (!run.unmet) run.unmet.emplace();
+    ++run.unmet->requests;
+    last = &event;
+  }
+  if (last == nullptr) return;
+  run.unmet->bytes = last->bytes;
+  const FrameId site = last->stack.valid() ? sites(trace)[static_cast<std::size_t>(last->stack.value)] : FrameId{};
+  if (!site.valid()) return;
+  const StackFrame& frame = trace.frame_of(site);
+  run.unmet->file = trace.name_of(frame.file);
+  run.unmet->function = trace.name_of(frame.function);
+  run.unmet->line = frame.written_line();
+  run.unmet->site = site_text(trace, site);
+}
+
 /// As python/ranks.py writes it.
 void add_end(const fs::path& path, DryRun& run) {
   std::ifstream in(path);
@@ -100,6 +122,7 @@ void collect(const fs::path& folder, DryRun& run) {
       run.fault = loaded.error().what;
       continue;
     }
+    add_unmet(*loaded, run);
     std::int64_t held = 0;
     for (const ArenaSummary& arena : loaded->trace.arenas) held = std::max(held, arena.live_peak_bytes);
     if (held <= most) continue;

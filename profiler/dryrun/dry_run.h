@@ -56,6 +56,15 @@ struct Routing {
   std::int64_t experts = 0, each = 0;  ///< of which each token gets so many
 };
 
+/// What the allocator was asked for and did not have, whether the program went on or not.
+struct Unmet {
+  std::int64_t requests = 0;
+  std::int64_t bytes = 0;      ///< the last of them
+  std::string file, function;  ///< of the line that asked for that
+  std::int64_t line = 0;
+  std::string site;  ///< the same in few words
+};
+
 struct DryRun {
   PyTorch pytorch;
   int rank = 0;
@@ -64,6 +73,7 @@ struct DryRun {
   std::optional<LoadedTrace> recording;  ///< of the process that used a GPU most; none where none did, or was killed
   std::filesystem::path snapshot;        ///< it, as PyTorch wrote it; gone when the run's folder is
   std::string fault;                     ///< why PyTorch could not write it
+  std::optional<Unmet> unmet;            ///< by any of the rank's processes
   std::vector<std::string> unknown_functions;  ///< that the stand-in does not know, and answered success
 
   std::int64_t allocations_gone = 0;      ///< before the first that is kept: what phases had of them is not known

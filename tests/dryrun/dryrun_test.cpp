@@ -77,6 +77,35 @@ TEST_F(DryRun, OutOfMemoryIsTheProgramsOwnFault) {
   EXPECT_EQ(answer["peak_allocated_bytes"], capacity >> 30 << 30);
 }
 
+TEST_F(DryRun, AFirstRequestBeyondTheCardIsOutOfMemory) {
+  const std::string program = "import torch\nkept = torch.empty(200 << 30)\n";
+  const nlohmann::json answer = json_of(dryrun(program), 1);
+  EXPECT_EQ(answer["out_of_memory"], true);
+  EXPECT_EQ(answer["verdict"], "does_not_fit");
+  EXPECT_EQ(answer["unmet"]["requests"], 1);
+  EXPECT_EQ(answer["unmet"]["bytes"], std::int64_t{200} << 30);
+  EXPECT_EQ(answer["unmet"]["line"], 2);
+  EXPECT_THAT(answer["unmet"]["file"].get<std::string>(), HasSubstr("program.py"));
+  const std::string text = dryrun(program, {}).out;
+  EXPECT_THAT(text, HasSubstr("does not fit"));
+  EXPECT_THAT(text, HasSubstr("214,748,364,800 bytes (200.00 GiB) were asked for at program.py:2"));
+}
+
+TEST_F(DryRun, WhatWasAskedForInVainIsToldOfAProgramThatGoesOn) {
+  const nlohmann::json answer = json_of(dryrun(R"(import torch
+for size in (300 << 30, 200 << 30, 3 << 20):
+    try:
+        kept = torch.empty(size)
+    except torch.OutOfMemoryError:
+        pass
+)"),
+                                        0);
+  EXPECT_EQ(answer["verdict"], "does_not_fit");
+  EXPECT_EQ(answer["unmet"]["requests"], 2);
+  EXPECT_EQ(answer["unmet"]["bytes"], std::int64_t{200} << 30);
+  EXPECT_EQ(answer["peak_allocated_bytes"], 3 << 20);
+}
+
 TEST_F(DryRun, EndsAsTheProgramEnds) {
   const std::string begin = "import os, signal, sys, torch\nkept = torch.empty(1 << 20)\n";
   const struct {

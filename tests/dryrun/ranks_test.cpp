@@ -46,6 +46,16 @@ TEST_F(DryRunRanks, ThoseThatAreNamedAreTold) {
               HasSubstr("as rank 2 of 4, the one of the 2 that took most"));
 }
 
+TEST_F(DryRunRanks, TheOneThatRanOutOfMemoryIsFirst) {
+  const nlohmann::json answer = json_of(dryrun(R"(import os, torch
+small = torch.empty(5 << 20) if os.environ['RANK'] == '0' else torch.empty(200 << 30)
+)",
+                                               {"--json", "--world-size", "2", "--rank", "all"}),
+                                        1);
+  EXPECT_EQ(answer["rank"], 1);
+  EXPECT_EQ(answer["verdict"], "does_not_fit");
+}
+
 TEST_F(DryRunRanks, TheFirstThatFailsEndsTheOthers) {
   const Outcome outcome = dryrun(std::string(kByRank) +
                                      "import sys, time\nif os.environ['RANK'] == '1': sys.exit(5)\n"

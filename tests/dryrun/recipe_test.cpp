@@ -10,6 +10,7 @@ namespace shard::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using Recipe = FakePyTorch;
 
@@ -34,6 +35,41 @@ sys.exit(17)
   const Outcome outcome = recipe({"--recipe", "hf-trainer", "--model", "llama-3.1-8b", "--micro-batch", "3",
                                   "--sequence", "64", "--precision", "fp16", "--recompute", "--ds-config", "z3.json"});
   EXPECT_EQ(outcome.exit_code, 17) << outcome.err;
+}
+
+/// A Trainer that takes so much, and what the rules say of one.
+TEST_F(Recipe, SaysWhereTheQuickRuleDiffersByMoreThanItStates) {
+  more_environment_["FAKE_TORCH_TRAINS"] = "1";
+  scratch_.write("z2.json", R"({"bf16": {"enabled": true}, "zero_optimization": {"stage": 2}})");
+  const Words said{"--ds-config", "z2.json", "--model", "gpt2", "--world-size", "2", "--cluster", "h100-80gb-x8"};
+  const auto with = [&](Words begin, std::initializer_list<const char*> end) {
+    begin.insert(begin.end(), said.begin(), said.end());
+    begin.insert(begin.end(), end.begin(), end.end());
+    return begin;
+  };
+  const nlohmann::json rule =
+      json_of(shardscope(with({"simulate"}, {"--sequence", "1024", "--micro-batch", "1", "--json"}),
+                         {.directory = scratch_.path()}),
+              0);
+  const std::int64_t peak = rule["peak_allocated_bytes"];
+  const auto take = [&](std::int64_t bytes) {
+    scratch_.write("packages/transformers.py", "import sys, torch\nkept = torch.empty(" + std::to_string(bytes) +
+                                                   ")\n" +
+                                                   "class Optimizer(torch.optim.Optimizer):\n"
+                                                   "    update = lambda self: None\n"
+                                                   "Optimizer().step()\nsys.exit(0)\n");
+  };
+  const Words recipe_words{"--recipe", "hf-trainer"};
+  take(peak);
+  const nlohmann::json equal = json_of(recipe(with(recipe_words, {"--json"})), 0)["quick_rule"];
+  EXPECT_EQ(equal["peak_bytes"], peak);
+  EXPECT_EQ(equal["difference"], 0.0);
+  EXPECT_EQ(equal["stated_error"], rule["peak_uncertainty"]);
+  EXPECT_THAT(recipe(with(recipe_words, {})).out, Not(HasSubstr("quick rule")));
+  take(peak / 2);
+  const std::string text = recipe(with(recipe_words, {})).out;
+  EXPECT_THAT(text, HasSubstr("quick rule      shardscope simulate --ds-config z2.json --model gpt2"));
+  EXPECT_THAT(text, HasSubstr("100.0 % more"));
 }
 
 /// TRL and what it stands on, in so far as the recipe touches them; the trainer prints what it was given.
@@ -195,6 +231,44 @@ TEST_F(MegatronRecipe, YamlNeedsALibraryAndJsonDoesNot) {
   EXPECT_THAT(outcome.err, HasSubstr("install it, or give the same as JSON"));
 }
 
+std::vector<int> ranks_of(const nlohmann::json& answer) {
+  std::vector<int> ranks;
+  for (const nlohmann::json& each : answer["ranks"]) ranks.push_back(each["rank"]);
+  return ranks;
+}
+
+/// The first rank of each, as if alone.
+TEST_F(MegatronRecipe, OneRankOfEachStageRuns) {
+  const auto ranks = [&](const char* content) {
+    scratch_.write("args.json", content);
+    const Outcome outcome = recipe({"--recipe", "megatron", "--megatron", "clone", "--megatron-args", "args.json",
+                                    "--world-size", "128", "--rank", "stages", "--cluster", "h100-80gb-x8", "--json"});
+    EXPECT_THAT(outcome.err, HasSubstr("AS ROOT True"));
+    return ranks_of(json_of(outcome, 0));
+  };
+  using Ranks = std::vector<int>;
+  EXPECT_EQ(ranks(R"({"num_layers": 2, "pipeline_model_parallel_size": 4, "tensor_model_parallel_size": 2})"),
+            (Ranks{0, 32, 64, 96}));
+  EXPECT_EQ(ranks(R"({"num_layers": 2, "pipeline_model_parallel_size": 2, "tensor_model_parallel_size": 4,
+                      "use_tp_pp_dp_mapping": true})"),
+            (Ranks{0, 4}));
+  EXPECT_EQ(ranks(R"({"num_layers": 2})"), Ranks{0});
+}
+
+TEST_F(MegatronRecipe, StagesThatNobodyKnowsAreRefusedWithWhatRuns) {
+  scratch_.write("args.json", R"({"num_layers": 2, "pipeline_model_parallel_size": "$NOBODY"})");
+  scratch_.write("three.json", R"({"num_layers": 2, "pipeline_model_parallel_size": 3})");
+  scratch_.write("program.py", "pass\n");
+  const auto megatron = [](const char* file) {
+    return Words{"--recipe", "megatron",     "--megatron", "clone",  "--megatron-args",
+                 file,       "--world-size", "8",          "--rank", "stages"};
+  };
+  expect_refused({{megatron("args.json"), 78, "--pipeline-model-parallel-size is $NOBODY"},
+                  {megatron("three.json"), 78, "8 ranks are not 3 stages"},
+                  {{"--rank", "stages", "--world-size", "4", "--", "python3", "program.py"}, 78, "--rank 0,8,16"},
+                  {{"--rank", "stages", "--recipe", "ddp", "--model", "gpt2"}, 78, "has no pipeline"}});
+}
+
 TEST_F(MegatronRecipe, WhatMakesNoSenseIsRefused) {
   scratch_.write("args.yaml", "MODEL_ARGS: {}\n");
   expect_refused({{{"--recipe", "megatron", "--megatron", "clone"}, 78, "--megatron-args FILE"},
@@ -290,6 +364,14 @@ TEST_F(TorchtitanRecipe, ConvertersOfOlderFilesAreReadAsWhatTheyAreCalledNow) {
   const Outcome unknown = titan("[model]\nflavor = '8B'\nconverters = ['float9']\n");
   EXPECT_EQ(unknown.exit_code, 1);
   EXPECT_THAT(unknown.err, HasSubstr("has float9, and this torchtitan has quantize.linear.float8"));
+}
+
+/// Later ones are told by the first, so that all run.
+TEST_F(TorchtitanRecipe, OneRankOfEachStageIsToldOf) {
+  const Outcome outcome =
+      titan("[experimental]\npipeline_parallel_degree = 2\n", {"--world-size", "4", "--rank", "stages", "--json"});
+  EXPECT_EQ(ranks_of(json_of(outcome, 0)), (std::vector<int>{0, 2}));
+  for (const char* rank : {"SAID 0", "SAID 1", "SAID 2", "SAID 3"}) EXPECT_THAT(outcome.err, HasSubstr(rank));
 }
 
 TEST_F(TorchtitanRecipe, WhatItCannotRunIsNamedWithWhatHelps) {

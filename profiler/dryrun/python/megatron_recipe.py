@@ -187,6 +187,23 @@ def act_as_root(module, name):
     setattr(module, name, wrapped)
 
 
+def stages(spec):
+    """How many stages the pipeline has, and how many ranks are from one to the next (0: as many as a stage has)."""
+    words, _ = arguments_of(spec["megatron_args"])
+    said = {word[0]: os.path.expandvars(word[-1]) for word in words}
+
+    def degree(name):
+        try:
+            return int(said.get(name, 1))
+        except ValueError:
+            raise SystemExit(f"shardscope dryrun: {name} is {said[name]} in {spec['megatron_args']}, and nobody set that") \
+                from None
+
+    inner = degree("--tensor-model-parallel-size") * degree("--context-parallel-size")
+    return {"stages": degree("--pipeline-model-parallel-size"),
+            "apart": inner if "--use-tp-pp-dp-mapping" in said else 0}
+
+
 def run(spec):
     folder = spec["megatron"]
     sys.path.insert(0, folder)

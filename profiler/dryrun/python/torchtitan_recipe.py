@@ -199,13 +199,20 @@ def tell(left, moved, replaced):
           "| replaced:", replaced, flush=True)
 
 
+def stages(spec):
+    """How many stages the pipeline has; each is told by the one before what it gets, so that all ranks have to run."""
+    name, entries = ("parallelism", "pipeline_parallel_degree"), entries_of(spec["torchtitan_config"])
+    return {"stages": next((value for place, value in entries.items() if name in (place, MOVED.get(place))), 1),
+            "told": True}
+
+
 def check_stage(kept):
     """A stage of a pipeline is told by the one before what it gets."""
     stages = kept.get("parallelism", {}).get("pipeline_parallel_degree", 1)
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     if rank * stages // ranks > 0 and not os.environ.get("SHARDSCOPE_STANDIN_RANKS"):
         raise refused(f"rank {rank} is of a later stage of the pipeline, and shapes come from the one before: "
-                      "--rank all")
+                      "--rank all, or --rank stages for the answer of one rank of each")
 
 
 def converter_names():

@@ -1,0 +1,165 @@
+// The options of a recipe in the words of `simulate`, as dryrun/python/recipe.py would train with them: the way back of
+// sim/commands/dry_run_line.cpp.
+#include "profiler/commands/quick_rule.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "profiler/process/child.h"
+#include "traces/base/numbers.h"
+
+namespace shard::dryrun {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+constexpr std::array<std::string_view, 4> kLoops{"pytorch", "ddp", "fsdp1", "fsdp2"};
+
+/// For a shell.
+bool is_plain(const std::string& word) {
+  return !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("-_./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+std::string command_line(const Words& words) {
+  std::string text = "shardscope";
+  for (const std::string& word : words) {
+    if (is_plain(word)) {
+      text += " " + word;
+      continue;
+    }
+    text += " '";
+    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += "'";
+  }
+  return text;
+}
+
+/// What transformers load the model in: as was said, from its release 5 on as the configuration says, else fp32.
+std::string weights_of(const Recipe& recipe, const nlohmann::ordered_json& config, const DryRun& run) {
+  if (!recipe.weights.empty()) return recipe.weights;
+  const auto release = run.software.find("transformers");
+  if (release == run.software.end() || release->second.empty() || std::stoi("0" + release->second) < 5) return "fp32";
+  const std::string said = config.value("dtype", config.value("torch_dtype", ""));
+  return said == "bfloat16" ? "bf16" : said == "float16" ? "fp16" : said == "float32" || said.empty() ? "fp32" : "";
+}
+
+/// --like and the precision of a plain loop; empty: no rule has that mixture.
+Words of_loop(const Recipe& recipe, const nlohmann::ordered_json& config, const DryRun& run) {
+  const std::string weights = weights_of(recipe, config, run);
+  const std::string precision = recipe.precision.empty() ? "bf16" : recipe.precision;
+  Words words{"--like", recipe.name + "@" + run.pytorch.version.substr(0, run.pytorch.version.find('.', 2))};
+  const auto with = [&](std::initializer_list<const char*> more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  if (weights.empty()) return {};
+  if (recipe.name == "fsdp1" || recipe.name == "fsdp2") {
+    if (weights == "fp32" && precision == "fp32") return with({"--stage", "3", "--precision", "fp32"});
+    if (precision != "bf16") return {};
+    if (weights == "fp32") return with({"--stage", "3", "--precision", "bf16", "--masters", "fp32"});
+    if (weights == "bf16") return with({"--stage", "3", "--precision", "bf16", "--masters", "none"});
+    return {};
+  }
+  if (weights != "fp32") return with({"--precision", weights.c_str()});
+  if (precision == "fp32") return with({"--precision", "fp32"});
+  return precision == "bf16" ? with({"--precision", "fp32", "--autocast", "bf16"}) : Words{};
+}
+
+/// The file that says how the Trainer is sharded; without one no rule has its loop.
+Words of_trainer(const Recipe& recipe) {
+  if (!recipe.training_args.empty() || !recipe.weights.empty() || recipe.lora_rank || !recipe.quantize.empty())
+    return {};
+  if (recipe.ds_config.empty() == recipe.accelerate_config.empty()) return {};
+  Words words = recipe.ds_config.empty() ? Words{"--accelerate-config", recipe.accelerate_config}
+                                         : Words{"--ds-config", recipe.ds_config};
+  if (!recipe.precision.empty()) words.insert(words.end(), {"--precision", recipe.precision});
+  return words;
+}
+
+std::int64_t sequence_of(const Recipe& recipe, const nlohmann::ordered_json& config) {
+  constexpr std::int64_t kLongest = 4096;
+  if (recipe.sequence) return *recipe.sequence;
+  for (const char* key : {"max_position_embeddings", "n_positions"})
+    if (const std::int64_t longest = config.value(key, std::int64_t{0}); longest > 0)
+      return std::min(longest, kLongest);
+  return kLongest;
+}
+
+Words of_model(const Recipe& recipe, const DryRun& run) {
+  const Result<nlohmann::ordered_json> config = model_config(recipe.model);
+  if (!config || config->contains("text_config")) return {};
+  const bool is_loop = std::ranges::find(kLoops, recipe.name) != kLoops.end();
+  Words words = is_loop ? of_loop(recipe, *config, run) : of_trainer(recipe);
+  if (words.empty()) return {};
+  words.insert(words.end(), {"--model", recipe.model, "--sequence", std::to_string(sequence_of(recipe, *config)),
+                             "--micro-batch", std::to_string(recipe.micro_batch.value_or(1))});
+  if (!recipe.attention.empty()) words.insert(words.end(), {"--attention", recipe.attention});
+  if (recipe.recompute) words.insert(words.end(), {"--recompute", "block"});
+  return words;
+}
+
+/// The words of `shardscope` that ask for the run of a recipe; empty where no rule has all that it says.
+Words words_of_rule(const Recipe& recipe, const DryRun& run) {
+  if (recipe.name == "megatron" && recipe.megatron_script.empty())
+    return {"simulate", "--megatron-args", recipe.megatron_args};
+  if (recipe.name == "torchtitan") return {"simulate", "--torchtitan-config", recipe.torchtitan_config};
+  if (recipe.name != "hf-trainer" && std::ranges::find(kLoops, recipe.name) == kLoops.end()) return {};
+  Words words = of_model(recipe, run);
+  if (!words.empty()) words.insert(words.begin(), "simulate");
+  return words;
+}
+
+}  // namespace
+
+std::optional<QuickRule> quick_rule(const Recipe& recipe, const std::string& cluster, std::int64_t world_size,
+                                    const RankRun& rank) {
+  const DryRun& run = rank.run;
+  if (run.ended.exit_code != 0 || run.unmet || run.optimizer_steps == 0 || !rank.answer) return std::nullopt;
+  Words words = words_of_rule(recipe, run);
+  std::error_code fault;
+  const fs::path planner = fs::read_symlink("/proc/self/exe", fault).parent_path() / "shardscope";
+  if (words.empty() || !fs::exists(planner, fault)) return std::nullopt;
+  words.insert(words.end(), {"--cluster", cluster, "--world-size", std::to_string(world_size)});
+  Words started{planner.string()};
+  started.insert(started.end(), words.begin(), words.end());
+  started.emplace_back("--json");
+  const Result<profiler::Ended> asked = profiler::run_and_read(started);
+  if (!asked) return std::nullopt;
+  const nlohmann::json said = nlohmann::json::parse(asked->out, nullptr, /*allow_exceptions=*/false);
+  // Our own executor has no such key, and a fault has none either.
+  if (!said.is_object() || !said.contains("peak_allocated_bytes")) return std::nullopt;
+  const std::int64_t peak = said.value("peak_allocated_bytes", std::int64_t{0});
+  const auto seen = static_cast<double>(std::max<std::int64_t>(1, rank.answer->allocated_bytes));
+  return QuickRule{.command = command_line(words),
+                   .peak_bytes = peak,
+                   .difference = (static_cast<double>(peak) - seen) / seen,
+                   .stated_error = said.value("peak_uncertainty", 0.0)};
+}
+
+nlohmann::ordered_json to_json(const std::optional<QuickRule>& rule) {
+  if (!rule) return nullptr;
+  return {{"command", rule->command},
+          {"peak_bytes", rule->peak_bytes},
+          {"difference", rule->difference},
+          {"stated_error", rule->stated_error}};
+}
+
+std::string to_text(const std::optional<QuickRule>& rule) {
+  if (!rule || std::abs(rule->difference) <= rule->stated_error) return "";
+  std::array<char, 32> share{};
+  std::snprintf(share.data(), share.size(), "%.1f %%", 100 * std::abs(rule->difference));
+  return "quick rule      " + rule->command + " says " + show_bytes(Bytes{rule->peak_bytes}) + " allocated, " +
+         share.data() + (rule->difference < 0 ? " less" : " more") + "\n";
+}
+
+}  // namespace shard::dryrun
