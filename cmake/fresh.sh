@@ -6,7 +6,8 @@
 #   test   make test; its JUnit file is brought out as build/fresh/test-results.xml
 #   user   make demo in another such root, as an ordinary user with sudo
 # fresh.sh --possible says whether all that may be done here and does nothing.
-# $FRESH_PRESET is the preset that `test` builds (release).
+# $FRESH_PRESET is the preset that `test` builds (release). $FRESH_CUDA is a folder with NVIDIA's toolkit, which no Debian
+# package brings: the root sees it, read-only, as /usr/local/cuda.
 # $FRESH_DIR is where the roots go (4 GB; /var/tmp without it). Exits 69 where a bare root cannot be set up.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -22,6 +23,10 @@ if [ "${1:-}" = --inside ]; then
   mount -t sysfs -o ro sysfs "$root/sys" 2>/dev/null || true  # the machine's topology, for MPI; not everywhere allowed
   mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs "$root/dev/shm"
   mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$root/dev/pts"
+  if [ -n "${FRESH_CUDA:-}" ]; then
+    mkdir -p "$root/usr/local/cuda"
+    mount --bind -o ro "$FRESH_CUDA" "$root/usr/local/cuda"
+  fi
   home=/root
   [ "$user" = root ] || home=/home/$user
   settings=(HOME="$home" USER="$user" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM="${TERM:-dumb}")
