@@ -54,8 +54,8 @@ Not seen: values that kernels would compute, which are zeros (a loop that ends w
 A first Ctrl-C (or SIGTERM) is the program's: what it took up to there is told, and then this command dies of the signal; a
 second one ends both at once. Nothing that the program started outlives this command.
 
-Cards, as --cluster calls them: a100-40gb-x8, a100-80gb-x8, a800-80gb-x8, b200-180gb-x8, h100-80gb-x8, h100-80gb-pcie-x8,
-h200-141gb-x1, h200-141gb-x8, l4-24gb-x8, l40s-48gb-x8, rtx3090-24gb-x1, rtx4090-24gb-x1, t4-16gb-x4, v100-16gb-x8,
+Cards, as --cluster calls them: a100-40gb-x8, a100-80gb-x8, a800-80gb-x8, b200-180gb-x8, gb200-186gb-x4, gb300-279gb-x4,
+h100-80gb-x8, h100-80gb-pcie-x8, h200-141gb-x1, h200-141gb-x8, l4-24gb-x8, l40s-48gb-x8, rtx3090-24gb-x1, rtx4090-24gb-x1, t4-16gb-x4, v100-16gb-x8,
 v100-32gb-x8; or the file of a description with compute_capability, multiprocessors, threads_per_multiprocessor and device_memory_bytes.
 
 With --world-size the program is one rank of so many, as under torchrun, and does not wait for the others. Where a library

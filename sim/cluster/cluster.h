@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/cluster/kernel_laws.h"
 #include "sim/cluster/measured.h"
 #include "traces/base/division.h"
 #include "traces/base/rank_group.h"
@@ -76,6 +77,7 @@ struct Cluster {
   std::optional<Link> inter_host;  ///< none: one host only
   /// None: all is priced by the figures above; with it what it has no law for.
   std::optional<Measured> measured;
+  std::optional<KernelLaws> kernel_laws;  ///< of GPUs: what other frameworks' steps are priced by; none: not known
 };
 
 /// How many ranks meet where. Ranks fill hosts in order.

@@ -13,6 +13,7 @@
 
 #include "sim/cluster/examples.h"
 #include "sim/cluster/json_object.h"
+#include "sim/cluster/read_kernel_laws.h"
 #include "sim/cluster/read_measured.h"
 #include "sim/model/closest_name.h"
 #include "traces/base/read_file.h"
@@ -90,6 +91,7 @@ Cluster read_fields(JsonObject& json) {
   c.intra_host = read_link(json.object("intra_host_link"));
   if (json.has("inter_host_link")) c.inter_host = read_link(json.object("inter_host_link"));
   if (json.has("measured")) c.measured = read_measured(json.object("measured"));
+  if (json.has("kernel_laws")) c.kernel_laws = read_kernel_laws(json.object("kernel_laws"));
   json.refuse_unknown_keys();
   return c;
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/cluster/read_cluster.h"
+#include "sim/cluster/read_kernel_laws.h"
 
 namespace shard::cluster {
 namespace {
@@ -89,6 +90,7 @@ std::string to_json(const Cluster& c) {
   j["intra_host_link"] = link_json(c.intra_host);
   if (c.inter_host) j["inter_host_link"] = link_json(*c.inter_host);
   if (c.measured) j["measured"] = measured_json(*c.measured);
+  if (c.kernel_laws) j["kernel_laws"] = kernel_laws_json(*c.kernel_laws);
   return j.dump(2) + '\n';
 }
 

@@ -58,6 +58,8 @@ cli::Table rows_table(const validate::Validation& v) {
                                {"second_memory_error", "error"},
                                {"measured_tokens_per_second", "tokens/s"},
                                {"predicted_tokens_per_second", "predicted"},
+                               {"predicted_tokens_per_second_low", "low"},
+                               {"predicted_tokens_per_second_high", "high"},
                                {"throughput_error", "error"},
                                {"outcome", "outcome", cli::Align::left},
                                {"predicted_fits", "fits"},
@@ -82,7 +84,12 @@ cli::Table rows_table(const validate::Validation& v) {
       return t ? cli::Cell(cli::Cell::Value(*t), show_number(*t)) : cli::Cell();
     };
     cells.push_back(tokens(row.run.tokens_per_second));
-    cells.push_back(tokens(row.tokens_per_second));
+    const auto of = [&](double validate::Throughput::*member) {
+      return row.throughput ? std::optional((*row.throughput).*member) : std::nullopt;
+    };
+    for (const auto member :
+         {&validate::Throughput::tokens_per_second, &validate::Throughput::low, &validate::Throughput::high})
+      cells.push_back(tokens(of(member)));
     cells.push_back(fraction_cell(row.throughput_error()));
     cells.emplace_back(row.run.outcome == validate::Outcome::out_of_memory ? "out of memory"
                        : row.run.outcome == validate::Outcome::fits        ? "fits"
@@ -98,6 +105,12 @@ cli::Table rows_table(const validate::Validation& v) {
   return table;
 }
 
+/// Of the speeds that were predicted: how many lay within their interval.
+std::optional<double> share_within(const validate::Errors& e) {
+  if (e.intervals.rows == 0) return std::nullopt;
+  return static_cast<double>(e.intervals.within) / static_cast<double>(e.intervals.rows);
+}
+
 cli::Table errors_table(const std::vector<validate::Errors>& all, const std::string& what) {
   cli::Table table{.columns = {{what, what, cli::Align::left},
                                {"rows", "rows"},
@@ -108,7 +121,8 @@ cli::Table errors_table(const std::vector<validate::Errors>& all, const std::str
                                {"throughput_count", "time"},
                                {"throughput_median_ape", "median"},
                                {"throughput_mean_ape", "mean"},
-                               {"throughput_p90_ape", "90 %"}},
+                               {"throughput_p90_ape", "90 %"},
+                               {"throughput_within", "within"}},
                    .rows = {}};
   for (const validate::Errors& e : all) {
     std::vector<cli::Cell> cells{e.name, e.rows};
@@ -117,6 +131,7 @@ cli::Table errors_table(const std::vector<validate::Errors>& all, const std::str
       for (const double x : {s->median_ape, s->mean_ape, s->p90_ape})
         cells.push_back(s->count > 0 ? fraction_cell(x) : cli::Cell());
     }
+    cells.push_back(fraction_cell(share_within(e)));
     table.rows.push_back(std::move(cells));
   }
   return table;
@@ -142,7 +157,8 @@ nlohmann::ordered_json to_json(const std::vector<validate::Errors>& all, const c
     list.push_back({{key, e.name},
                     {"rows", e.rows},
                     {"peak_memory", to_json(e.peak_memory)},
-                    {"throughput", to_json(e.throughput)}});
+                    {"throughput", to_json(e.throughput)},
+                    {"throughput_within", share_within(e) ? nlohmann::ordered_json(*share_within(e)) : nullptr}});
   return list;
 }
 
@@ -155,16 +171,20 @@ void print_json(const validate::Validation& v) {
   j["rows"] = cli::to_json(rows_table(v));
   j["frameworks"] = to_json(v.frameworks, "framework");
   j["memory_kinds"] = to_json(v.memory_kinds, "memory_kind");
+  j["speed_kinds"] = to_json(v.speed_kinds, "speed_kind");
   j["not_predicted"] = nlohmann::ordered_json::array();
   for (const validate::Unpredicted& u : v.unpredicted)
     j["not_predicted"].push_back(
         {{"reason", word(u.reason).text}, {"rows", u.rows}, {"rows_with_memory", u.with_memory}});
-  j["overall"] = {{"rows", v.overall.rows},
-                  {"peak_memory", to_json(v.overall.peak_memory)},
-                  {"throughput", to_json(v.overall.throughput)},
-                  {"modelled_fraction", v.modelled_fraction},
-                  {"oom", to_json(v.oom)},
-                  {"fits", to_json(v.fits)}};
+  j["overall"] = {
+      {"rows", v.overall.rows},
+      {"peak_memory", to_json(v.overall.peak_memory)},
+      {"throughput", to_json(v.overall.throughput)},
+      {"throughput_within", share_within(v.overall) ? nlohmann::ordered_json(*share_within(v.overall)) : nullptr},
+      {"throughput_median_of_medians", v.median_of_medians ? nlohmann::ordered_json(*v.median_of_medians) : nullptr},
+      {"modelled_fraction", v.modelled_fraction},
+      {"oom", to_json(v.oom)},
+      {"fits", to_json(v.fits)}};
   std::cout << cli::json_text(j);
 }
 
@@ -174,13 +194,17 @@ std::string sentence(const validate::Validation& v) {
   };
   return percent(v.modelled_fraction) + " of the measured dense runs without pipelines and context parallelism are " +
          "predicted; of those that ran out of memory " + of(v.oom) + " were foretold, of those that ran " + of(v.fits) +
-         " were said to fit.\n";
+         " were said to fit." +
+         (v.median_of_medians
+              ? " Of speeds, the frameworks' median errors have the median " + percent(*v.median_of_medians) + "."
+              : "") +
+         "\n";
 }
 
 void print_tables(const validate::Validation& v, cli::Format format) {
   const cli::Style style = cli::style_of(1);
-  const std::pair<const std::vector<validate::Errors>&, const char*> parts[] = {{v.frameworks, "framework"},
-                                                                                {v.memory_kinds, "kind"}};
+  const std::pair<const std::vector<validate::Errors>&, const char*> parts[] = {
+      {v.frameworks, "framework"}, {v.memory_kinds, "kind"}, {v.speed_kinds, "speeds of"}};
   for (const auto& [errors, what] : parts) std::cout << cli::render(errors_table(errors, what), format, style) << '\n';
   std::cout << cli::render(errors_table({v.overall}, "all"), format, style) << '\n';
   std::cout << cli::render(unpredicted_table(v), format, style) << '\n';

@@ -35,18 +35,27 @@ struct PublishedRun {
   bool tied = false;
   std::int64_t gpu_bytes = 0;
   std::int64_t ranks = 1, tensor = 1, pipeline = 1, context = 1, shard_degree = 1, stage = 0;
-  bool sequence_parallel = false, reshard_after_forward = true;
+  bool sequence_parallel = false, reshard_after_forward = true, asynchronous_tensor = false;
+  std::int64_t ranks_per_host = 0;
+  HostLink host_link = HostLink::nvlink;
+  std::int64_t host_link_bytes_per_second = 0;  ///< of NVLink, both ways together, where it is not the card's usual
+  std::int64_t network_bytes_per_second = 0;    ///< of one GPU's share
+  std::int64_t power_watts = 0;                 ///< where it is not the card's usual limit
   Wrapping wrapping = Wrapping::none;
   Precision precision = Precision::fp32;
   ComputeType compute_type = ComputeType::fp32;
   bool autocast = false;
+  std::int64_t reduced_bits = 32;  ///< of gradients as they are exchanged
   Float8 float8 = Float8::none;
+  Float8Scales float8_scales = Float8Scales::none;
   std::int64_t weight_bits = 16;
   std::int64_t micro_batch = 1, accumulation = 1;  ///< sequences of a tensor-parallel group
   Recompute recompute = Recompute::none;
   bool recompute_keeps_attention = true;  ///< selective
   Compile compile = Compile::none;
+  bool fused_kernels = false;  ///< Inductor's, not operators of a captured graph
   Attention attention = Attention::flash;
+  AttentionBy attention_kernel = AttentionBy::flash_2;
   Loss loss = Loss::eager;
   Norms norms = Norms::fused;
   Optimizer optimizer = Optimizer::adamw;

@@ -140,6 +140,40 @@ enum class Float8 : std::uint8_t { none, inputs, gathered, four_bits };
   return {};
 }
 
+/// How far one scale of values in 8 or 4 bits reaches.
+enum class Float8Scales : std::uint8_t { none, tensor, row, block };
+[[nodiscard]] constexpr Word word(Float8Scales v) {
+  switch (v) {
+    case Float8Scales::none: return {"none"};
+    case Float8Scales::tensor: return {"tensor"};
+    case Float8Scales::row: return {"row"};
+    case Float8Scales::block: return {"block"};
+  }
+  return {};
+}
+
+/// Between the GPUs of a host.
+enum class HostLink : std::uint8_t { nvlink, pcie, none };
+[[nodiscard]] constexpr Word word(HostLink v) {
+  switch (v) {
+    case HostLink::nvlink: return {"nvlink"};
+    case HostLink::pcie: return {"pcie"};
+    case HostLink::none: return {"none"};
+  }
+  return {};
+}
+
+/// Whose kernel: cluster::AttentionKernel.
+enum class AttentionBy : std::uint8_t { flash_1, flash_2, newest };
+[[nodiscard]] constexpr Word word(AttentionBy v) {
+  switch (v) {
+    case AttentionBy::flash_1: return {"flash_1"};
+    case AttentionBy::flash_2: return {"flash_2"};
+    case AttentionBy::newest: return {"newest"};
+  }
+  return {};
+}
+
 enum class Recompute : std::uint8_t { none, block, every_other_block, selective, attention, other };
 [[nodiscard]] constexpr Word word(Recompute v) {
   switch (v) {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/validate/throughput.h"
-
 namespace shard::validate {
 namespace {
 
@@ -30,9 +28,10 @@ ValidatedRow validated(PublishedRun run, const FindCluster& find_cluster) {
     return row;
   }
   const Result<cluster::Cluster> machine = find_cluster(row.machine.cluster);
-  const Result<double> throughput = machine ? predict_throughput(row.run, *machine) : Result<double>(machine.error());
+  const Result<Throughput> throughput =
+      machine ? predict_throughput(row.run, cluster_of(row.run, *machine)) : Result<Throughput>(machine.error());
   if (throughput)
-    row.tokens_per_second = *throughput;
+    row.throughput = *throughput;
   else
     row.throughput_reason = throughput.error().what;
   return row;
@@ -51,7 +50,12 @@ class Table {
     return entries_[current_].of;
   }
   void add_memory(double error) { entries_[current_].memory.push_back(error); }
-  void add_throughput(double error) { entries_[current_].throughput.push_back(error); }
+  void add_throughput(const ValidatedRow& row) {
+    Entry& e = entries_[current_];
+    e.throughput.push_back(*row.throughput_error());
+    ++e.of.intervals.rows;
+    e.of.intervals.within += *row.within() ? 1 : 0;
+  }
   [[nodiscard]] std::vector<Errors> take() {
     std::vector<Errors> out;
     for (Entry& e : entries_) {
@@ -95,8 +99,30 @@ void count_unpredicted(Validation& v) {
   }
 }
 
+std::vector<const char*> speed_kinds(const PublishedRun& run) {
+  const bool eager = run.compile == Compile::none, whole = run.tensor == 1;
+  std::vector<const char*> kinds;
+  if (run.float8 != Float8::none)
+    kinds.push_back("8 or 4 bits");
+  else
+    kinds.push_back(whole ? eager ? "16 bits, eager, no tensor parallelism" : "16 bits, compiled, no tensor parallelism"
+                    : eager ? "16 bits, eager, tensor parallelism"
+                            : "16 bits, compiled, tensor parallelism");
+  if (run.float8 == Float8::none && whole) kinds.push_back("16 bits, no tensor parallelism");
+  if (run.code != Code::llm_foundry) kinds.push_back("all but Composer");
+  return kinds;
+}
+
+std::optional<double> median_of_medians(const std::vector<Errors>& frameworks) {
+  std::vector<double> medians;
+  for (const Errors& e : frameworks)
+    if (e.throughput.count > 0) medians.push_back(e.throughput.median_ape);
+  if (medians.empty()) return std::nullopt;
+  return summarize(std::move(medians)).median_ape;
+}
+
 void sum_up(Validation& v) {
-  Table frameworks, kinds, overall;
+  Table frameworks, kinds, overall, speeds;
   std::int64_t plain = 0, modelled = 0;
   for (const ValidatedRow& row : v.rows) {
     ++frameworks[row.run.framework_name].rows;
@@ -116,13 +142,18 @@ void sum_up(Validation& v) {
       frameworks.add_memory(*error);
       overall.add_memory(*error);
     }
-    if (const auto error = row.throughput_error(); error && row.run.measured()) {
-      frameworks.add_throughput(*error);
-      overall.add_throughput(*error);
+    if (!row.throughput_error() || !row.run.measured()) continue;
+    frameworks.add_throughput(row);
+    overall.add_throughput(row);
+    for (const char* const kind : speed_kinds(row.run)) {
+      ++speeds[kind].rows;
+      speeds.add_throughput(row);
     }
   }
   v.frameworks = frameworks.take();
   v.memory_kinds = kinds.take();
+  v.speed_kinds = speeds.take();
+  v.median_of_medians = median_of_medians(v.frameworks);
   if (auto all = overall.take(); !all.empty()) v.overall = std::move(all.front());
   v.modelled_fraction = plain > 0 ? static_cast<double>(modelled) / static_cast<double>(plain) : 0;
 }
@@ -137,8 +168,13 @@ std::optional<double> ValidatedRow::memory_error(std::size_t figure) const {
 }
 
 std::optional<double> ValidatedRow::throughput_error() const {
-  if (!tokens_per_second || !run.tokens_per_second) return std::nullopt;
-  return absolute_percentage_error(*tokens_per_second, *run.tokens_per_second);
+  if (!throughput || !run.tokens_per_second) return std::nullopt;
+  return absolute_percentage_error(throughput->tokens_per_second, *run.tokens_per_second);
+}
+
+std::optional<bool> ValidatedRow::within() const {
+  if (!throughput || !run.tokens_per_second) return std::nullopt;
+  return throughput->low <= *run.tokens_per_second && *run.tokens_per_second <= throughput->high;
 }
 
 Validation validate_runs(std::vector<PublishedRun> runs, const FindCluster& find_cluster,

@@ -13,6 +13,7 @@
 #include "sim/validate/errors.h"
 #include "sim/validate/predict.h"
 #include "sim/validate/published_run.h"
+#include "sim/validate/throughput.h"
 #include "traces/base/result.h"
 
 namespace shard::validate {
@@ -21,12 +22,14 @@ namespace shard::validate {
 struct ValidatedRow {
   PublishedRun run;
   RunMachine machine;
-  Predicted predicted;                      ///< of memory
-  std::optional<double> tokens_per_second;  ///< per GPU
-  std::string throughput_reason;            ///< why it is not predicted though it was measured
+  Predicted predicted;  ///< of memory
+  std::optional<Throughput> throughput;
+  std::string throughput_reason;  ///< why it is not predicted though it was measured
   /// Predicted and measured of each stated figure of memory, in the run's order.
   [[nodiscard]] std::optional<double> memory_error(std::size_t figure) const;
   [[nodiscard]] std::optional<double> throughput_error() const;
+  /// Whether what was measured lies within the interval; none where one of the two is not there.
+  [[nodiscard]] std::optional<bool> within() const;
 };
 
 struct Classified {
@@ -35,10 +38,16 @@ struct Classified {
   std::int64_t right = 0;  ///< of those
 };
 
+/// How often the truth lay within the interval of what was predicted.
+struct Within {
+  std::int64_t rows = 0, within = 0;
+};
+
 struct Errors {
   std::string name;
   std::int64_t rows = 0;
   ErrorSummary peak_memory, throughput;
+  Within intervals;
 };
 
 struct Unpredicted {
@@ -53,6 +62,10 @@ struct Validation {
   std::vector<Unpredicted> unpredicted;
   /// Measured figures of a stated kind; model states and kinds that are not stated stand in `memory_kinds` alone.
   Errors overall;
+  /// Of the speeds of one kind: of 16 bits without tensor parallelism, ...; a row may be of several.
+  std::vector<Errors> speed_kinds;
+  /// The median of the frameworks' median errors of speed, which no publisher of many rows decides.
+  std::optional<double> median_of_medians;
   double modelled_fraction = 0;  ///< of the measured dense rows without pipelines and context parallelism
   Classified oom, fits;          ///< of these rows where the device's memory is known
 };

@@ -1,5 +1,6 @@
 // Are the examples readable, and does every wrong description name its place and the smallest help?
 #include "sim/cluster/read_cluster.h"
+#include "sim/cluster/write_cluster.h"
 
 #include <gtest/gtest.h>
 
@@ -32,10 +33,25 @@ TEST(Examples, AllAreReadByName) {
     EXPECT_FALSE(c->source.empty());
     names.push_back(c->name);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"a100-40gb-x8", "a100-80gb-x8", "a800-80gb-x8", "b200-180gb-x8",
-                                             "cpu-local", "h100-80gb-pcie-x8", "h100-80gb-x8", "h200-141gb-x1",
-                                             "h200-141gb-x8", "l4-24gb-x8", "l40s-48gb-x8", "rtx3090-24gb-x1",
-                                             "rtx4090-24gb-x1", "t4-16gb-x4", "v100-16gb-x8", "v100-32gb-x8"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"a100-40gb-x8", "a100-80gb-x8", "a800-80gb-x8", "b200-180gb-x8", "cpu-local",
+                                      "gb200-186gb-x4", "gb300-279gb-x4", "h100-80gb-pcie-x8", "h100-80gb-x8",
+                                      "h200-141gb-x1", "h200-141gb-x8", "l4-24gb-x8", "l40s-48gb-x8", "rtx3090-24gb-x1",
+                                      "rtx4090-24gb-x1", "t4-16gb-x4", "v100-16gb-x8", "v100-32gb-x8"}));
+}
+
+TEST(Examples, EveryGpuHasLawsOfKernels) {
+  for (const ExampleCluster& e : example_clusters()) {
+    const Result<Cluster> c = read_cluster(e.name);
+    ASSERT_TRUE(c);
+    EXPECT_EQ(c->kernel_laws.has_value(), c->device == DeviceKind::cuda) << e.name;
+    if (!c->kernel_laws) continue;
+    EXPECT_FALSE(c->kernel_laws->source.empty()) << e.name;
+    EXPECT_GT(c->kernel_laws->spread, 0) << e.name;
+    const Result<Cluster> again = parse_cluster(to_json(*c), "again");
+    ASSERT_TRUE(again) << to_string(again.error());
+    EXPECT_EQ(to_json(*again), to_json(*c)) << e.name;
+  }
 }
 
 // A host of another number of the same devices.
@@ -57,8 +73,8 @@ TEST(Examples, EveryGpuSaysWhichCardItIs) {
     EXPECT_EQ(c->card.has_value(), c->device == DeviceKind::cuda) << e.name;
     if (!c->card) continue;
     // Cards of one compute capability have as many threads on a multiprocessor (CUDA C++ Programming Guide).
-    const std::map<int, int> threads = {{70, 2048}, {75, 1024}, {80, 2048}, {86, 1536},
-                                        {89, 1536}, {90, 2048}, {100, 2048}};
+    const std::map<int, int> threads = {{70, 2048}, {75, 1024}, {80, 2048},  {86, 1536},
+                                        {89, 1536}, {90, 2048}, {100, 2048}, {103, 2048}};
     ASSERT_TRUE(threads.contains(c->card->compute_capability)) << e.name;
     EXPECT_EQ(c->card->threads_per_multiprocessor, threads.at(c->card->compute_capability)) << e.name;
     // Sold as so many GB, and not less than nine tenths of it in GiB.

@@ -48,9 +48,9 @@ const std::vector<Layer>& layers() {
                                                "sim/memory/",  "sim/target/", "sim/strategy/",
                                                "sim/ir/",      "sim/check/",  "sim/compile/"};
   static const std::vector<std::string> kPlanner{
-      "traces/",     "sim/model/", "sim/chunk/",   "sim/memory/",   "sim/target/", "sim/strategy/", "sim/ir/",
-      "sim/record/", "sim/check/", "sim/compile/", "sim/cluster/",  "sim/cost/",   "sim/engine/",   "sim/search/",
-      "sim/like/",   "sim/cli/",   "sim/foreign/", "sim/validate/", "sim/mcp/"};
+      "traces/",     "sim/model/", "sim/chunk/",   "sim/memory/",  "sim/target/",   "sim/strategy/", "sim/ir/",
+      "sim/record/", "sim/check/", "sim/compile/", "sim/cluster/", "sim/cost/",     "sim/step/",     "sim/engine/",
+      "sim/search/", "sim/like/",  "sim/cli/",     "sim/foreign/", "sim/validate/", "sim/mcp/"};
   static const auto with = [](std::vector<std::string> list, const std::string& more) {
     list.push_back(more);
     return list;
@@ -63,7 +63,6 @@ const std::vector<Layer>& layers() {
       "sim/strategy/",     "sim/ir/",           "sim/record/",     "sim/check/",      "sim/compile/",
       "executor/comm/",    "executor/data/",    "executor/state/", "executor/cpu/",   "executor/launch/",
       "executor/numeric/", "executor/kernels/", "executor/rank/",  "executor/flight/"};
-  // With the compiler and what is made of plans.
   static const std::vector<std::string> kSimulates{"traces/",     "sim/model/",    "sim/chunk/",   "sim/memory/",
                                                    "sim/target/", "sim/strategy/", "sim/ir/",      "sim/record/",
                                                    "sim/check/",  "sim/compile/",  "sim/cluster/", "sim/cost/"};
@@ -81,6 +80,7 @@ const std::vector<Layer>& layers() {
       {"sim/compile/", kPlans},
       {"sim/cluster/", kPlans},
       {"sim/cost/", with(kPlans, "sim/cluster/")},
+      {"sim/step/", {"traces/base/", "sim/cluster/", "sim/cost/"}},
       {"sim/engine/", kSimulates},
       {"sim/search/", with(kSimulates, "sim/engine/")},
       {"sim/cli/", {"traces/base/", "sim/model/"}},
@@ -89,7 +89,7 @@ const std::vector<Layer>& layers() {
       {"sim/like/program/", {"traces/", "sim/ir/pool.h"}},
       {"sim/like/pytorch/", {"traces/base/"}},
       {"sim/like/", with(kSimulates, "sim/engine/")},
-      {"sim/validate/", with(with(kSimulates, "sim/engine/"), "sim/like/")},
+      {"sim/validate/", with(with(kSimulates, "sim/step/"), "sim/like/")},
       {"sim/commands/", kPlanner},
       {"sim/main", kWithPlannerCommands},
       {"executor/numeric/", {"traces/base/"}},

@@ -3,9 +3,10 @@ import csv
 import re
 import sys
 
-from rules import (ADAPTER_RANK, BLACKWELL, CARDS, NAMED_SHAPES, OWN_MICRO_BATCH, PYTORCH_RELEASES, chunked_since,
+from rules import (ADAPTER_RANK, BLACKWELL, CARDS, LOWER_POWER, NAMED_SHAPES, NETWORK_GBIT, OWN_MICRO_BATCH, PCIE_POWER,
+                   PYTORCH_RELEASES, chunked_since,
                    compiled_loss_since, cudnn_kept_since, cudnn_on_blackwell_since, cudnn_since, ends_apart_since,
-                   fused_norms_since)
+                   fused_norms_since, newest_attention_since)
 
 STATED, DEFAULT, ASSUMED = "stated", "framework default", "assumed"
 # Said of a row, and no setting of its run: no companion.
@@ -13,9 +14,9 @@ PLAIN = ["id", "framework_name", "evidence", "outcome", "memory_of", "memory_kin
          "memory2_bytes", "tokens_per_second"]
 SETTINGS = ["month", "framework", "framework_version", "pytorch_version", "code", "model", "family", "layers", "hidden",
             "heads", "kv_heads", "head_dim", "ffn", "vocab", "tied", "mixture", "sequence", "gpu", "gpu_bytes", "ranks",
-            "ranks_per_host", "tensor_parallel", "pipeline_parallel", "context_parallel", "sequence_parallel", "stage",
-            "shard_degree", "reshard_after_forward", "wrapping", "precision", "compute_type", "autocast", "float8",
-            "micro_batch", "accumulation", "recompute", "recompute_keeps_attention", "compile", "attention", "loss", "norms", "optimizer",
+            "ranks_per_host", "host_link", "host_link_bytes_per_second", "network_bytes_per_second", "power_watts", "tensor_parallel", "pipeline_parallel", "context_parallel", "sequence_parallel", "asynchronous_tensor_parallel", "stage",
+            "shard_degree", "reshard_after_forward", "wrapping", "precision", "compute_type", "autocast", "reduced_bits", "float8", "float8_scales",
+            "micro_batch", "accumulation", "recompute", "recompute_keeps_attention", "compile", "fused_kernels", "attention", "attention_kernel", "loss", "norms", "optimizer",
             "optimizer_step", "optimizer_bits", "adapter", "adapter_rank", "weight_bits", "offload_parameters",
             "offload_optimizer", "offload_activations", "expandable_segments"]
 
@@ -109,6 +110,8 @@ def put_parallel(r):
     sequence = (r.of("framework") in ("fsdp2", "graph_fsdp") or r.has("framework", "core", "nanotron", "bridge"))
     stated = r.has("ac_mode", "seq") or r.has("sharding", "sequence parallel")
     r.put("sequence_parallel", r.whole("tensor_parallel") > 1 and (sequence or stated), STATED if stated else DEFAULT)
+    pieces = r.whole("tensor_parallel") > 1 and bool(re.search(r"async ?tp|asynchronous tensor", r["notes"]))
+    r.put("asynchronous_tensor_parallel", pieces, STATED if pieces else DEFAULT)
 
 
 def family_of(r):
@@ -178,6 +181,27 @@ def put_machine(r):
     r.put("gpu", card, STATED if card else ASSUMED)
     gib = r.number("gpu_mem_gib")
     r.put("gpu_bytes", round(gib * 2**30) if gib else "", STATED if gib else ASSUMED)
+    put_links(r, card)
+    watts = re.search(r"(\d+)w\b", r["gpu"])
+    lower = LOWER_POWER.get(card) if r.has("gpu", "power limited") else PCIE_POWER.get(card) if r.has("gpu", "pcie") else None
+    r.put("power_watts", watts[1] if watts else lower or "", STATED if watts else ASSUMED)
+
+
+def put_links(r, card):
+    """Between the GPUs of a host, and from each to the network."""
+    words = "interconnect"
+    link = "none" if r.has(words, "no comm") else "pcie" if r.has(words, "pcie") and not re.match(r".*(?<!no )nvlink", r[words]) else "nvlink"
+    r.put("host_link", link, STATED if r[words] else ASSUMED)
+    stated = re.search(r"nvlink\((\d+)gb/s\)", r[words])
+    r.put("host_link_bytes_per_second", int(stated[1]) * 10**9 if stated else "", STATED if stated else ASSUMED)
+    adapters, all_together = re.search(r"(\d+)x(\d+)\s*gb", r[words]), re.search(r"(\d+)\s*gb/s", r[words])
+    if adapters:
+        gbit = int(adapters[1]) * int(adapters[2]) / 8
+    elif all_together:
+        gbit = int(all_together[1]) / (1 if "per gpu" in r[words] else 8)
+    else:
+        gbit = NETWORK_GBIT.get(card, 400)
+    r.put("network_bytes_per_second", round(gbit * 1e9 / 8), STATED if adapters or all_together else ASSUMED)
 
 
 def put_precision(r):
@@ -206,6 +230,10 @@ def put_precision(r):
     r.put("autocast", r.has(p, "amp", "autocast"), origin)
     gathered = r.has(p, "all-gather") and not r.has(p, "no fp8")
     r.put("float8", "none" if not low else "four_bits" if r.has(p, "fp4") else "gathered" if gathered else "inputs", origin)
+    scales = ("block" if r.has(p, "mx", "fp4", "block") else "row" if r.has(p, "rowwise") else "tensor")
+    r.put("float8_scales", scales if low else "none", STATED if low and r.has(p, "mx", "fp4", "block", "row", "tensorwise") else DEFAULT)
+    wide = r.has(p, "fp32 reduce", "fp32 grad", "=default") or framework == "megatron" or r.of("code") == "torchtitan"
+    r.put("reduced_bits", 32 if wide or precision == "fp32" else 16, STATED if r.has(p, "reduce", "grad", "mixed_precision=") else DEFAULT)
     bits = 4 if r.has(p, "qlora", "nf4") or r.has("notes", "qlora") else 16
     r.put("weight_bits", bits if bits == 4 else 32 if precision in ("fp32", "master_shards") else 16, origin)
 
@@ -271,9 +299,20 @@ def loss_of(r):
     return "eager", DEFAULT
 
 
+def attention_kernel(r):
+    """FlashAttention's first version where code of its time calls it, PyTorch's second, or what came later."""
+    if r.of("code") in ("llm_foundry", "internevo"):
+        return "flash_1"
+    newer = r.of("gpu") in BLACKWELL + ("h200",) or r.of("framework") == "megatron" and r.has("framework", "megatron")
+    return "newest" if newer or r.of("code") == "torchtitan" and r.of("month") >= newest_attention_since else "flash_2"
+
+
 def put_levers(r):
     r.put("recompute", *recompute_of(r))
     r.put("compile", compile_of(r), STATED if r["compile"] and not r.has("compile", "unspecified") else DEFAULT)
+    # A graph that is captured and run operator by operator has eager's kernels.
+    captured = r.of("framework") == "graph_fsdp" or r.has("compile", "aot_eager", "aot_fx")
+    r.put("fused_kernels", r.of("compile") != "none" and (not captured or r.has("compile", "inductor", "yes")), DEFAULT)
     flash = r["flash_attn"]
     since = r.of("month") >= "2024-01"  # transformers 4.36 takes PyTorch's fused attention
     written = flash.startswith("no") or (not flash and r.of("framework") == "deepspeed" and not since)
@@ -283,6 +322,7 @@ def put_levers(r):
         cudnn_on_blackwell_since if r.of("gpu") in BLACKWELL else cudnn_since)
     kept = not cudnn or r.of("month") >= cudnn_kept_since
     r.put("recompute_keeps_attention", kept, DEFAULT)
+    r.put("attention_kernel", attention_kernel(r), DEFAULT)
     r.put("loss", *loss_of(r))
     fused = (r.of("compile") != "none" or r.of("framework") == "megatron" or r.of("family") in ("gpt2", "mpt", "phi", "gpt_neox")
              or (r.of("code") == "torchtitan" and r.of("month") >= fused_norms_since))

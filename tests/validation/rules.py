@@ -40,5 +40,16 @@ BLACKWELL = ("gb200", "gb300", "b200", "rtx 5090")
 # One kernel for nn.RMSNorm, in PyTorch's nightly builds, which torchtitan runs on.
 fused_norms_since = "2025-08"
 
+# torchtitan takes cuDNN's or FlashAttention's later kernels where PyTorch's nightly builds of the month have them.
+newest_attention_since = "2025-06"
+
+# Watts: NVIDIA's data sheets of cards in PCIe slots; what "power limited" cards of published B200 machines drew.
+PCIE_POWER = {"a100": 300, "h100": 350}
+LOWER_POWER = {"b200": 750}
+
+# Gbit/s of a GPU's share of the network where a row states none: DGX A100 has one adapter of 200 Gbit/s a GPU, of V100 two
+# GPUs share 100; later ones 400.
+NETWORK_GBIT = {"a100-sxm-40": 200, "a800": 200, "a100": 200, "v100-32": 50, "v100": 50}
+
 # peft's default.
 ADAPTER_RANK = 8

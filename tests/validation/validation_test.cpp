@@ -56,21 +56,22 @@ struct Bound {
 };
 constexpr Bound kBounds[] = {
     {"torchtitan FSDP2", "peak_memory", 25, 0.015, 0.097},
-    {"torchtitan FSDP2", "throughput", 32, 0.642, 0.987},
-    {"torchtrain FSDP1", "throughput", 1, 1.341, 1.341},
-    {"torchtitan SimpleFSDP", "throughput", 1, 0.427, 0.427},
-    {"torchtitan graph_trainer (SimpleFSDP)", "throughput", 1, 0.995, 0.995},
-    {"torchtitan compiler_toolkit (SimpleFSDP)", "throughput", 1, 1.378, 1.378},
-    {"torchtitan graph_trainer", "throughput", 4, 0.481, 0.699},
-    {"Composer FSDP1", "throughput", 92, 0.290, 0.559},
-    {"Megatron-LM", "throughput", 2, 0.400, 0.417},
-    {"DeepSpeed", "throughput", 2, 1.261, 1.262},
-    {"InternEvo", "throughput", 24, 0.370, 0.592},
-    {"fms-fsdp (PyTorch FSDP1)", "throughput", 2, 0.744, 0.769},
-    {"torchtune", "throughput", 4, 0.049, 0.069},
+    {"torchtitan FSDP2", "throughput", 45, 0.054, 0.161},
+    {"torchtrain FSDP1", "throughput", 1, 0.043, 0.043},
+    {"torchtitan SimpleFSDP", "throughput", 1, 0.148, 0.148},
+    {"torchtitan graph_trainer (SimpleFSDP)", "throughput", 1, 0.28, 0.28},
+    {"torchtitan compiler_toolkit (SimpleFSDP)", "throughput", 1, 0.639, 0.639},
+    {"torchtitan graph_trainer", "throughput", 3, 0.155, 0.159},
+    {"Composer FSDP1", "throughput", 96, 0.044, 0.174},
+    {"Megatron-LM", "throughput", 2, 0.085, 0.105},
+    {"Megatron-Bridge", "throughput", 5, 0.051, 0.155},
+    {"DeepSpeed", "throughput", 2, 0.897, 0.898},
+    {"InternEvo", "throughput", 24, 0.049, 0.138},
+    {"fms-fsdp (PyTorch FSDP1)", "throughput", 2, 0.25, 0.263},
+    {"torchtune", "throughput", 3, 0.025, 0.026},
     {"llama-recipes FSDP1", "peak_memory", 2, 0.077, 0.117},
     {"Megatron-LM (core 0.14)", "peak_memory", 10, 0.011, 0.020},
-    {"Megatron-LM (core 0.14)", "throughput", 5, 0.844, 0.872},
+    {"Megatron-LM (core 0.14)", "throughput", 5, 0.388, 0.441},
 };
 
 TEST(Validation, NoFrameworkGetsWorse) {
@@ -84,6 +85,46 @@ TEST(Validation, NoFrameworkGetsWorse) {
     EXPECT_LE(errors["median_ape"], b.median) << b.framework << ' ' << b.what;
     EXPECT_LE(errors["p90_ape"], b.p90) << b.framework << ' ' << b.what;
   }
+}
+
+const nlohmann::json& of_kind(const std::string& kind) {
+  static const nlohmann::json kNone;
+  for (const nlohmann::json& each : answer()["speed_kinds"])
+    if (each["speed_kind"] == kind) return each;
+  return kNone;
+}
+
+// Of all rows together, whoever published them, and with the largest publisher left out.
+TEST(Validation, SpeedsAreWithinWhatIsAskedOfThem) {
+  const auto expect = [](const nlohmann::json& errors, double median, double p90) {
+    EXPECT_LE(errors["median_ape"], median);
+    EXPECT_LE(errors["p90_ape"], p90);
+  };
+  expect(answer()["overall"]["throughput"], 0.10, 0.35);
+  expect(of_kind("16 bits, no tensor parallelism")["throughput"], 0.08, 0.20);
+  expect(of_kind("all but Composer")["throughput"], 0.12, 0.35);
+  EXPECT_LE(answer()["overall"]["throughput_median_of_medians"], 0.13);
+}
+
+// An interval that held all rows would say as little as one that held none.
+TEST(Validation, IntervalsHoldFourOfFive) {
+  const nlohmann::json& overall = answer()["overall"];
+  EXPECT_GE(overall["throughput_within"], 0.75);
+  EXPECT_LE(overall["throughput_within"], 0.90);
+  std::int64_t rows = 0, within = 0;
+  for (const nlohmann::json& row : answer()["rows"]) {
+    if (row["predicted_tokens_per_second"].is_null()) continue;
+    EXPECT_LT(row["predicted_tokens_per_second_low"], row["predicted_tokens_per_second"]);
+    EXPECT_GT(row["predicted_tokens_per_second_high"], row["predicted_tokens_per_second"]);
+    if (row["measured_tokens_per_second"].is_null()) continue;
+    ++rows;
+    const double measured = row["measured_tokens_per_second"];
+    within += row["predicted_tokens_per_second_low"] <= measured && measured <= row["predicted_tokens_per_second_high"]
+                  ? 1
+                  : 0;
+  }
+  EXPECT_GE(rows, overall["throughput"]["count"]);
+  EXPECT_NEAR(static_cast<double>(within) / static_cast<double>(rows), overall["throughput_within"], 0.02);
 }
 
 TEST(Validation, WhatFitsIsToldApartFromWhatDoesNot) {
