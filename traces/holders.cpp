@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include "traces/base/text_table.h"
 #include "traces/base/wrapping.h"
 #include "traces/sites.h"
+#include "traces/snapshot.h"
 
 namespace shard {
 namespace {
@@ -67,6 +69,35 @@ std::vector<std::size_t> live_events(const Trace& trace, const HeldQuery& query,
   for (const auto& [buffer, event] : live) events.push_back(event);
   std::ranges::sort(events);
   return events;
+}
+
+/// Importers put what was there already before the first event, at its time.
+ThereAtBegin there_at_begin(const Trace& trace, const std::vector<std::size_t>& live, const Held& held) {
+  const MemoryTable& memory = trace.memory;
+  ThereAtBegin there;
+  if (trace.stacks.empty()) return there;
+  std::optional<std::int64_t> begin_ns;
+  std::size_t end = 0;
+  for (; end < memory.size(); ++end) {
+    if (memory.memory[end] != held.memory || memory.rank[end] != held.rank) continue;
+    if (!begin_ns) begin_ns = memory.time_ns[end];
+    if (memory.time_ns[end] != *begin_ns || memory.delta_bytes[end] < 0) break;
+  }
+  for (const std::size_t i : live) {
+    if (i >= end || memory.stack[i].valid()) continue;
+    there.bytes = wrapping_sum(there.bytes, memory.delta_bytes[i]);
+    ++there.blocks;
+    ++there.blocks_by_size[memory.delta_bytes[i]];
+  }
+  return there;
+}
+
+/// Of a recording of another program, unless its stacks say categories.
+bool are_inferred(const Trace& trace, const Held& held) {
+  const auto unknown = held.category_bytes[static_cast<std::size_t>(Category::not_known)];
+  return !trace.stacks.empty() && unknown != held.allocated_bytes &&
+         std::ranges::none_of(trace.frames,
+                              [&](const StackFrame& frame) { return trace.name_of(frame.file) == kCategoryFile; });
 }
 
 std::vector<Holder> put_together(const Trace& trace, const std::vector<std::size_t>& events, HeldBy by) {
@@ -128,6 +159,21 @@ std::string categories_text(const Held& held) {
   return text;
 }
 
+/// "96 of 100.00 MiB, 128 of 26.00 MiB and 100 others", by what they take together.
+std::string sizes_text(const ThereAtBegin& there) {
+  constexpr std::size_t kSizes = 4;
+  std::vector<std::pair<std::int64_t, std::int64_t>> sizes(there.blocks_by_size.begin(), there.blocks_by_size.end());
+  std::ranges::stable_sort(sizes, std::ranges::greater{},
+                           [](const auto& size) { return wrapping_product(size.first, size.second); });
+  std::string text;
+  std::int64_t rest = there.blocks;
+  for (std::size_t i = 0; i < std::min(kSizes, sizes.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + with_commas(sizes[i].second) + " of " + show_bytes(Bytes{sizes[i].first});
+    rest -= sizes[i].second;
+  }
+  return text + (rest > 0 ? " and " + with_commas(rest) + " others" : "");
+}
+
 double seconds_of(const Held& held, std::int64_t begin_ns) {
   return static_cast<double>(wrapping_sum(held.time_ns, wrapping_product(-1, begin_ns))) * 1e-9;
 }
@@ -150,6 +196,8 @@ Result<Held> held_at(const Trace& trace, const HeldQuery& query) {
     of_category = wrapping_sum(of_category, bytes);
   }
   held.holders = put_together(trace, events, query.by);
+  held.there_at_begin = there_at_begin(trace, events, held);
+  held.categories_inferred = are_inferred(trace, held);
   return held;
 }
 
@@ -165,6 +213,12 @@ Json to_json(const Trace& trace, const Held& held, std::size_t top, std::int64_t
   for (int i = 0; i < kCategoryCount; ++i)
     if (const std::int64_t bytes = held.category_bytes[static_cast<std::size_t>(i)]; bytes != 0)
       json["categories"][to_string(static_cast<Category>(i))] = bytes;
+  json["categories_inferred"] = held.categories_inferred;
+  json["there_at_begin"] = {
+      {"bytes", held.there_at_begin.bytes}, {"blocks", held.there_at_begin.blocks}, {"sizes", Json::array()}};
+  const std::map<std::int64_t, std::int64_t>& sizes = held.there_at_begin.blocks_by_size;
+  for (auto size = sizes.rbegin(); size != sizes.rend(); ++size)
+    json["there_at_begin"]["sizes"].push_back({{"bytes", size->first}, {"blocks", size->second}});
   const std::size_t shown = std::min(top, held.holders.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const Holder& holder = held.holders[i];
@@ -205,11 +259,17 @@ std::string to_text(const Trace& trace, const Held& held, std::size_t top, std::
   const Holder rest = rest_of(held, shown);
   if (rest.blocks > 0)
     row("(" + with_commas(static_cast<std::int64_t>(held.holders.size() - shown)) + " others)", rest);
+  const ThereAtBegin& at_begin = held.there_at_begin;
+  const std::string there =
+      at_begin.blocks == 0 ? ""
+                           : "there when the recording began, without a stack: " + show_bytes(Bytes{at_begin.bytes}) +
+                                 ", " + sizes_text(at_begin) + "\n";
   return std::string(to_string(held.memory)) + " memory of rank " + std::to_string(held.rank.value) + " at " +
          duration(Seconds{seconds_of(held, begin_ns)}) + " after the begin: " + with_commas(held.allocated_bytes) +
          " bytes (" + show_bytes(Bytes{held.allocated_bytes}) + ") in " + with_commas(held.blocks) +
          " blocks, of which rounding up took " + show_bytes(Bytes{held.allocated_bytes - held.requested_bytes}) + "\n" +
-         "by category: " + categories_text(held) + "\n" + table.str();
+         "by category" + (held.categories_inferred ? " (inferred from frames, lives and sizes of blocks)" : "") + ": " +
+         categories_text(held) + "\n" + there + table.str();
 }
 
 }  // namespace shard

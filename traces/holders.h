@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -30,6 +31,12 @@ struct Holder {
   friend bool operator==(const Holder&, const Holder&) = default;
 };
 
+/// Blocks without a stack that were there when the recording began.
+struct ThereAtBegin {
+  std::int64_t bytes = 0, blocks = 0;
+  std::map<std::int64_t, std::int64_t> blocks_by_size{};  ///< by bytes that one takes
+};
+
 struct Held {
   Rank rank{};
   Memory memory = Memory::device;
@@ -37,6 +44,9 @@ struct Held {
   std::int64_t allocated_bytes = 0, requested_bytes = 0, blocks = 0;
   std::vector<Holder> holders{};                              ///< add up to allocated_bytes; the largest first
   std::array<std::int64_t, kCategoryCount> category_bytes{};  ///< by Category; add up to allocated_bytes too
+  /// No producer said the categories: frames, lives and sizes of blocks did (import/pytorch_categories.h).
+  bool categories_inferred = false;
+  ThereAtBegin there_at_begin{};
 };
 
 struct HeldQuery {
@@ -50,7 +60,8 @@ struct HeldQuery {
 [[nodiscard]] Result<Held> held_at(const Trace& trace, const HeldQuery& query);
 
 /// {"rank", "memory", "time_seconds" (since `begin_ns`), "allocated_bytes", "requested_bytes", "blocks",
-/// "categories": {name: bytes} of those that hold something, "holders":
+/// "categories": {name: bytes} of those that hold something, "categories_inferred", "there_at_begin": {"bytes",
+/// "blocks", "sizes": [{"bytes", "blocks"}], the largest first}, "holders":
 /// [{"bytes", "requested_bytes", "blocks", "share", "file", "line", "function", "stack": [{"file", "line",
 /// "function"}]}], "rest": {"holders", "bytes", "requested_bytes", "blocks"}}: the `top` largest, and the rest's sums.
 /// Stacks begin with the innermost frame; empty, with "file" and "function": of blocks whose stack is not known.

@@ -167,6 +167,14 @@ named or not; of older messages both together)"},
     {"peak", "with a snapshot: who held the memory, as of a trace", Presence::sometimes},
 };
 
+constexpr AnswerKey kConvert[] = {
+    {"schema_version, command", "1, `convert`"},
+    {"files", "what was read: `file`, `format` (`sst`, `chrome`, `kineto`, `perfetto`, `pytorch-snapshot`, `nsys`)"},
+    {"span_count, memory_event_count, complete", "of all files together; whether none of them breaks off"},
+    {"passed_over, aligned", "what of them has no place in a trace; how several were put on one clock; in words"},
+    {"output, form, bytes", "what was written, in which form, and its size (null where it has none)"},
+};
+
 constexpr Answer kPredicting[] = {
     {"search", kSearch},
     {"simulate", kSimulate,
@@ -184,6 +192,7 @@ line of text and all its fields by their keys, and, of the rank that takes most:
     {"plan", kPlan},
     {"inspect MODEL", kInspectModel},
     {"inspect --oom FILE", kInspectOom},
+    {"convert", kConvert, "Of a picture (`.png`) it is the answer of `view --screenshot --json`."},
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 // `shardscope convert`: a trace for other tools.
 #include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "sim/cli/dispatch.h"
@@ -36,11 +39,25 @@ Examples:
   shardscope convert predicted.sst predicted.pickle
   shardscope convert snapshot.pickle -o same.pickle
   shardscope convert snapshot.pickle profile.json.gz -o both.sst
+  shardscope convert snapshot.pickle events.csv --json
 )";
 
 constexpr const char* kPicture = ".png";
 
 enum class Form { automatic, perfetto, chrome, csv, svg, pickle, sst };
+
+constexpr const char* name_of(Form form) {
+  switch (form) {
+    case Form::automatic: return "auto";
+    case Form::perfetto: return "perfetto";
+    case Form::chrome: return "chrome";
+    case Form::csv: return "csv";
+    case Form::svg: return "svg";
+    case Form::pickle: return "pickle";
+    case Form::sst: return "sst";
+  }
+  return "?";
+}
 
 /// A picture is drawn by the viewer, whose options this program does not know: its arguments are not parsed here. Asked
 /// for by --to png, else by a name.
@@ -97,6 +114,27 @@ Result<void> write(const LoadedTrace& loaded, Form form, const std::string& path
   return export_chrome_json(trace, path);
 }
 
+nlohmann::ordered_json answer(const std::vector<std::string>& inputs, const LoadedTrace& loaded, Form form,
+                              const std::string& output) {
+  nlohmann::ordered_json j = cli::json_document("convert");
+  j["files"] = nlohmann::ordered_json::array();
+  for (const CombinedPart& part : loaded.parts)
+    j["files"].push_back({{"file", part.name}, {"format", to_string(part.format)}});
+  if (loaded.parts.empty()) j["files"].push_back({{"file", inputs.front()}, {"format", to_string(loaded.format)}});
+  j["span_count"] = loaded.trace.spans.size();
+  j["memory_event_count"] = loaded.trace.memory.size();
+  j["complete"] = loaded.trace.complete();
+  j["passed_over"] = loaded.notes;
+  j["aligned"] = nlohmann::ordered_json::array();
+  for (const CombinedPart& part : loaded.parts) j["aligned"].push_back(to_text(part));
+  j["output"] = output;
+  j["form"] = name_of(form);
+  std::error_code no_file;  // a pipe has no size
+  const std::uintmax_t bytes = std::filesystem::file_size(output, no_file);
+  j["bytes"] = no_file ? nlohmann::ordered_json() : nlohmann::ordered_json(bytes);
+  return j;
+}
+
 }  // namespace
 
 int convert_command(std::span<const std::string> arguments) {
@@ -108,7 +146,7 @@ int convert_command(std::span<const std::string> arguments) {
   std::vector<std::string> more;
   cli::OutputPath output_path;
   Form to = Form::automatic;
-  bool incomplete = false, force = false;
+  bool incomplete = false, force = false, json = false;
   cli::Command command("shardscope", "convert", "writes a trace for other tools", kConvertDetails);
   command.add_positional("TRACE", &input, "a trace of any tool that inspect knows").required().reads_file();
   cli::Group group = command.group("Convert");
@@ -126,6 +164,7 @@ int convert_command(std::span<const std::string> arguments) {
                          "the form to write");
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
   group.add_flag("force", &force, kForceRunsHelp);
+  group.add_flag("json", &json, "what was read and written, as one JSON object on stdout");
   if (const auto code = parsed(command, arguments)) return *code;
   const Result<std::vector<std::string>> inputs = inputs_of(input, output_path, std::move(more));
   if (!inputs) return failed(inputs.error());
@@ -142,6 +181,7 @@ int convert_command(std::span<const std::string> arguments) {
     print_notes({input + ": from byte " + std::to_string(lost.offset) + " on: " + lost.why});
   const Result<void> written = write(*loaded, *form, *output);
   if (!written) return failed(written.error());
+  if (json) std::cout << cli::json_text(answer(*inputs, *loaded, *form, *output));
   return 0;
 }
 

@@ -88,6 +88,12 @@ TEST(JsonDocument, TellsEveryKeyOfDescriptions) {
       "reserved in total by PyTorch)");
   const std::string snapshot = std::string(TEST_DATA) + "/fuzz/corpus/snapshot_fuzz/protocol4.pickle";
   expect_told("inspect --oom FILE", shardscope({"inspect", snapshot, "--oom", log, "--json"}), {"peak"});
+  const Outcome converted = shardscope({"convert", snapshot, folder.file("events.csv"), "--json"});
+  expect_told("convert", converted);
+  const nlohmann::json said = json_of(converted);
+  EXPECT_EQ(said["bytes"], fs::file_size(folder.file("events.csv")));
+  EXPECT_EQ(said["files"][0]["format"], "pytorch-snapshot");
+  EXPECT_EQ(said["form"], "csv");
   expect_told("plan", shardscope({"plan", "--model", "gpt2-nano", "--verify", "--json"}), {"verified"});
 }
 

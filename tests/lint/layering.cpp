@@ -63,9 +63,9 @@ const std::vector<Layer>& layers() {
       "sim/strategy/",     "sim/ir/",           "sim/record/",     "sim/check/",      "sim/compile/",
       "executor/comm/",    "executor/data/",    "executor/state/", "executor/cpu/",   "executor/launch/",
       "executor/numeric/", "executor/kernels/", "executor/rank/",  "executor/flight/"};
-  static const std::vector<std::string> kSimulates{"traces/",     "sim/model/",    "sim/chunk/",   "sim/memory/",
-                                                   "sim/target/", "sim/strategy/", "sim/ir/",      "sim/record/",
-                                                   "sim/check/",  "sim/compile/",  "sim/cluster/", "sim/cost/"};
+  // With the compiler and what is made of plans.
+  static const std::vector<std::string> kSimulates =
+      with(with(with(with(kPlans, "traces/"), "sim/record/"), "sim/cluster/"), "sim/cost/");
   static const std::vector<Layer> kLayers{
       {"traces/base/", {}},
       {"traces/", {"traces/"}},
@@ -115,7 +115,8 @@ const std::vector<Layer>& layers() {
       {"viewer/ui/", {"traces/", "viewer/index/"}},
       {"viewer/sink/", {"traces/", "viewer/index/", "viewer/ui/"}},
       {"viewer/commands/",
-       {"traces/", "sim/cli/", "sim/commands/holders_options.h", "sim/commands/printing.h", "viewer/"}},
+       {"traces/", "sim/cli/", "sim/commands/allocator_what_ifs.h", "sim/commands/holders_options.h",
+        "sim/commands/printing.h", "viewer/"}},
       {"viewer/main", {"traces/", "sim/cli/", "viewer/"}},
   };
   return kLayers;

@@ -4,9 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tests/trace_import/files.h"
+#include "traces/holders.h"
+#include "traces/import/import.h"
 
 namespace shard::import {
 namespace {
@@ -38,11 +43,12 @@ Frames step() {
 class Program {
  public:
   /// A block; its number.
-  int alloc(const Frames& frames) {
-    event(blocks_, 512, frames);
+  int alloc(const Frames& frames, std::int64_t bytes = 512) {
+    sizes_.push_back(bytes);
+    event(blocks_, bytes, frames);
     return blocks_++;
   }
-  void free(int block, const Frames& frames) { event(block, -512, frames); }
+  void free(int block, const Frames& frames) { event(block, -sizes_[static_cast<std::size_t>(block)], frames); }
   /// As with context="alloc": the free has the stack of the allocation.
   void free_as_allocated(int block) {
     const auto made = std::ranges::find(trace_.memory.buffer, BufferId{block}) - trace_.memory.buffer.begin();
@@ -87,6 +93,7 @@ class Program {
   }
 
   Trace trace_;
+  std::vector<std::int64_t> sizes_;  // by block
   int blocks_ = 0;
 };
 
@@ -234,6 +241,134 @@ TEST(Categories, ThatAProducerToldAreKept) {
   (void)program.alloc(forward());
   program.trace().memory.category[0] = Category::input;
   EXPECT_EQ(program.categories(), std::vector{Category::input});
+}
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+/// `there` blocks of each size before the recording; then what `record` does. Categories of all blocks.
+template <typename Record>
+std::vector<Category> with_start(const std::vector<std::int64_t>& there, const Record& record) {
+  Program program;
+  for (const std::int64_t bytes : there) (void)program.alloc({}, bytes);
+  record(program);
+  return program.categories(there.size());
+}
+
+TEST(Categories, AnOwnOptimizerThatReplacesParametersKeepsStateBeside) {
+  const Frames own = {{"mine.py", "step"}, {kTorch + "optim/optimizer.py", "wrapper"}, {"train.py", "main"}};
+  const Frames assigning = called({{"", "torch::autograd::VariableHooks::set_data(at::TensorBase const&)"}}, own);
+  const auto after_a_step = [&](const Frames& giving_back) {
+    Program program;
+    const int old = program.alloc(kMain, 4 * kMiB);
+    (void)program.alloc(own, 4 * kMiB);  // an average
+    (void)program.alloc(own, 4 * kMiB);  // the parameter anew
+    (void)program.alloc(own, kMiB);      // of another size
+    program.free(old, giving_back);
+    (void)program.alloc(forward());
+    std::vector<Category> is = program.categories();
+    is.pop_back();
+    return is;
+  };
+  using enum Category;
+  EXPECT_EQ(after_a_step(assigning), (std::vector{parameter, optimizer_state, parameter, not_known}));
+  EXPECT_EQ(after_a_step(own), (std::vector{not_known, not_known, not_known, not_known}))
+      << "nothing says that a parameter was replaced";
+}
+
+TEST(Categories, BlocksThatWereThereAndAreAsLargeAsCublasWorkspacesAreThese) {
+  constexpr std::int64_t kDefault = 8'519'680, kAsked = 32 * kMiB;
+  const Frames calling = {{"??", "at::cuda::getNewWorkspace()"}, {"model.py", "f"}};
+  const auto first_of = [&](const std::vector<std::int64_t>& there, const Frames& frames, std::int64_t bytes) {
+    return with_start(there, [&](Program& program) { (void)program.alloc(frames, bytes); })[0];
+  };
+  EXPECT_EQ(first_of({kDefault, kDefault}, kMain, 512), Category::workspace);
+  EXPECT_EQ(first_of({kAsked}, calling, kAsked), Category::workspace);
+  EXPECT_EQ(first_of({kAsked}, kMain, kAsked), Category::not_known) << "none of the library's has that size";
+  EXPECT_EQ(first_of({kDefault, kDefault, kDefault}, kMain, 512), Category::not_known) << "more than there are handles";
+  EXPECT_EQ(first_of({kDefault}, accumulate(), kDefault), Category::not_known) << "a parameter has that size";
+}
+
+Frames to_device(const Frames& by, const std::string& arguments = "at::Tensor const&, c10::Device, bool, bool") {
+  return called({{"p.cpp", "torch::autograd::dispatch_to(" + arguments + ")"}}, by);
+}
+
+TEST(Categories, AdamsStateTellsThatThereIsAParameterOfItsSize) {
+  const Frames making = called({{kTorch + "optim/adam.py", "_init_group"}, {kTorch + "optim/x.py", "wrapper"}}, kMain);
+  const auto of_those = [&](std::size_t states, const std::vector<std::pair<Frames, std::int64_t>>& before) {
+    Program program;
+    for (const auto& [frames, bytes] : before) (void)program.alloc(frames, bytes);
+    for (std::size_t i = 0; i < states; ++i) (void)program.alloc(making, 4 * kMiB);
+    (void)program.alloc(forward());
+    std::vector<Category> is = program.categories();
+    is.resize(before.size());
+    return is;
+  };
+  using enum Category;
+  EXPECT_EQ(of_those(2, {{kMain, 4 * kMiB}, {kMain, 2 * kMiB}}), (std::vector{parameter, not_known}));
+  EXPECT_EQ(of_those(2, {{kMain, 4 * kMiB}, {{{"b.py", "g"}}, 4 * kMiB}}), (std::vector{not_known, not_known}))
+      << "which of the two it is, nothing tells";
+  EXPECT_EQ(of_those(3, {{kMain, 4 * kMiB}}), std::vector{not_known}) << "three are no pairs";
+}
+
+TEST(Categories, WhatIsCopiedToTheDeviceIsAnInput) {
+  const auto first = [&](const Frames& frames, const Frames& then, std::int64_t bytes) {
+    Program program;
+    (void)program.alloc(frames, 4 * kMiB);
+    (void)program.alloc(then, bytes);
+    return program.categories()[0];
+  };
+  EXPECT_EQ(first(to_device(kMain), kMain, 512), Category::input);
+  EXPECT_EQ(first(to_device(kMain, "at::Tensor const&, c10::ScalarType, bool, bool"), kMain, 512), Category::not_known)
+      << "a conversion copies from where it is";
+  EXPECT_EQ(first(to_device(kMain), accumulate(), 4 * kMiB), Category::not_known)
+      << "its gradient makes it a parameter";
+  EXPECT_EQ(first(to_device(called({{kTorch + "nn/modules/module.py", "_apply"}}, kMain)), kMain, 512),
+            Category::parameter);
+}
+
+/// Of the first of blocks that were there, with `kept` blocks of a forward.
+Category of_a_forward(const std::vector<std::int64_t>& there, int kept, const Frames& last) {
+  return with_start(there, [&](Program& program) {
+    for (int i = 0; i < kept; ++i) (void)program.alloc(forward());
+    (void)program.alloc(last);
+  })[0];
+}
+
+TEST(Categories, BlocksThatWereThereAreParametersOfForwardsThatKeepAsMany) {
+  std::vector<std::int64_t> there(7, 4 * kMiB);
+  there.insert(there.end(), 5, 2 * kMiB);
+  EXPECT_EQ(of_a_forward(there, 12, kMain), Category::parameter);
+  EXPECT_EQ(of_a_forward(there, 11, kMain), Category::not_known) << "no gradients: caches are as likely";
+  EXPECT_EQ(of_a_forward(there, 12, backward()), Category::not_known) << "may have gradients and state beside";
+  const std::vector<std::int64_t> six(6, 4 * kMiB), eight(8, 4 * kMiB), nine(9, 4 * kMiB);
+  EXPECT_EQ(of_a_forward(six, 12, kMain), Category::not_known)
+      << "two parameters with Adam's state, or three with momenta";
+  EXPECT_EQ(of_a_forward(eight, 12, kMain), Category::not_known) << "four with momenta";
+  EXPECT_EQ(of_a_forward(nine, 12, kMain), Category::not_known) << "three with Adam's state";
+}
+
+/// Bytes of each category at the peak of a public recording.
+void expect_at_the_peak(const char* name, const std::array<std::int64_t, kCategoryCount>& bytes) {
+  const auto path = files::recording(name);
+  SKIP_WITHOUT(path);
+  const Result<LoadedTrace> loaded = load_any(path);
+  ASSERT_TRUE(loaded) << to_string(loaded.error());
+  const Result<Held> held = held_at(loaded->trace, {});
+  ASSERT_TRUE(held) << to_string(held.error());
+  EXPECT_EQ(held->category_bytes, bytes);
+  EXPECT_TRUE(held->categories_inferred);
+}
+
+// An image that Adam changes, and the image that it began with.
+TEST(Categories, OfARecordingThatChangesAnImage) {
+  expect_at_the_peak("pytorch-snapshot-small.pickle",
+                     {7864320, 0, 7864320, 0, 15728640, 29892608, 40633344, 0, 7864320, 263168});
+}
+
+// Forwards of a transformer of 3,406,809,600 parameters in fp32: 13,627,238,400 bytes, and what blocks round up.
+TEST(Categories, OfARecordingOfForwardsAlone) {
+  expect_at_the_peak("pytorch-snapshot-transformer-forward.pickle",
+                     {13761511424, 0, 0, 0, 0, 12589735936, 33554432, 0, 0, 3295232});
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
 
 #include "tests/viewer/driver.h"
 #include "tests/viewer/ran.h"
@@ -220,6 +222,33 @@ TEST(Allocator, AnEmptyOneIsShownEmpty) {
   segments.find_block_sizes();
   Driver user(session_of_snapshot({}, std::move(segments)));
   EXPECT_FALSE(user.has("peak"));
+}
+
+nlohmann::json rows_of(const nlohmann::json& report, const std::string& title) {
+  for (const auto& table : report.at("tables"))
+    if (table.at("title") == title) return table.at("rows");
+  return nullptr;
+}
+
+TEST(AllocatorReport, SaysWhatOtherSettingsWouldHaveReserved) {
+  const std::string title = "Other settings of the allocator";
+  const std::string file = snapshot_file({}, "settings.pickle"), page = file + ".html";
+  const Ran ran = run(report_command, {file, "-o", page, "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const nlohmann::json rows = rows_of(nlohmann::json::parse(ran.out), title);
+  ASSERT_EQ(rows.size(), 7U);
+  std::map<std::string, nlohmann::json> by_settings;
+  for (const auto& row : rows) by_settings[row.at("settings")] = row;
+  const auto recorded = by_settings.at("as recorded").at("peak_reserved_bytes").get<std::int64_t>();
+  const auto& expandable = by_settings.at("expandable_segments:True");
+  EXPECT_LT(expandable.at("peak_reserved_bytes"), by_settings.at("none").at("peak_reserved_bytes"));
+  EXPECT_EQ(expandable.at("difference_bytes"), expandable.at("peak_reserved_bytes").get<std::int64_t>() - recorded);
+  const std::string html = text_of(page);
+  EXPECT_NE(html.find("<h2>" + title + "</h2>"), std::string::npos);
+  EXPECT_EQ(html.find("://"), std::string::npos) << "nothing is fetched";
+  const Ran other = run(report_command, {data("measured.sst"), "-o", page, "--json"});
+  ASSERT_EQ(other.code, 0) << other.err;
+  EXPECT_TRUE(rows_of(nlohmann::json::parse(other.out), title).is_null()) << "no allocator was recorded";
 }
 
 TEST(AllocatorReport, NamesWhoHeldMemoryAndTheRowsAddUp) {

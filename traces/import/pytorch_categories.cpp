@@ -2,140 +2,23 @@
 #include "traces/import/pytorch_categories.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "traces/library_files.h"
-#include "traces/sites.h"
+#include "traces/import/pytorch_deeds.h"
+#include "traces/import/pytorch_kept.h"
 #include "traces/snapshot.h"
 
 namespace shard::import {
 namespace {
 
 using std::string_view;
-
-/// What a program was doing when it asked for memory.
-enum class Doing : std::uint8_t {
-  unknown,  ///< no frames
-  other,    ///< Python code that is none of the following
-  setup,    ///< a module's parameters come into being or move
-  forward,
-  gathering,  ///< FSDP's full parameters
-  backward,
-  accumulating,  ///< of a backward, what goes into .grad
-  stepping,      ///< a step of PyTorch's optimizers
-  own_step,      ///< the same of somebody's own optimizer: state, or parameters anew
-  calling,       ///< a library, which wants a workspace for that
-};
-
-/// File or folder, function ("" for every one), and what they do. Files as PyTorch has them; a file without a directory
-/// (people take them out before they publish) is one of these where the function is PyTorch's alone.
-struct Known {
-  string_view file, function;
-  Doing doing;
-  bool also_bare;
-};
-constexpr std::array kKnown = {
-    Known{"torch/nn/modules/module.py", "_call_impl", Doing::forward, true},
-    Known{"torch/nn/modules/module.py", "_apply", Doing::setup, true},
-    Known{"torch/nn/modules/module.py", "convert", Doing::setup, true},
-    Known{"torch/nn/modules/", "__init__", Doing::setup, false},
-    Known{"torch/nn/modules/", "reset_parameters", Doing::setup, false},
-    Known{"torch/nn/modules/", "_reset_parameters", Doing::setup, false},
-    Known{"torch/nn/parameter.py", "", Doing::setup, false},
-    Known{"torch/nn/init.py", "", Doing::setup, false},
-    Known{"_fsdp_param.py", "_init_sharded_param", Doing::setup, true},
-    Known{"_fsdp_param.py", "init_all_gather_outputs", Doing::gathering, true},
-    Known{"_fsdp_param.py", "init_unsharded_param", Doing::gathering, true},
-    Known{"_fsdp_param.py", "alloc_all_gather_outputs", Doing::gathering, true},
-    Known{"_fsdp_collectives.py", "foreach_all_gather", Doing::gathering, true},
-    Known{"_fsdp_collectives.py", "foreach_all_gather_copy_out", Doing::gathering, true},
-    Known{"_flat_param.py", "_alloc_padded_unsharded_flat_param", Doing::gathering, true},
-    Known{"_flat_param.py", "unshard", Doing::gathering, true},
-    Known{"torch/utils/checkpoint.py", "unpack_hook", Doing::backward, true},
-    Known{"torch/utils/checkpoint.py", "recompute_fn", Doing::backward, true},
-    Known{"torch/autograd/__init__.py", "grad", Doing::backward, false},
-    Known{"graph.py", "_engine_run_backward", Doing::backward, true},
-    Known{"torch/optim/", "", Doing::stepping, false},
-    Known{"optimizer.py", "wrapper", Doing::stepping, true},
-    Known{"optimizer.py", "_use_grad", Doing::stepping, true},
-    Known{"", "_init_group", Doing::stepping, true},
-};
-
-/// Whether `path` is the file (or lies in the folder) `known`, whole names of folders compared.
-[[nodiscard]] bool is_at(string_view path, string_view known) {
-  const std::size_t at = path.rfind(known);
-  if (at == string_view::npos) return false;
-  const std::size_t end = at + known.size();
-  return (at == 0 || path[at - 1] == '/') && (known.ends_with('/') || end == path.size());
-}
-
-/// What a frame says of its stack; nothing where it says nothing.
-[[nodiscard]] std::optional<Doing> said_by(string_view path, string_view function) {
-  if (function.find("torch::autograd::AccumulateGrad::") != string_view::npos) return Doing::accumulating;
-  if (function.starts_with("torch::autograd::Engine::") ||
-      function.starts_with("torch::autograd::python::PythonEngine"))
-    return Doing::backward;
-  if (function.starts_with("at::cuda::getCurrentCUDABlasHandle") || function.starts_with("at::cuda::getNewWorkspace") ||
-      function.find("CUDABlasLtWorkspace") != string_view::npos)
-    return Doing::calling;
-  if (!path.ends_with(".py")) return std::nullopt;
-  if (function == "backward") return Doing::backward;  // of a tensor, a function of somebody's, an engine: all the same
-  const bool bare = path.find('/') == string_view::npos;
-  const auto is = [&](const Known& known) {
-    if (!known.function.empty() && known.function != function) return false;
-    if (!bare) return !known.file.empty() && is_at(path, known.file);
-    return known.also_bare && (known.file.empty() || file_name(known.file) == path);
-  };
-  const auto* const known = std::ranges::find_if(kKnown, is);
-  if (known == kKnown.end()) return std::nullopt;
-  return known->doing;
-}
-
-/// What a stack does, and whether under a backward: a forward there computes again.
-struct Deed {
-  Doing doing = Doing::unknown;
-  bool under_backward = false;
-};
-
-/// By stack: callers come first, so one pass finds all.
-[[nodiscard]] std::vector<Deed> deeds(const Trace& trace) {
-  struct Said {
-    std::optional<Doing> doing;
-    bool python = false, torch = false;
-  };
-  std::vector<Said> frames;
-  frames.reserve(trace.frames.size());
-  const LibraryFiles files(trace);
-  for (const StackFrame& frame : trace.frames) {
-    const string_view path = trace.name_of(frame.file);
-    frames.push_back({said_by(path, trace.name_of(frame.function)), path.ends_with(".py"),
-                      path.find("/torch/") != string_view::npos ||
-                          (path.find('/') == string_view::npos && files.owner_of(trace, frame) == FileOwner::library)});
-  }
-  std::vector<Deed> of(trace.stacks.size());
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    const StackNode& node = trace.stacks[i];
-    if (node.caller.valid()) of[i] = of[static_cast<std::size_t>(node.caller.value)];
-    if (!node.frame.valid()) continue;
-    const auto& [said, python, torch] = frames[static_cast<std::size_t>(node.frame.value)];
-    Doing& doing = of[i].doing;
-    if (said) {
-      doing = *said;
-      of[i].under_backward |= doing == Doing::backward;
-    } else if (doing == Doing::stepping && python && !torch) {
-      doing = Doing::own_step;
-    }
-    if (doing == Doing::unknown && python) doing = Doing::other;
-  }
-  return of;
-}
 
 /// The blocks of one rank's memory, followed through its events.
 class Blocks {
@@ -154,7 +37,7 @@ class Blocks {
       case Doing::calling: return is(event, Category::workspace);
       case Doing::backward:
       case Doing::stepping: made_here_.push_back(event); return;
-      case Doing::own_step:
+      case Doing::own_step: own_made_.push_back(event); return;
       case Doing::other:
       case Doing::unknown: return;
     }
@@ -170,6 +53,7 @@ class Blocks {
     // What is made and given back in one backward or one step lives within that pass alone.
     if (memory_.stack[event] != memory_.stack[made] && deed.doing != Doing::unknown && of_pass(at->second))
       is(made, Category::workspace);
+    if (deed.sets_data && deed.doing == Doing::own_step) replaced(made);
     settle(at->second);
     memory_.category[event] = memory_.category[made];
     live_.erase(at);
@@ -196,6 +80,40 @@ class Blocks {
            memory_.category[block.event] == Category::not_known;
   }
 
+  [[nodiscard]] bool is_live(std::size_t made) const {
+    const auto at = live_.find(memory_.buffer[made].value);
+    return at != live_.end() && at->second.event == made;
+  }
+
+  /// What was asked for, where that is known: equal tensors take unequal blocks.
+  [[nodiscard]] std::int64_t size_of(std::size_t made) const {
+    const std::int64_t requested = memory_.requested_bytes[made];
+    return requested > 0 ? requested : memory_.delta_bytes[made];
+  }
+
+  /// An own optimizer wrote `parameter.data = updated`, which gave `old` back: the latest of its size is the new one.
+  void replaced(std::size_t old) {
+    const std::int64_t bytes = size_of(old);
+    const auto updated = std::ranges::find_if(own_made_.rbegin(), own_made_.rend(), [&](std::size_t made) {
+      return made != old && size_of(made) == bytes && is_live(made);
+    });
+    if (updated == own_made_.rend()) return;
+    if (memory_.category[old] == Category::not_known) is(old, Category::parameter);
+    is(*updated, Category::parameter);
+    replaced_bytes_.insert(bytes);
+  }
+
+  /// What an own optimizer made besides parameters of the same size, and keeps, is its state. One that was not seen to
+  /// replace parameters may have made these as well.
+  void settle_own_step() {
+    for (const std::size_t made : own_made_) {
+      if (is_live(made) && memory_.category[made] == Category::not_known && replaced_bytes_.contains(size_of(made)))
+        is(made, Category::optimizer_state);
+    }
+    own_made_.clear();
+    replaced_bytes_.clear();
+  }
+
   void settle(const Block& block) {
     if (block.doing == Doing::forward && backwards_ - block.backwards > kBackwards)
       is(block.event, Category::not_known);
@@ -208,11 +126,10 @@ class Blocks {
     if (doing == Doing::own_step) doing = Doing::stepping;
     if (doing == Doing::unknown || doing == Doing::calling || doing == phase_) return;
     const Category outlived = phase_ == Doing::backward ? Category::gradient : Category::optimizer_state;
-    for (const std::size_t made : made_here_) {
-      const auto at = live_.find(memory_.buffer[made].value);
-      if (at != live_.end() && at->second.event == made) is(made, outlived);
-    }
+    for (const std::size_t made : made_here_)
+      if (is_live(made)) is(made, outlived);
     made_here_.clear();
+    settle_own_step();
     if (doing == Doing::backward) ++backwards_;
     phase_ = doing;
     ++passes_;
@@ -221,73 +138,12 @@ class Blocks {
   MemoryTable& memory_;
   std::unordered_map<std::int32_t, Block> live_;  // by buffer
   std::vector<std::size_t> made_here_;            // in this backward, in this step
+  std::vector<std::size_t> own_made_;             // in this step of an own optimizer
+  std::set<std::int64_t> replaced_bytes_;         // of parameters, in the same step
   Doing phase_ = Doing::unknown;
   int backwards_ = 0;
   int passes_ = 0;
 };
-
-/// Blocks that were there before the recording and stay throughout, of a rank that trains with Adam: of every size
-/// there are three for each gradient of that size, or nothing is said. One of each three is a parameter, two are its
-/// state; which of equal ones is which no figure depends on.
-class AtStart {
- public:
-  void add(std::size_t event, BufferId buffer) { there_[buffer.value] = event; }
-  void released(BufferId buffer) { there_.erase(buffer.value); }
-  void stepped_with_adam() { adam_ = true; }
-
-  void settle(MemoryTable& memory, Rank rank, Memory kind) {
-    if (!adam_) return;
-    std::map<std::int64_t, std::vector<std::size_t>> by_size;
-    for (const auto& [buffer, event] : there_) by_size[memory.delta_bytes[event]].push_back(event);
-    const std::map<std::int64_t, std::size_t> gradients = most_gradients(memory, rank, kind);
-    for (const auto& [bytes, count] : gradients)
-      if (bytes >= kTelling && by_size[bytes].size() != kOfAdam * count) return;
-    for (const auto& [bytes, count] : gradients) {
-      const std::vector<std::size_t>& events = by_size[bytes];
-      if (events.size() != kOfAdam * count) continue;
-      for (std::size_t i = 0; i < events.size(); ++i)
-        memory.category[events[i]] = i < count ? Category::parameter : Category::optimizer_state;
-    }
-  }
-
- private:
-  static constexpr std::size_t kOfAdam = 3;
-  /// Smaller blocks are of too many things to tell from their size that something is wrong.
-  static constexpr std::int64_t kTelling = 1 << 20;
-
-  /// How many gradients of a size lived at once, at the most.
-  static std::map<std::int64_t, std::size_t> most_gradients(const MemoryTable& memory, Rank rank, Memory kind) {
-    std::map<std::int64_t, std::size_t> live, most;
-    for (std::size_t i = 0; i < memory.size(); ++i) {
-      if (memory.rank[i] != rank || memory.memory[i] != kind || memory.category[i] != Category::gradient) continue;
-      const std::int64_t bytes = memory.delta_bytes[i];
-      if (bytes < 0) {
-        --live[-bytes];
-      } else {
-        most[bytes] = std::max(most[bytes], ++live[bytes]);
-      }
-    }
-    return most;
-  }
-
-  std::map<std::int32_t, std::size_t> there_;  // events, by buffer
-  bool adam_ = false;
-};
-
-/// By stack: whether PyTorch's Adam is in it.
-[[nodiscard]] std::vector<bool> of_adam(const Trace& trace) {
-  std::vector<bool> of(trace.stacks.size());
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    const StackNode& node = trace.stacks[i];
-    if (node.caller.valid()) of[i] = of[static_cast<std::size_t>(node.caller.value)];
-    if (!node.frame.valid()) continue;
-    const string_view function = trace.name_of(trace.frame_of(node.frame).function);
-    if (function == "_multi_tensor_adam" || function == "_single_tensor_adam" || function == "_multi_tensor_adamw" ||
-        function == "_single_tensor_adamw")
-      of[i] = true;
-  }
-  return of;
-}
 
 /// By stack: what one of its frames calls a category.
 [[nodiscard]] std::vector<std::optional<Category>> said_categories(const Trace& trace) {
@@ -317,23 +173,6 @@ bool take_said_categories(Trace& trace) {
   return any;
 }
 
-/// What was there before the first event that was recorded.
-void tell_start(Trace& trace, std::size_t recorded_from) {
-  const std::vector<bool> adam = of_adam(trace);
-  std::map<std::pair<Rank, Memory>, AtStart> starts;
-  MemoryTable& memory = trace.memory;
-  for (std::size_t i = 0; i < memory.size(); ++i) {
-    AtStart& start = starts[{memory.rank[i], memory.memory[i]}];
-    if (memory.delta_bytes[i] < 0) {
-      start.released(memory.buffer[i]);
-    } else if (i < recorded_from && memory.category[i] == Category::not_known && !memory.stack[i].valid()) {
-      start.add(i, memory.buffer[i]);
-    }
-    if (memory.stack[i].valid() && adam[static_cast<std::size_t>(memory.stack[i].value)]) start.stepped_with_adam();
-  }
-  for (auto& [of, start] : starts) start.settle(memory, of.first, of.second);
-}
-
 }  // namespace
 
 void recognise_categories(Trace& trace, std::size_t recorded_from) {
@@ -352,7 +191,7 @@ void recognise_categories(Trace& trace, std::size_t recorded_from) {
     memory.delta_bytes[i] < 0 ? blocks.released(i, deed) : blocks.acquired(i, deed);
   }
   for (auto& [of_rank, blocks] : memories) blocks.end();
-  tell_start(trace, recorded_from);
+  tell_kept(trace, of, recorded_from);
 }
 
 }  // namespace shard::import

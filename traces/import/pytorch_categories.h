@@ -14,12 +14,13 @@ namespace shard::import {
 ///   by a backward: only what autograd saved is. Not what outlives more than two backwards: caches, workspaces;
 /// - gradient: allocated in a backward that it outlives, or by the accumulation into `.grad`;
 /// - optimizer_state: allocated in a step of PyTorch's own optimizers that it outlives.
+/// - parameter: what an own optimizer's step gives back by `parameter.data = updated`, and the latest of that size that
+///   it made; optimizer_state: what such a step made besides of the same sizes, and keeps.
 /// - workspace: what PyTorch gives cuBLAS; what is made and given back within one backward or step.
-/// - parameter and optimizer_state, as well: blocks without frames that were there before the recording and stay, where
-///   PyTorch's Adam steps and there are three of each large gradient's size.
+/// What is then left and stays is told by its size and number where these agree with the rest (pytorch_kept.h).
 /// A snapshot whose stacks say categories (kCategoryFile) has these and no others.
 /// The innermost of such frames counts. The rest stays not known: what else has no frames,
-/// and the steps of other optimizers, which make new parameters as well as state.
+/// and the steps of optimizers that were not seen to replace parameters, which may make these as well as state.
 ///
 /// `recorded_from`: the first event that was recorded; those before it are of blocks that were there already. Where
 /// frames of Python alone were recorded, what has none was done by autograd's threads.

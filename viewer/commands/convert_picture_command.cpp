@@ -26,6 +26,7 @@ int convert_picture_command(std::span<const std::string> arguments) {
   std::string input;
   cli::OutputPath output_path;
   Form to = Form::png;
+  bool json = false;
   ViewOptions options;
   cli::Command command("shardscope", "convert", "writes a picture of a trace", kConvertPictureDetails);
   command.add_positional("TRACE", &input, "a trace of any tool that inspect knows")
@@ -35,12 +36,13 @@ int convert_picture_command(std::span<const std::string> arguments) {
   cli::add_output_path(command, group, output_path, "OUTPUT.png");
   group.add_choice<Form>("to", &to, {{"png", Form::png, "a picture"}}, "the form to write");
   group.add_flag("incomplete", &sources.incomplete, commands::kIncompleteHelp);
+  group.add_flag("json", &json, "what was drawn, as 'view --screenshot --json' says it");
   add_view_options(command, options);
   if (const auto code = commands::parsed(command, arguments)) return *code;
   const Result<std::string> output = output_path.chosen();
   if (!output) return commands::failed(output.error());
   sources.traces = {input};
-  return take_screenshot(sources, options, *output, "convert", false);
+  return take_screenshot(sources, options, *output, "convert", json);
 }
 
 }  // namespace shard::view

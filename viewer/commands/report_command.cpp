@@ -16,7 +16,8 @@ constexpr const char* kReportDetails =
 the peak, where the time went (devices, steps, collectives, copies, kernels, operations of the host), and with several
 traces the largest residuals. The form follows the name: .html or .md.
 Of a PyTorch memory snapshot it names who held memory at the peak or at --at TIME, line by line of your own code, shows
-the allocator's segments, and says what their gaps cost; --json adds "peak", as inspect says it. A snapshot and a
+the allocator's segments, says what their gaps cost, and what other settings of the allocator would have reserved
+(of up to 500,000 events); --json adds "peak", as inspect says it. A snapshot and a
 profiler's trace of the same run are shown as one.
 
 Exit codes: 0; 65 or 66 a trace that cannot be read; 73 or 74 the report cannot be written; 78 different plans.

@@ -7,6 +7,7 @@
 #include "traces/profile.h"
 #include "viewer/commands/pictures.h"
 #include "viewer/commands/report.h"
+#include "viewer/commands/report_allocator.h"
 #include "viewer/commands/report_holders.h"
 #include "viewer/index/ticks.h"
 #include "viewer/ui/chunk_pane.h"
@@ -245,7 +246,12 @@ Result<Report> make_report(const Session& session, bool light, const commands::H
     report.pictures.push_back({each.title, std::move(*png), kPictureWidth});
   }
   // Of an allocator's recording the one question is who held memory.
-  if (report.held) report.tables.push_back(holders_table(session, *report.held, options));
+  if (report.held) {
+    report.tables.push_back(holders_table(session, *report.held, options));
+    Result<std::optional<ReportTable>> settings = allocator_table(session, report.held->held.rank);
+    if (!settings) return settings.error();
+    if (*settings) report.tables.push_back(std::move(**settings));
+  }
   report.tables.push_back(overview(session));
   report.tables.push_back(peaks(session));
   if (!report.held) report.tables.push_back(holders_by_op(session, options));
