@@ -63,7 +63,6 @@ const std::vector<Layer>& layers() {
       "sim/strategy/",     "sim/ir/",           "sim/record/",     "sim/check/",      "sim/compile/",
       "executor/comm/",    "executor/data/",    "executor/state/", "executor/cpu/",   "executor/launch/",
       "executor/numeric/", "executor/kernels/", "executor/rank/",  "executor/flight/"};
-  // With the compiler and what is made of plans.
   static const std::vector<std::string> kSimulates =
       with(with(with(with(kPlans, "traces/"), "sim/record/"), "sim/cluster/"), "sim/cost/");
   static const std::vector<Layer> kLayers{
