@@ -16,6 +16,7 @@ struct QuickRule {
   std::int64_t peak_bytes = 0;  ///< allocated
   double difference = 0;        ///< of the dry run's peak, as a share
   double stated_error = 0;      ///< the rule's own word, as a share
+  nlohmann::json step{};        ///< its time by laws of kernels, as `simulate --json` has it; null: not known
 };
 
 /// None where there is no rule, the rule refuses, or the run did not come to its end. Runs the `shardscope` beside this
@@ -25,7 +26,7 @@ struct QuickRule {
 
 [[nodiscard]] nlohmann::ordered_json to_json(const std::optional<QuickRule>& rule);
 
-/// A line where the difference is larger than the rule says that it may be; else empty.
+/// The step's time, where it is known; and a line where the difference is larger than the rule says that it may be.
 [[nodiscard]] std::string to_text(const std::optional<QuickRule>& rule);
 
 }  // namespace shard::dryrun

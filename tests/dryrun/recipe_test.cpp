@@ -37,6 +37,29 @@ sys.exit(17)
   EXPECT_EQ(outcome.exit_code, 17) << outcome.err;
 }
 
+/// "auto" of DeepSpeed's file is what TrainingArguments say.
+TEST_F(Recipe, TrainsInThePrecisionThatItSaysWhereDeepSpeedsFileLeavesItOpen) {
+  scratch_.write("packages/transformers.py", R"(import sys
+class TrainingArguments:
+    def __init__(self, **said):
+        sys.exit(20 + bool(said.get("bf16")) + 2 * bool(said.get("fp16")))
+)");
+  scratch_.write("auto.json", R"({"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"}})");
+  scratch_.write("fp16.json", R"({"bf16": {"enabled": "auto"}, "fp16": {"enabled": true}})");
+  scratch_.write("no.json", R"({"bf16": false})");
+  const auto exit_code = [&](Words more) {
+    Words words{"--recipe", "hf-trainer", "--model", "llama-3.1-8b"};
+    words.insert(words.end(), more.begin(), more.end());
+    return recipe(words).exit_code;
+  };
+  constexpr int kFp32 = 20, kBf16 = 21, kFp16 = 22;
+  EXPECT_EQ(exit_code({"--ds-config", "auto.json"}), kBf16);  // the model's config.json
+  EXPECT_EQ(exit_code({"--ds-config", "auto.json", "--precision", "fp16"}), kFp16);
+  EXPECT_EQ(exit_code({"--ds-config", "auto.json", "--precision", "fp32"}), kFp32);
+  EXPECT_EQ(exit_code({"--ds-config", "auto.json", "--training-args", "no.json"}), kFp32);
+  EXPECT_EQ(exit_code({"--ds-config", "fp16.json"}), kFp16);
+}
+
 /// A Trainer that takes so much, and what the rules say of one.
 TEST_F(Recipe, SaysWhereTheQuickRuleDiffersByMoreThanItStates) {
   more_environment_["FAKE_TORCH_TRAINS"] = "1";

@@ -19,14 +19,19 @@ cli::Cell difference_cell(std::int64_t bytes) {
 
 }  // namespace
 
-Result<std::optional<ReportTable>> allocator_table(const Session& session, Rank rank) {
+std::optional<ReportTable> allocator_table(const Session& session, Rank rank) {
   const Document& document = session.documents[0];
   const Snapshot* const snapshot = document.snapshot();
   const bool whole = snapshot != nullptr && document.trace().complete();
-  if (!whole || snapshot->events.empty() || snapshot->events.size() > kMostEvents) return std::optional<ReportTable>();
+  if (!whole || snapshot->events.empty() || snapshot->events.size() > kMostEvents) return std::nullopt;
   const Result<commands::AllocatorWhatIfs> what_ifs = commands::allocator_what_ifs(*snapshot, rank.value);
-  if (!what_ifs) return what_ifs.error();
   ReportTable result{"Other settings of the allocator", {}, ""};
+  // A recording that the model cannot replay is still one to report.
+  if (!what_ifs) {
+    result.table.columns = {{"not_known", "not known", cli::Align::left}};
+    result.table.rows.push_back({what_ifs.error().what});
+    return result;
+  }
   result.table.columns = {{"settings", "PYTORCH_CUDA_ALLOC_CONF", cli::Align::left},
                           {"peak_allocated_bytes", "allocated at the peak"},
                           {"peak_reserved_bytes", "reserved at the peak"},
@@ -46,7 +51,7 @@ Result<std::optional<ReportTable>> allocator_table(const Session& session, Rank 
                 ". The recorded program again, through a model of PyTorch's allocator, from the segments that were "
                 "there when the recording began. Garbage is collected as if the device had no more than was reserved "
                 "in the recording. Any other setting: inspect --replay-allocator pytorch --allocator-conf SETTINGS.";
-  return std::optional<ReportTable>(std::move(result));
+  return result;
 }
 
 }  // namespace shard::view

@@ -248,9 +248,8 @@ Result<Report> make_report(const Session& session, bool light, const commands::H
   // Of an allocator's recording the one question is who held memory.
   if (report.held) {
     report.tables.push_back(holders_table(session, *report.held, options));
-    Result<std::optional<ReportTable>> settings = allocator_table(session, report.held->held.rank);
-    if (!settings) return settings.error();
-    if (*settings) report.tables.push_back(std::move(**settings));
+    if (std::optional<ReportTable> settings = allocator_table(session, report.held->held.rank))
+      report.tables.push_back(*std::move(settings));
   }
   report.tables.push_back(overview(session));
   report.tables.push_back(peaks(session));
