@@ -199,7 +199,23 @@ TEST(Categories, FreesThatNameTheAllocationEndNoPhase) {
   EXPECT_EQ(is[static_cast<std::size_t>(first)], Category::activation);
   EXPECT_EQ(is[static_cast<std::size_t>(second)], Category::activation);
   EXPECT_EQ(is[static_cast<std::size_t>(gradient)], Category::gradient);
-  EXPECT_EQ(std::ranges::count(is, Category::not_known), 6) << "five temporaries, and what came last";
+  EXPECT_EQ(std::ranges::count(is, Category::workspace), 5) << "the same backward made more afterwards";
+}
+
+TEST(Categories, GradientsGivenBackByWhomNobodyKnowsAreNoTemporaries) {
+  const Frames engine = {{"??", "torch::autograd::Engine::thread_main()"}};
+  const auto first = [&](const Frames& then) {
+    Program program;
+    const int given_back = program.alloc(engine);
+    program.free_as_allocated(given_back);
+    (void)program.alloc(then);
+    (void)program.alloc(engine);
+    return program.categories()[0];
+  };
+  EXPECT_EQ(first(engine), Category::workspace);
+  EXPECT_EQ(first(forward()), Category::not_known) << "zero_grad() may have given it back";
+  EXPECT_EQ(first(called({{kTorch + "autograd/__init__.py", "_make_grads"}}, backward())), Category::not_known)
+      << "another backward begins";
 }
 
 TEST(Categories, WithoutFramesOfCppAutogradsThreadsHaveNone) {

@@ -28,6 +28,8 @@ class Blocks {
   void acquired(std::size_t event, Deed deed) {
     enter(deed);
     const Doing doing = deed.doing;
+    if (deed.begins_backward) given_back_.clear();
+    if (deed.under_backward) given_back_within();
     live_[memory_.buffer[event].value] = {event, doing, backwards_, passes_};
     switch (doing) {
       case Doing::setup: return is(event, Category::parameter);
@@ -53,6 +55,8 @@ class Blocks {
     // What is made and given back in one backward or one step lives within that pass alone.
     if (memory_.stack[event] != memory_.stack[made] && deed.doing != Doing::unknown && of_pass(at->second))
       is(made, Category::workspace);
+    if (memory_.stack[event] == memory_.stack[made] && at->second.doing == Doing::backward && of_pass(at->second))
+      given_back_.emplace_back(made, event);
     if (deed.sets_data && deed.doing == Doing::own_step) replaced(made);
     settle(at->second);
     memory_.category[event] = memory_.category[made];
@@ -78,6 +82,16 @@ class Blocks {
   [[nodiscard]] bool of_pass(const Block& block) const {
     return block.passes == passes_ && (block.doing == Doing::backward || block.doing == Doing::stepping) &&
            memory_.category[block.event] == Category::not_known;
+  }
+
+  /// Where a free says who allocated, only what the same backward makes afterwards tells that it went on: after its
+  /// end, gradients are given back in the same way.
+  void given_back_within() {
+    for (const auto& [made, gone] : given_back_) {
+      is(made, Category::workspace);
+      is(gone, Category::workspace);
+    }
+    given_back_.clear();
   }
 
   [[nodiscard]] bool is_live(std::size_t made) const {
@@ -129,6 +143,7 @@ class Blocks {
     for (const std::size_t made : made_here_)
       if (is_live(made)) is(made, outlived);
     made_here_.clear();
+    given_back_.clear();
     settle_own_step();
     if (doing == Doing::backward) ++backwards_;
     phase_ = doing;
@@ -136,10 +151,11 @@ class Blocks {
   }
 
   MemoryTable& memory_;
-  std::unordered_map<std::int32_t, Block> live_;  // by buffer
-  std::vector<std::size_t> made_here_;            // in this backward, in this step
-  std::vector<std::size_t> own_made_;             // in this step of an own optimizer
-  std::set<std::int64_t> replaced_bytes_;         // of parameters, in the same step
+  std::unordered_map<std::int32_t, Block> live_;                 // by buffer
+  std::vector<std::size_t> made_here_;                           // in this backward, in this step
+  std::vector<std::pair<std::size_t, std::size_t>> given_back_;  // in this backward: made and gone, by whom not known
+  std::vector<std::size_t> own_made_;                            // in this step of an own optimizer
+  std::set<std::int64_t> replaced_bytes_;                        // of parameters, in the same step
   Doing phase_ = Doing::unknown;
   int backwards_ = 0;
   int passes_ = 0;

@@ -81,6 +81,7 @@ constexpr std::array kKnown = {
 
 /// What a frame adds to what its stack does, whatever else that is.
 void add_marks(Deed& deed, string_view path, string_view function) {
+  deed.begins_backward |= function == "_make_grads";
   deed.sets_data |= function.starts_with("torch::autograd::VariableHooks::set_data(");
   // The overload with a device and no type: a tensor that is there already is not copied by it.
   deed.to_device |= function.starts_with("torch::autograd::dispatch_to(at::Tensor const&, c10::Device, bool") ||

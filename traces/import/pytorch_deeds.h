@@ -25,11 +25,12 @@ enum class Doing : std::uint8_t {
 /// What a stack does.
 struct Deed {
   Doing doing = Doing::unknown;
-  bool under_backward = false;  ///< a forward there computes again
-  bool sets_data = false;       ///< within `tensor.data = other`
-  bool to_device = false;       ///< copies to another device: `tensor.to(device)`, `tensor.cuda()`
-  bool adam_step = false;       ///< PyTorch's Adam or AdamW updates
-  bool adam_state = false;      ///< PyTorch's Adam or AdamW makes its state
+  bool under_backward = false;   ///< a forward there computes again
+  bool begins_backward = false;  ///< makes the gradient of a loss
+  bool sets_data = false;        ///< within `tensor.data = other`
+  bool to_device = false;        ///< copies to another device: `tensor.to(device)`, `tensor.cuda()`
+  bool adam_step = false;        ///< PyTorch's Adam or AdamW updates
+  bool adam_state = false;       ///< PyTorch's Adam or AdamW makes its state
 };
 
 /// By stack.
