@@ -96,6 +96,11 @@ constexpr AnswerKey kSimulateLikeName[] = {
      "host memory of this rank, how much of it is pinned, and both together of all ranks of a host"},
     {"peak_memory", "the memory that is too small, else the device; `largest_holders` are the device's"},
     {"optimizer_state_bytes", "what the optimizer keeps on the device"},
+    {"step",
+     R"(null, or a steady step's time by laws of kernels: `seconds`, and `low` and `high` between which four of five runs
+are expected, `coverage` (the share of the time that has a law), `tokens_per_second` of one GPU with `_low` and `_high`,
+`model_flops_share`, and of each of `parts` (what of it goes where) `name` and `seconds`)"},
+    {"no_step", "null, or why there is no `step`"},
     {"phases", "of each `phase`: `peak_allocated_bytes`, `peak_active_bytes`, `peak_reserved_bytes`"},
     {"moments",
      R"(of each `name`: `max_allocated_bytes`, `max_reserved_bytes` up to there, `allocated_bytes`, `reserved_bytes`

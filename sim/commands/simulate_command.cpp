@@ -18,6 +18,7 @@
 #include "sim/engine/smallest_change.h"
 #include "sim/like/gemini_report.h"
 #include "sim/like/report.h"
+#include "sim/like/step_report.h"
 #include "sim/model/read_model.h"
 #include "traces/base/numbers.h"
 
@@ -232,11 +233,13 @@ void print(const SimulateCommand& o, const Simulated& simulated, const engine::S
 
 void print(const SimulateCommand& o, const Simulated& simulated, const like::LikeResult& result, cli::Format format) {
   const ShowBytes show = sizes_of(o, result);
-  print_opening(o, simulated, verdict_text(result, show), "", show, format);
+  print_opening(o, simulated, verdict_text(result, show), step_text(result), show, format);
   const DryRunLine exact = dry_run_line(simulated.taken.memory_of, o.command, o.simulate, o.foreign, simulated);
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = begin_json(o, simulated);
-    j.update(like::to_json(result));
+    nlohmann::json answer = like::to_json(result);
+    like::add_step(answer, result);
+    j.update(answer);
     add_json(j, beside(simulated));
     j["dry_run"] = exact.is_recipe ? nlohmann::ordered_json(exact.text) : nlohmann::ordered_json(nullptr);
     std::cout << cli::json_text(j);

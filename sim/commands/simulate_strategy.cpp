@@ -11,6 +11,7 @@
 #include "sim/commands/like_options.h"
 #include "sim/commands/whose_memory.h"
 #include "sim/compile/compile.h"
+#include "sim/like/like_step.h"
 #include "traces/export/snapshot_again.h"
 
 namespace shard::commands {
@@ -56,6 +57,13 @@ Result<like::LikeResult> predict_program(const SimulateOptions& o, const like::F
                      .threads_per_multiprocessor = cluster.card->threads_per_multiprocessor};
   eager.snapshot = !request.trace.empty();
   Result<like::LikeResult> result = like::simulate_eager(planned.model, planned.strategy, eager);
+  if (result) {
+    Result<step::StepTime> step = like::eager_step_time(*planned.model, planned.strategy, eager, cluster);
+    if (step)
+      result->step = *std::move(step);
+    else
+      result->no_step = step.error().what;
+  }
   if (result && eager.snapshot)
     if (Result<void> written =
             export_snapshot_again(result->snapshot->snapshot, result->snapshot->names, request.trace);

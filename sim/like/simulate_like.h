@@ -11,6 +11,7 @@
 #include "sim/like/replay.h"
 #include "sim/like/rules.h"
 #include "sim/model/graph.h"
+#include "sim/step/step_time.h"
 #include "sim/strategy/strategy.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
@@ -34,6 +35,8 @@ struct LikeResult : MemoryAnswer {
   plan::Strategy strategy{};
   std::string steps = "first step";          ///< which are predicted, for people
   std::shared_ptr<const Program> program{};  ///< what was replayed
+  std::optional<step::StepTime> step{};      ///< none: `no_step` says why
+  std::string no_step = "no laws are known of this framework's kernels";
 };
 
 /// `name_at_version` is "pytorch@1.8", or "pytorch" for the newest version known; a patch number ("pytorch@1.8.1") is

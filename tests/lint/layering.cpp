@@ -87,7 +87,7 @@ const std::vector<Layer>& layers() {
       {"sim/foreign/", {"traces/base/", "sim/model/"}},
       {"sim/like/program/", {"traces/", "sim/ir/pool.h"}},
       {"sim/like/pytorch/", {"traces/base/"}},
-      {"sim/like/", with(kSimulates, "sim/engine/")},
+      {"sim/like/", with(with(kSimulates, "sim/engine/"), "sim/step/")},
       {"sim/validate/", with(with(kSimulates, "sim/step/"), "sim/like/")},
       {"sim/commands/", kPlanner},
       {"sim/main", kWithPlannerCommands},

@@ -1,0 +1,63 @@
+// What people read of a step's time, and programs.
+#include "sim/like/step_report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "traces/base/numbers.h"
+
+namespace shard::like {
+namespace {
+
+/// In the unit that the middle asks for, so that the interval is in it, too.
+struct Shown {
+  explicit Shown(double seconds) : scale(seconds < 1 ? 1e3 : 1), unit(seconds < 1 ? " ms" : " s") {}
+  [[nodiscard]] std::string operator()(double seconds) const { return show_number(scale * seconds, 3); }
+  double scale;
+  const char* unit;
+};
+
+}  // namespace
+
+std::string step_text(const LikeResult& r) {
+  if (!r.step) return "step: no time, " + r.no_step + "\n";
+  const step::StepTime& t = *r.step;
+  const double work = t.tokens_per_second * t.seconds.count();
+  const Shown show(t.seconds.count());
+  std::string text = "step: " + show(t.seconds.count()) + show.unit + " (" + show(t.low.count()) + " to " +
+                     show(t.high.count()) + "), " + show_number(t.tokens_per_second, 3) + " tokens/s per GPU (" +
+                     show_number(work / t.high.count(), 3) + " to " + show_number(work / t.low.count(), 3) + "), MFU " +
+                     show_fixed(100 * t.model_flops_share, 0) + " %\n";
+  std::vector<step::StepPart> parts = t.parts;
+  std::ranges::stable_sort(parts, std::ranges::greater{}, &step::StepPart::time);
+  std::string shares;
+  for (const step::StepPart& part : parts) {
+    const double share = part.time.count() / t.seconds.count();
+    if (share < 0.01) break;
+    shares += (shares.empty() ? "  " : ", ") + part.name + ' ' + show_fixed(100 * share, 0) + " %";
+  }
+  return text + shares + '\n';
+}
+
+void add_step(nlohmann::json& j, const LikeResult& r) {
+  j["step"] = nullptr;
+  j["no_step"] = r.step ? nlohmann::json(nullptr) : nlohmann::json(r.no_step);
+  if (!r.step) return;
+  const step::StepTime& t = *r.step;
+  const double work = t.tokens_per_second * t.seconds.count();
+  nlohmann::json parts = nlohmann::json::array();
+  for (const step::StepPart& part : t.parts) parts.push_back({{"name", part.name}, {"seconds", part.time.count()}});
+  j["step"] = {{"seconds", t.seconds.count()},
+               {"low", t.low.count()},
+               {"high", t.high.count()},
+               {"coverage", 1.0},
+               {"tokens_per_second", t.tokens_per_second},
+               {"tokens_per_second_low", work / t.high.count()},
+               {"tokens_per_second_high", work / t.low.count()},
+               {"model_flops_share", t.model_flops_share},
+               {"parts", std::move(parts)}};
+}
+
+}  // namespace shard::like
