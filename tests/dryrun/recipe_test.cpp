@@ -39,7 +39,9 @@ sys.exit(17)
 
 /// "auto" of DeepSpeed's file is what TrainingArguments say.
 TEST_F(Recipe, TrainsInThePrecisionThatItSaysWhereDeepSpeedsFileLeavesItOpen) {
-  scratch_.write("packages/transformers.py", R"(import sys
+  scratch_.write("packages/transformers.py", R"(import sys, types
+class AutoConfig:
+    from_pretrained = staticmethod(lambda path: types.SimpleNamespace(vocab_size=7))
 class TrainingArguments:
     def __init__(self, **said):
         sys.exit(20 + bool(said.get("bf16")) + 2 * bool(said.get("fp16")))
@@ -50,7 +52,9 @@ class TrainingArguments:
   const auto exit_code = [&](Words more) {
     Words words{"--recipe", "hf-trainer", "--model", "llama-3.1-8b"};
     words.insert(words.end(), more.begin(), more.end());
-    return recipe(words).exit_code;
+    const Outcome outcome = recipe(words);
+    if (outcome.exit_code < 20) ADD_FAILURE() << outcome.err;
+    return outcome.exit_code;
   };
   constexpr int kFp32 = 20, kBf16 = 21, kFp16 = 22;
   EXPECT_EQ(exit_code({"--ds-config", "auto.json"}), kBf16);  // the model's config.json

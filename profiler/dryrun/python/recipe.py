@@ -189,8 +189,11 @@ def arguments_of(spec):
     if spec.get("ds_config"):
         known["deepspeed"] = spec["ds_config"]
         file = json.load(open(spec["ds_config"]))  # the Trainer wants to hear the same from both
-        for kind in ("bf16", "fp16"):
-            if file.get(kind, {}).get("enabled") is True:
+        named = {kind: file.get(kind, {}).get("enabled") for kind in ("bf16", "fp16")}
+        # "auto" is what TrainingArguments say: what --precision is, where the user's own say nothing.
+        asked = None if {"bf16", "fp16"} & said.keys() else spec.get("precision")
+        for kind, enabled in named.items():
+            if enabled is True or (enabled == "auto" and kind == asked and True not in named.values()):
                 known[kind] = True
     return known
 
