@@ -188,12 +188,13 @@ constexpr Answer kPredicting[] = {
     {"simulate --like colossalai-gemini", kSimulateLikeColossalaiGemini},
     {"sweep", kSweep,
      R"(A row has the swept options by their names (with `_` for `-`), `status` (`fits`, `tight`, `does_not_fit`, `contradiction`), `fits`
-(tight or not), `reason` (why not), `on_front` (of those that fit, no other one beats it in both `peak_device_bytes` and
+(tight or not), `reason` (why not), `on_front` (of those that fit and whose times are of one kind, no other one beats it in both `peak_device_bytes` and
 `tokens_per_second`), `options` (what to add to `simulate`), the figures of `simulate --json` by their keys, `strategy` as one
 line of text and all its fields by their keys, and, of the rank that takes most: `sent_bytes` in a step, whole buffers, and of them
 `all_gather_bytes`, `reduce_scatter_bytes`, ...; at the peak `parameter_bytes`, `gradient_bytes`, ... of each category,
-`largest_category` and `largest_holder` with their bytes. What is not predicted (times under `--like`) is null. Exit code
-3 where nothing fits, 78 where every combination contradicts itself.)"},
+`largest_category` and `largest_holder` with their bytes. `times_of` says whose times they are, and those by laws of kernels have
+`step_seconds_low` and `step_seconds_high`. What is not predicted is null. Exit code 3 where nothing fits, 78 where every combination
+contradicts itself.)"},
     {"plan", kPlan},
     {"inspect MODEL", kInspectModel},
     {"inspect --oom FILE", kInspectOom},

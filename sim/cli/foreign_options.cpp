@@ -45,6 +45,7 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"chunk-size", " chunk chunk-elements "},
     {"min-chunk", " min-chunk-size min-chunk-size-mb min-chunk-size-m "},
     {"search-range", " search-range-mb search-range-m "},
+    {"model", " hidden-dim hidden-size model-name model-name-or-path model-path "},
     {"cluster", " hardware machine gpu-type "},
     {"device-capacity", " memory gpu-memory max-memory vram "},
     {"trace", " profile "},

@@ -18,6 +18,7 @@
 #include "sim/commands/sweep_picture.h"
 #include "sim/commands/sweep_rows.h"
 #include "sim/commands/sweep_tables.h"
+#include "sim/step/step_time.h"
 #include "traces/base/helper_threads.h"
 #include "traces/base/numbers.h"
 #include "traces/base/output_file.h"
@@ -237,6 +238,20 @@ Counts counts_of(const std::vector<SweepRow>& rows) {
           .front = std::ranges::count_if(rows, &SweepRow::on_front)};
 }
 
+/// How many of those that fit are as fast as the fastest, as far as laws of kernels can tell.
+std::string not_told_apart(const std::vector<SweepRow>& rows) {
+  const auto speed = [](const SweepRow& row) {
+    const bool by_laws = row.fits() && row.figures->times && row.figures->times->step_low;
+    return by_laws ? row.figures->times->tokens_per_second : 0;
+  };
+  const double fastest = speed(*std::ranges::max_element(rows, {}, speed));
+  const auto near = std::ranges::count_if(
+      rows, [&](const SweepRow& row) { return speed(row) > 0 && speed(row) > fastest * (1 - step::kLawError); });
+  if (near < 2) return "";
+  return "; the " + std::to_string(near) + " fastest are within " + show_fixed(100 * step::kLawError, 0) +
+         " % of one another, which laws of kernels cannot tell apart";
+}
+
 std::string summary_of(const std::vector<SweepRow>& rows) {
   const Counts counts = counts_of(rows);
   std::string text = std::to_string(rows.size()) + (rows.size() == 1 ? " strategy: " : " strategies: ") +
@@ -283,7 +298,7 @@ void print_sweep(const SweepLine& line, const std::vector<SweptOption>& lists, c
   }
   std::vector<std::string> reasons;
   const cli::Styled table = cli::render(chief_columns(lists, rows, reasons), format, style);
-  if (format == cli::Format::table) std::cout << '\n' << summary_of(rows) << "\n\n";
+  if (format == cli::Format::table) std::cout << '\n' << summary_of(rows) << not_told_apart(rows) << "\n\n";
   std::cout << table;
   std::string behind;
   for (std::size_t i = 0; i < reasons.size(); ++i) behind += "[" + std::to_string(i + 1) + "] " + reasons[i] + '\n';

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <numeric>
 #include <span>
 #include <tuple>
 
 #include "sim/commands/beside.h"
 #include "sim/engine/report.h"
+#include "sim/like/frameworks/framework.h"
 #include "sim/like/report.h"
 #include "sim/search/pareto.h"
 #include "traces/base/numbers.h"
@@ -21,12 +23,13 @@ Bytes peak_in(const engine::Simulation& s, Memory memory) {
 }
 
 SweepTimes times_of(const engine::Simulation& s) {
-  SweepTimes times{.step = s.step_seconds,
+  SweepTimes times{.of = std::string(like::kOwnName),
+                   .step = s.step_seconds,
+                   .tokens_per_second = s.tokens_per_second,
+                   .tflops_per_device = s.flops_per_second / 1e12,
                    .first_step = s.first_step_seconds,
                    .creation = s.creation_seconds,
-                   .run = s.run_seconds,
-                   .tokens_per_second = s.tokens_per_second,
-                   .tflops_per_device = s.flops_per_second / 1e12};
+                   .run = s.run_seconds};
   if (const engine::PhaseResult* p = s.largest().find(Phase::steady_step)) {
     times.compute_share = engine::share(p->compute_seconds, p->seconds);
     times.communication_share = engine::share(p->communication_seconds, p->seconds);
@@ -55,7 +58,17 @@ void read(const engine::Simulation& s, SweepFigures& figures) {
   figures.times = times_of(s);
 }
 
+SweepTimes times_of(const step::StepTime& t, const like::LikeResult& r) {
+  return {.of = r.framework,
+          .step = t.seconds,
+          .tokens_per_second = t.tokens_per_second * r.strategy.world_size,
+          .tflops_per_device = t.flops_per_second / 1e12,
+          .step_low = t.low,
+          .step_high = t.high};
+}
+
 void read(const like::LikeResult& r, SweepFigures& figures) {
+  if (r.step) figures.times = times_of(*r.step, r);
   figures.device_peak = r.peak_reserved();
   figures.live_peak = r.peak_allocated();
   figures.host = {
@@ -115,16 +128,17 @@ SweepFigures figures_of(const Simulated& simulated) {
   figures.outside = std::visit([](const auto& of) { return of.outside; }, simulated.figures);
   if (simulated.planned) figures.strategy = simulated.planned->strategy;
   std::visit([&](const auto& of) { read(of, figures); }, simulated.figures);
-  // Other frameworks' answers have no times. Whoever asked for none of them compares strategies by our own executor's,
-  // and by what that sends where the answer does not know it.
-  if (figures.times || simulated.asked) return figures;
+  // Where no laws are known of another framework's kernels, whoever did not ask for it compares strategies by our own
+  // executor's times, and by what that sends where the answer does not know it.
+  const bool known = figures.times && figures.sent_together() != Bytes{0};
+  if (known || simulated.asked) return figures;
   if (const std::optional<engine::Simulation> own = own_beside(simulated)) {
     const SweepFigures ours = [&own] {
       SweepFigures other;
       read(*own, other);
       return other;
     }();
-    figures.times = ours.times;
+    if (!figures.times) figures.times = ours.times;
     if (figures.sent_together() == Bytes{0}) figures.sent = ours.sent;
   }
   return figures;
@@ -137,17 +151,20 @@ std::string SweepRow::reason() const {
 }
 
 void mark_front(std::vector<SweepRow>& rows) {
-  std::vector<std::size_t> timed;
-  std::vector<Tradeoff> tradeoffs;
+  // Times of one kind are comparable among themselves alone.
+  std::map<std::string, std::vector<std::size_t>> timed;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].on_front = false;
-    if (!rows[i].fits() || !rows[i].figures->times) continue;
-    timed.push_back(i);
-    tradeoffs.push_back({.cost = static_cast<double>(rows[i].figures->device_peak.count()),
-                         .gain = rows[i].figures->times->tokens_per_second});
+    if (rows[i].fits() && rows[i].figures->times) timed[rows[i].figures->times->of].push_back(i);
   }
-  const std::vector<bool> front = pareto_front(tradeoffs);
-  for (std::size_t i = 0; i < timed.size(); ++i) rows[timed[i]].on_front = front[i];
+  for (const auto& [of, all] : timed) {
+    std::vector<Tradeoff> tradeoffs;
+    for (const std::size_t i : all)
+      tradeoffs.push_back({.cost = static_cast<double>(rows[i].figures->device_peak.count()),
+                           .gain = rows[i].figures->times->tokens_per_second});
+    const std::vector<bool> front = pareto_front(tradeoffs);
+    for (std::size_t i = 0; i < all.size(); ++i) rows[all[i]].on_front = front[i];
+  }
 }
 
 std::vector<std::size_t> best_first(const std::vector<SweepRow>& rows) {

@@ -24,15 +24,15 @@ struct SweptOption {
 
 /// Times of a step, where they are predicted.
 struct SweepTimes {
+  std::string of{};  ///< whose: our own executor's, or the framework whose memory it is
   Seconds step;
-  Seconds first_step;
-  Seconds creation;
-  Seconds run;
-  double tokens_per_second = 0;
+  double tokens_per_second = 0;  ///< of all ranks
   double tflops_per_device = 0;
-  double compute_share = 0;
-  double communication_share = 0;
-  double exposed_communication_share = 0;
+  /// Of laws of kernels: between which four of five runs are expected; none of our own executor's.
+  std::optional<Seconds> step_low{}, step_high{};
+  /// What the simulator of our own executor knows beside these.
+  std::optional<Seconds> first_step{}, creation{}, run{};
+  std::optional<double> compute_share{}, communication_share{}, exposed_communication_share{};
 };
 
 /// Other memories than the device's, where they are predicted.

@@ -155,17 +155,20 @@ void add_memory(Columns& columns) {
 void add_times(Columns& columns) {
   using T = SweepTimes;
   columns.figure("memory_of", [](const SweepFigures& f) { return Cell(f.taken.memory_of); });
-  columns.figure("times_of",
-                 [](const SweepFigures& f) { return f.times ? Cell(std::string(like::kOwnName)) : Cell(); });
+  columns.figure("times_of", [](const SweepFigures& f) { return f.times ? Cell(f.times->of) : Cell(); });
+  const auto seconds = [](const std::optional<Seconds>& s) { return s ? Cell(s->count()) : Cell(); };
+  const auto share = [](const std::optional<double>& s) { return s ? Cell(*s) : Cell(); };
   columns.time("step_seconds", [](const T& t) { return t.step.count(); });
+  columns.time("step_seconds_low", [=](const T& t) { return seconds(t.step_low); });
+  columns.time("step_seconds_high", [=](const T& t) { return seconds(t.step_high); });
   columns.time("tokens_per_second", [](const T& t) { return t.tokens_per_second; });
   columns.time("tflops_per_device", [](const T& t) { return t.tflops_per_device; });
-  columns.time("first_step_seconds", [](const T& t) { return t.first_step.count(); });
-  columns.time("creation_seconds", [](const T& t) { return t.creation.count(); });
-  columns.time("run_seconds", [](const T& t) { return t.run.count(); });
-  columns.time("compute_share", [](const T& t) { return t.compute_share; });
-  columns.time("communication_share", [](const T& t) { return t.communication_share; });
-  columns.time("exposed_communication_share", [](const T& t) { return t.exposed_communication_share; });
+  columns.time("first_step_seconds", [=](const T& t) { return seconds(t.first_step); });
+  columns.time("creation_seconds", [=](const T& t) { return seconds(t.creation); });
+  columns.time("run_seconds", [=](const T& t) { return seconds(t.run); });
+  columns.time("compute_share", [=](const T& t) { return share(t.compute_share); });
+  columns.time("communication_share", [=](const T& t) { return share(t.communication_share); });
+  columns.time("exposed_communication_share", [=](const T& t) { return share(t.exposed_communication_share); });
 }
 
 void add_holders(Columns& columns) {

@@ -17,14 +17,13 @@ double hypot_of(std::initializer_list<double> parts) {
 
 Doubt doubt_of(const TrainingStep& s, const cluster::Cluster& c) {
   const cluster::KernelLaws& laws = *c.kernel_laws;
-  constexpr double kLaws = 0.08;
   const double card = laws.measured ? laws.spread : std::max(laws.spread, 0.3);
   const double tensor = s.spread.tensor > 1 ? 0.3 : 0;
   const double compiled = s.compiled ? 0.15 : 0;
   const double few_bits = s.float8 != Float8::none ? 0.15 : 0;
   const double hosts = s.spread.ranks > c.devices_per_host ? 0.06 : 0;
   const double small = s.model.hidden * s.tokens() < (std::int64_t{1} << 23) ? 0.2 : 0;  // the host decides
-  const double x = hypot_of({kLaws, card, tensor, compiled, few_bits, hosts, small});
+  const double x = hypot_of({kLawError, card, tensor, compiled, few_bits, hosts, small});
   return {.below = x / (1 + x), .above = x};
 }
 

@@ -259,7 +259,8 @@ StepTime Step::time() {
   result.tokens_per_second =
       static_cast<double>(s_.tokens() * s_.accumulation) / static_cast<double>(s_.spread.tensor) / total_;
   const double peak = (c_.peak_bf16 ? *c_.peak_bf16 : c_.peak_fp16.value_or(c_.peak_fp32)).count();
-  result.model_flops_share = model_flops(s_, p_) / total_ / peak;
+  result.flops_per_second = model_flops(s_, p_) / total_;
+  result.model_flops_share = result.flops_per_second / peak;
   return result;
 }
 

@@ -22,6 +22,7 @@ struct StepTime {
   Seconds low, high;             ///< between which four of five runs are expected
   std::vector<StepPart> parts;   ///< together `seconds`
   double tokens_per_second = 0;  ///< of one GPU, at `seconds`
+  double flops_per_second = 0;   ///< of the model, on one GPU
   double model_flops_share = 0;  ///< MFU: 6 flops a parameter and token and attention's, of the peak in 16 bits
 };
 
@@ -30,6 +31,10 @@ struct StepTime {
 /// them. Products that run beside an exchange take an eighth longer. The slowest of n ranks: 1 + 0.03 sqrt(2 ln n).
 /// Errors: contradiction where the cluster has no laws of kernels, or one host only and the run needs more.
 [[nodiscard]] Result<StepTime> step_time(const TrainingStep& step, const cluster::Cluster& cluster);
+
+/// By how much the laws of kernels are off for a run of the kind that they know best; two strategies on one card whose
+/// times are nearer than that cannot be told apart.
+inline constexpr double kLawError = 0.08;
 
 /// How far a step's time may be off, relative: `low` = (1 - x) and `high` = (1 + x) of it, or more above than below.
 struct Doubt {

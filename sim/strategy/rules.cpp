@@ -37,7 +37,7 @@ constexpr Rule kRules[] = {
      "--unit chunk, or leave --{} out"},
     {"distributed-storage", one_of("true"), "unit", other_than("chunk"), Broken::both_given,
      "is about chunks, and {} makes none", "--unit chunk, or leave --{} out"},
-    {"prefetch", other_than("0"), "stage", one_of("0|1|2"), Broken::both_given,
+    {"prefetch", other_than("0|1"), "stage", one_of("0|1|2"), Broken::both_given,
      "has nothing to run ahead of: {} gathers no parameters", "--stage 3, or leave --{} out",
      "placement|param-placement|grad-placement|optimizer-placement"},
     {"partition", one_of("parameter"), "stage", one_of("0"), Broken::both_given,
