@@ -108,8 +108,8 @@ constexpr Row kDeepSpeedRows[] = {
     {"/zero_optimization/cpu_offload_param", "param-placement", later, "the same"},
     {"/zero_optimization/cpu_offload_use_pin_memory", "pin-memory", later, "the same"},
     // Numbers.
-    {"/fp16/enabled", "precision", later, "true: fp16; auto: false"},
-    {"/bf16/enabled", "precision", later, "true: bf16; auto: false"},
+    {"/fp16/enabled", "precision", later, "true: fp16; auto: --precision, else the model's config.json"},
+    {"/bf16/enabled", "precision", later, "true: bf16; auto: --precision, else the model's config.json"},
     {"/bfloat16/enabled", "precision", later, "the same"},
     {"/fp16/loss_scale", "initial-scale", later,
      "0: dynamic; another number: a scale that stays, which is not modelled"},

@@ -43,12 +43,7 @@ Result<void> settle_precision(Reading& reading) {
     const std::optional<Leaf> leaf = leaf_at(reading, key);
     if (!leaf || !*flag) continue;
     reading.understand(key);
-    if (!**flag) {
-      // "auto" follows the option that is given.
-      if (is_auto(*leaf->value) && !on && !reading.setting("precision"))
-        reading.set(*leaf, "precision", "fp32", Certainty::assumed);
-      continue;
-    }
+    if (!**flag) continue;  // "auto" follows the option that is given, else the model's own type
     if (on && std::string_view(key).starts_with("/bf") && on->pointer.starts_with("/fp"))
       return reading.refused(*leaf, on->pointer + " is true as well, and parameters have one precision",
                              "leave one of the two out");

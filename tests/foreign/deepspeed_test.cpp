@@ -27,7 +27,7 @@ TEST(DeepSpeed, AutoIsWhatTheTrainerWouldFillIn) {
   const auto config = read(R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto",
     "gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "fp16": {"enabled": "auto"},
     "bf16": {"enabled": "auto"}})");
-  EXPECT_EQ(settings_of(config), "clip-norm=1? micro-batch=8? precision=fp32?");
+  EXPECT_EQ(settings_of(config), "clip-norm=1? micro-batch=8?");
   EXPECT_TRUE(config && config->left_out.empty());
   const auto given = read(R"({"train_micro_batch_size_per_gpu": "auto"})", {{"micro-batch", "3"}});
   EXPECT_EQ(settings_of(given), "");
