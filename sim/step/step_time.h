@@ -34,7 +34,7 @@ struct StepTime {
 
 /// By how much the laws of kernels are off for a run of the kind that they know best; two strategies on one card whose
 /// times are nearer than that cannot be told apart.
-inline constexpr double kLawError = 0.08;
+inline constexpr double kLawError = 0.1;
 
 /// How far a step's time may be off, relative: `low` = (1 - x) and `high` = (1 + x) of it, or more above than below.
 struct Doubt {
