@@ -36,7 +36,7 @@ struct LikeResult : MemoryAnswer {
   std::string steps = "first step";          ///< which are predicted, for people
   std::shared_ptr<const Program> program{};  ///< what was replayed
   std::optional<step::StepTime> step{};      ///< none: `no_step` says why
-  std::string no_step = "no laws are known of this framework's kernels";
+  std::string no_step{};                     ///< empty too: of this framework's kernels nothing is known
 };
 
 /// `name_at_version` is "pytorch@1.8", or "pytorch" for the newest version known; a patch number ("pytorch@1.8.1") is

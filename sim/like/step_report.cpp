@@ -22,7 +22,7 @@ struct Shown {
 }  // namespace
 
 std::string step_text(const LikeResult& r) {
-  if (!r.step) return "step: no time, " + r.no_step + "\n";
+  if (!r.step) return r.no_step.empty() ? "" : "step: no time, " + r.no_step + "\n";
   const step::StepTime& t = *r.step;
   const double work = t.tokens_per_second * t.seconds.count();
   const Shown show(t.seconds.count());
@@ -43,7 +43,7 @@ std::string step_text(const LikeResult& r) {
 
 void add_step(nlohmann::json& j, const LikeResult& r) {
   j["step"] = nullptr;
-  j["no_step"] = r.step ? nlohmann::json(nullptr) : nlohmann::json(r.no_step);
+  j["no_step"] = r.no_step.empty() ? nlohmann::json(nullptr) : nlohmann::json(r.no_step);
   if (!r.step) return;
   const step::StepTime& t = *r.step;
   const double work = t.tokens_per_second * t.seconds.count();
