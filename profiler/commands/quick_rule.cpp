@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "profiler/process/child.h"
+#include "sim/cli/shell_word.h"
 #include "traces/base/numbers.h"
 
 namespace shard::dryrun {
@@ -23,24 +22,9 @@ using Words = std::vector<std::string>;
 
 constexpr std::array<std::string_view, 4> kLoops{"pytorch", "ddp", "fsdp1", "fsdp2"};
 
-/// For a shell.
-bool is_plain(const std::string& word) {
-  return !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("-_./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-}
-
 std::string command_line(const Words& words) {
   std::string text = "shardscope";
-  for (const std::string& word : words) {
-    if (is_plain(word)) {
-      text += " " + word;
-      continue;
-    }
-    text += " '";
-    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    text += "'";
-  }
+  for (const std::string& word : words) text += " " + cli::shell_word(word);
   return text;
 }
 
@@ -166,10 +150,9 @@ nlohmann::ordered_json to_json(const std::optional<QuickRule>& rule) {
 std::string to_text(const std::optional<QuickRule>& rule) {
   if (!rule) return "";
   if (std::abs(rule->difference) <= rule->stated_error) return step_text(*rule);
-  std::array<char, 32> share{};
-  std::snprintf(share.data(), share.size(), "%.1f %%", 100 * std::abs(rule->difference));
   return "quick rule      " + rule->command + " says " + show_bytes(Bytes{rule->peak_bytes}) + " allocated, " +
-         share.data() + (rule->difference < 0 ? " less" : " more") + "\n" + step_text(*rule);
+         show_fixed(100 * std::abs(rule->difference), 1) + " %" + (rule->difference < 0 ? " less" : " more") + "\n" +
+         step_text(*rule);
 }
 
 }  // namespace shard::dryrun

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "traces/base/units.h"
+#include "traces/base/word.h"
 
 namespace shard::cluster {
 
@@ -26,13 +27,13 @@ enum class AttentionKernel : std::uint8_t {
   flash_2,  ///< PyTorch's own since 2.2
   newest,   ///< FlashAttention 3 or 4, or cuDNN's
 };
-[[nodiscard]] constexpr const char* to_string(AttentionKernel kernel) {
+[[nodiscard]] constexpr Word word(AttentionKernel kernel) {
   switch (kernel) {
-    case AttentionKernel::flash_1: return "flash_1";
-    case AttentionKernel::flash_2: return "flash_2";
-    case AttentionKernel::newest: return "newest";
+    case AttentionKernel::flash_1: return {"flash_1"};
+    case AttentionKernel::flash_2: return {"flash_2"};
+    case AttentionKernel::newest: return {"newest"};
   }
-  return "?";
+  return {};
 }
 
 /// Of causal attention in 16 bits (sim/cost/laws/attention.h); ramps in tokens.

@@ -1,8 +1,9 @@
 // Laws of kernels from JSON, and to it.
 #include "sim/cluster/read_kernel_laws.h"
 
-#include <array>
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace shard::cluster {
 namespace {
@@ -10,7 +11,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostKernels = 16;
-constexpr std::array kKernels{AttentionKernel::flash_1, AttentionKernel::flash_2, AttentionKernel::newest};
 
 ProductLaw read_product(JsonObject json) {
   const ProductLaw law{.peak_share = json.share("peak_share"),
@@ -32,10 +32,12 @@ Json product_json(const ProductLaw& law) {
 AttentionLaw read_attention(JsonObject json) {
   AttentionLaw law;
   const std::string kernel = json.text("kernel");
-  bool known = false;
-  for (const AttentionKernel each : kKernels)
-    if (kernel == to_string(each)) law.kernel = each, known = true;
-  if (!known) json.fail("kernel", "is none of flash_1, flash_2, newest");
+  const std::vector<Word> words = words_of<AttentionKernel>();
+  const auto found = std::ranges::find_if(words, [&](const Word& each) { return kernel == each.text; });
+  if (found == words.end())
+    json.fail("kernel", "is none of flash_1, flash_2, newest");
+  else
+    law.kernel = static_cast<AttentionKernel>(found - words.begin());
   law.forward_share = json.share("forward_share");
   law.forward_ramp = json.non_negative("forward_ramp_tokens");
   law.backward_share = json.share("backward_share");
@@ -100,7 +102,7 @@ Json kernel_laws_json(const KernelLaws& laws) {
   if (laws.sustained_product) j["sustained_product"] = product_json(*laws.sustained_product);
   j["attention"] = Json::array();
   for (const AttentionLaw& law : laws.attention)
-    j["attention"].push_back({{"kernel", to_string(law.kernel)},
+    j["attention"].push_back({{"kernel", word(law.kernel).text},
                               {"forward_share", law.forward_share},
                               {"forward_ramp_tokens", law.forward_ramp},
                               {"backward_share", law.backward_share},

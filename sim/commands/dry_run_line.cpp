@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 #include <utility>
 
+#include "sim/cli/shell_word.h"
 #include "sim/foreign/tools.h"
 
 namespace shard::commands {
@@ -63,31 +63,20 @@ bool is_told(string_view recipe, const cli::Command& command, const SimulateOpti
   return chosen.recompute == plan::Recompute::none || chosen.recompute == plan::Recompute::block;
 }
 
-/// A word of a command line for a shell.
-std::string quoted(const std::string& word) {
-  const auto plain = [](unsigned char c) {
-    return std::isalnum(c) != 0 || string_view("-_./=:,+@%").find(static_cast<char>(c)) != string_view::npos;
-  };
-  if (!word.empty() && std::ranges::all_of(word, plain)) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 /// A file's option with the file: " --ds-config ds.json"; empty where none was read that a recipe runs.
 std::pair<string_view, std::string> recipe_of_files(const ForeignFiles& files) {
   for (const auto& [option, recipe] : kOfFiles)
     for (const ForeignFiles::Read& read : files.read) {
       const auto tool = std::ranges::find(foreign::tools(), read.config.tool, &foreign::Tool::name);
       if (tool != foreign::tools().end() && tool->option == option)
-        return {recipe, " --" + std::string(option) + " " + quoted(read.file)};
+        return {recipe, " --" + std::string(option) + " " + cli::shell_word(read.file)};
     }
   return {};
 }
 
 /// What a recipe that trains transformers' models is told beside its files.
 std::string of_model(string_view recipe, const SimulateOptions& options, const Assumed& taken) {
-  std::string text = " --model " + quoted(options.strategy.model);
+  std::string text = " --model " + cli::shell_word(options.strategy.model);
   if (taken.sequence > 0) text += " --sequence " + std::to_string(taken.sequence);
   if (taken.micro_batch > 1) text += " --micro-batch " + std::to_string(taken.micro_batch);
   if (taken.precision != "bf16") text += " --precision " + taken.precision;
@@ -102,8 +91,8 @@ std::string of_model(string_view recipe, const SimulateOptions& options, const A
 DryRunLine dry_run_line(const std::string& framework, const cli::Command& command, const SimulateOptions& options,
                         const ForeignFiles& files, const Simulated& simulated) {
   const Assumed& taken = simulated.taken;
-  std::string line =
-      "shardscope dryrun --cluster " + quoted(options.cluster) + " --world-size " + std::to_string(taken.world_size);
+  std::string line = "shardscope dryrun --cluster " + cli::shell_word(options.cluster) + " --world-size " +
+                     std::to_string(taken.world_size);
   auto [recipe, file] = recipe_of_files(files);
   const string_view name = string_view(framework).substr(0, framework.find('@'));
   const bool of_transformers = options.eager.code == like::eager::Code::hugging_face && !framework.ends_with("@1.8");

@@ -15,14 +15,6 @@ Error no_laws(std::string of, std::string help) {
           .help = std::move(help)};
 }
 
-/// Of a decoder with these sizes, norms and biases left out.
-double parameters_of(const step::ModelSizes& m) {
-  const auto h = static_cast<double>(m.hidden);
-  const auto query = static_cast<double>(m.heads * m.head_size), key = static_cast<double>(m.kv_heads * m.head_size);
-  const double block = 2 * h * query + 2 * h * key + (m.gated ? 3 : 2) * h * static_cast<double>(m.ffn);
-  return block * static_cast<double>(m.layers) + (m.tied ? 1 : 2) * static_cast<double>(m.vocabulary) * h;
-}
-
 /// Two products in the feed-forward or three, as the model's number of parameters has it.
 Result<step::ModelSizes> sizes_of(const model::Model& m) {
   constexpr double kNormsAndBiases = 0.03;
@@ -38,7 +30,7 @@ Result<step::ModelSizes> sizes_of(const model::Model& m) {
   if (m.layers > 0 && m.heads > 0)
     for (const bool gated : {true, false}) {
       sizes.gated = gated;
-      if (std::abs(parameters_of(sizes) / all - 1) < kNormsAndBiases) return sizes;
+      if (std::abs(sizes.parameters() / all - 1) < kNormsAndBiases) return sizes;
     }
   return no_laws(
       "blocks like those of '" + m.name + "': its parameters are not those of a decoder's attention and feed-forward",

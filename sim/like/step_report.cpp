@@ -24,11 +24,11 @@ struct Shown {
 std::string step_text(const LikeResult& r) {
   if (!r.step) return r.no_step.empty() ? "" : "step: no time, " + r.no_step + "\n";
   const step::StepTime& t = *r.step;
-  const double work = t.tokens_per_second * t.seconds.count();
   const Shown show(t.seconds.count());
   std::string text = "step: " + show(t.seconds.count()) + show.unit + " (" + show(t.low.count()) + " to " +
                      show(t.high.count()) + "), " + show_number(t.tokens_per_second, 3) + " tokens/s per GPU (" +
-                     show_number(work / t.high.count(), 3) + " to " + show_number(work / t.low.count(), 3) + "), MFU " +
+                     show_number(t.tokens_per_second_in(t.high), 3) + " to " +
+                     show_number(t.tokens_per_second_in(t.low), 3) + "), MFU " +
                      show_fixed(100 * t.model_flops_share, 0) + " %\n";
   std::vector<step::StepPart> parts = t.parts;
   std::ranges::stable_sort(parts, std::ranges::greater{}, &step::StepPart::time);
@@ -46,7 +46,6 @@ void add_step(nlohmann::json& j, const LikeResult& r) {
   j["no_step"] = r.no_step.empty() ? nlohmann::json(nullptr) : nlohmann::json(r.no_step);
   if (!r.step) return;
   const step::StepTime& t = *r.step;
-  const double work = t.tokens_per_second * t.seconds.count();
   nlohmann::json parts = nlohmann::json::array();
   for (const step::StepPart& part : t.parts) parts.push_back({{"name", part.name}, {"seconds", part.time.count()}});
   j["step"] = {{"seconds", t.seconds.count()},
@@ -54,8 +53,8 @@ void add_step(nlohmann::json& j, const LikeResult& r) {
                {"high", t.high.count()},
                {"coverage", 1.0},
                {"tokens_per_second", t.tokens_per_second},
-               {"tokens_per_second_low", work / t.high.count()},
-               {"tokens_per_second_high", work / t.low.count()},
+               {"tokens_per_second_low", t.tokens_per_second_in(t.high)},
+               {"tokens_per_second_high", t.tokens_per_second_in(t.low)},
                {"model_flops_share", t.model_flops_share},
                {"parts", std::move(parts)}};
 }

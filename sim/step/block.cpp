@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "sim/cost/laws/attention.h"
+#include "sim/cost/laws/card_figures.h"
 #include "sim/cost/laws/moved.h"
 #include "sim/cost/laws/product.h"
 #include "sim/step/code_style.h"
@@ -161,9 +162,8 @@ class Block {
     const std::int64_t b = step_.micro_batch * z_.heads;
     const auto scores = static_cast<double>(b) * static_cast<double>(s) * static_cast<double>(s);
     // Products of small matrices, one for each head, reach half of the peak.
-    const double peak = (card_.peak_bf16 ? *card_.peak_bf16 : card_.peak_fp16.value_or(card_.peak_fp32)).count();
     const Seconds both{4 * scores * static_cast<double>(step_.model.head_size) /
-                       (0.5 * peak * card_.kernel_laws->clock_share)};
+                       (0.5 * cost::peak_of_16_bits(card_) * card_.kernel_laws->clock_share)};
     time_.forward.add(KernelKind::attention, both, 2);
     time_.backward.add(KernelKind::attention, Seconds{2 * both.count()}, 4);
     forward(scores, {4, 4, 8, 4, 4});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/cost/laws/card_figures.h"
 #include "sim/cost/laws/exchange.h"
 #include "sim/cost/laws/moved.h"
 #include "sim/step/block.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr double kBetweenKernels = 1e-6;
 constexpr double kCompiledShareOfKernels = 0.5;  ///< of the gaps, and of launches: several operators in one
 constexpr double kCompiledShareOfHost = 0.4;
+constexpr double kOperator = 5.5e-6;   ///< of the host, for an operator in eager mode
 constexpr double kFsdpHook = 350e-6;   ///< of the host, at each block that is gathered
 constexpr double kDtensor = 50e-6;     ///< of the host, for an operator on a DTensor in eager mode
 constexpr double kBackwardHost = 0.8;  ///< of an operator's host time, which C++ alone spends
@@ -26,14 +28,10 @@ struct Parameters {
 };
 
 Parameters parameters_of(const TrainingStep& s) {
-  const ModelSizes& m = s.model;
-  const auto h = static_cast<double>(m.hidden);
-  const double query = static_cast<double>(m.heads * m.head_size), key = static_cast<double>(m.kv_heads * m.head_size);
-  const double block = 2 * h * query + 2 * h * key + (m.gated ? 3 : 2) * h * static_cast<double>(m.ffn);
-  const double of = static_cast<double>(s.spread.tensor);
-  Parameters p{.block = block / of, .embedding = static_cast<double>(m.vocabulary) * h / of};
-  p.all = p.block * static_cast<double>(m.layers) + p.embedding * (m.tied ? 1 : 2);
-  return p;
+  const auto of = static_cast<double>(s.spread.tensor);
+  return {.block = s.model.block_parameters() / of,
+          .embedding = s.model.embedding_parameters() / of,
+          .all = s.model.parameters() / of};
 }
 
 /// What a block's computation and what runs beside it come to.
@@ -156,7 +154,7 @@ void Step::around_gathers() {
 }
 
 void Step::host() {
-  double of_operator = s_.operator_seconds;
+  double of_operator = kOperator;
   if (s_.spread.tensor > 1 && s_.code == Code::written_out && !s_.compiled) of_operator += kDtensor;
   const double backward = block_.backward.kernels * kBackwardHost + again_.kernels;
   const double share = s_.compiled ? kCompiledShareOfHost : 1;
@@ -201,7 +199,7 @@ void Step::micro_step(bool reduces, double times) {
   add(again_, times * blocks);
   add(loss_.forward, times);
   add(loss_.backward, times);
-  add("elementwise and norms", times * (lookup + last));
+  add(to_string(KernelKind::moved), times * (lookup + last));
   add("copies of parameters", times * blocks * (forward_copies_ + backward_copies_));
   add("between kernels", times * blocks * (forward_gaps + backward_gaps));
   add("tensor-parallel communication", times * blocks * (forward_exchange_ + backward_exchange_));
@@ -258,9 +256,8 @@ StepTime Step::time() {
                   .parts = std::move(parts_)};
   result.tokens_per_second =
       static_cast<double>(s_.tokens() * s_.accumulation) / static_cast<double>(s_.spread.tensor) / total_;
-  const double peak = (c_.peak_bf16 ? *c_.peak_bf16 : c_.peak_fp16.value_or(c_.peak_fp32)).count();
   result.flops_per_second = model_flops(s_, p_) / total_;
-  result.model_flops_share = result.flops_per_second / peak;
+  result.model_flops_share = result.flops_per_second / cost::peak_of_16_bits(c_);
   return result;
 }
 

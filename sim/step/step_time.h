@@ -24,6 +24,11 @@ struct StepTime {
   double tokens_per_second = 0;  ///< of one GPU, at `seconds`
   double flops_per_second = 0;   ///< of the model, on one GPU
   double model_flops_share = 0;  ///< MFU: 6 flops a parameter and token and attention's, of the peak in 16 bits
+
+  /// The same work in another time, such as `low` or `high`.
+  [[nodiscard]] double tokens_per_second_in(Seconds time) const {
+    return tokens_per_second * seconds.count() / time.count();
+  }
 };
 
 /// A step in the steady state. Blocks one after another; beside each the gathers of the next and the reductions of the

@@ -32,6 +32,18 @@ struct ModelSizes {
   bool tied = false;
   bool gated = true;             ///< three products in the feed-forward and rotary positions; GPT has two and none
   bool query_key_norms = false;  ///< as Qwen3
+
+  /// Of its products: norms and biases left out.
+  [[nodiscard]] double block_parameters() const {
+    const auto h = static_cast<double>(hidden);
+    return 2 * h * static_cast<double>((heads + kv_heads) * head_size) + (gated ? 3 : 2) * h * static_cast<double>(ffn);
+  }
+  [[nodiscard]] double embedding_parameters() const {
+    return static_cast<double>(vocabulary) * static_cast<double>(hidden);
+  }
+  [[nodiscard]] double parameters() const {
+    return block_parameters() * static_cast<double>(layers) + embedding_parameters() * (tied ? 1 : 2);
+  }
 };
 
 struct Spread {
@@ -62,7 +74,6 @@ struct TrainingStep {
   /// Bytes that the optimizer moves for a parameter that a rank owns.
   double optimizer_bytes = 28;
   bool copies_around_gathers = false;  ///< fully_shard's, into and out of the buffer that is exchanged
-  double operator_seconds = 5.5e-6;    ///< of the host, for an operator in eager mode
 
   [[nodiscard]] std::int64_t data_ranks() const { return spread.ranks / spread.tensor; }
   [[nodiscard]] std::int64_t tokens() const { return micro_batch * sequence; }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/cluster/kernel_laws.h"
 #include "sim/validate/settings.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
@@ -55,7 +56,7 @@ struct PublishedRun {
   Compile compile = Compile::none;
   bool fused_kernels = false;  ///< Inductor's, not operators of a captured graph
   Attention attention = Attention::flash;
-  AttentionBy attention_kernel = AttentionBy::flash_2;
+  cluster::AttentionKernel attention_kernel = cluster::AttentionKernel::flash_2;
   Loss loss = Loss::eager;
   Norms norms = Norms::fused;
   Optimizer optimizer = Optimizer::adamw;

@@ -163,17 +163,6 @@ enum class HostLink : std::uint8_t { nvlink, pcie, none };
   return {};
 }
 
-/// Whose kernel: cluster::AttentionKernel.
-enum class AttentionBy : std::uint8_t { flash_1, flash_2, newest };
-[[nodiscard]] constexpr Word word(AttentionBy v) {
-  switch (v) {
-    case AttentionBy::flash_1: return {"flash_1"};
-    case AttentionBy::flash_2: return {"flash_2"};
-    case AttentionBy::newest: return {"newest"};
-  }
-  return {};
-}
-
 enum class Recompute : std::uint8_t { none, block, every_other_block, selective, attention, other };
 [[nodiscard]] constexpr Word word(Recompute v) {
   switch (v) {

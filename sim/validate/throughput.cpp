@@ -67,15 +67,6 @@ step::Loss loss_of(Loss loss) {
   return step::Loss::eager;
 }
 
-cluster::AttentionKernel kernel_of(AttentionBy kernel) {
-  switch (kernel) {
-    case AttentionBy::flash_1: return cluster::AttentionKernel::flash_1;
-    case AttentionBy::flash_2: return cluster::AttentionKernel::flash_2;
-    case AttentionBy::newest: return cluster::AttentionKernel::newest;
-  }
-  return cluster::AttentionKernel::flash_2;
-}
-
 /// Bytes that an update moves for a parameter: parameter, gradient and two moments read, three written.
 double optimizer_bytes(const PublishedRun& run) {
   if (run.precision == Precision::all_16_bit) return 14;
@@ -109,7 +100,7 @@ step::TrainingStep step_of(const PublishedRun& run) {
   s.compiled = run.fused_kernels;
   s.fused_norms = run.norms == Norms::fused;
   s.flash = run.attention == Attention::flash;
-  s.attention = kernel_of(run.attention_kernel);
+  s.attention = run.attention_kernel;
   s.float8 = float8_of(run);
   s.gathers_8_bits = run.float8 == Float8::gathered;
   s.recompute = recompute_of(run.recompute);
@@ -169,9 +160,9 @@ Result<Throughput> predict_throughput(const PublishedRun& run, const cluster::Cl
     return without("no laws of a model that is no decoder", "a decoder");
   const Result<step::StepTime> time = step::step_time(step_of(run), machine);
   if (!time) return time.error();
-  const double work = time->tokens_per_second * time->seconds.count();
-  return Throughput{
-      .tokens_per_second = time->tokens_per_second, .low = work / time->high.count(), .high = work / time->low.count()};
+  return Throughput{.tokens_per_second = time->tokens_per_second,
+                    .low = time->tokens_per_second_in(time->high),
+                    .high = time->tokens_per_second_in(time->low)};
 }
 
 }  // namespace shard::validate

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/cost/laws/card_figures.h"
+
 namespace shard::cost {
 namespace {
 
@@ -25,7 +27,7 @@ cluster::AttentionLaw law_of(cluster::AttentionKernel kernel, const cluster::Ker
 }  // namespace
 
 Seconds attention_time(const AttentionShape& s, cluster::AttentionKernel kernel, const cluster::Cluster& card) {
-  const cluster::KernelLaws laws = card.kernel_laws.value_or(cluster::KernelLaws{});
+  const cluster::KernelLaws& laws = *card.kernel_laws;
   const cluster::AttentionLaw law = law_of(kernel, laws);
   const double share = s.backward ? law.backward_share : law.forward_share;
   const double ramp = s.backward ? law.backward_ramp : law.forward_ramp;
@@ -34,13 +36,9 @@ Seconds attention_time(const AttentionShape& s, cluster::AttentionKernel kernel,
   if (rows * queries == 0) return Seconds{0};
   const double flops = 4 * rows * queries * static_cast<double>(s.keys) * static_cast<double>(s.head_size) *
                        (s.causal ? 0.5 : 1) * (s.backward ? 2.5 : 1);
-  const double processors = card.card ? card.card->multiprocessors : 108;
-  const double occupied = std::min(1.0, rows * std::ceil(queries / kQueriesOfABlock) / processors);
-  const double peak = card.peak_bf16   ? card.peak_bf16->count()
-                      : card.peak_fp16 ? card.peak_fp16->count()
-                                       : card.peak_fp32.count();
-  const double reached = peak * laws.clock_share * share * (s.head_size <= kSmallHead ? kShareOfSmallHeads : 1) /
-                         (1 + ramp / queries) * occupied;
+  const double occupied = std::min(1.0, rows * std::ceil(queries / kQueriesOfABlock) / multiprocessors(card));
+  const double reached = peak_of_16_bits(card) * laws.clock_share * share *
+                         (s.head_size <= kSmallHead ? kShareOfSmallHeads : 1) / (1 + ramp / queries) * occupied;
   return Seconds{kFloor.count() + flops / reached};
 }
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/cost/laws/card_figures.h"
+
 namespace shard::cost {
 namespace {
 
@@ -20,20 +22,13 @@ constexpr double kShortestSplit = 256;   ///< shorter sums are not split
 constexpr Seconds kSecondKernel{1e-6};   ///< which adds the parts up
 constexpr double kShareOfTheSums = 0.5;  ///< of their traffic that is not hidden: caches hold the rest
 
-double multiprocessors(const cluster::Cluster& card) {
-  constexpr double kUsual = 108;
-  return card.card && card.card->multiprocessors > 0 ? card.card->multiprocessors : kUsual;
-}
-
 }  // namespace
 
 Seconds product_time(const ProductShape& shape, const cluster::ProductLaw& law, const cluster::Cluster& card) {
   const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
   if (m * n * k == 0) return Seconds{0};
   const double processors = multiprocessors(card);
-  const double peak = card.peak_bf16   ? card.peak_bf16->count()
-                      : card.peak_fp16 ? card.peak_fp16->count()
-                                       : card.peak_fp32.count();
+  const double peak = peak_of_16_bits(card);
   const double clocks = card.kernel_laws ? card.kernel_laws->clock_share : 1;
   const double of_one = peak * clocks * law.peak_share * shape.speed / processors;
   const double bandwidth = card.memory_bandwidth.count() * law.bandwidth_share;
