@@ -16,8 +16,9 @@ struct AttentionShape {
 
 /// t = 8 us + F / (P e / (1 + r / S) o): F the products that causality leaves, two forward and five backward; e and r
 /// of AttentionLaw; o the share of multiprocessors that blocks of 128 queries fill; heads of 64 and less reach 0.85.
-/// A kernel of which the laws say nothing has flash_2's; `card` has kernel_laws. Holds from some 1,024 queries: fewer than 128 take up
-/// to 2.5 times that, and decoding (one query, many keys) is not modelled. Measured error: MODELS.md#laws-of-kernels.
+/// A kernel of which the laws say nothing has flash_2's; `card` has kernel_laws. Holds from some 1,024 queries: fewer
+/// than 128 take up to 2.5 times that, and decoding (one query, many keys) is not modelled. Measured error:
+/// MODELS.md#laws-of-kernels.
 [[nodiscard]] Seconds attention_time(const AttentionShape& shape, cluster::AttentionKernel kernel,
                                      const cluster::Cluster& card);
 
