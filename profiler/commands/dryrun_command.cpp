@@ -18,9 +18,11 @@
 #include "profiler/commands/recipe.h"
 #include "profiler/commands/routing.h"
 #include "profiler/commands/routing_draws.h"
+#include "profiler/commands/time_report.h"
 #include "profiler/commands/wanted_ranks.h"
 #include "profiler/dryrun/dry_run.h"
 #include "profiler/process/run_folder.h"
+#include "profiler/steptime/timeline.h"
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
 #include "sim/cli/progress.h"
@@ -113,7 +115,8 @@ struct Options {
   std::int64_t behind = 0;
   bool addresses_upwards = false;
   std::optional<double> timeout_seconds;
-  std::string trace, save;
+  std::string trace, timeline, save;
+  bool time = false;
   Recipe recipe;
   HeldBy by = HeldBy::site;
   std::int64_t top = 10;
@@ -149,6 +152,7 @@ Result<Card> card_of(const Options& options, const std::vector<std::string>& pro
                         .ranks = std::move(*ranks),
                         .ranks_per_host = cluster->devices_per_host,
                         .routing = std::move(*routing),
+                        .times = options.time,
                         .assume_zeros = options.assume_zeros},
               .outside = cluster::outside_allocator(*cluster, world_size)};
 }
@@ -172,6 +176,13 @@ Result<void> save_program(const DryRun& run, const Place& place, const std::stri
   from.rank = run.rank;
   from.addresses_upwards = place.addresses_upwards;
   return write_file(path, like::to_text(made.program));
+}
+
+Error no_laws(const cluster::Cluster& cluster) {
+  return {.code = Errc::contradiction,
+          .what = "nothing is known of how long kernels take on '" + cluster.name + "', so --time has no answer",
+          .where = "--cluster",
+          .help = "a cluster whose description has kernel_laws: those of GPUs that Shardscope brings have"};
 }
 
 /// What the program's own code looked at of ranks that do not run.
@@ -223,6 +234,12 @@ void declare(cli::Command& command, Options& options) {
                    [&options](std::string_view text, std::string_view, const cli::Range&) {
                      return read_behind(text, options.behind);
                    });
+  group.add_flag("time", &options.time, "how long a step takes, too: what it gives the GPU, priced by laws of kernels")
+      .common();
+  group
+      .add("timeline", &options.timeline, "FILE.json",
+           "write the predicted step as PyTorch's profiler would, for Perfetto and others (asks for --time)")
+      .writes_file();
   group.add("timeout", &options.timeout_seconds, "SECONDS", "end the program after so long").least(0).common();
   group.add("trace", &options.trace, "FILE", "write what the allocator did: .sst, or .pickle as PyTorch would")
       .common()
@@ -306,14 +323,21 @@ int dryrun_command(std::span<const std::string> arguments) {
     return failed(found.error());
   const Result<Card> card = card_of(options, program);
   if (!card) return failed(card.error());
+  const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
+  if (!cluster) return failed(cluster.error());
+  if (!options.timeline.empty()) options.time = true;
+  if (options.time && !cluster->kernel_laws) return failed(no_laws(*cluster));
   RoutingDraws draws;
   const Result<Ran> ran = run_draws(options, program, card->place, *format == cli::Format::json, draws);
   if (!ran) return failed(ran.error());
   const DryRuns& runs = ran->runs;
   const auto top = static_cast<std::size_t>(options.top);
   const std::optional<QuickRule> rule = quick_rule(options.recipe, options.cluster, options.world_size, runs.worst());
+  std::map<int, RankTime> times;
+  if (options.time) times = times_of(runs, card->place, *cluster);
   if (*format == cli::Format::json) {
     nlohmann::ordered_json answer = to_json(runs, *card, top);
+    if (options.time) add_times(answer, times);
     if (!draws.empty()) answer["routings"] = draws.json();
     if (!options.recipe.name.empty()) {
       answer["recipe"] = to_json(options.recipe);
@@ -321,13 +345,18 @@ int dryrun_command(std::span<const std::string> arguments) {
     }
     std::cout << cli::json_text(answer);
   } else {
-    std::string text = to_text(runs, *card, top) + to_text(rule);
+    std::string text = to_text(runs, *card, top) + to_text(times) + to_text(rule);
     if (!draws.empty()) text += "\n" + draws.text(card->place.routing);
     cli::print(std::cout, text);
   }
   const DryRun& worst = runs.worst().run;
   if (!options.trace.empty()) {
     if (const Result<void> written = write_recording(worst, options.trace); !written) return failed(written.error());
+  }
+  if (const steptime::Forecast* const step = slowest(times); step != nullptr && !options.timeline.empty()) {
+    const steptime::TimelineOf of{.card = cluster->name, .rank = slowest_rank(times), .world_size = options.world_size};
+    if (const Result<void> written = steptime::write_kineto(*step, of, options.timeline); !written)
+      return failed(written.error());
   }
   if (!options.save.empty()) {
     if (const Result<void> saved = save_program(worst, card->place, options.save); !saved) return failed(saved.error());

@@ -8,6 +8,7 @@
 
 #include "profiler/dryrun/phases.h"
 #include "profiler/standin/counters.h"
+#include "profiler/standin/work.h"
 #include "traces/sites.h"
 
 namespace shard::dryrun {
@@ -26,6 +27,19 @@ void add_counters(const fs::path& path, DryRun& run) {
   run.unknown_workspaces += counters.unknown_workspaces;
   run.optimizer_steps += counters.optimizer_steps;
   run.backward_calls += counters.backward_calls;
+}
+
+/// Files of work and operators, of the process that kept most.
+void add_work(const fs::path& path, DryRun& run) {
+  std::error_code error, of_other;
+  if (!run.work.empty() && fs::file_size(path, error) <= fs::file_size(run.work, of_other)) return;
+  run.work = path;
+  run.operators.clear();
+  const std::string process = path.stem().string() + ".";
+  for (fs::directory_iterator entry(path.parent_path(), error), none; !error && entry != none; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(process) && name.ends_with(".operators.json")) run.operators = entry->path();
+  }
 }
 
 /// A line each, as python/alone.py writes them.
@@ -112,6 +126,7 @@ void collect(const fs::path& folder, DryRun& run) {
     }
     if (path.extension() == ".software") add_software(path, run);
     if (path.extension() == standin::kCountersSuffix) add_counters(path, run);
+    if (path.extension() == standin::kWorkSuffix) add_work(path, run);
     if (path.extension() == ".peak") {
       std::int64_t peak = 0;
       if (std::ifstream(path) >> peak) run.allocated_peak_bytes = std::max(run.allocated_peak_bytes, peak);

@@ -34,6 +34,7 @@ struct Place {
   int ranks_per_host = 1;
   std::string routing = "balanced";  ///< of tokens to experts: as --routing says, or a JSON list of shares
   std::int64_t routing_draw = 0;     ///< which one at random that is so on average; 0: what is expected
+  bool times = false;                ///< what a step gives the device is kept, so that it can be priced
   bool assume_zeros = false;         ///< what other ranks would send, where the program's own code looks at it
 };
 
@@ -86,6 +87,9 @@ struct DryRun {
   std::int64_t values_read = 0;         ///< copies to the host of what no kernel has computed: zeros
   std::int64_t optimizer_steps = 0;
   std::int64_t backward_calls = 0;
+
+  /// Of the process that kept most (standin/work.h, python/work.py); gone when the run's folder is. Empty: none.
+  std::filesystem::path work, operators;
 
   std::vector<Absent> absent;
   std::vector<Routing> routing;

@@ -55,6 +55,11 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
   // Of a program that starts its ranks itself all run, too.
   if (place.ranks.size() == static_cast<std::size_t>(place.world_size))
     environment["SHARDSCOPE_STANDIN_RANKS"] = exchange_folder(folder);
+  if (place.times) {
+    environment["SHARDSCOPE_STANDIN_WORK"] = own;
+    // That it has no CUPTI here is no news.
+    if (std::getenv("KINETO_LOG_LEVEL") == nullptr) environment["KINETO_LOG_LEVEL"] = "99";
+  }
   if (place.world_size > 1) {
     environment["RANK"] = std::to_string(rank);
     environment["WORLD_SIZE"] = std::to_string(place.world_size);

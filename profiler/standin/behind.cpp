@@ -3,6 +3,7 @@
 
 #include "profiler/standin/card.h"
 #include "profiler/standin/handles.h"
+#include "profiler/standin/work.h"
 
 namespace shard::standin {
 namespace {
@@ -62,15 +63,18 @@ STANDIN int cudaEventDestroy(void* event) {
   behind().forget(event);
   return kSuccess;
 }
-STANDIN int cudaEventSynchronize(void*) {
+STANDIN int cudaEventSynchronize(void* event) {
+  keep_work(Work::host_wait, nullptr, {2, number_of(event)});
   behind().wait();
   return kSuccess;
 }
-STANDIN int cudaStreamSynchronize(void*) {
+STANDIN int cudaStreamSynchronize(void* stream) {
+  keep_work(Work::host_wait, stream, {1, 0});
   behind().wait();
   return kSuccess;
 }
 STANDIN int cudaDeviceSynchronize() {
+  keep_work(Work::host_wait, nullptr, {0, 0});
   behind().wait();
   return kSuccess;
 }

@@ -1,11 +1,14 @@
 // Capture of CUDA graphs: which streams are being captured. A captured graph holds nothing, and its replay does
 // nothing.
+#include "profiler/standin/capture.h"
+
 #include <cstddef>
 #include <map>
 #include <mutex>
 
 #include "profiler/standin/behind.h"
 #include "profiler/standin/handles.h"
+#include "profiler/standin/work.h"
 
 using namespace shard::standin;
 
@@ -19,17 +22,11 @@ constexpr int kIllegal = 900;  // cudaErrorStreamCaptureUnsupported
 struct Captures {
   std::mutex mutex;
   unsigned long long last = 0;
-  std::map<void*, unsigned long long> streams, events;  ///< the capture that each belongs to
+  std::map<const void*, unsigned long long> streams, events, graphs;  ///< the capture that each belongs to
 };
 Captures& captures() {
   static auto* const captures = new Captures;
   return *captures;
-}
-
-unsigned long long capture_of(void* stream) {
-  const std::lock_guard lock(captures().mutex);
-  const auto found = captures().streams.find(stream);
-  return found == captures().streams.end() ? 0 : found->second;
 }
 
 int hand_out(void** handle) {
@@ -37,7 +34,25 @@ int hand_out(void** handle) {
   return kSuccess;
 }
 
+int instantiate(void** executable, const void* graph) {
+  hand_out(executable);
+  std::int64_t id = 0;
+  {
+    const std::lock_guard lock(captures().mutex);
+    if (const auto found = captures().graphs.find(graph); found != captures().graphs.end())
+      id = static_cast<std::int64_t>(found->second);
+  }
+  keep_work(Work::instance, nullptr, {number_of(*executable), id});
+  return kSuccess;
+}
+
 }  // namespace
+
+unsigned long long shard::standin::capture_of(const void* stream) {
+  const std::lock_guard lock(captures().mutex);
+  const auto found = captures().streams.find(stream);
+  return found == captures().streams.end() ? 0 : found->second;
+}
 
 STANDIN int cudaStreamBeginCapture(void* stream, int) {
   const std::lock_guard lock(captures().mutex);
@@ -54,7 +69,9 @@ STANDIN int cudaStreamEndCapture(void* stream, void** graph) {
   const std::lock_guard lock(captures().mutex);
   std::erase_if(captures().streams, [id](const auto& each) { return each.second == id; });
   std::erase_if(captures().events, [id](const auto& each) { return each.second == id; });
-  return hand_out(graph);
+  hand_out(graph);
+  captures().graphs[*graph] = id;
+  return kSuccess;
 }
 STANDIN int cudaStreamIsCapturing(void* stream, int* status) {
   *status = capture_of(stream) != 0 ? kActive : kNotCapturing;
@@ -81,6 +98,7 @@ STANDIN int cudaStreamGetCaptureInfo_v3(void* stream, int* status, unsigned long
 
 STANDIN int cudaEventRecord(void* event, void* stream) {
   behind().record(event);
+  keep_work(Work::record, stream, {number_of(event)});
   const unsigned long long id = capture_of(stream);
   const std::lock_guard lock(captures().mutex);
   if (id != 0) {
@@ -94,20 +112,27 @@ STANDIN int cudaEventRecordWithFlags(void* event, void* stream, unsigned) {
   return cudaEventRecord(event, stream);
 }
 STANDIN int cudaStreamWaitEvent(void* stream, void* event, unsigned) {
-  const std::lock_guard lock(captures().mutex);
-  if (const auto found = captures().events.find(event); found != captures().events.end())
-    captures().streams[stream] = found->second;
+  {
+    const std::lock_guard lock(captures().mutex);
+    if (const auto found = captures().events.find(event); found != captures().events.end())
+      captures().streams[stream] = found->second;
+  }
+  keep_work(Work::wait, stream, {number_of(event)});
   return kSuccess;
 }
 
 STANDIN int cudaGraphCreate(void** graph, unsigned) {
   return hand_out(graph);
 }
-STANDIN int cudaGraphInstantiate(void** executable, void*, unsigned long long) {
-  return hand_out(executable);
+STANDIN int cudaGraphInstantiate(void** executable, void* graph, unsigned long long) {
+  return instantiate(executable, graph);
 }
-STANDIN int cudaGraphInstantiateWithFlags(void** executable, void*, unsigned long long) {
-  return hand_out(executable);
+STANDIN int cudaGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  return instantiate(executable, graph);
+}
+STANDIN int cudaGraphLaunch(void* executable, void* stream) {
+  keep_work(Work::graph, stream, {number_of(executable)});
+  return kSuccess;
 }
 STANDIN int cudaGraphGetNodes(void*, void**, std::size_t* count) {
   *count = 1;  // of none PyTorch warns

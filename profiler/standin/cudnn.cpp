@@ -4,10 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
+#include <unordered_map>
 
 #include "profiler/standin/card.h"
 #include "profiler/standin/counters.h"
 #include "profiler/standin/handles.h"
+#include "profiler/standin/work.h"
 
 using namespace shard::standin;
 
@@ -71,6 +74,61 @@ STANDIN const char* cudnnGetErrorString(int) {
 STANDIN int cudnnCreate(void** handle) {
   return hand_out(handle);
 }
+
+// --- What launches kernels ---
+
+namespace {
+
+/// Handles' streams.
+struct Streams {
+  std::mutex mutex;
+  std::unordered_map<const void*, void*> of;
+};
+Streams& streams() {
+  static auto* const streams = new Streams;
+  return *streams;
+}
+
+int launched(const void* handle, const char* name) {
+  if (!keeps_work()) return kSuccess;
+  const void* stream = nullptr;
+  {
+    const std::lock_guard lock(streams().mutex);
+    if (const auto found = streams().of.find(handle); found != streams().of.end()) stream = found->second;
+  }
+  keep_work(Work::library, stream, {}, name);
+  return kSuccess;
+}
+
+}  // namespace
+
+STANDIN int cudnnSetStream(void* handle, void* stream) {
+  const std::lock_guard lock(streams().mutex);
+  streams().of[handle] = stream;
+  return kSuccess;
+}
+STANDIN int cudnnGetStream(void* handle, void** stream) {
+  const std::lock_guard lock(streams().mutex);
+  const auto found = streams().of.find(handle);
+  *stream = found == streams().of.end() ? nullptr : found->second;
+  return kSuccess;
+}
+/// Whatever follows the handle is not looked at.
+#define LAUNCHES(NAME)                   \
+  STANDIN int NAME(const void* handle) { \
+    return launched(handle, #NAME);      \
+  }
+LAUNCHES(cudnnBackendExecute)
+LAUNCHES(cudnnBatchNormalizationBackwardEx)
+LAUNCHES(cudnnBatchNormalizationForwardInference)
+LAUNCHES(cudnnBatchNormalizationForwardTrainingEx)
+LAUNCHES(cudnnConvolutionBackwardData)
+LAUNCHES(cudnnConvolutionBackwardFilter)
+LAUNCHES(cudnnConvolutionBiasActivationForward)
+LAUNCHES(cudnnConvolutionForward)
+LAUNCHES(cudnnRNNBackwardData_v8)
+LAUNCHES(cudnnRNNBackwardWeights_v8)
+LAUNCHES(cudnnRNNForward)
 
 #define DESCRIPTOR(NAME)                                \
   STANDIN int cudnnCreate##NAME##Descriptor(void** d) { \

@@ -54,14 +54,6 @@ STANDIN int cuGetErrorString(int error, const char** text) {
 }
 
 // What compilers of kernels ask before they load what they made (Triton's driver.c).
-STANDIN int cuModuleLoadData(void** module, const void*) {
-  *module = fresh_handle();
-  return kSuccess;
-}
-STANDIN int cuModuleGetFunction(void** function, void*, const char*) {
-  *function = fresh_handle();
-  return kSuccess;
-}
 STANDIN int cuFuncGetAttribute(int* value, int which, void*) {
   // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK and _NUM_REGS; what a kernel has of local and shared memory nobody knows.
   constexpr int kMaxThreads = 0, kRegisters = 4, kThreadsPerBlock = 1024, kSomeRegisters = 32;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 #include "profiler/standin/device_memory.h"
 #include "profiler/standin/expected.h"
 #include "profiler/standin/handles.h"
+#include "profiler/standin/work.h"
 
 using namespace shard::standin;
 
@@ -21,6 +23,18 @@ namespace {
 /// dim3 of the runtime's launch functions.
 struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
+};
+
+/// cudaLaunchConfig_t, and CUlaunchConfig, as far as they are read.
+struct RuntimeConfig {
+  Dim3 grid, block;
+  std::size_t shared_bytes;
+  void* stream;
+};
+struct DriverConfig {
+  Dim3 grid, block;
+  unsigned shared_bytes;
+  void* stream;
 };
 
 constexpr std::size_t kMostArguments = 16, kLongestArgument = 2048;
@@ -36,14 +50,20 @@ int output_by_name(const char* name) {
   return 1;
 }
 
-/// Those whose output is not their first pointer, by the functions that stand for them.
-struct Others {
+/// Kernels whose output is not their first pointer, by the functions that stand for them; and the names of all, where
+/// anybody wants to know what runs.
+struct Kernels {
   std::mutex mutex;
   std::unordered_map<const void*, int> output;
+  std::unordered_map<const void*, const char*> names;
 };
-Others& others() {
-  static auto* const others = new Others;
-  return *others;
+Kernels& kernels() {
+  static auto* const kernels = new Kernels;
+  return *kernels;
+}
+bool wants_names() {
+  static const bool wants = std::getenv("SHARDSCOPE_STANDIN_WORK") != nullptr;
+  return wants;
 }
 
 /// The end of this thread's stack, where the compiler's stubs keep arguments.
@@ -100,12 +120,22 @@ const void* nth_pointer(void* const* arguments, int wanted) {
   return nullptr;
 }
 
+void keep_launch(const void* kernel, Dim3 grid, Dim3 block, const void* stream) {
+  if (!keeps_work()) return;
+  const char* name = "";
+  {
+    const std::lock_guard lock(kernels().mutex);
+    if (const auto found = kernels().names.find(kernel); found != kernels().names.end()) name = found->second;
+  }
+  keep_work(Work::kernel, stream, {grid.x, grid.y, grid.z, block.x, block.y, block.z}, name);
+}
+
 int launch(const void* kernel, void* const* arguments) {
   behind().launch();
   int wanted = 1;
   {
-    const std::lock_guard lock(others().mutex);
-    if (const auto found = others().output.find(kernel); found != others().output.end()) wanted = found->second;
+    const std::lock_guard lock(kernels().mutex);
+    if (const auto found = kernels().output.find(kernel); found != kernels().output.end()) wanted = found->second;
   }
   if (arguments == nullptr || wanted == 0) return kSuccess;
   if (const void* const output = nth_pointer(arguments, wanted); output != nullptr && !only_read(output))
@@ -118,24 +148,79 @@ int launch(const void* kernel, void* const* arguments) {
 STANDIN void __cudaRegisterFunction(void**, const char* host, char*, const char* name, int, void*, void*, void*, void*,
                                     int*) {
   const int output = output_by_name(name);
-  if (output == 1) return;
-  const std::lock_guard lock(others().mutex);
-  others().output[host] = output;
+  if (output == 1 && !wants_names()) return;
+  const std::lock_guard lock(kernels().mutex);
+  if (output != 1) kernels().output[host] = output;
+  if (wants_names()) kernels().names[host] = name;
 }
-STANDIN int cudaLaunchKernel(const void* kernel, Dim3, Dim3, void** arguments, std::size_t, void*) {
+STANDIN int cudaLaunchKernel(const void* kernel, Dim3 grid, Dim3 block, void** arguments, std::size_t, void* stream) {
+  keep_launch(kernel, grid, block, stream);
   return launch(kernel, arguments);
 }
-STANDIN int __cudaLaunchKernel(const void* kernel, Dim3, Dim3, void** arguments, std::size_t, void*) {
+STANDIN int __cudaLaunchKernel(const void* kernel, Dim3 grid, Dim3 block, void** arguments, std::size_t, void* stream) {
+  keep_launch(kernel, grid, block, stream);
   return launch(kernel, arguments);
 }
 /// By the driver: kernels that were compiled at run time (NVRTC, Triton).
-STANDIN int cuLaunchKernel(void* kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
-                           void** arguments, void**) {
+STANDIN int cuLaunchKernel(void* kernel, unsigned x, unsigned y, unsigned z, unsigned block_x, unsigned block_y,
+                           unsigned block_z, unsigned, void* stream, void** arguments, void**) {
+  keep_launch(kernel, {x, y, z}, {block_x, block_y, block_z}, stream);
   return launch(kernel, arguments);
 }
-STANDIN int cuLaunchKernelEx(const void*, void* kernel, void** arguments, void**) {
+STANDIN int cuLaunchKernelEx(const void* config, void* kernel, void** arguments, void**) {
+  const auto& said = *static_cast<const DriverConfig*>(config);
+  keep_launch(kernel, said.grid, said.block, said.stream);
   return launch(kernel, arguments);
 }
-STANDIN int cudaLaunchKernelExC(const void*, const void* kernel, void** arguments) {
+STANDIN int cudaLaunchKernelExC(const void* config, const void* kernel, void** arguments) {
+  const auto& said = *static_cast<const RuntimeConfig*>(config);
+  keep_launch(kernel, said.grid, said.block, said.stream);
   return launch(kernel, arguments);
+}
+
+// --- What the compiler's stubs say between <<< and >>>, and take again ---
+
+namespace {
+
+struct Configuration {
+  Dim3 grid, block;
+  std::size_t shared_bytes = 0;
+  void* stream = nullptr;
+};
+thread_local Configuration pushed{};
+
+}  // namespace
+
+STANDIN unsigned __cudaPushCallConfiguration(Dim3 grid, Dim3 block, std::size_t shared_bytes, void* stream) {
+  pushed = {.grid = grid, .block = block, .shared_bytes = shared_bytes, .stream = stream};
+  return 0;
+}
+STANDIN int __cudaPopCallConfiguration(Dim3* grid, Dim3* block, std::size_t* shared_bytes, void* stream) {
+  *grid = pushed.grid;
+  *block = pushed.block;
+  *shared_bytes = pushed.shared_bytes;
+  std::memcpy(stream, &pushed.stream, sizeof(pushed.stream));
+  return kSuccess;
+}
+
+// --- Kernels that are compiled at run time, by name ---
+
+STANDIN int cuModuleLoadData(void** module, const void*) {
+  *module = fresh_handle();
+  return kSuccess;
+}
+STANDIN int cuModuleGetFunction(void** function, void*, const char* name) {
+  *function = fresh_handle();
+  if (!wants_names()) return kSuccess;
+  const char* const kept = ::strdup(name);  // as long as the process: there are few
+  const std::lock_guard lock(kernels().mutex);
+  kernels().names[*function] = kept;
+  return kSuccess;
+}
+STANDIN int cuLibraryGetKernel(void** kernel, void* library, const char* name) {
+  return cuModuleGetFunction(kernel, library, name);
+}
+STANDIN int cuKernelGetFunction(void** function, void* kernel) {
+  *function = kernel;
+  return kSuccess;
 }

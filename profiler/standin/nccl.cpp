@@ -18,6 +18,7 @@
 #include "profiler/standin/handles.h"
 #include "profiler/standin/reduce.h"
 #include "profiler/standin/values.h"
+#include "profiler/standin/work.h"
 
 using namespace shard::standin;
 
@@ -35,7 +36,8 @@ enum Kind : std::int32_t {
   kGather,
   kScatter,
   kSend,
-  kSplit
+  kSplit,
+  kReceive
 };
 
 struct Communicator {
@@ -88,8 +90,9 @@ Bytes piece(const Bytes& all, std::size_t at, std::size_t bytes) {
 /// A call: what this rank gives, and what becomes of all ranks' parts.
 struct Call {
   Kind kind = kAllReduce;
-  std::string name;                       ///< for people
-  std::size_t sent = 0, result = 0;       ///< bytes
+  std::string name;                  ///< for people
+  std::size_t sent = 0, result = 0;  ///< bytes
+  const void* stream = nullptr;
   std::function<bool(int member)> takes;  ///< whether the result has a part of that member's
   /// Parts by member; those that are not taken are empty.
   std::function<std::optional<Bytes>(const std::vector<Bytes>&)> combine;
@@ -132,8 +135,21 @@ std::shared_ptr<Source> of_absent(const Communicator& communicator, const std::s
       std::move(as_equal));
 }
 
+constexpr int kNobody = -1;
+thread_local int group_depth = 0;
+/// Calls between ncclGroupStart and ncclGroupEnd are one kernel.
+std::atomic<std::int64_t> groups{0};
+thread_local std::int64_t this_group = 0;
+
+void keep_call(const Communicator& communicator, Kind kind, std::size_t bytes, int peer, const void* stream) {
+  keep_work(Work::collective, stream,
+            {kind, static_cast<std::int64_t>(bytes), number_of(&communicator), communicator.ranks, communicator.rank,
+             peer, group_depth > 0 ? this_group : ++groups});
+}
+
 /// `from`: nullptr where this rank gives nothing; `to`: where it gets nothing.
 int called(Communicator& communicator, const void* from, void* to, int type, Call call) {
+  keep_call(communicator, call.kind, std::max(call.sent, call.result), kNobody, call.stream);
   if (communicator.ranks == 1) {
     if (from != nullptr && to != nullptr) copy(to, from, std::min(call.sent, call.result));
     return kSuccess;
@@ -181,7 +197,6 @@ struct Grouped {
   std::size_t bytes = 0;
   int type = 0, root = 0;
 };
-thread_local int group_depth = 0;
 thread_local std::vector<Grouped> grouped;
 
 /// Broadcasts of each rank in one group are an all-gather into buffers of their own: what others send is what this rank
@@ -284,7 +299,7 @@ STANDIN const char* ncclGetLastError(void*) {
 // --- Collectives ---
 
 STANDIN int ncclGroupStart() {
-  ++group_depth;
+  if (group_depth++ == 0) this_group = ++groups;
   return kSuccess;
 }
 STANDIN int ncclGroupEnd() {
@@ -293,29 +308,31 @@ STANDIN int ncclGroupEnd() {
 }
 
 STANDIN int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation, void* communicator,
-                          void*) {
+                          void* stream) {
   const std::size_t bytes = count * bytes_of_type(type);
   return called(of(communicator), from, to, type,
                 {.kind = kAllReduce,
                  .name = "an all-reduce",
                  .sent = bytes,
                  .result = bytes,
+                 .stream = stream,
                  .takes = everybody,
                  .combine = [type, operation](const auto& parts) { return reduce(parts, type, operation); }});
 }
 STANDIN int ncclReduce(const void* from, void* to, std::size_t count, int type, int operation, int root,
-                       void* communicator, void*) {
+                       void* communicator, void* stream) {
   const std::size_t bytes = count * bytes_of_type(type);
   return called(of(communicator), from, of(communicator).rank == root ? to : nullptr, type,
                 {.kind = kReduce,
                  .name = "a reduction",
                  .sent = bytes,
                  .result = bytes,
+                 .stream = stream,
                  .takes = everybody,
                  .combine = [type, operation](const auto& parts) { return reduce(parts, type, operation); }});
 }
 STANDIN int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int root, void* communicator,
-                          void*) {
+                          void* stream) {
   const std::size_t bytes = count * bytes_of_type(type);
   if (group_depth > 0 && !others_run())
     grouped.push_back(
@@ -326,24 +343,26 @@ STANDIN int ncclBroadcast(const void* from, void* to, std::size_t count, int typ
        .name = "a broadcast from rank " + std::to_string(root),
        .sent = bytes,
        .result = bytes,
+       .stream = stream,
        .takes = [root](int member) { return member == root; },
        .combine = [root](const auto& parts) { return std::optional(parts[static_cast<std::size_t>(root)]); }});
 }
 STANDIN int ncclBcast(void* buffer, std::size_t count, int type, int root, void* communicator, void* stream) {
   return ncclBroadcast(buffer, buffer, count, type, root, communicator, stream);
 }
-STANDIN int ncclAllGather(const void* from, void* to, std::size_t count, int type, void* communicator, void*) {
+STANDIN int ncclAllGather(const void* from, void* to, std::size_t count, int type, void* communicator, void* stream) {
   const std::size_t bytes = count * bytes_of_type(type);
   return called(of(communicator), from, to, type,
                 {.kind = kAllGather,
                  .name = "an all-gather",
                  .sent = bytes,
                  .result = bytes * static_cast<std::size_t>(of(communicator).ranks),
+                 .stream = stream,
                  .takes = everybody,
                  .combine = joined});
 }
 STANDIN int ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int operation,
-                              void* communicator, void*) {
+                              void* communicator, void* stream) {
   const std::size_t bytes = count * bytes_of_type(type);
   const std::size_t at = bytes * static_cast<std::size_t>(of(communicator).rank);
   return called(of(communicator), from, to, type,
@@ -351,6 +370,7 @@ STANDIN int ncclReduceScatter(const void* from, void* to, std::size_t count, int
                  .name = "a reduce-scatter",
                  .sent = bytes * static_cast<std::size_t>(of(communicator).ranks),
                  .result = bytes,
+                 .stream = stream,
                  .takes = everybody,
                  .combine = [type, operation, at, bytes](const auto& parts) -> std::optional<Bytes> {
                    const std::optional<Bytes> all = reduce(parts, type, operation);
@@ -358,7 +378,7 @@ STANDIN int ncclReduceScatter(const void* from, void* to, std::size_t count, int
                    return piece(*all, at, bytes);
                  }});
 }
-STANDIN int ncclAlltoAll(const void* from, void* to, std::size_t count, int type, void* communicator, void*) {
+STANDIN int ncclAlltoAll(const void* from, void* to, std::size_t count, int type, void* communicator, void* stream) {
   const std::size_t bytes = count * bytes_of_type(type), ranks = static_cast<std::size_t>(of(communicator).ranks);
   const std::size_t at = bytes * static_cast<std::size_t>(of(communicator).rank);
   return called(of(communicator), from, to, type,
@@ -366,6 +386,7 @@ STANDIN int ncclAlltoAll(const void* from, void* to, std::size_t count, int type
                  .name = "an all-to-all",
                  .sent = bytes * ranks,
                  .result = bytes * ranks,
+                 .stream = stream,
                  .takes = everybody,
                  .combine = [at, bytes](const auto& parts) {
                    std::vector<Bytes> mine;
@@ -373,17 +394,20 @@ STANDIN int ncclAlltoAll(const void* from, void* to, std::size_t count, int type
                    return joined(mine);
                  }});
 }
-STANDIN int ncclGather(const void* from, void* to, std::size_t count, int type, int root, void* communicator, void*) {
+STANDIN int ncclGather(const void* from, void* to, std::size_t count, int type, int root, void* communicator,
+                       void* stream) {
   const std::size_t bytes = count * bytes_of_type(type);
   return called(of(communicator), from, of(communicator).rank == root ? to : nullptr, type,
                 {.kind = kGather,
                  .name = "a gather",
                  .sent = bytes,
                  .result = bytes * static_cast<std::size_t>(of(communicator).ranks),
+                 .stream = stream,
                  .takes = everybody,
                  .combine = joined});
 }
-STANDIN int ncclScatter(const void* from, void* to, std::size_t count, int type, int root, void* communicator, void*) {
+STANDIN int ncclScatter(const void* from, void* to, std::size_t count, int type, int root, void* communicator,
+                        void* stream) {
   const std::size_t bytes = count * bytes_of_type(type);
   const std::size_t at = bytes * static_cast<std::size_t>(of(communicator).rank);
   return called(of(communicator), of(communicator).rank == root ? from : nullptr, to, type,
@@ -391,6 +415,7 @@ STANDIN int ncclScatter(const void* from, void* to, std::size_t count, int type,
                  .name = "a scatter from rank " + std::to_string(root),
                  .sent = bytes * static_cast<std::size_t>(of(communicator).ranks),
                  .result = bytes,
+                 .stream = stream,
                  .takes = [root](int member) { return member == root; },
                  .combine =
                      [root, at, bytes](const auto& parts) {
@@ -400,8 +425,9 @@ STANDIN int ncclScatter(const void* from, void* to, std::size_t count, int type,
 
 // --- From one rank to another ---
 
-STANDIN int ncclSend(const void* from, std::size_t count, int type, int peer, void* communicator, void*) {
+STANDIN int ncclSend(const void* from, std::size_t count, int type, int peer, void* communicator, void* stream) {
   Communicator& sender = of(communicator);
+  keep_call(sender, kSend, count * bytes_of_type(type), peer, stream);
   if (!others_run() || sender.ranks == 1) return kSuccess;
   const std::size_t bytes = count * bytes_of_type(type);
   const std::optional<Bytes> own = values_of(from, bytes, type == kUint8);
@@ -410,9 +436,10 @@ STANDIN int ncclSend(const void* from, std::size_t count, int type, int peer, vo
   post(sender.box(sender.rank, peer), {.kind = kSend, .known = own ? 1 : 0, .values = own ? *own : Bytes()});
   return kSuccess;
 }
-STANDIN int ncclRecv(void* to, std::size_t count, int type, int peer, void* communicator, void*) {
+STANDIN int ncclRecv(void* to, std::size_t count, int type, int peer, void* communicator, void* stream) {
   Communicator& receiver = of(communicator);
   const std::size_t bytes = count * bytes_of_type(type);
+  keep_call(receiver, kReceive, bytes, peer, stream);
   if (receiver.ranks == 1) return kSuccess;
   std::uint64_t number = 0;
   {

@@ -7,6 +7,7 @@
 #include "profiler/standin/device_memory.h"
 #include "profiler/standin/handles.h"
 #include "profiler/standin/host_memory.h"
+#include "profiler/standin/work.h"
 
 using namespace shard::standin;
 
@@ -18,16 +19,22 @@ constexpr int kInvalidFunction = 98, kNoImage = 209;
 constexpr int kMemoryOfDevice = 2, kMemoryOfHost = 1, kMemoryUnregistered = 0;
 constexpr int kThreadsPerBlock = 1024;
 
-/// dim3 of the runtime's launch functions.
-struct Dim3 {
-  unsigned x = 1, y = 1, z = 1;
-};
-
 thread_local int current_device = 0;
 thread_local int last_error = kSuccess;
 
 int failed(int error) {
   return last_error = error;
+}
+
+int moved(void* to, const void* from, std::size_t bytes, const void* stream) {
+  keep_work(Work::copy, stream, {static_cast<std::int64_t>(bytes), is_device(from) ? 0 : 1, is_device(to) ? 0 : 1});
+  copy(to, from, bytes);
+  return kSuccess;
+}
+int filled(void* to, int value, std::size_t bytes, const void* stream) {
+  keep_work(Work::fill, stream, {static_cast<std::int64_t>(bytes)});
+  fill(to, value, bytes);
+  return kSuccess;
 }
 
 int hand_out(void** handle) {
@@ -81,26 +88,23 @@ STANDIN int cudaHostGetDevicePointer(void** device, void* host, unsigned) {
   *device = host;
   return kSuccess;
 }
-STANDIN int cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int, void*) {
-  copy(to, from, bytes);
-  return kSuccess;
+STANDIN int cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int, void* stream) {
+  return moved(to, from, bytes, stream);
 }
 STANDIN int cudaMemcpy(void* to, const void* from, std::size_t bytes, int) {
   behind().wait();
-  copy(to, from, bytes);
-  return kSuccess;
+  const int done = moved(to, from, bytes, nullptr);
+  keep_work(Work::host_wait, nullptr, {1, 0});
+  return done;
 }
-STANDIN int cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes, void*) {
-  copy(to, from, bytes);
-  return kSuccess;
+STANDIN int cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes, void* stream) {
+  return moved(to, from, bytes, stream);
 }
 STANDIN int cudaMemset(void* to, int value, std::size_t bytes) {
-  fill(to, value, bytes);
-  return kSuccess;
+  return filled(to, value, bytes, nullptr);
 }
-STANDIN int cudaMemsetAsync(void* to, int value, std::size_t bytes, void*) {
-  fill(to, value, bytes);
-  return kSuccess;
+STANDIN int cudaMemsetAsync(void* to, int value, std::size_t bytes, void* stream) {
+  return filled(to, value, bytes, stream);
 }
 STANDIN int cudaPointerGetAttributes(void* attributes, const void* pointer) {
   const bool on_device = is_device(pointer), pinned = !on_device && is_pinned(pointer);
@@ -191,13 +195,6 @@ STANDIN int cudaEventElapsedTime_v2(float* milliseconds, void* begin, void* end)
 STANDIN void** __cudaRegisterFatBinary(void*) {
   static void* module = nullptr;
   return &module;
-}
-STANDIN int __cudaPopCallConfiguration(Dim3* grid, Dim3* block, std::size_t* shared_bytes, void* stream) {
-  *grid = *block = Dim3{};
-  *shared_bytes = 0;
-  void* const none = nullptr;
-  std::memcpy(stream, &none, sizeof(none));
-  return kSuccess;
 }
 STANDIN int __cudaGetKernel(void** kernel, const void* function) {
   *kernel = const_cast<void*>(function);

@@ -30,6 +30,7 @@ class Recording:
     def __init__(self):
         self.torch = None
         self.phases = None
+        self.work = None  # of a run whose time is asked for
         self.owner = 0  # the process that records: a fork of it has no GPU
 
     def start(self, torch):
@@ -42,6 +43,8 @@ class Recording:
         except Exception as fault:  # an allocator that cannot record (cudaMallocAsync): the program runs all the same
             self.torch = None
             self.give_up(fault)
+        if self.work is not None:
+            self.work.start()
 
     def give_up(self, fault):
         with open(os.path.join(FOLDER, f"{os.getpid()}.fault"), "w") as file:
@@ -73,6 +76,8 @@ class Recording:
             json.dump(found, file)
 
     def write(self):
+        if self.work is not None:
+            self.work.finish()
         if self.torch is None or self.owner != os.getpid():
             return
         torch, self.torch = self.torch, None
@@ -106,7 +111,8 @@ def prepare(torch):
     torch.cuda._lazy_call(lambda: recording.start(torch))
     load("routing")
     phases = load("phases")
-    parts = [phases, load("steps"), load("small_values")]
+    work = load("work")
+    parts = [phases, work, load("steps"), load("small_values")]
     if hasattr(torch, "distributed") and torch.distributed.is_available():
         parts.append(load("together" if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else "alone"))
     for part in parts:
@@ -115,6 +121,7 @@ def prepare(torch):
         except (AttributeError, TypeError) as fault:  # a PyTorch that has no such function: its program runs all the same
             recording.give_up(f"{part.__name__}: {fault}")
     recording.phases = getattr(phases.prepare, "phases", None)
+    recording.work = getattr(work.prepare, "work", None)
     return parts
 
 

@@ -24,6 +24,7 @@ def prepare(torch):
     library = ctypes.CDLL(None)
     count = library.shardscope_standin_count_step
     phases = getattr(sys.modules["shardscope_phases"].prepare, "phases", None)  # none of a PyTorch that is not whole
+    work = getattr(sys.modules["shardscope_work"].prepare, "work", None)
     seen = {"backward": 0, "at_step": -1}
 
     def stepped(optimizer, arguments, more):
@@ -33,6 +34,8 @@ def prepare(torch):
             count(0)
             if phases is not None:
                 phases.took_step()
+            if work is not None:
+                work.stepped()
             let_watchdog_look()
 
     optimizers.register_optimizer_step_post_hook(stepped)

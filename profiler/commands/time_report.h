@@ -1,0 +1,37 @@
+// How long a step takes, of each rank that ran dry: as text and as JSON.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "profiler/commands/dryrun_report.h"
+#include "profiler/steptime/forecast.h"
+#include "sim/cluster/cluster.h"
+
+namespace shard::dryrun {
+
+/// A rank's, or why there is none.
+struct RankTime {
+  std::optional<steptime::Forecast> forecast;
+  std::string none;
+};
+
+/// By rank. The run's folder has its files.
+[[nodiscard]] std::map<int, RankTime> times_of(const DryRuns& runs, const Place& place,
+                                               const cluster::Cluster& cluster);
+
+/// The rank whose step takes longest; nullptr: nobody's is known.
+[[nodiscard]] const steptime::Forecast* slowest(const std::map<int, RankTime>& times);
+
+[[nodiscard]] int slowest_rank(const std::map<int, RankTime>& times);
+
+/// "step 412 ms (360 to 480)", what of it goes where, how much of it has a law, and what has none.
+[[nodiscard]] std::string to_text(const std::map<int, RankTime>& times);
+
+/// {"seconds", "low", "high", "coverage", "rank", "step", "kernels", "exchanges", "parts", "not_known", "by_rank"}, or
+/// null; and why not.
+void add_times(nlohmann::ordered_json& j, const std::map<int, RankTime>& times);
+
+}  // namespace shard::dryrun

@@ -1,0 +1,110 @@
+# What a step asks of the GPU, for who prices it: the stand-in keeps what is launched, PyTorch's profiler says which
+# operators with which shapes launched it. Each step has a file of its own; the last whole one is kept.
+import ctypes
+import functools
+import inspect
+import os
+import threading
+
+FOLDER = os.environ.get("SHARDSCOPE_DRYRUN_FOLDER", "")
+# The first prepares more than others do: states of optimizers, compiled code, captured graphs.
+MOST_STEPS = 4
+
+
+class Work:
+    def __init__(self, torch):
+        self.torch, self.owner = torch, os.getpid()
+        library = ctypes.CDLL(None)
+        self.keep, self.mark = library.shardscope_standin_keep_work, library.shardscope_standin_work_step
+        # Without it newer ones warn that a recording has its own events alone.
+        parameters = inspect.signature(torch.profiler.profile.__init__).parameters
+        self.more = {"acc_events": True} if "acc_events" in parameters else {}
+        self.step = 0
+        self.profile = None
+        self.ours = False  # a profiler is being made, by this class
+        self.ended = False
+        self.kept = None
+
+    def start(self):
+        """Called when PyTorch first uses a GPU. Operators are recorded from the first call of a module on: a recorder
+        holds tensors, which models that are still being made exchange."""
+        self.keep(1)
+        hooks = self.torch.nn.modules.module
+        if not hasattr(hooks, "register_module_forward_pre_hook"):
+            return self.begin_operators()
+
+        def first_call(module, arguments):
+            handle.remove()
+            if self.owner == os.getpid() and self.profile is None and not self.ended:
+                self.begin_operators()
+
+        handle = hooks.register_module_forward_pre_hook(first_call)
+        return None
+
+    def begin_operators(self):
+        profiler = self.torch.profiler
+        self.ours = True
+        try:
+            self.profile = profiler.profile(activities=[profiler.ProfilerActivity.CPU], record_shapes=True, **self.more)
+            # PyTorch 2.11 crashes where a recording is thrown away after the next has begun.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.profile))
+            self.profile.start()
+        except Exception:  # the program's own is on: its operators are not known
+            self.profile = None
+        finally:
+            self.ours = False
+
+    def end_operators(self, keep):
+        profile, self.profile = self.profile, None
+        if profile is None:
+            return
+        try:
+            profile.stop()
+            if keep:
+                path = os.path.join(FOLDER, f"{os.getpid()}.{self.step}.operators.json")
+                profile.export_chrome_trace(path)
+                if self.kept is not None:
+                    os.remove(self.kept)
+                self.kept = path
+        except Exception as fault:
+            with open(os.path.join(FOLDER, f"{os.getpid()}.fault"), "w") as file:
+                file.write(f"operators: {fault}")
+
+    def give_way(self):
+        """The program begins a profiler of its own; there can be one."""
+        if not self.ours and self.profile is not None and threading.current_thread() is threading.main_thread():
+            self.end_operators(keep=self.kept is None)
+
+    def stepped(self):
+        if self.ended or self.owner != os.getpid():
+            return
+        self.step += 1
+        self.mark(self.step)
+        self.end_operators(keep=True)
+        if self.step < MOST_STEPS:
+            self.begin_operators()
+        else:
+            self.ended = True
+            self.keep(0)
+
+    def finish(self):
+        """At the program's end. What ran since the last step is no whole step, but all there is of a run without one."""
+        if not self.ended and self.owner == os.getpid():
+            self.ended = True
+            self.keep(0)
+            self.end_operators(keep=self.kept is None)
+
+
+def prepare(torch):
+    if "SHARDSCOPE_STANDIN_WORK" not in os.environ or not hasattr(torch, "profiler"):
+        return
+    work = prepare.work = Work(torch)
+    made = torch.autograd.profiler.profile
+    begin = made._prepare_trace if hasattr(made, "_prepare_trace") else made.__enter__
+
+    @functools.wraps(begin)
+    def gives_way(profile, *arguments):
+        work.give_way()
+        return begin(profile, *arguments)
+
+    setattr(made, begin.__name__, gives_way)

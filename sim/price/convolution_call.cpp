@@ -1,0 +1,68 @@
+// Operators of ATen: input, weight, (bias,) then lists of stride, padding, dilation; groups.
+#include "sim/price/convolution_call.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/price/tensors.h"
+
+namespace shard::price {
+namespace {
+
+/// Arguments of an operator; -1: it has none.
+struct ConvolutionRow {
+  std::string_view name;
+  std::int32_t input, weight, gradient;
+  std::size_t stride, padding, groups;
+};
+constexpr std::array<ConvolutionRow, 7> kConvolutions{{
+    {"aten::cudnn_convolution", 0, 1, -1, 3, 2, 5},
+    {"aten::convolution", 0, 1, -1, 3, 4, 8},
+    {"aten::_convolution", 0, 1, -1, 3, 4, 8},
+    {"aten::conv2d", 0, 1, -1, 3, 4, 6},
+    {"aten::cudnn_convolution_relu", 0, 1, -1, 3, 4, 6},
+    {"aten::convolution_backward", 1, 2, 0, 4, 5, 9},
+    {"aten::_slow_conv2d_forward", 0, 1, -1, 4, 5, 99},
+}};
+
+std::int64_t at(const std::vector<std::int64_t>& numbers, std::size_t i, std::int64_t otherwise) {
+  if (numbers.empty()) return otherwise;
+  return i < numbers.size() ? numbers[i] : numbers.back();
+}
+
+}  // namespace
+
+std::optional<ConvolutionCall> convolution_of(const KernelCall& call) {
+  if (call.op == nullptr) return {};
+  const Operator& op = *call.op;
+  const auto* const row = std::ranges::find(kConvolutions, std::string_view(op.name), &ConvolutionRow::name);
+  if (row == kConvolutions.end()) return {};
+  const Tensor *const input = tensor_of(op, row->input), *const weight = tensor_of(op, row->weight);
+  if (input == nullptr || weight == nullptr || input->sizes.size() < 3 || weight->sizes.size() != input->sizes.size())
+    return {};
+  const std::vector<std::int64_t> strides = numbers_of(op, row->stride), paddings = numbers_of(op, row->padding),
+                                  groups = numbers_of(op, row->groups);
+  std::int64_t places = input->sizes[0], window = 1;
+  const Tensor* const gradient = row->gradient >= 0 ? tensor_of(op, row->gradient) : nullptr;
+  for (std::size_t i = 2; i < input->sizes.size(); ++i) {
+    const std::int64_t size = weight->sizes[i];
+    window *= size;
+    const std::int64_t stride = std::max<std::int64_t>(1, at(strides, i - 2, 1)), padding = at(paddings, i - 2, 0);
+    places *= gradient != nullptr && i < gradient->sizes.size()
+                  ? gradient->sizes[i]
+                  : std::max<std::int64_t>(1, (input->sizes[i] + 2 * padding - size) / stride + 1);
+  }
+  ConvolutionCall found;
+  found.groups = std::max<std::int64_t>(1, groups.empty() ? input->sizes[1] / weight->sizes[1] : groups.front());
+  found.element_bytes = element_bytes(input->type);
+  const std::int64_t out = weight->sizes[0] / found.groups, in = weight->sizes[1];
+  const bool of_weights = has_any(call.name, "wgrad", "BackwardFilter");
+  found.m = of_weights ? out : places;
+  found.n = of_weights ? in * window : out;
+  found.k = of_weights ? places : in * window;
+  found.moved_bytes = bytes(*input) + bytes(*weight) +
+                      static_cast<double>(places) * static_cast<double>(weight->sizes[0]) * found.element_bytes;
+  return found;
+}
+
+}  // namespace shard::price
