@@ -82,7 +82,7 @@ const std::vector<Layer>& layers() {
       {"sim/compile/", kPlans},
       {"sim/cluster/", kPlans},
       {"sim/cost/", with(kPlans, "sim/cluster/")},
-      {"sim/price/", {"traces/base/", "sim/cluster/", "sim/cost/"}},
+      {"sim/price/", {"traces/base/", "traces/import/kineto_program.h", "sim/cluster/", "sim/cost/"}},
       {"sim/step/", {"traces/base/", "sim/cluster/", "sim/cost/"}},
       {"sim/engine/", kSimulates},
       {"sim/search/", with(kSimulates, "sim/engine/")},

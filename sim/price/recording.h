@@ -1,0 +1,37 @@
+// Laws beside a recording: what kernels took, and what the laws say that they take.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/cluster.h"
+#include "traces/base/units.h"
+#include "traces/import/kineto_program.h"
+
+namespace shard::price {
+
+/// Kernels that one law prices, or those of one name that none does.
+struct Beside {
+  std::string name;  ///< the law's; the kernel's
+  std::int64_t kernels = 0;
+  Seconds measured, by_law;
+};
+
+struct LawsBeside {
+  std::vector<Beside> laws;       ///< the one that took longest first
+  std::vector<Beside> not_known;  ///< likewise
+  Seconds measured, by_law;       ///< of what has a law
+  Seconds without_law;            ///< measured of what has none
+  Seconds exchanges;              ///< measured of NCCL's kernels, which wait for other ranks and are left out
+
+  /// The share of the measured time that has a law.
+  [[nodiscard]] double coverage() const;
+  /// Of the sums; 0 where nothing has a law.
+  [[nodiscard]] double error() const;
+};
+
+/// `card` has kernel_laws.
+[[nodiscard]] LawsBeside laws_beside(const import::KinetoProgram& recording, const cluster::Cluster& card);
+
+}  // namespace shard::price
