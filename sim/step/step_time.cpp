@@ -100,7 +100,7 @@ class Step {
   double forward_copies_ = 0, backward_copies_ = 0;
   double forward_host_ = 0, backward_host_ = 0;
   double total_ = 0;
-  double blocks_seconds_ = 0;  ///< of a micro-step
+  double stage_seconds_ = 0;  ///< of a micro-step's blocks, with nothing beside them
   std::vector<StepPart> parts_;
 };
 
@@ -185,14 +185,12 @@ void Step::micro_step(bool reduces, double times) {
   const double reduce_block = reduces ? reduce(p_.block) : 0, reduce_ends = reduces ? reduce(p_.embedding) : 0;
 
   double exposed = 0, waits = 0;
-  blocks_seconds_ = 0;
+  stage_seconds_ = blocks * (std::max(forward, forward_host_) + std::max(backward, backward_host_));
   const auto run = [&](double computes, double exchanges, double host, double count) {
     const Beside both = beside(computes, exchanges);
     exposed += both.exposed * count;
     waits += std::max(0.0, host - both.total) * count;
     total_ += times * count * std::max(both.total, host);
-    if (host <= 0) return;  // the loss
-    blocks_seconds_ += count * std::max(both.total, host);
   };
   const double hidden = static_cast<double>(s_.tokens()) * static_cast<double>(s_.model.hidden);
   const double lookup = cost::moved_time(hidden * 4, c_).count();
@@ -235,9 +233,9 @@ void Step::pipeline() {
   double exchanged = 2 * steps * hand_on;
   if (s_.model.tied)
     exchanged += exchange(Collective::all_reduce, p_.embedding * s_.reduced_bytes, 2, stride * (p - 1));
-  add("pipeline bubble", share * blocks_seconds_);
+  add("pipeline bubble", share * stage_seconds_);
   add("pipeline communication", exchanged);
-  total_ += share * blocks_seconds_ + exchanged;
+  total_ += share * stage_seconds_ + exchanged;
 }
 
 void Step::optimizer() {
