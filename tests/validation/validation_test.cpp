@@ -50,7 +50,7 @@ TEST(Validation, TheDevicesWorkOfOffloadingGetsNoWorse) {
   EXPECT_LE(errors["p90_ape"], 0.35);
 }
 
-// Launch-bound is a rule of sizes alone (step::launch_bound), stated before a row was predicted.
+// Launch-bound is a rule of sizes (step::launch_bound), taken when the law's share of the host had marked none of them.
 TEST(Validation, LaunchBoundStepsAndPipelinesStandApart) {
   const nlohmann::json golden = json_of(shardscope({"validate", kGolden, "--json"}));
   std::int64_t apart = 0;
