@@ -24,14 +24,21 @@ constexpr double kPieces = 0.2;        ///< of an exchange that is cut into piec
 constexpr double kStragglers = 0.03;
 
 struct Parameters {
-  double block = 0, embedding = 0, all = 0;  ///< of one rank of the tensor-parallel group
+  double block = 0, embedding = 0, all = 0;  ///< of one rank of the tensor-parallel group; all: of the last stage
 };
+
+/// Blocks of one stage of a pipeline.
+double blocks_of(const TrainingStep& s) {
+  return static_cast<double>(s.model.layers) / static_cast<double>(s.spread.pipeline);
+}
 
 Parameters parameters_of(const TrainingStep& s) {
   const auto of = static_cast<double>(s.spread.tensor);
   return {.block = s.model.block_parameters() / of,
           .embedding = s.model.embedding_parameters() / of,
-          .all = s.model.parameters() / of};
+          .all = s.spread.pipeline == 1
+                     ? s.model.parameters() / of
+                     : (s.model.block_parameters() * blocks_of(s) + s.model.embedding_parameters()) / of};
 }
 
 /// What a block's computation and what runs beside it come to.
@@ -71,6 +78,7 @@ class Step {
   void around_gathers();
   void host();
   void micro_step(bool reduces, double times);
+  void pipeline();
   void optimizer();
   void add(const char* name, double seconds) {
     if (seconds <= 0) return;
@@ -92,6 +100,7 @@ class Step {
   double forward_copies_ = 0, backward_copies_ = 0;
   double forward_host_ = 0, backward_host_ = 0;
   double total_ = 0;
+  double stage_seconds_ = 0;  ///< of a micro-step's blocks, with nothing beside them
   std::vector<StepPart> parts_;
 };
 
@@ -170,12 +179,13 @@ void Step::micro_step(bool reduces, double times) {
   const double forward = block_.forward.total() + forward_exchange_ + forward_copies_ + forward_gaps;
   const double backward =
       block_.backward.total() + again_.total() + backward_exchange_ + backward_copies_ + backward_gaps;
-  const double blocks = static_cast<double>(s_.model.layers);
+  const double blocks = blocks_of(s_);
   const double gather_block = gather(p_.block), gather_ends = gather(p_.embedding);
   const double gather_back = s_.spread.gathers_again ? gather_block : 0;
   const double reduce_block = reduces ? reduce(p_.block) : 0, reduce_ends = reduces ? reduce(p_.embedding) : 0;
 
   double exposed = 0, waits = 0;
+  stage_seconds_ = blocks * (std::max(forward, forward_host_) + std::max(backward, backward_host_));
   const auto run = [&](double computes, double exchanges, double host, double count) {
     const Beside both = beside(computes, exchanges);
     exposed += both.exposed * count;
@@ -188,10 +198,10 @@ void Step::micro_step(bool reduces, double times) {
   const double unhidden = gather_ends + gather_block + reduce_ends;
   total_ += times * (lookup + last + unhidden + loss_.forward.total());
   exposed += unhidden;
-  run(forward, gather_block, forward_host_, blocks - 1);
+  run(forward, gather_block, forward_host_, std::max(0.0, blocks - 1));
   run(forward, s_.model.tied ? 0 : gather_ends, forward_host_, 1);
   run(loss_.backward.total(), gather_back, 0, 1);
-  run(backward, gather_back + reduce_block, backward_host_, blocks - 1);
+  run(backward, gather_back + reduce_block, backward_host_, std::max(0.0, blocks - 1));
   run(backward, reduce_block, backward_host_, 1);
 
   add(block_.forward, times * blocks);
@@ -205,6 +215,27 @@ void Step::micro_step(bool reduces, double times) {
   add("tensor-parallel communication", times * blocks * (forward_exchange_ + backward_exchange_));
   add("exposed communication", times * exposed);
   add("waiting for the host", times * waits);
+}
+
+/// While a pipeline fills and drains, the last stage waits for the others' blocks. Activations and their gradients are
+/// handed on beside nothing, but that interleaved stages do so beside the next chunk, as Megatron's do.
+void Step::pipeline() {
+  const std::int64_t p = s_.spread.pipeline;
+  if (p <= 1) return;
+  const std::int64_t stride = s_.spread.ranks / p;
+  const auto waits = static_cast<double>(p - 1);
+  const double share = waits / static_cast<double>(s_.spread.chunks);
+  const double part = s_.spread.sequence_parallel ? static_cast<double>(s_.spread.tensor) : 1;
+  const double bytes = static_cast<double>(s_.tokens()) * static_cast<double>(s_.model.hidden) * 2 / part;
+  // Of two, each gives its half to the other.
+  const double hand_on = exchange(Collective::all_gather, 2 * bytes, 2, stride);
+  const double steps = waits + (s_.spread.chunks > 1 ? 0 : static_cast<double>(s_.accumulation));
+  double exchanged = 2 * steps * hand_on;
+  if (s_.model.tied)
+    exchanged += exchange(Collective::all_reduce, p_.embedding * s_.reduced_bytes, 2, stride * (p - 1));
+  add("pipeline bubble", share * stage_seconds_);
+  add("pipeline communication", exchanged);
+  total_ += share * stage_seconds_ + exchanged;
 }
 
 void Step::optimizer() {
@@ -231,7 +262,8 @@ double model_flops(const TrainingStep& s, const Parameters& p) {
   const double weights = p.block * static_cast<double>(s.model.layers) + p.embedding;
   const double attention = 6.0 * static_cast<double>(s.model.layers * s.model.heads * s.model.head_size * s.sequence) /
                            static_cast<double>(s.spread.tensor);  // half of 12: causal
-  return (6 * weights + attention) * static_cast<double>(s.tokens() * s.accumulation);
+  return (6 * weights + attention) * static_cast<double>(s.tokens() * s.accumulation) /
+         static_cast<double>(s.spread.pipeline);
 }
 
 StepTime Step::time() {
@@ -243,6 +275,7 @@ StepTime Step::time() {
   const bool each = s_.spread.stage >= 2;
   micro_step(true, each ? static_cast<double>(s_.accumulation) : 1);
   if (!each && s_.accumulation > 1) micro_step(false, static_cast<double>(s_.accumulation - 1));
+  pipeline();
   optimizer();
   if (s_.spread.ranks > 1) {
     const double late = total_ * kStragglers * std::sqrt(2 * std::log(static_cast<double>(s_.spread.ranks)));
@@ -254,8 +287,8 @@ StepTime Step::time() {
                   .low = Seconds{total_ * (1 - doubt.below)},
                   .high = Seconds{total_ * (1 + doubt.above)},
                   .parts = std::move(parts_)};
-  result.tokens_per_second =
-      static_cast<double>(s_.tokens() * s_.accumulation) / static_cast<double>(s_.spread.tensor) / total_;
+  result.tokens_per_second = static_cast<double>(s_.tokens() * s_.accumulation) /
+                             static_cast<double>(s_.spread.tensor * s_.spread.pipeline) / total_;
   result.flops_per_second = model_flops(s_, p_) / total_;
   result.model_flops_share = result.flops_per_second / cost::peak_of_16_bits(c_);
   return result;

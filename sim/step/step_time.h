@@ -34,8 +34,13 @@ struct StepTime {
 /// A step in the steady state. Blocks one after another; beside each the gathers of the next and the reductions of the
 /// last; what is longer decides, also the host's launches. The first gather and the last reduction have nothing beside
 /// them. Products that run beside an exchange take an eighth longer. The slowest of n ranks: 1 + 0.03 sqrt(2 ln n).
+/// A pipeline's step is that of its last stage, which has the loss, and (p - 1) / chunks times the blocks of another.
 /// Errors: contradiction where the cluster has no laws of kernels, or one host only and the run needs more.
 [[nodiscard]] Result<StepTime> step_time(const TrainingStep& step, const cluster::Cluster& cluster);
+
+/// Whether kernels are so small that launching them takes longer than running them: fewer than 2^23 elements in a
+/// micro- step's hidden states. What a framework's host takes is not measured, so that such a step's time says little.
+[[nodiscard]] bool launch_bound(const TrainingStep& step);
 
 /// By how much the laws of kernels are off for a run of the kind that they know best; two strategies on one card whose
 /// times are nearer than that cannot be told apart.

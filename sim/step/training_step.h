@@ -48,6 +48,8 @@ struct ModelSizes {
 
 struct Spread {
   std::int64_t ranks = 1, tensor = 1;
+  std::int64_t pipeline = 1;     ///< stages; as many micro-steps in flight as 1F1B has
+  std::int64_t chunks = 1;       ///< of a stage that interleaves: each stage has so many runs of layers
   std::int32_t stage = 0;        ///< of ZeRO: 3 gathers parameters
   std::int64_t shard_ranks = 1;  ///< of stage 3: over how many parameters lie; the rest are replicas
   bool sequence_parallel = false;
@@ -75,7 +77,7 @@ struct TrainingStep {
   double optimizer_bytes = 28;
   bool copies_around_gathers = false;  ///< fully_shard's, into and out of the buffer that is exchanged
 
-  [[nodiscard]] std::int64_t data_ranks() const { return spread.ranks / spread.tensor; }
+  [[nodiscard]] std::int64_t data_ranks() const { return spread.ranks / (spread.tensor * spread.pipeline); }
   [[nodiscard]] std::int64_t tokens() const { return micro_batch * sequence; }
 };
 

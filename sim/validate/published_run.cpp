@@ -127,6 +127,7 @@ constexpr std::array kSettings{
     Column{"power_watts", count<&PublishedRun::power_watts>},
     Column{"tensor_parallel", count<&PublishedRun::tensor>},
     Column{"pipeline_parallel", count<&PublishedRun::pipeline>},
+    Column{"pipeline_chunks", count<&PublishedRun::pipeline_chunks>},
     Column{"context_parallel", count<&PublishedRun::context>},
     Column{"sequence_parallel", yes_or_no<&PublishedRun::sequence_parallel>},
     Column{"asynchronous_tensor_parallel", yes_or_no<&PublishedRun::asynchronous_tensor>},
@@ -198,8 +199,8 @@ Result<std::vector<PublishedRun>> read_published_runs(std::string_view text, std
           (runs[i].assumed.empty() ? "" : ", ") + std::string(c.name) + " " + std::string(table->at(i, c.name));
     }
     for (std::int64_t PublishedRun::*n :
-         {&PublishedRun::ranks, &PublishedRun::tensor, &PublishedRun::pipeline, &PublishedRun::context,
-          &PublishedRun::micro_batch, &PublishedRun::accumulation})
+         {&PublishedRun::ranks, &PublishedRun::tensor, &PublishedRun::pipeline, &PublishedRun::pipeline_chunks,
+          &PublishedRun::context, &PublishedRun::micro_batch, &PublishedRun::accumulation})
       if (runs[i].*n < 1) runs[i].*n = 1;
   }
   return runs;

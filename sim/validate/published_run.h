@@ -35,7 +35,7 @@ struct PublishedRun {
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocab = 0, sequence = 0;
   bool tied = false;
   std::int64_t gpu_bytes = 0;
-  std::int64_t ranks = 1, tensor = 1, pipeline = 1, context = 1, shard_degree = 1, stage = 0;
+  std::int64_t ranks = 1, tensor = 1, pipeline = 1, pipeline_chunks = 1, context = 1, shard_degree = 1, stage = 0;
   bool sequence_parallel = false, reshard_after_forward = true, asynchronous_tensor = false;
   std::int64_t ranks_per_host = 0;
   HostLink host_link = HostLink::nvlink;

@@ -90,6 +90,8 @@ step::TrainingStep step_of(const PublishedRun& run) {
              .query_key_norms = run.family == Family::qwen3};
   s.spread = {.ranks = run.ranks,
               .tensor = run.tensor,
+              .pipeline = run.pipeline,
+              .chunks = run.pipeline_chunks,
               .stage = static_cast<std::int32_t>(run.stage),
               .shard_ranks = run.shard_degree,
               .sequence_parallel = run.sequence_parallel,
@@ -152,17 +154,19 @@ Result<Throughput> predict_throughput(const PublishedRun& run, const cluster::Cl
     return without("no laws of adapters of low rank", "a run that trains all parameters");
   if (run.offload_parameters || run.offload_optimizer || run.offload_activations)
     return without("no laws of what rests in host memory", "a run whose states rest on the device");
-  if (run.mixture || run.pipeline > 1 || run.context > 1)
-    return without("no mixtures of experts, pipelines and context parallelism", "a dense run without them");
+  if (run.mixture || run.context > 1)
+    return without("no mixtures of experts and context parallelism", "a dense run without them");
   if (run.layers == 0 || run.hidden == 0 || run.sequence == 0 || run.heads == 0)
     return without("the model's sizes are not stated", "state them in their columns");
   if (run.family == Family::vision || run.family == Family::bert || run.family == Family::mlp)
     return without("no laws of a model that is no decoder", "a decoder");
-  const Result<step::StepTime> time = step::step_time(step_of(run), machine);
+  const step::TrainingStep step = step_of(run);
+  const Result<step::StepTime> time = step::step_time(step, machine);
   if (!time) return time.error();
   return Throughput{.tokens_per_second = time->tokens_per_second,
                     .low = time->tokens_per_second_in(time->high),
-                    .high = time->tokens_per_second_in(time->low)};
+                    .high = time->tokens_per_second_in(time->low),
+                    .launch_bound = step::launch_bound(step)};
 }
 
 }  // namespace shard::validate

@@ -11,6 +11,7 @@ namespace shard::validate {
 /// Per GPU, in steady steps; between `low` and `high` four of five are expected.
 struct Throughput {
   double tokens_per_second = 0, low = 0, high = 0;
+  bool launch_bound = false;  ///< by the rule of step::launch_bound()
 };
 
 /// `card`: the cluster that machine_of() names; the run's own links, network, hosts and power take the place of its.

@@ -99,6 +99,12 @@ void count_unpredicted(Validation& v) {
   }
 }
 
+/// Speeds that stand in their kind alone, as model states do among figures of memory; null: it counts everywhere.
+const char* speed_apart(const ValidatedRow& row) {
+  if (row.throughput->launch_bound) return "launch-bound";
+  return row.run.pipeline > 1 ? "pipelines" : nullptr;
+}
+
 std::vector<const char*> speed_kinds(const PublishedRun& run) {
   const bool eager = run.compile == Compile::none, whole = run.tensor == 1;
   std::vector<const char*> kinds;
@@ -143,6 +149,11 @@ void sum_up(Validation& v) {
       overall.add_memory(*error);
     }
     if (!row.throughput_error() || !row.run.measured()) continue;
+    if (const char* const apart = speed_apart(row)) {
+      ++speeds[apart].rows;
+      speeds.add_throughput(row);
+      continue;
+    }
     frameworks.add_throughput(row);
     overall.add_throughput(row);
     for (const char* const kind : speed_kinds(row.run)) {

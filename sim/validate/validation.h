@@ -62,7 +62,8 @@ struct Validation {
   std::vector<Unpredicted> unpredicted;
   /// Measured figures of a stated kind; model states and kinds that are not stated stand in `memory_kinds` alone.
   Errors overall;
-  /// Of the speeds of one kind: of 16 bits without tensor parallelism, ...; a row may be of several.
+  /// Of the speeds of one kind: of 16 bits without tensor parallelism, ...; a row may be of several. Pipelines and
+  /// launch-bound steps stand here alone.
   std::vector<Errors> speed_kinds;
   /// The median of the frameworks' median errors of speed, which no publisher of many rows decides.
   std::optional<double> median_of_medians;

@@ -51,8 +51,10 @@ class Random {
     s.model.heads = s.model.hidden / 128;
     s.model.kv_heads = s.model.gated ? 8 : s.model.heads;
     s.spread.tensor = of({1, 2, 8});
-    s.spread.ranks = s.spread.tensor * of({1, 2, 8, 64});
-    s.spread.stage = static_cast<std::int32_t>(of({0, 1, 2, 3}));
+    s.spread.pipeline = of({1, 1, 2});
+    s.spread.chunks = of({1, 2});
+    s.spread.ranks = s.spread.tensor * s.spread.pipeline * of({1, 2, 8, 64});
+    s.spread.stage = static_cast<std::int32_t>(s.spread.pipeline > 1 ? of({0, 1}) : of({0, 1, 2, 3}));
     s.spread.shard_ranks = s.data_ranks();
     s.spread.sequence_parallel = s.spread.tensor > 1;
     s.code = static_cast<Code>(of({0, 1, 2, 3, 4}));
@@ -67,6 +69,39 @@ class Random {
  private:
   std::mt19937 engine_;
 };
+
+double part_of(const StepTime& time, const std::string& name) {
+  for (const StepPart& part : time.parts)
+    if (part.name == name) return part.time.count();
+  return 0;
+}
+
+TrainingStep in_stages(std::int64_t stages, std::int64_t chunks) {
+  TrainingStep s = llama_8b();
+  s.code = Code::megatron;
+  s.spread = {.ranks = stages, .pipeline = stages, .chunks = chunks, .stage = 1, .shard_ranks = 1};
+  s.accumulation = 8;
+  return s;
+}
+
+// (p - 1) / chunks times the blocks of a micro-step, of which a step has as many as it accumulates.
+TEST(StepTime, APipelinesBubbleIsThatOf1F1B) {
+  const double whole = part_of(time_of(in_stages(4, 1)), "pipeline bubble");
+  EXPECT_GT(whole, 0);
+  EXPECT_NEAR(part_of(time_of(in_stages(4, 2)), "pipeline bubble"), whole / 2, 1e-9 * whole);
+  TrainingStep more = in_stages(4, 1);
+  more.accumulation = 16;
+  EXPECT_NEAR(part_of(time_of(more), "pipeline bubble"), whole, 1e-9 * whole);
+  // Half of the layers in each, and one that is waited for instead of three.
+  EXPECT_NEAR(part_of(time_of(in_stages(2, 1)), "pipeline bubble"), whole * 2 / 3, 0.01 * whole);
+  EXPECT_EQ(part_of(time_of(in_stages(1, 1)), "pipeline bubble"), 0);
+}
+
+TEST(StepTime, MoreMicroStepsFillAPipeline) {
+  TrainingStep few = in_stages(4, 1), many = few;
+  many.accumulation = 64;
+  EXPECT_GT(time_of(many).tokens_per_second, time_of(few).tokens_per_second);
+}
 
 TEST(StepTime, PartsSumUpToTheStep) {
   Random random(7);

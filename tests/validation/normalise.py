@@ -14,7 +14,7 @@ PLAIN = ["id", "framework_name", "evidence", "outcome", "memory_of", "memory_kin
          "memory2_bytes", "tokens_per_second"]
 SETTINGS = ["month", "framework", "framework_version", "pytorch_version", "code", "model", "family", "layers", "hidden",
             "heads", "kv_heads", "head_dim", "ffn", "vocab", "tied", "mixture", "sequence", "gpu", "gpu_bytes", "ranks",
-            "ranks_per_host", "host_link", "host_link_bytes_per_second", "network_bytes_per_second", "power_watts", "tensor_parallel", "pipeline_parallel", "context_parallel", "sequence_parallel", "asynchronous_tensor_parallel", "stage",
+            "ranks_per_host", "host_link", "host_link_bytes_per_second", "network_bytes_per_second", "power_watts", "tensor_parallel", "pipeline_parallel", "pipeline_chunks", "context_parallel", "sequence_parallel", "asynchronous_tensor_parallel", "stage",
             "shard_degree", "reshard_after_forward", "wrapping", "precision", "compute_type", "autocast", "reduced_bits", "float8", "float8_scales",
             "micro_batch", "accumulation", "recompute", "recompute_keeps_attention", "compile", "fused_kernels", "attention", "attention_kernel", "loss", "norms", "optimizer",
             "optimizer_step", "optimizer_bits", "adapter", "adapter_rank", "weight_bits", "offload_parameters",
@@ -93,6 +93,8 @@ def put_parallel(r):
     for setting, column in [("tensor_parallel", "tp"), ("pipeline_parallel", "pp"), ("context_parallel", "cp"),
                             ("ranks", "n_gpus")]:
         r.put(setting, max(r.number(column), 1), STATED if r[column] else ASSUMED)
+    chunks = r.number("vp")
+    r.put("pipeline_chunks", max(chunks, 1), STATED if chunks else DEFAULT)
     r.put("ranks_per_host", r.number("gpus_per_node") or "", STATED if r["gpus_per_node"] else ASSUMED)
     model = r.whole("tensor_parallel") * r.whole("pipeline_parallel") * r.whole("context_parallel")
     data = max(r.whole("ranks") // model, 1)

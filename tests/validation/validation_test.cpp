@@ -14,6 +14,8 @@ namespace shard::test {
 namespace {
 
 const std::string kTyped = TEST_DATA "/validation/typed.csv";
+const std::string kGolden = TEST_DATA "/validation/megatron_golden.csv";
+const std::string kOffloading = TEST_DATA "/validation/ml_dataflow.csv";
 
 const nlohmann::json& answer() {
   static const nlohmann::json j = json_of(shardscope({"validate", kTyped, "--json"}));
@@ -26,6 +28,47 @@ TEST(Validation, TheTableOfTheDocumentsIsTheCommands) {
   std::ifstream in(TEST_DATA "/../docs/validation.md");
   const std::string page{std::istreambuf_iterator<char>(in), {}};
   EXPECT_THAT(page, testing::HasSubstr(said.out));
+}
+
+TEST(Validation, TheTablesOfRowsThatNothingWasChosenByAreTheCommands) {
+  std::ifstream in(TEST_DATA "/../docs/step-time.md");
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  for (const std::string& rows : {kGolden, kOffloading}) {
+    const Outcome said = shardscope({"validate", rows, "--format", "markdown"});
+    ASSERT_EQ(said.exit_code, 0) << said.err;
+    const auto from = said.out.find("| speeds of |"), to = said.out.find("| not predicted |");
+    ASSERT_NE(to, std::string::npos);
+    EXPECT_THAT(page, testing::HasSubstr(said.out.substr(from, to - from)));
+  }
+}
+
+// What runs on the device, where weights and optimizer rest on the host: a bound, as of the frameworks above.
+TEST(Validation, TheDevicesWorkOfOffloadingGetsNoWorse) {
+  const nlohmann::json errors = json_of(shardscope({"validate", kOffloading, "--json"}))["overall"]["throughput"];
+  EXPECT_GE(errors["count"], 12);
+  EXPECT_LE(errors["median_ape"], 0.033);
+  EXPECT_LE(errors["p90_ape"], 0.35);
+}
+
+// Launch-bound is a rule of sizes (step::launch_bound), taken when the law's share of the host had marked none of them.
+TEST(Validation, LaunchBoundStepsAndPipelinesStandApart) {
+  const nlohmann::json golden = json_of(shardscope({"validate", kGolden, "--json"}));
+  std::int64_t apart = 0;
+  for (const nlohmann::json& each : golden["speed_kinds"]) {
+    const std::string kind = each["speed_kind"];
+    const nlohmann::json& errors = each["throughput"];
+    if (kind == "launch-bound") {
+      apart += errors["count"].get<std::int64_t>();
+      EXPECT_GE(errors["median_ape"], 1.0) << "no longer far off: docs/step-time.md says that they are";
+    } else if (kind == "pipelines") {
+      apart += errors["count"].get<std::int64_t>();
+      EXPECT_LE(errors["p90_ape"], 0.37);
+    }
+  }
+  EXPECT_GE(apart, 55);
+  EXPECT_GE(golden["overall"]["throughput"]["count"], 2);
+  EXPECT_LE(golden["overall"]["throughput"]["p90_ape"], 0.82);
+  EXPECT_EQ(golden["overall"]["throughput"]["count"].get<std::int64_t>() + apart, 59);
 }
 
 TEST(Validation, EveryRowIsPredictedOrSaysWhyNot) {
