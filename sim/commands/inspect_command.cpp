@@ -3,10 +3,12 @@
 
 #include "sim/cli/dispatch.h"
 #include "sim/cli/sizes.h"
+#include "sim/cluster/read_cluster.h"
 #include "sim/commands/allocator_options.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/estimate_states.h"
 #include "sim/commands/holders_options.h"
+#include "sim/commands/inspect_laws.h"
 #include "sim/commands/inspect_model.h"
 #include "sim/commands/inspect_oom.h"
 #include "sim/commands/known_names.h"
@@ -35,6 +37,8 @@ bytes, how much of them was hidden behind kernels and how much was exposed, step
 host by the time that is their own. --top says how many names, --rank of whom. Several files of one run are put on one
 axis: a memory snapshot and a profiler's trace of it, or the traces of several ranks; files that are more than a minute apart
 by their clocks are refused unless --force.
+With --laws CLUSTER it prices each kernel of a PyTorch profiler's trace (record_shapes=True) by the laws of that card, and
+says how far the sums are off, and which kernels have no law.
 With --replay-allocator runs a recording of PyTorch's allocator (a memory snapshot, or CSV) through the model of that
 allocator and counts where the two agree; --allocator-conf says what the same program would have reserved under other
 settings of PYTORCH_CUDA_ALLOC_CONF.
@@ -59,6 +63,7 @@ Examples:
   shardscope inspect gpt2-xl --estimate deepspeed --gpus-per-node 8
   shardscope inspect profile.json.gz --json
   shardscope inspect profile.json.gz snapshot.pickle
+  shardscope inspect profile.json.gz --laws h100-80gb-x8
   shardscope inspect snapshot.pickle --at peak --top 20
   shardscope inspect snapshot.pickle --at 12.5ms --by stack --json
   shardscope inspect snapshot.pickle --replay-allocator pytorch --json
@@ -158,6 +163,11 @@ int inspect_command(std::span<const std::string> arguments) {
       .reads_file([](std::string_view file) -> std::optional<fs::path> {
         return file == "-" ? std::nullopt : std::optional<fs::path>(file);
       });
+  std::string laws;
+  group
+      .add("laws", &laws, "CLUSTER",
+           "set the kernels of a profiler's recording beside what laws of this cluster's GPUs say that they take")
+      .known_names(cluster::cluster_names);
   holders.add_to(command);
   cli::add_output_options(command, output);
   command.before_config([&]() -> Result<bool> {
@@ -173,6 +183,7 @@ int inspect_command(std::span<const std::string> arguments) {
     return failed({Errc::usage, "--device is given on the command line, not in a file", "", ""});
   if (!oom.empty()) return inspect_oom(oom, paths, holders, incomplete, *format);
   const std::string& path = paths.front();
+  if (!laws.empty()) return inspect_laws(paths, laws, static_cast<std::size_t>(holders.top), *format);
   if (const Result<void> ok = check_replay(command, allocator, paths); !ok) return failed(ok.error());
   if (!allocator.empty()) return replay_recording(path, allocator, settings, incomplete, *format);
   if (const Result<void> ok = check_estimate(command, paths); !ok) return failed(ok.error());

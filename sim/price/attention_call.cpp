@@ -37,11 +37,16 @@ constexpr std::array<AttentionRow, 14> kAttentionRows{{
     {"FlashAttnFunc", AttentionKernel::flash_2, 0, 1, -1, false, false, 0.4},
 }};
 
-/// By its name where the operator does not say: a template's argument of flash attention's kernels.
+/// By the operator's argument; of flash attention's kernels their template says it: behind the traits whether numbers
+/// are dropped, then whether it is causal.
 bool is_causal(const KernelCall& call, const AttentionRow& row) {
   if (row.causal >= 0 && static_cast<std::size_t>(row.causal) < call.op->values.size() &&
       !call.op->values[static_cast<std::size_t>(row.causal)].empty())
     return is_true(*call.op, static_cast<std::size_t>(row.causal));
+  const std::size_t traits = call.name.rfind("> >, ");
+  if (traits != std::string_view::npos)
+    return call.name.substr(traits).starts_with("> >, false, true") ||
+           call.name.substr(traits).starts_with("> >, true, true");
   return true;
 }
 

@@ -32,6 +32,11 @@ std::int64_t at(const std::vector<std::int64_t>& numbers, std::size_t i, std::in
 
 }  // namespace
 
+bool is_convolution(const KernelCall& call) {
+  return call.op != nullptr && std::ranges::find(kConvolutions, std::string_view(call.op->name),
+                                                 &ConvolutionRow::name) != kConvolutions.end();
+}
+
 std::optional<ConvolutionCall> convolution_of(const KernelCall& call) {
   if (call.op == nullptr) return {};
   const Operator& op = *call.op;
@@ -55,6 +60,8 @@ std::optional<ConvolutionCall> convolution_of(const KernelCall& call) {
   ConvolutionCall found;
   found.groups = std::max<std::int64_t>(1, groups.empty() ? input->sizes[1] / weight->sizes[1] : groups.front());
   found.element_bytes = element_bytes(input->type);
+  constexpr std::int64_t kFewChannels = 8;  // kernels for pictures with three colours: no law
+  if (weight->sizes[1] < kFewChannels && found.groups == 1) return {};
   const std::int64_t out = weight->sizes[0] / found.groups, in = weight->sizes[1];
   const bool of_weights = has_any(call.name, "wgrad", "BackwardFilter");
   found.m = of_weights ? out : places;

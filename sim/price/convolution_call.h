@@ -14,7 +14,11 @@ struct ConvolutionCall {
   double moved_bytes = 0;  ///< of input, weights and result
 };
 
-/// Forward, or one of the two products of backward. None of another operator.
+/// Whether its operator is one, with or without a law.
+[[nodiscard]] bool is_convolution(const KernelCall& call);
+
+/// Forward, or one of the two products of backward. None of another operator, and of pictures with few colours, whose
+/// kernels are many times slower than their product.
 [[nodiscard]] std::optional<ConvolutionCall> convolution_of(const KernelCall& call);
 
 }  // namespace shard::price

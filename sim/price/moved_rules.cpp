@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "sim/price/tensors.h"
 
@@ -50,6 +51,14 @@ double loop_bytes(const Operator& op) {
   return read + broadcast_elements(op) * (compares ? 1 : promoted_bytes(op));
 }
 
+/// Tensors that are not dense are read element by element: half of what is fetched is used, in 16 bits.
+double strided(const KernelCall& call, double bytes) {
+  const bool dense = has_any(call.name, "vectorized_elementwise", "unrolled_elementwise");
+  const bool narrow = call.op != nullptr && promoted_bytes(*call.op) <= 2;
+  constexpr double kStrided16 = 1.8, kStrided32 = 1.2;
+  return dense ? bytes : bytes * (narrow ? kStrided16 : kStrided32);
+}
+
 /// A loop of PyTorch's over elements: by its operator's tensors, as far as its own grid reaches.
 std::optional<Moved> of_loop(const KernelCall& call, const Loop& loop) {
   const double by_name = loop.elements * std::max(loop.tensors, 1);
@@ -60,13 +69,15 @@ std::optional<Moved> of_loop(const KernelCall& call, const Loop& loop) {
   const bool is_of_all = loop.elements >= 0.5 * all;
   const bool fills = has_any(call.name, "FillFunctor", "fill_kernel");
   if (fills || !is_of_all) return elementwise(std::min(by_name, all * 4) * width);
-  return elementwise(loop_bytes(op));
+  return elementwise(strided(call, loop_bytes(op)));
 }
 
 std::optional<Moved> of_norm(const KernelCall& call, std::string_view name) {
   const Operator& op = *call.op;
   const double one = op.inputs.empty() ? 0 : bytes(op.inputs.front());
   const bool backward = has(name, "backward");
+  constexpr double kNarrowRows = 1.25;  // rows in 16 bits are short: less is under way at once
+  const double rows = one * (!op.inputs.empty() && element_bytes(op.inputs.front().type) == 2 ? kNarrowRows : 1);
   if (has(name, "batch_norm")) {
     if (call.name.starts_with("cudnn")) return reduction((backward ? 5 : 3) * one);
     if (has(call.name, "collect_statistics")) return reduction(one);
@@ -76,18 +87,26 @@ std::optional<Moved> of_norm(const KernelCall& call, std::string_view name) {
     if (has(call.name, "bn_fw")) return reduction(3 * one);
     return reduction((backward ? 5 : 3) * one);
   }
-  if (!backward) return reduction(2 * one);
+  if (!backward) return reduction(2 * rows);
   // Of the input, then of the weights, which sums over rows: it reads both and writes little.
-  const bool of_weights = has_any(call.name, "GammaBeta", "gamma_beta", "GammaBackward");
-  if (of_weights) return reduction(2 * one);
-  if (has_any(call.name, "InternalGradients", "ComputeBackwardFused", "compute_internal")) return reduction(2 * one);
-  return reduction(3 * one);
+  const bool of_weights = has_any(call.name, "GammaBeta", "gamma_beta", "GammaBackward", "InternalGradients",
+                                  "ComputeBackwardFused", "compute_internal");
+  return reduction((of_weights ? 2 : 3) * rows);
 }
 
+/// A row that fits into registers or shared memory is read once; another is read for its maximum, its sum and its
+/// result. Rows that do not begin at 16 bytes are not read in wide pieces.
 std::optional<Moved> of_softmax(const KernelCall& call, std::string_view name) {
   const Operator& op = *call.op;
-  const double one = op.inputs.empty() ? 0 : bytes(op.inputs.front());
-  return reduction((has(name, "backward") ? 3 : 2) * one);
+  if (op.inputs.empty() || op.inputs.front().sizes.empty()) return {};
+  const Tensor& first = op.inputs.front();
+  const double row = static_cast<double>(first.sizes.back()) * element_bytes(first.type);
+  constexpr double kUnaligned = 1.35, kWide = 16;
+  const double aligned = std::fmod(row, kWide) == 0 ? 1 : kUnaligned;
+  const bool backward = has(name, "backward");
+  const bool again = has_any(call.name, "cunn_SoftMaxForward", "cunn_SoftMaxBackward") && !has(call.name, "Smem");
+  const double passes = backward ? (again ? 5 : 3) : (again ? 4 : 2);
+  return reduction(passes * bytes(first) * aligned);
 }
 
 /// Rows of a table by their numbers, and the other way.
@@ -172,6 +191,24 @@ double copied_bytes(const Operator& op, const KernelCall& call) {
   return most > 0 ? most : lists;
 }
 
+std::optional<Moved> of_copy(const KernelCall& call) {
+  constexpr double kInPieces = 1.5;  // a kernel that does not copy in wide pieces
+  const bool wide = !has(call.name, "CatArrayBatchedCopy") || has_any(call.name, "vectorized", "alignedK");
+  const double bytes = 2 * copied_bytes(*call.op, call) * call.share * (wide ? 1 : kInPieces);
+  if (bytes <= 0) return {};  // of long lists the profiler does not say the sizes
+  return Moved{.bytes = bytes, .doubt = kDoubtOfElements + 0.05, .law = kCopies};
+}
+
+/// cuDNN's, from one order of dimensions to another and back: blocks take 1,024 elements each.
+std::optional<Moved> of_layout(const KernelCall& call) {
+  constexpr double kElements = 1024;
+  double all = 0;
+  for (const Tensor& tensor : call.op->inputs) all = std::max(all, bytes(tensor));
+  const double blocks = static_cast<double>(call.grid[0] * call.grid[1] * call.grid[2]);
+  const double each = call.op->inputs.empty() ? 4 : element_bytes(call.op->inputs.front().type);
+  return elementwise(2 * std::min(all, blocks * kElements * each));
+}
+
 std::optional<Moved> of_pooling(const KernelCall& call, std::string_view name) {
   const Operator& op = *call.op;
   const double read = input_bytes(op);
@@ -195,6 +232,7 @@ std::optional<Moved> of_operator(const KernelCall& call) {
   if (has_any(call.name, "multi_tensor_apply", "foreach") || has(name, "foreach") || has(name, "fused_adam") ||
       has(name, "fused_sgd"))
     return of_lists(call, name);
+  if (has_any(call.name, "nchwToNhwc", "nhwcToNchw")) return of_layout(call);
   if (has(name, "embedding") || is_one_of(name, {"index_select", "gather", "take", "index", "index_add", "index_put",
                                                  "index_put_impl", "scatter", "scatter_add", "index_copy"})) {
     const std::optional<Loop> loop = loop_of(call);
@@ -215,8 +253,7 @@ std::optional<Moved> of_operator(const KernelCall& call) {
   if (is_sorting(name)) return Moved{.bytes = 2 * input_bytes(op), .doubt = kDoubtOfSorting, .law = kSorting};
   if (is_reduction(name) && !loop_of(call)) return reduction(input_bytes(op));
   if (const std::optional<Loop> loop = loop_of(call)) return of_loop(call, *loop);
-  if (is_copy(name))
-    return Moved{.bytes = 2 * copied_bytes(op, call) * call.share, .doubt = kDoubtOfElements, .law = kCopies};
+  if (is_copy(name)) return of_copy(call);
   if (name == "native_dropout") return elementwise(2 * input_bytes(op) + broadcast_elements(op));
   if (has(call.name, "reduce_kernel")) return reduction(input_bytes(op));
   if (op.name.starts_with("aten::"))
@@ -234,6 +271,7 @@ std::optional<Moved> moved_by(const KernelCall& call) {
     return Moved{.bytes = input_bytes(*call.op), .reduces = reduces, .doubt = 0.3, .law = kCompiled};
   }
   if (call.op != nullptr && has(call.op->name, "::")) return of_operator(call);
+  if (has(call.name, "multi_tensor_apply")) return of_lists(call, has(call.name, "Adam") ? "adam" : "");
   if (const std::optional<Loop> loop = loop_of(call)) return of_loop(call, *loop);
   return {};
 }

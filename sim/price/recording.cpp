@@ -2,12 +2,14 @@
 #include "sim/price/recording.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "sim/cost/laws/moved.h"
+#include "sim/price/operator_walk.h"
 #include "sim/price/price.h"
 #include "sim/price/tensors.h"
 
@@ -32,9 +34,11 @@ class Joining {
  public:
   Joining(const import::KinetoProgram& recording, const cluster::Cluster& card) : recording_(recording), card_(card) {
     for (std::size_t i = 0; i < recording.operators.size(); ++i)
-      if (recording.operators[i].external_id >= 0) by_id_.emplace(recording.operators[i].external_id, i);
+      if (recording.operators[i].external_id >= 0)
+        by_id_.emplace(recording.operators[i].external_id, static_cast<std::int32_t>(i));
+    find_callers();
     for (const import::KinetoKernel& kernel : recording.kernels)
-      if (kernel.category == "kernel") blocks_[{id_of(kernel), kernel.name}] += blocks_in(kernel);
+      if (kernel.category == "kernel") blocks_[{caller_of(kernel), kernel.name}] += blocks_in(kernel);
   }
 
   LawsBeside run() {
@@ -50,14 +54,33 @@ class Joining {
       found.not_known.push_back(std::move(beside));
     }
     const auto longest = [](const Beside& beside) { return -beside.measured.count(); };
+    for (auto& [name, beside] : by_name_) found.differing.push_back(std::move(beside));
+    std::ranges::stable_sort(found.differing, {}, [](const Beside& beside) {
+      return -std::abs(beside.measured.count() - beside.by_law.count());
+    });
     std::ranges::stable_sort(found.laws, {}, longest);
     std::ranges::stable_sort(found.not_known, {}, longest);
     return found;
   }
 
  private:
-  static std::int64_t id_of(const import::KinetoKernel& kernel) {
-    return kernel.external_id >= 0 ? kernel.external_id : kernel.correlation;
+  /// The operators around the calls that launched, by the calls' correlation.
+  void find_callers() {
+    std::vector<const import::KinetoCall*> calls;
+    for (const import::KinetoCall& call : recording_.calls)
+      if (call.correlation >= 0) calls.push_back(&call);
+    std::ranges::stable_sort(calls, {}, &import::KinetoCall::begin_ns);
+    OperatorWalk walk(recording_.operators);
+    for (const import::KinetoCall* const call : calls)
+      if (walk.to(call->thread, call->begin_ns)) by_correlation_[call->correlation] = walk.innermost_with_tensors();
+  }
+  /// The operator that launched a kernel; -1: not known.
+  [[nodiscard]] std::int32_t caller_of(const import::KinetoKernel& kernel) const {
+    if (const auto found = by_correlation_.find(kernel.correlation);
+        found != by_correlation_.end() && found->second >= 0)
+      return found->second;
+    const auto named = by_id_.find(kernel.external_id);
+    return named == by_id_.end() ? -1 : named->second;
   }
   static std::int64_t blocks_in(const import::KinetoKernel& kernel) {
     std::int64_t all = 1;
@@ -71,41 +94,49 @@ class Joining {
       found_.exchanges += measured;
       return;
     }
+    if (kernel.category != "kernel" && has_any(kernel.name, "HtoD", "DtoH")) {
+      found_.host_copies += measured;  // pageable memory, a busy host, other copies: no law
+      return;
+    }
     const std::optional<Priced> priced = price_of(kernel);
     Beside& beside = priced ? laws_[std::string(priced->law)] : not_known_[kernel.name];
     beside.name = priced ? std::string(priced->law) : kernel.name;
     ++beside.kernels;
     beside.measured += measured;
-    if (priced) beside.by_law += priced->time;
+    if (!priced) return;
+    beside.by_law += priced->time;
+    Beside& of_name = by_name_[kernel.name];
+    of_name.name = kernel.name;
+    ++of_name.kernels;
+    of_name.measured += measured;
+    of_name.by_law += priced->time;
   }
 
   std::optional<Priced> price_of(const import::KinetoKernel& kernel) {
     if (kernel.category != "kernel") {
-      // Over PCIe the host decides: pageable memory, other copies.
-      const bool on_device = has_any(kernel.name, "DtoD", "Memset") || kernel.category == "gpu_memset";
-      if (!on_device || kernel.bytes < 0) return {};
+      if (kernel.bytes < 0) return {};
       const double passes = has(kernel.name, "DtoD") ? 2 : 1;
-      return Priced{.time = cost::moved_time(passes * static_cast<double>(kernel.bytes), card_),
-                    .doubt = 0.15,
-                    .law = "copies"};
+      return Priced{
+          .time = cost::moved_time(passes * static_cast<double>(kernel.bytes), card_), .doubt = 0.15, .law = "copies"};
     }
     KernelCall call;
     call.name = kernel.name;
     call.grid = kernel.grid;
     call.block = kernel.block;
-    if (const auto found = by_id_.find(id_of(kernel)); found != by_id_.end())
-      call.op = &operators_.emplace_back(operator_of(recording_.operators[found->second]));
-    const std::int64_t all = blocks_[{id_of(kernel), kernel.name}];
+    const std::int32_t caller = caller_of(kernel);
+    if (caller >= 0)
+      call.op = &operators_.emplace_back(operator_of(recording_.operators[static_cast<std::size_t>(caller)]));
+    const std::int64_t all = blocks_[{caller, kernel.name}];
     if (all > 0) call.share = static_cast<double>(blocks_in(kernel)) / static_cast<double>(all);
     return price(call, card_);
   }
 
   const import::KinetoProgram& recording_;
   const cluster::Cluster& card_;
-  std::unordered_map<std::int64_t, std::size_t> by_id_;
-  std::map<std::pair<std::int64_t, std::string>, std::int64_t> blocks_;
+  std::unordered_map<std::int64_t, std::int32_t> by_id_, by_correlation_;
+  std::map<std::pair<std::int32_t, std::string>, std::int64_t> blocks_;
   std::deque<Operator> operators_;
-  std::map<std::string, Beside> laws_, not_known_;
+  std::map<std::string, Beside> laws_, not_known_, by_name_;
   LawsBeside found_;
 };
 

@@ -20,10 +20,12 @@ struct Beside {
 
 struct LawsBeside {
   std::vector<Beside> laws;       ///< the one that took longest first
-  std::vector<Beside> not_known;  ///< likewise
+  std::vector<Beside> differing;  ///< kernels of one name that have a law, those first that it is off by most for
+  std::vector<Beside> not_known;  ///< the one that took longest first
   Seconds measured, by_law;       ///< of what has a law
   Seconds without_law;            ///< measured of what has none
   Seconds exchanges;              ///< measured of NCCL's kernels, which wait for other ranks and are left out
+  Seconds host_copies;            ///< measured of copies from and to the host, likewise
 
   /// The share of the measured time that has a law.
   [[nodiscard]] double coverage() const;

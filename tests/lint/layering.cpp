@@ -28,10 +28,8 @@ const std::vector<Layer>& profiler_layers() {
       {"profiler/record/",
        {"traces/", "profiler/process/", "profiler/spool/", "profiler/ranges/", "profiler/timeline/",
         "profiler/inject/inject.h"}},
-      {"profiler/dryrun/",
-       {"traces/", "profiler/process/", "profiler/standin/counters.h", "profiler/standin/work.h"}},
-      {"profiler/steptime/",
-       {"traces/", "sim/price/", "sim/cost/", "sim/cluster/", "profiler/standin/work.h"}},
+      {"profiler/dryrun/", {"traces/", "profiler/process/", "profiler/standin/counters.h", "profiler/standin/work.h"}},
+      {"profiler/steptime/", {"traces/", "sim/price/", "sim/cost/", "sim/cluster/", "profiler/standin/work.h"}},
       {"profiler/commands/",
        {"traces/", "sim/cli/", "sim/commands/printing.h", "sim/cluster/", "sim/like/program/",
         "sim/model/known_models.h", "sim/model/examples.h", "profiler/dryrun/", "profiler/process/", "profiler/ranges/",
@@ -51,9 +49,9 @@ const std::vector<Layer>& layers() {
                                                "sim/memory/",  "sim/target/", "sim/strategy/",
                                                "sim/ir/",      "sim/check/",  "sim/compile/"};
   static const std::vector<std::string> kPlanner{
-      "traces/",     "sim/model/", "sim/chunk/",   "sim/memory/",  "sim/target/",   "sim/strategy/", "sim/ir/",
-      "sim/record/", "sim/check/", "sim/compile/", "sim/cluster/", "sim/cost/",     "sim/step/",     "sim/engine/",
-      "sim/search/", "sim/like/",  "sim/cli/",     "sim/foreign/", "sim/validate/", "sim/mcp/"};
+      "traces/",     "sim/model/",  "sim/chunk/",   "sim/memory/",  "sim/target/",  "sim/strategy/", "sim/ir/",
+      "sim/record/", "sim/check/",  "sim/compile/", "sim/cluster/", "sim/cost/",    "sim/price/",    "sim/step/",
+      "sim/engine/", "sim/search/", "sim/like/",    "sim/cli/",     "sim/foreign/", "sim/validate/", "sim/mcp/"};
   static const auto with = [](std::vector<std::string> list, const std::string& more) {
     list.push_back(more);
     return list;

@@ -67,6 +67,7 @@ class ProgramReader {
                    source_.label() + ": byte " + std::to_string(json_.at()), "a file in Chrome's trace format"};
     for (KinetoOperator& each : program_.operators) shift(each.begin_ns), shift(each.end_ns);
     for (KinetoKernel& each : program_.kernels) shift(each.begin_ns);
+    for (KinetoCall& each : program_.calls) shift(each.begin_ns);
     return std::move(program_);
   }
 
@@ -262,6 +263,11 @@ class ProgramReader {
                           .process_group = std::move(event.process_group)};
       tensors(event, made);
       program_.operators.push_back(std::move(made));
+      return;
+    }
+    if (event.category == "cuda_runtime" || event.category == "cuda_driver" || event.category == "Runtime") {
+      (void)to_integer(event.thread, thread);
+      program_.calls.push_back({.begin_ns = begin, .thread = thread, .correlation = event.correlation});
       return;
     }
     const bool is_kernel = event.category == "kernel" || event.category == "Kernel";

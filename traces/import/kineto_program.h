@@ -41,8 +41,14 @@ struct KinetoKernel {
   std::int64_t external_id = -1, correlation = -1;
 };
 
+/// A call of CUDA's runtime or driver.
+struct KinetoCall {
+  std::int64_t begin_ns = 0, thread = 0, correlation = -1;
+};
+
 struct KinetoProgram {
   std::vector<KinetoOperator> operators;
+  std::vector<KinetoCall> calls;
   std::vector<KinetoKernel> kernels;
   std::vector<std::string> devices;  ///< names of GPUs
 };
