@@ -185,6 +185,16 @@ Error no_laws(const cluster::Cluster& cluster) {
           .help = "a cluster whose description has kernel_laws: those of GPUs that Shardscope brings have"};
 }
 
+Result<void> write_timeline(const std::map<int, RankTime>& times, const cluster::Cluster& cluster,
+                            const Options& options) {
+  const steptime::Forecast* const step = slowest(times);
+  if (step == nullptr)
+    return Error{Errc::contradiction, "there is no timeline to write: " + times.begin()->second.none, options.timeline,
+                 ""};
+  return steptime::write_kineto(
+      *step, {.card = cluster.name, .rank = slowest_rank(times), .world_size = options.world_size}, options.timeline);
+}
+
 /// What the program's own code looked at of ranks that do not run.
 const Absent* first_refused(const DryRuns& runs) {
   for (const RankRun& rank : runs.ranks)
@@ -321,11 +331,11 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (!format) return failed(format.error());
   if (const Result<void> found = find_stages(options.recipe, options.world_size, options.ranks); !found)
     return failed(found.error());
+  if (!options.timeline.empty()) options.time = true;
   const Result<Card> card = card_of(options, program);
   if (!card) return failed(card.error());
   const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
   if (!cluster) return failed(cluster.error());
-  if (!options.timeline.empty()) options.time = true;
   if (options.time && !cluster->kernel_laws) return failed(no_laws(*cluster));
   RoutingDraws draws;
   const Result<Ran> ran = run_draws(options, program, card->place, *format == cli::Format::json, draws);
@@ -353,10 +363,8 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (!options.trace.empty()) {
     if (const Result<void> written = write_recording(worst, options.trace); !written) return failed(written.error());
   }
-  if (const steptime::Forecast* const step = slowest(times); step != nullptr && !options.timeline.empty()) {
-    const steptime::TimelineOf of{.card = cluster->name, .rank = slowest_rank(times), .world_size = options.world_size};
-    if (const Result<void> written = steptime::write_kineto(*step, of, options.timeline); !written)
-      return failed(written.error());
+  if (!options.timeline.empty()) {
+    if (const Result<void> written = write_timeline(times, *cluster, options); !written) return failed(written.error());
   }
   if (!options.save.empty()) {
     if (const Result<void> saved = save_program(worst, card->place, options.save); !saved) return failed(saved.error());

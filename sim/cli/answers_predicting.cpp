@@ -156,6 +156,15 @@ constexpr AnswerKey kInspectModel[] = {
     {"values", "what the description says: `key`, `value`, `origin`"},
 };
 
+constexpr AnswerKey kInspectLaws[] = {
+    {"schema_version, command, file", "1, `inspect`, as it was named"},
+    {"laws_of, devices", "the cluster whose laws these are; the GPUs that the recording names"},
+    {"kernels",
+     R"(`measured_seconds` and `by_law_seconds` of kernels that have a law, `error` of the sum and `coverage` as shares,
+`exchanges_seconds` and `host_copies_seconds` that are left out, and lists of at most `--top`: `laws`, `differing` (kernels of one name, those
+first that differ most), `not_known` (without a law))"},
+};
+
 constexpr AnswerKey kInspectOom[] = {
     {"schema_version, command, file", "1, `inspect`, as it was named"},
     {"cause, conclusion",
@@ -197,6 +206,7 @@ line of text and all its fields by their keys, and, of the rank that takes most:
 contradicts itself.)"},
     {"plan", kPlan},
     {"inspect MODEL", kInspectModel},
+    {"inspect --laws CLUSTER", kInspectLaws},
     {"inspect --oom FILE", kInspectOom},
     {"convert", kConvert, "Of a picture (`.png`) it is the answer of `view --screenshot --json`."},
 };

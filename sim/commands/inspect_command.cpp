@@ -94,6 +94,19 @@ Result<void> check_replay(const cli::Command& command, const std::string& alloca
   return {};
 }
 
+void add_estimate_options(cli::Group& group, EstimateFlags& estimate) {
+  group.add("estimate", &estimate.of, "deepspeed", "what the estimators of this framework make of a model");
+  group.add("gpus-per-node", &estimate.gpus_per_node, "N", "with --estimate: GPUs of one host").least(1).most(65536);
+  group.add("nodes", &estimate.nodes, "N", "with --estimate: hosts").least(1).most(65536);
+}
+
+void add_laws_option(cli::Group& group, std::string& cluster) {
+  group
+      .add("laws", &cluster, "CLUSTER",
+           "set the kernels of a profiler's recording beside what laws of this cluster's GPUs say that they take")
+      .known_names(cluster::cluster_names);
+}
+
 /// --models or --clusters, and nothing else.
 int list_names(const cli::Command& command, const cli::OutputOptions& output, bool both, bool models,
                const std::vector<std::string>& paths) {
@@ -149,11 +162,8 @@ int inspect_command(std::span<const std::string> arguments) {
   group.add_flag("incomplete", &incomplete, kIncompleteHelp);
   group.add_flag("force", &force, kForceRunsHelp);
   EstimateFlags estimate;
-  group.add("estimate", &estimate.of, "deepspeed", "what the estimators of this framework make of a model");
-  group.add("gpus-per-node", &estimate.gpus_per_node, "N", "with --estimate: GPUs of one host").least(1).most(65536);
-  group.add("nodes", &estimate.nodes, "N", "with --estimate: hosts").least(1).most(65536);
-  bool models = false;
-  bool clusters = false;
+  add_estimate_options(group, estimate);
+  bool models = false, clusters = false;
   group.add_flag("models", &models, "list the models that are known by name, with their source; no file is read");
   group.add_flag("clusters", &clusters, "list the machines that are known by name, with their source; no file is read");
   std::string device;
@@ -164,10 +174,7 @@ int inspect_command(std::span<const std::string> arguments) {
         return file == "-" ? std::nullopt : std::optional<fs::path>(file);
       });
   std::string laws;
-  group
-      .add("laws", &laws, "CLUSTER",
-           "set the kernels of a profiler's recording beside what laws of this cluster's GPUs say that they take")
-      .known_names(cluster::cluster_names);
+  add_laws_option(group, laws);
   holders.add_to(command);
   cli::add_output_options(command, output);
   command.before_config([&]() -> Result<bool> {

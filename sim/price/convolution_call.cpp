@@ -47,28 +47,35 @@ std::optional<ConvolutionCall> convolution_of(const KernelCall& call) {
     return {};
   const std::vector<std::int64_t> strides = numbers_of(op, row->stride), paddings = numbers_of(op, row->padding),
                                   groups = numbers_of(op, row->groups);
-  std::int64_t places = input->sizes[0], window = 1;
+  double places = static_cast<double>(input->sizes[0]), window = 1;
   const Tensor* const gradient = row->gradient >= 0 ? tensor_of(op, row->gradient) : nullptr;
   for (std::size_t i = 2; i < input->sizes.size(); ++i) {
     const std::int64_t size = weight->sizes[i];
-    window *= size;
+    window *= static_cast<double>(size);
     const std::int64_t stride = std::max<std::int64_t>(1, at(strides, i - 2, 1)), padding = at(paddings, i - 2, 0);
-    places *= gradient != nullptr && i < gradient->sizes.size()
-                  ? gradient->sizes[i]
-                  : std::max<std::int64_t>(1, (input->sizes[i] + 2 * padding - size) / stride + 1);
+    const std::int64_t made = gradient != nullptr && i < gradient->sizes.size()
+                                  ? gradient->sizes[i]
+                                  : (input->sizes[i] + 2 * std::min(padding, kMostOfSize) - size) / stride + 1;
+    places *= static_cast<double>(std::max<std::int64_t>(1, made));
   }
   ConvolutionCall found;
-  found.groups = std::max<std::int64_t>(1, groups.empty() ? input->sizes[1] / weight->sizes[1] : groups.front());
+  if (weight->sizes[0] <= 0 || weight->sizes[1] <= 0) return {};
+  found.groups = std::clamp<std::int64_t>(groups.empty() ? input->sizes[1] / weight->sizes[1] : groups.front(), 1,
+                                          weight->sizes[0]);
   found.element_bytes = element_bytes(input->type);
   constexpr std::int64_t kFewChannels = 8;  // kernels for pictures with three colours: no law
   if (weight->sizes[1] < kFewChannels && found.groups == 1) return {};
   const std::int64_t out = weight->sizes[0] / found.groups, in = weight->sizes[1];
   const bool of_weights = has_any(call.name, "wgrad", "BackwardFilter");
-  found.m = of_weights ? out : places;
-  found.n = of_weights ? in * window : out;
-  found.k = of_weights ? places : in * window;
-  found.moved_bytes = bytes(*input) + bytes(*weight) +
-                      static_cast<double>(places) * static_cast<double>(weight->sizes[0]) * found.element_bytes;
+  const double from = static_cast<double>(in) * window, to = static_cast<double>(out);
+  const auto whole = [](double size) {
+    return static_cast<std::int64_t>(std::min(size, static_cast<double>(kMostOfSize)));
+  };
+  found.m = whole(of_weights ? to : places);
+  found.n = whole(of_weights ? from : to);
+  found.k = whole(of_weights ? places : from);
+  found.moved_bytes =
+      bytes(*input) + bytes(*weight) + places * static_cast<double>(weight->sizes[0]) * found.element_bytes;
   return found;
 }
 

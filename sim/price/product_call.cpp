@@ -45,9 +45,13 @@ std::optional<ProductCall> product_of(const KernelCall& call) {
   found.n = linear ? second->sizes.front() : second->sizes.back();
   const bool batched = !linear && first->sizes.size() == 3;
   found.m =
-      batched ? first->sizes[1] : static_cast<std::int64_t>(elements(*first)) / std::max<std::int64_t>(1, found.k);
+      batched
+          ? first->sizes[1]
+          : static_cast<std::int64_t>(std::min(elements(*first) / std::max(1.0, static_cast<double>(found.k)), 1e18));
   found.batch = batched ? first->sizes[0] : 1;
+  for (std::int64_t* const size : {&found.m, &found.n, &found.k, &found.batch}) *size = std::min(*size, kMostOfSize);
   found.operand_bytes = element_bytes(first->type);
+  if (found.operand_bytes <= 0 || found.m * found.n == 0 || found.k * found.batch == 0) return {};
   found.result_bytes = std::max(found.operand_bytes, 2.0);
   // In fp32 the kernel says whether tensor cores computed.
   found.tensor_cores = found.operand_bytes <= 2 || has_any(call.name, "tf32", "1688", "s16816", "tensorop");

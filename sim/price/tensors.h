@@ -12,6 +12,9 @@ namespace shard::price {
 /// Of an element, by PyTorch's name of the type; 0 where that is none.
 [[nodiscard]] double element_bytes(std::string_view type);
 
+/// Beyond it a file says nonsense: products of two of them still are numbers.
+inline constexpr std::int64_t kMostOfSize = std::int64_t{1} << 31;
+
 [[nodiscard]] double elements(const Tensor& tensor);
 [[nodiscard]] double bytes(const Tensor& tensor);
 /// Of all tensors together.

@@ -56,8 +56,8 @@ const std::vector<Layer>& layers() {
     list.push_back(more);
     return list;
   };
-  static const std::vector<std::string> kWithPlannerCommands = with(kPlanner, "sim/commands/");
-  static const std::vector<std::string> kWithCommands = with(kWithPlannerCommands, "executor/");
+  static const auto kWithPlannerCommands = with(kPlanner, "sim/commands/");
+  static const auto kWithCommands = with(kWithPlannerCommands, "executor/");
   // What knows the plan, but neither its price nor the simulator.
   static const std::vector<std::string> kRunsPlans{
       "traces/",           "sim/model/",        "sim/chunk/",      "sim/memory/",     "sim/target/",
@@ -108,8 +108,7 @@ const std::vector<Layer>& layers() {
       // Only these may know both the simulator and the executor, to predict what they are about to run.
       {"executor/commands/", kWithCommands},
       {"executor/api/", kWithCommands},
-      // What programs of others see: nothing of ours but errors and units.
-      {"executor/api/shardscope/", {"traces/base/"}},
+      {"executor/api/shardscope/", {"traces/base/"}},  // what programs of others see
       {"executor/main", kWithCommands},
       {"executor/", kRunsPlans},
       {"viewer/index/", {"traces/"}},

@@ -22,6 +22,7 @@ struct Numbers {
 
 constexpr std::size_t kMostInList = 4096;
 constexpr std::size_t kMostText = 512;
+constexpr std::int64_t kMostSize = std::int64_t{1} << 40;  ///< of a dimension, a stride or a grid
 
 /// An event as far as it is needed.
 struct Event {
@@ -203,7 +204,7 @@ class ProgramReader {
       }
       std::int64_t number = 0;
       if (token == Token::number && to_integer(json_.text(), number) && to.numbers.size() < kMostInList)
-        to.numbers.push_back(std::max<std::int64_t>(number, 0));
+        to.numbers.push_back(std::clamp<std::int64_t>(number, 0, kMostSize));
       if (!json_.skip(token)) return false;
     }
   }

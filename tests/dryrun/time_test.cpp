@@ -1,0 +1,120 @@
+// `dryrun --time`: is what a program gives the GPU kept, whole, and priced?
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/dryrun/fake_pytorch.h"
+
+namespace shard::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class DryRunTime : public FakePyTorch {
+ protected:
+  DryRunTime() { more_environment_["FAKE_TORCH_TRAINS"] = "1"; }
+
+  nlohmann::json answer(const std::string& program, Words options = {"--time", "--json"}) {
+    const Outcome outcome = dryrun(program, std::move(options));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out, nullptr, false);
+  }
+};
+
+/// Steps with products of 4096 but for the last, which is not whole.
+constexpr const char* kProgram = R"(import torch, ctypes, os
+torch.empty(4096)
+library = ctypes.CDLL(os.path.join(os.environ["PLACE"], "packages/torch/lib/libuses_cuda.so"))
+class Optimizer(torch.optim.Optimizer):
+    def update(self): pass
+optimizer = Optimizer()
+for size in SIZES:
+    torch.autograd.backward(lambda: None)
+    assert library.give_a_step(size) == 0
+    optimizer.step()
+assert library.give_a_step(8192) == 0
+)";
+
+std::string program(const std::string& sizes) {
+  std::string text = kProgram;
+  return text.replace(text.find("SIZES"), 5, sizes);
+}
+
+double seconds_of(const nlohmann::json& step, const std::string& part) {
+  for (const auto& each : step["parts"])
+    if (each["name"] == part) return each["seconds"].get<double>();
+  return 0;
+}
+
+TEST_F(DryRunTime, PricesTheLastWholeStepAndNamesWhatHasNoLaw) {
+  const nlohmann::json step = answer(program("(512, 512, 4096)"))["step"];
+  ASSERT_TRUE(step.is_object()) << step;
+  EXPECT_EQ(step["step"], 3);
+  EXPECT_EQ(step["kernels"], 3) << "a product, a copy, a kernel";
+  // 2 * 4096^3 flops at 600 to 900 TFLOP/s.
+  EXPECT_GT(seconds_of(step, "products"), 1.4e-4);
+  EXPECT_LT(seconds_of(step, "products"), 3e-4);
+  ASSERT_EQ(step["not_known"].size(), 1u) << step;
+  EXPECT_EQ(step["not_known"][0]["kernel"], "_ZN6my_own6kernelE");
+  EXPECT_LT(step["coverage"].get<double>(), 1);
+  EXPECT_LT(step["low"], step["seconds"]);
+  EXPECT_LT(step["seconds"], step["high"]);
+}
+
+TEST_F(DryRunTime, LongRunsKeepTheirFirstSteps) {
+  const nlohmann::json step = answer(program("[512] * 30"))["step"];
+  ASSERT_TRUE(step.is_object());
+  EXPECT_EQ(step["step"], 4);
+}
+
+TEST_F(DryRunTime, WithoutItNothingIsKeptAndMemoryIsTheSame) {
+  const nlohmann::json with = answer(program("(512, 512)")), without = answer(program("(512, 512)"), {"--json"});
+  EXPECT_FALSE(without.contains("step"));
+  EXPECT_EQ(with["peak_allocated_bytes"], without["peak_allocated_bytes"]);
+  EXPECT_EQ(with["peak_reserved_bytes"], without["peak_reserved_bytes"]);
+}
+
+TEST_F(DryRunTime, WritesTheStepAsAProfilerWould) {
+  (void)answer(program("(512, 4096)"), {"--timeline", "step.json", "--json"});
+  std::ifstream file(scratch_.path() / "step.json");
+  const nlohmann::json trace = nlohmann::json::parse(file, nullptr, false);
+  ASSERT_TRUE(trace.is_object());
+  std::map<std::string, int> events;
+  std::set<std::int64_t> launched, ran, streams;
+  for (const auto& event : trace["traceEvents"]) {
+    const std::string category = event.value("cat", "");
+    ++events[category];
+    if (category == "cuda_runtime") launched.insert(event["args"]["correlation"].get<std::int64_t>());
+    if (category == "kernel" || category == "gpu_memcpy") {
+      ran.insert(event["args"]["correlation"].get<std::int64_t>());
+      streams.insert(event["args"]["stream"].get<std::int64_t>());
+    }
+  }
+  EXPECT_EQ(events["kernel"], 2);
+  EXPECT_EQ(events["gpu_memcpy"], 1);
+  EXPECT_EQ(launched, ran);
+  EXPECT_EQ(streams.size(), 2u);
+  const Outcome inspected = shardscope({"inspect", scratch_.path() / "step.json", "--json"});
+  EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
+}
+
+TEST_F(DryRunTime, SaysWhatAStepIsInALine) {
+  const Outcome outcome = dryrun(program("(512, 4096)"), {"--time"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\nstep: 0."));
+  EXPECT_THAT(outcome.out, HasSubstr("no law: 1 x _ZN6my_own6kernelE"));
+  EXPECT_THAT(dryrun("import torch\n", {"--time"}).out, HasSubstr("no time of a step"));
+}
+
+TEST_F(DryRunTime, NeedsACardOfWhichLawsAreKnown) {
+  std::ifstream file(std::filesystem::path(TEST_DATA).parent_path() / "examples" / "clusters" / "t4-16gb-x4.json");
+  nlohmann::json cluster = nlohmann::json::parse(file);
+  cluster.erase("kernel_laws");
+  scratch_.write("mine.json", cluster.dump());
+  const Outcome outcome = dryrun(program("(512,)"), {"--time", "--cluster", "./mine.json"});
+  EXPECT_EQ(outcome.exit_code, 78) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("kernel_laws"));
+}
+
+}  // namespace
+}  // namespace shard::test
