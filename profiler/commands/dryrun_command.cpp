@@ -35,6 +35,7 @@
 #include "traces/base/output_file.h"
 #include "traces/base/scratch.h"
 #include "traces/holders.h"
+#include "traces/import/kineto_program.h"
 #include "traces/import/write_trace.h"
 
 namespace shard::dryrun {
@@ -115,7 +116,7 @@ struct Options {
   std::int64_t behind = 0;
   bool addresses_upwards = false;
   std::optional<double> timeout_seconds;
-  std::string trace, timeline, save;
+  std::string trace, timeline, from_trace, save;
   bool time = false;
   Recipe recipe;
   HeldBy by = HeldBy::site;
@@ -157,8 +158,15 @@ Result<Card> card_of(const Options& options, const std::vector<std::string>& pro
               .outside = cluster::outside_allocator(*cluster, world_size)};
 }
 
-Result<void> write_recording(const DryRun& run, const std::string& path) {
+/// `time`: the rank's, which stands beside its memory; nullptr: none.
+Result<void> write_recording(const DryRun& run, const steptime::Forecast* time, const Options& options) {
+  const std::string& path = options.trace;
   if (!run.recording) return Error{Errc::contradiction, "there is nothing to write: the program used no GPU", path, ""};
+  if (!path.ends_with(".pickle") && time != nullptr) {
+    Trace both = run.recording->trace;
+    steptime::add_to(both, *time, {.card = options.cluster, .rank = run.rank, .world_size = options.world_size});
+    return write_trace(both, path);
+  }
   if (!path.ends_with(".pickle")) return write_trace(run.recording->trace, path);
   return copy_to_file(run.snapshot, path);
 }
@@ -183,6 +191,17 @@ Error no_laws(const cluster::Cluster& cluster) {
           .what = "nothing is known of how long kernels take on '" + cluster.name + "', so --time has no answer",
           .where = "--cluster",
           .help = "a cluster whose description has kernel_laws: those of GPUs that Shardscope brings have"};
+}
+
+Result<std::optional<steptime::Recorded>> read_recorded(const std::string& path) {
+  if (path.empty()) return std::optional<steptime::Recorded>();
+  const Result<import::KinetoProgram> recording = import::read_kineto_program(path);
+  if (!recording) return recording.error();
+  steptime::Recorded recorded(*recording);
+  if (recorded.count() == 0)
+    return Error{Errc::contradiction, "no kernel in it has an operator with shapes", path,
+                 "a recording of PyTorch's profiler with ProfilerActivity.CUDA and record_shapes=True"};
+  return std::optional(std::move(recorded));
 }
 
 Result<void> write_timeline(const std::map<int, RankTime>& times, const cluster::Cluster& cluster,
@@ -247,11 +266,16 @@ void declare(cli::Command& command, Options& options) {
   group.add_flag("time", &options.time, "how long a step takes, too: what it gives the GPU, priced by laws of kernels")
       .common();
   group
+      .add("from-trace", &options.from_trace, "FILE",
+           "a recording of PyTorch's profiler with shapes and kernels: what operators took there stands in for laws "
+           "(asks for --time)")
+      .reads_file();
+  group
       .add("timeline", &options.timeline, "FILE.json",
            "write the predicted step as PyTorch's profiler would, for Perfetto and others (asks for --time)")
       .writes_file();
   group.add("timeout", &options.timeout_seconds, "SECONDS", "end the program after so long").least(0).common();
-  group.add("trace", &options.trace, "FILE", "write what the allocator did: .sst, or .pickle as PyTorch would")
+  group.add("trace", &options.trace, "FILE", "write what the allocator did: .sst (with --time the step's kernels beside it), or .pickle as PyTorch would")
       .common()
       .writes_file();
   group
@@ -331,12 +355,14 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (!format) return failed(format.error());
   if (const Result<void> found = find_stages(options.recipe, options.world_size, options.ranks); !found)
     return failed(found.error());
-  if (!options.timeline.empty()) options.time = true;
+  if (!options.timeline.empty() || !options.from_trace.empty()) options.time = true;
   const Result<Card> card = card_of(options, program);
   if (!card) return failed(card.error());
   const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
   if (!cluster) return failed(cluster.error());
   if (options.time && !cluster->kernel_laws) return failed(no_laws(*cluster));
+  const Result<std::optional<steptime::Recorded>> recorded = read_recorded(options.from_trace);
+  if (!recorded) return failed(recorded.error());
   RoutingDraws draws;
   const Result<Ran> ran = run_draws(options, program, card->place, *format == cli::Format::json, draws);
   if (!ran) return failed(ran.error());
@@ -344,7 +370,7 @@ int dryrun_command(std::span<const std::string> arguments) {
   const auto top = static_cast<std::size_t>(options.top);
   const std::optional<QuickRule> rule = quick_rule(options.recipe, options.cluster, options.world_size, runs.worst());
   std::map<int, RankTime> times;
-  if (options.time) times = times_of(runs, card->place, *cluster);
+  if (options.time) times = times_of(runs, card->place, *cluster, *recorded ? &**recorded : nullptr);
   if (*format == cli::Format::json) {
     nlohmann::ordered_json answer = to_json(runs, *card, top);
     if (options.time) add_times(answer, times);
@@ -361,7 +387,9 @@ int dryrun_command(std::span<const std::string> arguments) {
   }
   const DryRun& worst = runs.worst().run;
   if (!options.trace.empty()) {
-    if (const Result<void> written = write_recording(worst, options.trace); !written) return failed(written.error());
+    const auto time = times.find(worst.rank);
+    const steptime::Forecast* const step = time != times.end() && time->second.forecast ? &*time->second.forecast : nullptr;
+    if (const Result<void> written = write_recording(worst, step, options); !written) return failed(written.error());
   }
   if (!options.timeline.empty()) {
     if (const Result<void> written = write_timeline(times, *cluster, options); !written) return failed(written.error());

@@ -37,6 +37,10 @@ std::string in_unit(Seconds of, Seconds middle) {
   return show_number(scale * of.count(), 3);
 }
 
+std::string percent(double share) {
+  return show_fixed(100 * share, share > 0.995 ? 0 : 1) + " %";
+}
+
 /// Up to its arguments: kernels' names are long.
 std::string short_name(const std::string& name) {
   constexpr std::size_t kMost = 60;
@@ -48,6 +52,7 @@ nlohmann::ordered_json json_of(const Forecast& f) {
                            {"low", f.low.count()},
                            {"high", f.high.count()},
                            {"coverage", f.coverage},
+                           {"recorded", f.recorded},
                            {"step", f.step},
                            {"kernels", f.kernels},
                            {"exchanges", f.exchanges},
@@ -64,9 +69,10 @@ nlohmann::ordered_json json_of(const Forecast& f) {
 
 }  // namespace
 
-std::map<int, RankTime> times_of(const DryRuns& runs, const Place& place, const cluster::Cluster& cluster) {
+std::map<int, RankTime> times_of(const DryRuns& runs, const Place& place, const cluster::Cluster& cluster,
+                                 const steptime::Recorded* recorded) {
   std::map<int, RankTime> times;
-  const steptime::Where where{.cluster = &cluster, .world_size = place.world_size};
+  const steptime::Where where{.cluster = &cluster, .world_size = place.world_size, .recorded = recorded};
   for (const RankRun& rank : runs.ranks) times[rank.run.rank] = time_of(rank, where);
   return times;
 }
@@ -94,7 +100,9 @@ std::string to_text(const std::map<int, RankTime>& times) {
   if (times.size() > 1) text += ", rank " + std::to_string(slowest_rank(times)) + "'s, the slowest";
   text += "; " + std::to_string(f->kernels) + " kernels";
   if (f->exchanges > 0) text += " and " + std::to_string(f->exchanges) + " exchanges";
-  text += ", " + show_fixed(100 * f->coverage, f->coverage > 0.995 ? 0 : 1) + " % of their time by laws\n";
+  text += ", " + percent(f->coverage - f->recorded) + " of their time by laws";
+  if (f->recorded > 0) text += ", " + percent(f->recorded) + " as recorded";
+  text += "\n";
   std::string shares;
   for (const steptime::Part& part : f->parts) {
     const double share = part.time.count() / f->seconds.count();

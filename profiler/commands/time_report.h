@@ -18,9 +18,9 @@ struct RankTime {
   std::string none;
 };
 
-/// By rank. The run's folder has its files.
-[[nodiscard]] std::map<int, RankTime> times_of(const DryRuns& runs, const Place& place,
-                                               const cluster::Cluster& cluster);
+/// By rank. The run's folder has its files. `recorded`: of a real run, in place of laws; may be nullptr.
+[[nodiscard]] std::map<int, RankTime> times_of(const DryRuns& runs, const Place& place, const cluster::Cluster& cluster,
+                                               const steptime::Recorded* recorded);
 
 /// The rank whose step takes longest; nullptr: nobody's is known.
 [[nodiscard]] const steptime::Forecast* slowest(const std::map<int, RankTime>& times);

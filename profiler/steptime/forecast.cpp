@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "profiler/steptime/host_time.h"
@@ -19,6 +20,8 @@ constexpr std::array<std::string_view, 12> kCollectives{"",          "AllReduce"
                                                         "AllGather", "ReduceScatter", "AllToAll", "Gather",
                                                         "Scatter",   "SendRecv",      "",         "SendRecv"};
 constexpr double kStragglers = 0.03;
+constexpr double kDoubtOfRecorded = 0.05;  ///< from run to run
+constexpr std::string_view kRecorded = "recorded";
 constexpr double kMostOfUnknown = 3;  ///< times what was assumed
 
 /// A call with its price.
@@ -49,6 +52,7 @@ class Stepping {
     if (std::ranges::none_of(given_, &Priced::runs))
       return Error{Errc::contradiction, "the program gave the GPU nothing in a step, so there is no time to tell", "",
                    "a program that computes on a GPU"};
+    if (where_.recorded != nullptr) take_recorded(*where_.recorded);
     repeat();
     account();
     doubts();
@@ -60,7 +64,9 @@ class Stepping {
   void add(const Call& call);
   void add_captured(const Call& launch);
   [[nodiscard]] double host_before(const Call& call) const;
+  void take_recorded(const Recorded& recorded);
   void repeat();
+  void add_moment(std::int64_t real_ns, double issued);
   void account();
   void show(const Priced& priced, const Placed& placed);
   void doubts();
@@ -155,6 +161,28 @@ void Stepping::add_captured(const Call& launch) {
   }
 }
 
+/// What an operator's kernels took together in the recording is shared out among them as the laws would have it.
+void Stepping::take_recorded(const Recorded& recorded) {
+  std::map<std::int32_t, double> by_law;  // of a call's kernels together
+  for (const Priced& priced : given_)
+    if (priced.runs && priced.given.deed == Deed::compute) by_law[priced.call->operator_index] += priced.cost.seconds;
+  for (Priced& priced : given_) {
+    const std::int32_t index = priced.call->operator_index;
+    if (!priced.runs || priced.given.deed != Deed::compute || index < 0 || by_law[index] <= 0) continue;
+    const std::optional<double> took = recorded.of(operators_.operators[static_cast<std::size_t>(index)]);
+    if (!took) continue;
+    const double seconds = priced.cost.seconds / by_law[index] * *took;
+    priced.given.duration += seconds - priced.cost.seconds;
+    priced.cost = {.seconds = seconds, .doubt = kDoubtOfRecorded, .law = kRecorded};
+  }
+}
+
+/// Threads write their lines one after another, but what a graph holds was given when it was captured.
+void Stepping::add_moment(std::int64_t real_ns, double issued) {
+  if (answer_.host.empty() || real_ns > answer_.host.back().real_ns)
+    answer_.host.push_back({.real_ns = real_ns, .predicted = Seconds{issued - begin_}});
+}
+
 void Stepping::repeat() {
   constexpr int kRepetitions = 3;
   VirtualTime time;
@@ -166,6 +194,7 @@ void Stepping::repeat() {
     for (const Priced& priced : given_) {
       const Placed placed = time.give(priced.given);
       if (priced.runs) placed_.emplace_back(&priced, placed);
+      if (i + 1 == repetitions) add_moment(work_.items[priced.call->item].time_ns, placed.issued);
     }
     end_ = std::max(time.host(), time.device());
   }
@@ -261,6 +290,7 @@ void Stepping::doubts() {
     const double seconds = priced->cost.seconds;
     if (priced->cost.known) {
       known += seconds;
+      if (priced->cost.law == kRecorded) answer_.recorded += seconds;
       weighted[priced->cost.law] += seconds * priced->cost.doubt;
     } else {
       assumed += seconds;
@@ -270,6 +300,7 @@ void Stepping::doubts() {
       entry.assumed += Seconds{seconds};
     }
   }
+  answer_.recorded = known + assumed > 0 ? answer_.recorded / (known + assumed) : 0;
   answer_.coverage = known + assumed > 0 ? known / (known + assumed) : 1;
   for (auto& [name, entry] : unknown) answer_.not_known.push_back(std::move(entry));
   std::ranges::stable_sort(answer_.not_known, std::ranges::greater{},

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/steptime/recorded.h"
 #include "profiler/steptime/step_calls.h"
 #include "sim/cluster/cluster.h"
 #include "traces/base/result.h"
@@ -40,20 +41,29 @@ struct Shown {
   Seconds issued, begin, end;
 };
 
+/// When the host gave a piece, as it was and as it is predicted.
+struct HostMoment {
+  std::int64_t real_ns = 0;  ///< since the epoch, in the dry run
+  Seconds predicted;         ///< on the clock that begins with the step
+};
+
 struct Forecast {
   std::int64_t step = 0;  ///< which of the run was priced; 0: the run has none, and this is all of it
   Seconds seconds, low, high;
-  double coverage = 0;  ///< of the time of all kernels, the share that has a law
+  double coverage = 0;  ///< of the time of all kernels, the share that has a law, or was recorded
+  double recorded = 0;  ///< the share that was recorded
   std::int64_t kernels = 0, exchanges = 0;
   std::vector<Part> parts;
   std::vector<NotKnown> not_known;  ///< those that were assumed to take longest first
   bool waits_for_stages = false;    ///< messages from rank to rank: how long others let it wait is not in the answer
   std::vector<Shown> shown;
+  std::vector<HostMoment> host;  ///< in the order of both clocks
 };
 
 struct Where {
   const cluster::Cluster* cluster = nullptr;  ///< with kernel_laws
   std::int64_t world_size = 1;
+  const Recorded* recorded = nullptr;  ///< whose durations stand in for laws where it has the operator; none: laws alone
 };
 
 /// Kernels without a law are assumed to move what their operator's tensors hold, or to take as long as the floor of a

@@ -6,6 +6,7 @@
 
 #include "profiler/steptime/forecast.h"
 #include "traces/base/result.h"
+#include "traces/reader.h"
 
 namespace shard::steptime {
 
@@ -18,5 +19,10 @@ struct TimelineOf {
 /// What has no law says so among its arguments. Errors: cannot_create, io.
 [[nodiscard]] Result<void> write_kineto(const Forecast& forecast, const TimelineOf& of,
                                         const std::filesystem::path& path);
+
+/// Puts the step beside the memory of the dry run's recording: spans by stream, and the times of memory events on the
+/// clock of the prediction, as far as the host gave something before and behind them; what was before and after the step
+/// keeps its distance from it. A recording without times is left as it is.
+void add_to(Trace& recording, const Forecast& forecast, const TimelineOf& of);
 
 }  // namespace shard::steptime

@@ -264,6 +264,12 @@ std::optional<Moved> of_operator(const KernelCall& call) {
 }  // namespace
 
 std::optional<Moved> moved_by(const KernelCall& call) {
+  // Triton's, which the dry run's hook tells the tensors of: each is read or written once, it is assumed.
+  if (call.op != nullptr && call.op->name.starts_with("triton::")) {
+    const double bytes = input_bytes(*call.op);
+    if (bytes <= 0) return {};
+    return Moved{.bytes = bytes, .doubt = kDoubtOfOthers, .law = "Triton kernels"};
+  }
   // Inductor's: the operator is the kernel's own record, with its arguments.
   if (has(call.name, "triton_") || (call.op != nullptr && call.op->name.starts_with("triton_"))) {
     if (call.op == nullptr || !call.op->name.starts_with("triton_")) return {};

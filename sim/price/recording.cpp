@@ -16,10 +16,6 @@
 namespace shard::price {
 namespace {
 
-bool is_exchange(const std::string& name) {
-  return name.starts_with("nccl") || has_any(name, "ncclKernel", "ncclDevKernel", "void nccl");
-}
-
 Operator operator_of(const import::KinetoOperator& from) {
   Operator made;
   made.name = from.name;
@@ -32,17 +28,15 @@ Operator operator_of(const import::KinetoOperator& from) {
 
 class Joining {
  public:
-  Joining(const import::KinetoProgram& recording, const cluster::Cluster& card) : recording_(recording), card_(card) {
-    for (std::size_t i = 0; i < recording.operators.size(); ++i)
-      if (recording.operators[i].external_id >= 0)
-        by_id_.emplace(recording.operators[i].external_id, static_cast<std::int32_t>(i));
-    find_callers();
-    for (const import::KinetoKernel& kernel : recording.kernels)
-      if (kernel.category == "kernel") blocks_[{caller_of(kernel), kernel.name}] += blocks_in(kernel);
+  Joining(const import::KinetoProgram& recording, const cluster::Cluster& card)
+      : recording_(recording), card_(card), callers_(callers_of(recording)) {
+    for (std::size_t i = 0; i < recording.kernels.size(); ++i)
+      if (const import::KinetoKernel& kernel = recording.kernels[i]; kernel.category == "kernel")
+        blocks_[{callers_[i], kernel.name}] += blocks_in(kernel);
   }
 
   LawsBeside run() {
-    for (const import::KinetoKernel& kernel : recording_.kernels) add(kernel);
+    for (std::size_t i = 0; i < callers_.size(); ++i) add(recording_.kernels[i], callers_[i]);
     LawsBeside found = std::move(found_);
     for (auto& [name, beside] : laws_) {
       found.measured += beside.measured;
@@ -64,33 +58,15 @@ class Joining {
   }
 
  private:
-  /// The operators around the calls that launched, by the calls' correlation.
-  void find_callers() {
-    std::vector<const import::KinetoCall*> calls;
-    for (const import::KinetoCall& call : recording_.calls)
-      if (call.correlation >= 0) calls.push_back(&call);
-    std::ranges::stable_sort(calls, {}, &import::KinetoCall::begin_ns);
-    OperatorWalk walk(recording_.operators);
-    for (const import::KinetoCall* const call : calls)
-      if (walk.to(call->thread, call->begin_ns)) by_correlation_[call->correlation] = walk.innermost_with_tensors();
-  }
-  /// The operator that launched a kernel; -1: not known.
-  [[nodiscard]] std::int32_t caller_of(const import::KinetoKernel& kernel) const {
-    if (const auto found = by_correlation_.find(kernel.correlation);
-        found != by_correlation_.end() && found->second >= 0)
-      return found->second;
-    const auto named = by_id_.find(kernel.external_id);
-    return named == by_id_.end() ? -1 : named->second;
-  }
   static std::int64_t blocks_in(const import::KinetoKernel& kernel) {
     std::int64_t all = 1;
     for (const std::int64_t each : kernel.grid) all *= std::clamp<std::int64_t>(each, 1, std::int64_t{1} << 20);
     return all;
   }
 
-  void add(const import::KinetoKernel& kernel) {
+  void add(const import::KinetoKernel& kernel, std::int32_t caller) {
     const Seconds measured{static_cast<double>(kernel.duration_ns) * 1e-9};
-    if (is_exchange(kernel.name)) {
+    if (is_exchange(kernel)) {
       found_.exchanges += measured;
       return;
     }
@@ -98,7 +74,7 @@ class Joining {
       found_.host_copies += measured;  // pageable memory, a busy host, other copies: no law
       return;
     }
-    const std::optional<Priced> priced = price_of(kernel);
+    const std::optional<Priced> priced = price_of(kernel, caller);
     Beside& beside = priced ? laws_[std::string(priced->law)] : not_known_[kernel.name];
     beside.name = priced ? std::string(priced->law) : kernel.name;
     ++beside.kernels;
@@ -112,7 +88,7 @@ class Joining {
     of_name.by_law += priced->time;
   }
 
-  std::optional<Priced> price_of(const import::KinetoKernel& kernel) {
+  std::optional<Priced> price_of(const import::KinetoKernel& kernel, std::int32_t caller) {
     if (kernel.category != "kernel") {
       if (kernel.bytes < 0) return {};
       const double passes = has(kernel.name, "DtoD") ? 2 : 1;
@@ -123,7 +99,6 @@ class Joining {
     call.name = kernel.name;
     call.grid = kernel.grid;
     call.block = kernel.block;
-    const std::int32_t caller = caller_of(kernel);
     if (caller >= 0)
       call.op = &operators_.emplace_back(operator_of(recording_.operators[static_cast<std::size_t>(caller)]));
     const std::int64_t all = blocks_[{caller, kernel.name}];
@@ -133,7 +108,7 @@ class Joining {
 
   const import::KinetoProgram& recording_;
   const cluster::Cluster& card_;
-  std::unordered_map<std::int64_t, std::int32_t> by_id_, by_correlation_;
+  const std::vector<std::int32_t> callers_;
   std::map<std::pair<std::int32_t, std::string>, std::int64_t> blocks_;
   std::deque<Operator> operators_;
   std::map<std::string, Beside> laws_, not_known_, by_name_;
@@ -141,6 +116,33 @@ class Joining {
 };
 
 }  // namespace
+
+bool is_exchange(const import::KinetoKernel& kernel) {
+  return kernel.name.starts_with("nccl") || has_any(kernel.name, "ncclKernel", "ncclDevKernel", "void nccl");
+}
+
+std::vector<std::int32_t> callers_of(const import::KinetoProgram& recording) {
+  std::vector<const import::KinetoCall*> calls;
+  for (const import::KinetoCall& call : recording.calls)
+    if (call.correlation >= 0) calls.push_back(&call);
+  std::ranges::stable_sort(calls, {}, &import::KinetoCall::begin_ns);
+  std::unordered_map<std::int64_t, std::int32_t> by_id, by_correlation;
+  for (std::size_t i = 0; i < recording.operators.size(); ++i)
+    if (recording.operators[i].external_id >= 0)
+      by_id.emplace(recording.operators[i].external_id, static_cast<std::int32_t>(i));
+  OperatorWalk walk(recording.operators);
+  for (const import::KinetoCall* const call : calls)
+    if (walk.to(call->thread, call->begin_ns)) by_correlation[call->correlation] = walk.innermost_with_tensors();
+  std::vector<std::int32_t> callers;
+  for (const import::KinetoKernel& kernel : recording.kernels) {
+    const auto launched = by_correlation.find(kernel.correlation);
+    const auto named = by_id.find(kernel.external_id);
+    callers.push_back(launched != by_correlation.end() && launched->second >= 0 ? launched->second
+                      : named != by_id.end()                                     ? named->second
+                                                                                 : -1);
+  }
+  return callers;
+}
 
 double LawsBeside::coverage() const {
   const double all = measured.count() + without_law.count();

@@ -33,6 +33,11 @@ struct LawsBeside {
   [[nodiscard]] double error() const;
 };
 
+/// The operator that launched each kernel: by the call that did, or by the id that the profiler gave it; -1: not known.
+[[nodiscard]] std::vector<std::int32_t> callers_of(const import::KinetoProgram& recording);
+/// NCCL's.
+[[nodiscard]] bool is_exchange(const import::KinetoKernel& kernel);
+
 /// `card` has kernel_laws.
 [[nodiscard]] LawsBeside laws_beside(const import::KinetoProgram& recording, const cluster::Cluster& card);
 

@@ -27,7 +27,7 @@ def model_of(spec):
     kind = transformers.AutoModelForCausalLM
     if spec.get("quantize"):
         return quantized(spec, kind, config, more)
-    if spec["place"] == "zero.Init":
+    if spec["place"] == "zero.Init" or within_zero_init():
         return kind.from_config(config, **more)
     with torch.device("meta"):
         model = kind.from_config(config, **more)
@@ -36,6 +36,15 @@ def model_of(spec):
         model.to_empty(device=spec["place"])
         tied()
     return model
+
+
+def within_zero_init():
+    """Whether the library itself makes models in shards: stage 3 by DeepSpeed's file, or by accelerate's."""
+    try:
+        from transformers.integrations import is_deepspeed_zero3_enabled
+    except ImportError:
+        return False
+    return is_deepspeed_zero3_enabled()
 
 
 def quantized(spec, kind, config, more):

@@ -14,6 +14,7 @@ import datetime
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -129,6 +130,9 @@ def ask(options, recipe, places, rank, memory_bytes):
         return answer, seconds, f"ran past {TIME_LIMIT_SECONDS} s"
     if answer["out_of_memory"]:
         return answer, seconds, OUT_OF_MEMORY
+    if answer["signal"] == signal.SIGKILL:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
+        return answer, seconds, f"killed: it asks for more host memory than the {memory} GiB of this machine"
     return answer, seconds, last_error(run.stderr) if answer["exit_code"] or not answer["steps_seen"] else ""
 
 
