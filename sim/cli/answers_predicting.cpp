@@ -156,16 +156,6 @@ constexpr AnswerKey kInspectModel[] = {
     {"values", "what the description says: `key`, `value`, `origin`"},
 };
 
-constexpr AnswerKey kInspectLaws[] = {
-    {"schema_version, command, file", "1, `inspect`, the recording"},
-    {"laws_of, devices", "the cluster whose laws they are; names of the GPUs in the recording, where it has them"},
-    {"kernels",
-     R"(`measured_seconds` and `by_law_seconds` of kernels that have a law, `error` (of the sums, relative), `coverage` (the share of
-the kernels' time that has a law), `exchanges_seconds` and `host_copies_seconds` (measured and left out), and lists: `laws` (`law`,
-`kernels`, `measured_seconds`, `by_law_seconds`), `differing` (the same by `kernel`, at most `--top`, those first that are off by
-most), `not_known` (`kernel`, `kernels`, `measured_seconds` of those without a law, at most `--top`))"},
-};
-
 constexpr AnswerKey kInspectOom[] = {
     {"schema_version, command, file", "1, `inspect`, as it was named"},
     {"cause, conclusion",
@@ -207,7 +197,6 @@ line of text and all its fields by their keys, and, of the rank that takes most:
 contradicts itself.)"},
     {"plan", kPlan},
     {"inspect MODEL", kInspectModel},
-    {"inspect FILE --laws CLUSTER", kInspectLaws},
     {"inspect --oom FILE", kInspectOom},
     {"convert", kConvert, "Of a picture (`.png`) it is the answer of `view --screenshot --json`."},
 };

@@ -16,7 +16,7 @@
 namespace shard::price {
 namespace {
 
-constexpr double kUnaligned = 0.37;  ///< of the speed on newer cards, where rows do not begin at 16 bytes
+constexpr double kUnaligned = 0.23;  ///< of the speed on newer cards, where rows do not begin at 16 bytes
 constexpr double kDoubtOfProducts = 0.08, kDoubtOfOtherProducts = 0.25, kDoubtOfConvolutions = 0.5;
 
 /// Beside products in 16 bits: what the units that compute have at their peak.
@@ -51,7 +51,7 @@ Seconds on_vector_cores(const ProductCall& call, const cluster::Cluster& card) {
 }
 
 /// Of the speed, where rows do not begin at 16 bytes and the newest units cannot be fed, or the kernel that was taken
-/// is of an older card (recordings of H100: 0.32 to 0.43, and 0.55 to 0.65).
+/// is of an older card (recordings of H100).
 double share_of_speed(const KernelCall& call, const ProductCall& product, const cluster::Cluster& card) {
   if (!is_newer(card) || product.operand_bytes != 2) return 1;
   constexpr double kPairs = 0.5, kOlder = 0.6;
