@@ -78,6 +78,22 @@ TEST(PricedRecording, PartsOfASplitProductAreAsLargeAsItsResult) {
   EXPECT_LT(beside.by_law.count(), 5e-6);
 }
 
+// Where the operator does not say whether it is causal, the kernel's template does, mangled or not.
+TEST(PricedRecording, AKernelsNameSaysWhetherAttentionIsCausal) {
+  const char* const shapes =
+      R"(,"Input Dims":[[2,4096,16,64],[2,4096,16,64],[2,4096,16,64]],"Input type":["Half","Half","Half"])";
+  const auto takes = [shapes](const char* kernel) {
+    return beside_of("aten::_flash_attention_forward", shapes, kernel, "[32,2,16]").by_law.count();
+  };
+  const double causal =
+      takes("void flash_fwd_kernel<Flash_fwd_kernel_traits<64, half_t, Base<64> >, false, true, false>");
+  const double full =
+      takes("void flash_fwd_kernel<Flash_fwd_kernel_traits<64, half_t, Base<64> >, false, false, false>");
+  EXPECT_GT(full, 1.8 * causal);
+  EXPECT_EQ(takes("_Z16flash_fwd_kernelI23Flash_fwd_kernel_traitsILi64ELb0ELb0E4BaseILi64EEELb0ELb1ELb0EEv"), causal);
+  EXPECT_EQ(takes("_Z16flash_fwd_kernelI23Flash_fwd_kernel_traitsILi64ELb0ELb0E4BaseILi64EEELb0ELb0ELb0EEv"), full);
+}
+
 TEST(PricedRecording, ASmallFillIsShorterThanAKernel) {
   EXPECT_LT(beside_of("aten::zero_", "", "Memset (Device)", "[1,1,1]", "gpu_memset").by_law.count(), 1.5e-6);
 }
