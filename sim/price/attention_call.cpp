@@ -47,6 +47,13 @@ bool is_causal(const KernelCall& call, const AttentionRow& row) {
   if (traits != std::string_view::npos)
     return call.name.substr(traits).starts_with("> >, false, true") ||
            call.name.substr(traits).starts_with("> >, true, true");
+  // Mangled: "...EELb0ELb1E...": behind the traits' end, of which none of the flags inside has one.
+  constexpr std::string_view kDropout = "EELb";
+  constexpr std::size_t kCausal = 8;
+  const std::size_t flags = call.name.rfind(kDropout);
+  if (flags != std::string_view::npos && flags + kCausal < call.name.size() &&
+      call.name.substr(flags + kDropout.size() + 1).starts_with("ELb"))
+    return call.name[flags + kCausal] == '1';
   return true;
 }
 
@@ -74,6 +81,9 @@ std::optional<AttentionCall> attention_of(const KernelCall& call) {
                  .head_size = query->sizes[3],
                  .causal = is_causal(call, *row),
                  .backward = row->backward};
+  constexpr std::int64_t kLong = 1024;
+  constexpr double kDoubtOfShort = 0.5;  // where the law does not hold
+  if (found.shape.queries < kLong) found.doubt = std::max(found.doubt, kDoubtOfShort);
   found.is_main = is_main_kernel(call.name, row->backward);
   return found;
 }
