@@ -275,7 +275,9 @@ void declare(cli::Command& command, Options& options) {
            "write the predicted step as PyTorch's profiler would, for Perfetto and others (asks for --time)")
       .writes_file();
   group.add("timeout", &options.timeout_seconds, "SECONDS", "end the program after so long").least(0).common();
-  group.add("trace", &options.trace, "FILE", "write what the allocator did: .sst (with --time the step's kernels beside it), or .pickle as PyTorch would")
+  group
+      .add("trace", &options.trace, "FILE",
+           "write what the allocator did: .sst (with --time the step's kernels beside it), or .pickle as PyTorch would")
       .common()
       .writes_file();
   group
@@ -388,7 +390,8 @@ int dryrun_command(std::span<const std::string> arguments) {
   const DryRun& worst = runs.worst().run;
   if (!options.trace.empty()) {
     const auto time = times.find(worst.rank);
-    const steptime::Forecast* const step = time != times.end() && time->second.forecast ? &*time->second.forecast : nullptr;
+    const steptime::Forecast* const step =
+        time != times.end() && time->second.forecast ? &*time->second.forecast : nullptr;
     if (const Result<void> written = write_recording(worst, step, options); !written) return failed(written.error());
   }
   if (!options.timeline.empty()) {

@@ -63,7 +63,8 @@ struct Forecast {
 struct Where {
   const cluster::Cluster* cluster = nullptr;  ///< with kernel_laws
   std::int64_t world_size = 1;
-  const Recorded* recorded = nullptr;  ///< whose durations stand in for laws where it has the operator; none: laws alone
+  const Recorded* recorded =
+      nullptr;  ///< whose durations stand in for laws where it has the operator; none: laws alone
 };
 
 /// Kernels without a law are assumed to move what their operator's tensors hold, or to take as long as the floor of a

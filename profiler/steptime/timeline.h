@@ -21,8 +21,8 @@ struct TimelineOf {
                                         const std::filesystem::path& path);
 
 /// Puts the step beside the memory of the dry run's recording: spans by stream, and the times of memory events on the
-/// clock of the prediction, as far as the host gave something before and behind them; what was before and after the step
-/// keeps its distance from it. A recording without times is left as it is.
+/// clock of the prediction, as far as the host gave something before and behind them; what was before and after the
+/// step keeps its distance from it. A recording without times is left as it is.
 void add_to(Trace& recording, const Forecast& forecast, const TimelineOf& of);
 
 }  // namespace shard::steptime

@@ -67,7 +67,8 @@ void add_to(Trace& trace, const Forecast& forecast, const TimelineOf& of) {
   for (const Shown* const each : order) {
     const auto [track, new_track] = tracks.try_emplace(each->stream, static_cast<std::int32_t>(trace.tracks.size()));
     if (new_track)
-      trace.tracks.push_back({.rank = rank, .kind = TrackKind::other, .name = "stream " + std::to_string(tracks.size())});
+      trace.tracks.push_back(
+          {.rank = rank, .kind = TrackKind::other, .name = "stream " + std::to_string(tracks.size())});
     const auto [name, new_name] = names.try_emplace(each->name, static_cast<std::int32_t>(trace.names.size()));
     if (new_name) trace.names.push_back(each->name);
     trace.spans.push_back({.track = track->second,

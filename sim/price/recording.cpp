@@ -145,8 +145,8 @@ std::vector<std::int32_t> callers_of(const import::KinetoProgram& recording) {
     const auto launched = by_correlation.find(kernel.correlation);
     const auto named = by_id.find(kernel.external_id);
     callers.push_back(launched != by_correlation.end() && launched->second >= 0 ? launched->second
-                      : named != by_id.end()                                     ? named->second
-                                                                                 : -1);
+                      : named != by_id.end()                                    ? named->second
+                                                                                : -1);
   }
   return callers;
 }
