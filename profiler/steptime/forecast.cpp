@@ -1,8 +1,11 @@
 // Three repetitions: what the second and the third differ by is a step of many.
 #include "profiler/steptime/forecast.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,6 +26,16 @@ constexpr double kStragglers = 0.03;
 constexpr double kDoubtOfRecorded = 0.05;  ///< from run to run
 constexpr std::string_view kRecorded = "recorded";
 constexpr double kMostOfUnknown = 3;  ///< times what was assumed
+
+/// As C++ has it, where the compiler wrote it.
+std::string readable(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;
+  int status = 0;
+  char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string made = status == 0 && text != nullptr ? text : name;
+  std::free(text);
+  return made;
+}
 
 /// A call with its price.
 struct Priced {
@@ -208,7 +221,7 @@ std::string Stepping::name_of(const Priced& priced) const {
     const auto kind = static_cast<std::size_t>(item.numbers[0]);
     return "ncclDevKernel_" + std::string(kind < kCollectives.size() ? kCollectives[kind] : "");
   }
-  return std::string(work_.name_of(item));
+  return readable(std::string(work_.name_of(item)));
 }
 
 void Stepping::show(const Priced& priced, const Placed& placed) {

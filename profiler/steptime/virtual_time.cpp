@@ -9,6 +9,7 @@ namespace shard::steptime {
 
 struct VirtualTime::State {
   std::unordered_map<std::int64_t, double> streams, events;
+  std::deque<double> waiting;    ///< ends of the last launches
   std::deque<Placed> exchanges;  ///< those that may not be over, in the order in which they were given
 
   [[nodiscard]] static double of(const std::unordered_map<std::int64_t, double>& times, std::int64_t handle) {
@@ -32,6 +33,11 @@ VirtualTime::~VirtualTime() = default;
 Placed VirtualTime::give(const Given& given) {
   State& s = *state_;
   host_ += given.host;
+  const bool launches = given.deed == Deed::compute || given.deed == Deed::exchange;
+  if (launches && s.waiting.size() == kAhead) {
+    host_ = std::max(host_, s.waiting.front());
+    s.waiting.pop_front();
+  }
   Placed placed{.issued = host_, .begin = host_, .end = host_};
   const auto waits_until = [&](double time) {
     host_ = std::max(host_, time);
@@ -59,6 +65,7 @@ Placed VirtualTime::give(const Given& given) {
         placed.end += kContention * s.beside(placed.begin, placed.end);
       }
       stream = placed.end;
+      s.waiting.push_back(stream);
       device_ = std::max(device_, stream);
       break;
     }

@@ -119,6 +119,7 @@ class DryRun(Result):
     capacity_bytes: Optional[int]
     headroom_bytes: Optional[int]
     steps_seen: Optional[int]
+    step: Optional[dict[str, Any]] = None  # with time=True: seconds, low, high, coverage, parts
     table: ClassVar[str] = "phases"
 
 

@@ -55,7 +55,7 @@ TEST_F(DryRunTime, PricesTheLastWholeStepAndNamesWhatHasNoLaw) {
   EXPECT_GT(seconds_of(step, "products"), 1.4e-4);
   EXPECT_LT(seconds_of(step, "products"), 3e-4);
   ASSERT_EQ(step["not_known"].size(), 1u) << step;
-  EXPECT_EQ(step["not_known"][0]["kernel"], "_ZN6my_own6kernelE");
+  EXPECT_EQ(step["not_known"][0]["kernel"], "my_own::kernel");
   EXPECT_LT(step["coverage"].get<double>(), 1);
   EXPECT_LT(step["low"], step["seconds"]);
   EXPECT_LT(step["seconds"], step["high"]);
@@ -102,7 +102,7 @@ TEST_F(DryRunTime, SaysWhatAStepIsInALine) {
   const Outcome outcome = dryrun(program("(512, 4096)"), {"--time"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\nstep: 0."));
-  EXPECT_THAT(outcome.out, HasSubstr("no law: 1 x _ZN6my_own6kernelE"));
+  EXPECT_THAT(outcome.out, HasSubstr("no law: 1 x my_own::kernel"));
   EXPECT_THAT(dryrun("import torch\n", {"--time"}).out, HasSubstr("no time of a step"));
 }
 

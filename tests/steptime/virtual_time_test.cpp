@@ -41,6 +41,16 @@ TEST(VirtualTime, TheHostWaitsForWhatItSaysAndNoLonger) {
   EXPECT_NEAR(time.give({.deed = Deed::host_waits_for_event, .event = 77}).end, 10, 1e-4) << "nobody recorded it";
 }
 
+TEST(VirtualTime, TheHostIsAtMostSoManyLaunchesAhead) {
+  VirtualTime time;
+  for (std::size_t i = 0; i < VirtualTime::kAhead; ++i) time.give({.deed = Deed::compute, .duration = 1});
+  EXPECT_EQ(time.host(), 0);
+  for (int i = 1; i <= 3; ++i) {
+    time.give({.deed = Deed::compute, .duration = 1});
+    EXPECT_NEAR(time.host(), i, 1e-4) << "when the first of those that wait is over";
+  }
+}
+
 TEST(VirtualTime, ComputingBesideAnExchangeTakesLonger) {
   VirtualTime time;
   time.give({.deed = Deed::exchange, .stream = 2, .duration = 0.5});

@@ -26,12 +26,17 @@ class Work:
         self.kept = None
 
     def start(self):
-        """Called when PyTorch first uses a GPU. Operators are recorded from the first call of a module on: a recorder
-        holds tensors, which models that are still being made exchange."""
+        """Called when PyTorch first uses a GPU."""
         self.keep(1)
+        self.begin_operators()
+
+    def moves_a_model(self):
+        """A recorder holds tensors, which models that are moved or made exchange: what was recorded of that is left out,
+        and it goes on when a module is called."""
+        if self.profile is None or self.owner != os.getpid() or self.step > 0:
+            return
+        self.end_operators(keep=False)
         hooks = self.torch.nn.modules.module
-        if not hasattr(hooks, "register_module_forward_pre_hook"):
-            return self.begin_operators()
 
         def first_call(module, arguments):
             handle.remove()
@@ -39,15 +44,12 @@ class Work:
                 self.begin_operators()
 
         handle = hooks.register_module_forward_pre_hook(first_call)
-        return None
 
     def begin_operators(self):
         profiler = self.torch.profiler
         self.ours = True
         try:
             self.profile = profiler.profile(activities=[profiler.ProfilerActivity.CPU], record_shapes=True, **self.more)
-            # PyTorch 2.11 crashes where a recording is thrown away after the next has begun.
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.profile))
             self.profile.start()
         except Exception:  # the program's own is on: its operators are not known
             self.profile = None
@@ -66,6 +68,12 @@ class Work:
                 if self.kept is not None:
                     os.remove(self.kept)
                 self.kept = path
+            # PyTorch 2.11 crashes where a recording is thrown away after the next has begun, so it goes now; and with it
+            # its hold on tensors, which models may want to exchange.
+            recorder = getattr(profile, "profiler", None)
+            for name in ("kineto_results", "_kineto_results"):
+                if getattr(recorder, name, None) is not None:
+                    setattr(recorder, name, None)
         except Exception as fault:
             with open(os.path.join(FOLDER, f"{os.getpid()}.fault"), "w") as file:
                 file.write(f"operators: {fault}")
@@ -127,3 +135,13 @@ def prepare(torch):
         return begin(profile, *arguments)
 
     setattr(made, begin.__name__, gives_way)
+    if not hasattr(torch.nn.Module, "_apply"):
+        return
+    move = torch.nn.Module._apply
+
+    @functools.wraps(move)
+    def moved(module, *arguments, **more):
+        work.moves_a_model()
+        return move(module, *arguments, **more)
+
+    torch.nn.Module._apply = moved
