@@ -67,6 +67,18 @@ TEST_F(DryRunTime, LongRunsKeepTheirFirstSteps) {
   EXPECT_EQ(step["step"], 4);
 }
 
+TEST_F(DryRunTime, GivesWayToAProfilerOfTheProgram) {
+  // As with a schedule: it is prepared in one step and starts in a later one.
+  std::string own = program("(512, 512, 4096, 4096)");
+  own.insert(own.find("    optimizer.step()"),
+             "    if size == 4096 and mine: mine.start()\n"
+             "    elif size == 4096: mine = torch.profiler.profile(); mine._prepare_trace()\n");
+  own.insert(own.find("for size"), "mine = None\n");
+  const nlohmann::json told = answer(own + "mine.stop()\n");
+  ASSERT_TRUE(told["step"].is_object()) << told;
+  EXPECT_EQ(told["steps_seen"], 4);
+}
+
 TEST_F(DryRunTime, WithoutItNothingIsKeptAndMemoryIsTheSame) {
   const nlohmann::json with = answer(program("(512, 512)")), without = answer(program("(512, 512)"), {"--json"});
   EXPECT_FALSE(without.contains("step"));

@@ -21,6 +21,7 @@ class Work:
         self.more = {"acc_events": True} if "acc_events" in parameters else {}
         self.step = 0
         self.profile = None
+        self.gave_way = False
         self.ours = False  # a profiler is being made, by this class
         self.ended = False
         self.kept = None
@@ -46,10 +47,14 @@ class Work:
         handle = hooks.register_module_forward_pre_hook(first_call)
 
     def begin_operators(self):
+        if self.gave_way:
+            return
         profiler = self.torch.profiler
         self.ours = True
         try:
             self.profile = profiler.profile(activities=[profiler.ProfilerActivity.CPU], record_shapes=True, **self.more)
+            # PyTorch 2.11 crashes, then or later, where a recording is thrown away: it stays to the process's end.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.profile))
             self.profile.start()
         except Exception:  # the program's own is on: its operators are not known
             self.profile = None
@@ -68,19 +73,16 @@ class Work:
                 if self.kept is not None:
                     os.remove(self.kept)
                 self.kept = path
-            # PyTorch 2.11 crashes where a recording is thrown away after the next has begun, so it goes now; and with it
-            # its hold on tensors, which models may want to exchange.
-            recorder = getattr(profile, "profiler", None)
-            for name in ("kineto_results", "_kineto_results"):
-                if getattr(recorder, name, None) is not None:
-                    setattr(recorder, name, None)
         except Exception as fault:
             with open(os.path.join(FOLDER, f"{os.getpid()}.fault"), "w") as file:
                 file.write(f"operators: {fault}")
 
     def give_way(self):
-        """The program begins a profiler of its own; there can be one."""
-        if not self.ours and self.profile is not None and threading.current_thread() is threading.main_thread():
+        """The program begins a profiler of its own; there can be one, and from now on it is the program's."""
+        if self.ours:
+            return
+        self.gave_way = True
+        if self.profile is not None and threading.current_thread() is threading.main_thread():
             self.end_operators(keep=self.kept is None)
 
     def stepped(self):

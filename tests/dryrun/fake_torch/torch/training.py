@@ -46,19 +46,29 @@ class Optimizer:
 
 
 class Profile:
-    """A profiler that sees one operator: all that ran while it was on."""
+    """A profiler that sees one operator: all that ran while it was on. There is one at a time."""
+    running = None
 
     def __init__(self, activities=(), record_shapes=False):
         self.activities, self.record_shapes = activities, record_shapes
 
+        self.prepared = False
+
     def _prepare_trace(self):
-        pass
+        self.prepared = True
 
     def start(self):
-        self._prepare_trace()
+        if not self.prepared:
+            self._prepare_trace()
+        if Profile.running is not None:
+            raise RuntimeError("a profiler is running")
+        Profile.running = self
         self.begin = time.time_ns()
 
     def stop(self):
+        if Profile.running is not self:
+            raise RuntimeError("this profiler is not running")
+        Profile.running = None
         self.end = time.time_ns()
 
     def export_chrome_trace(self, path):
