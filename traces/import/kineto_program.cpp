@@ -78,24 +78,26 @@ class ProgramReader {
     time = std::clamp(time, -kMost, kMost) + std::clamp(base_ns_, -kMost, kMost);
   }
 
-  bool document() {
+  /// Of an object whose begin has been read: `visit` is given each key and the first token of its value, and goes on to
+  /// the value's end.
+  template <class Visit>
+  bool members(const Visit& visit) {
     for (;;) {
-      Token token = json_.next();
+      const Token token = json_.next();
       if (token == Token::end_object) return true;
       if (token != Token::string) return false;
       const std::string key(json_.text());
-      token = json_.next();
-      bool is_right = true;
-      if (key == "traceEvents" && token == Token::begin_array) {
-        is_right = events();
-      } else if (key == "deviceProperties" && token == Token::begin_array) {
-        is_right = devices();
-      } else {
-        if (key == "baseTimeNanoseconds" && token == Token::number) (void)to_integer(json_.text(), base_ns_);
-        is_right = json_.skip(token);
-      }
-      if (!is_right) return false;
+      if (!visit(key, json_.next())) return false;
     }
+  }
+
+  bool document() {
+    return members([this](const std::string& key, Token token) {
+      if (key == "traceEvents" && token == Token::begin_array) return events();
+      if (key == "deviceProperties" && token == Token::begin_array) return devices();
+      if (key == "baseTimeNanoseconds" && token == Token::number) (void)to_integer(json_.text(), base_ns_);
+      return json_.skip(token);
+    });
   }
 
   /// Objects with a name each.
@@ -130,16 +132,9 @@ class ProgramReader {
   }
 
   bool read(Event& event) {
-    for (;;) {
-      Token token = json_.next();
-      if (token == Token::end_object) return true;
-      if (token != Token::string) return false;
-      const std::string key(json_.text());
-      token = json_.next();
-      if (key == "args" && token == Token::begin_object) {
-        if (!arguments(event)) return false;
-        continue;
-      }
+    return members([&](const std::string& key, Token token) {
+      if (key == "args" && token == Token::begin_object)
+        return members([&](const std::string& name, Token first) { return argument(event, name, first); });
       std::string* const to = key == "ph"     ? &event.phase
                               : key == "cat"  ? &event.category
                               : key == "name" ? &event.name
@@ -149,19 +144,8 @@ class ProgramReader {
                               : key == "pid"  ? &event.process
                                               : nullptr;
       if (to != nullptr && (token == Token::string || token == Token::number)) *to = json_.text();
-      if (!json_.skip(token)) return false;
-    }
-  }
-
-  bool arguments(Event& event) {
-    for (;;) {
-      Token token = json_.next();
-      if (token == Token::end_object) return true;
-      if (token != Token::string) return false;
-      const std::string key(json_.text());
-      token = json_.next();
-      if (!argument(event, key, token)) return false;
-    }
+      return json_.skip(token);
+    });
   }
 
   bool argument(Event& event, const std::string& key, Token token) {
