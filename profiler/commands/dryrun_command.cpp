@@ -124,38 +124,36 @@ struct Options {
   cli::OutputOptions output;
 };
 
-Result<Card> card_of(const Options& options, const std::vector<std::string>& program) {
-  const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
-  if (!cluster) return cluster.error();
-  if (!cluster->card || !cluster->device_memory)
-    return Error{Errc::contradiction, "the cluster '" + cluster->name + "' does not say which card its GPUs are",
+Result<Card> card_of(const Options& options, const cluster::Cluster& cluster, const std::vector<std::string>& program) {
+  if (!cluster.card || !cluster.device_memory)
+    return Error{Errc::contradiction, "the cluster '" + cluster.name + "' does not say which card its GPUs are",
                  "--cluster",
                  "one with compute_capability, multiprocessors, threads_per_multiprocessor and device_memory_bytes"};
   const auto world_size = static_cast<std::int32_t>(options.world_size);
-  if (const Result<void> fits = cluster::check_ranks(*cluster, world_size); !fits) return fits.error();
+  if (const Result<void> fits = cluster::check_ranks(cluster, world_size); !fits) return fits.error();
   Result<std::vector<int>> ranks = running_ranks(options.ranks, options.world_size);
   if (!ranks) return ranks.error();
   Result<std::string> routing = read_routing(options.routing);
   if (!routing) return routing.error();
   // Of several that a program sees and nobody asked for, it would make use (DataParallel).
   const bool one = world_size == 1 && !starts_ranks(program);
-  return Card{.place = {.name = cluster->name,
-                        .compute_capability = cluster->card->compute_capability,
-                        .multiprocessors = cluster->card->multiprocessors,
-                        .threads_per_multiprocessor = cluster->card->threads_per_multiprocessor,
-                        .device_bytes = cluster->device_memory->count(),
+  return Card{.place = {.name = cluster.name,
+                        .compute_capability = cluster.card->compute_capability,
+                        .multiprocessors = cluster.card->multiprocessors,
+                        .threads_per_multiprocessor = cluster.card->threads_per_multiprocessor,
+                        .device_bytes = cluster.device_memory->count(),
                         .devices = options.devices ? static_cast<int>(*options.devices)
                                    : one           ? 1
-                                                   : cluster->devices_per_host,
+                                                   : cluster.devices_per_host,
                         .behind = options.behind,
                         .addresses_upwards = options.addresses_upwards,
                         .world_size = world_size,
                         .ranks = std::move(*ranks),
-                        .ranks_per_host = cluster->devices_per_host,
+                        .ranks_per_host = cluster.devices_per_host,
                         .routing = std::move(*routing),
                         .times = options.time,
                         .assume_zeros = options.assume_zeros},
-              .outside = cluster::outside_allocator(*cluster, world_size)};
+              .outside = cluster::outside_allocator(cluster, world_size)};
 }
 
 /// `time`: the rank's, which stands beside its memory; nullptr: none.
@@ -358,10 +356,10 @@ int dryrun_command(std::span<const std::string> arguments) {
   if (const Result<void> found = find_stages(options.recipe, options.world_size, options.ranks); !found)
     return failed(found.error());
   if (!options.timeline.empty() || !options.from_trace.empty()) options.time = true;
-  const Result<Card> card = card_of(options, program);
-  if (!card) return failed(card.error());
   const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
   if (!cluster) return failed(cluster.error());
+  const Result<Card> card = card_of(options, *cluster, program);
+  if (!card) return failed(card.error());
   if (options.time && !cluster->kernel_laws) return failed(no_laws(*cluster));
   const Result<std::optional<steptime::Recorded>> recorded = read_recorded(options.from_trace);
   if (!recorded) return failed(recorded.error());

@@ -13,16 +13,15 @@
 #include "profiler/steptime/host_time.h"
 #include "profiler/steptime/prices.h"
 #include "profiler/steptime/virtual_time.h"
+#include "sim/cost/laws/whole_step.h"
 
 namespace shard::steptime {
 namespace {
 
-constexpr double kLawError = 0.1;  ///< of a whole step by laws, beside those of its kernels
 /// Words for kinds of NCCL's calls (standin/nccl.cpp), as its kernels are called.
 constexpr std::array<std::string_view, 12> kCollectives{"",          "AllReduce",     "Reduce",   "Broadcast",
                                                         "AllGather", "ReduceScatter", "AllToAll", "Gather",
                                                         "Scatter",   "SendRecv",      "",         "SendRecv"};
-constexpr double kStragglers = 0.03;
 constexpr double kDoubtOfRecorded = 0.05;  ///< from run to run
 constexpr std::string_view kRecorded = "recorded";
 constexpr double kMostOfUnknown = 3;  ///< times what was assumed
@@ -278,7 +277,7 @@ void Stepping::account() {
   parts["waiting for the host"] += end_ - before;
   double total = end_ - begin_;
   if (where_.world_size > 1) {
-    const double late = total * kStragglers * std::sqrt(2 * std::log(static_cast<double>(where_.world_size)));
+    const double late = total * cost::share_of_waiting(static_cast<double>(where_.world_size));
     parts["waiting for the slowest rank"] = late;
     total += late;
   }
@@ -319,11 +318,9 @@ void Stepping::doubts() {
   std::ranges::stable_sort(answer_.not_known, std::ranges::greater{},
                            [](const NotKnown& each) { return each.assumed.count(); });
   const double total = answer_.seconds.count();
-  const cluster::KernelLaws& laws = *where_.cluster->kernel_laws;
-  const double card = laws.measured ? laws.spread : std::max(laws.spread, 0.3);
-  const double over = static_cast<double>(where_.world_size) / where_.cluster->devices_per_host;
-  const double hosts = over > 1 ? 0.03 * std::log2(over) : 0;
-  double square = kLawError * kLawError + card * card + hosts * hosts;
+  const double card = cost::doubt_of_card(*where_.cluster);
+  const double hosts = cost::doubt_of_network(*where_.cluster, static_cast<double>(where_.world_size));
+  double square = cost::kLawError * cost::kLawError + card * card + hosts * hosts;
   for (const auto& [law, doubt] : weighted) square += doubt * doubt / (total * total);
   double waiting = 0;  // a host that is slower or faster by a half
   for (const Part& part : answer_.parts)

@@ -6,6 +6,8 @@
 #include "sim/cost/laws/exchange.h"
 #include "sim/cost/laws/moved.h"
 #include "sim/price/price.h"
+#include "sim/price/recording.h"
+#include "sim/price/tensors.h"
 
 namespace shard::steptime {
 namespace {
@@ -38,14 +40,6 @@ bool is_pair(std::int64_t kind) {
 Prices::Prices(const WorkList& work, const import::KinetoProgram& operators, const StepCalls& calls,
                const cluster::Cluster& card)
     : work_(work), card_(card) {
-  for (const import::KinetoOperator& each : operators.operators) {
-    price::Operator& made = operators_.emplace_back();
-    made.name = each.name;
-    for (const import::Operand& input : each.inputs)
-      made.inputs.push_back(
-          {.sizes = input.sizes, .strides = input.strides, .type = input.type, .argument = input.argument});
-    made.values = each.values;
-  }
   for (std::size_t i = 0; i < work.items.size(); ++i) {
     const WorkItem& item = work.items[i];
     if (item.kind != Work::collective) continue;
@@ -61,6 +55,8 @@ Prices::Prices(const WorkList& work, const import::KinetoProgram& operators, con
 
 void Prices::look_at(const Call& call, const import::KinetoProgram& operators) {
   const WorkItem& item = work_.items[call.item];
+  if (const std::int32_t index = call.operator_index; index >= 0 && !operators_.contains(index))
+    operators_.emplace(index, price::operator_of(operators.operators[static_cast<std::size_t>(index)]));
   if (item.kind == Work::kernel && call.operator_index >= 0)
     blocks_[{call.operator_index, item.name}] += item.numbers[0] * item.numbers[1] * item.numbers[2];
   if (item.kind != Work::collective || call.group < 0) return;
@@ -82,7 +78,7 @@ Cost Prices::of(const Call& call) const {
     return {.seconds = cost::moved_time(static_cast<double>(n[0]), card_).count(), .doubt = 0.15, .law = kCopies};
   price::KernelCall asked;
   asked.name = work_.name_of(item);
-  if (call.operator_index >= 0) asked.op = &operators_[static_cast<std::size_t>(call.operator_index)];
+  if (call.operator_index >= 0) asked.op = &operators_.at(call.operator_index);
   if (item.kind == Work::kernel) {
     asked.grid = {n[0], n[1], n[2]};
     asked.block = {n[3], n[4], n[5]};
@@ -106,9 +102,7 @@ double Prices::assumed(const price::Operator* op) const {
   constexpr double kBytesOfElement = 2;
   double bytes = 0;
   for (std::size_t i = 0; op != nullptr && i < op->inputs.size(); ++i) {
-    double elements = op->inputs[i].sizes.empty() ? 0 : 1;
-    for (const std::int64_t size : op->inputs[i].sizes) elements *= static_cast<double>(size);
-    bytes += elements * kBytesOfElement;
+    if (!op->inputs[i].sizes.empty()) bytes += price::elements(op->inputs[i]) * kBytesOfElement;
   }
   return cost::moved_time(bytes, card_).count();
 }

@@ -1,7 +1,6 @@
 // What each call of a step takes on the device, alone.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <string_view>
 #include <unordered_map>
@@ -45,7 +44,7 @@ class Prices {
 
   const WorkList& work_;
   const cluster::Cluster& card_;
-  std::deque<price::Operator> operators_;
+  std::unordered_map<std::int32_t, price::Operator> operators_;  ///< of calls, by their index
   std::unordered_map<std::int64_t, Group> groups_;
   std::unordered_map<std::int64_t, std::int64_t> strides_;  ///< by communicator, where operators tell its ranks
   /// Blocks of an operator's kernels of one name.

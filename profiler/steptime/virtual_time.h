@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "sim/cost/laws/whole_step.h"
+
 namespace shard::steptime {
 
 enum class Deed : std::uint8_t {
@@ -34,8 +36,8 @@ class VirtualTime {
  public:
   /// From the host's call to the kernel's begin, where the stream is free.
   static constexpr double kLaunch = 4e-6;
-  /// Computing beside an exchange takes so much longer (Galvatron's coefficient, 1.126).
-  static constexpr double kContention = 0.126;
+  /// Computing beside an exchange takes so much longer.
+  static constexpr double kContention = cost::kContention;
 
   /// Launches that wait on the device; the host's next one waits for room (measured by many on NVIDIA's drivers: 1,022
   /// to 1,024).

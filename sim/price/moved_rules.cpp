@@ -214,7 +214,7 @@ std::optional<Moved> of_layout(const KernelCall& call) {
 std::optional<Moved> of_pooling(const KernelCall& call, std::string_view name) {
   const Operator& op = *call.op;
   const double read = input_bytes(op);
-  // The result is smaller: by its window in each dimension, of which the stride is the second list of numbers.
+  // The other side is smaller by the window: a quarter, where that is two by two.
   return reduction(has(name, "backward") ? read * 1.5 : read * 1.25);
 }
 

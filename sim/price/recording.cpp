@@ -16,16 +16,6 @@
 namespace shard::price {
 namespace {
 
-Operator operator_of(const import::KinetoOperator& from) {
-  Operator made;
-  made.name = from.name;
-  made.values = from.values;
-  for (const import::Operand& input : from.inputs)
-    made.inputs.push_back(
-        {.sizes = input.sizes, .strides = input.strides, .type = input.type, .argument = input.argument});
-  return made;
-}
-
 class Joining {
  public:
   Joining(const import::KinetoProgram& recording, const cluster::Cluster& card)
@@ -123,6 +113,16 @@ class Joining {
 };
 
 }  // namespace
+
+Operator operator_of(const import::KinetoOperator& recorded) {
+  Operator made;
+  made.name = recorded.name;
+  made.values = recorded.values;
+  for (const import::Operand& input : recorded.inputs)
+    made.inputs.push_back(
+        {.sizes = input.sizes, .strides = input.strides, .type = input.type, .argument = input.argument});
+  return made;
+}
 
 bool is_exchange(const import::KinetoKernel& kernel) {
   return kernel.name.starts_with("nccl") || has_any(kernel.name, "ncclKernel", "ncclDevKernel", "void nccl");

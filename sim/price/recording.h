@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/cluster/cluster.h"
+#include "sim/price/kernel_call.h"
 #include "traces/base/units.h"
 #include "traces/import/kineto_program.h"
 
@@ -35,6 +36,8 @@ struct LawsBeside {
 
 /// The operator that launched each kernel: by the call that did, or by the id that the profiler gave it; -1: not known.
 [[nodiscard]] std::vector<std::int32_t> callers_of(const import::KinetoProgram& recording);
+/// As prices are asked with.
+[[nodiscard]] Operator operator_of(const import::KinetoOperator& recorded);
 /// NCCL's.
 [[nodiscard]] bool is_exchange(const import::KinetoKernel& kernel);
 

@@ -19,9 +19,7 @@ constexpr double kOperator = 5.5e-6;   ///< of the host, for an operator in eage
 constexpr double kFsdpHook = 350e-6;   ///< of the host, at each block that is gathered
 constexpr double kDtensor = 50e-6;     ///< of the host, for an operator on a DTensor in eager mode
 constexpr double kBackwardHost = 0.8;  ///< of an operator's host time, which C++ alone spends
-constexpr double kContention = 0.126;  ///< products beside an exchange: Galvatron's coefficient, 1.126
 constexpr double kPieces = 0.2;        ///< of an exchange that is cut into pieces beside products
-constexpr double kStragglers = 0.03;
 
 struct Parameters {
   double block = 0, embedding = 0, all = 0;  ///< of one rank of the tensor-parallel group; all: of the last stage
@@ -46,7 +44,8 @@ struct Beside {
   double total = 0, exposed = 0;
 };
 Beside beside(double computes, double exchanges) {
-  const double slowed = computes + kContention * std::min(exchanges, computes * (1 + kContention)) / (1 + kContention);
+  const double slowed =
+      computes + cost::kContention * std::min(exchanges, computes * (1 + cost::kContention)) / (1 + cost::kContention);
   const double total = std::max(slowed, exchanges);
   return {.total = total, .exposed = total - computes};
 }
@@ -278,7 +277,7 @@ StepTime Step::time() {
   pipeline();
   optimizer();
   if (s_.spread.ranks > 1) {
-    const double late = total_ * kStragglers * std::sqrt(2 * std::log(static_cast<double>(s_.spread.ranks)));
+    const double late = total_ * cost::share_of_waiting(static_cast<double>(s_.spread.ranks));
     add("waiting for the slowest rank", late);
     total_ += late;
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/cluster/cluster.h"
+#include "sim/cost/laws/whole_step.h"
 #include "sim/step/training_step.h"
 #include "traces/base/result.h"
 #include "traces/base/units.h"
@@ -44,7 +45,7 @@ struct StepTime {
 
 /// By how much the laws of kernels are off for a run of the kind that they know best; two strategies on one card whose
 /// times are nearer than that cannot be told apart.
-inline constexpr double kLawError = 0.1;
+inline constexpr double kLawError = cost::kLawError;
 
 /// How far a step's time may be off, relative: `low` = (1 - x) and `high` = (1 + x) of it, or more above than below.
 struct Doubt {
