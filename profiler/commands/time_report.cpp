@@ -2,6 +2,8 @@
 #include "profiler/commands/time_report.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "profiler/steptime/work_list.h"
@@ -15,18 +17,26 @@ using steptime::Forecast;
 
 constexpr std::size_t kMostNames = 3;
 
-RankTime time_of(const RankRun& rank, const steptime::Where& where) {
+/// Of all steps that were kept, one behind another: a graph may be captured in one and launched in another.
+Result<import::KinetoProgram> operators_of(const DryRun& run) {
+  import::KinetoProgram all;
+  for (const auto& [step, path] : run.operators) {
+    Result<import::KinetoProgram> read = import::read_kineto_program(path);
+    if (!read) return read.error();
+    std::ranges::move(read->operators, std::back_inserter(all.operators));
+  }
+  return all;
+}
+
+RankTime time_of(const RankRun& rank, steptime::Where where) {
   const auto none = [](std::string why) { return RankTime{.forecast = {}, .none = std::move(why)}; };
   if (rank.run.work.empty()) return none("the program gave no GPU anything");
   const Result<steptime::WorkList> work = steptime::read_work(rank.run.work);
   if (!work) return none(work.error().what);
-  import::KinetoProgram operators;
-  if (!rank.run.operators.empty()) {
-    Result<import::KinetoProgram> read = import::read_kineto_program(rank.run.operators);
-    if (!read) return none(read.error().what);
-    operators = std::move(*read);
-  }
-  Result<Forecast> made = steptime::forecast(*work, operators, where);
+  const Result<import::KinetoProgram> operators = operators_of(rank.run);
+  if (!operators) return none(operators.error().what);
+  if (!rank.run.operators.empty()) where.step = rank.run.operators.rbegin()->first;
+  Result<Forecast> made = steptime::forecast(*work, *operators, where);
   if (!made) return none(made.error().what);
   return {.forecast = std::move(*made), .none = {}};
 }
@@ -38,7 +48,8 @@ std::string in_unit(Seconds of, Seconds middle) {
 }
 
 std::string percent(double share) {
-  return show_fixed(100 * share, share > 0.995 ? 0 : 1) + " %";
+  constexpr double kWhole = 0.9999;  // what is left out shows
+  return show_fixed(std::floor(1000 * share) / 10, share > kWhole ? 0 : 1) + " %";
 }
 
 /// Up to its arguments: kernels' names are long.

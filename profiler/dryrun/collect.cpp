@@ -2,6 +2,7 @@
 #include "profiler/dryrun/collect.h"
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -38,7 +39,10 @@ void add_work(const fs::path& path, DryRun& run) {
   const std::string process = path.stem().string() + ".";
   for (fs::directory_iterator entry(path.parent_path(), error), none; !error && entry != none; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with(process) && name.ends_with(".operators.json")) run.operators = entry->path();
+    std::int64_t step = 0;
+    if (name.starts_with(process) && name.ends_with(".operators.json") &&
+        std::from_chars(name.data() + process.size(), name.data() + name.size(), step).ec == std::errc())
+      run.operators[step] = entry->path();
   }
 }
 

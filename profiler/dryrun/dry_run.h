@@ -89,7 +89,8 @@ struct DryRun {
   std::int64_t backward_calls = 0;
 
   /// Of the process that kept most (standin/work.h, python/work.py); gone when the run's folder is. Empty: none.
-  std::filesystem::path work, operators;
+  std::filesystem::path work;
+  std::map<std::int64_t, std::filesystem::path> operators;  ///< by step, from 1 on; 0: what no step ended
 
   std::vector<Absent> absent;
   std::vector<Routing> routing;

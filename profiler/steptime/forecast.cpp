@@ -55,7 +55,7 @@ class Stepping {
       : work_(work),
         operators_(operators),
         where_(where),
-        calls_(step_calls(work, operators)),
+        calls_(step_calls(work, operators, where.step)),
         prices_(work, operators, calls_, *where.cluster) {}
 
   Result<Forecast> run() {

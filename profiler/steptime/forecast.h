@@ -63,6 +63,7 @@ struct Forecast {
 struct Where {
   const cluster::Cluster* cluster = nullptr;  ///< with kernel_laws
   std::int64_t world_size = 1;
+  std::int64_t step = 0;  ///< the last whose operators are there; 0: the one that most of them began in
   const Recorded* recorded =
       nullptr;  ///< whose durations stand in for laws where it has the operator; none: laws alone
 };

@@ -49,8 +49,9 @@ Prices::Prices(const WorkList& work, const import::KinetoProgram& operators, con
     if (item.numbers[0] == static_cast<std::int64_t>(NcclCall::send)) group.sent += bytes;
     if (item.numbers[0] == static_cast<std::int64_t>(NcclCall::receive)) group.received += bytes;
   }
-  for (const std::vector<Call>* const list : {&calls.calls, &calls.captured})
-    for (const Call& call : *list) look_at(call, operators);
+  for (const Call& call : calls.calls)
+    if (work.items[call.item].capture == 0) look_at(call, operators);
+  for (const Call& call : calls.captured) look_at(call, operators);
 }
 
 void Prices::look_at(const Call& call, const import::KinetoProgram& operators) {

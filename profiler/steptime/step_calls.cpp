@@ -14,8 +14,7 @@ struct Window {
   std::size_t from = 0, to = 0;
 };
 
-/// The step that most operators begin in.
-Window window_of(const WorkList& work, const import::KinetoProgram& program) {
+Window window_of(const WorkList& work, const import::KinetoProgram& program, std::int64_t step) {
   std::vector<Window> windows;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < work.items.size(); ++i)
@@ -24,6 +23,7 @@ Window window_of(const WorkList& work, const import::KinetoProgram& program) {
       begin = i + 1;
     }
   if (windows.empty()) return {.step = 0, .from = 0, .to = work.items.size()};
+  if (const auto asked = std::ranges::find(windows, step, &Window::step); asked != windows.end()) return *asked;
   if (program.operators.empty()) return windows.back();
   std::vector<std::int64_t> begins;
   for (const import::KinetoOperator& each : program.operators) begins.push_back(each.begin_ns);
@@ -36,8 +36,8 @@ Window window_of(const WorkList& work, const import::KinetoProgram& program) {
 
 }  // namespace
 
-StepCalls step_calls(const WorkList& work, const import::KinetoProgram& program) {
-  const Window window = window_of(work, program);
+StepCalls step_calls(const WorkList& work, const import::KinetoProgram& program, std::int64_t step) {
+  const Window window = window_of(work, program, step);
   price::OperatorWalk walk(program.operators);
   StepCalls found{.step = window.step, .calls = {}, .captured = {}};
   for (std::size_t i = 0; i < work.items.size(); ++i) {

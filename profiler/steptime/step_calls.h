@@ -27,7 +27,8 @@ struct StepCalls {
   std::vector<Call> captured;  ///< of the whole run: what graphs hold, which the step may launch
 };
 
-/// Of the step whose operators are known: the last whole one; without steps everything. `operators` are one step's.
-[[nodiscard]] StepCalls step_calls(const WorkList& work, const import::KinetoProgram& operators);
+/// Of that step, or of the one that most operators began in; without steps everything. `operators` may be of earlier
+/// ones too, which captured graphs.
+[[nodiscard]] StepCalls step_calls(const WorkList& work, const import::KinetoProgram& operators, std::int64_t step = 0);
 
 }  // namespace shard::steptime

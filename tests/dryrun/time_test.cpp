@@ -67,6 +67,25 @@ TEST_F(DryRunTime, LongRunsKeepTheirFirstSteps) {
   EXPECT_EQ(step["step"], 4);
 }
 
+/// Steps as they are, then one that is captured and launched.
+std::string captured(int eager, int launches) {
+  std::string text = program("[512] * " + std::to_string(eager));
+  text.resize(text.rfind("assert"));
+  return text + "graph = torch.cuda.CUDAGraph()\ngraph.capture_begin()\ntorch.autograd.backward(lambda: None)\n" +
+         "assert library.give_a_step(4096) == 0\noptimizer.step()\ngraph.capture_end()\nfor _ in range(" +
+         std::to_string(launches) + "): graph.replay()\n";
+}
+
+TEST_F(DryRunTime, AStepThatAGraphHoldsIsTakenWhenItIsLaunched) {
+  for (const int eager : {1, 2, 11}) {
+    const nlohmann::json told = answer(captured(eager, 3));
+    EXPECT_EQ(told["steps_seen"], eager + 3);
+    EXPECT_EQ(told["step"]["step"], eager + 3);
+    EXPECT_EQ(told["step"]["kernels"], 3) << told["step"];
+    EXPECT_GT(seconds_of(told["step"], "products"), 1.4e-4);
+  }
+}
+
 TEST_F(DryRunTime, GivesWayToAProfilerOfTheProgram) {
   // As with a schedule: it is prepared in one step and starts in a later one.
   std::string own = program("(512, 512, 4096, 4096)");

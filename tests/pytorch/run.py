@@ -10,6 +10,7 @@ A program's first comment says in lines `key: value` what comes out:
     signal         that ended it (0)                        peak     bytes allocated at the peak; without it, some
     reserved       bytes reserved at the peak               pinned   pinned host memory was taken
     out_of_memory  a request got none                       says     what stands in what it prints
+    steps          training steps seen                      kernels  at least, in the step that is priced
 Recordings of GPUs in RECORDINGS are compared event by event (recordings.py).
 """
 import argparse
@@ -27,7 +28,8 @@ import time
 import recordings
 
 HERE = pathlib.Path(__file__).resolve().parent
-KEYS = {"dryrun", "needs", "arguments", "exit", "signal", "peak", "reserved", "pinned", "out_of_memory", "says"}
+KEYS = {"dryrun", "needs", "arguments", "exit", "signal", "peak", "reserved", "pinned", "out_of_memory", "says",
+        "steps", "kernels"}
 TIME_LIMIT_SECONDS = 300
 
 
@@ -68,6 +70,10 @@ def faults_of(said, answer, code, text):
     held = sum(each["bytes"] for each in answer["holders"]) + (answer.get("rest") or {}).get("bytes", 0)
     if not killed and held != answer["peak_allocated_bytes"]:
         faults.append(f"holders add up to {held}")
+    if "steps" in said and answer.get("steps_seen") != int(said["steps"]):
+        faults.append(f"{answer.get('steps_seen')} steps were seen")
+    if "kernels" in said and (answer.get("step") or {}).get("kernels", 0) < int(said["kernels"]):
+        faults.append(f"the step is {answer.get('step')}")
     if said.get("pinned") == "1" and answer.get("pinned_host_peak_bytes", 0) <= 0:
         faults.append("no pinned memory was seen")
     if said.get("says") and said["says"] not in text:

@@ -25,7 +25,9 @@ class Lines {
     const std::string s = std::to_string(size);
     return add('p', stream, capture, s + "\t" + s + "\t" + s + "\t1\t14\t14\t14\t68\tcublasGemmEx");
   }
-  Lines& kernel(const std::string& name) { return add('k', 0, 0, "100\t1\t1\t128\t1\t1\t" + name); }
+  Lines& kernel(const std::string& name, int capture = 0) {
+    return add('k', 0, capture, "100\t1\t1\t128\t1\t1\t" + name);
+  }
   Lines& all_gather(std::int64_t bytes, int ranks) {
     return add(
         'c', kStreamOfExchanges, 0,
@@ -202,6 +204,31 @@ TEST_F(ForecastOf, OperatorsAreThoseOfTheStepAndLaunch) {
   bool found = false;
   for (const Shown& each : made->shown) found = found || each.op == "aten::add";
   EXPECT_TRUE(found);
+}
+
+TEST_F(ForecastOf, OperatorsOfAnEarlierStepAreThoseOfWhatItCaptured) {
+  import::KinetoProgram program;
+  import::KinetoOperator add;
+  add.name = "aten::add";
+  add.begin_ns = 15, add.end_ns = 35, add.thread = 1;
+  for (int i = 0; i < 2; ++i)
+    add.inputs.push_back({.sizes = {1 << 12, 1 << 12}, .strides = {}, .type = "float", .argument = i});
+  program.operators = {add};
+  const WorkList work = Lines()
+                            .product(64)
+                            .kernel("elementwise_kernel", 1)
+                            .instance(50, 1)
+                            .step()
+                            .graph(50)
+                            .step()
+                            .graph(50)
+                            .step()
+                            .list();
+  const Result<Forecast> made = forecast(work, program, {.cluster = &card_, .world_size = 1, .step = 3});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->step, 3);
+  EXPECT_DOUBLE_EQ(made->coverage, 1);
+  EXPECT_TRUE(std::ranges::any_of(made->shown, [](const Shown& each) { return each.op == "aten::add"; }));
 }
 
 TEST_F(ForecastOf, NothingGivenIsNoTime) {

@@ -5,6 +5,7 @@ import functools
 import os
 import sys
 import time
+import weakref
 
 # PyTorch's watchdog looks at collectives ten times a second, and buffers of those that are over are kept until it does
 # (ProcessGroupNCCL, kWatchdogThreadSleepMillis). A step on GPUs takes longer than that as a rule; here none does.
@@ -25,18 +26,25 @@ def prepare(torch):
     count = library.shardscope_standin_count_step
     phases = getattr(sys.modules["shardscope_phases"].prepare, "phases", None)  # none of a PyTorch that is not whole
     work = getattr(sys.modules["shardscope_work"].prepare, "work", None)
-    seen = {"backward": 0, "at_step": -1}
+    seen = {"backward": 0, "at_step": -1, "captured": False}
+    capturing = getattr(getattr(torch, "cuda", None), "is_current_stream_capturing", lambda: False)
+
+    def trained():
+        count(0)
+        if phases is not None:
+            phases.took_step()
+        if work is not None:
+            work.stepped()
+        let_watchdog_look()
 
     def stepped(optimizer, arguments, more):
         # One step of training may be several of optimizers: of groups, of parts, one within another.
         if seen["backward"] == 0 or seen["backward"] != seen["at_step"]:
             seen["at_step"] = seen["backward"]
-            count(0)
-            if phases is not None:
-                phases.took_step()
-            if work is not None:
-                work.stepped()
-            let_watchdog_look()
+            if capturing():
+                seen["captured"] = True
+            else:
+                trained()
 
     optimizers.register_optimizer_step_post_hook(stepped)
     backward = torch.autograd.backward
@@ -50,3 +58,34 @@ def prepare(torch):
         return backward(*arguments, **more)
 
     torch.autograd.backward = counted
+    graph = getattr(getattr(torch, "cuda", None), "CUDAGraph", None)
+    if graph is not None and hasattr(graph, "replay"):
+        see_graphs(graph, seen, trained, work)
+
+
+def see_graphs(graph, seen, trained, work):
+    """A graph that an optimizer's step was captured in takes that step when it is launched, not before."""
+    begin, end, launch = graph.capture_begin, graph.capture_end, graph.replay
+    holds_step = weakref.WeakSet()
+
+    @functools.wraps(begin)
+    def begins(captured, *arguments, **more):
+        seen["captured"] = False
+        if work is not None:
+            work.captures()
+        return begin(captured, *arguments, **more)
+
+    @functools.wraps(end)
+    def ends(captured, *arguments, **more):
+        if seen["captured"]:
+            holds_step.add(captured)
+        return end(captured, *arguments, **more)
+
+    @functools.wraps(launch)
+    def launches(captured, *arguments, **more):
+        result = launch(captured, *arguments, **more)
+        if captured in holds_step:
+            trained()
+        return result
+
+    graph.capture_begin, graph.capture_end, graph.replay = begins, ends, launches

@@ -1,5 +1,5 @@
 # What a step asks of the GPU, for who prices it: the stand-in keeps what is launched, PyTorch's profiler says which
-# operators with which shapes launched it. Each step has a file of its own; the last whole one is kept.
+# operators with which shapes launched it. Each step has a file of its own.
 import ctypes
 import functools
 import inspect
@@ -24,7 +24,8 @@ class Work:
         self.gave_way = False
         self.ours = False  # a profiler is being made, by this class
         self.ended = False
-        self.kept = None
+        self.kept = False
+        self.most_steps = MOST_STEPS
 
     def start(self):
         """Called when PyTorch first uses a GPU."""
@@ -56,6 +57,10 @@ class Work:
             # PyTorch 2.11 crashes, then or later, where a recording is thrown away: it stays to the process's end.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.profile))
             self.profile.start()
+            # Its export needs no objects in Python, which would take most of the time that a recording costs.
+            inner = getattr(self.profile, "profiler", None)
+            if hasattr(inner, "_parse_kineto_results"):
+                inner._parse_kineto_results = lambda *arguments, **more: []
         except Exception:  # the program's own is on: its operators are not known
             self.profile = None
         finally:
@@ -70,9 +75,7 @@ class Work:
             if keep:
                 path = os.path.join(FOLDER, f"{os.getpid()}.{self.step}.operators.json")
                 profile.export_chrome_trace(path)
-                if self.kept is not None:
-                    os.remove(self.kept)
-                self.kept = path
+                self.kept = True
         except Exception as fault:
             with open(os.path.join(FOLDER, f"{os.getpid()}.fault"), "w") as file:
                 file.write(f"operators: {fault}")
@@ -83,15 +86,27 @@ class Work:
             return
         self.gave_way = True
         if self.profile is not None and threading.current_thread() is threading.main_thread():
-            self.end_operators(keep=self.kept is None)
+            self.end_operators(keep=not self.kept)
+
+    def captures(self):
+        """A graph is captured: the steps that launch it are those to price, and its operators are seen only now."""
+        if self.owner != os.getpid():
+            return
+        self.most_steps = self.step + MOST_STEPS
+        if self.ended and not self.gave_way:
+            self.ended = False
+            self.keep(1)
+            self.begin_operators()
 
     def stepped(self):
-        if self.ended or self.owner != os.getpid():
+        if self.owner != os.getpid():
             return
         self.step += 1
+        if self.ended:
+            return
         self.mark(self.step)
         self.end_operators(keep=True)
-        if self.step < MOST_STEPS:
+        if self.step < self.most_steps:
             self.begin_operators()
         else:
             self.ended = True
@@ -102,7 +117,7 @@ class Work:
         if not self.ended and self.owner == os.getpid():
             self.ended = True
             self.keep(0)
-            self.end_operators(keep=self.kept is None)
+            self.end_operators(keep=not self.kept)
 
 
 def names_its_tensors(module):
