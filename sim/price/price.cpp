@@ -97,7 +97,7 @@ Priced product(const KernelCall& kernel, const ProductCall& call, const cluster:
                                    .operand_bytes = call.operand_bytes,
                                    .result_bytes = call.result_bytes,
                                    .speed = speed_of(call.operand_bytes, call.tensor_cores, card) * share};
-    time = cost::product_time(shape, card.kernel_laws->sustained(), card);
+    time = cost::product_time(shape, card.kernel_laws->sustained(), card) + kColdOperands;
   }
   time = Seconds{std::max(time.count(), cost::moved_time(moved, card).count())};
   return {.time = time, .doubt = call.operand_bytes == 2 ? kDoubtOfProducts : kDoubtOfOtherProducts, .law = "products"};

@@ -125,7 +125,8 @@ Operator operator_of(const import::KinetoOperator& recorded) {
 }
 
 bool is_exchange(const import::KinetoKernel& kernel) {
-  return kernel.name.starts_with("nccl") || has_any(kernel.name, "ncclKernel", "ncclDevKernel", "void nccl");
+  return kernel.name.starts_with("nccl") ||
+         has_any(kernel.name, "ncclKernel", "ncclDevKernel", "void nccl", "multimem_all_reduce");
 }
 
 std::vector<std::int32_t> callers_of(const import::KinetoProgram& recording) {

@@ -87,7 +87,8 @@ TEST_F(Price, ProductsAreWhatTheLibraryWasCalledWith) {
   const std::optional<Priced> priced = price(call, card_);
   ASSERT_TRUE(priced);
   EXPECT_EQ(priced->law, "products");
-  EXPECT_EQ(priced->time, cost::product_time({.m = 4096, .n = 8192, .k = 1024}, card_.kernel_laws->sustained(), card_));
+  EXPECT_EQ(priced->time, kColdOperands + cost::product_time({.m = 4096, .n = 8192, .k = 1024},
+                                                             card_.kernel_laws->sustained(), card_));
 }
 
 TEST_F(Price, ProductsOfOperatorsAreTheSame) {

@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <span>
 
 #include "sim/cluster/read_cluster.h"
+#include "sim/price/price.h"
 
 namespace shard::price {
 namespace {
@@ -38,6 +40,35 @@ LawsBeside beside_text(const std::string& events) {
 constexpr const char* kOperator =
     R"({"ph":"X","cat":"cpu_op","name":"aten::add","pid":1,"tid":5,"ts":10,"dur":20,"args":{"External id":3,)"
     R"("Input Dims":[[1024,1024],[1024,1024]],"Input type":["float","float"]}})";
+
+/// Medians of products in 16 bits of recordings of AMD-AGI/TraceLens, tests/traces: gaunernst_bert-small-uncased and
+/// Falconsai_nsfw_image_detection on H100, vLLM's eager_trace on B200.
+TEST(Recording, SmallProductsTakeWhatTheyTookInAProgram) {
+  struct Row {
+    const char* cluster;
+    const char* kernel;
+    std::int64_t m, n, k;
+    double microseconds;
+  };
+  const char *const older = "cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_64x64_64x6_tn_align8",
+                    *const newer = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", *const b200 = "nvjet";
+  const std::array<Row, 9> rows{{{"h100-80gb-x8", older, 141, 512, 512, 5.79},
+                                 {"h100-80gb-x8", older, 141, 2048, 512, 6.14},
+                                 {"h100-80gb-x8", newer, 141, 512, 2048, 8.22},
+                                 {"h100-80gb-x8", older, 788, 768, 768, 8.26},
+                                 {"h100-80gb-x8", newer, 788, 3072, 768, 13.89},
+                                 {"h100-80gb-x8", newer, 788, 768, 3072, 13.50},
+                                 {"b200-180gb-x8", b200, 888, 640, 2880, 8.06},
+                                 {"b200-180gb-x8", b200, 888, 128, 2880, 6.50},
+                                 {"b200-180gb-x8", b200, 888, 2880, 512, 6.33}}};
+  for (const Row& row : rows) {
+    KernelCall call;
+    call.name = row.kernel;
+    call.product = ProductCall{.m = row.m, .n = row.n, .k = row.k};
+    const auto priced = price(call, *cluster::read_cluster(row.cluster));
+    EXPECT_NEAR(priced->time.count() * 1e6 / row.microseconds, 1, 0.25) << row.m << " x " << row.n << " x " << row.k;
+  }
+}
 
 TEST(Recording, FindsTheOperatorByTheCallThatLaunchedOrByItsId) {
   const std::string kernel =

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "profiler/steptime/host_time.h"
@@ -10,6 +11,7 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/cost/laws/exchange.h"
 #include "sim/cost/laws/product.h"
+#include "sim/price/price.h"
 
 namespace shard::steptime {
 namespace {
@@ -65,7 +67,7 @@ class ForecastOf : public ::testing::Test {
   }
   double product(int size) {
     return cost::product_time({.m = size, .n = size, .k = size}, card_.kernel_laws->sustained(), card_).count() +
-           kBetweenKernels;
+           price::kColdOperands.count() + kBetweenKernels;
   }
   static double part(const Forecast& forecast, const std::string& name) {
     for (const Part& each : forecast.parts)
