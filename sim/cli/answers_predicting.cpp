@@ -76,7 +76,7 @@ next if that is tight, else null)",
      Presence::sometimes},
     {"levers",
      R"(with `--what-if`: options that lower the peak, each simulated, the largest saving first: `option`, `peak_bytes`,
-`saved_bytes`, `memory`, `verdict`)",
+`saved_bytes`, `memory`, `verdict`, `relative_speed`: tokens per second beside what was asked, null where unknown)",
      Presence::sometimes},
 };
 

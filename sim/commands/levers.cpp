@@ -2,7 +2,10 @@
 #include "sim/commands/levers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "sim/cost/laws/whole_step.h"
 
 namespace shard::commands {
 namespace {
@@ -55,6 +58,18 @@ const std::vector<std::vector<LeverChoice>> kHostChoices{
     {{"zero-init", "yes"}},
 };
 
+/// What it costs: nearer to one another than laws are right, two speeds cannot be told apart.
+std::string speed_text(const Lever& lever) {
+  if (lever.faster <= 0) return "";
+  const double change = lever.faster - 1;
+  if (std::abs(change) < cost::kLawError) return ", about as fast";
+  return ", " + show_fixed(100 * std::abs(change), 0) + (change < 0 ? " % fewer" : " % more") + " tokens/s";
+}
+
+std::string outcome_text(const Lever& lever) {
+  return speed_text(lever) + (lever.verdict == cluster::Verdict::does_not_fit ? ", does not fit" : "");
+}
+
 }  // namespace
 
 std::vector<Lever> find_levers(const LeverBase& base,
@@ -76,7 +91,12 @@ std::vector<Lever> find_levers(const LeverBase& base,
       if (choice.value == "disk" && !base.has_disk) changes.push_back({"disk-path", "."}), option += " --disk-path DIR";
     }
     if (const Result<LeverAnswer> answer = answer_of(changes); answer && answer->peak < base.peak)
-      levers.push_back({option, answer->peak, base.peak - answer->peak, base.memory, answer->verdict});
+      levers.push_back({.option = option,
+                        .peak = answer->peak,
+                        .saved = base.peak - answer->peak,
+                        .memory = base.memory,
+                        .verdict = answer->verdict,
+                        .faster = base.tokens_per_second > 0 ? answer->tokens_per_second / base.tokens_per_second : 0});
   };
   if (host)
     for (const std::vector<LeverChoice>& choices : kHostChoices) pull(choices);
@@ -95,7 +115,8 @@ nlohmann::ordered_json to_json(const std::vector<Lever>& levers) {
                    {"peak_bytes", lever.peak.count()},
                    {"saved_bytes", lever.saved.count()},
                    {"memory", to_string(lever.memory)},
-                   {"verdict", cluster::to_string(lever.verdict)}});
+                   {"verdict", cluster::to_string(lever.verdict)},
+                   {"relative_speed", lever.faster > 0 ? nlohmann::ordered_json(lever.faster) : nullptr}});
   return all;
 }
 
@@ -106,7 +127,7 @@ std::string to_text(const std::vector<Lever>& levers, ShowBytes show) {
   for (const Lever& lever : levers) {
     const std::string saved = show(lever.saved);
     text += std::string(16 - std::min<std::size_t>(16, saved.size()), ' ') + saved + " less  " + lever.option + "  (" +
-            show(lever.peak) + ")" + (lever.verdict == cluster::Verdict::does_not_fit ? ", does not fit" : "") + "\n";
+            show(lever.peak) + ")" + outcome_text(lever) + "\n";
   }
   return text;
 }
@@ -115,7 +136,7 @@ std::string largest_text(const std::vector<Lever>& levers, ShowBytes show) {
   if (levers.empty()) return "";
   const Lever& largest = levers.front();
   return "  largest lever: " + largest.option + ", " + show(largest.saved) + " less (" + show(largest.peak) + ")" +
-         (largest.verdict == cluster::Verdict::does_not_fit ? ", does not fit" : "") + "\n";
+         outcome_text(largest) + "\n";
 }
 
 }  // namespace shard::commands

@@ -21,6 +21,7 @@ namespace shard::commands {
 struct LeverAnswer {
   Bytes peak;  ///< of the rank that has most; of a host's memory, of all its ranks
   cluster::Verdict verdict{};
+  double tokens_per_second = 0;  ///< 0: not known
 };
 
 /// One option more than what was asked, and the peak then.
@@ -30,12 +31,14 @@ struct Lever {
   Bytes saved;
   Memory memory{};             ///< whose peak
   cluster::Verdict verdict{};  ///< of all memories: one may be lower for another that is too small
+  double faster = 0;           ///< tokens per second beside what was asked: 0.5 is half as many; 0: not known
 };
 
 /// What levers start from.
 struct LeverBase {
   Bytes peak;
   Memory memory = Memory::device;  ///< or Memory::host, pinned and pageable
+  double tokens_per_second = 0;    ///< 0: not known
   std::int64_t micro_batch = 1;
   bool has_disk = false;  ///< --disk-path says where
 };
@@ -46,7 +49,7 @@ struct LeverBase {
 [[nodiscard]] std::vector<Lever> find_levers(
     const LeverBase& base, const std::function<Result<LeverAnswer>(std::span<const cli::Change> changes)>& answer_of);
 
-/// [{"option", "peak_bytes", "saved_bytes", "memory" ("device", "host"), "verdict"}]
+/// [{"option", "peak_bytes", "saved_bytes", "memory" ("device", "host"), "verdict", "relative_speed" or null}]
 [[nodiscard]] nlohmann::ordered_json to_json(const std::vector<Lever>& levers);
 /// All of them, a line each, under a heading.
 [[nodiscard]] std::string to_text(const std::vector<Lever>& levers, ShowBytes show);

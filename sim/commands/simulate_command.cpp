@@ -387,29 +387,36 @@ Bytes peak_of(const Simulated& simulated, Memory memory) {
   return Bytes{0};
 }
 
+/// Of one rank, by laws of kernels; 0: not known.
+double speed_of(const Simulated& simulated) {
+  const auto* like = std::get_if<like::LikeResult>(&simulated.figures);
+  return like != nullptr && like->step ? like->step->tokens_per_second : 0;
+}
+
 Result<void> add_levers(std::span<const std::string> arguments, SimulateCommand& line, const Simulated& simulated,
                         SimulateInputs& inputs) {
   if (!simulated.planned)
     return cli::contradiction(line.command.describe("what-if") + " is not known for " + line.command.describe("like"),
                               "leave --what-if out");
   const Memory memory = memory_to_lower(simulated);
-  line.levers = find_levers({.peak = peak_of(simulated, memory),
-                             .memory = memory,
-                             .micro_batch = simulated.planned->strategy.micro_batch,
-                             .has_disk = line.command.given("disk-path")},
-                            [&](std::span<const cli::Change> changes) -> Result<LeverAnswer> {
-                              // Who answers for what was asked answers for what is changed, too.
-                              std::vector<cli::Change> all(changes.begin(), changes.end());
-                              if (simulated.instead || !line.command.given("like"))
-                                all.push_back({"like", simulated.taken.memory_of});
-                              const Result<std::unique_ptr<SimulateCommand>> next = read_line(arguments, all);
-                              if (!next) return next.error();
-                              const Result<Simulated> figures =
-                                  simulate_strategy((*next)->command, (*next)->simulate,
-                                                    {.inputs = inputs, .note = [](const std::vector<std::string>&) {}});
-                              if (!figures) return figures.error();
-                              return LeverAnswer{.peak = peak_of(*figures, memory), .verdict = figures->verdict()};
-                            });
+  line.levers = find_levers(
+      {.peak = peak_of(simulated, memory),
+       .memory = memory,
+       .tokens_per_second = speed_of(simulated),
+       .micro_batch = simulated.planned->strategy.micro_batch,
+       .has_disk = line.command.given("disk-path")},
+      [&](std::span<const cli::Change> changes) -> Result<LeverAnswer> {
+        // Who answers for what was asked answers for what is changed, too.
+        std::vector<cli::Change> all(changes.begin(), changes.end());
+        if (simulated.instead || !line.command.given("like")) all.push_back({"like", simulated.taken.memory_of});
+        const Result<std::unique_ptr<SimulateCommand>> next = read_line(arguments, all);
+        if (!next) return next.error();
+        const Result<Simulated> figures = simulate_strategy(
+            (*next)->command, (*next)->simulate, {.inputs = inputs, .note = [](const std::vector<std::string>&) {}});
+        if (!figures) return figures.error();
+        return LeverAnswer{
+            .peak = peak_of(*figures, memory), .verdict = figures->verdict(), .tokens_per_second = speed_of(*figures)};
+      });
   return {};
 }
 

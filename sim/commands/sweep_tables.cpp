@@ -266,7 +266,9 @@ cli::Table chief_columns(const std::vector<SweptOption>& lists, const std::vecto
   column("tokens_per_second", "tokens/s", [](const SweepFigures& f) {
     return f.times ? Cell(f.times->tokens_per_second, show_number(f.times->tokens_per_second)) : Cell();
   });
-  column("sent_bytes", "sent", [=](const SweepFigures& f) { return shown(f.on_the_wire()); });
+  const auto sends = [](const SweepRow& row) { return row.figures && row.figures->sent_together() > Bytes{0}; };
+  if (std::ranges::any_of(rows, sends))
+    column("sent_bytes", "sent", [=](const SweepFigures& f) { return shown(f.on_the_wire()); });
   column(
       "largest_category", "largest",
       [](const SweepFigures& f) {

@@ -34,6 +34,26 @@ TEST(Levers, TheLargestSavingComesFirstAndWhatSavesNothingIsLeftOut) {
   EXPECT_EQ(levers[2].option, "--no-reproducible");
 }
 
+TEST(Levers, SayWhatTheyCostInSpeedWhereLawsCanTell) {
+  const auto levers =
+      find_levers({.peak = Bytes{100}, .tokens_per_second = 1000, .micro_batch = 1},
+                  [](std::span<const cli::Change> changes) -> Result<LeverAnswer> {
+                    const auto answer = [](int peak, double speed) {
+                      return LeverAnswer{.peak = Bytes{peak}, .verdict = {}, .tokens_per_second = speed};
+                    };
+                    if (has(changes, {"recompute", "block"})) return answer(10, 750);
+                    if (has(changes, {"stage", "1"})) return answer(20, 905);
+                    if (has(changes, {"attention", "sdpa"})) return answer(30, 1250);
+                    if (has(changes, {"optimizer-placement", "host"})) return answer(40, 0);
+                    return Error{Errc::contradiction, "not modelled", "", ""};
+                  });
+  const std::string text = to_text(levers, [](Bytes bytes) { return show_mib(bytes); });
+  EXPECT_NE(text.find("--recompute block  (0.00 MiB), 25 % fewer tokens/s\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("--stage 1  (0.00 MiB), about as fast\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("--attention sdpa  (0.00 MiB), 25 % more tokens/s\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("--optimizer-placement host  (0.00 MiB)\n"), std::string::npos) << text;
+}
+
 TEST(Levers, EachChangesOneOption) {
   std::vector<Changes> asked;
   (void)find_levers({.peak = Bytes{1}, .micro_batch = 2},
