@@ -1,8 +1,6 @@
 // `shardscope calibrate`: trainings in turn until the time is over, then their laws, then the file.
 #include "executor/commands/calibrate_command.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "executor/commands/busy_machine.h"
 #include "executor/commands/calibration_cases.h"
 #include "executor/commands/calibration_result.h"
 #include "executor/commands/calibration_rounds.h"
@@ -52,13 +51,6 @@ double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// That this process may run on.
-int cores_here() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
-
 Machine this_machine() {
   Machine machine{.processor = "an unnamed processor", .cores = cores_here(), .date = {}};
   std::ifstream info("/proc/cpuinfo");
@@ -72,15 +64,6 @@ Machine this_machine() {
   if (std::tm utc{}; gmtime_r(&now, &utc) != nullptr) std::strftime(date, sizeof date, "%Y-%m-%d", &utc);
   machine.date = date;
   return machine;
-}
-
-/// More of the cores than this taken by others is worth saying: a fifth slower is more than the laws are off by.
-constexpr double kBusyShare = 0.2;
-
-/// How many cores other programs kept busy in the last minute.
-double busy_cores() {
-  double load = 0;
-  return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
 #ifdef SHARDSCOPE_MPI
@@ -244,8 +227,10 @@ int calibrate_command(std::span<const std::string> arguments) {
                  " cores were taken. What is measured now is slower than the machine, and predicts so; calibrate again "
                  "when nothing else runs"});
   Result<CalibrationResult> result = calibrate(o);
-  if (result) result->busy_cores = busy;
   if (!result) return failed(result.error());
+  result->busy_cores = busy;
+  result->cluster.measured->step_error =
+      likely_error(*result) + (busy > kBusyShare * cores_here() ? busy / cores_here() : 0);
   if (const Result<void> written = write_file(*path, cluster::to_json(result->cluster)); !written)
     return failed(written.error());
   if (*format == cli::Format::json)

@@ -76,6 +76,17 @@ double StepCheck::error() const {
   return measured_seconds > 0 ? std::abs(predicted_seconds / measured_seconds - 1) : 0;
 }
 
+double likely_error(const CalibrationResult& r) {
+  constexpr double kFourOfFive = 0.8, kLeast = 0.1;
+  std::vector<double> errors;
+  for (const StepCheck& s : r.steps) {
+    if (s.predicted_seconds <= 0 || s.measured_seconds <= 0) continue;
+    const double ratio = s.predicted_seconds / s.measured_seconds;
+    errors.push_back(std::max(ratio, 1 / ratio) - 1);
+  }
+  return errors.empty() ? 1 : std::max(kLeast, cost::quantile(std::move(errors), kFourOfFive));
+}
+
 Json to_json(const CalibrationResult& r, const std::string& file) {
   Json j = cli::json_document("calibrate");
   j["device"] = to_string(r.device);

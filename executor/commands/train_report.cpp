@@ -6,6 +6,7 @@
 #include <cassert>
 #include <nlohmann/json.hpp>
 
+#include "executor/commands/busy_machine.h"
 #include "executor/commands/prepared.h"
 #include "executor/commands/step_report.h"
 #include "sim/cli/output.h"
@@ -76,6 +77,11 @@ double predicted_transfer(const engine::Simulation& s) {
 
 double predicted_step(const engine::Simulation& s) {
   return s.steps > 1 ? s.step_seconds.count() : s.first_step_seconds.count();
+}
+
+std::string predicted_text(const engine::Simulation& s) {
+  const Seconds step{predicted_step(s)};
+  return cli::duration(step) + " (" + cli::duration(s.low(step)) + " to " + cli::duration(s.high(step)) + ")";
 }
 
 std::int64_t tokens_per_step(const plan::Strategy& s) {
@@ -220,10 +226,9 @@ void add_moments(Json& j, const TrainReport& report) {
 }  // namespace
 
 std::string pack(const RankReport& r) {
-  Json j{{"peak", Json::array()},
-         {"state", r.optimizer_state.count()},
-         {"resident", r.resident.count()},
-         {"weights", r.weights_read.count()}};
+  Json j{{"peak", Json::array()},          {"state", r.optimizer_state.count()},
+         {"resident", r.resident.count()}, {"weights", r.weights_read.count()},
+         {"process", r.process},           {"processor", r.processor_seconds}};
   for (const Bytes peak : r.peak) j["peak"].push_back(peak.count());
   j["wire"] = r.collectives.wire.count();
   for (const CollectiveCount& c : r.collectives.by_kind) j["collectives"].push_back({c.calls, c.bytes.count()});
@@ -238,6 +243,8 @@ RankReport unpack(std::string_view text) {
   r.optimizer_state = Bytes{j["state"].get<std::int64_t>()};
   r.resident = Bytes{j["resident"].get<std::int64_t>()};
   r.weights_read = Bytes{j["weights"].get<std::int64_t>()};
+  r.process = j["process"].get<std::int64_t>();
+  r.processor_seconds = j["processor"].get<double>();
   r.collectives.wire = Bytes{j["wire"].get<std::int64_t>()};
   for (std::size_t k = 0; k < r.collectives.by_kind.size(); ++k)
     r.collectives.by_kind[k] = {j["collectives"][k][0].get<std::int64_t>(),
@@ -278,7 +285,11 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
     j["device_in_use_bytes"] = {{"predicted", predicted_in_use(report).count()},
                                 {"measured", report.own.device->bytes.count()}};
   const double step = measured_step(report.own);
-  j["step_seconds"] = {{"predicted", predicted_step(p)}, {"measured", step}};
+  const Seconds predicted{predicted_step(p)};
+  j["step_seconds"] = {{"predicted", predicted.count()},
+                       {"predicted_low", p.low(predicted).count()},
+                       {"predicted_high", p.high(predicted).count()},
+                       {"measured", step}};
   const double tokens = static_cast<double>(tokens_per_step(s));
   const double flops = model_flops_per_rank(report) * s.world_size;
   j["communication"] = nullptr;
@@ -292,6 +303,7 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
       j["communication"]["measured_waiting_seconds"] = measured.waiting_seconds;
     }
   }
+  j["busy_cores"] = report.cores_of_others;
   j["tokens_per_second"] = {{"predicted", tokens / predicted_step(p)}, {"measured", tokens / step}};
   j["tflops"] = {{"predicted", flops / predicted_step(p) / 1e12}, {"measured", flops / step / 1e12}};
   j["profile"] = nullptr;
@@ -314,8 +326,8 @@ std::string heading(const cli::Command& command, const Planned& planned, const e
   if (on_cpus(planned.strategy))
     out += std::string(cpu::to_string(instruction_set)) + " (" + cpu::matrix_library() + "), ";
   out += whose_bits(planned.strategy) + '\n';
-  out += "predicted " + cli::mib(prediction.largest().peak[0]) + " per rank at most, " +
-         cli::duration(Seconds{predicted_step(prediction)}) + " per step\n";
+  out += "predicted " + cli::mib(prediction.largest().peak[0]) + " per rank at most, " + predicted_text(prediction) +
+         " per step\n";
   return out;
 }
 
@@ -359,9 +371,11 @@ std::string to_text(const TrainReport& report) {
            cli::mib(report.own.device->bytes) + " of the GPU" +
            (report.device_overhead > Bytes{0} ? "" : "; the prediction lacks context and libraries (calibrate says)") +
            '\n';
-  out += "step      predicted " + cli::duration(Seconds{predicted_step(p)}) + ", measured " +
-         cli::duration(Seconds{step}) + ": " + show_number(tokens / step) + " tokens/s, " +
-         show_number(flops / step / 1e12, 3) + " TFLOPS\n";
+  out += "step      predicted " + predicted_text(p) + ", measured " + cli::duration(Seconds{step}) + ": " +
+         show_number(tokens / step) + " tokens/s, " + show_number(flops / step / 1e12, 3) + " TFLOPS\n";
+  if (report.cores_of_others > kBusyShare * cores_here())
+    out += "          other programs kept " + show_fixed(report.cores_of_others, 1) + " of this machine's " +
+           std::to_string(cores_here()) + " cores busy meanwhile: without them it is faster\n";
   if (s.world_size > 1) {
     const MeanCommunication measured = mean_communication(report.own);
     out += "collectives of a step, rank 0: transfer predicted " + cli::duration(Seconds{predicted_transfer(p)});

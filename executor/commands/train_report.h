@@ -27,6 +27,8 @@ struct RankReport {
   Bytes optimizer_state;
   Bytes resident;         ///< proportional set size less the baseline
   Bytes weights_read{0};  ///< of the files of --weights
+  std::int64_t process = 0;
+  double processor_seconds = 0;  ///< of that process, while it trained
   CollectiveTotals collectives;
 };
 [[nodiscard]] std::string pack(const RankReport& report);
@@ -45,7 +47,8 @@ struct TrainReport {
   const engine::Simulation* prediction = nullptr;
   train::SessionResult own;  ///< of rank 0
   std::vector<RankReport> ranks;
-  Bytes device_overhead;  ///< the cluster's
+  double cores_of_others = 0;  ///< that other programs kept busy meanwhile, on rank 0's machine
+  Bytes device_overhead;       ///< the cluster's
   std::string data;
   std::string validation;                      ///< empty: the run was not evaluated
   std::string transport;                       ///< the communicator's name

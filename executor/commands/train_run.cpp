@@ -1,17 +1,21 @@
 // One rank's part of `shardscope train`.
 #include "executor/commands/train_run.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 
 #include "executor/comm/in_process.h"
+#include "executor/commands/busy_machine.h"
 #include "executor/commands/memory_lines.h"
 #include "executor/commands/rank_traces.h"
 #include "executor/commands/run_profile.h"
@@ -98,8 +102,8 @@ class StepLines {
   void created() {
     if (memory_) lines_ << memory_->created(moments_->last().end) << std::flush;
   }
-  /// Starts the log and TensorBoard's file, where there are to be some. They grow a step at a time, for those who follow
-  /// them.
+  /// Starts the log and TensorBoard's file, where there are to be some. They grow a step at a time, for those who
+  /// follow them.
   [[nodiscard]] Result<void> open_logs(const std::string& log, const std::string& tensorboard) {
     if (!log.empty()) {
       Result<OutputFile> created = OutputFile::create(log, Appears::growing);
@@ -245,6 +249,7 @@ bool is_step(Phase phase) {
 struct Watchers {
   explicit Watchers(std::int32_t ranks) : traces(ranks) {}
   OwnedRankTraces traces;
+  ProcessorTime processors;
   std::optional<Writer> writer;
   std::optional<train::TraceObserver> observer;
   std::optional<train::HostSpans> host;
@@ -356,9 +361,19 @@ train::EvaluationPlan evaluation_of(const TrainOptions& o, const RunData& data, 
               }};
 }
 
+/// What the machine did beside the run's processes.
+double cores_of_others(const ProcessorTime& processors, const std::vector<RankReport>& ranks) {
+  std::map<std::int64_t, double> own;
+  for (const RankReport& rank : ranks) own[rank.process] = rank.processor_seconds;
+  double others = processors.of_cores_here();
+  for (const auto& [process, seconds] : own) others -= seconds;
+  return std::max(0.0, others / std::max(processors.passed(), 1e-3));
+}
+
 /// What rank 0 does when all ranks have ended: files that are whole get their names.
 Result<void> finish_files(const Prepared& p, const TrainOptions& o, const cluster::Cluster& cluster, Watchers& watchers,
                           RankWeights& weights, device_profile::DeviceRecording* recording, TrainReport& report) {
+  report.cores_of_others = cores_of_others(watchers.processors, report.ranks);
   if (Result<void> merged = watchers.traces.files.merge(p.planned.strategy.world_size, o.trace); !merged)
     return merged.error();
   if (Result<void> written = write_predicted(p, cluster, o); !written) return written.error();
@@ -432,6 +447,8 @@ Result<TrainReport> train_on_rank(const Prepared& p, const TrainOptions& o, Comm
                                                    .optimizer_state = result->optimizer_state,
                                                    .resident = resident,
                                                    .weights_read = (*weights)->read_bytes(),
+                                                   .process = getpid(),
+                                                   .processor_seconds = watchers.processors.of_this_process(),
                                                    .collectives = result->collectives}));
   if (!reports) return reports.error();
   TrainReport report{.planned = &p.planned,

@@ -52,7 +52,9 @@ cluster's `device_overhead_bytes`; all that is in use there, whoever uses it)"},
      R"(null with one rank, else `predicted_transfer_seconds`, `measured_transfer_seconds` and
 `measured_waiting_seconds` of rank 0's collectives in a steady step; on GPUs a trace has them)"},
     {"step_seconds, tokens_per_second, tflops",
-     "`predicted`, `measured`: the median steady step, the first left out where there are more"},
+     R"(`predicted`, `measured`: the median steady step, the first left out where there are more; of `step_seconds` also
+`predicted_low` and `predicted_high`, between which four of five are expected)"},
+    {"busy_cores", "cores that other programs kept busy meanwhile: what is measured beside them is too slow"},
     {"profile",
      R"(null without `--profile`; else `trace`, `coverage` (`rank`, `step_seconds`, `covered_seconds`: how much of the
 steps ops took, `named_seconds`: ops or what the rank's thread did beside them), `devices`, `copies`, `kernels`,
@@ -143,7 +145,8 @@ constexpr AnswerKey kCalibrate[] = {
      "1, `calibrate`, `cpu`, `cuda` or `emulated-cuda`, what was written, cores that were used (null for a GPU)"},
     {"calibration_seconds, repetitions, left_out",
      "what it took, how often each training ran, and how many had no time to"},
-    {"busy_cores", "cores that other programs kept busy in the minute before: what is measured beside them is too slow"},
+    {"busy_cores",
+     "cores that other programs kept busy in the minute before: what is measured beside them is too slow"},
     {"step_error", "`median`, `worst`: of the calibration's own steps, predicted with the file; relative"},
     {"steps", "a list of `model`, `arguments`, `step_seconds` (`predicted`, `measured`)"},
     {"laws",

@@ -57,6 +57,8 @@ struct Measured {
   std::string method{};  ///< how, in words
   std::vector<Figure> figures{};
   std::vector<Occupancy> occupancies{};
+  /// Of four of five steps the prediction is nearer, relative; 0: the file does not say.
+  double step_error = 0;
   friend bool operator==(const Measured&, const Measured&) = default;
 };
 

@@ -80,6 +80,7 @@ Occupancy read_occupancy(JsonObject json) {
 Measured read_measured(JsonObject json) {
   Measured m;
   m.method = json.text("method", "");
+  if (json.has("step_error")) m.step_error = json.non_negative("step_error");
   if (json.has("figures"))
     for (JsonObject& each : json.objects("figures", kMostFigures)) m.figures.push_back(read_figure(each));
   for (JsonObject& each : json.objects("occupancies", kMostOccupancies)) m.occupancies.push_back(read_occupancy(each));

@@ -34,6 +34,7 @@ Json law_json(const OpLaw& law) {
 
 Json measured_json(const Measured& measured) {
   Json j{{"method", measured.method}};
+  if (measured.step_error > 0) j["step_error"] = measured.step_error;
   for (const Figure& f : measured.figures)
     j["figures"].push_back({{"name", f.name}, {"value", f.value}, {"unit", f.unit}, {"method", f.method}});
   j["occupancies"] = Json::array();

@@ -176,6 +176,8 @@ json to_json(const Simulation& s, const std::optional<Change>& change) {
   j["arenas"] = arenas(s);
   j["collectives"] = collectives(s);
   j["step_seconds"] = s.step_seconds.count();
+  j["step_seconds_low"] = s.low(s.step_seconds).count();
+  j["step_seconds_high"] = s.high(s.step_seconds).count();
   j["first_step_seconds"] = s.first_step_seconds.count();
   j["creation_seconds"] = s.creation_seconds.count();
   j["run_seconds"] = s.run_seconds.count();

@@ -136,6 +136,14 @@ void write_rank(Writer& writer, const plan::Plan& plan, const std::vector<PhaseR
   write_collectives(recorder, result.collectives);
 }
 
+/// A machine that was calibrated says how far its own steps were off; of a description by data sheets nothing is known
+/// but that shares of its peaks are guesses, which were twice too slow and too fast.
+double doubt_of_times(const cluster::Cluster& cluster) {
+  constexpr double kNotCalibrated = 1, kNotSaid = 0.25;
+  if (!cluster.measured) return kNotCalibrated;
+  return cluster.measured->step_error > 0 ? cluster.measured->step_error : kNotSaid;
+}
+
 void finish_time(Simulation& s, const SimulateOptions& options) {
   s.creation_seconds = slowest(s, Phase::creation);
   s.first_step_seconds = slowest(s, Phase::first_step);
@@ -218,6 +226,7 @@ Result<Simulation> simulate(const plan::PlanSet& plans, const cluster::Cluster& 
       write_rank(*options.trace, plans.classes[c], runs_of_class[c], s, result, options, Rank{rank});
     }
   }
+  s.time_doubt = doubt_of_times(cluster);
   finish_time(s, options);
   finish_capacity(s, cluster, options);
   return s;

@@ -95,6 +95,9 @@ struct Simulation {
   Seconds run_seconds;           ///< of all phases of the run
   double tokens_per_second = 0;  ///< of all ranks, steady step; samples for an mlp
   double flops_per_second = 0;   ///< of one device, model flops, steady step
+  double time_doubt = 0;         ///< four of five times t are expected between t / (1 + doubt) and t (1 + doubt)
+  [[nodiscard]] Seconds low(Seconds time) const { return Seconds{time.count() / (1 + time_doubt)}; }
+  [[nodiscard]] Seconds high(Seconds time) const { return Seconds{time.count() * (1 + time_doubt)}; }
 
   std::optional<Bytes> device_capacity;  ///< none: no limit
   cluster::ByteRange outside;            ///< what a rank takes of a device beside its arena: context and libraries

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "executor/commands/busy_machine.h"
 #include "executor/commands/calibration_cases.h"
 #include "executor/commands/calibration_result.h"
 #include "executor/commands/calibration_rounds.h"
@@ -268,6 +269,28 @@ TEST(ClusterOf, AGpuHasItsOwnFiguresAndTheLawsOfItsOps) {
   const Result<cluster::Cluster> back = cluster::parse_cluster(cluster::to_json(c), "gpu.json");
   ASSERT_TRUE(back) << to_string(back.error());
   EXPECT_EQ(cluster::to_json(*back), cluster::to_json(c));
+}
+
+TEST(LikelyError, HoldsForFourOfFiveStepsAndIsNeverLessThanDaysDifferBy) {
+  CalibrationResult result{};
+  const auto of = [&](std::vector<double> predicted) {
+    result.steps.clear();
+    for (const double seconds : predicted) result.steps.push_back({"model", "", seconds, 1.0});
+    return likely_error(result);
+  };
+  EXPECT_DOUBLE_EQ(of({1, 1, 1, 1, 1}), 0.1);
+  EXPECT_NEAR(of({1.2, 1.2, 1.2, 1.2, 1.2, 1.2, 1.2, 1.2, 1.2, 3}), 0.2, 1e-12);
+  EXPECT_NEAR(of({0.5, 0.5, 0.5, 0.5, 0.5}), 1, 1e-12) << "half of what it took is as far off as twice";
+  EXPECT_DOUBLE_EQ(of({}), 1) << "nothing was compared";
+}
+
+TEST(ProcessorTime, OfThisProcessIsPartOfWhatItsCoresDid) {
+  const ProcessorTime time;
+  constexpr double kSeconds = 0.2, kTicks = 0.1;  // of every core one may be counted late
+  volatile double x = 1;
+  while (time.of_this_process() < kSeconds) x = x * 1.0000001;
+  EXPECT_GE(time.passed(), kSeconds / cores_here());
+  EXPECT_GE(time.of_cores_here(), kSeconds - kTicks);
 }
 
 TEST(Answer, HasTheKeysOfTheDocument) {

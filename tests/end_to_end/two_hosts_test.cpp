@@ -23,8 +23,15 @@ class TwoHosts : public testing::Test {
     command.insert(command.end(), more.begin(), more.end());
     return run(command, {.environment = {{"PATH", programs_directory() + ":" + std::getenv("PATH")}}});
   }
-  /// Of namespaces that a run has left.
-  static std::string left() { return run({"/bin/sh", "-c", "ip netns list 2>/dev/null | grep ^shs || true"}).out; }
+  /// Of namespaces those that a run has left: their names have the process that made them, and it has ended. Another
+  /// test's may be there meanwhile.
+  static std::string left() {
+    return run({"/bin/sh", "-c",
+                "ip netns list 2>/dev/null | sed -n 's/^\\(shs\\([0-9]*\\)-[0-9]*\\).*/\\1 \\2/p' | while read name "
+                "maker; "
+                "do kill -0 $maker 2>/dev/null || echo $name; done"})
+        .out;
+  }
 };
 
 TEST_F(TwoHosts, TrainToTheBitsOfOne) {

@@ -73,6 +73,20 @@ TEST(Simulate, TimesOfPhasesAndShares) {
   EXPECT_DOUBLE_EQ(s.tokens_per_second, 80.0 / 70);
 }
 
+TEST(Simulate, TimesOfACalibratedMachineAreSurerThanOfADescription) {
+  const auto doubt = [](std::optional<cluster::Measured> measured) {
+    cluster::Cluster cluster = slow_cluster();
+    cluster.measured = std::move(measured);
+    return simulate(training().set(), cluster, {})->time_doubt;
+  };
+  EXPECT_EQ(doubt({}), 1);
+  EXPECT_EQ(doubt(cluster::Measured{.occupancies = {{}}}), 0.25) << "of a file that does not say";
+  EXPECT_EQ(doubt(cluster::Measured{.occupancies = {{}}, .step_error = 0.12}), 0.12);
+  const Simulation s = simulated();
+  EXPECT_EQ(s.low(s.step_seconds), Seconds{35});
+  EXPECT_EQ(s.high(s.step_seconds), Seconds{140});
+}
+
 TEST(Simulate, CountsOfARunAreCreationAndSteps) {
   const Simulation s = simulated({.steps = 10, .digest = true});
   const CollectiveCounts& c = s.classes[0].collectives;
