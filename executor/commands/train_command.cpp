@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "executor/commands/busy_machine.h"
 #include "executor/commands/device_train.h"
 #include "executor/commands/join_ranks.h"
 #include "executor/commands/rank_recorders.h"
@@ -30,6 +31,7 @@
 #include "sim/commands/printing.h"
 #include "sim/engine/report.h"
 #include "traces/base/deadline.h"
+#include "traces/base/numbers.h"
 #include "traces/base/run_place.h"
 #include "traces/base/stop.h"
 
@@ -223,6 +225,9 @@ void print_report(const cli::Command& command, const TrainReport& report, cli::F
     std::cout << cli::json_text(to_json(command, report));
   else
     cli::print(std::cout, to_text(report));
+  if (report.calibrated && report.cores_of_others > kBusyShare * cores_here())
+    print_notes({"other programs kept " + show_fixed(report.cores_of_others, 1) + " of this machine's " +
+                 std::to_string(cores_here()) + " cores busy meanwhile: without them the steps are faster"});
   std::cout << std::flush;
 }
 

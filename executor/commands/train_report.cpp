@@ -6,7 +6,6 @@
 #include <cassert>
 #include <nlohmann/json.hpp>
 
-#include "executor/commands/busy_machine.h"
 #include "executor/commands/prepared.h"
 #include "executor/commands/step_report.h"
 #include "sim/cli/output.h"
@@ -373,9 +372,6 @@ std::string to_text(const TrainReport& report) {
            '\n';
   out += "step      predicted " + predicted_text(p) + ", measured " + cli::duration(Seconds{step}) + ": " +
          show_number(tokens / step) + " tokens/s, " + show_number(flops / step / 1e12, 3) + " TFLOPS\n";
-  if (report.cores_of_others > kBusyShare * cores_here())
-    out += "          other programs kept " + show_fixed(report.cores_of_others, 1) + " of this machine's " +
-           std::to_string(cores_here()) + " cores busy meanwhile: without them it is faster\n";
   if (s.world_size > 1) {
     const MeanCommunication measured = mean_communication(report.own);
     out += "collectives of a step, rank 0: transfer predicted " + cli::duration(Seconds{predicted_transfer(p)});

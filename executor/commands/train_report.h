@@ -47,6 +47,7 @@ struct TrainReport {
   const engine::Simulation* prediction = nullptr;
   train::SessionResult own;  ///< of rank 0
   std::vector<RankReport> ranks;
+  bool calibrated = false;     ///< the prediction is of a machine that was measured
   double cores_of_others = 0;  ///< that other programs kept busy meanwhile, on rank 0's machine
   Bytes device_overhead;       ///< the cluster's
   std::string data;

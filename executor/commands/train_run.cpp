@@ -374,6 +374,7 @@ double cores_of_others(const ProcessorTime& processors, const std::vector<RankRe
 Result<void> finish_files(const Prepared& p, const TrainOptions& o, const cluster::Cluster& cluster, Watchers& watchers,
                           RankWeights& weights, device_profile::DeviceRecording* recording, TrainReport& report) {
   report.cores_of_others = cores_of_others(watchers.processors, report.ranks);
+  report.calibrated = cluster.measured.has_value();
   if (Result<void> merged = watchers.traces.files.merge(p.planned.strategy.world_size, o.trace); !merged)
     return merged.error();
   if (Result<void> written = write_predicted(p, cluster, o); !written) return written.error();

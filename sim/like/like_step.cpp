@@ -66,15 +66,22 @@ step::Recompute recompute_of(plan::Recompute recompute) {
   return step::Recompute::none;
 }
 
-double reduced_bytes(const EagerOptions& o) {
+step::Values values_of(const plan::Strategy& s, const EagerOptions& o) {
+  if (o.autocast || s.precision == plan::Precision::bf16 || s.precision == plan::Precision::fp16)
+    return step::Values::bits_16;
+  return s.precision == plan::Precision::tf32 ? step::Values::tf32 : step::Values::fp32;
+}
+
+double reduced_bytes(const EagerOptions& o, step::Values values) {
+  if (values != step::Values::bits_16) return 4;
   if (o.framework == eager::Framework::megatron) return 4;
   if (o.framework == eager::Framework::deepspeed) return 2;
   return o.masters || o.autocast ? 4 : 2;
 }
 
 /// Bytes that an update moves for a parameter; what is not fused moves each value several times.
-double optimizer_bytes(const EagerOptions& o) {
-  const bool fp32 = o.masters || o.autocast;
+double optimizer_bytes(const EagerOptions& o, step::Values values) {
+  const bool fp32 = o.masters || o.autocast || values != step::Values::bits_16;
   if (o.framework == eager::Framework::megatron || o.framework == eager::Framework::deepspeed) return 30;
   if (o.update == eager::Update::fused) return fp32 ? 28 : 14;
   return fp32 ? 92 : 46;
@@ -84,8 +91,6 @@ double optimizer_bytes(const EagerOptions& o) {
 
 Result<step::StepTime> eager_step_time(const model::Model& model, const plan::Strategy& s, const EagerOptions& o,
                                        const cluster::Cluster& cluster) {
-  if (s.precision != plan::Precision::bf16 && s.precision != plan::Precision::fp16 && !o.autocast)
-    return no_laws("products in fp32", "--precision bf16");
   if (s.placement != plan::Placement{})
     return no_laws("what rests in host memory", "a run whose states rest on the device");
   const Result<step::ModelSizes> sizes = sizes_of(model);
@@ -93,6 +98,7 @@ Result<step::StepTime> eager_step_time(const model::Model& model, const plan::St
   const bool torchtitan = o.code == eager::Code::torchtitan, megatron = o.framework == eager::Framework::megatron;
   step::TrainingStep step;
   step.model = *sizes;
+  step.values = values_of(s, o);
   step.spread = spread_of(s, o);
   step.code = megatron ? step::Code::megatron : step::Code::written_out;
   step.compiled = torchtitan && o.torchtitan.compiled;
@@ -104,9 +110,9 @@ Result<step::StepTime> eager_step_time(const model::Model& model, const plan::St
   step.micro_batch = s.micro_batch;
   step.sequence = s.sequence;
   step.accumulation = std::max<std::int64_t>(1, s.global_batch / (s.micro_batch * s.data_parallel()));
-  step.gathered_bytes = o.autocast && o.masters ? 4 : 2;
-  step.reduced_bytes = reduced_bytes(o);
-  step.optimizer_bytes = optimizer_bytes(o);
+  step.gathered_bytes = o.autocast && o.masters ? 4 : step.value_bytes();
+  step.reduced_bytes = reduced_bytes(o, step.values);
+  step.optimizer_bytes = optimizer_bytes(o, step.values);
   step.copies_around_gathers = o.framework == eager::Framework::fsdp2;
   return step::step_time(step, cluster);
 }

@@ -41,15 +41,6 @@ Seconds alone(Seconds time, const cluster::Cluster& card) {
   return is_newer(card) ? Seconds{std::max(time.count() - kLess, kLeast)} : time;
 }
 
-/// Without tensor cores neither waves nor the ramp of k matter as much: tiles of 64, k in eights.
-Seconds on_vector_cores(const ProductCall& call, const cluster::Cluster& card) {
-  constexpr double kReached = 0.8, kTile = 64, kStep = 8;
-  const auto up = [](std::int64_t n, double to) { return std::ceil(static_cast<double>(n) / to) * to; };
-  const double flops = 2 * static_cast<double>(call.batch) * up(call.m, kTile) * up(call.n, kTile) * up(call.k, kStep);
-  const double peak = card.peak_fp32.count() * (call.operand_bytes > 4 ? 0.5 : 1);
-  return Seconds{card.kernel_laws->product.floor.count() + flops / (kReached * peak)};
-}
-
 /// Of the speed, where rows do not begin at 16 bytes and the newest units cannot be fed, or the kernel that was taken
 /// is of an older card (recordings of H100).
 double share_of_speed(const KernelCall& call, const ProductCall& product, const cluster::Cluster& card) {
@@ -81,7 +72,9 @@ Priced product(const KernelCall& kernel, const ProductCall& call, const cluster:
       static_cast<double>(call.batch) * ((m * k + k * n) * call.operand_bytes + m * n * call.result_bytes);
   Seconds time{};
   if (call.operand_bytes >= 4 && !call.tensor_cores) {
-    time = on_vector_cores(call, card);
+    time =
+        cost::vector_product_time(static_cast<double>(call.batch),
+                                  {.m = call.m, .n = call.n, .k = call.k, .operand_bytes = call.operand_bytes}, card);
   } else {
     // Tiles do not reach over products of a batch.
     constexpr std::int64_t kTile = 64, kSmallTile = 16;

@@ -25,6 +25,14 @@ double speed_of(Float8 kind) {
   return 1;
 }
 
+/// In fp32 or TF32.
+Seconds wide_product(const TrainingStep& step, cost::ProductShape shape, const cluster::Cluster& card) {
+  shape.operand_bytes = shape.result_bytes = step.value_bytes();
+  if (step.values == Values::fp32 || !card.peak_tf32) return cost::vector_product_time(1, shape, card);
+  shape.speed = card.peak_tf32->count() / cost::peak_of_16_bits(card);
+  return cost::product_time(shape, card.kernel_laws->sustained(), card);
+}
+
 /// Sizes that a rank of a tensor-parallel group computes with.
 struct Sizes {
   explicit Sizes(const TrainingStep& s)
@@ -57,11 +65,13 @@ class Block {
   }
 
  private:
-  using Passes = std::initializer_list<double>;  ///< bytes of an element that each kernel moves
+  using Passes = std::initializer_list<double>;  ///< bytes of an element that each kernel moves, in 16 bits
 
   /// One kernel for each of `passes` over so many elements.
   void moved(KernelSum& sum, double elements, Passes passes, bool reduces = false) {
-    for (const double bytes : passes) sum.add(KernelKind::moved, cost::moved_time(elements * bytes, card_, reduces));
+    const double wide = step_.value_bytes() / 2;
+    for (const double bytes : passes)
+      sum.add(KernelKind::moved, cost::moved_time(elements * bytes * wide, card_, reduces));
   }
   void forward(double elements, Passes passes, bool reduces = false) {
     moved(time_.forward, elements, passes, reduces);
@@ -71,6 +81,7 @@ class Block {
   }
 
   [[nodiscard]] Seconds product(std::int64_t m, std::int64_t n, std::int64_t k, double result_bytes = 2) const {
+    if (step_.values != Values::bits_16) return wide_product(step_, {.m = m, .n = n, .k = k}, card_);
     const double operand = step_.float8 == Float8::none ? 2 : step_.float8 == Float8::four_bits ? 0.56 : 1;
     return cost::product_time({.m = m,
                                .n = n,
@@ -151,6 +162,7 @@ class Block {
 
   void attention() {
     const std::int64_t s = step_.sequence;
+    if (step_.flash && step_.values != Values::bits_16) return memory_efficient_attention();
     if (step_.flash) {
       cost::AttentionShape shape{
           .batch = step_.micro_batch, .heads = z_.heads, .queries = s, .keys = s, .head_size = step_.model.head_size};
@@ -162,12 +174,26 @@ class Block {
     const std::int64_t b = step_.micro_batch * z_.heads;
     const auto scores = static_cast<double>(b) * static_cast<double>(s) * static_cast<double>(s);
     // Products of small matrices, one for each head, reach half of the peak.
+    const double peak = step_.values == Values::bits_16                   ? cost::peak_of_16_bits(card_)
+                        : step_.values == Values::tf32 && card_.peak_tf32 ? card_.peak_tf32->count()
+                                                                          : card_.peak_fp32.count();
     const Seconds both{4 * scores * static_cast<double>(step_.model.head_size) /
-                       (0.5 * cost::peak_of_16_bits(card_) * card_.kernel_laws->clock_share)};
+                       (0.5 * peak * card_.kernel_laws->clock_share)};
     time_.forward.add(KernelKind::attention, both, 2);
     time_.backward.add(KernelKind::attention, Seconds{2 * both.count()}, 4);
     forward(scores, {4, 4, 8, 4, 4});
     backward(scores, {4, 10, 6, 4});
+  }
+
+  /// What PyTorch takes for fp32, for which there is no flash attention: products of its own without tensor cores, half
+  /// of which the causal mask leaves out. That they reach half of the peak is a guess.
+  void memory_efficient_attention() {
+    constexpr double kReached = 0.5, kBackward = 2.5;
+    const auto s = static_cast<double>(step_.sequence);
+    const double flops = 2 * s * s * static_cast<double>(step_.micro_batch * z_.heads * step_.model.head_size);
+    const Seconds forward{flops / (kReached * card_.peak_fp32.count())};
+    time_.forward.add(KernelKind::attention, forward);
+    time_.backward.add(KernelKind::attention, Seconds{kBackward * forward.count()}, 3);
   }
 
   /// `sums`: passes that add gradients up where the block's input has several uses.
@@ -215,6 +241,7 @@ BlockTime block_time(const TrainingStep& step, const cluster::Cluster& card) {
 BlockTime loss_time(const TrainingStep& step, const cluster::Cluster& card) {
   const std::int64_t rows = step.tokens(), part = step.model.vocabulary / step.spread.tensor, h = step.model.hidden;
   const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    if (step.values != Values::bits_16) return wide_product(step, {.m = m, .n = n, .k = k}, card);
     return cost::product_time({.m = m, .n = n, .k = k}, card.kernel_laws->sustained(), card);
   };
   BlockTime time;
@@ -231,7 +258,13 @@ BlockTime loss_time(const TrainingStep& step, const cluster::Cluster& card) {
       if (style_of(step).metrics) passes(time.forward, {6, 8, 6, 8});
       break;
     case Loss::fused: passes(time.forward, {6, 4}), passes(time.backward, {6}); break;
-    case Loss::eager: passes(time.forward, {6, 8}), passes(time.backward, {4, 12, 6}); break;
+    case Loss::eager:
+      // fp32 logits need no copy in fp32.
+      if (step.values != Values::bits_16)
+        passes(time.forward, {8}), passes(time.backward, {4, 12});
+      else
+        passes(time.forward, {6, 8}), passes(time.backward, {4, 12, 6});
+      break;
   }
   return time;
 }

@@ -24,9 +24,10 @@ Doubt doubt_of(const TrainingStep& s, const cluster::Cluster& c) {
   const double pipeline = s.spread.pipeline > 1 ? 0.15 : 0;  // stages are not alike, and wait for one another
   const double compiled = s.compiled ? 0.15 : 0;
   const double few_bits = s.float8 != Float8::none ? 0.15 : 0;
+  const double wide = s.values != Values::bits_16 ? 0.35 : 0;  // no published run in fp32 or TF32 was compared
   const double hosts = cost::doubt_of_network(c, static_cast<double>(s.spread.ranks));
   const double small = launch_bound(s) ? 0.2 : 0;
-  const double x = hypot_of({kLawError, card, tensor, pipeline, compiled, few_bits, hosts, small});
+  const double x = hypot_of({kLawError, card, tensor, pipeline, compiled, few_bits, wide, hosts, small});
   return {.below = x / (1 + x), .above = x};
 }
 

@@ -118,7 +118,7 @@ double Step::reduce(double parameters) const {
 void Step::tensor_exchanges() {
   const std::int64_t t = s_.spread.tensor;
   if (t <= 1) return;
-  const double bytes = static_cast<double>(s_.tokens()) * static_cast<double>(s_.model.hidden) * 2;
+  const double bytes = static_cast<double>(s_.tokens()) * static_cast<double>(s_.model.hidden) * s_.value_bytes();
   if (s_.spread.sequence_parallel) {
     const double gather = exchange(Collective::all_gather, bytes, t, 1);
     forward_exchange_ = 2 * (gather + exchange(Collective::reduce_scatter, bytes, t, 1));
@@ -155,9 +155,9 @@ void Step::around_gathers() {
   if (!gathers()) return;
   if (s_.copies_around_gathers) {
     forward_copies_ = cost::moved_time(p_.block * s_.gathered_bytes * 2, c_).count();
-    backward_copies_ = forward_copies_ + cost::moved_time(p_.block * 6, c_).count();
+    backward_copies_ = forward_copies_ + cost::moved_time(p_.block * 3 * s_.value_bytes(), c_).count();
   } else {
-    backward_copies_ = cost::moved_time(p_.block * (2 + s_.reduced_bytes), c_).count();
+    backward_copies_ = cost::moved_time(p_.block * (s_.value_bytes() + s_.reduced_bytes), c_).count();
   }
 }
 
@@ -192,8 +192,9 @@ void Step::micro_step(bool reduces, double times) {
     total_ += times * count * std::max(both.total, host);
   };
   const double hidden = static_cast<double>(s_.tokens()) * static_cast<double>(s_.model.hidden);
-  const double lookup = cost::moved_time(hidden * 4, c_).count();
-  const double last = cost::moved_time(hidden * 6, c_).count() + cost::moved_time(p_.embedding * 4, c_).count();
+  const double lookup = cost::moved_time(hidden * 2 * s_.value_bytes(), c_).count();
+  const double last = cost::moved_time(hidden * 3 * s_.value_bytes(), c_).count() +
+                      cost::moved_time(p_.embedding * 2 * s_.value_bytes(), c_).count();
   const double unhidden = gather_ends + gather_block + reduce_ends;
   total_ += times * (lookup + last + unhidden + loss_.forward.total());
   exposed += unhidden;

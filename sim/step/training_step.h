@@ -19,6 +19,13 @@ enum class Code : std::uint8_t {
 /// How products compute where it is not in 16 bits.
 enum class Float8 : std::uint8_t { none, per_tensor, per_row, per_block, four_bits };
 
+/// What products multiply and what lies between them.
+enum class Values : std::uint8_t {
+  bits_16,
+  fp32,
+  tf32,  ///< fp32, multiplied by tensor cores where the card's have TF32
+};
+
 enum class Recompute : std::uint8_t { none, selective, every_other_block, block };
 
 enum class Loss : std::uint8_t {
@@ -66,6 +73,7 @@ struct TrainingStep {
   bool fused_norms = true;
   bool flash = true;  ///< false: attention by products and a softmax that memory holds
   cluster::AttentionKernel attention = cluster::AttentionKernel::flash_2;
+  Values values = Values::bits_16;
   Float8 float8 = Float8::none;
   bool gathers_8_bits = false;
   Recompute recompute = Recompute::none;
@@ -78,6 +86,7 @@ struct TrainingStep {
   bool copies_around_gathers = false;  ///< fully_shard's, into and out of the buffer that is exchanged
 
   [[nodiscard]] std::int64_t data_ranks() const { return spread.ranks / (spread.tensor * spread.pipeline); }
+  [[nodiscard]] double value_bytes() const { return values == Values::bits_16 ? 2 : 4; }
   [[nodiscard]] std::int64_t tokens() const { return micro_batch * sequence; }
 };
 

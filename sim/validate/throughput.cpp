@@ -103,6 +103,7 @@ step::TrainingStep step_of(const PublishedRun& run) {
   s.fused_norms = run.norms == Norms::fused;
   s.flash = run.attention == Attention::flash;
   s.attention = run.attention_kernel;
+  if (run.compute_type == ComputeType::fp32 && !run.autocast) s.values = step::Values::fp32;
   s.float8 = float8_of(run);
   s.gathers_8_bits = run.float8 == Float8::gathered;
   s.recompute = recompute_of(run.recompute);

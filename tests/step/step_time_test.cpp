@@ -147,6 +147,23 @@ TEST(StepTime, NoStepBeatsTheDataSheet) {
   }
 }
 
+TEST(StepTime, WiderValuesTakeLongerAndTensorCoresHelp) {
+  TrainingStep step = llama_8b();
+  const StepTime narrow = time_of(step);
+  step.values = Values::tf32;
+  const StepTime tensor_float = time_of(step);
+  step.values = Values::fp32;
+  const StepTime wide = time_of(step);
+  EXPECT_GT(tensor_float.seconds.count(), 1.8 * narrow.seconds.count()) << "half as many flops, twice the bytes";
+  EXPECT_GT(wide.seconds.count(), 2 * tensor_float.seconds.count());
+  const auto above = [](const StepTime& t) { return t.high.count() / t.seconds.count() - 1; };
+  EXPECT_GT(above(wide), 2 * above(narrow)) << "nothing published was compared";
+  EXPECT_EQ(time_of(step, "v100-32gb-x8").seconds, [&] {
+    step.values = Values::tf32;
+    return time_of(step, "v100-32gb-x8").seconds;
+  }()) << "a card without TF32";
+}
+
 TEST(StepTime, DoubtGrowsWithWhatIsLessKnown) {
   const cluster::Cluster h100 = cards("h100-80gb-x8");
   const TrainingStep plain = llama_8b();

@@ -50,4 +50,12 @@ Seconds product_time(const ProductShape& shape, const cluster::ProductLaw& law, 
   return Seconds{law.floor.count() + std::max(best, moved / bandwidth)};
 }
 
+Seconds vector_product_time(double batch, const ProductShape& shape, const cluster::Cluster& card) {
+  constexpr double kReached = 0.8, kTileOfAll = 64, kStepOfAll = 8, kBytesOfFp32 = 4;
+  const auto up = [](std::int64_t n, double to) { return std::ceil(static_cast<double>(n) / to) * to; };
+  const double flops = 2 * batch * up(shape.m, kTileOfAll) * up(shape.n, kTileOfAll) * up(shape.k, kStepOfAll);
+  const double peak = card.peak_fp32.count() * (shape.operand_bytes > kBytesOfFp32 ? 0.5 : 1);
+  return Seconds{card.kernel_laws->product.floor.count() + flops / (kReached * peak)};
+}
+
 }  // namespace shard::cost

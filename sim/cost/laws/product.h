@@ -25,4 +25,8 @@ struct ProductShape {
 [[nodiscard]] Seconds product_time(const ProductShape& shape, const cluster::ProductLaw& law,
                                    const cluster::Cluster& card);
 
+/// Of `batch` products without tensor cores: neither waves nor the ramp of k matter as much. Tiles of 64, k in eights,
+/// at 0.8 of the peak of fp32, of fp64 half of that, behind the law's floor. `card` has kernel_laws.
+[[nodiscard]] Seconds vector_product_time(double batch, const ProductShape& shape, const cluster::Cluster& card);
+
 }  // namespace shard::cost
