@@ -151,11 +151,13 @@ std::string SweepRow::reason() const {
 }
 
 void mark_front(std::vector<SweepRow>& rows) {
-  // Times of one kind are comparable among themselves alone.
+  // Times by laws of kernels are comparable, whoever's run it is; others among themselves alone.
   std::map<std::string, std::vector<std::size_t>> timed;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].on_front = false;
-    if (rows[i].fits() && rows[i].figures->times) timed[rows[i].figures->times->of].push_back(i);
+    if (!rows[i].fits() || !rows[i].figures->times) continue;
+    const SweepTimes& times = *rows[i].figures->times;
+    timed[times.step_low ? std::string() : times.of].push_back(i);
   }
   for (const auto& [of, all] : timed) {
     std::vector<Tradeoff> tradeoffs;
