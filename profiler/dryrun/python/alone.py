@@ -56,21 +56,26 @@ class Reader:
             with open(os.path.join(FOLDER, "absent"), "a") as file:
                 file.write(json.dumps({"what": what, "file": name, "line": line, "answer": answer}) + "\n")
 
-    def decide(self, what, has_rule, more=()):
+    def decide(self, what, has_rule, more=(), has_own=True):
         name, line = self.line(more)
         of_root = what.startswith(("a broadcast", "a scatter", "what rank"))
-        if not self.is_own(name) and (not of_root or any(each in name for each in self.checks)):
+        # An object that a rank sends to another is no check: a pipeline's stage is told its shapes so.
+        told = what.endswith("sends") and not has_own
+        checked = not told and any(each in name for each in self.checks)
+        if not self.is_own(name) and (not of_root or checked):
             answer = TAKE_RULE if has_rule else ZEROS
         else:
-            answer = ZEROS if ASSUME_ZEROS else END
+            answer = ZEROS if ASSUME_ZEROS and not (told and not self.is_own(name)) else END
         self.note(what, name, line, answer)
         return answer
 
-    def refuse(self, what, more=()):
-        """Of objects and tensors of the host: raises where the program's own code asks for another rank's."""
-        if self.decide(what, True, more) == END:
+    def refuse(self, what, more=(), has_own=True):
+        """Of objects and tensors of the host: raises where the program's own code asks for another rank's, and where
+        this rank has none of its own that could stand for it."""
+        if self.decide(what, True, more, has_own) == END:
+            own = "; with --assume-zeros this rank keeps its own" if has_own else ""
             raise RuntimeError(f"shardscope dryrun: {what} is asked for, and the other ranks do not run here. With "
-                               "--rank all they do; with --assume-zeros this rank keeps its own")
+                               f"--rank all they do{own}")
 
 
 def lone_store(torch):
@@ -170,28 +175,36 @@ def keep_own_objects(torch, reader):
         elif size() > 1:
             reader.refuse(f"what rank {root_of(src, more)} broadcasts")
 
-    def scatter_object_list(output, inputs=None, src=None, *arguments, **more):
-        if inputs:
-            output[0] = inputs[rank()]
+    # Names of parameters are PyTorch's own: callers give them by name.
+    def scatter_object_list(scatter_object_output_list, scatter_object_input_list=None, src=None, group=None,
+                            group_src=None):
+        root = root_of(src, {"group": group, "group_src": group_src or 0})
+        if scatter_object_input_list and (rank() == root or size() == 1):
+            scatter_object_output_list[0] = scatter_object_input_list[rank(group)]
         elif size() > 1:
-            reader.refuse(f"what rank {root_of(src, more)} scatters")
+            reader.refuse(f"what rank {root} scatters")
 
-    def all_gather_object(object_list, own, group=None):
+    def all_gather_object(object_list, obj, group=None):
         if size(group) > 1:
             reader.refuse(f"an object of each of {size(group)} ranks")
-        object_list[:] = [own] * len(object_list)
+        object_list[:] = [obj] * len(object_list)
 
-    def gather_object(own, object_gather_list=None, dst=None, group=None, group_dst=None):
+    def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
         if object_gather_list:
             if size(group) > 1:
                 reader.refuse(f"an object of each of {size(group)} ranks")
-            object_gather_list[:] = [own] * len(object_gather_list)
+            object_gather_list[:] = [obj] * len(object_gather_list)
 
-    def recv_object_list(object_list, src=None, *arguments, **more):
-        reader.refuse(f"what rank {src} sends")
-        return src
+    def send_object_list(object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False):
+        pass  # nobody is there to take it
 
-    made = (broadcast_object_list, scatter_object_list, all_gather_object, gather_object, recv_object_list)
+    def recv_object_list(object_list, src=None, group=None, device=None, group_src=None, use_batch=False):
+        source = root_of(src, {"group": group, "group_src": group_src or 0})
+        reader.refuse(f"what rank {source} sends", has_own=False)
+        return source
+
+    made = (broadcast_object_list, scatter_object_list, all_gather_object, gather_object, send_object_list,
+            recv_object_list)
     for module in (distributed, distributed.distributed_c10d):
         for function in made:
             if hasattr(module, function.__name__):
@@ -375,7 +388,22 @@ def as_root(module):
     module.dist = OfRankZero(module.dist)
 
 
-prepare_later = {"deepspeed.runtime.zero.utils": as_root}
+def own_checkpoint(module):
+    """Each rank writes and reads its own pieces, which the coordinator only counts: this rank does so for itself."""
+    class OfOneRank(module._DistWrapper):
+        def __init__(self, group, use_dist, coordinator_rank):
+            super().__init__(group, False, coordinator_rank)
+
+    module._DistWrapper = OfOneRank
+
+
+def own_pieces(module):
+    """What a checkpoint has is whole with the other ranks' pieces only."""
+    module._validate_global_plan = lambda *arguments: True
+
+
+prepare_later = {"deepspeed.runtime.zero.utils": as_root, "torch.distributed.checkpoint.utils": own_checkpoint,
+                 "torch.distributed.checkpoint.default_planner": own_pieces}
 
 
 def prepare(torch):

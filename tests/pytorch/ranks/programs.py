@@ -36,6 +36,13 @@ PROGRAMS = {
                          lambda r: 2560),
     "scattered_objects": ("out = [None]; dist.scatter_object_list(out, [256 * (i + 1) for i in range(w)] if r == 0 "
                           "else None, src=0)\ntrain(out[0])", lambda r: 256 * (r + 1)),
+    "objects_by_name": ("box = [None] * w if r == 0 else None; dist.gather_object(obj=256 * (r + 1), object_gather_list=box)\n"
+                        "out = [None]; dist.scatter_object_list(scatter_object_output_list=out, "
+                        "scatter_object_input_list=box, src=0)\ntrain(out[0])", lambda r: 256 * (r + 1)),
+    "told_by_stage_before": ("from torch.distributed.pipelining import PipelineStage, ScheduleGPipe\n"
+                             "stage = PipelineStage(torch.nn.Linear(64, 64, device=dev), r, w, torch.device(dev, r))\n"
+                             "out = ScheduleGPipe(stage, 2).step(*([torch.ones(4, 64, device=dev)] if r == 0 else []))\n"
+                             "train(512)", lambda r: 512),
     "gathered_sizes": ("mine = torch.tensor([256 * (r + 1)], device=dev)\n"
                        "got = [torch.zeros_like(mine) for _ in range(w)]; dist.all_gather(got, mine)\n"
                        "train(int(sum(g.item() for g in got)))", lambda r: 2560),

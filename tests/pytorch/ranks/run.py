@@ -58,7 +58,7 @@ def faults_of(options, name):
             least, most = bounds(width(rank))
             right = (run.returncode == 0 and answer.get("steps_seen") == 2 and
                      least <= answer["peak_allocated_bytes"] <= most and f"rank {rank} trains {width(rank)}." in run.stderr)
-            named = run.returncode != 0 and script.name in run.stderr
+            named = run.returncode != 0 and script.name in run.stderr and "shardscope dryrun" in run.stderr
             told += named
             if not right and not named:
                 faults.append(f"rank {rank}: exit code {run.returncode}, {answer.get('peak_allocated_bytes')} bytes, "
