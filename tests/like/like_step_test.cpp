@@ -97,16 +97,23 @@ TEST(LikeStep, DecodersOfBothKindsHaveLaws) {
     EXPECT_GT(seconds(named(name), eight_ranks(0), {.framework = eager::Framework::ddp}), 0) << name;
 }
 
+TEST(LikeStep, Fp32TakesLongestAndAutocastIsOf16Bits) {
+  const model::Model llama = named("llama-3.2-1b");
+  const auto of = [&](plan::Precision precision, bool autocast) {
+    plan::Strategy strategy = eight_ranks(0);
+    strategy.precision = precision;
+    return seconds(llama, strategy, {.framework = eager::Framework::ddp, .autocast = autocast});
+  };
+  const double narrow = of(plan::Precision::bf16, false), autocast = of(plan::Precision::fp32, true),
+               tensor_float = of(plan::Precision::tf32, false), wide = of(plan::Precision::fp32, false);
+  EXPECT_GE(autocast, narrow) << "weights of fp32 are exchanged and updated";
+  EXPECT_GT(tensor_float, autocast);
+  EXPECT_GT(wide, tensor_float);
+}
+
 TEST(LikeStep, WhereNoLawsAreKnownThereIsNoTime) {
   const model::Model llama = named("llama-3.2-1b");
   const EagerOptions ddp{.framework = eager::Framework::ddp};
-  plan::Strategy fp32 = eight_ranks(0);
-  fp32.precision = plan::Precision::fp32;
-  expect_none(llama, fp32, ddp, "fp32");
-  EagerOptions autocast = ddp;
-  autocast.autocast = true;
-  EXPECT_GT(seconds(llama, fp32, autocast), 0);
-
   model::Model other = llama;
   other.intermediate /= 2;  // sizes that do not make its parameters, as those of a mixture of experts
   expect_none(other, eight_ranks(0), ddp, "decoder");
