@@ -68,10 +68,10 @@ struct CalibrationResult {
   std::size_t left_out = 0;  ///< trainings that had no time
 };
 
-/// Keys: see README, "calibrate --json".
 /// What four of five of its steps were nearer to their prediction than, at least a tenth, which days differ by.
 [[nodiscard]] double likely_error(const CalibrationResult& result);
 
+/// Keys: docs/json.md, "calibrate --json".
 [[nodiscard]] nlohmann::ordered_json to_json(const CalibrationResult& result, const std::string& file);
 [[nodiscard]] std::string to_text(const CalibrationResult& result, const std::string& file);
 

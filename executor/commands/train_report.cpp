@@ -79,8 +79,7 @@ double predicted_step(const engine::Simulation& s) {
 }
 
 std::string predicted_text(const engine::Simulation& s) {
-  const Seconds step{predicted_step(s)};
-  return cli::duration(step) + " (" + cli::duration(s.low(step)) + " to " + cli::duration(s.high(step)) + ")";
+  return engine::between_text(s, Seconds{predicted_step(s)});
 }
 
 std::int64_t tokens_per_step(const plan::Strategy& s) {

@@ -17,11 +17,15 @@ using steptime::Forecast;
 
 constexpr std::size_t kMostNames = 3;
 
-/// Of all steps that were kept, one behind another: a graph may be captured in one and launched in another.
-Result<import::KinetoProgram> operators_of(const DryRun& run) {
+/// Of the last step that was kept; where a graph was captured also of those before, one behind another: it may be
+/// launched in a later one.
+Result<import::KinetoProgram> operators_of(const DryRun& run, const steptime::WorkList& work) {
   import::KinetoProgram all;
-  for (const auto& [step, path] : run.operators) {
-    Result<import::KinetoProgram> read = import::read_kineto_program(path);
+  const bool captures = std::ranges::any_of(work.items, [](const auto& item) { return item.capture != 0; });
+  auto from = run.operators.begin();
+  if (!captures && from != run.operators.end()) from = std::prev(run.operators.end());
+  for (; from != run.operators.end(); ++from) {
+    Result<import::KinetoProgram> read = import::read_kineto_program(from->second);
     if (!read) return read.error();
     std::ranges::move(read->operators, std::back_inserter(all.operators));
   }
@@ -33,7 +37,7 @@ RankTime time_of(const RankRun& rank, steptime::Where where) {
   if (rank.run.work.empty()) return none("the program gave no GPU anything");
   const Result<steptime::WorkList> work = steptime::read_work(rank.run.work);
   if (!work) return none(work.error().what);
-  const Result<import::KinetoProgram> operators = operators_of(rank.run);
+  const Result<import::KinetoProgram> operators = operators_of(rank.run, *work);
   if (!operators) return none(operators.error().what);
   if (!rank.run.operators.empty()) where.step = rank.run.operators.rbegin()->first;
   Result<Forecast> made = steptime::forecast(*work, *operators, where);

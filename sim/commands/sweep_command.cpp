@@ -18,7 +18,7 @@
 #include "sim/commands/sweep_picture.h"
 #include "sim/commands/sweep_rows.h"
 #include "sim/commands/sweep_tables.h"
-#include "sim/step/step_time.h"
+#include "sim/cost/laws/whole_step.h"
 #include "traces/base/helper_threads.h"
 #include "traces/base/numbers.h"
 #include "traces/base/output_file.h"
@@ -246,9 +246,9 @@ std::string not_told_apart(const std::vector<SweepRow>& rows) {
   };
   const double fastest = speed(*std::ranges::max_element(rows, {}, speed));
   const auto near = std::ranges::count_if(
-      rows, [&](const SweepRow& row) { return speed(row) > 0 && speed(row) > fastest * (1 - step::kLawError); });
+      rows, [&](const SweepRow& row) { return speed(row) > 0 && speed(row) > fastest * (1 - cost::kLawError); });
   if (near < 2) return "";
-  return "; the " + std::to_string(near) + " fastest are within " + show_fixed(100 * step::kLawError, 0) +
+  return "; the " + std::to_string(near) + " fastest are within " + show_fixed(100 * cost::kLawError, 0) +
          " % of one another, which laws of kernels cannot tell apart";
 }
 

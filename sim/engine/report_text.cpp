@@ -79,10 +79,13 @@ std::string rank_list(const ClassResult& c) {
 
 }  // namespace
 
+std::string between_text(const Simulation& s, Seconds time) {
+  return duration(time) + " (" + duration(s.low(time)) + " to " + duration(s.high(time)) + ")";
+}
+
 std::string time_text(const Simulation& s) {
   if (s.step_seconds <= Seconds{0}) return "";
-  std::string text = "step: " + duration(s.step_seconds) + " (" + duration(s.low(s.step_seconds)) + " to " +
-                     duration(s.high(s.step_seconds)) + "), the first " + duration(s.first_step_seconds);
+  std::string text = "step: " + between_text(s, s.step_seconds) + ", the first " + duration(s.first_step_seconds);
   if (const PhaseResult* p = s.largest().find(Phase::steady_step)) {
     text += format(", compute %.0f %%, communication %.0f %%, exposed (while nothing computes) %.0f %%",
                    100 * share(p->compute_seconds, p->seconds), 100 * share(p->communication_seconds, p->seconds),

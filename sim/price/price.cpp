@@ -27,7 +27,7 @@ double speed_of(double operand_bytes, bool tensor_cores, const cluster::Cluster&
   const double peak = cost::peak_of_16_bits(card);
   const double vector = card.peak_fp32.count() / peak;
   if (operand_bytes > 4) return vector / 2;
-  return tensor_cores && card.peak_tf32 ? card.peak_tf32->count() / peak : vector;
+  return tensor_cores ? cost::peak_of_tf32(card) / peak : vector;
 }
 
 bool is_newer(const cluster::Cluster& card) {

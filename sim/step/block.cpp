@@ -29,7 +29,7 @@ double speed_of(Float8 kind) {
 Seconds wide_product(const TrainingStep& step, cost::ProductShape shape, const cluster::Cluster& card) {
   shape.operand_bytes = shape.result_bytes = step.value_bytes();
   if (step.values == Values::fp32 || !card.peak_tf32) return cost::vector_product_time(1, shape, card);
-  shape.speed = card.peak_tf32->count() / cost::peak_of_16_bits(card);
+  shape.speed = cost::peak_of_tf32(card) / cost::peak_of_16_bits(card);
   return cost::product_time(shape, card.kernel_laws->sustained(), card);
 }
 
@@ -174,9 +174,9 @@ class Block {
     const std::int64_t b = step_.micro_batch * z_.heads;
     const auto scores = static_cast<double>(b) * static_cast<double>(s) * static_cast<double>(s);
     // Products of small matrices, one for each head, reach half of the peak.
-    const double peak = step_.values == Values::bits_16                   ? cost::peak_of_16_bits(card_)
-                        : step_.values == Values::tf32 && card_.peak_tf32 ? card_.peak_tf32->count()
-                                                                          : card_.peak_fp32.count();
+    const double peak = step_.values == Values::bits_16 ? cost::peak_of_16_bits(card_)
+                        : step_.values == Values::tf32  ? cost::peak_of_tf32(card_)
+                                                        : card_.peak_fp32.count();
     const Seconds both{4 * scores * static_cast<double>(step_.model.head_size) /
                        (0.5 * peak * card_.kernel_laws->clock_share)};
     time_.forward.add(KernelKind::attention, both, 2);

@@ -27,7 +27,7 @@ Doubt doubt_of(const TrainingStep& s, const cluster::Cluster& c) {
   const double wide = s.values != Values::bits_16 ? 0.35 : 0;  // no published run in fp32 or TF32 was compared
   const double hosts = cost::doubt_of_network(c, static_cast<double>(s.spread.ranks));
   const double small = launch_bound(s) ? 0.2 : 0;
-  const double x = hypot_of({kLawError, card, tensor, pipeline, compiled, few_bits, wide, hosts, small});
+  const double x = hypot_of({cost::kLawError, card, tensor, pipeline, compiled, few_bits, wide, hosts, small});
   return {.below = x / (1 + x), .above = x};
 }
 

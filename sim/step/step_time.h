@@ -43,10 +43,6 @@ struct StepTime {
 /// micro- step's hidden states. What a framework's host takes is not measured, so that such a step's time says little.
 [[nodiscard]] bool launch_bound(const TrainingStep& step);
 
-/// By how much the laws of kernels are off for a run of the kind that they know best; two strategies on one card whose
-/// times are nearer than that cannot be told apart.
-inline constexpr double kLawError = cost::kLawError;
-
 /// How far a step's time may be off, relative: `low` = (1 - x) and `high` = (1 + x) of it, or more above than below.
 struct Doubt {
   double below = 0, above = 0;

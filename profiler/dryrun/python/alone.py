@@ -60,12 +60,11 @@ class Reader:
         name, line = self.line(more)
         of_root = what.startswith(("a broadcast", "a scatter", "what rank"))
         # An object that a rank sends to another is no check: a pipeline's stage is told its shapes so.
-        told = what.endswith("sends") and not has_own
-        checked = not told and any(each in name for each in self.checks)
+        checked = has_own and any(each in name for each in self.checks)
         if not self.is_own(name) and (not of_root or checked):
             answer = TAKE_RULE if has_rule else ZEROS
         else:
-            answer = ZEROS if ASSUME_ZEROS and not (told and not self.is_own(name)) else END
+            answer = ZEROS if ASSUME_ZEROS and (has_own or self.is_own(name)) else END
         self.note(what, name, line, answer)
         return answer
 
@@ -165,7 +164,7 @@ def keep_own_objects(torch, reader):
     def root_of(source, more):
         if source is not None:
             return source
-        root, group = more.get("group_src", 0), more.get("group")
+        root, group = more.get("group_src") or 0, more.get("group")
         return distributed.get_global_rank(group, root) if group is not None else root
 
     @functools.wraps(broadcast)
@@ -178,7 +177,7 @@ def keep_own_objects(torch, reader):
     # Names of parameters are PyTorch's own: callers give them by name.
     def scatter_object_list(scatter_object_output_list, scatter_object_input_list=None, src=None, group=None,
                             group_src=None):
-        root = root_of(src, {"group": group, "group_src": group_src or 0})
+        root = root_of(src, {"group": group, "group_src": group_src})
         if scatter_object_input_list and (rank() == root or size() == 1):
             scatter_object_output_list[0] = scatter_object_input_list[rank(group)]
         elif size() > 1:
@@ -199,7 +198,7 @@ def keep_own_objects(torch, reader):
         pass  # nobody is there to take it
 
     def recv_object_list(object_list, src=None, group=None, device=None, group_src=None, use_batch=False):
-        source = root_of(src, {"group": group, "group_src": group_src or 0})
+        source = root_of(src, {"group": group, "group_src": group_src})
         reader.refuse(f"what rank {source} sends", has_own=False)
         return source
 

@@ -11,6 +11,11 @@ namespace shard::cost {
   return (card.peak_bf16 ? *card.peak_bf16 : card.peak_fp16.value_or(card.peak_fp32)).count();
 }
 
+/// Of products of fp32 on tensor cores; of a card that has no TF32 that of fp32.
+[[nodiscard]] inline double peak_of_tf32(const cluster::Cluster& card) {
+  return card.peak_tf32.value_or(card.peak_fp32).count();
+}
+
 /// Of a card that does not say, an A100's.
 [[nodiscard]] inline double multiprocessors(const cluster::Cluster& card) {
   constexpr double kUsual = 108;

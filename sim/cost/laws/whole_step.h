@@ -11,7 +11,8 @@ namespace shard::cost {
 /// Products beside an exchange take so much longer: Galvatron's coefficient, 1.126.
 inline constexpr double kContention = 0.126;
 
-/// By how much the laws of kernels are off for a run of the kind that they know best, relative.
+/// By how much the laws of kernels are off for a run of the kind that they know best, relative; two strategies on one
+/// card whose times are nearer than that cannot be told apart.
 inline constexpr double kLawError = 0.1;
 
 /// Of a step, how long the slowest of so many ranks is waited for: 0.03 sqrt(2 ln n). Selected on published rows
