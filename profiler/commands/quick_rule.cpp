@@ -28,12 +28,19 @@ std::string command_line(const Words& words) {
   return text;
 }
 
+/// A text of the configuration; empty where it is null, say, as newer transformers write what is not set.
+std::string text_of(const nlohmann::ordered_json& config, const char* key) {
+  const auto found = config.find(key);
+  return found != config.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 /// What transformers load the model in: as was said, from its release 5 on as the configuration says, else fp32.
 std::string weights_of(const Recipe& recipe, const nlohmann::ordered_json& config, const DryRun& run) {
   if (!recipe.weights.empty()) return recipe.weights;
   const auto release = run.software.find("transformers");
   if (release == run.software.end() || release->second.empty() || std::stoi("0" + release->second) < 5) return "fp32";
-  const std::string said = config.value("dtype", config.value("torch_dtype", ""));
+  const std::string newer = text_of(config, "dtype");
+  const std::string said = newer.empty() ? text_of(config, "torch_dtype") : newer;
   return said == "bfloat16" ? "bf16" : said == "float16" ? "fp16" : said == "float32" || said.empty() ? "fp32" : "";
 }
 
@@ -74,8 +81,8 @@ std::int64_t sequence_of(const Recipe& recipe, const nlohmann::ordered_json& con
   constexpr std::int64_t kLongest = 4096;
   if (recipe.sequence) return *recipe.sequence;
   for (const char* key : {"max_position_embeddings", "n_positions"})
-    if (const std::int64_t longest = config.value(key, std::int64_t{0}); longest > 0)
-      return std::min(longest, kLongest);
+    if (const auto longest = config.find(key); longest != config.end() && longest->is_number_integer() && *longest > 0)
+      return std::min(longest->get<std::int64_t>(), kLongest);
   return kLongest;
 }
 

@@ -11,6 +11,7 @@
 #include "profiler/dryrun/resources.h"
 #include "sim/model/examples.h"
 #include "sim/model/known_models.h"
+#include "sim/model/python_json.h"
 #include "traces/base/output_file.h"
 #include "traces/base/read_file.h"
 
@@ -24,7 +25,7 @@ constexpr const char* kRecipeFolder = "shardscope-recipe";
 
 constexpr Bytes kLongest{std::int64_t{16} << 20};
 /// What several programs import.
-constexpr std::string_view kShared = "fine_tuning.py";
+constexpr std::array<std::string_view, 2> kShared{"fine_tuning.py", "model_samples.py"};
 
 /// The text of a config.json: of a file, of a folder that has one, or of a known model.
 Result<std::string> config_text(const std::string& model) {
@@ -33,7 +34,11 @@ Result<std::string> config_text(const std::string& model) {
   if (fs::is_directory(given, error)) return read_file(given / "config.json", "the model's configuration", kLongest);
   if (fs::exists(given, error)) return read_file(given, "the model's configuration", kLongest);
   if (const auto example = model::find_example_model(model)) return std::string(example->config_json);
-  if (std::optional<std::string> known = model::known_model_config(model)) return std::move(*known);
+  if (const std::optional<std::string> known = model::known_model_config(model)) {
+    nlohmann::ordered_json config = nlohmann::ordered_json::parse(*known);
+    config.erase("_source");  // ours
+    return config.dump(2);
+  }
   return Error{
       Errc::no_input, "there is no such file, and no model of that name is known", model,
       "a config.json as Hugging Face writes it, the folder of one, or a name that 'shardscope inspect --models' has"};
@@ -138,9 +143,9 @@ Result<std::vector<std::string>> written(const Recipe& recipe, const fs::path& f
                                          const nlohmann::ordered_json& spec) {
   std::error_code error;
   fs::create_directories(folder / kRecipeFolder, error);
-  const std::array<std::pair<fs::path, std::string>, 3> files{{{folder / kRecipeFolder / "spec.json", spec.dump(2)},
-                                                               {folder / kRecipeFolder / program, text_of(program)},
-                                                               {folder / kRecipeFolder / kShared, text_of(kShared)}}};
+  std::vector<std::pair<fs::path, std::string>> files{{folder / kRecipeFolder / "spec.json", spec.dump(2)},
+                                                      {folder / kRecipeFolder / program, text_of(program)}};
+  for (const std::string_view each : kShared) files.emplace_back(folder / kRecipeFolder / each, text_of(each));
   for (const auto& [path, content] : files)
     if (const Result<void> done = write_file(path, content); !done) return done.error();
   return std::vector<std::string>{recipe.python, files[1].first, files[0].first};
@@ -158,11 +163,12 @@ Result<std::string> megatron_clone(const Recipe& recipe) {
 
 /// A folder with the model's config.json alone.
 Result<std::string> model_folder(const std::string& model, const fs::path& folder) {
-  const Result<nlohmann::ordered_json> config = model_config(model);
-  if (!config) return config.error();
+  if (const Result<nlohmann::ordered_json> config = model_config(model); !config) return config.error();
+  const Result<std::string> text = config_text(model);
+  if (!text) return text.error();
   std::error_code error;
   fs::create_directories(folder / kRecipeFolder / "model", error);
-  if (const Result<void> done = write_file(folder / kRecipeFolder / "model" / "config.json", config->dump(2)); !done)
+  if (const Result<void> done = write_file(folder / kRecipeFolder / "model" / "config.json", *text); !done)
     return done.error();
   return (folder / kRecipeFolder / "model").string();
 }
@@ -288,11 +294,13 @@ nlohmann::ordered_json to_json(const Recipe& recipe) {
 Result<nlohmann::ordered_json> model_config(const std::string& model) {
   const Result<std::string> text = config_text(model);
   if (!text) return text.error();
-  nlohmann::ordered_json config = nlohmann::ordered_json::parse(*text, nullptr, false);
+  nlohmann::ordered_json config = nlohmann::ordered_json::parse(model::without_infinities(*text), nullptr, false);
+  if (config.is_discarded())
+    return Error{Errc::malformed, "this is not JSON", model,
+                 "the config.json beside a model's weights on the Hugging Face Hub"};
   if (!config.is_object() || !config.contains("model_type"))
     return Error{Errc::malformed, "this is no config.json of a transformers model: it has no model_type", model,
                  "the config.json beside a model's weights on the Hugging Face Hub"};
-  config.erase("_source");
   return config;
 }
 

@@ -14,7 +14,7 @@ EMBED(shardscope_embedded_standin, STANDIN_LIBRARY)
 #define EACH_PYTHON_FILE(DO)                                                                                        \
   DO(sitecustomize)                                                                                                 \
   DO(steps) DO(phases) DO(work) DO(small_values) DO(routing) DO(alone) DO(together) DO(ranks) DO(recipe) DO(megatron_recipe) \
-      DO(torchtitan_recipe) DO(smi) DO(cuda_python) DO(fine_tuning) DO(llama_factory_recipe)
+      DO(torchtitan_recipe) DO(smi) DO(cuda_python) DO(fine_tuning) DO(model_samples) DO(llama_factory_recipe)
 
 #define EMBED_PYTHON(NAME) EMBED(shardscope_embedded_##NAME, PYTHON_FILES "/" #NAME ".py")
 EACH_PYTHON_FILE(EMBED_PYTHON)

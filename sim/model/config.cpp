@@ -11,6 +11,7 @@
 #include "sim/model/family.h"
 #include "sim/model/family_table.h"
 #include "sim/model/mlp.h"
+#include "sim/model/python_json.h"
 
 namespace shard::model {
 namespace {
@@ -46,7 +47,7 @@ Result<nlohmann::json> parse_json(std::string_view text, const std::string& file
       too_deep = too_deep || depth > kDeepest;
       return depth <= kDeepest;
     };
-    nlohmann::json json = nlohmann::json::parse(text, keep_shallow);
+    nlohmann::json json = nlohmann::json::parse(without_infinities(text), keep_shallow);
     if (too_deep) {
       return Error{Errc::malformed, "is nested more than " + std::to_string(kDeepest) + " deep", file, {}};
     }

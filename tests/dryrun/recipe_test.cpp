@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/dryrun/fake_pytorch.h"
 
@@ -64,6 +65,20 @@ class TrainingArguments:
   EXPECT_EQ(exit_code({"--ds-config", "fp16.json"}), kFp16);
 }
 
+/// transformers writes null for what is not set.
+TEST_F(Recipe, AConfigurationMayHaveNullWhereTheQuickRuleLooks) {
+  more_environment_["FAKE_TORCH_TRAINS"] = "1";
+  scratch_.write("config.json",
+                 R"({"model_type": "gpt2", "dtype": null, "n_positions": null, "max_position_embeddings": null,
+    "time_step_limit": [0.0, Infinity]})");
+  scratch_.write("packages/transformers.py",
+                 "import sys, torch\nkept = torch.empty(1 << 20)\n"
+                 "class Optimizer(torch.optim.Optimizer):\n    update = lambda self: None\n"
+                 "Optimizer().step()\nsys.exit(0)\n");
+  const Outcome outcome = recipe({"--recipe", "fsdp2", "--model", "config.json", "--world-size", "2"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
 /// A Trainer that takes so much, and what the rules say of one.
 TEST_F(Recipe, SaysWhereTheQuickRuleDiffersByMoreThanItStates) {
   more_environment_["FAKE_TORCH_TRAINS"] = "1";
@@ -111,16 +126,17 @@ torch.distributed.is_initialized = lambda: False
 torch.device = lambda name: contextlib.nullcontext()
 class Ids(list):
     tolist = lambda self: list(self)
-torch.randint = lambda low, high, shape, device: [Ids([7] * shape[1])] * shape[0]
+torch.randint = lambda low, high, shape: Ids([7] * shape[0])
 class AutoConfig:
-    vocab_size, n_positions, eos_token_id = 100, 64, [5, 6]
+    vocab_size, n_positions, eos_token_id, architectures, is_encoder_decoder = 100, 64, [5, 6], ["Made"], False
     from_pretrained = classmethod(lambda kind, path: kind())
     get_text_config = lambda self: self
-class AutoModelForCausalLM:
+class Made:
     config = AutoConfig()
+    forward = lambda self, input_ids, labels: None
     to_empty = lambda self, device: None
     @classmethod
-    def from_config(kind, config, **more):
+    def _from_config(kind, config, **more):
         print("MODEL", more)
         return kind()
 class TrainingArguments:
@@ -159,6 +175,23 @@ TEST_F(TrlRecipe, TrainsOnReadyTokensInTheTypeThatTrlLoads) {
   for (const char* text :
        {"CONFIG True None 2", "MODEL {'dtype': 'float32'}", "TOKENIZER {'<end>': 5}", "ROWS [16, 16, 16, 16] 7"})
     EXPECT_THAT(said, HasSubstr(text));
+}
+
+/// A config.json may name a class that has no loss (BertModel): then it is the one of a task.
+TEST_F(TrlRecipe, TrainsTheTaskOfAModelWhoseClassHasNoLoss) {
+  const std::filesystem::path library = scratch_.path() / "packages" / "transformers.py";
+  std::ofstream(library, std::ios::app) << R"(
+class Bare(Made):
+    forward = lambda self, input_ids: None
+class Masked(Made):
+    _from_config = classmethod(lambda kind, config, **more: print("MASKED") or kind())
+AutoConfig.architectures = ["Bare"]
+class AutoModelForCausalLM:
+    _model_mapping = {AutoConfig: Made}
+class AutoModelForMaskedLM:
+    _model_mapping = {AutoConfig: Masked}
+)";
+  EXPECT_THAT(said({}), HasSubstr("MASKED"));
 }
 
 TEST_F(TrlRecipe, WhatIsSaidGoesIntoTheConfiguration) {

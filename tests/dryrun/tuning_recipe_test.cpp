@@ -35,6 +35,7 @@ class AutoConfig:
         return Config()
 class Made:
     _tied_weights_keys = ["head"]
+    forward = lambda self, input_ids, labels: None
     _from_config = classmethod(lambda kind, config: kind())
     state_dict = lambda self: {"inputs": Weight(), "head": Weight(), "norm": Weight()}
 class PreTrainedTokenizerFast:

@@ -32,8 +32,8 @@ const std::vector<Layer>& profiler_layers() {
       {"profiler/steptime/", {"traces/", "sim/price/", "sim/cost/", "sim/cluster/", "profiler/standin/work.h"}},
       {"profiler/commands/",
        {"traces/", "sim/cli/", "sim/commands/printing.h", "sim/cluster/", "sim/like/program/",
-        "sim/model/known_models.h", "sim/model/examples.h", "profiler/dryrun/", "profiler/process/", "profiler/ranges/",
-        "profiler/record/", "profiler/steptime/", "profiler/timeline/"}},
+        "sim/model/known_models.h", "sim/model/python_json.h", "sim/model/examples.h", "profiler/dryrun/",
+        "profiler/process/", "profiler/ranges/", "profiler/record/", "profiler/steptime/", "profiler/timeline/"}},
       {"profiler/", {"traces/"}},
       {"profiler/main", {"traces/", "sim/cli/", "profiler/commands/"}},
   };

@@ -32,6 +32,7 @@ for python in $interpreters; do
     ${RECORDINGS:+--recordings "$RECORDINGS"} ${PROGRAMS:-} || failed=1
   if [ -z "${PROGRAMS:-}" ]; then
     "$here/ranks/run.py" --shardscope "${SHARDSCOPE:-shardscope}" --python "$python" || failed=1
+    "$python" -B "$here/samples_test.py" || failed=1
   fi
 done
 exit "$failed"

@@ -102,28 +102,18 @@ def made_of(source, folder, words=()):
     return ["weights", "tokenizer"]
 
 
-def class_of(config):
-    import transformers
-    for name in config.architectures or ():
-        if hasattr(transformers, name):
-            return getattr(transformers, name)._from_config
-    for name in ("AutoModelForCausalLM", "AutoModelForImageTextToText", "AutoModelForSeq2SeqLM"):
-        kind = getattr(transformers, name, None)
-        if kind is not None and type(config) in kind._model_mapping.keys():
-            return kind.from_config
-    return transformers.AutoModelForCausalLM.from_config
-
-
 def write_hole(config, path, trusted):
     """A file of weights under the names that a hub's has, whose numbers nobody has written: it takes no room."""
     import torch
+    import transformers
+    from model_samples import class_of
     text = config.get_text_config()
     kind = next((one for one in (getattr(config, "dtype", None), getattr(text, "dtype", None)) if one is not None),
                 torch.float32)
     kind = getattr(torch, kind) if isinstance(kind, str) else kind
-    make = class_of(config)
     with torch.device("meta"):
-        model = make(config, trust_remote_code=True) if trusted else make(config)
+        model = (transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=True) if trusted
+                 else class_of(config)._from_config(config))
     tied = set(getattr(model, "all_tied_weights_keys", None) or getattr(model, "_tied_weights_keys", None) or ())
     weights = {name: one for name, one in model.state_dict().items() if name not in tied or not text.tie_word_embeddings}
     try:

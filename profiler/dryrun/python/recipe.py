@@ -8,6 +8,7 @@ import tempfile
 import torch
 
 from fine_tuning import launched_by_accelerate
+from model_samples import Samples, blocks_of, class_of, task_of
 
 
 DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
@@ -24,13 +25,17 @@ def model_of(spec):
     more = {} if dtype is None else {"dtype": dtype}
     if spec.get("attention"):
         more["attn_implementation"] = spec["attention"]
-    kind = transformers.AutoModelForCausalLM
+    kind = class_of(config)
+    if getattr(config, "pad_token_id", None) is None and "SequenceClassification" in kind.__name__:
+        config.pad_token_id = 0  # where a text ends is looked for by it
+    if config.is_encoder_decoder and getattr(config, "decoder_start_token_id", None) is None:
+        config.decoder_start_token_id = getattr(config, "pad_token_id", None) or 0  # a tokenizer's, else
     if spec.get("quantize"):
         return quantized(spec, kind, config, more)
     if spec["place"] == "zero.Init" or within_zero_init():
-        return kind.from_config(config, **more)
+        return kind._from_config(config, **more)
     with torch.device("meta"):
-        model = kind.from_config(config, **more)
+        model = kind._from_config(config, **more)
     if spec["place"] != "meta":
         tied = getattr(model, "tie_weights", lambda: None)
         model.to_empty(device=spec["place"])
@@ -64,15 +69,18 @@ def quantized(spec, kind, config, more):
         how = transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type=spec["quantize"],
                                               bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=computed, **stored)
     with torch.device("meta"):
-        whole = kind.from_config(config, **more)
+        whole = kind._from_config(config, **more)
     kept = dict(whole.named_parameters())  # each tied one once
     weights = {name: torch.empty(one.shape, dtype=one.dtype) for name, one in kept.items()}
     return type(whole).from_pretrained(None, config=config, state_dict=weights, quantization_config=how,
                                        device_map={"": torch.cuda.current_device()}, **more)
 
 
-def tokens(spec, device):
-    return torch.randint(0, spec["vocabulary"], (spec["micro_batch"], spec["sequence"]), device=device)
+def samples_for(spec, model):
+    made = Samples(model.config, type(model), spec["sequence"], spec["sequence_said"])
+    if os.environ.get("LOCAL_RANK", "0") == "0":
+        made.tell()
+    return made
 
 
 def completed(spec):
@@ -81,7 +89,7 @@ def completed(spec):
     config = transformers.AutoConfig.from_pretrained(spec["model"])
     config = getattr(config, "text_config", config)
     longest = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 4096
-    return {"sequence": min(4096, longest), "sequence_said": "sequence" in spec, "vocabulary": config.vocab_size, **spec}
+    return {"sequence": min(4096, longest), "sequence_said": "sequence" in spec, **spec}
 
 
 def ranks():
@@ -99,12 +107,6 @@ def meet():
     return torch.device("cuda", local)
 
 
-def blocks_of(model):
-    """The layers that repeat: the longest list of modules."""
-    lists = [m for m in model.modules() if isinstance(m, torch.nn.ModuleList)]
-    return max(lists, key=len) if lists else []
-
-
 def set_up(spec, model):
     """What all loops of one's own have: checkpointing and a training mode."""
     model.train()
@@ -113,16 +115,16 @@ def set_up(spec, model):
     return model
 
 
-def loop(spec, model, device):
+def loop(spec, model, samples, device):
     """Steps with AdamW; autocast where weights are fp32 and the precision is another."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(spec["precision"])
     own = next(model.parameters()).dtype
     mixed = kind is not None and own == torch.float32 and spec["recipe"] in ("ddp", "pytorch")
     for _ in range(spec["steps"]):
-        batch = tokens(spec, device)
+        batch = samples.batch(spec["micro_batch"], device)
         with torch.autocast("cuda", dtype=kind, enabled=mixed):
-            loss = model(input_ids=batch, labels=batch).loss
+            loss = model(**batch, **samples.flags()).loss
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -130,13 +132,15 @@ def loop(spec, model, device):
 
 def plain(spec):
     device = meet()
-    loop(spec, set_up(spec, model_of({**spec, "place": "cuda"})), device)
+    model = set_up(spec, model_of({**spec, "place": "cuda"}))
+    loop(spec, model, samples_for(spec, model), device)
 
 
 def ddp(spec):
     device = meet()
     model = set_up(spec, model_of({**spec, "place": "cuda"}))
-    loop(spec, torch.nn.parallel.DistributedDataParallel(model, device_ids=[device.index]), device)
+    wrapped = torch.nn.parallel.DistributedDataParallel(model, device_ids=[device.index])
+    loop(spec, wrapped, samples_for(spec, model), device)
 
 
 def fsdp1(spec):
@@ -145,18 +149,20 @@ def fsdp1(spec):
     from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
     device = meet()
     model = set_up(spec, model_of({**spec, "place": "cpu"}))
+    samples = samples_for(spec, model)
     policy = functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={type(b) for b in blocks_of(model)})
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(spec["precision"])
     mixed = None if kind is None else MixedPrecision(param_dtype=kind, reduce_dtype=kind, buffer_dtype=kind)
     model = FullyShardedDataParallel(model, auto_wrap_policy=policy, mixed_precision=mixed, device_id=device,
                                      use_orig_params=True)
-    loop(spec, model, device)
+    loop(spec, model, samples, device)
 
 
 def fsdp2(spec):
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
     device = meet()
     model = set_up(spec, model_of({**spec, "place": "meta"}))
+    samples = samples_for(spec, model)
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(spec["precision"])
     policy = MixedPrecisionPolicy() if kind is None else MixedPrecisionPolicy(param_dtype=kind,
                                                                               reduce_dtype=torch.float32)
@@ -164,21 +170,20 @@ def fsdp2(spec):
         fully_shard(block, mp_policy=policy)
     fully_shard(model, mp_policy=policy)
     model.to_empty(device=device)
-    loop(spec, model, device)
+    loop(spec, model, samples, device)
 
 
-class Tokens:
-    """Samples of one sequence each, of which there are always more."""
+class Dataset:
+    """Samples one by one, of which there are always more."""
 
-    def __init__(self, spec):
-        self.spec = spec
+    def __init__(self, samples):
+        self.samples = samples
 
     def __len__(self):
         return 1 << 20
 
     def __getitem__(self, index):
-        ids = tokens({**self.spec, "micro_batch": 1}, "cpu")[0]
-        return {"input_ids": ids, "labels": ids.clone()}
+        return {name: values[0] for name, values in self.samples.batch(1, "cpu").items()}
 
 
 def arguments_of(spec):
@@ -215,9 +220,9 @@ def place_of(spec):
     return "cpu"
 
 
-def lora_of(spec):
+def lora_of(spec, model):
     import peft
-    return peft.LoraConfig(r=spec["lora_rank"], task_type="CAUSAL_LM", target_modules="all-linear")
+    return peft.LoraConfig(r=spec["lora_rank"], task_type=task_of(type(model)), target_modules="all-linear")
 
 
 def hf_trainer(spec):
@@ -226,13 +231,18 @@ def hf_trainer(spec):
     with tempfile.TemporaryDirectory() as folder:
         arguments = transformers.TrainingArguments(**{**known, "output_dir": folder})
         model = model_of({**spec, "place": place_of(spec)})
+        samples = samples_for(spec, model)
+
+        def collate(rows):
+            return {**transformers.default_data_collator(rows), **samples.flags()}
+
         if spec.get("lora_rank"):
             import peft
             if spec.get("quantize"):
                 model = peft.prepare_model_for_kbit_training(
                     model, use_gradient_checkpointing=arguments.gradient_checkpointing)
-            model = peft.get_peft_model(model, lora_of(spec))
-        transformers.Trainer(model=model, args=arguments, train_dataset=Tokens(spec)).train()
+            model = peft.get_peft_model(model, lora_of(spec, model))
+        transformers.Trainer(model=model, args=arguments, train_dataset=Dataset(samples), data_collator=collate).train()
 
 
 def tokenizer_of(model):
@@ -246,14 +256,13 @@ def tokenizer_of(model):
                                                 pad_token="<end>")
 
 
-def samples_of(spec, arguments):
+def samples_of(spec, arguments, vocabulary):
     """The tokens of one step, which come again in the next. Packed, two samples make one as long as it gets."""
     import datasets
     rows = arguments.per_device_train_batch_size * arguments.gradient_accumulation_steps * ranks()
     long = spec["sequence"]
     lengths = [long // 2, long - long // 2] if arguments.packing and long > 1 else [long]
-    ids = [tokens({**spec, "micro_batch": 1, "sequence": length}, "cpu")[0].tolist()
-           for _ in range(rows) for length in lengths]
+    ids = [torch.randint(0, vocabulary, (length,)).tolist() for _ in range(rows) for length in lengths]
     return datasets.Dataset.from_dict({"input_ids": ids, "labels": ids})
 
 
@@ -277,8 +286,9 @@ def trl_sft(spec):
         named = next((short for short, whole in DTYPES.items() if whole == said), None)
         model = model_of({**spec, "place": place_of(spec), "weights": spec.get("weights") or named,
                           "attention": spec.get("attention") or of_model.get("attn_implementation")})
-        lora = {"peft_config": lora_of(spec)} if spec.get("lora_rank") else {}
-        trl.SFTTrainer(model=model, args=arguments, train_dataset=samples_of(spec, arguments),
+        lora = {"peft_config": lora_of(spec, model)} if spec.get("lora_rank") else {}
+        trl.SFTTrainer(model=model, args=arguments, 
+                       train_dataset=samples_of(spec, arguments, model.config.get_text_config().vocab_size),
                        processing_class=tokenizer_of(model), **lora).train()
 
 
