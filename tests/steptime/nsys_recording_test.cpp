@@ -2,7 +2,8 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "profiler/steptime/read_recording.h"
 #include "traces/base/scratch.h"
@@ -32,15 +33,36 @@ CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER
 INSERT INTO NVTX_EVENTS VALUES (800,990,59,NULL,5,16777217),(700,2000,59,'step 1',NULL,16777217);
 )";
 
+std::string make(const Scratch& folder) {
+  std::string path = folder.path() + "/run.sqlite";
+  sqlite3* database = nullptr;
+  EXPECT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, ("PRAGMA page_size=512;" + std::string(kTables)).c_str(), nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
+  return path;
+}
+
+TEST(NsysRecording, DamageIsAnErrorOrARecording) {
+  const Result<Scratch> folder = Scratch::make_temporary("the test's files");
+  ASSERT_TRUE(folder);
+  const std::string path = make(*folder);
+  std::ifstream in(path, std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  int errors = 0;
+  for (std::size_t i = 0; i < whole.size(); i += 13) {
+    std::string damaged = whole;
+    damaged[i] = static_cast<char>(~damaged[i]);
+    std::ofstream(path, std::ios::binary) << damaged;
+    if (!read_recording(path)) ++errors;
+  }
+  EXPECT_GT(errors, 0);
+}
+
 TEST(NsysRecording, HasKernelsBySizeOperatorsAndCopies) {
   const Result<Scratch> folder = Scratch::make_temporary("the test's files");
   ASSERT_TRUE(folder);
-  const std::string path = folder->path() + "/run.sqlite";
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database, kTables, nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(database);
-
+  const std::string path = make(*folder);
   const Result<Recorded> recorded = read_recording(path);
   ASSERT_TRUE(recorded) << to_string(recorded.error());
   const std::int32_t fill = recorded->kind_of("at::native::fill<4>", {9, 1, 1}, {64, 1, 1});

@@ -14,7 +14,8 @@ namespace {
 
 class ProgramOfNsys {
  public:
-  explicit ProgramOfNsys(NsysDatabase database) : database_(std::move(database)) {}
+  explicit ProgramOfNsys(NsysDatabase database)
+      : database_(std::move(database)), rows_left_(static_cast<std::int64_t>(database_.bytes() / kLeastOfRow)) {}
 
   Result<KinetoProgram> run() {
     const std::set<std::string> tables = database_.tables();
@@ -22,7 +23,7 @@ class ProgramOfNsys {
     if (!tables.contains("StringIds") && !tables.contains(kKernels)) return database_.no_tables();
     if (tables.contains("StringIds")) {
       NsysRows rows = database_.select("StringIds", {"id", "value"});
-      while (rows.next()) strings_.emplace(rows.integer(0), rows.text(1));
+      while (next(rows)) strings_.emplace(rows.integer(0), rows.text(1));
     }
     if (tables.contains(kKernels)) kernels(kKernels);
     for (const char* const table : {"CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET"})
@@ -30,9 +31,10 @@ class ProgramOfNsys {
     for (const char* const table : {"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"})
       if (tables.contains(table)) calls(table);
     if (tables.contains(kRanges)) ranges(kRanges);
-    if (!database_.fault().empty())
+    if (!database_.fault().empty() || rows_left_ < 0)
       return Error{.code = Errc::malformed,
-                   .what = "is a damaged database: " + database_.fault(),
+                   .what = "is a damaged database: " +
+                           (rows_left_ < 0 ? "more rows than a file of this size can hold" : database_.fault()),
                    .where = database_.label(),
                    .help = "what nsys export --type sqlite wrote"};
     std::ranges::stable_sort(program_.kernels, {}, &KinetoKernel::begin_ns);
@@ -40,6 +42,9 @@ class ProgramOfNsys {
   }
 
  private:
+  /// A damaged database may lead in circles.
+  bool next(NsysRows& rows) { return rows_left_ >= 0 && rows.next() && --rows_left_ >= 0; }
+
   const std::string& string(std::int64_t id) const {
     static const std::string none;
     const auto at = strings_.find(id);
@@ -76,7 +81,7 @@ class ProgramOfNsys {
     NsysRows rows = database_.select(
         table, {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "mangledName", "demangledName",
                 "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"});
-    while (rows.next()) {
+    while (next(rows)) {
       const int named = rows.present(kMangled) ? kMangled : rows.present(kDemangled) ? kDemangled : kShort;
       KinetoKernel& kernel = add(rows, string(rows.integer(named)), "kernel");
       for (int i = 0; i < 3; ++i) {
@@ -90,14 +95,14 @@ class ProgramOfNsys {
     const bool copies = table.ends_with("MEMCPY");
     NsysRows rows = database_.select(
         table, {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "bytes", "copyKind"});
-    while (rows.next())
+    while (next(rows))
       add(rows, copies ? nsys_copy_name(rows.integer(7)) : "Memset", copies ? "gpu_memcpy" : "gpu_memset").bytes =
           rows.integer(6);
   }
 
   void calls(const std::string& table) {
     NsysRows rows = database_.select(table, {"start", "globalTid", "correlationId"});
-    while (rows.next())
+    while (next(rows))
       program_.calls.push_back({.begin_ns = rows.integer(0),
                                 .thread = rows.integer(1),
                                 .correlation = correlation(rows.integer(2), rows.integer(1))});
@@ -105,7 +110,7 @@ class ProgramOfNsys {
 
   void ranges(const std::string& table) {
     NsysRows rows = database_.select(table, {"start", "end", "text", "textId", "globalTid"});
-    while (rows.next()) {
+    while (next(rows)) {
       if (!rows.present(1)) continue;  // a mark
       std::optional<KinetoOperator> made = operator_of_range(rows.present(2) ? rows.text(2) : string(rows.integer(3)));
       if (!made) continue;
@@ -116,7 +121,10 @@ class ProgramOfNsys {
     }
   }
 
+  static constexpr std::uint64_t kLeastOfRow = 4;  ///< bytes
+
   NsysDatabase database_;
+  std::int64_t rows_left_;
   std::unordered_map<std::int64_t, std::string> strings_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> correlations_;  ///< by process and number
   KinetoProgram program_;
