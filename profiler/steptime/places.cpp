@@ -1,4 +1,4 @@
-// A product is one kernel, and maybe one that sums its parts.
+// A product is one kernel, and maybe one behind it that sums its parts or adds its bias.
 #include "profiler/steptime/places.h"
 
 #include "profiler/steptime/kernel_names.h"
@@ -6,8 +6,10 @@
 namespace shard::steptime {
 namespace {
 
-bool sums_parts(std::string_view name) {
-  return name.find("splitK") != std::string_view::npos && name.find("educe") != std::string_view::npos;
+/// cuBLAS's second kernel of a product.
+bool ends_product(std::string_view name) {
+  return (name.find("splitK") != std::string_view::npos && name.find("educe") != std::string_view::npos) ||
+         name.starts_with("epilogue::impl::globalKernel");
 }
 
 /// Whether PyTorch wrote it, so that it is no library's product.
@@ -23,7 +25,7 @@ Places::Places(const Recorded& recorded, const std::set<std::int32_t>& known) {
     std::vector<RecordedKernel> inside;
     for (const RecordedKernel& each : stream) {
       if (!known.contains(each.kind)) {
-        if (!inside.empty() && sums_parts(recorded.name_of_kind(each.kind)))
+        if (!inside.empty() && ends_product(recorded.name_of_kind(each.kind)))
           inside.back().seconds += each.seconds;
         else
           inside.push_back(each);

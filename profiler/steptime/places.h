@@ -33,7 +33,7 @@ struct Piece {
 
 class Places {
  public:
-  /// `known`: the kinds that the step has, too. What sums the parts of a product belongs to it.
+  /// `known`: the kinds that the step has, too. What sums the parts of a product, or adds its bias, belongs to it.
   Places(const Recorded& recorded, const std::set<std::int32_t>& known);
 
   /// What each took; nullptr where no such gap was recorded, or other kernels were in it: PyTorch's own where a product

@@ -125,12 +125,21 @@ TEST(Match, ProductBetweenOtherKernelsKeepsItsLaw) {
     EXPECT_NEAR(took(*step_of(kStep, each), 1), took(*step_of(kStep, nullptr), 1), 1e-12);
 }
 
-TEST(Match, SumOfAProductsPartsBelongsToIt) {
-  const import::KinetoProgram parts = recording_of({{kAdd, 4096, 9000},
-                                                    {"gemm", 7, 4'000'000},
-                                                    {"cublasLt::splitKreduce_kernel", 7, 1'000'000},
-                                                    {kNorm, 512, 2000}});
-  EXPECT_NEAR(took(*step_of(kStep, &parts), 1), 5e-3, 5e-6);
+TEST(Match, WhatEndsAProductBelongsToIt) {
+  for (const char* end : {"cublasLt::splitKreduce_kernel", "void epilogue::impl::globalKernel<float, true>(int)"}) {
+    const import::KinetoProgram parts =
+        recording_of({{kAdd, 4096, 9000}, {"gemm", 7, 4'000'000}, {end, 7, 1'000'000}, {kNorm, 512, 2000}});
+    EXPECT_NEAR(took(*step_of(kStep, &parts), 1), 5e-3, 5e-6) << end;
+  }
+}
+
+TEST(Match, CallsThatDifferWidenTheInterval) {
+  const import::KinetoProgram even = recording_of({{kAdd, 4096, 5'000'000}, {kAdd, 4096, 5'000'000}}),
+                              uneven = recording_of({{kAdd, 4096, 1'000'000}, {kAdd, 4096, 9'000'000}});
+  const Result<Forecast> a = step_of(kStep, &even), b = step_of(kStep, &uneven);
+  ASSERT_TRUE(a && b);
+  EXPECT_DOUBLE_EQ(a->seconds.count(), b->seconds.count());
+  EXPECT_LT(a->high.count() * 1.3, b->high.count());
 }
 
 TEST(Match, ProductsInPlacesThatLookAlikeAreNotMixed) {
@@ -194,6 +203,23 @@ TEST(Match, OperatorsOfRangesFindProductsBySizes) {
     EXPECT_NEAR(took(*f, 0), 5e-3, 5e-6);
     EXPECT_DOUBLE_EQ(share(*f, FoundBy::sizes), 1);
   }
+}
+
+TEST(Match, OfAnOperatorOfRangesAProductTakesWhatItsKernelsLeave) {
+  static const cluster::Cluster card = *cluster::read_cluster("a100-80gb-x8");
+  import::KinetoProgram recording = recording_of({{kAdd, 40, 1'000'000}, { "sm80_gemm", 7, 5'000'000 }}), program;
+  recording.operators = {operator_of(32, false)};
+  for (std::int64_t i = 0; i < 2; ++i) {
+    recording.calls.push_back({.begin_ns = 10 + i, .thread = 1, .correlation = i});
+    recording.kernels[static_cast<std::size_t>(i)].correlation = i;
+  }
+  const Recorded recorded(recording);
+  program.operators = {operator_of(32, true)};
+  const Result<Forecast> f =
+      forecast(work_of({{kAdd, 40}, {kProduct, 64}}), program, {.cluster = &card, .recorded = &recorded});
+  ASSERT_TRUE(f) << f.error().what;
+  EXPECT_NEAR(took(*f, 0), 1e-3, 5e-6);
+  EXPECT_NEAR(took(*f, 1), 5e-3, 5e-6);
 }
 
 }  // namespace
