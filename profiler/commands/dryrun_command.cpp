@@ -22,6 +22,7 @@
 #include "profiler/commands/wanted_ranks.h"
 #include "profiler/dryrun/dry_run.h"
 #include "profiler/process/run_folder.h"
+#include "profiler/steptime/read_recording.h"
 #include "profiler/steptime/timeline.h"
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
@@ -35,7 +36,6 @@
 #include "traces/base/output_file.h"
 #include "traces/base/scratch.h"
 #include "traces/holders.h"
-#include "traces/import/kineto_program.h"
 #include "traces/import/write_trace.h"
 
 namespace shard::dryrun {
@@ -193,13 +193,9 @@ Error no_laws(const cluster::Cluster& cluster) {
 
 Result<std::optional<steptime::Recorded>> read_recorded(const std::string& path) {
   if (path.empty()) return std::optional<steptime::Recorded>();
-  const Result<import::KinetoProgram> recording = import::read_kineto_program(path);
-  if (!recording) return recording.error();
-  steptime::Recorded recorded(*recording);
-  if (recorded.count() == 0)
-    return Error{Errc::contradiction, "no kernel in it has an operator with shapes", path,
-                 "a recording of PyTorch's profiler with ProfilerActivity.CUDA and record_shapes=True"};
-  return std::optional(std::move(recorded));
+  Result<steptime::Recorded> recorded = steptime::read_recording(path);
+  if (!recorded) return recorded.error();
+  return std::optional(std::move(*recorded));
 }
 
 Result<void> write_timeline(const std::map<int, RankTime>& times, const cluster::Cluster& cluster,
@@ -265,8 +261,9 @@ void declare(cli::Command& command, Options& options) {
       .common();
   group
       .add("from-trace", &options.from_trace, "FILE",
-           "a recording of PyTorch's profiler with shapes and kernels: what operators took there stands in for laws "
-           "(asks for --time)")
+           "a recording of a real run: of PyTorch's profiler, an nsys export (SQLite) or a trace of 'shardscope "
+           "profile' "
+           "(.sst); what kernels took there stands in for laws (asks for --time)")
       .reads_file();
   group
       .add("timeline", &options.timeline, "FILE.json",
@@ -371,6 +368,7 @@ int dryrun_command(std::span<const std::string> arguments) {
   const std::optional<QuickRule> rule = quick_rule(options.recipe, options.cluster, options.world_size, runs.worst());
   std::map<int, RankTime> times;
   if (options.time) times = times_of(runs, card->place, *cluster, *recorded ? &**recorded : nullptr);
+  if (const std::optional<Error> fault = recording_fault(times, options.from_trace)) return failed(*fault);
   if (*format == cli::Format::json) {
     nlohmann::ordered_json answer = to_json(runs, *card, top);
     if (options.time) add_times(answer, times);

@@ -33,7 +33,7 @@ Result<import::KinetoProgram> operators_of(const DryRun& run, const steptime::Wo
 }
 
 RankTime time_of(const RankRun& rank, steptime::Where where) {
-  const auto none = [](std::string why) { return RankTime{.forecast = {}, .none = std::move(why)}; };
+  const auto none = [](std::string why) { return RankTime{.forecast = {}, .none = std::move(why), .error = {}}; };
   if (rank.run.work.empty()) return none("the program gave no GPU anything");
   const Result<steptime::WorkList> work = steptime::read_work(rank.run.work);
   if (!work) return none(work.error().what);
@@ -41,8 +41,8 @@ RankTime time_of(const RankRun& rank, steptime::Where where) {
   if (!operators) return none(operators.error().what);
   if (!rank.run.operators.empty()) where.step = rank.run.operators.rbegin()->first;
   Result<Forecast> made = steptime::forecast(*work, *operators, where);
-  if (!made) return none(made.error().what);
-  return {.forecast = std::move(*made), .none = {}};
+  if (!made) return {.forecast = {}, .none = made.error().what, .error = made.error()};
+  return {.forecast = std::move(*made), .none = {}, .error = {}};
 }
 
 /// In the unit that the middle asks for.
@@ -62,18 +62,41 @@ std::string short_name(const std::string& name) {
   return name.size() <= kMost ? name : name.substr(0, kMost) + "...";
 }
 
+/// What was found by what, and what was not.
+std::string recorded_text(const Forecast& f) {
+  std::string by, left;
+  for (std::size_t i = 0; i < f.recorded_by.size(); ++i)
+    if (f.recorded_by[i] > 0)
+      by += (by.empty() ? "  found by " : ", ") + std::string(to_string(static_cast<steptime::FoundBy>(i))) + ' ' +
+            percent(f.recorded_by[i]);
+  for (const steptime::NotRecorded& each : f.not_recorded)
+    left += (left.empty() ? "  not in the recording: " : ", ") + std::to_string(each.count) + ' ' +
+            std::string(steptime::kind_name(each.kind)) + ", " + in_unit(each.by_law, f.seconds) +
+            (f.seconds.count() < 1 ? " ms" : " s");
+  return (by.empty() ? by : by + "\n") + (left.empty() ? left : left + "\n");
+}
+
 nlohmann::ordered_json json_of(const Forecast& f) {
   nlohmann::ordered_json j{{"seconds", f.seconds.count()},
                            {"low", f.low.count()},
                            {"high", f.high.count()},
                            {"coverage", f.coverage},
                            {"recorded", f.recorded},
+                           {"recorded_by", nlohmann::ordered_json::array()},
+                           {"not_recorded", nlohmann::ordered_json::array()},
                            {"step", f.step},
                            {"kernels", f.kernels},
                            {"exchanges", f.exchanges},
                            {"parts", nlohmann::ordered_json::array()},
                            {"not_known", nlohmann::ordered_json::array()},
                            {"waits_for_stages_left_out", f.waits_for_stages}};
+  for (std::size_t i = 0; i < f.recorded_by.size(); ++i)
+    if (f.recorded_by[i] > 0)
+      j["recorded_by"].push_back(
+          {{"found_by", to_string(static_cast<steptime::FoundBy>(i))}, {"share", f.recorded_by[i]}});
+  for (const steptime::NotRecorded& each : f.not_recorded)
+    j["not_recorded"].push_back(
+        {{"kind", steptime::kind_name(each.kind)}, {"count", each.count}, {"seconds_by_law", each.by_law.count()}});
   for (const steptime::Part& part : f.parts)
     j["parts"].push_back({{"name", part.name}, {"seconds", part.time.count()}});
   for (const steptime::NotKnown& each : f.not_known)
@@ -106,6 +129,13 @@ int slowest_rank(const std::map<int, RankTime>& times) {
   return 0;
 }
 
+std::optional<Error> recording_fault(const std::map<int, RankTime>& times, const std::string& recording) {
+  if (recording.empty() || slowest(times) != nullptr) return {};
+  for (const auto& [rank, time] : times)
+    if (time.error && time.error->where == recording) return time.error;
+  return {};
+}
+
 std::string to_text(const std::map<int, RankTime>& times) {
   const Forecast* const f = slowest(times);
   if (f == nullptr) return times.empty() ? "" : "\nno time of a step: " + times.begin()->second.none + "\n";
@@ -124,7 +154,7 @@ std::string to_text(const std::map<int, RankTime>& times) {
     if (share < 0.01) break;
     shares += (shares.empty() ? "  " : ", ") + part.name + ' ' + show_fixed(100 * share, 0) + " %";
   }
-  text += shares + "\n";
+  text += shares + "\n" + recorded_text(*f);
   for (std::size_t i = 0; i < std::min(f->not_known.size(), kMostNames); ++i) {
     const steptime::NotKnown& each = f->not_known[i];
     text += "  no law: " + std::to_string(each.kernels) + " x " + short_name(each.name) + ", assumed " +

@@ -1,16 +1,14 @@
 // Three repetitions: what the second and the third differ by is a step of many.
 #include "profiler/steptime/forecast.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "profiler/steptime/host_time.h"
+#include "profiler/steptime/kernel_names.h"
 #include "profiler/steptime/prices.h"
 #include "profiler/steptime/virtual_time.h"
 #include "sim/cost/laws/whole_step.h"
@@ -22,19 +20,8 @@ namespace {
 constexpr std::array<std::string_view, 12> kCollectives{"",          "AllReduce",     "Reduce",   "Broadcast",
                                                         "AllGather", "ReduceScatter", "AllToAll", "Gather",
                                                         "Scatter",   "SendRecv",      "",         "SendRecv"};
-constexpr double kDoubtOfRecorded = 0.05;  ///< from run to run
 constexpr std::string_view kRecorded = "recorded";
 constexpr double kMostOfUnknown = 3;  ///< times what was assumed
-
-/// As C++ has it, where the compiler wrote it.
-std::string readable(const std::string& name) {
-  if (!name.starts_with("_Z")) return name;
-  int status = 0;
-  char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string made = status == 0 && text != nullptr ? text : name;
-  std::free(text);
-  return made;
-}
 
 /// A call with its price.
 struct Priced {
@@ -64,7 +51,8 @@ class Stepping {
     if (std::ranges::none_of(given_, &Priced::runs))
       return Error{Errc::contradiction, "the program gave the GPU nothing in a step, so there is no time to tell", "",
                    "a program that computes on a GPU"};
-    if (where_.recorded != nullptr) take_recorded(*where_.recorded);
+    if (where_.recorded != nullptr)
+      if (const Result<void> taken = take_recorded(*where_.recorded); !taken) return taken.error();
     repeat();
     account();
     doubts();
@@ -76,7 +64,8 @@ class Stepping {
   void add(const Call& call);
   void add_captured(const Call& launch);
   [[nodiscard]] double host_before(const Call& call) const;
-  void take_recorded(const Recorded& recorded);
+  Result<void> take_recorded(const Recorded& recorded);
+  void tell_recorded(const std::vector<std::optional<Found>>& found);
   void repeat();
   void add_moment(std::int64_t real_ns, double issued);
   void account();
@@ -173,20 +162,48 @@ void Stepping::add_captured(const Call& launch) {
   }
 }
 
-/// What an operator's kernels took together in the recording is shared out among them as the laws would have it.
-void Stepping::take_recorded(const Recorded& recorded) {
-  std::map<std::int32_t, double> by_law;  // of a call's kernels together
-  for (const Priced& priced : given_)
-    if (priced.runs && priced.given.deed == Deed::compute) by_law[priced.call->operator_index] += priced.cost.seconds;
-  for (Priced& priced : given_) {
-    const std::int32_t index = priced.call->operator_index;
-    if (!priced.runs || priced.given.deed != Deed::compute || index < 0 || by_law[index] <= 0) continue;
-    const std::optional<double> took = recorded.of(operators_.operators[static_cast<std::size_t>(index)]);
-    if (!took) continue;
-    const double seconds = priced.cost.seconds / by_law[index] * *took;
-    priced.given.duration += seconds - priced.cost.seconds;
-    priced.cost = {.seconds = seconds, .doubt = kDoubtOfRecorded, .law = kRecorded};
+Result<void> Stepping::take_recorded(const Recorded& recorded) {
+  std::vector<Wanted> wanted;
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < given_.size(); ++i)
+    if (const Priced& priced = given_[i]; priced.runs && priced.given.deed == Deed::compute) {
+      wanted.push_back({.call = priced.call, .stream = priced.given.stream, .by_law = priced.cost.seconds});
+      which.push_back(i);
+    }
+  const std::vector<std::optional<Found>> matched = match(wanted, work_, operators_, recorded);
+  if (std::ranges::none_of(matched, &std::optional<Found>::has_value)) return nothing_found(wanted, work_, recorded);
+  std::vector<std::optional<Found>> found(given_.size());
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    if (!matched[i]) continue;
+    Priced& priced = given_[which[i]];
+    priced.given.duration += matched[i]->seconds - priced.cost.seconds;
+    priced.cost = {.seconds = matched[i]->seconds, .doubt = matched[i]->doubt, .law = kRecorded};
+    found[which[i]] = matched[i];
   }
+  tell_recorded(found);
+  return {};
+}
+
+void Stepping::tell_recorded(const std::vector<std::optional<Found>>& found) {
+  std::map<Work, NotRecorded> left;
+  double all = 0;
+  for (std::size_t i = 0; i < given_.size(); ++i) {
+    if (!given_[i].runs) continue;
+    const double seconds = given_[i].cost.seconds;
+    all += seconds;
+    if (found[i]) {
+      answer_.recorded_by[static_cast<std::size_t>(found[i]->by)] += seconds;
+      continue;
+    }
+    NotRecorded& entry = left[work_.items[given_[i].call->item].kind];
+    entry.kind = work_.items[given_[i].call->item].kind;
+    ++entry.count;
+    entry.by_law += Seconds{seconds};
+  }
+  for (double& share : answer_.recorded_by) share = all > 0 ? share / all : 0;
+  for (const auto& [kind, entry] : left) answer_.not_recorded.push_back(entry);
+  std::ranges::stable_sort(answer_.not_recorded, std::ranges::greater{},
+                           [](const NotRecorded& each) { return each.by_law.count(); });
 }
 
 /// Threads write their lines one after another, but what a graph holds was given when it was captured.
@@ -220,7 +237,7 @@ std::string Stepping::name_of(const Priced& priced) const {
     const auto kind = static_cast<std::size_t>(item.numbers[0]);
     return "ncclDevKernel_" + std::string(kind < kCollectives.size() ? kCollectives[kind] : "");
   }
-  return readable(std::string(work_.name_of(item)));
+  return readable(work_.name_of(item));
 }
 
 void Stepping::show(const Priced& priced, const Placed& placed) {

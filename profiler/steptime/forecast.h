@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/steptime/match.h"
 #include "profiler/steptime/recorded.h"
 #include "profiler/steptime/step_calls.h"
 #include "sim/cluster/cluster.h"
@@ -27,6 +28,13 @@ struct NotKnown {
   std::string name;
   std::int64_t kernels = 0;
   Seconds assumed;  ///< together
+};
+
+/// Of a kind of work, what has no duration in the recording.
+struct NotRecorded {
+  Work kind = Work::kernel;
+  std::int64_t count = 0;
+  Seconds by_law;  ///< together
 };
 
 /// A piece of work of the step, on the clock that begins with the step.
@@ -52,6 +60,8 @@ struct Forecast {
   Seconds seconds, low, high;
   double coverage = 0;  ///< of the time of all kernels, the share that has a law, or was recorded
   double recorded = 0;  ///< the share that was recorded
+  std::array<double, kWaysToFind> recorded_by{};  ///< what it was found by: shares that are `recorded` together
+  std::vector<NotRecorded> not_recorded;          ///< where there is a recording; what takes longest first
   std::int64_t kernels = 0, exchanges = 0;
   std::vector<Part> parts;
   std::vector<NotKnown> not_known;  ///< those that were assumed to take longest first
@@ -63,14 +73,13 @@ struct Forecast {
 struct Where {
   const cluster::Cluster* cluster = nullptr;  ///< with kernel_laws
   std::int64_t world_size = 1;
-  std::int64_t step = 0;  ///< the last whose operators are there; 0: the one that most of them began in
-  const Recorded* recorded =
-      nullptr;  ///< whose durations stand in for laws where it has the operator; none: laws alone
+  std::int64_t step = 0;               ///< the last whose operators are there; 0: the one that most of them began in
+  const Recorded* recorded = nullptr;  ///< whose durations stand in for laws where it has them; none: laws alone
 };
 
 /// Kernels without a law are assumed to move what their operator's tensors hold, or to take as long as the floor of a
 /// kernel; the interval counts them as anything from nothing to three times that. The step is repeated until it is in
-/// the steady state. Errors: contradiction where nothing was given to the GPU.
+/// the steady state. Errors: contradiction where nothing was given to the GPU, and where the recording has none of it.
 [[nodiscard]] Result<Forecast> forecast(const WorkList& work, const import::KinetoProgram& operators,
                                         const Where& where);
 

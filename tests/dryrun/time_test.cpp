@@ -8,6 +8,7 @@
 namespace shard::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class DryRunTime : public FakePyTorch {
@@ -98,6 +99,14 @@ TEST_F(DryRunTime, GivesWayToAProfilerOfTheProgram) {
   EXPECT_EQ(told["steps_seen"], 4);
 }
 
+TEST_F(DryRunTime, RangesForNsysThatTheProgramAsksForAreNoFault) {
+  std::string own = program("(512, 512, 4096)");
+  own.insert(own.find("for size"), "torch.autograd.profiler.emit_nvtx(record_shapes=True).__enter__()\n");
+  const nlohmann::json told = answer(own);
+  ASSERT_TRUE(told["step"].is_object()) << told;
+  EXPECT_EQ(told["step"]["not_known"].size(), 1u) << "operators are known as without it";
+}
+
 TEST_F(DryRunTime, WithoutItNothingIsKeptAndMemoryIsTheSame) {
   const nlohmann::json with = answer(program("(512, 512)")), without = answer(program("(512, 512)"), {"--json"});
   EXPECT_FALSE(without.contains("step"));
@@ -127,6 +136,33 @@ TEST_F(DryRunTime, WritesTheStepAsAProfilerWould) {
   EXPECT_EQ(streams.size(), 2u);
   const Outcome inspected = shardscope({"inspect", scratch_.path() / "step.json", "--json"});
   EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
+}
+
+TEST_F(DryRunTime, KernelsThatWereRecordedStandInForLaws) {
+  const nlohmann::json laws = answer(program("(512, 4096)"), {"--timeline", "step.json", "--json"})["step"];
+  std::ifstream file(scratch_.path() / "step.json");
+  nlohmann::json recorded = nlohmann::json::array();
+  const nlohmann::json timeline = nlohmann::json::parse(file);
+  for (nlohmann::json event : timeline["traceEvents"])
+    if (event.value("name", "").find("my_own::kernel") != std::string::npos && event.value("cat", "") == "kernel") {
+      event["dur"] = 7000;
+      recorded.push_back(event);
+    }
+  ASSERT_EQ(recorded.size(), 1u);
+  scratch_.write("run.json", recorded.dump());
+  const nlohmann::json step = answer(program("(512, 4096)"), {"--from-trace", "run.json", "--json"})["step"];
+  ASSERT_TRUE(step.is_object()) << step;
+  EXPECT_LT(laws["seconds"].get<double>(), 1e-3);
+  EXPECT_NEAR(step["seconds"].get<double>(), 7e-3, 1e-4) << "the others run beside it";
+  EXPECT_EQ(step["recorded_by"][0]["found_by"], "name, grid and block");
+  EXPECT_TRUE(step["not_known"].empty());
+  EXPECT_EQ(step["not_recorded"].size(), 2u) << "a product, a copy";
+
+  scratch_.write("other.json", R"([{"ph":"X","cat":"kernel","name":"theirs","ts":20,"dur":7}])");
+  const Outcome other = dryrun(program("(512, 4096)"), {"--from-trace", "other.json", "--json"});
+  EXPECT_EQ(other.exit_code, 78);
+  EXPECT_THAT(other.err + other.out, AllOf(HasSubstr("my_own::kernel"), HasSubstr("theirs")));
+  EXPECT_TRUE(nlohmann::json::parse(other.out, nullptr, false).is_object()) << "one object";
 }
 
 TEST_F(DryRunTime, SaysWhatAStepIsInALine) {

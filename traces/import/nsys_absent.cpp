@@ -1,7 +1,8 @@
-// Stands in for nsys.cpp where SQLite is missing.
+// Stands in for nsys.cpp and nsys_program.cpp where SQLite is missing.
 #include <string>
 
 #include "traces/import/nsys.h"
+#include "traces/import/nsys_program.h"
 
 namespace shard::import {
 namespace {
@@ -21,6 +22,10 @@ Result<LoadedTrace> import_nsys(const std::filesystem::path& path) {
 
 Result<LoadedTrace> import_nsys(std::span<const std::byte>, std::string_view label) {
   return unavailable(std::string(label));
+}
+
+Result<KinetoProgram> read_nsys_program(const std::filesystem::path& path) {
+  return unavailable(path.string());
 }
 
 }  // namespace shard::import

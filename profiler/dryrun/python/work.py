@@ -139,6 +139,18 @@ def names_its_tensors(module):
 prepare_later = {"triton.runtime.jit": names_its_tensors} if "SHARDSCOPE_STANDIN_WORK" in os.environ else {}
 
 
+def nobody_reads(ranges):
+    """Ranges of operators for nsys come from PyTorch's one profiler, which is ours; in a dry run nobody records them."""
+    begin = ranges.__enter__
+
+    @functools.wraps(begin)
+    def begins(self):
+        self.enabled = False
+        return begin(self)
+
+    ranges.__enter__ = begins
+
+
 def prepare(torch):
     if "SHARDSCOPE_STANDIN_WORK" not in os.environ or not hasattr(torch, "profiler"):
         return
@@ -152,6 +164,9 @@ def prepare(torch):
         return begin(profile, *arguments)
 
     setattr(made, begin.__name__, gives_way)
+    for name in ("emit_nvtx", "emit_itt"):
+        if hasattr(torch.autograd.profiler, name):
+            nobody_reads(getattr(torch.autograd.profiler, name))
     if not hasattr(torch.nn.Module, "_apply"):
         return
     move = torch.nn.Module._apply
