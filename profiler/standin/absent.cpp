@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "profiler/standin/device_memory.h"
+#include "profiler/standin/exchange.h"
 #include "profiler/standin/handles.h"
 
 namespace shard::standin {
@@ -67,7 +68,9 @@ STANDIN void shardscope_standin_ask(int (*hook)(const char*, int)) {
 /// 0: nobody knows what a piece holds; 1: the host wrote it; 2: others sent it, or would have.
 STANDIN int shardscope_standin_state(const void* address, std::size_t bytes) {
   if (!is_device(address)) return 1;
-  if (is_promised(address, bytes)) return 2;
+  // Of a piece that others will send in part, the rest unknown, one rank alone may not decide; where the others run it
+  // is what nobody knows.
+  if (is_promised(address, bytes)) return others_run() && !will_have_values(address, bytes) ? 0 : 2;
   return has_values(address, bytes) ? 1 : 0;
 }
 /// A piece that is computed out of what absent ranks would have sent: `values`, if they had sent what this rank has;

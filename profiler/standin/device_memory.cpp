@@ -308,6 +308,18 @@ bool has_values(const void* from, std::size_t bytes) {
   });
 }
 
+bool will_have_values(const void* from, std::size_t bytes) {
+  return memory().with_values([&](Values& values, Promises& promises) {
+    const std::uintptr_t end = number_of(from) + bytes;
+    for (std::uintptr_t at = number_of(from); at < end;) {
+      const std::size_t more = std::max(values.known_begin(at, end - at), promises.promised_begin(at));
+      if (more == 0) return false;
+      at += more;
+    }
+    return true;
+  });
+}
+
 void copy(void* to, const void* from, std::size_t bytes) {
   if (to == from || bytes == 0) return;
   const bool to_device = is_device(to), from_device = is_device(from);
@@ -329,19 +341,19 @@ void copy(void* to, const void* from, std::size_t bytes) {
   } else if (from_device) {
     keep_promises(from, bytes);
   }
-  const bool known = memory().with_values([&](Values& values, Promises& promises) {
-    const bool has_values = bytes <= Values::kLongest && (!from_device || values.knows(source, bytes));
-    if (to_device) promises.drop(target, bytes);
-    if (has_values && (!to_device || values.note(target, bytes))) {
-      std::memmove(to, from, bytes);
-      return true;
+  const std::size_t known = memory().with_values([&](Values& values, Promises& promises) -> std::size_t {
+    std::size_t begin = bytes > Values::kLongest ? 0 : from_device ? values.known_begin(source, bytes) : bytes;
+    if (to_device) {
+      promises.drop(target, bytes);
+      values.drop(target, bytes);
+      if (begin > 0 && !values.note(target, begin)) begin = 0;
     }
-    if (to_device) values.drop(target, bytes);
-    return has_values;
+    std::memmove(to, from, begin);
+    return begin;
   });
-  if (known || to_device || !from_device || take_expected(to, bytes)) return;
+  if (known == bytes || to_device || !from_device || take_expected(to, bytes)) return;
   count_read();
-  if (bytes <= Values::kLongest) std::memset(to, 0, bytes);
+  if (bytes <= Values::kLongest) std::memset(static_cast<std::byte*>(to) + known, 0, bytes - known);
 }
 
 void fill(void* to, int value, std::size_t bytes) {

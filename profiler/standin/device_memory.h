@@ -59,6 +59,8 @@ void promise(void* to, std::size_t bytes, std::shared_ptr<Source> source);
 /// Something that nobody knows is written to a piece.
 void forget_values(void* to, std::size_t bytes);
 [[nodiscard]] bool has_values(const void* from, std::size_t bytes);
+/// Whether every byte of a piece has a value or will have one, that is promised.
+[[nodiscard]] bool will_have_values(const void* from, std::size_t bytes);
 
 /// A kernel writes to what begins there, nobody knows what.
 void written_by_kernel(const void* address);

@@ -55,6 +55,11 @@ std::vector<Promise> Promises::inside(std::uintptr_t address, std::size_t bytes)
   return found;
 }
 
+std::size_t Promises::promised_begin(std::uintptr_t address) const {
+  const auto piece = first_in(address, 1);
+  return piece == pieces_.end() ? 0 : piece->first + piece->second.bytes - address;
+}
+
 bool Promises::touches(std::uintptr_t address, std::size_t bytes) const {
   return first_in(address, bytes) != pieces_.end();
 }

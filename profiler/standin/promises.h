@@ -52,6 +52,8 @@ class Promises {
   [[nodiscard]] std::optional<Promise> within(std::uintptr_t address, std::size_t bytes) const;
   /// Those that are wholly within a piece.
   [[nodiscard]] std::vector<Promise> inside(std::uintptr_t address, std::size_t bytes) const;
+  /// How many bytes from an address on one promise has.
+  [[nodiscard]] std::size_t promised_begin(std::uintptr_t address) const;
   [[nodiscard]] bool touches(std::uintptr_t address, std::size_t bytes) const;
 
  private:

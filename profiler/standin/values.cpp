@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kMost = std::size_t{256} << 20;
 /// Numbers that a program decides by, and what is longer than a list of such.
 constexpr std::size_t kNumber = 64, kLongPiece = 4096;
+/// Where blocks of an allocator begin.
+constexpr std::uintptr_t kBlock = 512;
 constexpr std::uintptr_t kPage = 4096;
 
 /// Makes zeros of a piece, and gives its pages back where it has whole ones.
@@ -72,14 +74,18 @@ void Values::drop_at(std::uintptr_t address) {
 }
 
 bool Values::knows(std::uintptr_t address, std::size_t bytes) const {
+  return bytes > 0 && known_begin(address, bytes) == bytes;
+}
+
+std::size_t Values::known_begin(std::uintptr_t address, std::size_t bytes) const {
   auto piece = around(address);
-  if (piece == pieces_.end() || (bytes <= kNumber && piece->second > kLongPiece)) return false;
+  if (piece == pieces_.end()) return 0;
+  if (bytes <= kNumber && piece->second > kLongPiece && address % kBlock == 0) return 0;
   // Pieces that were copied one by one may lie side by side.
-  for (std::uintptr_t known = address; piece != pieces_.end() && piece->first <= known; ++piece) {
+  std::uintptr_t known = address;
+  for (; piece != pieces_.end() && piece->first <= known && known < address + bytes; ++piece)
     known = piece->first + piece->second;
-    if (known >= address + bytes) return true;
-  }
-  return false;
+  return std::min<std::size_t>(known - address, bytes);
 }
 
 }  // namespace shard::standin

@@ -19,9 +19,12 @@ class Values {
   void drop(std::uintptr_t address, std::size_t bytes);
   /// What was copied in one piece around an address has none any more.
   void drop_at(std::uintptr_t address);
-  /// Whether a piece has values. A number at the begin of a long piece is not of it: a tensor's block is used again,
+  /// Whether a piece has values. A number where a block may begin in a long piece is not of it: blocks are used again,
   /// and the kernel that wrote the number to it was not seen.
   [[nodiscard]] bool knows(std::uintptr_t address, std::size_t bytes) const;
+  /// How much of a piece has values, from its begin on: an object lies in a buffer as long as the longest of all
+  /// ranks'.
+  [[nodiscard]] std::size_t known_begin(std::uintptr_t address, std::size_t bytes) const;
 
   [[nodiscard]] bool empty() const { return pieces_.empty(); }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -37,6 +39,26 @@ TEST(DeviceMemory, ANumberThatIsExpectedIsReadOnce) {
   standin::copy(&found, memory + 64, sizeof found);
   EXPECT_EQ(found, 0);
   EXPECT_TRUE(release(memory));
+}
+
+/// Ranks' objects are of several lengths, in buffers as long as the longest: what is known of one goes with a copy.
+TEST(DeviceMemory, TheKnownBeginOfABufferIsCopied) {
+  auto* const memory = static_cast<std::byte*>(allocate(kMiB));
+  auto* const other = static_cast<std::byte*>(allocate(kMiB));
+  constexpr std::size_t kLong = 300, kBuffer = 1000;
+  std::array<std::byte, kBuffer> object{}, read{};
+  object.fill(std::byte{7});
+  standin::copy(other, object.data(), kBuffer);
+  standin::copy(memory, object.data(), kLong);
+  standin::copy(other, memory, kBuffer);
+  read.fill(std::byte{9});
+  standin::copy(read.data(), other, kBuffer);
+  EXPECT_EQ(std::ranges::count(read, std::byte{7}), kLong);
+  EXPECT_EQ(std::ranges::count(read, std::byte{0}), kBuffer - kLong)
+      << "what was there before, or in the host's buffer";
+  EXPECT_EQ(read[kLong - 1], std::byte{7});
+  EXPECT_FALSE(has_values(other, kBuffer));
+  EXPECT_TRUE(release(memory) && release(other));
 }
 
 TEST(DeviceMemory, IsGivenOutOnceAndWithinTheCard) {

@@ -36,6 +36,13 @@ PROGRAMS = {
                          lambda r: 2560),
     "scattered_objects": ("out = [None]; dist.scatter_object_list(out, [256 * (i + 1) for i in range(w)] if r == 0 "
                           "else None, src=0)\ntrain(out[0])", lambda r: 256 * (r + 1)),
+    "longer_objects_at_root": ("box = [None] * w if r == 0 else None; dist.gather_object({'n': 256 * (r + 1), 'pad': 'y' * 900 * r}, box)\n"
+                               "got = [sum(b['n'] for b in box), 'z' * 7000] if r == 0 else [None, None]\n"
+                               "dist.broadcast_object_list(got[::-1] if r == 0 else got, 0)\n"
+                               "train(got[0 if r == 0 else 1])", lambda r: 2560),
+    "sent_objects": ("if r == 0: dist.send_object_list([{'n': 640}, 'hello' * 100], dst=1)\nbox = [None, None]\n"
+                     "if r == 1: dist.recv_object_list(box, src=0)\ntrain(box[0]['n'] if r == 1 else 512)",
+                     lambda r: 640 if r == 1 else 512),
     "objects_by_name": ("box = [None] * w if r == 0 else None; dist.gather_object(obj=256 * (r + 1), object_gather_list=box)\n"
                         "out = [None]; dist.scatter_object_list(scatter_object_output_list=out, "
                         "scatter_object_input_list=box, src=0)\ntrain(out[0])", lambda r: 256 * (r + 1)),
