@@ -150,6 +150,13 @@ std::string software_text(const DryRun& run) {
   return "software        " + with + (without.empty() ? "" : "; without " + without) + "\n";
 }
 
+std::string replaced_text(const DryRun& run) {
+  std::string text;
+  for (const Replaced& each : run.replaced)
+    text += "replaced        " + each.what + " by " + each.by + ": " + each.why + "\n";
+  return text;
+}
+
 /// All ranks, where several ran.
 std::string table_of(const DryRuns& runs, const Card& card) {
   if (runs.ranks.size() == 1) return "";
@@ -227,6 +234,9 @@ nlohmann::ordered_json to_json(const DryRuns& runs, const Card& card, std::size_
   j["software"] = nlohmann::ordered_json::object();
   for (const auto& [module, version] : worst.run.software)
     j["software"][module] = version.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(version);
+  j["replaced"] = nlohmann::ordered_json::array();
+  for (const Replaced& each : worst.run.replaced)
+    j["replaced"].push_back({{"what", each.what}, {"by", each.by}, {"why", each.why}});
   j["capacity_bytes"] = place.device_bytes;
   j["outside_allocator_bytes"] = {{"low", card.outside.low.count()}, {"high", card.outside.high.count()}};
   j["timed_out"] = worst.run.ended.timed_out;
@@ -270,7 +280,7 @@ std::string to_text(const DryRuns& runs, const Card& card, std::size_t top) {
   text << training_text(run, answer.has_value()) << absent_text(run) << routing_text(run, card);
   if (run.pinned_peak_bytes > 0) text << "pinned on host  " << in_bytes(run.pinned_peak_bytes) << "\n";
   text << "host memory     " << show_bytes(Bytes{run.ended.peak_resident_bytes}) << " resident at most\n";
-  text << software_text(run);
+  text << software_text(run) << replaced_text(run);
   if (run.unknown_workspaces > 0)
     text << "not counted: workspaces of cuDNN (convolutions, recurrent nets, its attention), whose sizes only it "
             "knows\n";

@@ -74,6 +74,16 @@ void add_routing(const fs::path& path, DryRun& run) {
   }
 }
 
+/// As recipes write it.
+void add_replaced(const fs::path& path, DryRun& run) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    const nlohmann::json said = nlohmann::json::parse(line, nullptr, false);
+    if (!said.is_object()) continue;
+    run.replaced.push_back({.what = said.value("what", ""), .by = said.value("by", ""), .why = said.value("why", "")});
+  }
+}
+
 void add_software(const fs::path& path, DryRun& run) {
   std::ifstream in(path);
   const nlohmann::json said = nlohmann::json::parse(in, nullptr, false);
@@ -155,6 +165,7 @@ void collect(const fs::path& folder, DryRun& run) {
   std::ranges::sort(run.unknown_functions);
   add_absent(folder / "absent", run);
   add_routing(folder / "routing", run);
+  add_replaced(folder / "replaced", run);
   add_end(folder / "ended.json", run);
 }
 

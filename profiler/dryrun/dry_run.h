@@ -57,6 +57,11 @@ struct Routing {
   std::int64_t experts = 0, each = 0;  ///< of which each token gets so many
 };
 
+/// What a recipe ran in place of what was asked for (a line of the file "replaced").
+struct Replaced {
+  std::string what, by, why;
+};
+
 /// What the allocator was asked for and did not have, whether the program went on or not.
 struct Unmet {
   std::int64_t requests = 0;
@@ -94,6 +99,7 @@ struct DryRun {
 
   std::vector<Absent> absent;
   std::vector<Routing> routing;
+  std::vector<Replaced> replaced;
   std::map<std::string, std::string> software;  ///< versions by module; empty: it was not used
 };
 

@@ -254,6 +254,23 @@ TEST_F(MegatronRecipe, RunsTheScriptOnWhatAFunctionalTestSays) {
   EXPECT_THAT(said, HasSubstr("left out: --data-path --save --seed --train-iters --vocab-file"));
 }
 
+/// Not what was asked, and so the answer has it.
+TEST_F(MegatronRecipe, WithoutFlashAttnCudnnsAttentionRunsAndTheAnswerSaysSo) {
+  scratch_.write("args.json",
+                 R"({"ENV_VARS": {"NVTE_FUSED_ATTN": 0}, "MODEL_ARGS": {"--attention-backend": "flash"}})");
+  Words words{"--recipe", "megatron", "--megatron", "clone", "--megatron-args", "args.json"};
+  const Outcome text = recipe(words);
+  EXPECT_THAT(text.out + text.err, HasSubstr("SAID pretrain_gpt.py --attention-backend fused "));
+  EXPECT_THAT(text.out,
+              HasSubstr("replaced        --attention-backend flash by cuDNN's fused attention: flash-attn is"));
+  words.emplace_back("--json");
+  EXPECT_EQ(json_of(recipe(words), 0)["replaced"].size(), 1);
+  scratch_.write("packages/flash_attn.py", "");
+  const Outcome installed = recipe(words);
+  EXPECT_THAT(installed.err, HasSubstr("SAID pretrain_gpt.py --attention-backend flash "));
+  EXPECT_EQ(json_of(installed, 0)["replaced"].size(), 0);
+}
+
 TEST_F(MegatronRecipe, ReadsALaunchScript) {
   const std::string said = this->said("train.sh", R"(#!/bin/bash
 export HIDDEN=512

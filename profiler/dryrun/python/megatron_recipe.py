@@ -1,6 +1,7 @@
 # A training run of Megatron-LM on the arguments that a file has: the framework's own pretrain script, mock data of the
 # lengths that it would read, and nothing saved or loaded.
 import functools
+import importlib.util
 import json
 import os
 import re
@@ -126,7 +127,6 @@ def helpers_built(folder):
     try:
         import megatron.core.datasets.helpers_cpp  # noqa: F401
     except ImportError:
-        import importlib.util
         import pybind11
         source = os.path.join(folder, "megatron", "core", "datasets", "helpers.cpp")
         with tempfile.TemporaryDirectory() as place:  # what is loaded needs its file no more
@@ -164,6 +164,21 @@ class Samples:
         if self.script == "pretrain_bert.py":
             sample["is_random"] = 1
         return sample
+
+
+def without_flash(words, variables):
+    """What runs where flash-attn is asked for and nobody has installed it: cuDNN's fused attention, which keeps nearly
+    the same. The answer says so, since it is not what was asked."""
+    asked = next((word for word in words if word[0] == "--attention-backend" and word[1:] == ["flash"]), None)
+    if asked is None or any(importlib.util.find_spec(name) for name in ("flash_attn", "flash_attn_3")):
+        return
+    asked[1] = "fused"
+    for name in ("NVTE_FLASH_ATTN", "NVTE_FUSED_ATTN", "NVTE_UNFUSED_ATTN"):  # Megatron sets them as it needs them
+        variables.pop(name, None)
+        os.environ.pop(name, None)
+    with open(os.path.join(os.environ["SHARDSCOPE_DRYRUN_FOLDER"], "replaced"), "a") as file:
+        file.write(json.dumps({"what": "--attention-backend flash", "by": "cuDNN's fused attention",
+                               "why": "flash-attn is not installed"}) + "\n")
 
 
 def act_as_root(module, name):
@@ -212,6 +227,7 @@ def run(spec):
     if not words:
         raise SystemExit(f"shardscope dryrun: no arguments of Megatron's were found in {spec['megatron_args']}: a launch "
                          "script, or YAML or JSON with MODEL_ARGS")
+    without_flash(words, variables)
     os.environ.update(variables)
     script = script_of(words, spec.get("script"))
     unknown = {word[0] for word in words for part in word[1:] if "$" in os.path.expandvars(part)}
