@@ -11,6 +11,8 @@
 #include <sstream>
 #include <string>
 
+#include "traces/base/numbers.h"
+
 namespace shard::commands {
 namespace {
 
@@ -21,9 +23,9 @@ cpu_set_t allowed() {
   return set;
 }
 
-double own_seconds() {
+double seconds_of(int who) {
   rusage usage{};
-  if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+  if (getrusage(who, &usage) != 0) return 0;
   const auto seconds = [](const timeval& t) {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
   };
@@ -56,24 +58,38 @@ int cores_here() {
   return std::max(1, CPU_COUNT(&set));
 }
 
-double busy_cores() {
-  double load = 0;
-  return getloadavg(&load, 1) == 1 ? load : 0;
+std::string busy_text(double cores) {
+  return "other programs kept " + show_fixed(cores, 1) + " of this machine's " + std::to_string(cores_here()) +
+         " cores busy meanwhile: ";
 }
 
 ProcessorTime::ProcessorTime()
-    : begin_(std::chrono::steady_clock::now()), own_(own_seconds()), cores_(busy_seconds_of_cores()) {}
+    : begin_(std::chrono::steady_clock::now()),
+      own_(seconds_of(RUSAGE_SELF)),
+      children_(seconds_of(RUSAGE_CHILDREN)),
+      cores_(busy_seconds_of_cores()) {}
 
 double ProcessorTime::passed() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
 double ProcessorTime::of_this_process() const {
-  return own_seconds() - own_;
+  return seconds_of(RUSAGE_SELF) - own_;
+}
+
+double ProcessorTime::of_ended_children() const {
+  return seconds_of(RUSAGE_CHILDREN) - children_;
 }
 
 double ProcessorTime::of_cores_here() const {
   return busy_seconds_of_cores() - cores_;
+}
+
+double ProcessorTime::cores_of_others(double own_seconds) const {
+  const double seconds = passed();
+  const double all = of_cores_here();
+  if (seconds <= 0 || all <= 0) return 0;
+  return std::max(0.0, all - own_seconds) / seconds;
 }
 
 }  // namespace shard::commands

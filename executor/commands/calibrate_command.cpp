@@ -220,17 +220,18 @@ int calibrate_command(std::span<const std::string> arguments) {
     return failed(cli::contradiction(
         std::string("calibrate starts its own ranks, and is one of ") + to_string(role->launcher) + "'s",
         "shardscope calibrate, without a launcher"));
-  const double busy = busy_cores();
-  if (busy > kBusyShare * cores_here())
-    print_notes({"this machine is busy: in the last minute " + show_fixed(busy, 1) + " of its " +
-                 std::to_string(cores_here()) +
-                 " cores were taken. What is measured now is slower than the machine, and predicts so; calibrate again "
-                 "when nothing else runs"});
+  const ProcessorTime processors;
   Result<CalibrationResult> result = calibrate(o);
   if (!result) return failed(result.error());
+  // Trainings are children, which have ended; kernels are this process's.
+  const double busy = processors.cores_of_others(processors.of_this_process() + processors.of_ended_children());
+  const bool is_busy = busy > kBusyShare * cores_here();
+  if (is_busy)
+    print_notes(
+        {busy_text(busy) +
+         "what was measured is slower than the machine, and predicts so; calibrate again when nothing else runs"});
   result->busy_cores = busy;
-  result->cluster.measured->step_error =
-      likely_error(*result) + (busy > kBusyShare * cores_here() ? busy / cores_here() : 0);
+  result->cluster.measured->step_error = likely_error(*result) + (is_busy ? busy / cores_here() : 0);
   if (const Result<void> written = write_file(*path, cluster::to_json(result->cluster)); !written)
     return failed(written.error());
   if (*format == cli::Format::json)

@@ -63,7 +63,7 @@ struct CalibrationResult {
   cluster::Cluster cluster;
   std::vector<StepCheck> steps;
   double seconds = 0;     ///< that it took
-  double busy_cores = 0;  ///< that others kept busy in the minute before
+  double busy_cores = 0;  ///< that others kept busy meanwhile
   int repetitions = 0;
   std::size_t left_out = 0;  ///< trainings that had no time
 };

@@ -226,8 +226,7 @@ void print_report(const cli::Command& command, const TrainReport& report, cli::F
   else
     cli::print(std::cout, to_text(report));
   if (report.calibrated && report.cores_of_others > kBusyShare * cores_here())
-    print_notes({"other programs kept " + show_fixed(report.cores_of_others, 1) + " of this machine's " +
-                 std::to_string(cores_here()) + " cores busy meanwhile: without them the steps are faster"});
+    print_notes({busy_text(report.cores_of_others) + "without them the steps are faster"});
   std::cout << std::flush;
 }
 

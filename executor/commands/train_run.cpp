@@ -365,9 +365,9 @@ train::EvaluationPlan evaluation_of(const TrainOptions& o, const RunData& data, 
 double cores_of_others(const ProcessorTime& processors, const std::vector<RankReport>& ranks) {
   std::map<std::int64_t, double> own;
   for (const RankReport& rank : ranks) own[rank.process] = rank.processor_seconds;
-  double others = processors.of_cores_here();
-  for (const auto& [process, seconds] : own) others -= seconds;
-  return std::max(0.0, others / std::max(processors.passed(), 1e-3));
+  double seconds = 0;
+  for (const auto& [process, of_it] : own) seconds += of_it;
+  return processors.cores_of_others(seconds);
 }
 
 /// What rank 0 does when all ranks have ended: files that are whole get their names.

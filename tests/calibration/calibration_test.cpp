@@ -293,6 +293,15 @@ TEST(ProcessorTime, OfThisProcessIsPartOfWhatItsCoresDid) {
   EXPECT_GE(time.of_cores_here(), kSeconds - kTicks);
 }
 
+TEST(ProcessorTime, WhatIsNotOwnIsOfOthers) {
+  const ProcessorTime time;
+  volatile double x = 1;
+  while (time.of_this_process() < 0.2) x = x * 1.0000001;
+  const double all = time.of_cores_here();
+  EXPECT_EQ(time.cores_of_others(all + 100), 0) << "never less than none";
+  EXPECT_GE(time.cores_of_others(0), all / time.passed() * 0.9);
+}
+
 TEST(Answer, HasTheKeysOfTheDocument) {
   const CalibrationResult result{
       .cluster = cluster_of(made_up(), {.processor = "a processor", .cores = 2, .date = "2026-01-01"}),
