@@ -275,8 +275,8 @@ std::optional<Bytes> values_of(const void* from, std::size_t bytes, bool known_b
   if (!is_device(from)) return Bytes(first, first + bytes);
   keep_promises(from, bytes);
   return memory().with_values([&](Values& values, Promises&) -> std::optional<Bytes> {
-    const bool known = values.knows(number_of(from), bytes) || (known_begin && values.knows(number_of(from), 1));
-    if (!known) return std::nullopt;
+    const std::size_t known = values.known_begin(number_of(from), bytes);
+    if (known == 0 || (known < bytes && !known_begin)) return std::nullopt;
     return Bytes(first, first + bytes);
   });
 }

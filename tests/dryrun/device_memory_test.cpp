@@ -42,23 +42,31 @@ TEST(DeviceMemory, ANumberThatIsExpectedIsReadOnce) {
 }
 
 /// Ranks' objects are of several lengths, in buffers as long as the longest: what is known of one goes with a copy.
-TEST(DeviceMemory, TheKnownBeginOfABufferIsCopied) {
+void copy_known_begin(std::size_t length) {
   auto* const memory = static_cast<std::byte*>(allocate(kMiB));
   auto* const other = static_cast<std::byte*>(allocate(kMiB));
-  constexpr std::size_t kLong = 300, kBuffer = 1000;
+  constexpr std::size_t kBuffer = 10'000;
   std::array<std::byte, kBuffer> object{}, read{};
   object.fill(std::byte{7});
   standin::copy(other, object.data(), kBuffer);
-  standin::copy(memory, object.data(), kLong);
+  standin::copy(memory, object.data(), length);
   standin::copy(other, memory, kBuffer);
   read.fill(std::byte{9});
   standin::copy(read.data(), other, kBuffer);
-  EXPECT_EQ(std::ranges::count(read, std::byte{7}), kLong);
-  EXPECT_EQ(std::ranges::count(read, std::byte{0}), kBuffer - kLong)
+  EXPECT_EQ(std::ranges::count(read, std::byte{7}), length);
+  EXPECT_EQ(std::ranges::count(read, std::byte{0}), kBuffer - length)
       << "what was there before, or in the host's buffer";
-  EXPECT_EQ(read[kLong - 1], std::byte{7});
+  EXPECT_EQ(read[length - 1], std::byte{7});
   EXPECT_FALSE(has_values(other, kBuffer));
+  EXPECT_FALSE(values_of(other, kBuffer));
+  EXPECT_TRUE(values_of(other, kBuffer, /*known_begin=*/true));
   EXPECT_TRUE(release(memory) && release(other));
+}
+
+TEST(DeviceMemory, TheKnownBeginOfABufferIsCopied) {
+  copy_known_begin(1);
+  copy_known_begin(300);
+  copy_known_begin(5000);
 }
 
 TEST(DeviceMemory, IsGivenOutOnceAndWithinTheCard) {

@@ -43,6 +43,11 @@ PROGRAMS = {
     "sent_objects": ("if r == 0: dist.send_object_list([{'n': 640}, 'hello' * 100], dst=1)\nbox = [None, None]\n"
                      "if r == 1: dist.recv_object_list(box, src=0)\ntrain(box[0]['n'] if r == 1 else 512)",
                      lambda r: 640 if r == 1 else 512),
+    "saved_in_shards": ("import torch.distributed.checkpoint as dcp\nfrom torch.distributed.tensor import Shard, distribute_tensor\n"
+                        "mesh = dist.init_device_mesh('cuda', (w,))\nplace = os.path.join(os.environ['PLACE'], 'saved')\n"
+                        "rows = {f'row{i}': distribute_tensor(torch.ones(8, 64, device=dev), mesh, [Shard(0)]) for i in range(40)}\n"
+                        "dcp.save(rows, checkpoint_id=place)\ndcp.load(rows, checkpoint_id=place)\n"
+                        "train(16 * len(dcp.FileSystemReader(place).read_metadata().state_dict_metadata))", lambda r: 640),
     "objects_by_name": ("box = [None] * w if r == 0 else None; dist.gather_object(obj=256 * (r + 1), object_gather_list=box)\n"
                         "out = [None]; dist.scatter_object_list(scatter_object_output_list=out, "
                         "scatter_object_input_list=box, src=0)\ntrain(out[0])", lambda r: 256 * (r + 1)),
