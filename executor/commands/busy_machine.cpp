@@ -58,6 +58,11 @@ int cores_here() {
   return std::max(1, CPU_COUNT(&set));
 }
 
+bool is_busy(double cores) {
+  constexpr double kShare = 0.2;  // a fifth slower is more than the laws are off by
+  return cores > kShare * cores_here();
+}
+
 std::string busy_text(double cores) {
   return "other programs kept " + show_fixed(cores, 1) + " of this machine's " + std::to_string(cores_here()) +
          " cores busy meanwhile: ";

@@ -6,12 +6,11 @@
 
 namespace shard::commands {
 
-/// More of the cores than this taken by others is worth saying: a fifth slower is more than the laws are off by.
-inline constexpr double kBusyShare = 0.2;
-
 /// That this process may run on.
 [[nodiscard]] int cores_here();
 
+/// Whether so many of the cores taken by others is worth saying.
+[[nodiscard]] bool is_busy(double cores);
 /// The begin of a note: so many cores were kept busy by other programs.
 [[nodiscard]] std::string busy_text(double cores);
 

@@ -225,13 +225,12 @@ int calibrate_command(std::span<const std::string> arguments) {
   if (!result) return failed(result.error());
   // Trainings are children, which have ended; kernels are this process's.
   const double busy = processors.cores_of_others(processors.of_this_process() + processors.of_ended_children());
-  const bool is_busy = busy > kBusyShare * cores_here();
-  if (is_busy)
+  if (is_busy(busy))
     print_notes(
         {busy_text(busy) +
          "what was measured is slower than the machine, and predicts so; calibrate again when nothing else runs"});
   result->busy_cores = busy;
-  result->cluster.measured->step_error = likely_error(*result) + (is_busy ? busy / cores_here() : 0);
+  result->cluster.measured->step_error = likely_error(*result) + (is_busy(busy) ? busy / cores_here() : 0);
   if (const Result<void> written = write_file(*path, cluster::to_json(result->cluster)); !written)
     return failed(written.error());
   if (*format == cli::Format::json)

@@ -225,7 +225,7 @@ void print_report(const cli::Command& command, const TrainReport& report, cli::F
     std::cout << cli::json_text(to_json(command, report));
   else
     cli::print(std::cout, to_text(report));
-  if (report.calibrated && report.cores_of_others > kBusyShare * cores_here())
+  if (report.calibrated && is_busy(report.cores_of_others))
     print_notes({busy_text(report.cores_of_others) + "without them the steps are faster"});
   std::cout << std::flush;
 }

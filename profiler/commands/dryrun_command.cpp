@@ -262,8 +262,7 @@ void declare(cli::Command& command, Options& options) {
   group
       .add("from-trace", &options.from_trace, "FILE",
            "a recording of a real run: of PyTorch's profiler, an nsys export (SQLite) or a trace of 'shardscope "
-           "profile' "
-           "(.sst); what kernels took there stands in for laws (asks for --time)")
+           "profile' (.sst); what kernels took there stands in for laws (asks for --time)")
       .reads_file();
   group
       .add("timeline", &options.timeline, "FILE.json",

@@ -44,6 +44,16 @@ Result<std::string> config_text(const std::string& model) {
       "a config.json as Hugging Face writes it, the folder of one, or a name that 'shardscope inspect --models' has"};
 }
 
+/// `model`: as it was given, for errors.
+Result<nlohmann::ordered_json> parsed(const std::string& text, const std::string& model) {
+  const char* const help = "the config.json beside a model's weights on the Hugging Face Hub";
+  nlohmann::ordered_json config = nlohmann::ordered_json::parse(model::without_infinities(text), nullptr, false);
+  if (config.is_discarded()) return Error{Errc::malformed, "this is not JSON", model, help};
+  if (!config.is_object() || !config.contains("model_type"))
+    return Error{Errc::malformed, "this is no config.json of a transformers model: it has no model_type", model, help};
+  return config;
+}
+
 /// Absolute, since the program may change its directory.
 std::string whole_path(const std::string& path) {
   return path.empty() ? path : fs::absolute(path).string();
@@ -163,9 +173,9 @@ Result<std::string> megatron_clone(const Recipe& recipe) {
 
 /// A folder with the model's config.json alone.
 Result<std::string> model_folder(const std::string& model, const fs::path& folder) {
-  if (const Result<nlohmann::ordered_json> config = model_config(model); !config) return config.error();
   const Result<std::string> text = config_text(model);
   if (!text) return text.error();
+  if (const Result<nlohmann::ordered_json> config = parsed(*text, model); !config) return config.error();
   std::error_code error;
   fs::create_directories(folder / kRecipeFolder / "model", error);
   if (const Result<void> done = write_file(folder / kRecipeFolder / "model" / "config.json", *text); !done)
@@ -294,14 +304,7 @@ nlohmann::ordered_json to_json(const Recipe& recipe) {
 Result<nlohmann::ordered_json> model_config(const std::string& model) {
   const Result<std::string> text = config_text(model);
   if (!text) return text.error();
-  nlohmann::ordered_json config = nlohmann::ordered_json::parse(model::without_infinities(*text), nullptr, false);
-  if (config.is_discarded())
-    return Error{Errc::malformed, "this is not JSON", model,
-                 "the config.json beside a model's weights on the Hugging Face Hub"};
-  if (!config.is_object() || !config.contains("model_type"))
-    return Error{Errc::malformed, "this is no config.json of a transformers model: it has no model_type", model,
-                 "the config.json beside a model's weights on the Hugging Face Hub"};
-  return config;
+  return parsed(*text, model);
 }
 
 Result<std::vector<std::string>> recipe_program(const Recipe& recipe, const fs::path& folder) {

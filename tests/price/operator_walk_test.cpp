@@ -6,19 +6,21 @@
 namespace shard::price {
 namespace {
 
-import::KinetoOperator made(const char* name, std::int64_t begin, std::int64_t end, std::int64_t thread,
-                            bool tensors){import::KinetoOperator op;
-op.name = name;
-op.begin_ns = begin;
-op.end_ns = end;
-op.thread = thread;
-if (tensors) op.inputs.push_back({.sizes = {2, 3}, .strides = {}, .type = "float", .argument = 0});
-return op;
-}  // namespace
+using import::KinetoOperator;
+
+KinetoOperator made(const char* name, std::int64_t begin, std::int64_t end, std::int64_t thread, bool tensors) {
+  KinetoOperator op;
+  op.name = name;
+  op.begin_ns = begin;
+  op.end_ns = end;
+  op.thread = thread;
+  if (tensors) op.inputs.push_back({.sizes = {2, 3}, .strides = {}, .type = "float", .argument = 0});
+  return op;
+}
 
 TEST(OperatorWalk, FindsTheInnermostWithTensorsOfEachThread) {
   // In the order in which a profiler may write them, which is no order.
-  const std::vector<import::KinetoOperator> operators{
+  const std::vector<KinetoOperator> operators{
       made("aten::mm", 120, 180, 1, true), made("aten::linear", 100, 200, 1, true),
       made("aten::resolve_conj", 125, 130, 1, false), made("MmBackward0", 100, 300, 2, false)};
   OperatorWalk walk(operators);
@@ -38,8 +40,8 @@ TEST(OperatorWalk, FindsTheInnermostWithTensorsOfEachThread) {
 }
 
 TEST(OperatorWalk, KnowsAnOperatorThatEndsWhereTheNextBegins) {
-  const std::vector<import::KinetoOperator> operators{made("aten::add", 100, 200, 1, true),
-                                                      made("aten::mul", 201, 300, 1, true)};
+  const std::vector<KinetoOperator> operators{made("aten::add", 100, 200, 1, true),
+                                              made("aten::mul", 201, 300, 1, true)};
   OperatorWalk walk(operators);
   ASSERT_TRUE(walk.to(1, 200));
   EXPECT_EQ(walk.innermost_with_tensors(), 0);
@@ -47,5 +49,5 @@ TEST(OperatorWalk, KnowsAnOperatorThatEndsWhereTheNextBegins) {
   EXPECT_EQ(walk.innermost_with_tensors(), 1);
 }
 
-}  // namespace shard::price
+}  // namespace
 }  // namespace shard::price

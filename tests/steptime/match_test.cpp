@@ -12,6 +12,10 @@
 namespace shard::steptime {
 namespace {
 
+using import::KinetoKernel;
+using import::KinetoOperator;
+using import::KinetoProgram;
+
 using ::testing::HasSubstr;
 
 /// A kernel that the step launches.
@@ -40,19 +44,20 @@ struct Ran {
   std::int64_t blocks = 0, ns = 0;
 };
 
-import::KinetoProgram recording_of(const std::vector<Ran>& kernels){import::KinetoProgram made;
-std::int64_t time = 0;
-for (const Ran& each : kernels) {
-  import::KinetoKernel kernel;
-  kernel.name = each.name, kernel.category = "kernel";
-  kernel.begin_ns = time += 1'000'000, kernel.duration_ns = each.ns;
-  if (each.blocks > 0) kernel.grid = {each.blocks, 1, 1}, kernel.block = {128, 1, 1};
-  made.kernels.push_back(kernel);
+KinetoProgram recording_of(const std::vector<Ran>& kernels) {
+  KinetoProgram made;
+  std::int64_t time = 0;
+  for (const Ran& each : kernels) {
+    KinetoKernel kernel;
+    kernel.name = each.name, kernel.category = "kernel";
+    kernel.begin_ns = time += 1'000'000, kernel.duration_ns = each.ns;
+    if (each.blocks > 0) kernel.grid = {each.blocks, 1, 1}, kernel.block = {128, 1, 1};
+    made.kernels.push_back(kernel);
+  }
+  return made;
 }
-return made;
-}  // namespace
 
-Result<Forecast> step_of(const std::vector<Launch>& launches, const import::KinetoProgram* recording) {
+Result<Forecast> step_of(const std::vector<Launch>& launches, const KinetoProgram* recording) {
   static const cluster::Cluster card = *cluster::read_cluster("a100-80gb-x8");
   std::optional<Recorded> recorded;
   if (recording != nullptr) recorded.emplace(*recording, "run.json");
@@ -80,7 +85,7 @@ std::vector<Ran> timeline(std::int64_t times) {
 }
 
 TEST(Match, TwiceTheRunsOwnTimelineTakesTwiceAsLong) {
-  const import::KinetoProgram twice = recording_of(timeline(2));
+  const KinetoProgram twice = recording_of(timeline(2));
   const Result<Forecast> laws = step_of(kStep, nullptr), f = step_of(kStep, &twice);
   ASSERT_TRUE(f) << f.error().what;
   const double between = took(*f, 0) - 2 * took(*laws, 0);  // from kernel to kernel, which is no kernel's
@@ -92,7 +97,7 @@ TEST(Match, TwiceTheRunsOwnTimelineTakesTwiceAsLong) {
 }
 
 TEST(Match, KernelThatIsNotRecordedKeepsItsLaw) {
-  const import::KinetoProgram adds = recording_of({{kAdd, 4096, 9'000'000}, {kAdd, 1024, 5'000'000}});
+  const KinetoProgram adds = recording_of({{kAdd, 4096, 9'000'000}, {kAdd, 1024, 5'000'000}});
   const Result<Forecast> laws = step_of(kStep, nullptr), f = step_of(kStep, &adds);
   ASSERT_TRUE(f) << f.error().what;
   EXPECT_NEAR(took(*f, 1), took(*laws, 1), 1e-12);
@@ -106,9 +111,9 @@ TEST(Match, KernelThatIsNotRecordedKeepsItsLaw) {
 
 TEST(Match, OrderOfCallsDoesNotMatterWhereGridsAreKnown) {
   std::vector<Ran> kernels{{kAdd, 4096, 9000}, {kNorm, 512, 5000}, {kAdd, 1024, 2000}, {kAdd, 4096, 7000}};
-  const import::KinetoProgram forwards = recording_of(kernels);
+  const KinetoProgram forwards = recording_of(kernels);
   std::ranges::reverse(kernels);
-  const import::KinetoProgram backwards = recording_of(kernels);
+  const KinetoProgram backwards = recording_of(kernels);
   const Result<Forecast> a = step_of(kStep, &forwards), b = step_of(kStep, &backwards);
   ASSERT_TRUE(a && b);
   for (std::size_t i = 0; i < kStep.size(); ++i) EXPECT_DOUBLE_EQ(took(*a, i), took(*b, i));
@@ -116,26 +121,26 @@ TEST(Match, OrderOfCallsDoesNotMatterWhereGridsAreKnown) {
 
 TEST(Match, ProductBetweenOtherKernelsKeepsItsLaw) {
   // PyTorch's own kernel is no product, whatever its place.
-  const import::KinetoProgram other =
+  const KinetoProgram other =
       recording_of({{kAdd, 4096, 9000}, {"at::native::softmax", 7, 5'000'000}, {kNorm, 512, 2000}});
   // Two kernels are no one product.
-  const import::KinetoProgram more =
+  const KinetoProgram more =
       recording_of({{kAdd, 4096, 9000}, {"gemm", 7, 5'000'000}, {"gemm", 7, 5'000'000}, {kNorm, 512, 2000}});
-  for (const import::KinetoProgram* const each : {&other, &more})
+  for (const KinetoProgram* const each : {&other, &more})
     EXPECT_NEAR(took(*step_of(kStep, each), 1), took(*step_of(kStep, nullptr), 1), 1e-12);
 }
 
 TEST(Match, WhatEndsAProductBelongsToIt) {
   for (const char* end : {"cublasLt::splitKreduce_kernel", "void epilogue::impl::globalKernel<float, true>(int)"}) {
-    const import::KinetoProgram parts =
+    const KinetoProgram parts =
         recording_of({{kAdd, 4096, 9000}, {"gemm", 7, 4'000'000}, {end, 7, 1'000'000}, {kNorm, 512, 2000}});
     EXPECT_NEAR(took(*step_of(kStep, &parts), 1), 5e-3, 5e-6) << end;
   }
 }
 
 TEST(Match, CallsThatDifferWidenTheInterval) {
-  const import::KinetoProgram even = recording_of({{kAdd, 4096, 5'000'000}, {kAdd, 4096, 5'000'000}}),
-                              uneven = recording_of({{kAdd, 4096, 1'000'000}, {kAdd, 4096, 9'000'000}});
+  const KinetoProgram even = recording_of({{kAdd, 4096, 5'000'000}, {kAdd, 4096, 5'000'000}}),
+                      uneven = recording_of({{kAdd, 4096, 1'000'000}, {kAdd, 4096, 9'000'000}});
   const Result<Forecast> a = step_of(kStep, &even), b = step_of(kStep, &uneven);
   ASSERT_TRUE(a && b);
   EXPECT_DOUBLE_EQ(a->seconds.count(), b->seconds.count());
@@ -144,7 +149,7 @@ TEST(Match, CallsThatDifferWidenTheInterval) {
 
 TEST(Match, ProductsInPlacesThatLookAlikeAreNotMixed) {
   const std::vector<Launch> step{{kAdd, 9}, {kProduct, 2048}, {kNorm, 9}, {kAdd, 9}, {kProduct, 512}, {kNorm, 9}};
-  const import::KinetoProgram recording = recording_of({{kAdd, 9, 5000}, {"gemm", 7, 5'000'000}, {kNorm, 9, 5000}});
+  const KinetoProgram recording = recording_of({{kAdd, 9, 5000}, {"gemm", 7, 5'000'000}, {kNorm, 9, 5000}});
   EXPECT_NEAR(took(*step_of(step, &recording), 1), took(*step_of(step, nullptr), 1), 1e-12);
 }
 
@@ -153,7 +158,7 @@ TEST(Match, WithoutGridsTheNameAndItsTurnTell) {
   for (int step = 0; step < 3; ++step)
     for (const auto& [name, ns] : {std::pair(kAdd, 9000), {kNorm, 4000}, {kAdd, 3000}})
       kernels.push_back({.name = name, .blocks = 0, .ns = ns + 100 * (step - 1)});
-  const import::KinetoProgram recording = recording_of(kernels);
+  const KinetoProgram recording = recording_of(kernels);
   const Result<Forecast> f = step_of(kStep, &recording);
   ASSERT_TRUE(f) << f.error().what;
   EXPECT_NEAR(took(*f, 0) - took(*f, 3), 6e-6, 1e-10);
@@ -165,14 +170,14 @@ TEST(Match, WithoutGridsAndWithOtherCountsANameKeepsItsLaw) {
   // Three additions of two sizes a step are never five.
   std::vector<Ran> kernels{{kNorm, 0, 4000}, {kNorm, 0, 4000}};
   for (int i = 0; i < 5; ++i) kernels.push_back({.name = kAdd, .blocks = 0, .ns = 9'000'000});
-  const import::KinetoProgram recording = recording_of(kernels);
+  const KinetoProgram recording = recording_of(kernels);
   const Result<Forecast> f = step_of(kStep, &recording), laws = step_of(kStep, nullptr);
   EXPECT_NEAR(took(*f, 0), took(*laws, 0), 1e-12);
   EXPECT_NEAR(took(*f, 3), took(*laws, 3), 1e-12);
 }
 
 TEST(Match, RecordingOfAnotherProgramIsAnErrorThatSaysBothSides) {
-  const import::KinetoProgram other = recording_of({{"void simulate_fluid<4>(int)", 77, 1000}});
+  const KinetoProgram other = recording_of({{"void simulate_fluid<4>(int)", 77, 1000}});
   const Result<Forecast> f = step_of(kStep, &other);
   ASSERT_FALSE(f);
   EXPECT_EQ(f.error().code, Errc::contradiction);
@@ -182,15 +187,16 @@ TEST(Match, RecordingOfAnotherProgramIsAnErrorThatSaysBothSides) {
 }
 
 /// An addition of so many rows between 5 and 45.
-import::KinetoOperator operator_of(std::int64_t rows, bool typed){import::KinetoOperator made;
-made.name = "aten::mm", made.begin_ns = 5, made.end_ns = 45, made.thread = 1;
-made.inputs.push_back({.sizes = {rows, 64}, .strides = {}, .type = typed ? "float" : "", .argument = 0});
-return made;
-}  // namespace shard::steptime
+KinetoOperator operator_of(std::int64_t rows, bool typed) {
+  KinetoOperator made;
+  made.name = "aten::mm", made.begin_ns = 5, made.end_ns = 45, made.thread = 1;
+  made.inputs.push_back({.sizes = {rows, 64}, .strides = {}, .type = typed ? "float" : "", .argument = 0});
+  return made;
+}
 
 TEST(Match, OperatorsOfRangesFindProductsBySizes) {
   static const cluster::Cluster card = *cluster::read_cluster("a100-80gb-x8");
-  import::KinetoProgram recording = recording_of({{ "sm80_gemm", 7, 5'000'000 }}), program;
+  KinetoProgram recording = recording_of({{"sm80_gemm", 7, 5'000'000}}), program;
   recording.operators = {operator_of(32, false)};
   recording.calls = {{.begin_ns = 10, .thread = 1, .correlation = 3}};
   recording.kernels[0].correlation = 3;
@@ -207,7 +213,7 @@ TEST(Match, OperatorsOfRangesFindProductsBySizes) {
 
 TEST(Match, OfAnOperatorOfRangesAProductTakesWhatItsKernelsLeave) {
   static const cluster::Cluster card = *cluster::read_cluster("a100-80gb-x8");
-  import::KinetoProgram recording = recording_of({{kAdd, 40, 1'000'000}, { "sm80_gemm", 7, 5'000'000 }}), program;
+  KinetoProgram recording = recording_of({{kAdd, 40, 1'000'000}, {"sm80_gemm", 7, 5'000'000}}), program;
   recording.operators = {operator_of(32, false)};
   for (std::int64_t i = 0; i < 2; ++i) {
     recording.calls.push_back({.begin_ns = 10 + i, .thread = 1, .correlation = i});

@@ -13,6 +13,8 @@
 namespace shard::steptime {
 namespace {
 
+using import::KinetoOperator;
+
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -53,9 +55,9 @@ class ReadRecording : public ::testing::Test {
   Result<Scratch> folder_ = Scratch::make_temporary("the test's files");
 };
 
-import::KinetoOperator mm(){
-    return *import::operator_of_range("aten::mm, seq = 3, op_id = 9, sizes = [[2, 3], [3, 4], []]");
-}  // namespace
+KinetoOperator mm() {
+  return *import::operator_of_range("aten::mm, seq = 3, op_id = 9, sizes = [[2, 3], [3, 4], []]");
+}
 
 TEST_F(ReadRecording, OfOurOwnProfilerHasNamesAndRanges) {
   const Result<Recorded> recorded = read_recording(trace("run.sst", {.kind = TraceKind::measured}));
@@ -116,5 +118,5 @@ TEST(OperatorOfRange, HasTheSizesThatEmitNvtxWrites) {
     EXPECT_FALSE(import::operator_of_range(other)) << other;
 }
 
-}  // namespace shard::steptime
+}  // namespace
 }  // namespace shard::steptime

@@ -10,29 +10,34 @@
 namespace shard::steptime {
 namespace {
 
-import::KinetoOperator add_of(std::int64_t rows, std::int64_t begin, std::int64_t end){import::KinetoOperator made;
-made.name = "aten::add";
-made.begin_ns = begin, made.end_ns = end, made.thread = 1;
-for (int i = 0; i < 2; ++i)
-  made.inputs.push_back({.sizes = {rows, 1024}, .strides = {}, .type = "float", .argument = i});
-return made;
-}  // namespace
+using import::KinetoKernel;
+using import::KinetoOperator;
+using import::KinetoProgram;
+
+KinetoOperator add_of(std::int64_t rows, std::int64_t begin, std::int64_t end) {
+  KinetoOperator made;
+  made.name = "aten::add";
+  made.begin_ns = begin, made.end_ns = end, made.thread = 1;
+  for (int i = 0; i < 2; ++i)
+    made.inputs.push_back({.sizes = {rows, 1024}, .strides = {}, .type = "float", .argument = i});
+  return made;
+}
 
 /// A recording of additions, each a kernel of so many nanoseconds.
-import::KinetoProgram recording(std::initializer_list<std::pair<std::int64_t, std::int64_t>> rows_and_durations){
-    import::KinetoProgram made;
-std::int64_t time = 0;
-for (const auto& [rows, duration] : rows_and_durations) {
-  made.operators.push_back(add_of(rows, time, time + 50));
-  made.calls.push_back({.begin_ns = time + 10, .thread = 1, .correlation = time});
-  import::KinetoKernel kernel;
-  kernel.name = "elementwise_kernel", kernel.category = "kernel";
-  kernel.duration_ns = duration, kernel.correlation = time;
-  made.kernels.push_back(kernel);
-  time += 100;
+KinetoProgram recording(std::initializer_list<std::pair<std::int64_t, std::int64_t>> rows_and_durations) {
+  KinetoProgram made;
+  std::int64_t time = 0;
+  for (const auto& [rows, duration] : rows_and_durations) {
+    made.operators.push_back(add_of(rows, time, time + 50));
+    made.calls.push_back({.begin_ns = time + 10, .thread = 1, .correlation = time});
+    KinetoKernel kernel;
+    kernel.name = "elementwise_kernel", kernel.category = "kernel";
+    kernel.duration_ns = duration, kernel.correlation = time;
+    made.kernels.push_back(kernel);
+    time += 100;
+  }
+  return made;
 }
-return made;
-}  // namespace shard::steptime
 
 TEST(Recorded, IsTheMeanOfCallsWithTheSameTensors) {
   const Recorded recorded(recording({{1024, 1000}, {1024, 3000}, {2048, 500}}));
@@ -45,7 +50,7 @@ TEST(Recorded, IsTheMeanOfCallsWithTheSameTensors) {
 /// A step that adds twice.
 Forecast step_with(const Recorded* recorded) {
   static const cluster::Cluster card = *cluster::read_cluster("a100-80gb-x8");
-  import::KinetoProgram program;
+  KinetoProgram program;
   program.operators = {add_of(1024, 5, 45), add_of(4096, 55, 95)};
   const std::string kernel = "\t1\t0\t0\t4096\t1\t1\t128\t1\t1\telementwise_kernel\n";
   const auto work = parse_work(

@@ -7,18 +7,22 @@
 namespace shard {
 namespace {
 
+using import::KinetoOperator;
+using import::KinetoProgram;
+
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-Result<import::KinetoProgram> program_in(const std::string& text) {
+Result<KinetoProgram> program_in(const std::string& text) {
   import::ByteSource source = import::ByteSource::memory(files::bytes(text), "file");
   return import::read_kineto_program(source);
 }
-import::KinetoProgram program_of(const std::string& text){Result<import::KinetoProgram> read = program_in(text);
-EXPECT_TRUE(read) << to_string(read.error());
-return read ? std::move(*read) : import::KinetoProgram{};
-}  // namespace
+KinetoProgram program_of(const std::string& text) {
+  Result<KinetoProgram> read = program_in(text);
+  EXPECT_TRUE(read) << to_string(read.error());
+  return read ? std::move(*read) : KinetoProgram{};
+}
 
 std::string recorded(const std::string& events, const std::string& behind = "") {
   return R"({"schemaVersion":1,"traceEvents":[)" + events + "]" + behind + "}";
@@ -33,7 +37,7 @@ TEST(KinetoProgram, KeepsEveryTensorOfAListWithItsArgument) {
       operator_with(R"("External id":7,"Input Dims":[[[2,3],[4]],[],[5,6]],"Input Strides":[[[3,1],[1]],[],[6,1]],)"
                     R"("Input type":["TensorList","Scalar","c10::BFloat16"],"Concrete Inputs":["","1",""])")));
   ASSERT_THAT(read.operators, SizeIs(1));
-  const import::KinetoOperator& op = read.operators.front();
+  const KinetoOperator& op = read.operators.front();
   EXPECT_EQ(op.external_id, 7);
   EXPECT_EQ(op.thread, 9);
   ASSERT_THAT(op.inputs, SizeIs(3));
@@ -91,5 +95,5 @@ TEST(KinetoProgram, SaysWhereAFileIsNoRecording) {
   }
 }
 
-}  // namespace shard
+}  // namespace
 }  // namespace shard

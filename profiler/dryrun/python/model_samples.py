@@ -5,6 +5,8 @@ import math
 
 import torch
 
+from fine_tuning import refused
+
 # Where a config.json names no class that trains, in this order; in front of it what is_encoder_decoder and is_decoder say.
 KINDS = ("CausalLM", "ImageTextToText", "MaskedLM", "Seq2SeqLM", "SpeechSeq2Seq", "ImageClassification", "CTC",
          "AudioClassification", "VideoClassification")
@@ -17,7 +19,7 @@ TASKS = {"CausalLM": "CAUSAL_LM", "LMHeadModel": "CAUSAL_LM", "ConditionalGenera
 
 
 def unknown(kind, why):
-    return SystemExit(f"shardscope dryrun: no recipe trains {kind.__name__}: {why}; give the program that does, behind --")
+    return refused(f"no recipe trains {kind.__name__}: {why}; give the program that does, behind --")
 
 
 def parameters_of(kind):
@@ -44,8 +46,8 @@ def class_of(config):
         if found is not None and type(config) in found._model_mapping.keys():
             kind = found._model_mapping[type(config)]
             return kind[0] if isinstance(kind, tuple) else kind
-    raise SystemExit(f"shardscope dryrun: this transformers has no model with a loss for model_type '{config.model_type}': "
-                     "a newer one may have, or the program that trains it, behind --")
+    raise refused(f"this transformers has no model with a loss for model_type '{config.model_type}': a newer one may "
+                  "have, or the program that trains it, behind --")
 
 
 def task_of(kind):
@@ -75,24 +77,22 @@ def blocks_of(model):
     return [one for each in lists for one in each if each is most or type(one).__name__ in whole]
 
 
-def part(config, *names):
-    """The first of a configuration's parts that it has, or itself."""
-    return next((one for one in (getattr(config, name, None) for name in names) if one is not None), config)
+def seen_by(config):
+    """The part of a configuration that is of images."""
+    return getattr(config, "vision_config", None) or getattr(config, "backbone_config", None) or config
 
 
 def image_size_of(config):
     """Of an image's two sides, or None where models take any."""
-    seen = part(config, "vision_config", "backbone_config")
-    return getattr(seen, "image_size", None) or getattr(config, "image_size", None)
+    return getattr(seen_by(config), "image_size", None) or getattr(config, "image_size", None)
 
 
 def pixels_of(config, kind):
     """The shape of one sample's images."""
-    seen = part(config, "vision_config", "backbone_config")
     size = image_size_of(config) or ANY_SIZE
     height, width = (size, size) if isinstance(size, int) else tuple(size)[-2:]
     frames = [config.num_frames] if getattr(config, "num_frames", None) and "Video" in kind.__name__ else []
-    return [*frames, getattr(seen, "num_channels", 3), height, width]
+    return [*frames, getattr(seen_by(config), "num_channels", 3), height, width]
 
 
 class Samples:
@@ -110,6 +110,9 @@ class Samples:
     def tokens(self, *shape, device):
         return torch.randint(0, self.words, shape, device=device)
 
+    def images(self, batch, device):
+        return torch.randn(batch, *pixels_of(self.config, self.kind), device=device)
+
     def inputs(self, batch, device):
         """What is put in, by the name that the class has for it."""
         if self.main == "input_features":
@@ -121,15 +124,14 @@ class Samples:
                 return {"input_values": torch.randn(batch, self.config.max_length, self.config.num_mel_bins, device=device)}
             long = self.sequence * math.prod(self.config.conv_stride) if self.said else 160_000
             return {"input_values": torch.randn(batch, long, device=device)}
-        shape = pixels_of(self.config, self.kind)
         if self.main == "pixel_values" and "input_ids" not in self.takes:
-            return {"pixel_values": torch.randn(batch, *shape, device=device)}
+            return {"pixel_values": self.images(batch, device)}
         if self.words is None:
             raise unknown(self.kind, "its config.json has no vocab_size")
         choices = (batch, 2) if self.kind.__name__.endswith("ForMultipleChoice") else (batch,)
         given = {"input_ids": self.tokens(*choices, self.sequence, device=device)}
         if "return_loss" in self.takes and "pixel_values" in self.takes:
-            given["pixel_values"] = torch.randn(batch, *shape, device=device)
+            given["pixel_values"] = self.images(batch, device)
         return given
 
     def truths(self, batch, given, device):
