@@ -10,6 +10,8 @@
 #include "profiler/dryrun/phases.h"
 #include "profiler/standin/counters.h"
 #include "profiler/standin/work.h"
+#include "traces/import/byte_source.h"
+#include "traces/import/pytorch_snapshot.h"
 #include "traces/sites.h"
 
 namespace shard::dryrun {
@@ -115,6 +117,13 @@ void add_unmet(const LoadedTrace& recording, DryRun& run) {
   run.unmet->site = site_text(trace, site);
 }
 
+/// The snapshot that PyTorch wrote; what is allocated is what PyTorch itself calls so.
+Result<LoadedTrace> recording_of(const fs::path& path) {
+  Result<import::ByteSource> source = import::ByteSource::open(path);
+  if (!source) return source.error();
+  return import::import_pytorch_snapshot(*source, import::Counted::allocated);
+}
+
 /// As python/ranks.py writes it.
 void add_end(const fs::path& path, DryRun& run) {
   std::ifstream in(path);
@@ -146,7 +155,7 @@ void collect(const fs::path& folder, DryRun& run) {
       if (std::ifstream(path) >> peak) run.allocated_peak_bytes = std::max(run.allocated_peak_bytes, peak);
     }
     if (path.extension() != ".pickle") continue;
-    Result<LoadedTrace> loaded = load_any(path);
+    Result<LoadedTrace> loaded = recording_of(path);
     if (!loaded) {
       run.fault = loaded.error().what;
       continue;

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 
 #include "tests/trace_import/files.h"
+#include "tests/traces/sample_trace.h"
+#include "traces/export/pickle_writer.h"
 #include "traces/import/pickle.h"
+#include "traces/import/pytorch_snapshot.h"
 #include "traces/peaks.h"
 
 namespace shard {
@@ -92,6 +95,60 @@ TEST_P(SnapshotProtocol, SaysTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(PickledByPython, SnapshotProtocol, ::testing::Values(2, 3, 4, 5));
+
+/// A block that is let go before another one comes, and given back behind it.
+void write_pending_free(const std::filesystem::path& path) {
+  struct Event {
+    const char* action;
+    std::int64_t address;
+  };
+  Result<OutputFile> out = OutputFile::create(path);
+  ASSERT_TRUE(out);
+  PickleWriter writer(*out);
+  writer.begin_dict();
+  writer.text("segments");
+  writer.begin_list();
+  writer.end_list();
+  writer.text("device_traces");
+  writer.begin_list();
+  writer.begin_list();
+  for (const Event& event : std::initializer_list<Event>{{"segment_alloc", 1 << 20},
+                                                         {"alloc", 1 << 20},
+                                                         {"free_requested", 1 << 20},
+                                                         {"alloc", (1 << 20) + 512},
+                                                         {"free_completed", 1 << 20}}) {
+    writer.begin_dict();
+    writer.text("action");
+    writer.text(event.action);
+    writer.text("addr");
+    writer.integer(event.address);
+    writer.text("size");
+    writer.integer(event.action == std::string_view("segment_alloc") ? 2 << 20 : 512);
+    writer.text("stream");
+    writer.integer(0);
+    writer.end_dict();
+  }
+  writer.end_list();
+  writer.end_list();
+  writer.end_dict();
+  writer.finish();
+  ASSERT_TRUE(out->finish());
+}
+
+TEST(ImportSnapshot, WhatIsLetGoCountsAsActiveAndNotAsAllocated) {
+  const sample::TempFile file(".pickle");
+  ASSERT_NO_FATAL_FAILURE(write_pending_free(file.path()));
+  for (const auto& [counted, deltas, peak] :
+       {std::tuple{import::Counted::active, std::vector<std::int64_t>{512, 512, -512}, 1024},
+        std::tuple{import::Counted::allocated, std::vector<std::int64_t>{512, -512, 512}, 512}}) {
+    Result<ByteSource> source = ByteSource::open(file.path());
+    ASSERT_TRUE(source);
+    const Result<LoadedTrace> all = import::import_pytorch_snapshot(*source, counted);
+    ASSERT_TRUE(all) << to_string(all.error());
+    EXPECT_THAT(all->trace.memory.delta_bytes, ::testing::ElementsAreArray(deltas));
+    EXPECT_EQ(all->trace.arenas.at(0).live_peak_bytes, peak);
+  }
+}
 
 std::string run(const std::string& pickle) {
   ByteSource source = ByteSource::memory(files::bytes(pickle), "pickle");

@@ -320,7 +320,8 @@ class Arena {
 
 class Converter {
  public:
-  Converter(Builder& builder, const Snapshot& snapshot) : builder_(builder), snapshot_(snapshot) {}
+  Converter(Builder& builder, const Snapshot& snapshot, Counted counted)
+      : builder_(builder), snapshot_(snapshot), counted_(counted) {}
 
   void run() {
     builder_.reserve_memory(snapshot_.events.size());
@@ -418,6 +419,9 @@ class Converter {
         const BufferId buffer = live_.add(rank, Memory::device, event.address, bytes);
         return memory(event.device, {buffer, event.address, bytes, event.bytes, event.stack}, time_ns);
       }
+      case SnapshotAction::free_requested:
+        if (counted_ == Counted::active) return;
+        [[fallthrough]];
       case SnapshotAction::free_completed: {
         const LiveBuffers::Live freed = live_.remove(rank, Memory::device, event.address);
         if (!freed.buffer.valid()) return;
@@ -433,7 +437,6 @@ class Converter {
       case SnapshotAction::segment_unmap:
         device(event.device).arena.cut(event.address, event.bytes);
         return reserved(event.device, time_ns);
-      case SnapshotAction::free_requested: return;  // still taken until it is completed
       case SnapshotAction::oom:
       case SnapshotAction::snapshot:
       case SnapshotAction::user_defined: {
@@ -446,6 +449,7 @@ class Converter {
 
   Builder& builder_;
   const Snapshot& snapshot_;
+  Counted counted_;
   std::map<std::int32_t, Device> devices_;
   LiveBuffers live_;
   bool timed_ = false;
@@ -453,7 +457,7 @@ class Converter {
 
 }  // namespace
 
-Result<LoadedTrace> import_pytorch_snapshot(ByteSource& source) {
+Result<LoadedTrace> import_pytorch_snapshot(ByteSource& source, Counted counted) {
   Builder builder(TraceFormat::pytorch_snapshot);
   Snapshot snapshot;
   {
@@ -461,7 +465,7 @@ Result<LoadedTrace> import_pytorch_snapshot(ByteSource& source) {
     const Result<void> read = reader.read(snapshot, builder.loaded.trace.truncated, builder.loaded.trace.header);
     if (!read) return read.error();
   }
-  Converter(builder, snapshot).run();
+  Converter(builder, snapshot, counted).run();
   LoadedTrace loaded = builder.finish();
   recognise_categories(loaded.trace, snapshot.at_start.blocks.size());
   loaded.snapshot = std::move(snapshot);

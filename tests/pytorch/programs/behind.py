@@ -1,7 +1,8 @@
-# Memory that another stream still uses is not free while the GPU is behind the host.
+# Memory that another stream still uses is not free while the GPU is behind the host; PyTorch counts it as active, no
+# longer as allocated.
 #
 # dryrun: --behind wait
-# peak: 12582912
+# peak: 8388608
 import torch
 
 MEGABYTE = 1 << 20
@@ -16,3 +17,6 @@ del second
 torch.cuda.synchronize()
 third = torch.empty(4 * MEGABYTE, dtype=torch.uint8, device="cuda")
 assert torch.cuda.memory_allocated() == 8 * MEGABYTE, torch.cuda.memory_allocated()
+assert torch.cuda.max_memory_allocated() == 8 * MEGABYTE, torch.cuda.max_memory_allocated()
+active = torch.cuda.memory_stats()["active_bytes.all.peak"]
+assert active == 12 * MEGABYTE, active
