@@ -91,7 +91,7 @@ STANDIN int shardscope_standin_if_equal(void* to, const void* from, std::size_t 
 }
 /// To where the host computes in a kernel's place, and back.
 STANDIN void shardscope_standin_copy(void* to, const void* from, std::size_t bytes) {
-  copy(to, from, bytes);
+  copy_computed(to, from, bytes);
 }
 /// Something that nobody knows is written there.
 STANDIN void shardscope_standin_forget(void* address, std::size_t bytes) {

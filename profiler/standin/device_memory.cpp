@@ -283,15 +283,25 @@ std::optional<Bytes> values_of(const void* from, std::size_t bytes, bool known_b
 
 std::optional<Bytes> values_if_equal(const void* from, std::size_t bytes) {
   return memory().with_values([&](Values& values, Promises& promises) -> std::optional<Bytes> {
-    if (const std::optional<Promise> part = promises.within(number_of(from), bytes)) {
-      const std::optional<Bytes>& all = part->source->if_equal();
-      if (!all || all->size() < part->offset + bytes) return std::nullopt;
-      const auto begin = all->begin() + static_cast<std::ptrdiff_t>(part->offset);
-      return Bytes(begin, begin + static_cast<std::ptrdiff_t>(bytes));
+    // What each rank sends may lie side by side.
+    Bytes found;
+    while (found.size() < bytes) {
+      const std::uintptr_t at = number_of(from) + found.size();
+      const std::size_t left = bytes - found.size(), promised = std::min(promises.promised_begin(at), left);
+      if (promised > 0) {
+        const std::optional<Promise> part = promises.within(at, promised);
+        const std::optional<Bytes>& all = part->source->if_equal();
+        if (!all || all->size() < part->offset + promised) return std::nullopt;
+        const auto begin = all->begin() + static_cast<std::ptrdiff_t>(part->offset);
+        found.insert(found.end(), begin, begin + static_cast<std::ptrdiff_t>(promised));
+      } else {
+        const std::size_t known = values.known_begin(at, left);
+        if (known == 0) return std::nullopt;
+        const auto* const first = reinterpret_cast<const std::byte*>(at);
+        found.insert(found.end(), first, first + known);
+      }
     }
-    if (promises.touches(number_of(from), bytes) || !values.knows(number_of(from), bytes)) return std::nullopt;
-    const auto* const first = static_cast<const std::byte*>(from);
-    return Bytes(first, first + bytes);
+    return found;
   });
 }
 
@@ -320,7 +330,9 @@ bool will_have_values(const void* from, std::size_t bytes) {
   });
 }
 
-void copy(void* to, const void* from, std::size_t bytes) {
+namespace {
+
+void copy_up_to(std::size_t longest, void* to, const void* from, std::size_t bytes) {
   if (to == from || bytes == 0) return;
   const bool to_device = is_device(to), from_device = is_device(from);
   const std::uintptr_t target = number_of(to), source = number_of(from);
@@ -342,7 +354,7 @@ void copy(void* to, const void* from, std::size_t bytes) {
     keep_promises(from, bytes);
   }
   const std::size_t known = memory().with_values([&](Values& values, Promises& promises) -> std::size_t {
-    std::size_t begin = bytes > Values::kLongest ? 0 : from_device ? values.known_begin(source, bytes) : bytes;
+    std::size_t begin = to_device && bytes > longest ? 0 : from_device ? values.known_begin(source, bytes) : bytes;
     if (to_device) {
       promises.drop(target, bytes);
       values.drop(target, bytes);
@@ -353,7 +365,16 @@ void copy(void* to, const void* from, std::size_t bytes) {
   });
   if (known == bytes || to_device || !from_device || take_expected(to, bytes)) return;
   count_read();
-  if (bytes <= Values::kLongest) std::memset(static_cast<std::byte*>(to) + known, 0, bytes - known);
+  if (bytes <= longest) std::memset(static_cast<std::byte*>(to) + known, 0, bytes - known);
+}
+
+}  // namespace
+
+void copy(void* to, const void* from, std::size_t bytes) {
+  copy_up_to(Values::kLongest, to, from, bytes);
+}
+void copy_computed(void* to, const void* from, std::size_t bytes) {
+  copy_up_to(Values::kLongestComputed, to, from, bytes);
 }
 
 void fill(void* to, int value, std::size_t bytes) {

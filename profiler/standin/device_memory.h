@@ -44,6 +44,8 @@ void forget(void* address, std::size_t bytes);
 
 /// As cudaMemcpy and cudaMemset do, as far as anybody could look at it (values.h). What has no value reads as zeros.
 void copy(void* to, const void* from, std::size_t bytes);
+/// The same of up to Values::kLongestComputed bytes.
+void copy_computed(void* to, const void* from, std::size_t bytes);
 void fill(void* to, int value, std::size_t bytes);
 
 /// A piece has a source's values, until something else is written to it. They are fetched when the host looks at them,

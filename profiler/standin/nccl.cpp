@@ -189,15 +189,16 @@ int called(Communicator& communicator, const void* from, void* to, int type, Cal
   return kSuccess;
 }
 
-/// A broadcast between ncclGroupStart and ncclGroupEnd.
+/// A broadcast between ncclGroupStart and ncclGroupEnd; or what this rank sends to itself there (`to` nowhere), or gets
+/// (`from` nowhere), where it runs alone.
 struct Grouped {
   Communicator* communicator = nullptr;
   const void* from = nullptr;
   void* to = nullptr;
   std::size_t bytes = 0;
-  int type = 0, root = 0;
+  int type = 0, root = 0;  ///< `root`: who sends
 };
-thread_local std::vector<Grouped> grouped;
+thread_local std::vector<Grouped> grouped, exchanged;
 
 /// Broadcasts of each rank in one group are an all-gather into buffers of their own: what others send is what this rank
 /// does, where it is as long.
@@ -211,6 +212,23 @@ void told_as_gathers() {
         promise(other.to, other.bytes, of_absent(*own.communicator, "an all-gather", other.bytes, values));
   }
   grouped.clear();
+}
+
+/// Sends and receives of all ranks in one group are an all-to-all: others send this rank what it sends itself, where
+/// that is as long.
+void told_as_exchange() {
+  for (const Grouped& own : exchanged) {
+    if (own.to != nullptr) continue;
+    const std::optional<Bytes> values = values_of(own.from, own.bytes, own.type == kUint8);
+    for (const Grouped& other : exchanged) {
+      if (other.communicator != own.communicator || other.to == nullptr || other.bytes != own.bytes) continue;
+      if (other.root == own.root)
+        copy(other.to, own.from, own.bytes);
+      else if (values)
+        promise(other.to, other.bytes, of_absent(*own.communicator, "an all-to-all", other.bytes, values));
+    }
+  }
+  exchanged.clear();
 }
 
 bool everybody(int /*member*/) {
@@ -303,7 +321,10 @@ STANDIN int ncclGroupStart() {
   return kSuccess;
 }
 STANDIN int ncclGroupEnd() {
-  if (group_depth > 0 && --group_depth == 0) told_as_gathers();
+  if (group_depth > 0 && --group_depth == 0) {
+    told_as_gathers();
+    told_as_exchange();
+  }
   return kSuccess;
 }
 
@@ -428,8 +449,12 @@ STANDIN int ncclScatter(const void* from, void* to, std::size_t count, int type,
 STANDIN int ncclSend(const void* from, std::size_t count, int type, int peer, void* communicator, void* stream) {
   Communicator& sender = of(communicator);
   keep_call(sender, kSend, count * bytes_of_type(type), peer, stream);
-  if (!others_run() || sender.ranks == 1) return kSuccess;
   const std::size_t bytes = count * bytes_of_type(type);
+  if (!others_run() || sender.ranks == 1) {
+    if (group_depth > 0 && peer == sender.rank)
+      exchanged.push_back({.communicator = &sender, .from = from, .bytes = bytes, .type = type, .root = peer});
+    return kSuccess;
+  }
   const std::optional<Bytes> own = values_of(from, bytes, type == kUint8);
   const std::lock_guard lock(sender.mutex);
   ++sender.sent[peer];
@@ -440,6 +465,8 @@ STANDIN int ncclRecv(void* to, std::size_t count, int type, int peer, void* comm
   Communicator& receiver = of(communicator);
   const std::size_t bytes = count * bytes_of_type(type);
   keep_call(receiver, kReceive, bytes, peer, stream);
+  if (group_depth > 0 && (!others_run() || receiver.ranks == 1))
+    exchanged.push_back({.communicator = &receiver, .to = to, .bytes = bytes, .type = type, .root = peer});
   if (receiver.ranks == 1) return kSuccess;
   std::uint64_t number = 0;
   {

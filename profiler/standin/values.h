@@ -12,6 +12,8 @@ class Values {
  public:
   /// Longer pieces have no values: nobody decides anything by them, and host memory is dear.
   static constexpr std::size_t kLongest = std::size_t{1} << 20;
+  /// But those that the host computes itself, such as the experts of many tokens.
+  static constexpr std::size_t kLongestComputed = std::size_t{32} << 20;
 
   /// A piece gets values, which the caller writes. False where all pieces together would be too many.
   bool note(std::uintptr_t address, std::size_t bytes);

@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class DryRunFault : public FakePyTorch {
  protected:
@@ -42,6 +43,31 @@ class DryRunFault : public FakePyTorch {
     return running.wait();
   }
 };
+
+// PyTorch's waiting, as far as it matters. Clocks run as fast as somebody asks them.
+constexpr const char* kFileBaton = R"(import os, time
+clock = iter(range(1000))
+time.monotonic, time.sleep = lambda: next(clock), lambda seconds: None
+class FileBaton:
+    wait_seconds, lock_file_path = 0.1, "extensions/lock"
+    def wait(self):
+        print("WAITS", os.path.exists(self.lock_file_path), flush=True)
+)";
+
+TEST_F(DryRunFault, TheLockOfABuildThatWasKilledIsNamedAndKept) {
+  std::filesystem::create_directories(scratch_.path() / "packages" / "torch" / "utils");
+  scratch_.write("packages/torch/utils/__init__.py", "");
+  scratch_.write("packages/torch/utils/file_baton.py", kFileBaton);
+  std::filesystem::create_directory(scratch_.path() / "extensions");
+  constexpr const char* kBuilds = "import torch\nfrom torch.utils import file_baton\nfile_baton.FileBaton().wait()\n";
+  EXPECT_THAT(dryrun(kBuilds).err, Not(HasSubstr("the program waits for")));
+  scratch_.write("extensions/lock", "");
+  const Outcome left = dryrun(kBuilds);
+  EXPECT_THAT(left.err, HasSubstr("the program waits for " + (scratch_.path() / "extensions" / "lock").string()));
+  EXPECT_THAT(left.err, HasSubstr("remove that file, or set TORCH_EXTENSIONS_DIR"));
+  EXPECT_THAT(left.err + left.out, HasSubstr("WAITS True"));
+  EXPECT_TRUE(exists(scratch_.path() / "extensions" / "lock"));
+}
 
 // The rank that waits does so in a child, too, which must not outlive the run.
 constexpr const char* kWaits = R"(import os, signal, torch

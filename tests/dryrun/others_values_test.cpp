@@ -16,6 +16,7 @@
 #include "profiler/standin/absent.h"
 #include "profiler/standin/device_memory.h"
 #include "profiler/standin/exchange.h"
+#include "profiler/standin/expected.h"
 #include "profiler/standin/reduce.h"
 
 namespace shard::standin {
@@ -62,6 +63,39 @@ TEST(Promises, AreFetchedOnceAndWhenTheHostLooks) {
   EXPECT_EQ(value_at<std::int64_t>(piece.at(8)), 7);
   EXPECT_EQ(fetched, 1);
   EXPECT_FALSE(is_promised(piece.at(), 16));
+}
+
+TEST(Promises, OfEqualRanksThoseThatLieSideBySideAreOne) {
+  const Piece piece(4096);
+  for (const std::size_t at : {0U, 16U})
+    promise(piece.at(at), 8, absent("what is not asked for", bytes_of({static_cast<std::int64_t>(at) + 1})));
+  const std::int64_t own = 9;
+  copy(piece.at(8), &own, sizeof(own));
+  EXPECT_EQ(values_if_equal(piece.at(), 24), bytes_of({1, 9, 17}));
+  EXPECT_EQ(values_if_equal(piece.at(8), 16), bytes_of({9, 17}));
+  EXPECT_EQ(values_if_equal(piece.at(), 32), std::nullopt) << "nobody knows the end";
+  promise(piece.at(16), 8, absent("what is not asked for", std::nullopt));
+  EXPECT_EQ(values_if_equal(piece.at(), 24), std::nullopt);
+}
+
+TEST(Expected, ANumberIsFoundAndWhatIsAskedOfItHolds) {
+  const Piece piece(4096);
+  expect(300);
+  EXPECT_EQ(value_at<std::int64_t>(piece.at()), 300);
+  EXPECT_TRUE(value_at<bool>(piece.at(512)));
+  expect(-1);
+  EXPECT_FALSE(value_at<bool>(piece.at(512)));
+}
+
+TEST(Values, OfWhatTheHostComputesMoreIsKept) {
+  std::vector<std::int64_t> long_one(400000, 3), read(long_one.size());
+  const std::size_t bytes = long_one.size() * sizeof(std::int64_t);
+  const Piece piece(bytes);
+  copy(piece.at(), long_one.data(), bytes);
+  EXPECT_FALSE(has_values(piece.at(), bytes));
+  copy_computed(piece.at(), long_one.data(), bytes);
+  copy(read.data(), piece.at(), bytes);
+  EXPECT_EQ(read, long_one);
 }
 
 TEST(Promises, ACopyOfSeveralWithinDeviceMemoryAsksNobody) {

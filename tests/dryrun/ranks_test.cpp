@@ -117,6 +117,25 @@ TEST_F(DryRunRanks, SideBySideTheySeeWhatTheOthersSent) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
+/// An all-to-all of sends and receives, of which the one that runs knows its own part.
+TEST_F(DryRunRanks, AloneItExchangesWithItsEquals) {
+  const std::string begin = std::string(kNccl).substr(0, std::string(kNccl).find("put(0, rank"));
+  const Outcome outcome = dryrun(begin + R"(put(0, 5, 6, 7)
+library.ncclGroupStart()
+for peer in range(size):
+    piece, one = pointer(room.value + 8 * peer), ctypes.c_size_t(1)
+    assert library.ncclSend(piece, one, 4, peer, communicator, None) == 0
+    assert library.ncclRecv(pointer(piece.value + 512), one, 4, peer, communicator, None) == 0
+library.ncclGroupEnd()
+found = (ctypes.c_longlong * size)()
+assert library.shardscope_standin_if_equal(found, pointer(room.value + 512), ctypes.c_size_t(8 * size)) == 1
+assert list(found) == [6] * size, list(found)
+assert get(520, 1) == [6]
+)",
+                                 {"--json", "--world-size", "3", "--rank", "1"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
 TEST_F(DryRunRanks, WhatWouldHangOnGpusIsAnError) {
   const std::string begin = std::string(kNccl).substr(0, std::string(kNccl).find("put(0, rank"));
   const struct {

@@ -186,5 +186,21 @@ TEST_F(LlamaFactory, SettingsOfAnotherRecipeAreRefused) {
         "no model of that name"}});
 }
 
+constexpr const char* kEndsInTheScaler = R"(import sys
+sys.path.insert(0, ")" PYTHON_FILES R"(")
+from fine_tuning import of_the_scaler
+with of_the_scaler():
+    raise NotImplementedError("'_amp_foreach_non_finite_check_and_unscale_cuda' not implemented for ')";
+
+/// What ends on a GPU, too, is named as that; another fault is as it was.
+TEST_F(TuningRecipe, AdaptersThatAGradientScalerDoesNotTakeAreNamed) {
+  for (const auto& [type, told] : {std::pair("BFloat16", true), std::pair("Bool", false)}) {
+    const Outcome outcome = dryrun(std::string(kEndsInTheScaler) + type + "'\")\n");
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr(std::string("not implemented for '") + type));
+    EXPECT_EQ(outcome.err.find("a GPU would end so, too") != std::string::npos, told) << outcome.err;
+  }
+}
+
 }  // namespace
 }  // namespace shard::test

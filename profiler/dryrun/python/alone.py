@@ -155,6 +155,30 @@ def join_others(torch):
         rendezvous._rendezvous_handlers[scheme] = handler
 
 
+# Threads of NCCL's groups ask the store, which is Python's, whether another rank has failed: longer than there is Python.
+ASKED_OF_OTHERS = ("TORCH_NCCL_DUMP_ON_TIMEOUT", "TORCH_NCCL_PROPAGATE_ERROR")
+
+
+def ask_nobody(torch):
+    """Groups are made without those threads' questions, whatever the program says of them."""
+    c10d = torch.distributed.distributed_c10d
+    make = c10d._new_process_group_helper
+
+    @functools.wraps(make)
+    def made(*arguments, **more):
+        before = {name: os.environ.get(name) for name in ASKED_OF_OTHERS}
+        os.environ.update(dict.fromkeys(ASKED_OF_OTHERS, "0"))
+        try:
+            return make(*arguments, **more)
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                if value is not None:
+                    os.environ[name] = value
+
+    c10d._new_process_group_helper = made
+
+
 def keep_own_objects(torch, reader):
     """Objects that another rank would send: this rank has its own."""
     distributed = torch.distributed
@@ -418,3 +442,4 @@ def prepare(torch):
     join_others(torch)
     keep_own_objects(torch, reader)
     lone_gloo(torch, reader)
+    ask_nobody(torch)

@@ -1,14 +1,29 @@
 # What recipes of fine-tuning frameworks share: the user's YAML, a model's folder as a hub would give it, made of its
 # config.json alone (weights that are a hole in a file, a tokenizer of made-up words), and what a launcher sets.
+import contextlib
 import importlib.util
 import json
 import os
 import random
 import shutil
+import sys
 
 
 def refused(why):
     return SystemExit("shardscope dryrun: " + why)
+
+
+@contextlib.contextmanager
+def of_the_scaler():
+    """Says where a GPU would end in the same error: TRL makes adapters of a quantized model bf16, fp16 or not."""
+    try:
+        yield
+    except NotImplementedError as fault:
+        if "_amp_foreach_non_finite_check_and_unscale" in str(fault) and "BFloat16" in str(fault):
+            print("shardscope dryrun: a GPU would end so, too: fp16 scales gradients, and PyTorch's scaler takes none in "
+                  "bf16, which TRL makes adapters of a quantized model. --precision bf16 runs (with bf16 and not fp16 in "
+                  "--training-args), or --recipe hf-trainer, which keeps adapters in fp32", file=sys.stderr, flush=True)
+        raise
 
 
 def library(name, package, recipe):

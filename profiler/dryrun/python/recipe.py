@@ -7,7 +7,7 @@ import tempfile
 
 import torch
 
-from fine_tuning import launched_by_accelerate
+from fine_tuning import launched_by_accelerate, of_the_scaler
 from model_samples import Samples, blocks_of, class_of, task_of
 
 
@@ -287,9 +287,11 @@ def trl_sft(spec):
         model = model_of({**spec, "place": place_of(spec), "weights": spec.get("weights") or named,
                           "attention": spec.get("attention") or of_model.get("attn_implementation")})
         lora = {"peft_config": lora_of(spec, model)} if spec.get("lora_rank") else {}
-        trl.SFTTrainer(model=model, args=arguments, 
-                       train_dataset=samples_of(spec, arguments, model.config.get_text_config().vocab_size),
-                       processing_class=tokenizer_of(model), **lora).train()
+        trainer = trl.SFTTrainer(model=model, args=arguments,
+                                 train_dataset=samples_of(spec, arguments, model.config.get_text_config().vocab_size),
+                                 processing_class=tokenizer_of(model), **lora)
+        with of_the_scaler():
+            trainer.train()
 
 
 RECIPES = {"pytorch": plain, "ddp": ddp, "fsdp1": fsdp1, "fsdp2": fsdp2, "hf-trainer": hf_trainer,

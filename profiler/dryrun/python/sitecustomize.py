@@ -9,11 +9,13 @@ import json
 import os
 import signal
 import sys
+import time
 import types
 
 FOLDER = os.environ.get("SHARDSCOPE_DRYRUN_FOLDER", "")
 # Of a longer run the last ones are kept.
 MOST_EVENTS = int(os.environ.get("SHARDSCOPE_DRYRUN_EVENTS", "500000"))
+MOST_SECONDS_IN_SILENCE = 10
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -125,11 +127,30 @@ def prepare(torch):
     return parts
 
 
+def tell_of_locks(module):
+    """Builds of C++ extensions wait for each other by a file, and without a word for that of a build that was killed."""
+    wait = module.FileBaton.wait
+
+    @functools.wraps(wait)
+    def wait_and_tell(baton):
+        begin, path = time.monotonic(), os.path.abspath(baton.lock_file_path)
+        while os.path.exists(path) and time.monotonic() < begin + MOST_SECONDS_IN_SILENCE:
+            time.sleep(baton.wait_seconds)
+        if os.path.exists(path):
+            print(f"shardscope dryrun: the program waits for {path}, which says that another process builds a C++ "
+                  "extension there. A build that was killed leaves it, too: where none runs, remove that file, or set "
+                  "TORCH_EXTENSIONS_DIR to a folder of your own", file=sys.stderr, flush=True)
+        return wait(baton)
+
+    module.FileBaton.wait = wait_and_tell
+
+
 class Finder(importlib.abc.MetaPathFinder):
     """Loads modules as ever, then changes them: torch, and what its parts name."""
 
     def __init__(self):
         self.changes = {"torch": self.prepare_torch,
+                        "torch.utils.file_baton": tell_of_locks,
                         **dict.fromkeys(("cuda.bindings.cyruntime", "cuda.ccudart"), self.prepare_cuda_python)}
 
     def prepare_torch(self, torch):

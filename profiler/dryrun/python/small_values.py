@@ -22,14 +22,14 @@ index_select gather scatter scatter_ count_nonzero bincount topk norm argsort ar
 repeat_interleave unique_consecutive histc index_put index_put_ index_add index_add_ index_copy_ index_fill_ scatter_add
 scatter_add_ scatter_reduce scatter_reduce_ put_ masked_scatter_ masked_scatter addcmul_ addcdiv_ lerp_ neg_ abs_ pow_
 sqrt_ cumsum_ eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_
-floor_divide_ remainder_ floor_ ceil_ round_ exp_ log_""".split()
+floor_divide_ remainder_ floor_ ceil_ round_ exp_ log_ clamp_min clamp_max clamp_min_ clamp_max_""".split()
 IN_PLACE = ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
 numbers = None
 FUNCTIONS = """ones zeros full arange ones_like zeros_like full_like scalar_tensor cat concat concatenate stack vstack
 hstack sum mean max min prod any all eq ne lt le gt ge equal allclose where add sub mul div floor_divide remainder
 maximum minimum clamp argmax argmin cumsum diff sort unique bincount nonzero logical_and logical_or logical_not isnan isfinite
 abs sqrt count_nonzero masked_select topk amax amin argsort argwhere scatter gather repeat_interleave histc
-unique_consecutive scatter_add index_add""".split()
+unique_consecutive scatter_add index_add clamp_min clamp_max""".split()
 # Of what these get only the shape matters.
 LIKE = {"zeros_like": 0, "new_zeros": 0, "ones_like": 1, "new_ones": 1}
 # As many elements come out of these as the host knows of a mask, or of numbers of repeats.
@@ -190,6 +190,12 @@ class Numbers:
                         return self.is_small(each)
         return tensors == 0 or "device" in more
 
+    def chooses(self, arguments, more):
+        """The same of topk: the numbers that tokens choose experts by may be many before it is known that they are."""
+        values = arguments[0] if arguments else more.get("input")
+        return type(values) in self.kinds and values.is_cuda and (
+            self.is_small(values) or self.routing.is_routing(values, *self.dim_and_number(arguments, more)))
+
     def wrap(self, function, in_place):
         torch = self.torch
         compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
@@ -198,7 +204,8 @@ class Numbers:
 
         @functools.wraps(function)
         def wrapped(*arguments, **more):
-            if (compiling() or getattr(self.mine, "busy", False) or not self.concerns_a_gpu(arguments, more) or
+            concerns = self.chooses if function.__name__ == "topk" else self.concerns_a_gpu
+            if (compiling() or getattr(self.mine, "busy", False) or not concerns(arguments, more) or
                     transform() is not None):
                 return function(*arguments, **more)
             return self.call(function, in_place, arguments, more)
@@ -246,11 +253,17 @@ class Numbers:
             if states or self.is_made_on_gpu(made):
                 # A default device is not the host's.
                 with self.torch.no_grad(), self.torch._C.DisableTorchFunction():
-                    values = function(*inputs[0], **inputs[1])
+                    values = self.computed(function, *inputs)
         self.set(arguments[0] if in_place else made, inputs[0][0] if in_place else values, states)
         if name == "topk" and (OF_OTHERS in states or UNKNOWN in states):
             self.route(arguments, more, made)
         return self.told(values, states) if type(made) is bool and values is not None else made
+
+    def computed(self, function, arguments, more):
+        """What a function makes of the host's tensors. Histograms of integers GPUs have alone."""
+        if function.__name__ == "histc" and arguments and not arguments[0].is_floating_point():
+            return function(arguments[0].double(), *arguments[1:], **more).to(arguments[0].dtype)
+        return function(*arguments, **more)
 
     def set_all(self, made, number):
         with self.unwrapped():
@@ -315,11 +328,15 @@ class Numbers:
                 parts.append(each)
         return value, tuple(parts)
 
+    def dim_and_number(self, arguments, more):
+        """Along which dimension topk looks, and for how many."""
+        return (more.get("dim", arguments[2] if len(arguments) > 2 else -1),
+                more["k"] if "k" in more else arguments[1] if len(arguments) > 1 else 0)
+
     def route(self, arguments, more, made):
         """The largest of what nobody computed, of a row each: a token's experts, as routing.py assumes."""
-        values = arguments[0]
-        each = more["k"] if "k" in more else arguments[1] if len(arguments) > 1 else 0
-        dim = more.get("dim", arguments[2] if len(arguments) > 2 else -1)
+        values = arguments[0] if arguments else more["input"]
+        dim, each = self.dim_and_number(arguments, more)
         if self.routing.is_routing(values, dim, each):
             experts = values.shape[-1]
             self.assume(made[1], (values.numel() // experts, experts, each), lambda chosen: chosen.view(made[1].shape))

@@ -120,4 +120,10 @@ PROGRAMS = {
                      "elif r == 1:\n    shape = torch.empty(2, dtype=torch.long, device=dev); dist.recv(shape, 0)\n"
                      "    assert shape[0] == 3\n    x = torch.empty(*shape.tolist(), device=dev)\n"
                      "    train(x.shape[1] * x.shape[0])\nif r != 1: train(320)", lambda r: 768 if r == 1 else 320),
+    "tokens_exchanged": ("from torch.distributed._functional_collectives import all_to_all_single\n"
+                         "chosen = torch.topk(torch.randn(250, 8, device=dev), 3, dim=-1).indices\n"
+                         "sent = torch.histc(chosen.view(-1), bins=8, min=0, max=8)\n"
+                         "got = torch.ops._c10d_functional.wait_tensor(all_to_all_single(sent, None, None, dist.group.WORLD))\n"
+                         "assert sum(sent.tolist()) == 750\ntrain(sum(got.view(w, -1).sum(dim=1).tolist()))",
+                         lambda r: 752 if r < 3 else 744),
 }
