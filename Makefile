@@ -92,7 +92,7 @@ fresh:
 
 test-full: deps
 	@cmake --preset release -DSHARDSCOPE_FULL_TESTS=ON && cmake --build $(RELEASE) --parallel $(JOBS)
-	@ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^product$$' \
+	@SHARDSCOPE_TEST_SEED=all ctest --test-dir $(RELEASE) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^product$$' \
 	  --output-junit test-results.xml
 	@$(MAKE) --no-print-directory sanitize fuzz
 
@@ -109,7 +109,7 @@ product: deps
 
 mutants:
 	@cmake/install_packages.sh build run test mutants
-	@tests/mutants/plant.py --jobs $(JOBS)
+	@SHARDSCOPE_TEST_SEED=all tests/mutants/plant.py --jobs $(JOBS)
 
 # Over 10,000 faults of calls and files in one process, and FAULT_TRIALS of whole runs, which start a few each.
 faults: deps

@@ -8,6 +8,7 @@
 
 #include "tests/agreement/matrix.h"
 #include "tests/agreement/tap.h"
+#include "tests/daily.h"
 #include "tests/model/tiny_models.h"
 
 namespace shard {
@@ -219,7 +220,7 @@ TEST_P(OneNumber, WhateverElseTheStrategyIs) {
                         .precision = s.precision,
                         .tensor_parallel = s.degree,
                         .tensor_layout = s.layout};
-  expect_agreement(subject, pairwise(levels(subject)));
+  expect_agreement(subject, daily::part_of(pairwise(levels(subject)), 3));
 }
 
 std::vector<Shared> shared_models() {

@@ -82,7 +82,7 @@ class Signals : public testing::TestWithParam<int> {};
 
 TEST_P(Signals, AtAnyMomentOfARun) {
   const char* asked = std::getenv("SHARDSCOPE_SIGNALS");
-  const int runs = asked == nullptr ? 8 : std::atoi(asked);
+  const int runs = asked == nullptr ? 4 : std::atoi(asked);
   const int signal = GetParam();
   const std::string said = std::string("stopped by signal: ") + strsignal(signal) + "\n";
   const std::set<std::string> segments = abandoned_segments();

@@ -200,10 +200,10 @@ TEST(TorchrunFaults, WhatContradictsTheLauncherNamesBoth) {
     ranks.start(0, 2, more, variables);
     return ranks.of(0).wait();
   };
-  const Outcome ranks = refused({"--ranks", "4"});
+  const Outcome ranks = refused({"--ranks", "4", "--timeout", "1"});
   EXPECT_EQ(ranks.exit_code, 78);
   EXPECT_THAT(ranks.err, HasSubstr("--world-size 4 (command line), but torchrun started 2 ranks (WORLD_SIZE)"));
-  const Outcome shared = refused({"--transport", "shared"});
+  const Outcome shared = refused({"--transport", "shared", "--timeout", "1"});
   EXPECT_EQ(shared.exit_code, 78);
   EXPECT_THAT(shared.err, HasSubstr("those of torchrun speak over TCP"));
   const Outcome beyond = refused({}, {{"RANK", "2"}});
