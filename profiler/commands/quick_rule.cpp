@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "profiler/process/child.h"
@@ -57,23 +61,45 @@ Words of_loop(const Recipe& recipe, const nlohmann::ordered_json& config, const 
   if (recipe.name == "fsdp1" || recipe.name == "fsdp2") {
     if (weights == "fp32" && precision == "fp32") return with({"--stage", "3", "--precision", "fp32"});
     if (precision != "bf16") return {};
-    if (weights == "fp32") return with({"--stage", "3", "--precision", "bf16", "--masters", "fp32"});
-    if (weights == "bf16") return with({"--stage", "3", "--precision", "bf16", "--masters", "none"});
-    return {};
+    if (weights != "fp32" && weights != "bf16") return {};
+    const std::string reduced = reduce_dtype_of(recipe);
+    return with({"--stage", "3", "--precision", "bf16", "--masters", weights == "fp32" ? "fp32" : "none",
+                 "--reduce-dtype", reduced.c_str()});
   }
   if (weights != "fp32") return with({"--precision", weights.c_str()});
   if (precision == "fp32") return with({"--precision", "fp32"});
   return precision == "bf16" ? with({"--precision", "fp32", "--autocast", "bf16"}) : Words{};
 }
 
+/// Two numbers of a version, "2.11.0+cu130": {2, 11}.
+std::pair<int, int> release_of(const std::string& version) {
+  std::pair<int, int> release{0, 0};
+  (void)std::sscanf(version.c_str(), "%d.%d", &release.first, &release.second);
+  return release;
+}
+
+/// Whether the Trainer makes the optimizer itself, which then is fused (its training_args.py: on PyTorch 2.8 and
+/// later).
+bool has_fused_optimizer(const Recipe& recipe, const DryRun& run) {
+  const auto trainer = run.software.find("transformers");
+  if (trainer == run.software.end() || release_of(trainer->second).first < 5) return false;
+  if (release_of(run.pytorch.version) < std::pair(2, 8)) return false;
+  std::ifstream file(recipe.ds_config.empty() ? recipe.accelerate_config : recipe.ds_config);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (recipe.ds_config.empty()) return text.find("deepspeed_config_file") == std::string::npos;
+  const nlohmann::json said = nlohmann::json::parse(text, nullptr, false, true);
+  return said.is_object() && !said.contains("optimizer");
+}
+
 /// The file that says how the Trainer is sharded; without one no rule has its loop.
-Words of_trainer(const Recipe& recipe) {
+Words of_trainer(const Recipe& recipe, const DryRun& run) {
   if (!recipe.training_args.empty() || !recipe.weights.empty() || recipe.lora_rank || !recipe.quantize.empty())
     return {};
   if (recipe.ds_config.empty() == recipe.accelerate_config.empty()) return {};
   Words words = recipe.ds_config.empty() ? Words{"--accelerate-config", recipe.accelerate_config}
                                          : Words{"--ds-config", recipe.ds_config};
   if (!recipe.precision.empty()) words.insert(words.end(), {"--precision", recipe.precision});
+  if (has_fused_optimizer(recipe, run)) words.insert(words.end(), {"--optimizer-implementation", "fused"});
   return words;
 }
 
@@ -90,7 +116,7 @@ Words of_model(const Recipe& recipe, const DryRun& run) {
   const Result<nlohmann::ordered_json> config = model_config(recipe.model);
   if (!config || config->contains("text_config")) return {};
   const bool is_loop = std::ranges::find(kLoops, recipe.name) != kLoops.end();
-  Words words = is_loop ? of_loop(recipe, *config, run) : of_trainer(recipe);
+  Words words = is_loop ? of_loop(recipe, *config, run) : of_trainer(recipe, run);
   if (words.empty()) return {};
   words.insert(words.end(), {"--model", recipe.model, "--sequence", std::to_string(sequence_of(recipe, *config)),
                              "--micro-batch", std::to_string(recipe.micro_batch.value_or(1))});

@@ -90,7 +90,7 @@ struct Setting {
 
 bool has_setting(const Recipe& recipe, const Setting& setting) {
   const bool is_loop = !framework_of(recipe.name) && recipe.name != "hf-trainer" && recipe.name != "trl-sft";
-  return is_loop ? setting.of_loops : std::ranges::find(setting.of, recipe.name) != setting.of.end();
+  return (is_loop && setting.of_loops) || std::ranges::find(setting.of, recipe.name) != setting.of.end();
 }
 
 std::vector<Setting> settings(const Recipe& recipe) {
@@ -106,6 +106,7 @@ std::vector<Setting> settings(const Recipe& recipe) {
       {"--steps", recipe.steps.has_value(), true, {"hf-trainer", "trl-sft"}},
       {"--precision", !recipe.precision.empty(), true, {"hf-trainer", "trl-sft"}},
       {"--weights", !recipe.weights.empty(), true, {"hf-trainer", "trl-sft"}},
+      {"--reduce-dtype", !recipe.reduce_dtype.empty(), false, {"fsdp1", "fsdp2"}},
       {"--attention", !recipe.attention.empty(), true, {"hf-trainer", "trl-sft"}},
       {"--lora-rank", recipe.lora_rank.has_value(), false, {"hf-trainer", "trl-sft"}},
       {"--quantize", !recipe.quantize.empty(), false, {"hf-trainer", "trl-sft"}},
@@ -237,6 +238,8 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       .common();
   group.add("weights", &recipe.weights, "bf16|fp16|fp32", "the type that the model is loaded in")
       .default_text("transformers' own default");
+  group.add("reduce-dtype", &recipe.reduce_dtype, "fp32|precision", "what FSDP sums gradients in: fp32 or --precision")
+      .default_text("fsdp2: fp32; fsdp1: precision");
   group.add("attention", &recipe.attention, "NAME", "transformers' attn_implementation (eager, sdpa, ...)")
       .default_text("transformers' own choice");
   group.add("lora-rank", &recipe.lora_rank, "R", "peft's adapters on all linear layers (hf-trainer, trl-sft)")
@@ -249,6 +252,10 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       .add("python", &recipe.python, "PATH",
            "the interpreter that has the framework: of a recipe, or of a program that starts one (a shell script)")
       .common();
+}
+
+std::string reduce_dtype_of(const Recipe& recipe) {
+  return !recipe.reduce_dtype.empty() ? recipe.reduce_dtype : recipe.name == "fsdp2" ? "fp32" : "precision";
 }
 
 Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& program) {
@@ -265,6 +272,8 @@ Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& 
        {std::pair("--precision", &recipe.precision), std::pair("--weights", &recipe.weights)})
     if (!said->empty() && *said != "bf16" && *said != "fp16" && *said != "fp32")
       return Error{Errc::usage, "'" + *said + "' is no type", name, "bf16, fp16 or fp32"};
+  if (!recipe.reduce_dtype.empty() && recipe.reduce_dtype != "fp32" && recipe.reduce_dtype != "precision")
+    return Error{Errc::usage, "'" + recipe.reduce_dtype + "' is no type", "--reduce-dtype", "fp32 or precision"};
   if (recipe.quantize.empty()) return {};
   if (recipe.quantize != "nf4" && recipe.quantize != "fp4" && recipe.quantize != "int8")
     return Error{Errc::usage, "'" + recipe.quantize + "' is no type", "--quantize", "nf4, fp4 or int8"};
@@ -291,6 +300,7 @@ nlohmann::ordered_json to_json(const Recipe& recipe) {
   j["steps"] = recipe.steps.value_or(2);
   j["precision"] = recipe.precision.empty() ? "bf16" : recipe.precision;
   if (!recipe.weights.empty()) j["weights"] = recipe.weights;
+  if (recipe.name == "fsdp1" || recipe.name == "fsdp2") j["reduce_dtype"] = reduce_dtype_of(recipe);
   if (!recipe.attention.empty()) j["attention"] = recipe.attention;
   if (recipe.lora_rank) j["lora_rank"] = *recipe.lora_rank;
   if (!recipe.quantize.empty()) j["quantize"] = recipe.quantize;

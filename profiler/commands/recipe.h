@@ -17,7 +17,7 @@ namespace shard::dryrun {
 struct Recipe {
   std::string name;  ///< empty: none, the program is the user's
   std::string python = "python3";
-  std::string model, ds_config, accelerate_config, training_args, attention, precision, weights, quantize;
+  std::string model, ds_config, accelerate_config, training_args, attention, precision, weights, reduce_dtype, quantize;
   std::string megatron, megatron_args, megatron_script;  ///< a folder, a file, a file's name in the folder
   std::string torchtitan_config, llama_factory_config;   ///< files
   std::optional<std::int64_t> sequence, micro_batch, steps, lora_rank;
@@ -25,6 +25,9 @@ struct Recipe {
 };
 
 void declare_recipe(cli::Group group, Recipe& recipe);
+
+/// What FSDP's recipe sums gradients in: "fp32", or "precision", what --precision says.
+[[nodiscard]] std::string reduce_dtype_of(const Recipe& recipe);
 
 /// Options of recipes given without one are a contradiction, and so is a program beside one.
 [[nodiscard]] Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& program);

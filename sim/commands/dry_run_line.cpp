@@ -34,6 +34,7 @@ constexpr std::array kTold{string_view("model"),
                            string_view("like"),
                            string_view("stage"),
                            string_view("masters"),
+                           string_view("reduce-dtype"),
                            string_view("format"),
                            string_view("json"),
                            string_view("trace"),
@@ -81,7 +82,14 @@ std::string of_model(string_view recipe, const SimulateOptions& options, const A
   if (taken.micro_batch > 1) text += " --micro-batch " + std::to_string(taken.micro_batch);
   if (taken.precision != "bf16") text += " --precision " + taken.precision;
   const bool sharded = recipe == "fsdp1" || recipe == "fsdp2";
-  if (sharded) text += options.eager.masters ? " --weights fp32" : " --weights " + taken.precision;
+  if (sharded) {
+    text += options.eager.masters ? " --weights fp32" : " --weights " + taken.precision;
+    const bool in_fp32 = options.eager.reduce_in == like::ReduceIn::usual
+                             ? options.eager.masters
+                             : options.eager.reduce_in == like::ReduceIn::fp32;
+    if (taken.precision != "fp32" && in_fp32 != (recipe == "fsdp2"))
+      text += in_fp32 ? " --reduce-dtype fp32" : " --reduce-dtype precision";
+  }
   if (options.strategy.chosen.recompute == plan::Recompute::block) text += " --recompute";
   return text;
 }

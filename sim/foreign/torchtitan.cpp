@@ -70,6 +70,7 @@ Result<void> titan_reduce(Reading& reading, const Leaf& leaf, const Row& row) {
   if (name != "bfloat16" && name != "float32" && name != "float16")
     return reading.wrong_kind(leaf, "bfloat16 or float32");
   reading.set(leaf, row.option, name == "float32" ? "true" : "false");
+  reading.set(leaf, "reduce-dtype", name == "float32" ? "fp32" : "precision");
   return {};
 }
 

@@ -16,6 +16,8 @@ struct Framework;
 
 /// Whether host memory is pinned; usually FSDP's is, and DeepSpeed's is not.
 enum class Pin : std::uint8_t { usual, yes, no };
+/// reduce_dtype of FSDP's mixed precision: usually what parameters rest in.
+enum class ReduceIn : std::uint8_t { usual, fp32, precision };
 
 /// What describes the program beside its model and strategy.
 struct EagerOptions {
@@ -23,7 +25,8 @@ struct EagerOptions {
   const Framework* row = nullptr;           ///< of the table of frameworks; null: the one of `framework`
   eager::Version version = eager::kNewest;  ///< of PyTorch
   bool original_parameters = true;          ///< fsdp1: use_orig_params
-  bool masters = true;  ///< sharded parameters rest, and are reduced, in fp32 whatever the precision is
+  bool masters = true;                      ///< sharded parameters rest in fp32 whatever the precision is
+  ReduceIn reduce_in = ReduceIn::usual;
   eager::Version deepspeed = eager::kUsualDeepSpeed;
   std::int64_t reduce_bucket = 500'000'000;  ///< deepspeed: reduce_bucket_size, in elements
   eager::Zero3Options zero3{};               ///< deepspeed's stage 3

@@ -143,6 +143,10 @@ def ddp(spec):
     loop(spec, wrapped, samples_for(spec, model), device)
 
 
+def reduced_in(spec, kind):
+    return torch.float32 if spec["reduce_dtype"] == "fp32" else kind
+
+
 def fsdp1(spec):
     import functools
     from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision
@@ -152,7 +156,7 @@ def fsdp1(spec):
     samples = samples_for(spec, model)
     policy = functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={type(b) for b in blocks_of(model)})
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(spec["precision"])
-    mixed = None if kind is None else MixedPrecision(param_dtype=kind, reduce_dtype=kind, buffer_dtype=kind)
+    mixed = None if kind is None else MixedPrecision(param_dtype=kind, reduce_dtype=reduced_in(spec, kind), buffer_dtype=kind)
     model = FullyShardedDataParallel(model, auto_wrap_policy=policy, mixed_precision=mixed, device_id=device,
                                      use_orig_params=True)
     loop(spec, model, samples, device)
@@ -165,7 +169,7 @@ def fsdp2(spec):
     samples = samples_for(spec, model)
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(spec["precision"])
     policy = MixedPrecisionPolicy() if kind is None else MixedPrecisionPolicy(param_dtype=kind,
-                                                                              reduce_dtype=torch.float32)
+                                                                              reduce_dtype=reduced_in(spec, kind))
     for block in blocks_of(model):
         fully_shard(block, mp_policy=policy)
     fully_shard(model, mp_policy=policy)

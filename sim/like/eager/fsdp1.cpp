@@ -240,6 +240,7 @@ class Fsdp1 final : public Fsdp {
     if (flat.own * options_.ranks > flat.elements)
       padded = staged({flat.own * options_.ranks}, options_.reduced, Category::communication);
     Tensor sum = staged({flat.own}, options_.reduced, Category::gradient);
+    if (options_.reduced != options_.resting) sum = staged({flat.own}, options_.resting, Category::gradient);
     r_.tape().on_stream(0);
     wide = {};
     padded = {};

@@ -110,8 +110,13 @@ std::span<const OptionField> option_fields() {
        .place = choice<&EagerOptions::autocast>({{"none", "as --precision says"}, {"bf16", "over fp32 parameters"}})},
       {.option = "masters",
        .help = "fsdp1, fsdp2: what --precision bf16 rests in",
-       .place = yes_or_no<&EagerOptions::masters>({"fp32", "shards and sums of gradients are fp32"},
-                                                  {"none", "everything is of --precision"})},
+       .place =
+           yes_or_no<&EagerOptions::masters>({"fp32", "shards are fp32"}, {"none", "everything is of --precision"})},
+      {.option = "reduce-dtype",
+       .help = "fsdp1, fsdp2: reduce_dtype of the mixed precision, of gradients while ranks sum them up",
+       .place = choice<&EagerOptions::reduce_in>({{"usual", "as --masters says"},
+                                                  {"fp32", "whatever rests in 16 bits"},
+                                                  {"precision", "what --precision says, as accelerate has it"}})},
       {.option = "use-orig-params",
        .help = "fsdp1: use_orig_params",
        .place = yes_or_no<&EagerOptions::original_parameters>(

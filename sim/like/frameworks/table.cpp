@@ -30,7 +30,7 @@ const Options kLoop = [] {
 }();
 
 /// FSDP's own. Units are blocks, and one is gathered ahead: what says otherwise is refused with its values.
-const Options kFsdp{"masters", "keep-gathered", "unit", "prefetch", "shard-group"};
+const Options kFsdp{"masters", "reduce-dtype", "keep-gathered", "unit", "prefetch", "shard-group"};
 /// What rests on the host.
 const Options kPlacement{"placement", "param-placement", "grad-placement", "optimizer-placement", "host-capacity"};
 
