@@ -11,7 +11,7 @@ RELEASE := build/release
 PRESET ?= release
 TESTED := build/$(PRESET)
 
-.PHONY: help deps configure build everything demo pictures test test-pytorch recipes wheel wheel-test fresh test-full product mutants faults sanitize fuzz bench install lint clean
+.PHONY: help deps configure build everything demo pictures test test-pytorch recipes wheel wheel-test wheel-tested fresh test-full product mutants faults sanitize fuzz bench install lint clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,7 +21,8 @@ help:
 	@echo 'make recipes    recipes that frameworks publish, dry, into docs/recipes.md (ENVIRONMENTS=FOLDER; INSTALL=1 makes them)'
 	@echo 'make wheel      one file for pip in build/wheel: the programs without shardscope-train, and the Python module'
 	@echo 'make wheel-test  install it into an environment of its own and run tests/python there (downloads pytest)'
-	@echo 'make fresh      both in a bare Debian 12 root, as root and as another user (FRESH="demo test user"); needs root'
+	@echo 'make wheel-tested  both of the objects of make test (PRESET=release), half a minute; forgets how that was configured'
+	@echo 'make fresh      demo and test in a bare Debian 12 root, as root and as another user (FRESH="demo test user"); needs root'
 	@echo 'make build      build the programs into $(RELEASE)/bin, without tests'
 	@echo 'make install    install programs and libraries (PREFIX=/usr/local)'
 	@echo 'make deps       only install the missing Debian packages of programs and tests (packages.txt)'
@@ -83,6 +84,11 @@ wheel:
 
 wheel-test: wheel
 	@cmake/wheel.sh test
+
+# Both, of the objects that `make test` has compiled (PRESET) and in half a minute: what .ci/run tries.
+wheel-tested:
+	@cmake/install_packages.sh build wheel
+	@JOBS=$(JOBS) cmake/wheel.sh tested $(PRESET)
 
 # What a bare machine makes of HEAD; .ci/run runs the tests so.
 FRESH ?= demo test user

@@ -2,6 +2,8 @@
 # What the planner needs is required; everything else is optional. packages.txt lists the Debian names.
 
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
+# Not Boost_USE_STATIC_LIBS, which compiles every source that sees Boost with another definition.
+shardscope_link_archive(Boost::program_options boost_program_options)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(yaml-cpp REQUIRED)
 shardscope_link_archive(yaml-cpp yaml-cpp)

@@ -3,7 +3,6 @@
 # Before packages are looked for: archives come first.
 if(SHARDSCOPE_STATIC)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
-  set(Boost_USE_STATIC_LIBS ON)
   add_link_options(-static-libstdc++ -static-libgcc -s -Wl,--gc-sections)
 endif()
 

@@ -1,12 +1,13 @@
 #!/bin/bash
 # fresh.sh PART...: what a bare Debian 12 machine makes of HEAD. Sets up a root of its own (debootstrap --variant=minbase,
 # `make` and a clone of HEAD, nothing else; package sources and proxy settings as on this machine), runs the parts in it,
-# prints what each took and takes the root away, also when it is interrupted. Parts, demo and test in one root as root:
+# prints what each took and takes the root away, also when it is interrupted. Parts, all but user in one root as root:
 #   demo   make demo
 #   test   make test; its JUnit file is brought out as build/fresh/test-results.xml
+#   wheel  make wheel-tested after test, of what that compiled; its JUnit file comes out as build/fresh/wheel-results.xml
 #   user   make demo in another such root, as an ordinary user with sudo
 # fresh.sh --possible says whether all that may be done here and does nothing.
-# $FRESH_PRESET is the preset that `test` builds (release). $FRESH_CUDA is a folder with NVIDIA's toolkit, which no Debian
+# $FRESH_PRESET is the preset that `test` and `wheel` build (release). $FRESH_CUDA is a folder with NVIDIA's toolkit, which no Debian
 # package brings: the root sees it, read-only, as /usr/local/cuda.
 # $FRESH_DIR is where the roots go (4 GB; /var/tmp without it). Exits 69 where a bare root cannot be set up.
 set -euo pipefail
@@ -30,9 +31,10 @@ if [ "${1:-}" = --inside ]; then
   home=/root
   [ "$user" = root ] || home=/home/$user
   settings=(HOME="$home" USER="$user" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM="${TERM:-dumb}")
-  for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+  for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL; do
     [ -z "${!name:-}" ] || settings+=("$name=${!name}")
   done
+  [ ! -f "$root/fresh/authorities" ] || settings+=(PIP_CERT=/fresh/authorities)
   # make runs each line of a recipe with a shell that notes what the line took.
   exec chroot --userspec="$user:$user" "$root" /usr/bin/env -i "${settings[@]}" \
     /bin/bash -c "cd '$home/shardscope' && exec /bin/bash /fresh/timed -c 'make $target SHELL=/fresh/timed'"
@@ -47,7 +49,7 @@ unshare --mount --pid --fork true 2>/dev/null || refuse 'this machine allows no 
 [ "${1:-}" = --possible ] && exit 0
 [ $# -gt 0 ] || set -- demo test user
 for part in "$@"; do
-  case $part in demo | test | user) ;; *) echo "fresh: there is no part '$part': demo, test, user" >&2 && exit 2 ;; esac
+  case $part in demo | test | wheel | user) ;; *) echo "fresh: there is no part '$part': demo, test, wheel, user" >&2 && exit 2 ;; esac
 done
 
 # ---- Whatever happens, nothing stays.
@@ -126,6 +128,8 @@ set_up() {
   git clone -q --depth 1 "file://$top" "$bare/root/shardscope" || return 1
   [ "$(git -C "$bare/root/shardscope" rev-parse HEAD)" = "$commit" ] || { echo "fresh: the clone is not HEAD" >&2; return 1; }
   mkdir "$bare/fresh"
+  # Whom this machine trusts, for pip: the root may get authorities of its own, which know no proxy of ours.
+  cp -L /etc/ssl/certs/ca-certificates.crt "$bare/fresh/authorities" 2>/dev/null || true
   cat >"$bare/fresh/timed" <<'END'
 #!/bin/bash
 # As /bin/bash -c LINE, and notes in /fresh/times what the line took.
@@ -156,18 +160,26 @@ run_in() {
   return "$status"
 }
 
+# bring_out FILE NAME: FILE of the build folder in the root as build/fresh/NAME.
+bring_out() {
+  mkdir -p "$top/build/fresh"
+  rm -f "$top/build/fresh/$2"
+  cp "$root/root/shardscope/build/$preset/$1" "$top/build/fresh/$2" 2>/dev/null
+}
+
 status=0
 for part in "$@"; do
   root=$work/root
+  [ "$part" = user ] || [ -d "$root" ] || cp -a "$bare" "$root"
   case $part in
-    demo | test)
-      [ -d "$root" ] || cp -a "$bare" "$root"
-      run_in "$root" root "$part$([ "$part" = demo ] || echo " PRESET=$preset")" || status=1
-      if [ "$part" = test ]; then
-        mkdir -p "$top/build/fresh"
-        rm -f "$top/build/fresh/test-results.xml"
-        cp "$root/root/shardscope/build/$preset/test-results.xml" "$top/build/fresh/" 2>/dev/null || status=1
-      fi
+    demo) run_in "$root" root demo || status=1 ;;
+    test)
+      run_in "$root" root "test PRESET=$preset" || status=1
+      bring_out test-results.xml test-results.xml || status=1
+      ;;
+    wheel)
+      run_in "$root" root "wheel-tested PRESET=$preset" || status=1
+      bring_out wheel/test-results.xml wheel-results.xml || true  # there is none where PyPI cannot be reached
       ;;
     user)
       rm -rf --one-file-system "$root"

