@@ -78,14 +78,23 @@ std::pair<int, int> release_of(const std::string& version) {
   return release;
 }
 
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// accelerate sums gradients in what it computes in (FullyShardedDataParallelPlugin.set_mixed_precision()).
+bool trains_by_fsdp(const Recipe& recipe) {
+  return text_of_file(recipe.accelerate_config).find("distributed_type: FSDP") != std::string::npos;
+}
+
 /// Whether the Trainer makes the optimizer itself, which then is fused (its training_args.py: on PyTorch 2.8 and
 /// later).
 bool has_fused_optimizer(const Recipe& recipe, const DryRun& run) {
   const auto trainer = run.software.find("transformers");
   if (trainer == run.software.end() || release_of(trainer->second).first < 5) return false;
   if (release_of(run.pytorch.version) < std::pair(2, 8)) return false;
-  std::ifstream file(recipe.ds_config.empty() ? recipe.accelerate_config : recipe.ds_config);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = text_of_file(recipe.ds_config.empty() ? recipe.accelerate_config : recipe.ds_config);
   if (recipe.ds_config.empty()) return text.find("deepspeed_config_file") == std::string::npos;
   const nlohmann::json said = nlohmann::json::parse(text, nullptr, false, true);
   return said.is_object() && !said.contains("optimizer");
@@ -99,6 +108,7 @@ Words of_trainer(const Recipe& recipe, const DryRun& run) {
   Words words = recipe.ds_config.empty() ? Words{"--accelerate-config", recipe.accelerate_config}
                                          : Words{"--ds-config", recipe.ds_config};
   if (!recipe.precision.empty()) words.insert(words.end(), {"--precision", recipe.precision});
+  if (trains_by_fsdp(recipe)) words.insert(words.end(), {"--reduce-dtype", "precision"});
   if (has_fused_optimizer(recipe, run)) words.insert(words.end(), {"--optimizer-implementation", "fused"});
   return words;
 }

@@ -250,7 +250,6 @@ Result<void> take_mixed_precision(Reading& reading, const Leaf& leaf, const Row&
   if (name != "NO" && name != "FP16" && name != "BF16")
     return reading.refused(leaf, "accelerate knows no, fp16, bf16 and fp8", "bf16");
   reading.set(leaf, row.option, name == "NO" ? "fp32" : lower(name));
-  if (name != "NO" && type_of(reading) == "FSDP") reading.set(leaf, "reduce-dtype", "precision");
   return {};
 }
 

@@ -154,8 +154,8 @@ TEST(Torchtitan, OlderAndNewerSections) {
             "stage=3 unit=module warmup-steps=200");
   EXPECT_EQ(settings_of(read("torchtitan/parallelism.toml", {{"model", "gpt2"}})),
             "clip-norm=1 epsilon=1e-08 fp32-reduce-scatter=true global-batch=512 lr=0.00015 micro-batch=8 "
-            "optimizer=adamw precision=bf16 recompute=block sequence=8192 shard-group=8 stage=3 tensor-parallel=8 "
-            "unit=module warmup-steps=200 world-size=128");
+            "optimizer=adamw precision=bf16 recompute=block reduce-dtype=fp32 sequence=8192 shard-group=8 "
+            "stage=3 tensor-parallel=8 unit=module warmup-steps=200 world-size=128");
   EXPECT_THAT(settings_of(read("torchtitan/parallelism.toml")), HasSubstr("\"intermediate_size\":28672"));
 }
 
