@@ -94,6 +94,22 @@ TEST_F(DryRunFault, ASignalEndsItWithTheAnswerUpToThere) {
     }
 }
 
+TEST_F(DryRunFault, WhatARecipeWritesGoesWithTheRunEvenWhereTheProgramIsKilled) {
+  scratch_.write("packages/transformers.py", R"(import os, types
+class AutoConfig:
+    from_pretrained = staticmethod(lambda path: types.SimpleNamespace(vocab_size=7))
+class TrainingArguments:
+    def __init__(self, output_dir, **said):
+        assert os.path.isdir(output_dir)
+        os.kill(os.getpid(), 9)
+)");
+  const std::filesystem::path temporary = scratch_.path() / "temporary";
+  std::filesystem::create_directory(temporary);
+  more_environment_["TMPDIR"] = temporary.string();
+  EXPECT_EQ(recipe({"--recipe", "hf-trainer", "--model", "llama-3.1-8b"}).exit_code, 137);
+  EXPECT_TRUE(std::filesystem::is_empty(temporary));
+}
+
 TEST_F(DryRunFault, WhatADaemonOfTheProgramsDoesEndsWithIt) {
   const Outcome outcome = dryrun(R"(import os, signal, torch
 kept = torch.empty(3 << 20)

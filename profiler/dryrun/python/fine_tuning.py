@@ -1,5 +1,6 @@
-# What recipes of fine-tuning frameworks share: the user's YAML, a model's folder as a hub would give it, made of its
-# config.json alone (weights that are a hole in a file, a tokenizer of made-up words), and what a launcher sets.
+# What recipes share: a folder that goes with the run; and of fine-tuning frameworks the user's YAML, a model's folder as a
+# hub would give it, made of its config.json alone (weights that are a hole in a file, a tokenizer of made-up words), and
+# what a launcher sets.
 import contextlib
 import importlib.util
 import json
@@ -7,10 +8,16 @@ import os
 import random
 import shutil
 import sys
+import tempfile
 
 
 def refused(why):
     return SystemExit("shardscope dryrun: " + why)
+
+
+def scratch():
+    """A folder that goes with the dry run, even where the program is killed."""
+    return tempfile.TemporaryDirectory(dir=os.environ["SHARDSCOPE_DRYRUN_FOLDER"])
 
 
 @contextlib.contextmanager

@@ -3,10 +3,9 @@
 import json
 import os
 import sys
-import tempfile
 
 import fine_tuning
-from fine_tuning import refused
+from fine_tuning import refused, scratch
 
 # What is the user's data, or what a few steps make no use of.
 LEFT_OUT = {
@@ -110,5 +109,5 @@ def run(spec, folder):
 
 if __name__ == "__main__":
     fine_tuning.library("llamafactory", "llamafactory", "llama-factory")
-    with tempfile.TemporaryDirectory() as place:
+    with scratch() as place:
         run(json.load(open(sys.argv[1])), place)

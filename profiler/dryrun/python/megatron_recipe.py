@@ -10,7 +10,6 @@ import shlex
 import subprocess
 import sys
 import sysconfig
-import tempfile
 
 # What needs files that only the user's cluster has, or writes some: with its values it is left out.
 LEFT_OUT = {
@@ -129,7 +128,8 @@ def helpers_built(folder):
     except ImportError:
         import pybind11
         source = os.path.join(folder, "megatron", "core", "datasets", "helpers.cpp")
-        with tempfile.TemporaryDirectory() as place:  # what is loaded needs its file no more
+        from fine_tuning import scratch  # not beside it where it is asked for stages
+        with scratch() as place:  # what is loaded needs its file no more
             built = os.path.join(place, "helpers_cpp" + sysconfig.get_config_var("EXT_SUFFIX"))
             subprocess.run(["c++", "-O1", "-shared", "-std=c++17", "-fPIC", "-I" + pybind11.get_include(),
                             "-I" + sysconfig.get_paths()["include"], source, "-o", built], check=True)

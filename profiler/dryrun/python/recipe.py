@@ -3,11 +3,10 @@
 import json
 import os
 import sys
-import tempfile
 
 import torch
 
-from fine_tuning import launched_by_accelerate, of_the_scaler
+from fine_tuning import launched_by_accelerate, of_the_scaler, scratch
 from model_samples import Samples, blocks_of, class_of, task_of
 
 
@@ -232,7 +231,7 @@ def lora_of(spec, model):
 def hf_trainer(spec):
     import transformers
     known = arguments_of(spec)
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         arguments = transformers.TrainingArguments(**{**known, "output_dir": folder})
         model = model_of({**spec, "place": place_of(spec)})
         samples = samples_for(spec, model)
@@ -281,7 +280,7 @@ def trl_sft(spec):
         known.setdefault("bf16", False)  # SFTConfig's own default is True
     if spec["sequence_said"]:
         known.setdefault("max_length", None if known.get("padding_free") else spec["sequence"])
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         arguments = trl.SFTConfig(**{**known, "output_dir": folder})
         if not spec["sequence_said"]:
             spec = {**spec, "sequence": min(spec["sequence"], arguments.max_length or spec["sequence"])}

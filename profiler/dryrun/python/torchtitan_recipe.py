@@ -5,7 +5,6 @@ import importlib.util
 import json
 import os
 import sys
-import tempfile
 
 # Sections of what is written, logged, read or waited for: of them this is kept.
 LEFT_OUT = {"job": ("custom_config_module",), "profiling": (), "metrics": (), "checkpoint": (), "validation": (),
@@ -258,7 +257,8 @@ def run(spec):
     for name, value in {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1",
                         "MASTER_PORT": "0"}.items():
         os.environ.setdefault(name, value)
-    with tempfile.TemporaryDirectory() as folder:
+    from fine_tuning import scratch  # not beside it where it is asked for stages
+    with scratch() as folder:
         run_file(spec, folder)
 
 
