@@ -95,8 +95,8 @@ endfunction()
 
 # shardscope_test(NAME SOURCES ... LINKS ... [LABELS label] [APART ...] [DEFINITIONS ...]): one GoogleTest executable, discovered by ctest.
 # TEST_DATA (a macro) is the absolute path of tests/. With SHARDSCOPE_UNITY its sources are compiled several at once, but
-# for those that stand APART, whose helpers bear the plain names of others', and the headers of most are compiled once. What is labelled full or product is declared
-# with SHARDSCOPE_FULL_TESTS alone.
+# for those that stand APART, whose helpers bear the plain names of others', and the headers of most are compiled once.
+# What is labelled full or product is declared with SHARDSCOPE_FULL_TESTS alone.
 function(shardscope_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;LABELS;APART;DEFINITIONS" ${ARGN})
   if(ARG_LABELS MATCHES "full|product" AND NOT SHARDSCOPE_FULL_TESTS)
@@ -107,7 +107,7 @@ function(shardscope_test name)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_precompile_headers(${name} REUSE_FROM shardscope_test_headers)
-    # Of GCC 12's own <string>, which is no system's header any more once it is precompiled (bug 105329).
+    # What GCC 12 says of its own <string>, once that is precompiled.
     target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow>)
   endif()
   # Tests are compiled often and run once: what they test keeps its own optimisation.

@@ -38,11 +38,23 @@ std::string text_of(const nlohmann::ordered_json& config, const char* key) {
   return found != config.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+/// Two numbers of a version, "2.11.0+cu130": {2, 11}.
+std::pair<int, int> release_of(const std::string& version) {
+  std::pair<int, int> release{0, 0};
+  (void)std::sscanf(version.c_str(), "%d.%d", &release.first, &release.second);
+  return release;
+}
+
+/// Releases from 5 on have other defaults.
+bool has_new_transformers(const DryRun& run) {
+  const auto transformers = run.software.find("transformers");
+  return transformers != run.software.end() && release_of(transformers->second).first >= 5;
+}
+
 /// What transformers load the model in: as was said, from its release 5 on as the configuration says, else fp32.
 std::string weights_of(const Recipe& recipe, const nlohmann::ordered_json& config, const DryRun& run) {
   if (!recipe.weights.empty()) return recipe.weights;
-  const auto release = run.software.find("transformers");
-  if (release == run.software.end() || release->second.empty() || std::stoi("0" + release->second) < 5) return "fp32";
+  if (!has_new_transformers(run)) return "fp32";
   const std::string newer = text_of(config, "dtype");
   const std::string said = newer.empty() ? text_of(config, "torch_dtype") : newer;
   return said == "bfloat16" ? "bf16" : said == "float16" ? "fp16" : said == "float32" || said.empty() ? "fp32" : "";
@@ -71,13 +83,6 @@ Words of_loop(const Recipe& recipe, const nlohmann::ordered_json& config, const 
   return precision == "bf16" ? with({"--precision", "fp32", "--autocast", "bf16"}) : Words{};
 }
 
-/// Two numbers of a version, "2.11.0+cu130": {2, 11}.
-std::pair<int, int> release_of(const std::string& version) {
-  std::pair<int, int> release{0, 0};
-  (void)std::sscanf(version.c_str(), "%d.%d", &release.first, &release.second);
-  return release;
-}
-
 std::string text_of_file(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -91,9 +96,7 @@ bool trains_by_fsdp(const Recipe& recipe) {
 /// Whether the Trainer makes the optimizer itself, which then is fused (its training_args.py: on PyTorch 2.8 and
 /// later).
 bool has_fused_optimizer(const Recipe& recipe, const DryRun& run) {
-  const auto trainer = run.software.find("transformers");
-  if (trainer == run.software.end() || release_of(trainer->second).first < 5) return false;
-  if (release_of(run.pytorch.version) < std::pair(2, 8)) return false;
+  if (!has_new_transformers(run) || release_of(run.pytorch.version) < std::pair(2, 8)) return false;
   const std::string text = text_of_file(recipe.ds_config.empty() ? recipe.accelerate_config : recipe.ds_config);
   if (recipe.ds_config.empty()) return text.find("deepspeed_config_file") == std::string::npos;
   const nlohmann::json said = nlohmann::json::parse(text, nullptr, false, true);

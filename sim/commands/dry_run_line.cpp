@@ -84,9 +84,7 @@ std::string of_model(string_view recipe, const SimulateOptions& options, const A
   const bool sharded = recipe == "fsdp1" || recipe == "fsdp2";
   if (sharded) {
     text += options.eager.masters ? " --weights fp32" : " --weights " + taken.precision;
-    const bool in_fp32 = options.eager.reduce_in == like::ReduceIn::usual
-                             ? options.eager.masters
-                             : options.eager.reduce_in == like::ReduceIn::fp32;
+    const bool in_fp32 = like::reduces_in_fp32(options.eager);
     if (taken.precision != "fp32" && in_fp32 != (recipe == "fsdp2"))
       text += in_fp32 ? " --reduce-dtype fp32" : " --reduce-dtype precision";
   }

@@ -277,9 +277,6 @@ bool is_pinned(Pin pin, bool usual) {
 eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strategy& s, const EagerOptions& options) {
   const eager::Scalar compute = scalar_of(s.precision);
   const eager::Scalar wide = options.masters ? eager::Scalar::f32 : compute;
-  const eager::Scalar reduced = options.reduce_in == ReduceIn::usual  ? wide
-                                : options.reduce_in == ReduceIn::fp32 ? eager::Scalar::f32
-                                                                      : compute;
   const bool in_groups = options.framework == eager::Framework::fsdp1 || options.framework == eager::Framework::fsdp2;
   const bool pinned = is_pinned(options.pin_memory, in_groups);
   const bool titan = options.code == eager::Code::torchtitan;
@@ -291,7 +288,7 @@ eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strate
           .replicated = in_groups && s.shard_degree() < s.world_size,
           .compute = compute,
           .resting = wide,
-          .reduced = reduced,
+          .reduced = reduces_in_fp32(options) ? eager::Scalar::f32 : compute,
           .reshard_after_forward = s.stage == 3 && !s.keep_gathered,
           .keep_last = titan,
           .ends_apart = titan && options.torchtitan.ends_apart && !model.tied_embeddings,

@@ -48,6 +48,11 @@ struct EagerOptions {
   bool snapshot = false;           ///< every event is wanted
 };
 
+/// Whether ranks sum gradients up in fp32, whatever the precision is.
+[[nodiscard]] constexpr bool reduces_in_fp32(const EagerOptions& options) {
+  return options.reduce_in == ReduceIn::usual ? options.masters : options.reduce_in == ReduceIn::fp32;
+}
+
 /// What NAME@VERSION puts over ranks with; none where it is no name of eager PyTorch 2.
 [[nodiscard]] std::optional<eager::Framework> eager_framework(std::string_view name_at_version);
 

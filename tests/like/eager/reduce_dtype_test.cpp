@@ -1,6 +1,7 @@
 // Do gradients that are summed in another type than parameters rest in take what PyTorch's FSDP took?
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 
 #include "sim/like/simulate_eager.h"
@@ -21,6 +22,7 @@ struct Measured {
   ReduceIn reduce_in;
   eager::Update update;
   std::int64_t peak;
+  std::int64_t off = 0;  ///< by so many bytes at most
 };
 
 constexpr Measured kMeasured[] = {
@@ -31,14 +33,14 @@ constexpr Measured kMeasured[] = {
     {"fsdp1, bf16", "llama-3.2-1b", eager::Framework::fsdp1, false, ReduceIn::precision, eager::Update::foreach,
      3'373'098'496},
     {"fsdp1, fp32, reduced in bf16", "llama-3.2-1b", eager::Framework::fsdp1, true, ReduceIn::precision,
-     eager::Update::foreach, 4'546'170'880},
+     eager::Update::foreach, 4'546'170'880, 1 << 20},
     {"accelerate's FSDP 2", "llama-3.2-1b", eager::Framework::fsdp2, true, ReduceIn::precision, eager::Update::fused,
-     4'652'737'024},
+     4'652'737'024, 8192},
     {"accelerate's FSDP 1", "llama-3.1-8b", eager::Framework::fsdp1, true, ReduceIn::precision, eager::Update::fused,
-     21'906'435'584},
+     21'906'435'584, 8192},
 };
 
-TEST(ReduceDtype, PeaksAreWithinATwentiethOfAPercentOfPyTorchs) {
+TEST(ReduceDtype, PeaksArePyTorchs) {
   for (const Measured& run : kMeasured) {
     Result<model::Model> model = model::read_model(run.model);
     ASSERT_TRUE(model) << to_string(model.error());
@@ -53,9 +55,7 @@ TEST(ReduceDtype, PeaksAreWithinATwentiethOfAPercentOfPyTorchs) {
     const Result<LikeResult> result =
         simulate_eager(std::make_shared<const model::Model>(std::move(*model)), strategy, options);
     ASSERT_TRUE(result) << run.what << ": " << to_string(result.error());
-    const double peak = static_cast<double>(run.peak);
-    EXPECT_NEAR(static_cast<double>(result->peak_allocated().count()), peak, peak / 2000)
-        << run.model << ' ' << run.what;
+    EXPECT_LE(std::abs(result->peak_allocated().count() - run.peak), run.off) << run.model << ' ' << run.what;
   }
 }
 
