@@ -39,4 +39,17 @@ std::vector<Case> part_of(const std::vector<Case>& all, std::size_t every) {
   return part;
 }
 
+/// The seed of the `index`-th of a suite's `tests`, out of `of`: 0 for the first, for others another part each day; all
+/// in their order where there are as many tests as seeds. Says which.
+inline unsigned pick(unsigned index, unsigned tests, unsigned of) {
+  if (index == 0 || tests >= of) return index;
+  std::vector<unsigned> order(of - 1);
+  for (unsigned i = 0; i < of - 1; ++i) order[i] = i + 1;
+  std::mt19937_64 random(seed());
+  std::ranges::shuffle(order, random);
+  std::printf("seed %u of %u (SHARDSCOPE_TEST_SEED=%llu)\n", order[index - 1], of,
+              static_cast<unsigned long long>(seed()));
+  return order[index - 1];
+}
+
 }  // namespace shard::daily

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/agreement/random_runs.h"
+#include "tests/daily.h"
 
 namespace shard {
 namespace {
@@ -64,13 +65,14 @@ void expect_evaluates(unsigned seed, plan::Device device, int strategies) {
 class Evaluated : public testing::TestWithParam<unsigned> {};
 
 TEST_P(Evaluated, SaysTheLossOfThoseBatchesAndLeavesTheRunAsItWas) {
-  for (unsigned i = 0; i < 10; ++i) expect_evaluates(10 * GetParam() + i, plan::Device::cpu, 2);
+  const unsigned group = daily::pick(GetParam(), EVALUATED_GROUPS, 20);
+  for (unsigned i = 0; i < 10; ++i) expect_evaluates(10 * group + i, plan::Device::cpu, 2);
 }
 TEST_P(Evaluated, OnADeviceToo) {
-  expect_evaluates(1000 + GetParam(), plan::Device::cuda, 2);
+  expect_evaluates(1000 + daily::pick(GetParam(), EVALUATED_GROUPS, 20), plan::Device::cuda, 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Evaluated, testing::Range(0U, 4U));
+INSTANTIATE_TEST_SUITE_P(Seeds, Evaluated, testing::Range(0U, EVALUATED_GROUPS));
 
 }  // namespace
 }  // namespace shard

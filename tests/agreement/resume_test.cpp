@@ -18,6 +18,7 @@
 #include "executor/state/checkpoint/io.h"
 #include "tests/agreement/random_runs.h"
 #include "tests/agreement/resumed.h"
+#include "tests/daily.h"
 #include "traces/base/stop.h"
 
 namespace shard {
@@ -92,7 +93,8 @@ void expect_resumes(unsigned seed, plan::Device device, int others) {
 class Resumed : public testing::TestWithParam<unsigned> {};
 
 TEST_P(Resumed, HasTheBitsOfTheRunThatWasNeverInterrupted) {
-  for (unsigned i = 0; i < 10; ++i) expect_resumes(10 * GetParam() + i, plan::Device::cpu, 4);
+  const unsigned group = daily::pick(GetParam(), RESUMED_GROUPS, 50);
+  for (unsigned i = 0; i < 10; ++i) expect_resumes(10 * group + i, plan::Device::cpu, 4);
 }
 
 // A signal removes the draft while ranks write to it. What a rank of the process that is being stopped finds then is
@@ -191,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Resumed, testing::Range(0U, RESUMED_GROUPS));
 class ResumedOnDevice : public testing::TestWithParam<unsigned> {};
 
 TEST_P(ResumedOnDevice, HasTheBitsOfTheRunThatWasNeverInterrupted) {
-  expect_resumes(GetParam(), plan::Device::cuda, 2);
+  expect_resumes(daily::pick(GetParam(), RESUMED_ON_DEVICE, 60), plan::Device::cuda, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ResumedOnDevice, testing::Range(0U, RESUMED_ON_DEVICE));
