@@ -2,6 +2,8 @@
 # Needs make and apt only; installs what is missing of packages.txt, with sudo where you are not root.
 SHELL := /bin/bash
 JOBS ?= 2
+# Some wait: for signals, deadlines, ranks that were killed.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 FUZZ_RUNS ?= 1000000
 PARTS ?= 48
 PART ?= $(shell seq 0 $$(($(PARTS) - 1)))
@@ -19,9 +21,9 @@ help:
 	@echo 'make test       build and run the tests'
 	@echo 'make test-pytorch  the dry run on PyTorch from PyPI (TORCH="2.6.0 2.11.0"; downloads 6 GB each): half an hour'
 	@echo 'make recipes    recipes that frameworks publish, dry, into docs/recipes.md (ENVIRONMENTS=FOLDER; INSTALL=1 makes them)'
-	@echo 'make wheel      one file for pip in build/wheel: the programs without shardscope-train, and the Python module'
-	@echo 'make wheel-test  install it into an environment of its own and run tests/python there (downloads pytest)'
-	@echo 'make wheel-tested  both of the objects of make test (PRESET=release), half a minute; forgets how that was configured'
+	@echo 'make wheel      two files for pip in build/wheel: the programs and the Python module; shardscope-train and the C++ interface'
+	@echo 'make wheel-test  install them into an environment of its own and run tests/python there (downloads pytest)'
+	@echo 'make wheel-tested  the first of them, made and tried, of the objects of make test (PRESET=release), half a minute; forgets how that was configured'
 	@echo 'make fresh      demo and test in a bare Debian 12 root, as root and as another user (FRESH="demo test user"); needs root'
 	@echo 'make build      build the programs into $(RELEASE)/bin, without tests'
 	@echo 'make install    install programs and libraries (PREFIX=/usr/local)'
@@ -64,7 +66,7 @@ pictures: build
 	@PATH="$(CURDIR)/$(RELEASE)/bin:$$PATH" docs/pictures/make.sh build/pictures
 
 test: everything
-	@ctest --test-dir $(TESTED) --parallel $(JOBS) --output-on-failure --no-tests=error --label-exclude '^(full|product)$$' \
+	@ctest --test-dir $(TESTED) --parallel $(TEST_JOBS) --output-on-failure --no-tests=error --label-exclude '^(full|product)$$' \
 	  --output-junit test-results.xml
 
 # PyTorch is no dependency: it comes from PyPI into environments outside of the tree (tests/pytorch/run.sh says where).

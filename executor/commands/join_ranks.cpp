@@ -40,6 +40,19 @@ Result<void> choose_messages(const cli::Command& command, const Role& role, Trai
 
 }  // namespace
 
+Result<void> may_start_ranks() {
+#ifdef SHARDSCOPE_MPI
+  return {};
+#else
+  return Error{.code = Errc::unavailable,
+               .what = "this program was built without MPI, over which it starts several ranks",
+               .where = "launcher",
+               .help =
+                   "torchrun --no-python --nproc-per-node N shardscope train ..., whose ranks speak over TCP; or "
+                   "apt-get install libopenmpi-dev openmpi-bin, and build again"};
+#endif
+}
+
 bool meets_over_tcp(const Role& role) {
   return role.launcher != Launcher::none && !role.brings_mpi && role.world > 1;
 }
@@ -66,10 +79,7 @@ Result<std::unique_ptr<Communicator>> join_ranks(const Role& role, const TrainOp
   const bool messages = o.strategy.chosen.transport == plan::Transport::messages;
   return make_mpi(messages ? MpiTransport::messages : MpiTransport::shared, options);
 #else
-  return Error{.code = Errc::unavailable,
-               .what = "this program was built without MPI: it trains on one rank, or on those of torchrun",
-               .where = "launcher",
-               .help = "apt-get install libopenmpi-dev openmpi-bin, and build again"};
+  return may_start_ranks().error();
 #endif
 }
 

@@ -11,6 +11,9 @@
 
 namespace shard::commands {
 
+/// Whether `train` can start ranks by itself: Errc::unavailable where the program was built without MPI.
+[[nodiscard]] Result<void> may_start_ranks();
+
 /// Whether the ranks meet over TCP, where each must know the plan before it meets the others.
 [[nodiscard]] bool meets_over_tcp(const Role& role);
 

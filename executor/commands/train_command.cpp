@@ -179,6 +179,8 @@ void listen(StopRequest& request, TrainOptions& o, StopRequest::Says says, std::
 
 /// Starts the ranks and waits for them. They get the very arguments of this process.
 int run_ranks(std::span<const std::string> arguments, TrainOptions& o) {
+  if (const Result<void> may = may_start_ranks(); !may)
+    return cli::print_error(std::cerr, may.error(), cli::style_of(2));
   StopRequest request;
   listen(request, o, StopRequest::Says::request);
   std::vector<std::string> line{own_program(), "train"};

@@ -48,8 +48,7 @@ constexpr std::array<KnownCommand, 19> kCommands{{
 
 #ifdef SHARDSCOPE_FROM_WHEEL
 constexpr std::string_view kHowToGetPrograms =
-    "pip's shardscope leaves it out; 'make build' in Shardscope's sources builds it, and installs what it needs on "
-    "Debian";
+    "pip install 'shardscope[train]', a second wheel ('make wheel' makes both), or 'make build' in Shardscope's sources";
 #else
 constexpr std::string_view kHowToGetPrograms =
     "'make deps' installs the packages it needs (packages.txt); then configure and build again";
