@@ -208,12 +208,42 @@ Result<void> write_timeline(const std::map<int, RankTime>& times, const cluster:
       *step, {.card = cluster.name, .rank = slowest_rank(times), .world_size = options.world_size}, options.timeline);
 }
 
+/// What was asked for beside the answer.
+Result<void> write_files(const DryRuns& runs, const std::map<int, RankTime>& times, const Place& place,
+                         const cluster::Cluster& cluster, const Options& options) {
+  const DryRun& worst = runs.worst().run;
+  if (!options.trace.empty()) {
+    const auto time = times.find(worst.rank);
+    const steptime::Forecast* const step =
+        time != times.end() && time->second.forecast ? &*time->second.forecast : nullptr;
+    if (Result<void> written = write_recording(worst, step, options); !written) return written;
+  }
+  if (!options.timeline.empty())
+    if (Result<void> written = write_timeline(times, cluster, options); !written) return written;
+  return options.save.empty() ? Result<void>() : save_program(worst, place, options.save);
+}
+
 /// What the program's own code looked at of ranks that do not run.
 const Absent* first_refused(const DryRuns& runs) {
   for (const RankRun& rank : runs.ranks)
     for (const Absent& each : rank.run.absent)
       if (each.refused) return &each;
   return nullptr;
+}
+
+/// Of a program that ended well.
+Result<void> check_others(const DryRuns& runs) {
+  const Absent* const refused = first_refused(runs);
+  if (refused == nullptr) return {};
+  return Error{Errc::unavailable, "the program went on after an error: it looked at " + refused->what,
+               refused->file + ":" + std::to_string(refused->line),
+               "--rank all, which runs the other ranks, or --assume-zeros"};
+}
+
+/// The answer, which was printed, says it where it is JSON.
+int failed_beside_answer(const Error& error) {
+  (void)cli::take_error_in_json(error);
+  return failed(error);
 }
 
 void declare(cli::Command& command, Options& options) {
@@ -368,8 +398,11 @@ int dryrun_command(std::span<const std::string> arguments) {
   std::map<int, RankTime> times;
   if (options.time) times = times_of(runs, card->place, *cluster, *recorded ? &**recorded : nullptr);
   if (const std::optional<Error> fault = recording_fault(times, options.from_trace)) return failed(*fault);
+  Result<void> good = write_files(runs, times, card->place, *cluster, options);
+  if (good && !ran->ended.timed_out && ran->ended.exit_code == 0) good = check_others(runs);
   if (*format == cli::Format::json) {
     nlohmann::ordered_json answer = to_json(runs, *card, top);
+    if (!good) answer["error"] = cli::error_json(good.error())["error"];
     if (options.time) add_times(answer, times);
     if (!draws.empty()) answer["routings"] = draws.json();
     if (!options.recipe.name.empty()) {
@@ -382,25 +415,8 @@ int dryrun_command(std::span<const std::string> arguments) {
     if (!draws.empty()) text += "\n" + draws.text(card->place.routing);
     cli::print(std::cout, text);
   }
-  const DryRun& worst = runs.worst().run;
-  if (!options.trace.empty()) {
-    const auto time = times.find(worst.rank);
-    const steptime::Forecast* const step =
-        time != times.end() && time->second.forecast ? &*time->second.forecast : nullptr;
-    if (const Result<void> written = write_recording(worst, step, options); !written) return failed(written.error());
-  }
-  if (!options.timeline.empty()) {
-    if (const Result<void> written = write_timeline(times, *cluster, options); !written) return failed(written.error());
-  }
-  if (!options.save.empty()) {
-    if (const Result<void> saved = save_program(worst, card->place, options.save); !saved) return failed(saved.error());
-  }
-  if (ran->ended.timed_out) return exit_code(Errc::retryable);
-  if (const Absent* const refused = first_refused(runs); refused != nullptr && ran->ended.exit_code == 0)
-    return failed(Error{Errc::unavailable, "the program went on after an error: it looked at " + refused->what,
-                        refused->file + ":" + std::to_string(refused->line),
-                        "--rank all, which runs the other ranks, or --assume-zeros"});
-  return ran->ended.exit_code;
+  if (!good) return failed_beside_answer(good.error());
+  return ran->ended.timed_out ? exit_code(Errc::retryable) : ran->ended.exit_code;
 }
 
 }  // namespace shard::dryrun

@@ -125,6 +125,22 @@ std::int64_t sequence_of(const Recipe& recipe, const nlohmann::ordered_json& con
   return kLongest;
 }
 
+/// The largest of the probabilities that the configuration, or else its class, drops with: in training all are in
+/// force.
+double dropout_of(const nlohmann::ordered_json& config) {
+  constexpr std::array<std::string_view, 3> kDrop{"gpt2", "gpt_bigcode", "opt"};
+  constexpr double kUsual = 0.1;
+  const bool drops = std::ranges::find(kDrop, text_of(config, "model_type")) != kDrop.end();
+  double most = 0;
+  for (const char* key :
+       {"resid_pdrop", "embd_pdrop", "attn_pdrop", "dropout", "hidden_dropout", "attention_dropout"}) {
+    const auto said = config.find(key);
+    if (said != config.end() && said->is_number()) most = std::max(most, said->get<double>());
+  }
+  const bool silent = !config.contains("resid_pdrop") && !config.contains("dropout");
+  return drops && silent ? std::max(most, kUsual) : most;
+}
+
 Words of_model(const Recipe& recipe, const DryRun& run) {
   const Result<nlohmann::ordered_json> config = model_config(recipe.model);
   if (!config || config->contains("text_config")) return {};
@@ -135,6 +151,9 @@ Words of_model(const Recipe& recipe, const DryRun& run) {
                              "--micro-batch", std::to_string(recipe.micro_batch.value_or(1))});
   if (!recipe.attention.empty()) words.insert(words.end(), {"--attention", recipe.attention});
   if (recipe.recompute) words.insert(words.end(), {"--recompute", "block"});
+  words.insert(words.end(), {"--use-cache", "false"});
+  if (const double dropped = dropout_of(*config); dropped > 0)
+    words.insert(words.end(), {"--dropout", show_number(dropped, 3)});
   return words;
 }
 

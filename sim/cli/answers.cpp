@@ -32,7 +32,8 @@ booleans, and with their unit where they are sizes: `chunk_elements` (0 where ch
 `schema_version` 2; all others have 1.
 
 An error is said on stderr, and is an object on stdout where JSON was asked for: `schema_version`, `error` (`code`, a word;
-`exit_code`; `what`; `where` and `help`, null where there is none).
+`exit_code`; `what`; `where` and `help`, null where there is none). What went wrong behind a dry run, with a file to write
+say, is `error` of its answer.
 
 Exit codes: 0 ok · 1 a check failed (`compare --check`, `verify`) · 2 usage · 3 does not fit (the JSON is still printed, `fits`:
 false) · 65 a file's content is malformed or incomplete · 66 a file is absent · 69 something needed is absent · 70 a

@@ -23,29 +23,15 @@ constexpr std::array<std::pair<string_view, string_view>, 4> kOfFiles{{{"megatro
 constexpr std::array kLoops{string_view("pytorch"), string_view("ddp"), string_view("fsdp1"), string_view("fsdp2")};
 
 /// What a recipe is told of, or what says nothing about the run.
-constexpr std::array kTold{string_view("model"),
-                           string_view("cluster"),
-                           string_view("nodes"),
-                           string_view("world-size"),
-                           string_view("sequence"),
-                           string_view("micro-batch"),
-                           string_view("precision"),
-                           string_view("recompute"),
-                           string_view("like"),
-                           string_view("stage"),
-                           string_view("masters"),
-                           string_view("reduce-dtype"),
-                           string_view("format"),
-                           string_view("json"),
-                           string_view("trace"),
-                           string_view("save-program"),
-                           string_view("find"),
-                           string_view("what-if"),
-                           string_view("steps"),
-                           string_view("config"),
-                           string_view("print-config"),
-                           string_view("device-capacity"),
-                           string_view("memory-over-time")};
+constexpr std::array kTold{
+    string_view("model"),        string_view("cluster"),         string_view("nodes"),
+    string_view("world-size"),   string_view("sequence"),        string_view("micro-batch"),
+    string_view("precision"),    string_view("recompute"),       string_view("like"),
+    string_view("stage"),        string_view("masters"),         string_view("reduce-dtype"),
+    string_view("use-cache"),    string_view("format"),          string_view("json"),
+    string_view("trace"),        string_view("save-program"),    string_view("find"),
+    string_view("what-if"),      string_view("steps"),           string_view("config"),
+    string_view("print-config"), string_view("device-capacity"), string_view("memory-over-time")};
 
 /// Whether the recipe would run what the options mean: none of them says what it is not told of.
 bool is_told(string_view recipe, const cli::Command& command, const SimulateOptions& options,

@@ -136,13 +136,28 @@ std::string_view fsdp_of(const Value* version) {
   return version != nullptr && whole_in(*version) == 2 ? "fsdp2" : "fsdp1";
 }
 
+/// The version that a file says: of accelerate, or of the Trainer's --fsdp_config.
+const Value* version_of_fsdp(const Reading& reading) {
+  for (const char* const pointer : {"/fsdp_config/fsdp_version", "/fsdp_version", "/version"})
+    if (const Value* const version = reading.root().at(pointer); version != nullptr) return version;
+  return nullptr;
+}
+
+/// FSDP 1 gathers nothing ahead in backward where a file does not ask for it; FSDP 2 always does.
+void settle_prefetch(Reading& reading) {
+  const Setting* const stage = reading.setting("stage");
+  if (stage == nullptr || stage->value == "0" || reading.setting("prefetch") != nullptr) return;
+  if (fsdp_of(version_of_fsdp(reading)) == "fsdp1")
+    reading.assume({stage->pointer, reading.root().at(stage->pointer)}, "prefetch", "0");
+}
+
 /// Whose run it is.
 void settle_framework(Reading& reading) {
   const std::string type = type_of(reading);
   if (type == "DEEPSPEED") reading.set_framework("deepspeed");
   if (type == "MEGATRON_LM") reading.set_framework("megatron");
   if (type == "NO" || type.starts_with("MULTI_")) reading.set_framework(type == "NO" ? "pytorch" : "ddp");
-  if (type == "FSDP") reading.set_framework(fsdp_of(reading.root().at("/fsdp_config/fsdp_version")));
+  if (type == "FSDP") reading.set_framework(fsdp_of(version_of_fsdp(reading)));
 }
 
 bool is_fsdp_file(const Text& text) {
@@ -168,6 +183,7 @@ Result<void> read_fsdp_file(Reading& reading) {
     if (first.value.is_table()) return {};
     reading.assume({pointer_part(first.key), &first.value}, "stage", "3");
   }
+  settle_prefetch(reading);
   return {};
 }
 
@@ -194,13 +210,13 @@ Result<ForeignConfig> read_accelerate(const Text& text, const Given& given) {
       *root, [](const Leaf& leaf) { return is_placeholder(*leaf.value); }, kPlaceholder);
   if (is_fsdp_file(text)) {
     if (Result<void> ok = read_fsdp_file(reading); !ok) return ok.error();
-    const Value* const version = reading.root().find("fsdp_version");
-    reading.set_framework(fsdp_of(version == nullptr ? reading.root().find("version") : version));
+    reading.set_framework(fsdp_of(version_of_fsdp(reading)));
     return reading.finish();
   }
   if (Result<void> ok = reading.walk(accelerate_rows()); !ok) return ok.error();
   settle_stage(reading);
   settle_framework(reading);
+  if (type_of(reading) == "FSDP") settle_prefetch(reading);
   if (Result<void> ok = settle_config_file(reading); !ok) return ok.error();
   const bool in_file = reading.root().at(kConfigFile) != nullptr;
   if (type_of(reading) == "DEEPSPEED" && !in_file)
@@ -375,7 +391,9 @@ Result<void> take_wrapped_class(Reading& reading, const Leaf& leaf, const Row& r
 Result<void> take_backward_prefetch(Reading& reading, const Leaf& leaf, const Row& row) {
   if (is_passed_over(reading, leaf)) return {};
   const std::string name = word_of(*leaf.value);
-  if (name == "BACKWARD_PRE")
+  if (fsdp_of(version_of_fsdp(reading)) == "fsdp2")
+    reading.leave(leaf.pointer, "FSDP 2 takes no notice of it");
+  else if (name == "BACKWARD_PRE")
     reading.set(leaf, row.option, "1");
   else if (name == "BACKWARD_POST" || name == "NO_PREFETCH" || name == "NO" || name == "NONE")
     reading.set(leaf, row.option, "0");

@@ -103,7 +103,7 @@ constexpr Row kAccelerateRows[] = {
     {"/fsdp_config/fsdp_transformer_layer_cls_to_wrap", "unit", take_wrapped_class, "module: a transformer block"},
     {"/fsdp_config/fsdp_min_num_params", "", nullptr, "units are blocks or tensors here (--unit), not of a least size"},
     {"/fsdp_config/fsdp_backward_prefetch", "prefetch", take_backward_prefetch,
-     "BACKWARD_PRE: 1; BACKWARD_POST, NO_PREFETCH: 0"},
+     "BACKWARD_PRE: 1; BACKWARD_POST, NO_PREFETCH, left out: 0; fsdp2 takes no notice"},
     {"/fsdp_config/fsdp_backward_prefetch_policy", "prefetch", take_backward_prefetch, "the same, by its older name"},
     {"/fsdp_config/fsdp_forward_prefetch", "", nullptr, "--prefetch counts forward as well as backward here"},
     {"/fsdp_config/fsdp_version", "", take_version, "2: fsdp2; else fsdp1"},

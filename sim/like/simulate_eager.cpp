@@ -81,8 +81,7 @@ Result<void> check_hugging_face(const model::Model& model, const plan::Strategy&
   if (const std::int64_t window = eager::window_of(model);
       window > 0 && (s.sequence >= window || options.attention == eager::Attention::eager))
     return missing("a window of attention within the sequence", "a shorter --sequence");
-  if (model.dropout > 0 &&
-      (half || options.attention == eager::Attention::eager || model.family != model::Family::gpt2))
+  if (model.dropout > 0 && (options.attention == eager::Attention::eager || model.family != model::Family::gpt2))
     return missing(
         model.family == model::Family::gpt2 ? "dropout of attention's shares" : "dropout of " + model.class_name,
         "leave --dropout out");
@@ -211,8 +210,10 @@ Result<void> check_sharding(const model::Model& model, const plan::Strategy& s, 
   if (s.unit != plan::UnitKind::module)
     return missing("--unit " + std::string(plan::to_string(s.unit)) + " under " + name,
                    "--unit module: blocks are wrapped");
-  if (s.prefetch != 1)
-    return missing("--prefetch " + std::to_string(s.prefetch) + " under " + name, "--prefetch 1, the next unit");
+  const bool may_wait = options.framework == eager::Framework::fsdp1;
+  if (s.prefetch != 1 && !(may_wait && s.prefetch == 0))
+    return missing("--prefetch " + std::to_string(s.prefetch) + " under " + name,
+                   may_wait ? "--prefetch 1, the next unit, or 0" : "--prefetch 1, the next unit");
   if (s.world_size < 2) return missing(name + " on one rank", "--world-size 2 or more, or --like pytorch");
   if (options.framework == eager::Framework::ddp) return check_ddp(s, options);
   if (s.stage < 2) return missing("--stage " + std::to_string(s.stage) + " under " + name, "--stage 3 or 2");
@@ -293,6 +294,7 @@ eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strate
           .keep_last = titan,
           .ends_apart = titan && options.torchtitan.ends_apart && !model.tied_embeddings,
           .original_parameters = options.original_parameters,
+          .prefetch = s.prefetch > 0,
           .offload = offload_of(s.placement).value_or(eager::Offload::none),
           .pin_memory = pinned,
           .distributed_optimizer = s.stage == 1,
@@ -364,6 +366,7 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
                                      .logits = options.logits,
                                      .transformers = options.transformers,
                                      .checkpoint = s.recompute != plan::Recompute::none,
+                                     .cache = options.cache,
                                      .selective = s.recompute == plan::Recompute::selective,
                                      .torchtitan = options.torchtitan,
                                      .autocast = autocast},

@@ -40,6 +40,7 @@ struct EagerOptions {
   eager::Logits logits = eager::Logits::usual;
   eager::Update update = eager::Update::foreach;
   bool set_to_none = true;
+  bool cache = true;  ///< transformers' use_cache
   eager::Torchtitan torchtitan{};
   bool autocast = false;                   ///< bf16, over fp32 parameters
   std::optional<Bytes> device_capacity{};  ///< none: no limit

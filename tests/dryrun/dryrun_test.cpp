@@ -162,6 +162,14 @@ TEST_F(DryRun, OfAProgramWithoutAGpuNothingIsKept) {
   EXPECT_FALSE(fs::exists(file));
 }
 
+TEST_F(DryRun, WhatCannotBeWrittenIsSaidInTheAnswerItself) {
+  for (const char* option : {"--trace", "--save"}) {
+    const nlohmann::json answer = json_of(dryrun("pass", {"--json", option, scratch_.path() / "file.pickle"}), 78);
+    EXPECT_EQ(answer["error"]["code"], "contradiction") << option;
+    EXPECT_EQ(answer["peak_allocated_bytes"], 0) << option;
+  }
+}
+
 TEST_F(DryRun, PinnedHostMemoryIsAFigureOfItsOwn) {
   const nlohmann::json answer = json_of(dryrun(R"(import ctypes, torch
 kept = torch.empty(1 << 20)

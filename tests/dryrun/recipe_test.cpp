@@ -90,7 +90,8 @@ TEST_F(Recipe, SaysWhereTheQuickRuleDiffersByMoreThanItStates) {
     return begin;
   };
   const nlohmann::json rule =
-      json_of(shardscope(with({"simulate"}, {"--sequence", "1024", "--micro-batch", "1", "--json"}),
+      json_of(shardscope(with({"simulate"}, {"--sequence", "1024", "--micro-batch", "1", "--use-cache", "false",
+                                             "--dropout", "0.1", "--json"}),
                          {.directory = scratch_.path()}),
               0);
   const std::int64_t peak = rule["peak_allocated_bytes"];

@@ -202,5 +202,35 @@ TEST_F(TuningRecipe, AdaptersThatAGradientScalerDoesNotTakeAreNamed) {
   }
 }
 
+/// A weight's cast on the host is memory that nobody writes to, of the type asked for; what is small, of integers, on a
+/// GPU or part of a graph is cast.
+TEST_F(TuningRecipe, CastsOfWeightsOnTheHostAreNotWritten) {
+  const Outcome outcome = dryrun(R"(import sys, torch
+from types import SimpleNamespace as Kind
+half, full, whole = (Kind(bits=bits, is_floating_point=bits < 64) for bits in (16, 32, 64))
+torch.float32, torch.float16, torch.bfloat16 = full, half, half
+class Tensor:
+    def __init__(self, dtype=half, elements=1 << 20, device="cpu", requires_grad=False):
+        self.dtype, self.elements, self.device, self.requires_grad = dtype, elements, Kind(type=device), requires_grad
+    numel = lambda self: self.elements
+    is_floating_point = lambda self: self.dtype.is_floating_point
+    to = float = half = bfloat16 = lambda self, *asked: "cast"
+torch.Tensor, torch.nn = Tensor, Kind(Parameter=type("Parameter", (Tensor,), {}))
+torch.is_grad_enabled = lambda: True
+torch.empty_like = lambda weight, dtype, requires_grad: "unwritten"
+def parsed(asked):
+    return (asked, None) if type(asked) is Kind and hasattr(asked, "type") else (None, asked)
+torch._C = Kind(_nn=Kind(_parse_to=parsed))
+sys.modules["sitecustomize"].load("unwritten").prepare(torch)
+print([Tensor().to(full), Tensor().float(), torch.nn.Parameter().to(full)])
+print([Tensor().to(half), Tensor().half(), Tensor().to(whole), Tensor().to(Kind(type="cuda")),
+       Tensor(elements=(1 << 20) - 1).float(), Tensor(dtype=whole).float(), Tensor(device="cuda").float(),
+       Tensor(requires_grad=True).float()])
+)",
+                                 {});
+  EXPECT_THAT(outcome.out, HasSubstr("['unwritten', 'unwritten', 'unwritten']")) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("['cast', 'cast', 'cast', 'cast', 'cast', 'cast', 'cast', 'cast']"));
+}
+
 }  // namespace
 }  // namespace shard::test

@@ -21,11 +21,13 @@ using testing::HasSubstr;
 const std::vector<std::string> kNotAsked{"help",  "config",       "model",   "like", "cluster", "json",  "format",
                                          "exact", "print-config", "what-if", "find", "trace",   "nodes", "parameters"};
 
-/// What says what is so without it: Adam's and AdamW's states are alike, model data rest on the device, losses are of
-/// logits in fp32, gradients are summed in the masters' type, Gemini is fp16 and predicted for three steps.
+/// What says what is so without it, or of a small model does not show: Adam's and AdamW's states are alike, model data
+/// rest on the device, losses are of logits in fp32, gradients are summed in the masters' type, Gemini is fp16 and
+/// predicted for three steps.
 bool is_alike(const like::Framework& framework, const std::string& option, const std::string& value) {
   return (option == "optimizer" && value == "adam") || (option.ends_with("-placement") && value == "device") ||
          ((option == "logits" || option == "reduce-dtype") && value == "fp32") ||
+         (option == "reduce-dtype" && framework.name == "fsdp1") ||
          (framework.teller == like::Teller::gemini &&
           ((option == "precision" && value == "fp16") || (option == "steps" && value == "3")));
 }

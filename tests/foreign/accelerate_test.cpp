@@ -23,11 +23,11 @@ TEST(Accelerate, FsdpStrategies) {
              "fsdp_config:\n  fsdp_sharding_strategy: " +
              strategy + "\n"));
   };
-  EXPECT_EQ(settings("FULL_SHARD"), "precision=bf16 stage=3 world-size=16");
-  EXPECT_EQ(settings("1"), "precision=bf16 stage=3 world-size=16");
-  EXPECT_EQ(settings("SHARD_GRAD_OP"), "keep-gathered=true precision=bf16 stage=3 world-size=16");
+  EXPECT_EQ(settings("FULL_SHARD"), "precision=bf16 prefetch=0? stage=3 world-size=16");
+  EXPECT_EQ(settings("1"), "precision=bf16 prefetch=0? stage=3 world-size=16");
+  EXPECT_EQ(settings("SHARD_GRAD_OP"), "keep-gathered=true precision=bf16 prefetch=0? stage=3 world-size=16");
   EXPECT_EQ(settings("NO_SHARD"), "precision=bf16 stage=0 world-size=16");
-  EXPECT_EQ(settings("HYBRID_SHARD"), "precision=bf16 shard-group=8 stage=3 world-size=16");
+  EXPECT_EQ(settings("HYBRID_SHARD"), "precision=bf16 prefetch=0? shard-group=8 stage=3 world-size=16");
 }
 
 TEST(Accelerate, FsdpOptions) {
@@ -35,8 +35,23 @@ TEST(Accelerate, FsdpOptions) {
                              "  fsdp_reshard_after_forward: false\n  fsdp_offload_params: true\n"
                              "  fsdp_activation_checkpointing: 'true'\n  fsdp_backward_prefetch: BACKWARD_POST\n"
                              "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n")),
-            "grad-placement=host keep-gathered=true optimizer-placement=host param-placement=host prefetch=0 "
+            "grad-placement=host keep-gathered=true optimizer-placement=host param-placement=host "
             "recompute=block stage=3 unit=module world-size=2");
+}
+
+/// What backward gathers ahead.
+TEST(Accelerate, PrefetchIsFsdp1s) {
+  const auto prefetch = [](const std::string& section) {
+    const auto config = read("distributed_type: FSDP\nnum_processes: 2\nfsdp_config:\n" + section);
+    const std::string settings = settings_of(config);
+    const std::size_t at = settings.find("prefetch");
+    return at == std::string::npos ? "" : settings.substr(at, settings.find(' ', at) - at);
+  };
+  EXPECT_EQ(prefetch("  fsdp_version: 1\n  fsdp_sharding_strategy: FULL_SHARD\n"), "prefetch=0?");
+  EXPECT_EQ(prefetch("  fsdp_backward_prefetch: NO_PREFETCH\n"), "prefetch=0");
+  EXPECT_EQ(prefetch("  fsdp_backward_prefetch: BACKWARD_PRE\n"), "prefetch=1");
+  EXPECT_EQ(prefetch("  fsdp_version: 2\n  fsdp_reshard_after_forward: true\n"), "");
+  EXPECT_EQ(prefetch("  fsdp_version: 2\n  fsdp_backward_prefetch: NO_PREFETCH\n"), "");
 }
 
 TEST(Accelerate, DeepSpeedBySection) {

@@ -1,5 +1,6 @@
 # A training run of the installed framework on a model that its config.json describes: no weights are read, tokens are
 # random, and everything else is what the framework does.
+import contextlib
 import json
 import os
 import sys
@@ -215,6 +216,12 @@ def arguments_of(spec):
     return known
 
 
+def without_writing():
+    """The framework casts weights on the host, too; a PyTorch that has no such functions does as ever."""
+    with contextlib.suppress(AttributeError):
+        sys.modules["sitecustomize"].load("unwritten").prepare(torch)
+
+
 def place_of(spec):
     """Where the model is made, after the arguments: DeepSpeed's tell transformers of stage 3."""
     if spec.get("ds_config"):
@@ -233,6 +240,7 @@ def hf_trainer(spec):
     known = arguments_of(spec)
     with scratch() as folder:
         arguments = transformers.TrainingArguments(**{**known, "output_dir": folder})
+        without_writing()
         model = model_of({**spec, "place": place_of(spec)})
         samples = samples_for(spec, model)
 
@@ -287,6 +295,7 @@ def trl_sft(spec):
         of_model = arguments.model_init_kwargs or {}  # what TRL itself would load the model with
         said = str(of_model.get("dtype", "float32"))
         named = next((short for short, whole in DTYPES.items() if whole == said), None)
+        without_writing()
         model = model_of({**spec, "place": place_of(spec), "weights": spec.get("weights") or named,
                           "attention": spec.get("attention") or of_model.get("attn_implementation")})
         lora = {"peft_config": lora_of(spec, model)} if spec.get("lora_rank") else {}

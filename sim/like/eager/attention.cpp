@@ -44,14 +44,15 @@ std::int64_t flash_head(std::int64_t d) {
   return up_to(d, d <= 128 ? 32 : 64);
 }
 
-Tensor flash(Runtime& r, const Tensor& q, const Tensor& k, const Tensor& v) {
+/// Keys are given to different blocks only where nothing is dropped.
+Tensor flash(Runtime& r, const Tensor& q, const Tensor& k, const Tensor& v, bool dropped) {
   r.tape().begin_op("flash_attention");
   const Tensors results = r.kept_attention([&]() -> Tensors {
     const Dims s = q.sizes();
     Tensor made = r.clone(q);
     Tensor sums_made = r.empty({s[0], s[1], s[2]}, Scalar::f32);
     Tensor split_sums, split_results;
-    if (const std::int64_t parts = flash_splits(s, r.machine()); parts > 1) {
+    if (const std::int64_t parts = dropped ? 1 : flash_splits(s, r.machine()); parts > 1) {
       split_sums = r.empty({parts, s[0], s[1], s[2]}, Scalar::f32);
       split_results = r.empty({parts, s[0], s[1], s[2], flash_head(s[3])}, Scalar::f32);
     }
@@ -179,9 +180,10 @@ Tensor written_out(Runtime& r, const Tensor& query, const Tensor& key, const Ten
 
 }  // namespace
 
-Tensor attention(Runtime& r, const Tensor& given_query, const Tensor& given_key, const Tensor& given_value) {
+Tensor attention(Runtime& r, const Tensor& given_query, const Tensor& given_key, const Tensor& given_value,
+                 bool dropped) {
   const Tensor value = lowered(r, given_value), key = lowered(r, given_key), query = lowered(r, given_query);
-  if (is_half(query.scalar())) return flash(r, query, key, value);
+  if (is_half(query.scalar())) return flash(r, query, key, value, dropped);
   // The memory-efficient kernel knows no groups of heads.
   return query.size(1) == key.size(1) ? efficient(r, query, key, value, {}) : written_out(r, query, key, value);
 }

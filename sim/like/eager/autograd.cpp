@@ -145,6 +145,13 @@ struct Graph::Run {
     return out;
   }
 
+  Tensor added(const Tensor& sum, const Tensor& next, std::uint8_t stream) {
+    graph.tape_.on_stream(stream);
+    Tensor both = fitting.add(sum, next);
+    graph.tape_.on_stream(0);
+    return both;
+  }
+
   void hand_on(const Node& node, Tensors& out) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       const Edge& e = node.inputs[i];
@@ -157,7 +164,7 @@ struct Graph::Run {
       if (!sum)
         sum = std::move(next);
       else if (next && !(sum.alone_in_memory() && is_dense(sum.sizes(), sum.strides())))
-        sum = fitting.add(sum, next);
+        sum = added(sum, next, graph.nodes_[to].parameter >= 0 ? graph.parameters_stream_ : std::uint8_t{0});
       if (--waits[to] == 0) ready.push(e.to.node);
     }
   }

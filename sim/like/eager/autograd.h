@@ -76,6 +76,8 @@ class Graph {
   [[nodiscard]] bool in_second_run() const { return again_ != nullptr; }
 
   [[nodiscard]] Tensors& gradients() { return gradients_; }
+  /// Gradients of a parameter that meet are summed on the stream that made it.
+  void sum_parameters_on(std::uint8_t stream) { parameters_stream_ = stream; }
   /// What runs when a parameter has its gradient, which lives until then (register_post_accumulate_grad_hook).
   void after_collecting(std::function<void(std::size_t parameter)> hook) { collected_ = std::move(hook); }
 
@@ -99,6 +101,7 @@ class Graph {
   Checkpoint* again_ = nullptr;       ///< whose second run goes on
   Tensors gradients_;
   std::function<void(std::size_t)> collected_{};
+  std::uint8_t parameters_stream_ = 0;
   std::vector<std::int32_t> collectors_;  ///< by parameter: its node in this graph, or -1
 };
 

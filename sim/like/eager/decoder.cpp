@@ -29,7 +29,7 @@ Tensor Decoder::named(std::string_view name, Category category, const Dims& size
 }
 
 Tensor Decoder::cached(const Tensor& x, Scalar of_keys) {
-  if (options_.checkpoint || !caches()) return x;
+  if (!asks_for_cache() || !caches()) return x;
   constexpr std::size_t kOfLayer = 3;  // of a layer with a window: its length so far, keys, values
   if (model_.window > 0 && cache_.size() % kOfLayer == 0) cache_.push_back(r_.empty({}, Scalar::i64));
   Tensor copy = cat(r_, {x}, 2, of_keys);
@@ -38,7 +38,7 @@ Tensor Decoder::cached(const Tensor& x, Scalar of_keys) {
 }
 
 Tensor Decoder::attend(const Tensor& q, const Tensor& k, const Tensor& v) {
-  Tensor y = attention(r_, q, k, v);
+  Tensor y = attention(r_, q, k, v, /*dropped=*/model_.dropout > 0);
   y = contiguous(r_, transpose(r_, y, 1, 2));
   return reshape(r_, y, {options_.batch, options_.sequence, model_.heads * model_.head_dim});
 }

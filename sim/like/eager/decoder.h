@@ -29,8 +29,9 @@ class Decoder : public Program {
   virtual void make_buffers_before(std::size_t parameter) = 0;
   /// Of blocks' names, which their number follows.
   [[nodiscard]] virtual std::string block_prefix() const = 0;
-  /// use_cache, which checkpoints turn off.
+  /// Whether keys and values go through a cache at all.
   [[nodiscard]] virtual bool caches() const { return true; }
+  [[nodiscard]] bool asks_for_cache() const { return options_.cache && !options_.checkpoint; }
   /// A layer's forward().
   virtual Tensor block(std::int64_t l, const Tensor& x) = 0;
   /// The same, holding what the layer is called with beside x.

@@ -66,7 +66,7 @@ void Fsdp::before_backward(Unit& u) {
   u.in_backward = true;
   gather(u);
   wait(u, false);
-  if (u.forward_at > 0) gather(*order_[u.forward_at - 1]);
+  if (options_.prefetch && u.forward_at > 0) gather(*order_[u.forward_at - 1]);
 }
 
 void Fsdp::end_backward() {

@@ -1,6 +1,8 @@
 // torch/distributed/fsdp: FullyShardedDataParallel, blocks wrapped by transformer_auto_wrap_policy, PyTorch 2.11.
 #include <algorithm>
+#include <numeric>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "sim/like/eager/fsdp.h"
@@ -18,6 +20,9 @@ class Fsdp1 final : public Fsdp {
 
   void create(const model::Model& model, const std::function<void()>& make_buffers) override {
     make_units(model);
+    tied_ = model.tied_embeddings;
+    r_.graph().sum_parameters_on(kUnshard);  // where views of the flat parameter are made
+    for (const auto& parameter : model.parameters) names_.emplace_back(parameter.name);
     flats_.resize(units_.size());
     for (Unit& u : units_) shard(u, &u == &root() ? make_buffers : std::function<void()>{});
     show_shards();
@@ -101,6 +106,17 @@ class Fsdp1 final : public Fsdp {
     if (options_.original_parameters) pad(flat, flat.own * options_.ranks);
     return flat;
   }
+  /// Where the parameters of a unit lie among them, those of its outer modules first: _move_module_to_device().
+  [[nodiscard]] std::vector<std::size_t> by_depth(const Unit& u) const {
+    std::vector<std::size_t> order(u.parameters.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t at) {
+      const std::string_view name = names_[u.parameters[at]];
+      // A tied table is the head's, too, which is a module of the model itself.
+      return tied_ && u.parameters[at] == 0 ? 1 : std::ranges::count(name, '.');
+    });
+    return order;
+  }
   static void pad(Flat& flat, std::int64_t elements) {
     if (elements > flat.elements) flat.paddings.push_back(elements - flat.elements);
     flat.elements = elements;
@@ -112,8 +128,9 @@ class Fsdp1 final : public Fsdp {
     const std::string_view name =
         &u == &root() ? "flat parameter" : r_.tape().keep("flat parameter of block " + std::to_string(index(u)));
     r_.tape().begin_op("FullyShardedDataParallel");
-    Tensors moved;
-    for (const std::size_t p : u.parameters) moved.push_back(r_.empty(r_.parameters()[p].sizes(), options_.resting));
+    Tensors moved(u.parameters.size());
+    for (const std::size_t at : by_depth(u))
+      moved[at] = r_.empty(r_.parameters()[u.parameters[at]].sizes(), options_.resting);
     if (make_buffers) make_buffers();
     Tensors paddings;
     for (const std::int64_t elements : flat.paddings) {  // ones, times the value that marks padding
@@ -125,7 +142,7 @@ class Fsdp1 final : public Fsdp {
     paddings.clear();
     flat.shard = r_.empty({flat.own}, options_.resting);
     together = {};
-    while (!moved.empty()) moved.pop_back();
+    for (Tensor& each : moved) each = {};
     if (offloads()) flat.shard = on_host({flat.own}, options_.resting, false);
     flat.whole = r_.without_memory({flat.own * options_.ranks}, options_.compute);
     for (const std::size_t p : u.parameters) {
@@ -257,7 +274,9 @@ class Fsdp1 final : public Fsdp {
     return t;
   }
 
-  std::vector<Flat> flats_;  ///< by unit
+  std::vector<Flat> flats_;         ///< by unit
+  std::vector<std::string> names_;  ///< of the model's parameters
+  bool tied_ = false;
   std::vector<Piece> pieces_;
   bool entered_ = false;
   bool in_backward_ = false;

@@ -12,7 +12,7 @@ Tensor LoweredDecoder::attention_of(const LoweredStep& step, const Values& given
   turn(heads);
   // codegen turns keys in fp32, and casts them for the cache alone.
   const Scalar type = row_.rotation == Rotation::pairs_by_index ? heads.v.scalar() : heads.k.scalar();
-  const bool cast = !options_.checkpoint && heads.k.scalar() != type;
+  const bool cast = asks_for_cache() && heads.k.scalar() != type;
   const Tensor keys = cached(cast ? to(r_, heads.k, type) : heads.k, type), values = cached(heads.v, type);
   heads.k = heads.v = {};
   const Tensor y = attended(heads.q, keys, values);

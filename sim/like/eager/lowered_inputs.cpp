@@ -41,7 +41,7 @@ void LoweredDecoder::make_inputs() {
 void LoweredDecoder::make_masks() {
   const bool by_ids = row_.inputs == Inputs::ids || row_.inputs == Inputs::mask_last;
   for (std::size_t kind = 0; kind < (row_.kinds_of_layers ? 2U : 1U); ++kind) {
-    if (by_ids && options_.checkpoint) look_for_packed_sequences();
+    if (by_ids && !asks_for_cache()) look_for_packed_sequences();
     if (options_.attention == Attention::eager || row_.inputs == Inputs::ids_masked)
       arguments_of_kind_[kind].mask = causal_mask(kind == 1);
   }

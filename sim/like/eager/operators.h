@@ -90,9 +90,10 @@ enum class Kept : std::uint8_t { input, result };
 /// Of two operands; letters name dimensions, each at most once in an operand: "abi,oi->abo".
 [[nodiscard]] Tensor einsum(Runtime& r, const char* pattern, const Tensor& a, const Tensor& b);
 
-// torch.nn.functional.scaled_dot_product_attention(is_causal=True) without dropout, of (B, h, S, d) queries and (B, k,
-// S, d) keys and values: the kernel that PyTorch takes for them.
-[[nodiscard]] Tensor attention(Runtime& r, const Tensor& query, const Tensor& key, const Tensor& value);
+// torch.nn.functional.scaled_dot_product_attention(is_causal=True), of (B, h, S, d) queries and (B, k, S, d) keys and
+// values: the kernel that PyTorch takes for them. What is dropped of the shares is drawn again in backward.
+[[nodiscard]] Tensor attention(Runtime& r, const Tensor& query, const Tensor& key, const Tensor& value,
+                               bool dropped = false);
 
 /// The same with a mask of booleans, of (B, k, S, d) keys and values without enable_gqa.
 [[nodiscard]] Tensor attention_with_mask(Runtime& r, const Tensor& query, const Tensor& key, const Tensor& value);

@@ -40,6 +40,7 @@ struct ProgramOptions {
   Logits logits = Logits::usual;
   Version transformers = kUsualTransformers;
   bool checkpoint = false;  ///< of every block, without reentrance
+  bool cache = true;        ///< use_cache, which checkpoints turn off
   bool selective = false;   ///< torchtitan: results of every second product and of attention are kept
   Torchtitan torchtitan{};
   std::optional<Scalar> autocast{};  ///< forward runs under torch.autocast of this type
@@ -86,7 +87,7 @@ struct Releases {
 /// Of a known decoder: what of its configuration is not known, empty where all is.
 [[nodiscard]] std::string unknown_detail(const model::Model& model, Attention attention);
 
-/// A decoder of transformers that is known, called with labels, its cache on as is the default.
+/// A decoder of transformers that is known, called with labels.
 [[nodiscard]] std::unique_ptr<Program> hugging_face_program(Runtime& runtime, const model::Model& model,
                                                             const ProgramOptions& options);
 

@@ -71,6 +71,7 @@ struct ShardingOptions {
   bool keep_last = false;   ///< but those of the last block, or of the model's end where it is a unit, stay: torchtitan
   bool ends_apart = false;  ///< two units more: the embedding, behind the blocks, and then the model's end
   bool original_parameters = true;  ///< fsdp1: use_orig_params
+  bool prefetch = true;             ///< backward gathers the unit before while one runs; fsdp1: BACKWARD_PRE
   Offload offload = Offload::none;
   bool pin_memory = true;              ///< of what is offloaded, parameters and gradients
   bool distributed_optimizer = false;  ///< megatron: masters and states are cut over ranks

@@ -98,6 +98,11 @@ std::span<const OptionField> option_fields() {
        .value_name = "VERSION",
        .help = "whose code of the model; classes that differ in a release are refused",
        .place = VersionPlace{eager::Library::transformers, &EagerOptions::transformers}},
+      {.option = "use-cache",
+       .help = "transformers' use_cache, which checkpoints turn off",
+       .place = yes_or_no<&EagerOptions::cache>(
+           {"true", "keys and values are copied into a cache, as a loop of one's own has it"},
+           {"false", "they are not: TrainingArguments of transformers 5"})},
       {.option = "optimizer-implementation",
        .help = "of torch.optim; its default on CUDA is foreach",
        .place = choice<&EagerOptions::update>(

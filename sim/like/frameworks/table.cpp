@@ -21,7 +21,8 @@ using Options = std::vector<std::string_view>;
 /// What the caching allocator of PyTorch 2 is told, and the snapshot that its replay writes.
 const Options kAllocator{"allocator-conf", "memory-fraction", "trace"};
 /// How a loop of eager PyTorch is written.
-const Options kWithinLoop{"attention", "transformers", "logits", "optimizer-implementation", "dropout", "clip-norm"};
+const Options kWithinLoop{"attention", "transformers", "use-cache", "logits", "optimizer-implementation",
+                          "dropout",   "clip-norm"};
 /// And where the loop itself empties gradients.
 const Options kLoop = [] {
   Options all = kWithinLoop;
