@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "sim/cost/laws/whole_step.h"
+#include "traces/base/parallel.h"
 
 namespace shard::commands {
 namespace {
@@ -70,40 +73,53 @@ std::string outcome_text(const Lever& lever) {
   return speed_text(lever) + (lever.verdict == cluster::Verdict::does_not_fit ? ", does not fit" : "");
 }
 
+/// What is tried, each by itself.
+std::vector<std::vector<LeverChoice>> choices_for(const LeverBase& base) {
+  std::vector<std::vector<LeverChoice>> all;
+  if (base.memory == Memory::host)
+    all = kHostChoices;
+  else
+    for (const LeverChoice& choice : kChoices) all.push_back({choice});
+  if (base.micro_batch > 1) all.push_back({{"micro-batch", std::to_string(base.micro_batch / 2)}});
+  return all;
+}
+
+using AnswerOf = std::function<Result<LeverAnswer>(std::span<const cli::Change>)>;
+
+/// None where what is changed contradicts itself or what is modelled, or lowers nothing.
+std::optional<Lever> pulled(const LeverBase& base, const std::vector<LeverChoice>& choices, const AnswerOf& answer_of) {
+  std::vector<cli::Change> changes;
+  std::string option;
+  const auto says = [&](std::string_view name) {
+    return std::ranges::find(choices, name, &LeverChoice::option) != choices.end();
+  };
+  if (base.memory == Memory::host && std::ranges::any_of(kPlacements, says))
+    for (const char* each : kPlacements)
+      if (!says(each)) changes.push_back({each});
+  for (const LeverChoice& choice : choices) {
+    option += (option.empty() ? "" : " ") + typed(choice);
+    changes.push_back({choice.option, choice.value});
+    if (choice.value == "disk" && !base.has_disk) changes.push_back({"disk-path", "."}), option += " --disk-path DIR";
+  }
+  const Result<LeverAnswer> answer = answer_of(changes);
+  if (!answer || answer->peak >= base.peak) return std::nullopt;
+  return Lever{.option = option,
+               .peak = answer->peak,
+               .saved = base.peak - answer->peak,
+               .memory = base.memory,
+               .verdict = answer->verdict,
+               .faster = base.tokens_per_second > 0 ? answer->tokens_per_second / base.tokens_per_second : 0};
+}
+
 }  // namespace
 
-std::vector<Lever> find_levers(const LeverBase& base,
-                               const std::function<Result<LeverAnswer>(std::span<const cli::Change>)>& answer_of) {
+std::vector<Lever> find_levers(const LeverBase& base, const AnswerOf& answer_of) {
+  const std::vector<std::vector<LeverChoice>> choices = choices_for(base);
+  std::vector<std::optional<Lever>> found(choices.size());
+  for_each_index(choices.size(), true, [&](std::size_t i) { found[i] = pulled(base, choices[i], answer_of); });
   std::vector<Lever> levers;
-  const bool host = base.memory == Memory::host;
-  const auto pull = [&](std::span<const LeverChoice> choices) {
-    std::vector<cli::Change> changes;
-    std::string option;
-    const auto says = [&](std::string_view name) {
-      return std::ranges::find(choices, name, &LeverChoice::option) != choices.end();
-    };
-    if (host && std::ranges::any_of(kPlacements, says))
-      for (const char* each : kPlacements)
-        if (!says(each)) changes.push_back({each});
-    for (const LeverChoice& choice : choices) {
-      option += (option.empty() ? "" : " ") + typed(choice);
-      changes.push_back({choice.option, choice.value});
-      if (choice.value == "disk" && !base.has_disk) changes.push_back({"disk-path", "."}), option += " --disk-path DIR";
-    }
-    if (const Result<LeverAnswer> answer = answer_of(changes); answer && answer->peak < base.peak)
-      levers.push_back({.option = option,
-                        .peak = answer->peak,
-                        .saved = base.peak - answer->peak,
-                        .memory = base.memory,
-                        .verdict = answer->verdict,
-                        .faster = base.tokens_per_second > 0 ? answer->tokens_per_second / base.tokens_per_second : 0});
-  };
-  if (host)
-    for (const std::vector<LeverChoice>& choices : kHostChoices) pull(choices);
-  else
-    for (const LeverChoice& choice : kChoices) pull({&choice, 1});
-  const LeverChoice half{"micro-batch", std::to_string(base.micro_batch / 2)};
-  if (base.micro_batch > 1) pull({&half, 1});
+  for (std::optional<Lever>& lever : found)
+    if (lever) levers.push_back(std::move(*lever));
   std::ranges::stable_sort(levers, [](const Lever& a, const Lever& b) { return a.saved > b.saved; });
   return levers;
 }

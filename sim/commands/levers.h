@@ -44,8 +44,8 @@ struct LeverBase {
 };
 
 /// Every option that lowers the peak, the one that saves most first. `answer_of` simulates what was asked with
-/// these changes; where that contradicts itself or what is modelled, or there is no such option, there is no such
-/// lever.
+/// these changes, by several threads; where that contradicts itself or what is modelled, or there is no such option,
+/// there is no such lever.
 [[nodiscard]] std::vector<Lever> find_levers(
     const LeverBase& base, const std::function<Result<LeverAnswer>(std::span<const cli::Change> changes)>& answer_of);
 

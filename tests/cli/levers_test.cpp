@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -56,8 +57,10 @@ TEST(Levers, SayWhatTheyCostInSpeedWhereLawsCanTell) {
 
 TEST(Levers, EachChangesOneOption) {
   std::vector<Changes> asked;
+  std::mutex one_at_a_time;
   (void)find_levers({.peak = Bytes{1}, .micro_batch = 2},
                     [&](std::span<const cli::Change> changes) -> Result<LeverAnswer> {
+                      const std::scoped_lock lock(one_at_a_time);
                       asked.emplace_back(changes.begin(), changes.end());
                       return LeverAnswer{.peak = Bytes{1}};
                     });
