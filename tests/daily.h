@@ -20,16 +20,22 @@ inline std::uint64_t seed() {
   return static_cast<std::uint64_t>(now.time_since_epoch().count());
 }
 
+/// The numbers from 1 to `last`, in another order each day.
+inline std::vector<std::size_t> order_of(std::size_t last) {
+  std::vector<std::size_t> order(last);
+  for (std::size_t i = 0; i < last; ++i) order[i] = i + 1;
+  std::mt19937_64 random(seed());
+  std::ranges::shuffle(order, random);
+  return order;
+}
+
 /// The first case and others, one in `every` of all, in their order; all of them with SHARDSCOPE_TEST_SEED=all. Says
 /// which.
 template <typename Case>
 std::vector<Case> part_of(const std::vector<Case>& all, std::size_t every) {
   const char* const said = std::getenv("SHARDSCOPE_TEST_SEED");
   if (all.empty() || (said != nullptr && std::string(said) == "all")) return all;
-  std::vector<std::size_t> order(all.size() - 1);
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i + 1;
-  std::mt19937_64 random(seed());
-  std::ranges::shuffle(order, random);
+  std::vector<std::size_t> order = order_of(all.size() - 1);
   order.resize(std::min(order.size(), all.size() / every));
   std::ranges::sort(order);
   std::vector<Case> part{all.front()};
@@ -43,13 +49,9 @@ std::vector<Case> part_of(const std::vector<Case>& all, std::size_t every) {
 /// in their order where there are as many tests as seeds. Says which.
 inline unsigned pick(unsigned index, unsigned tests, unsigned of) {
   if (index == 0 || tests >= of) return index;
-  std::vector<unsigned> order(of - 1);
-  for (unsigned i = 0; i < of - 1; ++i) order[i] = i + 1;
-  std::mt19937_64 random(seed());
-  std::ranges::shuffle(order, random);
-  std::printf("seed %u of %u (SHARDSCOPE_TEST_SEED=%llu)\n", order[index - 1], of,
-              static_cast<unsigned long long>(seed()));
-  return order[index - 1];
+  const auto picked = static_cast<unsigned>(order_of(of - 1)[index - 1]);
+  std::printf("seed %u of %u (SHARDSCOPE_TEST_SEED=%llu)\n", picked, of, static_cast<unsigned long long>(seed()));
+  return picked;
 }
 
 }  // namespace shard::daily
