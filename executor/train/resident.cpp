@@ -3,9 +3,12 @@
 
 #include <malloc.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <fstream>
-#include <sstream>
 #include <string>
+#include <string_view>
 
 namespace shard::train {
 namespace {
@@ -16,17 +19,18 @@ struct Mapping {
   bool of_file = false;
 };
 
-/// False where `line` is a field of the mapping above it: "Pss:    4 kB".
-bool read_head(const std::string& line, Mapping& mapping) {
-  std::istringstream words(line);
-  std::string range;
-  std::string access;
-  std::string offset;
-  std::string device;
-  std::int64_t inode = 0;
-  if (!(words >> range >> access >> offset >> device >> inode) || range.ends_with(':')) return false;
-  mapping = {.shared = access.ends_with('s'), .of_file = inode != 0};
-  return true;
+/// Takes the first word of `text` off it.
+std::string_view take_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  const std::string_view word = text.substr(0, text.find(' '));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+std::int64_t number(std::string_view word) {
+  std::int64_t value = 0;
+  std::from_chars(word.data(), word.data() + word.size(), value);
+  return value;
 }
 
 }  // namespace
@@ -39,13 +43,17 @@ Bytes proportional_set_size() {
   std::string line;
   Mapping mapping;
   std::int64_t kib = 0;
+  // By hand: some thousand lines, and every rank reads them several times.
   while (std::getline(file, line)) {
-    if (read_head(line, mapping)) continue;
-    const bool library = mapping.of_file && !mapping.shared;
-    std::istringstream words(line);
-    std::string field;
-    std::int64_t value = 0;
-    if (words >> field >> value && field == (library ? "Anonymous:" : "Pss:")) kib += value;
+    std::string_view rest = line;
+    const std::string_view first = take_word(rest);
+    if (!first.ends_with(':')) {
+      mapping.shared = take_word(rest).ends_with('s');
+      for (int skipped = 0; skipped < 2; ++skipped) take_word(rest);  // offset and device
+      mapping.of_file = number(take_word(rest)) != 0;
+    } else if (first == (mapping.of_file && !mapping.shared ? "Anonymous:" : "Pss:")) {
+      kib += number(take_word(rest));
+    }
   }
   return Bytes{kib * 1024};
 }

@@ -133,6 +133,8 @@ void gemm_widened(ThreadPool& pool, std::int64_t m, std::int64_t n, std::int64_t
 void warm_up(ThreadPool& pool) {
   constexpr std::int64_t kEdge = 768;
   constexpr std::int64_t kInner = 1024;
+  constexpr std::int64_t kSmallEdge = 96;
+  constexpr std::int64_t kSmallInner = 256;
   const std::vector<float> operand(static_cast<std::size_t>(kEdge * kInner));
   std::vector<float> results(static_cast<std::size_t>(kEdge * kEdge) * static_cast<std::size_t>(pool.threads()));
   std::atomic<int> arrived{0};
@@ -141,14 +143,15 @@ void warm_up(ThreadPool& pool) {
     ++arrived;
     while (arrived.load() < pool.threads()) sched_yield();
     float* c = results.data() + task * kEdge * kEdge;
-    for (const bool a_transposed : {false, true}) {
-      for (const bool b_transposed : {false, true}) {
-        for (const float beta : {0.0F, 1.0F}) {
-          gemm_tile(kEdge, kEdge, kInner, 1.0F, {operand.data(), a_transposed ? kEdge : kInner, a_transposed},
-                    {operand.data(), b_transposed ? kInner : kEdge, b_transposed}, beta, c, kEdge);
-        }
-      }
-    }
+    const auto product = [&](std::int64_t edge, std::int64_t inner, bool a_transposed, bool b_transposed, float beta) {
+      gemm_tile(edge, edge, inner, 1.0F, {operand.data(), a_transposed ? edge : inner, a_transposed},
+                {operand.data(), b_transposed ? inner : edge, b_transposed}, beta, c, edge);
+    };
+    // The buffers are as large whichever operand is transposed: one large product has them, small ones have the code.
+    product(kEdge, kInner, false, false, 0.0F);
+    for (const bool a_transposed : {false, true})
+      for (const bool b_transposed : {false, true})
+        for (const float beta : {0.0F, 1.0F}) product(kSmallEdge, kSmallInner, a_transposed, b_transposed, beta);
   });
 }
 
