@@ -24,33 +24,56 @@ class History {
  public:
   History() : stretches_{{}} {}
 
+  /// Calls visit(stretch) for those that meet [begin, end).
+  template <class Visit>
+  void meeting(std::int64_t begin, std::int64_t end, Visit visit) const {
+    for (std::size_t i = holding(begin); begin < end && i < stretches_.size() && stretches_[i].begin < end; ++i)
+      visit(stretches_[i]);
+  }
   /// Calls visit(stretch) for those inside [begin, end), cut to fit.
   template <class Visit>
   void inside(std::int64_t begin, std::int64_t end, Visit visit) {
-    std::size_t i = cut(begin);
-    cut(end);
-    for (; i < stretches_.size() && stretches_[i].begin < end; ++i) visit(stretches_[i]);
+    if (begin >= end) return;
+    const std::size_t first = cut(holding(begin), begin);
+    const std::size_t last = before(end, first);
+    cut(last, end);
+    for (std::size_t i = first; i <= last; ++i) visit(stretches_[i]);
   }
   /// [begin, end) has one history from now on.
   void replace(std::int64_t begin, std::int64_t end, std::int32_t writer) {
-    const std::size_t first = cut(begin);
-    const std::size_t last = cut(end);
+    if (begin >= end) return;
+    const std::size_t first = cut(holding(begin), begin);
+    const std::size_t last = before(end, first);
+    std::size_t kept = last + 1;
+    if (kept == stretches_.size() || stretches_[kept].begin > end) {
+      // What is left of the last one takes its place, unless that is the first one's.
+      kept = last == first ? cut(last, end) : last;
+      stretches_[kept].begin = end;
+    }
     stretches_[first] = Stretch{.begin = begin, .writer = writer};
     stretches_.erase(stretches_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
-                     stretches_.begin() + static_cast<std::ptrdiff_t>(last));
+                     stretches_.begin() + static_cast<std::ptrdiff_t>(kept));
   }
 
  private:
-  /// The index of the stretch that begins at `at`, made if there is none.
-  std::size_t cut(std::int64_t at) {
-    auto it = std::upper_bound(stretches_.begin(), stretches_.end(), at,
-                               [](std::int64_t value, const Stretch& s) { return value < s.begin; });
-    const auto before = std::prev(it);
-    if (before->begin == at) return static_cast<std::size_t>(before - stretches_.begin());
-    Stretch copy = *before;
+  /// The index of the stretch that has byte `at`.
+  [[nodiscard]] std::size_t holding(std::int64_t at) const {
+    const auto behind = std::ranges::upper_bound(stretches_, at, {}, &Stretch::begin);
+    return static_cast<std::size_t>(behind - stretches_.begin()) - 1;
+  }
+  /// That of the last stretch which begins before `end`, at `first` or behind it: a few steps, and no search.
+  [[nodiscard]] std::size_t before(std::int64_t end, std::size_t first) const {
+    while (first + 1 < stretches_.size() && stretches_[first + 1].begin < end) ++first;
+    return first;
+  }
+  /// The index of the stretch that begins at `at`, made if there is none, out of stretch `i` that has the byte before.
+  std::size_t cut(std::size_t i, std::int64_t at) {
+    if (stretches_[i].begin == at) return i;
+    if (i + 1 < stretches_.size() && stretches_[i + 1].begin == at) return i + 1;
+    Stretch copy = stretches_[i];
     copy.begin = at;
-    it = stretches_.insert(it, copy);
-    return static_cast<std::size_t>(it - stretches_.begin());
+    stretches_.insert(stretches_.begin() + static_cast<std::ptrdiff_t>(i) + 1, copy);
+    return i + 1;
   }
   std::vector<Stretch> stretches_;
 };
@@ -114,7 +137,8 @@ class PhaseOrder {
   }
 
   void check_operand(std::size_t i, const Operand& o) {
-    visit(o, [&](Stretch& s) {
+    const Range r = in_arena(o);
+    history(o).meeting(r.begin, r.end, [&](const Stretch& s) {
       require(i, o, s.writer, "wrote");
       if (!o.writes()) return;
       for (std::int32_t reader : s.readers) require(i, o, reader, "reads");
