@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "executor/cpu/kernels/finite.h"
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/numeric/finite.h"
 
@@ -60,7 +61,7 @@ template <class T>
 bool all_finite(ThreadPool& pool, std::int64_t n, const T* x) {
   std::atomic<bool> finite{true};
   run_ranges(pool, n, [&](std::int64_t begin, std::int64_t count) {
-    if (!are_finite(x + begin, count)) finite.store(false, std::memory_order_relaxed);
+    if (!finite_range(count, x + begin)) finite.store(false, std::memory_order_relaxed);
   });
   return finite.load();
 }

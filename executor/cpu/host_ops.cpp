@@ -7,6 +7,7 @@
 
 #include "executor/cpu/control.h"
 #include "executor/cpu/kernels/elementwise.h"
+#include "executor/cpu/kernels/finite.h"
 #include "executor/cpu/kernels/init.h"
 #include "executor/cpu/kernels/optimizer.h"
 #include "executor/cpu/whole_runs.h"
@@ -244,7 +245,7 @@ void HostOps::note_shown(model::ParamId param, plan::Digest::Content content, Dt
   if (content != plan::Digest::Content::parameter && content != plan::Digest::Content::master) return;
   const ConstElements shown(elements.data(), dtype);
   with_type(dtype, [&]<class T>(T) {
-    if (!are_finite(shown.as<T>(), static_cast<std::int64_t>(elements.size() / sizeof(T))))
+    if (!finite_range(static_cast<std::int64_t>(elements.size() / sizeof(T)), shown.as<T>()))
       note_not_finite(step_ - 1, param);
   });
 }

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "executor/numeric/half.h"
 #include "executor/numeric/vectorise.h"
@@ -15,12 +16,22 @@ template <class T>
   return (std::bit_cast<std::uint32_t>(to_f32(value)) & kExponent) != kExponent;
 }
 
-/// Looks at all of them, whatever comes first: that is the loop that is vectorised.
+/// Looks at all of them, whatever comes first, for the largest exponent: that is a loop that is vectorised.
 template <class T>
 [[nodiscard]] SHARD_INLINE bool are_finite(const T* values, std::int64_t n) {
-  bool finite = true;
-  for (std::int64_t i = 0; i < n; ++i) finite &= is_finite(values[i]);
-  return finite;
+  if constexpr (sizeof(T) == 2) {
+    constexpr std::uint16_t kExponent = std::is_same_v<T, F16> ? 0x7C00U : 0x7F80U;
+    std::uint16_t largest = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto exponent = static_cast<std::uint16_t>(values[i].bits & kExponent);
+      largest = exponent > largest ? exponent : largest;
+    }
+    return largest != kExponent;
+  } else {
+    bool finite = true;
+    for (std::int64_t i = 0; i < n; ++i) finite &= is_finite(values[i]);
+    return finite;
+  }
 }
 
 /// The first that is not finite; n where all are.

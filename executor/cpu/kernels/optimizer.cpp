@@ -3,9 +3,9 @@
 
 #include <atomic>
 
+#include "executor/cpu/kernels/finite.h"
 #include "executor/cpu/kernels/ranges.h"
 #include "executor/cpu/kernels/simd.h"
-#include "executor/numeric/finite.h"
 
 namespace shard::cpu {
 namespace {
@@ -48,10 +48,6 @@ template <class G>
 SHARD_CLONES void momentum_range(std::int64_t n, SgdFactors f, const G* g, float* p, float* buffer) {
   SHARD_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) p[i] = momentum_element(f, to_f32(g[i]), p[i], buffer[i]);
-}
-
-SHARD_CLONES bool finite_range(std::int64_t n, const float* p) {
-  return are_finite(p, n);
 }
 
 /// range(first, count) over the pool, and whether parameters are finite behind it.
