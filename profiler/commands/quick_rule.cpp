@@ -93,6 +93,14 @@ bool trains_by_fsdp(const Recipe& recipe) {
   return text_of_file(recipe.accelerate_config).find("distributed_type: FSDP") != std::string::npos;
 }
 
+/// Whether FSDP 2 is accelerate's from before it made units of a model's ends.
+bool makes_blocks_units_alone(const Recipe& recipe, const DryRun& run) {
+  constexpr std::pair kWithEnds{1, 14};
+  if (text_of_file(recipe.accelerate_config).find("fsdp_version: 2") == std::string::npos) return false;
+  const auto accelerate = run.software.find("accelerate");
+  return accelerate != run.software.end() && release_of(accelerate->second) < kWithEnds;
+}
+
 /// Whether the Trainer makes the optimizer itself, which then is fused (its training_args.py: on PyTorch 2.8 and
 /// later).
 bool has_fused_optimizer(const Recipe& recipe, const DryRun& run) {
@@ -112,6 +120,7 @@ Words of_trainer(const Recipe& recipe, const DryRun& run) {
                                          : Words{"--ds-config", recipe.ds_config};
   if (!recipe.precision.empty()) words.insert(words.end(), {"--precision", recipe.precision});
   if (trains_by_fsdp(recipe)) words.insert(words.end(), {"--reduce-dtype", "precision"});
+  if (makes_blocks_units_alone(recipe, run)) words.insert(words.end(), {"--fsdp-units", "blocks"});
   if (has_fused_optimizer(recipe, run)) words.insert(words.end(), {"--optimizer-implementation", "fused"});
   return words;
 }

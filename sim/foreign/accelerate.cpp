@@ -143,12 +143,16 @@ const Value* version_of_fsdp(const Reading& reading) {
   return nullptr;
 }
 
-/// FSDP 1 gathers nothing ahead in backward where a file does not ask for it; FSDP 2 always does.
-void settle_prefetch(Reading& reading) {
+/// What no key says. FSDP 1 gathers nothing ahead in backward where a file does not ask for it, FSDP 2 always does; of
+/// FSDP 2, accelerate makes units of the model's ends from 1.14 on (utils/fsdp_utils.py, fsdp2_prepare_model).
+void settle_fsdp(Reading& reading) {
   const Setting* const stage = reading.setting("stage");
-  if (stage == nullptr || stage->value == "0" || reading.setting("prefetch") != nullptr) return;
-  if (fsdp_of(version_of_fsdp(reading)) == "fsdp1")
-    reading.assume({stage->pointer, reading.root().at(stage->pointer)}, "prefetch", "0");
+  if (stage == nullptr || stage->value == "0") return;
+  const Leaf leaf{stage->pointer, reading.root().at(stage->pointer)};
+  if (fsdp_of(version_of_fsdp(reading)) == "fsdp2")
+    reading.assume(leaf, "fsdp-units", "ends");
+  else if (reading.setting("prefetch") == nullptr)
+    reading.assume(leaf, "prefetch", "0");
 }
 
 /// Whose run it is.
@@ -183,7 +187,7 @@ Result<void> read_fsdp_file(Reading& reading) {
     if (first.value.is_table()) return {};
     reading.assume({pointer_part(first.key), &first.value}, "stage", "3");
   }
-  settle_prefetch(reading);
+  settle_fsdp(reading);
   return {};
 }
 
@@ -216,7 +220,7 @@ Result<ForeignConfig> read_accelerate(const Text& text, const Given& given) {
   if (Result<void> ok = reading.walk(accelerate_rows()); !ok) return ok.error();
   settle_stage(reading);
   settle_framework(reading);
-  if (type_of(reading) == "FSDP") settle_prefetch(reading);
+  if (type_of(reading) == "FSDP") settle_fsdp(reading);
   if (Result<void> ok = settle_config_file(reading); !ok) return ok.error();
   const bool in_file = reading.root().at(kConfigFile) != nullptr;
   if (type_of(reading) == "DEEPSPEED" && !in_file)

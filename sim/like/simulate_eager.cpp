@@ -292,7 +292,7 @@ eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strate
           .reduced = reduces_in_fp32(options) ? eager::Scalar::f32 : compute,
           .reshard_after_forward = s.stage == 3 && !s.keep_gathered,
           .keep_last = titan,
-          .ends_apart = titan && options.torchtitan.ends_apart && !model.tied_embeddings,
+          .ends_apart = titan ? options.torchtitan.ends_apart && !model.tied_embeddings : options.units_at_ends,
           .original_parameters = options.original_parameters,
           .prefetch = s.prefetch > 0,
           .offload = offload_of(s.placement).value_or(eager::Offload::none),

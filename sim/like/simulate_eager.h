@@ -40,7 +40,8 @@ struct EagerOptions {
   eager::Logits logits = eager::Logits::usual;
   eager::Update update = eager::Update::foreach;
   bool set_to_none = true;
-  bool cache = true;  ///< transformers' use_cache
+  bool cache = true;           ///< transformers' use_cache
+  bool units_at_ends = false;  ///< fsdp2: of the embedding, and of the last norm with the head
   eager::Torchtitan torchtitan{};
   bool autocast = false;                   ///< bf16, over fp32 parameters
   std::optional<Bytes> device_capacity{};  ///< none: no limit

@@ -35,7 +35,7 @@ TEST(Accelerate, FsdpOptions) {
                              "  fsdp_reshard_after_forward: false\n  fsdp_offload_params: true\n"
                              "  fsdp_activation_checkpointing: 'true'\n  fsdp_backward_prefetch: BACKWARD_POST\n"
                              "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n")),
-            "grad-placement=host keep-gathered=true optimizer-placement=host param-placement=host "
+            "fsdp-units=ends? grad-placement=host keep-gathered=true optimizer-placement=host param-placement=host "
             "recompute=block stage=3 unit=module world-size=2");
 }
 
@@ -52,6 +52,17 @@ TEST(Accelerate, PrefetchIsFsdp1s) {
   EXPECT_EQ(prefetch("  fsdp_backward_prefetch: BACKWARD_PRE\n"), "prefetch=1");
   EXPECT_EQ(prefetch("  fsdp_version: 2\n  fsdp_reshard_after_forward: true\n"), "");
   EXPECT_EQ(prefetch("  fsdp_version: 2\n  fsdp_backward_prefetch: NO_PREFETCH\n"), "");
+}
+
+/// accelerate makes units of a model's ends under FSDP 2 alone.
+TEST(Accelerate, UnitsOfTheModelsEndsAreFsdp2s) {
+  const auto settings = [](const std::string& section) {
+    return settings_of(read("distributed_type: FSDP\nnum_processes: 2\nfsdp_config:\n" + section));
+  };
+  EXPECT_NE(settings("  fsdp_version: 2\n  fsdp_reshard_after_forward: true\n").find("fsdp-units=ends?"),
+            std::string::npos);
+  EXPECT_EQ(settings("  fsdp_version: 1\n  fsdp_sharding_strategy: FULL_SHARD\n").find("fsdp-units"),
+            std::string::npos);
 }
 
 TEST(Accelerate, DeepSpeedBySection) {

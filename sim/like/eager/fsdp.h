@@ -8,8 +8,8 @@
 
 namespace shard::like::eager {
 
-/// A unit is a block, or an end of the model where these are apart; the last is the model's own part, which stays
-/// gathered from forward to the end of backward.
+/// A unit is a block, or an end of the model where these are apart; the last is what is left of the model's own part,
+/// which stays gathered from forward to the end of backward.
 class Fsdp : public Sharding {
  public:
   using Sharding::Sharding;
@@ -44,10 +44,13 @@ class Fsdp : public Sharding {
   std::vector<Unit> units_;
 
  private:
+  /// Of a parameter outside of all blocks.
+  Unit& unit_outside(const model::Model& model, std::size_t parameter);
   void leave(Unit& unit);
   void before_backward(Unit& unit);
 
   std::size_t blocks_ = 0;
+  bool tied_ends_ = false;    ///< the embedding is in the unit of the model's end
   std::vector<Unit*> order_;  ///< in which forward left them
 };
 

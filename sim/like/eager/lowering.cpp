@@ -23,6 +23,10 @@ LoweredDecoder::LoweredDecoder(Runtime& runtime, const model::Model& model, cons
     prefix_ = op.name.substr(0, op.name.find(".0.") + 1);
     break;
   }
+  for (const LoweredStep& step : lowered_.behind.steps) {
+    const model::OperatorKind kind = step.op().kind;
+    if (kind == model::OperatorKind::layer_norm || kind == model::OperatorKind::rms_norm) last_norm_ = &step;
+  }
   if (!row_.has_sdpa) options_.attention = Attention::eager;
   if (row_.inputs != Inputs::none) list_buffers();
   for (const LoweredPart& part : lowered_.blocks) {
@@ -118,8 +122,16 @@ Tensor LoweredDecoder::through_blocks(Tensor x) {
 }
 
 Tensor LoweredDecoder::scores(const Tensor& hidden) {
+  const bool first = ends_apart(r_) && !model_.tied_embeddings && !ends_with_norm();
+  const Tensor entered = first ? r_.sharding->enter(unit_of_end(), hidden) : hidden;
   r_.tape().set_module(row_.modules.head, -1);
-  return product(*lowered_.head, hidden);
+  Tensor y = product(*lowered_.head, entered);
+  if (ends_apart(r_)) r_.sharding->leave(unit_of_end(), y);
+  return y;
+}
+
+bool LoweredDecoder::ends_with_norm() const {
+  return last_norm_ != nullptr && is_behind_blocks(model_, place_of(last_norm_->op()));
 }
 
 Tensor LoweredDecoder::block(std::int64_t l, const Tensor& x) {
@@ -147,6 +159,10 @@ Tensor LoweredDecoder::run(const LoweredPart& part, const Tensor& x) {
 
 void LoweredDecoder::run_step(const LoweredStep& step, Values& values) {
   if (step.op().block < 0) r_.tape().set_module(r_.tape().keep(name_of(step.op())), -1);
+  if (&step == last_norm_ && ends_apart(r_) && !model_.tied_embeddings && ends_with_norm()) {
+    Tensor& x = values[step.inputs[0]];
+    x = r_.sharding->enter(unit_of_end(), x);
+  }
   values[step.output] = run(step, values);
   for (const std::size_t v : step.done) values[v] = {};
 }
@@ -218,11 +234,14 @@ Tensor LoweredDecoder::passed(const LoweredStep& step, const Values& values) {
 }
 
 Tensor LoweredDecoder::embedded(const LoweredStep& step, const Values& values) {
+  const std::size_t unit = model_.tied_embeddings ? unit_of_end() : unit_of_end() - 1;
+  if (ends_apart(r_)) (void)r_.sharding->enter(unit, values[step.inputs[0]]);
   const Tensor x = in_module(r_, module_with(step.op()), values[step.inputs[0]], [&](const Tensor& tokens) {
     Tensor rows =
         row_.embedding_by_index ? index_rows(r_, weight(step.op()), tokens) : embedding(r_, weight(step.op()), tokens);
     return row_.scaled_embedding ? mul(r_, rows, r_.buffers()[0]) : rows;
   });
+  if (ends_apart(r_) && !model_.tied_embeddings) r_.sharding->leave(unit, x);
   if (row_.inputs == Inputs::none) return x;
   names_of_forward_.push_back(x);
   if (row_.inputs != Inputs::bloom_alibi && row_.inputs != Inputs::mpt_alibi) make_inputs();

@@ -118,6 +118,10 @@ class LoweredDecoder : public Decoder {
   [[nodiscard]] std::size_t kind_of(std::int64_t l) const;
   [[nodiscard]] bool has_kind(std::size_t kind) const;
   [[nodiscard]] std::string_view name_of(const model::Operator& op) const;
+  /// Number of the unit behind the blocks and the embedding, where a framework has units of the model's ends.
+  [[nodiscard]] std::size_t unit_of_end() const { return static_cast<std::size_t>(model_.layers) + 1; }
+  /// Whether that unit begins with the last norm, which is registered there.
+  [[nodiscard]] bool ends_with_norm() const;
   void run_step(const LoweredStep& step, Values& values);
   Tensor run(const LoweredStep& step, const Values& values);
 
@@ -200,6 +204,7 @@ class LoweredDecoder : public Decoder {
   Activation activation_;
   model::Graph graph_;
   LoweredGraph lowered_;
+  const LoweredStep* last_norm_ = nullptr;  ///< of what lies behind the blocks
   std::string prefix_;
   struct BufferRow {
     std::size_t before;

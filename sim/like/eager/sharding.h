@@ -1,6 +1,8 @@
 // What a framework that puts a model over several ranks does around the model's parts, its backward and its optimizer.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -68,8 +70,9 @@ struct ShardingOptions {
   Scalar resting = Scalar::f32;       ///< of shards, and so of the optimizer's states
   Scalar reduced = Scalar::f32;       ///< of gradients while ranks sum them up
   bool reshard_after_forward = true;  ///< else gathered parameters stay until backward
-  bool keep_last = false;   ///< but those of the last block, or of the model's end where it is a unit, stay: torchtitan
-  bool ends_apart = false;  ///< two units more: the embedding, behind the blocks, and then the model's end
+  bool keep_last = false;             ///< but those of the last block stay: torchtitan
+  bool ends_apart = false;  ///< two units more, numbered behind the blocks: the embedding, and what lies behind them,
+                            ///< which stays gathered and has the embedding, too, where they are tied
   bool original_parameters = true;  ///< fsdp1: use_orig_params
   bool prefetch = true;             ///< backward gathers the unit before while one runs; fsdp1: BACKWARD_PRE
   Offload offload = Offload::none;
@@ -152,6 +155,11 @@ Tensor in_module(Runtime& r, const Module& module, const Tensor& x, const Body& 
 /// Of a module with parameters that begin at this one.
 [[nodiscard]] inline Module module_of(std::string_view name, const Tensor& first, std::int32_t count = 1) {
   return {.name = name, .first = first.parameter(), .count = count};
+}
+/// Whether the model registers the parameter after those of its blocks.
+[[nodiscard]] inline bool is_behind_blocks(const model::Model& model, std::size_t parameter) {
+  const auto first = model.parameter_block.begin();
+  return std::any_of(first, first + static_cast<std::ptrdiff_t>(parameter), [](std::int32_t b) { return b >= 0; });
 }
 [[nodiscard]] inline bool ends_apart(const Runtime& r) {
   return r.sharding != nullptr && r.sharding->ends_apart();

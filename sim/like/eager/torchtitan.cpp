@@ -73,11 +73,8 @@ class TorchtitanDecoder final : public LoweredDecoder {
   Tensor forward() {
     enter_model(r_);
     r_.tape().set_module(kBoth.modules.embedding, -1);  // whose unit is gathered first
-    const bool apart = ends_apart(r_);
-    const auto begin = [this](const Tensor& ids) { return run(lowered().before, ids); };
-    const auto end = [this](const Tensor& x) { return scores(run(lowered().behind, x)); };
-    Tensor h = through_blocks(apart ? in_unit(r_, model_.layers, tokens_, begin) : begin(tokens_));
-    const Tensor output = apart ? in_unit(r_, model_.layers + 1, std::exchange(h, {}), end) : end(std::exchange(h, {}));
+    Tensor h = through_blocks(run(lowered().before, tokens_));
+    const Tensor output = scores(run(lowered().behind, std::exchange(h, {})));
     leave_model(r_, output, output);
     return output;
   }

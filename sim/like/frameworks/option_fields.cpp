@@ -122,6 +122,11 @@ std::span<const OptionField> option_fields() {
        .place = choice<&EagerOptions::reduce_in>({{"usual", "as --masters says"},
                                                   {"fp32", "whatever rests in 16 bits"},
                                                   {"precision", "what --precision says, as accelerate has it"}})},
+      {.option = "fsdp-units",
+       .help = "fsdp2: what fully_shard is called with",
+       .place = choice<&EagerOptions::units_at_ends>(
+           {{"blocks", "each block, and the model"},
+            {"ends", "the embedding, and the last norm with the head, too, as accelerate 1.14 and later do"}})},
       {.option = "use-orig-params",
        .help = "fsdp1: use_orig_params",
        .place = yes_or_no<&EagerOptions::original_parameters>(

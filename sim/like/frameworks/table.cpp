@@ -89,7 +89,7 @@ std::span<const Framework> frameworks() {
        .sharding = eager::Framework::fsdp2,
        .make = eager::fsdp2,
        .usual_stage = 3,
-       .options = joined({kLoop, kAllocator, kFsdp, kPlacement, {"model-code", "pin-memory"}})},
+       .options = joined({kLoop, kAllocator, kFsdp, kPlacement, {"model-code", "pin-memory", "fsdp-units"}})},
       {.name = "fsdp1",
        .version = "2.11",
        .older = kOlderPyTorch,

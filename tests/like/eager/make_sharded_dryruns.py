@@ -31,8 +31,22 @@ def fsdp2(run, model, blocks):
         policy["offload_policy"] = CPUOffloadPolicy(pin_memory=run["offload"] == "pinned")
     for block in blocks:
         fully_shard(block, reshard_after_forward=run["stage"] == 3, **policy)
+    if run.get("units") == "ends":
+        shard_ends(model, run["stage"] == 3, policy)
     fully_shard(model, **policy)
     return model
+
+
+def shard_ends(model, reshard, policy):
+    """Units as accelerate 1.15 makes them (utils/fsdp_utils.py, fsdp2_prepare_model)."""
+    from torch.distributed.fsdp import fully_shard
+
+    embedding, head = model.get_input_embeddings(), model.get_output_embeddings()
+    norms = [m for m in getattr(model, model.base_model_prefix).children() if "Norm" in type(m).__name__]
+    tied = embedding.weight is head.weight
+    if not tied:
+        fully_shard(embedding, reshard_after_forward=reshard, **policy)
+    fully_shard([*norms[-1:], *([embedding] if tied else []), head], reshard_after_forward=False, **policy)
 
 
 def fsdp1(run, model, blocks):
@@ -103,6 +117,7 @@ def main():
     parser.add_argument("--framework", choices=["fsdp1", "fsdp2"], default="fsdp2")
     parser.add_argument("--recompute", choices=["none", "block"], default="none")
     parser.add_argument("--families", nargs="*", default=[], help="model_type of programs to draw alone")
+    parser.add_argument("--units", choices=["blocks", "ends"], default="blocks")
     parser.add_argument("--out", default="sharded_dryruns.tsv")
     args = parser.parse_args()
     import transformers.models.gpt2.modeling_gpt2, transformers.models.llama.modeling_llama  # before the fork
@@ -118,7 +133,7 @@ def main():
         rows = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
         rows.writerow([*keys[:-1], "creation", "first", "second", "third", "reserved", keys[-1]])
         for _ in range(args.runs):
-            run = draw(draws, args.framework, args.recompute, args.families)
+            run = draw(draws, args.framework, args.recompute, args.families) | {"units": args.units}
             answer = make_dryruns.answer_of(train, run)
             if answer is None:
                 continue

@@ -18,7 +18,7 @@ struct ShardedRun {
   std::vector<std::int64_t> peaks;  ///< creation, then three steps
 };
 
-LikeResult predicted(const ShardedRun& run, eager::Version version = eager::kNewest) {
+LikeResult predicted(const ShardedRun& run, eager::Version version = eager::kNewest, bool units_at_ends = false) {
   plan::Strategy strategy;
   strategy.world_size = run.ranks;
   strategy.stage = run.stage;
@@ -31,6 +31,7 @@ LikeResult predicted(const ShardedRun& run, eager::Version version = eager::kNew
   options.framework = eager_framework(run.framework).value();
   options.version = version;
   options.masters = run.masters == "fp32";
+  options.units_at_ends = units_at_ends;
   if (run.optimizer == "fused") options.update = eager::Update::fused;
   if (run.optimizer == "for-loop") options.update = eager::Update::for_loop;
   const auto model = std::make_shared<model::Model>(test::model_of(run.config));
@@ -113,6 +114,19 @@ TEST(ShardedDryRuns, OfOtherFamiliesMostAreEqualAndNearlyAllWithinAHundredthOfAP
   }
   EXPECT_EQ(runs.size(), 80U);
   EXPECT_GE(equal * 100, runs.size() * 75) << equal << " of " << runs.size() << " to the byte";
+}
+
+/// Programs whose ends are units as accelerate makes them (make_sharded_dryruns.py --units ends), tied or not; steps of
+/// one, a gpt_neox, are 0.35 % low.
+TEST(ShardedDryRuns, WithUnitsAtAModelsEndsNearlyAllAreEqualToTheByte) {
+  std::size_t equal = 0;
+  const std::vector<ShardedRun> runs = runs_of("fsdp2", "", "accelerate_units_dryruns.tsv");
+  for (const ShardedRun& run : runs) {
+    const LikeResult result = predicted(run, eager::kNewest, true);
+    equal += test::has_peaks(result, run.peaks, 4e-3, run.config) ? 1U : 0U;
+  }
+  EXPECT_EQ(runs.size(), 60U);
+  EXPECT_GE(equal + 3, runs.size());
 }
 
 /// Rows of sharded_dryruns.tsv again under older PyTorch (same_in_version.py).
