@@ -88,11 +88,6 @@ std::string text_of_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// accelerate sums gradients in what it computes in (FullyShardedDataParallelPlugin.set_mixed_precision()).
-bool trains_by_fsdp(const Recipe& recipe) {
-  return text_of_file(recipe.accelerate_config).find("distributed_type: FSDP") != std::string::npos;
-}
-
 /// Whether FSDP 2 is accelerate's from before it made units of a model's ends.
 bool makes_blocks_units_alone(const Recipe& recipe, const DryRun& run) {
   constexpr std::pair kWithEnds{1, 14};
@@ -119,7 +114,6 @@ Words of_trainer(const Recipe& recipe, const DryRun& run) {
   Words words = recipe.ds_config.empty() ? Words{"--accelerate-config", recipe.accelerate_config}
                                          : Words{"--ds-config", recipe.ds_config};
   if (!recipe.precision.empty()) words.insert(words.end(), {"--precision", recipe.precision});
-  if (trains_by_fsdp(recipe)) words.insert(words.end(), {"--reduce-dtype", "precision"});
   if (makes_blocks_units_alone(recipe, run)) words.insert(words.end(), {"--fsdp-units", "blocks"});
   if (has_fused_optimizer(recipe, run)) words.insert(words.end(), {"--optimizer-implementation", "fused"});
   return words;

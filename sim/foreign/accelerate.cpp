@@ -143,12 +143,14 @@ const Value* version_of_fsdp(const Reading& reading) {
   return nullptr;
 }
 
-/// What no key says. FSDP 1 gathers nothing ahead in backward where a file does not ask for it, FSDP 2 always does; of
-/// FSDP 2, accelerate makes units of the model's ends from 1.14 on (utils/fsdp_utils.py, fsdp2_prepare_model).
+/// What no key says. Ranks sum gradients up in what they compute in (utils/dataclasses.py, set_mixed_precision). FSDP 1
+/// gathers nothing ahead in backward where a file does not ask for it, FSDP 2 always does; of FSDP 2, accelerate makes
+/// units of the model's ends from 1.14 on (utils/fsdp_utils.py, fsdp2_prepare_model).
 void settle_fsdp(Reading& reading) {
   const Setting* const stage = reading.setting("stage");
   if (stage == nullptr || stage->value == "0") return;
   const Leaf leaf{stage->pointer, reading.root().at(stage->pointer)};
+  reading.assume(leaf, "reduce-dtype", "precision");
   if (fsdp_of(version_of_fsdp(reading)) == "fsdp2")
     reading.assume(leaf, "fsdp-units", "ends");
   else if (reading.setting("prefetch") == nullptr)

@@ -23,11 +23,13 @@ TEST(Accelerate, FsdpStrategies) {
              "fsdp_config:\n  fsdp_sharding_strategy: " +
              strategy + "\n"));
   };
-  EXPECT_EQ(settings("FULL_SHARD"), "precision=bf16 prefetch=0? stage=3 world-size=16");
-  EXPECT_EQ(settings("1"), "precision=bf16 prefetch=0? stage=3 world-size=16");
-  EXPECT_EQ(settings("SHARD_GRAD_OP"), "keep-gathered=true precision=bf16 prefetch=0? stage=3 world-size=16");
+  EXPECT_EQ(settings("FULL_SHARD"), "precision=bf16 prefetch=0? reduce-dtype=precision? stage=3 world-size=16");
+  EXPECT_EQ(settings("1"), "precision=bf16 prefetch=0? reduce-dtype=precision? stage=3 world-size=16");
+  EXPECT_EQ(settings("SHARD_GRAD_OP"),
+            "keep-gathered=true precision=bf16 prefetch=0? reduce-dtype=precision? stage=3 world-size=16");
   EXPECT_EQ(settings("NO_SHARD"), "precision=bf16 stage=0 world-size=16");
-  EXPECT_EQ(settings("HYBRID_SHARD"), "precision=bf16 prefetch=0? shard-group=8 stage=3 world-size=16");
+  EXPECT_EQ(settings("HYBRID_SHARD"),
+            "precision=bf16 prefetch=0? reduce-dtype=precision? shard-group=8 stage=3 world-size=16");
 }
 
 TEST(Accelerate, FsdpOptions) {
@@ -36,7 +38,7 @@ TEST(Accelerate, FsdpOptions) {
                              "  fsdp_activation_checkpointing: 'true'\n  fsdp_backward_prefetch: BACKWARD_POST\n"
                              "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n")),
             "fsdp-units=ends? grad-placement=host keep-gathered=true optimizer-placement=host param-placement=host "
-            "recompute=block stage=3 unit=module world-size=2");
+            "recompute=block reduce-dtype=precision? stage=3 unit=module world-size=2");
 }
 
 /// What backward gathers ahead.
