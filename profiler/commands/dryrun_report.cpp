@@ -24,6 +24,11 @@ cluster::Verdict verdict_of(const RankRun& rank, const Card& card) {
   return cluster::verdict_of(Bytes{reserved_bytes(rank)}, card.room());
 }
 
+/// The most host memory that the program has, whether or not it was written to here.
+std::int64_t host_peak(const DryRun& run) {
+  return std::max(run.host_peak_bytes, run.ended.peak_resident_bytes);
+}
+
 /// PyTorch's own maximum where it is before the events that are kept; 0: it is not.
 std::int64_t unrecorded_peak(const RankRun& rank) {
   return rank.answer && rank.run.allocated_peak_bytes > rank.answer->allocated_bytes ? rank.run.allocated_peak_bytes
@@ -52,6 +57,7 @@ void add_rank(nlohmann::ordered_json& j, const RankRun& rank, const Card& card) 
   j["unrecorded_peak_bytes"] = unrecorded_peak(rank);
   j["pinned_host_peak_bytes"] = run.pinned_peak_bytes;
   j["host_peak_resident_bytes"] = run.ended.peak_resident_bytes;
+  j["host_peak_bytes"] = host_peak(run);
   j["unknown_workspaces"] = run.unknown_workspaces;
   j["values_read_as_zeros"] = run.values_read;
   j["unrecorded_allocations"] = run.allocations_gone;
@@ -150,6 +156,14 @@ std::string software_text(const DryRun& run) {
   return "software        " + with + (without.empty() ? "" : "; without " + without) + "\n";
 }
 
+std::string host_text(const DryRun& run) {
+  const std::int64_t resident = run.ended.peak_resident_bytes;
+  std::string text = "host memory     " + show_bytes(Bytes{host_peak(run)}) + " resident at most";
+  if (run.host_peak_bytes > resident)
+    text += ", of which " + show_bytes(Bytes{resident}) + " here: weights and states on the host are not written to";
+  return text + "\n";
+}
+
 std::string replaced_text(const DryRun& run) {
   std::string text;
   for (const Replaced& each : run.replaced)
@@ -164,7 +178,7 @@ std::string table_of(const DryRuns& runs, const Card& card) {
   for (const RankRun& rank : runs.ranks)
     table.add({std::to_string(rank.run.rank), with_commas(rank.answer ? rank.answer->allocated_bytes : 0),
                with_commas(reserved_bytes(rank)), with_commas(rank.run.optimizer_steps),
-               show_bytes(Bytes{rank.run.ended.peak_resident_bytes}), cluster::to_string(verdict_of(rank, card)),
+               show_bytes(Bytes{host_peak(rank.run)}), cluster::to_string(verdict_of(rank, card)),
                rank.run.ended_by_others        ? "by the others' end"
                : rank.run.ended.exit_code == 0 ? "well"
                                                : "exit code " + std::to_string(rank.run.ended.exit_code)});
@@ -279,7 +293,7 @@ std::string to_text(const DryRuns& runs, const Card& card, std::size_t top) {
     text << cluster::verdict_line(verdict_of(rank, card), Bytes{reserved}, card.room()) << unmet_text(run);
   text << training_text(run, answer.has_value()) << absent_text(run) << routing_text(run, card);
   if (run.pinned_peak_bytes > 0) text << "pinned on host  " << in_bytes(run.pinned_peak_bytes) << "\n";
-  text << "host memory     " << show_bytes(Bytes{run.ended.peak_resident_bytes}) << " resident at most\n";
+  text << host_text(run);
   text << software_text(run) << replaced_text(run);
   if (run.unknown_workspaces > 0)
     text << "not counted: workspaces of cuDNN (convolutions, recurrent nets, its attention), whose sizes only it "

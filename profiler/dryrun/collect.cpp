@@ -154,6 +154,10 @@ void collect(const fs::path& folder, DryRun& run) {
       std::int64_t peak = 0;
       if (std::ifstream(path) >> peak) run.allocated_peak_bytes = std::max(run.allocated_peak_bytes, peak);
     }
+    if (path.extension() == ".host") {
+      std::int64_t peak = 0;
+      if (std::ifstream(path) >> peak) run.host_peak_bytes = std::max(run.host_peak_bytes, peak);
+    }
     if (path.extension() != ".pickle") continue;
     Result<LoadedTrace> loaded = recording_of(path);
     if (!loaded) {

@@ -88,6 +88,7 @@ struct DryRun {
   // Counted by the stand-in, and so known of a process that was killed, too.
   std::int64_t device_peak_bytes = 0;   ///< taken of one card, by the process that took most
   std::int64_t pinned_peak_bytes = 0;   ///< pinned host memory, likewise
+  std::int64_t host_peak_bytes = 0;     ///< resident, had a recipe's weights on the host been written to; 0: not known
   std::int64_t unknown_workspaces = 0;  ///< of cuDNN, which are counted as none
   std::int64_t values_read = 0;         ///< copies to the host of what no kernel has computed: zeros
   std::int64_t optimizer_steps = 0;

@@ -183,6 +183,21 @@ for _ in range(2):
   EXPECT_GT(answer["host_peak_resident_bytes"], 1 << 20);
 }
 
+/// As python/unwritten.py writes it: more than is resident here.
+TEST_F(DryRun, HostMemoryThatIsNotWrittenToIsCountedAsTheProgramHasIt) {
+  const std::string program = R"(import os, torch
+kept = torch.empty(1 << 20)
+with open(os.path.join(os.environ["SHARDSCOPE_DRYRUN_FOLDER"], "1.host"), "w") as file:
+    file.write(str(3 << 40))
+)";
+  const nlohmann::json answer = json_of(dryrun(program), 0);
+  EXPECT_EQ(answer["host_peak_bytes"], std::int64_t{3} << 40);
+  EXPECT_LT(answer["host_peak_resident_bytes"], std::int64_t{1} << 40);
+  EXPECT_THAT(dryrun(program, {}).out, HasSubstr("host memory     3.00 TiB resident at most, of which "));
+  const nlohmann::json written = json_of(dryrun("import torch\nkept = torch.empty(1 << 20)"), 0);
+  EXPECT_EQ(written["host_peak_bytes"], written["host_peak_resident_bytes"]);
+}
+
 TEST_F(DryRun, CardsAreFullOneByOne) {
   const nlohmann::json answer = json_of(dryrun(R"(import ctypes
 runtime, pointer = ctypes.CDLL(None), ctypes.c_void_p()

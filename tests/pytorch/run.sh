@@ -33,6 +33,7 @@ for python in $interpreters; do
   if [ -z "${PROGRAMS:-}" ]; then
     "$here/ranks/run.py" --shardscope "${SHARDSCOPE:-shardscope}" --python "$python" || failed=1
     "$python" -B "$here/samples_test.py" || failed=1
+    "$python" -B "$here/unwritten_test.py" || failed=1
   fi
 done
 exit "$failed"

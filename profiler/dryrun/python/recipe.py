@@ -216,10 +216,15 @@ def arguments_of(spec):
     return known
 
 
-def without_writing():
-    """The framework casts weights on the host, too; a PyTorch that has no such functions does as ever."""
+def without_writing(spec):
+    """The framework casts weights on the host, too, and copies them; a PyTorch that has no such functions does as ever."""
     with contextlib.suppress(AttributeError):
-        sys.modules["sitecustomize"].load("unwritten").prepare(torch)
+        unwritten = sys.modules["sitecustomize"].load("unwritten")
+        host = unwritten.prepare(torch, sys.modules["sitecustomize"].FOLDER)
+        if spec.get("ds_config"):  # which keeps torch.zeros as it is then
+            from deepspeed.ops.op_builder import CPUAdamBuilder
+            unwritten.without_host_adam(CPUAdamBuilder)
+        return host
 
 
 def place_of(spec):
@@ -238,10 +243,14 @@ def lora_of(spec, model):
 def hf_trainer(spec):
     import transformers
     known = arguments_of(spec)
+    host = without_writing(spec)
     with scratch() as folder:
         arguments = transformers.TrainingArguments(**{**known, "output_dir": folder})
-        without_writing()
         model = model_of({**spec, "place": place_of(spec)})
+        if host is not None:
+            for weight in model.parameters():
+                if weight.device.type == "cpu":
+                    host.take(weight.data)
         samples = samples_for(spec, model)
 
         def collate(rows):
