@@ -347,16 +347,16 @@ const std::vector<ConformanceCase>& conformance_cases() {
     };
   };
   static const std::vector<ConformanceCase> of_the_world = {
-      {"GathersEveryShard", with_desk(gathers_every_shard)},
+      {"GathersEveryShard", with_desk(gathers_every_shard), true},
       {"GathersInPlace", with_desk(gathers_in_place)},
       {"ScattersExactSums", with_desk(scatters_exact_sums)},
-      {"ScattersTreeSums", with_desk(scatters_tree_sums)},
+      {"ScattersTreeSums", with_desk(scatters_tree_sums), true},
       {"ScattersInPlace", with_desk(scatters_in_place)},
       {"AllReducesExactSums", with_desk(all_reduces_exact_sums)},
-      {"AllReducesTreeSums", with_desk(all_reduces_tree_sums)},
+      {"AllReducesTreeSums", with_desk(all_reduces_tree_sums), true},
       {"BroadcastsFromEveryRoot", with_desk(broadcasts_from_every_root)},
       {"ReducesToEveryRoot", with_desk(reduces_to_every_root)},
-      {"GroupsSegments", with_desk(groups_segments)},
+      {"GroupsSegments", with_desk(groups_segments), true},
       {"KeepsSeveralInFlight", with_desk(keeps_several_in_flight)},
       {"GivesBuffersBack", with_desk(gives_buffers_back)},
       {"CountsCallsAndBytes", with_desk(counts_calls_and_bytes)},

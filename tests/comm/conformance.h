@@ -13,13 +13,19 @@ namespace shard::test {
 /// What one rank found wrong.
 using Findings = std::vector<std::string>;
 
+/// For every case.
+inline constexpr Bytes kArena{24 * 1024 * 1024};
+
 struct ConformanceCase {
   std::string name;
-  /// Runs on every rank at once, with an arena of kArena bytes whose content is arbitrary; adds what is wrong.
+  /// Runs on every rank at once, with an arena of kArena bytes, or of arena(), whose content is arbitrary; adds what is
+  /// wrong.
   std::function<void(Communicator& comm, std::span<std::byte> arena, Findings& findings)> run;
-};
+  bool has_long_buffers = false;
 
-inline constexpr Bytes kArena{24 * 1024 * 1024};
+  /// What this case needs, where each has an arena of its own.
+  [[nodiscard]] Bytes arena() const { return has_long_buffers ? kArena : Bytes{3 * 1024 * 1024}; }
+};
 
 /// All of them.
 [[nodiscard]] const std::vector<ConformanceCase>& conformance_cases();

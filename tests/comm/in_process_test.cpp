@@ -24,7 +24,7 @@ TEST_P(InProcess, Conforms) {
     std::vector<std::jthread> threads;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
       threads.emplace_back([&, rank] {
-        const Result<std::span<std::byte>> arena = ranks[rank]->make_arena(kArena);
+        const Result<std::span<std::byte>> arena = ranks[rank]->make_arena(setting.test->arena());
         if (!arena) return findings[rank].push_back(to_string(arena.error()));
         setting.test->run(*ranks[rank], *arena, findings[rank]);
       });

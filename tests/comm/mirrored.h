@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "executor/cuda/comm/device_communicator.h"
@@ -30,13 +31,13 @@ class Mirrored final : public Communicator {
     const Result<std::span<std::byte>> arena = device_.make_arena(bytes, limits);
     if (!arena) return arena.error();
     on_device_ = arena->data();
-    host_.resize(arena->size());
-    return std::span<std::byte>(host_);
+    host_ = std::make_unique_for_overwrite<std::byte[]>(arena->size());
+    return std::span<std::byte>(host_.get(), arena->size());
   }
   [[nodiscard]] Result<Ticket> start(const CollectiveRequest& request) override {
     Call call{.buffers = buffers_of(request), .ticket = {}};
     for (const Buffer& b : call.buffers)
-      if (Result<void> r = api_.copy(stream_, on_device_ + b.offset, host_.data() + b.offset, b.bytes); !r)
+      if (Result<void> r = api_.copy(stream_, on_device_ + b.offset, host_.get() + b.offset, b.bytes); !r)
         return r.error();
     const Result<Ticket> ticket = device_.start(request);
     if (!ticket) return ticket.error();
@@ -51,7 +52,7 @@ class Mirrored final : public Communicator {
     for (const Call& call : calls_)
       if (call.ticket == ticket)
         for (const Buffer& b : call.buffers)
-          if (Result<void> r = api_.copy(stream_, host_.data() + b.offset, on_device_ + b.offset, b.bytes); !r)
+          if (Result<void> r = api_.copy(stream_, host_.get() + b.offset, on_device_ + b.offset, b.bytes); !r)
             return r.error();
     if (Result<void> r = api_.record(event_, stream_); !r) return r.error();
     Result<bool> back = false;
@@ -98,7 +99,7 @@ class Mirrored final : public Communicator {
   cuda::Stream stream_;
   cuda::Event event_;
   std::byte* on_device_ = nullptr;
-  std::vector<std::byte> host_;
+  std::unique_ptr<std::byte[]> host_;  ///< pages that no call has buffers in are never touched
   std::deque<Call> calls_;
 };
 

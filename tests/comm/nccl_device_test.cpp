@@ -42,7 +42,7 @@ TEST_P(OverNccl, Conforms) {
                        [&](train::DeviceRank& rank) -> Result<void> {
                          rank.communicator.will_call(groups_of(setting.world, rank.communicator.rank().value));
                          Mirrored comm(rank.room.api, rank.room.turns, rank.communicator);
-                         const Result<std::span<std::byte>> arena = comm.make_arena(kArena, {});
+                         const Result<std::span<std::byte>> arena = comm.make_arena(setting.test->arena(), {});
                          if (!arena) return arena.error();
                          setting.test->run(comm, *arena, findings[static_cast<std::size_t>(comm.rank().value)]);
                          return {};

@@ -27,7 +27,7 @@ TEST_P(OnOneDevice, Conforms) {
       train::run_ranks(**api, cuda::kernels(), setting.world, std::chrono::seconds(60), false,
                        [&](train::DeviceRank& rank) -> Result<void> {
                          Mirrored comm(**api, rank.room.turns, rank.communicator);
-                         const Result<std::span<std::byte>> arena = comm.make_arena(kArena, {});
+                         const Result<std::span<std::byte>> arena = comm.make_arena(setting.test->arena(), {});
                          if (!arena) return arena.error();
                          setting.test->run(comm, *arena, findings[static_cast<std::size_t>(comm.rank().value)]);
                          return {};

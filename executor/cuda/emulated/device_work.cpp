@@ -239,10 +239,18 @@ Result<void> Device::multiply(Stream handle, Product product, const ProductOpera
   const ToldCall call(options_.activity, "cudaLaunchKernel");
   step.told = told_of(stream, EmulatedWork::Kind::kernel, 0, call);
   step.told.name = "matrix product";
-  step.run = [this, op = step.op, shape, operands]() {
+  // Where this step poisons all that its op may write, the workspace is poisoned by that.
+  const std::byte* const scratch = operands.workspace.data();
+  const std::vector<Range> poisoned = stream.op != nullptr && options_.poison_results && !stream.results_poisoned
+                                          ? results(*stream.op)
+                                          : std::vector<Range>{};
+  const bool poisons_first = std::ranges::any_of(poisoned, [&](const Range& range) {
+    return range.begin <= scratch && scratch + operands.workspace.size() <= range.begin + range.bytes;
+  });
+  step.run = [this, op = step.op, shape, operands, poisons_first]() {
     return with_ranges_open(*op, [&]() -> std::optional<Error> {
       // What a library's algorithm leaves there is nobody's to read.
-      if (!operands.workspace.empty())
+      if (!operands.workspace.empty() && !poisons_first)
         std::memset(memory_->real(operands.workspace.data()), 0xFF, operands.workspace.size());
       compute_product(shape, {memory_->real(operands.a),
                               memory_->real(operands.b),

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <deque>
 #include <string>
+#include <thread>
 
 #include "executor/cuda/emulated/device.h"
 #include "executor/cuda/emulated/nccl_clique.h"
@@ -79,7 +80,11 @@ class Running {
       for (const Transfer& each : bundle_.transfers)
         places_.push_back(
             clique().arrive(bundle_.member->rank, each, device().content(each.in, each.in_bytes(clique().ranks()))));
-    return std::ranges::all_of(places_, [&](const Clique::Place& place) { return clique().all_there(place); });
+    const bool there =
+        std::ranges::all_of(places_, [&](const Clique::Place& place) { return clique().all_there(place); });
+    // The host asks again at once; the rank that it waits for may need its core.
+    if (!there) std::this_thread::yield();
+    return there;
   }
   void run() {
     ++line_->ended;
