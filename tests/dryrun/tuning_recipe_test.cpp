@@ -214,21 +214,30 @@ class Tensor:
         self.dtype, self.elements, self.device, self.requires_grad = dtype, elements, Kind(type=device), requires_grad
     numel = lambda self: self.elements
     is_floating_point = lambda self: self.dtype.is_floating_point
-    to = float = half = bfloat16 = lambda self, *asked: "cast"
+    to = float = half = bfloat16 = cpu = clone = pin_memory = copy_ = lambda self, *asked: "cast"
+    zero_ = mul_ = div_ = add_ = sub_ = copy_
+class Made:
+    __repr__ = lambda self: "unwritten"
+    is_pinned = lambda self: False
+    untyped_storage = lambda self: self
+    data_ptr = nbytes = lambda self: 4096
 torch.Tensor, torch.nn = Tensor, Kind(Parameter=type("Parameter", (Tensor,), {}))
 torch.is_grad_enabled = lambda: True
-torch.empty_like = lambda weight, dtype, requires_grad: "unwritten"
+torch.empty_like = lambda weight, dtype, requires_grad: Made()
+torch.zeros = torch.zeros_like = torch.is_tensor = None
+sys.modules["torch.optim.optimizer"] = Kind(register_optimizer_step_post_hook=lambda hook: None)
 def parsed(asked):
     return (asked, None) if type(asked) is Kind and hasattr(asked, "type") else (None, asked)
 torch._C = Kind(_nn=Kind(_parse_to=parsed))
-sys.modules["sitecustomize"].load("unwritten").prepare(torch)
+site = sys.modules["sitecustomize"]
+site.load("unwritten").prepare(torch, site.FOLDER)
 print([Tensor().to(full), Tensor().float(), torch.nn.Parameter().to(full)])
 print([Tensor().to(half), Tensor().half(), Tensor().to(whole), Tensor().to(Kind(type="cuda")),
        Tensor(elements=(1 << 20) - 1).float(), Tensor(dtype=whole).float(), Tensor(device="cuda").float(),
        Tensor(requires_grad=True).float()])
 )",
                                  {});
-  EXPECT_THAT(outcome.out, HasSubstr("['unwritten', 'unwritten', 'unwritten']")) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("[unwritten, unwritten, unwritten]")) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("['cast', 'cast', 'cast', 'cast', 'cast', 'cast', 'cast', 'cast']"));
 }
 

@@ -227,6 +227,13 @@ def without_writing(spec):
         return host
 
 
+def count_weights(host, model):
+    """Those on the host, which nobody has written to."""
+    for weight in model.parameters() if host is not None else ():
+        if weight.device.type == "cpu":
+            host.take(weight.data)
+
+
 def place_of(spec):
     """Where the model is made, after the arguments: DeepSpeed's tell transformers of stage 3."""
     if spec.get("ds_config"):
@@ -247,10 +254,7 @@ def hf_trainer(spec):
     with scratch() as folder:
         arguments = transformers.TrainingArguments(**{**known, "output_dir": folder})
         model = model_of({**spec, "place": place_of(spec)})
-        if host is not None:
-            for weight in model.parameters():
-                if weight.device.type == "cpu":
-                    host.take(weight.data)
+        count_weights(host, model)
         samples = samples_for(spec, model)
 
         def collate(rows):
@@ -297,6 +301,7 @@ def trl_sft(spec):
         known.setdefault("bf16", False)  # SFTConfig's own default is True
     if spec["sequence_said"]:
         known.setdefault("max_length", None if known.get("padding_free") else spec["sequence"])
+    host = without_writing(spec)
     with scratch() as folder:
         arguments = trl.SFTConfig(**{**known, "output_dir": folder})
         if not spec["sequence_said"]:
@@ -304,9 +309,9 @@ def trl_sft(spec):
         of_model = arguments.model_init_kwargs or {}  # what TRL itself would load the model with
         said = str(of_model.get("dtype", "float32"))
         named = next((short for short, whole in DTYPES.items() if whole == said), None)
-        without_writing()
         model = model_of({**spec, "place": place_of(spec), "weights": spec.get("weights") or named,
                           "attention": spec.get("attention") or of_model.get("attn_implementation")})
+        count_weights(host, model)
         lora = {"peft_config": lora_of(spec, model)} if spec.get("lora_rank") else {}
         trainer = trl.SFTTrainer(model=model, args=arguments,
                                  train_dataset=samples_of(spec, arguments, model.config.get_text_config().vocab_size),
