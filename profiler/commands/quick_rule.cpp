@@ -88,12 +88,19 @@ std::string text_of_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Whether FSDP 2 is accelerate's from before it made units of a model's ends.
-bool makes_blocks_units_alone(const Recipe& recipe, const DryRun& run) {
+/// What accelerate's file does not say of FSDP: ranks sum gradients up in what they compute in (its
+/// utils/dataclasses.py, set_mixed_precision()), and from 1.14 on ends of the model are units under FSDP 2
+/// (utils/fsdp_utils.py, fsdp2_prepare_model()).
+Words of_accelerate(const Recipe& recipe, const DryRun& run) {
   constexpr std::pair kWithEnds{1, 14};
-  if (text_of_file(recipe.accelerate_config).find("fsdp_version: 2") == std::string::npos) return false;
+  const std::string text = text_of_file(recipe.accelerate_config);
+  if (text.find("distributed_type: FSDP") == std::string::npos) return {};
+  Words words{"--reduce-dtype", "precision"};
   const auto accelerate = run.software.find("accelerate");
-  return accelerate != run.software.end() && release_of(accelerate->second) < kWithEnds;
+  const bool with_ends = accelerate == run.software.end() || release_of(accelerate->second) >= kWithEnds;
+  if (with_ends && text.find("fsdp_version: 2") != std::string::npos)
+    words.insert(words.end(), {"--fsdp-units", "ends"});
+  return words;
 }
 
 /// Whether the Trainer makes the optimizer itself, which then is fused (its training_args.py: on PyTorch 2.8 and
@@ -114,7 +121,8 @@ Words of_trainer(const Recipe& recipe, const DryRun& run) {
   Words words = recipe.ds_config.empty() ? Words{"--accelerate-config", recipe.accelerate_config}
                                          : Words{"--ds-config", recipe.ds_config};
   if (!recipe.precision.empty()) words.insert(words.end(), {"--precision", recipe.precision});
-  if (makes_blocks_units_alone(recipe, run)) words.insert(words.end(), {"--fsdp-units", "blocks"});
+  const Words more = of_accelerate(recipe, run);
+  words.insert(words.end(), more.begin(), more.end());
   if (has_fused_optimizer(recipe, run)) words.insert(words.end(), {"--optimizer-implementation", "fused"});
   return words;
 }

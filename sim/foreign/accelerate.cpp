@@ -2,6 +2,7 @@
 #include "sim/foreign/accelerate.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
 
@@ -136,25 +137,33 @@ std::string_view fsdp_of(const Value* version) {
   return version != nullptr && whole_in(*version) == 2 ? "fsdp2" : "fsdp1";
 }
 
-/// The version that a file says: of accelerate, or of the Trainer's --fsdp_config.
+/// Where a file says the version: accelerate's, or that of the Trainer's --fsdp_config.
+constexpr std::array kVersions{"/fsdp_config/fsdp_version", "/fsdp_version", "/version"};
+
 const Value* version_of_fsdp(const Reading& reading) {
-  for (const char* const pointer : {"/fsdp_config/fsdp_version", "/fsdp_version", "/version"})
+  for (const char* const pointer : kVersions)
     if (const Value* const version = reading.root().at(pointer); version != nullptr) return version;
   return nullptr;
 }
 
-/// What no key says. Ranks sum gradients up in what they compute in (utils/dataclasses.py, set_mixed_precision). FSDP 1
-/// gathers nothing ahead in backward where a file does not ask for it, FSDP 2 always does; of FSDP 2, accelerate makes
-/// units of the model's ends from 1.14 on (utils/fsdp_utils.py, fsdp2_prepare_model).
-void settle_fsdp(Reading& reading) {
+/// FSDP 1 gathers nothing ahead in backward where a file does not ask for it; FSDP 2 always does.
+void settle_prefetch(Reading& reading) {
   const Setting* const stage = reading.setting("stage");
-  if (stage == nullptr || stage->value == "0") return;
-  const Leaf leaf{stage->pointer, reading.root().at(stage->pointer)};
-  reading.assume(leaf, "reduce-dtype", "precision");
-  if (fsdp_of(version_of_fsdp(reading)) == "fsdp2")
-    reading.assume(leaf, "fsdp-units", "ends");
-  else if (reading.setting("prefetch") == nullptr)
-    reading.assume(leaf, "prefetch", "0");
+  if (stage == nullptr || stage->value == "0" || reading.setting("prefetch") != nullptr) return;
+  if (fsdp_of(version_of_fsdp(reading)) == "fsdp1")
+    reading.assume({stage->pointer, reading.root().at(stage->pointer)}, "prefetch", "0");
+}
+
+/// Units are blocks, as of the same options by hand. Which release of accelerate runs, no file says; later ones have
+/// more (utils/fsdp_utils.py, fsdp2_prepare_model).
+void settle_units(Reading& reading) {
+  if (fsdp_of(version_of_fsdp(reading)) != "fsdp2") return;
+  for (const char* const pointer : kVersions)
+    if (reading.root().at(pointer) != nullptr)
+      reading.leave(pointer,
+                    "taken as units of blocks and the model, gradients summed in fp32: accelerate sums in --precision, "
+                    "and from 1.14 on makes units of the embedding and of the last norm with the head, too: "
+                    "--reduce-dtype precision --fsdp-units ends");
 }
 
 /// Whose run it is.
@@ -189,7 +198,8 @@ Result<void> read_fsdp_file(Reading& reading) {
     if (first.value.is_table()) return {};
     reading.assume({pointer_part(first.key), &first.value}, "stage", "3");
   }
-  settle_fsdp(reading);
+  settle_prefetch(reading);
+  settle_units(reading);
   return {};
 }
 
@@ -222,7 +232,10 @@ Result<ForeignConfig> read_accelerate(const Text& text, const Given& given) {
   if (Result<void> ok = reading.walk(accelerate_rows()); !ok) return ok.error();
   settle_stage(reading);
   settle_framework(reading);
-  if (type_of(reading) == "FSDP") settle_fsdp(reading);
+  if (type_of(reading) == "FSDP") {
+    settle_prefetch(reading);
+    settle_units(reading);
+  }
   if (Result<void> ok = settle_config_file(reading); !ok) return ok.error();
   const bool in_file = reading.root().at(kConfigFile) != nullptr;
   if (type_of(reading) == "DEEPSPEED" && !in_file)

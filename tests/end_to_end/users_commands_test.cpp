@@ -147,8 +147,7 @@ TEST(UsersDeepSpeed, AnNvmeFileWithLikeIsRefusedForTheDiskAndNotForADirectoryTha
 TEST(UsersAccelerate, AnFsdp2FileIsTheRunThatItsOptionsAreByHand) {
   const ScratchDirectory scratch;
   const std::string file = scratch.write("fsdp2.yaml", kFsdp2);
-  const json hand = answer(at_4096({"--like", "fsdp2", "--stage", "3", "--precision", "bf16", "--reduce-dtype",
-                                    "precision", "--fsdp-units", "ends"}));
+  const json hand = answer(at_4096({"--like", "fsdp2", "--stage", "3", "--precision", "bf16"}));
   for (const Words& like : {Words{}, Words{"--like", "fsdp2"}}) {
     const json of = answer(at_4096(joined({"--accelerate-config", file}, like)));
     EXPECT_EQ(of["assumed"]["precision"], (json{{"value", "bf16"}, {"origin", file + ":3"}}));
