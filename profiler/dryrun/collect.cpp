@@ -124,6 +124,12 @@ Result<LoadedTrace> recording_of(const fs::path& path) {
   return import::import_pytorch_snapshot(*source, import::Counted::allocated);
 }
 
+/// The largest of the numbers that processes wrote.
+void raise_to(const fs::path& path, std::int64_t& most) {
+  std::int64_t number = 0;
+  if (std::ifstream(path) >> number) most = std::max(most, number);
+}
+
 /// As python/ranks.py writes it.
 void add_end(const fs::path& path, DryRun& run) {
   std::ifstream in(path);
@@ -150,14 +156,8 @@ void collect(const fs::path& folder, DryRun& run) {
     if (path.extension() == ".software") add_software(path, run);
     if (path.extension() == standin::kCountersSuffix) add_counters(path, run);
     if (path.extension() == standin::kWorkSuffix) add_work(path, run);
-    if (path.extension() == ".peak") {
-      std::int64_t peak = 0;
-      if (std::ifstream(path) >> peak) run.allocated_peak_bytes = std::max(run.allocated_peak_bytes, peak);
-    }
-    if (path.extension() == ".host") {
-      std::int64_t peak = 0;
-      if (std::ifstream(path) >> peak) run.host_peak_bytes = std::max(run.host_peak_bytes, peak);
-    }
+    if (path.extension() == ".peak") raise_to(path, run.allocated_peak_bytes);
+    if (path.extension() == ".host") raise_to(path, run.host_peak_bytes);
     if (path.extension() != ".pickle") continue;
     Result<LoadedTrace> loaded = recording_of(path);
     if (!loaded) {

@@ -241,6 +241,8 @@ Result<void> check(const model::Model& model, const plan::Strategy& s, const Eag
   if (options.framework == eager::Framework::megatron) return {};
   if (options.code != eager::Code::hugging_face && options.transformers != eager::kUsualTransformers)
     return missing("--transformers with a --model-code that is not transformers'", "leave --transformers out");
+  if (options.code != eager::Code::hugging_face && options.units_at_ends)
+    return missing("--fsdp-units with a --model-code that is not transformers'", "leave --fsdp-units out");
   if (options.code == eager::Code::torchtitan) return check_torchtitan(model, s, options);
   return options.code == eager::Code::course ? check_course(model, s, options.version)
                                              : check_hugging_face(model, s, options);

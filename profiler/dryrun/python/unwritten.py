@@ -8,7 +8,8 @@ import os
 import weakref
 
 LEAST_ELEMENTS = 1 << 20  # smaller ones may be frequencies, masks and other numbers that count
-LEAST_BYTES = 64 << 20    # of what is newly taken, for the host's memory to be looked at again
+# Of what is newly taken, for the host's memory to be looked at again: each look goes over all of it.
+LEAST_BYTES, LEAST_SHARE = 64 << 20, 32
 KINDS = {"float": "float32", "half": "float16", "bfloat16": "bfloat16"}
 COPIES = ("to", "cpu", *KINDS)
 IN_PLACE = ("zero_", "mul_", "div_", "add_", "sub_")
@@ -29,7 +30,7 @@ class Host:
         if known is None or known[0]() is not storage:
             self.storages[storage.data_ptr()] = (weakref.ref(storage), storage.nbytes(), tensor.is_pinned())
             self.new += storage.nbytes()
-        if self.new >= LEAST_BYTES:
+        if self.new >= max(LEAST_BYTES, self.most // LEAST_SHARE):
             self.look()
         return tensor
 

@@ -25,7 +25,8 @@ LoweredDecoder::LoweredDecoder(Runtime& runtime, const model::Model& model, cons
   }
   for (const LoweredStep& step : lowered_.behind.steps) {
     const model::OperatorKind kind = step.op().kind;
-    if (kind == model::OperatorKind::layer_norm || kind == model::OperatorKind::rms_norm) last_norm_ = &step;
+    const bool norm = kind == model::OperatorKind::layer_norm || kind == model::OperatorKind::rms_norm;
+    if (norm && !step.op().params.empty() && is_behind_blocks(model_, place_of(step.op()))) norm_of_end_ = &step;
   }
   if (!row_.has_sdpa) options_.attention = Attention::eager;
   if (row_.inputs != Inputs::none) list_buffers();
@@ -122,16 +123,12 @@ Tensor LoweredDecoder::through_blocks(Tensor x) {
 }
 
 Tensor LoweredDecoder::scores(const Tensor& hidden) {
-  const bool first = ends_apart(r_) && !model_.tied_embeddings && !ends_with_norm();
-  const Tensor entered = first ? r_.sharding->enter(unit_of_end(), hidden) : hidden;
+  const bool begins = enters_end_behind_blocks() && norm_of_end_ == nullptr;
+  const Tensor entered = begins ? r_.sharding->enter(unit_of_end(), hidden) : hidden;
   r_.tape().set_module(row_.modules.head, -1);
   Tensor y = product(*lowered_.head, entered);
   if (ends_apart(r_)) r_.sharding->leave(unit_of_end(), y);
   return y;
-}
-
-bool LoweredDecoder::ends_with_norm() const {
-  return last_norm_ != nullptr && is_behind_blocks(model_, place_of(last_norm_->op()));
 }
 
 Tensor LoweredDecoder::block(std::int64_t l, const Tensor& x) {
@@ -159,7 +156,7 @@ Tensor LoweredDecoder::run(const LoweredPart& part, const Tensor& x) {
 
 void LoweredDecoder::run_step(const LoweredStep& step, Values& values) {
   if (step.op().block < 0) r_.tape().set_module(r_.tape().keep(name_of(step.op())), -1);
-  if (&step == last_norm_ && ends_apart(r_) && !model_.tied_embeddings && ends_with_norm()) {
+  if (&step == norm_of_end_ && enters_end_behind_blocks()) {
     Tensor& x = values[step.inputs[0]];
     x = r_.sharding->enter(unit_of_end(), x);
   }
@@ -241,7 +238,7 @@ Tensor LoweredDecoder::embedded(const LoweredStep& step, const Values& values) {
         row_.embedding_by_index ? index_rows(r_, weight(step.op()), tokens) : embedding(r_, weight(step.op()), tokens);
     return row_.scaled_embedding ? mul(r_, rows, r_.buffers()[0]) : rows;
   });
-  if (ends_apart(r_) && !model_.tied_embeddings) r_.sharding->leave(unit, x);
+  if (enters_end_behind_blocks()) r_.sharding->leave(unit, x);
   if (row_.inputs == Inputs::none) return x;
   names_of_forward_.push_back(x);
   if (row_.inputs != Inputs::bloom_alibi && row_.inputs != Inputs::mpt_alibi) make_inputs();

@@ -120,8 +120,8 @@ class LoweredDecoder : public Decoder {
   [[nodiscard]] std::string_view name_of(const model::Operator& op) const;
   /// Number of the unit behind the blocks and the embedding, where a framework has units of the model's ends.
   [[nodiscard]] std::size_t unit_of_end() const { return static_cast<std::size_t>(model_.layers) + 1; }
-  /// Whether that unit begins with the last norm, which is registered there.
-  [[nodiscard]] bool ends_with_norm() const;
+  /// Whether there are such units, and the embedding is not in that one, which is entered there if it is.
+  [[nodiscard]] bool enters_end_behind_blocks() const { return ends_apart(r_) && !model_.tied_embeddings; }
   void run_step(const LoweredStep& step, Values& values);
   Tensor run(const LoweredStep& step, const Values& values);
 
@@ -204,7 +204,7 @@ class LoweredDecoder : public Decoder {
   Activation activation_;
   model::Graph graph_;
   LoweredGraph lowered_;
-  const LoweredStep* last_norm_ = nullptr;  ///< of what lies behind the blocks
+  const LoweredStep* norm_of_end_ = nullptr;  ///< the last norm, where it is registered behind the blocks
   std::string prefix_;
   struct BufferRow {
     std::size_t before;
