@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
 #include <set>
 #include <string>
 #include <utility>
+
+#include "tests/lint/source_tree.h"
 
 namespace shard::lint {
 namespace {
@@ -85,6 +88,30 @@ TEST(Documents, MakeHelpListsEveryTarget) {
     for (const auto& [target, none] : matches(text_of(document), "`make ([a-z][a-z-]*)")) {
       EXPECT_TRUE(target == "help" || targets.contains({target, ""})) << document << " names make " << target;
     }
+  }
+}
+
+TEST(Documents, TypesThatManyFilesNameHaveARowOfWords) {
+  const std::string words = text_of("docs/words.md");
+  std::map<std::string, std::set<std::string>> users;
+  std::set<std::string> types;
+  for (const SourceFile& file :
+       files_under({"traces", "sim", "executor", "profiler", "viewer"}, {".h", ".cpp", ".cu"})) {
+    std::string code;
+    for (const auto& [number, line] : code_lines(file.text)) code += line + "\n";
+    static const std::regex kDefined(
+        "\n(?:struct|class|enum class|using) (?:\\[\\[nodiscard\\]\\] )?([A-Z][a-z]\\w+)[^;\n]*[{=]");
+    static const std::regex kNamed("\\b[A-Z][a-z]\\w+");
+    if (file.path.ends_with(".h"))
+      for (std::sregex_iterator at(code.begin(), code.end(), kDefined), end; at != end; ++at) types.insert((*at)[1]);
+    for (std::sregex_iterator at(code.begin(), code.end(), kNamed), end; at != end; ++at)
+      users[at->str()].insert(file.path);
+  }
+  constexpr std::size_t kMany = 45;
+  for (const auto& [type, files] : users) {
+    if (files.size() < kMany || !types.contains(type)) continue;
+    EXPECT_FALSE(matches(words, "^(\\| [^|]*`" + type + "`[^|]*\\| )").empty())
+        << files.size() << " files name " << type << ", and the table of docs/words.md does not";
   }
 }
 
