@@ -23,9 +23,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of a stack's frames, that are told: a damaged file may have stacks without measure.
-constexpr std::size_t kMostFrames = 1000;
-
 /// The event after which most was live, of one rank.
 struct Peak {
   std::size_t event = 0;
@@ -174,6 +171,13 @@ std::string sizes_text(const ThereAtBegin& there) {
   return text + (rest > 0 ? " and " + with_commas(rest) + " others" : "");
 }
 
+/// Of the `shown` largest.
+std::vector<std::vector<std::string>> stacks_of(const Trace& trace, const Held& held, std::size_t shown) {
+  std::vector<std::vector<std::string>> stacks;
+  for (std::size_t i = 0; i < shown; ++i) stacks.push_back(stack_text(trace, held.holders[i].stack, kMostFrames));
+  return stacks;
+}
+
 double seconds_of(const Held& held, std::int64_t begin_ns) {
   return static_cast<double>(wrapping_sum(held.time_ns, wrapping_product(-1, begin_ns))) * 1e-9;
 }
@@ -183,8 +187,10 @@ double seconds_of(const Held& held, std::int64_t begin_ns) {
 Result<Held> held_at(const Trace& trace, const HeldQuery& query) {
   const Result<Peak> peak = peak_of(trace, query);
   if (!peak) return peak.error();
-  Held held{
-      .rank = trace.memory.rank[peak->event], .memory = query.memory, .time_ns = trace.memory.time_ns[peak->event]};
+  Held held{.rank = trace.memory.rank[peak->event],
+            .memory = query.memory,
+            .by = query.by,
+            .time_ns = trace.memory.time_ns[peak->event]};
   if (query.time_ns) held.time_ns = *query.time_ns;
   const std::vector<std::size_t> events = live_events(trace, query, held.rank, peak->event);
   for (const std::size_t i : events) {
@@ -269,7 +275,8 @@ std::string to_text(const Trace& trace, const Held& held, std::size_t top, std::
          " bytes (" + show_bytes(Bytes{held.allocated_bytes}) + ") in " + with_commas(held.blocks) +
          " blocks, of which rounding up took " + show_bytes(Bytes{held.allocated_bytes - held.requested_bytes}) + "\n" +
          "by category" + (held.categories_inferred ? " (inferred from frames, lives and sizes of blocks)" : "") + ": " +
-         categories_text(held) + "\n" + there + table.str();
+         categories_text(held) + "\n" + there +
+         (held.by == HeldBy::stack ? with_stacks(table.str(), stacks_of(trace, held, shown)) : table.str());
 }
 
 }  // namespace shard

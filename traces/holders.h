@@ -40,6 +40,7 @@ struct ThereAtBegin {
 struct Held {
   Rank rank{};
   Memory memory = Memory::device;
+  HeldBy by = HeldBy::site;
   std::int64_t time_ns = 0;  ///< of the event after which it was held, on the trace's clock
   std::int64_t allocated_bytes = 0, requested_bytes = 0, blocks = 0;
   std::vector<Holder> holders{};                              ///< add up to allocated_bytes; the largest first
@@ -68,7 +69,7 @@ struct HeldQuery {
 [[nodiscard]] nlohmann::ordered_json to_json(const Trace& trace, const Held& held, std::size_t top,
                                              std::int64_t begin_ns);
 
-/// The same as a table.
+/// The same as a table; of holders by stack with the stack below.
 [[nodiscard]] std::string to_text(const Trace& trace, const Held& held, std::size_t top, std::int64_t begin_ns);
 
 }  // namespace shard

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -120,6 +121,39 @@ std::string site_text(const Trace& trace, FrameId id) {
   const std::size_t last = function.rfind("::");
   return std::string(last == string_view::npos || function.find('<') != function.npos ? function
                                                                                       : function.substr(last + 2));
+}
+
+std::vector<std::string> stack_text(const Trace& trace, StackId stack, std::size_t most) {
+  std::vector<std::string> frames;
+  for (StackId at = stack; at.valid(); at = trace.stack_of(at).caller) {
+    const FrameId frame = trace.stack_of(at).frame;
+    if (!frame.valid()) continue;
+    const string_view file = trace.name_of(trace.frame_of(frame).file);
+    if (!is_python(file) || file.starts_with("<frozen ")) continue;  // C++, or what imports and watches the program
+    if (frames.size() == most) {
+      frames.emplace_back("...");
+      break;
+    }
+    frames.push_back(site_text(trace, frame));
+  }
+  return frames;
+}
+
+std::string with_stacks(const std::string& table, const std::vector<std::vector<std::string>>& stacks) {
+  // Deeper ones are of Python's and of a launcher's own code.
+  constexpr std::size_t kMost = 24;
+  std::istringstream rows(table);
+  std::string text, line;
+  for (std::size_t row = 0; std::getline(rows, line); ++row) {
+    text += line + "\n";
+    if (row == 0 || row > stacks.size()) continue;
+    const std::vector<std::string>& frames = stacks[row - 1];
+    // What the row says is not said twice.
+    const std::size_t first = !frames.empty() && line.starts_with(frames.front() + " ") ? 1 : 0;
+    for (std::size_t i = first; i < std::min(frames.size(), first + kMost); ++i) text += "  < " + frames[i] + "\n";
+    if (frames.size() > first + kMost) text += "  < ...\n";
+  }
+  return text;
 }
 
 }  // namespace shard

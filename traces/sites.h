@@ -1,6 +1,7 @@
 // Which frame of a stack is the user's own: where somebody would look who wants to change what a program does.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,5 +26,17 @@ namespace shard {
 
 /// "train.py:31 step", "MmBackward0": a frame in few words; "" for an invalid one.
 [[nodiscard]] std::string site_text(const Trace& trace, FrameId frame);
+
+/// Of a stack's frames, that are told: a damaged file may have stacks without measure.
+inline constexpr std::size_t kMostFrames = 1000;
+
+/// A stack's frames of Python in few words, the innermost first: what tells stacks of one site apart. At most `most`,
+/// then
+/// "...".
+[[nodiscard]] std::vector<std::string> stack_text(const Trace& trace, StackId stack, std::size_t most);
+
+/// A table's text (a header, then rows that begin with a site) with each row's stack below it, cut where it is long.
+/// Rows beyond `stacks` have none.
+[[nodiscard]] std::string with_stacks(const std::string& table, const std::vector<std::vector<std::string>>& stacks);
 
 }  // namespace shard

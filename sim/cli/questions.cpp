@@ -142,12 +142,12 @@ out, with the reason. The command line wins over the file:
 
 Every key of every file: docs/configurations.md.)"},
     {"pytorch", "What does PyTorch itself take?", "torch ddp eager fsdp gpu-memory dryrun",
-     R"(--like predicts another framework's memory: PyTorch 2 on one GPU, allocation by allocation, PyTorch 1.8's DDP and
-ZeroRedundancyOptimizer for an mlp, Colossal-AI's Gemini.
+     R"(--like predicts another framework's memory, allocation by allocation: PyTorch 2 on one GPU (pytorch), ddp, fsdp1, fsdp2,
+DeepSpeed's ZeRO, Megatron-LM, Colossal-AI's Gemini, PyTorch 1.8's DDP and ZeroRedundancyOptimizer for an mlp.
 
-  shardscope simulate --model gpt2 --like pytorch@2.11 --cluster h100-80gb-x8 --micro-batch 2
-  shardscope simulate --model mlp-20x2000 --world-size 2 --stage 0 --optimizer adam --micro-batch 20 \
-      --like pytorch@1.8
+  shardscope simulate --model gpt2 --like pytorch --cluster h100-80gb-x8 --micro-batch 2
+  shardscope simulate --model llama-3.1-8b --like fsdp2 --world-size 8 --cluster h100-80gb-x8 --precision bf16 \
+      --sequence 4096 --recompute block
   shardscope simulate --model gpt2-medium --world-size 2 --precision fp16 --micro-batch 2 --like colossalai-gemini
 
 DeepSpeed's estimators beside a plan of ours:

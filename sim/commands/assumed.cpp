@@ -79,7 +79,10 @@ std::string batch_line(const Assumed& a, const Origins& from) {
 }
 
 std::string machine_line(const Assumed& a, const Origins& from, ShowBytes show) {
-  return printable_line(*a.cluster) + mark(from.cluster) + ", " +
+  // Whoever asks about a model without a machine gets a CPU's time.
+  const std::string chosen =
+      from.cluster == kDefault ? " (default, a CPU: --cluster names your GPUs)" : mark(from.cluster);
+  return printable_line(*a.cluster) + chosen + ", " +
          (a.device_capacity ? show(*a.device_capacity) + " per device" + mark(from.device_capacity)
                             : std::string("no memory limit")) +
          "; ";

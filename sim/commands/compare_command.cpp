@@ -3,9 +3,12 @@
 #include "sim/commands/commands.h"
 #include "sim/commands/compare_strategies.h"
 #include "sim/commands/foreign_files.h"
+#include "sim/commands/holders_options.h"
 #include "sim/commands/printing.h"
 #include "traces/compare.h"
+#include "traces/compare_holders.h"
 #include "traces/compare_snapshots.h"
+#include "traces/inspect.h"
 
 namespace shard::commands {
 namespace {
@@ -14,8 +17,9 @@ constexpr const char* kCompareDetails =
     R"(Lines two traces of one plan up, op by op: memory peaks and collectives must be equal, times are shown side by
 side. Two different plans are refused unless --force.
 
-Or two memory snapshots of PyTorch, one of them predicted ('simulate --like pytorch@2.11 --trace predicted.pickle'): peaks,
-categories at the peak, and allocations and frees lined up in order and size.
+Or two memory snapshots of PyTorch: who held how much at each peak, the largest difference first (by line of your own code,
+--by stack by the whole stack), peaks, categories there, and allocations and frees lined up in order and size. One may be
+predicted ('simulate --like pytorch@2.11 --trace predicted.pickle').
 
 Or simulates two strategies, and shows memory, traffic and time of both, the largest difference first. A strategy is a
 file as --config takes it, lines of 'name = value' or a configuration of another tool; options given here count for both.
@@ -25,6 +29,7 @@ Exit codes: 0; with --check 1 when memory or communication differ; 78 different 
 Examples:
   shardscope compare predicted.sst measured.sst
   shardscope compare before.sst after.sst --force --json
+  shardscope compare before.pickle after.pickle --top 20
   shardscope compare predicted.pickle recorded.pickle
   shardscope compare stage2.conf stage3.conf --model gpt2-medium --world-size 8 --cluster a100-40gb-x8
 )";
@@ -40,6 +45,7 @@ struct CompareFlags {
   std::string second;
   bool check = false;
   CompareOptions traces;
+  HoldersOptions holders;
   std::int64_t ops = 15;
   SimulateOptions strategies;
   cli::OutputOptions output;
@@ -57,6 +63,8 @@ void declare_compare(cli::Command& command, CompareFlags& o) {
       .common()
       .least(0)
       .most(1e6);
+  cli::Group held = command.group("Who held memory, of two memory snapshots");
+  o.holders.add_moment_to(held);
   add_shared_options(command, o.strategies);
   cli::add_output_options(command, o.output);
 }
@@ -67,28 +75,53 @@ Error one_of_each(const std::string& strategy, const std::string& trace) {
                             "shardscope simulate --config " + strategy + " --trace predicted.sst, and compare that");
 }
 
-/// Nothing where they are no memory snapshots.
-std::optional<int> compare_recorded_memory(const CompareFlags& o, cli::Format format) {
+/// Who held memory at the moment asked for is of memory snapshots.
+Result<void> refuse_holders(const cli::Command& command) {
+  for (const char* option : {"at", "by", "top"})
+    if (command.given(option))
+      return cli::contradiction(command.describe(option) + " is of two memory snapshots, and these are none",
+                                "leave it out; 'shardscope inspect' says who held memory of one trace");
+  return {};
+}
+
+bool are_snapshots(const CompareFlags& o) {
   const auto is_pickle = [](const std::string& path) { return path.ends_with(".pickle") || path.ends_with(".pkl"); };
-  if (!is_pickle(o.first) && !is_pickle(o.second)) return std::nullopt;
+  return is_pickle(o.first) || is_pickle(o.second);
+}
+
+/// Nothing where one has no stacks.
+Result<std::optional<HolderComparison>> compared_holders(const HoldersOptions& options, const Trace& a,
+                                                         const Trace& b) {
+  const Result<std::optional<HoldersAnswer>> in_a = options.of(a, nullptr, summarize(a).begin_ns);
+  if (!in_a) return in_a.error();
+  const Result<std::optional<HoldersAnswer>> in_b = options.of(b, nullptr, summarize(b).begin_ns);
+  if (!in_b) return in_b.error();
+  if (!*in_a || !*in_b) return std::optional<HolderComparison>();
+  return std::optional(compare_holders(a, (*in_a)->held, b, (*in_b)->held));
+}
+
+int compare_recorded_memory(const CompareFlags& o, cli::Format format) {
   const Result<LoadedTrace> a = load_any(o.first);
   if (!a) return failed(a.error());
   const Result<LoadedTrace> b = load_any(o.second);
   if (!b) return failed(b.error());
   const Result<SnapshotComparison> comparison = compare_snapshots(*a, *b, o.first, o.second);
   if (!comparison) return failed(comparison.error());
+  const Result<std::optional<HolderComparison>> holders = compared_holders(o.holders, a->trace, b->trace);
+  if (!holders) return failed(holders.error());
   if (format == cli::Format::json) {
     nlohmann::ordered_json j = cli::json_document("compare");
     j.update(to_json(*comparison));
+    j["holders"] = *holders ? to_json(**holders) : nlohmann::ordered_json(nullptr);
     std::cout << cli::json_text(j);
   } else {
     cli::print(std::cout, to_text(*comparison));
+    if (*holders) cli::print(std::cout, "\n" + to_text(**holders, static_cast<std::size_t>(o.holders.top)));
   }
   return o.check && !comparison->equal() ? exit_code(Errc::check_failed) : 0;
 }
 
 int compare_recorded(const CompareFlags& o, cli::Format format) {
-  if (const std::optional<int> code = compare_recorded_memory(o, format)) return *code;
   CompareOptions options = o.traces;
   options.max_ops = static_cast<std::size_t>(o.ops);
   const Result<Trace> a = load(o.first);
@@ -124,8 +157,13 @@ int compare_command(std::span<const std::string> arguments) {
   const bool first = holds_options(o.first);
   if (const bool second = holds_options(o.second); first != second)
     return failed(first ? one_of_each(o.first, o.second) : one_of_each(o.second, o.first));
-  if (first) return compare_strategies(command, o.first, o.second, *format, o.check);
+  if (first) {
+    if (Result<void> ok = refuse_holders(command); !ok) return failed(ok.error());
+    return compare_strategies(command, o.first, o.second, *format, o.check);
+  }
   if (Result<void> ok = refuse_shared_options(command); !ok) return failed(ok.error());
+  if (are_snapshots(o)) return compare_recorded_memory(o, *format);
+  if (Result<void> ok = refuse_holders(command); !ok) return failed(ok.error());
   return compare_recorded(o, *format);
 }
 

@@ -14,8 +14,7 @@ constexpr std::size_t kKeptSegments = 3;
 
 }  // namespace
 
-void HoldersOptions::add_to(cli::Command& command) {
-  cli::Group group = command.group("Who held memory");
+void HoldersOptions::add_moment_to(cli::Group& group) {
   group.add_custom("at", "peak|TIME", "at its peak, or so long after the trace's begin (12.5ms)",
                    [this](std::string_view text, std::string_view from, const cli::Range&) -> Result<void> {
                      asked = true;
@@ -31,6 +30,11 @@ void HoldersOptions::add_to(cli::Command& command) {
       {{"site", HeldBy::site, "the innermost line of your own code"}, {"stack", HeldBy::stack, "the whole stack"}},
       "what blocks are put together by");
   group.add("top", &top, "N", "so many of the largest").least(0);
+}
+
+void HoldersOptions::add_to(cli::Command& command) {
+  cli::Group group = command.group("Who held memory");
+  add_moment_to(group);
   group.add("rank", &rank, "N", "of this rank; without, of the one with the highest peak").least(0);
   group.add_choice(
       "memory", &memory,

@@ -28,6 +28,8 @@ struct HoldersOptions {
   std::int64_t top = 10;
 
   void add_to(cli::Command& command);
+  /// When, put together by what, and how many: without rank and memory.
+  void add_moment_to(cli::Group& group);
   /// Nothing where nobody asked and the trace knows no stacks, or has no such memory. `snapshot` may be null.
   [[nodiscard]] Result<std::optional<HoldersAnswer>> of(const Trace& trace, const Snapshot* snapshot,
                                                         std::int64_t begin_ns) const;

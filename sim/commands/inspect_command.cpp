@@ -133,11 +133,12 @@ std::optional<int> handed_over(std::span<const std::string> arguments) {
 }
 
 /// A time after the trace's end is answered by what was held at its end.
-void note_late(const cli::Command& command, const HoldersOptions& holders, const TraceSummary& summary) {
+void end_at_latest(const cli::Command& command, const TraceSummary& summary, HoldersOptions& holders) {
   const std::int64_t lasts_ns = summary.end_ns - summary.begin_ns;
-  if (holders.at_ns && *holders.at_ns > lasts_ns)
-    print_notes({command.describe("at") + " is after the end: the trace lasts " +
-                 duration(Seconds{static_cast<double>(lasts_ns) / 1e9}) + ", and this was held at its end"});
+  if (!holders.at_ns || *holders.at_ns <= lasts_ns) return;
+  print_notes({command.describe("at") + " is after the end: the trace lasts " +
+               duration(Seconds{static_cast<double>(lasts_ns) / 1e9}) + ", and this was held at its end"});
+  holders.at_ns = lasts_ns;
 }
 
 }  // namespace
@@ -201,7 +202,7 @@ int inspect_command(std::span<const std::string> arguments) {
   std::optional<Rank> rank;
   if (holders.rank) rank = Rank{static_cast<std::int32_t>(*holders.rank)};
   TraceSummary summary = summarize(*trace, rank);
-  note_late(command, holders, summary);
+  end_at_latest(command, summary, holders);
   const Snapshot* snapshot = trace->snapshot ? &*trace->snapshot : nullptr;
   const Result<std::optional<HoldersAnswer>> held = holders.of(trace->trace, snapshot, summary.begin_ns);
   if (!held) return failed(held.error());

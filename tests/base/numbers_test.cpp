@@ -51,6 +51,9 @@ TEST(Numbers, TimesKeepTheirDigits) {
   EXPECT_EQ(duration(Seconds{0.99996}, 4), "1.000 s");
   EXPECT_EQ(duration(Seconds{412.34e-3}, 4), "412.3 ms");
   EXPECT_EQ(duration(Seconds{252}), "4 min 12 s");
+  EXPECT_EQ(duration(Seconds{7199}), "119 min 59 s");
+  EXPECT_EQ(duration(Seconds{7500}), "2 h 5 min");
+  EXPECT_EQ(duration(Seconds{42944823}), "497 days 1 h");
   EXPECT_EQ(duration(Seconds{0}), "0 s");
 }
 

@@ -26,7 +26,8 @@ TEST(Assumed, StandsBehindTheVerdictAndSaysWhoChose) {
                                        "batch     2 sequences per rank and micro-step (" +
                                        file +
                                        ":1), 8 per step (derived), 256 tokens each (default)\n"
-                                       "machine   cpu-local (default), no memory limit; 4 ranks (given)\n"
+                                       "machine   cpu-local (default, a CPU: --cluster names your GPUs), no memory limit; "
+                                       "4 ranks (given)\n"
                                        "memory    of Shardscope's own executor (default)\n\n"));
   const Outcome searched = shardscope({"search", "--model", "gpt2-nano", "--cluster", "a100-40gb-x8", "--min-chunk",
                                        "64Ki", "--max-chunk", "64Ki", "--precision", "bf16"});

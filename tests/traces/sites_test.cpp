@@ -6,33 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "tests/traces/stacks_of.h"
+
 namespace shard {
 namespace {
 
-struct Line {
-  std::string file;
-  int line = 0;
-  std::string function = "f";
-};
-
-/// Adds a stack, its innermost frame first.
-void add(Trace& trace, const std::vector<Line>& stack) {
-  StackId caller;
-  for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
-    trace.names.push_back(frame->file);
-    trace.names.push_back(frame->function);
-    const auto last = static_cast<std::int32_t>(trace.names.size()) - 1;
-    trace.frames.push_back({.function = NameId{last}, .file = NameId{last - 1}, .line = frame->line});
-    trace.stacks.push_back({FrameId{static_cast<std::int32_t>(trace.frames.size()) - 1}, caller});
-    caller = StackId{static_cast<std::int32_t>(trace.stacks.size()) - 1};
-  }
-}
+using test::add_stack;
+using test::Line;
 
 /// Of a stack; `beside`: another of the same trace.
 std::string site_of(const std::vector<Line>& stack, const std::vector<Line>& beside = {}) {
   Trace trace;
-  add(trace, beside);
-  add(trace, stack);
+  add_stack(trace, beside);
+  add_stack(trace, stack);
   return site_text(trace, sites(trace).back());
 }
 

@@ -96,7 +96,12 @@ std::string duration(Seconds time, int digits) {
   if (s < almost) return shown(s * 1e3, "ms");
   if (s < 119.5) return shown(s, "s");
   const auto whole = static_cast<long long>(std::llround(s));
-  return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+  const auto two = [](long long value, long long per, const char* large, const char* small) {
+    return std::to_string(value / per) + " " + large + " " + std::to_string(value % per) + " " + small;
+  };
+  if (whole < 2 * 3600) return two(whole, 60, "min", "s");
+  if (whole < 2 * 86400) return two(whole / 60, 60, "h", "min");
+  return two(whole / 3600, 24, "days", "h");
 }
 
 std::string show_ratio(double first, double second) {

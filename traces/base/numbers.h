@@ -40,7 +40,7 @@ using ShowBytes = std::string (*)(Bytes);
 /// The one unit of an answer whose largest figure this is: GiB, or MiB below one.
 [[nodiscard]] ShowBytes one_unit(Bytes largest);
 
-/// Time in a unit that keeps `digits` digits: "412 us", "1.24 ms", "3.07 s", "4 min 12 s".
+/// Time in a unit that keeps `digits` digits: "412 us", "1.24 ms", "3.07 s", "4 min 12 s", "2 h 5 min", "497 days 1 h".
 [[nodiscard]] std::string duration(Seconds time, int digits = 3);
 
 /// "1.07x", "-" where the first is 0.

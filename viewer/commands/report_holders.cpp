@@ -26,16 +26,9 @@ std::string when(const commands::HoldersOptions& options) {
   return options.at_ns ? "at " + exact_time_text(*options.at_ns) : "at the peak";
 }
 
-/// Frames of Python from the innermost one on, which are what tells stacks of one site apart.
 std::string callers(const Trace& trace, StackId stack) {
   std::string text;
-  std::size_t count = 0;
-  for (StackId at = stack; at.valid(); at = trace.stack_of(at).caller) {
-    const FrameId frame = trace.stack_of(at).frame;
-    if (!frame.valid() || !trace.name_of(trace.frame_of(frame).file).ends_with(".py")) continue;
-    if (count == kCallers) return text + " \u2190 ...";
-    text += (count++ == 0 ? "" : " \u2190 ") + site_text(trace, frame);
-  }
+  for (const std::string& frame : stack_text(trace, stack, kCallers)) text += (text.empty() ? "" : " \u2190 ") + frame;
   return text;
 }
 
