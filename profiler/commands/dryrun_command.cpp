@@ -1,8 +1,6 @@
 // `shardscope dryrun`: what memory a PyTorch program would take, on a machine without a GPU.
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +10,7 @@
 
 #include "profiler/commands/commands.h"
 #include "profiler/commands/dryrun_report.h"
+#include "profiler/commands/launch_line.h"
 #include "profiler/commands/program_files.h"
 #include "profiler/commands/program_words.h"
 #include "profiler/commands/quick_rule.h"
@@ -66,9 +65,9 @@ With --world-size the program is one rank of so many, as under torchrun, and doe
 by it, nobody here knows it, which is an error that names the line. --rank all runs all ranks side by side: what they
 tell each other, and the host looks at, is then real, and the answer has the memory of each. --rank stages runs the first
 rank of each stage of a pipeline (recipes megatron and torchtitan): each as if alone, or, where stages tell each other
-shapes (torchtitan), beside all others. A launcher may be the
-program, too (-- torchrun --nproc-per-node 2 train.py): then all its processes run, and the answer is of the one that took
-most.
+shapes (torchtitan), beside all others. Your torchrun line
+(-- torchrun --nproc-per-node 8 train.py) is read as --world-size 8, with --rank all unless you say which. Of other
+launchers all processes run, and the answer is of the one that took most.
 
 Without a program, --recipe runs what is installed on a model's config.json: transformers' Trainer with a DeepSpeed or
 accelerate configuration, FSDP, DDP. No weights are read; tokens are random.
@@ -94,21 +93,11 @@ Result<void> read_behind(std::string_view text, std::int64_t& launches) {
   return {};
 }
 
-/// Programs that start several processes, each of which takes a GPU of its own.
-bool starts_ranks(const std::vector<std::string>& program) {
-  constexpr std::array<std::string_view, 7> kLaunchers = {
-      "torchrun",   "torch.distributed.run",      "torch.distributed.launch",
-      "accelerate", "accelerate.commands.launch", "deepspeed",
-      "mpirun"};
-  return std::ranges::any_of(program, [&](const std::string& word) {
-    return std::ranges::find(kLaunchers, std::filesystem::path(word).filename().string()) != kLaunchers.end();
-  });
-}
-
 struct Options {
   std::string cluster = "h100-80gb-x8";
   std::int64_t world_size = 1;
   WantedRanks ranks;
+  std::optional<std::int64_t> ranks_per_host;  ///< none: as many as a host has devices
   std::optional<std::int64_t> devices;
   std::string routing = "balanced";
   std::optional<std::int64_t> routings;
@@ -136,7 +125,7 @@ Result<Card> card_of(const Options& options, const cluster::Cluster& cluster, co
   Result<std::string> routing = read_routing(options.routing);
   if (!routing) return routing.error();
   // Of several that a program sees and nobody asked for, it would make use (DataParallel).
-  const bool one = world_size == 1 && !starts_ranks(program);
+  const bool one = world_size == 1 && launcher_of(program).empty();
   return Card{.place = {.name = cluster.name,
                         .compute_capability = cluster.card->compute_capability,
                         .multiprocessors = cluster.card->multiprocessors,
@@ -149,11 +138,41 @@ Result<Card> card_of(const Options& options, const cluster::Cluster& cluster, co
                         .addresses_upwards = options.addresses_upwards,
                         .world_size = world_size,
                         .ranks = std::move(*ranks),
-                        .ranks_per_host = cluster.devices_per_host,
+                        .ranks_per_host = options.ranks_per_host ? static_cast<int>(*options.ranks_per_host)
+                                                                 : cluster.devices_per_host,
                         .routing = std::move(*routing),
                         .times = options.time,
                         .assume_zeros = options.assume_zeros},
               .outside = cluster::outside_allocator(cluster, world_size)};
+}
+
+/// torchrun's words become the ranks that it would start, and what each of them runs: what they tell each other is real
+/// then, and one of them can run alone. Of other launchers nobody knows what they would start.
+Result<std::vector<std::string>> without_launcher(const cli::Command& command, const std::vector<std::string>& program,
+                                                  const cluster::Cluster& cluster, Options& options) {
+  const std::string launcher = launcher_of(program);
+  if (launcher.empty()) return program;
+  std::optional<LaunchLine> line = read_torchrun(program, cluster.devices_per_host);
+  const std::string asked = command.given("rank") ? "rank" : command.given("world-size") ? "world-size" : "";
+  if (!line && !asked.empty())
+    return Error{Errc::contradiction,
+                 launcher + " starts its ranks itself, and nobody tells it " + command.describe(asked), launcher,
+                 "the program itself (-- python3 train.py), or leave it out: then all its processes run"};
+  const std::int64_t world_size = line ? line->hosts * line->ranks_per_host : 1;
+  if (line && command.given("world-size") && options.world_size != world_size)
+    return Error{Errc::contradiction,
+                 command.describe("world-size") + ", and " + launcher + " starts " + std::to_string(world_size),
+                 launcher, "one of them"};
+  if (world_size == 1) return program;
+  options.world_size = world_size;
+  options.ranks_per_host = line->ranks_per_host;
+  if (!command.given("rank") && line->hosts == 1) options.ranks.all = true;
+  if (!command.given("rank")) options.ranks.named = {line->first_rank};
+  commands::print_notes({launcher + " is not run: as --world-size " + std::to_string(world_size) +
+                         (options.ranks.all       ? " --rank all, side by side"
+                          : options.ranks.alone() ? " --rank " + std::to_string(options.ranks.named.front())
+                                                  : "")});
+  return std::move(line->program);
 }
 
 /// `time`: the rank's, which stands beside its memory; nullptr: none.
@@ -372,25 +391,27 @@ int dryrun_command(std::span<const std::string> arguments) {
   declare(command, options);
   declare_recipe(command.group("A framework's run, without a program of your own"), options.recipe);
   cli::add_output_options(command, options.output);
-  const auto [own, program] = profiler::program_words(arguments);
-  profiler::reads_program(command, program);
+  const auto [own, words] = profiler::program_words(arguments);
+  profiler::reads_program(command, words);
   if (const auto code = commands::parsed(command, own)) return *code;
-  if (const Result<void> right = check_recipe(options.recipe, program); !right) return failed(right.error());
-  if (program.empty() && options.recipe.name.empty()) return failed(profiler::no_program("dryrun"));
+  if (const Result<void> right = check_recipe(options.recipe, words); !right) return failed(right.error());
+  if (words.empty() && options.recipe.name.empty()) return failed(profiler::no_program("dryrun"));
   const Result<cli::Format> format = commands::document_format(command, options.output);
   if (!format) return failed(format.error());
-  if (const Result<void> found = find_stages(options.recipe, options.world_size, options.ranks); !found)
-    return failed(found.error());
   if (!options.timeline.empty() || !options.from_trace.empty()) options.time = true;
   const Result<cluster::Cluster> cluster = cluster::read_cluster(options.cluster);
   if (!cluster) return failed(cluster.error());
-  const Result<Card> card = card_of(options, *cluster, program);
+  const Result<std::vector<std::string>> program = without_launcher(command, words, *cluster, options);
+  if (!program) return failed(program.error());
+  if (const Result<void> found = find_stages(options.recipe, options.world_size, options.ranks); !found)
+    return failed(found.error());
+  const Result<Card> card = card_of(options, *cluster, *program);
   if (!card) return failed(card.error());
   if (options.time && !cluster->kernel_laws) return failed(no_laws(*cluster));
   const Result<std::optional<steptime::Recorded>> recorded = read_recorded(options.from_trace);
   if (!recorded) return failed(recorded.error());
   RoutingDraws draws;
-  const Result<Ran> ran = run_draws(options, program, card->place, *format == cli::Format::json, draws);
+  const Result<Ran> ran = run_draws(options, *program, card->place, *format == cli::Format::json, draws);
   if (!ran) return failed(ran.error());
   const DryRuns& runs = ran->runs;
   const auto top = static_cast<std::size_t>(options.top);

@@ -39,7 +39,18 @@ else:
             print(os.path.realpath(place))
 )";
 
-/// The interpreter of a program: itself, that of its first line, or the one that was named.
+int cuda_version_of(const std::string& text) {
+  int major = 0, minor = 0;
+  if (std::sscanf(text.c_str(), "%d.%d", &major, &minor) != 2) return 0;
+  return 1000 * major + 10 * minor;
+}
+
+Error unavailable(const std::string& what, const std::string& where, const std::string& help) {
+  return {.code = Errc::unavailable, .what = what, .where = where, .help = help};
+}
+
+}  // namespace
+
 std::string interpreter_of(const std::string& program, const std::string& named) {
   const std::string name = fs::path(program).filename().string();
   if (name.starts_with("python") || name.starts_with("pypy")) return program;
@@ -56,18 +67,6 @@ std::string interpreter_of(const std::string& program, const std::string& named)
   }
   return named;
 }
-
-int cuda_version_of(const std::string& text) {
-  int major = 0, minor = 0;
-  if (std::sscanf(text.c_str(), "%d.%d", &major, &minor) != 2) return 0;
-  return 1000 * major + 10 * minor;
-}
-
-Error unavailable(const std::string& what, const std::string& where, const std::string& help) {
-  return {.code = Errc::unavailable, .what = what, .where = where, .help = help};
-}
-
-}  // namespace
 
 Result<PyTorch> pytorch_of(const std::vector<std::string>& program, const std::string& named) {
   if (const fs::path found = profiler::found_in_path(program.front()); found.empty() || !fs::exists(found))

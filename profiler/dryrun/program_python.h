@@ -17,6 +17,9 @@ struct PyTorch {
   std::string python;                        ///< the interpreter that was asked
 };
 
+/// The interpreter of a program: itself, that of its first line, or the one that was named.
+[[nodiscard]] std::string interpreter_of(const std::string& program, const std::string& named);
+
 /// `program`: as it would be started: an interpreter, a script with a first line that names one, or anything else,
 /// for which `python` is asked. Errc::unavailable where there is no such program, no Python, no PyTorch, or one
 /// without CUDA.

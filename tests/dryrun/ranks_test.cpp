@@ -46,6 +46,24 @@ TEST_F(DryRunRanks, ThoseThatAreNamedAreTold) {
               HasSubstr("as rank 2 of 4, the one of the 2 that took most"));
 }
 
+TEST_F(DryRunRanks, TorchrunsLineIsReadNotRun) {
+  scratch_.write("program.py", kByRank);
+  const auto run = [&](Words options) {
+    for (const char* word : {"--", "python3", "-m", "torch.distributed.run", "--nproc-per-node", "4", "program.py"})
+      options.emplace_back(word);
+    return recipe(std::move(options));
+  };
+  const nlohmann::json all = json_of(run({"--json"}), 0);
+  EXPECT_EQ(all["world_size"], 4);
+  EXPECT_EQ(peaks_of(all), (std::map<int, std::int64_t>{{0, 1 << 20}, {1, 2 << 20}, {2, 3 << 20}, {3, 1 << 20}}));
+  EXPECT_EQ(peaks_of(json_of(run({"--json", "--rank", "2"}), 0)), (std::map<int, std::int64_t>{{2, 3 << 20}}));
+  expect_refused(
+      {{{"--rank", "1", "--", "accelerate", "launch", "program.py"}, 78, "accelerate starts its ranks itself"}});
+  const Outcome other = run({"--world-size", "2"});
+  EXPECT_EQ(other.exit_code, 78);
+  EXPECT_THAT(other.err, HasSubstr("torch.distributed.run starts 4"));
+}
+
 TEST_F(DryRunRanks, TheOneThatRanOutOfMemoryIsFirst) {
   const nlohmann::json answer = json_of(dryrun(R"(import os, torch
 small = torch.empty(5 << 20) if os.environ['RANK'] == '0' else torch.empty(200 << 30)

@@ -49,7 +49,7 @@ void make_inputs(const ScratchDirectory& directory) {
   const fs::path data = TEST_DATA;
   fs::copy_file(data / "data/allocator/small.csv", directory.path() / "recording.csv");
   fs::copy_file(data / "fuzz/corpus/snapshot_fuzz/protocol4.pickle", directory.path() / "snapshot.pickle");
-  for (const char* name : {"predicted.pickle", "recorded.pickle"})
+  for (const char* name : {"predicted.pickle", "recorded.pickle", "before.pickle", "after.pickle"})
     fs::copy_file(directory.path() / "snapshot.pickle", directory.path() / name);
   fs::copy_file(data / "fuzz/corpus/gzip_fuzz/small.json.gz", directory.path() / "profile.json.gz");
   fs::copy_file(data / "../examples/05_chunk_rules/parameters.json", directory.path() / "params.json");
