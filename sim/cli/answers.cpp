@@ -62,7 +62,7 @@ void add_table(std::string& text, const Answer& answer) {
 }  // namespace
 
 const Answer* answer_of(std::string_view command) {
-  for (const std::span<const Answer> all : {predicting_answers(), running_answers()}) {
+  for (const std::span<const Answer> all : {predicting_answers(), running_answers(), recording_answers()}) {
     const auto found = std::ranges::find(all, command, &Answer::command);
     if (found != all.end()) return &*found;
   }
@@ -82,7 +82,7 @@ std::vector<std::string> names_of(const AnswerKey& row) {
 
 std::string answers_help() {
   std::string text(kIntroduction);
-  for (const std::span<const Answer> all : {predicting_answers(), running_answers()})
+  for (const std::span<const Answer> all : {predicting_answers(), running_answers(), recording_answers()})
     for (const Answer& each : all) add_table(text, each);
   return text;
 }

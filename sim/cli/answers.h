@@ -27,9 +27,10 @@ struct Answer {
   std::string_view behind{};  ///< what stands behind the table
 };
 
-/// Of commands that predict or describe; of those that run, record or compare.
+/// Of commands that predict or describe; of those that run, record or compare; of recordings and programs of others.
 [[nodiscard]] std::span<const Answer> predicting_answers();
 [[nodiscard]] std::span<const Answer> running_answers();
+[[nodiscard]] std::span<const Answer> recording_answers();
 
 /// Null for a command without a table.
 [[nodiscard]] const Answer* answer_of(std::string_view command);

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <set>
 
+#include "sim/cli/answers.h"
 #include "tests/dryrun/fake_pytorch.h"
 
 namespace shard::test {
@@ -44,6 +46,22 @@ TEST_F(DryRunRanks, ThoseThatAreNamedAreTold) {
   EXPECT_EQ(peaks_of(answer), (std::map<int, std::int64_t>{{0, 1 << 20}, {3, 1 << 20}}));
   EXPECT_THAT(dryrun(kByRank, {"--world-size", "4", "--rank", "0,2"}).out,
               HasSubstr("as rank 2 of 4, the one of the 2 that took most"));
+}
+
+TEST_F(DryRunRanks, EveryKeyOfTheAnswerIsTold) {
+  std::set<std::string> told, always;
+  ASSERT_NE(cli::answer_of("dryrun"), nullptr);
+  for (const cli::AnswerKey& row : cli::answer_of("dryrun")->keys)
+    for (const std::string& name : cli::names_of(row)) {
+      EXPECT_TRUE(told.insert(name).second) << name << " twice";
+      if (row.presence == cli::Presence::always) always.insert(name);
+    }
+  for (const Words& options : {Words{"--json"}, Words{"--json", "--time", "--world-size", "2", "--rank", "all"}}) {
+    const nlohmann::json answer = json_of(dryrun("import torch\nkept = torch.empty(1 << 20)\n", options), 0);
+    for (const auto& [key, value] : answer.items())
+      EXPECT_TRUE(told.contains(key)) << "sim/cli/answers_recording.cpp lacks " << key;
+    for (const std::string& key : always) EXPECT_TRUE(answer.contains(key)) << key;
+  }
 }
 
 TEST_F(DryRunRanks, TorchrunsLineIsReadNotRun) {

@@ -111,8 +111,17 @@ TEST(JsonDocument, TellsEveryKeyOfRunsAndTheirComparisons) {
   expect_told("verify", shardscope(verify));
   folder.write("a.conf", "model = gpt2-nano\nworld-size = 2\nstage = 2\n");
   folder.write("b.conf", "model = gpt2-nano\nworld-size = 2\nstage = 3\n");
+  expect_told("inspect TRACE", shardscope({"inspect", folder.file("measured.sst"), "--json"}));
   expect_told("compare of two strategies",
               shardscope({"compare", folder.file("a.conf"), folder.file("b.conf"), "--json"}));
+}
+
+TEST(JsonDocument, TellsEveryKeyOfRecordings) {
+  const std::string data(TEST_DATA);
+  const std::string snapshot = data + "/data/snapshots/small_decoder.pickle";
+  expect_told("inspect TRACE", shardscope({"inspect", snapshot, "--json"}), {"peak", "snapshot"});
+  expect_told("compare of two snapshots", shardscope({"compare", snapshot, snapshot, "--json"}));
+  expect_told("validate", shardscope({"validate", data + "/validation/typed.csv", "--json"}));
 }
 
 }  // namespace
