@@ -1,4 +1,5 @@
-// main() of every test program: a temporary folder of its own, so that tests running beside each other share no file.
+// main() of every test program: a temporary folder of its own, so that tests running beside each other share no file,
+// and one python3 for all.
 #include <gmock/gmock.h>
 
 #include <cstdio>
@@ -18,6 +19,10 @@ int main(int argc, char** argv) {
   }
   setenv("TMPDIR", folder.c_str(), 1);
   setenv("TEST_TMPDIR", folder.c_str(), 1);
+#ifdef PYTHON_FOLDER
+  const char* path = std::getenv("PATH");
+  setenv("PATH", (std::string(PYTHON_FOLDER ":") + (path == nullptr ? "/usr/bin:/bin" : path)).c_str(), 1);
+#endif
   testing::InitGoogleMock(&argc, argv);
   const int status = RUN_ALL_TESTS();
   if (status == 0) {
